@@ -22,11 +22,14 @@ import { startProgress } from "./commands/progress.ts";
 import type { SchemaKind } from "./commands/schema.ts";
 import type { SimulateOptions } from "./commands/simulate.ts";
 import { explainCompilerError, InterruptedError } from "./errors.ts";
+import { LOADS_EXPECTED, readLoads, readSlo, SLO_EXPECTED } from "./init/questions.ts";
 import { SOLVER_NAMES, type SolverName } from "./methods/solver-names.ts";
 import type { LevelPoolOptions } from "./processes/level-pool.ts";
 
-type Watch = Pick<LevelPoolOptions, "signal" | "onProgress" | "onBusy">;
-type ProfileFlags = Pick<ProfileCommand, "out" | "repeat" | "threads" | "device" | "seed"> & {
+type Watch = Pick<LevelPoolOptions, "signal" | "onProgress" | "onBusy"> &
+  Pick<ProfileSurroundings, "onNote">;
+type ProfileFlags = Pick<ProfileCommand, "repeat" | "threads" | "device" | "seed"> & {
+  readonly out?: string;
   readonly batches?: string;
   readonly cores?: string;
   readonly layers?: true;
@@ -34,6 +37,7 @@ type ProfileFlags = Pick<ProfileCommand, "out" | "repeat" | "threads" | "device"
   readonly modelTimeout: number;
   readonly task?: string;
   readonly hardware?: string;
+  readonly budget?: number;
   readonly dryRun?: true;
   readonly force?: true;
 };
@@ -47,22 +51,79 @@ interface ReportFlags {
  * What computes in this process cannot be told of a signal, and has nothing to tidy up: there a
  * signal ends it at once. Only while other processes work is it caught, to end them.
  */
-const MORTAL = { isMortal: true };
+const MORTAL = { isMortal: true, hasLines: false };
+/** Where there is no terminal either, progress is told. */
+const TOLD = { isMortal: false, hasLines: true };
 /** Unless `--batches` says otherwise. */
 const PROFILED_BATCHES = "1,2,4,8";
 /** Unless `--model-timeout` says otherwise; as that of a server. */
 const MODEL_TIMEOUT_MS = 60_000;
 const MAX_TIMEOUT_MS = 86_400_000;
+/** Unless `--slo` and `--loads` say otherwise. */
+const DEFAULT_SLO = "1 s";
+const DEFAULT_LOADS = [1, 2, 5];
 const MODEL_MEMORY =
   "memory of a process that has models, such as 8GiB (default: by its models, at least 4GiB; " +
   "none on a GPU)";
+/** Beyond the runs that were asked for; see docs/profiling.md. */
+const PROFILING_EFFORT = { warmUpMs: 1000, extraMs: 20_000 };
 const nowMs = (): number => performance.now();
+const every = (intervalMs: number, callback: () => void): (() => void) => {
+  const timer = setInterval(callback, intervalMs).unref();
+  return () => clearInterval(timer);
+};
 const version = packageVersion();
 
 const program = new Command("stratagem")
   .description("Compiles what an inference-serving cluster should do at every load.")
   .version(version)
   .exitOverride();
+
+program
+  .command("init")
+  .description("write a spec that compiles, from model files")
+  .argument("<models...>", "ONNX files: one, or several variants of one task")
+  .option("-o, --out <file>", "where to write the spec", "app.yaml")
+  .option("--name <name>", "name of the application (default: that of the first model)")
+  .option("--slo <time>", "how long a request may take", slo)
+  .option("--loads <rates>", "requests per second to prepare for, such as 1,10,100", loads)
+  .option("--workers <n>", "processes that run models", wholeNumber, 1)
+  .option("--accuracy <variant=ratio>", "accuracy of a variant (repeatable)", collect, [])
+  .option("--axes <axis=use>", "an open axis: batch, a size, or sizes (repeatable)", collect, [])
+  .option("--yes", "ask nothing, also on a terminal")
+  .option("--force", "replace a spec that is there")
+  .option("--model-memory <bytes>", MODEL_MEMORY, memoryBytes)
+  .addOption(modelTimeout())
+  .option("--json", "one JSON document on stdout")
+  .action(async (models: string[], flags: InitFlags) => {
+    const { initCommand, parseAccuracy, parseAxis } = await import("./commands/init.ts");
+    const { terminalAsk } = await import("./init/questions.ts");
+    const { ModelReader } = await import("stratagem-runtime/internal/exec/model-reader");
+    const { out, name = null, workers, force = false } = flags;
+    const options = {
+      models,
+      out,
+      name,
+      workers,
+      force,
+      slo: flags.slo ?? DEFAULT_SLO,
+      loads: flags.loads ?? DEFAULT_LOADS,
+      accuracies: new Map(flags.accuracy.map(parseAccuracy)),
+      axes: Object.fromEntries(flags.axes.map(parseAxis)),
+    };
+    const isTerminal = process.stdin.isTTY === true && process.stderr.isTTY === true;
+    const terminal = isTerminal && flags.yes === undefined ? terminalAsk() : null;
+    const run = async ({ signal }: Watch) => {
+      const reader = new ModelReader(modelLimitsOf(flags), signal);
+      try {
+        return await initCommand(options, reader, terminal?.ask ?? null);
+      } finally {
+        reader.close();
+        terminal?.close();
+      }
+    };
+    print(await watched("reading models", run));
+  });
 
 program
   .command("compile")
@@ -186,13 +247,26 @@ program
   .command("profile")
   .description("measure the models of an application spec on this machine")
   .argument("<app>", "application spec, YAML or JSON")
-  .requiredOption("-o, --out <file>", "where to write the profile")
+  .option("-o, --out <file>", "where to write the profile; --dry-run needs none")
   .option("--task <name>", "which task, if there are several")
   .option(
     "--batches <sizes>",
     `batch sizes to measure (default: "${PROFILED_BATCHES}"; with --layers 1)`,
   )
-  .option("--repeat <n>", "measurements of each batch size", wholeNumber, 30)
+  .option(
+    "--repeat <n>",
+    "measurements of each batch size; those that vary get more, for 20 s at most",
+    wholeNumber,
+    30,
+  )
+  .addOption(
+    new Option(
+      "--budget <time>",
+      "time to measure for, such as 60s or 5min: what is worth it most; the rest is named",
+    )
+      .argParser(timeoutMs)
+      .conflicts("layers"),
+  )
   .option("--threads <n>", "threads of the worker", wholeNumber, 1)
   .addOption(
     new Option(
@@ -217,15 +291,19 @@ program
   .option("--hardware <name>", "what the profile calls this machine")
   .option("--seed <n>", "of the inputs", wholeNumber, 1)
   .option("--dry-run", "say what would be measured")
-  .option("--force", "write the profile however noisy the machine was")
+  .option(
+    "--force",
+    "write the profile however noisy the machine was; takes what was refused before",
+  )
   .option("--all-errors", "show all that is wrong with the spec, however much it is")
   .option("--json", "one JSON document on stdout")
   .action(async (app: string, flags: ProfileFlags) => {
     const { parseBatches, parseCores, profileCommand } = await import("./commands/profile.ts");
+    const { bindModel } = await import("./binding/bind-model.ts");
     const { describeMachine } = await import("./profile/machine.ts");
     const { ModelReader } = await import("stratagem-runtime/internal/exec/model-reader");
     const { startAssignedExecutor } = await import("stratagem-runtime/internal/exec/assigned-pool");
-    const { out, repeat, threads, device, seed, layers = false } = flags;
+    const { repeat, threads, device, seed, layers = false, out = null } = flags;
     const { task = null, hardware = null, dryRun = false, force = false } = flags;
     const batches = parseBatches(flags.batches ?? (layers ? "1" : PROFILED_BATCHES));
     const cores = flags.cores === undefined ? null : parseCores(flags.cores);
@@ -239,14 +317,20 @@ program
       });
     const profileUnder = async (watch: Watch) => {
       const reader = new ModelReader(modelLimits, watch.signal);
-      const readModel = (path: string) => reader.read(path);
+      const readModel: ProfileSurroundings["readModel"] = async (path, binding, at) => {
+        return bindModel(path, await reader.describe(path), binding, at, reader);
+      };
       const readHost: ProfileSurroundings["readHost"] = (host) => reader.readHost(host);
       const sample: ProfileSurroundings["sample"] = (host, rows, seed) =>
         reader.sample(host, rows, seed);
       const machine = describeMachine();
       const surroundings = { nowMs, ...watch, machine, readModel, readHost, sample, startExecutor };
       try {
-        if (!layers) return await profileCommand({ ...options, batches, cores }, surroundings);
+        if (!layers) {
+          const budgetMs = flags.budget ?? null;
+          const cells = { batches, cores, budgetMs, effort: PROFILING_EFFORT };
+          return await profileCommand({ ...options, ...cells }, surroundings);
+        }
         const commands = await import("./commands/profile-layers.ts");
         commands.requireSingleInstances(batches);
         const { openLayeredModel } = await import("./onnx/layered-model.ts");
@@ -256,7 +340,7 @@ program
         reader.close();
       }
     };
-    print(await watched("measuring", profileUnder));
+    print(await watched("measuring", profileUnder, { ...TOLD, hasLines: !dryRun }));
   });
 
 addToken(program);
@@ -311,6 +395,32 @@ program
 
 await runProgram(program, explainCompilerError);
 
+interface InitFlags extends Pick<CompileFlags, "modelMemory" | "modelTimeout"> {
+  readonly out: string;
+  readonly name?: string;
+  readonly slo?: string;
+  readonly loads?: readonly number[];
+  readonly workers: number;
+  readonly accuracy: readonly string[];
+  readonly axes: readonly string[];
+  readonly yes?: true;
+  readonly force?: true;
+}
+
+/** An option value such as 150ms, as it is. */
+function slo(text: string): string {
+  const read = readSlo(text);
+  if (read !== undefined) return read;
+  throw new InvalidArgumentError(`expected ${SLO_EXPECTED}`);
+}
+
+/** An option value such as 1,10,100. */
+function loads(text: string): number[] {
+  const read = readLoads(text);
+  if (read !== undefined) return read;
+  throw new InvalidArgumentError(`expected ${LOADS_EXPECTED}`);
+}
+
 interface CompileFlags {
   readonly modelMemory?: number;
   readonly modelTimeout: number;
@@ -339,6 +449,10 @@ function timeoutMs(text: string): number {
   throw new InvalidArgumentError("expected 1s to 24 h in s or min, such as 90s");
 }
 
+function never(): () => void {
+  return () => {};
+}
+
 /** Gathers the values of an option that may be repeated. */
 function collect(value: string, earlier: readonly string[]): string[] {
   return [...earlier, value];
@@ -359,7 +473,7 @@ async function withPool<T>(
 async function watched<T>(
   label: string,
   run: (watch: Watch) => Promise<T>,
-  { isMortal } = { isMortal: false },
+  { isMortal, hasLines } = { isMortal: false, hasLines: false },
 ): Promise<T> {
   const abort = new AbortController();
   const interrupt = (): void => abort.abort(new InterruptedError());
@@ -369,9 +483,9 @@ async function watched<T>(
     if (isBusy) process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
   };
   onBusy(!isMortal);
-  const progress = startProgress(process.stderr, label, nowMs);
+  const progress = startProgress(process.stderr, label, { nowMs, every: hasLines ? every : never });
   try {
-    const watch = { signal: abort.signal, onProgress: progress.update };
+    const watch = { signal: abort.signal, onProgress: progress.update, onNote: progress.note };
     return await run(isMortal ? { ...watch, onBusy } : watch);
   } finally {
     progress.end();

@@ -6,7 +6,7 @@ import { INPUT_ERRORS, InputError } from "./spec/input-error.ts";
 
 export const COMPILER_ERRORS = {
   ...INPUT_ERRORS,
-  COMPILER_INTERRUPTED: "the work was interrupted by SIGINT or SIGTERM; nothing was written",
+  COMPILER_INTERRUPTED: "the work was interrupted by SIGINT or SIGTERM; no output was written",
   COMPILER_MEMORY: "a process that solves levels ran out of memory; nothing was written",
   COMPILER_UNWRITABLE: "the output file could not be written; the old one, if any, is as it was",
 } as const;
@@ -16,8 +16,8 @@ const INTERRUPTED_EXIT_CODE = 130;
 
 /** Reason of an aborted command. */
 export class InterruptedError extends Error {
-  constructor() {
-    super("interrupted; nothing was written");
+  constructor(message = "interrupted; nothing was written") {
+    super(message);
     this.name = "InterruptedError";
   }
 }

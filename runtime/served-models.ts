@@ -2,7 +2,7 @@
  * The model files a bundle names, found and checked, with the batches its tables can ask of them.
  */
 import { join, resolve } from "node:path";
-import type { Bundle, ModelFile } from "./bundle/schema.ts";
+import type { Bundle, ModelAdapter, ModelFile } from "./bundle/schema.ts";
 import { RuntimeError } from "./errors.ts";
 import type { OpenedModel, VariantModel } from "./exec/executor.ts";
 import { packageEntry } from "./exec/module-path.ts";
@@ -46,12 +46,43 @@ export async function servedModels(
       continue;
     }
     const { path, model, opened, axisNames } = await checkedModel(variant, folder, files);
-    const { inputs, outputs, module } = model;
+    const { inputs, outputs, adapter, buckets, module } = model;
     const host =
       module === undefined ? {} : { module: { options: module.options, folder: resolve(folder) } };
-    models.push({ name: variant.name, path, opened, inputs, outputs, ...host, ...warm, axisNames });
+    models.push({
+      name: variant.name,
+      path,
+      opened,
+      inputs,
+      outputs,
+      ...host,
+      ...(adapter === undefined ? {} : { adapter }),
+      ...(buckets === undefined ? {} : { buckets }),
+      ...warm,
+      axisNames: adapter === undefined ? axisNames : adaptedNames(model, adapter, axisNames),
+    });
   }
   return models;
+}
+
+/** The names of first axes by the names that tensors have outside the model. */
+function adaptedNames(
+  { inputs, outputs }: ModelFile,
+  adapter: ModelAdapter,
+  axisNames: Readonly<Record<string, string>>,
+): Record<string, string> {
+  const names: Record<string, string> = {};
+  const take = (own: string, outside: string | undefined, batchAxis: number | null): void => {
+    const axis = axisNames[own];
+    if (outside !== undefined && axis !== undefined && batchAxis === 0) names[outside] = axis;
+  };
+  for (const { name, from, batchAxis } of adapter.inputs) {
+    take(name, from === null ? undefined : inputs[from]?.name, batchAxis);
+  }
+  for (const [at, { name, batchAxis }] of adapter.outputs.entries()) {
+    take(name, outputs[at]?.name, batchAxis);
+  }
+  return names;
 }
 
 async function checkedModel(

@@ -47,16 +47,7 @@ const profilePath = `${FOLDER}/profile.json`;
 writeSpec("app", variants, [1]);
 if (existsSync(profilePath))
   console.log(`${profilePath} is there from an earlier run; remove it to measure again`);
-else
-  await stratagem(
-    "profile",
-    `${FOLDER}/app.json`,
-    "-o",
-    profilePath,
-    "--batches",
-    "1,2,4,8",
-    "--force",
-  );
+else await stratagem("profile", `${FOLDER}/app.json`, "-o", profilePath, "--batches", "1,2,4,8");
 
 title("2. Compile a policy for four load levels");
 const profiled = Object.values(readVariants<Profiled>(profilePath));

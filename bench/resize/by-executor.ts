@@ -6,7 +6,7 @@ import type {
   Batch,
   VariantModel,
 } from "stratagem-runtime/internal/exec/executor";
-import { readModelFile } from "stratagem-runtime/internal/exec/model-file";
+import { describeModel } from "stratagem-runtime/internal/exec/model-file";
 import { present } from "../../experiments/harness/numbers.ts";
 import type { Page } from "../../experiments/harness/page.ts";
 import type { BenchModel } from "./from-outside.ts";
@@ -28,7 +28,7 @@ export async function compareByExecutor(
   page: Page,
   { name, path, batches }: BenchModel,
 ): Promise<void> {
-  const { inputs, outputs } = await readModelFile(path);
+  const { inputs, outputs } = (await describeModel(path)).model;
   const model = { name, path, inputs, outputs, warmBatches: batches, outputsAreRows: false };
   const count = present(batches.at(-1));
   const zeros = inputs.map(({ dtype, shape }) => {

@@ -1,4 +1,5 @@
 /** `stratagem compile APP -o OUT`: application spec and profiles → bundle. */
+
 import { createHash } from "node:crypto";
 import {
   type Bundle,
@@ -12,6 +13,7 @@ import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
 import { levelReports } from "stratagem-runtime/internal/inspect";
 import { percent } from "stratagem-runtime/internal/tell/text";
 import { expectWritable, writeAllAtomically } from "../atomic-write.ts";
+import { type Bound, bindModel } from "../binding/bind-model.ts";
 import { InterruptedError } from "../errors.ts";
 import { withObservedFanouts } from "../graph/observed-fanouts.ts";
 import type { Placement } from "../levels/adaptive-levels.ts";
@@ -19,9 +21,13 @@ import { type Compiled, compile } from "../levels/compile.ts";
 import type { BundleFile, CompilerMethod } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
 import type { SolverName } from "../methods/solver-names.ts";
+import { modelKey } from "../model/model-files.ts";
 import type { LevelPoolOptions } from "../processes/level-pool.ts";
+import type { Variant } from "../spec/application.ts";
+import type { KeyPath } from "../spec/document.ts";
 import { InputError } from "../spec/input-error.ts";
 import { type LoadedApplication, loadApplication } from "../spec/load-application.ts";
+import type { Mistake } from "../spec/mistakes.ts";
 import { existingFile, filesThatDiffer, pathsBeside } from "./bundle-files.ts";
 import { openLevelSolver } from "./level-solvers.ts";
 
@@ -37,7 +43,7 @@ export interface CompileCommand {
   readonly compiler: string;
   readonly pool: LevelPoolOptions;
   /** Reads models and runs them, under limits. */
-  readonly modelReader: Pick<ModelReader, "read" | "readHost" | "probe">;
+  readonly modelReader: Pick<ModelReader, "describe" | "readHost" | "probe" | "probeFile">;
   /** A monotonic clock, ms. */
   readonly nowMs: () => number;
 }
@@ -90,30 +96,51 @@ const EXPECTED_BY_KIND = {
   remote: "a model of a server",
 } as const;
 
-/** Digests and tensors of the models that variants name. */
+type Reader = Pick<ModelReader, "describe" | "readHost" | "probeFile">;
+
+/**
+ * Digests and tensors of the models that variants name, as they use them.
+ * @throws InputError for the first mistake in how they do, or the first file that is no model.
+ */
 async function readModels(
-  { application }: LoadedApplication,
-  reader: Pick<ModelReader, "read" | "readHost">,
+  { application, refuse }: LoadedApplication,
+  reader: Reader,
 ): Promise<Map<string, ModelFile>> {
   const models = new Map<string, ModelFile>();
-  for (const task of application.tasks) {
-    for (const { name, model, host } of task.variants) {
-      if (model === null || models.has(model)) continue;
-      try {
-        const read = host === undefined ? reader.read(model) : reader.readHost(host);
-        models.set(model, await read);
-      } catch (error) {
-        if (error instanceof InterruptedError) throw error;
-        const reason = error instanceof Error ? error.message.split("\n")[0] : String(error);
-        const expected =
-          host === undefined
-            ? `expected an ONNX model for variant "${name}", onnxruntime says`
-            : `expected ${EXPECTED_BY_KIND[host.kind]} for variant "${name}", got`;
-        throw new InputError("INPUT_INVALID_VALUE", `${model}: ${expected}: ${reason}`);
-      }
+  const mistakes: Mistake[] = [];
+  for (const [taskIndex, task] of application.tasks.entries()) {
+    for (const [index, variant] of task.variants.entries()) {
+      if (variant.model === null) continue;
+      const key = modelKey(variant.model, variant);
+      if (models.has(key)) continue;
+      const at = ["tasks", taskIndex, "variants", index];
+      const bound = await boundModel(variant.model, variant, at, reader);
+      if (bound.mistakes === undefined) models.set(key, bound.model);
+      else mistakes.push(...bound.mistakes);
     }
   }
+  refuse(mistakes);
   return models;
+}
+
+async function boundModel(
+  path: string,
+  { name, binding, host }: Pick<Variant, "name" | "binding" | "host">,
+  at: KeyPath,
+  reader: Reader,
+): Promise<Bound> {
+  try {
+    if (host !== undefined) return { model: await reader.readHost(host) };
+    return await bindModel(path, await reader.describe(path), binding, at, reader);
+  } catch (error) {
+    if (error instanceof InterruptedError) throw error;
+    const reason = error instanceof Error ? error.message.split("\n")[0] : String(error);
+    const expected =
+      host === undefined
+        ? `expected an ONNX model for variant "${name}", onnxruntime says`
+        : `expected ${EXPECTED_BY_KIND[host.kind]} for variant "${name}", got`;
+    throw new InputError("INPUT_INVALID_VALUE", `${path}: ${expected}: ${reason}`);
+  }
 }
 
 async function compareWith(

@@ -15,21 +15,26 @@ import { addedUpMs } from "../profile/layer-times.ts";
 import {
   type LayerSources,
   type LayerTimes,
+  layerPartials,
   layerRunCounts,
   layerSpecs,
   type MeasuredLayers,
   measureLayers,
   removePartials,
 } from "../profile/measured-layers.ts";
-import { isNoisy, refuseNoise } from "../profile/measured-rounds.ts";
 import { type DepthTimes, mostStagesOf, rangesOf } from "../profile/measured-stages.ts";
+import { isTooNoisy, noiseLines, refuseNoise } from "../profile/noise-told.ts";
 import { type PlanSources, type ProfilePlan, planProfile } from "../profile/profile-plan.ts";
-import { jsonBytes, type ProfileCommand } from "./profile.ts";
+import { expectOut, jsonBytes, orTellKept, type ProfileCommand, pathsOf } from "./profile.ts";
+import type { ProfilePaths } from "./profile-report.ts";
 
 /**
  * A pipeline runs one instance in each stage at a time, and each stage on the cores of its place.
  */
-export type ProfileLayersCommand = Omit<ProfileCommand, "batches" | "cores">;
+export type ProfileLayersCommand = Omit<
+  ProfileCommand,
+  "batches" | "cores" | "budgetMs" | "effort"
+>;
 
 export interface LayerSurroundings
   extends Required<Pick<PlanSources, "openLayers">>,
@@ -51,18 +56,21 @@ export async function profileLayersCommand(
   command: ProfileLayersCommand,
   surroundings: LayerSurroundings,
 ): Promise<CommandResult> {
-  const { out, force, dryRun } = command;
+  const { force, dryRun } = command;
+  expectOut(command);
   const plan = await planProfile({ ...command, batches: [1], cores: null }, surroundings);
-  if (dryRun) return describePlan(plan, out);
-  const paths = { profile: out, measurement: `${out}.measurement.json` };
+  if (dryRun) return describePlan(plan, command.out);
+  const out = expectOut(command);
+  const paths = pathsOf(out);
   for (const path of [out, paths.measurement]) await expectWritable(path);
-  const measured = await measureLayers(plan, out, force, surroundings);
+  const partials = layerPartials(out);
+  const measured = await orTellKept(partials, () => measureLayers(plan, out, force, surroundings));
   const measurement = {
-    ...describeMeasurement(measured.plan, measured.cells),
+    ...describeMeasurement(measured.plan, measured.cells, null, false),
     layers: measured.layers,
     depths: measured.depths,
   };
-  if (!force && isNoisy(measurement)) refuseNoise(out, measurement);
+  if (!force && isTooNoisy(measurement)) refuseNoise(out, measurement, partials);
   const profile = latencyProfile(plan, measured.cells, layerSpecs(measured));
   await writeAllAtomically([
     { path: paths.measurement, bytes: jsonBytes(measurement) },
@@ -84,7 +92,7 @@ export function requireSingleInstances(batches: readonly number[]): void {
   );
 }
 
-function describePlan(plan: ProfilePlan, out: string): CommandResult {
+function describePlan(plan: ProfilePlan, out: string | null): CommandResult {
   const { variants, repeat, cores, device, hardware, machine, maxDepth } = plan;
   const runs = layerRunCounts(plan);
   const described = variants.map((variant) => {
@@ -113,7 +121,8 @@ function describePlan(plan: ProfilePlan, out: string): CommandResult {
       `would measure ${variants.length} models and their layers, ${repeat} times each: ` +
         `${runs.layers} runs with the warm-up; then the stages of their best cuts into 1 to ` +
         `${maxDepth}: at most ${runs.mostStages} runs`,
-      `hardware ${hardware}, device ${device}, threads ${cores[0]}; would write ${out}`,
+      `hardware ${hardware}, device ${device}, threads ${cores[0]}; ` +
+        `would write ${out ?? "what -o names"}`,
       "",
       alignColumns([["variant", "accuracy", "layers", "most stages", "model"], ...rows]),
     ].join("\n"),
@@ -136,22 +145,17 @@ function report(
   plan: ProfilePlan,
   { layers, depths }: MeasuredLayers,
   measurement: LayerMeasurement,
-  paths: { readonly profile: string; readonly measurement: string },
+  paths: ProfilePaths,
 ): CommandResult {
-  const { noise } = measurement;
   const stageCount = depths.reduce((sum, { stages }) => sum + stages.length, 0);
   const models = plan.variants.length === 1 ? "1 model" : `${plan.variants.length} models`;
-  const waiting =
-    noise.waitingShare === null
-      ? ""
-      : `; ${Math.round(100 * noise.waitingShare)}% of the time in the worker went to ` +
-        "waiting for a processor";
   const unknown = plan.variants.filter(({ accuracy }) => accuracy === null);
   return {
     exitCode: EXIT_CODES.ok,
     text: [
       `${paths.profile}: ${models} and ${stageCount} stages, ${plan.repeat} runs each`,
-      `noise ${noise.figure.toFixed(2)} (mean p95 ÷ p50, limit ${noise.limit})${waiting}`,
+      `${paths.measurement}: how it was measured`,
+      ...noiseLines(measurement, false),
       ...(unknown.length === 0
         ? []
         : [`no accuracy is known of: ${unknown.map(({ name }) => name).join(", ")}`]),

@@ -2,25 +2,18 @@
  * `stratagem profile APP -o FILE`: measures on this machine how long the variants of an application
  * take.
  */
+import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
-import { alignColumns } from "stratagem-runtime/internal/tell/text";
+import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { expectWritable, writeAllAtomically } from "../atomic-write.ts";
+import { InterruptedError } from "../errors.ts";
+import { firstCells } from "../profile/budget.ts";
 import { hasFiniteNumbers } from "../profile/finite-outputs.ts";
-import {
-  describeMeasurement,
-  latencyProfile,
-  type Measurement,
-} from "../profile/latency-profile.ts";
-import { runCountOf } from "../profile/measure.ts";
-import {
-  isNoisy,
-  measureRounds,
-  type RoundOptions,
-  type RoundSources,
-  refuseNoise,
-} from "../profile/measured-rounds.ts";
+import { describeMeasurement, latencyProfile } from "../profile/latency-profile.ts";
+import type { Cell } from "../profile/measure.ts";
+import { measureRounds, type RoundOptions, type RoundSources } from "../profile/measured-rounds.ts";
+import { isTooNoisy, refuseNoise } from "../profile/noise-told.ts";
 import { partialPath, readPartial, writePartial } from "../profile/partial-file.ts";
 import {
   type PlanSources,
@@ -28,59 +21,72 @@ import {
   type ProfilePlan,
   planProfile,
 } from "../profile/profile-plan.ts";
+import type { Effort } from "../profile/rounds.ts";
+import { InputError } from "../spec/input-error.ts";
+import { describePlan, type ProfilePaths, report } from "./profile-report.ts";
 
 export interface ProfileCommand extends ProfileOptions {
   /** Says what would be measured and measures nothing. */
   readonly dryRun: boolean;
   /** Writes the profile however noisy the machine is. */
   readonly force: boolean;
+  /** Time to spend on the cells that are worth it most; null to measure all. */
+  readonly budgetMs: number | null;
+  readonly effort: Effort;
 }
 
-export interface ProfileSurroundings extends PlanSources, RoundSources {}
+export interface ProfileSurroundings extends PlanSources, RoundSources {
+  /** Called with a line that is to be read while the work goes on. */
+  readonly onNote: (line: string) => void;
+}
+
+/** Work that takes longer is announced. */
+const LONG_MS = 60_000;
 
 /**
- * @throws InputError for a spec or model that is no good and for a machine that is too noisy; the
- * reason of an aborted signal.
+ * @throws InputError for a spec or model that is no good, a machine that is too noisy and a budget
+ * that is too small; RuntimeError without a file to write; InterruptedError; the reason of an
+ * aborted signal.
  */
 export async function profileCommand(
   command: ProfileCommand,
   surroundings: ProfileSurroundings,
 ): Promise<CommandResult> {
-  const { out, force, dryRun } = command;
+  const { force, dryRun, budgetMs } = command;
+  expectOut(command);
   const plan = await planProfile(command, surroundings);
-  if (dryRun) return describePlan(plan, out);
-  const paths = { profile: out, measurement: `${out}.measurement.json` };
+  if (dryRun) return describePlan(plan, command.out, budgetMs);
+  const out = expectOut(command);
+  const paths = pathsOf(out);
   for (const path of [out, paths.measurement, partialPath(out)]) await expectWritable(path);
   const earlier = await readPartial(out, plan);
-  const isFinished = earlier?.[0]?.wallMs.length === plan.repeat;
-  // A finished one was refused for its noise: --force takes it, anything else wants it measured
-  // again.
-  const notFinite = new Set<string>();
-  const onOutputs: RoundOptions["onOutputs"] = (index, outputs) => {
-    const variant = plan.variants[index];
-    const infos = variant?.model.outputs ?? [];
-    const isSound = outputs.every(({ bytes }, output) => {
-      const info = infos[output];
-      return info === undefined || hasFiniteNumbers(info, bytes);
-    });
-    if (variant !== undefined && !isSound) notFinite.add(variant.name);
-  };
+  const outputs = new OutputWatch(plan);
+  // What was refused for its noise is taken with --force; anything else wants it measured again.
   const cells =
-    isFinished && force
-      ? earlier
-      : await measureRounds(plan, out, isFinished ? null : earlier, surroundings, { onOutputs });
-  const measurement = describeMeasurement(plan, cells);
-  if (!force && isNoisy(measurement)) {
+    earlier?.isRefused && force
+      ? earlier.cells
+      : await orTellKept([partialPath(out)], () =>
+          measureRounds(plan, out, earlier?.isRefused ? null : earlier, surroundings, {
+            onOutputs: outputs.look,
+            onEstimate: (ms) => announce(ms, surroundings.onNote),
+            // Who takes any noise has no use for what lessens it.
+            effort: force ? { ...command.effort, extraMs: 0 } : command.effort,
+            budgetMs,
+          }),
+        );
+  expectEveryVariant(cells, out, budgetMs);
+  const measurement = describeMeasurement(plan, cells, budgetMs, budgetMs === null);
+  if (!force && isTooNoisy(measurement)) {
     // Kept, so that --force can still take it.
-    await writePartial(out, plan, cells);
-    refuseNoise(out, measurement);
+    await writePartial(out, plan, { cells, spentMs: 0, isRefused: true });
+    refuseNoise(out, measurement, [partialPath(out)]);
   }
   await writeAllAtomically([
     { path: paths.measurement, bytes: jsonBytes(measurement) },
     { path: paths.profile, bytes: jsonBytes(latencyProfile(plan, cells)) },
   ]);
   await rm(partialPath(out), { force: true });
-  return report(plan, measurement, paths, [...notFinite]);
+  return report(plan, measurement, paths, outputs.notFinite());
 }
 
 /** Batch sizes as `--batches` has them. @returns ascending, each once. @throws RuntimeError */
@@ -102,85 +108,81 @@ export function parseCores(text: string): number[] {
   throw new RuntimeError("RUNTIME_USAGE", expected);
 }
 
-function describePlan(plan: ProfilePlan, out: string): CommandResult {
-  const { variants, batches, repeat, cores, isByCores, device, hardware, machine } = plan;
-  const runs = runCountOf(plan);
-  const rows = variants.map(({ name, path, accuracy }) => [
-    name,
-    accuracy === null ? "-" : String(accuracy),
-    path,
-  ]);
-  return {
-    exitCode: EXIT_CODES.ok,
-    text: [
-      `would measure ${variants.length} variants at batches ` +
-        `${batches.join(", ")}${isByCores ? ` on ${cores.join(", ")} cores` : ""}, ${repeat} ` +
-        `times each: ${runs} runs with the warm-up`,
-      `hardware ${hardware}, device ${device}${isByCores ? "" : `, threads ${cores[0]}`}; ` +
-        `would write ${out}`,
-      "",
-      alignColumns([["variant", "accuracy", "model"], ...rows]),
-    ].join("\n"),
-    json: {
-      profile: out,
-      hardware,
-      device,
-      threads: cores[0],
-      cores,
-      batches,
-      repeat,
-      runs,
-      machine,
-      variants: variants.map(({ name, path, accuracy, model: { sha256 } }) => {
-        return { name, accuracy, model: path, sha256 };
-      }),
-    },
-  };
+/** The file to write; with `--dry-run` there need be none. @throws RuntimeError */
+export function expectOut({ out, dryRun }: Pick<ProfileCommand, "out" | "dryRun">): string {
+  if (out !== null || dryRun) return out ?? "";
+  throw new RuntimeError(
+    "RUNTIME_USAGE",
+    "expected -o FILE, where to write the profile, or --dry-run, got neither",
+  );
 }
 
-function report(
-  plan: ProfilePlan,
-  measurement: Measurement,
-  paths: { readonly profile: string; readonly measurement: string },
-  notFinite: readonly string[],
-): CommandResult {
-  const { noise, cells } = measurement;
-  const rows = cells.map(({ variant, batch, cores, wallMs, cpuMs }) => [
-    variant,
-    ...(plan.isByCores ? [String(cores)] : []),
-    String(batch),
-    ...[wallMs.p50, wallMs.p95, wallMs.p99, cpuMs.p50, wallMs.p50 / batch].map(ms),
-  ]);
-  const figures = ["p50 ms", "p95 ms", "p99 ms", "CPU p50 ms", "p50 ms/query"];
-  const heading = ["variant", ...(plan.isByCores ? ["cores"] : []), "batch", ...figures];
-  const waiting =
-    noise.waitingShare === null
-      ? ""
-      : `; ${Math.round(100 * noise.waitingShare)}% of the time in the worker ` +
-        `${plan.isByCores ? "on 1 core " : ""}went to waiting for a processor`;
-  const unknown = plan.variants.filter(({ accuracy }) => accuracy === null);
-  return {
-    exitCode: EXIT_CODES.ok,
-    text: [
-      `${paths.profile}: ${plan.variants.length} variants at ${plan.batches.length} batch ` +
-        `sizes${plan.isByCores ? ` on ${plan.cores.join(", ")} cores` : ""}, ${plan.repeat} ` +
-        "runs each",
-      `noise ${noise.figure.toFixed(2)} (mean p95 ÷ p50, limit ${noise.limit})${waiting}`,
-      ...(unknown.length === 0
-        ? []
-        : [`no accuracy is known of: ${unknown.map(({ name }) => name).join(", ")}`]),
-      ...(notFinite.length === 0
-        ? []
-        : [`outputs for random inputs are NaN or infinite: ${notFinite.join(", ")}`]),
-      "",
-      alignColumns([heading, ...rows]),
-    ].join("\n"),
-    json: { ...paths, ...(notFinite.length === 0 ? {} : { notFinite }), ...measurement },
-  };
+export function pathsOf(out: string): ProfilePaths {
+  return { profile: out, measurement: `${out}.measurement.json` };
 }
 
-function ms(value: number): string {
-  return value.toFixed(3);
+/**
+ * What `run` gives.
+ * @param files where it keeps what it has measured, if any of them is there.
+ * @throws InterruptedError that names them; whatever else `run` throws.
+ */
+export async function orTellKept<T>(files: readonly string[], run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    const kept = files.filter((path) => existsSync(path));
+    if (!(error instanceof InterruptedError) || kept.length === 0) throw error;
+    throw new InterruptedError(
+      "interrupted; no profile was written. What was measured is kept in " +
+        `${kept.join(" and ")}: the same command goes on from there`,
+    );
+  }
+}
+
+/** Finds out who gives numbers that are none. */
+class OutputWatch {
+  readonly #plan: ProfilePlan;
+  readonly #notFinite = new Set<string>();
+
+  constructor(plan: ProfilePlan) {
+    this.#plan = plan;
+  }
+
+  readonly look: NonNullable<RoundOptions["onOutputs"]> = (index, outputs) => {
+    const variant = this.#plan.variants[index];
+    const infos = variant?.model.outputs ?? [];
+    const isSound = outputs.every(({ bytes }, output) => {
+      const info = infos[output];
+      return info === undefined || hasFiniteNumbers(info, bytes);
+    });
+    if (variant !== undefined && !isSound) this.#notFinite.add(variant.name);
+  };
+
+  notFinite(): string[] {
+    return [...this.#notFinite];
+  }
+}
+
+function announce(ms: number, onNote: (line: string) => void): void {
+  if (ms < LONG_MS) return;
+  const minutes = ms / 60_000;
+  const told = minutes < 90 ? `${Math.round(minutes)} min` : `${(minutes / 60).toFixed(1)} h`;
+  onNote(`measuring takes about ${told}; --budget 60s measures less`);
+}
+
+/** @throws InputError when the budget left a variant without a run. */
+function expectEveryVariant(cells: readonly Cell[], out: string, budgetMs: number | null): void {
+  const without = firstCells(cells).flatMap((index) => {
+    const cell = cells[index];
+    return cell === undefined || cell.wallMs.length > 0 ? [] : [cell.variant];
+  });
+  if (without.length === 0) return;
+  throw new InputError(
+    "INPUT_CONFLICT",
+    `--budget ${(budgetMs ?? 0) / 1000}s: expected time for a run of every variant, ` +
+      `got none for ${without.join(", ")}. What was measured is kept in ${partialPath(out)}: ` +
+      "the same command with a larger budget goes on from there",
+  );
 }
 
 export function jsonBytes(value: object): Uint8Array {

@@ -1,8 +1,8 @@
 /** Edges of ordered tasks in the terms of a bundle. */
 import type { Feed, ModelFile, StageEdge } from "stratagem-runtime/internal/bundle/schema";
-import type { ModelFiles } from "../model/model-files.ts";
+import { type ModelFiles, modelOf } from "../model/model-files.ts";
 import type { Edge, Task } from "../spec/application.ts";
-import type { OrderedTask } from "./task-order.ts";
+import { type OrderedTask, rowsAlong } from "./task-order.ts";
 
 export function taskEdgesOf(
   { task, edges }: OrderedTask,
@@ -13,6 +13,7 @@ export function taskEdgesOf(
     parent,
     share: edge.share,
     feed: parent === null ? null : feedOf(edge, tasks[parent]?.task, task, models),
+    ...rowsAlong(tasks, parent, edge),
   }));
 }
 
@@ -26,7 +27,7 @@ function feedOf(
   child: Task,
   models: ModelFiles,
 ): Feed | null {
-  const [before, after] = [modelOf(parent, models), modelOf(child, models)];
+  const [before, after] = [firstModel(parent, models), firstModel(child, models)];
   if (before === null || after === null) return null;
   const outputs = new Set(before.outputs.map(({ name }) => name));
   const fed = after.inputs.map(({ name }) => ({ input: name, output: inputs?.[name] ?? name }));
@@ -34,7 +35,7 @@ function feedOf(
 }
 
 /** Variants of a task are alike, so the first speaks for it. */
-function modelOf(task: Task | undefined, models: ModelFiles): ModelFile | null {
-  const file = task?.variants[0]?.model ?? null;
-  return file === null ? null : (models.get(file) ?? null);
+function firstModel(task: Task | undefined, models: ModelFiles): ModelFile | null {
+  const [variant] = task?.variants ?? [];
+  return variant === undefined ? null : modelOf(models, variant);
 }

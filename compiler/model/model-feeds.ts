@@ -5,7 +5,7 @@ import type { ModelFile, TensorInfo } from "stratagem-runtime/internal/bundle/sc
 import type { Application, Edge, Task } from "../spec/application.ts";
 import type { KeyPath } from "../spec/document.ts";
 import { conflict, type Mistake, show } from "../spec/mistakes.ts";
-import type { ModelFiles } from "./model-files.ts";
+import { type ModelFiles, modelOf } from "./model-files.ts";
 
 /**
  * Says what has to give a task all its inputs: each edge that leads to it, or those edges together.
@@ -23,16 +23,16 @@ export function* feedMistakes(
 ): Generator<Mistake> {
   const isJoined = feeds === "all edges together";
   for (const [taskIndex, task] of tasks.entries()) {
-    const model = modelOf(task, models);
+    const model = firstModel(task, models);
     for (const [index, edge] of task.to.entries()) {
       const child = tasks.find(({ name }) => name === edge.task);
-      const next = child === undefined ? null : modelOf(child, models);
+      const next = child === undefined ? null : firstModel(child, models);
       if (model === null || next === null) continue;
       const path = ["tasks", taskIndex, "to", index];
-      yield* unknownInputs(edge, next, path);
+      yield* unknownInputs(edge, model, next, path);
       for (const input of next.inputs) {
         if (isJoined && !gives(edge, model, input)) continue;
-        yield* inputMistakes(edge, model, next, input, path);
+        yield* inputMistakes(edge, modelsOf(task, models), next, input, path);
       }
       yield* countMistakes(edge, model, path);
     }
@@ -46,11 +46,11 @@ export function* feedMistakes(
  */
 function* missingInputs(tasks: readonly Task[], models: ModelFiles): Generator<Mistake> {
   for (const [taskIndex, task] of tasks.entries()) {
-    const next = modelOf(task, models);
+    const next = firstModel(task, models);
     const edges = tasks.flatMap((parent) =>
       parent.to
         .filter((edge) => edge.task === task.name)
-        .map((edge) => ({ edge, parent, model: modelOf(parent, models) })),
+        .map((edge) => ({ edge, parent, model: firstModel(parent, models) })),
     );
     if (next === null || edges.length === 0) continue;
     if (edges.some(({ model }) => model === null)) continue;
@@ -70,37 +70,61 @@ function gives({ inputs }: Edge, { outputs }: ModelFile, { name }: TensorInfo): 
   return inputs?.[name] !== undefined || outputs.some((output) => output.name === name);
 }
 
-function modelOf({ variants }: Task, models: ModelFiles): ModelFile | null {
-  for (const { model } of variants) {
-    const file = model === null ? null : models.get(model);
-    if (file) return file;
-  }
-  return null;
+function modelsOf({ variants }: Task, models: ModelFiles): ModelFile[] {
+  return variants.flatMap((variant) => modelOf(models, variant) ?? []);
 }
 
-function* unknownInputs({ inputs }: Edge, next: ModelFile, path: KeyPath): Generator<Mistake> {
+function firstModel(task: Task, models: ModelFiles): ModelFile | null {
+  return modelsOf(task, models)[0] ?? null;
+}
+
+/** The map says the input of the next task first; who has it the wrong way round is told so. */
+function* unknownInputs(
+  { inputs }: Edge,
+  { outputs }: ModelFile,
+  next: ModelFile,
+  path: KeyPath,
+): Generator<Mistake> {
+  const has = (tensors: readonly TensorInfo[], name: string) => {
+    return tensors.some((tensor) => tensor.name === name);
+  };
   const known = next.inputs.map(({ name }) => show(name)).join(", ");
-  for (const input of Object.keys(inputs ?? {})) {
-    if (next.inputs.some(({ name }) => name === input)) continue;
-    const message = `${next.file} has no input ${show(input)}; its inputs are ${known}`;
+  for (const [input, output] of Object.entries(inputs ?? {})) {
+    if (has(next.inputs, input)) continue;
+    const isReversed = has(outputs, input) && has(next.inputs, output);
+    const message = isReversed
+      ? `the map is the wrong way round: write ${show(output)}: ${show(input)}, ` +
+        "the input of the next task first"
+      : `${next.file} has no input ${show(input)}; its inputs are ${known}`;
     yield conflict([...path, "inputs", input], message);
   }
 }
 
 function* inputMistakes(
-  { inputs }: Edge,
-  model: ModelFile,
+  { inputs, gather }: Edge,
+  models: readonly ModelFile[],
   next: ModelFile,
   input: TensorInfo,
   path: KeyPath,
 ): Generator<Mistake> {
   const name = inputs?.[input.name] ?? input.name;
-  const output = model.outputs.find((candidate) => candidate.name === name);
-  if (output !== undefined && fits(output, input)) return;
+  // Outputs of variants differ in their sizes at most, but any of them may answer.
+  const model = models.find(({ outputs }) => {
+    const output = outputs.find((candidate) => candidate.name === name);
+    return output === undefined || !fits(gathered(output, gather), input);
+  });
+  if (model === undefined) {
+    if (gather !== "all" || input.shape[1] === -1) return;
+    const message =
+      `gather: all gives the input ${describe(input)} of ${next.file} as many rows as there are; ` +
+      "expected its axis 1 to be open, or gather: with the number of rows that it takes";
+    return yield conflict([...path, "gather"], message);
+  }
   const outputs = model.outputs.map(describe).join(", ");
+  const gathers = gather === undefined ? "" : `, gathered (${gather}) to rows of a further axis 1`;
   const message =
     `the input ${describe(input)} of ${next.file} needs the output ${show(name)} of ` +
-    `${model.file}, whose outputs are ${outputs}`;
+    `${model.file}, whose outputs are ${outputs}${gathers}`;
   yield conflict([...path, "inputs"], message);
 }
 
@@ -113,6 +137,12 @@ function* countMistakes({ count }: Edge, model: ModelFile, path: KeyPath): Gener
     `expected an output of ${model.file} of the form int64[rows], ` +
     `whose outputs are ${outputs}`;
   yield conflict([...path, "count"], message);
+}
+
+/** An output as a gather gives it: what makes a row are rows of its own. */
+function gathered({ shape: [rows = -1, ...row], ...tensor }: TensorInfo, gather: Edge["gather"]) {
+  const shape = [rows, ...(gather === undefined ? [] : [gather === "all" ? -1 : gather]), ...row];
+  return { ...tensor, shape };
 }
 
 /** The same type and, axis 0 apart, the same shape as far as both are known. */

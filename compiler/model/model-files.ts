@@ -1,8 +1,19 @@
 /** Model files that variants name, as solvers are handed them. */
-import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
+import type { ModelFile } from "stratagem-runtime/internal/bundle/schema";
+import type { Variant } from "../spec/application.ts";
 
-/** Model files as the compiler read them, by the path the application gives. */
-export type ModelFiles = ReadonlyMap<
-  string,
-  RamsisBundle["tasks"][number]["variants"][number]["model"]
->;
+/** Models as the variants of an application use them, by `modelKey`. */
+export type ModelFiles = ReadonlyMap<string, ModelFile | null>;
+
+type ModelUser = Pick<Variant, "model" | "binding">;
+
+/** The same for variants that use the same file in the same way; its path where nothing is said. */
+export function modelKey(path: string, { binding }: Pick<Variant, "binding">): string {
+  return binding === undefined ? path : `${path} ${JSON.stringify(binding)}`;
+}
+
+/** The model of a variant; null if it has none. */
+export function modelOf(models: ModelFiles, variant: ModelUser): ModelFile | null {
+  if (variant.model === null) return null;
+  return models.get(modelKey(variant.model, variant)) ?? null;
+}

@@ -1,6 +1,7 @@
 /** Inputs for models that are measured or looked into. */
 import type { ModelFile, TensorInfo } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
+import { bucketSizes, rowShapeIn } from "stratagem-runtime/internal/bundle/schema";
 import { numberToHalf } from "stratagem-runtime/internal/core/half";
 import { Rng } from "stratagem-runtime/internal/core/rng";
 
@@ -31,6 +32,20 @@ export function rowBytesOf({ dtype, shape }: TensorInfo): number | null {
   return bytes === undefined
     ? null
     : shape.slice(1).reduce((product, size) => product * size, bytes);
+}
+
+/** The inputs of a model where axes of several sizes have those of a bucket. */
+export function sizedInputs(
+  { inputs, buckets = [] }: Pick<ModelFile, "inputs" | "buckets">,
+  bucket: number,
+): Pick<ModelFile, "inputs"> {
+  const sizes = bucketSizes(buckets, bucket);
+  return {
+    inputs: inputs.map((tensor, input) => {
+      const [rows = -1] = tensor.shape;
+      return { ...tensor, shape: [rows, ...rowShapeIn(inputs, input, buckets, sizes)] };
+    }),
+  };
 }
 
 /**

@@ -1,8 +1,11 @@
 /** Measured runs → a latency profile, and what is to be known about the measurement. */
+import { bucketNames } from "stratagem-runtime/internal/bundle/schema";
 import { LatencySample } from "../simulate/latency-sample.ts";
 import type { LayersSpec, ProfileSpec } from "../spec/profile-schema.ts";
+import { outlooksOf } from "./budget.ts";
 import type { Machine } from "./machine.ts";
 import { type Cell, WARM_UP_RUNS } from "./measure.ts";
+import { cellNoise, type MachineNoise, machineNoise, type P95Interval } from "./noise.ts";
 import type { ProfilePlan } from "./profile-plan.ts";
 
 export interface Quantiles {
@@ -22,50 +25,51 @@ export interface Measurement {
    */
   readonly threads: number;
   readonly seed: number;
+  /** Runs of each cell that were asked for; those that vary much have more. */
   readonly repeat: number;
+  /** Of each cell at least. */
   readonly warmUpRuns: number;
   readonly modelSha256ByVariant: Readonly<Record<string, string>>;
-  readonly noise: Noise;
+  /** What measuring was to take at most; null for no limit. */
+  readonly budgetMs: number | null;
+  readonly noise: MachineNoise;
+  /** That were measured. */
   readonly cells: readonly CellMeasurement[];
+  readonly notMeasured: readonly UnmeasuredCell[];
 }
 
-interface Noise {
-  /** Mean of the noise of the cells; 1 is a machine that always takes the same time. */
-  readonly figure: number;
-  readonly limit: number;
-  /**
-   * Part of the wall time inside the worker that no processor worked for it, over all cells of one
-   * core: what neighbours took. Null where there are none, or batches run on an accelerator. It
-   * shows a steady neighbour, which the figure does not.
-   */
-  readonly waitingShare: number | null;
+/** A cell that was not measured, for want of time. */
+export interface UnmeasuredCell {
+  readonly variant: string;
+  readonly batch: number;
+  readonly cores: number;
+  /** Its sizes; left out of models without lists of sizes. */
+  readonly bucket?: string;
+  /** What its neighbours make likely, and how sure that is, as a part of it. */
+  readonly predictedMs: number;
+  readonly predictedError: number;
 }
 
 interface CellMeasurement {
   readonly variant: string;
   readonly batch: number;
   readonly cores: number;
+  /** Its sizes; left out of models without lists of sizes. */
+  readonly bucket?: string;
   readonly samples: number;
   /** (p95 + 0.5 ms) ÷ (p50 + 0.5 ms) of the wall time. */
   readonly noise: number;
+  readonly p95Interval: P95Interval;
+  readonly drift: number;
+  readonly isNoisy: boolean;
   readonly wallMs: Quantiles;
   readonly workerMs: Quantiles;
   readonly cpuMs: Quantiles;
 }
 
 /**
- * Added to both sides of a cell's noise: jitter of some tenths of a millisecond, which no deadline
- * notices, must not condemn a model that takes as little.
- */
-const JITTER_MS = 0.5;
-/**
- * If p99 / p50 is above this, the quantiles are those of the neighbours. A pinned, quiet core has
- * about 1.2, one with a noisy neighbour 2 to 3.
- */
-const NOISE_LIMIT = 1.5;
-
-/**
- * @param cells of the plan, at least one run each.
+ * @param cells of the plan; those without runs are left out. Each variant has one with runs on the
+ * first number of cores.
  * @param layersOf what was measured of the layers of a variant, by its name.
  */
 export function latencyProfile(
@@ -73,11 +77,11 @@ export function latencyProfile(
   cells: readonly Cell[],
   layersOf: ReadonlyMap<string, LayersSpec> = new Map(),
 ): ProfileSpec {
-  const { task, hardware, machine, cores, isByCores, repeat, device } = plan;
+  const { task, hardware, machine, cores, isByCores, device } = plan;
   const scaled = layersOf.size === 0 ? "" : " (layers: inside it, scaled to the whole)";
   const source =
     `stratagem profile: wall time around a worker${scaled}, ` +
-    `${repeat} runs each after ${WARM_UP_RUNS} to warm up, ${threadsText(plan)}, ` +
+    `${runsText(cells)} each after ${WARM_UP_RUNS} or more to warm up, ${threadsText(plan)}, ` +
     `device ${device}, ${machine.processor}, ${machine.cores} cores, ` +
     `Node ${machine.nodeVersion}, onnxruntime ${machine.onnxruntimeVersion}`;
   return {
@@ -86,15 +90,23 @@ export function latencyProfile(
     hardware,
     source,
     variants: Object.fromEntries(
-      plan.variants.map(({ name, accuracy }) => {
-        const own = cells.filter(({ variant }) => variant === name);
+      plan.variants.map(({ name, accuracy, model }) => {
+        const all = cells.filter(({ variant, wallMs }) => variant === name && wallMs.length > 0);
+        const names = bucketNames(model.buckets);
+        const ofBucket = (index: number) => all.filter(({ bucket = 0 }) => bucket === index);
+        // Who knows of no buckets pads everything to the largest.
+        const own = ofBucket(Math.max(0, names.length - 1));
+        const byBucket = names.map((key, index) => [key, rowsOf(ofBucket(index), cores[0])]);
         const layers = layersOf.get(name);
-        const byCores = cores.map((count) => [count, rowsOf(own, count)] as const);
+        const byCores = cores
+          .filter((count) => own.some((cell) => cell.cores === count))
+          .map((count) => [count, rowsOf(own, count)] as const);
         return [
           name,
           {
             ...(accuracy === null ? {} : { accuracy }),
             latencyMs: rowsOf(own, cores[0]),
+            ...(names.length === 0 ? {} : { byBucket: Object.fromEntries(byBucket) }),
             ...(isByCores ? { byCores: Object.fromEntries(byCores) } : {}),
             ...(layers === undefined ? {} : { layers }),
           },
@@ -102,6 +114,13 @@ export function latencyProfile(
       }),
     ),
   };
+}
+
+/** `30 runs`, or `30 to 412 runs` where cells have more than others. */
+export function runsText(cells: readonly Cell[]): string {
+  const counts = cells.map(({ wallMs }) => wallMs.length).filter((count) => count > 0);
+  const [fewest, most] = [Math.min(...counts), Math.max(...counts)];
+  return fewest === most ? `${fewest} runs` : `${fewest} to ${most} runs`;
 }
 
 function threadsText({ cores, isByCores }: ProfilePlan): string {
@@ -118,22 +137,22 @@ function rowsOf(cells: readonly Cell[], cores: number) {
   );
 }
 
-/** @param cells of the plan, at least one run each. */
-export function describeMeasurement(plan: ProfilePlan, cells: readonly Cell[]): Measurement {
+/**
+ * @param cells of the plan, one of which has runs at least.
+ * @param budgetMs what measuring them was to take at most; null for no limit.
+ * @param judgesCells whether cells that are noisy by themselves condemn the machine. Where the
+ * number of their runs was not theirs to choose, they are only told of.
+ */
+export function describeMeasurement(
+  plan: ProfilePlan,
+  cells: readonly Cell[],
+  budgetMs: number | null,
+  judgesCells: boolean,
+): Measurement {
   const { machine, device, cores, seed, repeat } = plan;
-  const measured = cells.map((cell): CellMeasurement => {
-    const wallMs = quantilesOf(cell.wallMs);
-    return {
-      variant: cell.variant,
-      batch: cell.batch,
-      cores: cell.cores,
-      samples: cell.wallMs.length,
-      noise: (wallMs.p95 + JITTER_MS) / (wallMs.p50 + JITTER_MS),
-      wallMs,
-      workerMs: quantilesOf(cell.workerMs),
-      cpuMs: quantilesOf(cell.cpuMs),
-    };
-  });
+  const judged = cells
+    .filter(({ wallMs }) => wallMs.length > 0)
+    .map((cell) => ({ cell, noise: cellNoise(cell.wallMs) }));
   return {
     format: "latency-measurement/1",
     machine,
@@ -145,21 +164,46 @@ export function describeMeasurement(plan: ProfilePlan, cells: readonly Cell[]): 
     modelSha256ByVariant: Object.fromEntries(
       plan.variants.map(({ name, model }) => [name, model.sha256]),
     ),
-    noise: {
-      figure: measured.reduce((sum, { noise }) => sum + noise, 0) / measured.length,
-      limit: NOISE_LIMIT,
-      waitingShare: device === "cpu" ? waitingShareOf(measured) : null,
-    },
-    cells: measured,
+    budgetMs,
+    noise: machineNoise(judged, device, judgesCells),
+    cells: judged.map(({ cell, noise: { tail, p95Interval, drift, isNoisy } }) => ({
+      variant: cell.variant,
+      batch: cell.batch,
+      cores: cell.cores,
+      ...sizesOf(plan, cell),
+      samples: cell.wallMs.length,
+      noise: tail,
+      p95Interval,
+      drift,
+      isNoisy,
+      wallMs: quantilesOf(cell.wallMs),
+      workerMs: quantilesOf(cell.workerMs),
+      cpuMs: quantilesOf(cell.cpuMs),
+    })),
+    notMeasured: unmeasuredCells(plan, cells),
   };
 }
 
-function waitingShareOf(measured: readonly CellMeasurement[]): number | null {
-  const cells = measured.filter(({ cores }) => cores === 1);
-  if (cells.length === 0) return null;
-  const workerMs = cells.reduce((sum, cell) => sum + cell.workerMs.mean, 0);
-  const cpuMs = cells.reduce((sum, cell) => sum + cell.cpuMs.mean, 0);
-  return workerMs === 0 ? 0 : Math.max(0, 1 - cpuMs / workerMs);
+/** The sizes of the rows of a cell, in words. */
+function sizesOf(
+  { variants }: ProfilePlan,
+  { variant, bucket = 0 }: Cell,
+): { readonly bucket?: string } {
+  const names = bucketNames(variants.find(({ name }) => name === variant)?.model.buckets);
+  const name = names[bucket];
+  return name === undefined ? {} : { bucket: name };
+}
+
+function unmeasuredCells(plan: ProfilePlan, cells: readonly Cell[]): UnmeasuredCell[] {
+  const outlooks = outlooksOf(cells);
+  return [...cells.entries()]
+    .filter(([, { wallMs }]) => wallMs.length === 0)
+    .map(([index, cell]): UnmeasuredCell => {
+      const { variant, batch, cores } = cell;
+      const { costMs = 0, error = 1 } = outlooks[index] ?? {};
+      const own = { variant, batch, cores, ...sizesOf(plan, cell) };
+      return { ...own, predictedMs: rounded(costMs), predictedError: error };
+    });
 }
 
 /**

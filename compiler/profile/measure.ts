@@ -1,15 +1,16 @@
-/** Runs every variant at every batch size on every number of cores and notes how long it took. */
+/** Runs variants at batch sizes on numbers of cores, and notes how long they took. */
 import { assert } from "stratagem-runtime/internal/core/assert";
+import { bucketCount } from "stratagem-runtime/internal/bundle/schema";
 import {
   type Batch,
   type BatchResult,
   InferenceError,
   WorkerLostError,
 } from "stratagem-runtime/internal/exec/executor";
-import { randomInputs } from "../onnx/batch-inputs.ts";
+import { randomInputs, sizedInputs } from "../onnx/batch-inputs.ts";
 import { InputError } from "../spec/input-error.ts";
 import { withRemedy } from "./model-limits.ts";
-import type { ProfilePlan } from "./profile-plan.ts";
+import type { PlannedVariant, ProfilePlan } from "./profile-plan.ts";
 import type { ProfiledWorker } from "./profiled-worker.ts";
 
 /** One variant at one batch size on one number of cores. */
@@ -17,6 +18,8 @@ export interface Cell {
   readonly variant: string;
   readonly batch: number;
   readonly cores: number;
+  /** Which of its sizes the rows have; 0 if left out. */
+  readonly bucket?: number;
   /**
    * Of every run in its order, as the caller of the worker saw it: what serving pays, the way to
    * the worker and back included.
@@ -28,8 +31,8 @@ export interface Cell {
   readonly cpuMs: readonly number[];
 }
 
-/** Bytes of every input of the variant of an index in the plan, for a batch. */
-export type InputsOf = (variant: number, batch: number) => readonly Uint8Array[];
+/** Bytes of every input of the variant of an index in the plan, for a batch of a bucket. */
+export type InputsOf = (variant: number, batch: number, bucket: number) => readonly Uint8Array[];
 
 /** A run of a cell, by its index. */
 interface TurnRun {
@@ -48,93 +51,111 @@ interface TurnRun {
  */
 export type Turn = readonly TurnRun[];
 
-export interface MeasureOptions {
+export interface BenchOptions {
   /** They have the first number of cores of the plan. */
   readonly workers: readonly ProfiledWorker[];
-  /** Of a round: they keep one run of each cell. */
-  readonly turns: readonly Turn[];
-  /** Cells of an earlier run to go on from, all with the same number of runs; null to begin. */
+  /** Cells of an earlier run to go on from; null to begin. */
   readonly earlier: readonly Cell[] | null;
   readonly inputsOf: InputsOf;
   /** Called with what the warm-up runs of a variant gave, by its index. */
   readonly onOutputs?: (variant: number, outputs: BatchResult["outputs"]) => void;
-  /** Called after each round, when all cells have the same number of runs. */
-  readonly onRound: (cells: readonly Cell[]) => Promise<void>;
-  readonly onProgress: (done: number, total: number) => void;
   readonly signal: AbortSignal;
   /** A monotonic clock. */
   readonly nowMs: () => number;
 }
 
 /**
- * Runs of every cell whose time is not kept: the first takes up to 2.4 times as long as the rest.
+ * Runs of every cell at least whose time is not kept: the first takes up to 2.4 times as long as
+ * the rest.
  */
 export const WARM_UP_RUNS = 2;
 
-/** Runs that a plan takes whose cells run alone, the warm-up included. */
+/** A cell of a plan, by the index of its variant. */
+export interface PlannedCell {
+  readonly variant: number;
+  readonly batch: number;
+  readonly cores: number;
+  /** 0 if left out. */
+  readonly bucket?: number;
+}
+
+/** By cores, variant, bucket and batch. */
+export function plannedCells({ cores, variants }: ProfilePlan): PlannedCell[] {
+  return cores.flatMap((count) =>
+    variants.flatMap(({ model, batches }, variant) =>
+      bucketsOf(model).flatMap((bucket) =>
+        batches.map((batch) => ({ variant, batch, cores: count, ...bucket })),
+      ),
+    ),
+  );
+}
+
+/** What cells say of each bucket of a model: nothing of the first. */
+function bucketsOf({ buckets }: PlannedVariant["model"]): { readonly bucket?: number }[] {
+  return Array.from({ length: bucketCount(buckets) }, (_, bucket) =>
+    bucket === 0 ? {} : { bucket },
+  );
+}
+
+/** Runs that a plan takes at least whose cells run alone, the warm-up included. */
 export function runCountOf(plan: ProfilePlan): number {
-  return cellCountOf(plan) * (WARM_UP_RUNS + plan.repeat);
+  return plannedCells(plan).length * (WARM_UP_RUNS + plan.repeat);
 }
 
-/** Every cell by itself, on one worker. */
-export function inTurns(plan: ProfilePlan): Turn[] {
-  return Array.from({ length: cellCountOf(plan) }, (_, cell) => [
-    { cell, worker: 0, isKept: true },
-  ]);
+/** A cell by itself, on the only worker. */
+export function turnOf(cell: number): Turn {
+  return [{ cell, worker: 0, isKept: true }];
 }
 
-/** Index of the variant of a cell. */
-export function variantOf({ variants, batches }: ProfilePlan, cell: number): number {
-  return Math.floor(cell / batches.length) % variants.length;
-}
+/** The cells of a plan, and the workers to run them on. */
+export class Bench {
+  /** In the order of `plannedCells`. */
+  readonly cells: readonly Cell[];
+  readonly signal: AbortSignal;
+  readonly nowMs: () => number;
+  readonly #cells: readonly OpenCell[];
+  readonly #workers: readonly ProfiledWorker[];
+  readonly #onOutputs: NonNullable<BenchOptions["onOutputs"]>;
+  #coresNow: number;
 
-export function cellCountOf({ cores, variants, batches }: ProfilePlan): number {
-  return cores.length * variants.length * batches.length;
-}
-
-/**
- * Measures round by round, each round one run of every cell, so that what drifts drifts for all
- * alike. Workers change their cores between turns, once for each number of them in a round.
- * @returns the cells with `plan.repeat` runs each.
- * @throws InputError when a model refuses a batch or takes the worker with it; the signal's reason.
- */
-export async function measureCells(
-  plan: ProfilePlan,
-  options: MeasureOptions,
-): Promise<readonly Cell[]> {
-  const { workers, earlier, inputsOf, onRound, onProgress, signal, nowMs } = options;
-  const onOutputs = options.onOutputs ?? (() => {});
-  const cells = cellsOf(plan, earlier, inputsOf);
-  const turns = options.turns.map((turn) => openTurn(turn, cells, workers));
-  const runCount = turns.reduce((sum, turn) => sum + turn.length, 0);
-  const roundsBefore = cells[0]?.wallMs.length ?? 0;
-  // Without the runs of before, so that the time left can be told from the time these take.
-  const total = (WARM_UP_RUNS + plan.repeat - roundsBefore) * runCount;
-  let done = 0;
-  let [coresNow] = plan.cores;
-  const runAll = async (isKept: boolean): Promise<void> => {
-    for (const turn of turns) {
-      signal.throwIfAborted();
-      const cores = turn[0]?.cell.cores ?? coresNow;
-      if (cores !== coresNow) await Promise.all(workers.map((worker) => worker.resize(cores)));
-      coresNow = cores;
-      const results = await Promise.all(
-        turn.map((run) => measureRun(run, isKept && run.isKept, nowMs)),
-      );
-      if (!isKept) {
-        for (const [index, { outputs }] of results.entries()) {
-          onOutputs(turn[index]?.cell.run.variant ?? 0, outputs);
-        }
-      }
-      for (let run = 0; run < turn.length; run++) onProgress(++done, total);
-    }
-  };
-  for (let run = 0; run < WARM_UP_RUNS; run++) await runAll(false);
-  for (let round = roundsBefore; round < plan.repeat; round++) {
-    await runAll(true);
-    await onRound(cells);
+  constructor(plan: ProfilePlan, options: BenchOptions) {
+    const { workers, earlier, inputsOf, onOutputs, signal, nowMs } = options;
+    this.#cells = openCells(plan, earlier, inputsOf);
+    this.cells = this.#cells;
+    this.#workers = workers;
+    this.#onOutputs = onOutputs ?? (() => {});
+    this.#coresNow = plan.cores[0];
+    this.signal = signal;
+    this.nowMs = nowMs;
   }
-  return cells;
+
+  /**
+   * Runs a turn. Workers change their cores before it where it wants others than the last one had.
+   * @throws InputError when a model refuses a batch or takes the worker with it; the signal's
+   * reason.
+   */
+  async run(turn: Turn, isKept: boolean): Promise<void> {
+    this.signal.throwIfAborted();
+    const open = turn.map((run) => this.#open(run));
+    const cores = open[0]?.cell.cores ?? this.#coresNow;
+    if (cores !== this.#coresNow) {
+      await Promise.all(this.#workers.map((worker) => worker.resize(cores)));
+    }
+    this.#coresNow = cores;
+    const results = await Promise.all(
+      open.map((run) => measureRun(run, isKept && run.isKept, this.nowMs)),
+    );
+    if (isKept) return;
+    for (const [index, { outputs }] of results.entries()) {
+      this.#onOutputs(open[index]?.cell.run.variant ?? 0, outputs);
+    }
+  }
+
+  #open({ cell: index, worker: place, isKept }: TurnRun): OpenRun {
+    const [cell, worker] = [this.#cells[index], this.#workers[place]];
+    assert(cell !== undefined && worker !== undefined, "a turn is of cells and workers there are");
+    return { cell, worker, isKept };
+  }
 }
 
 /** A run of a turn, with what it is of. */
@@ -142,18 +163,6 @@ interface OpenRun {
   readonly cell: OpenCell;
   readonly worker: ProfiledWorker;
   readonly isKept: boolean;
-}
-
-function openTurn(
-  turn: Turn,
-  cells: readonly OpenCell[],
-  workers: readonly ProfiledWorker[],
-): OpenRun[] {
-  return turn.map(({ cell: index, worker: place, isKept }) => {
-    const [cell, worker] = [cells[index], workers[place]];
-    assert(cell !== undefined && worker !== undefined, "a turn is of cells and workers there are");
-    return { cell, worker, isKept };
-  });
 }
 
 async function measureRun(
@@ -182,41 +191,50 @@ interface OpenCell extends Cell {
 
 /** Inputs that modules have for it, else random ones, of the seed of the plan. */
 export function randomInputsOf({ variants, seed }: ProfilePlan): InputsOf {
-  return (variant, batch) => {
+  return (variant, batch, bucket) => {
     const model = variants[variant]?.model;
     assert(model !== undefined, "inputs are of a variant of the plan");
-    return variants[variant]?.samples?.get(batch) ?? randomInputs(model, batch, seed);
+    const samples = variants[variant]?.samples?.get(batch);
+    return samples ?? randomInputs(sizedInputs(model, bucket), batch, seed);
   };
 }
 
-function cellsOf(
+function openCells(
   plan: ProfilePlan,
   earlier: readonly Cell[] | null,
   inputsOf: InputsOf,
 ): OpenCell[] {
-  const runsOf = plan.variants.map((_, variant) =>
-    plan.batches.map((rows): Batch => {
-      return { variant, rows, inputs: inputsOf(variant, rows).map((bytes) => [bytes]) };
-    }),
+  const runs = plan.variants.map(
+    ({ model, batches }, variant) =>
+      new Map(
+        bucketsOf(model).flatMap(({ bucket }) =>
+          batches.map((rows): [string, Batch] => {
+            const inputs = inputsOf(variant, rows, bucket ?? 0).map((bytes) => [bytes]);
+            const own = bucket === undefined ? {} : { bucket };
+            return [`${bucket ?? 0} ${rows}`, { variant, rows, inputs, ...own }];
+          }),
+        ),
+      ),
   );
-  return plan.cores.flatMap((cores) =>
-    plan.variants.flatMap(({ name: variant }, variantIndex) =>
-      (runsOf[variantIndex] ?? []).map((run): OpenCell => {
-        const known = earlier?.find(
-          (cell) => cell.variant === variant && cell.batch === run.rows && cell.cores === cores,
-        );
-        return {
-          variant,
-          batch: run.rows,
-          cores,
-          run,
-          wallMs: [...(known?.wallMs ?? [])],
-          workerMs: [...(known?.workerMs ?? [])],
-          cpuMs: [...(known?.cpuMs ?? [])],
-        };
-      }),
-    ),
-  );
+  return plannedCells(plan).map(({ variant: index, batch, cores, bucket }): OpenCell => {
+    const variant = plan.variants[index]?.name;
+    const run = runs[index]?.get(`${bucket ?? 0} ${batch}`);
+    assert(variant !== undefined && run !== undefined, "a cell is of a variant of the plan");
+    const known = earlier?.find(
+      (cell) =>
+        cell.variant === variant &&
+        cell.batch === batch &&
+        cell.cores === cores &&
+        cell.bucket === bucket,
+    );
+    return {
+      ...{ variant, batch, cores, run },
+      ...(bucket === undefined ? {} : { bucket }),
+      wallMs: [...(known?.wallMs ?? [])],
+      workerMs: [...(known?.workerMs ?? [])],
+      cpuMs: [...(known?.cpuMs ?? [])],
+    };
+  });
 }
 
 /** @throws InputError naming the variant if it refuses the batch or takes the worker with it. */

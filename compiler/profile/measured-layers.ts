@@ -23,7 +23,7 @@ import {
   type StagePlan,
   stageTurns,
 } from "./measured-stages.ts";
-import { partialPath, readPartial, writePartial } from "./partial-file.ts";
+import { evenCells, partialPath, readPartial, writePartial } from "./partial-file.ts";
 import type { ProfilePlan } from "./profile-plan.ts";
 import {
   planSegments,
@@ -90,7 +90,7 @@ export async function measureLayers(
     const unitCells = isFinished(kept.units, plan)
       ? kept.units
       : await measure(units, unitsOut(out), kept.units, { ...sources, onProgress: onUnit });
-    await writePartial(unitsOut(out), units.plan, unitCells);
+    await writeAll(unitsOut(out), units.plan, unitCells);
     const layers = layerTimesOf(units, unitCells, plan);
     const stages = await stagePlanOf(plan, layers, folder);
     const onStage = (done: number, total: number): void =>
@@ -98,7 +98,7 @@ export async function measureLayers(
     const stageCells = isFinished(kept.stages, plan)
       ? kept.stages
       : await measureStages(stages, out, kept.stages, { ...sources, onProgress: onStage });
-    await writePartial(stagesOut(out), stages.plan, stageCells);
+    await writeAll(stagesOut(out), stages.plan, stageCells);
     return {
       layers,
       depths: depthTimesOf(stages, stageCells),
@@ -119,10 +119,14 @@ async function scratchFolder(): Promise<string> {
   return folder;
 }
 
+/** Where an unfinished run keeps what it has measured. */
+export function layerPartials(out: string): string[] {
+  return [partialPath(unitsOut(out)), partialPath(stagesOut(out))];
+}
+
 /** Forgets what was kept to go on from. */
 export async function removePartials(out: string): Promise<void> {
-  await rm(partialPath(unitsOut(out)), { force: true });
-  await rm(partialPath(stagesOut(out)), { force: true });
+  for (const path of layerPartials(out)) await rm(path, { force: true });
 }
 
 /** Runs that the layers take, and the most that the stages may. */
@@ -150,14 +154,24 @@ async function keptRounds(
   takeFinished: boolean,
   folder: string,
 ): Promise<KeptRounds> {
-  const unitCells = await readPartial(unitsOut(out), units.plan);
+  const unitCells = await readRounds(unitsOut(out), units.plan);
   if (!isFinished(unitCells, plan)) return { units: unitCells, stages: null };
   const layers = layerTimesOf(units, unitCells, plan);
   const { plan: stagePlan } = await stagePlanOf(plan, layers, folder);
-  const stageCells = await readPartial(stagesOut(out), stagePlan);
+  const stageCells = await readRounds(stagesOut(out), stagePlan);
   // A complete file that is still here was refused for its noise, so it is to be measured again.
   const isRefused = isFinished(stageCells, plan) && !takeFinished;
   return isRefused ? { units: null, stages: null } : { units: unitCells, stages: stageCells };
+}
+
+/** Rounds that an earlier run finished: what is compared was measured side by side. */
+async function readRounds(out: string, plan: ProfilePlan): Promise<readonly Cell[] | null> {
+  const partial = await readPartial(out, plan);
+  return partial === null ? null : evenCells(partial.cells);
+}
+
+function writeAll(out: string, plan: ProfilePlan, cells: readonly Cell[]): Promise<void> {
+  return writePartial(out, plan, { cells, spentMs: 0, isRefused: false });
 }
 
 function isFinished(
@@ -183,7 +197,8 @@ function measure(
   options: Omit<RoundOptions, "prepare"> = {},
 ): Promise<readonly Cell[]> {
   const prepare: RoundOptions["prepare"] = (worker) => segmentInputs(worker, segments);
-  return measureRounds(segments.plan, out, earlier, sources, { ...options, prepare });
+  const kept = earlier === null ? null : { cells: earlier, spentMs: 0 };
+  return measureRounds(segments.plan, out, kept, sources, { ...options, prepare });
 }
 
 function measureStages(

@@ -2,64 +2,93 @@
  * Measures a plan with workers of its own, and keeps what was measured so far beside the output.
  */
 import { assert } from "stratagem-runtime/internal/core/assert";
-import { InputError } from "../spec/input-error.ts";
-import type { Measurement } from "./latency-profile.ts";
+import { measureWithin } from "./budget-rounds.ts";
 import {
+  Bench,
+  type BenchOptions,
   type Cell,
   type InputsOf,
-  inTurns,
-  type MeasureOptions,
-  measureCells,
+  plannedCells,
   randomInputsOf,
   type Turn,
-  variantOf,
+  turnOf,
 } from "./measure.ts";
-import { writePartial } from "./partial-file.ts";
+import { type KeptRuns, writePartial } from "./partial-file.ts";
 import type { ProfilePlan } from "./profile-plan.ts";
 import { type ProfiledWorker, startWorkers, type WorkerSources } from "./profiled-worker.ts";
+import { type Effort, measureInRounds, type RoundsOptions } from "./rounds.ts";
 
-export interface RoundSources extends WorkerSources, Pick<MeasureOptions, "nowMs" | "onProgress"> {}
+export interface RoundSources
+  extends WorkerSources,
+    Pick<BenchOptions, "nowMs">,
+    Pick<RoundsOptions, "onProgress"> {}
 
-/** Where it is not that every cell runs alone, on random numbers. */
+/** Where it is not that every cell runs alone, on random numbers, as often as the plan says. */
 export interface RoundOptions {
   readonly turns?: readonly Turn[];
   /** Finds the inputs out once the workers are up; what it runs, runs on one that holds it. */
   readonly prepare?: (worker: Pick<ProfiledWorker, "run">) => Promise<InputsOf>;
-  readonly onOutputs?: MeasureOptions["onOutputs"];
+  readonly onOutputs?: BenchOptions["onOutputs"];
+  readonly onEstimate?: RoundsOptions["onEstimate"];
+  readonly effort?: Effort;
+  /** Time to spend on the cells that are worth it most, whose turns are their own; null for all. */
+  readonly budgetMs?: number | null;
 }
 
 /**
- * Finished rounds are saved no more often than this; what came after the last save is lost to an
- * interruption.
+ * Finished rounds are saved no more often than this; an interruption saves what came after them,
+ * and only a crash loses it.
  */
 const SAVE_INTERVAL_MS = 2000;
+const NO_EFFORT: Effort = { warmUpMs: 0, extraMs: 0 };
 
 /**
  * @param out what the partial file is named after.
- * @param earlier rounds of an earlier run to go on from.
- * @throws as `measureCells` and `startWorkers`.
+ * @param earlier what an earlier run has measured, to go on from.
+ * @throws as `Bench.run` and `startWorkers`.
  */
 export async function measureRounds(
   plan: ProfilePlan,
   out: string,
-  earlier: readonly Cell[] | null,
+  earlier: Pick<KeptRuns, "cells" | "spentMs"> | null,
   surroundings: RoundSources,
-  { turns = inTurns(plan), prepare, onOutputs = () => {} }: RoundOptions = {},
+  options: RoundOptions = {},
 ): Promise<readonly Cell[]> {
   const { nowMs, signal, onProgress } = surroundings;
+  const { prepare, onOutputs, effort = NO_EFFORT, budgetMs = null } = options;
+  const turns = options.turns ?? plannedCells(plan).map((_, cell) => turnOf(cell));
   signal.throwIfAborted();
   const held = heldBy(turns, plan);
   const { workers, close } = await startWorkers(plan, held, surroundings);
   let savedMs = nowMs();
-  const onRound = async (cells: readonly Cell[]): Promise<void> => {
-    if (nowMs() - savedMs < SAVE_INTERVAL_MS) return;
-    await writePartial(out, plan, cells);
+  let spentMs = earlier?.spentMs ?? 0;
+  const save = async (cells: readonly Cell[]): Promise<void> => {
     savedMs = nowMs();
+    await writePartial(out, plan, { cells, spentMs, isRefused: false });
+  };
+  const onRound = async (cells: readonly Cell[], takenMs = 0): Promise<void> => {
+    spentMs = takenMs;
+    if (nowMs() - savedMs >= SAVE_INTERVAL_MS) await save(cells);
   };
   try {
     const inputsOf = (await prepare?.(anyOf(workers, held))) ?? randomInputsOf(plan);
-    const watch = { onRound, onOutputs, onProgress, signal, nowMs };
-    return await measureCells(plan, { workers, turns, earlier, inputsOf, ...watch });
+    const open = { workers, earlier: earlier?.cells ?? null, inputsOf, signal, nowMs };
+    const bench = new Bench(plan, onOutputs === undefined ? open : { ...open, onOutputs });
+    const watch = { onRound, onProgress };
+    try {
+      if (budgetMs === null) {
+        const { onEstimate = () => {} } = options;
+        await measureInRounds(plan, bench, { turns, effort, onEstimate, ...watch });
+      } else {
+        const { warmUpMs } = effort;
+        await measureWithin(plan, bench, { budgetMs, spentMs, warmUpMs, ...watch });
+      }
+    } catch (error) {
+      const hasRuns = bench.cells.some(({ wallMs }) => wallMs.length > 0);
+      if (signal.aborted && hasRuns) await save(bench.cells);
+      throw error;
+    }
+    return bench.cells;
   } finally {
     await close();
   }
@@ -67,12 +96,13 @@ export async function measureRounds(
 
 /** Variants that each worker runs. */
 function heldBy(turns: readonly Turn[], plan: ProfilePlan): number[][] {
+  const cells = plannedCells(plan);
   const held: Set<number>[] = [];
-  for (const [worker, cell] of turns.flatMap((turn) =>
-    turn.map((run) => [run.worker, run.cell] as const),
-  )) {
+  for (const { worker, cell } of turns.flat()) {
+    const variant = cells[cell]?.variant;
+    assert(variant !== undefined, "a turn is of cells of the plan");
     held[worker] ??= new Set();
-    held[worker].add(variantOf(plan, cell));
+    held[worker].add(variant);
   }
   return held.map((variants) => [...variants].sort((a, b) => a - b));
 }
@@ -89,18 +119,4 @@ function anyOf(
       return worker.run(batch);
     },
   };
-}
-
-export function isNoisy({ noise: { figure, limit } }: Measurement): boolean {
-  return figure > limit;
-}
-
-/** @throws InputError, always. */
-export function refuseNoise(out: string, { noise: { figure, limit } }: Measurement): never {
-  throw new InputError(
-    "INPUT_CONFLICT",
-    `${out}: expected noise (mean p95 ÷ p50 of the runs) of at most ${limit}, ` +
-      `got ${figure.toFixed(2)}: this machine is too busy to profile. ` +
-      "Free it and measure again, or write these measurements with --force",
-  );
 }

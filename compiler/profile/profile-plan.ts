@@ -4,24 +4,27 @@
  */
 import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import type { ModelFile } from "stratagem-runtime/internal/bundle/schema";
+import { bucketCount, type ModelFile } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import type { Device } from "stratagem-runtime/internal/exec/executor";
 import { MAX_PAYLOAD_BYTES } from "stratagem-runtime/internal/exec/frame-protocol";
 import { suggestion } from "stratagem-runtime/internal/tell/nearest";
-import { rowBytesOf } from "../onnx/batch-inputs.ts";
+import type { Bound } from "../binding/bind-model.ts";
+import { rowBytesOf, sizedInputs } from "../onnx/batch-inputs.ts";
 import type { LayeredModel } from "../onnx/layered-model.ts";
 import { OnnxModelError } from "../onnx/onnx-model-error.ts";
 import type { HostVariant } from "../spec/application.ts";
 import { type ApplicationSpec, applicationSchema } from "../spec/application-schema.ts";
+import { type Binding, resolveBinding } from "../spec/binding.ts";
 import { type KeyPath, readDocument, type SourceDocument } from "../spec/document.ts";
 import { hostKey, hostVariantOf, kindMistakes } from "../spec/host-tasks.ts";
 import { InputError } from "../spec/input-error.ts";
 import { conflict, fail, invalid, missing, refuse, show } from "../spec/mistakes.ts";
 import { readProfile } from "../spec/profile.ts";
-import { digest } from "../spec/source.ts";
+import { digest, linesOf } from "../spec/source.ts";
 import { parseStructure } from "../spec/structure.ts";
 import type { Machine } from "./machine.ts";
+import { profiledBatches } from "./profiled-batches.ts";
 
 /** A profile holds for one device, so none is chosen for the user. */
 type ProfiledDevice = Exclude<Device, "auto">;
@@ -30,10 +33,10 @@ export interface ProfileOptions {
   /** Path of the application spec. */
   readonly app: string;
   /**
-   * Path of the profile; where the spec has no accuracy of a variant, that of a profile which is
-   * there already is kept.
+   * Path of the profile, null where none is to be written; where the spec has no accuracy of a
+   * variant, that of a profile which is there already is kept.
    */
-  readonly out: string;
+  readonly out: string | null;
   /** Measures the variants of this task only; null for all. */
   readonly task: string | null;
   /** Ascending, each once. */
@@ -60,6 +63,7 @@ export interface ProfilePlan {
   readonly task: string | null;
   readonly hardware: string;
   readonly variants: readonly PlannedVariant[];
+  /** That were asked for; each variant has its own. */
   readonly batches: readonly number[];
   readonly repeat: number;
   /**
@@ -94,13 +98,15 @@ export interface PlannedVariant {
   readonly host?: HostVariant | undefined;
   /** Inputs that a module has for each batch; left out, they are random. */
   readonly samples?: ReadonlyMap<number, readonly Uint8Array[]> | undefined;
+  /** To measure it at, ascending, at least one. */
+  readonly batches: readonly number[];
   /** Null where layers are not measured. */
   readonly layers: LayeredModel | null;
 }
 
 export interface PlanSources {
-  /** Reads what a model takes. @throws Error if it is no model. */
-  readonly readModel: (path: string) => Promise<ModelFile>;
+  /** Reads what a model takes as a variant uses it. @throws Error if it is no model. */
+  readonly readModel: (path: string, binding: Binding | undefined, at: KeyPath) => Promise<Bound>;
   /** The same of what is no ONNX file. */
   readonly readHost?: (host: HostVariant) => Promise<ModelFile>;
   /** Inputs that a module has for a batch, of the seed; null where it has none. */
@@ -129,7 +135,7 @@ export async function planProfile(
   const spec = parseStructure(document, applicationSchema);
   const named = namedVariants(spec, document, options);
   const variants: PlannedVariant[] = [];
-  for (const { name, accuracy, path, host, at, outputsAreRows } of withKnownAccuracy(
+  for (const { name, accuracy, path, host, binding, at, outputsAreRows } of withKnownAccuracy(
     named,
     options.out,
   )) {
@@ -142,10 +148,19 @@ export async function planProfile(
     });
     const noModel = (expected: string, found: string) =>
       fail(document, invalid(at, expected, found));
-    const model = await readPlanned({ path, host }, sources, noModel);
-    const samples = host === undefined ? null : await samplesOf(host, options, sources, noModel);
+    const bound = await readPlanned({ path, host, binding, at }, sources, noModel);
+    refuse(document, bound.mistakes ?? []);
+    if (bound.mistakes !== undefined) continue;
+    const { model } = bound;
+    // A model is cut for one instance at a time, whatever else it takes.
+    const own = openLayers === undefined ? profiledBatches(model, batches) : batches;
+    const samples =
+      host === undefined
+        ? null
+        : await samplesOf(host, { ...options, batches: own }, sources, noModel);
     if (samples === null) {
-      checkRows(model, batches, (message) => fail(document, conflict(at, message)));
+      const largest = sizedInputs(model, bucketCount(model.buckets) - 1);
+      checkRows(largest, own, (message) => fail(document, conflict(at, message)));
     }
     const hosted = { host, samples: samples ?? undefined };
     variants.push({
@@ -155,6 +170,7 @@ export async function planProfile(
       model,
       ...hosted,
       outputsAreRows,
+      batches: own,
       layers: layers ?? null,
     });
   }
@@ -180,14 +196,14 @@ type Refuse = (expected: string, found: string) => never;
 
 /** @throws InputError for what is no model. */
 async function readPlanned(
-  { path, host }: Pick<NamedVariant, "path" | "host">,
+  { path, host, binding, at }: Pick<NamedVariant, "path" | "host" | "binding" | "at">,
   { readModel, readHost }: PlanSources,
   refuse: Refuse,
-): Promise<ModelFile> {
+): Promise<Bound> {
   try {
-    if (host === undefined) return await readModel(path);
+    if (host === undefined) return await readModel(path, binding, at.slice(0, -1));
     assert(readHost !== undefined, "who measures modules can read them");
-    return await readHost(host);
+    return { model: await readHost(host) };
   } catch (error) {
     const reason = error instanceof Error ? error.message.split("\n")[0] : String(error);
     if (host !== undefined) {
@@ -255,6 +271,8 @@ interface NamedVariant {
   readonly name: string;
   readonly accuracy: number | null;
   readonly path: string;
+  /** How the variant uses it; undefined where the spec leaves that to the model. */
+  readonly binding: Binding | undefined;
   readonly host?: HostVariant | undefined;
   /** Where in the spec the model is named. */
   readonly at: KeyPath;
@@ -303,15 +321,16 @@ function namedVariants(
         name: nameInProfile(variant.profile, at, document),
         accuracy: variant.accuracy ?? null,
         path: host === undefined ? resolve(folder, variant.model) : hostKey(host),
+        binding: resolveBinding(variant, at, labelsBeside(app, document)) ?? undefined,
         host,
         at: [...at, "model"],
         outputsAreRows: task.to.length === 0,
       };
       const other = byName.get(planned.name);
-      if (other !== undefined && other.path !== planned.path) {
+      if (other !== undefined && !isSameUse(other, planned)) {
         const message =
           `the profile is to have one ${show(planned.name)}, ` +
-          "and another variant of that name has another model; " +
+          "and another variant of that name has another model, or uses it in another way; " +
           "measure one task at a time with --task";
         return fail(document, conflict([...at, "profile"], message));
       }
@@ -327,6 +346,20 @@ function namedVariants(
   return fail(document, invalid(["tasks"], "a task with variants to measure", found));
 }
 
+function isSameUse(one: NamedVariant, other: NamedVariant): boolean {
+  const use = ({ path, binding }: NamedVariant) => JSON.stringify([path, binding ?? null]);
+  return use(one) === use(other);
+}
+
+function labelsBeside(app: string, document: SourceDocument) {
+  return (file: string, at: KeyPath): readonly string[] => {
+    return linesOf(resolve(dirname(app), file), (reason) => {
+      const message = `expected a readable file, got ${show(file)} (${reason})`;
+      return fail(document, { code: "INPUT_UNREADABLE", path: at, message });
+    });
+  };
+}
+
 function profileName(reference: string): string | null {
   const hash = reference.indexOf("#");
   return hash <= 0 || hash === reference.length - 1 ? null : reference.slice(hash + 1);
@@ -337,9 +370,9 @@ function badReference(at: KeyPath, reference: string) {
 }
 
 /** Measuring again must not lose the accuracies that only the old profile has. */
-function withKnownAccuracy(variants: readonly NamedVariant[], out: string): NamedVariant[] {
+function withKnownAccuracy(variants: readonly NamedVariant[], out: string | null): NamedVariant[] {
   const isComplete = variants.every(({ accuracy }) => accuracy !== null);
-  if (isComplete || !existsSync(out)) return [...variants];
+  if (isComplete || out === null || !existsSync(out)) return [...variants];
   const known = readProfile(out).variants;
   return variants.map((variant) => ({
     ...variant,
@@ -348,7 +381,7 @@ function withKnownAccuracy(variants: readonly NamedVariant[], out: string): Name
 }
 
 function checkRows(
-  { inputs }: ModelFile,
+  { inputs }: Pick<ModelFile, "inputs">,
   batches: readonly number[],
   refuse: (message: string) => never,
 ): void {
@@ -359,7 +392,7 @@ function checkRows(
       refuse(`expected a model that leaves only axis 0, the rows, open; ${shown}`);
     }
     if (rows !== -1 && batches.some((batch) => batch !== rows)) {
-      refuse(`expected a model that takes any number of rows, or --batches ${rows}; ${shown}`);
+      refuse(`expected inputs that all take a batch of ${batches.join(", ")}; ${shown}`);
     }
     const rowBytes = rowBytesOf({ name, dtype, shape });
     if (rowBytes === null) {
@@ -375,9 +408,13 @@ function checkRows(
 
 /** The plan with the digest of all that its measurements depend on. */
 export function withDigest(plan: Omit<ProfilePlan, "sha256">): ProfilePlan {
-  const variants = plan.variants.map(({ name, model: { sha256, module } }) =>
-    module === undefined ? [name, sha256] : [name, sha256, module.options],
-  );
+  const variants = plan.variants.map(({ name, model, batches }) => [
+    name,
+    model.sha256,
+    batches,
+    ...(model.buckets === undefined ? [] : [model.buckets]),
+    ...(model.module === undefined ? [] : [model.module.options]),
+  ]);
   const { batches, repeat, cores, isByCores, device, seed, machine } = plan;
   const parts = [variants, batches, repeat, cores, isByCores, device, seed, machine];
   return { ...plan, sha256: digest(Buffer.from(JSON.stringify(parts))) };

@@ -128,9 +128,11 @@ function executorOptions(
   workerCount: number,
 ): Omit<ExecutorOptions, "standbyCount"> {
   return {
-    variants: variants.map(({ name, path, host, outputsAreRows, model: { inputs, outputs } }) => {
+    variants: variants.map(({ name, path, host, outputsAreRows, model }) => {
+      const { inputs, outputs, adapter, buckets } = model;
+      const how = { ...(adapter && { adapter }), ...(buckets && { buckets }), ...hosted(host) };
       const tensors = { inputs, outputs, outputsAreRows };
-      return { name, path, ...hosted(host), ...tensors, warmBatches: [], warmCores: cores };
+      return { name, path, ...how, ...tensors, warmBatches: [], warmCores: cores };
     }),
     workerCount,
     threadsPerWorker: cores[0],

@@ -56,7 +56,7 @@ export async function writtenModel(
   const path = join(folder, `${sha256}.onnx`);
   await writeFile(path, bytes);
   const model = { file: name, sha256, inputs, outputs };
-  return { name, accuracy: null, path, model, outputsAreRows: false, layers: null };
+  return { name, accuracy: null, path, model, batches: [1], outputsAreRows: false, layers: null };
 }
 
 /**

@@ -1,5 +1,5 @@
 /** Which class the queries of a simulation, or of a load, are of. */
-import type { Slo } from "stratagem-runtime/internal/bundle/schema";
+import type { RamsisBundle, Slo } from "stratagem-runtime/internal/bundle/schema";
 import type { Rng } from "stratagem-runtime/internal/core/rng";
 
 /**
@@ -37,6 +37,13 @@ export class QueryClasses {
   /** Whether all queries have the same SLO. */
   get isOne(): boolean {
     return this.names.length === 1;
+  }
+
+  /** Of a bundle whose queries are of several buckets these, all with the same SLO. */
+  static ofBundle({ slo, buckets }: Pick<RamsisBundle, "slo" | "buckets">, rng: Rng): QueryClasses {
+    const { latencyMs } = slo;
+    const classes = buckets?.map(({ name, share }) => ({ name, latencyMs, share }));
+    return new QueryClasses(classes === undefined ? slo : { latencyMs, classes }, rng);
   }
 
   /** Index of the class of the next query. */

@@ -1,5 +1,6 @@
 /** States the structure of an application spec. */
 import {
+  MAX_BUCKETS,
   MAX_CORES,
   MAX_FANOUT,
   MAX_HOP_MS,
@@ -10,10 +11,12 @@ import {
   MAX_TASKS,
   MAX_VARIANTS,
   MAX_VARIATION,
+  MAX_WINDOW,
   MAX_WORKERS,
   MIN_VARIATION,
 } from "stratagem-runtime/internal/bundle/limits";
 import * as z from "zod";
+import { bindingFields } from "./binding-schema.ts";
 import {
   amount,
   choice,
@@ -139,6 +142,7 @@ const variant = mapping({
     ),
   options: options().optional().describe("What a module is opened with"),
   url: url().optional().describe("Another server of the protocol v2, such as http://host:8000"),
+  ...bindingFields,
   fanout: z
     .union(
       [
@@ -172,12 +176,26 @@ const task = mapping({
           "Output of this task with the number of rows sent on for each of its rows; " +
             "one each when left out",
         ),
+      gather: z
+        .union([choice("all"), count(MAX_WINDOW)], {
+          error: () => `all, or a whole number of rows from 1 to ${MAX_WINDOW}`,
+        })
+        .optional()
+        .describe(
+          "Joins the rows that were made of one: all of them to one, or each so many in their order",
+        ),
     }),
     "a list of edges",
     MAX_TASKS,
   )
     .default([])
     .describe("Tasks that come after this one"),
+  bucketShares: list(properShare(), "a list of shares", MAX_BUCKETS)
+    .optional()
+    .describe(
+      "Share of the load of each bucket, such as [50%, 30%, 20%], in the order of the sizes, " +
+        "the first axis slowest; equal when left out (ramsis)",
+    ),
   branch: choice("independent", "exclusive")
     .default("independent")
     .describe("Whether a query may take several of the edges, or at most one"),

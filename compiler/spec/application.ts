@@ -3,6 +3,7 @@
  * (ms, queries/s, 0..1), deep-frozen.
  */
 
+import type { Binding } from "./binding.ts";
 import type { Trace } from "./trace.ts";
 /** @typeParam P policy of the method that it is compiled by, where one is meant. */
 export interface Application<P extends Policy = Policy> {
@@ -83,6 +84,8 @@ export interface Task {
   readonly to: readonly Edge[];
   /** Whether a query may take several of the edges, each by a chance of its own, or at most one. */
   readonly branch: "independent" | "exclusive";
+  /** Share of the load of each bucket; left out where the spec does not say. They sum to 1. */
+  readonly bucketShares?: readonly number[];
 }
 
 export interface Edge {
@@ -96,6 +99,13 @@ export interface Edge {
   readonly inputs: Readonly<Record<string, string>> | null;
   /** Output with the number of rows sent on for each row; null for one each. */
   readonly count: string | null;
+  /** Joins the rows that were made of one: all of them, or each so many; left out for neither. */
+  readonly gather?: "all" | number;
+  /**
+   * Whether a query may send any number along the edge: its fan-out is above 1, or was written
+   * beside a count. Left out where it sends itself on by a chance.
+   */
+  readonly multiplies?: true;
 }
 
 export interface Variant {
@@ -109,10 +119,20 @@ export interface Variant {
    * the models of the application.
    */
   readonly model: string | null;
+  /** How the model's tensors are used; left out where the model says all. */
+  readonly binding?: Binding;
   /** What the model is where it is no ONNX file; left out where it is one, or there is none. */
   readonly host?: HostVariant;
+  /** By the model's own names, at least one pair; left out where requests are by themselves. */
+  readonly state?: readonly StateTensors[];
   /** Mean queries sent downstream per query served: to every child, or per child task. */
   readonly fanout: number | Readonly<Record<string, number>> | null;
+}
+
+/** What a model gives by `output` it takes with the next request of a sequence by `input`. */
+export interface StateTensors {
+  readonly input: string;
+  readonly output: string;
 }
 
 export type HostVariant =
@@ -142,6 +162,12 @@ export interface VariantProfile {
   readonly percentile: number | null;
   /** Ascending in batch; empty when the profile has only `fit` or `byCores`. */
   readonly rows: readonly ProfileRow[];
+  /**
+   * Where axes of its inputs have lists of sizes: of each bucket the rows, in the order of the product
+   * of the axes, the first axis slowest; `rows` are then those of the last. Left out where there are
+   * none.
+   */
+  readonly buckets?: readonly BucketProfile[];
   readonly fit: LatencyFit | null;
   /** Ascending in cores. */
   readonly byCores: readonly CoreProfile[] | null;
@@ -168,6 +194,16 @@ export interface LayerProfile {
     readonly to: number;
     readonly quantiles: LatencyQuantiles;
   }[];
+}
+
+/** What a profile says of batches of one bucket. */
+export interface BucketProfile {
+  /** Its sizes joined by `x`. */
+  readonly name: string;
+  /** Of each axis. */
+  readonly sizes: readonly number[];
+  /** Ascending in batch, at least one. */
+  readonly rows: readonly ProfileRow[];
 }
 
 export interface ProfileRow {

@@ -34,6 +34,12 @@ export function* kindMistakes(variant: VariantSpec, path: KeyPath): Generator<Mi
     const found = `${show(model)}; a variant that is code has kind: module`;
     yield invalid([...path, "model"], "an ONNX file", found);
   }
+  if (kind !== "onnx") {
+    for (const key of ["axes", "padding", "inputs", "outputs", "constants", "resize"] as const) {
+      if (variant[key] === undefined) continue;
+      yield conflict([...path, key], `expected none for kind: ${kind}; kind: onnx has some`);
+    }
+  }
   if (options === undefined) return;
   const { length } = canonicalJson(options);
   if (length > MAX_OPTIONS_LENGTH) {

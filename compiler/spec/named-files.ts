@@ -4,7 +4,7 @@ import { suggestion } from "stratagem-runtime/internal/tell/nearest";
 import { type KeyPath, MAX_DOCUMENT_BYTES, type SourceDocument } from "./document.ts";
 import { conflict, fail, invalid, type Mistake, show } from "./mistakes.ts";
 import { type Profile, type ProfiledVariant, readProfile } from "./profile.ts";
-import { digestFile } from "./source.ts";
+import { digestFile, linesOf } from "./source.ts";
 
 /** A file that an application was made of. */
 export interface InputFile {
@@ -65,6 +65,12 @@ export class NamedFiles {
       this.#sha256ByPath.set(path, result.sha256);
     }
     return path;
+  }
+
+  /** The lines of a text file. @throws InputError when it is none. */
+  lines(name: string, keyPath: KeyPath): readonly string[] {
+    const path = this.opaque(name, keyPath, MAX_DOCUMENT_BYTES);
+    return linesOf(path, (reason) => this.#unreadable(name, reason, keyPath));
   }
 
   /** Every file named so far and the spec, sorted by path. */

@@ -2,6 +2,7 @@
 
 import { suggestion } from "stratagem-runtime/internal/tell/nearest";
 import type { TaskSpec } from "./application-schema.ts";
+import { bindingMistakes } from "./binding.ts";
 import type { KeyPath } from "./document.ts";
 import { kindMistakes } from "./host-tasks.ts";
 import { conflict, invalid, type Mistake, missing, show } from "./mistakes.ts";
@@ -68,8 +69,9 @@ function* variantMistakes(task: TaskSpec, path: KeyPath): Generator<Mistake> {
   yield* duplicateNames(variants, [...path, "variants"], "variant");
   const children = to.map((edge) => edge.task);
   for (const [index, variant] of variants.entries()) {
-    yield* kindMistakes(variant, [...path, "variants", index]);
     const { fanout } = variant;
+    yield* kindMistakes(variant, [...path, "variants", index]);
+    yield* bindingMistakes(variant, [...path, "variants", index]);
     const fanoutPath = [...path, "variants", index, "fanout"];
     if (fanout !== undefined && children.length === 0) {
       yield conflict(

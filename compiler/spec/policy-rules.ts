@@ -18,6 +18,8 @@ export interface PolicyRules<S extends PolicySpec = PolicySpec, P extends Policy
   measurementMistakes(variant: Variant, path: KeyPath): Iterable<Mistake>;
   /** What the measurements of a task say against the SLO, where that can be said of one task. */
   sloMistakes?(task: Task, slo: Slo): Iterable<Mistake>;
+  /** Whether requests may be padded up to one of several sizes; false if left out. */
+  readonly buckets?: boolean;
   /** Left out by methods that have one SLO for all requests. */
   readonly classes?: ClassRules<S>;
 }

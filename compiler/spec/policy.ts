@@ -28,8 +28,36 @@ export function methodsWithClasses(): string[] {
 }
 
 /** What in a policy does not fit the tasks of its spec, whose pipeline is sound. */
-export function policyMistakes({ policy, tasks }: ApplicationSpec): Iterable<Mistake> {
-  return rulesOf(policy).taskMistakes?.(policy, tasks) ?? [];
+export function* policyMistakes({ policy, tasks }: ApplicationSpec): Iterable<Mistake> {
+  yield* rulesOf(policy).taskMistakes?.(policy, tasks) ?? [];
+  if (rulesOf(policy).buckets !== true) yield* sizeMistakes(policy.method, tasks);
+}
+
+/** Methods that pad requests up to one of several sizes. */
+function methodsWithBuckets(): string {
+  const rules: Readonly<Record<string, PolicyRules>> = RULES;
+  return Object.keys(rules)
+    .filter((name) => rules[name]?.buckets === true)
+    .join(" or ");
+}
+
+/** Lists of sizes, and their shares, where the method knows one size of each axis. */
+function* sizeMistakes(method: MethodName, tasks: ApplicationSpec["tasks"]): Generator<Mistake> {
+  const allowed = `allowed: one size, a task for each size, or method ${methodsWithBuckets()}`;
+  for (const [taskIndex, { variants, bucketShares }] of tasks.entries()) {
+    for (const [index, { axes = {} }] of variants.entries()) {
+      for (const [key, use] of Object.entries(axes)) {
+        if (typeof use !== "object") continue;
+        const path = ["tasks", taskIndex, "variants", index, "axes", key];
+        const message = `method ${method} has one size for each axis, got ${use.join(", ")}; ${allowed}`;
+        yield { code: "INPUT_UNSUPPORTED", path, message };
+      }
+    }
+    if (bucketShares === undefined) continue;
+    const path = ["tasks", taskIndex, "bucketShares"];
+    const message = `method ${method} has one size for each axis, got shares of several; ${allowed}`;
+    yield { code: "INPUT_UNSUPPORTED", path, message };
+  }
 }
 
 /** The policy of a spec without mistakes. */

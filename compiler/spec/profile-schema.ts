@@ -65,6 +65,16 @@ const layers = mapping({
 const variant = mapping({
   accuracy: ratio().optional().describe("Measured accuracy"),
   latencyMs: rows.optional().describe("Latency of a batch, by batch size"),
+  byBucket: record(
+    key(
+      /^[1-9]\d{0,9}(x[1-9]\d{0,9}){0,15}$/,
+      "sizes of the axes such as 160 or 48x160, each a whole number above 0",
+    ),
+    rows,
+    "a mapping from sizes such as 160 or 48x160 to latencies by batch size",
+  )
+    .optional()
+    .describe("Latency of a batch whose inputs have these sizes, by sizes and batch size"),
   fit: mapping({
     gamma: realNumber(),
     epsilon: realNumber(),

@@ -1,6 +1,7 @@
 /** Reads and checks a latency profile. */
 import { basename } from "node:path";
-import type { LayerProfile, ProfileRow, VariantProfile } from "./application.ts";
+import { MAX_BUCKETS } from "stratagem-runtime/internal/bundle/limits";
+import type { BucketProfile, LayerProfile, ProfileRow, VariantProfile } from "./application.ts";
 import { type KeyPath, readDocument } from "./document.ts";
 import { conflict, invalid, type Mistake, refuse } from "./mistakes.ts";
 import {
@@ -55,7 +56,8 @@ function profiledVariant(
       hardware: spec.hardware,
       task: spec.task ?? null,
       percentile: spec.percentile ?? null,
-      rows: sortedRows(measured.latencyMs ?? {}),
+      rows: sortedRows(measured.latencyMs ?? largestOf(measured.byBucket) ?? {}),
+      ...(measured.byBucket && { buckets: sortedBuckets(measured.byBucket) }),
       fit: measured.fit ?? null,
       byCores: byCores ?? null,
       layers: measured.layers === undefined ? null : layerProfile(measured.layers),
@@ -82,6 +84,30 @@ function layerRange(text: string): { readonly from: number; readonly to: number 
   return { from: Number(text.slice(0, dash)), to: Number(text.slice(dash + 1)) };
 }
 
+type BucketsSpec = NonNullable<VariantMeasurements["byBucket"]>;
+
+function sizesOf(name: string): number[] {
+  return name.split("x").map(Number);
+}
+
+function compareSizes(a: readonly number[], b: readonly number[]): number {
+  const axis = a.findIndex((size, index) => size !== b[index]);
+  return axis < 0 ? 0 : (a[axis] ?? 0) - (b[axis] ?? 0);
+}
+
+/** Ascending, the first axis slowest. */
+function sortedBuckets(byBucket: BucketsSpec): BucketProfile[] {
+  return Object.entries(byBucket)
+    .map(([name, rows]) => ({ name, sizes: sizesOf(name), rows: sortedRows(rows) }))
+    .sort((a, b) => compareSizes(a.sizes, b.sizes));
+}
+
+/** What holds for any input, where nothing else is said. */
+function largestOf(byBucket: BucketsSpec | undefined): RowsSpec | undefined {
+  const last = byBucket && sortedBuckets(byBucket).at(-1);
+  return last && byBucket[last.name];
+}
+
 function sortedSpeedups(speedups: Readonly<Record<string, number>>): VariantProfile["speedups"] {
   return Object.entries(speedups)
     .map(([places, speedup]) => ({ places: Number(places), speedup }))
@@ -103,11 +129,13 @@ function* profileMistakes(spec: ProfileSpec): Generator<Mistake> {
     yield invalid(["variants"], "at least one variant", "an empty mapping");
   }
   for (const [name, measured] of Object.entries(spec.variants)) {
-    const { latencyMs, fit, byCores, layers, speedups } = measured;
+    const { latencyMs, fit, byCores, layers, speedups, byBucket } = measured;
     const path = ["variants", name];
-    if ([latencyMs, fit, byCores, layers].every((one) => one === undefined)) {
-      yield conflict(path, "expected latencyMs, fit, byCores or layers, got none of them");
+    if ([latencyMs, fit, byCores, layers, byBucket].every((one) => one === undefined)) {
+      const known = "latencyMs, byBucket, fit, byCores or layers";
+      yield conflict(path, `expected ${known}, got none of them`);
     }
+    if (byBucket !== undefined) yield* bucketMistakes(byBucket, [...path, "byBucket"]);
     if (latencyMs !== undefined) yield* rowMistakes(latencyMs, [...path, "latencyMs"]);
     if (layers !== undefined) yield* layerMistakes(layers, [...path, "layers"]);
     if (speedups !== undefined && Object.keys(speedups).length === 0) {
@@ -122,6 +150,33 @@ function* profileMistakes(spec: ProfileSpec): Generator<Mistake> {
       yield* rowMistakes(rows, [...path, "byCores", cores]);
     }
   }
+}
+
+/** Every combination of the sizes of the axes is there, and has rows. */
+function* bucketMistakes(byBucket: BucketsSpec, path: KeyPath): Generator<Mistake> {
+  const names = Object.keys(byBucket);
+  if (names.length === 0) yield invalid(path, "at least one bucket", "an empty mapping");
+  if (names.length > MAX_BUCKETS) {
+    yield invalid(path, `at most ${MAX_BUCKETS} buckets`, String(names.length));
+  }
+  const axisCount = sizesOf(names[0] ?? "").length;
+  const other = names.find((name) => sizesOf(name).length !== axisCount);
+  if (other !== undefined) {
+    yield conflict(
+      [...path, other],
+      `expected ${axisCount} sizes as of "${names[0]}", got ${other}`,
+    );
+    return;
+  }
+  const combinations = Array.from({ length: axisCount }, (_, axis) => axis).reduce(
+    (all, axis) => all * new Set(names.map((name) => sizesOf(name)[axis])).size,
+    1,
+  );
+  if (combinations !== names.length) {
+    const message = `expected all ${combinations} combinations of the sizes, got ${names.length}`;
+    yield conflict(path, message);
+  }
+  for (const [name, rows] of Object.entries(byBucket)) yield* rowMistakes(rows, [...path, name]);
 }
 
 /** Of a model, as of everything in a bundle. */

@@ -8,6 +8,7 @@ export const ramsisRules: PolicyRulesOf<"ramsis"> = {
   resolve: (policy) => policy,
   measurementMistakes: (variant, path) => rowMistakes("ramsis", variant, path),
   sloMistakes: latencyMistakes,
+  buckets: true,
   classes: {
     asked: ({ classes }) => classes,
     *mistakes({ balancer }) {

@@ -46,6 +46,17 @@ function readChunks(
   });
 }
 
+/** Lines of a UTF-8 file, without their ends. */
+export function linesOf(path: string, refuse: (reason: string) => never): string[] {
+  const read = readBytes(path, MAX_LINES_BYTES);
+  if (!read.ok) return refuse(read.reason);
+  return decodeUtf8(read.bytes, path)
+    .replace(/\r?\n$/, "")
+    .split(/\r?\n/);
+}
+
+const MAX_LINES_BYTES = 16 * 2 ** 20;
+
 /** SHA-256 as hex. */
 export function digest(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex");

@@ -40,6 +40,7 @@ import {
   PACKAGE_SPECIFIER,
   SERVER_URL,
 } from "./limits.ts";
+import { buckets, modelAdapter, withSoundAdapter } from "./model-fields.ts";
 import { type Field, type Fields, optional, record, tagged } from "./record.ts";
 import { refuse } from "./refuse.ts";
 import type {
@@ -59,6 +60,7 @@ import type {
   ServiceTimeQuantiles,
   ServiceTimes,
   Slo,
+  StatePair,
   Table,
   TensorInfo,
 } from "./schema.ts";
@@ -182,17 +184,39 @@ const remoteReference = record<RemoteReference>({
   model: [text, "As that server names it."],
 });
 
-export const modelFile = record<ModelFile>({
-  file: [fileName, "The server looks it up in its models folder."],
-  sha256: [sha256, "That of the file."],
-  inputs: [tensors, "What the model takes."],
-  outputs: [tensors, "What the model gives."],
-  module: optional(moduleReference, "Of an ES module, of which the file is the entry."),
-  remote: optional(
-    remoteReference,
-    "Of a model that another server runs: there is no file, and the digest is that of its tensors.",
-  ),
+const statePair = record<StatePair>({
+  input: [text, "A tensor that the model takes."],
+  output: [text, "The one that it gives for it; of the same type and shape of a row."],
 });
+
+export const modelFile = withSoundAdapter(
+  record<ModelFile>({
+    file: [fileName, "The server looks it up in its models folder."],
+    sha256: [sha256, "That of the file."],
+    inputs: [tensors, "What the model takes, axis 0 being the rows of a batch."],
+    outputs: [tensors, "What the model gives."],
+    adapter: optional(
+      modelAdapter,
+      "How the tensors of the file become those; left out where they are the same.",
+    ),
+    buckets: optional(
+      buckets,
+      "Axes that have one of several sizes; left out where every axis but the rows has one.",
+    ),
+    module: optional(moduleReference, "Of an ES module, of which the file is the entry."),
+    remote: optional(
+      remoteReference,
+      "Of a model that another server runs: there is no file, and the digest is that of its " +
+        "tensors.",
+    ),
+    state: optional(
+      listOf([1, MAX_TENSORS], statePair),
+      "Tensors that a server keeps between the requests of a sequence, and that clients neither " +
+        "send nor get: what comes out goes in again with the next request. Only of ramsis, where " +
+        "the task has one variant.",
+    ),
+  }),
+);
 
 export const profileReference = record<ProfileReference>({
   file: [fileName, "The profile."],

@@ -42,11 +42,15 @@ export const MAX_WAITING = 2 ** 20 - 1;
 
 export const MAX_LEVELS = 10_000;
 export const MAX_VARIANTS = 1000;
+/** Combinations of the sizes of open axes that requests are padded up to. */
+export const MAX_BUCKETS = 64;
 /** Tasks of a pipeline. */
 export const MAX_TASKS = 64;
 /** Mean queries of one query; and of one request, at all tasks together. */
 export const MAX_FANOUT = 1000;
 export const MAX_QUERIES_PER_REQUEST = 10_000;
+/** Rows that are gathered to one. */
+export const MAX_WINDOW = 10_000;
 /** Beyond it a query is as good as never given up. */
 export const MAX_SLOS = 1e6;
 export const MIN_SLOS = 1e-3;

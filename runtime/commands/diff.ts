@@ -74,8 +74,9 @@ function levelText(level: LevelDiff): string[] {
   return [
     `${at}: ${what}`,
     ...fields.map((field) => `  ${fieldText(field)}`),
-    ...examples.map(({ sloClass, queued, slackMs, before, after }) => {
-      const whose = sloClass === undefined ? "" : `class ${sloClass}, `;
+    ...examples.map(({ sloClass, bucket, queued, slackMs, before, after }) => {
+      const ofBucket = bucket === undefined ? "" : `bucket ${bucket}, `;
+      const whose = sloClass === undefined ? ofBucket : `class ${sloClass}, `;
       const state = `queued ${queued}, slack ${short(slackMs)} ms`;
       return `  ${whose}${state}: ${decisionText(before)} → ${decisionText(after)}`;
     }),

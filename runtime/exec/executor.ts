@@ -1,5 +1,5 @@
 /** States the interface between a server and its workers. */
-import type { TensorInfo } from "../bundle/schema.ts";
+import type { BucketAxis, ModelAdapter, TensorInfo } from "../bundle/schema.ts";
 import type { Scaler, ScalerHandlers } from "./scaler.ts";
 
 /** A file that stays open, so that whoever gets its descriptor reads the file that was checked. */
@@ -39,6 +39,10 @@ export interface VariantModel {
   readonly opened?: OpenedModel;
   readonly inputs: readonly TensorInfo[];
   readonly outputs: readonly TensorInfo[];
+  /** How its own tensors become those; left out where they are the same. */
+  readonly adapter?: ModelAdapter;
+  /** Axes of several sizes; left out where there are none. */
+  readonly buckets?: readonly BucketAxis[];
   /** Batch sizes to run before the worker counts as ready. */
   readonly warmBatches: readonly number[];
   /**
@@ -76,6 +80,8 @@ export interface Batch {
   /** Index into `ExecutorOptions.variants`. */
   readonly variant: number;
   readonly rows: number;
+  /** Which of the sizes its rows have, as `bucketSizes` counts them; 0 if left out. */
+  readonly bucket?: number;
   /**
    * Per input tensor the row-major little-endian bytes of the requests in order; concatenated they
    * are the tensor. Not kept after `run` settles.

@@ -33,6 +33,8 @@ export const HEADER_BYTES = 8;
 /** Far above a useful batch, and far below what an ArrayBuffer or a u32 can hold. */
 export const MAX_PAYLOAD_BYTES = 2 ** 30;
 
+/** Variant, rows, cores, bucket and number of inputs of a run; their sizes follow. */
+const RUN_HEAD_BYTES = 20;
 const ALIGNMENT = 8;
 const PADDING = new Uint8Array(ALIGNMENT);
 const encoder = new TextEncoder();
@@ -50,6 +52,8 @@ export interface ReceivedBatch {
   readonly rows: number;
   /** To run on. */
   readonly cores: number;
+  /** Which of the sizes its rows have. */
+  readonly bucket: number;
   readonly inputs: readonly Uint8Array<ArrayBuffer>[];
 }
 
@@ -104,11 +108,12 @@ export function decodeText(payload: Uint8Array): string {
  * @throws RangeError if the batch does not fit a frame.
  */
 export function runFrame(batch: Batch, cores: number): Uint8Array[] {
-  const counts = new Uint32Array(paddedLength(16 + 4 * batch.inputs.length) / 4);
+  const counts = new Uint32Array(paddedLength(RUN_HEAD_BYTES + 4 * batch.inputs.length) / 4);
   counts[0] = batch.variant;
   counts[1] = batch.rows;
   counts[2] = cores;
-  counts[3] = batch.inputs.length;
+  counts[3] = batch.bucket ?? 0;
+  counts[4] = batch.inputs.length;
   const payload: Uint8Array[] = [new Uint8Array(counts.buffer)];
   for (const [index, parts] of batch.inputs.entries()) {
     let bytes = 0;
@@ -116,7 +121,7 @@ export function runFrame(batch: Batch, cores: number): Uint8Array[] {
       bytes += part.length;
       payload.push(part);
     }
-    counts[4 + index] = bytes;
+    counts[RUN_HEAD_BYTES / 4 + index] = bytes;
     pushPadding(payload, bytes);
   }
   return frame(FRAME_KINDS.run, payload);
@@ -126,16 +131,16 @@ export function runFrame(batch: Batch, cores: number): Uint8Array[] {
 export function decodeRun(payload: Uint8Array<ArrayBuffer>): ReceivedBatch {
   const words = wordsOf(payload, 0);
   const [variant, rows, cores] = [wordAt(words, 0), wordAt(words, 1), wordAt(words, 2)];
-  const inputCount = wordAt(words, 3);
+  const [bucket, inputCount] = [wordAt(words, 3), wordAt(words, 4)];
   const inputs: Uint8Array<ArrayBuffer>[] = [];
-  let offset = paddedLength(16 + 4 * inputCount);
+  let offset = paddedLength(RUN_HEAD_BYTES + 4 * inputCount);
   for (let index = 0; index < inputCount; index++) {
-    const bytes = wordAt(words, 4 + index);
+    const bytes = wordAt(words, RUN_HEAD_BYTES / 4 + index);
     inputs.push(payload.subarray(offset, offset + bytes));
     offset += paddedLength(bytes);
   }
   assert(offset === payload.length, "a run frame ends with its last tensor");
-  return { variant, rows, cores, inputs };
+  return { variant, rows, cores, bucket, inputs };
 }
 
 /** The chunks of a result frame. @throws RangeError if the outputs do not fit a frame. */

@@ -4,10 +4,15 @@ import type { BatchResult } from "./executor.ts";
 export interface LoadedModel {
   /**
    * @param inputs bytes of each input in the order of the variant; not kept once it has answered.
+   * @param bucket which of its sizes the rows have; 0 where there are none.
    * @throws Error if the bytes do not make a batch of `rows`, or it is refused; BadRowsError where
    * some of the rows are at fault.
    */
-  run(rows: number, inputs: readonly Uint8Array<ArrayBuffer>[]): Promise<BatchResult>;
+  run(
+    rows: number,
+    inputs: readonly Uint8Array<ArrayBuffer>[],
+    bucket?: number,
+  ): Promise<BatchResult>;
   /** Gives its memory back; it runs no more batches. */
   release(): Promise<void>;
 }

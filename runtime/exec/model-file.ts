@@ -10,21 +10,31 @@ import { checkSelfContained } from "./self-contained.ts";
 const MAX_RANK = 16;
 const MAX_SIZE = 2 ** 31;
 
+/** A model file, its tensors as it has them, and the names that it gives to their axes. */
+export interface DescribedModel {
+  readonly model: ModelFile;
+  /** By tensor, for each axis; empty for one without a name. */
+  readonly axisNames: Readonly<Record<string, readonly string[]>>;
+}
+
 /**
  * Loads a model far enough to know its tensors.
  * @throws Error if the file is unreadable, not a model this onnxruntime accepts, or not all of it.
  */
-export async function readModelFile(path: string): Promise<ModelFile> {
+export async function describeModel(path: string): Promise<DescribedModel> {
   const bytes = await readFile(path);
   checkSelfContained(bytes);
   const session = await InferenceSession.create(bytes, { intraOpNumThreads: 1 });
   try {
-    return {
+    const model = {
       file: basename(path),
       sha256: createHash("sha256").update(bytes).digest("hex"),
       inputs: session.inputMetadata.map(tensorInfo),
       outputs: session.outputMetadata.map(tensorInfo),
     };
+    const tensors = [...session.inputMetadata, ...session.outputMetadata];
+    const axisNames = tensors.map((tensor) => [tensor.name, namesOf(tensor)] as const);
+    return { model, axisNames: Object.fromEntries(axisNames) };
   } finally {
     await session.release();
   }
@@ -45,4 +55,9 @@ function tensorInfo(metadata: InferenceSession.ValueMetadata): TensorInfo {
     dtype: metadata.type,
     shape: metadata.shape.map((size) => (typeof size === "number" && size > 0 ? size : -1)),
   };
+}
+
+function namesOf(metadata: InferenceSession.ValueMetadata): string[] {
+  if (!metadata.isTensor) return [];
+  return metadata.shape.map((size) => (typeof size === "string" ? size : ""));
 }

@@ -3,13 +3,18 @@ import { assert } from "../core/assert.ts";
 import { BlockingChannel } from "./blocking-channel.ts";
 import { decodeRun, decodeText, FRAME_KINDS, textFrame } from "./frame-protocol.ts";
 import { type HostSource, readHost, sampleHost } from "./host-source.ts";
-import { readModelFile } from "./model-file.ts";
+import { describeModel } from "./model-file.ts";
 import { tellHowItEnds } from "./module-ends.ts";
-import { type ProbedTensor, type ProbeInput, probeTensors } from "./probe-tensors.ts";
+import {
+  type ProbedTensor,
+  type ProbeInput,
+  probeModelFile,
+  probeTensors,
+} from "./probe-tensors.ts";
 
 /** What is asked; the bytes of a probe follow in a frame: the model, then each input. */
 export type ModelRequest =
-  | { readonly kind: "read"; readonly path: string }
+  | { readonly kind: "describe"; readonly path: string }
   | { readonly kind: "read-host"; readonly source: HostSource; readonly timeoutMs: number }
   | {
       readonly kind: "sample";
@@ -19,6 +24,8 @@ export type ModelRequest =
     }
   | {
       readonly kind: "probe";
+      /** Where the model is; null where its bytes come first. */
+      readonly path: string | null;
       readonly dtypes: readonly string[];
       readonly runs: readonly {
         readonly mayBeRefused: boolean;
@@ -53,7 +60,7 @@ async function serve(channel: BlockingChannel): Promise<void> {
 }
 
 async function answerTo(request: ModelRequest, channel: BlockingChannel): Promise<unknown> {
-  if (request.kind === "read") return readModelFile(request.path);
+  if (request.kind === "describe") return describeModel(request.path);
   if (request.kind === "read-host" || request.kind === "sample") {
     if (!hasModules) tellHowItEnds(channel);
     hasModules = true;
@@ -61,9 +68,9 @@ async function answerTo(request: ModelRequest, channel: BlockingChannel): Promis
     return sampleHost(request.source, request.rows, request.seed);
   }
   const frame = channel.read();
-  assert(frame !== null, "the bytes of a model follow");
-  const [model, ...bytes] = decodeRun(frame.payload).inputs;
-  assert(model !== undefined, "the first of them is the model");
+  assert(frame !== null, "the bytes of a probe follow");
+  const parts = decodeRun(frame.payload).inputs;
+  const bytes = request.path === null ? parts.slice(1) : parts;
   let next = 0;
   const runs = request.runs.map(({ mayBeRefused, inputs }) => ({
     mayBeRefused,
@@ -73,6 +80,12 @@ async function answerTo(request: ModelRequest, channel: BlockingChannel): Promis
       return { ...info, bytes: own };
     }),
   }));
-  const probed = await probeTensors(model, { runs, dtypes: new Set(request.dtypes) });
+  const options = { runs, dtypes: new Set(request.dtypes) };
+  const [model] = parts;
+  assert(request.path !== null || model !== undefined, "the first of them is the model");
+  const probed =
+    request.path === null
+      ? await probeTensors(model ?? new Uint8Array(), options)
+      : await probeModelFile(request.path, options);
   return probed?.map((tensors) => [...tensors]) ?? null;
 }

@@ -14,6 +14,7 @@ import { assert } from "../core/assert.ts";
 import { decodeText, FRAME_KINDS, type Frame, runFrame, textFrame } from "./frame-protocol.ts";
 import { FrameReader } from "./frame-reader.ts";
 import { entryOf, type HostSource } from "./host-source.ts";
+import type { DescribedModel } from "./model-file.ts";
 import type { ModelRequest, ProbeAnswer } from "./model-reader-process.ts";
 import type { ProbedTensors, ProbeOptions } from "./probe-tensors.ts";
 import { withMemoryLimit } from "./worker-memory.ts";
@@ -35,6 +36,8 @@ const FILE_BYTES_PER_MS = 10_000;
 const MAX_MODEL_BYTES = 2 ** 31 - 1;
 const PROCESS_PATH = fileURLToPath(new URL("./model-reader-process.js", import.meta.url));
 const CHANNEL = 3;
+
+type Probed = readonly ProbedTensors[] | null;
 
 interface Running {
   readonly child: ChildProcess;
@@ -62,13 +65,18 @@ export class ModelReader {
   }
 
   /**
-   * What the bundle records of a model file.
+   * What a model file says of itself.
    * @throws Error if it is no readable model, or goes beyond a limit; the signal's reason.
    */
-  async read(path: string): Promise<ModelFile> {
+  async describe(path: string): Promise<DescribedModel> {
     const bytes = await sizeOf(path);
-    const request: ModelRequest = { kind: "read", path: resolve(path) };
-    return (await this.#ask(request, bytes, [])) as ModelFile;
+    const request: ModelRequest = { kind: "describe", path: resolve(path) };
+    return (await this.#ask(request, bytes, [])) as DescribedModel;
+  }
+
+  /** As `probe`, of a model in a file. */
+  async probeFile(path: string, options: ProbeOptions): Promise<Probed> {
+    return this.#probe(resolve(path), await sizeOf(path), [], options);
   }
 
   /**
@@ -92,21 +100,8 @@ export class ModelReader {
   }
 
   /** As `probeTensors`. @throws Error as it does, or beyond a limit; the signal's reason. */
-  readonly probe = async (
-    model: Uint8Array,
-    { runs, dtypes }: ProbeOptions,
-  ): Promise<readonly ProbedTensors[] | null> => {
-    const request: ModelRequest = {
-      kind: "probe",
-      dtypes: [...dtypes],
-      runs: runs.map(({ inputs, mayBeRefused }) => {
-        const infos = inputs.map(({ name, dtype, shape }) => ({ name, dtype, shape }));
-        return { mayBeRefused, inputs: infos };
-      }),
-    };
-    const parts = [model, ...runs.flatMap(({ inputs }) => inputs.map(({ bytes }) => bytes))];
-    const answer = (await this.#ask(request, model.length, parts)) as ProbeAnswer;
-    return answer?.map((tensors) => new Map(tensors)) ?? null;
+  readonly probe = (model: Uint8Array, options: ProbeOptions): Promise<Probed> => {
+    return this.#probe(null, model.length, [model], options);
   };
 
   /** Ends the process. */
@@ -117,6 +112,26 @@ export class ModelReader {
 
   async #bytesOf(source: HostSource): Promise<number> {
     return source.kind === "module" ? sizeOf(entryOf(source)) : 0;
+  }
+
+  async #probe(
+    path: string | null,
+    modelBytes: number,
+    first: readonly Uint8Array[],
+    { runs, dtypes }: ProbeOptions,
+  ): Promise<Probed> {
+    const request: ModelRequest = {
+      kind: "probe",
+      path,
+      dtypes: [...dtypes],
+      runs: runs.map(({ inputs, mayBeRefused }) => {
+        const infos = inputs.map(({ name, dtype, shape }) => ({ name, dtype, shape }));
+        return { mayBeRefused, inputs: infos };
+      }),
+    };
+    const parts = [...first, ...runs.flatMap(({ inputs }) => inputs.map(({ bytes }) => bytes))];
+    const answer = (await this.#ask(request, modelBytes, parts)) as ProbeAnswer;
+    return answer?.map((tensors) => new Map(tensors)) ?? null;
   }
 
   async #ask(
@@ -140,7 +155,7 @@ export class ModelReader {
         for (const chunk of textFrame(FRAME_KINDS.load, JSON.stringify(request))) {
           channel.write(chunk);
         }
-        if (parts.length === 0) return;
+        if (request.kind !== "probe") return;
         const inputs = parts.map((part) => [part]);
         for (const chunk of runFrame({ variant: 0, rows: 0, inputs }, 0)) channel.write(chunk);
       });

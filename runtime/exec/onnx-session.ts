@@ -1,7 +1,9 @@
 /** Models inside a worker: their sessions, and running a batch on one. */
 
 import type { TensorInfo } from "../bundle/schema.ts";
+import { bucketCount, bucketSizes, rowShapeIn } from "../bundle/schema.ts";
 import { assert } from "../core/assert.ts";
+import { AdaptedModel } from "./adapter/adapted-model.ts";
 import type { BatchResult, Device, VariantModel } from "./executor.ts";
 import { type LoadedModel, oneLine } from "./loaded-model.ts";
 import { modelBytes } from "./model-bytes.ts";
@@ -38,11 +40,14 @@ export class OnnxModel implements LoadedModel {
   readonly #variant: VariantModel;
   readonly #cores: number;
   readonly #session: InferenceSession;
+  readonly #adapted: AdaptedModel | null;
 
   private constructor(variant: VariantModel, cores: number, session: InferenceSession) {
     this.#variant = variant;
     this.#cores = cores;
     this.#session = session;
+    this.#adapted =
+      variant.adapter === undefined ? null : new AdaptedModel(variant, variant.adapter);
   }
 
   /**
@@ -61,12 +66,14 @@ export class OnnxModel implements LoadedModel {
     try {
       onStep(`loading it for ${cores} ${cores === 1 ? "core" : "cores"}`);
       const session = await Sessions.create(modelBytes(variant), sessionOptions(cores, setup));
-      checkTensors("input", variant.inputs, session.inputMetadata);
-      checkTensors("output", variant.outputs, session.outputMetadata);
+      checkModel(variant, session);
       const model = new OnnxModel(variant, cores, session);
       for (const rows of variant.warmBatches) {
         onStep(`its first runs with ${rows} ${rows === 1 ? "row" : "rows"}`);
-        for (let run = 0; run < WARM_RUNS; run++) await model.run(rows, model.#zeros(rows));
+        for (let bucket = 0; bucket < bucketCount(variant.buckets); bucket++) {
+          const zeros = model.#zeros(rows, bucket);
+          for (let run = 0; run < WARM_RUNS; run++) await model.run(rows, zeros, bucket);
+        }
       }
       return model;
     } catch (error) {
@@ -75,19 +82,27 @@ export class OnnxModel implements LoadedModel {
     }
   }
 
-  /** @throws Error if the bytes do not make a batch of `rows` or the model refuses it. */
-  async run(rows: number, inputs: readonly Uint8Array<ArrayBuffer>[]): Promise<BatchResult> {
+  /**
+   * @param bucket which of its sizes the rows have.
+   * @throws Error if the bytes do not make a batch of `rows` or the model refuses it.
+   */
+  async run(
+    rows: number,
+    inputs: readonly Uint8Array<ArrayBuffer>[],
+    bucket = 0,
+  ): Promise<BatchResult> {
     try {
-      const feeds = this.#feeds(rows, inputs);
+      const adapted = this.#adapted;
+      const feeds = adapted?.feeds(rows, inputs, bucket) ?? this.#feeds(rows, inputs);
       const cpuBefore = process.cpuUsage();
       const startMs = performance.now();
-      const fetched = await this.#session.run(feeds);
+      const fetched =
+        adapted === null
+          ? await this.#session.run(feeds)
+          : await this.#session.run(feeds, adapted.outputNames);
+      const outputs = this.#outputs(fetched, rows);
       const wallMs = performance.now() - startMs;
       const cpu = process.cpuUsage(cpuBefore);
-      const expectedRows = this.#variant.outputsAreRows === false ? null : rows;
-      const outputs = this.#session.outputNames.map((name) =>
-        outputOf(name, fetched[name], expectedRows),
-      );
       const cpuMs = (cpu.user + cpu.system) / 1000;
       return { outputs, wallMs, cpuMs, cores: this.#cores };
     } catch (error) {
@@ -98,6 +113,13 @@ export class OnnxModel implements LoadedModel {
   /** Gives its memory back; it runs no more batches. */
   release(): Promise<void> {
     return this.#session.release();
+  }
+
+  #outputs(fetched: InferenceSession.OnnxValueMapType, rows: number): BatchResult["outputs"] {
+    const mayHaveOtherRows = this.#variant.outputsAreRows === false;
+    if (this.#adapted !== null) return this.#adapted.outputs(rows, fetched, mayHaveOtherRows);
+    const expectedRows = mayHaveOtherRows ? null : rows;
+    return this.#session.outputNames.map((name) => outputOf(name, fetched[name], expectedRows));
   }
 
   #feeds(rows: number, inputs: readonly Uint8Array<ArrayBuffer>[]): InferenceSession.FeedsType {
@@ -114,12 +136,14 @@ export class OnnxModel implements LoadedModel {
     return feeds;
   }
 
-  /** Inputs of zeros, be they numbers or text; an open dimension besides the first is 1. */
-  #zeros(rows: number): Uint8Array<ArrayBuffer>[] {
-    return this.#variant.inputs.map(({ dtype, shape }) => {
-      const row = shape.slice(1).map((size) => (size < 0 ? 1 : size));
-      const sizes = isFixed(shape) ? shape : [rows, ...row];
-      return tensorData(dtype).zeros(elementCount(sizes));
+  /** Inputs of zeros, be they numbers or text; an axis that stays open is 1. */
+  #zeros(rows: number, bucket: number): Uint8Array<ArrayBuffer>[] {
+    const { inputs, buckets = [] } = this.#variant;
+    const sizes = bucketSizes(buckets, bucket);
+    return inputs.map(({ dtype, shape }, input) => {
+      const row = rowShapeIn(inputs, input, buckets, sizes).map((size) => Math.max(1, size));
+      const whole = isFixed(shape) && this.#adapted === null ? shape : [rows, ...row];
+      return tensorData(dtype).zeros(elementCount(whole));
     });
   }
 }
@@ -143,9 +167,22 @@ function sessionOptions(
 }
 
 /** @throws Error if names or element types are not those that were promised, in their order. */
+function checkModel({ adapter, inputs, outputs }: VariantModel, session: InferenceSession): void {
+  checkTensors("input", adapter?.inputs ?? inputs, session.inputMetadata);
+  if (adapter === undefined) {
+    checkTensors("output", outputs, session.outputMetadata);
+    checkOpenAxes(inputs);
+    return;
+  }
+  for (const { name } of adapter.outputs) {
+    if (session.outputNames.includes(name)) continue;
+    throw new Error(`expected an output "${name}"; has ${session.outputNames.join(", ")}`);
+  }
+}
+
 function checkTensors(
   what: string,
-  promised: readonly TensorInfo[],
+  promised: readonly Pick<TensorInfo, "name" | "dtype">[],
   found: readonly InferenceSession.ValueMetadata[],
 ): void {
   const expected = promised.map(({ name, dtype }) => `${name} ${dtype}`);
@@ -153,12 +190,14 @@ function checkTensors(
   if (expected.join() !== actual.join()) {
     throw new Error(`expected the ${what}s ${expected.join(", ")}; has ${actual.join(", ")}`);
   }
-  for (const { name, dtype, shape } of promised) {
-    tensorData(dtype);
-    if (what === "input" && shape.slice(1).filter((size) => size < 0).length > 1) {
-      const allowed = "only the first dimension and one other may be open";
-      throw new Error(`input "${name}" has the shape [${shape.join(", ")}]; ${allowed}`);
-    }
+  for (const { dtype } of promised) tensorData(dtype);
+}
+
+function checkOpenAxes(inputs: readonly TensorInfo[]): void {
+  for (const { name, shape } of inputs) {
+    if (shape.slice(1).filter((size) => size < 0).length <= 1) continue;
+    const allowed = "only the first dimension and one other may be open";
+    throw new Error(`input "${name}" has the shape [${shape.join(", ")}]; ${allowed}`);
   }
 }
 

@@ -1,5 +1,6 @@
 /** Runs a model to see what its outputs are. */
 
+import { readFile } from "node:fs/promises";
 import { assert } from "../core/assert.ts";
 import { InferenceSession, type Tensor } from "./onnxruntime.ts";
 import { tensorData } from "./tensor-data.ts";
@@ -67,6 +68,14 @@ export async function probeTensors(
   } finally {
     await session.release();
   }
+}
+
+/** The same of a model in a file. */
+export async function probeModelFile(
+  path: string,
+  options: ProbeOptions,
+): Promise<readonly ProbedTensors[] | null> {
+  return probeTensors(await readFile(path), options);
 }
 
 interface Wanted {

@@ -80,10 +80,10 @@ async function hold(models: ModelStore, holding: Holding): Promise<Uint8Array[]>
 async function run(
   models: ModelStore,
   setup: WorkerSetup,
-  { variant, rows, cores, inputs }: ReceivedBatch,
+  { variant, rows, cores, bucket, inputs }: ReceivedBatch,
 ): Promise<Uint8Array[]> {
   try {
-    return resultFrame(await models.model(variant, cores).run(rows, inputs));
+    return resultFrame(await models.model(variant, cores).run(rows, inputs, bucket));
   } catch (error) {
     if (error instanceof BadRowsError) {
       const refused: RefusedRows = { rows: error.rows, message: error.message };

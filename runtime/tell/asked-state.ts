@@ -9,17 +9,23 @@ export interface StateQuery {
 /** A state as it is asked for, with the class that is named. */
 export interface AskedState extends StateQuery {
   readonly sloClass?: string;
+  /** Of bundles whose requests are padded to buckets, the one that is named. */
+  readonly bucket?: string;
 }
 
 /**
- * Reads `queued=7,slack=40ms` and `class=NAME` with it; slack in ms or s, a bare number is ms.
+ * Reads `queued=7,slack=40ms`, and `class=NAME` or `bucket=SIZES` with it; slack in ms or s, a bare number is ms.
  * @throws RuntimeError RUNTIME_USAGE.
  */
 export function parseState(text: string): AskedState {
   const fields = new Map<string, string>();
   for (const part of text.split(",")) {
     const [key = "", value = "", ...rest] = part.split("=").map((side) => side.trim());
-    if (!["queued", "slack", "class"].includes(key) || rest.length > 0 || fields.has(key)) {
+    if (
+      !["queued", "slack", "class", "bucket"].includes(key) ||
+      rest.length > 0 ||
+      fields.has(key)
+    ) {
       refuseState(`"${part}"`, "queued=COUNT,slack=TIME");
     }
     fields.set(key, value);
@@ -32,7 +38,13 @@ export function parseState(text: string): AskedState {
   const [, amount, unit] = match;
   const slackMs = Number(amount) * (unit === "s" ? 1000 : 1);
   const sloClass = fields.get("class");
-  return { queued: Number(queued), slackMs, ...(sloClass === undefined ? {} : { sloClass }) };
+  const bucket = fields.get("bucket");
+  return {
+    queued: Number(queued),
+    slackMs,
+    ...(sloClass === undefined ? {} : { sloClass }),
+    ...(bucket === undefined ? {} : { bucket }),
+  };
 }
 
 function refuseState(found: string, allowed: string): never {

@@ -19,6 +19,8 @@ export interface Decision {
 export interface StateDiff {
   /** Of the class whose table it is; left out for that of all queries. */
   readonly sloClass?: string;
+  /** Whose table it is, where there are buckets. */
+  readonly bucket?: string;
   readonly queued: number;
   readonly slackMs: number;
   readonly before: Decision;

@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { beforeAll, describe, expect, test } from "vitest";
 import { type Family, familiesOf } from "../../runtime/server/metrics/exposition.ts";
 import { BY_METHOD } from "../contract/subjects.ts";
+import { bucketBundle } from "../support/bucket-bundle.ts";
 import { classBundle } from "../support/class-bundle.ts";
 import { type Told, toldMetrics } from "../support/told-metrics.ts";
 
@@ -34,6 +35,8 @@ beforeAll(async () => {
     if (bundle.method === "ramsis") {
       const classes = { ...served, bundle: classBundle() };
       told.push(["ramsis with classes", await toldMetrics([classes])] as const);
+      const buckets = { ...served, bundle: bucketBundle() };
+      told.push(["ramsis with buckets", await toldMetrics([buckets])] as const);
     } else if (bundle.method === "inferline") {
       const policy = { ...bundle.policy, tuner: "paper" } as const;
       const tuned = { ...served, bundle: { ...bundle, policy } };

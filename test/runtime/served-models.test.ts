@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import type { Bundle, ModelFile, RamsisBundle } from "../../runtime/bundle/schema.ts";
-import { readModelFile } from "../../runtime/exec/model-file.ts";
+import { describeModel } from "../../runtime/exec/model-file.ts";
 import { methodOf } from "../../runtime/methods/registry.ts";
 import { servedModels } from "../../runtime/served-models.ts";
 import { table1Bundle } from "../support/accordion-bundle.ts";
@@ -26,7 +26,7 @@ function batchesByVariant(bundle: Bundle) {
 }
 
 async function bundleWith(change: (model: ModelFile) => ModelFile | null): Promise<RamsisBundle> {
-  const model = change(await readModelFile(join(folder, "identity.onnx")));
+  const model = change((await describeModel(join(folder, "identity.onnx"))).model);
   const bundle = tinyBundle({ workers: 1, maxQueue: 2, sloMs: 100 });
   const tasks = bundle.tasks.map((task) => ({
     ...task,
@@ -98,7 +98,7 @@ test("plans and bursts say which cores and batches are warmed", async () => {
 });
 
 test("of models that are cut the stages are found, each for one instance at a time", async () => {
-  const model = await readModelFile(join(folder, "identity.onnx"));
+  const model = (await describeModel(join(folder, "identity.onnx"))).model;
   const bundle = servedPlaces({ models: [SMALL] });
   const tasks = bundle.tasks.map((task) => ({
     ...task,

@@ -17,6 +17,7 @@ import { Scheduler } from "../../runtime/methods/ramsis/serve/scheduler.ts";
 import type { RowAnswer, Submission } from "../../runtime/server/requests/request.ts";
 import type { VariantWish } from "../../runtime/server/requests/variant-wish.ts";
 import { signatureOf } from "../../runtime/server/tensors/signature.ts";
+import { bucketBundle } from "./bucket-bundle.ts";
 import { classBundle } from "./class-bundle.ts";
 import { waitingBundle } from "./pooled-bundle.ts";
 import { tinyBundle } from "./tiny-bundle.ts";
@@ -32,13 +33,14 @@ const MODEL = {
 };
 
 const LOADS_QPS = [20, 100, 1000];
-export type TableKind = "bound" | "pooled" | "classes";
+export type TableKind = "bound" | "pooled" | "classes" | "buckets";
 
 /**
- * A queue for each worker, one for all, or classes that have workers of their own at the lower
- * levels.
+ * A queue for each worker, one for all, classes that have workers of their own at the lower
+ * levels, or buckets.
  */
 export function servedTables(workers: number, kind: TableKind): RamsisBundle {
+  if (kind === "buckets") return bucketsOf(workers);
   const bound = tinyBundle({ workers, maxQueue: 3, sloMs: 100, loadsQps: LOADS_QPS });
   const bundle =
     kind === "classes" ? classesOf(workers) : kind === "pooled" ? waitingBundle(bound) : bound;
@@ -47,6 +49,17 @@ export function servedTables(workers: number, kind: TableKind): RamsisBundle {
     variants: task.variants.map((variant) => ({ ...variant, model: MODEL })),
   }));
   return { ...bundle, tasks };
+}
+
+/** The queue of the smaller bucket waits for a second query. */
+function bucketsOf(workers: number): RamsisBundle {
+  return bucketBundle({
+    workers,
+    loadsQps: LOADS_QPS,
+    decide: ({ bucket, queued, slackMs }) => {
+      return bucket === 0 && queued === 1 && slackMs > 40 ? "wait" : { variant: 0, batch: queued };
+    },
+  });
 }
 
 function classesOf(workers: number): RamsisBundle {
@@ -73,7 +86,12 @@ class HeldExecutor implements Executor {
       const bytes = Buffer.concat([...(inputs[0] ?? [])]);
       this.running.set(worker, {
         finish: () =>
-          resolve({ outputs: [{ shape: [rows, 1], bytes }], wallMs: 1, cpuMs: 1, cores: 1 }),
+          resolve({
+            outputs: [{ shape: [rows, bytes.length / 4 / rows], bytes }],
+            wallMs: 1,
+            cpuMs: 1,
+            cores: 1,
+          }),
         lose: () => reject(new WorkerLostError(worker, "killed")),
       });
     });
@@ -127,6 +145,7 @@ export async function record(
 ): Promise<Recorded> {
   const log: Entry[] = [];
   const requests: RecordedRequest[] = [];
+  const kindCount = (bundle.slo.classes ?? bundle.buckets)?.length ?? 1;
   let nowMs = 0;
   const scheduler = new Scheduler({
     bundle,
@@ -144,16 +163,18 @@ export async function record(
   };
   const perform: Record<string, (step: Action) => void> = {
     submit: ({ rows, variant, pick }) => {
-      const values = Float32Array.from({ length: rows }, (_, row) => 100 * requests.length + row);
+      const sloClass = pick % kindCount;
+      const width = bundle.buckets === undefined ? 1 : Number(bundle.buckets[sloClass]?.name);
+      const values = Float32Array.from({ length: rows * width }, (_, at) => {
+        return 100 * requests.length + at;
+      });
       const bytes = new Uint8Array(values.buffer);
-      const { classes = [{ latencyMs: 100 }] } = bundle.slo;
-      const sloClass = pick % classes.length;
-      const deadlineMs = nowMs + (classes[sloClass]?.latencyMs ?? 0);
+      const deadlineMs = nowMs + (bundle.slo.classes?.[sloClass]?.latencyMs ?? 100);
       const submission = scheduler.submit({ rows, inputs: [bytes], variant }, deadlineMs, sloClass);
       requests.push({ submission, bytes });
     },
     cancel: ({ pick }) => requests[pick % Math.max(1, requests.length)]?.submission.cancel(),
-    refuse: ({ rows, pick }) => scheduler.turnAway(rows, pick % (bundle.slo.classes?.length ?? 1)),
+    refuse: ({ rows, pick }) => scheduler.turnAway(rows, pick % kindCount),
     ready: ({ pick }) => scheduler.onWorkerReady(pick % workers.length),
     finish: ({ pick }) => settle(executor, pick, "finish"),
     policy: ({ pick }) => scheduler.replaceBundle(withLevels(bundle, 1 + (pick % 3))),

@@ -6,6 +6,7 @@ import type { RamsisBundle } from "../../runtime/bundle/schema.ts";
 import { CommandBuffer, DROP, DROP_NO_WORKER } from "../../runtime/core/command-buffer.ts";
 import type { Dispatcher } from "../../runtime/methods/ramsis/core/dispatcher.ts";
 import { dispatcherOf } from "../../runtime/methods/ramsis/core/dispatcher-of.ts";
+import { type BucketBundleOptions, bucketBundle } from "./bucket-bundle.ts";
 import { classBundle } from "./class-bundle.ts";
 import { hold } from "./hold.ts";
 import { waitingBundle } from "./pooled-bundle.ts";
@@ -21,7 +22,7 @@ const KINDS = ["arrive", "arrive", "arrive", "done", "lose", "ready", "cancel", 
 const event = fc.record({ kind: fc.constantFrom<TableEvent["kind"]>(...KINDS), pick: fc.nat() });
 
 export const tableStories = fc.record({
-  kind: fc.constantFrom("bound", "pooled", "classes"),
+  kind: fc.constantFrom("bound", "pooled", "classes", "buckets"),
   workers: fc.integer({ min: 1, max: 4 }),
   maxQueue: fc.integer({ min: 1, max: 4 }),
   startsReady: fc.boolean(),
@@ -34,7 +35,10 @@ export const tableStories = fc.record({
 });
 type TableStory = typeof tableStories extends fc.Arbitrary<infer S> ? S : never;
 
-/** A queue for each worker, one for all, or classes of queries that have workers of their own. */
+/**
+ * A queue for each worker, one for all, classes of queries that have workers of their own, or
+ * buckets.
+ */
 export function tablesOf({
   kind,
   workers,
@@ -44,10 +48,17 @@ export function tablesOf({
   if (kind === "classes") {
     return classBundle({ workers, split: workers === 1 ? null : [1, workers - 1], drop });
   }
+  if (kind === "buckets") return bucketBundle({ workers, maxQueue, drop, decide: mayWait });
   const tiny = tinyBundle({ workers, maxQueue, sloMs: 100 });
   const bound = { ...tiny, policy: { ...tiny.policy, drop } };
   return kind === "pooled" ? waitingBundle(bound) : bound;
 }
+
+/** Waits for a second query while there is time, in one of the buckets. */
+const mayWait: NonNullable<BucketBundleOptions["decide"]> = ({ bucket, queued, slackMs }) => {
+  if (slackMs < 10) return "give-up";
+  return bucket === 0 && queued === 1 && slackMs > 40 ? "wait" : { variant: 0, batch: queued };
+};
 
 export class TableDriver {
   readonly dispatcher: Dispatcher;
@@ -66,7 +77,7 @@ export class TableDriver {
 
   constructor(bundle: RamsisBundle, ready: boolean) {
     this.dispatcher = dispatcherOf(bundle, { ready });
-    this.#classCount = bundle.slo.classes?.length ?? 1;
+    this.#classCount = (bundle.slo.classes ?? bundle.buckets)?.length ?? 1;
     const { commandCapacity, waitingCapacity, workerCount } = this.dispatcher;
     this.commands = new CommandBuffer(commandCapacity, waitingCapacity);
     for (let worker = 0; worker < workerCount; worker++) {

@@ -21,9 +21,8 @@ import { classBound, classCapacityQps, fluidSplit } from "./solve/class-fluid.ts
 import { ramsis } from "./solve/ramsis.ts";
 import { ViolationBlocks } from "./solve/violation-blocks.ts";
 
-const SEED = 1;
-/** Queries that a level's promise is measured on. */
-const PROMISE_QUERIES = 250_000;
+/** What a level's promise is measured on. */
+export const PROMISE = { queries: 250_000, seed: 1 };
 /** Divisions of the workers that are tried, that of the fluid limit first. */
 const MOST_SPLITS = 6;
 /**
@@ -53,10 +52,14 @@ export function classedLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
 }
 
 /**
- * What a level with classes promises, from its tables alone: the same numbers for the same tables,
+ * What a level with classes, or buckets, promises, from its tables alone: the same numbers for the same tables,
  * bit for bit.
  */
-export function classedExpectation(frame: RamsisFrame, level: RamsisLevel): Expected {
+export function classedExpectation(
+  frame: RamsisFrame,
+  level: RamsisLevel,
+  { queries, seed }: typeof PROMISE = PROMISE,
+): Expected {
   const { arrivals } = frame;
   const { loadQps } = level;
   const bundle: RamsisBundle = {
@@ -67,24 +70,25 @@ export function classedExpectation(frame: RamsisFrame, level: RamsisLevel): Expe
   const dispersion = arrivals.process === "trace" ? arrivals.dispersion : 1;
   const cv2 = arrivals.process === "gamma" ? arrivals.cv2 : dispersion;
   const isGamma = arrivals.process === "gamma" || cv2 > 1;
-  const durationMs = (1000 * PROMISE_QUERIES) / loadQps;
+  const durationMs = (1000 * queries) / loadQps;
   const all = new ViolationBlocks(durationMs);
-  const ofClass = (frame.slo.classes ?? []).map(() => new ViolationBlocks(durationMs));
+  const kinds = frame.slo.classes ?? frame.buckets ?? [];
+  const ofKind = kinds.map(() => new ViolationBlocks(durationMs));
   const result = simulate(bundle, {
     arrivals: isGamma ? { kind: "gamma", qps: loadQps, cv2 } : { kind: "poisson", qps: loadQps },
     durationMs,
-    seed: SEED,
+    seed,
     serviceTimes: frame.policy.serviceTimes === "quantiles" ? "sampled" : "p95",
     baseline: null,
-    onViolation: (arrivalMs, sloClass) => {
+    onViolation: (arrivalMs, kind) => {
       all.count(arrivalMs);
-      ofClass[sloClass]?.count(arrivalMs);
+      ofKind[kind]?.count(arrivalMs);
     },
   });
-  const byClass = Object.entries(result.byClass ?? {}).map(([name, one], index) => [
-    name,
-    ratesOf(one, ofClass[index] ?? all),
-  ]);
+  const counted = result.byClass ?? result.byBucket ?? {};
+  const byKind = kinds.map(({ name }, index): [string, ClassExpected] => {
+    return [name, ratesOf(counted[name] ?? result, ofKind[index] ?? all)];
+  });
   const rates = ratesOf(result, all);
   const allowed = Math.min(1, Math.max(violationCeiling(frame.slo), rates.violationRate));
   const upperBoundAccuracy = classBound(frame, loadQps, allowed);
@@ -96,7 +100,9 @@ export function classedExpectation(frame: RamsisFrame, level: RamsisLevel): Expe
     servedBoundAccuracy: classBound(frame, loadQps, 0),
     sample: { queries: result.queries, violations: result.queries - result.satisfied },
     byBatch: byBatchOf(result),
-    byClass: Object.fromEntries(byClass),
+    ...(frame.buckets === undefined
+      ? { byClass: Object.fromEntries(byKind) }
+      : { byBucket: byKind.map(([, figures]) => figures) }),
   };
 }
 

@@ -1,22 +1,33 @@
 /** RAMSIS as a method of the compiler: which variant a worker runs its queued queries on. */
 
 import { RuntimeError } from "stratagem-runtime/internal/errors";
-import { classTable } from "stratagem-runtime/internal/methods/ramsis/tell/inspect";
+import { bucketTable, classTable } from "stratagem-runtime/internal/methods/ramsis/tell/inspect";
+import { bucketModelMistakes } from "../../model/buckets.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";
 import type { CompilerMethodOf } from "../method.ts";
 import { actionValuesOf } from "./action-values.ts";
 import { SINGLE_BASELINES, singleBaselineNamed } from "./baselines.ts";
+import {
+  bucketedExpectation,
+  bucketedLevel,
+  bucketedTableAt,
+  hasBuckets,
+} from "./bucketed-level.ts";
 import { classedExpectation, classedLevel, classedTableAt, hasClasses } from "./classed-level.ts";
 import { inheritLevels } from "./inherited-levels.ts";
 import { ramsisGap } from "./level-gap.ts";
 import { ramsis } from "./solve/ramsis.ts";
-import { tableWarnings } from "./warnings.ts";
+import { bucketWarnings, tableWarnings } from "./warnings.ts";
 
 export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
   name: "ramsis",
+  keepsState: true,
 
   mistakes: ramsis.mistakes,
-  modelMistakes: (application, models) => modelFitMistakes(application, models, "every edge"),
+  *modelMistakes(application, models) {
+    yield* bucketModelMistakes(application, models);
+    yield* modelFitMistakes(application, models, "every edge");
+  },
   withSolver(policy, solver) {
     if (solver === "value-iteration") return policy;
     throw new RuntimeError(
@@ -28,11 +39,18 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
 
   isQuick: false,
   solveLevel(frame, loadQps) {
-    const solve = hasClasses(frame) ? classedLevel : ramsis.solveLevel;
+    const solve = hasBuckets(frame)
+      ? bucketedLevel
+      : hasClasses(frame)
+        ? classedLevel
+        : ramsis.solveLevel;
     return { level: solve(frame, loadQps) };
   },
   afterLevels(frame, solved) {
     if (frame.policy.balancer !== "pooled") return solved;
+    if (hasBuckets(frame)) {
+      return inheritLevels(frame, solved, { withTableOf: bucketedTableAt });
+    }
     const inherit = hasClasses(frame) ? { withTableOf: classedTableAt } : ramsis;
     return inheritLevels(frame, solved, inherit);
   },
@@ -42,6 +60,7 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
   frameOf: ({ levels: _, provenance: __, ...frame }) => frame,
   stated: ({ expected }) => expected,
   promised(frame, level) {
+    if (hasBuckets(frame)) return bucketedExpectation(frame, level);
     return hasClasses(frame) ? classedExpectation(frame, level) : ramsis.expectedOf(frame, level);
   },
   actionValues: actionValuesOf,
@@ -58,8 +77,17 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
     return simulateTablesCommand(bundle, asked, watch);
   },
 
-  warnings: tableWarnings,
-  tablesAround: (bundle) => ({ before: [], after: bundle.slo.classes ? [classTable(bundle)] : [] }),
+  warnings: (bundle, application) => [
+    ...bucketWarnings(bundle, application),
+    ...tableWarnings(bundle),
+  ],
+  tablesAround: (bundle) => ({
+    before: [],
+    after: [
+      ...(bundle.slo.classes ? [classTable(bundle)] : []),
+      ...(bundle.buckets ? [bucketTable(bundle)] : []),
+    ],
+  }),
   async report(bundle, asked) {
     const { reportRamsis } = await import("./report-command.ts");
     return reportRamsis(bundle, asked);

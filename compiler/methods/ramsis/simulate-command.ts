@@ -2,7 +2,12 @@
  * `stratagem simulate BUNDLE` of decision tables: the bundle's decisions, or a baseline's, on a
  * virtual clock.
  */
-import type { RamsisBundle, RamsisLevel } from "stratagem-runtime/internal/bundle/schema";
+import type {
+  ClassExpected,
+  Expected,
+  RamsisBundle,
+  RamsisLevel,
+} from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
 import {
@@ -92,18 +97,25 @@ function render(result: SimulationResult, level: RamsisLevel | null, perSecond: 
     "",
     alignColumns(measured),
     "",
-    ...(result.byClass === undefined ? [] : [classTable(result.byClass, level), ""]),
+    ...(result.byClass === undefined
+      ? []
+      : [kindTable("class", result.byClass, ({ byClass }, name) => byClass?.[name], level), ""]),
+    ...(result.byBucket === undefined
+      ? []
+      : [kindTable("bucket", result.byBucket, ({ byBucket }, _, at) => byBucket?.[at], level), ""]),
     alignColumns([["variant", "share", "mean batch", "accuracy"], ...variants]),
   ].join("\n");
 }
 
-/** One row for each class, what was simulated beside what the level states. */
-function classTable(
-  byClass: NonNullable<SimulationResult["byClass"]>,
+/** One row for each class, or bucket: what was simulated beside what the level states. */
+function kindTable(
+  kind: "class" | "bucket",
+  byKind: NonNullable<SimulationResult["byClass"]>,
+  statedOf: (expected: Expected, name: string, at: number) => ClassExpected | undefined,
   level: RamsisLevel | null,
 ): string {
-  const rows = Object.entries(byClass).map(([name, one]) => {
-    const expected = level?.expected.byClass?.[name];
+  const rows = Object.entries(byKind).map(([name, one], at) => {
+    const expected = level === null ? undefined : statedOf(level.expected, name, at);
     const stated = [expected?.accuracyPerSatisfied, expected?.violationRate];
     return [
       name,
@@ -116,7 +128,7 @@ function classTable(
       ...(level === null ? [] : stated.map((value) => percent(value ?? null))),
     ];
   });
-  const heads = ["class", "queries", "accuracy/satisfied", "accuracy/query", "violations"];
+  const heads = [kind, "queries", "accuracy/satisfied", "accuracy/query", "violations"];
   const stated = level === null ? [] : ["expected accuracy/satisfied", "expected violations ≤"];
   return alignColumns([[...heads, "p50 ms", "p99 ms", ...stated], ...rows]);
 }

@@ -8,6 +8,7 @@ import {
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
 import { percent } from "stratagem-runtime/internal/tell/text";
+import type { Application } from "../../spec/application.ts";
 
 /** One line for each run of neighbours that are not feasible. */
 export function tableWarnings({ levels, slo }: RamsisBundle): string[] {
@@ -26,6 +27,16 @@ export function tableWarnings({ levels, slo }: RamsisBundle): string[] {
           `${percent(ceiling)}`;
   });
   return [...infeasible, ...levels.filter(isFarBelow).map(farBelow)];
+}
+
+/** Buckets whose shares of the load nobody has stated. */
+export function bucketWarnings(
+  { buckets }: Pick<RamsisBundle, "buckets">,
+  { tasks }: Pick<Application, "tasks">,
+): string[] {
+  if (buckets === undefined || tasks[0]?.bucketShares !== undefined) return [];
+  const names = buckets.map(({ name }) => name).join(", ");
+  return [`no bucketShares: the buckets ${names} are taken to have equal shares of the load`];
 }
 
 /** The highest rate in a run of levels. */

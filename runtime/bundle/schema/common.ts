@@ -88,12 +88,29 @@ export interface ModelFile {
   /** File name without directories; the server finds it in its models folder. */
   readonly file: string;
   readonly sha256: string;
+  /** As everybody but the worker sees them: axis 0 are the rows of a batch. */
   readonly inputs: readonly TensorInfo[];
   readonly outputs: readonly TensorInfo[];
+  /** How the tensors of the file become those; left out where they are the same. */
+  readonly adapter?: ModelAdapter;
+  /** Axes that have one of several sizes; left out where every axis but the rows has one. */
+  readonly buckets?: readonly BucketAxis[];
+  /**
+   * Tensors that carry what a sequence of requests remembers, at least one pair; left out where
+   * each request is by itself. RAMSIS only.
+   */
+  readonly state?: readonly StatePair[];
   /** An ES module, whose entry the file is; left out for an ONNX file. */
   readonly module?: ModuleReference;
   /** A model of another server; there is no file then, and the digest is that of its tensors. */
   readonly remote?: RemoteReference;
+}
+
+/** What a model gives by `output` it takes with the next request of a sequence by `input`. */
+export interface StatePair {
+  readonly input: string;
+  /** Of the same type and shape of a row as the input, which has no open dimension. */
+  readonly output: string;
 }
 
 export interface ModuleReference {
@@ -115,6 +132,74 @@ export interface TensorInfo {
   readonly dtype: string;
   /** A dimension is −1 where it is dynamic. */
   readonly shape: readonly number[];
+}
+
+/** How a worker makes a model's own tensors of rows, and rows of what the model gives. */
+export interface ModelAdapter {
+  /** Rows that the model takes at once; null for any number. */
+  readonly maxRows: number | null;
+  /** What the model takes, in its order. */
+  readonly inputs: readonly AdaptedInput[];
+  /** Of each output of `ModelFile.outputs`, in their order, what it is made of. */
+  readonly outputs: readonly AdaptedOutput[];
+}
+
+export interface AdaptedInput {
+  /** As the model calls it. */
+  readonly name: string;
+  readonly dtype: string;
+  /** The model's own; −1 where an axis is the rows, or has one of several sizes. */
+  readonly shape: readonly number[];
+  /** Which axis is the rows; null where none is, so that one row comes at a time. */
+  readonly batchAxis: number | null;
+  /** Index of `ModelFile.inputs`; null for a constant. */
+  readonly from: number | null;
+  /** Every element of it; null unless it is a constant. */
+  readonly constant: number | null;
+  /** How rows of another size are brought to the model's; null where they have that size. */
+  readonly resize: Resize | null;
+}
+
+/** Of the last two axes, height and width. */
+export interface Resize {
+  /** Stretch, or keep the ratio and fill what is left at the bottom and on the right. */
+  readonly fit: "fill" | "pad";
+  readonly padding: number;
+}
+
+export interface AdaptedOutput {
+  /** As the model calls it. */
+  readonly name: string;
+  readonly batchAxis: number | null;
+  readonly as: OutputForm;
+  /** Classes that are told, of "top-k". */
+  readonly k: number | null;
+  /** Of the classes, in their order; of "ctc" without the blank. */
+  readonly labels: readonly string[] | null;
+  /** The class that stands for no label, of "ctc". */
+  readonly blank: number | null;
+}
+
+export const OUTPUT_FORMS = [
+  "tensor",
+  "softmax",
+  "argmax",
+  "top-k",
+  "ctc",
+  "ctc-confidence",
+] as const;
+
+/** What is told of an output, along its last axis. */
+export type OutputForm = (typeof OUTPUT_FORMS)[number];
+
+/** An axis of inputs that has one of several sizes: a row is filled up to the next of them. */
+export interface BucketAxis {
+  /** Where it is: indices of `ModelFile.inputs`, and of the axis in it, 1 or more. */
+  readonly inputs: readonly { readonly input: number; readonly axis: number }[];
+  /** Ascending. */
+  readonly sizes: readonly number[];
+  /** What inputs are filled with. */
+  readonly padding: number;
 }
 
 export interface ProfileReference {

@@ -20,6 +20,12 @@ export interface RamsisBundle extends CommonFields {
    * where there are none.
    */
   readonly classSpaces?: readonly ClassSpace[];
+  /**
+   * Two or more, where an open axis of the inputs has a list of sizes: only requests of one bucket
+   * are batched together. In the order of the product of the axes, the first axis slowest, so the
+   * last is the largest, of which `tasks` and `decisionSpace` are. Left out where there are none.
+   */
+  readonly buckets?: readonly Bucket[];
   /** Ascending in `loadQps`, at least one. */
   readonly levels: readonly RamsisLevel[];
 }
@@ -92,6 +98,16 @@ export interface ClassSpace {
   readonly slackMs: Table;
 }
 
+/** Requests that are padded to the same sizes: their share, their times and the axes of their tables. */
+export interface Bucket extends ClassSpace {
+  /** Its sizes in the order of the axes, such as `160` or `48x160`. */
+  readonly name: string;
+  /** Its share of the load; the shares of all buckets sum to 1. */
+  readonly share: number;
+  /** Of the same shape as those of the task. */
+  readonly serviceTimes: ServiceTimes;
+}
+
 export interface RamsisLevel {
   readonly loadQps: number;
   /**
@@ -112,6 +128,11 @@ export interface RamsisLevel {
    * `slo.classes`; left out where one queue is followed.
    */
   readonly classTables?: readonly ClassTable[];
+  /**
+   * Where there are buckets, of each the table of its own queue: uint16 [rowCount, slackCount] of
+   * its axes, as `actionByState`, which is that of the last one.
+   */
+  readonly bucketTables?: readonly Table[];
   /**
    * A second table that answers a share of the decisions, chosen at random, so that a violation
    * ceiling is met at the best accuracy; or null.
@@ -155,6 +176,8 @@ export interface Expected {
   readonly byBatch: BatchDistribution;
   /** The same by the names of the classes, where there are any. */
   readonly byClass?: Readonly<Record<string, ClassExpected>>;
+  /** The same of each bucket, where there are any. */
+  readonly byBucket?: readonly ClassExpected[];
 }
 
 /** What holds for the queries of one class. */

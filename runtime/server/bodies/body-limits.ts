@@ -2,6 +2,7 @@
 
 import { DATATYPES, type Datatype, elementCountOf } from "../tensors/datatypes.ts";
 import type { JsonLimits } from "../tensors/json-text.ts";
+import { largestRowShape } from "../tensors/padding.ts";
 import type { ModelTensor } from "../tensors/signature.ts";
 
 /** The most bytes of a body, before and after decompression, and why so many. */
@@ -56,7 +57,9 @@ export function inferLimits(
   let jsonBytes = HEADER_BYTES;
   let binaryBytes = 0;
   let [values, containers, strings] = [HEADER_PARTS, HEADER_PARTS, HEADER_PARTS];
-  for (const { datatype, rowShape } of inputs) {
+  for (const tensor of inputs) {
+    const { datatype } = tensor;
+    const rowShape = largestRowShape(tensor);
     const elements = maxRows * elementCountOf(rowShape);
     jsonBytes += elements * jsonBytesOf(datatype);
     binaryBytes += elements * (DATATYPES[datatype].elementBytes || UNKNOWN_BYTES);

@@ -18,7 +18,7 @@ import {
   type Submission,
 } from "../requests/request.ts";
 import { batchInputs, type CutOutput, cutOutputs, misfit } from "./batch-tensors.ts";
-import type { Course, Courses } from "./course.ts";
+import { type Course, type Courses, NO_ROOM } from "./course.ts";
 import type { Forecasts } from "./forecasts.ts";
 import type { PipelineObserver, StartedBatch } from "./pipeline-observer.ts";
 import type { PipelineCommand, PipelineRecorder } from "./pipeline-recording.ts";
@@ -413,6 +413,11 @@ export class PipelineScheduler {
       batch,
     );
     const next = course.follow(query, sent, cut, row);
+    if (next === NO_ROOM) {
+      const message = "rows that tasks have made: as many are under way as may be";
+      this.#fail(request, "queue-full", message);
+      return;
+    }
     if (typeof next === "string") {
       this.#fail(request, "inference", next);
       return;

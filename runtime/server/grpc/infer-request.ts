@@ -25,7 +25,7 @@ export function inferRequestOf(
 ): InferRequest {
   const wishes = requestWishes(parameters, signature);
   const isRaw = raw.length > 0;
-  const { rows, inputs } = gatheredInputs(
+  const gathered = gatheredInputs(
     given,
     statedOf,
     signature,
@@ -45,7 +45,7 @@ export function inferRequestOf(
   if (isRaw && raw.length !== given.length) throw unmatched(given.length, raw.length);
   const outputs = outputsOf(asked, parameters, signature, true);
   expectOneForm(outputs, signature);
-  return { id: id === "" ? undefined : id, rows, inputs, outputs, ...wishes };
+  return { id: id === "" ? undefined : id, ...gathered, outputs, ...wishes };
 }
 
 function statedOf(input: WireInput, path: string): WireInput {

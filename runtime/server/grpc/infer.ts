@@ -35,12 +35,13 @@ export async function inferMessage(
     hosted,
     modelName: wire.modelName,
     record: seen.record,
+    client: seen.clientName,
     read: async (hold) => checked(wire, message, signature, hosted.maxRows, hold, client),
     onceGone: (act) => client.onceGone(act),
-    write: (request, answer, { name }) => {
+    write: (request, answer, { name, bucket }) => {
       const { hasTextParameters } = house;
       const { modelName } = wire;
-      const head = { modelName, sloClass: name, hasTextParameters, isStreamed };
+      const head = { modelName, sloClass: name, bucket, hasTextParameters, isStreamed };
       response = inferResponseBytes(head, request, answer, signature);
     },
   });

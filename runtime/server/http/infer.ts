@@ -56,6 +56,7 @@ export function answerInfer(
     hosted,
     modelName,
     record,
+    client: context.clients.get(response),
     read: async (hold) => {
       const parsed = await parsedRequest(context, hosted, request, hold);
       if (parsed.id !== undefined) adoptId(response, record, parsed.id);
@@ -67,9 +68,10 @@ export function answerInfer(
       if (response.destroyed) act();
       return () => response.off("close", act);
     },
-    write: (parsed, answer, { name }) => {
+    write: (parsed, answer, { name, bucket }) => {
       const send = (texts?: JsonTexts) => {
-        const head = { modelName, sloClass: name, hasTextParameters: house.hasTextParameters };
+        const { hasTextParameters } = house;
+        const head = { modelName, sloClass: name, bucket, hasTextParameters };
         const written = writeInferResponse(head, parsed, answer, signature, texts);
         if (record !== undefined) record.responseBytes = lengthOf(written.parts);
         response.writeHead(200, written.headers);

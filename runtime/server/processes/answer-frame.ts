@@ -26,6 +26,8 @@ const REASONS: readonly FailureReason[] = [
   "cancelled",
   "closed",
   "refused",
+  "sequence-not-open",
+  "sequences-full",
 ];
 
 /** @param runs of the answer as JSON; empty where nobody notes them. */

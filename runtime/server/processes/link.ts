@@ -156,6 +156,10 @@ export class Link {
       model.onTurnedAway(report.rows, report.sloClass);
       return;
     }
+    if (report.what === "padded") {
+      model.metrics.onPadded(report);
+      return;
+    }
     const atMs = report.atMs - this.#options.offsetMs;
     if (report.what === "failed") {
       model.metrics.onRequestFailed(report.reason, report.requestMs, atMs);

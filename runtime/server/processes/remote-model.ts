@@ -2,7 +2,7 @@
 import type { AskedRequest, EndpointModel } from "../requests/endpoint.ts";
 import type { FailureReason, RequestRows, Submission } from "../requests/request.ts";
 import { RequestClasses } from "../requests/request-classes.ts";
-import { RequestMetrics, type RequestTimes } from "../requests/request-metrics.ts";
+import { type Padding, RequestMetrics, type RequestTimes } from "../requests/request-metrics.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { ToldModel } from "./told.ts";
@@ -56,6 +56,10 @@ class ReportedMetrics extends RequestMetrics {
     super(name);
     this.#id = id;
     this.#dispatcher = dispatcher;
+  }
+
+  override onPadded(padding: Padding): void {
+    this.#dispatcher.report({ what: "padded", model: this.#id, ...padding });
   }
 
   override onRequestAnswered(times: RequestTimes, atMs: number): void {

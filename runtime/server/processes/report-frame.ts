@@ -2,16 +2,16 @@
  * What became of a request once its answer was written, or where it was refused before: counted
  * where the model is.
  *
- *     8 u32 what, u32 model, u32 reason, u32 class, 24 u32 rows, 32 f64 time of the request, 40 f64
- *     when it was over, 48 f64 queue, input, compute and output time; in ms, of the clock of all.
+ *     8 u32 what, u32 model, u32 reason, u32 class or bucket, 24 u32 rows, 32 f64 time of the
+ *     request or elements filled in, 40 f64 when it was over or of how many elements, 48 f64 queue, input, compute and output time; in ms, of the clock of all.
  */
 import type { FailureReason } from "../requests/request.ts";
-import type { RequestTimes } from "../requests/request-metrics.ts";
+import type { Padding, RequestTimes } from "../requests/request-metrics.ts";
 import { reasonAt, reasonIndex } from "./answer-frame.ts";
 import { HEAD_BYTES, headed, KINDS } from "./frames.ts";
 
 const BYTES = 80;
-const WHATS = ["answered", "failed", "turned away"] as const;
+const WHATS = ["answered", "failed", "turned away", "padded"] as const;
 
 export type Report = { readonly model: number } & (
   | { readonly what: "answered"; readonly times: RequestTimes; readonly atMs: number }
@@ -22,6 +22,7 @@ export type Report = { readonly model: number } & (
       readonly atMs: number;
     }
   | { readonly what: "turned away"; readonly rows: number; readonly sloClass: number }
+  | ({ readonly what: "padded" } & Padding)
 );
 
 export function reportFrame(report: Report): Buffer {
@@ -31,6 +32,12 @@ export function reportFrame(report: Report): Buffer {
   if (report.what === "turned away") {
     frame.writeUInt32LE(report.sloClass, 20);
     frame.writeUInt32LE(report.rows, 24);
+    return frame;
+  }
+  if (report.what === "padded") {
+    frame.writeUInt32LE(report.bucket, 20);
+    frame.writeDoubleLE(report.filled, 32);
+    frame.writeDoubleLE(report.elements, 40);
     return frame;
   }
   frame.writeDoubleLE(report.atMs, 40);
@@ -53,6 +60,10 @@ export function readReport(frame: Buffer): Report {
   const model = frame.readUInt32LE(12);
   if (what === "turned away") {
     return { what, model, sloClass: frame.readUInt32LE(20), rows: frame.readUInt32LE(24) };
+  }
+  if (what === "padded") {
+    const [filled, elements] = [frame.readDoubleLE(32), frame.readDoubleLE(40)];
+    return { what, model, bucket: frame.readUInt32LE(20), filled, elements };
   }
   const [requestMs, atMs] = [frame.readDoubleLE(32), frame.readDoubleLE(40)];
   if (what === "failed") {

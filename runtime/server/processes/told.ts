@@ -108,6 +108,7 @@ export function toldApplication(
 
 function toldModel({ signature, maxRows, classes, isFull }: EndpointModel, id: number): ToldModel {
   const { names, inputs, outputs, variants, answersByRow, outputsAreRows } = signature;
+  const { hasSequences, axes } = signature;
   return {
     id,
     // No more of it than clients see.
@@ -117,7 +118,9 @@ function toldModel({ signature, maxRows, classes, isFull }: EndpointModel, id: n
       outputs,
       variants: variants.map(({ name }) => ({ name })),
       ...(answersByRow === undefined ? {} : { answersByRow }),
+      ...(axes === undefined ? {} : { axes }),
       ...(outputsAreRows === undefined ? {} : { outputsAreRows }),
+      ...(hasSequences === undefined ? {} : { hasSequences }),
     },
     maxRows: maxRows ?? null,
     classes: classes?.stated ?? null,

@@ -2,9 +2,11 @@
  * Inference requests as the Open Inference Protocol has them, whatever carries them: what clients
  * state of tensors and parameters is checked here, and nothing of it is believed before.
  */
+import { type SequenceStep, sequenceStepOf } from "../requests/sequence-step.ts";
 import { VARIANT_OUTPUT, type VariantWish, variantWishOf } from "../requests/variant-wish.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
 import { DATATYPES, elementCountOf, isBinaryOnly } from "../tensors/datatypes.ts";
+import { FoundSizes } from "../tensors/padding.ts";
 import type { ClientSignature, ModelTensor } from "../tensors/signature.ts";
 import { rowBounds } from "../tensors/tensors.ts";
 import { expectClasses } from "./classification.ts";
@@ -15,6 +17,8 @@ export interface InferRequest extends RequestWishes {
   /** In the order of `ClientSignature.inputs`; views on the body where the request is binary. */
   readonly inputs: readonly Uint8Array[];
   readonly outputs: readonly RequestedOutput[];
+  /** Of models whose axes have several sizes: of each axis the size that the inputs have. */
+  readonly sizes?: readonly number[];
 }
 
 /** What the parameters of a request ask for. */
@@ -27,6 +31,8 @@ export interface RequestWishes {
   readonly variant: VariantWish | undefined;
   /** From `parameters.slo_class`; undefined without one. */
   readonly sloClass: string | undefined;
+  /** From `parameters.sequence_id` and its like; undefined for models without state. */
+  readonly sequence: SequenceStep | undefined;
 }
 
 export interface RequestedOutput {
@@ -57,7 +63,8 @@ export function requestWishes(parameters: Fields, signature: ClientSignature): R
   // is the highest, which is 1.
   const timeoutMs = timeoutUs === 0 ? undefined : timeoutUs / 1000;
   const sloClass = textOf(parameters["slo_class"], "parameters.slo_class");
-  return { timeoutMs, isHigh: priority <= 1, variant, sloClass };
+  const sequence = sequenceStepOf(parameters, signature);
+  return { timeoutMs, isHigh: priority <= 1, variant, sloClass, sequence };
 }
 
 /**
@@ -72,7 +79,8 @@ export function gatheredInputs<T>(
   signature: ClientSignature,
   maxRows: number,
   bytesAt: (tensor: ModelTensor, shape: number[], path: string, position: number) => Uint8Array,
-): { readonly rows: number; readonly inputs: readonly Uint8Array[] } {
+): Pick<InferRequest, "rows" | "inputs" | "sizes"> {
+  const found = new FoundSizes(signature);
   const inputs = new Array<Uint8Array | undefined>(signature.inputs.length).fill(undefined);
   let rows: number | undefined;
   for (const [position, input] of given.entries()) {
@@ -83,7 +91,8 @@ export function gatheredInputs<T>(
     if (tensor === undefined || inputs[index] !== undefined) {
       throw new BadRequest(`${path}.name`, "expected every input once", stated.name);
     }
-    const shape = shapeOf(stated, tensor, path, rows ?? maxRows, rows !== undefined);
+    const sizeAt = (axis: number, size: unknown, at: string) => found.take(index, axis, size, at);
+    const shape = shapeOf(stated, tensor, path, rows ?? maxRows, rows !== undefined, sizeAt);
     rows = shape[0] ?? 0;
     inputs[index] = bytesAt(tensor, shape, path, position);
   }
@@ -93,16 +102,21 @@ export function gatheredInputs<T>(
     const names = given.map((input, position) => statedAt(input, `inputs[${position}]`).name);
     throw new BadRequest("inputs", expected, names.join(", "));
   }
-  return { rows, inputs: inputs.filter((input) => input !== undefined) };
+  const all = { rows, inputs: inputs.filter((input) => input !== undefined) };
+  return signature.axes === undefined ? all : { ...all, sizes: found.sizes };
 }
 
-/** Checks datatype and shape. @param isFixed whether the rows are known from an input before. */
+/**
+ * Checks datatype and shape. @param isFixed whether the rows are known from an input before.
+ * @param sizeAt takes the size of an axis that is open.
+ */
 function shapeOf(
   stated: StatedInput,
   { datatype, rowShape }: ModelTensor,
   path: string,
   maxRows: number,
   isFixed: boolean,
+  sizeAt: (axis: number, size: unknown, path: string) => number,
 ): number[] {
   if (stated.datatype !== datatype) {
     throw new BadRequest(`${path}.datatype`, `expected "${datatype}"`, stated.datatype);
@@ -115,17 +129,19 @@ function shapeOf(
   }
   const rows: unknown = shape[0];
   if (typeof rows !== "number" || !Number.isInteger(rows) || rows < 1 || rows > maxRows) {
-    throw new BadRequest(`${path}.shape[0]`, `expected 1 to ${maxRows} rows`, rows);
+    const expected = maxRows === 1 ? "expected 1 row" : `expected 1 to ${maxRows} rows`;
+    throw new BadRequest(`${path}.shape[0]`, expected, rows);
   }
   if (isFixed && rows !== maxRows) {
     throw new BadRequest(`${path}.shape[0]`, `expected ${maxRows}, as the input before has`, rows);
   }
-  for (const [axis, size] of ownShape.entries()) {
-    if (shape[axis + 1] !== size) {
-      throw new BadRequest(`${path}.shape[${axis + 1}]`, `expected ${size}`, shape[axis + 1]);
-    }
-  }
-  return [rows, ...ownShape];
+  const sizes = ownShape.map((size, index) => {
+    const [found, at]: [unknown, string] = [shape[index + 1], `${path}.shape[${index + 1}]`];
+    if (size < 0) return sizeAt(index + 1, found, at);
+    if (found !== size) throw new BadRequest(at, `expected ${size}`, found);
+    return size;
+  });
+  return [rows, ...sizes];
 }
 
 /**
@@ -151,11 +167,11 @@ function shapeText(shape: unknown): unknown {
  */
 export function binaryOf(
   bytes: Uint8Array,
-  { datatype, rowShape }: ModelTensor,
+  { datatype }: Pick<ModelTensor, "datatype">,
   shape: readonly number[],
   at: string,
 ): Uint8Array {
-  const rowElements = elementCountOf(rowShape);
+  const rowElements = elementCountOf(shape.slice(1));
   if (rowBounds(datatype, bytes, shape[0] ?? 0, rowElements) !== undefined) return bytes;
   const { elementBytes } = DATATYPES[datatype];
   const count = elementCountOf(shape);

@@ -11,6 +11,8 @@ export interface ResponseHead {
   readonly modelName: string;
   /** Of the request; null where all have the same SLO. */
   readonly sloClass: string | null;
+  /** Sizes that the inputs were padded to; left out of models without such axes. */
+  readonly bucket?: string | undefined;
   /** Whether its parameters are all texts. */
   readonly hasTextParameters: boolean;
 }

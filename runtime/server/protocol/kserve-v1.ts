@@ -6,6 +6,7 @@ import type { OutputTensor } from "../requests/request.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
 import { type Datatype, elementCountOf } from "../tensors/datatypes.ts";
 import { type JsonLimits, parseJson } from "../tensors/json-text.ts";
+import { FoundSizes } from "../tensors/padding.ts";
 import type { ClientSignature, ModelTensor } from "../tensors/signature.ts";
 import { bytesOfJson, jsonOfBytes, rowBounds } from "../tensors/tensors.ts";
 import type { InferRequest } from "./protocol.ts";
@@ -23,18 +24,26 @@ export function parsePredictRequest(
   parts?: JsonLimits,
 ): InferRequest {
   const instances = instancesOf(jsonOf(body, parts), maxRows);
-  const { inputs, outputs, outputsAreRows } = signature;
+  const { inputs, outputs, outputsAreRows, hasSequences } = signature;
   if (outputsAreRows === false) {
     const why = "expected a model that answers each row with a row; ask this one by /v2";
     throw new BadRequest("instances", why, instances);
   }
+  if (hasSequences === true) {
+    const why = "expected a model without state, whose requests name no sequence; ask it by /v2";
+    throw new BadRequest("instances", why, instances);
+  }
+  const found = new FoundSizes(signature);
+  const rowsOf = (input: ModelTensor, index: number) =>
+    instances.map((instance, row) => {
+      const sizeAt: SizeAt = (axis, size, path) => found.take(index, axis, size, path);
+      return rowOf(instance, input, inputs, row, sizeAt);
+    });
   return {
     id: undefined,
     rows: instances.length,
-    inputs: inputs.map((input) => {
-      const rows = instances.map((instance, row) => rowOf(instance, input, inputs, row));
-      return Buffer.concat(rows);
-    }),
+    inputs: inputs.map((input, index) => Buffer.concat(rowsOf(input, index))),
+    ...(signature.axes === undefined ? {} : { sizes: found.sizes }),
     outputs: outputs.flatMap(({ isInternal }, index) =>
       isInternal === true ? [] : [{ index, isBinary: false }],
     ),
@@ -42,6 +51,7 @@ export function parsePredictRequest(
     isHigh: true,
     variant: undefined,
     sloClass: undefined,
+    sequence: undefined,
   };
 }
 
@@ -70,17 +80,36 @@ function rowOf(
   { name, datatype, rowShape }: ModelTensor,
   inputs: readonly ModelTensor[],
   row: number,
+  sizeAt: SizeAt,
 ): Uint8Array {
   const path = `instances[${row}]`;
   if (!isObject(instance) || isEncoded(instance)) {
     const names = inputs.map((input) => `"${input.name}"`).join(", ");
     if (inputs.length > 1) throw new BadRequest(path, `expected an object of ${names}`, instance);
-    return tensorOf(instance, datatype, rowShape, path);
+    return tensorOf(instance, datatype, openedShape(rowShape, instance, path, sizeAt), path);
   }
   const extra = Object.keys(instance).find((key) => inputs.every((input) => input.name !== key));
   const known = inputs.map((input) => `"${input.name}"`).join(" or ");
   if (extra !== undefined) throw new BadRequest(path, `expected ${known}`, extra);
-  return tensorOf(instance[name], datatype, rowShape, `${path}.${name}`);
+  const [own, at] = [instance[name], `${path}.${name}`];
+  return tensorOf(own, datatype, openedShape(rowShape, own, at, sizeAt), at);
+}
+
+type SizeAt = (axis: number, size: unknown, path: string) => number;
+
+/** Of axes that are open the lengths of the arrays that an instance is. */
+function openedShape(
+  rowShape: readonly number[],
+  given: unknown,
+  path: string,
+  sizeAt: SizeAt,
+): readonly number[] {
+  let inner = given;
+  return rowShape.map((size, axis) => {
+    const length = Array.isArray(inner) ? inner.length : undefined;
+    inner = Array.isArray(inner) ? inner[0] : undefined;
+    return size < 0 ? sizeAt(axis + 1, length, path) : size;
+  });
 }
 
 function tensorOf(

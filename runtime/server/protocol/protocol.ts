@@ -48,9 +48,9 @@ export function parseInferRequest(
   const parameters = parametersOf(request, "");
   const id = textOf(request["id"], "id");
   const wishes = requestWishes(parameters, signature);
-  const { rows, inputs } = inputsOf(request, body.subarray(jsonLength), signature, maxRows);
+  const given = inputsOf(request, body.subarray(jsonLength), signature, maxRows);
   const outputs = outputsOf(request["outputs"], parameters, signature, false);
-  return { id, rows, inputs, outputs, ...wishes };
+  return { id, ...given, outputs, ...wishes };
 }
 
 function jsonLengthOf(body: Uint8Array, headerLength: string | undefined): number {
@@ -76,7 +76,7 @@ function inputsOf(
   binary: Uint8Array,
   signature: ClientSignature,
   maxRows: number,
-): { readonly rows: number; readonly inputs: readonly Uint8Array[] } {
+): Pick<InferRequest, "rows" | "inputs" | "sizes"> {
   const given = request["inputs"];
   if (!Array.isArray(given)) throw new BadRequest("inputs", "expected an array", given);
   let offset = 0;

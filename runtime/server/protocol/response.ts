@@ -115,7 +115,7 @@ export function answeredOutputs(
 export function answerParameters(
   answer: Answer,
   signature: ClientSignature,
-  { sloClass, hasTextParameters }: ResponseHead,
+  { sloClass, bucket, hasTextParameters }: ResponseHead,
 ): Readonly<Record<string, string | number>> {
   const names = variantNames(answer, signature);
   const { variant, accuracy } = answer.answerer;
@@ -125,6 +125,7 @@ export function answerParameters(
     // A single row is told all by the name.
     ...(names.length > 1 ? { variants: JSON.stringify(names) } : {}),
     ...(sloClass === null ? {} : { slo_class: sloClass }),
+    ...(bucket === undefined ? {} : { bucket }),
   };
 }
 

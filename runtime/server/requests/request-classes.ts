@@ -4,11 +4,13 @@ import { BadRequest } from "../tensors/bad-request.ts";
 
 /** The class of a request, and what comes of it. */
 export interface RequestClass {
-  /** Index in `slo.classes`; 0 where there are none. */
+  /** Index in `slo.classes`, or the bucket; 0 where there are none. */
   readonly index: number;
   /** Null where there are none. */
   readonly name: string | null;
   readonly sloMs: number;
+  /** Sizes of the bucket; left out where there are none. */
+  readonly bucket?: string;
 }
 
 /**

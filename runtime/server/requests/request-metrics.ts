@@ -15,10 +15,12 @@ const LABEL_BY_REASON: Readonly<Record<FailureReason, FailureLabel>> = {
   late: "REJECTED",
   timeout: "REJECTED",
   "no-worker": "REJECTED",
+  "sequences-full": "REJECTED",
   cancelled: "CANCELED",
   inference: "BACKEND",
   "worker-lost": "BACKEND",
   refused: "OTHER",
+  "sequence-not-open": "OTHER",
   closed: "OTHER",
 };
 
@@ -34,6 +36,15 @@ export interface BatchSizeCount {
 export interface RequestTimes extends Pick<AnswerTimes, "queueMs" | "inputMs" | "inferMs"> {
   readonly requestMs: number;
   readonly outputMs: number;
+}
+
+/** What filling a request up to its bucket took. */
+export interface Padding {
+  /** Index of the bucket. */
+  readonly bucket: number;
+  /** Elements that were filled in, of how many. */
+  readonly filled: number;
+  readonly elements: number;
 }
 
 export class RequestMetrics {
@@ -54,6 +65,10 @@ export class RequestMetrics {
   inferenceCount = 0;
   executionCount = 0;
   lastRequestMs = 0;
+  readonly paddingByBucket = new Map<
+    number,
+    { requests: number; filled: number; elements: number }
+  >();
   readonly countByBatchSize = new Map<number, BatchSizeCount>();
 
   constructor(model: string) {
@@ -81,6 +96,15 @@ export class RequestMetrics {
     known.inputMs += times.inputMs;
     known.inferMs += times.inferMs;
     known.outputMs += times.outputMs;
+  }
+
+  /** Of models whose requests are padded. */
+  onPadded({ bucket, filled, elements }: Padding): void {
+    const known = this.paddingByBucket.get(bucket) ?? { requests: 0, filled: 0, elements: 0 };
+    known.requests++;
+    known.filled += filled;
+    known.elements += elements;
+    this.paddingByBucket.set(bucket, known);
   }
 
   onRequestAnswered(times: RequestTimes, nowMs: number): void {

@@ -4,10 +4,12 @@
  */
 import { assert } from "../../core/assert.ts";
 import { elementCountOf } from "../tensors/datatypes.ts";
+import { bucketRowShape } from "../tensors/padding.ts";
 import type { ModelSignature } from "../tensors/signature.ts";
 import { rowBounds } from "../tensors/tensors.ts";
 import { type AnswerTimes, answerTimes } from "./answer-times.ts";
 import type { BatchRun } from "./batch-run.ts";
+import type { SequenceStep } from "./sequence-step.ts";
 import type { VariantWish } from "./variant-wish.ts";
 
 /** Why a request has no answer. */
@@ -23,6 +25,10 @@ export type FailureReason =
   /** A module will not have what its client sent. */
   | "refused"
   | "cancelled"
+  /** Nobody began its sequence, or that is over. */
+  | "sequence-not-open"
+  /** There are as many sequences, or bytes of their states, as may be. */
+  | "sequences-full"
   | "closed";
 
 export interface OutputTensor {
@@ -69,6 +75,8 @@ export interface RequestRows {
   readonly rows: number;
   readonly inputs: readonly Uint8Array[];
   readonly variant?: VariantWish | undefined;
+  /** Of models that keep state; of others undefined. */
+  readonly sequence?: SequenceStep | undefined;
 }
 
 export interface Submission<A extends Answer = Answer> {
@@ -117,7 +125,7 @@ export class PendingRequest {
   readonly rows: number;
   readonly deadlineMs: number;
   readonly arrivalMs: number;
-  /** Index of its class, 0 where there are none. */
+  /** Index of its class, or bucket; 0 where there are none. */
   readonly sloClass: number;
   /** Per input of the signature its bytes and where its rows begin. */
   readonly inputs: readonly Uint8Array[];
@@ -154,8 +162,9 @@ export class PendingRequest {
     this.deadlineMs = times.deadlineMs;
     this.sloClass = times.sloClass ?? 0;
     this.inputs = inputs;
-    this.inputBounds = signature.inputs.map(({ datatype, rowShape }, index) => {
+    this.inputBounds = signature.inputs.map(({ datatype }, index) => {
       const bytes = inputs[index] ?? new Uint8Array();
+      const rowShape = bucketRowShape(signature, index, this.sloClass);
       const bounds = rowBounds(datatype, bytes, rows, elementCountOf(rowShape));
       assert(bounds !== undefined, "the bytes of an input are its rows");
       return bounds;

@@ -2,15 +2,21 @@
  * What a client sees as the model: the tensors that all variants of the task share, and how each
  * variant orders them.
  */
-import type { RamsisBundle, TensorInfo, Variant } from "../../bundle/schema.ts";
+import type { BucketAxis, RamsisBundle, TensorInfo, Variant } from "../../bundle/schema.ts";
 import { RuntimeError } from "../../errors.ts";
 import { type Datatype, datatypeOf } from "./datatypes.ts";
+import { elementBytesOf } from "./tensors.ts";
 
 export interface ModelTensor {
   readonly name: string;
   readonly datatype: Datatype;
-  /** Shape of one row, axis 0 being left out; −1 where a dimension of an output is dynamic. */
+  /**
+   * Shape of one row, axis 0 being left out; −1 where a dimension of an output is dynamic, or one of
+   * an input has several sizes.
+   */
   readonly rowShape: readonly number[];
+  /** Shape of the largest row, of an input that has several sizes. */
+  readonly largest?: readonly number[];
 }
 
 /** What a client sees of a model. */
@@ -27,6 +33,10 @@ export interface ClientSignature {
    * branch or multiply; true if left out.
    */
   readonly outputsAreRows?: boolean;
+  /** Whether it keeps state, so that every request is one row of a sequence. */
+  readonly hasSequences?: boolean;
+  /** Axes of the inputs that rows are padded to one of several sizes of; none if left out. */
+  readonly axes?: readonly BucketAxis[];
 }
 
 export interface ClientOutput extends ModelTensor {
@@ -63,21 +73,78 @@ export type ModelVariant = Pick<Variant, "name" | "accuracy" | "model">;
  */
 export function signatureOf({ application, tasks }: RamsisBundle): ModelSignature {
   const names = [...new Set([application, ...tasks.map((task) => task.name)])];
-  return { names, ...taskTensors(tasks.flatMap((task) => task.variants)), answersByRow: true };
+  const variants = tasks.flatMap((task) => task.variants);
+  const tensors = taskTensors(variants, { hasBuckets: true });
+  const axes = sharedAxes(variants);
+  if (axes.length === 0) return { names, ...tensors, answersByRow: true };
+  const inputs = tensors.inputs.map((tensor, input): ModelTensor => {
+    if (!tensor.rowShape.includes(-1)) return tensor;
+    const sizes = axes.map((axis) => axis.sizes[axis.sizes.length - 1] ?? 1);
+    const largest = sizedRowShape({ inputs: tensors.inputs, axes }, input, sizes);
+    return { ...tensor, largest };
+  });
+  return { names, ...tensors, inputs, answersByRow: true, axes };
+}
+
+/**
+ * Axes of several sizes, which all variants have alike, since they answer the same requests.
+ * @throws as `signatureOf`
+ */
+function sharedAxes(variants: readonly ModelVariant[]): readonly BucketAxis[] {
+  const [first] = variants;
+  if (first === undefined) return [];
+  const { buckets: axes = [], inputs } = modelOf(first);
+  const stated = axesText(modelOf(first));
+  for (const variant of variants) {
+    const own = axesText(modelOf(variant));
+    if (own === stated) continue;
+    const allowed = `${stated}, as the first variant has them`;
+    throw unfit(`variant "${variant.name}" axes of several sizes`, own, allowed);
+  }
+  for (const { inputs: places, padding } of axes) {
+    for (const { input } of places) {
+      const { name = "", dtype = "" } = inputs[input] ?? {};
+      const datatype = datatypeOf(dtype);
+      if (datatype === undefined || datatype === "BYTES") continue;
+      try {
+        elementBytesOf(datatype, padding);
+      } catch {
+        const allowed = `a padding that is an element of ${datatype}`;
+        throw unfit(`variant "${first.name}" input "${name}"`, String(padding), allowed);
+      }
+    }
+  }
+  return axes;
+}
+
+function axesText({ inputs, buckets = [] }: NonNullable<Variant["model"]>): string {
+  const texts = buckets.map(({ inputs: places, sizes, padding }) => {
+    const at = places.map(({ input, axis }) => `${inputs[input]?.name}.${axis}`).sort();
+    return `${at.join(" and ")} ${sizes.join(", ")} filled with ${padding}`;
+  });
+  return texts.join("; ") || "none";
+}
+
+/** Axes beside the rows that may be open. */
+export interface OpenAxes {
+  /** Whether inputs may have axes of several sizes. */
+  readonly hasBuckets?: boolean;
+  /** Inputs whose rows consist of any number of rows, along their first axis. */
+  readonly gathered?: ReadonlySet<string>;
 }
 
 /** @throws as `signatureOf` */
-export function taskTensors(variants: readonly ModelVariant[]): TaskTensors {
+export function taskTensors(variants: readonly ModelVariant[], open: OpenAxes = {}): TaskTensors {
   const [first] = variants;
   if (first === undefined) throw unfit("tasks", "no variant", "at least one");
-  const inputs = modelOf(first).inputs.map((tensor) => inputOf(tensor, first));
+  const inputs = modelOf(first).inputs.map((tensor) => inputOf(tensor, first, open));
   const outputs = modelOf(first).outputs.map((tensor) => tensorOf(tensor, first));
   return {
     inputs,
     outputs: outputs.map((output) => widened(output, variants)),
     variants: variants.map((variant) => {
       const own = modelOf(variant);
-      const ownInputs = own.inputs.map((tensor) => inputOf(tensor, variant));
+      const ownInputs = own.inputs.map((tensor) => inputOf(tensor, variant, open));
       const ownOutputs = own.outputs.map((tensor) => tensorOf(tensor, variant));
       return {
         name: variant.name,
@@ -95,10 +162,18 @@ export function modelOf(variant: ModelVariant): NonNullable<Variant["model"]> {
   throw unfit(`variant "${variant.name}"`, "no model", "one, named in the application spec");
 }
 
-function inputOf(info: TensorInfo, variant: ModelVariant): ModelTensor {
+function inputOf(info: TensorInfo, variant: ModelVariant, open: OpenAxes): ModelTensor {
   const tensor = tensorOf(info, variant);
-  // Rows of different shapes do not make a tensor, and padding them would change answers.
-  if (tensor.rowShape.includes(-1)) {
+  const { inputs, buckets = [] } = modelOf(variant);
+  const places = open.hasBuckets === true ? buckets.flatMap((axis) => axis.inputs) : [];
+  const isSized = (axis: number) =>
+    places.some((place) => place.axis === axis && inputs[place.input] === info);
+  // What is gathered runs alone.
+  const isGathered = (axis: number) => axis === 1 && open.gathered?.has(info.name) === true;
+  // Rows of different shapes do not make a tensor, and nobody has said to pad them.
+  const isOpen = (size: number, axis: number) =>
+    size === -1 && !isSized(axis + 1) && !isGathered(axis + 1);
+  if (tensor.rowShape.some(isOpen)) {
     const found = `shape [${info.shape.join(", ")}]`;
     throw unfit(`variant "${variant.name}" input "${info.name}"`, found, "only axis 0 dynamic");
   }
@@ -158,4 +233,21 @@ export function textOf({ name, datatype, rowShape }: ModelTensor): string {
 
 export function unfit(at: string, found: string, allowed: string): RuntimeError {
   return new RuntimeError("RUNTIME_MODEL", `${at}: expected ${allowed}, got ${found}`);
+}
+
+/** The shape of one row of an input where its axes have given sizes. */
+export function sizedRowShape(
+  { inputs, axes = [] }: Pick<ClientSignature, "inputs" | "axes">,
+  input: number,
+  sizes: readonly number[],
+): readonly number[] {
+  const { rowShape = [] } = inputs[input] ?? {};
+  if (!rowShape.includes(-1)) return rowShape;
+  const shape = [...rowShape];
+  for (const [at, { inputs: places }] of axes.entries()) {
+    for (const place of places) {
+      if (place.input === input) shape[place.axis - 1] = sizes[at] ?? -1;
+    }
+  }
+  return shape;
 }

@@ -140,6 +140,30 @@ class BytesSink implements Sink {
   }
 }
 
+/**
+ * One element of a number.
+ * @throws RangeError if the type has no such number, or no numbers of one size.
+ */
+export function elementBytesOf(datatype: Datatype, value: number): Uint8Array {
+  const refused = new RangeError(`${datatype} has no element ${value}`);
+  if (datatype === "BYTES") throw refused;
+  if (datatype === "BF16") {
+    // The upper half of the bits of a single.
+    const single = new DataView(new ArrayBuffer(4));
+    single.setFloat32(0, value, true);
+    return new Uint8Array(single.buffer.slice(2));
+  }
+  const bytes = new Uint8Array(DATATYPES[datatype].elementBytes);
+  const view = viewOf(bytes);
+  const range = INTEGER_RANGE[datatype];
+  if (range !== undefined && bytes.length === 8) {
+    const integer = Number.isInteger(value) ? BigInt(value) : range[1] + 1n;
+    if (integer < range[0] || integer > range[1]) throw refused;
+    view.setBigUint64(0, BigInt.asUintN(64, integer), true);
+  } else if (elementWriter(datatype, view)(0, value) !== undefined) throw refused;
+  return bytes;
+}
+
 /** Writes element i; returns what was expected if the value is not one. */
 type ElementWriter = (index: number, value: unknown) => string | undefined;
 

@@ -44,6 +44,7 @@ export function fakeMachine(
     closedCount: 0,
     nowMs: () => clock.nowMs,
     onProgress: () => {},
+    onNote: () => {},
     signal: new AbortController().signal,
     machine: {
       processor: "Fake 9000",
@@ -54,10 +55,12 @@ export function fakeMachine(
       onnxruntimeVersion: "1.0.0",
     },
     readModel: async (path) => ({
-      file: path,
-      sha256: `digest of ${path.replace(/.*\//, "")}`,
-      inputs: [{ name: "x", dtype: "float32", shape: [-1, 2] }],
-      outputs: [{ name: "y", dtype: "float32", shape: [-1, 2] }],
+      model: {
+        file: path,
+        sha256: `digest of ${path.replace(/.*\//, "")}`,
+        inputs: [{ name: "x", dtype: "float32", shape: [-1, 2] }],
+        outputs: [{ name: "y", dtype: "float32", shape: [-1, 2] }],
+      },
     }),
     startExecutor: (options, handlers): AssignedExecutor => {
       let cores = options.threadsPerWorker;
@@ -143,6 +146,8 @@ export function commandFor(folder: string, changes: Partial<ProfileCommand> = {}
     seed: 1,
     dryRun: false,
     force: false,
+    budgetMs: null,
+    effort: { warmUpMs: 0, extraMs: 0 },
     ...changes,
   };
 }

@@ -71,7 +71,7 @@ describe("by cores", () => {
       const { wallMs } = scaling(batch, run, cores);
       return { wallMs, cpuMs: wallMs * (cores === 1 ? 0.8 : 1.5) };
     };
-    const command = commandFor(folderOf(FILES), { cores: [1, 2] });
+    const command = commandFor(folderOf(FILES), { cores: [1, 2], force: true });
     const { json } = await profileCommand(command, fakeMachine(busy));
     expect((json as Measurement).noise.waitingShare).toBeCloseTo(0.2, 12);
     const alone = commandFor(folderOf(FILES), { cores: [2] });
@@ -96,7 +96,8 @@ describe("by cores", () => {
     writeFileSync(`${folder}/profile.json.partial`, partial);
     const same = fakeMachine(scaling);
     await profileCommand(command, same);
-    expect(same.runs).toHaveLength(8 * (2 + 10));
+    // Two of the cells had been run once more than the others.
+    expect(same.runs).toHaveLength(8 * (2 + 10) - 2);
   });
 
   test("says on which cores a dry run would measure", async () => {

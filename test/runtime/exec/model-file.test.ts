@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { readModelFile } from "../../../runtime/exec/model-file.ts";
+import { describeModel } from "../../../runtime/exec/model-file.ts";
 import { identityModel } from "../../support/onnx-model.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-model-"));
@@ -13,7 +13,7 @@ test("records digest and tensors, with -1 for a dynamic dimension", async () => 
   const model = identityModel(7);
   writeFileSync(join(folder, "identity.onnx"), model);
   const tensor = { dtype: "float32", shape: [-1, 7] };
-  expect(await readModelFile(join(folder, "identity.onnx"))).toEqual({
+  expect((await describeModel(join(folder, "identity.onnx"))).model).toEqual({
     file: "identity.onnx",
     sha256: createHash("sha256").update(model).digest("hex"),
     inputs: [{ name: "x", ...tensor }],
@@ -23,5 +23,5 @@ test("records digest and tensors, with -1 for a dynamic dimension", async () => 
 
 test("refuses bytes that are no model", async () => {
   writeFileSync(join(folder, "broken.onnx"), "not a model");
-  await expect(readModelFile(join(folder, "broken.onnx"))).rejects.toThrow(/protobuf|parse/i);
+  await expect(describeModel(join(folder, "broken.onnx"))).rejects.toThrow(/protobuf|parse/i);
 });

@@ -32,8 +32,8 @@ function fileOf(name: string, bytes: Uint8Array): string {
 test("reads a model after one that is none", async () => {
   const models = opened();
   const broken = fileOf("broken.onnx", Uint8Array.of(1, 2, 3));
-  await expect(models.read(broken)).rejects.toThrow(/expected an ONNX model|protobuf/i);
-  const { file, inputs } = await models.read(fileOf("good.onnx", identityModel(3)));
+  await expect(models.describe(broken)).rejects.toThrow(/expected an ONNX model|protobuf/i);
+  const { file, inputs } = (await models.describe(fileOf("good.onnx", identityModel(3)))).model;
   expect({ file, inputs }).toEqual({
     file: "good.onnx",
     inputs: [{ name: "x", dtype: "float32", shape: [-1, 3] }],
@@ -43,17 +43,19 @@ test("reads a model after one that is none", async () => {
 test("gives up a model that takes too long, and reads the next one", async () => {
   const models = opened({ timeoutMs: 1000 });
   const long = fileOf("long.onnx", longModel(4, 200_000));
-  await expect(models.read(long)).rejects.toThrow(
+  await expect(models.describe(long)).rejects.toThrow(
     /^loading it took more than \d+ ms, the limit of --model-timeout$/,
   );
   const slower = opened();
-  expect((await slower.read(fileOf("good.onnx", identityModel(3)))).file).toBe("good.onnx");
+  expect((await slower.describe(fileOf("good.onnx", identityModel(3)))).model.file).toBe(
+    "good.onnx",
+  );
 });
 
 test.runIf(process.platform === "linux")("tells a limit of memory and who sets it", async () => {
   const models = opened({ memoryBytes: 2 ** 28 });
   const large = fileOf("large.onnx", longModel(4, 60_000));
-  await expect(models.read(large)).rejects.toThrow(
+  await expect(models.describe(large)).rejects.toThrow(
     /the memory limit of a worker is 0\.3 GiB, which --model-memory sets$/,
   );
 });
@@ -62,14 +64,14 @@ test.runIf(process.platform !== "win32")("refuses a pipe at once, and a device",
   const pipe = join(folder, "pipe.onnx");
   execFileSync("mkfifo", [pipe]);
   for (const path of [pipe, "/dev/zero", folder]) {
-    await expect(opened().read(path)).rejects.toThrow(/it is not a regular file|EISDIR/);
+    await expect(opened().describe(path)).rejects.toThrow(/it is not a regular file|EISDIR/);
   }
 });
 
 test("ends with the reason of its signal", async () => {
   const own = new AbortController();
   const models = opened({}, own);
-  const reading = models.read(fileOf("long.onnx", longModel(4, 100_000)));
+  const reading = models.describe(fileOf("long.onnx", longModel(4, 100_000)));
   const refused = expect(reading).rejects.toThrow("enough");
   own.abort(new Error("enough"));
   await refused;

@@ -90,8 +90,8 @@ onLinux("onnxruntime leaves nothing at home and in the folder for temporary file
   const model = identityVariant("told").path;
   const read = new URL("../../../runtime/dist/exec/model-file.js", import.meta.url).href;
   const script = `
-    const { readModelFile } = await import(${JSON.stringify(read)});
-    console.log((await readModelFile(${JSON.stringify(model)})).file);`;
+    const { describeModel } = await import(${JSON.stringify(read)});
+    console.log((await describeModel(${JSON.stringify(model)})).model.file);`;
   const told = execFileSync(process.execPath, ["--input-type=module", "--eval", script], {
     env: { PATH: process.env["PATH"], HOME: home, TMPDIR: home },
     encoding: "utf8",

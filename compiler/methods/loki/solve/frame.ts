@@ -2,7 +2,7 @@
 import type { LokiOptions, PipelineTask } from "stratagem-runtime/internal/bundle/schema";
 import { type FlatTask, flatTasks } from "../../../graph/flat-tasks.ts";
 import type { LokiFrame } from "../../../model/frames.ts";
-import type { ModelFiles } from "../../../model/model-files.ts";
+import { type ModelFiles, modelOf } from "../../../model/model-files.ts";
 import { poolProfileOf, profileFor } from "../../../model/pool-profile.ts";
 import { serviceTimesByBatch } from "../../../model/service-time.ts";
 import type { Application, LokiPolicy, Pool, Variant } from "../../../spec/application.ts";
@@ -57,8 +57,7 @@ function taskOf(
   pools: readonly Pool[],
   models: ModelFiles,
 ): PipelineTask {
-  const modelOf = ({ model }: Variant) => (model === null ? null : (models.get(model) ?? null));
-  const [firstModel] = task.variants.map(modelOf);
+  const [firstModel] = task.variants.map((variant) => modelOf(models, variant));
   return {
     name: task.name,
     parent,
@@ -67,7 +66,7 @@ function taskOf(
     variants: task.variants.map((variant) => ({
       name: variant.name,
       accuracy: variant.accuracy,
-      model: modelOf(variant),
+      model: modelOf(models, variant),
       fanouts: children.map((child) => fanoutTo(tasks[child], variant)),
       profiles: pools.map((pool) => {
         const profile = profileFor(variant, pool);

@@ -9,6 +9,8 @@ export type ClassOutcome = Omit<Outcome, "byVariant" | "byLevel">;
 export interface OutcomeByClass extends Outcome {
   /** By the names of the classes, where queries have several SLOs. */
   readonly byClass?: Readonly<Record<string, ClassOutcome>>;
+  /** By the names of the buckets, where there are any. */
+  readonly byBucket?: Readonly<Record<string, ClassOutcome>>;
 }
 
 /** Counts the outcomes of a simulation for one class of queries. */

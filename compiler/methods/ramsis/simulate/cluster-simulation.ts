@@ -26,7 +26,7 @@ export interface ClusterOptions {
   readonly serviceTimes: ServiceTimeMode;
   readonly arrivalRng: Rng;
   readonly serviceRng: Rng;
-  /** What SLO each query has; by default all have that of the bundle. */
+  /** What SLO, or bucket, each query has; by default all have the SLO of the bundle. */
   readonly classes?: QueryClasses;
   /** Only these queries are counted, and batches by their first one; by default all of them. */
   readonly counted?: ArrivedBetween;
@@ -66,7 +66,9 @@ class Simulation {
   readonly #commands: CommandBuffer;
   readonly #completions: EventQueue;
   readonly #feed: ArrivalFeed;
-  readonly #serviceTimes: ServiceTimeModel;
+  /** Of each bucket, or one for all. */
+  readonly #serviceTimes: readonly ServiceTimeModel[];
+  readonly #hasBuckets: boolean;
   readonly #tally: Tally;
   readonly #sloMs: number;
   readonly #classes: QueryClasses | null;
@@ -93,7 +95,11 @@ class Simulation {
     const { arrivals, arrivalRng, durationMs } = options;
     this.#feed = new ArrivalFeed(arrivalSource(arrivals, arrivalRng), durationMs);
     const { serviceTimes, serviceRng } = options;
-    this.#serviceTimes = serviceTimeModel(task.serviceTimes, serviceTimes, serviceRng);
+    const { buckets } = bundle;
+    this.#hasBuckets = buckets !== undefined;
+    this.#serviceTimes = (buckets ?? [task]).map((one) =>
+      serviceTimeModel(one.serviceTimes, serviceTimes, serviceRng),
+    );
     this.#tally = new Tally(task.variants, bundle.levels);
     this.#sloMs = bundle.slo.latencyMs;
     const { classes } = options;
@@ -133,7 +139,8 @@ class Simulation {
       name,
       this.#classTallies[index]?.outcome(),
     ]);
-    return { ...outcome, byClass: Object.fromEntries(byClass) };
+    const byKind = Object.fromEntries(byClass);
+    return this.#hasBuckets ? { ...outcome, byBucket: byKind } : { ...outcome, byClass: byKind };
   }
 
   #arrive(nowMs: number): void {
@@ -187,10 +194,12 @@ class Simulation {
     const commands = this.#commands;
     const variant = commands.variant(command);
     const batch = commands.queryCount(command);
-    const finishMs = nowMs + this.#serviceTimes.nextMs(variant, batch);
+    const first = commands.query(command, 0);
+    const times = this.#serviceTimes[this.#hasBuckets ? (this.#classBySlot[first] ?? 0) : 0];
+    const finishMs = nowMs + (times?.nextMs(variant, batch) ?? Number.NaN);
     assert(finishMs >= nowMs, "a service time is a number, not negative");
     this.#completions.push(finishMs, commands.worker(command));
-    const firstMs = this.#arrivalMsBySlot[commands.query(command, 0)] ?? Number.NaN;
+    const firstMs = this.#arrivalMsBySlot[first] ?? Number.NaN;
     if (this.#isCounted(firstMs)) this.#tally.countBatch(variant, commands.level(command));
     for (let position = 0; position < batch; position++) {
       const slot = commands.query(command, position);

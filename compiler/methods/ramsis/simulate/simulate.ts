@@ -2,6 +2,7 @@
 import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { Rng } from "stratagem-runtime/internal/core/rng";
+import { withoutBuckets } from "stratagem-runtime/internal/methods/ramsis/bundle/bucket-views";
 import { withoutClasses } from "stratagem-runtime/internal/methods/ramsis/bundle/class-views";
 import { dispatcherOf } from "stratagem-runtime/internal/methods/ramsis/core/dispatcher-of";
 import type { ArrivalProcess } from "../../../simulate/arrivals.ts";
@@ -71,10 +72,11 @@ export function simulate(bundle: RamsisBundle, options: SimulationOptions): Simu
   const { baseline, durationMs, seed } = options;
   assert(durationMs >= 0 && durationMs < Number.POSITIVE_INFINITY, "a simulation ends");
   const run = { seed, durationMs };
-  const cluster = clusterOptions(bundle, options);
+  const isPadded = baseline !== null && bundle.buckets !== undefined;
+  const cluster = clusterOptions(isPadded ? withoutBuckets(bundle) : bundle, options);
   if (baseline === null)
     return { ...run, ...simulateCluster(bundle, dispatcherOf(bundle), cluster) };
-  const served = ofShortestSlo(bundle);
+  const served = ofLargestBucket(ofShortestSlo(bundle));
   if (isPeer(baseline)) {
     const { kind: name, tuned } = baseline;
     const setting = tuned
@@ -90,7 +92,7 @@ export function simulate(bundle: RamsisBundle, options: SimulationOptions): Simu
 }
 
 function clusterOptions(
-  { slo }: RamsisBundle,
+  bundle: RamsisBundle,
   { arrivals, durationMs, seed, serviceTimes, onViolation }: SimulationOptions,
 ): ClusterOptions {
   return {
@@ -99,7 +101,7 @@ function clusterOptions(
     serviceTimes,
     arrivalRng: new Rng(seed, ARRIVAL_STREAM),
     serviceRng: new Rng(seed, SERVICE_STREAM),
-    classes: new QueryClasses(slo, new Rng(seed, CLASS_STREAM)),
+    classes: QueryClasses.ofBundle(bundle, new Rng(seed, CLASS_STREAM)),
     ...(onViolation !== undefined && { onViolation }),
   };
 }
@@ -125,6 +127,11 @@ function ofShortestSlo(bundle: RamsisBundle): RamsisBundle {
   const alone = withoutClasses(bundle);
   const latencyMs = Math.min(...classes.map((sloClass) => sloClass.latencyMs));
   return { ...alone, slo: { ...alone.slo, latencyMs } };
+}
+
+/** A baseline pads every request to the largest bucket, since it knows of no other. */
+function ofLargestBucket(bundle: RamsisBundle): RamsisBundle {
+  return bundle.buckets === undefined ? bundle : withoutBuckets(bundle);
 }
 
 /**

@@ -5,6 +5,7 @@
  * so each class by itself has a concave curve of accuracy over time per query, and time is worth
  * most where the curves rise most. Source: the bound of `fluid-bound.ts`, class by class.
  */
+import { bucketFrame } from "stratagem-runtime/internal/methods/ramsis/bundle/bucket-views";
 import { classFrame } from "stratagem-runtime/internal/methods/ramsis/bundle/class-views";
 import type { RamsisFrame } from "../../../model/frames.ts";
 import { workerProblem } from "./ramsis.ts";
@@ -32,11 +33,25 @@ export function classCurves(
   loadQps: number,
   { formation }: { readonly formation: boolean },
 ): ClassCurve[] {
-  return (frame.slo.classes ?? []).map(({ share, latencyMs }, index) => {
-    const problem = workerProblem(classFrame(frame, index, 1), share * loadQps);
+  return kindsOf(frame).map(({ share, latencyMs, own }) => {
+    const problem = workerProblem(own, share * loadQps);
     const gapMs = formation ? 1 / problem.arrivalRatePerMs : 0;
     return { share, points: pointsOf(problem, (batch) => latencyMs - (batch - 1) * gapMs) };
   });
+}
+
+/** Each class, or each bucket, by itself. */
+function kindsOf(frame: RamsisFrame) {
+  const { slo, buckets } = frame;
+  const ofBuckets = buckets?.map(({ share }, index) => {
+    return { share, latencyMs: slo.latencyMs, own: bucketFrame(frame, index) };
+  });
+  return (
+    ofBuckets ??
+    (slo.classes ?? []).map(({ share, latencyMs }, index) => {
+      return { share, latencyMs, own: classFrame(frame, index, 1) };
+    })
+  );
 }
 
 function pointsOf(problem: WorkerProblem, slackMsOf: (batch: number) => number): Point[] {
@@ -198,6 +213,15 @@ export function fluidSplit(frame: RamsisFrame, loadQps: number): number[] | null
   return workers;
 }
 
+/**
+ * Workers that each class, or bucket, keeps busy in the fluid limit, not whole numbers.
+ */
+export function fluidUse(frame: RamsisFrame, loadQps: number): number[] {
+  const curves = classCurves(frame, loadQps, { formation: true });
+  const { costByClass } = allot(curves, (1000 * workersOf(frame)) / loadQps, SERVED_WORTH);
+  return costByClass.map((costMs) => (costMs * loadQps) / 1000);
+}
+
 /** As much as the pooled search takes a violation for. */
 const SERVED_WORTH = 20;
 
@@ -205,6 +229,6 @@ function indexOfLargest(values: readonly number[]): number {
   return values.indexOf(Math.max(...values));
 }
 
-function workersOf({ cluster }: RamsisFrame): number {
+export function workersOf({ cluster }: RamsisFrame): number {
   return cluster.pools.reduce((sum, { workers }) => sum + workers, 0);
 }

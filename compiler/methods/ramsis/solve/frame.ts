@@ -11,8 +11,10 @@ import type {
   ServiceTimes,
   Table,
 } from "stratagem-runtime/internal/bundle/schema";
+import { bucketsOf } from "../../../model/buckets.ts";
 import type { RamsisFrame } from "../../../model/frames.ts";
-import type { ModelFiles } from "../../../model/model-files.ts";
+import { type ModelFiles, modelOf } from "../../../model/model-files.ts";
+import { withState } from "../../../model/model-state.ts";
 import { dominatedVariants } from "../../../model/pareto.ts";
 import { serviceTimesByBatch } from "../../../model/service-time.ts";
 import { rivalCounts } from "../../../numeric/rivals.ts";
@@ -32,18 +34,25 @@ export function ramsisFrame(application: RamsisApplication, models: ModelFiles):
   );
   const options = optionsOf(application, Math.max(...largestByVariant));
   const maxBatch = options.maxQueue + 1;
-  const serviceTimes = serviceTimesOf(task.variants, maxBatch);
+  const buckets = bucketsOf(task);
+  const timesOf = (rowsOf: RowsOf) => serviceTimesOf(task.variants, maxBatch, rowsOf);
+  const bucketTimes = buckets?.map((_, bucket) => {
+    return timesOf(({ profile }) => profile.buckets?.[bucket]?.rows ?? []);
+  });
+  const serviceTimes = bucketTimes?.at(-1) ?? timesOf(({ profile }) => profile.rows);
   const dominated = dominatedVariants(
     task.variants.map(({ accuracy }, index) => ({
       accuracy,
-      serviceMs: curveOf(serviceTimes, options, index),
+      serviceMs: Float64Array.from(
+        (bucketTimes ?? [serviceTimes]).flatMap((times) => [...curveOf(times, options, index)]),
+      ),
     })),
   );
   const variants = task.variants.map((variant, index) => ({
     name: variant.name,
     accuracy: variant.accuracy,
     dominated: dominated[index] ?? false,
-    model: variant.model === null ? null : (models.get(variant.model) ?? null),
+    model: withState(modelOf(models, variant), variant),
     profile: {
       file: variant.profile.file,
       variant: variant.profile.variant,
@@ -61,6 +70,14 @@ export function ramsisFrame(application: RamsisApplication, models: ModelFiles):
     policy: options,
     decisionSpace: decisionSpaceOf(application, options, variants, serviceTimes, largestByVariant),
     ...classSpacesOf(application, options, variants, serviceTimes),
+    ...(buckets !== null && {
+      buckets: buckets.map(({ name, share }, index) => {
+        const times = bucketTimes?.[index] ?? serviceTimes;
+        // Each queue holds what all of the load brings: shares may be other than those stated.
+        const axes = axesOf(application, options, variants, times);
+        return { name, share, serviceTimes: times, ...axes };
+      }),
+    }),
   };
 }
 
@@ -94,17 +111,23 @@ function onlyTask({ tasks }: RamsisApplication): Task {
   return task;
 }
 
-function serviceTimesOf(variants: readonly SpecVariant[], maxBatch: number): ServiceTimes {
+type RowsOf = (variant: SpecVariant) => SpecVariant["profile"]["rows"];
+
+function serviceTimesOf(
+  variants: readonly SpecVariant[],
+  maxBatch: number,
+  rowsOf: RowsOf,
+): ServiceTimes {
   const table = (msOf: (row: SpecVariant["profile"]["rows"][number]) => number): Table => {
     const data = new Float64Array(variants.length * maxBatch);
-    variants.forEach(({ profile }, index) => {
-      const rows = profile.rows.map((row) => ({ batch: row.batch, ms: msOf(row) }));
+    variants.forEach((variant, index) => {
+      const rows = rowsOf(variant).map((row) => ({ batch: row.batch, ms: msOf(row) }));
       data.set(serviceTimesByBatch(rows, maxBatch), index * maxBatch);
     });
     return { dtype: "float64", shape: [variants.length, maxBatch], data };
   };
-  const hasQuantiles = variants.every(({ profile }) =>
-    profile.rows.every((row) => row.quantiles !== null),
+  const hasQuantiles = variants.every((variant) =>
+    rowsOf(variant).every((row) => row.quantiles !== null),
   );
   const percentiles = new Set(variants.map(({ profile }) => profile.percentile));
   const [percentile] = percentiles;

@@ -1,23 +1,25 @@
 /** How many queries a variant takes in a batch. */
-import type { ModelFiles } from "../../../model/model-files.ts";
+import { type ModelFiles, modelOf } from "../../../model/model-files.ts";
 import type { Application, RamsisPolicy } from "../../../spec/application.ts";
 
 type RamsisApplication = Application<RamsisPolicy>;
 type SpecVariant = RamsisApplication["tasks"][number]["variants"][number];
 
 /**
- * The largest batch of a variant: what `maxQueue` allows, its profile covers (unless it may be
- * extrapolated) and its model takes. The paper's own objective takes one query more, those of a
- * full queue.
+ * The largest batch of a variant: what `maxQueue` allows, its profile covers in every bucket
+ * (unless it may be extrapolated) and its model takes. The paper's own objective takes one query
+ * more, those of a full queue.
  */
 export function largestBatch(
   { policy }: RamsisApplication,
-  { profile, model }: SpecVariant,
+  variant: SpecVariant,
   models: ModelFiles,
 ): number {
   const asked = policy.maxQueue + (isPapers(policy) ? 1 : 0);
-  const profiled = profile.rows.at(-1)?.batch ?? 1;
-  const inputs = (model === null ? null : models.get(model))?.inputs ?? [];
+  const { profile } = variant;
+  const measured = [profile.rows, ...(profile.buckets ?? []).map(({ rows }) => rows)];
+  const profiled = Math.min(...measured.map((rows) => rows.at(-1)?.batch ?? 1));
+  const inputs = modelOf(models, variant)?.inputs ?? [];
   const taken = inputs.map(({ shape }) => (typeof shape[0] === "number" ? shape[0] : asked));
   return Math.min(
     asked,

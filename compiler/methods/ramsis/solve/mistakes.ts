@@ -1,5 +1,6 @@
 /** What the format of specs allows and this version of the solver does not. */
 import { GIVE_UP } from "stratagem-runtime/internal/bundle/schema";
+import { bucketMistakes, bucketsOf } from "../../../model/buckets.ts";
 import { about, highestLoad, requestMistakes } from "../../../model/solve-size.ts";
 import type { Application, RamsisPolicy } from "../../../spec/application.ts";
 import type { KeyPath } from "../../../spec/document.ts";
@@ -34,6 +35,7 @@ export function* ramsisMistakes(application: RamsisApplication): Generator<Mista
   });
   if (policy.balancer === "pooled") yield* pooledMistakes(policy);
   yield* classMistakes(application, policy);
+  yield* bucketedMistakes(application);
   if (policy.serviceTimes === "quantiles" && !tasks.every(hasQuantiles)) yield NO_QUANTILES;
   if (tasks.length !== 1) yield unsupported(["tasks"], `${tasks.length} tasks`, "one task");
   if (cluster.pools.length !== 1) {
@@ -58,12 +60,13 @@ function* workMistakes(
   const maxQueue = Math.min(policy.maxQueue, largest);
   const steps = discretization.kind === "fixed" ? discretization.steps : variants.length * maxQueue;
   const levelCount = loads.kind === "list" ? loads.qps.length : 2;
-  const tableCount = Math.max(1, slo.classes?.length ?? 0);
+  const bucketCount = variants[0]?.profile.buckets?.length ?? 0;
+  const tableCount = Math.max(1, slo.classes?.length ?? 0, bucketCount);
   const cells = levelCount * (maxQueue + 1) * (steps + 1) * tableCount;
   if (cells > MAX_CELLS) {
     const expected =
       `at most ${MAX_CELLS} states in all levels, loads × (maxQueue + 1) × (steps + 1)` +
-      `${tableCount > 1 ? " × classes" : ""}`;
+      `${tableCount > 1 ? ` × ${slo.classes === undefined ? "buckets" : "classes"}` : ""}`;
     yield invalid(["workload", "loads"], expected, `about ${about(cells)}`);
   }
   const looks = cells * variants.length * maxQueue;
@@ -119,7 +122,31 @@ function* sizeMistakes(policy: RamsisPolicy, variantCount: number): Generator<Mi
 }
 
 function hasQuantiles({ variants }: Task): boolean {
-  return variants.every(({ profile }) => profile.rows.every((row) => row.quantiles !== null));
+  const all = variants.flatMap(({ profile }) => [
+    ...profile.rows,
+    ...(profile.buckets ?? []).flatMap(({ rows }) => rows),
+  ]);
+  return all.every((row) => row.quantiles !== null);
+}
+
+/** Buckets take queues that all workers share, and queries of one SLO. */
+function* bucketedMistakes({ tasks, policy, slo }: RamsisApplication): Generator<Mistake> {
+  for (const [index, task] of tasks.entries()) {
+    const path = ["tasks", index];
+    yield* bucketMistakes(task, path);
+    const names = bucketsOf(task)?.map(({ name }) => name);
+    if (names === undefined) continue;
+    if (policy.balancer !== "pooled") {
+      const found = `since requests are of the buckets ${names.join(", ")}, got "${policy.balancer}"`;
+      yield conflict(["policy", "balancer"], `expected "pooled", ${found}`);
+    }
+    if (slo.classes !== undefined) {
+      const message =
+        `expected slo.latency, since requests are of the buckets ${names.join(", ")}, ` +
+        "got classes; allowed: one of both, or an application for each class";
+      yield conflict(["slo", "classes"], message);
+    }
+  }
 }
 
 const NO_QUANTILES = conflict(

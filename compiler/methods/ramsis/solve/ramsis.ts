@@ -23,7 +23,7 @@ import { ramsisFrame } from "./frame.ts";
 import type { Guarantees } from "./guarantees.ts";
 import { ramsisMistakes } from "./mistakes.ts";
 import { evaluatePolicy, pure, type SolvedPolicy, solvePolicy } from "./objective.ts";
-import { expectedOfPooled, pooledValues, solvePooled } from "./pooled/pooled.ts";
+import { expectedOfPooled, pooledValues, solvePooled, solveSlowed } from "./pooled/pooled.ts";
 import { joinShortestQueue } from "./shortest-queue.ts";
 import { stateIndex } from "./transitions.ts";
 import { solveWithin } from "./violation-ceiling.ts";
@@ -47,6 +47,8 @@ export const ramsis = {
   /** Recomputes what a level's policy promises, from its tables alone. */
   expectedOf: (frame: RamsisFrame, level: RamsisLevel): Expected =>
     (isPooled(frame) ? expectedOfPooledLevel : expectedOf)(frame, level),
+  /** The table of a queue whose workers serve other queues too. */
+  slowedTable,
   /** What actions of a state are worth where a level decides ever after, from its tables alone. */
   actionValues: actionValuesOf,
 };
@@ -79,6 +81,17 @@ function solvePooledLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
     actionByState,
     mixture,
   };
+}
+
+/**
+ * The best table of a queue whose workers serve other queues too.
+ * @param frame of the queue alone. @param slowdown as of a pooled problem.
+ */
+function slowedTable(frame: RamsisFrame, loadQps: number, slowdown: number) {
+  const problem = workerProblem(frame, loadQps);
+  const slowed = { ...problem, arrivalRatePerMs: slowdown * problem.arrivalRatePerMs };
+  const bound = fluidBound(slowed, violationCeiling(frame.slo));
+  return solveSlowed(frame, slowed, loadQps, slowdown, bound);
 }
 
 function withTableOf(frame: RamsisFrame, loadQps: number, level: RamsisLevel): RamsisLevel {

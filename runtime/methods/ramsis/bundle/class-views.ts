@@ -69,7 +69,7 @@ function classAt({ slo }: Pick<Frame, "slo">, index: number) {
  * Arrivals of which each is kept with a probability: their counts vary less for their mean, down to
  * those of a Poisson process.
  */
-function thinned(arrivals: Frame["arrivals"], share: number): Frame["arrivals"] {
+export function thinned(arrivals: Frame["arrivals"], share: number): Frame["arrivals"] {
   const less = (dispersion: number): number => 1 + share * (dispersion - 1);
   if (arrivals.process === "gamma") return { ...arrivals, cv2: less(arrivals.cv2) };
   if (arrivals.process === "trace") return { ...arrivals, dispersion: less(arrivals.dispersion) };

@@ -46,6 +46,7 @@ import type {
   Task,
   Variant,
 } from "../../../bundle/schema.ts";
+import { buckets, bucketTables, byBucket } from "./bucket-fields.ts";
 import { classExpected, classSpaces, classTables, sloWithClasses } from "./class-fields.ts";
 
 const MAX_STEPS = 1_000_000;
@@ -148,6 +149,7 @@ const expectedFields: Fields<ExpectedOfAll> = {
       "true rate hardly exceeds.",
   ),
   byBatch: [byBatch, "The same over batches instead of in the mean."],
+  byBucket,
 };
 
 const solve = record<SolveReport>({
@@ -178,6 +180,7 @@ function levelWith(expected: Shape<Expected>): Shape<RamsisLevel> {
         "to wait, not in column 0, and 65534, to give the earliest query up.",
     ],
     classTables,
+    bucketTables,
     mixture: [
       orNull(mixture),
       "A second table that answers a share of the decisions, each chosen at random independently " +
@@ -207,6 +210,7 @@ export const ramsisBundle = record<RamsisBundle>({
   policy: [options, "Options of the solver."],
   decisionSpace: [decisionSpace, "The axes that the tables of all levels share."],
   classSpaces,
+  buckets,
   levels: [
     dependent<Pick<RamsisBundle, "slo">, readonly RamsisLevel[]>(
       levelsOfClasses([]),

@@ -1,6 +1,7 @@
 /** What a RAMSIS bundle must say so that no lookup of the runtime leaves a table. */
 import { type RamsisBundle, type RamsisOptions, violationCeiling } from "../../../bundle/schema.ts";
 import { checkSeats, checkWorkers } from "../../../bundle/size-semantics.ts";
+import { checkState } from "../../../bundle/state-semantics.ts";
 import {
   batchByActionOf,
   checkActions,
@@ -16,6 +17,7 @@ import {
   refuse,
   type TableRule,
 } from "../../../bundle/table-semantics.ts";
+import { checkBucketLevel, checkBuckets } from "./bucket-semantics.ts";
 import { checkClasses, checkClassLevel } from "./class-semantics.ts";
 
 /** @throws BundleError BUNDLE_SEMANTICS at the first contradiction. */
@@ -26,7 +28,13 @@ export function checkRamsisSemantics(bundle: RamsisBundle): void {
     const path = `tasks[${index}]`;
     checkUnique(variants, `${path}.variants`);
     for (const [variant, { model }] of variants.entries()) {
-      checkModel(model, `${path}.variants[${variant}].model`);
+      const at = `${path}.variants[${variant}].model`;
+      checkModel(model, at, true);
+      const state = model?.state;
+      if (model === null || state === undefined) continue;
+      // A variant cannot go on where another has left off.
+      if (variants.length > 1) refuse(`${at}.state`, "some", "none where a task has variants");
+      checkState(model, state, `${at}.state`);
     }
     checkServiceTimes(serviceTimes, variants.length, `${path}.serviceTimes`);
     checkActions(decisionSpace.actions, serviceTimes, "decisionSpace.actions");
@@ -43,6 +51,7 @@ export function checkRamsisSemantics(bundle: RamsisBundle): void {
   }
   checkSlacks(slackMs, slo.latencyMs, "decisionSpace.slackMs", "slo.latencyMs");
   checkClasses(bundle);
+  checkBuckets(bundle);
   const rule = tableRuleOf(policy);
   const batchByAction = batchByActionOf(decisionSpace.actions);
   checkAscending(levels);
@@ -51,6 +60,7 @@ export function checkRamsisSemantics(bundle: RamsisBundle): void {
     checkFeasible(level, violationCeiling(slo), path);
     checkTable(level.actionByState, decisionSpace, batchByAction, rule, `${path}.actionByState`);
     checkClassLevel(bundle, level, { batchByAction, rule, path });
+    checkBucketLevel(bundle, level, { batchByAction, rule, path });
     if (level.mixture === null) continue;
     const { actionByState } = level.mixture;
     checkTable(actionByState, decisionSpace, batchByAction, rule, `${path}.mixture.actionByState`);

@@ -1,4 +1,4 @@
-/** The dispatcher of queries of several classes, each with an SLO of its own. */
+/** The dispatcher of queries of several classes, each with an SLO of its own, or of several buckets. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import {
@@ -14,6 +14,7 @@ import { ClassLoads } from "./class-loads.ts";
 import { type ClassPlan, classPlans, type Line } from "./class-plans.ts";
 import { ClassWorkers } from "./class-workers.ts";
 import type { Dispatcher } from "./dispatcher.ts";
+import { KeptWorkers } from "./kept-workers.ts";
 import { LatePause } from "./late-pause.ts";
 import { IN_TIME, type Kind, LATE, LineQueues } from "./line-queues.ts";
 import { GIVE_UP, WAIT } from "./policy.ts";
@@ -24,6 +25,10 @@ import { GIVE_UP, WAIT } from "./policy.ts";
  * table and a number of workers of its own; but all wait in one line as long as a class brings more
  * than its share, for which its workers are too few. Within a line it decides as `PooledDispatcher`
  * does.
+ *
+ * Queries of several buckets, which are not batched together, have a line each that all workers
+ * serve, the earliest deadline first; while one waits for more queries a worker is kept for it. What
+ * is said of classes below holds for buckets.
  *
  * Every worker serves every class, so a level that gives a class more workers takes hold as batches
  * end, and a worker that is idle can be lent; a batch counts for the class of its first query. A
@@ -48,6 +53,7 @@ export class ClassDispatcher implements Dispatcher {
   readonly #classCount: number;
   readonly #queues: LineQueues;
   readonly #workers: ClassWorkers;
+  readonly #kept: KeptWorkers;
   /** Queries that arrive at once, so far, and their class. */
   #jointCount = 0;
   #jointClass = 0;
@@ -56,13 +62,14 @@ export class ClassDispatcher implements Dispatcher {
 
   /** @throws Error if the bundle contradicts itself. */
   constructor(bundle: RamsisBundle, ready: boolean) {
-    this.#classCount = bundle.slo.classes?.length ?? 1;
+    this.#classCount = (bundle.slo.classes ?? bundle.buckets)?.length ?? 1;
     this.#plans = classPlans(bundle);
     this.#lines = this.#plans[0]!.together;
     this.#levelChoice = levelChoiceOf(bundle);
     this.#classLoads = new ClassLoads(bundle);
     this.#drops = bundle.policy.drop;
     this.#workers = new ClassWorkers(bundle, this.#classCount, ready);
+    this.#kept = new KeptWorkers(bundle.buckets !== undefined);
     this.workerCount = this.#workers.count;
     this.queueCapacity = capacityOf(bundle);
     this.waitingCapacity = 2 * this.#classCount * this.queueCapacity;
@@ -224,6 +231,7 @@ export class ClassDispatcher implements Dispatcher {
 
   /** Chooses the level, and whether classes wait together. */
   #follow(nowMs: number): void {
+    this.#kept.begin();
     this.#monitor.look(nowMs);
     const level = this.#levelChoice.update(this.#monitor, nowMs);
     const exceed = this.#classLoads.exceed(level, nowMs);
@@ -317,11 +325,18 @@ export class ClassDispatcher implements Dispatcher {
     const action = policy.decide(queued, slackMs, nowMs);
     if (action === WAIT) {
       if (isChoosy && this.#startNamed(line, nowMs, out)) return true;
-      this.wakeMs = Math.min(this.wakeMs, nowMs + policy.waitMs(queued, slackMs));
+      const actMs = nowMs + policy.waitMs(queued, slackMs);
+      this.wakeMs = Math.min(this.wakeMs, actMs);
+      this.#kept.keep(actMs);
       return false;
     }
     if (action === GIVE_UP) this.#giveUp(sloClass, out);
-    else this.#startBatch(line, IN_TIME, action, out);
+    else {
+      const serviceMs = policy.named.serviceMs(policy.variant(action), policy.batch(action));
+      // It is asked again when the queue acts that the worker is kept for.
+      if (!this.#kept.mayTake(this.#workers.idleCount, nowMs + serviceMs)) return false;
+      this.#startBatch(line, IN_TIME, action, out);
+    }
     return true;
   }
 
@@ -331,6 +346,7 @@ export class ClassDispatcher implements Dispatcher {
     const share = this.#shareOf(line);
     const pause = this.#latePauses[line.first]!;
     while (this.#workers.idleCount > 0 && this.#hasClaim(line)) {
+      if (!this.#kept.mayTake(this.#workers.idleCount, Number.POSITIVE_INFINITY)) return;
       const sloClass = queues.firstClass(line, LATE);
       if (sloClass < 0) return;
       const startMs = pause.endMs(share - this.#workers.busyCount(line), share, nowMs);
@@ -416,6 +432,7 @@ function levelChoiceOf({ levels }: RamsisBundle): LevelChoice {
 }
 
 /** Queries of one class that may wait: as many as any line holds. */
-function capacityOf({ decisionSpace, classSpaces = [] }: RamsisBundle): number {
-  return 1 + Math.max(decisionSpace.maxQueue, ...classSpaces.map(({ maxQueue }) => maxQueue));
+function capacityOf({ decisionSpace, classSpaces, buckets = [] }: RamsisBundle): number {
+  const spaces = classSpaces ?? buckets;
+  return 1 + Math.max(decisionSpace.maxQueue, ...spaces.map(({ maxQueue }) => maxQueue));
 }

@@ -41,7 +41,7 @@ export class ClassLoads {
 
   /** @param queries that came at once. */
   recordArrival(sloClass: number, nowMs: number, queries: number): void {
-    this.#monitors[sloClass]!.recordArrival(nowMs, queries);
+    this.#monitors[sloClass]?.recordArrival(nowMs, queries);
   }
 
   /**

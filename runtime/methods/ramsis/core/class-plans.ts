@@ -3,6 +3,7 @@
  * them.
  */
 import type { RamsisBundle, RamsisLevel } from "../../../bundle/schema.ts";
+import { bucketBundle } from "../bundle/bucket-views.ts";
 import { classBundle, withoutClasses } from "../bundle/class-views.ts";
 import type { ClassSpan } from "./line-queues.ts";
 import { Policy } from "./policy.ts";
@@ -18,7 +19,7 @@ export interface Line extends ClassSpan {
 
 /** What a level says of who waits with whom. */
 export interface ClassPlan {
-  /** One line for all. */
+  /** One line for all, or for each bucket. */
   readonly together: readonly Line[];
   /** A line for each class; null where the level has none. */
   readonly apart: readonly Line[] | null;
@@ -28,10 +29,28 @@ export interface ClassPlan {
  * One plan for each level of a bundle with classes. @throws Error if the bundle contradicts itself.
  */
 export function classPlans(bundle: RamsisBundle): readonly ClassPlan[] {
+  if (bundle.buckets !== undefined) return bucketPlans(bundle);
   const shared = withoutClasses(bundle);
   return bundle.levels.map((level, index) => ({
     together: [togetherOf(bundle, { ...shared, levels: shared.levels.slice(index, index + 1) })],
     apart: apartOf(bundle, level),
+  }));
+}
+
+/**
+ * Of each level a line for each bucket, on all of the workers: queries of several buckets never wait
+ * together.
+ */
+function bucketPlans(bundle: RamsisBundle): readonly ClassPlan[] {
+  const { cluster, buckets = [] } = bundle;
+  const workers = cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
+  const alone = buckets.map((_, bucket) => bucketBundle(bundle, bucket));
+  return bundle.levels.map((_, level) => ({
+    together: alone.map((one, bucket) => {
+      const levels = one.levels.slice(level, level + 1);
+      return lineOf({ ...one, levels }, bucket, bucket + 1, workers);
+    }),
+    apart: null,
   }));
 }
 

@@ -18,7 +18,8 @@ export function dispatcherOf(
   bundle: RamsisBundle,
   options: DispatcherOptions = { ready: true },
 ): Dispatcher {
-  if (bundle.slo.classes !== undefined) return new ClassDispatcher(bundle, options.ready);
+  const isDivided = bundle.slo.classes !== undefined || bundle.buckets !== undefined;
+  if (isDivided) return new ClassDispatcher(bundle, options.ready);
   const isPooled = bundle.policy.balancer === "pooled";
   return isPooled
     ? new PooledDispatcher(bundle, options.ready)

@@ -1,7 +1,29 @@
-/** What a running server counts of each class of queries, beside what its bundle promises of it. */
+/** What a running server counts of each class of queries, or each bucket, beside what its bundle promises of it. */
 import { head, line, type MetricLine } from "../../../server/metrics/exposition.ts";
 import { accuracyLines } from "../../../server/metrics/promise-lines.ts";
+import type { RequestMetrics } from "../../../server/requests/request-metrics.ts";
 import type { ClassView } from "../tell/class-level-view.ts";
+
+/** Queries are of classes, or of buckets. */
+export type KindLabel = "slo_class" | "bucket";
+
+type Gauge = (
+  name: string,
+  help: string,
+  of: (view: ClassView) => number | undefined,
+) => readonly MetricLine[];
+
+/** What classes have of their own. */
+function ofClasses(gauge: Gauge): MetricLine[] {
+  return [
+    ...gauge("stratagem_class_slo_seconds", "SLO of a class", ({ latencyMs }) => latencyMs / 1000),
+    ...gauge(
+      "stratagem_class_workers",
+      "Workers of a class at the level that decided last, NaN in one queue",
+      ({ workers }) => workers ?? undefined,
+    ),
+  ];
+}
 
 interface Counts {
   satisfied: number;
@@ -15,9 +37,11 @@ export class ClassMetrics {
   readonly #names: readonly string[];
   readonly #counts: readonly Counts[];
   readonly #accuracyByVariant: readonly number[];
+  readonly #label: KindLabel;
 
-  /** @param accuracyByVariant as the bundle states it. */
-  constructor(names: readonly string[], accuracyByVariant: readonly number[]) {
+  /** @param accuracyByVariant as the bundle states it. @param label that tells them apart. */
+  constructor(names: readonly string[], accuracyByVariant: readonly number[], label: KindLabel) {
+    this.#label = label;
     this.#names = names;
     this.#counts = names.map(() => ({ satisfied: 0, late: 0, dropped: 0, accuracySum: 0 }));
     this.#accuracyByVariant = accuracyByVariant;
@@ -40,37 +64,53 @@ export class ClassMetrics {
 
   /** Samples of `stratagem_queries_total`. */
   queryLines(): MetricLine[] {
-    return this.#names.flatMap((slo_class, index) => {
+    return this.#names.flatMap((name, index) => {
       const { accuracySum: _, ...outcomes } = this.#counts[index] ?? {};
       return Object.entries(outcomes).map(([outcome, count]) =>
-        line("stratagem_queries_total", { slo_class, outcome }, count),
+        line("stratagem_queries_total", { [this.#label]: name, outcome }, count),
       );
     });
+  }
+
+  /** How much of what workers compute is padding. */
+  paddingLines(byBucket: RequestMetrics["paddingByBucket"]): MetricLine[] {
+    const counter = (name: string, help: string, of: (index: number) => number) => [
+      head(name, "counter", help),
+      ...this.#names.map((bucket, index) => line(name, { bucket }, of(index))),
+    ];
+    return [
+      ...counter(
+        "stratagem_padded_requests_total",
+        "Requests that were let in, by the bucket that holds them",
+        (index) => byBucket.get(index)?.requests ?? 0,
+      ),
+      ...counter(
+        "stratagem_input_elements_total",
+        "Elements of inputs, padding included",
+        (index) => byBucket.get(index)?.elements ?? 0,
+      ),
+      ...counter(
+        "stratagem_padding_elements_total",
+        "Elements that were filled in",
+        (index) => byBucket.get(index)?.filled ?? 0,
+      ),
+    ];
   }
 
   /** @param views of the level that decided last; empty before the first decision. */
   lines(views: readonly ClassView[]): MetricLine[] {
     const gauge = (name: string, help: string, of: (view: ClassView) => number | undefined) => [
       head(name, "gauge", help),
-      ...views.map((view) => line(name, { slo_class: view.name }, of(view) ?? Number.NaN)),
+      ...views.map((view) => line(name, { [this.#label]: view.name }, of(view) ?? Number.NaN)),
     ];
     return [
       ...accuracyLines(
-        this.#names.map((slo_class, index) => [
-          { slo_class },
+        this.#names.map((name, index) => [
+          { [this.#label]: name },
           this.#counts[index]?.accuracySum ?? 0,
         ]),
       ),
-      ...gauge(
-        "stratagem_class_slo_seconds",
-        "SLO of a class",
-        ({ latencyMs }) => latencyMs / 1000,
-      ),
-      ...gauge(
-        "stratagem_class_workers",
-        "Workers of a class at the level that decided last, NaN in one queue",
-        ({ workers }) => workers ?? undefined,
-      ),
+      ...(this.#label === "bucket" ? [] : ofClasses(gauge)),
       ...gauge(
         "stratagem_expected_accuracy_ratio",
         "Accuracy per row answered in time that this level promises",

@@ -11,7 +11,7 @@ import { LossCounts } from "../../../server/metrics/loss-counts.ts";
 import { type Promised, promiseLines } from "../../../server/metrics/promise-lines.ts";
 import { RequestMetrics } from "../../../server/requests/request-metrics.ts";
 import type { ClassView } from "../tell/class-level-view.ts";
-import { ClassMetrics } from "./class-metrics.ts";
+import { ClassMetrics, type KindLabel } from "./class-metrics.ts";
 import type { BatchStart, SchedulerObserver } from "./scheduler.ts";
 
 /** What became of a level that was computed while the server ran. */
@@ -37,6 +37,7 @@ export class Metrics extends RequestMetrics implements SchedulerObserver {
   readonly #batchSizeByVariant: readonly Histogram[];
   readonly #slack = new Histogram(SLACK_BOUNDS_MS);
   readonly #classes: ClassMetrics | null;
+  readonly #label: KindLabel;
   readonly #accuracyByVariant: readonly number[];
   /** Of the rows that were answered in time. */
   #accuracySum = 0;
@@ -45,16 +46,18 @@ export class Metrics extends RequestMetrics implements SchedulerObserver {
   readonly #losses = new LossCounts();
   readonly #generations: Record<GenerationOutcome, number> = { added: 0, infeasible: 0, failed: 0 };
 
-  /** @param classNames none where all queries have the same SLO. */
+  /** @param kindNames of classes or buckets; none where all queries are alike. */
   constructor(
     model: string,
     variants: readonly { readonly name: string; readonly accuracy: number }[],
-    classNames: readonly string[] = [],
+    kindNames: readonly string[] = [],
+    label: KindLabel = "slo_class",
   ) {
     super(model);
     const variantNames = variants.map(({ name }) => name);
     const accuracies = variants.map(({ accuracy }) => accuracy);
-    this.#classes = classNames.length === 0 ? null : new ClassMetrics(classNames, accuracies);
+    this.#label = label;
+    this.#classes = kindNames.length === 0 ? null : new ClassMetrics(kindNames, accuracies, label);
     this.#variantNames = variantNames;
     this.#accuracyByVariant = accuracies;
     this.#decisionsByVariant = variantNames.map(() => 0);
@@ -119,6 +122,9 @@ export class Metrics extends RequestMetrics implements SchedulerObserver {
         )),
       ...(this.#classes?.lines(gauges.classesAt(this.#level)) ??
         promiseLines(gauges.promisedAt(this.#level), this.#accuracySum)),
+      ...(this.#label === "bucket"
+        ? (this.#classes?.paddingLines(this.paddingByBucket) ?? [])
+        : []),
       ...metric(
         "stratagem_level",
         "gauge",

@@ -15,8 +15,8 @@ function tableBatches({ tasks, levels, decisionSpace }: RamsisBundle): number[][
   const variantCount = tasks.reduce((count, task) => count + task.variants.length, 0);
   const batches = Array.from({ length: variantCount }, () => new Set<number>());
   const actions = decisionSpace.actions.data;
-  const tables = levels.flatMap(({ actionByState, classTables = [], mixture }) => [
-    actionByState,
+  const tables = levels.flatMap(({ actionByState, classTables = [], bucketTables, mixture }) => [
+    ...(bucketTables ?? [actionByState]),
     ...classTables.map((table) => table.actionByState),
     ...(mixture === null ? [] : [mixture.actionByState]),
   ]);

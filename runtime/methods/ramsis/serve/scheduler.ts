@@ -43,7 +43,7 @@ export interface SchedulerOptions {
 }
 
 /** Undefined where it is not known. */
-type P99MsOf = (variant: number, rows: number) => number | undefined;
+type P99MsOf = (variant: number, rows: number, bucket: number) => number | undefined;
 
 /** What metrics are made of. */
 export interface SchedulerObserver {
@@ -342,8 +342,11 @@ export class Scheduler {
     const own = batch.queries.map((query) => this.#rowOf(query));
     const inputs = inputParts(own, order);
     // Inside an async function, so that an executor that throws at once rejects as well.
-    const p99Ms = this.#p99Ms?.(variant, rows);
-    const run = async () => executor.run(worker, { variant, rows, inputs, p99Ms });
+    // Rows of one batch are of one bucket.
+    const bucket = this.#signature.axes === undefined ? 0 : (own[0]?.request.sloClass ?? 0);
+    const p99Ms = this.#p99Ms?.(variant, rows, bucket);
+    const batchOf = { variant, rows, inputs, p99Ms, ...(bucket > 0 ? { bucket } : {}) };
+    const run = async () => executor.run(worker, batchOf);
     run().then(
       (result) => this.#onResult(batch, result),
       (error: unknown) => this.#onRefused(batch, error),

@@ -104,13 +104,22 @@ function differenceOf(before: RamsisBundle, after: RamsisBundle): string | null 
     ],
     ["balancer", bundle.policy.balancer],
     ["rule for late queries", bundle.policy.drop],
-    ["grid of states or set of actions", [bundle.decisionSpace, bundle.classSpaces]],
+    ["list of buckets", bundle.buckets?.map(({ name }) => name)],
+    [
+      "grid of states or set of actions",
+      [bundle.decisionSpace, bundle.classSpaces, axesOf(bundle)],
+    ],
   ];
   const parts = partsOf(after);
   const [difference] = partsOf(before).filter(
     ([, part], index) => !isDeepStrictEqual(part, parts[index]?.[1]),
   );
   return difference?.[0] ?? null;
+}
+
+/** Of the tables of buckets. */
+function axesOf({ buckets }: RamsisBundle): unknown {
+  return buckets?.map(({ maxQueue, queued, slackMs }) => ({ maxQueue, queued, slackMs }));
 }
 
 type Task = RamsisBundle["tasks"][number];

@@ -3,7 +3,7 @@ import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { PolicyTable } from "../../../core/policy-table.ts";
 import { RuntimeError } from "../../../errors.ts";
 import type { AskedState } from "../../../tell/asked-state.ts";
-import { type DecidingTable, decidingTable } from "./class-level-view.ts";
+import { type AskedKind, type DecidingTable, decidingTable } from "./class-level-view.ts";
 import { type Decision, decisionIn } from "./state-view.ts";
 
 /** A queue as the tables know it. */
@@ -16,6 +16,8 @@ export interface QueueState extends AskedState {
    * Name of the class whose table decides, where the bundle has classes; left out for the first.
    */
   readonly sloClass?: string;
+  /** Sizes of the bucket, where the bundle has buckets; left out for the largest. */
+  readonly bucket?: string;
 }
 
 interface OpenTable extends DecidingTable {
@@ -27,20 +29,20 @@ const openTables = new WeakMap<RamsisBundle, Map<string, OpenTable>>();
 
 /** @throws RuntimeError RUNTIME_USAGE for a state that there cannot be. */
 export function tableDecision(bundle: RamsisBundle, level: number, state: QueueState): Decision {
-  const { queued, slackMs, sloClass } = state ?? {};
+  const { queued, slackMs, sloClass, bucket } = state ?? {};
   if (!Number.isInteger(queued) || queued < 1) refuse("queued", "a whole number from 1", queued);
   if (!Number.isFinite(slackMs)) refuse("slackMs", "a number of milliseconds", slackMs);
-  const { table, ...deciding } = openTable(bundle, level, sloClass);
+  const { table, ...deciding } = openTable(bundle, level, { sloClass, bucket });
   return decisionIn(deciding.bundle, table, deciding.level, queued, slackMs);
 }
 
-function openTable(bundle: RamsisBundle, level: number, sloClass: string | undefined): OpenTable {
+function openTable(bundle: RamsisBundle, level: number, asked: AskedKind): OpenTable {
   const tables = openTables.get(bundle) ?? new Map<string, OpenTable>();
   openTables.set(bundle, tables);
-  const key = `${level} ${sloClass ?? ""}`;
+  const key = `${level} ${asked.sloClass ?? ""} ${asked.bucket ?? ""}`;
   let open = tables.get(key);
   if (open === undefined) {
-    const deciding = decidingTable(bundle, level, sloClass);
+    const deciding = decidingTable(bundle, level, asked);
     open = { ...deciding, table: PolicyTable.fromBundle(deciding.bundle) };
     tables.set(key, open);
   }

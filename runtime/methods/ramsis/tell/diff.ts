@@ -9,6 +9,7 @@ import {
   type Pair,
   type StateDiff,
 } from "../../../tell/level-diff.ts";
+import { bucketBundle } from "../bundle/bucket-views.ts";
 import { classBundle } from "../bundle/class-views.ts";
 
 const MAX_EXAMPLES = 3;
@@ -42,8 +43,15 @@ function diffTables(
     scalarsOf(before.bundle, levelBefore),
     scalarsOf(after.bundle, levelAfter),
   );
+  // The table of a bundle with buckets is the last one's.
+  const isDivided = [before, after].every(({ bundle }) => bundle.buckets !== undefined);
   const tables = [
-    diffStates(before, after, index),
+    ...(isDivided ? [] : [diffStates(before, after, index)]),
+    ...sharedBuckets(before.bundle, after.bundle).map(({ name, was, is }) => {
+      const states = diffStates(policyOf(was), policyOf(is), index);
+      const examples = states.examples.map((example) => ({ ...example, bucket: name }));
+      return { ...states, examples };
+    }),
     ...sharedClasses(before.bundle, after.bundle, index).map(({ name, was, is }) => {
       const states = diffStates(policyOf(was), policyOf(is), { before: 0, after: 0 });
       const examples = states.examples.map((example) => ({ ...example, sloClass: name }));
@@ -101,9 +109,22 @@ function sharedClasses(
   });
 }
 
+/** Buckets that both bundles have, each as a bundle of its own. */
+function sharedBuckets(
+  before: RamsisBundle,
+  after: RamsisBundle,
+): { readonly name: string; readonly was: RamsisBundle; readonly is: RamsisBundle }[] {
+  const names = (after.buckets ?? []).map(({ name }) => name);
+  return (before.buckets ?? []).flatMap(({ name }, at) => {
+    const other = names.indexOf(name);
+    if (other < 0) return [];
+    return [{ name, was: bucketBundle(before, at), is: bucketBundle(after, other) }];
+  });
+}
+
 /** A level without its tables, which are compared state by state; of classes the workers. */
 function scalarsOf(bundle: RamsisBundle, { actionByState: _, ...level }: RamsisLevel): object {
-  const { classTables, ...scalars } = level;
+  const { classTables, bucketTables: _tables, ...scalars } = level;
   if (classTables === undefined) return scalars;
   const classes = classTables.map(({ workers }, index) => {
     return { name: bundle.slo.classes?.[index]?.name, workers };

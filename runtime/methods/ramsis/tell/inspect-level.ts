@@ -17,14 +17,15 @@ const WAIT = -1;
 export function tableMap(bundle: RamsisBundle, index: number): Told {
   const level = levelAt(bundle.levels, index);
   const { loadQps } = level;
-  const map = mapPolicy(bundle, index, MAP_SIZE);
   const promise = promiseText(bundle, level);
+  if (bundle.buckets !== undefined) return bucketMaps(bundle, index, promise);
+  const map = mapPolicy(bundle, index, MAP_SIZE);
   if (level.classTables === undefined) {
     const chosen = { index, loadQps, map };
     return { text: `${promise}\n\n${mapText(bundle, chosen)}`, json: chosen };
   }
   const classes = classViews(bundle, level).map(({ name, workers }) => {
-    const own = decidingTable(bundle, index, name);
+    const own = decidingTable(bundle, index, { sloClass: name });
     return { name, workers, map: mapPolicy(own.bundle, own.level, MAP_SIZE) };
   });
   const texts = classes.map(({ name, workers, map: own }) =>
@@ -35,6 +36,19 @@ export function tableMap(bundle: RamsisBundle, index: number): Told {
     text: [promise, ...texts, `${note}\n${mapText(bundle, { loadQps, map })}`].join("\n\n"),
     json: { index, loadQps, map, classes },
   };
+}
+
+/** The map of each bucket, of which every level has a table. */
+function bucketMaps(bundle: RamsisBundle, index: number, promise: string): Told {
+  const { loadQps } = levelAt(bundle.levels, index);
+  const buckets = (bundle.buckets ?? []).map(({ name }) => {
+    const own = decidingTable(bundle, index, { bucket: name });
+    return { name, map: mapPolicy(own.bundle, own.level, MAP_SIZE) };
+  });
+  const texts = buckets.map(({ name, map }) =>
+    mapText(bundle, { loadQps, map }, `, bucket ${name}`),
+  );
+  return { text: [promise, ...texts].join("\n\n"), json: { index, loadQps, buckets } };
 }
 
 /** What the level promises, and which limits it misses. */

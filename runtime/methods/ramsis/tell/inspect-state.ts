@@ -15,8 +15,11 @@ export async function tableState(
 ): Promise<Told> {
   const query = parseState(text);
   const state = inspectState(bundle, { ...query, loadQps });
-  const table = decidingTable(bundle, state.level.index, query.sloClass);
-  const found = await actionValuesOf?.(table.bundle, table.level, query.queued, query.slackMs);
+  const table = decidingTable(bundle, state.level.index, query);
+  const found =
+    table.bucket === undefined
+      ? await actionValuesOf?.(table.bundle, table.level, query.queued, query.slackMs)
+      : { reason: "what other buckets take of the workers is weighed where tables are solved" };
   const values = found !== undefined && "actions" in found ? namedValues(bundle, found) : null;
   const why = found !== undefined && "reason" in found ? found : null;
   const lines = [
@@ -33,7 +36,11 @@ export async function tableState(
 function decisionLines(state: StateInspection, loadQps: number | null): string[] {
   const { level, decision, tableState: found, afterWaiting, otherTable } = state;
   const asked = loadQps === null ? "no --level given: the top one" : `for ${short(loadQps)} qps`;
-  const whose = state.sloClass === undefined ? "" : `, by the table of class ${state.sloClass}`;
+  const kind =
+    state.bucket === undefined
+      ? state.sloClass && `class ${state.sloClass}`
+      : `bucket ${state.bucket}`;
+  const whose = kind === undefined ? "" : `, by the table of ${kind}`;
   return [
     `queued ${state.queued}, slack ${short(state.slackMs)} ms: ` +
       decisionText(decision, state.slackMs),

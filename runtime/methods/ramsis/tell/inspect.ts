@@ -4,7 +4,7 @@ import { letterAt, positionsOf } from "../../../tell/letters.ts";
 import { feasibleText } from "../../../tell/missed-limits.ts";
 import { alignColumns, percent, promisedViolations, short } from "../../../tell/text.ts";
 import type { BundleFile } from "../../method.ts";
-import { classViews } from "./class-level-view.ts";
+import { bucketViews, classViews } from "./class-level-view.ts";
 import { ramsisMissed } from "./missed.ts";
 import { serviceMsOf } from "./service-ms.ts";
 
@@ -26,6 +26,7 @@ export function ramsisSummary(bundle: RamsisBundle, file: BundleFile): string {
     "",
     levelTable(bundle),
     ...(slo.classes === undefined ? [] : ["", classTable(bundle)]),
+    ...(bundle.buckets === undefined ? [] : ["", bucketTable(bundle)]),
   ].join("\n");
 }
 
@@ -86,6 +87,24 @@ export function classTable(bundle: RamsisBundle): string {
       "accuracy/query",
       "violations ≤",
     ],
+    ...rows,
+  ]);
+}
+
+/** One row per level and bucket: what the level promises it. */
+export function bucketTable(bundle: RamsisBundle): string {
+  const rows = bundle.levels.flatMap((level) =>
+    bucketViews(bundle, level).map(({ name, share, expected }) => [
+      short(level.loadQps),
+      name,
+      percent(share),
+      percent(expected?.accuracyPerSatisfied ?? null),
+      percent(expected?.accuracyPerQuery ?? null),
+      percent(expected?.violationRate ?? null),
+    ]),
+  );
+  return alignColumns([
+    ["load qps", "bucket", "share", "accuracy/satisfied", "accuracy/query", "violations ≤"],
     ...rows,
   ]);
 }

@@ -34,6 +34,8 @@ export interface StateInspection extends StateQuery {
   readonly level: { readonly index: number; readonly loadQps: number };
   /** The class whose table it was; left out where the level has one for all. */
   readonly sloClass?: string;
+  /** The bucket whose table it was; left out where there are none. */
+  readonly bucket?: string;
   /**
    * The state as the table knows it: the queue cut to its capacity, the slack rounded down to the
    * grid.
@@ -64,7 +66,7 @@ export function inspectState(
 ): StateInspection {
   const { loadQps, queued, slackMs } = asked;
   const index = levelForLoad(whole.levels, loadQps ?? Number.NaN);
-  const { bundle, level, sloClass } = decidingTable(whole, index, asked.sloClass);
+  const { bundle, level, sloClass, bucket } = decidingTable(whole, index, asked);
   const table = PolicyTable.fromBundle(bundle);
   const decide = (atQueued: number, atSlackMs: number, side: 0 | 1 = 0): Decision =>
     decisionIn(bundle, table, level, atQueued, atSlackMs, side);
@@ -83,6 +85,7 @@ export function inspectState(
     slackMs,
     level: { index, loadQps: whole.levels[index]?.loadQps ?? 0 },
     ...(sloClass === undefined ? {} : { sloClass }),
+    ...(bucket === undefined ? {} : { bucket }),
     tableState: { queued: table.rowQueued(queued), slackMs: grid[column] ?? 0 },
     decision,
     alternatives: onlyTask(bundle).variants.map((_, variant) =>

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type CompileCommand, compileCommand } from "../../../../compiler/commands/compile.ts";
 import { readHost } from "../../../../runtime/exec/host-source.ts";
-import { readModelFile } from "../../../../runtime/exec/model-file.ts";
-import { probeTensors } from "../../../../runtime/exec/probe-tensors.ts";
+import { describeModel } from "../../../../runtime/exec/model-file.ts";
+import { probeModelFile, probeTensors } from "../../../../runtime/exec/probe-tensors.ts";
 import { accordionApplication, type Change } from "../../../support/accordion-application.ts";
 
 function commandOf(home: string, out: string): CompileCommand {
@@ -17,9 +17,10 @@ function commandOf(home: string, out: string): CompileCommand {
     check: false,
     compiler: "test",
     modelReader: {
-      read: readModelFile,
+      describe: describeModel,
       readHost: (one) => readHost(one, 1000),
       probe: probeTensors,
+      probeFile: probeModelFile,
     },
     pool: { jobs: 1, onProgress: () => {}, signal: new AbortController().signal },
     nowMs: () => 0,

@@ -1,4 +1,4 @@
-/** Dispatchers of tables: one queue for each worker, one for all, and classes. */
+/** Dispatchers of tables: one queue for each worker, one for all, classes, and buckets. */
 import { TableDriver, tableStories, tablesOf } from "../../../support/table-driver.ts";
 import type { CoreSubject, Played } from "../core.ts";
 

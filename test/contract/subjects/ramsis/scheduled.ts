@@ -1,4 +1,4 @@
-/** The scheduler of tables: of one queue per worker, one for all, and classes. */
+/** The scheduler of tables: of one queue per worker, one for all, classes, and buckets. */
 import fc from "fast-check";
 import { expect, vi } from "vitest";
 import {
@@ -15,7 +15,7 @@ export const ramsisScheduled: ScheduledSubject = {
   failures: ["cancelled", "no-worker", "queue-full", "worker-lost"],
   stories: fc
     .record({
-      kind: fc.constantFrom<TableKind>("bound", "pooled", "classes"),
+      kind: fc.constantFrom<TableKind>("bound", "pooled", "classes", "buckets"),
       workers: fc.integer({ min: 1, max: 3 }),
       actions: tableActions,
     })

@@ -11,7 +11,7 @@ export interface PooledAction {
   readonly batch: number;
   /** What it is taken to need when it is decided whether it ends in time. */
   readonly serviceMs: number;
-  /** What it takes of a worker's time on average. */
+  /** What it takes of a worker's time on average, all that the worker does in between included. */
   readonly meanMs: number;
   readonly accuracy: number;
 }
@@ -25,6 +25,11 @@ interface QueryClass {
 
 export interface PooledProblem {
   readonly workerCount: number;
+  /**
+   * How many times as long as it runs a batch keeps its worker, on average: above 1 where workers
+   * serve other queues too.
+   */
+  readonly slowdown: number;
   readonly arrivalsPerMs: number;
   /** Variance over mean of the arrivals of an interval, at least 1. */
   readonly dispersion: number;
@@ -75,6 +80,7 @@ const UNASKED_PRICE = 1;
 export function pooledProblem(
   frame: Pick<RamsisBundle, "slo" | "cluster" | "tasks" | "decisionSpace" | "policy" | "arrivals">,
   loadQps: number,
+  slowdown = 1,
 ): PooledProblem {
   const { slo, cluster, tasks, decisionSpace, policy } = frame;
   const [task] = tasks;
@@ -91,7 +97,7 @@ export function pooledProblem(
       variant,
       batch,
       serviceMs: latencyMs.get(variant, batch - 1),
-      meanMs: meanLatencyMs.get(variant, batch - 1),
+      meanMs: slowdown * meanLatencyMs.get(variant, batch - 1),
       accuracy: task.variants[variant]?.accuracy ?? 0,
     };
   });
@@ -101,6 +107,7 @@ export function pooledProblem(
   const uses = choices.map(({ accuracy, batch, meanMs }) => (accuracy * batch) / meanMs);
   return {
     workerCount: cluster.pools.reduce((sum, pool) => sum + pool.workers, 0),
+    slowdown,
     arrivalsPerMs: loadQps / 1000,
     dispersion: Math.max(1, dispersionOfModel(frame.arrivals)),
     sloMs,

@@ -252,7 +252,8 @@ class PooledRun {
   }
 
   #serve(queue: EarliestFirst, { variant, batch, accuracy }: PooledAction, nowMs: number): void {
-    const doneMs = nowMs + this.#nextServiceMs(variant, batch);
+    const serviceMs = this.#nextServiceMs(variant, batch);
+    const doneMs = nowMs + serviceMs;
     const count = Math.min(batch, queue.length);
     for (let taken = 0; taken < count; taken++) {
       const isTimely = doneMs <= queue.earliestDeadlineMs();
@@ -264,7 +265,9 @@ class PooledRun {
       if (isTimely) this.#timelyBatches[variant]!++;
       else this.#lateBatches++;
     }
-    this.#pushDone(doneMs);
+    // Where workers serve nobody else it is the very sum that queries are judged by.
+    const { slowdown } = this.#problem;
+    this.#pushDone(slowdown === 1 ? doneMs : nowMs + slowdown * serviceMs);
   }
 
   #pushDone(timeMs: number): void {

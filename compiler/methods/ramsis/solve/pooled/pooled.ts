@@ -82,6 +82,22 @@ export function solvePooled(
   }
 }
 
+/**
+ * The best table for a queue whose workers serve other queues too. @param worker its arrivals sped up
+ * as `slowdown` says, so that `bound` holds. @param slowdown as of `PooledProblem`.
+ */
+export function solveSlowed(
+  frame: RamsisFrame,
+  worker: WorkerProblem,
+  loadQps: number,
+  slowdown: number,
+  bound: FluidBound,
+): Pick<PooledSolution, "actionByState" | "method" | "tries"> {
+  const problem = pooledProblem(frame, loadQps, slowdown);
+  const { candidate, tries } = search(frame, problem, worker, bound);
+  return { actionByState: tableOf(problem, candidate), method: candidate.name, tries };
+}
+
 function search(
   frame: RamsisFrame,
   problem: PooledProblem,

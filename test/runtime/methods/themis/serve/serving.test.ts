@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { afterEach, expect, test } from "vitest";
 import type { ThemisBundle } from "../../../../../runtime/bundle/schema.ts";
-import { readModelFile } from "../../../../../runtime/exec/model-file.ts";
+import { describeModel } from "../../../../../runtime/exec/model-file.ts";
 import { drawImages, IMAGE_BYTES } from "../../../../../tools/image-classification/dataset.js";
 import { ofOneModel } from "../../../../support/metrics-text.ts";
 import { themisBundle } from "../../../../support/themis-bundle.ts";
@@ -49,7 +49,9 @@ async function cascade(): Promise<ThemisBundle> {
     ).map(([loadQps, stage]) => ({ loadQps, steady: [[4, 1, 1], stage] })),
   });
   const models = await Promise.all(
-    ["cnn-s-gate.onnx", "cnn-xl.onnx"].map((file) => readModelFile(`${FOLDER}${file}`)),
+    ["cnn-s-gate.onnx", "cnn-xl.onnx"].map(
+      async (file) => (await describeModel(`${FOLDER}${file}`)).model,
+    ),
   );
   const tasks = bundle.tasks.map((task, index) => ({
     ...task,

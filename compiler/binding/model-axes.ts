@@ -1,0 +1,140 @@
+/** What each axis of a model's inputs is: the rows of a batch, one size, or one of several. */
+import type { TensorInfo } from "stratagem-runtime/internal/bundle/schema";
+import type { DescribedModel } from "stratagem-runtime/internal/exec/model-file";
+import { suggestion } from "stratagem-runtime/internal/tell/nearest";
+import type { AxisUse, Binding } from "../spec/binding.ts";
+import type { KeyPath } from "../spec/document.ts";
+import { conflict, type Mistake, show } from "../spec/mistakes.ts";
+
+/** The axes of one input of a model. */
+export interface InputAxes {
+  readonly info: TensorInfo;
+  /** Null where no axis is the rows. */
+  readonly batchAxis: number | null;
+  /** Sizes of each axis that has several, by its position. */
+  readonly sizes: ReadonlyMap<number, { readonly key: string; readonly sizes: readonly number[] }>;
+  /** Its own shape with the sizes that are stated; −1 for the rows and where there are several. */
+  readonly shape: readonly number[];
+}
+
+/** The axes of a model's inputs, and the mistakes in what a spec says of them. */
+export interface ModelAxes {
+  readonly inputs: readonly InputAxes[];
+  readonly mistakes: readonly Mistake[];
+}
+
+/** Inputs that nobody sends have no rows and one size. */
+export function axesOf(
+  { model, axisNames }: DescribedModel,
+  { axes, constants }: Pick<Binding, "axes" | "constants">,
+  path: KeyPath,
+): ModelAxes {
+  const mistakes: Mistake[] = [];
+  const used = new Set<string>();
+  const inputs = model.inputs.map((info): InputAxes => {
+    const names = axisNames[info.name] ?? [];
+    const stated = info.shape.map((_, axis) => statedUse(info.name, axis, names[axis], axes));
+    for (const each of stated) if (each !== null) used.add(each.key);
+    const isConstant = constants[info.name] !== undefined;
+    const batchAxis = isConstant ? null : batchAxisOf(info, stated);
+    const sizes = new Map<number, { key: string; sizes: readonly number[] }>();
+    const shape = info.shape.map((size, axis) => {
+      if (axis === batchAxis) return -1;
+      const use = stated[axis] ?? null;
+      if (use === null) {
+        if (size > 0) return size;
+        if (isConstant) return 1;
+        mistakes.push(openAxis(info, axis, names[axis] ?? "", path));
+        return -1;
+      }
+      const mistake = useMistake(info, axis, use, path);
+      if (mistake !== null) mistakes.push(mistake);
+      if (typeof use.use === "number") return use.use;
+      if (use.use === "batch") return -1;
+      const [only] = use.use;
+      if (use.use.length === 1 && only !== undefined) return only;
+      sizes.set(axis, { key: use.key, sizes: use.use });
+      return -1;
+    });
+    return { info, batchAxis, sizes, shape };
+  });
+  for (const key of Object.keys(axes)) {
+    if (!used.has(key)) mistakes.push(unknownAxis(key, { model, axisNames }, path));
+  }
+  return { inputs, mistakes };
+}
+
+interface StatedUse {
+  /** As the spec names the axis. */
+  readonly key: string;
+  readonly use: AxisUse;
+}
+
+function statedUse(
+  tensor: string,
+  axis: number,
+  name: string | undefined,
+  axes: Binding["axes"],
+): StatedUse | null {
+  for (const key of [`${tensor}.${axis}`, name ?? ""]) {
+    const use = key === "" || !Object.hasOwn(axes, key) ? undefined : axes[key];
+    if (use !== undefined) return { key, use };
+  }
+  return null;
+}
+
+/** The one that is said to be; otherwise the first one, where it is open or fixed at one row. */
+function batchAxisOf({ shape }: TensorInfo, stated: readonly (StatedUse | null)[]): number | null {
+  const said = stated.findIndex((each) => each?.use === "batch");
+  if (said >= 0) return said;
+  const isRows = stated[0] === null && (shape[0] === -1 || shape[0] === 1);
+  return isRows ? 0 : null;
+}
+
+function useMistake(
+  { name, shape }: TensorInfo,
+  axis: number,
+  { key, use }: StatedUse,
+  path: KeyPath,
+): Mistake | null {
+  const size = shape[axis] ?? -1;
+  const at = [...path, "axes", key];
+  if (use === "batch") {
+    const message = `input ${show(name)} has another axis that is the batch; expected one`;
+    return conflict(at, message);
+  }
+  if (size === -1 || use === size) return null;
+  const found = typeof use === "number" ? String(use) : `[${use.join(", ")}]`;
+  return conflict(at, `axis ${axis} of input ${show(name)} is ${size} in the file, got ${found}`);
+}
+
+function openAxis(info: TensorInfo, axis: number, name: string, path: KeyPath): Mistake {
+  const { name: tensor, dtype, shape } = info;
+  const key = name === "" ? `${tensor}.${axis}` : name;
+  const where = `axis ${axis} of input ${show(tensor)} ${dtype}[${shape.join(", ")}] is open`;
+  const message =
+    `${where}: write what it is, such as axes: { ${JSON.stringify(key)}: 320 }, ` +
+    "or a list of sizes such as [160, 320], or batch if it is the rows";
+  return conflict([...path, "axes"], message);
+}
+
+function unknownAxis(key: string, { model, axisNames }: DescribedModel, path: KeyPath): Mistake {
+  const known = model.inputs.flatMap(({ name, shape }) =>
+    shape.flatMap((_, axis) => {
+      const named = axisNames[name]?.[axis] ?? "";
+      return named === "" ? [`${name}.${axis}`] : [named, `${name}.${axis}`];
+    }),
+  );
+  const open = model.inputs.flatMap(({ name, shape }) =>
+    shape.flatMap((size, axis) =>
+      size === -1 ? [axisNames[name]?.[axis] || `${name}.${axis}`] : [],
+    ),
+  );
+  const which =
+    open.length === 0 ? "it has no open axis" : `open are ${[...new Set(open)].join(", ")}`;
+  const message = `no input of ${model.file} has an axis ${show(key)}${suggestion(key, known)}`;
+  return conflict(
+    [...path, "axes", key],
+    `${message}${message.endsWith("?") ? " " : "; "}${which}`,
+  );
+}

@@ -1,0 +1,148 @@
+/** What a model gives, seen by running it: which axis is the rows, and what sizes the others have. */
+import type { BucketAxis, ModelFile } from "stratagem-runtime/internal/bundle/schema";
+import { bucketCount, bucketSizes, rowShapeIn } from "stratagem-runtime/internal/bundle/schema";
+import { numbersOf } from "stratagem-runtime/internal/exec/adapter/numbers";
+import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
+import type { ProbedTensors, ProbeInput } from "stratagem-runtime/internal/exec/probe-tensors";
+import { tensorData } from "stratagem-runtime/internal/exec/tensor-data";
+import type { Binding } from "../spec/binding.ts";
+import type { InputAxes } from "./model-axes.ts";
+
+export interface OutputShapes {
+  readonly dtype: string;
+  /** Null where no axis grows with the rows. */
+  readonly batchAxis: number | null;
+  /** Of one row; −1 where it is not the same in all sizes. */
+  readonly row: readonly number[];
+}
+
+export interface Probed {
+  /** Whether the model takes several rows at once. */
+  readonly takesRows: boolean;
+  /** By the model's own names; those that are of no type that is served are left out. */
+  readonly outputs: ReadonlyMap<string, OutputShapes>;
+}
+
+/** Types of outputs that are looked at. */
+const DTYPES: ReadonlySet<string> = new Set([
+  "float32",
+  "float64",
+  "float16",
+  "uint8",
+  "int8",
+  "uint16",
+  "int16",
+  "uint32",
+  "int32",
+  "uint64",
+  "int64",
+  "bool",
+  "string",
+]);
+
+/** @throws Error in the words of onnxruntime if it refuses one row. */
+export async function probeOutputs(
+  path: string,
+  model: ModelFile,
+  inputs: readonly InputAxes[],
+  binding: Binding,
+  buckets: readonly BucketAxis[],
+  reader: Pick<ModelReader, "probeFile">,
+): Promise<Probed> {
+  const sent = inputs.filter(({ info }) => binding.constants[info.name] === undefined);
+  const mayTakeRows = sent.every(({ info, batchAxis }) => {
+    return batchAxis !== null && info.shape[batchAxis] === -1;
+  });
+  const last = bucketCount(buckets) - 1;
+  const run = (rows: number, bucket: number) => {
+    return feedsOf(inputs, sent, binding.constants, rows, buckets, bucketSizes(buckets, bucket));
+  };
+  const runs = [
+    { inputs: run(1, last), mayBeRefused: false },
+    ...(last > 0 ? [{ inputs: run(1, 0), mayBeRefused: false }] : []),
+  ];
+  const probe = (all: readonly { inputs: ProbeInput[]; mayBeRefused: boolean }[]) => {
+    return reader.probeFile(path, { runs: all, dtypes: DTYPES });
+  };
+  const ones = (await probe(runs)) ?? [];
+  const [two] = mayTakeRows
+    ? ((await probe([{ inputs: run(2, last), mayBeRefused: true }])) ?? [])
+    : [];
+  const outputs = new Map<string, OutputShapes>();
+  for (const { name } of model.outputs) {
+    const shapes = shapesOf(name, ones, two);
+    if (shapes !== null) outputs.set(name, shapes);
+  }
+  return { takesRows: two !== undefined, outputs };
+}
+
+/** What onnxruntime says against one row with these sizes; null if it takes it. */
+export async function runsOnce(
+  path: string,
+  inputs: readonly InputAxes[],
+  constants: Binding["constants"],
+  reader: Pick<ModelReader, "probeFile">,
+): Promise<string | null> {
+  const sent = inputs.filter(({ info }) => constants[info.name] === undefined);
+  const feeds = feedsOf(inputs, sent, constants, 1, [], []);
+  try {
+    await reader.probeFile(path, {
+      runs: [{ inputs: feeds, mayBeRefused: false }],
+      dtypes: DTYPES,
+    });
+    return null;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+function shapesOf(
+  name: string,
+  [largest, smallest]: readonly ProbedTensors[],
+  two: ProbedTensors | undefined,
+): OutputShapes | null {
+  const one = largest?.get(name);
+  if (one === undefined) return null;
+  const { dtype, shape } = one;
+  const batchAxis = grownAxis(shape, two?.get(name)?.shape);
+  const other = smallest?.get(name)?.shape ?? shape;
+  const sizes = shape.map((size, axis) => (size === other[axis] ? size : -1));
+  return { dtype, batchAxis, row: sizes.filter((_, axis) => axis !== batchAxis) };
+}
+
+/**
+ * The axis that is twice as long for two rows, the first of several; with one row only, or where
+ * rows are counted, the first one that may be.
+ */
+function grownAxis(one: readonly number[], two: readonly number[] | undefined): number | null {
+  if (two === undefined) return one[0] === 1 ? 0 : null;
+  const grown = one.findIndex((size, axis) => two[axis] === 2 * size && size > 0);
+  if (grown >= 0) return grown;
+  return one.length > 0 ? 0 : null;
+}
+
+function feedsOf(
+  inputs: readonly InputAxes[],
+  sent: readonly InputAxes[],
+  constants: Binding["constants"],
+  rows: number,
+  buckets: readonly BucketAxis[],
+  sizes: readonly number[],
+): ProbeInput[] {
+  const infos = sent.map(({ info, shape, batchAxis }) => ({
+    ...info,
+    shape: [-1, ...shape.filter((_, axis) => axis !== batchAxis)],
+  }));
+  return inputs.map((input) => {
+    const { info, batchAxis, shape: own } = input;
+    const at = sent.indexOf(input);
+    const row = at < 0 ? own : rowShapeIn(infos, at, buckets, sizes);
+    const shape = [...row];
+    if (batchAxis !== null) shape.splice(batchAxis, 0, rows);
+    const count = shape.reduce((product, size) => product * size, 1);
+    const bytes = tensorData(info.dtype).zeros(count);
+    const constant = constants[info.name];
+    if (constant !== undefined) numbersOf(info.dtype, bytes).fill(constant, 0, count);
+    return { name: info.name, dtype: info.dtype, shape, bytes };
+  });
+}

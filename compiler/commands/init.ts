@@ -1,0 +1,276 @@
+/** `stratagem init MODEL.onnx…`: a spec that compiles, from model files. */
+import { stat } from "node:fs/promises";
+import { basename, dirname, relative, resolve, sep } from "node:path";
+import type { ModelFile } from "stratagem-runtime/internal/bundle/schema";
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { EXIT_CODES } from "stratagem-runtime/internal/errors";
+import type { DescribedModel } from "stratagem-runtime/internal/exec/model-file";
+import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
+import { writeAtomically } from "../atomic-write.ts";
+import { bindModel } from "../binding/bind-model.ts";
+import { type Ask, askedAccuracy, askedTargets, readAccuracy } from "../init/questions.ts";
+import { renamedAs, tensorsText } from "../init/same-task.ts";
+import { type InitSpec, type InitVariant, specText } from "../init/spec-text.ts";
+import { type SuggestedUse, suggestedUse } from "../init/suggested-use.ts";
+import type { AxisUse } from "../spec/binding.ts";
+import { InputError } from "../spec/input-error.ts";
+import { show } from "../spec/mistakes.ts";
+
+export interface InitOptions {
+  /** Paths of the models, at least one. */
+  readonly models: readonly string[];
+  /** Path of the spec. */
+  readonly out: string;
+  /** Null for the name of the first model. */
+  readonly name: string | null;
+  readonly slo: string;
+  readonly loads: readonly number[];
+  readonly workers: number;
+  /** By the name of a variant. */
+  readonly accuracies: ReadonlyMap<string, number>;
+  readonly axes: Readonly<Record<string, AxisUse>>;
+  /** Whether a file that is there is replaced. */
+  readonly force: boolean;
+}
+
+type Reader = Pick<ModelReader, "describe" | "probeFile">;
+
+interface ReadModel {
+  readonly path: string;
+  readonly bytes: number;
+  readonly described: DescribedModel;
+  readonly use: SuggestedUse;
+  /** As it is used. */
+  readonly model: ModelFile;
+}
+
+/** Accuracies that are nobody's: the larger a model, the more. */
+const GUESSED_LEAST = 0.8;
+const GUESSED_MOST = 0.9;
+
+/**
+ * @param ask null where nobody is there to answer.
+ * @throws InputError for a file that is no model, models that answer different requests, or a spec
+ * that is there already.
+ */
+export async function initCommand(
+  options: InitOptions,
+  reader: Reader,
+  ask: Ask | null,
+): Promise<CommandResult> {
+  const { models, out, force } = options;
+  if (!force && (await exists(out))) {
+    const message = `${out}: is there already; name another file with -o, or replace it with --force`;
+    throw new InputError("INPUT_CONFLICT", message);
+  }
+  const read: ReadModel[] = [];
+  for (const path of models) read.push(await readModel(path, options.axes, reader));
+  const spec = specOf(read, ask === null ? options : await asked(options, read, ask));
+  const text = specText(spec);
+  await writeAtomically(out, Buffer.from(text));
+  const next = nextCommands(out, spec, read);
+  return {
+    exitCode: EXIT_CODES.ok,
+    text: [`${out}: ${countOf(read.length)} of the task ${spec.application}`, "", ...next].join(
+      "\n",
+    ),
+    json: {
+      spec: out,
+      application: spec.application,
+      variants: spec.variants.map(({ name, file, accuracy, isGuess, use, renamed }) => {
+        return { name, model: file, accuracy, accuracyIsGuess: isGuess, ...use, ...renamed };
+      }),
+      next,
+    },
+  };
+}
+
+/** The options with what the user says where no flag does. */
+async function asked(
+  options: InitOptions,
+  models: readonly ReadModel[],
+  ask: Ask,
+): Promise<InitOptions> {
+  const accuracies = new Map(options.accuracies);
+  const targets = await askedTargets(ask, options);
+  for (const name of namesOf(models)) {
+    const accuracy = accuracies.has(name) ? null : await askedAccuracy(ask, name);
+    if (accuracy !== null) accuracies.set(name, accuracy);
+  }
+  return { ...options, ...targets, accuracies };
+}
+
+function countOf(count: number): string {
+  return count === 1 ? "one variant" : `${count} variants`;
+}
+
+async function exists(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => null)) !== null;
+}
+
+async function readModel(
+  path: string,
+  stated: InitOptions["axes"],
+  reader: Reader,
+): Promise<ReadModel> {
+  const refuse = (error: unknown): never => {
+    const reason = error instanceof Error ? error.message.split("\n")[0] : String(error);
+    const message = `${path}: expected an ONNX model, onnxruntime says: ${reason}`;
+    throw error instanceof InputError ? error : new InputError("INPUT_INVALID_VALUE", message);
+  };
+  try {
+    const described = await reader.describe(path);
+    const { size: bytes } = await stat(path);
+    const use = await suggestedUse(path, described, stated, reader);
+    const bound = await bindModel(path, described, bindingOf(use), [], reader);
+    if (bound.mistakes === undefined) return { path, bytes, described, use, model: bound.model };
+    throw new InputError("INPUT_INVALID_VALUE", `${path}: ${bound.mistakes[0]?.message}`);
+  } catch (error) {
+    return refuse(error);
+  }
+}
+
+function bindingOf({ axes, constants }: SuggestedUse) {
+  if (Object.keys(axes).length + Object.keys(constants).length === 0) return undefined;
+  return { axes, constants, padding: 0, inputs: {}, outputs: null, resize: {} };
+}
+
+function specOf(models: readonly ReadModel[], options: InitOptions): InitSpec {
+  const { out, slo, loads, workers, accuracies } = options;
+  const [first] = models;
+  if (first === undefined) throw new RangeError("there is a model");
+  const names = namesOf(models);
+  for (const name of accuracies.keys()) {
+    if (names.includes(name)) continue;
+    const message = `--accuracy ${name}=…: no model is named so; there are ${names.join(", ")}`;
+    throw new InputError("INPUT_CONFLICT", message);
+  }
+  const guesses = guessedAccuracies(models);
+  const variants = models.map((model, index): InitVariant => {
+    const renamed = renamedAs(model.model, first.model);
+    if (renamed === null) throw differentTasks(first, model);
+    const name = names[index] ?? "";
+    const known = accuracies.get(name);
+    return {
+      name,
+      file: relative(dirname(resolve(out)), resolve(model.path)).replaceAll(sep, "/"),
+      told: `takes ${tensorsText(model.described.model.inputs)}; gives ${tensorsText(model.described.model.outputs)}`,
+      accuracy: known ?? guesses[index] ?? GUESSED_MOST,
+      isGuess: known === undefined,
+      use: model.use,
+      renamed,
+    };
+  });
+  const application = options.name ?? names[0] ?? "application";
+  const profile = `${basename(out).replace(/\.[^.]*$/, "")}-profile.json`;
+  return { application, slo, loads, workers, profile, variants };
+}
+
+function differentTasks(first: ReadModel, other: ReadModel): InputError {
+  const told = ({ path, model }: ReadModel) => {
+    return `${path} takes ${tensorsText(model.inputs)} and gives ${tensorsText(model.outputs)}`;
+  };
+  const message = `expected variants of one task, which take and give the same: ${told(first)}; ${told(other)}`;
+  return new InputError("INPUT_CONFLICT", `${message}. Make a spec for each with -o`);
+}
+
+/** Of files, without what is not allowed in names; numbered where two are the same. */
+function namesOf(models: readonly ReadModel[]): string[] {
+  const names: string[] = [];
+  for (const { path } of models) {
+    const name =
+      basename(path)
+        .replace(/\.(onnx|ort)$/i, "")
+        .replaceAll(/[^\w.-]+/g, "-") || "model";
+    let own = name;
+    for (let number = 2; names.includes(own); number++) own = `${name}-${number}`;
+    names.push(own);
+  }
+  return names;
+}
+
+function guessedAccuracies(models: readonly ReadModel[]): number[] {
+  const bySize = models
+    .map((_, index) => index)
+    .sort((a, b) => {
+      return (models[a]?.bytes ?? 0) - (models[b]?.bytes ?? 0) || a - b;
+    });
+  const step = (GUESSED_MOST - GUESSED_LEAST) / Math.max(1, models.length - 1);
+  return models.map(
+    (_, index) => GUESSED_MOST - step * (models.length - 1 - bySize.indexOf(index)),
+  );
+}
+
+/** What makes a server of the spec, and asks it once. */
+function nextCommands(out: string, spec: InitSpec, models: readonly ReadModel[]): string[] {
+  const bundle = `${out.replace(/\.[^./\\]*$/, "")}.msgpack`;
+  const profile = resolve(dirname(out), spec.profile);
+  const shown = relative(process.cwd(), profile) || spec.profile;
+  const folder = dirname(models[0]?.path ?? ".");
+  return [
+    `npx stratagem profile ${quoted(out)} -o ${quoted(shown)}`,
+    `npx stratagem compile ${quoted(out)} -o ${quoted(bundle)}`,
+    `npx stratagem serve --policy ${quoted(bundle)} --models ${quoted(folder)}`,
+    requestCommand(spec, models[0]?.model, models[0]?.use),
+  ];
+}
+
+const DATATYPES: Readonly<Record<string, string>> = {
+  float32: "FP32",
+  float64: "FP64",
+  float16: "FP16",
+  string: "BYTES",
+};
+
+function requestCommand(
+  { application }: InitSpec,
+  model: ModelFile | undefined,
+  use: SuggestedUse | undefined,
+): string {
+  const state = Object.values(use?.state ?? {});
+  const inputs = (model?.inputs ?? []).filter(({ name }) => !state.includes(name));
+  const told = inputs.map(({ name, dtype, shape }, index) => {
+    const sizes = [1, ...shape.slice(1).map((size, axis) => sizeIn(model, index, axis + 1, size))];
+    const count = sizes.reduce((product, size) => product * size, 1);
+    const datatype = DATATYPES[dtype] ?? dtype.toUpperCase();
+    const zero = datatype === "BYTES" ? '"0"' : "0";
+    return `{name: ${JSON.stringify(name)}, datatype: "${datatype}", shape: [${sizes.join(", ")}], data: Array(${count}).fill(${zero})}`;
+  });
+  const sequence = state.length === 0 ? "" : ", parameters: {sequence_id: 1, sequence_start: true}";
+  const script = `JSON.stringify({inputs: [${told.join(", ")}]${sequence}})`;
+  const url = `http://127.0.0.1:8000/v2/models/${encodeURIComponent(application)}/infer`;
+  return `node -p ${quoted(script)} | curl -s ${url} -d @-    # one row of zeros`;
+}
+
+function sizeIn(model: ModelFile | undefined, input: number, axis: number, size: number): number {
+  if (size > 0) return size;
+  const bucket = model?.buckets?.find(({ inputs }) =>
+    inputs.some((place) => place.input === input && place.axis === axis),
+  );
+  return bucket?.sizes[0] ?? 1;
+}
+
+/** For a shell; plain words need nothing. */
+function quoted(text: string): string {
+  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** `KEY=VALUE` as `--axes` has it: batch, a size, or sizes such as 320,640. @throws InputError */
+export function parseAxis(text: string): [string, AxisUse] {
+  const at = text.lastIndexOf("=");
+  const [key, value] = [text.slice(0, at), text.slice(at + 1)];
+  const sizes = value.split(",").map((size) => (/^[1-9]\d{0,8}$/.test(size) ? Number(size) : 0));
+  if (at > 0 && value === "batch") return [key, "batch"];
+  if (at > 0 && !sizes.includes(0)) return [key, sizes.length === 1 ? (sizes[0] ?? 1) : sizes];
+  const message = `--axes ${show(text)}: expected AXIS=batch, AXIS=320 or AXIS=160,320`;
+  throw new InputError("INPUT_INVALID_VALUE", message);
+}
+
+/** `NAME=0.93` or `NAME=93%` as `--accuracy` has it. @throws InputError */
+export function parseAccuracy(text: string): [string, number] {
+  const at = text.lastIndexOf("=");
+  const accuracy = readAccuracy(text.slice(at + 1));
+  if (at > 0 && accuracy !== undefined) return [text.slice(0, at), accuracy];
+  const message = `--accuracy ${show(text)}: expected VARIANT=0.93 or VARIANT=93%`;
+  throw new InputError("INPUT_INVALID_VALUE", message);
+}

@@ -1,0 +1,72 @@
+/** What `init` asks a user at a terminal; an empty answer takes what stands in brackets. */
+import { createInterface } from "node:readline/promises";
+import { readQuantity } from "../spec/quantity.ts";
+
+export type Ask = (question: string) => Promise<string>;
+
+export interface Answers {
+  readonly slo: string;
+  readonly loads: readonly number[];
+}
+
+/** Asks until an answer can be read. */
+export async function askedFor<T>(
+  ask: Ask,
+  question: string,
+  otherwise: string,
+  read: (text: string) => T | undefined,
+  expected: string,
+): Promise<T> {
+  for (let hint = ""; ; hint = `expected ${expected}\n`) {
+    const answer = (await ask(`${hint}${question} [${otherwise}] `)).trim();
+    const value = read(answer === "" ? otherwise : answer);
+    if (value !== undefined) return value;
+  }
+}
+
+/** The objective and the loads. */
+export async function askedTargets(ask: Ask, { slo, loads }: Answers): Promise<Answers> {
+  return {
+    slo: await askedFor(ask, "How long may a request take?", slo, readSlo, SLO_EXPECTED),
+    loads: await askedFor(
+      ask,
+      "Which loads, in requests per second?",
+      loads.join(", "),
+      readLoads,
+      LOADS_EXPECTED,
+    ),
+  };
+}
+
+/** The accuracy of a variant; undefined where the user has none yet. */
+export function askedAccuracy(ask: Ask, name: string): Promise<number | null> {
+  const read = (text: string) => (text === "unknown" ? null : readAccuracy(text));
+  return askedFor(ask, `Which accuracy has ${name}?`, "unknown", read, ACCURACY_EXPECTED);
+}
+
+export const SLO_EXPECTED = "a time with its unit such as 150 ms";
+export const LOADS_EXPECTED = "rates above 0, ascending, such as 1, 10, 100";
+export const ACCURACY_EXPECTED = "a ratio such as 0.93 or 93%, or unknown";
+
+export function readSlo(text: string): string | undefined {
+  const reading = readQuantity(text, "time", false);
+  return reading.ok && reading.value > 0 ? text : undefined;
+}
+
+export function readLoads(text: string): number[] | undefined {
+  const loads = text.split(",").map((load) => Number(load.trim() || "0"));
+  const areAscending = loads.every((load, index) => load > (loads[index - 1] ?? 0));
+  return areAscending ? loads : undefined;
+}
+
+export function readAccuracy(text: string): number | undefined {
+  const [, digits = "", unit] = /^(\d*\.?\d+)\s*(%?)$/.exec(text) ?? [];
+  const accuracy = Number(digits) / (unit === "%" ? 100 : 1);
+  return digits !== "" && accuracy <= 1 ? accuracy : undefined;
+}
+
+/** Asks on a terminal; ends with the process's input. */
+export function terminalAsk(): { readonly ask: Ask; readonly close: () => void } {
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  return { ask: (question) => terminal.question(question), close: () => terminal.close() };
+}

@@ -1,0 +1,159 @@
+/**
+ * What a spec may say of a model that nobody has described: which axis is the batch, a size for
+ * every other open axis that the model was seen to run with, numbers for inputs that are settings,
+ * and which outputs are state.
+ */
+import type { TensorInfo } from "stratagem-runtime/internal/bundle/schema";
+import type { DescribedModel } from "stratagem-runtime/internal/exec/model-file";
+import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
+import { axesOf } from "../binding/model-axes.ts";
+import { runsOnce } from "../binding/output-shapes.ts";
+import type { AxisUse } from "../spec/binding.ts";
+import { InputError } from "../spec/input-error.ts";
+import { show } from "../spec/mistakes.ts";
+
+export interface SuggestedUse {
+  readonly axes: Readonly<Record<string, AxisUse>>;
+  readonly constants: Readonly<Record<string, number>>;
+  /** Outputs that come back as inputs, by output. */
+  readonly state: Readonly<Record<string, string>>;
+  /** Keys of `axes` whose sizes were tried, not stated. */
+  readonly tried: readonly string[];
+}
+
+/** Sizes to try where images have height and width. */
+const IMAGE_SIZES = [320, 224, 640, 256, 48, 32];
+/** Samples, or positions of a sequence. */
+const SEQUENCE_SIZES = [512, 1280, 16_000, 128, 64, 32, 16, 8, 1];
+const TOKEN_SIZES = [128, 64, 32, 16, 8, 1];
+const OTHER_SIZES = [16, 32, 64, 8, 4, 128, 1];
+/** What a rate of samples is called, and the one that models of speech have. */
+const SAMPLE_RATE = /^(sr|sample_?rate|sampling_?rate)$/i;
+const SPEECH_HZ = 16_000;
+/** How outputs are named that are inputs of the next run: hn of h, stateN of state, h_out of h. */
+const NEXT_STATE = /^(?:(?:new_?|next_?|out_?)(.+)|(.+?)(?:_?n|_?N|_?out|_?Out|_?new|_?next))$/;
+
+/**
+ * @param stated what the user said of axes, which comes first.
+ * @throws InputError if no size that is tried runs.
+ */
+export async function suggestedUse(
+  path: string,
+  described: DescribedModel,
+  stated: Readonly<Record<string, AxisUse>>,
+  reader: Pick<ModelReader, "probeFile">,
+): Promise<SuggestedUse> {
+  const constants = settingsOf(described.model.inputs);
+  const axes: Record<string, AxisUse> = {
+    ...batchAxes(described, stated, constants),
+    ...statedOf(described, stated),
+  };
+  const open = openKeys(described, axes, constants);
+  const state = stateOf(described);
+  const tried = [...open.keys()];
+  if (tried.length === 0) return { axes, constants, state, tried };
+  const attempts = Math.max(...[...open.values()].map((sizes) => sizes.length));
+  let reason = "";
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    const sizes = tried.map((key) => {
+      const known = open.get(key) ?? [];
+      return [key, known[Math.min(attempt, known.length - 1)] ?? 1] as const;
+    });
+    const use = { ...axes, ...Object.fromEntries(sizes) };
+    const { inputs } = axesOf(described, { axes: use, constants }, []);
+    const failed = await runsOnce(path, inputs, constants, reader);
+    if (failed === null) return { axes: use, constants, state, tried };
+    reason = failed;
+  }
+  const flags = tried.map((key) => `--axes ${show(`${key}=SIZE`)}`).join(" ");
+  const message = `${path}: none of the usual sizes of its open axes runs; say them with ${flags}`;
+  throw new InputError("INPUT_INVALID_VALUE", `${message} (onnxruntime says: ${reason})`);
+}
+
+/** Numbers that every run has the same: rates of samples. */
+function settingsOf(inputs: readonly TensorInfo[]): Record<string, number> {
+  const settings = inputs.filter(({ name, shape }) => {
+    return SAMPLE_RATE.test(name) && shape.every((size) => size === 1);
+  });
+  return Object.fromEntries(settings.map(({ name }) => [name, SPEECH_HZ]));
+}
+
+/** What the user said of axes that this model has. */
+function statedOf(
+  { model, axisNames }: DescribedModel,
+  stated: Readonly<Record<string, AxisUse>>,
+): Record<string, AxisUse> {
+  const known = new Set(
+    model.inputs.flatMap(({ name, shape }) =>
+      shape.flatMap((_, axis) => [`${name}.${axis}`, axisNames[name]?.[axis] ?? ""]),
+    ),
+  );
+  return Object.fromEntries(Object.entries(stated).filter(([key]) => known.has(key)));
+}
+
+/** Of inputs whose first axis is not the rows: the open one that is. */
+function batchAxes(
+  { model, axisNames }: DescribedModel,
+  stated: Readonly<Record<string, AxisUse>>,
+  constants: Readonly<Record<string, number>>,
+): Record<string, AxisUse> {
+  const batches: Record<string, AxisUse> = {};
+  const rowNames = new Set(
+    model.inputs.flatMap(({ name, shape }) =>
+      shape[0] === -1 ? (axisNames[name]?.[0] ?? "") : "",
+    ),
+  );
+  for (const { name, shape } of model.inputs) {
+    if (constants[name] !== undefined || shape[0] === -1 || shape[0] === 1) continue;
+    const open = shape.flatMap((size, axis) => (size === -1 ? [axis] : []));
+    const named = open.find((axis) => rowNames.has(axisNames[name]?.[axis] || "no name"));
+    const axis = named ?? (open.length === 1 ? open[0] : undefined);
+    if (axis === undefined) continue;
+    const key = axisNames[name]?.[axis] || `${name}.${axis}`;
+    if (stated[key] === undefined && stated[`${name}.${axis}`] === undefined)
+      batches[key] = "batch";
+  }
+  return batches;
+}
+
+/** Sizes to try for each axis that nothing is said of, by its key. */
+function openKeys(
+  described: DescribedModel,
+  axes: Readonly<Record<string, AxisUse>>,
+  constants: Readonly<Record<string, number>>,
+): Map<string, readonly number[]> {
+  const keys = new Map<string, readonly number[]>();
+  const { inputs } = axesOf(described, { axes, constants }, []);
+  for (const { info, shape, batchAxis, sizes } of inputs) {
+    if (constants[info.name] !== undefined) continue;
+    for (const [axis, size] of shape.entries()) {
+      if (size !== -1 || axis === batchAxis || sizes.has(axis)) continue;
+      const key = described.axisNames[info.name]?.[axis] || `${info.name}.${axis}`;
+      if (!keys.has(key)) keys.set(key, sizesFor(info, axis));
+    }
+  }
+  return keys;
+}
+
+function sizesFor({ dtype, shape }: TensorInfo, axis: number): readonly number[] {
+  if (dtype.startsWith("int")) return TOKEN_SIZES;
+  if (shape.length === 4 && axis > 0) return axis === 1 ? [3, 1, 4] : IMAGE_SIZES;
+  return shape.length === 2 ? SEQUENCE_SIZES : OTHER_SIZES;
+}
+
+/** Outputs that are named after an input, and are as it is. */
+function stateOf({ model }: DescribedModel): Record<string, string> {
+  const pairs: [string, string][] = [];
+  for (const output of model.outputs) {
+    const [, behind, before] = NEXT_STATE.exec(output.name) ?? [];
+    const input = model.inputs.find(({ name }) => name === (behind ?? before));
+    if (input === undefined || input.dtype !== output.dtype) continue;
+    if (input.shape.length !== output.shape.length) continue;
+    const areAlike = input.shape.every((size, axis) => {
+      const other = output.shape[axis] ?? -1;
+      return size === other || size === -1 || other === -1;
+    });
+    if (areAlike) pairs.push([output.name, input.name]);
+  }
+  return Object.fromEntries(pairs);
+}

@@ -1,0 +1,108 @@
+/** The buckets of a task: sizes that requests are padded up to, where axes have lists of them. */
+import { bucketNames } from "stratagem-runtime/internal/bundle/schema";
+import type { Application, BucketProfile, Task, Variant } from "../spec/application.ts";
+import type { KeyPath } from "../spec/document.ts";
+import { conflict, invalid, type Mistake } from "../spec/mistakes.ts";
+import { type ModelFiles, modelOf } from "./model-files.ts";
+
+export interface TaskBucket {
+  /** Its sizes joined by `x`. */
+  readonly name: string;
+  readonly sizes: readonly number[];
+  /** Of the load; all sum to 1. */
+  readonly share: number;
+}
+
+type BucketTask = Pick<Task, "variants" | "bucketShares">;
+
+/**
+ * Gives the buckets of a task whose variants were all measured in the same ones, two at least, and
+ * whose models take them, in the order of the product of the axes; null where there are none. Equal
+ * shares unless stated.
+ */
+export function bucketsOf({ variants, bucketShares }: BucketTask): readonly TaskBucket[] | null {
+  const known = variants.map((variant) => measuredOf(variant));
+  const [first = []] = known;
+  if (first.length < 2 || known.some((other) => !areSame(first, other))) return null;
+  return first.map(({ name, sizes }, index) => {
+    return { name, sizes, share: bucketShares?.[index] ?? 1 / first.length };
+  });
+}
+
+/** What keeps a task from having the buckets that its variants or its shares are of. */
+export function* bucketMistakes(
+  { variants, bucketShares }: BucketTask,
+  path: KeyPath,
+): Generator<Mistake> {
+  const unmeasured = variants.findIndex((variant) => {
+    return hasSizes(variant) && variant.model !== null && measuredOf(variant).length === 0;
+  });
+  if (unmeasured >= 0) {
+    const name = variants[unmeasured]?.name;
+    const message = `expected byBucket of "${name}", since axes of it have lists of sizes, got none`;
+    const remedy = "measure it with stratagem profile";
+    yield conflict([...path, "variants", unmeasured, "profile"], `${message}; ${remedy}`);
+    return;
+  }
+  const known = variants.map((variant) => measuredOf(variant));
+  const most = known.reduce((all, one) => (one.length > all.length ? one : all), []);
+  if (most.length < 2) {
+    if (bucketShares === undefined) return;
+    const message = "expected nothing, since no variant was measured in buckets, got shares";
+    yield conflict([...path, "bucketShares"], message);
+    return;
+  }
+  for (const [index, own] of known.entries()) {
+    if (areSame(own, most)) continue;
+    const found = own.length === 0 ? "none" : namesOf(own);
+    const message =
+      `expected times of the buckets ${namesOf(most)} as other variants have, got ${found}; ` +
+      "measure it with stratagem profile";
+    yield conflict([...path, "variants", index, "profile"], message);
+    return;
+  }
+  if (bucketShares !== undefined && bucketShares.length !== most.length) {
+    const expected = `${most.length} shares, one for each of ${namesOf(most)}`;
+    yield invalid([...path, "bucketShares"], expected, String(bucketShares.length));
+  }
+}
+
+/** Models of a task with buckets take the sizes that were measured. */
+export function* bucketModelMistakes(
+  { tasks }: Pick<Application, "tasks">,
+  models: ModelFiles,
+): Generator<Mistake> {
+  for (const [taskIndex, task] of tasks.entries()) {
+    const buckets = bucketsOf(task);
+    if (buckets === null) continue;
+    for (const [index, variant] of task.variants.entries()) {
+      const model = modelOf(models, variant);
+      if (model === null) continue;
+      const names = bucketNames(model.buckets);
+      const measured = buckets.map(({ name }) => name);
+      if (names.join() === measured.join()) continue;
+      const path = ["tasks", taskIndex, "variants", index, "profile"];
+      const message = `expected times of the buckets ${names.join(", ")}, got ${measured.join(", ")}`;
+      yield conflict(path, `${message}; measure it again with stratagem profile`);
+    }
+  }
+}
+
+/** Whether an axis has a list of sizes. */
+export function hasSizes({ binding }: Pick<Variant, "binding">): boolean {
+  return Object.values(binding?.axes ?? {}).some((use) => typeof use === "object");
+}
+
+/** Of a model whose axes have one size each only what holds for all of its inputs is asked. */
+function measuredOf(variant: Variant): readonly BucketProfile[] {
+  const isAsked = variant.model === null || hasSizes(variant);
+  return isAsked ? (variant.profile.buckets ?? []) : [];
+}
+
+function areSame(some: readonly BucketProfile[], others: readonly BucketProfile[]): boolean {
+  return some.length === others.length && some.every(({ name }, at) => name === others[at]?.name);
+}
+
+function namesOf(buckets: readonly BucketProfile[]): string {
+  return buckets.map(({ name }) => name).join(", ");
+}

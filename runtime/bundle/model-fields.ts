@@ -1,0 +1,167 @@
+/** What bundles say of how a worker uses a model file. */
+import { integerIn, listOf, numberIn, oneOf, or, orNull, type Shape, text } from "./fields.ts";
+import { MAX_BATCH, MAX_BUCKETS } from "./limits.ts";
+import { record } from "./record.ts";
+import { refuse } from "./refuse.ts";
+import {
+  type AdaptedInput,
+  type AdaptedOutput,
+  type BucketAxis,
+  type ModelAdapter,
+  type ModelFile,
+  OUTPUT_FORMS,
+  type Resize,
+  type TensorInfo,
+} from "./schema.ts";
+
+const MAX_TENSORS = 256;
+const MAX_RANK = 16;
+const MAX_LABELS = 2 ** 20;
+const MAX_SIZE = 2 ** 31;
+/** Of every element, and of what is filled in: any number that a tensor may have. */
+const ANY_NUMBER = 1e300;
+const MAX_BUCKET_AXES = 4;
+
+const anyNumber = numberIn(-ANY_NUMBER, ANY_NUMBER);
+const axis = integerIn(0, MAX_RANK - 1);
+const index = integerIn(0, MAX_TENSORS - 1);
+const shape = listOf([0, MAX_RANK], or(-1, integerIn(1, MAX_SIZE)));
+const batchAxis = [
+  orNull(axis),
+  "Which axis is the rows; nil where none is, so that one row comes at a time.",
+] as const;
+
+const resize = record<Resize>({
+  fit: [
+    oneOf(["fill", "pad"]),
+    "Stretched, or with its ratio kept and filled up at the bottom and on the right.",
+  ],
+  padding: [anyNumber, "What is filled in."],
+});
+
+const adaptedInput = record<AdaptedInput>({
+  name: [text, "As the model calls it."],
+  dtype: [text, "The type of its elements, as ONNX Runtime names it."],
+  shape: [shape, "The model's own; −1 for the rows, and for an axis of several sizes."],
+  batchAxis: [...batchAxis],
+  from: [orNull(index), "Index in `inputs` of the model; nil for a constant."],
+  constant: [orNull(anyNumber), "Every element of it; nil unless it is a constant."],
+  resize: [
+    orNull(resize),
+    "How the last two axes are brought to the size that the model takes; nil where they have it.",
+  ],
+});
+
+const label: Shape<string> = {
+  words: "a text of at most 1024 characters",
+  read(value, path) {
+    if (typeof value === "string" && value.length <= 1024) return value;
+    return refuse(path, value, "a text of at most 1024 characters");
+  },
+};
+
+const adaptedOutput = record<AdaptedOutput>({
+  name: [text, "As the model calls it."],
+  batchAxis: [...batchAxis],
+  as: [oneOf([...OUTPUT_FORMS]), "What is told of it, along its last axis."],
+  k: [orNull(integerIn(1, MAX_BATCH)), 'Classes that are told, of "top-k"; else nil.'],
+  labels: [
+    orNull(listOf([1, MAX_LABELS], label)),
+    'Names of the classes, of "ctc" without the blank; nil without them.',
+  ],
+  blank: [orNull(integerIn(0, MAX_LABELS)), 'The class that stands for none, of "ctc"; else nil.'],
+});
+
+export const modelAdapter = record<ModelAdapter>({
+  maxRows: [orNull(integerIn(1, MAX_BATCH)), "Rows that it takes at once; nil for any number."],
+  inputs: [listOf([1, MAX_TENSORS], adaptedInput), "What the model takes, in its order."],
+  outputs: [
+    listOf([1, MAX_TENSORS], adaptedOutput),
+    "What each of the `outputs` beside it is made of, in their order.",
+  ],
+});
+
+const place = record<BucketAxis["inputs"][number]>({
+  input: [index, "Index in `inputs` of the model."],
+  axis: [integerIn(1, MAX_RANK - 1), "Which of its axes."],
+});
+
+export const buckets = listOf(
+  [1, MAX_BUCKET_AXES],
+  record<BucketAxis>({
+    inputs: [listOf([1, MAX_TENSORS], place), "Where the axis is."],
+    sizes: [listOf([1, MAX_BUCKETS], integerIn(1, MAX_SIZE)), "Ascending."],
+    padding: [anyNumber, "What inputs are filled up with."],
+  }),
+);
+
+/** The same shape, which also refuses indices that point nowhere. */
+export function withSoundAdapter(file: Shape<ModelFile>): Shape<ModelFile> {
+  return {
+    ...file,
+    read(value, path) {
+      const read = file.read(value, path);
+      if (read.adapter !== undefined) checkAdapter(read, read.adapter, `${path}.adapter`);
+      if (read.buckets !== undefined) checkBuckets(read, read.buckets, `${path}.buckets`);
+      return read;
+    },
+  };
+}
+
+function checkAdapter({ inputs, outputs }: ModelFile, adapter: ModelAdapter, path: string): void {
+  const used = new Set<number>();
+  for (const [at, { shape: own, batchAxis: rows, from, constant }] of adapter.inputs.entries()) {
+    const where = `${path}.inputs[${at}]`;
+    checkAxis(rows, own.length, `${where}.batchAxis`);
+    if ((from === null) === (constant === null)) {
+      refuse(`${where}.from`, from, "an index, or nil beside a constant");
+    }
+    if (from === null) continue;
+    if (from >= inputs.length || used.has(from)) {
+      refuse(`${where}.from`, from, `an index below ${inputs.length}, each once`);
+    }
+    used.add(from);
+    if (rows === null && adapter.maxRows !== 1) {
+      refuse(`${path}.maxRows`, adapter.maxRows, "1, since an input has no rows");
+    }
+  }
+  if (used.size < inputs.length) {
+    refuse(`${path}.inputs`, used.size, `all of the ${inputs.length} inputs`);
+  }
+  if (adapter.outputs.length !== outputs.length) {
+    refuse(`${path}.outputs`, adapter.outputs.length, `${outputs.length}, one for each output`);
+  }
+  for (const [at, { as, k, labels, blank }] of adapter.outputs.entries()) {
+    const where = `${path}.outputs[${at}]`;
+    if ((as === "top-k") !== (k !== null)) refuse(`${where}.k`, k, 'a number beside "top-k" only');
+    const isCtc = as === "ctc" || as === "ctc-confidence";
+    if (isCtc !== (blank !== null)) refuse(`${where}.blank`, blank, 'a class beside "ctc" only');
+    if (as === "ctc" && labels === null) refuse(`${where}.labels`, labels, 'labels beside "ctc"');
+  }
+}
+
+function checkAxis(found: number | null, rank: number, path: string): void {
+  if (found !== null && found >= rank) refuse(path, found, `an axis below ${rank}, or nil`);
+}
+
+function checkBuckets(
+  { inputs }: { readonly inputs: readonly TensorInfo[] },
+  axes: readonly BucketAxis[],
+  path: string,
+): void {
+  let count = 1;
+  for (const [at, { inputs: places, sizes }] of axes.entries()) {
+    for (const [position, { input, axis: on }] of places.entries()) {
+      const where = `${path}[${at}].inputs[${position}]`;
+      const rank = inputs[input]?.shape.length ?? 0;
+      if (on >= rank) refuse(`${where}.axis`, on, `an axis below ${rank} of an input there is`);
+      if (inputs[input]?.shape[on] !== -1) refuse(`${where}.axis`, on, "an axis that is −1");
+    }
+    for (const [position, size] of sizes.entries()) {
+      const before = sizes[position - 1] ?? 0;
+      if (size <= before) refuse(`${path}[${at}].sizes[${position}]`, size, `more than ${before}`);
+    }
+    count *= sizes.length;
+  }
+  if (count > MAX_BUCKETS) refuse(path, count, `at most ${MAX_BUCKETS} combinations of sizes`);
+}

@@ -1,0 +1,92 @@
+/**
+ * Images of rows in another size: the last two axes, height and width, by linear interpolation
+ * between the centres of pixels, as the operator Resize of ONNX with "linear" and "half_pixel".
+ */
+import type { Resize } from "../../bundle/schema.ts";
+import { type Numbers, numbersOf } from "./numbers.ts";
+
+/** One axis of the result: which two pixels each is between, and how near the second one is. */
+interface Taps {
+  readonly first: Int32Array;
+  readonly second: Int32Array;
+  readonly weight: Float64Array;
+}
+
+export interface Size {
+  readonly height: number;
+  readonly width: number;
+}
+
+/** The size that an image takes of another one: with "pad" as much as its ratio allows. */
+export function innerSize(from: Size, to: Size, fit: Resize["fit"]): Size {
+  if (fit === "fill") return to;
+  const scale = Math.min(to.height / from.height, to.width / from.width);
+  const within = (size: number, most: number) => {
+    return Math.min(most, Math.max(1, Math.round(size * scale)));
+  };
+  return { height: within(from.height, to.height), width: within(from.width, to.width) };
+}
+
+/**
+ * @param bytes of images one after another, of a type that has numbers.
+ * @returns as many in the other size; integers are rounded and stay in their range.
+ */
+export function resized(
+  bytes: Uint8Array<ArrayBuffer>,
+  dtype: string,
+  from: Size,
+  to: Size,
+  { fit, padding }: Resize,
+): Uint8Array<ArrayBuffer> {
+  if (from.height === to.height && from.width === to.width) return bytes;
+  const source = numbersOf(dtype, bytes);
+  const pixels = from.height * from.width;
+  const images = source.length / pixels;
+  const area = to.height * to.width;
+  const result = new Uint8Array((images * area * bytes.length) / source.length);
+  const target = numbersOf(dtype, result);
+  const inner = innerSize(from, to, fit);
+  const [rows, columns] = [taps(from.height, inner.height), taps(from.width, inner.width)];
+  for (let image = 0; image < images; image++) {
+    if (fit === "pad") target.fill(padding, image * area, (image + 1) * area);
+    interpolate(source, image * pixels, from.width, target, image * area, to.width, rows, columns);
+  }
+  return result;
+}
+
+function interpolate(
+  source: Numbers,
+  sourceAt: number,
+  sourceWidth: number,
+  target: Numbers,
+  targetAt: number,
+  targetWidth: number,
+  rows: Taps,
+  columns: Taps,
+): void {
+  for (let y = 0; y < rows.first.length; y++) {
+    const top = sourceAt + (rows.first[y] ?? 0) * sourceWidth;
+    const bottom = sourceAt + (rows.second[y] ?? 0) * sourceWidth;
+    const down = rows.weight[y] ?? 0;
+    for (let x = 0; x < columns.first.length; x++) {
+      const [left, right] = [columns.first[x] ?? 0, columns.second[x] ?? 0];
+      const along = columns.weight[x] ?? 0;
+      const above = source.get(top + left) * (1 - along) + source.get(top + right) * along;
+      const below = source.get(bottom + left) * (1 - along) + source.get(bottom + right) * along;
+      target.set(targetAt + y * targetWidth + x, above * (1 - down) + below * down);
+    }
+  }
+}
+
+function taps(from: number, to: number): Taps {
+  const first = new Int32Array(to);
+  const second = new Int32Array(to);
+  const weight = new Float64Array(to);
+  for (let at = 0; at < to; at++) {
+    const centre = Math.min(from - 1, Math.max(0, ((at + 0.5) * from) / to - 0.5));
+    first[at] = Math.floor(centre);
+    second[at] = Math.min(from - 1, Math.floor(centre) + 1);
+    weight[at] = centre - Math.floor(centre);
+  }
+  return { first, second, weight };
+}

@@ -1,0 +1,114 @@
+/** What a RAMSIS bundle must say of buckets, of each other and of the rest. */
+import { isDeepStrictEqual } from "node:util";
+import { MAX_SEATS } from "../../../bundle/limits.ts";
+import type { Bucket, RamsisBundle, RamsisLevel } from "../../../bundle/schema.ts";
+import { bucketNames } from "../../../bundle/schema.ts";
+import {
+  checkRows,
+  checkServiceTimes,
+  checkShape,
+  checkSlacks,
+  checkTable,
+  checkUnique,
+  refuse,
+  type TableRule,
+} from "../../../bundle/table-semantics.ts";
+
+/** How far from 1 the shares may sum up. */
+const SHARE_TOLERANCE = 1e-6;
+
+/**
+ * @throws BundleError BUNDLE_SEMANTICS unless buckets agree with each other, with the task and with
+ * the models.
+ */
+export function checkBuckets(bundle: RamsisBundle): void {
+  const { buckets, slo, policy, tasks, decisionSpace } = bundle;
+  checkUnique(buckets ?? [], "buckets");
+  checkModels(bundle);
+  if (buckets === undefined) return;
+  const sum = buckets.reduce((total, { share }) => total + share, 0);
+  if (Math.abs(sum - 1) > SHARE_TOLERANCE) refuse("buckets", `shares of ${sum}`, "a sum of 1");
+  if (policy.balancer !== "pooled") {
+    refuse("policy.balancer", policy.balancer, '"pooled", since there are buckets');
+  }
+  if (slo.classes !== undefined) refuse("slo.classes", "a value", "nothing, as there are buckets");
+  const [task] = tasks;
+  for (const [index, bucket] of buckets.entries()) {
+    const path = `buckets[${index}]`;
+    const { serviceTimes, queued, maxQueue, slackMs } = bucket;
+    checkServiceTimes(serviceTimes, task?.variants.length ?? 0, `${path}.serviceTimes`);
+    const shape = task?.serviceTimes.decisionMs.shape ?? [];
+    checkShape(serviceTimes.decisionMs, shape, `${path}.serviceTimes.decisionMs`);
+    if ((serviceTimes.quantiles === null) !== (task?.serviceTimes.quantiles === null)) {
+      refuse(`${path}.serviceTimes.quantiles`, "another kind", "nil or tables as of the task");
+    }
+    if (queued !== undefined) checkRows(queued, maxQueue, `${path}.queued`);
+    checkSlacks(slackMs, slo.latencyMs, `${path}.slackMs`, "slo.latencyMs");
+  }
+  const capacity = 1 + Math.max(...buckets.map(({ maxQueue }) => maxQueue));
+  if (buckets.length * capacity > MAX_SEATS) {
+    const found = `queues of ${capacity} for ${buckets.length} buckets`;
+    refuse("buckets", found, `at most ${MAX_SEATS} queries in all queues`);
+  }
+  const { actions: _, ...axes } = decisionSpace;
+  const last = buckets[buckets.length - 1];
+  if (!isDeepStrictEqual(task?.serviceTimes, last?.serviceTimes)) {
+    refuse("tasks[0].serviceTimes", "other times", "those of the last of buckets");
+  }
+  if (!isDeepStrictEqual(axes, last && axesOf(last))) {
+    refuse("decisionSpace", "other axes", "those of the last of buckets");
+  }
+}
+
+/** A model whose axes have several sizes takes those that the tables are for. */
+function checkModels({ tasks, buckets = [] }: RamsisBundle): void {
+  const names = buckets.map(({ name }) => name).join(", ");
+  for (const [taskIndex, { variants }] of tasks.entries()) {
+    for (const [index, { model }] of variants.entries()) {
+      if (model === null) continue;
+      const own = bucketNames(model.buckets);
+      const found = (own.length === 1 ? [] : own).join(", ");
+      if (found === names) continue;
+      const path = `tasks[${taskIndex}].variants[${index}].model.buckets`;
+      refuse(path, found || "none", names === "" ? "none, as buckets" : `${names}, as buckets`);
+    }
+  }
+}
+
+function axesOf({ maxQueue, queued, slackMs }: Bucket): object {
+  return { ...(queued === undefined ? {} : { queued }), maxQueue, slackMs };
+}
+
+interface Surroundings {
+  readonly batchByAction: Uint16Array;
+  readonly rule: TableRule;
+  readonly path: string;
+}
+
+/** @throws BundleError BUNDLE_SEMANTICS unless a level says of every bucket what it has to. */
+export function checkBucketLevel(
+  { buckets = [], decisionSpace }: RamsisBundle,
+  { actionByState, bucketTables = [], mixture, expected }: RamsisLevel,
+  { batchByAction, rule, path }: Surroundings,
+): void {
+  const { byBucket = [] } = expected;
+  for (const [found, at] of [
+    [bucketTables, `${path}.bucketTables`],
+    [byBucket, `${path}.expected.byBucket`],
+  ] as const) {
+    if (found.length === buckets.length) continue;
+    const allowed =
+      buckets.length === 0 ? "nothing, as buckets" : `${buckets.length}, one for each of buckets`;
+    refuse(at, found.length === 0 ? "nothing" : `${found.length} items`, allowed);
+  }
+  if (buckets.length === 0) return;
+  if (mixture !== null) refuse(`${path}.mixture`, "a value", "nil, as there are buckets");
+  for (const [index, table] of bucketTables.entries()) {
+    const { name: _name, share: _share, serviceTimes: _times, ...axes } = buckets[index] as Bucket;
+    const space = { ...axes, actions: decisionSpace.actions };
+    checkTable(table, space, batchByAction, rule, `${path}.bucketTables[${index}]`);
+  }
+  if (!isDeepStrictEqual(actionByState.data, bucketTables.at(-1)?.data)) {
+    refuse(`${path}.actionByState`, "another table", "that of the last of bucketTables");
+  }
+}
