@@ -413,6 +413,7 @@ export function withDigest(plan: Omit<ProfilePlan, "sha256">): ProfilePlan {
     model.sha256,
     batches,
     ...(model.buckets === undefined ? [] : [model.buckets]),
+    ...(model.module === undefined ? [] : [model.module.options]),
   ]);
   const { batches, repeat, cores, isByCores, device, seed, machine } = plan;
   const parts = [variants, batches, repeat, cores, isByCores, device, seed, machine];

@@ -102,7 +102,7 @@ beforeAll(async () => {
   const bundles = [await alone()];
   for (const policy of POLICIES) bundles.push(await stages(policy));
   url = await served(...bundles);
-});
+}, 120_000);
 
 test("a module is served by itself", async () => {
   const infer = `${url}/v2/models/alone/infer`;
