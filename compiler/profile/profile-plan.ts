@@ -10,12 +10,13 @@ import type { Device } from "stratagem-runtime/internal/exec/executor";
 import { MAX_PAYLOAD_BYTES } from "stratagem-runtime/internal/exec/frame-protocol";
 import { suggestion } from "stratagem-runtime/internal/tell/nearest";
 import type { Bound } from "../binding/bind-model.ts";
+import type { FeedKind } from "../model/model-feeds.ts";
 import { rowBytesOf, sizedInputs } from "../onnx/batch-inputs.ts";
 import type { LayeredModel } from "../onnx/layered-model.ts";
 import { OnnxModelError } from "../onnx/onnx-model-error.ts";
-import type { HostVariant } from "../spec/application.ts";
+import type { HostVariant, Policy } from "../spec/application.ts";
 import { type ApplicationSpec, applicationSchema } from "../spec/application-schema.ts";
-import { type Binding, resolveBinding } from "../spec/binding.ts";
+import { type Binding, bindingMistakes, resolveBinding } from "../spec/binding.ts";
 import { type KeyPath, readDocument, type SourceDocument } from "../spec/document.ts";
 import { hostKey, hostVariantOf, kindMistakes } from "../spec/host-tasks.ts";
 import { InputError } from "../spec/input-error.ts";
@@ -24,6 +25,7 @@ import { readProfile } from "../spec/profile.ts";
 import { digest, linesOf } from "../spec/source.ts";
 import { parseStructure } from "../spec/structure.ts";
 import type { Machine } from "./machine.ts";
+import { type PlannedUse, plannedFitMistakes } from "./planned-fit.ts";
 import { profiledBatches } from "./profiled-batches.ts";
 
 /** A profile holds for one device, so none is chosen for the user. */
@@ -120,6 +122,8 @@ export interface PlanSources {
    * @throws OnnxModelError if it cannot be cut.
    */
   readonly openLayers?: (path: string) => Promise<LayeredModel>;
+  /** What has to give a task its inputs, by the method; left out, models are not linked. */
+  readonly feedsOf?: (policy: Pick<Policy, "method">) => Promise<FeedKind | undefined>;
   readonly machine: Machine;
 }
 
@@ -135,6 +139,7 @@ export async function planProfile(
   const spec = parseStructure(document, applicationSchema);
   const named = namedVariants(spec, document, options);
   const variants: PlannedVariant[] = [];
+  const read: { use: PlannedUse; model: ModelFile }[] = [];
   for (const { name, accuracy, path, host, binding, at, outputsAreRows } of withKnownAccuracy(
     named,
     options.out,
@@ -152,6 +157,7 @@ export async function planProfile(
     refuse(document, bound.mistakes ?? []);
     if (bound.mistakes !== undefined) continue;
     const { model } = bound;
+    read.push({ use: { path, binding }, model });
     // A model is cut for one instance at a time, whatever else it takes.
     const own = openLayers === undefined ? profiledBatches(model, batches) : batches;
     const samples =
@@ -173,6 +179,11 @@ export async function planProfile(
       batches: own,
       layers: layers ?? null,
     });
+  }
+  const feeds = await sources.feedsOf?.(spec.policy);
+  if (feeds !== undefined) {
+    const useOf = usesOf(spec, document, options);
+    refuse(document, plannedFitMistakes(spec, feeds, useOf, read));
   }
   const tasks = new Set(named.map((variant) => variant.task));
   const plan = {
@@ -314,15 +325,12 @@ function namedVariants(
         return fail(document, missing([...at, "model"], expected));
       }
       refuse(document, kindMistakes(variant, at));
-      const folder = dirname(resolve(app));
-      const host = hostVariantOf(variant, folder, (model) => resolve(folder, model)) ?? undefined;
+      refuse(document, bindingMistakes(variant, at));
       const planned: NamedVariant = {
         task: task.name,
         name: nameInProfile(variant.profile, at, document),
         accuracy: variant.accuracy ?? null,
-        path: host === undefined ? resolve(folder, variant.model) : hostKey(host),
-        binding: resolveBinding(variant, at, labelsBeside(app, document)) ?? undefined,
-        host,
+        ...useOf(variant, variant.model, at, document, app),
         at: [...at, "model"],
         outputsAreRows: task.to.length === 0,
       };
@@ -344,6 +352,35 @@ function namedVariants(
   const known = spec.tasks.map(({ name }) => name);
   const found = onlyTask === null ? "none" : show(onlyTask) + suggestion(onlyTask, known);
   return fail(document, invalid(["tasks"], "a task with variants to measure", found));
+}
+
+interface ModelUse extends PlannedUse {
+  readonly host: HostVariant | undefined;
+}
+
+function useOf(
+  variant: ApplicationSpec["tasks"][number]["variants"][number],
+  model: string,
+  at: KeyPath,
+  document: SourceDocument,
+  app: string,
+): ModelUse {
+  const folder = dirname(resolve(app));
+  const host = hostVariantOf(variant, folder, (name) => resolve(folder, name)) ?? undefined;
+  return {
+    path: host === undefined ? resolve(folder, model) : hostKey(host),
+    binding: resolveBinding(variant, at, labelsBeside(app, document)) ?? undefined,
+    host,
+  };
+}
+
+function usesOf(spec: ApplicationSpec, document: SourceDocument, { app, task }: ProfileOptions) {
+  return (taskIndex: number, index: number): PlannedUse | null => {
+    const own = spec.tasks[taskIndex];
+    const variant = own?.variants[index];
+    if (variant?.model === undefined || (task !== null && own?.name !== task)) return null;
+    return useOf(variant, variant.model, ["tasks", taskIndex, "variants", index], document, app);
+  };
 }
 
 function isSameUse(one: NamedVariant, other: NamedVariant): boolean {
