@@ -328,7 +328,16 @@ program
         return (await methodOf(policy)).feeds;
       };
       const machine = describeMachine();
-      const surroundings = { feedsOf, nowMs, ...watch, machine, readModel, readHost, sample, startExecutor };
+      const surroundings = {
+        feedsOf,
+        nowMs,
+        ...watch,
+        machine,
+        readModel,
+        readHost,
+        sample,
+        startExecutor,
+      };
       try {
         if (!layers) {
           const budgetMs = flags.budget ?? null;

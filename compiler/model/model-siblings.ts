@@ -7,7 +7,8 @@ import { conflict, type Mistake } from "../spec/mistakes.ts";
 import { type ModelFiles, type ModelledTask, modelOf } from "./model-files.ts";
 
 /** Every model that differs from the first one of its task. */
-export function* siblingMistakes({ tasks }: { readonly tasks: readonly ModelledTask[] },
+export function* siblingMistakes(
+  { tasks }: { readonly tasks: readonly ModelledTask[] },
   models: ModelFiles,
 ): Generator<Mistake> {
   for (const [taskIndex, task] of tasks.entries()) {
