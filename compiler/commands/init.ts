@@ -60,8 +60,8 @@ export async function initCommand(
 ): Promise<CommandResult> {
   const { models, out, force } = options;
   if (!force && (await exists(out))) {
-    const message = `${out}: is there already; name another file with -o, or replace it with --force`;
-    throw new InputError("INPUT_CONFLICT", message);
+    const allowed = "name another file with -o, or replace it with --force";
+    throw new InputError("INPUT_CONFLICT", `${out}: is there already; ${allowed}`);
   }
   const read: ReadModel[] = [];
   for (const path of models) read.push(await readModel(path, options.axes, reader));
@@ -150,11 +150,12 @@ function specOf(models: readonly ReadModel[], options: InitOptions): InitSpec {
     const renamed = renamedAs(model.model, first.model);
     if (renamed === null) throw differentTasks(first, model);
     const name = names[index] ?? "";
+    const { inputs, outputs } = model.described.model;
     const known = accuracies.get(name);
     return {
       name,
       file: relative(dirname(resolve(out)), resolve(model.path)).replaceAll(sep, "/"),
-      told: `takes ${tensorsText(model.described.model.inputs)}; gives ${tensorsText(model.described.model.outputs)}`,
+      told: `takes ${tensorsText(inputs)}; gives ${tensorsText(outputs)}`,
       accuracy: known ?? guesses[index] ?? GUESSED_MOST,
       isGuess: known === undefined,
       use: model.use,
@@ -170,7 +171,8 @@ function differentTasks(first: ReadModel, other: ReadModel): InputError {
   const told = ({ path, model }: ReadModel) => {
     return `${path} takes ${tensorsText(model.inputs)} and gives ${tensorsText(model.outputs)}`;
   };
-  const message = `expected variants of one task, which take and give the same: ${told(first)}; ${told(other)}`;
+  const expected = "expected variants of one task, which take and give the same";
+  const message = `${expected}: ${told(first)}; ${told(other)}`;
   return new InputError("INPUT_CONFLICT", `${message}. Make a spec for each with -o`);
 }
 
@@ -234,7 +236,8 @@ function requestCommand(
     const count = sizes.reduce((product, size) => product * size, 1);
     const datatype = DATATYPES[dtype] ?? dtype.toUpperCase();
     const zero = datatype === "BYTES" ? '"0"' : "0";
-    return `{name: ${JSON.stringify(name)}, datatype: "${datatype}", shape: [${sizes.join(", ")}], data: Array(${count}).fill(${zero})}`;
+    const data = `shape: [${sizes.join(", ")}], data: Array(${count}).fill(${zero})`;
+    return `{name: ${JSON.stringify(name)}, datatype: "${datatype}", ${data}}`;
   });
   const sequence = state.length === 0 ? "" : ", parameters: {sequence_id: 1, sequence_start: true}";
   const script = `JSON.stringify({inputs: [${told.join(", ")}]${sequence}})`;

@@ -30,12 +30,13 @@ export function describePlan(
   ]);
   const leftOut = leftOutLines(variants, plan.batches);
   const budget = budgetMs === null ? "" : `, or what ${budgetMs / 1000} s allow of them`;
+  const onCores = isByCores ? ` on ${cores.join(", ")} cores` : "";
   return {
     exitCode: EXIT_CODES.ok,
     text: [
       `would measure ${counted(variants.length, "variant")} at ` +
-        `${batches.length === 1 ? "batch" : "batches"} ${batches.join(", ")}${isByCores ? ` on ${cores.join(", ")} cores` : ""}, ${repeat} ` +
-        `times each: ${runs} runs with the warm-up${budget}`,
+        `${batches.length === 1 ? "batch" : "batches"} ${batches.join(", ")}${onCores}, ` +
+        `${repeat} times each: ${runs} runs with the warm-up${budget}`,
       `hardware ${hardware}, device ${device}${isByCores ? "" : `, threads ${cores[0]}`}; ` +
         `would write ${out ?? "what -o names"}`,
       ...leftOut,
@@ -93,11 +94,12 @@ export function report(
   ];
   const unknown = plan.variants.filter(({ accuracy }) => accuracy === null);
   const leftOut = leftOutLines(plan.variants, plan.batches);
+  const onCores = plan.isByCores ? ` on ${plan.cores.join(", ")} cores` : "";
   return {
     exitCode: EXIT_CODES.ok,
     text: [
       `${paths.profile}: ${counted(plan.variants.length, "variant")} at ` +
-        `${counted(measuredBatches(plan).length, "batch size")}${plan.isByCores ? ` on ${plan.cores.join(", ")} cores` : ""}, ` +
+        `${counted(measuredBatches(plan).length, "batch size")}${onCores}, ` +
         `${fewest === most ? fewest : `${fewest} to ${most}`} runs each`,
       `${paths.measurement}: how it was measured`,
       ...noiseLines(measurement, plan.isByCores),

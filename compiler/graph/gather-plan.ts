@@ -108,7 +108,7 @@ class Waits {
     this.#waitForRows(this.#graph.scopeByTask[parent] ?? 0, parent, row, waiter);
   }
 
-  /** For a task at all rows of a scope that were made of one row or, without any, for what says so. */
+  /** For a task at all rows of a scope that one row made or, without any, for what says so. */
   #waitForRows(scope: number, task: number, madeOf: number, waiter: number): void {
     const { entry = 0, edge = 0, maker = REQUESTS } = this.#graph.scopes[scope] ?? {};
     const { first } = rowsOf(this.#trace, scope);

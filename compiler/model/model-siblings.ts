@@ -22,7 +22,8 @@ export function* siblingMistakes(
         const isSame = side === "inputs" ? sameTensors : sameButForSizes;
         if (isSame(model[side], first.model[side])) continue;
         const [expected, found] = [describe(first.model[side]), describe(model[side])];
-        const message = `expected the ${side} of "${first.name}", ${expected}; ${model.file} has ${found}`;
+        const message =
+          `expected the ${side} of "${first.name}", ${expected}; ` + `${model.file} has ${found}`;
         yield conflict(path, `${message}; ${remedy(side)}`);
       }
     }

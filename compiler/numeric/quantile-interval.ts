@@ -1,4 +1,4 @@
-/** Confidence intervals of quantiles that assume nothing of what the numbers are distributed like. */
+/** Confidence intervals of quantiles that assume nothing of how the numbers are distributed. */
 import { binomialProbability } from "./binomial.ts";
 
 /** Ranks from 1 on, the smallest first, and how probable it is that the quantile lies between. */

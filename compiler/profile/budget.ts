@@ -55,8 +55,8 @@ const ROUND_PART = 0.5;
  * time is spent or nothing is left to learn. The same measurements and time give the same cells.
  *
  * A cell is worth the fall of its squared error that a run makes likely, per ms. First of all every
- * variant gets its smallest batch, of each bucket, on its first number of cores, since without it there is nothing
- * to interpolate from, and no profile.
+ * variant gets its smallest batch, of each bucket, on its first number of cores, since without it
+ * there is nothing to interpolate from, and no profile.
  * @returns in the order of the plan.
  */
 export function chooseRound(state: BudgetState): Choice[] {

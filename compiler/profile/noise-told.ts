@@ -81,7 +81,9 @@ function badness({ p95Interval, drift, noise }: MeasuredCell): number {
 /** A cell and what is wrong with it. */
 function cellText(told: MeasuredCell): string {
   const { variant, batch, cores, bucket, samples, p95Interval, drift, isNoisy, wallMs } = told;
-  const cell = `${variant} ${bucket === undefined ? "" : `of ${bucket} `}batch ${batch}${cores === 1 ? "" : ` on ${cores} cores`}`;
+  const of = bucket === undefined ? "" : `of ${bucket} `;
+  const on = cores === 1 ? "" : ` on ${cores} cores`;
+  const cell = `${variant} ${of}batch ${batch}${on}`;
   if (!isNoisy) return `${cell} (p95 ${wallMs.p95.toFixed(2)} ms, p50 ${wallMs.p50.toFixed(2)} ms)`;
   const { lowMs, highMs, halfWidth } = p95Interval;
   if (drift > halfWidth) return `${cell} (its median drifted by ${percentText(drift)})`;

@@ -1,4 +1,4 @@
-/** Batch sizes that each variant is measured at: those asked for, or the one that its model takes. */
+/** Batch sizes each variant is measured at: those asked for, or the one that its model takes. */
 import type { ModelFile } from "stratagem-runtime/internal/bundle/schema";
 
 /** A variant with what its model takes. */

@@ -182,7 +182,8 @@ const task = mapping({
         })
         .optional()
         .describe(
-          "Joins the rows that were made of one: all of them to one, or each so many in their order",
+          "Joins the rows that were made of one: all of them to one, or each so many in their " +
+            "order",
         ),
     }),
     "a list of edges",

@@ -163,9 +163,9 @@ export interface VariantProfile {
   /** Ascending in batch; empty when the profile has only `fit` or `byCores`. */
   readonly rows: readonly ProfileRow[];
   /**
-   * Where axes of its inputs have lists of sizes: of each bucket the rows, in the order of the product
-   * of the axes, the first axis slowest; `rows` are then those of the last. Left out where there are
-   * none.
+   * Where axes of its inputs have lists of sizes: of each bucket the rows, in the order of the
+   * product of the axes, the first axis slowest; `rows` are then those of the last. Left out where
+   * there are none.
    */
   readonly buckets?: readonly BucketProfile[];
   readonly fit: LatencyFit | null;

@@ -49,13 +49,15 @@ function* sizeMistakes(method: MethodName, tasks: ApplicationSpec["tasks"]): Gen
       for (const [key, use] of Object.entries(axes)) {
         if (typeof use !== "object") continue;
         const path = ["tasks", taskIndex, "variants", index, "axes", key];
-        const message = `method ${method} has one size for each axis, got ${use.join(", ")}; ${allowed}`;
+        const found = `got ${use.join(", ")}`;
+        const message = `method ${method} has one size for each axis, ${found}; ${allowed}`;
         yield { code: "INPUT_UNSUPPORTED", path, message };
       }
     }
     if (bucketShares === undefined) continue;
     const path = ["tasks", taskIndex, "bucketShares"];
-    const message = `method ${method} has one size for each axis, got shares of several; ${allowed}`;
+    const found = "got shares of several";
+    const message = `method ${method} has one size for each axis, ${found}; ${allowed}`;
     yield { code: "INPUT_UNSUPPORTED", path, message };
   }
 }

@@ -14,7 +14,8 @@ export interface AskedState extends StateQuery {
 }
 
 /**
- * Reads `queued=7,slack=40ms`, and `class=NAME` or `bucket=SIZES` with it; slack in ms or s, a bare number is ms.
+ * Reads `queued=7,slack=40ms`, and `class=NAME` or `bucket=SIZES` with it; slack in ms or s, a
+ * bare number is ms.
  * @throws RuntimeError RUNTIME_USAGE.
  */
 export function parseState(text: string): AskedState {

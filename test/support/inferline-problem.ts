@@ -57,8 +57,11 @@ export function smallProblem(seed: number): { problem: ProvisioningProblem; trac
   return { problem, trace: drawnTrace(problem, { seed, rng, gapMs: 6 + below(14) }) };
 }
 
-/** Requests that a task cuts into pieces, which are looked at and joined again, on such hardware. */
-export function fanoutProblem(seed: number): { problem: ProvisioningProblem; trace: RequestTrace } {
+/** Requests that a task cuts into pieces, which are looked at and joined again, as above. */
+export function fanoutProblem(seed: number): {
+  problem: ProvisioningProblem;
+  trace: RequestTrace;
+} {
   const rng = new Rng(seed, 6);
   const below = (limit: number): number => Math.floor(limit * rng.nextFloat());
   const gather = below(3) === 0 ? 2 : ("all" as const);

@@ -15,8 +15,8 @@ import { classCapacityQps, fluidUse, workersOf } from "./solve/class-fluid.ts";
 import { ramsis } from "./solve/ramsis.ts";
 
 /**
- * How much more, or less, the others are taken to use than in the fluid limit: their batches come in
- * clusters, and a queue does not find a worker free when it would like to.
+ * How much more, or less, the others are taken to use than in the fluid limit: their batches come
+ * in clusters, and a queue does not find a worker free when it would like to.
  */
 const CAUTIONS = [0.9, 1, 1.1, 1.2];
 /** Where there are so many buckets that all of them would take long. */

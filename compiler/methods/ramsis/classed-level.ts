@@ -52,8 +52,8 @@ export function classedLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
 }
 
 /**
- * What a level with classes, or buckets, promises, from its tables alone: the same numbers for the same tables,
- * bit for bit.
+ * What a level with classes, or buckets, promises, from its tables alone: the same numbers for the
+ * same tables, bit for bit.
  */
 export function classedExpectation(
   frame: RamsisFrame,

@@ -46,9 +46,9 @@ export interface FlowFrame {
  * Requests under way: where each has come to, what of it is on its way, and when it is over.
  *
  * A query is named by its row and its task, since a row visits a task once at most; the row of a
- * request by its slot. A request that loses a query is dropped: its queries that wait are cancelled, and those on
- * their way or in a batch are ignored when they come. Its slot is free again once none of them is
- * left.
+ * request by its slot. A request that loses a query is dropped: its queries that wait are
+ * cancelled, and those on their way or in a batch are ignored when they come. Its slot is free
+ * again once none of them is left.
  */
 export class RequestFlow {
   /**

@@ -98,7 +98,7 @@ export interface ClassSpace {
   readonly slackMs: Table;
 }
 
-/** Requests that are padded to the same sizes: their share, their times and the axes of their tables. */
+/** Requests that are padded to the same sizes: their share, times and the axes of their tables. */
 export interface Bucket extends ClassSpace {
   /** Its sizes in the order of the axes, such as `160` or `48x160`. */
   readonly name: string;

@@ -3,7 +3,8 @@
  * where the model is.
  *
  *     8 u32 what, u32 model, u32 reason, u32 class or bucket, 24 u32 rows, 32 f64 time of the
- *     request or elements filled in, 40 f64 when it was over or of how many elements, 48 f64 queue, input, compute and output time; in ms, of the clock of all.
+ *     request or elements filled in, 40 f64 when it was over or of how many elements, 48 f64 queue,
+ *     input, compute and output time; in ms, of the clock of all.
  */
 import type { FailureReason } from "../requests/request.ts";
 import type { Padding, RequestTimes } from "../requests/request-metrics.ts";

@@ -11,8 +11,8 @@ export interface ModelTensor {
   readonly name: string;
   readonly datatype: Datatype;
   /**
-   * Shape of one row, axis 0 being left out; −1 where a dimension of an output is dynamic, or one of
-   * an input has several sizes.
+   * Shape of one row, axis 0 being left out; −1 where a dimension of an output is dynamic, or one
+   * of an input has several sizes.
    */
   readonly rowShape: readonly number[];
   /** Shape of the largest row, of an input that has several sizes. */

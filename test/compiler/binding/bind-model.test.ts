@@ -19,7 +19,7 @@ const NOTHING: Binding = {
   resize: {},
 };
 
-/** An image of any size to the sum of its rows of pixels; a memory whose rows are its second axis. */
+/** An image of any size to the sum of its rows of pixels; a memory whose rows are its axis 1. */
 const PATH = fileOf("sums.onnx", {
   nodes: [
     { op: "ReduceSum", inputs: ["image", "last"], output: "sums", attributes: { keepdims: 0 } },
@@ -131,7 +131,8 @@ test("refuses labels that are not the classes, and says how a space is added", a
     },
   });
   expect(mistakes.map(({ message }) => message)).toEqual([
-    'output "memoryN" has 3 classes, got 1 labels and the blank; if a space is the last one, write space: true',
+    'output "memoryN" has 3 classes, got 1 labels and the blank; ' +
+      "if a space is the last one, write space: true",
     'output "memoryN" has 3 classes, got 2 labels',
   ]);
 });

@@ -49,7 +49,7 @@ test("one plain model is one variant, with a place for what only the user knows"
   expect(text).toMatch(/profile .*\n.*compile .*\n.*serve .*\n.*curl/);
 });
 
-test("open axes get a size that runs, rows that are elsewhere are found, settings are constants", async () => {
+test("open axes get a size that runs, rows elsewhere are found, settings stay", async () => {
   const model = onnxModel({
     nodes: [
       { op: "Cast", inputs: ["sr"], output: "hz", attributes: { to: 1 } },
@@ -77,7 +77,7 @@ test("open axes get a size that runs, rows that are elsewhere are found, setting
   expect(stated.spec.tasks[0]?.variants[0]?.axes).toMatchObject({ samples: [160, 320] });
 });
 
-test("models that differ in names only are variants, the larger one guessed the better", async () => {
+test("models that differ in names only are variants, the larger guessed the better", async () => {
   const [small, large] = [fileOf("a.onnx", identityModel(3)), fileOf("b.onnx", renamed(3))];
   const { spec } = await made([small, large], { accuracies: new Map([["a", 0.7]]) });
   expect(spec.tasks[0]?.variants).toMatchObject([

@@ -120,7 +120,7 @@ test("keeps to its budget, says what it did not measure, and does the same each 
   expect(runs[0]).toEqual(runs[1]);
 });
 
-test("measures all as without a budget where there is time, and ends before it is spent", async () => {
+test("measures all as without a budget where there is time, and ends before its end", async () => {
   const machine = fakeMachine(heavy);
   const command = commandFor(folderOf(FILES), { repeat: 10, budgetMs: 600_000 });
   const { json, text } = await profileCommand(command, machine);

@@ -75,7 +75,7 @@ test("tells what neighbours took only of runs on one core of the processor", () 
   expect(machineOf([half], "cuda").waitingShare).toBeNull();
 });
 
-test("a tenth of the cells may be noisy, and all where their runs were not theirs to choose", () => {
+test("a tenth of the cells may be noisy, and all whose runs were not theirs to choose", () => {
   const cells = Array.from({ length: 20 }, () => cellOf(Array.from({ length: 30 }, () => 1)));
   const wild = cellOf([...Array.from({ length: 29 }, () => 1), 90]);
   expect(machineOf([wild, ...cells])).toMatchObject({ noisyCells: [0], mostNoisyCells: 2 });

@@ -133,7 +133,7 @@ test("refuses a noisy machine, and --force takes what was measured", async () =>
   expect(existsSync(`${folder}/profile.json`)).toBe(true);
 });
 
-test("a refusal says that nothing is lost, where it is kept, and which cells were noisy", async () => {
+test("a refusal says that nothing is lost, where it is kept, which cells were noisy", async () => {
   const folder = folderOf(FILES);
   // One of the 20 runs of large at batch 2 takes ten times as long.
   const rare: Timing = (batch, run, cores) => {

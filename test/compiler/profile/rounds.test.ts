@@ -55,7 +55,7 @@ test("cells that vary are run until their p95 is known, and all others beside th
   }
 });
 
-test("long runs are repeated only where they vary, and for no more than the time there is", async () => {
+test("long runs are repeated only where they vary, for no more time than there is", async () => {
   // 500 ms each; the last of ten cells, one of which may be noisy, with a tail.
   const rng = new Rng(5, 0);
   const uneven: Timing = ({ variant, rows }) => {

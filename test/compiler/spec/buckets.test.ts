@@ -37,7 +37,10 @@ test("who knows of no buckets has the times of the largest", () => {
 const AT = "profile.json:6 variants.small.byBucket";
 
 test.each([
-  ['"byBucket": {}', `INPUT_INVALID_VALUE ${AT}: expected at least one bucket, got an empty mapping`],
+  [
+    '"byBucket": {}',
+    `INPUT_INVALID_VALUE ${AT}: expected at least one bucket, got an empty mapping`,
+  ],
   [
     '"byBucket": { "64": { "1": 1 }, "64x2": { "1": 1 } }',
     `INPUT_CONFLICT ${AT}["64x2"]: expected 1 sizes as of "64", got 64x2`,
@@ -61,14 +64,15 @@ test("shares of buckets are read as parts of their sum", () => {
   expect(task?.bucketShares).toEqual([0.3, 0.2, 0.5]);
 });
 
-test.each([
-  ["axes: { width: [160, 320] }", "variants[0].axes.width", "got 160, 320"],
-])("methods of pipelines refuse %s", (axes, path, found) => {
-  const variant = `- { name: small, accuracy: 0.58, profile: profile.json#small`;
-  const listed = edited(SPEC, variant, `${variant}, model: m.onnx, ${axes}`);
-  const spec = edited(listed, "method: ramsis", "method: loki");
-  expect(mistakeOfSpec(spec, PROFILE)).toContain(
-    `tasks[0].${path}: method loki has one size for each axis, ${found}; ` +
-      "allowed: one size, a task for each size, or method ramsis",
-  );
-});
+test.each([["axes: { width: [160, 320] }", "variants[0].axes.width", "got 160, 320"]])(
+  "methods of pipelines refuse %s",
+  (axes, path, found) => {
+    const variant = `- { name: small, accuracy: 0.58, profile: profile.json#small`;
+    const listed = edited(SPEC, variant, `${variant}, model: m.onnx, ${axes}`);
+    const spec = edited(listed, "method: ramsis", "method: loki");
+    expect(mistakeOfSpec(spec, PROFILE)).toContain(
+      `tasks[0].${path}: method loki has one size for each axis, ${found}; ` +
+        "allowed: one size, a task for each size, or method ramsis",
+    );
+  },
+);

@@ -137,8 +137,10 @@ function* bucketedMistakes({ tasks, policy, slo }: RamsisApplication): Generator
     const names = bucketsOf(task)?.map(({ name }) => name);
     if (names === undefined) continue;
     if (policy.balancer !== "pooled") {
-      const found = `since requests are of the buckets ${names.join(", ")}, got "${policy.balancer}"`;
-      yield conflict(["policy", "balancer"], `expected "pooled", ${found}`);
+      const message =
+        `expected "pooled", since requests are of the buckets ${names.join(", ")}, ` +
+        `got "${policy.balancer}"`;
+      yield conflict(["policy", "balancer"], message);
     }
     if (slo.classes !== undefined) {
       const message =

@@ -6,7 +6,7 @@ import { mostOutcomes, type Outcome, rowRates } from "./row-rates.ts";
 /** Most outcomes that are gone through. */
 export const MAX_OUTCOMES = 2 ** 14;
 
-/** Outcomes of all chances together; where rows multiply, of those that are gone through at once. */
+/** Outcomes of all chances together; where rows multiply, of those that are taken at once. */
 export function outcomeCount(graph: TaskGraph): number {
   return mostOutcomes(graph, (sources) => chancesOf(graph, sources));
 }

@@ -52,7 +52,7 @@ function bucketLevel(
   };
 }
 
-/** The same bundle where every request is padded to the largest bucket, without a word of buckets. */
+/** The same bundle without buckets: every request is padded to the largest one. */
 export function withoutBuckets({ buckets: _, levels, ...frame }: RamsisBundle): RamsisBundle {
   const padded = levels.map(({ bucketTables: _tables, expected, ...level }): RamsisLevel => {
     const { byBucket: _figures, ...figures } = expected;

@@ -38,8 +38,8 @@ export function classPlans(bundle: RamsisBundle): readonly ClassPlan[] {
 }
 
 /**
- * Of each level a line for each bucket, on all of the workers: queries of several buckets never wait
- * together.
+ * Of each level a line for each bucket, on all of the workers: queries of several buckets never
+ * wait together.
  */
 function bucketPlans(bundle: RamsisBundle): readonly ClassPlan[] {
   const { cluster, buckets = [] } = bundle;

@@ -32,7 +32,7 @@ test("a level has a table for each bucket, and makes a bundle", () => {
   expect(readRamsisBundle(BUNDLE)).toEqual(BUNDLE);
 });
 
-test("it is feasible where padding everything to the largest size is not, and near the bound", () => {
+test("it is feasible where padding all to the largest size is not, and near the bound", () => {
   const padded = ramsis.solveLevel(bucketFrame({ sizes: [] }), LOAD_QPS);
   expect([padded.feasible, LEVEL.feasible]).toEqual([false, true]);
   const { accuracyPerQuery, upperBoundAccuracy, byBucket = [] } = LEVEL.expected;
@@ -41,7 +41,7 @@ test("it is feasible where padding everything to the largest size is not, and ne
   for (const { violationRate } of byBucket) expect(violationRate).toBeLessThan(0.02);
 });
 
-test("what it promises comes of its tables alone, and a simulation of others arrivals agrees", () => {
+test("what it promises comes of its tables alone, and other simulated arrivals agree", () => {
   expect(bucketedExpectation(FRAME, LEVEL)).toEqual(LEVEL.expected);
   const result = simulate(BUNDLE, {
     arrivals: { kind: "poisson", qps: LOAD_QPS },

@@ -83,8 +83,8 @@ export function solvePooled(
 }
 
 /**
- * The best table for a queue whose workers serve other queues too. @param worker its arrivals sped up
- * as `slowdown` says, so that `bound` holds. @param slowdown as of `PooledProblem`.
+ * The best table for a queue whose workers serve other queues too. @param worker its arrivals sped
+ * up as `slowdown` says, so that `bound` holds. @param slowdown as of `PooledProblem`.
  */
 export function solveSlowed(
   frame: RamsisFrame,
