@@ -62,7 +62,7 @@ test("profile, compile, verify, simulate and serve agree on the buckets", async 
   const { byBucket } = JSON.parse(simulated.stdout);
   expect(Object.keys(byBucket)).toEqual(["64", "4096", "65536"]);
   const server = startStratagem(
-    ...["serve", at("b.msgpack"), "--models", folder, "--port", "0", "--json"],
+    ...["serve", "--policy", at("b.msgpack"), "--http", "127.0.0.1:0", "--json"],
   );
   try {
     const url = await urlOf(server);
