@@ -19,10 +19,20 @@ function resolveAccordion(policy: PolicySpecOf<"accordion">): AccordionPolicy {
 }
 
 /** @param path of what names the profiles: one of them, or a list. */
-function* pipelineTimeMistakes({ profiles, host }: Variant, path: KeyPath): Generator<Mistake> {
+function* pipelineTimeMistakes(
+  { profiles, host, binding }: Variant,
+  path: KeyPath,
+): Generator<Mistake> {
   if (host !== undefined) {
     const found = `kind: ${host.kind}, which has no layers to cut between`;
     yield invalid([...path.slice(0, -1), "kind"], "an ONNX model, as accordion cuts models", found);
+    return;
+  }
+  if (binding !== undefined) {
+    const message =
+      "accordion cuts models as their files have them; expected none of axes, padding, inputs, " +
+      "outputs, constants and resize";
+    yield conflict(path.slice(0, -1), message);
     return;
   }
   for (const [index, profile] of profiles.entries()) {
