@@ -1,3 +1,7 @@
+/**
+ * What `profile` is to measure. A spec is read without the profiles it names, since they are what
+ * is about to be made.
+ */
 import { bucketCount, type ModelFile } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import type { Device } from "stratagem-runtime/internal/exec/executor";
