@@ -320,8 +320,11 @@ program
       const readModel: ProfileSurroundings["readModel"] = async (path, binding, at) => {
         return bindModel(path, await reader.describe(path), binding, at, reader);
       };
+      const readHost: ProfileSurroundings["readHost"] = (host) => reader.readHost(host);
+      const sample: ProfileSurroundings["sample"] = (host, rows, seed) =>
+        reader.sample(host, rows, seed);
       const machine = describeMachine();
-      const surroundings = { nowMs, ...watch, machine, readModel, startExecutor };
+      const surroundings = { nowMs, ...watch, machine, readModel, readHost, sample, startExecutor };
       try {
         if (!layers) {
           const budgetMs = flags.budget ?? null;
@@ -337,7 +340,7 @@ program
         reader.close();
       }
     };
-    print(await watched("measuring", profileUnder, TOLD));
+    print(await watched("measuring", profileUnder, { ...TOLD, hasLines: !dryRun }));
   });
 
 addToken(program);

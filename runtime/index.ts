@@ -21,6 +21,17 @@ export {
 export { NO_PARENT } from "./core/graph/pipeline-dispatcher.ts";
 export type { RuntimeErrorCode } from "./errors.ts";
 export { RuntimeError } from "./errors.ts";
+export type {
+  HostData,
+  HostDatatype,
+  HostModule,
+  HostModuleSurroundings,
+  HostTensor,
+  HostTensorInfo,
+  HostTensors,
+  OpenHostModule,
+  RowsError,
+} from "./exec/host-module.ts";
 export type { LoadedBundle, LoadOptions } from "./load-bundle.ts";
 export { loadBundle } from "./load-bundle.ts";
 export type { CoreOf, CoreOptionsOf, DecisionOf, StateOf } from "./methods/registry.ts";

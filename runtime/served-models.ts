@@ -1,10 +1,12 @@
 /**
  * The model files a bundle names, found and checked, with the batches its tables can ask of them.
  */
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import type { Bundle, ModelAdapter, ModelFile } from "./bundle/schema.ts";
 import { RuntimeError } from "./errors.ts";
 import type { OpenedModel, VariantModel } from "./exec/executor.ts";
+import { packageEntry } from "./exec/module-path.ts";
+import { remoteUrl } from "./exec/remote-endpoint.ts";
 import { methodOf } from "./methods/registry.ts";
 import { type CheckedModel, OpenedModels } from "./opened-models.ts";
 import type { WantedModel } from "./wanted-models.ts";
@@ -32,16 +34,28 @@ export async function servedModels(
   // One after the other: only one is in memory at a time.
   for (const wanted of methodOf(bundle).models(bundle)) {
     const { warmBatches, warmCores, outputsAreRows, ...variant } = wanted;
-    const { path, model, opened, axisNames } = await checkedModel(variant, folder, files);
-    const { inputs, outputs, adapter, buckets } = model;
     const cores = warmCores === undefined ? {} : { warmCores };
     const warm = { warmBatches, ...cores, outputsAreRows };
+    const remote = variant.model?.remote;
+    if (remote !== undefined && variant.model !== null) {
+      const { inputs, outputs } = variant.model;
+      const path = remoteUrl(remote.url, remote.model);
+      const asked = { ...remote, timeoutMs: bundle.slo.latencyMs };
+      const tensors = { inputs, outputs, axisNames: {} };
+      models.push({ name: variant.name, path, remote: asked, ...tensors, ...warm });
+      continue;
+    }
+    const { path, model, opened, axisNames } = await checkedModel(variant, folder, files);
+    const { inputs, outputs, adapter, buckets, module } = model;
+    const host =
+      module === undefined ? {} : { module: { options: module.options, folder: resolve(folder) } };
     models.push({
       name: variant.name,
       path,
       opened,
       inputs,
       outputs,
+      ...host,
       ...(adapter === undefined ? {} : { adapter }),
       ...(buckets === undefined ? {} : { buckets }),
       ...warm,
@@ -83,7 +97,7 @@ async function checkedModel(
         "name one in the application spec and compile again",
     );
   }
-  const path = join(folder, model.file);
+  const path = pathOf(name, model, folder);
   const { fd, bytes, sha256, axisNames } = await openedModel(name, path, model.sha256, files);
   if (sha256 !== model.sha256) {
     throw new RuntimeError(
@@ -93,6 +107,18 @@ async function checkedModel(
     );
   }
   return { path, model, opened: { fd, bytes, sha256 }, axisNames };
+}
+
+/** @throws RuntimeError if no package has it. */
+function pathOf(variant: string, { file, module }: ModelFile, folder: string): string {
+  const specifier = module?.specifier ?? null;
+  if (specifier === null) return join(folder, file);
+  try {
+    return packageEntry(specifier, resolve(folder));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new RuntimeError("RUNTIME_MODEL", `variant "${variant}": ${reason}`);
+  }
 }
 
 async function openedModel(

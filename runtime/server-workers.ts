@@ -158,6 +158,7 @@ export class Workers implements WorkerStarter {
   }
 }
 
-function fileBytes({ opened, path }: VariantModel): number {
+function fileBytes({ opened, path, remote }: VariantModel): number {
+  if (remote !== undefined) return 0;
   return opened?.bytes ?? statSync(path).size;
 }

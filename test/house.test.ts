@@ -50,7 +50,7 @@ test.each([...REGISTRIES])(
   },
 );
 
-test.each([...REGISTRIES.keys()])("every file of %s opens with what it is for", (room) => {
+test.each([...REGISTRIES.keys(), "kit"])("every file of %s opens with what it is for", (room) => {
   const found = sourcesOf(room).filter((file) => !OPENS_WITH_A_COMMENT.test(textOf(file)));
   expect(found).toEqual([]);
 });

@@ -6,10 +6,10 @@ import { existsSync } from "node:fs";
 import { dirname, relative, resolve, sep } from "node:path";
 
 const ROOT = resolve(import.meta.dirname, "..");
-const SOURCE = /^(runtime|compiler)[\\/](?!dist[\\/])(.+)\.ts$/;
+const SOURCE = /^(runtime|compiler|kit)[\\/](?!dist[\\/])(.+)\.ts$/;
 
 /** What the runner leaves to Node. */
-export const LEFT_TO_NODE = [/[\\/](runtime|compiler)[\\/]dist[\\/]/];
+export const LEFT_TO_NODE = [/[\\/](runtime|compiler|kit)[\\/]dist[\\/]/];
 
 /** Of a vitest configuration: `test/build.ts` has built before any file is looked for. */
 export const builtOfSources = {

@@ -15,6 +15,8 @@ export interface GraphNode {
   readonly output: string | readonly string[];
   /** Whole numbers. */
   readonly attributes?: Readonly<Record<string, number | readonly number[]>>;
+  /** Attributes that are texts. */
+  readonly texts?: Readonly<Record<string, string>>;
 }
 
 export interface GraphConstant {
@@ -48,6 +50,7 @@ const ELEMENT_TYPES: Readonly<Record<ElementType, number>> = {
 const FILE_FORMAT = 8;
 const OPERATOR_SET = 13;
 const INTEGER_ATTRIBUTE = 2;
+const STRING_ATTRIBUTE = 3;
 const INTEGERS_ATTRIBUTE = 7;
 /** Field numbers of onnx.proto. */
 export const MODEL_GRAPH = 7;
@@ -104,13 +107,16 @@ function extendedGraph(
   ];
 }
 
-function nodeOf({ op, inputs, output, attributes = {} }: GraphNode): number[] {
+function nodeOf({ op, inputs, output, attributes = {}, texts = {} }: GraphNode): number[] {
   const outputs = typeof output === "string" ? [output] : output;
   return [
     ...inputs.flatMap((input) => string(1, input)),
     ...outputs.flatMap((name) => string(2, name)),
     ...string(4, op),
     ...Object.entries(attributes).flatMap(([name, value]) => bytes(5, attributeOf(name, value))),
+    ...Object.entries(texts).flatMap(([name, value]) => {
+      return bytes(5, [...string(1, name), ...string(4, value), ...integer(20, STRING_ATTRIBUTE)]);
+    }),
   ];
 }
 

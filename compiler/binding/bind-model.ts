@@ -26,7 +26,7 @@ import { type OutputShapes, probeOutputs } from "./output-shapes.ts";
 /** A model as it is used, or what is wrong with how the spec uses it. */
 export type Bound =
   | { readonly model: ModelFile; readonly mistakes?: undefined }
-  | { readonly mistakes: readonly Mistake[] };
+  | { readonly model?: undefined; readonly mistakes: readonly Mistake[] };
 
 const NOTHING: Binding = {
   axes: {},
@@ -147,8 +147,8 @@ function wrongOutput(model: ModelFile, given: string[], output: string, name: st
 
 function unknown(model: ModelFile, what: string, known: string[], found: string): string {
   const names = known.map(show).join(", ");
-  const hint = suggestion(found, known);
-  return `${model.file} has no ${what} ${show(found)}${hint}; its ${what}s are ${names}`;
+  const message = `${model.file} has no ${what} ${show(found)}${suggestion(found, known)}`;
+  return `${message}${message.endsWith("?") ? " Its" : "; its"} ${what}s are ${names}`;
 }
 
 /** An axis of several sizes, by the key that the spec has for it: one key is one axis. */

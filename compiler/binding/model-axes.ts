@@ -4,7 +4,7 @@ import type { DescribedModel } from "stratagem-runtime/internal/exec/model-file"
 import { suggestion } from "stratagem-runtime/internal/tell/nearest";
 import type { AxisUse, Binding } from "../spec/binding.ts";
 import type { KeyPath } from "../spec/document.ts";
-import { conflict, type Mistake, missing, show } from "../spec/mistakes.ts";
+import { conflict, type Mistake, show } from "../spec/mistakes.ts";
 
 /** The axes of one input of a model. */
 export interface InputAxes {
@@ -112,11 +112,10 @@ function openAxis(info: TensorInfo, axis: number, name: string, path: KeyPath): 
   const { name: tensor, dtype, shape } = info;
   const key = name === "" ? `${tensor}.${axis}` : name;
   const where = `axis ${axis} of input ${show(tensor)} ${dtype}[${shape.join(", ")}] is open`;
-  const expected = `${where}: write under axes what it is, such as { ${show(key)}: 320 }`;
-  return missing(
-    [...path, "axes"],
-    `${expected}, a list of sizes such as [160, 320], or batch if it is the rows`,
-  );
+  const message =
+    `${where}: write what it is, such as axes: { ${JSON.stringify(key)}: 320 }, ` +
+    "or a list of sizes such as [160, 320], or batch if it is the rows";
+  return conflict([...path, "axes"], message);
 }
 
 function unknownAxis(key: string, { model, axisNames }: DescribedModel, path: KeyPath): Mistake {
@@ -132,7 +131,10 @@ function unknownAxis(key: string, { model, axisNames }: DescribedModel, path: Ke
     ),
   );
   const which =
-    open.length === 0 ? "which has no open axis" : `whose open axes are ${open.join(", ")}`;
+    open.length === 0 ? "it has no open axis" : `open are ${[...new Set(open)].join(", ")}`;
   const message = `no input of ${model.file} has an axis ${show(key)}${suggestion(key, known)}`;
-  return conflict([...path, "axes", key], `${message}; ${which}`);
+  return conflict(
+    [...path, "axes", key],
+    `${message}${message.endsWith("?") ? " " : "; "}${which}`,
+  );
 }

@@ -1,6 +1,6 @@
 /** What a model gives, seen by running it: which axis is the rows, and what sizes the others have. */
 import type { BucketAxis, ModelFile } from "stratagem-runtime/internal/bundle/schema";
-import { bucketCount, bucketSizes, rowShapeIn } from "stratagem-runtime/internal/core/bucket-sizes";
+import { bucketCount, bucketSizes, rowShapeIn } from "stratagem-runtime/internal/bundle/schema";
 import { numbersOf } from "stratagem-runtime/internal/exec/adapter/numbers";
 import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
 import type { ProbedTensors, ProbeInput } from "stratagem-runtime/internal/exec/probe-tensors";

@@ -43,7 +43,7 @@ export interface CompileCommand {
   readonly compiler: string;
   readonly pool: LevelPoolOptions;
   /** Reads models and runs them, under limits. */
-  readonly modelReader: Pick<ModelReader, "describe" | "probe" | "probeFile">;
+  readonly modelReader: Pick<ModelReader, "describe" | "readHost" | "probe" | "probeFile">;
   /** A monotonic clock, ms. */
   readonly nowMs: () => number;
 }
@@ -91,13 +91,20 @@ function withSolver(
   return { ...loaded, application: { ...application, policy } };
 }
 
+const EXPECTED_BY_KIND = {
+  module: "an ES module that opens",
+  remote: "a model of a server",
+} as const;
+
+type Reader = Pick<ModelReader, "describe" | "readHost" | "probeFile">;
+
 /**
  * Digests and tensors of the models that variants name, as they use them.
  * @throws InputError for the first mistake in how they do, or the first file that is no model.
  */
 async function readModels(
   { application, refuse }: LoadedApplication,
-  reader: Pick<ModelReader, "describe" | "probeFile">,
+  reader: Reader,
 ): Promise<Map<string, ModelFile>> {
   const models = new Map<string, ModelFile>();
   const mistakes: Mistake[] = [];
@@ -118,19 +125,21 @@ async function readModels(
 
 async function boundModel(
   path: string,
-  { name, binding }: Pick<Variant, "name" | "binding">,
+  { name, binding, host }: Pick<Variant, "name" | "binding" | "host">,
   at: KeyPath,
-  reader: Pick<ModelReader, "describe" | "probeFile">,
+  reader: Reader,
 ): Promise<Bound> {
   try {
+    if (host !== undefined) return { model: await reader.readHost(host) };
     return await bindModel(path, await reader.describe(path), binding, at, reader);
   } catch (error) {
     if (error instanceof InterruptedError) throw error;
     const reason = error instanceof Error ? error.message.split("\n")[0] : String(error);
-    throw new InputError(
-      "INPUT_INVALID_VALUE",
-      `${path}: expected an ONNX model for variant "${name}", onnxruntime says: ${reason}`,
-    );
+    const expected =
+      host === undefined
+        ? `expected an ONNX model for variant "${name}", onnxruntime says`
+        : `expected ${EXPECTED_BY_KIND[host.kind]} for variant "${name}", got`;
+    throw new InputError("INPUT_INVALID_VALUE", `${path}: ${expected}: ${reason}`);
   }
 }
 

@@ -36,7 +36,10 @@ export type ProfileLayersCommand = Omit<
   "batches" | "cores" | "budgetMs" | "effort"
 >;
 
-export interface LayerSurroundings extends Required<PlanSources>, LayerSources {}
+export interface LayerSurroundings
+  extends Required<Pick<PlanSources, "openLayers">>,
+    Omit<PlanSources, "openLayers">,
+    LayerSources {}
 
 /** What is known of the layers beside what any measurement tells. */
 interface LayerMeasurement extends Measurement {

@@ -33,8 +33,8 @@ export function describePlan(
   return {
     exitCode: EXIT_CODES.ok,
     text: [
-      `would measure ${variants.length} variants at batches ` +
-        `${batches.join(", ")}${isByCores ? ` on ${cores.join(", ")} cores` : ""}, ${repeat} ` +
+      `would measure ${counted(variants.length, "variant")} at ` +
+        `${batches.length === 1 ? "batch" : "batches"} ${batches.join(", ")}${isByCores ? ` on ${cores.join(", ")} cores` : ""}, ${repeat} ` +
         `times each: ${runs} runs with the warm-up${budget}`,
       `hardware ${hardware}, device ${device}${isByCores ? "" : `, threads ${cores[0]}`}; ` +
         `would write ${out ?? "what -o names"}`,
@@ -96,8 +96,8 @@ export function report(
   return {
     exitCode: EXIT_CODES.ok,
     text: [
-      `${paths.profile}: ${plan.variants.length} variants at ${measuredBatches(plan).length} ` +
-        `batch sizes${plan.isByCores ? ` on ${plan.cores.join(", ")} cores` : ""}, ` +
+      `${paths.profile}: ${counted(plan.variants.length, "variant")} at ` +
+        `${counted(measuredBatches(plan).length, "batch size")}${plan.isByCores ? ` on ${plan.cores.join(", ")} cores` : ""}, ` +
         `${fewest === most ? fewest : `${fewest} to ${most}`} runs each`,
       `${paths.measurement}: how it was measured`,
       ...noiseLines(measurement, plan.isByCores),
@@ -119,6 +119,10 @@ export function report(
       ...measurement,
     },
   };
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
 }
 
 /** What the budget had no time for. */

@@ -69,7 +69,8 @@ export async function profileCommand(
           measureRounds(plan, out, earlier?.isRefused ? null : earlier, surroundings, {
             onOutputs: outputs.look,
             onEstimate: (ms) => announce(ms, surroundings.onNote),
-            effort: command.effort,
+            // Who takes any noise has no use for what lessens it.
+            effort: force ? { ...command.effort, extraMs: 0 } : command.effort,
             budgetMs,
           }),
         );

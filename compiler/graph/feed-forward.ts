@@ -3,10 +3,20 @@
  * the other, since none ever waits for a later one.
  */
 import { type BatchRing, batchRing, serveBatches } from "../numeric/batch-queue.ts";
-import { countLate, keepMarked, markLate, raiseToLongest, upTo } from "../numeric/flow.ts";
+import {
+  countLate,
+  countLateRequests,
+  keepMarked,
+  markLate,
+  raiseToLongest,
+  spreadRows,
+  upTo,
+} from "../numeric/flow.ts";
+import { type Ended, mergeGathered } from "../numeric/merge-gathered.ts";
 import { mergeSettled } from "../numeric/merge-settled.ts";
 import { selectRank } from "../numeric/selection.ts";
 import type { RequestTrace } from "../simulate/graph/visits.ts";
+import type { GatherSource } from "./gather-plan.ts";
 import {
   allowedMisses,
   aloneMs,
@@ -19,7 +29,15 @@ import { type PlannedVisits, type VisitPlan, visitPlanOf } from "./visit-plan.ts
 interface Flow {
   count: number;
   atMs: Float64Array;
+  /** Rows of the scope of the task: requests, unless a fan-out has made them. */
   request: Uint32Array;
+}
+
+/** Rows that fan-outs have made. */
+interface MadeRows {
+  readonly request: Uint32Array;
+  readonly deadlineMs: Float64Array;
+  readonly mostOfOne: number;
 }
 
 /**
@@ -41,6 +59,11 @@ export class FeedForward {
   readonly #problem: ServedTasks;
   readonly arrivalMs: Float64Array;
   readonly #deadlineMs: Float64Array;
+  /** By scope; null for the rows of requests. */
+  readonly #madeByScope: readonly (MadeRows | null)[];
+  /** By request, the last count of late ones that it was among. */
+  readonly #stamp: Uint32Array;
+  #stampCount = 0;
   /** By task, the least time that what follows it takes. */
   readonly #restMs: Float64Array;
   readonly #inputs: Flow[];
@@ -60,6 +83,15 @@ export class FeedForward {
     this.visits = visits;
     this.arrivalMs = arrivalMs;
     this.#deadlineMs = arrivalMs.map((ms) => ms + sloMs);
+    this.#madeByScope = visits.scopes.map(({ request, mostOfOne }) => {
+      if (request === null) return null;
+      return {
+        request,
+        deadlineMs: Float64Array.from(request, (one) => this.#deadlineMs[one] ?? 0),
+        mostOfOne,
+      };
+    });
+    this.#stamp = new Uint32Array(visits.scopes.length > 1 ? arrivalMs.length : 0);
     this.#restMs = restOf(problem, visits);
     this.#outputs = visits.stages.map(({ count }) => flow(count));
     this.#inputs = visits.stages.map((stage, index) => this.#inputFlow(stage, index));
@@ -80,13 +112,46 @@ export class FeedForward {
       keepMarked(count, atMs, request, isVisited, input.atMs, input.request);
       return;
     }
-    this.#pending.set(source.waitCount);
+    if (source.kind === "spread") {
+      const { count, atMs, request } = this.#outputOf(source.parent);
+      spreadRows(count, atMs, request, source.first, input.atMs, input.request);
+      return;
+    }
+    if (source.kind === "gather") {
+      this.#gather(source, input);
+      return;
+    }
+    const pending = this.#pendingOf(visits.scope);
+    pending.set(source.waitCount);
     mergeSettled(
       source.origins.map((origin) => (origin < 0 ? this.#arrivals() : this.#outputOf(origin))),
       source.waitsFor,
-      this.#pending,
+      pending,
       input,
     );
+  }
+
+  #gather({ origins, waiterByOrigin, waitCount, windows }: GatherSource, input: Flow): void {
+    const sequences = origins.map((origin, index): Ended => {
+      const { count, atMs, request } = origin < 0 ? this.#arrivals() : this.#outputOf(origin);
+      return { count, atMs, row: request, waiter: at(waiterByOrigin, index) };
+    });
+    const pending = Uint32Array.from(waitCount);
+    if (windows === null) {
+      mergeGathered(sequences, pending, { atMs: input.atMs, row: input.request });
+      return;
+    }
+    const { first, count } = windows;
+    const full = flow(waitCount.length);
+    const ready = mergeGathered(sequences, pending, { atMs: full.atMs, row: full.request });
+    let made = 0;
+    for (let position = 0; position < ready; position++) {
+      const row = full.request[position] ?? 0;
+      for (let window = 0; window < (count[row] ?? 0); window++) {
+        input.atMs[made] = full.atMs[position] ?? 0;
+        input.request[made++] = (first[row] ?? 0) + window;
+      }
+    }
   }
 
   /**
@@ -100,7 +165,9 @@ export class FeedForward {
     const output = this.#outputOf(stage);
     const atWork = Math.min(replicas, Math.max(1, input.count));
     if (this.#ring.doneMs.length < atWork) this.#ring = batchRing(atWork);
-    const misses = serveBatches(
+    const made = this.#madeOf(stage);
+    // Of the late queries of a request that makes rows, all but one say nothing new.
+    const late = serveBatches(
       input.count,
       input.atMs,
       input.request,
@@ -108,16 +175,44 @@ export class FeedForward {
       atWork,
       batch,
       batchMs,
-      this.#deadlineMs,
+      made === null ? this.#deadlineMs : made.deadlineMs,
       this.#restMs[stage] ?? 0,
-      missLimit,
+      made === null ? missLimit : missLimit * made.mostOfOne,
       this.#ring,
       output.atMs,
       output.request,
       this.used,
     );
+    const misses = made === null ? late : this.#lateRequests(late, missLimit, made, output, stage);
     this.#misses[stage] = misses;
     return misses;
+  }
+
+  /** @param late queries; beyond the limit the output is in parts. */
+  #lateRequests(
+    late: number,
+    missLimit: number,
+    made: MadeRows,
+    output: Flow,
+    stage: number,
+  ): number {
+    if (late > missLimit * made.mostOfOne) return Math.ceil(late / made.mostOfOne);
+    return late === 0 ? 0 : this.#countLateRequests(made, output, this.#restMs[stage] ?? 0);
+  }
+
+  #countLateRequests(made: MadeRows, { count, atMs, request }: Flow, moreMs: number): number {
+    const { deadlineMs, request: requestByRow } = made;
+    const mark = ++this.#stampCount;
+    return countLateRequests(
+      count,
+      atMs,
+      request,
+      moreMs,
+      deadlineMs,
+      requestByRow,
+      this.#stamp,
+      mark,
+    );
   }
 
   /**
@@ -125,11 +220,14 @@ export class FeedForward {
    * number of replicas has as many.
    */
   missesAlone(stage: number, aloneMs: number): number {
-    const { count, atMs, request } = this.#inputOf(stage);
-    const afterMs = this.#problem.hopMs + aloneMs + (this.#restMs[stage] ?? 0);
+    const input = this.#inputOf(stage);
+    const { count, atMs, request } = input;
     // Another order of the same sum differs in the last digits; nothing is to be called late for
     // that.
-    return countLate(count, atMs, request, afterMs * (1 - 1e-9), this.#deadlineMs);
+    const afterMs = (this.#problem.hopMs + aloneMs + (this.#restMs[stage] ?? 0)) * (1 - 1e-9);
+    const made = this.#madeOf(stage);
+    if (made !== null) return this.#countLateRequests(made, input, afterMs);
+    return countLate(count, atMs, request, afterMs, this.#deadlineMs);
   }
 
   /** Whether no more requests miss the SLO than may, once every task is served. */
@@ -152,7 +250,11 @@ export class FeedForward {
     for (const end of ends) {
       if (this.#misses[end] === 0) continue;
       const { count, atMs, request } = this.#outputOf(end);
-      misses += markLate(count, atMs, request, this.#deadlineMs, isLate);
+      const made = this.#madeOf(end);
+      misses +=
+        made === null
+          ? markLate(count, atMs, request, this.#deadlineMs, isLate)
+          : markLate(count, atMs, requestsOf(made, request), this.#deadlineMs, isLate);
     }
     return misses;
   }
@@ -165,7 +267,9 @@ export class FeedForward {
     for (const [stage, { isEnd }] of this.visits.stages.entries()) {
       if (!isEnd) continue;
       const { count, atMs, request } = this.#outputOf(stage);
-      raiseToLongest(count, atMs, request, this.arrivalMs, latencyMs);
+      const made = this.#madeOf(stage);
+      const names = made === null ? request : requestsOf(made, request);
+      raiseToLongest(count, atMs, names, this.arrivalMs, latencyMs);
     }
     return latencyMs;
   }
@@ -199,6 +303,14 @@ export class FeedForward {
     return { count: this.requestCount, atMs: this.arrivalMs, request };
   }
 
+  #madeOf(stage: number): MadeRows | null {
+    return this.#madeByScope[this.#visitsOf(stage).scope] ?? null;
+  }
+
+  #pendingOf(scope: number): Uint8Array {
+    return scope === 0 ? this.#pending : new Uint8Array(this.visits.scopes[scope]?.count ?? 0);
+  }
+
   #visitsOf(stage: number): PlannedVisits {
     return at(this.visits.stages, stage);
   }
@@ -210,6 +322,11 @@ export class FeedForward {
   #outputOf(stage: number): Flow {
     return at(this.#outputs, stage);
   }
+}
+
+/** Of each query its request. */
+function requestsOf({ request }: MadeRows, rows: Uint32Array): Uint32Array {
+  return rows.map((row) => request[row] ?? 0);
 }
 
 /** Arrays have room for one more than there are, for loops that write before they know. */

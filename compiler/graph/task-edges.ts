@@ -2,7 +2,7 @@
 import type { Feed, ModelFile, StageEdge } from "stratagem-runtime/internal/bundle/schema";
 import { type ModelFiles, modelOf } from "../model/model-files.ts";
 import type { Edge, Task } from "../spec/application.ts";
-import type { OrderedTask } from "./task-order.ts";
+import { type OrderedTask, rowsAlong } from "./task-order.ts";
 
 export function taskEdgesOf(
   { task, edges }: OrderedTask,
@@ -13,6 +13,7 @@ export function taskEdgesOf(
     parent,
     share: edge.share,
     feed: parent === null ? null : feedOf(edge, tasks[parent]?.task, task, models),
+    ...rowsAlong(tasks, parent, edge),
   }));
 }
 

@@ -1,7 +1,22 @@
 /** What pipelines of tasks with one model each cannot be, whoever plans them. */
-import type { Task } from "../spec/application.ts";
+import { MAX_QUERIES_PER_REQUEST } from "stratagem-runtime/internal/bundle/limits";
+import {
+  isScopeProblem,
+  type RowScopes,
+  rowScopesOf,
+  type ScopeProblem,
+} from "stratagem-runtime/internal/bundle/schema";
+import { about } from "../model/solve-size.ts";
+import type { Application, Task } from "../spec/application.ts";
 import { conflict, invalid, type Mistake, show } from "../spec/mistakes.ts";
-import { fanoutTo, rootOf } from "./task-order.ts";
+import {
+  fanoutTo,
+  type OrderedTask,
+  orderedTasks,
+  rootOf,
+  rowsAlong,
+  runsAlone,
+} from "./task-order.ts";
 import { MAX_TASKS } from "./visit-plan.ts";
 
 /** @param method that messages name. */
@@ -29,14 +44,14 @@ export function* fanoutMistakes(
   method: string,
 ): Generator<Mistake> {
   for (const [position, variant] of variants.entries()) {
-    for (const { task } of to) {
+    for (const { task, gather } of to) {
       const fanout = fanoutTo(variant, task);
       const path = ["tasks", index, "variants", position, "fanout"];
-      if (fanout > 1) {
+      if (gather !== undefined && fanout > 1) {
         const message =
-          `${method} sends a query to ${show(task)} at most once for each of ${show(name)}, ` +
-          `got a fan-out of ${fanout}; allowed: up to 1`;
-        yield { code: "INPUT_UNSUPPORTED", path, message };
+          `the rows of ${show(name)} are gathered for ${show(task)}, so each goes there once at ` +
+          `most, got a fan-out of ${fanout}; expected a mapping from other tasks to their fan-outs`;
+        yield conflict(path, message);
       }
       const first = variants[0] === undefined ? fanout : fanoutTo(variants[0], task);
       if (fanout === first) continue;
@@ -46,4 +61,97 @@ export function* fanoutMistakes(
       yield conflict(path, message);
     }
   }
+}
+
+/**
+ * Edges that make or gather rows where that cannot be; and requests that become too many.
+ * @param application whose tasks have the shape that `shapeMistakes` asks for.
+ */
+export function* rowMistakes(application: Pick<Application, "tasks">): Generator<Mistake> {
+  const { tasks } = orderedTasks(application);
+  const found = rowScopesOf(
+    tasks.map(({ edges }) => ({
+      edges: edges.map(({ parent, edge }) => ({ parent, ...rowsAlong(tasks, parent, edge) })),
+    })),
+  );
+  if (!isScopeProblem(found)) {
+    yield* queryMistakes(application, tasks, found);
+    return yield* aloneMistakes(application, tasks);
+  }
+  const { task, edges } = tasks[found.task] ?? {};
+  const { parent = null, edge } = edges?.[found.edge] ?? {};
+  const before = parent === null ? rootOf(application.tasks) : tasks[parent]?.task;
+  const names = { to: show(task?.name), from: show(before?.name) };
+  const index = positionOf(application, before);
+  const position = before?.to.findIndex((one) => one.task === edge?.task) ?? 0;
+  const key = edge?.gather === undefined ? "task" : "gather";
+  yield conflict(["tasks", index, "to", position, key], scopeText(found.kind, names));
+}
+
+function* aloneMistakes(
+  application: Pick<Application, "tasks">,
+  tasks: readonly OrderedTask[],
+): Generator<Mistake> {
+  for (const ordered of tasks) {
+    if (!runsAlone(ordered)) continue;
+    const index = positionOf(application, ordered.task);
+    for (const [position, { profiles }] of ordered.task.variants.entries()) {
+      const without = profiles.find(
+        ({ rows }) => rows.length > 0 && !rows.some(({ batch }) => batch === 1),
+      );
+      if (without === undefined) continue;
+      const sizes = without.rows.map(({ batch }) => batch).join(", ");
+      const message =
+        `queries of ${show(ordered.task.name)} are rows that were gathered, of any number, so ` +
+        `each runs alone; expected a profile with batch 1, got ${sizes}`;
+      yield conflict(["tasks", index, "variants", position, "profile"], message);
+    }
+  }
+}
+
+function scopeText(
+  kind: ScopeProblem["kind"],
+  { to, from }: { readonly to: string; readonly from: string },
+): string {
+  switch (kind) {
+    case "mixed":
+      return (
+        `edges lead to ${to} with rows of different origins, among them those from ${from}; ` +
+        "expected rows that the same fan-out made, or none did: gather: all joins the others first"
+      );
+    case "not alone":
+      return (
+        `other edges lead to ${to} besides that from ${from}, which makes rows of its own; ` +
+        "expected it to be the only one"
+      );
+    default:
+      return (
+        `nothing that comes to ${to} from ${from} was made by a fan-out, so there is nothing to ` +
+        "gather; expected a task before it with a fan-out"
+      );
+  }
+}
+
+function* queryMistakes(
+  application: Pick<Application, "tasks">,
+  tasks: readonly OrderedTask[],
+  { scopes, byTask }: RowScopes,
+): Generator<Mistake> {
+  const rows: number[] = [];
+  for (const { parent, fanout, gathered } of scopes) {
+    const before = parent < 0 ? 1 : (rows[parent] ?? 1);
+    const made = gathered === null ? before * (fanout ?? 1) : (rows[gathered.scope] ?? 1);
+    rows.push(made / (gathered?.window ?? 1));
+  }
+  const queries = byTask.reduce((sum, scope) => sum + (rows[scope] ?? 1), 0);
+  if (queries <= MAX_QUERIES_PER_REQUEST) return;
+  const most = rows.indexOf(Math.max(...rows));
+  const maker = tasks[scopes[most]?.maker ?? -1]?.task;
+  const index = positionOf(application, maker);
+  const allowed = `fan-outs of at most ${MAX_QUERIES_PER_REQUEST} queries per request together`;
+  yield invalid(["tasks", index, "variants", 0, "fanout"], allowed, about(queries));
+}
+
+function positionOf({ tasks }: Pick<Application, "tasks">, task: Task | undefined): number {
+  return task === undefined ? -1 : tasks.indexOf(task);
 }

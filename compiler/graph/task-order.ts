@@ -1,5 +1,5 @@
 /** The tasks that do work, each after those before it. */
-import type { Branch } from "stratagem-runtime/internal/bundle/schema";
+import type { Branch, StageEdge } from "stratagem-runtime/internal/bundle/schema";
 import type { Application, Edge, Task } from "../spec/application.ts";
 
 export interface OrderedTask {
@@ -73,14 +73,32 @@ function edgesInto(
     .sort((a, b) => (a.parent ?? -1) - (b.parent ?? -1));
 }
 
-/** A fan-out below 1 is a chance as well. */
+/** A fan-out of an edge that does not multiply is a chance as well. */
 function chanced({ variants }: Task, edge: Edge): Edge {
   const [variant] = variants;
-  if (variant === undefined) return edge;
-  return { ...edge, share: edge.share * fanoutTo(variant, edge.task) };
+  if (variant === undefined || edge.multiplies === true) return edge;
+  // One that a server has observed may exceed what chance allows.
+  return { ...edge, share: Math.min(1, edge.share * fanoutTo(variant, edge.task)) };
+}
+
+/** What an edge of an ordered task does with rows, in the terms of a bundle. */
+export function rowsAlong(
+  tasks: readonly OrderedTask[],
+  parent: number | null,
+  { task, gather, multiplies }: Edge,
+): Pick<StageEdge, "fanout" | "gather"> {
+  if (gather !== undefined) return { gather };
+  const variant = parent === null ? undefined : tasks[parent]?.task.variants[0];
+  if (multiplies !== true || variant === undefined) return {};
+  return { fanout: fanoutTo(variant, task) };
 }
 
 /** Mean queries that a query of the variant sends along an edge, before its share. */
 export function fanoutTo({ fanout }: Task["variants"][number], child: string): number {
   return typeof fanout === "number" ? fanout : (fanout?.[child] ?? 1);
+}
+
+/** Whether queries of a task consist of any number of rows, so that no two make a batch. */
+export function runsAlone({ edges }: Pick<OrderedTask, "edges">): boolean {
+  return edges.some(({ edge }) => edge.gather === "all");
 }

@@ -2,9 +2,17 @@
  * Where each request of a trace goes, whatever serves it: coins are tossed once, so this is the
  * same for all configurations.
  */
-import { REQUESTS, type TaskGraph } from "stratagem-runtime/internal/core/graph/task-graph";
+import {
+  GATHER,
+  PLAIN,
+  REQUESTS,
+  SPREAD,
+  type TaskGraph,
+  WINDOWS,
+} from "stratagem-runtime/internal/core/graph/task-graph";
 import { marked, upTo } from "../numeric/flow.ts";
-import type { RequestTrace } from "../simulate/graph/visits.ts";
+import { type RequestTrace, rowsOf } from "../simulate/graph/visits.ts";
+import { type GatherSource, gatherSource, type Visited, waitsForGathers } from "./gather-plan.ts";
 
 /** Most tasks of a pipeline: sets of them are bit masks. */
 export const MAX_TASKS = 31;
@@ -12,14 +20,27 @@ export const MAX_TASKS = 31;
 export interface VisitPlan {
   readonly requestCount: number;
   readonly stages: readonly PlannedVisits[];
+  /** By scope; the first is that of requests. */
+  readonly scopes: readonly PlannedRows[];
+}
+
+/** The rows of a scope. */
+interface PlannedRows {
+  readonly count: number;
+  /** By row, its request; null for those of requests. */
+  readonly request: Uint32Array | null;
+  /** Most rows of one request. */
+  readonly mostOfOne: number;
 }
 
 export interface PlannedVisits {
   readonly count: number;
-  /** By request; null if all visit. */
+  /** Index of the scope of its rows. */
+  readonly scope: number;
+  /** By row; null if all visit. */
   readonly isVisited: Uint8Array | null;
   readonly source: StageSource;
-  /** Whether some request ends here: it takes none of the edges that lead away. */
+  /** Whether some row ends here: it takes none of the edges that lead away. */
   readonly isEnd: boolean;
   /**
    * The tasks that every query goes on to or, where each query goes on to some of them, all of
@@ -37,7 +58,10 @@ type StageSource =
    * @param isFiltered whether some of them do not come here.
    */
   | { readonly kind: "task"; readonly parent: number; readonly isFiltered: boolean }
-  | JoinSource;
+  /** The only task before makes several of each: those of a row are from `first[row]` on. */
+  | { readonly kind: "spread"; readonly parent: number; readonly first: Uint32Array }
+  | JoinSource
+  | GatherSource;
 
 /**
  * The last verdict on the edges that lead here: a task that was skipped passes on the verdict that
@@ -48,46 +72,98 @@ interface JoinSource {
   /** Where verdicts come from, ascending: tasks, or REQUESTS. */
   readonly origins: readonly number[];
   /**
-   * Bit i of a request is set if the verdict of `origins[i]` is waited for; 0 if the request does
-   * not come here.
+   * Bit i of a row is set if the verdict of `origins[i]` is waited for; 0 if the row does not come
+   * here.
    */
   readonly waitsFor: Uint32Array;
-  /** By request: how many are. */
+  /** By row: how many are. */
   readonly waitCount: Uint8Array;
 }
 
 export function visitPlanOf(graph: TaskGraph, trace: RequestTrace): VisitPlan {
   const requestCount = trace.arrivalMs.length;
-  const visited: (Uint8Array | null)[] = [];
+  const scopes = plannedRows(graph, trace);
+  const visited: Visited = [];
   for (let task = 0; task < graph.taskCount; task++) {
     visited.push(visitsOf(graph, trace, visited, task));
   }
   const stages = visited.map((isVisited, task): PlannedVisits => {
+    const scope = graph.scopeByTask[task] ?? 0;
+    const rowCount = scopes[scope]?.count ?? requestCount;
     return {
-      count: isVisited === null ? requestCount : isVisited.reduce((sum, bit) => sum + bit, 0),
+      count: isVisited === null ? rowCount : isVisited.reduce((sum, bit) => sum + bit, 0),
+      scope,
       isVisited,
-      source: sourceOf(graph, visited, task, requestCount),
-      ...continuation(graph, trace, visited, task),
+      source: sourceOf(graph, trace, visited, task, rowCount),
+      ...continuation(graph, trace, visited, task, rowCount),
     };
   });
-  return { requestCount, stages };
+  return { requestCount, stages, scopes };
 }
 
-/** @returns by request whether the task is visited; null if always. */
+function plannedRows(graph: TaskGraph, trace: RequestTrace): PlannedRows[] {
+  const planned: PlannedRows[] = [{ count: trace.arrivalMs.length, request: null, mostOfOne: 1 }];
+  for (const [scope, { parent }] of graph.scopes.entries()) {
+    if (parent < 0) continue;
+    const { count, first } = rowsOf(trace, scope);
+    const before = planned[parent]?.request ?? null;
+    const request = new Uint32Array(count);
+    const ofOne = new Uint32Array(trace.arrivalMs.length);
+    let mostOfOne = 1;
+    for (let row = 0; row + 1 < first.length; row++) {
+      const one = before === null ? row : (before[row] ?? 0);
+      const end = first[row + 1] ?? 0;
+      const begin = first[row] ?? 0;
+      request.fill(one, begin, end);
+      const most = (ofOne[one] ?? 0) + end - begin;
+      ofOne[one] = most;
+      if (most > mostOfOne) mostOfOne = most;
+    }
+    planned.push({ count, request, mostOfOne });
+  }
+  return planned;
+}
+
+/** @returns by row whether the task is visited; null if always. */
 function visitsOf(
   graph: TaskGraph,
   trace: RequestTrace,
-  visited: readonly (Uint8Array | null)[],
+  visited: Visited,
   task: number,
 ): Uint8Array | null {
-  const isVisited = new Uint8Array(trace.arrivalMs.length);
+  const scope = graph.scopeByTask[task] ?? 0;
+  const rowCount = scope === 0 ? trace.arrivalMs.length : rowsOf(trace, scope).count;
+  const isVisited = new Uint8Array(rowCount);
   for (let edge = graph.inStart[task] ?? 0; edge < (graph.inStart[task + 1] ?? 0); edge++) {
     const parent = graph.parentByEdge[edge] ?? REQUESTS;
     const before = parent === REQUESTS ? null : (visited[parent] ?? null);
     const taken = trace.takenByEdge[edge] ?? null;
-    if (before === null && taken === null) return null;
-    for (let request = 0; request < isVisited.length; request++) {
-      if (before?.[request] !== 0 && taken?.[request] !== 0) isVisited[request] = 1;
+    const kind = graph.kindByEdge[edge];
+    if (kind === PLAIN) {
+      if (before === null && taken === null) return null;
+      for (let row = 0; row < rowCount; row++) {
+        if (before?.[row] !== 0 && taken?.[row] !== 0) isVisited[row] = 1;
+      }
+    } else if (kind === SPREAD) {
+      if (before === null) return null;
+      const { first } = rowsOf(trace, scope);
+      for (const [row, bit] of before.entries()) {
+        if (bit === 1) isVisited.fill(1, first[row], first[row + 1]);
+      }
+    } else {
+      const { first } = rowsOf(trace, graph.scopeByTask[parent] ?? 0);
+      const windows = kind === WINDOWS ? rowsOf(trace, scope).first : null;
+      for (let row = 0; row + 1 < first.length; row++) {
+        let count = 0;
+        for (let made = first[row] ?? 0; made < (first[row + 1] ?? 0); made++) {
+          if (before?.[made] !== 0 && taken?.[made] !== 0) count++;
+        }
+        if (windows === null) isVisited[row] = count > 0 ? 1 : (isVisited[row] ?? 0);
+        else {
+          const begin = windows[row] ?? 0;
+          isVisited.fill(1, begin, begin + Math.floor(count / (graph.windowByEdge[edge] ?? 1)));
+        }
+      }
     }
   }
   return isVisited.includes(0) ? isVisited : null;
@@ -95,18 +171,22 @@ function visitsOf(
 
 function sourceOf(
   graph: TaskGraph,
-  visited: readonly (Uint8Array | null)[],
+  trace: RequestTrace,
+  visited: Visited,
   task: number,
-  requestCount: number,
+  rowCount: number,
 ): StageSource {
   const first = graph.inStart[task] ?? 0;
   const isVisited = visited[task] ?? null;
-  if ((graph.inStart[task + 1] ?? 0) - first > 1)
-    return joinSource(graph, visited, task, requestCount);
+  if (waitsForGathers(graph, task)) return gatherSource(graph, trace, visited, task);
+  if ((graph.inStart[task + 1] ?? 0) - first > 1) return joinSource(graph, visited, task, rowCount);
   const parent = graph.parentByEdge[first] ?? REQUESTS;
   if (parent === REQUESTS) {
-    const request = isVisited === null ? upTo(requestCount) : marked(isVisited, requestCount);
+    const request = isVisited === null ? upTo(rowCount) : marked(isVisited, rowCount);
     return { kind: "requests", request };
+  }
+  if (graph.kindByEdge[first] === SPREAD) {
+    return { kind: "spread", parent, first: rowsOf(trace, graph.scopeByTask[task] ?? 0).first };
   }
   const before = visited[parent] ?? null;
   const isSame =
@@ -117,58 +197,76 @@ function sourceOf(
 function continuation(
   graph: TaskGraph,
   trace: RequestTrace,
-  visited: readonly (Uint8Array | null)[],
+  visited: Visited,
   task: number,
+  rowCount: number,
 ): Pick<PlannedVisits, "isEnd" | "next"> {
   const isVisited = visited[task] ?? null;
-  const edges = graph.outEdge.subarray(graph.outStart[task + 1], graph.outStart[task + 2]);
-  const tasks = Array.from(edges, (edge) => graph.childByEdge[edge] ?? 0);
+  const edges = [...graph.outEdge.subarray(graph.outStart[task + 1], graph.outStart[task + 2])];
+  const goings = edges.map((edge) => goingAlong(graph, trace, edge));
+  const tasks = edges.map((edge) => graph.childByEdge[edge] ?? 0);
   const always = tasks.filter((_, position) => {
-    const taken = trace.takenByEdge[edges[position] ?? 0] ?? null;
-    return taken === null || taken.every((bit, one) => bit === 1 || isVisited?.[one] === 0);
+    const going = goings[position] ?? null;
+    return going === null || going.every((bit, one) => bit === 1 || isVisited?.[one] === 0);
   });
   if (always.length > 0) return { isEnd: false, next: { tasks: always, takesAll: true } };
-  const goesOn = (request: number): boolean =>
-    edges.some((edge) => trace.takenByEdge[edge]?.[request] !== 0);
-  for (let request = 0; request < trace.arrivalMs.length; request++) {
-    if (isVisited?.[request] === 0 || goesOn(request)) continue;
+  for (let row = 0; row < rowCount; row++) {
+    if (isVisited?.[row] === 0 || goings.some((going) => going?.[row] !== 0)) continue;
     return { isEnd: true, next: { tasks: [], takesAll: true } };
   }
   return { isEnd: false, next: { tasks, takesAll: false } };
 }
 
+/** By row of the task before, whether something comes of it beyond the edge; null if always. */
+function goingAlong(graph: TaskGraph, trace: RequestTrace, edge: number): Uint8Array | null {
+  const taken = trace.takenByEdge[edge] ?? null;
+  const kind = graph.kindByEdge[edge];
+  if (kind === PLAIN || kind === GATHER) return taken;
+  const { first } = rowsOf(trace, graph.scopeByTask[graph.childByEdge[edge] ?? 0] ?? 0);
+  const isMaking = (row: number): number => ((first[row + 1] ?? 0) > (first[row] ?? 0) ? 1 : 0);
+  if (kind === SPREAD)
+    return Uint8Array.from({ length: first.length - 1 }, (_, row) => isMaking(row));
+  // Rows that are gathered may be too few for a window, or what is left over.
+  const gathered = rowsOf(trace, graph.scopeByTask[graph.parentByEdge[edge] ?? 0] ?? 0);
+  return new Uint8Array(gathered.count);
+}
+
 /** @param visited of all tasks before, at most 31 of them. */
 function joinSource(
   graph: TaskGraph,
-  visited: readonly (Uint8Array | null)[],
+  visited: Visited,
   task: number,
-  requestCount: number,
+  rowCount: number,
 ): JoinSource {
   const isVisited = visited[task] ?? null;
+  // The first task of a scope is always visited, and all others of it come after.
+  const alike = [...upTo(task)].filter(
+    (before) => graph.scopeByTask[before] === graph.scopeByTask[task],
+  );
   const settlersByPattern = new Map<number, readonly number[]>();
-  const patternOf = (request: number): number => {
+  const patternOf = (row: number): number => {
     let pattern = 0;
-    for (let before = 0; before < task; before++) {
-      if (visited[before]?.[request] !== 0) pattern += 2 ** before;
+    for (const before of alike) {
+      if (visited[before]?.[row] !== 0) pattern += 2 ** before;
     }
     return pattern;
   };
-  const patterns = new Float64Array(requestCount);
-  for (let request = 0; request < requestCount; request++) {
-    const pattern = isVisited?.[request] === 0 ? NOT_VISITED : patternOf(request);
-    patterns[request] = pattern;
+  const patterns = new Float64Array(rowCount);
+  for (let row = 0; row < rowCount; row++) {
+    const pattern = isVisited?.[row] === 0 ? NOT_VISITED : patternOf(row);
+    patterns[row] = pattern;
     if (pattern === NOT_VISITED || settlersByPattern.has(pattern)) continue;
     settlersByPattern.set(pattern, settlersOf(graph, task, pattern));
   }
   const origins = [...new Set([...settlersByPattern.values()].flat())].sort((a, b) => a - b);
-  const waitsFor = new Uint32Array(requestCount);
-  const waitCount = new Uint8Array(requestCount);
+  const waitsFor = new Uint32Array(rowCount);
+  const waitCount = new Uint8Array(rowCount);
   for (const [pattern, settlers] of settlersByPattern) {
     const mask = settlers.reduce((sum, settler) => sum + 2 ** origins.indexOf(settler), 0);
-    for (let request = 0; request < requestCount; request++) {
-      if (patterns[request] !== pattern) continue;
-      waitsFor[request] = mask;
-      waitCount[request] = settlers.length;
+    for (let row = 0; row < rowCount; row++) {
+      if (patterns[row] !== pattern) continue;
+      waitsFor[row] = mask;
+      waitCount[row] = settlers.length;
     }
   }
   return { kind: "join", origins, waitsFor, waitCount };

@@ -4,6 +4,7 @@ import type { CompilerMethod, OpenedModels, Settle, SolvedLevel } from "../metho
 import { methodOf } from "../methods/registry.ts";
 import type { BundleFrame } from "../model/frames.ts";
 import type { ModelFiles } from "../model/model-files.ts";
+import { stateMistakes, stateUseMistakes } from "../model/model-state.ts";
 import type { LoadedApplication } from "../spec/load-application.ts";
 import { type ChosenLevels, chooseLevels, type GapOf, type Placement } from "./adaptive-levels.ts";
 
@@ -44,7 +45,9 @@ export async function compile(
 ): Promise<Compiled> {
   const method = await methodOf(application.policy);
   refuse(method.mistakes(application));
-  refuse([...method.modelMistakes(application, models), ...(opened?.mistakes() ?? [])]);
+  refuse(stateUseMistakes(application, method));
+  const fit = [...method.modelMistakes(application, models), ...(opened?.mistakes() ?? [])];
+  refuse([...fit, ...stateMistakes(application, models)]);
   const { loads } = application;
   const frame = method.frame(application, models);
   // Methods that do not choose accuracies have refused to place levels by them.

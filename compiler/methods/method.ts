@@ -43,6 +43,8 @@ export interface CompilerMethod<
   L extends Level = B["levels"][number],
 > {
   readonly name: MethodName;
+  /** Whether it serves sequences of requests, whose models have state; left out for no. */
+  readonly keepsState?: boolean;
 
   // From an application to a frame. Nothing here reads a file or a clock but `openModels`.
 

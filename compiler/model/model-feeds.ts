@@ -101,7 +101,7 @@ function* unknownInputs(
 }
 
 function* inputMistakes(
-  { inputs }: Edge,
+  { inputs, gather }: Edge,
   models: readonly ModelFile[],
   next: ModelFile,
   input: TensorInfo,
@@ -111,13 +111,20 @@ function* inputMistakes(
   // Outputs of variants differ in their sizes at most, but any of them may answer.
   const model = models.find(({ outputs }) => {
     const output = outputs.find((candidate) => candidate.name === name);
-    return output === undefined || !fits(output, input);
+    return output === undefined || !fits(gathered(output, gather), input);
   });
-  if (model === undefined) return;
+  if (model === undefined) {
+    if (gather !== "all" || input.shape[1] === -1) return;
+    const message =
+      `gather: all gives the input ${describe(input)} of ${next.file} as many rows as there are; ` +
+      "expected its axis 1 to be open, or gather: with the number of rows that it takes";
+    return yield conflict([...path, "gather"], message);
+  }
   const outputs = model.outputs.map(describe).join(", ");
+  const gathers = gather === undefined ? "" : `, gathered (${gather}) to rows of a further axis 1`;
   const message =
     `the input ${describe(input)} of ${next.file} needs the output ${show(name)} of ` +
-    `${model.file}, whose outputs are ${outputs}`;
+    `${model.file}, whose outputs are ${outputs}${gathers}`;
   yield conflict([...path, "inputs"], message);
 }
 
@@ -130,6 +137,12 @@ function* countMistakes({ count }: Edge, model: ModelFile, path: KeyPath): Gener
     `expected an output of ${model.file} of the form int64[rows], ` +
     `whose outputs are ${outputs}`;
   yield conflict([...path, "count"], message);
+}
+
+/** An output as a gather gives it: what makes a row are rows of its own. */
+function gathered({ shape: [rows = -1, ...row], ...tensor }: TensorInfo, gather: Edge["gather"]) {
+  const shape = [rows, ...(gather === undefined ? [] : [gather === "all" ? -1 : gather]), ...row];
+  return { ...tensor, shape };
 }
 
 /** The same type and, axis 0 apart, the same shape as far as both are known. */

@@ -12,6 +12,11 @@ export function profileFor({ profiles }: Variant, { hardware }: Pool): VariantPr
   return profiles.find((profile) => profile.hardware === hardware) ?? null;
 }
 
+/** A profile of a variant that runs one query at a time. */
+export function aloneOf(profile: VariantProfile): VariantProfile {
+  return { ...profile, rows: profile.rows.filter(({ batch }) => batch === 1) };
+}
+
 /** @param timesByBatch from the rows that were measured to every batch size up to the largest. */
 export function poolProfileOf(
   { file, variant, hardware, sha256, rows, percentile }: VariantProfile,

@@ -100,3 +100,57 @@ export function countLate(
   }
   return late;
 }
+
+/**
+ * Puts out, for each row, those that are made of it, in their order and at its time.
+ * @param first by row, the first of those and, for the next, where they end.
+ * @param madeMs with room for all of them.
+ * @returns how many.
+ */
+export function spreadRows(
+  count: number,
+  atMs: Float64Array,
+  row: Uint32Array,
+  first: Uint32Array,
+  madeMs: Float64Array,
+  madeRow: Uint32Array,
+): number {
+  let made = 0;
+  for (let position = 0; position < count; position++) {
+    const name = row[position]!;
+    const ms = atMs[position]!;
+    const end = first[name + 1]!;
+    for (let one = first[name]!; one < end; one++) {
+      madeMs[made] = ms;
+      madeRow[made++] = one;
+    }
+  }
+  return made;
+}
+
+/**
+ * Requests with a query that is after its deadline once `moreMs` have passed.
+ * @param deadlineMs by row. @param requestByRow of each row its request.
+ * @param stamp by request; those that are late get `mark`, which none has before.
+ */
+export function countLateRequests(
+  count: number,
+  atMs: Float64Array,
+  row: Uint32Array,
+  moreMs: number,
+  deadlineMs: Float64Array,
+  requestByRow: Uint32Array,
+  stamp: Uint32Array,
+  mark: number,
+): number {
+  let late = 0;
+  for (let position = 0; position < count; position++) {
+    const name = row[position]!;
+    if (!(atMs[position]! + moreMs > deadlineMs[name]!)) continue;
+    const request = requestByRow[name]!;
+    if (stamp[request] === mark) continue;
+    stamp[request] = mark;
+    late++;
+  }
+  return late;
+}

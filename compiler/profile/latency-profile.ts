@@ -1,5 +1,5 @@
 /** Measured runs → a latency profile, and what is to be known about the measurement. */
-import { bucketNames } from "stratagem-runtime/internal/core/bucket-sizes";
+import { bucketNames } from "stratagem-runtime/internal/bundle/schema";
 import { LatencySample } from "../simulate/latency-sample.ts";
 import type { LayersSpec, ProfileSpec } from "../spec/profile-schema.ts";
 import { outlooksOf } from "./budget.ts";

@@ -1,6 +1,6 @@
 /** Runs variants at batch sizes on numbers of cores, and notes how long they took. */
 import { assert } from "stratagem-runtime/internal/core/assert";
-import { bucketCount } from "stratagem-runtime/internal/core/bucket-sizes";
+import { bucketCount } from "stratagem-runtime/internal/bundle/schema";
 import {
   type Batch,
   type BatchResult,
@@ -189,12 +189,13 @@ interface OpenCell extends Cell {
   readonly cpuMs: number[];
 }
 
-/** Inputs that are random, of the seed of the plan. */
+/** Inputs that modules have for it, else random ones, of the seed of the plan. */
 export function randomInputsOf({ variants, seed }: ProfilePlan): InputsOf {
   return (variant, batch, bucket) => {
     const model = variants[variant]?.model;
     assert(model !== undefined, "inputs are of a variant of the plan");
-    return randomInputs(sizedInputs(model, bucket), batch, seed);
+    const samples = variants[variant]?.samples?.get(batch);
+    return samples ?? randomInputs(sizedInputs(model, bucket), batch, seed);
   };
 }
 

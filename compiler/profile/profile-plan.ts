@@ -4,8 +4,8 @@
  */
 import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import type { ModelFile } from "stratagem-runtime/internal/bundle/schema";
-import { bucketCount } from "stratagem-runtime/internal/core/bucket-sizes";
+import { bucketCount, type ModelFile } from "stratagem-runtime/internal/bundle/schema";
+import { assert } from "stratagem-runtime/internal/core/assert";
 import type { Device } from "stratagem-runtime/internal/exec/executor";
 import { MAX_PAYLOAD_BYTES } from "stratagem-runtime/internal/exec/frame-protocol";
 import { suggestion } from "stratagem-runtime/internal/tell/nearest";
@@ -13,9 +13,11 @@ import type { Bound } from "../binding/bind-model.ts";
 import { rowBytesOf, sizedInputs } from "../onnx/batch-inputs.ts";
 import type { LayeredModel } from "../onnx/layered-model.ts";
 import { OnnxModelError } from "../onnx/onnx-model-error.ts";
+import type { HostVariant } from "../spec/application.ts";
 import { type ApplicationSpec, applicationSchema } from "../spec/application-schema.ts";
 import { type Binding, resolveBinding } from "../spec/binding.ts";
 import { type KeyPath, readDocument, type SourceDocument } from "../spec/document.ts";
+import { hostKey, hostVariantOf, kindMistakes } from "../spec/host-tasks.ts";
 import { InputError } from "../spec/input-error.ts";
 import { conflict, fail, invalid, missing, refuse, show } from "../spec/mistakes.ts";
 import { readProfile } from "../spec/profile.ts";
@@ -92,6 +94,10 @@ export interface PlannedVariant {
   /** Path that opens the model as it is. */
   readonly path: string;
   readonly model: ModelFile;
+  /** What it is where it is no ONNX file; left out for one. */
+  readonly host?: HostVariant | undefined;
+  /** Inputs that a module has for each batch; left out, they are random. */
+  readonly samples?: ReadonlyMap<number, readonly Uint8Array[]> | undefined;
   /** To measure it at, ascending, at least one. */
   readonly batches: readonly number[];
   /** Null where layers are not measured. */
@@ -101,6 +107,14 @@ export interface PlannedVariant {
 export interface PlanSources {
   /** Reads what a model takes as a variant uses it. @throws Error if it is no model. */
   readonly readModel: (path: string, binding: Binding | undefined, at: KeyPath) => Promise<Bound>;
+  /** The same of what is no ONNX file. */
+  readonly readHost?: (host: HostVariant) => Promise<ModelFile>;
+  /** Inputs that a module has for a batch, of the seed; null where it has none. */
+  readonly sample?: (
+    host: HostVariant,
+    rows: number,
+    seed: number,
+  ) => Promise<readonly Uint8Array[] | null>;
   /**
    * Finds the layers of a model; left out where they are not to be measured.
    * @throws OnnxModelError if it cannot be cut.
@@ -112,39 +126,49 @@ export interface PlanSources {
 /** @throws InputError for the first mistake that stands in the way of measuring. */
 export async function planProfile(
   options: ProfileOptions,
-  { readModel, openLayers, machine }: PlanSources,
+  sources: PlanSources,
 ): Promise<ProfilePlan> {
+  const { openLayers, machine } = sources;
   const { batches, repeat, device, seed } = options;
   const cores = coresOf(options, machine);
   const document = readDocument(options.app);
   const spec = parseStructure(document, applicationSchema);
   const named = namedVariants(spec, document, options);
   const variants: PlannedVariant[] = [];
-  for (const { name, accuracy, path, binding, at, outputsAreRows } of withKnownAccuracy(
+  for (const { name, accuracy, path, host, binding, at, outputsAreRows } of withKnownAccuracy(
     named,
     options.out,
   )) {
+    const noLayers = (found: string) =>
+      fail(document, invalid(at, "a model that can be cut into layers", found));
+    if (host !== undefined && openLayers !== undefined) noLayers(`kind: ${host.kind}`);
     const layers = await openLayers?.(path).catch((error: unknown) => {
       if (!(error instanceof OnnxModelError)) throw error;
-      return fail(document, invalid(at, "a model that can be cut into layers", error.message));
+      return noLayers(error.message);
     });
-    const bound = await readModel(path, binding, at.slice(0, -1)).catch((error: unknown) => {
-      const reason = error instanceof Error ? error.message.split("\n")[0] : String(error);
-      const found = `${show(path)}, of which onnxruntime says: ${reason}`;
-      return fail(document, invalid(at, "an ONNX model", found));
-    });
+    const noModel = (expected: string, found: string) =>
+      fail(document, invalid(at, expected, found));
+    const bound = await readPlanned({ path, host, binding, at }, sources, noModel);
     refuse(document, bound.mistakes ?? []);
     if (bound.mistakes !== undefined) continue;
     const { model } = bound;
     // A model is cut for one instance at a time, whatever else it takes.
     const own = openLayers === undefined ? profiledBatches(model, batches) : batches;
-    const largest = sizedInputs(model, bucketCount(model.buckets) - 1);
-    checkRows(largest, own, (message) => fail(document, conflict(at, message)));
+    const samples =
+      host === undefined
+        ? null
+        : await samplesOf(host, { ...options, batches: own }, sources, noModel);
+    if (samples === null) {
+      const largest = sizedInputs(model, bucketCount(model.buckets) - 1);
+      checkRows(largest, own, (message) => fail(document, conflict(at, message)));
+    }
+    const hosted = { host, samples: samples ?? undefined };
     variants.push({
       name,
       accuracy,
       path,
       model,
+      ...hosted,
       outputsAreRows,
       batches: own,
       layers: layers ?? null,
@@ -166,6 +190,49 @@ export async function planProfile(
     machine,
   };
   return withDigest(plan);
+}
+
+type Refuse = (expected: string, found: string) => never;
+
+/** @throws InputError for what is no model. */
+async function readPlanned(
+  { path, host, binding, at }: Pick<NamedVariant, "path" | "host" | "binding" | "at">,
+  { readModel, readHost }: PlanSources,
+  refuse: Refuse,
+): Promise<Bound> {
+  try {
+    if (host === undefined) return await readModel(path, binding, at.slice(0, -1));
+    assert(readHost !== undefined, "who measures modules can read them");
+    return { model: await readHost(host) };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.split("\n")[0] : String(error);
+    if (host !== undefined) {
+      const expected = host.kind === "module" ? "a module that opens" : "a model of a server";
+      return refuse(expected, `${show(path)}: ${reason}`);
+    }
+    return refuse("an ONNX model", `${show(path)}, of which onnxruntime says: ${reason}`);
+  }
+}
+
+/** By batch size; null where it has none. @throws InputError for samples that it does not take. */
+async function samplesOf(
+  host: HostVariant,
+  { batches, seed }: ProfileOptions,
+  { sample }: PlanSources,
+  refuse: Refuse,
+): Promise<ReadonlyMap<number, readonly Uint8Array[]> | null> {
+  const samples = new Map<number, readonly Uint8Array[]>();
+  for (const rows of batches) {
+    try {
+      const inputs = (await sample?.(host, rows, seed)) ?? null;
+      if (inputs === null) return null;
+      samples.set(rows, inputs);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message.split("\n")[0] : String(error);
+      return refuse(`samples of ${rows} rows`, String(reason));
+    }
+  }
+  return samples;
 }
 
 /** As that of Accordion's policy. */
@@ -206,6 +273,7 @@ interface NamedVariant {
   readonly path: string;
   /** How the variant uses it; undefined where the spec leaves that to the model. */
   readonly binding: Binding | undefined;
+  readonly host?: HostVariant | undefined;
   /** Where in the spec the model is named. */
   readonly at: KeyPath;
 }
@@ -245,12 +313,16 @@ function namedVariants(
         const expected = "an ONNX file, since a variant is measured by running it";
         return fail(document, missing([...at, "model"], expected));
       }
+      refuse(document, kindMistakes(variant, at));
+      const folder = dirname(resolve(app));
+      const host = hostVariantOf(variant, folder, (model) => resolve(folder, model)) ?? undefined;
       const planned: NamedVariant = {
         task: task.name,
         name: nameInProfile(variant.profile, at, document),
         accuracy: variant.accuracy ?? null,
-        path: resolve(dirname(app), variant.model),
+        path: host === undefined ? resolve(folder, variant.model) : hostKey(host),
         binding: resolveBinding(variant, at, labelsBeside(app, document)) ?? undefined,
+        host,
         at: [...at, "model"],
         outputsAreRows: task.to.length === 0,
       };

@@ -8,7 +8,10 @@ import type {
   Batch,
   BatchResult,
   ExecutorOptions,
+  VariantModel,
 } from "stratagem-runtime/internal/exec/executor";
+import { entryOf } from "stratagem-runtime/internal/exec/host-source";
+import type { HostVariant } from "../spec/application.ts";
 import { InputError } from "../spec/input-error.ts";
 import { withRemedy } from "./model-limits.ts";
 import type { ProfilePlan } from "./profile-plan.ts";
@@ -22,6 +25,9 @@ export interface ProfiledWorker {
    */
   resize(cores: number): Promise<void>;
 }
+
+/** Time that another server has for a batch; `--model-timeout` may be less. */
+const REMOTE_TIMEOUT_MS = 60_000;
 
 export interface ProfiledWorkers {
   readonly workers: readonly ProfiledWorker[];
@@ -122,25 +128,28 @@ function executorOptions(
   workerCount: number,
 ): Omit<ExecutorOptions, "standbyCount"> {
   return {
-    variants: variants.map(({ name, path, outputsAreRows, model }) => {
+    variants: variants.map(({ name, path, host, outputsAreRows, model }) => {
       const { inputs, outputs, adapter, buckets } = model;
-      const how = { ...(adapter && { adapter }), ...(buckets && { buckets }) };
-      return {
-        name,
-        path,
-        inputs,
-        outputs,
-        ...how,
-        outputsAreRows,
-        warmBatches: [],
-        warmCores: cores,
-      };
+      const how = { ...(adapter && { adapter }), ...(buckets && { buckets }), ...hosted(host) };
+      const tensors = { inputs, outputs, outputsAreRows };
+      return { name, path, ...how, ...tensors, warmBatches: [], warmCores: cores };
     }),
     workerCount,
     threadsPerWorker: cores[0],
     device,
     deviceIds: [],
   };
+}
+
+/** What a worker runs where it is no ONNX file. */
+function hosted(host: HostVariant | undefined): Partial<VariantModel> {
+  if (host === undefined) return {};
+  if (host.kind === "remote") {
+    const { url, model } = host;
+    return { remote: { url, model, timeoutMs: REMOTE_TIMEOUT_MS } };
+  }
+  const { options, folder } = host;
+  return { path: entryOf(host), module: { options, folder } };
 }
 
 function noWorker({ device }: ProfilePlan, reason: string): InputError {

@@ -1,7 +1,7 @@
 /** The policy of method accordion in a spec. */
 import type { AccordionPolicy, Variant, VariantProfile } from "./application.ts";
 import type { KeyPath } from "./document.ts";
-import { conflict, type Mistake, show } from "./mistakes.ts";
+import { conflict, invalid, type Mistake, show } from "./mistakes.ts";
 import type { PolicyRulesOf, PolicySpecOf } from "./policy-rules.ts";
 
 export const accordionRules: PolicyRulesOf<"accordion"> = {
@@ -19,7 +19,12 @@ function resolveAccordion(policy: PolicySpecOf<"accordion">): AccordionPolicy {
 }
 
 /** @param path of what names the profiles: one of them, or a list. */
-function* pipelineTimeMistakes({ profiles }: Variant, path: KeyPath): Generator<Mistake> {
+function* pipelineTimeMistakes({ profiles, host }: Variant, path: KeyPath): Generator<Mistake> {
+  if (host !== undefined) {
+    const found = `kind: ${host.kind}, which has no layers to cut between`;
+    yield invalid([...path.slice(0, -1), "kind"], "an ONNX model, as accordion cuts models", found);
+    return;
+  }
   for (const [index, profile] of profiles.entries()) {
     const lack = pipelineLack(profile);
     if (lack === null) continue;

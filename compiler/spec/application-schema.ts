@@ -11,6 +11,7 @@ import {
   MAX_TASKS,
   MAX_VARIANTS,
   MAX_VARIATION,
+  MAX_WINDOW,
   MAX_WORKERS,
   MIN_VARIATION,
 } from "stratagem-runtime/internal/bundle/limits";
@@ -27,6 +28,7 @@ import {
   list,
   mapping,
   name,
+  options,
   percentile,
   positiveNumber,
   positiveRatio,
@@ -36,6 +38,7 @@ import {
   record,
   tagged,
   text,
+  url,
 } from "./fields.ts";
 import { policySchema } from "./policy-schema.ts";
 
@@ -128,7 +131,17 @@ const variant = mapping({
     .describe(
       "<file>#<variant>, relative to the spec; a list of them, one per hardware of the pools",
     ),
-  model: text("a file name").optional().describe("ONNX file, relative to the spec"),
+  kind: choice("onnx", "module", "remote")
+    .optional()
+    .describe("What it is: an ONNX file, the default, an ES module, or a model of another server"),
+  model: text("a file name")
+    .optional()
+    .describe(
+      "ONNX file, relative to the spec; of a module its path, such as ./crop.mjs, or what a " +
+        "package has, such as stratagem-kit/decode-image; of another server its model",
+    ),
+  options: options().optional().describe("What a module is opened with"),
+  url: url().optional().describe("Another server of the protocol v2, such as http://host:8000"),
   ...bindingFields,
   fanout: z
     .union(
@@ -162,6 +175,14 @@ const task = mapping({
         .describe(
           "Output of this task with the number of rows sent on for each of its rows; " +
             "one each when left out",
+        ),
+      gather: z
+        .union([choice("all"), count(MAX_WINDOW)], {
+          error: () => `all, or a whole number of rows from 1 to ${MAX_WINDOW}`,
+        })
+        .optional()
+        .describe(
+          "Joins the rows that were made of one: all of them to one, or each so many in their order",
         ),
     }),
     "a list of edges",

@@ -99,6 +99,13 @@ export interface Edge {
   readonly inputs: Readonly<Record<string, string>> | null;
   /** Output with the number of rows sent on for each row; null for one each. */
   readonly count: string | null;
+  /** Joins the rows that were made of one: all of them, or each so many; left out for neither. */
+  readonly gather?: "all" | number;
+  /**
+   * Whether a query may send any number along the edge: its fan-out is above 1, or was written
+   * beside a count. Left out where it sends itself on by a chance.
+   */
+  readonly multiplies?: true;
 }
 
 export interface Variant {
@@ -107,13 +114,40 @@ export interface Variant {
   readonly profile: VariantProfile;
   /** All that the spec names, `profile` first; at most one for each hardware. */
   readonly profiles: readonly VariantProfile[];
-  /** Path of the model file that can be opened as it is. */
+  /**
+   * Path of the model file that can be opened as it is; of what is no ONNX file what names it among
+   * the models of the application.
+   */
   readonly model: string | null;
   /** How the model's tensors are used; left out where the model says all. */
   readonly binding?: Binding;
+  /** What the model is where it is no ONNX file; left out where it is one, or there is none. */
+  readonly host?: HostVariant;
+  /** By the model's own names, at least one pair; left out where requests are by themselves. */
+  readonly state?: readonly StateTensors[];
   /** Mean queries sent downstream per query served: to every child, or per child task. */
   readonly fanout: number | Readonly<Record<string, number>> | null;
 }
+
+/** What a model gives by `output` it takes with the next request of a sequence by `input`. */
+export interface StateTensors {
+  readonly input: string;
+  readonly output: string;
+}
+
+export type HostVariant =
+  | {
+      readonly kind: "module";
+      /** Path of its file that can be opened as it is; null where a package has it. */
+      readonly path: string | null;
+      /** As `import` names what a package has; null where it is a file. */
+      readonly specifier: string | null;
+      /** JSON whose keys are in ascending order. */
+      readonly options: string;
+      /** Of the spec, absolute. */
+      readonly folder: string;
+    }
+  | { readonly kind: "remote"; readonly url: string; readonly model: string };
 
 /** What a latency profile says of one variant. */
 export interface VariantProfile {

@@ -76,6 +76,12 @@ export const bindingFields = {
   constants: record(tensorName(), realNumber(), "a mapping from inputs of the model to numbers")
     .optional()
     .describe("Inputs of the model that are always the same"),
+  state: record(tensorName(), tensorName(), "a mapping from outputs of the model to inputs")
+    .optional()
+    .describe(
+      "Outputs of the model that it takes again with the next request of a sequence, each by an " +
+        "input; kept at the server, for ramsis with one variant",
+    ),
   resize: record(tensorName(), resize, "a mapping from inputs to sizes")
     .optional()
     .describe("Inputs that come in another size than the model takes"),

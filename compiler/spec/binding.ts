@@ -54,7 +54,11 @@ export function resolveBinding(
     (each) => each !== undefined,
   );
   if (!isGiven) return null;
-  const entries = Object.entries(outputs ?? {}).map(([name, output]) => {
+  const told = Object.values(outputs ?? {});
+  // State goes out whatever else does, for the server.
+  const state = Object.keys(variant.state ?? {}).filter((name) => !told.includes(name));
+  const all = { ...Object.fromEntries(state.map((name) => [name, name])), ...outputs };
+  const entries = Object.entries(all).map(([name, output]) => {
     return [name, boundOutput(output, [...path, "outputs", name], labelsOf)] as const;
   });
   return {

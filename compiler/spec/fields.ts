@@ -1,6 +1,12 @@
 /** Builds schemas whose messages say what was found and what is allowed. */
 
-import { MAX_MS, MAX_QPS, MIN_MS, MIN_QPS } from "stratagem-runtime/internal/bundle/limits";
+import {
+  MAX_MS,
+  MAX_QPS,
+  MIN_MS,
+  MIN_QPS,
+  SERVER_URL,
+} from "stratagem-runtime/internal/bundle/limits";
 import * as z from "zod";
 import type { Dimension } from "./expression.ts";
 import { readQuantity } from "./quantity.ts";
@@ -67,6 +73,25 @@ export function flag() {
 export function text(expected: string) {
   const error = () => expected;
   return z.string({ error }).regex(/^[^\n\r]{1,1000}$/, { error });
+}
+
+/** A server, by its URL. */
+export function url() {
+  const error = () => "an http or https URL without credentials such as http://localhost:8000";
+  return z.string({ error }).regex(SERVER_URL, { error });
+}
+
+/** A mapping of anything that JSON can say. */
+export function options() {
+  const error = () => "a mapping of values that JSON can say";
+  return z.record(z.string({ error }), z.unknown(), { error }).refine(isJson, { error });
+}
+
+/** Numbers without end, and integers beyond 2^53, are none. Documents have no circles. */
+function isJson(value: unknown): boolean {
+  if (typeof value === "number") return Number.isFinite(value);
+  if (typeof value !== "object" || value === null) return typeof value !== "bigint";
+  return Object.values(value).every(isJson);
 }
 
 /**

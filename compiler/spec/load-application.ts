@@ -3,6 +3,7 @@ import type { Application, Arrivals, Cluster, Policy, Task, Variant } from "./ap
 import { type ApplicationSpec, applicationSchema, type TaskSpec } from "./application-schema.ts";
 import { resolveBinding } from "./binding.ts";
 import { type KeyPath, readDocument } from "./document.ts";
+import { hostKey, hostVariantOf } from "./host-tasks.ts";
 import { loadMistakes, resolveLoads } from "./loads.ts";
 import { measurementMistakes } from "./measurements.ts";
 import { conflict, fail, invalid, type Mistake, missing, refuse, show } from "./mistakes.ts";
@@ -85,10 +86,12 @@ function resolveTask(task: TaskSpec, path: KeyPath, files: NamedFiles): Task {
     variants: task.variants.map((variant, index) =>
       resolveVariant(variant, [...path, "variants", index], files),
     ),
-    to: task.to.map(({ inputs, count, ...edge }) => ({
+    to: task.to.map(({ inputs, count, gather, ...edge }) => ({
       ...edge,
       inputs: inputs ?? null,
       count: count ?? null,
+      ...(gather === undefined ? {} : { gather }),
+      ...(multiplies(task, { task: edge.task, count, gather }) ? { multiplies: true } : {}),
     })),
     branch: task.branch,
     ...(task.bucketShares === undefined ? {} : { bucketShares: sharesOf(task.bucketShares) }),
@@ -99,6 +102,18 @@ function resolveTask(task: TaskSpec, path: KeyPath, files: NamedFiles): Task {
 function sharesOf(stated: readonly number[]): number[] {
   const sum = stated.reduce((total, share) => total + share, 0);
   return stated.map((share) => share / sum);
+}
+
+/** Whether a query may send more than itself along an edge. */
+function multiplies(
+  { variants }: TaskSpec,
+  { task, count, gather }: Pick<TaskSpec["to"][number], "task" | "count" | "gather">,
+): boolean {
+  if (gather !== undefined) return false;
+  return variants.some(({ fanout }) => {
+    const written = typeof fanout === "object" ? fanout[task] : fanout;
+    return written !== undefined && (written > 1 || (written > 0 && count !== undefined));
+  });
 }
 
 function resolveVariant(
@@ -113,19 +128,25 @@ function resolveVariant(
     return files.fail(missing([...path, "accuracy"], expected));
   }
   const binding = resolveBinding(variant, path, (file, at) => files.lines(file, at));
+  const pathOf = (name: string) => files.opaque(name, [...path, "model"], MAX_MODEL_BYTES);
+  const host = hostVariantOf(variant, files.folder, pathOf);
+  const named = variant.model === undefined || host !== null ? null : pathOf(variant.model);
   return {
     name: variant.name,
     accuracy,
     profile: measured.profile,
     profiles: [measured, ...others].map(({ profile }) => profile),
-    model: variant.model === undefined ? null : modelPath(variant.model, [...path, "model"], files),
+    model: host === null ? named : hostKey(host),
+    ...(host === null ? {} : { host }),
     ...(binding === null ? {} : { binding }),
+    ...statePart(variant.state),
     fanout: variant.fanout ?? null,
   };
 }
 
-function modelPath(name: string, path: KeyPath, files: NamedFiles): string {
-  return files.opaque(name, path, MAX_MODEL_BYTES);
+function statePart(state: TaskSpec["variants"][number]["state"]): Pick<Variant, "state"> {
+  const pairs = Object.entries(state ?? {}).map(([output, input]) => ({ input, output }));
+  return pairs.length === 0 ? {} : { state: pairs };
 }
 
 /** What each profile says of the variant; the hardware of each is its own. */

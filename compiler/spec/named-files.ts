@@ -27,6 +27,11 @@ export class NamedFiles {
     this.#sha256ByPath.set(resolve(path), document.sha256);
   }
 
+  /** That names are relative to, absolute. */
+  get folder(): string {
+    return resolve(this.#folder);
+  }
+
   /**
    * The variant that `<file>#<variant>` names.
    * @param keyPath where in the spec it is named.

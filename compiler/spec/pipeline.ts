@@ -4,6 +4,7 @@ import { suggestion } from "stratagem-runtime/internal/tell/nearest";
 import type { TaskSpec } from "./application-schema.ts";
 import { bindingMistakes } from "./binding.ts";
 import type { KeyPath } from "./document.ts";
+import { kindMistakes } from "./host-tasks.ts";
 import { conflict, invalid, type Mistake, missing, show } from "./mistakes.ts";
 
 /**
@@ -69,6 +70,7 @@ function* variantMistakes(task: TaskSpec, path: KeyPath): Generator<Mistake> {
   const children = to.map((edge) => edge.task);
   for (const [index, variant] of variants.entries()) {
     const { fanout } = variant;
+    yield* kindMistakes(variant, [...path, "variants", index]);
     yield* bindingMistakes(variant, [...path, "variants", index]);
     const fanoutPath = [...path, "variants", index, "fanout"];
     if (fanout !== undefined && children.length === 0) {

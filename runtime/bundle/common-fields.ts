@@ -14,6 +14,7 @@ import {
   type Shape,
   sha256,
   text,
+  textOf,
 } from "./fields.ts";
 import {
   MAX_BATCH,
@@ -23,6 +24,7 @@ import {
   MAX_HOP_MS,
   MAX_LEVELS,
   MAX_MS,
+  MAX_OPTIONS_LENGTH,
   MAX_PRICE,
   MAX_QPS,
   MAX_SLOS,
@@ -35,9 +37,12 @@ import {
   MIN_QPS,
   MIN_SLOS,
   MIN_VARIATION,
+  PACKAGE_SPECIFIER,
+  SERVER_URL,
 } from "./limits.ts";
 import { buckets, modelAdapter, withSoundAdapter } from "./model-fields.ts";
 import { type Field, type Fields, optional, record, tagged } from "./record.ts";
+import { refuse } from "./refuse.ts";
 import type {
   ArrivalModel,
   ClassExpected,
@@ -46,13 +51,16 @@ import type {
   InferlineLevel,
   InputDigest,
   ModelFile,
+  ModuleReference,
   PipelineExpected,
   Pool,
   ProfileReference,
   Provenance,
+  RemoteReference,
   ServiceTimeQuantiles,
   ServiceTimes,
   Slo,
+  StatePair,
   Table,
   TensorInfo,
 } from "./schema.ts";
@@ -147,6 +155,40 @@ const tensor = record<TensorInfo>({
 });
 const tensors = listOf([1, MAX_TENSORS], tensor);
 
+const optionsJson: Shape<string> = {
+  words: "JSON",
+  read(value, path) {
+    const allowed = `JSON of at most ${MAX_OPTIONS_LENGTH} characters`;
+    if (typeof value !== "string" || value.length > MAX_OPTIONS_LENGTH) {
+      return refuse(path, value, allowed);
+    }
+    try {
+      JSON.parse(value);
+    } catch {
+      refuse(path, value, allowed);
+    }
+    return value;
+  },
+};
+
+const moduleReference = record<ModuleReference>({
+  specifier: [
+    orNull(textOf(PACKAGE_SPECIFIER, "what a package has, such as package/entry", "a specifier")),
+    "Where it is of a package, as `import` names it; nil for a file of the models folder.",
+  ],
+  options: [optionsJson, "What it is opened with; keys are in ascending order."],
+});
+
+const remoteReference = record<RemoteReference>({
+  url: [textOf(SERVER_URL, "the URL of a server", "a URL"), "Of a server of the protocol v2."],
+  model: [text, "As that server names it."],
+});
+
+const statePair = record<StatePair>({
+  input: [text, "A tensor that the model takes."],
+  output: [text, "The one that it gives for it; of the same type and shape of a row."],
+});
+
 export const modelFile = withSoundAdapter(
   record<ModelFile>({
     file: [fileName, "The server looks it up in its models folder."],
@@ -160,6 +202,18 @@ export const modelFile = withSoundAdapter(
     buckets: optional(
       buckets,
       "Axes that have one of several sizes; left out where every axis but the rows has one.",
+    ),
+    module: optional(moduleReference, "Of an ES module, of which the file is the entry."),
+    remote: optional(
+      remoteReference,
+      "Of a model that another server runs: there is no file, and the digest is that of its " +
+        "tensors.",
+    ),
+    state: optional(
+      listOf([1, MAX_TENSORS], statePair),
+      "Tensors that a server keeps between the requests of a sequence, and that clients neither " +
+        "send nor get: what comes out goes in again with the next request. Only of ramsis, where " +
+        "the task has one variant.",
     ),
   }),
 );

@@ -49,6 +49,8 @@ export const MAX_TASKS = 64;
 /** Mean queries of one query; and of one request, at all tasks together. */
 export const MAX_FANOUT = 1000;
 export const MAX_QUERIES_PER_REQUEST = 10_000;
+/** Rows that are gathered to one. */
+export const MAX_WINDOW = 10_000;
 /** Beyond it a query is as good as never given up. */
 export const MAX_SLOS = 1e6;
 export const MIN_SLOS = 1e-3;
@@ -61,3 +63,9 @@ export const MAX_TRACES = 1000;
 export const MAX_FIGURE = 1e15;
 /** Of a simulation that a bundle tells of, and that `verify` repeats. */
 export const MAX_REQUESTS = 1e8;
+/** Characters of the JSON of a module's options. */
+export const MAX_OPTIONS_LENGTH = 65_536;
+/** What a package has, as `import` names it: no path, and nothing of Node's own. */
+export const PACKAGE_SPECIFIER = /^[@\w~-][\w.~-]*(?:\/[\w~-][\w.~-]*)*$/;
+/** A server, without credentials, a query or a fragment. */
+export const SERVER_URL = /^https?:\/\/[^\s/?#@]+(?:\/[^\s?#]*)?$/i;

@@ -1,8 +1,8 @@
 /** What the bundles of several pipelines have, said once. */
 import { count, profileReference, ratio, serviceTimes, solverName } from "./common-fields.ts";
-import { integerIn, listOf, oneOf, orNull, text } from "./fields.ts";
-import { MAX_POOLS, MAX_TASKS } from "./limits.ts";
-import { type Field, type Fields, record } from "./record.ts";
+import { integerIn, listOf, numberIn, oneOf, or, orNull, text } from "./fields.ts";
+import { MAX_FANOUT, MAX_POOLS, MAX_TASKS, MAX_WINDOW } from "./limits.ts";
+import { type Field, type Fields, optional, record } from "./record.ts";
 import type {
   Branch,
   Feed,
@@ -55,6 +55,16 @@ const edge = record<StageEdge>({
   ],
   share: [ratio, "Probability that a query of the parent, or a request, takes the edge."],
   feed: feedField,
+  fanout: optional(
+    numberIn(0, MAX_FANOUT),
+    "Mean rows that a query of the parent sends if it takes the edge, each a query of this task; " +
+      "left out where it sends itself on, once at most.",
+  ),
+  gather: optional(
+    or("all", integerIn(1, MAX_WINDOW)),
+    "Joins the rows that an earlier fan-out made of one row: `all` of them are one query of this " +
+      "task, or each so many in their order; left out where rows stay what they are.",
+  ),
 });
 
 export const taskName: Field<string> = [text, "Unique in the bundle."];

@@ -11,11 +11,13 @@ import type { RamsisBundle, RamsisLevel } from "./schema/ramsis.ts";
 import type { ThemisBundle, ThemisLevel } from "./schema/themis.ts";
 
 export * from "./schema/accordion.ts";
+export * from "./schema/buckets.ts";
 export * from "./schema/common.ts";
 export * from "./schema/graph.ts";
 export * from "./schema/inferline.ts";
 export * from "./schema/loki.ts";
 export * from "./schema/ramsis.ts";
+export * from "./schema/row-scopes.ts";
 export * from "./schema/themis.ts";
 
 /** Version of the file format this build writes, and the newest one it reads. */

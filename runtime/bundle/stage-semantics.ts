@@ -1,5 +1,12 @@
 /** What edges of stages must say of each other, and numbers that only rounding tells apart. */
-import type { InferlineBundle, StageEdge, StageTask } from "./schema.ts";
+import {
+  type InferlineBundle,
+  isScopeProblem,
+  type RowScopes,
+  rowScopesOf,
+  type StageEdge,
+  type StageTask,
+} from "./schema.ts";
 import { refuse } from "./table-semantics.ts";
 
 interface Edges extends Pick<InferlineBundle, "entryBranch"> {
@@ -26,6 +33,32 @@ export function checkEdges(edges: readonly StageEdge[], task: number, path: stri
     }
     previous = source;
   }
+}
+
+/** Rows that meet at a task are of one origin; those that are gathered were made by a fan-out. */
+export function checkRows({ tasks }: Pick<Edges, "tasks">): RowScopes {
+  const found = rowScopesOf(tasks);
+  if (!isScopeProblem(found)) return found;
+  const { task, edge, kind } = found;
+  const path = `tasks[${task}].edges[${edge}]`;
+  switch (kind) {
+    case "from requests":
+      return refuse(path, "a fan-out or gather", "none of both, since no task is before it");
+    case "both":
+      return refuse(path, "a fan-out and gather", "at most one of both");
+    case "nothing to gather":
+      return refuse(`${path}.gather`, "a gather", "none, since no fan-out is before it");
+    case "not alone":
+      return refuse(`tasks[${task}].edges`, "several edges", "one, since it makes rows");
+    case "mixed":
+      return refuse(path, "rows of another origin", "those that the edge before brings");
+  }
+}
+
+/** Queries of rows that were gathered, of any number, run alone: no two make a batch. */
+export function checkGathered(edges: readonly StageEdge[], batch: number, path: string): void {
+  if (batch <= 1 || !edges.some(({ gather }) => gather === "all")) return;
+  refuse(path, `a batch of ${batch}`, "batches of 1, since rows of any number are gathered here");
 }
 
 /** Where at most one edge is taken, their shares are those of a whole. */

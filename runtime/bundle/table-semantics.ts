@@ -41,11 +41,19 @@ export function checkServiceTimes(
   checkShape(quantiles.meanMs, decisionMs.shape, `${at}.quantiles.meanMs`);
 }
 
-/** Names of tensors are their own. */
-export function checkModel(model: ModelFile | null, path: string): void {
+/**
+ * Names of tensors are their own.
+ * @param keepsState whether the method serves sequences of requests.
+ */
+export function checkModel(model: ModelFile | null, path: string, keepsState = false): void {
   if (model === null) return;
   checkUnique(model.inputs, `${path}.inputs`);
   checkUnique(model.outputs, `${path}.outputs`);
+  if (model.module !== undefined && model.remote !== undefined) {
+    refuse(`${path}.remote`, "a server, beside a module", "one of the two");
+  }
+  if (model.state === undefined || keepsState) return;
+  refuse(`${path}.state`, "some", "none: only ramsis serves sequences of requests");
 }
 
 /** @throws BundleError unless loads ascend. */

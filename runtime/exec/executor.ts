@@ -10,11 +10,29 @@ export interface OpenedModel {
   readonly sha256: string;
 }
 
+/** An ES module that runs as a model does. */
+export interface VariantModule {
+  /** JSON, which it is opened with. */
+  readonly options: string;
+  /** Where files are that it may open. */
+  readonly folder: string;
+}
+
+/** A model of another server. */
+export interface VariantRemote {
+  readonly url: string;
+  readonly model: string;
+  /** Time that an answer may take. */
+  readonly timeoutMs: number;
+}
+
 /** A model that workers load: one variant of the task. */
 export interface VariantModel {
   readonly name: string;
-  /** Path of the ONNX file. */
+  /** Path of the ONNX file, or of the entry of the module; of a remote model its URL. */
   readonly path: string;
+  readonly module?: VariantModule;
+  readonly remote?: VariantRemote;
   /**
    * The same file, opened: workers inherit it and load nothing else. Left out, each opens the path.
    */
@@ -114,7 +132,8 @@ export interface ExecutorHandlers {
 export interface Executor {
   /**
    * @throws WorkerLostError if the worker ended during the run or had to be ended, because it took
-   * too long; InferenceError if the model refused the batch, which harms no other batch.
+   * too long; InferenceError if the model refused the batch, which harms no other batch, as
+   * RowsRefusedError where some rows of it are at fault.
    */
   run(worker: number, batch: Batch): Promise<BatchResult>;
   /** Ends every worker; a running batch is rejected. */
@@ -140,5 +159,17 @@ export class InferenceError extends Error {
   constructor(variant: string, reason: string) {
     super(`${variant}: ${reason}`);
     this.name = "InferenceError";
+  }
+}
+
+/** A module will not have some rows of a batch, for what they are; the others it would run. */
+export class RowsRefusedError extends InferenceError {
+  /** Of the batch, ascending, at least one. */
+  readonly rows: readonly number[];
+
+  constructor(variant: string, reason: string, rows: readonly number[]) {
+    super(variant, reason);
+    this.name = "RowsRefusedError";
+    this.rows = rows;
   }
 }

@@ -6,7 +6,7 @@
  *     run u32 variant, u32 rows, u32 cores, u32 tensor count, u32 bytes of each tensor; the tensors
  *     result f64 wall ms, f64 cpu ms, u32 cores, u32 tensor count, for each u32 bytes, u32 rank,
  *     u32 dimensions; the tensors
- *     others   UTF-8 text, JSON for `load`, `assign` and `loading`
+ *     others   UTF-8 text, JSON for `load`, `assign`, `loading` and `refusedRows`
  *
  * Every tensor starts at a multiple of 8 from the start of the payload, so that a receiver can use
  * it in place.
@@ -26,6 +26,7 @@ export const FRAME_KINDS = {
   ping: 9,
   pong: 10,
   loading: 11,
+  refusedRows: 12,
 } as const;
 
 export const HEADER_BYTES = 8;
@@ -56,6 +57,13 @@ export interface ReceivedBatch {
   readonly inputs: readonly Uint8Array<ArrayBuffer>[];
 }
 
+/** Of a `refusedRows` frame. */
+export interface RefusedRows {
+  /** Of the batch. */
+  readonly rows: readonly number[];
+  readonly message: string;
+}
+
 /**
  * @throws RangeError if the payload is larger than a frame may be, which a sender must not let
  * happen to the other end.
@@ -75,7 +83,11 @@ export function decodeHeader(header: Uint8Array): { kind: number; payloadBytes: 
   const view = new DataView(header.buffer, header.byteOffset, HEADER_BYTES);
   const kind = view.getUint32(0, LITTLE_ENDIAN);
   const payloadBytes = view.getUint32(4, LITTLE_ENDIAN);
-  if (kind < FRAME_KINDS.load || kind > FRAME_KINDS.loading || payloadBytes > MAX_PAYLOAD_BYTES) {
+  if (
+    kind < FRAME_KINDS.load ||
+    kind > FRAME_KINDS.refusedRows ||
+    payloadBytes > MAX_PAYLOAD_BYTES
+  ) {
     throw new Error(`no frame has kind ${kind} and ${payloadBytes} bytes`);
   }
   return { kind, payloadBytes };

@@ -15,7 +15,7 @@ export function inheritanceOf(setup: WorkerSetup, first: number): Inheritance {
   const variants = setup.variants.map((variant) => {
     const { opened } = variant;
     // A worker runs in another folder.
-    const path = resolve(variant.path);
+    const path = variant.remote === undefined ? resolve(variant.path) : variant.path;
     if (opened === undefined) return { ...variant, path };
     if (!fds.includes(opened.fd)) fds.push(opened.fd);
     return { ...variant, path, opened: { ...opened, fd: first + fds.indexOf(opened.fd) } };

@@ -2,7 +2,9 @@
 import { assert } from "../core/assert.ts";
 import { BlockingChannel } from "./blocking-channel.ts";
 import { decodeRun, decodeText, FRAME_KINDS, textFrame } from "./frame-protocol.ts";
+import { type HostSource, readHost, sampleHost } from "./host-source.ts";
 import { describeModel } from "./model-file.ts";
+import { tellHowItEnds } from "./module-ends.ts";
 import {
   type ProbedTensor,
   type ProbeInput,
@@ -13,6 +15,13 @@ import {
 /** What is asked; the bytes of a probe follow in a frame: the model, then each input. */
 export type ModelRequest =
   | { readonly kind: "describe"; readonly path: string }
+  | { readonly kind: "read-host"; readonly source: HostSource; readonly timeoutMs: number }
+  | {
+      readonly kind: "sample";
+      readonly source: HostSource;
+      readonly rows: number;
+      readonly seed: number;
+    }
   | {
       readonly kind: "probe";
       /** Where the model is; null where its bytes come first. */
@@ -36,6 +45,7 @@ await serve(new BlockingChannel(CHANNEL_FD));
 process.exit();
 
 async function serve(channel: BlockingChannel): Promise<void> {
+  tellHowItEnds(channel);
   for (let frame = channel.read(); frame !== null; frame = channel.read()) {
     const request: ModelRequest = JSON.parse(decodeText(frame.payload));
     try {
@@ -50,6 +60,8 @@ async function serve(channel: BlockingChannel): Promise<void> {
 
 async function answerTo(request: ModelRequest, channel: BlockingChannel): Promise<unknown> {
   if (request.kind === "describe") return describeModel(request.path);
+  if (request.kind === "read-host") return readHost(request.source, request.timeoutMs);
+  if (request.kind === "sample") return sampleHost(request.source, request.rows, request.seed);
   const frame = channel.read();
   assert(frame !== null, "the bytes of a probe follow");
   const parts = decodeRun(frame.payload).inputs;

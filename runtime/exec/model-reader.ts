@@ -9,9 +9,11 @@ import { Socket } from "node:net";
 import { totalmem } from "node:os";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { ModelFile } from "../bundle/schema.ts";
 import { assert } from "../core/assert.ts";
 import { decodeText, FRAME_KINDS, type Frame, runFrame, textFrame } from "./frame-protocol.ts";
 import { FrameReader } from "./frame-reader.ts";
+import { entryOf, type HostSource } from "./host-source.ts";
 import type { DescribedModel } from "./model-file.ts";
 import type { ModelRequest, ProbeAnswer } from "./model-reader-process.ts";
 import type { ProbedTensors, ProbeOptions } from "./probe-tensors.ts";
@@ -77,6 +79,26 @@ export class ModelReader {
     return this.#probe(resolve(path), await sizeOf(path), [], options);
   }
 
+  /**
+   * What the bundle records of a task that is no ONNX file, and what it is sampled with.
+   * @throws Error if it cannot be opened or asked, or beyond a limit; the signal's reason.
+   */
+  async readHost(source: HostSource): Promise<ModelFile> {
+    const { timeoutMs } = this.#limits;
+    const request: ModelRequest = { kind: "read-host", source, timeoutMs };
+    return (await this.#ask(request, await this.#bytesOf(source), [])) as ModelFile;
+  }
+
+  /**
+   * Bytes of every input of a module for a batch; null where it has no samples.
+   * @throws Error as `readHost`, or if they are not what it declares.
+   */
+  async sample(source: HostSource, rows: number, seed: number): Promise<Uint8Array[] | null> {
+    const request: ModelRequest = { kind: "sample", source, rows, seed };
+    const answer = await this.#ask(request, await this.#bytesOf(source), []);
+    return (answer as string[] | null)?.map((text) => Buffer.from(text, "base64")) ?? null;
+  }
+
   /** As `probeTensors`. @throws Error as it does, or beyond a limit; the signal's reason. */
   readonly probe = (model: Uint8Array, options: ProbeOptions): Promise<Probed> => {
     return this.#probe(null, model.length, [model], options);
@@ -86,6 +108,10 @@ export class ModelReader {
   close(): void {
     this.#signal.removeEventListener("abort", this.#onAbort);
     this.#end();
+  }
+
+  async #bytesOf(source: HostSource): Promise<number> {
+    return source.kind === "module" ? sizeOf(entryOf(source)) : 0;
   }
 
   async #probe(
@@ -120,7 +146,7 @@ export class ModelReader {
     const timer = setTimeout(() => {
       const limit = `took more than ${limitMs} ms, the limit of --model-timeout`;
       this.#fail(
-        new Error(request.kind === "describe" ? `loading it ${limit}` : `running it ${limit}`),
+        new Error(request.kind === "probe" ? `running it ${limit}` : `loading it ${limit}`),
       );
     }, limitMs);
     try {
@@ -129,7 +155,7 @@ export class ModelReader {
         for (const chunk of textFrame(FRAME_KINDS.load, JSON.stringify(request))) {
           channel.write(chunk);
         }
-        if (request.kind === "describe") return;
+        if (request.kind !== "probe") return;
         const inputs = parts.map((part) => [part]);
         for (const chunk of runFrame({ variant: 0, rows: 0, inputs }, 0)) channel.write(chunk);
       });

@@ -5,7 +5,9 @@
  */
 import { assert } from "../core/assert.ts";
 import { warmCoresOf } from "./executor.ts";
-import { OnnxModel, type WorkerSetup } from "./onnx-session.ts";
+import { loadModel } from "./load-model.ts";
+import type { LoadedModel } from "./loaded-model.ts";
+import type { WorkerSetup } from "./onnx-session.ts";
 
 /** What a worker is told to hold; sent as JSON. */
 export interface Holding {
@@ -23,7 +25,7 @@ export interface LoadStep {
 }
 
 /** By core count. */
-type Sessions = Map<number, OnnxModel>;
+type Sessions = Map<number, LoadedModel>;
 
 export class ModelStore {
   readonly #setup: WorkerSetup;
@@ -57,7 +59,7 @@ export class ModelStore {
     return loads;
   }
 
-  model(variant: number, cores: number): OnnxModel {
+  model(variant: number, cores: number): LoadedModel {
     const model = this.#sessionsByVariant.get(variant)?.get(cores);
     assert(model !== undefined, "a batch names a loaded variant, and cores it was loaded for");
     return model;
@@ -76,7 +78,7 @@ export class ModelStore {
     for (const count of wanted) {
       if (sessions.has(count)) continue;
       const onStep = (step: string) => this.#onStep({ variant, step });
-      sessions.set(count, await OnnxModel.load(info, count, this.#setup, onStep));
+      sessions.set(count, await loadModel(info, count, this.#setup, onStep));
     }
   }
 

@@ -1,10 +1,11 @@
 /** Models inside a worker: their sessions, and running a batch on one. */
 
 import type { TensorInfo } from "../bundle/schema.ts";
+import { bucketCount, bucketSizes, rowShapeIn } from "../bundle/schema.ts";
 import { assert } from "../core/assert.ts";
-import { bucketCount, bucketSizes, rowShapeIn } from "../core/bucket-sizes.ts";
 import { AdaptedModel } from "./adapter/adapted-model.ts";
 import type { BatchResult, Device, VariantModel } from "./executor.ts";
+import { type LoadedModel, oneLine } from "./loaded-model.ts";
 import { modelBytes } from "./model-bytes.ts";
 import { type InferenceSession, InferenceSession as Sessions, type Tensor } from "./onnxruntime.ts";
 import { encodeStrings } from "./string-data.ts";
@@ -35,7 +36,7 @@ export interface WorkerSetup {
  */
 const WARM_RUNS = 2;
 
-export class OnnxModel {
+export class OnnxModel implements LoadedModel {
   readonly #variant: VariantModel;
   readonly #cores: number;
   readonly #session: InferenceSession;
@@ -260,12 +261,6 @@ function outputOf(name: string, tensor: Tensor | undefined, rows: number | null)
   }
   if (!ArrayBuffer.isView(data)) return { shape: dims, bytes: encodeStrings(data) };
   return { shape: dims, bytes: new Uint8Array(data.buffer, data.byteOffset, data.byteLength) };
-}
-
-/** Messages of onnxruntime span lines; ours are one. */
-function oneLine(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error);
-  return message.replaceAll(/\s+/g, " ").trim();
 }
 
 /** An ordinary install is without the libraries of CUDA, which are asked for by one command. */

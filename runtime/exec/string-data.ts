@@ -3,12 +3,19 @@
 /** Of a length; an empty string has no more. */
 export const LENGTH_BYTES = 4;
 
+type Bytes = Uint8Array<ArrayBuffer>;
+
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
+/** How many there are. @throws RangeError as `decodeStrings`. */
+export function countStrings(bytes: Uint8Array): number {
+  return decodeStrings(bytes, () => null).length;
+}
+
 /** @throws RangeError if the last of them does not end with the bytes. */
-export function decodeStrings(bytes: Uint8Array, read: (element: Uint8Array) => string): string[] {
+export function decodeStrings<T>(bytes: Uint8Array, read: (element: Uint8Array) => T): T[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  const strings: string[] = [];
+  const strings: T[] = [];
   let offset = 0;
   while (offset < bytes.length) {
     const begin = offset + LENGTH_BYTES;
@@ -33,8 +40,9 @@ export function stringOf(element: Uint8Array): string {
   }
 }
 
-export function encodeStrings(strings: readonly string[]): Uint8Array<ArrayBuffer> {
-  const encoded = strings.map((text) => Buffer.from(text));
+/** Of text as UTF-8, of bytes as they are. */
+export function encodeStrings(elements: readonly (Uint8Array | string)[]): Bytes {
+  const encoded = elements.map((one) => (typeof one === "string" ? Buffer.from(one) : one));
   const length = encoded.reduce((sum, text) => sum + LENGTH_BYTES + text.length, 0);
   const bytes = new Uint8Array(length);
   const view = new DataView(bytes.buffer);

@@ -4,12 +4,19 @@ import { Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 import { assert } from "../core/assert.ts";
 import type { TimedBatch } from "./batch-pace.ts";
-import { type Batch, type BatchResult, InferenceError, WorkerLostError } from "./executor.ts";
+import {
+  type Batch,
+  type BatchResult,
+  InferenceError,
+  RowsRefusedError,
+  WorkerLostError,
+} from "./executor.ts";
 import {
   decodeResult,
   decodeText,
   FRAME_KINDS,
   type Frame,
+  type RefusedRows,
   runFrame,
   textFrame,
 } from "./frame-protocol.ts";
@@ -377,6 +384,10 @@ function settlement(running: RunningBatch, frame: Frame, memoryBytes: number | n
   if (frame.kind === FRAME_KINDS.result) {
     const result = decodeResult(frame.payload);
     return () => running.resolve(result);
+  }
+  if (frame.kind === FRAME_KINDS.refusedRows) {
+    const { rows, message }: RefusedRows = JSON.parse(decodeText(frame.payload));
+    return () => running.reject(new RowsRefusedError(running.variant, message, rows));
   }
   assert(frame.kind === FRAME_KINDS.refused, `a batch is not answered by kind ${frame.kind}`);
   const reason = withMemoryLimit(decodeText(frame.payload), memoryBytes);

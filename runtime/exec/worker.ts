@@ -12,10 +12,13 @@ import {
   FRAME_KINDS,
   type Frame,
   type ReceivedBatch,
+  type RefusedRows,
   resultFrame,
   textFrame,
 } from "./frame-protocol.ts";
+import { BadRowsError, oneLine } from "./loaded-model.ts";
 import { type Holding, ModelStore } from "./model-store.ts";
+import { tellHowItEnds } from "./module-ends.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
 import { env } from "./onnxruntime.ts";
 
@@ -35,6 +38,7 @@ async function serve(channel: BlockingChannel): Promise<number> {
   const setup: WorkerSetup = JSON.parse(decodeText(first.payload));
   closeInherited(1 + Math.max(CHANNEL_FD, ...setup.variants.map(({ opened }) => opened?.fd ?? 0)));
   if (setup.trying) env.logLevel = "fatal";
+  if (setup.variants.some(({ module }) => module !== undefined)) tellHowItEnds(channel);
   const models = new ModelStore(setup, (step) => {
     channel.write(textFrame(FRAME_KINDS.loading, JSON.stringify(step)));
   });
@@ -49,16 +53,20 @@ async function serve(channel: BlockingChannel): Promise<number> {
   let open = channel.write(textFrame(FRAME_KINDS.ready, ""));
   while (open) {
     const frame = channel.read();
-    open = frame !== null && channel.write(await answer(models, frame));
+    open = frame !== null && channel.write(await answer(models, setup, frame));
   }
   return 0;
 }
 
-function answer(models: ModelStore, { kind, payload }: Frame): Promise<Uint8Array[]> {
+function answer(
+  models: ModelStore,
+  setup: WorkerSetup,
+  { kind, payload }: Frame,
+): Promise<Uint8Array[]> {
   if (kind === FRAME_KINDS.assign) return hold(models, JSON.parse(decodeText(payload)));
   if (kind === FRAME_KINDS.ping) return Promise.resolve(textFrame(FRAME_KINDS.pong, ""));
   assert(kind === FRAME_KINDS.run, "a worker is asked to load models, to run batches, or if it is");
-  return run(models, decodeRun(payload));
+  return run(models, setup, decodeRun(payload));
 }
 
 async function hold(models: ModelStore, holding: Holding): Promise<Uint8Array[]> {
@@ -71,13 +79,27 @@ async function hold(models: ModelStore, holding: Holding): Promise<Uint8Array[]>
 
 async function run(
   models: ModelStore,
+  setup: WorkerSetup,
   { variant, rows, cores, bucket, inputs }: ReceivedBatch,
 ): Promise<Uint8Array[]> {
   try {
     return resultFrame(await models.model(variant, cores).run(rows, inputs, bucket));
   } catch (error) {
-    return textFrame(FRAME_KINDS.refused, messageOf(error));
+    if (error instanceof BadRowsError) {
+      const refused: RefusedRows = { rows: error.rows, message: error.message };
+      return textFrame(FRAME_KINDS.refusedRows, JSON.stringify(refused));
+    }
+    const { name, module } = setup.variants[variant] ?? {};
+    if (module !== undefined && isOutOfMemory(error)) {
+      return textFrame(FRAME_KINDS.failed, `${name}: ${oneLine(error)}`);
+    }
+    return textFrame(FRAME_KINDS.refused, oneLine(error));
   }
+}
+
+/** What a module has taken it does not give back: whoever is told so starts another process. */
+function isOutOfMemory(error: unknown): boolean {
+  return error instanceof RangeError && /allocation failed/i.test(error.message);
 }
 
 function messageOf(error: unknown): string {

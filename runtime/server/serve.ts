@@ -272,6 +272,7 @@ function contextOf(
     inferred,
     counts,
     records: new WeakMap(),
+    clients: new WeakMap(),
     admin,
     turnShare: new TurnShare(),
     jsonThread: new JsonThread(),

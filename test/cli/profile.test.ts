@@ -5,7 +5,7 @@ const APP = "policies/letters/app.yaml";
 
 test("a dry run needs no file to write, a measurement does", async () => {
   const dry = await stratagemHere("profile", APP, "--dry-run", "--budget", "60s", "--json");
-  expect(dry.status).toBe(0);
+  expect(dry).toMatchObject({ status: 0, stderr: "" });
   expect(JSON.parse(dry.stdout)).toMatchObject({ profile: null, budgetMs: 60_000, runs: 896 });
   const none = await stratagemHere("profile", APP);
   expect(none.status).toBe(64);

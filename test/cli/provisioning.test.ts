@@ -298,12 +298,12 @@ describe("what cannot be provisioned is refused with one line that says where an
       /tasks\[0\]\.to: branch is exclusive.*at most 1, got 1 \+ 0\.4 = 1\.4/,
     ],
     [
-      "a fan-out above one",
+      "rows of different origins at a join",
       (one) => {
         const [variant] = task(one, 0)["variants"] as Record<string, unknown>[];
-        Object.assign(variant ?? {}, { fanout: 2.5 });
+        Object.assign(variant ?? {}, { fanout: { find: 2.5 } });
       },
-      /fanout: inferline sends a query to "find" at most once .*, got a fan-out of 2\.5/,
+      /tasks\[2\]\.to\[0\]\.task: edges lead to "say" with rows of different origins/,
     ],
     [
       "variants to choose from",

@@ -55,4 +55,6 @@ test("an exception is for one licence of one package", () => {
   expect(licenceFaults(brought("GPL-3.0", "glpk.js"))).toEqual([]);
   expect(licenceFaults(brought("AGPL-3.0", "glpk.js"))).toHaveLength(1);
   expect(licenceFaults(brought("GPL-3.0"))).toHaveLength(1);
+  expect(licenceFaults(brought("LGPL-3.0-or-later", "@img/sharp-libvips-linux-x64"))).toEqual([]);
+  expect(licenceFaults(brought("LGPL-3.0-or-later", "sharp"))).toHaveLength(1);
 });

@@ -1,7 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import type { Bundle, ModelFile, RamsisBundle } from "../../runtime/bundle/schema.ts";
 import { describeModel } from "../../runtime/exec/model-file.ts";
 import { methodOf } from "../../runtime/methods/registry.ts";
@@ -147,4 +148,61 @@ test("refuses pipelines that have no stages to run", async () => {
   await expect(servedModels(table1Bundle(), folder)).rejects.toThrow(
     'variant "ResNet50": expected stage models, but the bundle was compiled from speed-ups',
   );
+});
+
+describe("what is no ONNX file", () => {
+  const MODULE = "export default () => {}";
+  const packages = join(folder, "node_modules", "crops");
+  mkdirSync(packages, { recursive: true });
+  const own = { name: "crops", exports: { "./cut": { default: "./cut.mjs" } } };
+  writeFileSync(join(packages, "package.json"), JSON.stringify(own));
+  for (const path of [join(packages, "cut.mjs"), join(folder, "cut.mjs")]) {
+    writeFileSync(path, MODULE);
+  }
+  const sha256 = createHash("sha256").update(MODULE).digest("hex");
+  const cut = { file: "cut.mjs", sha256 };
+  const modelOf = (specifier: string | null) => (model: ModelFile) => {
+    return { ...model, ...cut, module: { specifier, options: '{"size":3}' } };
+  };
+
+  test.each([
+    [null, join(folder, "cut.mjs")],
+    ["crops/cut", realpathSync(join(packages, "cut.mjs"))],
+  ])("is a module of the folder or of a package: %s", async (specifier, path) => {
+    const [model] = await servedModels(await bundleWith(modelOf(specifier)), folder);
+    expect(model).toMatchObject({
+      path,
+      module: { options: '{"size":3}', folder },
+      opened: { sha256 },
+    });
+  });
+
+  test("or a model of another server, which has as long as the SLO", async () => {
+    const remote = { url: "http://gpu:8000", model: "a/b" };
+    const bundle = await bundleWith((model) => ({ ...model, remote }));
+    const [model] = await servedModels(bundle, join(folder, "nowhere"));
+    const path = "http://gpu:8000/v2/models/a%2Fb";
+    expect(model).toMatchObject({ path, remote: { ...remote, timeoutMs: 100 } });
+    expect(model?.opened).toBeUndefined();
+  });
+
+  test.each([
+    ["nowhere/cut", /no package has "nowhere\/cut" as seen from .*: npm install nowhere;/],
+    ["@far/away/cut", /npm install @far\/away;/],
+    ["crops/other", /'\.\/other' is not defined by "exports"/],
+  ])("is refused where no package has it: %s", async (specifier, message) => {
+    const serving = servedModels(await bundleWith(modelOf(specifier)), folder);
+    await expect(serving).rejects.toThrow(message);
+    await expect(serving).rejects.toMatchObject({ code: "RUNTIME_MODEL" });
+  });
+
+  test("is refused where its file is another", async () => {
+    const other = (model: ModelFile) => ({
+      ...modelOf("crops/cut")(model),
+      sha256: "0".repeat(64),
+    });
+    await expect(servedModels(await bundleWith(other), folder)).rejects.toThrow(
+      /cut\.mjs: expected the model the bundle was compiled for, SHA-256 0000/,
+    );
+  });
 });

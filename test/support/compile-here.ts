@@ -2,6 +2,7 @@
 
 import { compileCommand } from "../../compiler/commands/compile.ts";
 import { explainCompilerError } from "../../compiler/errors.ts";
+import { type HostSource, readHost as readHostHere } from "../../runtime/exec/host-source.ts";
 import { describeModel } from "../../runtime/exec/model-file.ts";
 import { probeModelFile, probeTensors } from "../../runtime/exec/probe-tensors.ts";
 import type { CliRun } from "./run-cli.ts";
@@ -9,7 +10,13 @@ import type { CliRun } from "./run-cli.ts";
 /** What the command line says and ends with. @param out where the bundle would be written. */
 export async function refusedHere(app: string, out: string): Promise<CliRun> {
   const pool = { jobs: 1, onProgress: () => {}, signal: new AbortController().signal };
-  const modelReader = { describe: describeModel, probe: probeTensors, probeFile: probeModelFile };
+  const readHost = (source: HostSource) => readHostHere(source, 1000);
+  const modelReader = {
+    describe: describeModel,
+    readHost,
+    probe: probeTensors,
+    probeFile: probeModelFile,
+  };
   const asked = { app, out, solver: null, fanouts: null, check: false };
   try {
     const { exitCode, text } = await compileCommand({

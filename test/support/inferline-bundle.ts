@@ -6,10 +6,14 @@ import type {
   InferlineOptions,
   Pool,
   PoolProfile,
+  StageEdge,
   StagePlan,
   StageTask,
   TrafficEnvelope,
 } from "stratagem-runtime/internal/bundle/schema";
+
+/** An edge that makes rows or gathers them; its share is 1 if it is left out. */
+export type EdgeSketch = { readonly share?: number } & Pick<StageEdge, "fanout" | "gather">;
 
 export interface InferlineTaskSketch {
   readonly name: string;
@@ -17,7 +21,7 @@ export interface InferlineTaskSketch {
    * Share by the name of the task before, "requests" for an entry; left out: an entry that all
    * requests take.
    */
-  readonly from?: Readonly<Record<string, number>>;
+  readonly from?: Readonly<Record<string, number | EdgeSketch>>;
   readonly branch?: Branch;
   readonly accuracy?: number;
   /**
@@ -96,9 +100,10 @@ function taskOf(
   all: readonly InferlineTaskSketch[],
   poolCount: number,
 ): StageTask {
-  const edges = Object.entries(task.from ?? { requests: 1 }).map(([name, share]) => {
+  const edges = Object.entries(task.from ?? { requests: 1 }).map(([name, sketch]) => {
     const parent = all.findIndex((other) => other.name === name);
-    return { parent: parent < 0 ? null : parent, share, feed: null };
+    const { share = 1, ...rows } = typeof sketch === "number" ? { share: sketch } : sketch;
+    return { parent: parent < 0 ? null : parent, share, feed: null, ...rows };
   });
   const { latencyMs } = task;
   const rows = Array.isArray(latencyMs) ? latencyMs : Array(poolCount).fill(latencyMs);

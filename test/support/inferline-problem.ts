@@ -1,7 +1,7 @@
 import type { Configuration } from "stratagem/internal/graph/served-tasks";
 import type { ProvisioningProblem } from "stratagem/internal/methods/inferline/solve/problem";
 import { provisioningProblem } from "stratagem/internal/methods/inferline/solve/problem-of";
-import { type RequestTrace, tossVisits } from "stratagem/internal/simulate/graph/visits";
+import { type RequestTrace, tossWays } from "stratagem/internal/simulate/graph/visits";
 import type { InferlineBundle } from "stratagem-runtime/internal/bundle/schema";
 import { Rng } from "stratagem-runtime/internal/core/rng";
 import { type InferlineTaskSketch, inferlineBundle } from "./inferline-bundle.ts";
@@ -54,12 +54,52 @@ export function smallProblem(seed: number): { problem: ProvisioningProblem; trac
     levels: [{ loadQps: 100, stages: tasks.map(() => [1, 1]) }],
   });
   const { problem } = problemAndPlan(bundle);
+  return { problem, trace: drawnTrace(problem, { seed, rng, gapMs: 6 + below(14) }) };
+}
+
+/** Requests that a task cuts into pieces, which are looked at and joined again, on such hardware. */
+export function fanoutProblem(seed: number): { problem: ProvisioningProblem; trace: RequestTrace } {
+  const rng = new Rng(seed, 6);
+  const below = (limit: number): number => Math.floor(limit * rng.nextFloat());
+  const gather = below(3) === 0 ? 2 : ("all" as const);
+  const from: InferlineTaskSketch["from"][] = [
+    { requests: 1 },
+    { a: { fanout: 1.5 + 0.7 * below(4), share: below(2) === 0 ? 1 : 0.8 } },
+    { b: { gather } },
+  ];
+  const tasks = from.map((edges, index): InferlineTaskSketch => {
+    const base = 2 + below(6);
+    const alone = [{ 1: 2 * base }, { 1: base }];
+    const batched = [
+      { 1: 2 * base, 2: 2 * base + 3 + below(4) },
+      { 1: base, 4: base + 2 + below(6) },
+    ];
+    return {
+      name: "abc"[index] ?? "",
+      ...(edges === undefined ? {} : { from: edges }),
+      latencyMs: index === 2 && gather === "all" ? alone : batched,
+    };
+  });
+  const bundle = inferlineBundle({
+    tasks,
+    workers: [4 + below(6), 3 + below(6)],
+    prices: [0.1 + 0.1 * below(3), 0.3 + 0.1 * below(5)],
+    sloMs: 50 + below(60),
+    levels: [{ loadQps: 100, stages: tasks.map(() => [1, 1]) }],
+  });
+  const { problem } = problemAndPlan(bundle);
+  return { problem, trace: drawnTrace(problem, { seed, rng, gapMs: 6 + below(10) }) };
+}
+
+function drawnTrace(
+  { graph }: ProvisioningProblem,
+  { seed, rng, gapMs }: { readonly seed: number; readonly rng: Rng; readonly gapMs: number },
+): RequestTrace {
   const requests = 150;
-  const gapMs = 6 + below(14);
   let nowMs = 0;
   const arrivalMs = Float64Array.from({ length: requests }, () => {
     nowMs -= gapMs * Math.log(1 - rng.nextFloat());
     return nowMs;
   });
-  return { problem, trace: { arrivalMs, takenByEdge: tossVisits(problem.graph, requests, seed) } };
+  return { arrivalMs, ...tossWays(graph, requests, seed) };
 }

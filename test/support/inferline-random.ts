@@ -51,7 +51,7 @@ function exclusiveIfPossible(
   tasks: readonly InferlineTaskSketch[],
   isWanted: boolean,
 ): InferlineTaskSketch {
-  const shares = tasks.flatMap(({ from }) => from?.[task.name] ?? []);
+  const shares = tasks.flatMap(({ from }) => Number(from?.[task.name] ?? 0));
   const total = shares.reduce((sum, share) => sum + share, 0);
   return isWanted && total <= 1 ? { ...task, branch: "exclusive" } : task;
 }

@@ -1,5 +1,5 @@
 /**
- * The two packages as npm installs them into an empty folder, with nothing but a registry at hand:
+ * The packages as npm installs them into an empty folder, with nothing but a registry at hand:
  * which packages come, and that what ships works from there.
  */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
@@ -22,6 +22,8 @@ import { testWith } from "./needs.ts";
 const OF_THE_COMPILER = new RegExp(
   "^(glpk\\.js|highs|mathjs|ndarray|linkedom|zod|undici|d3(-.*)?|" + "@observablehq/.*|stratagem)$",
 );
+/** What the kit brings, which nobody has who has not asked for it. */
+const OF_THE_KIT = /^(sharp|@img\/.*|@huggingface\/.*|stratagem-kit)$/;
 /**
  * A port where nobody listens: scripts that reach for another host than the registry fail there.
  */
@@ -33,7 +35,7 @@ const folder = mkdtempSync(join(tmpdir(), "stratagem-packages-"));
 const tarballs = join(folder, "tarballs");
 const edge = join(folder, "edge");
 const ci = join(folder, "ci");
-let packed: { readonly runtime: string; readonly compiler: string };
+let packed: { readonly runtime: string; readonly compiler: string; readonly kit: string };
 afterAll(() => rmSync(folder, { recursive: true, maxRetries: 3 }), 60_000);
 
 beforeAll(() => {
@@ -43,6 +45,7 @@ beforeAll(() => {
   packed = {
     runtime: join(tarballs, `stratagem-runtime-${version}.tgz`),
     compiler: join(tarballs, `stratagem-${version}.tgz`),
+    kit: join(tarballs, `stratagem-kit-${version}.tgz`),
   };
   for (const home of [edge, ci]) {
     mkdirSync(home);
@@ -56,11 +59,31 @@ beforeAll(() => {
   npm(ci, "install", "--no-audit", "--no-fund", packed.runtime, packed.compiler);
 }, 300_000);
 
+withRegistry("stratagem-kit is installed without scripts, and its modules open", () => {
+  const home = join(folder, "kit");
+  mkdirSync(home);
+  writeFileSync(join(home, "package.json"), '{ "name": "empty", "private": true }');
+  npm(home, "install", "--no-audit", "--no-fund", "--ignore-scripts", packed.kit);
+  const names = packagesOf(home);
+  expect(names).toContain("sharp");
+  expect(names.length).toBeLessThanOrEqual(12);
+  const use = `
+    import open from "stratagem-kit/decode-image";
+    const module = await open({ options: { size: [8, 8] }, folder: "." });
+    const inputs = await module.sample(1, () => 0.5);
+    console.log((await module.run(inputs, 1)).pixels.shape.join());
+  `;
+  expect(node(home, "--input-type=module", "-e", use)).toBe("1,3,8,8\n");
+});
+
 describe("stratagem-runtime, installed alone", () => {
   withRegistry("brings no solver, no plots and no compiler", () => {
     const names = packagesOf(edge);
     expect(names).toContain("onnxruntime-node");
     expect(names.filter((name) => OF_THE_COMPILER.test(name))).toEqual([]);
+    for (const home of [edge, ci]) {
+      expect(packagesOf(home).filter((name) => OF_THE_KIT.test(name))).toEqual([]);
+    }
     expect(names.length).toBeLessThanOrEqual(60);
     expect(packagesOf(ci).filter((name) => OF_THE_COMPILER.test(name))).toContain("glpk.js");
   });

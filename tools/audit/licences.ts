@@ -15,21 +15,37 @@ const ALLOWED = new Set([
 ]);
 
 interface Exception {
+  /** A whole name, or of several packages what theirs begin with. */
+  readonly name: string | RegExp;
   readonly license: string;
   readonly reason: string;
 }
 
-const EXCEPTIONS: Readonly<Record<string, Exception>> = {
-  "glpk.js": {
+/** Prebuilt libvips, one package for each platform. */
+const OF_THE_KIT = "0019, the kit only";
+const EXCEPTIONS: readonly Exception[] = [
+  {
+    name: "glpk.js",
     license: "GPL-3.0",
     reason: "[0002](decisions/0002-glpk-licence.md), the compiler only",
   },
-};
+  { name: /^@img\/sharp-libvips-/, license: "LGPL-3.0-or-later", reason: OF_THE_KIT },
+  {
+    name: /^@img\/sharp-win32-/,
+    license: "Apache-2.0 AND LGPL-3.0-or-later",
+    reason: OF_THE_KIT,
+  },
+  {
+    name: "@img/sharp-wasm32",
+    license: "Apache-2.0 AND LGPL-3.0-or-later AND MIT",
+    reason: OF_THE_KIT,
+  },
+];
 
 /** What is wrong with the licences, each in a sentence. */
 export function licenceFaults(packages: readonly LockedPackage[] = productionPackages()): string[] {
   return packages.flatMap(({ name, version, license }) =>
-    isAllowed(license) || EXCEPTIONS[name]?.license === license
+    isAllowed(license) || exceptionOf(name)?.license === license
       ? []
       : [`${name} ${version}: expected one of ${[...ALLOWED].join(", ")}, found ${license}`],
   );
@@ -38,25 +54,28 @@ export function licenceFaults(packages: readonly LockedPackage[] = productionPac
 /** The page of all licences, as docs/licences.md is to be. */
 export function licencesPage(packages: readonly LockedPackage[] = productionPackages()): string {
   const rows = packages.map(({ name, version, license }) => {
-    const exception = EXCEPTIONS[name];
-    const note = exception === undefined ? "" : exception.reason;
+    const note = exceptionOf(name)?.reason ?? "";
     return `| ${name} | ${version} | ${license ?? "none"} | ${note} |`;
   });
   return [
     "# Licences of the packages that an install brings",
     "",
-    "These are the npm packages that `stratagem` and `stratagem-runtime` bring, with all that",
-    "those bring, as package-lock.json pins them. `npm run audit` fails on a licence that is not",
-    "allowed (`tools/audit/licences.ts`), and a test holds this page to the lock file:",
+    "These are the npm packages that `stratagem`, `stratagem-runtime` and `stratagem-kit` bring,",
+    "with all that those bring, as package-lock.json pins them. `npm run audit` fails on a licence",
+    "that is not allowed (`tools/audit/licences.ts`), and a test holds this page to the lock file:",
     "`WRITE_DOCS=1 npx vitest run test/docs/licences.test.ts` writes it anew. onnxruntime-node",
     "brings compiled code of others, whose notices are in ThirdPartyNotices.txt of ONNX Runtime's",
-    "repository; the package has none.",
+    "repository; the package has none. What exception 0019 is, [0019](decisions/0019-kit.md) says.",
     "",
     "| package | version | licence | exception |",
     "| --- | --- | --- | --- |",
     ...rows,
     "",
   ].join("\n");
+}
+
+function exceptionOf(name: string): Exception | undefined {
+  return EXCEPTIONS.find(({ name: of }) => (typeof of === "string" ? of === name : of.test(name)));
 }
 
 /** An SPDX expression of one level: every part of AND, or any of OR. */

@@ -30,7 +30,7 @@ function entriesOf(file: string): [string, Entry][] {
   );
 }
 
-/** Everything that both packages bring where they are installed, by name and version. */
+/** Everything that all packages bring where they are installed, by name and version. */
 export function productionPackages(file = "package-lock.json"): LockedPackage[] {
   return entriesOf(file)
     .filter(([, { dev }]) => dev !== true)

@@ -42,7 +42,7 @@ export const inferlineMethod: CompilerMethodOf<"inferline"> = {
     tunable: false,
     has: (text) => INFERLINE_BASELINES.some((name) => name === text),
   },
-  async simulate(bundle, { baseline, fanout: _, ...options }, watch) {
+  async simulate(bundle, { baseline, ...options }, watch) {
     const { simulateInferlineCommand } = await import("./simulate-command.ts");
     return simulateInferlineCommand(bundle, options, baseline?.name ?? null, watch);
   },

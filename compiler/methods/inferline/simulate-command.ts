@@ -15,7 +15,7 @@ import {
 } from "./simulate/simulate.ts";
 
 export interface InferlineCommandOptions
-  extends Pick<InferlineSimulationOptions, "durationMs" | "seed" | "serviceTimes"> {
+  extends Pick<InferlineSimulationOptions, "durationMs" | "seed" | "serviceTimes" | "fanout"> {
   readonly arrivals: ArrivalProcess;
 }
 

@@ -21,6 +21,7 @@ import { bucketWarnings, tableWarnings } from "./warnings.ts";
 
 export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
   name: "ramsis",
+  keepsState: true,
 
   mistakes: ramsis.mistakes,
   *modelMistakes(application, models) {

@@ -19,7 +19,8 @@ import {
   type ThemisSimulationResult,
 } from "./simulate/simulate.ts";
 
-export interface ThemisCommandOptions extends Pick<ThemisSimulationOptions, "durationMs" | "seed"> {
+export interface ThemisCommandOptions
+  extends Pick<ThemisSimulationOptions, "durationMs" | "seed" | "fanout"> {
   readonly arrivals: ArrivalProcess;
   readonly serviceTimes: ServiceTimeMode;
 }

@@ -2,6 +2,7 @@
 import type { TaskGraph } from "stratagem-runtime/internal/core/graph/task-graph";
 import { type ArrivalProcess, initialQps } from "../arrivals.ts";
 import { drawRequests } from "./drawn-requests.ts";
+import type { FanoutMode } from "./fanout-source.ts";
 import type { RequestTrace } from "./visits.ts";
 
 /** A process whose requests are drawn, or requests as they are. */
@@ -15,9 +16,10 @@ export function requestsOf(
   arrivals: RequestArrivals,
   durationMs: number,
   seed: number,
+  fanout?: FanoutMode,
 ): RequestTrace {
   if (arrivals.kind === "requests") return arrivals.trace;
-  return drawRequests(graph, arrivals, durationMs, seed);
+  return drawRequests(graph, arrivals, durationMs, seed, fanout);
 }
 
 /** Rate at time 0; NaN for requests as they are. */

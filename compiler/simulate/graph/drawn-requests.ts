@@ -3,7 +3,8 @@ import type { TaskGraph } from "stratagem-runtime/internal/core/graph/task-graph
 import { Rng } from "stratagem-runtime/internal/core/rng";
 import { ArrivalFeed } from "../arrival-feed.ts";
 import { type ArrivalProcess, arrivalSource } from "../arrivals.ts";
-import { type RequestTrace, tossVisits } from "./visits.ts";
+import type { FanoutMode } from "./fanout-source.ts";
+import { type RequestTrace, tossWays } from "./visits.ts";
 
 /** Stream of one seed; visits have streams of their own, so neither changes the other. */
 const ARRIVAL_STREAM = 1;
@@ -15,9 +16,10 @@ export function drawRequests(
   arrivals: ArrivalProcess,
   durationMs: number,
   seed: number,
+  fanout: FanoutMode = "rounded",
 ): RequestTrace {
   const arrivalMs = drawArrivals(arrivals, durationMs, seed);
-  return { arrivalMs, takenByEdge: tossVisits(graph, arrivalMs.length, seed) };
+  return { arrivalMs, ...tossWays(graph, arrivalMs.length, seed, fanout) };
 }
 
 /** Their times alone. */

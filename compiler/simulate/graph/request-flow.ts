@@ -5,7 +5,8 @@ import {
   NO_PARENT,
   type PipelineDispatcher,
 } from "stratagem-runtime/internal/core/graph/pipeline-dispatcher";
-import { REQUESTS, type TaskGraph } from "stratagem-runtime/internal/core/graph/task-graph";
+import { NONE } from "stratagem-runtime/internal/core/graph/pipeline-shape";
+import { REQUESTS, SPREAD, type TaskGraph } from "stratagem-runtime/internal/core/graph/task-graph";
 import { VisitProgress } from "stratagem-runtime/internal/core/graph/visit-progress";
 import { DeliveryRing } from "./delivery-ring.ts";
 import { RequestSlots } from "./request-slots.ts";
@@ -15,9 +16,21 @@ import type { RequestTrace } from "./visits.ts";
 /** Requests under way at most; one that finds no room is dropped. */
 const REQUEST_CAPACITY = 2 ** 20;
 
-/** Requests that are under way at most at one time. */
-export function slotCountFor({ arrivalMs }: RequestTrace): number {
+/** Rows that fan-outs have made of these at most; a request that finds no room is dropped. */
+const MADE_CAPACITY = 2 ** 22;
+
+/** Rows that are under way at most at one time, those of requests and those made of them. */
+export function rowCountFor(trace: RequestTrace): number {
+  return slotCountFor(trace) + madeCountFor(trace);
+}
+
+function slotCountFor({ arrivalMs }: RequestTrace): number {
   return Math.max(1, Math.min(arrivalMs.length, REQUEST_CAPACITY));
+}
+
+function madeCountFor({ rowsByScope = [] }: RequestTrace): number {
+  const made = rowsByScope.slice(1).reduce((sum, { count }) => sum + count, 0);
+  return Math.min(made, MADE_CAPACITY);
 }
 
 export interface FlowFrame {
@@ -32,8 +45,8 @@ export interface FlowFrame {
 /**
  * Requests under way: where each has come to, what of it is on its way, and when it is over.
  *
- * A query is named by the slot of its request and its task, since a request visits a task once at
- * most. A request that loses a query is dropped: its queries that wait are cancelled, and those on
+ * A query is named by its row and its task, since a row visits a task once at most; the row of a
+ * request by its slot. A request that loses a query is dropped: its queries that wait are cancelled, and those on
  * their way or in a batch are ignored when they come. Its slot is free again once none of them is
  * left.
  */
@@ -55,8 +68,10 @@ export class RequestFlow {
   readonly #slots: RequestSlots;
   readonly #deliveries = new DeliveryRing();
   /** [slotCount]: queries that were sent and are not over; and whether one of them was dropped. */
-  readonly #pending: Uint16Array;
+  readonly #pending: Uint32Array;
   readonly #isLost: Uint8Array;
+  /** By row: its number among the rows of its scope in the trace. */
+  readonly #traceRow: Uint32Array;
   #nextRequest = 0;
 
   /** @param commands to which the dispatcher appends; empty whenever something is handed in. */
@@ -74,9 +89,10 @@ export class RequestFlow {
     this.#dispatcher = dispatcher;
     this.#commands = commands;
     this.#tally = tally;
-    this.#progress = new VisitProgress(graph, slotCount);
+    this.#progress = new VisitProgress(graph, slotCount, madeCountFor(trace));
+    this.#traceRow = new Uint32Array(rowCountFor(trace));
     this.#slots = new RequestSlots(slotCount);
-    this.#pending = new Uint16Array(slotCount);
+    this.#pending = new Uint32Array(slotCount);
     this.#isLost = new Uint8Array(slotCount);
     const { length } = trace.arrivalMs;
     this.latencyMsByRequest = hasLatencies ? new Float64Array(length).fill(Number.NaN) : null;
@@ -104,25 +120,30 @@ export class RequestFlow {
    * @param accuracy of what served it.
    */
   serve(query: number, accuracy: number, nowMs: number): void {
-    const { taskCount, outStart, outEdge, childByEdge } = this.#graph;
+    const { taskCount, outStart, outEdge, childByEdge, kindByEdge } = this.#graph;
     const progress = this.#progress;
-    const slot = Math.floor(query / taskCount);
+    const row = Math.floor(query / taskCount);
+    const slot = progress.requestOf(row);
     if (this.#isLost[slot] === 1) {
       this.#forget(slot);
       return;
     }
-    this.#end(slot);
     const task = query % taskCount;
-    const request = this.#slots.request[slot] ?? 0;
-    progress.serve(slot, task);
+    if (!this.#hasRoom(row, task)) {
+      this.drop(query);
+      return;
+    }
+    this.#end(slot);
+    progress.serve(row, task);
     let isEnd = true;
     const end = outStart[task + 2] ?? 0;
     for (let out = outStart[task + 1] ?? 0; out < end; out++) {
       const edge = outEdge[out] ?? 0;
-      const isTaken = this.#takes(edge, request);
-      if (isTaken) isEnd = false;
-      this.#dispatcher.onFanout(query, childByEdge[edge] ?? 0, isTaken ? 1 : 0);
-      progress.settle(slot, edge, isTaken);
+      const sent = this.#sentBy(edge, row);
+      if (sent > 0) isEnd = false;
+      this.#dispatcher.onFanout(query, childByEdge[edge] ?? 0, sent);
+      if (kindByEdge[edge] === SPREAD) progress.spread(row, edge, sent);
+      else progress.settle(row, edge, sent > 0);
     }
     if (isEnd) this.#slots.endAt(slot, accuracy);
     this.#sendReady(slot, nowMs);
@@ -132,14 +153,17 @@ export class RequestFlow {
   /** A query is given up, and with it its request. */
   drop(query: number): void {
     const { taskCount } = this.#graph;
-    const slot = Math.floor(query / taskCount);
+    const progress = this.#progress;
+    const slot = progress.requestOf(Math.floor(query / taskCount));
     if (this.#isLost[slot] === 0) {
       this.#isLost[slot] = 1;
       this.lostCount++;
       this.#tally.countDropped(this.#arrivalMs(slot));
-      const first = slot * taskCount;
-      for (let other = first; other < first + taskCount; other++) {
-        if (this.#dispatcher.onCancel(other)) this.#end(slot);
+      for (let row = slot; row !== NONE; row = progress.nextRow(row)) {
+        const first = row * taskCount;
+        for (let other = first; other < first + taskCount; other++) {
+          if (this.#dispatcher.onCancel(other)) this.#end(slot);
+        }
       }
     }
     this.#forget(slot);
@@ -163,18 +187,44 @@ export class RequestFlow {
     }
     const slot = this.#slots.open(request);
     this.#progress.open(slot);
+    this.#traceRow[slot] = request;
     const end = outStart[REQUESTS + 2] ?? 0;
     for (let out = outStart[REQUESTS + 1] ?? 0; out < end; out++) {
       const edge = outEdge[out] ?? 0;
-      this.#progress.settle(slot, edge, this.#takes(edge, request));
+      this.#progress.settle(slot, edge, this.#sentBy(edge, slot) > 0);
     }
     this.#sendReady(slot, nowMs);
     if (this.#progress.isDone(slot)) this.#close(slot, nowMs);
   }
 
-  #takes(edge: number, request: number): boolean {
+  /** How many queries a row sends along an edge. */
+  #sentBy(edge: number, row: number): number {
+    const { kindByEdge, childByEdge, scopeByTask } = this.#graph;
+    const traceRow = this.#traceRow[row] ?? 0;
+    if (kindByEdge[edge] === SPREAD) {
+      const first = this.#firstOf(scopeByTask[childByEdge[edge] ?? 0] ?? 0);
+      return (first[traceRow + 1] ?? 0) - (first[traceRow] ?? 0);
+    }
     const taken = this.#trace.takenByEdge[edge];
-    return taken == null || taken[request] === 1;
+    return taken == null ? 1 : (taken[traceRow] ?? 0);
+  }
+
+  #firstOf(scope: number): Uint32Array {
+    const rows = this.#trace.rowsByScope?.[scope];
+    assert(rows !== undefined, "a trace has the rows of every scope");
+    return rows.first;
+  }
+
+  /** Whether there is room for the rows that a served query of a row makes. */
+  #hasRoom(row: number, task: number): boolean {
+    const { scopes, outStart, outEdge, kindByEdge } = this.#graph;
+    if (scopes.length === 1) return true;
+    let most = 0;
+    for (let out = outStart[task + 1] ?? 0; out < (outStart[task + 2] ?? 0); out++) {
+      const edge = outEdge[out] ?? 0;
+      if (kindByEdge[edge] === SPREAD) most += this.#sentBy(edge, row);
+    }
+    return most <= this.#progress.freeRows;
   }
 
   /**
@@ -186,16 +236,27 @@ export class RequestFlow {
     const { readyCount } = progress;
     this.#pending[slot] = (this.#pending[slot] ?? 0) + readyCount;
     for (let index = 0; index < readyCount; index++) {
-      const query = slot * this.#graph.taskCount + (progress.readyTask[index] ?? 0);
+      const row = progress.readyRow[index] ?? 0;
+      const task = progress.readyTask[index] ?? 0;
+      if (row !== slot) this.#findInTrace(row, task);
+      const query = row * this.#graph.taskCount + task;
       if (this.#hopMs > 0) this.#deliveries.push(nowMs + this.#hopMs, query);
       else this.#handIn(query, nowMs);
     }
     progress.clearReady();
   }
 
+  /** Of a row that was made, at the first task that it comes to. */
+  #findInTrace(row: number, task: number): void {
+    const scope = this.#graph.scopeByTask[task] ?? 0;
+    if (this.#graph.scopes[scope]?.entry !== task) return;
+    const madeOf = this.#traceRow[this.#progress.parentOf(row)] ?? 0;
+    this.#traceRow[row] = (this.#firstOf(scope)[madeOf] ?? 0) + this.#progress.ordinalOf(row);
+  }
+
   #handIn(query: number, nowMs: number): void {
     const { taskCount } = this.#graph;
-    const slot = Math.floor(query / taskCount);
+    const slot = this.#progress.requestOf(Math.floor(query / taskCount));
     if (this.#isLost[slot] === 1) {
       this.#forget(slot);
       return;
@@ -219,6 +280,7 @@ export class RequestFlow {
     this.#end(slot);
     if ((this.#pending[slot] ?? 0) > 0) return;
     this.#isLost[slot] = 0;
+    this.#progress.close(slot);
     this.#slots.close(slot);
   }
 
@@ -230,6 +292,7 @@ export class RequestFlow {
     const isLate = nowMs > arrivalMs + this.#sloMs;
     this.#tally.countServed(arrivalMs, latencyMs, isLate, this.#slots.accuracy(slot));
     if (this.latencyMsByRequest !== null) this.latencyMsByRequest[request] = latencyMs;
+    this.#progress.close(slot);
     this.#slots.close(slot);
   }
 }

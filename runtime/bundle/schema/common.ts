@@ -95,6 +95,36 @@ export interface ModelFile {
   readonly adapter?: ModelAdapter;
   /** Axes that have one of several sizes; left out where every axis but the rows has one. */
   readonly buckets?: readonly BucketAxis[];
+  /**
+   * Tensors that carry what a sequence of requests remembers, at least one pair; left out where
+   * each request is by itself. RAMSIS only.
+   */
+  readonly state?: readonly StatePair[];
+  /** An ES module, whose entry the file is; left out for an ONNX file. */
+  readonly module?: ModuleReference;
+  /** A model of another server; there is no file then, and the digest is that of its tensors. */
+  readonly remote?: RemoteReference;
+}
+
+/** What a model gives by `output` it takes with the next request of a sequence by `input`. */
+export interface StatePair {
+  readonly input: string;
+  /** Of the same type and shape of a row as the input, which has no open dimension. */
+  readonly output: string;
+}
+
+export interface ModuleReference {
+  /** Where it is of a package, as `import` names it; null for a file of the models folder. */
+  readonly specifier: string | null;
+  /** What it is opened with, as JSON whose keys are in ascending order. */
+  readonly options: string;
+}
+
+export interface RemoteReference {
+  /** Of the server, without a path of the protocol. */
+  readonly url: string;
+  /** As that server names it. */
+  readonly model: string;
 }
 
 export interface TensorInfo {

@@ -48,6 +48,16 @@ export interface StageEdge {
   readonly share: number;
   /** How tensors come here; null for an entry, or where no model is served. */
   readonly feed: Feed | null;
+  /**
+   * Mean rows that a query sends along the edge if it takes it, each a query of this task. Left out
+   * where it sends itself on, once at most.
+   */
+  readonly fanout?: number;
+  /**
+   * Joins the rows that an earlier fan-out made of one row: all of them are one query here, or each
+   * so many in their order. Left out where rows stay what they are.
+   */
+  readonly gather?: "all" | number;
 }
 
 export interface StageVariant {

@@ -1,9 +1,24 @@
 /** Flattens which task follows which. */
-import type { Branch, StageTask } from "../../bundle/schema.ts";
+import {
+  type Branch,
+  isScopeProblem,
+  type RowScope,
+  rowScopesOf,
+  type StageTask,
+} from "../../bundle/schema.ts";
 import { assert } from "../assert.ts";
 
 /** In place of a task: the requests, which entries come from. */
 export const REQUESTS = -1;
+
+/**
+ * What an edge does with rows: leaves them what they are, makes several of one, makes one of all
+ * that were made of one, or one of each window of these.
+ */
+export const PLAIN = 0;
+export const SPREAD = 1;
+export const GATHER = 2;
+export const WINDOWS = 3;
 
 /**
  * Which task follows which, as flat arrays, the same at every load. Edges are numbered by the task
@@ -30,6 +45,25 @@ export interface TaskGraph {
    * away is taken.
    */
   readonly isExclusive: Uint8Array;
+  /** [edgeCount]: PLAIN, SPREAD, GATHER or WINDOWS. */
+  readonly kindByEdge: Uint8Array;
+  /** [edgeCount]: mean rows that a row which takes the edge makes; 1 where it makes none. */
+  readonly fanoutByEdge: Float64Array;
+  /** [edgeCount]: rows of a window; 0 where there are none. */
+  readonly windowByEdge: Uint32Array;
+  /** Scopes of rows; the first is of the rows of requests, and each comes after its parent. */
+  readonly scopes: readonly GraphScope[];
+  /** [taskCount] */
+  readonly scopeByTask: Uint32Array;
+}
+
+/** Rows that one edge makes. */
+export interface GraphScope extends RowScope {
+  /** The edge that makes them; −1 for requests. */
+  readonly edge: number;
+  readonly taskCount: number;
+  /** Edges that gather them, ascending. */
+  readonly gathers: readonly number[];
 }
 
 export function taskGraphOf({
@@ -40,7 +74,7 @@ export function taskGraphOf({
   readonly entryBranch: Branch;
 }): TaskGraph {
   const edges = tasks.flatMap((task, child) =>
-    task.edges.map(({ parent, share }) => ({ parent: parent ?? REQUESTS, child, share })),
+    task.edges.map(({ parent, ...edge }) => ({ ...edge, parent: parent ?? REQUESTS, child })),
   );
   for (const { parent, child } of edges) {
     assert(parent < child, "a task comes after those before it");
@@ -48,6 +82,9 @@ export function taskGraphOf({
   const outEdges = [REQUESTS, ...tasks.keys()].map((source) =>
     edges.flatMap(({ parent }, edge) => (parent === source ? [edge] : [])),
   );
+  const found = rowScopesOf(tasks);
+  assert(!isScopeProblem(found), "rows that meet are of one scope");
+  const { scopes, byTask } = found;
   const branches: Branch[] = [entryBranch, ...tasks.map(({ branch }) => branch)];
   return {
     taskCount: tasks.length,
@@ -59,7 +96,33 @@ export function taskGraphOf({
     outStart: startsOf(outEdges.map(({ length }) => length)),
     outEdge: Uint32Array.from(outEdges.flat()),
     isExclusive: Uint8Array.from(branches, (branch) => Number(branch === "exclusive")),
+    kindByEdge: Uint8Array.from(edges, kindOf),
+    fanoutByEdge: Float64Array.from(edges, ({ fanout }) => fanout ?? 1),
+    windowByEdge: Uint32Array.from(edges, ({ gather }) =>
+      typeof gather === "number" ? gather : 0,
+    ),
+    scopes: scopes.map((scope, index) => ({
+      ...scope,
+      edge: edges.findIndex((edge) => isMaking(edge) && edge.child === scope.entry),
+      taskCount: byTask.filter((one) => one === index).length,
+      gathers: edges.flatMap(({ parent, gather }, edge) =>
+        gather !== undefined && byTask[parent] === index ? [edge] : [],
+      ),
+    })),
+    scopeByTask: Uint32Array.from(byTask),
   };
+}
+
+type EdgeRows = Pick<StageTask["edges"][number], "fanout" | "gather">;
+
+function isMaking({ fanout, gather }: EdgeRows): boolean {
+  return fanout !== undefined || typeof gather === "number";
+}
+
+function kindOf({ fanout, gather }: EdgeRows): number {
+  if (fanout !== undefined) return SPREAD;
+  if (gather === undefined) return PLAIN;
+  return gather === "all" ? GATHER : WINDOWS;
 }
 
 /** Where each of consecutive runs begins, and where the last ends. */

@@ -1,7 +1,7 @@
 /** What a worker hands to a model whose tensors are not as everybody else sees them. */
 import type { AdaptedInput, AdaptedOutput, ModelAdapter, TensorInfo } from "../../bundle/schema.ts";
+import { bucketSizes, rowShapeIn } from "../../bundle/schema.ts";
 import { assert } from "../../core/assert.ts";
-import { bucketSizes, rowShapeIn } from "../../core/bucket-sizes.ts";
 import type { VariantModel } from "../executor.ts";
 import type { Tensor } from "../onnxruntime.ts";
 import { encodeStrings } from "../string-data.ts";

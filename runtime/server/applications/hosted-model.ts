@@ -63,7 +63,8 @@ function readModelOf(
   maxRows: number,
   { parts }: InferLimits,
 ): ReadModel {
-  const { names, inputs, outputs, variants, answersByRow, outputsAreRows, axes } = signature;
+  const { names, inputs, outputs, variants, answersByRow, outputsAreRows } = signature;
+  const { hasSequences, axes } = signature;
   const plain = {
     names,
     inputs: inputs.map(({ name, datatype, rowShape }) => ({ name, datatype, rowShape })),
@@ -73,6 +74,7 @@ function readModelOf(
     variants: variants.map(({ name }) => ({ name })),
     answersByRow: answersByRow === true,
     outputsAreRows: outputsAreRows !== false,
+    hasSequences: hasSequences === true,
     ...(axes === undefined ? {} : { axes }),
   };
   return { signature: plain, maxRows, parts };

@@ -130,6 +130,11 @@ export class House {
 
   /** Another application answers from the next request on, in the place of one. */
   replace(before: Application, after: Application): void {
+    for (const { signature, sequences } of after.endpoint.models) {
+      const [name] = signature.names;
+      const known = before.endpoint.models.find((model) => model.signature.names[0] === name);
+      if (known?.sequences !== undefined) sequences?.takeOver(known.sequences);
+    }
     const at = this.#applications.indexOf(before);
     this.#applications = this.#applications.with(at, after);
     const models = this.#applications.flatMap((application) => {

@@ -1,5 +1,5 @@
 /** One inference request, whatever protocol it came by: from the door to its answer. */
-import { bucketSizes } from "../../core/bucket-sizes.ts";
+import { bucketSizes } from "../../bundle/schema.ts";
 import type { ByteHold } from "../bodies/byte-budget.ts";
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
 import type { InferRequest } from "../protocol/protocol.ts";
@@ -27,8 +27,11 @@ const STATUS_BY_REASON: Readonly<Record<FailureReason, number>> = {
   // The status is not 503: a request that makes workers end should not be sent again by itself.
   "worker-lost": 500,
   inference: 500,
+  refused: 400,
   // Nobody is there to read it.
   cancelled: 499,
+  "sequence-not-open": 400,
+  "sequences-full": 429,
   closed: 503,
 };
 
@@ -39,6 +42,8 @@ export interface Inference {
   readonly modelName: string;
   /** What is noted of the request; undefined where nothing is. */
   readonly record?: RequestRecord | undefined;
+  /** Name of the client's token; undefined or empty where it has shown none. */
+  readonly client?: string | undefined;
   /**
    * Takes the request in. @param hold of the budget for its bytes. @throws HttpError, BadRequest
    */
@@ -75,7 +80,7 @@ export async function infer(house: House, inference: Inference): Promise<void> {
       reason = "closed";
       throw new HttpError(503, "the server is shutting down", RETRY_LATER);
     }
-    const read = await inference.read(hold);
+    const read = ownSequence(await inference.read(hold), inference.client);
     const { request, kind } = inBucket(hosted.model, read, hold);
     if (record !== undefined) record.rows = request.rows;
     const { sloMs } = application;
@@ -130,25 +135,55 @@ function noteAnswer(record: RequestRecord, { answerer, queueMs, inferMs, runs }:
   record.runs = runs ?? [];
 }
 
+/** Sequences of the same id that are another client's are others. */
+function ownSequence(request: InferRequest, client = ""): InferRequest {
+  const { sequence } = request;
+  if (sequence === undefined || client === "") return request;
+  return { ...request, sequence: { ...sequence, client } };
+}
+
+type Scheduled = RequestRows & Pick<InferRequest, "timeoutMs" | "isHigh">;
+
 /**
- * The deadline counts from the arrival of the request, before its body was read, and before it was
- * seen; of the time that is left, the answer may wait as long for the loop as the request did.
+ * Requests of a sequence are let in one after another. The deadline counts from the arrival of the
+ * request, before its body was read, and before it was seen; of the time that is left, the answer
+ * may wait as long for the loop as the request did.
  */
 export function scheduled(
-  { nowMs }: Pick<House, "nowMs">,
-  { hosted: { model, application }, onceGone }: Pick<Inference, "hosted" | "onceGone">,
-  { index, sloMs }: Pick<RequestClass, "index" | "sloMs">,
-  request: RequestRows & Pick<InferRequest, "timeoutMs" | "isHigh">,
-  { arrivalMs, lagMs }: Arrival,
+  house: Pick<House, "nowMs">,
+  inference: Pick<Inference, "hosted" | "onceGone">,
+  sloClass: Pick<RequestClass, "index" | "sloMs">,
+  request: Scheduled,
+  arrival: Arrival,
 ): Outcome | Promise<Outcome> {
-  const { rows, inputs, timeoutMs, isHigh, variant } = request;
-  const { gate } = application;
+  const { model } = inference.hosted;
+  const { onceGone } = inference;
   if (model.ask !== undefined) {
-    const asked = { rows, inputs, timeoutMs, isHigh, variant, sloClass: index, arrivalMs, lagMs };
-    const { outcome, cancel } = model.ask(asked);
+    const { rows, inputs, timeoutMs, isHigh, variant, sequence } = request;
+    const asked = { rows, inputs, timeoutMs, isHigh, variant, sequence };
+    const { outcome, cancel } = model.ask({ ...asked, sloClass: sloClass.index, ...arrival });
     const stayed = onceGone(cancel);
     return outcome.finally(stayed);
   }
+  const { sequence: step, inputs } = request;
+  if (model.sequences === undefined || step === undefined) {
+    return admitted(house, inference, sloClass, request, arrival);
+  }
+  const serve = (filled: readonly Uint8Array[]) => {
+    return admitted(house, inference, sloClass, { ...request, inputs: filled }, arrival);
+  };
+  return model.sequences.inTurn({ step, inputs, onceGone, serve });
+}
+
+/** Lets a request in whose turn it is, or refuses it. */
+function admitted(
+  { nowMs }: Pick<House, "nowMs">,
+  { hosted: { model, application }, onceGone }: Pick<Inference, "hosted" | "onceGone">,
+  { index, sloMs }: Pick<RequestClass, "index" | "sloMs">,
+  { rows, inputs, timeoutMs, isHigh, variant }: Scheduled,
+  { arrivalMs, lagMs }: Arrival,
+): Outcome | Promise<Outcome> {
+  const { gate } = application;
   const namedMs = typeof variant === "number" ? model.variantMs?.(variant) : undefined;
   const refusal = timeoutRefusal(timeoutMs, namedMs, model.fastestMs);
   if (refusal !== null) {

@@ -12,6 +12,12 @@ export interface ServerLimits extends ConnectionLimits, HeadLimits, PaceLimits {
   readonly maxRows: number;
   /** Rows of an application's requests that wait or run. */
   readonly maxPending: number;
+  /** Sequences that are open at a time, of a model that keeps state. */
+  readonly maxSequences: number;
+  /** Bytes of the states of all of them. */
+  readonly maxSequenceBytes: number;
+  /** How long a sequence stays open without a request. */
+  readonly sequenceIdleMs: number;
   /** How long `close` goes on as before, but for its readiness. */
   readonly drainDelayMs: number;
   /** How long `close` then waits for what was sent. */
@@ -23,6 +29,9 @@ export const DEFAULT_LIMITS: ServerLimits = {
   maxBytesInFlight: 512 * 2 ** 20,
   maxRows: 64,
   maxPending: 4096,
+  maxSequences: 4096,
+  maxSequenceBytes: 64 * 2 ** 20,
+  sequenceIdleMs: 60_000,
   maxConnections: 4096,
   maxPipelined: 64,
   maxHeaderBytes: 16 * 2 ** 10,

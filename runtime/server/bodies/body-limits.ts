@@ -29,12 +29,13 @@ export interface InferLimits {
  */
 const SHORT_ELEMENT_BYTES = 16;
 const ELEMENT_BYTES = 32;
-/** Of an element of type BYTES, on average. */
-export const STRING_ELEMENT_BYTES = 4096;
 /** For all of the JSON but the tensors. */
 export const HEADER_BYTES = 65_536;
 /** For all of the JSON but the tensors: values, arrays and objects, strings. */
 const HEADER_PARTS = 16_384;
+
+/** Of BYTES, which may be an image, or a book: as long as bodies may be. */
+const UNKNOWN_BYTES = Number.POSITIVE_INFINITY;
 
 const SHORT_TYPES: readonly Datatype[] = ["BOOL", "UINT8", "INT8", "UINT16", "INT16"];
 
@@ -61,7 +62,7 @@ export function inferLimits(
     const rowShape = largestRowShape(tensor);
     const elements = maxRows * elementCountOf(rowShape);
     jsonBytes += elements * jsonBytesOf(datatype);
-    binaryBytes += elements * (DATATYPES[datatype].elementBytes || STRING_ELEMENT_BYTES);
+    binaryBytes += elements * (DATATYPES[datatype].elementBytes || UNKNOWN_BYTES);
     let arrays = 1;
     for (let size = maxRows, axis = 0; axis < rowShape.length; axis++) {
       arrays += size;
@@ -98,7 +99,7 @@ export function plainLength(text: string | undefined): number | undefined {
 }
 
 function jsonBytesOf(datatype: Datatype): number {
-  if (datatype === "BYTES") return STRING_ELEMENT_BYTES;
+  if (datatype === "BYTES") return UNKNOWN_BYTES;
   return SHORT_TYPES.includes(datatype) ? SHORT_ELEMENT_BYTES : ELEMENT_BYTES;
 }
 

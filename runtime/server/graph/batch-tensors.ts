@@ -89,11 +89,13 @@ export function misfit(
   { edgesAway }: TaskSignature,
   cut: readonly CutOutput[],
 ): string | undefined {
-  for (const { child, feed } of edgesAway) {
+  for (const { child, feed, isGather } of edgesAway) {
     const { name, inputs } = at(tasks, child);
     for (const [input, output] of feed?.outputByInput.entries() ?? []) {
       if (output === null) continue;
-      const [expected, found] = [at(inputs, input).rowShape, at(cut, output).rowShape];
+      const { rowShape } = at(inputs, input);
+      // What is gathered makes a row along a further axis.
+      const [expected, found] = [isGather ? rowShape.slice(1) : rowShape, at(cut, output).rowShape];
       if (expected.join() === found.join()) continue;
       return (
         `rows of shape [${found.join(", ")}] for input "${at(inputs, input).name}" of ` +
@@ -106,7 +108,7 @@ export function misfit(
 
 /** @returns in the order of the task's outputs; or, as text, what is wrong with them. */
 export function cutOutputs(
-  { outputs, mayKeepRows }: TaskSignature,
+  { outputs, gates }: TaskSignature,
   { outputOrder, countByOutput }: PipelineServedVariant,
   result: BatchResult,
   batchRows: number,
@@ -125,7 +127,8 @@ export function cutOutputs(
     const tensor = result.outputs[at(outputOrder, index)];
     const count = at(countByOutput, index);
     let firstRows = count === null ? null : (firstRowsByCount.get(count) ?? null);
-    if (count !== null && firstRows !== null && mayKeepRows && tensor?.shape[0] === batchRows) {
+    const isGate = count !== null && gates.includes(count);
+    if (firstRows !== null && isGate && tensor?.shape[0] === batchRows) {
       const largest = largestIfUnclear(firstRows);
       if (largest !== null) {
         return `output "${at(outputs, count).name}" counts ${largest} for a row, expected 0 or 1`;

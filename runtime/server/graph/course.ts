@@ -4,6 +4,9 @@
 import type { CutOutput } from "./batch-tensors.ts";
 import type { PipelineQuery, PipelineRequest, QuerySource } from "./pipeline-request.ts";
 
+/** There is no room for the rows that come of a query. */
+export const NO_ROOM: unique symbol = Symbol("no room");
+
 /** The way of one request. */
 export interface Course extends QuerySource {
   /**
@@ -14,14 +17,15 @@ export interface Course extends QuerySource {
   /**
    * A query of the request is done and has its outputs.
    * @param sent as `Courses.sentOf` has it for this row of the batch.
-   * @returns the queries that can be handed in now; or, as text, why there can be no answer.
+   * @returns the queries that can be handed in now; or, as text, why there can be no answer, which
+   * may also be that more rows are under way than are allowed.
    */
   follow(
     query: PipelineQuery,
     sent: readonly number[],
     cut: readonly CutOutput[],
     batchRow: number,
-  ): readonly PipelineQuery[] | string;
+  ): readonly PipelineQuery[] | string | typeof NO_ROOM;
   /** The request is settled: nothing follows any more. */
   end(): void;
 }

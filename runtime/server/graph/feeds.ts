@@ -1,5 +1,5 @@
 /** How outputs of a task become inputs of the next, checked before anything is served. */
-import type { Feed } from "../../bundle/schema.ts";
+import type { Feed, StageEdge } from "../../bundle/schema.ts";
 import { elementCountOf } from "../tensors/datatypes.ts";
 import {
   type ModelTensor,
@@ -25,7 +25,7 @@ export interface ServedFeed {
 }
 
 /** An edge between two tasks, as the bundle has it. */
-export interface FedEdge {
+export interface FedEdge extends Pick<StageEdge, "gather"> {
   readonly parent: FedTask;
   readonly child: FedTask;
   readonly feed: Feed | null;
@@ -56,7 +56,7 @@ export function checkFedOutputs({ parent, child, feed }: FedEdge): void {
  * @throws RuntimeError RUNTIME_MODEL if an input of the child has an output that it cannot take.
  */
 export function servedFeed(
-  { parent, child, feed }: FedEdge,
+  { parent, child, feed, gather }: FedEdge,
   { outputs }: TaskTensors,
   { inputs }: TaskTensors,
 ): ServedFeed {
@@ -71,9 +71,10 @@ export function servedFeed(
     const index = outputs.findIndex(({ name }) => name === output);
     const tensor = outputs[index];
     if (tensor === undefined) return null;
-    if (!canTake(input, tensor)) {
+    const given = gatheredTensor(tensor, gather);
+    if (!canTake(input, given)) {
       const allowed = `what it can take, ${textOf({ ...input, name: tensor.name })}`;
-      throw unfit(`${at} input "${input.name}" from "${parent.name}"`, textOf(tensor), allowed);
+      throw unfit(`${at} input "${input.name}" from "${parent.name}"`, textOf(given), allowed);
     }
     return index;
   });
@@ -94,6 +95,12 @@ export function checkFedInputs(
     if (edges.some(({ feed }) => feed.outputByInput[index] !== null)) continue;
     throw unfit(`task "${child}" input "${name}"`, "nothing", `an output of task ${parents}`);
   }
+}
+
+/** A row is made of the rows that are gathered, along a first axis of its own. */
+function gatheredTensor(output: ModelTensor, gather: StageEdge["gather"]): ModelTensor {
+  if (gather === undefined) return output;
+  return { ...output, rowShape: [gather === "all" ? -1 : gather, ...output.rowShape] };
 }
 
 /** A dimension that is open before is checked at every batch. */

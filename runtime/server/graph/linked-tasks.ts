@@ -1,5 +1,11 @@
 /** What a bundle says of its tasks that matters to their tensors, whatever the method. */
-import type { Feed, InferlineBundle, LokiBundle, ThemisBundle } from "../../bundle/schema.ts";
+import type {
+  Feed,
+  InferlineBundle,
+  LokiBundle,
+  StageEdge,
+  ThemisBundle,
+} from "../../bundle/schema.ts";
 import type { ModelVariant } from "../tensors/signature.ts";
 import { visitsOf } from "./sure-visits.ts";
 
@@ -11,7 +17,10 @@ export interface LinkedTask {
   readonly variants: readonly ModelVariant[];
   /** Edges that lead here, by ascending parent. */
   readonly edges: readonly LinkedEdge[];
-  /** Whether a row visits the task once at most, instead of becoming any number of queries. */
+  /**
+   * Whether a row visits the task once at most, unless the edge says otherwise, instead of becoming
+   * any number of queries.
+   */
   readonly isVisited: boolean;
   /**
    * Whether a client needs to be told which rows were here: not where all are, and only if it asks
@@ -20,7 +29,7 @@ export interface LinkedTask {
   readonly rowsOutput: "none" | "internal" | "shown";
 }
 
-interface LinkedEdge {
+interface LinkedEdge extends Pick<StageEdge, "fanout" | "gather"> {
   /** Null for the requests. */
   readonly parent: number | null;
   readonly share: number;

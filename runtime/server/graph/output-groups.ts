@@ -9,6 +9,8 @@ export type AxisNames = Readonly<Record<string, string>>;
 export interface FedChild {
   readonly name: string;
   readonly feed: Feed | null;
+  /** Whether the edge makes rows: a count may then be any number. */
+  readonly isFanout: boolean;
 }
 
 /**

@@ -3,7 +3,12 @@ import { assert } from "../../core/assert.ts";
 import { DROP_LATE, DROP_NO_WORKER } from "../../core/command-buffer.ts";
 import { NO_PARENT } from "../../core/graph/pipeline-dispatcher.ts";
 import { mayTryAgain } from "../../core/second-try.ts";
-import { type AssignedExecutor, type BatchResult, WorkerLostError } from "../../exec/executor.ts";
+import {
+  type AssignedExecutor,
+  type BatchResult,
+  RowsRefusedError,
+  WorkerLostError,
+} from "../../exec/executor.ts";
 import type { BatchRun } from "../requests/batch-run.ts";
 import {
   type FailureReason,
@@ -13,7 +18,7 @@ import {
   type Submission,
 } from "../requests/request.ts";
 import { batchInputs, type CutOutput, cutOutputs, misfit } from "./batch-tensors.ts";
-import type { Course, Courses } from "./course.ts";
+import { type Course, type Courses, NO_ROOM } from "./course.ts";
 import type { Forecasts } from "./forecasts.ts";
 import type { PipelineObserver, StartedBatch } from "./pipeline-observer.ts";
 import type { PipelineCommand, PipelineRecorder } from "./pipeline-recording.ts";
@@ -408,6 +413,11 @@ export class PipelineScheduler {
       batch,
     );
     const next = course.follow(query, sent, cut, row);
+    if (next === NO_ROOM) {
+      const message = "rows that tasks have made: as many are under way as may be";
+      this.#fail(request, "queue-full", message);
+      return;
+    }
     if (typeof next === "string") {
       this.#fail(request, "inference", next);
       return;
@@ -436,7 +446,24 @@ export class PipelineScheduler {
       return;
     }
     this.#release(batch);
-    this.#failBatch(batch, "inference", message);
+    if (error instanceof RowsRefusedError) this.#refuseRows(batch, error);
+    else this.#failBatch(batch, "inference", message);
+  }
+
+  /** Fails the requests of rows that are at fault; the others of the batch wait again. */
+  #refuseRows({ slots }: RunningBatch, { rows, message }: RowsRefusedError): void {
+    const nowMs = this.#now();
+    for (const row of rows) {
+      const slot = slots[row];
+      if (slot !== undefined) this.#fail(this.#slots.free(slot).request, "refused", message);
+    }
+    for (const [row, slot] of slots.entries()) {
+      if (rows.includes(row)) continue;
+      const { request, task } = this.#slots.query(slot);
+      if (request.isSettled) this.#slots.free(slot);
+      else this.#retry(slot, task, nowMs);
+    }
+    this.#startBatches(nowMs);
   }
 
   /**
@@ -458,11 +485,16 @@ export class PipelineScheduler {
       query.losses++;
       query.lossMessage = message;
       if (!request.isSettled && mayTryAgain(query.losses, request.deadlineMs, nowMs)) {
-        this.#observer.onQueryRetried();
-        this.#carryOut(this.#dispatcher.onRetry(slot, task, nowMs), nowMs);
+        this.#retry(slot, task, nowMs);
       } else this.#fail(this.#slots.free(slot).request, "worker-lost", message);
     }
     this.#startBatches(nowMs);
+  }
+
+  /** A query waits again. */
+  #retry(slot: number, task: number, nowMs: number): void {
+    this.#observer.onQueryRetried();
+    this.#carryOut(this.#dispatcher.onRetry(slot, task, nowMs), nowMs);
   }
 
   #failBatch({ slots }: RunningBatch, reason: FailureReason, message: string): void {

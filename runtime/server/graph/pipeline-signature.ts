@@ -38,10 +38,10 @@ export interface TaskSignature {
   readonly requestInputs: readonly number[];
   readonly outputs: readonly ModelTensor[];
   /**
-   * Whether an output that has a count may have a row for each row nevertheless: the count is then
-   * 0 or 1.
+   * Outputs that count 0 or 1 for each row: what they count may have a row for each row
+   * nevertheless.
    */
-  readonly mayKeepRows: boolean;
+  readonly gates: readonly number[];
   /**
    * Whether the client has one more output of the task, which tells the rows of its request that
    * were there.
@@ -60,6 +60,9 @@ export interface ServedEdge {
   readonly share: number;
   /** Null for an edge from the requests. */
   readonly feed: ServedFeed | null;
+  /** Whether it makes rows, as many as its count says. */
+  readonly isFanout: boolean;
+  readonly isGather: boolean;
 }
 
 export interface PipelineServedVariant extends ServedVariant {
@@ -95,16 +98,17 @@ export function pipelineSignatureOf(
   const tasks = linked.map(({ name, isVisited, rowsOutput }, task): TaskSignature => {
     const tensors = at(tensorsByTask, task);
     const given = at(givenByTask, task);
+    const edgesAway = edges.filter(({ parent }) => parent === task);
     return {
       name,
       edges: at(edgesByTask, task),
-      edgesAway: edges.filter(({ parent }) => parent === task),
+      edgesAway,
       inputs: tensors.inputs,
       requestInputs: tensors.inputs.map((input) =>
         given.includes(input) ? inputs.findIndex((one) => one.name === input.name) : -1,
       ),
       outputs: tensors.outputs,
-      mayKeepRows: isVisited,
+      gates: isVisited ? gatesOf(edgesAway) : [],
       tellsRows: rowsOutput !== "none",
     };
   });
@@ -141,9 +145,28 @@ function checkedTensors(tasks: readonly LinkedTask[]): TaskTensors[] {
     }
   }
   // Errors name a variant with its task.
-  return tasks.map(({ name, variants }) =>
-    taskTensors(variants.map((variant) => ({ ...variant, name: `${name}/${variant.name}` }))),
+  return tasks.map(({ name, variants, edges }) =>
+    taskTensors(
+      variants.map((variant) => ({ ...variant, name: `${name}/${variant.name}` })),
+      { gathered: gatheredInputs(edges) },
+    ),
   );
+}
+
+/** What has as many rows as there are. */
+function gatheredInputs(edges: LinkedTask["edges"]): ReadonlySet<string> {
+  const feeds = edges.flatMap(({ feed, gather }) => (gather === "all" && feed ? [feed] : []));
+  return new Set(feeds.flatMap(({ inputs }) => inputs.map(({ input }) => input)));
+}
+
+/** Counts of edges that no row takes twice. */
+function gatesOf(edgesAway: readonly ServedEdge[]): number[] {
+  const counts = (isFanout: boolean) =>
+    edgesAway.flatMap(({ feed, ...edge }) => {
+      return edge.isFanout === isFanout && feed?.count != null ? [feed.count] : [];
+    });
+  const any = counts(true);
+  return counts(false).filter((count) => !any.includes(count));
 }
 
 function servedEdges(
@@ -154,13 +177,14 @@ function servedEdges(
   const task = at(tasks, child);
   const tensors = at(tensorsByTask, child);
   const fed: { readonly parent: string; readonly feed: ServedFeed }[] = [];
-  const edges = task.edges.map(({ parent, share, feed: sent }) => {
-    if (parent === null) return { parent, child, share, feed: null };
+  const edges = task.edges.map(({ parent, share, feed: sent, fanout, gather }): ServedEdge => {
+    const rows = { isFanout: fanout !== undefined, isGather: gather !== undefined };
+    if (parent === null) return { parent, child, share, feed: null, ...rows };
     const from = at(tasks, parent);
-    const edge = { parent: from, child: task, feed: sent };
+    const edge = { parent: from, child: task, feed: sent, ...(gather && { gather }) };
     const feed = servedFeed(edge, at(tensorsByTask, parent), tensors);
     fed.push({ parent: from.name, feed });
-    return { parent, child, share, feed };
+    return { parent, child, share, feed, ...rows };
   });
   // A request can give whatever the tasks before do not.
   if (fed.length === edges.length) checkFedInputs(task.name, tensors, fed);
@@ -226,11 +250,14 @@ function servedVariants(
   for (const [task, { name: taskName, variants, isVisited }] of tasks.entries()) {
     const { outputs, variants: tensorOrders } = at(tensorsByTask, task);
     const children = tasks.flatMap(({ name, edges }) =>
-      edges.flatMap(({ parent, feed }) => (parent === task ? [{ name, feed }] : [])),
+      edges.flatMap(({ parent, feed, fanout }) =>
+        parent === task ? [{ name, feed, isFanout: fanout !== undefined }] : [],
+      ),
     );
+    const isGated = isVisited && !children.some(({ isFanout }) => isFanout);
     for (const [index, variant] of variants.entries()) {
       const place = `variant "${taskName}/${variant.name}"`;
-      const groups = isVisited
+      const groups = isGated
         ? gatedGroupsOf(variant, children)
         : groupsOf(variant, place, children, axisNames[served.length] ?? {});
       const countByOutput = outputs.map(({ name }) => {

@@ -27,7 +27,7 @@ export function visitsOf(bundle: VisitedTasks): TaskVisits[] {
       const branch = parent === null ? entryBranch : (tasks[parent]?.branch ?? "independent");
       const isAlways = isAlwaysTaken(edge, branch, tasks);
       isSure ||= isAlways && before?.isSure === true;
-      isTold &&= (isAlways || isCounted(edge)) && before?.isTold === true;
+      isTold &&= (isAlways || isCounted(edge) || isGathered(edge)) && before?.isTold === true;
     }
     visits.push({ isSure, isTold: isSure || isTold });
   }
@@ -51,9 +51,15 @@ export function surelyMs(bundle: VisitedTasks, taskMs: (task: number) => number)
 
 /** An exclusive edge that is counted may come before one that is not, whatever its share. */
 function isAlwaysTaken(edge: StageEdge, branch: Branch, tasks: VisitedTasks["tasks"]): boolean {
-  if (isCounted(edge) || edge.share < 1) return false;
+  // How many rows are made is not known, and none may be; nor may any be gathered.
+  if (isCounted(edge) || edge.share < 1 || edge.gather !== undefined) return false;
   const siblings = tasks.flatMap(({ edges }) => edges.filter((e) => e.parent === edge.parent));
   return branch === "independent" || !siblings.some(isCounted);
+}
+
+/** What rows are gathered follows from which there are. */
+function isGathered({ gather, share }: StageEdge): boolean {
+  return gather !== undefined && share === 1;
 }
 
 function isCounted({ feed }: StageEdge): boolean {

@@ -1,17 +1,17 @@
-/** Leads rows through a graph of tasks that they visit once at most. */
+/**
+ * Leads rows through a graph of tasks that they visit once at most, also those that fan-outs make
+ * of them.
+ */
 import { assert } from "../../core/assert.ts";
-import { REQUESTS, type TaskGraph } from "../../core/graph/task-graph.ts";
+import { NONE } from "../../core/graph/pipeline-shape.ts";
+import { REQUESTS, SPREAD, type TaskGraph, WINDOWS } from "../../core/graph/task-graph.ts";
 import { VisitProgress } from "../../core/graph/visit-progress.ts";
 import type { CutOutput } from "./batch-tensors.ts";
-import type { Course, Courses } from "./course.ts";
+import { type Course, type Courses, NO_ROOM } from "./course.ts";
+import { CourseRow, RowInputs, RowQuery } from "./course-rows.ts";
 import { EdgeCoins } from "./edge-coins.ts";
-import { PipelineQuery, type PipelineRequest } from "./pipeline-request.ts";
-import {
-  at,
-  type PipelineSignature,
-  type ServedEdge,
-  type TaskSignature,
-} from "./pipeline-signature.ts";
+import type { PipelineQuery, PipelineRequest } from "./pipeline-request.ts";
+import { at, type PipelineSignature, type TaskSignature } from "./pipeline-signature.ts";
 
 /** What the courses through one pipeline share. */
 interface Way {
@@ -20,8 +20,11 @@ interface Way {
   /** Edges that lead away, ascending, from the requests and then from each task. */
   readonly edgesBySource: readonly (readonly number[])[];
   readonly progress: VisitProgress;
-  /** Names for rows that `progress` has not given away. */
+  /** Names for rows of requests that `progress` has not given away. */
   readonly freeRows: number[];
+  readonly inputs: RowInputs;
+  /** The most windows that a row may be part of the making of. */
+  readonly windowsOfRow: number;
 }
 
 /**
@@ -32,13 +35,25 @@ export class VisitCourses implements Courses {
   readonly #way: Way;
   readonly #coins: EdgeCoins;
 
-  /** @param rowCapacity rows of requests that are open at most. */
-  constructor(signature: PipelineSignature, graph: TaskGraph, rowCapacity: number) {
+  /**
+   * @param rowCapacity rows of requests that are open at most.
+   * @param madeCapacity rows that fan-outs have made of them, at most.
+   */
+  constructor(
+    signature: PipelineSignature,
+    graph: TaskGraph,
+    rowCapacity: number,
+    madeCapacity = 0,
+  ) {
     const freeRows = Array.from({ length: rowCapacity }, (_, index) => rowCapacity - 1 - index);
-    const progress = new VisitProgress(graph, rowCapacity);
+    const progress = new VisitProgress(graph, rowCapacity, madeCapacity);
     const sources = [REQUESTS, ...signature.tasks.keys()];
     const edgesBySource = sources.map((source) => edgesAwayFrom(graph, source));
-    this.#way = { signature, graph, edgesBySource, progress, freeRows };
+    const inputs = new RowInputs(signature, graph, progress);
+    const windowsOfRow = graph.kindByEdge.reduce((sum, kind, edge) => {
+      return kind === WINDOWS ? sum + 1 / at([...graph.windowByEdge], edge) : sum;
+    }, 0);
+    this.#way = { signature, graph, edgesBySource, progress, freeRows, inputs, windowsOfRow };
     this.#coins = new EdgeCoins(graph);
   }
 
@@ -66,34 +81,31 @@ export class VisitCourses implements Courses {
   }
 }
 
-/**
- * Queries of a request by task and row; what a row still waits for is known by its name in the
- * progress.
- */
+/** The rows of a request, those that were made of them, and their queries. */
 class VisitCourse implements Course {
   readonly #way: Way;
   readonly #request: PipelineRequest;
   readonly #enteredByRow: readonly (readonly number[])[];
-  /** Of each row its name; empty before the beginning and after the end. */
-  readonly #names: number[] = [];
-  /** Of each task, by row. */
-  readonly #queries: readonly (PipelineQuery | undefined)[][];
+  /** Rows of the request; empty before the beginning and after the end. */
+  readonly #rows: CourseRow[] = [];
+  /** By their names, those that were made of them. */
+  readonly #made = new Map<number, CourseRow>();
 
   constructor(way: Way, request: PipelineRequest, enteredByRow: readonly (readonly number[])[]) {
     this.#way = way;
     this.#request = request;
     this.#enteredByRow = enteredByRow;
-    this.#queries = way.signature.tasks.map(() => []);
   }
 
   begin(): readonly PipelineQuery[] | string {
     const { edgesBySource, progress, freeRows } = this.#way;
     const edges = at(edgesBySource, REQUESTS + 1);
     const queries: PipelineQuery[] = [];
-    for (const [row, entered] of this.#enteredByRow.entries()) {
+    for (const [index, entered] of this.#enteredByRow.entries()) {
       const name = freeRows.pop();
       assert(name !== undefined, "a request is refused if there are too many rows");
-      this.#names.push(name);
+      const row = new CourseRow(name, index, null);
+      this.#rows.push(row);
       progress.open(name);
       const visited = this.#settle(row, edges, entered);
       if (typeof visited === "string") return visited;
@@ -102,87 +114,97 @@ class VisitCourse implements Course {
     return queries;
   }
 
-  follow(query: PipelineQuery, sent: readonly number[]): readonly PipelineQuery[] | string {
+  follow(
+    query: PipelineQuery,
+    sent: readonly number[],
+  ): readonly PipelineQuery[] | string | typeof NO_ROOM {
+    assert(query instanceof RowQuery, "a query of the course is of one of its rows");
     const { edgesBySource, progress } = this.#way;
-    const { task, row } = query;
-    progress.serve(at(this.#names, row), task);
-    return this.#settle(row, at(edgesBySource, task + 1), sent);
+    const edges = at(edgesBySource, query.task + 1);
+    if (!this.#hasRoom(edges, sent)) return NO_ROOM;
+    progress.serve(query.of.name, query.task);
+    return this.#settle(query.of, edges, sent);
   }
 
   queriesByTask(): PipelineQuery[][] {
-    return this.#queries.map((byRow) => byRow.filter((query) => query !== undefined));
+    const { signature, graph } = this.#way;
+    const rowsByScope = graph.scopes.map((): CourseRow[] => []);
+    for (const [scope, { parent }] of graph.scopes.entries()) {
+      const rows = parent < 0 ? this.#rows : at(rowsByScope, parent);
+      const own = parent < 0 ? rows : rows.flatMap((row) => row.madeBy(scope));
+      rowsByScope[scope] = [...own];
+    }
+    return signature.tasks.map((_, task) => {
+      const rows = at(rowsByScope, graph.scopeByTask[task] ?? 0);
+      return rows.flatMap((row) => row.queries[task] ?? []);
+    });
   }
 
   end(): void {
-    this.#way.freeRows.push(...this.#names.splice(0));
+    const { progress, freeRows } = this.#way;
+    for (const { name } of this.#rows.splice(0)) {
+      progress.close(name);
+      freeRows.push(name);
+    }
+    this.#made.clear();
+  }
+
+  /** For the rows that are sent, and for the windows that these and all others may make. */
+  #hasRoom(edges: readonly number[], sent: readonly number[]): boolean {
+    const { graph, progress, windowsOfRow } = this.#way;
+    if (graph.scopes.length === 1) return true;
+    const making = edges.reduce((sum, edge, index) => {
+      return graph.kindByEdge[edge] === SPREAD ? sum + at(sent, index) : sum;
+    }, 0);
+    return making + windowsOfRow * (making + this.#made.size) <= progress.freeRows;
   }
 
   /**
    * @returns queries of the tasks that are visited now; or, as text, which input one of them lacks.
    */
   #settle(
-    row: number,
+    from: CourseRow,
     edges: readonly number[],
     sent: readonly number[],
   ): PipelineQuery[] | string {
-    const { progress } = this.#way;
-    const name = at(this.#names, row);
+    const { progress, graph, inputs } = this.#way;
     progress.clearReady();
-    for (const [index, edge] of edges.entries()) progress.settle(name, edge, sent[index] === 1);
+    for (const [index, edge] of edges.entries()) {
+      const count = at(sent, index);
+      if (graph.kindByEdge[edge] === SPREAD) progress.spread(from.name, edge, count);
+      else progress.settle(from.name, edge, count === 1);
+    }
     const queries: PipelineQuery[] = [];
-    for (const task of progress.readyTask.subarray(0, progress.readyCount)) {
-      const inputs = this.#inputsOf(task, row);
-      if (typeof inputs === "string") return inputs;
-      const query = new PipelineQuery(this.#request, task, null, inputs, row);
-      at(this.#queries, task)[row] = query;
+    for (let index = 0; index < progress.readyCount; index++) {
+      const task = progress.readyTask[index] ?? 0;
+      const row = this.#rowOf(progress.readyRow[index] ?? 0, graph.scopeByTask[task] ?? 0, from);
+      const bytes = inputs.of(this.#request, task, row);
+      if (typeof bytes === "string") return bytes;
+      const query = new RowQuery(this.#request, task, bytes, row);
+      row.queries[task] = query;
       queries.push(query);
     }
     return queries;
   }
 
-  /** Each input from the first edge that was taken and gives it. */
-  #inputsOf(task: number, row: number): Uint8Array[] | string {
-    const { signature, graph, progress } = this.#way;
-    const { name, edges, inputs } = at(signature.tasks, task);
-    const firstEdge = graph.inStart[task] ?? 0;
-    const taken = edges.filter((_, index) =>
-      progress.isTaken(at(this.#names, row), firstEdge + index),
-    );
-    const bytesByInput: Uint8Array[] = [];
-    for (const [index, input] of inputs.entries()) {
-      const bytes = this.#firstGiven(taken, index, row);
-      if (bytes === undefined) {
-        const senders = taken.map(({ parent }) => this.#nameOf(parent)).join(" and ");
-        return (
-          `${name}: its input "${input.name}" is not given by ${senders}, ` +
-          "from where the row came"
-        );
-      }
-      bytesByInput.push(bytes);
-    }
-    return bytesByInput;
-  }
-
-  #firstGiven(edges: readonly ServedEdge[], input: number, row: number): Uint8Array | undefined {
-    for (const { parent, child, feed } of edges) {
-      if (parent === null) {
-        const given = at(at(this.#way.signature.tasks, child).requestInputs, input);
-        if (given >= 0) return this.#request.inputRow(given, row);
-        continue;
-      }
-      const output = feed?.outputByInput[input] ?? null;
-      if (output === null) continue;
-      const part = this.#queries[parent]?.[row]?.outputs[output];
-      assert(part?.rows === 1, "what a row takes along is one row of the task before");
-      return part.bytes;
-    }
-    return undefined;
-  }
-
-  #nameOf(parent: number | null): string {
-    return parent === null ? "the request" : at(this.#way.signature.tasks, parent).name;
+  /** @param from a row of the same request. */
+  #rowOf(name: number, scope: number, from: CourseRow): CourseRow {
+    if (name === from.name) return from;
+    const known = this.#made.get(name) ?? this.#rows.find((row) => row.name === name);
+    if (known !== undefined) return known;
+    const { progress, graph } = this.#way;
+    const parentName = progress.parentOf(name);
+    assert(parentName !== NONE, "a row of a request is known");
+    const parent = this.#rowOf(parentName, graph.scopes[scope]?.parent ?? 0, from);
+    const row = new CourseRow(name, parent.row, parent);
+    parent.madeBy(scope).push(row);
+    this.#made.set(name, row);
+    return row;
   }
 }
+
+/** Rows that one row becomes at most; more would be a mistake of a model. */
+const MOST_ROWS = 2 ** 20;
 
 /** Why the counts that a model gave for a row do not tell where it goes, as text. */
 function problemOf(
@@ -193,11 +215,15 @@ function problemOf(
   const counts = edgesAway.map(({ feed }) => {
     return feed === null || feed.count === null ? "" : at(outputs, feed.count).name;
   });
-  const wrong = sent.findIndex((count) => count !== 0 && count !== 1);
+  const wrong = sent.findIndex((count, index) => {
+    return count < 0 || count > (edgesAway[index]?.isFanout === true ? MOST_ROWS : 1);
+  });
   if (wrong >= 0) {
-    return `output "${counts[wrong]}" counts ${sent[wrong]} for a row, expected 0 or 1`;
+    const isFanout = edgesAway[wrong]?.isFanout === true;
+    const allowed = isFanout ? `0 to ${MOST_ROWS}` : "0 or 1";
+    return `output "${counts[wrong]}" counts ${sent[wrong]} for a row, expected ${allowed}`;
   }
-  const taken = counts.filter((_, index) => sent[index] === 1);
+  const taken = counts.filter((_, index) => (sent[index] ?? 0) > 0);
   if (!isExclusive || taken.length <= 1) return undefined;
   return `outputs "${taken.join('" and "')}" both send a row on, expected one of them at most`;
 }

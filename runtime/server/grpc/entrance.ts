@@ -66,6 +66,7 @@ export function entrance(
                 intercepting.sendStatus(own.refusal(decision));
                 return;
               }
+              own.clientName = decision.name;
               // Of a stream its messages are counted, as many as there are at a time.
               if (requestStream || isOver) decision.leave();
               else leave = decision.leave;

@@ -107,6 +107,7 @@ class InferStream {
       const decision = await seen.enter();
       if (decision instanceof HttpError) throw decision;
       entered = decision;
+      seen.clientName = decision.name;
       const response = await inferMessage(this.#context, message, this.#client, seen, true);
       counts.onMessage("OK");
       seen.onAnswer(response.length);

@@ -35,6 +35,7 @@ export async function inferMessage(
     hosted,
     modelName: wire.modelName,
     record: seen.record,
+    client: seen.clientName,
     read: async (hold) => checked(wire, message, signature, hosted.maxRows, hold, client),
     onceGone: (act) => client.onceGone(act),
     write: (request, answer, { name, bucket }) => {

@@ -1,6 +1,6 @@
 /** How large a message may be, by what the shapes of the models can need. */
 import type { HostedModel } from "../applications/hosted-model.ts";
-import { HEADER_BYTES, STRING_ELEMENT_BYTES } from "../bodies/body-limits.ts";
+import { HEADER_BYTES } from "../bodies/body-limits.ts";
 import { DATATYPES, type Datatype, elementCountOf } from "../tensors/datatypes.ts";
 import { largestRowShape } from "../tensors/padding.ts";
 
@@ -20,6 +20,6 @@ export function messageLimit(models: readonly HostedModel[], maxBodyBytes: numbe
 
 function elementBytes(datatype: Datatype): number {
   const { elementBytes: plain } = DATATYPES[datatype];
-  if (datatype === "BYTES") return STRING_ELEMENT_BYTES;
+  if (datatype === "BYTES") return Number.POSITIVE_INFINITY;
   return /^U?INT/.test(datatype) ? LONGEST_VARINT_BYTES : plain;
 }

@@ -22,6 +22,8 @@ interface CallHead {
 export class Seen {
   /** None where no log and no trace is kept. */
   readonly record: RequestRecord | undefined;
+  /** Of its token, once it was let in; undefined where it has shown none. */
+  clientName: string | undefined;
   readonly #house: House;
   readonly #head: CallHead;
   readonly #parent: TraceParent | undefined;

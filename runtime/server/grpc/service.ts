@@ -97,7 +97,8 @@ function registerDescriptions(server: Server, context: GrpcContext): void {
   const config = [pb.ModelConfigRequestSchema, pb.ModelConfigResponseSchema] as const;
   registerAnswer(server, context, `${PATH}/ModelConfig`, config, ({ name, version }) => {
     const { model, maxRows } = hostedModel(house.models, name, version);
-    const told = modelConfig(name, model.signature, maxRows, model.classes?.stated);
+    const { signature, classes, sequences } = model;
+    const told = modelConfig(name, signature, maxRows, classes?.stated, sequences);
     return { config: said(pb.ModelConfigSchema, told) };
   });
   const stats = [pb.ModelStatisticsRequestSchema, pb.ModelStatisticsResponseSchema] as const;

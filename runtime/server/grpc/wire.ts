@@ -2,6 +2,7 @@
 import { BinaryReader, type WireType } from "@bufbuild/protobuf/wire";
 import type { Fields } from "../protocol/infer-request.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
+import { integerValue } from "../tensors/json-text.ts";
 
 /** Parameters of one request or tensor; no client sends nearly as many. */
 const MAX_PARAMETERS = 256;
@@ -75,10 +76,10 @@ function parameterOf(bytes: Uint8Array, path: string): unknown {
   let value: unknown;
   eachField(bytes, path, (field, wire, reader) => {
     if (field === 1 && wire === VARINT) value = reader.bool();
-    else if (field === 2 && wire === VARINT) value = Number(reader.int64());
+    else if (field === 2 && wire === VARINT) value = integerValue(BigInt(reader.int64()));
     else if (field === 3 && wire === BYTES) value = reader.string(true);
     else if (field === 4 && wire === BITS_64) value = reader.double();
-    else if (field === 5 && wire === VARINT) value = Number(reader.uint64());
+    else if (field === 5 && wire === VARINT) value = integerValue(BigInt(reader.uint64()));
     else return false;
     return true;
   });

@@ -31,6 +31,8 @@ export interface HttpContext {
   readonly counts: RequestCounts;
   /** Requests without an answer; none where no log and no trace is kept. */
   readonly records: WeakMap<ServerResponse, RequestRecord>;
+  /** Names of the clients of requests without an answer; none of those that have shown no token. */
+  readonly clients: WeakMap<ServerResponse, string>;
   /** For short JSON, which is read and written on the event loop. */
   readonly turnShare: TurnShare;
   /** For long JSON, which is not. */

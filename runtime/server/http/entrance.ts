@@ -44,6 +44,7 @@ export function enter(
     if (decision instanceof HttpError) refuse(context, request, response, decision, go);
     else {
       if (decision !== ANYBODY) {
+        if (decision.name !== undefined) context.clients.set(response, decision.name);
         response.once("close", decision.leave);
         // It may have closed while its token was looked at.
         if (response.destroyed) decision.leave();

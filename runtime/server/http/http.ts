@@ -138,7 +138,7 @@ function routeModel(
   const { house } = context;
   const hasVersion = rest[0] === "versions" && rest.length >= 2;
   const hosted = hostedModel(house.models, name, hasVersion ? rest[1] : "");
-  const { signature, metrics } = hosted.model;
+  const { signature, metrics, classes, sequences } = hosted.model;
   if (rest.at(hasVersion ? 2 : 0) === "") throw noSuchPath(request);
   const isReady = house.isApplicationReady(hosted.application);
   const behind = hasVersion ? rest.slice(2) : rest;
@@ -151,7 +151,7 @@ function routeModel(
   const pages: Readonly<Record<string, () => [number, object]>> = {
     "": () => [200, modelMetadata(name, signature)],
     ready: () => [isReady ? 200 : 503, { name, ready: isReady }],
-    config: () => [200, modelConfig(name, signature, hosted.maxRows, hosted.model.classes?.stated)],
+    config: () => [200, modelConfig(name, signature, hosted.maxRows, classes?.stated, sequences)],
     stats: () => [200, modelStatistics([{ name, metrics }], house.epochOffsetMs)],
   };
   const page = Object.hasOwn(pages, action ?? "") ? pages[action ?? ""] : undefined;

@@ -56,6 +56,7 @@ export function answerInfer(
     hosted,
     modelName,
     record,
+    client: context.clients.get(response),
     read: async (hold) => {
       const parsed = await parsedRequest(context, hosted, request, hold);
       if (parsed.id !== undefined) adoptId(response, record, parsed.id);

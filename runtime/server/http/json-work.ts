@@ -9,6 +9,7 @@ import {
   predictionsJson,
 } from "../protocol/kserve-v1.ts";
 import type { InferRequest } from "../protocol/protocol.ts";
+import { isRaw } from "../protocol/raw-request.ts";
 import { bytesOf } from "../protocol/response.ts";
 import type { Answer } from "../requests/request.ts";
 import { DATATYPES, elementCountOf } from "../tensors/datatypes.ts";
@@ -38,6 +39,8 @@ export function readRequest(
   const isOfStrings = model.signature.inputs.some(
     ({ datatype }) => DATATYPES[datatype].elementBytes === 0,
   );
+  // Without JSON, and without a length, there is nothing to be looked through.
+  if (isRaw(headerLength)) return readNow(hosted, body, headerLength, dialect);
   const lookedAt = isOfStrings ? body.length : Math.min(jsonBytes, body.length);
   if (lookedAt > MAX_LOOP_BYTES) return jsonThread.read(readModel, body, headerLength, dialect);
   const turn = lookedAt > FREE_BYTES ? turnShare.take(lookedAt) : undefined;

@@ -25,6 +25,9 @@ const REASONS: readonly FailureReason[] = [
   "inference",
   "cancelled",
   "closed",
+  "refused",
+  "sequence-not-open",
+  "sequences-full",
 ];
 
 /** @param runs of the answer as JSON; empty where nobody notes them. */

@@ -72,8 +72,8 @@ export class Dispatcher {
     const id = this.#lastId === LAST_ID ? 1 : this.#lastId + 1;
     this.#lastId = id;
     const arrivalMs = request.arrivalMs + this.#offsetMs;
-    const { rows, inputs, variant, isHigh, sloClass, timeoutMs, lagMs } = request;
-    const framed = { rows, inputs, variant, isHigh, sloClass, timeoutMs, lagMs };
+    const { rows, inputs, variant, sequence, isHigh, sloClass, timeoutMs, lagMs } = request;
+    const framed = { rows, inputs, variant, sequence, isHigh, sloClass, timeoutMs, lagMs };
     const outcome = new Promise<Outcome>((settle) => {
       this.#waiting.set(id, { isByRow, settle });
     });

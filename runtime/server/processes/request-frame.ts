@@ -3,17 +3,20 @@
  *
  *     8 u32 id, u32 model, u32 rows, i32 variant (−1 none, −2 the same for all), u32 class,
  *     28 u32 whether its priority is high, 32 f64 arrival, 40 f64 lag, 48 f64 timeout (NaN: none),
- *     56 u32 inputs, for each u32 bytes; the inputs. Times in ms, those of arrival of the clock
- *     that all processes share.
+ *     56 u32 inputs, u32 bytes of what it says of its sequence as JSON (0: none), for each input
+ *     u32 bytes; the sequence, the inputs. Times in ms, those of arrival of the clock that all
+ *     processes share.
  */
 import type { AskedRequest } from "../requests/endpoint.ts";
+import type { SequenceStep } from "../requests/sequence-step.ts";
 import type { VariantWish } from "../requests/variant-wish.ts";
 import { HEAD_BYTES, headed, KINDS } from "./frames.ts";
 
 const NO_VARIANT = -1;
 const SAME_VARIANT = -2;
 const INPUTS_AT = 56;
-const FIXED_BYTES = 60;
+const SEQUENCE_AT = 60;
+const FIXED_BYTES = 64;
 
 export interface FramedRequest extends AskedRequest {
   readonly id: number;
@@ -21,10 +24,12 @@ export interface FramedRequest extends AskedRequest {
 }
 
 export function requestFrame(request: FramedRequest): Uint8Array[] {
-  const { inputs, variant } = request;
+  const { inputs, variant, sequence } = request;
   let bytes = 0;
   for (const { length } of inputs) bytes += length;
-  const head = headed(KINDS.request, FIXED_BYTES + 4 * inputs.length, bytes);
+  const told = sequence === undefined ? undefined : Buffer.from(JSON.stringify(sequence));
+  const inputsAt = FIXED_BYTES + 4 * inputs.length;
+  const head = headed(KINDS.request, inputsAt + (told?.length ?? 0), bytes);
   head.writeUInt32LE(request.id, HEAD_BYTES);
   head.writeUInt32LE(request.model, 12);
   head.writeUInt32LE(request.rows, 16);
@@ -35,6 +40,8 @@ export function requestFrame(request: FramedRequest): Uint8Array[] {
   head.writeDoubleLE(request.lagMs, 40);
   head.writeDoubleLE(request.timeoutMs ?? Number.NaN, 48);
   head.writeUInt32LE(inputs.length, INPUTS_AT);
+  head.writeUInt32LE(told?.length ?? 0, SEQUENCE_AT);
+  if (told !== undefined) head.set(told, inputsAt);
   for (let index = 0; index < inputs.length; index++) {
     head.writeUInt32LE(inputs[index]?.length ?? 0, FIXED_BYTES + 4 * index);
   }
@@ -46,7 +53,9 @@ export function readRequest(frame: Buffer): FramedRequest {
   const timeoutMs = frame.readDoubleLE(48);
   const count = frame.readUInt32LE(INPUTS_AT);
   const inputs: Uint8Array[] = [];
-  let at = FIXED_BYTES + 4 * count;
+  const sequenceAt = FIXED_BYTES + 4 * count;
+  const sequenceEnd = sequenceAt + frame.readUInt32LE(SEQUENCE_AT);
+  let at = sequenceEnd;
   for (let index = 0; index < count; index++) {
     const end = at + frame.readUInt32LE(FIXED_BYTES + 4 * index);
     inputs.push(frame.subarray(at, end));
@@ -62,8 +71,13 @@ export function readRequest(frame: Buffer): FramedRequest {
     arrivalMs: frame.readDoubleLE(32),
     lagMs: frame.readDoubleLE(40),
     timeoutMs: Number.isNaN(timeoutMs) ? undefined : timeoutMs,
+    sequence: sequenceIn(frame, sequenceAt, sequenceEnd),
     inputs,
   };
+}
+
+function sequenceIn(frame: Buffer, begin: number, end: number): SequenceStep | undefined {
+  return begin === end ? undefined : JSON.parse(frame.toString("utf8", begin, end));
 }
 
 function indexOf(variant: VariantWish): number {

@@ -107,7 +107,8 @@ export function toldApplication(
 }
 
 function toldModel({ signature, maxRows, classes, isFull }: EndpointModel, id: number): ToldModel {
-  const { names, inputs, outputs, variants, answersByRow, outputsAreRows, axes } = signature;
+  const { names, inputs, outputs, variants, answersByRow, outputsAreRows } = signature;
+  const { hasSequences, axes } = signature;
   return {
     id,
     // No more of it than clients see.
@@ -119,6 +120,7 @@ function toldModel({ signature, maxRows, classes, isFull }: EndpointModel, id: n
       ...(answersByRow === undefined ? {} : { answersByRow }),
       ...(axes === undefined ? {} : { axes }),
       ...(outputsAreRows === undefined ? {} : { outputsAreRows }),
+      ...(hasSequences === undefined ? {} : { hasSequences }),
     },
     maxRows: maxRows ?? null,
     classes: classes?.stated ?? null,

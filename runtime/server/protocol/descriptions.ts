@@ -4,6 +4,7 @@
  */
 import type { SloClass } from "../../bundle/schema.ts";
 import type { RequestMetrics } from "../requests/request-metrics.ts";
+import type { SequenceTurns } from "../requests/sequence-turns.ts";
 import { DATATYPES } from "../tensors/datatypes.ts";
 import type { ClientSignature, ModelTensor } from "../tensors/signature.ts";
 
@@ -49,12 +50,14 @@ export function modelMetadata(name: string, { inputs, outputs }: ClientSignature
  * Triton's model configuration. Where outputs have the rows of the inputs there is a maximum batch
  * size, and dims leave axis 0 out; elsewhere it is 0, and dims are the whole shape.
  * @param classes of requests; left out where all have the same SLO.
+ * @param sequences of a model with state.
  */
 export function modelConfig(
   name: string,
   signature: ClientSignature,
   maxRows: number,
   classes?: readonly SloClass[],
+  sequences?: SequenceTurns,
 ): object {
   const isBatched = signature.outputsAreRows !== false;
   const describe = ({ name, datatype, rowShape }: ModelTensor) => ({
@@ -74,11 +77,26 @@ export function modelConfig(
     max_batch_size: isBatched ? maxRows : 0,
     input: signature.inputs.map(describeInput),
     output: signature.outputs.map(describe),
-    ...(isBatched ? { dynamic_batching: {} } : {}),
+    ...(sequences === undefined ? {} : { sequence_batching: sequenceBatching(sequences) }),
+    ...(isBatched && sequences === undefined ? { dynamic_batching: {} } : {}),
     parameters: {
       variants: { string_value: signature.variants.map((variant) => variant.name).join(",") },
       ...(classes === undefined ? {} : { slo_classes: { string_value: JSON.stringify(classes) } }),
     },
+  };
+}
+
+/** In Triton's words: the oldest requests first, and state that the server keeps. */
+function sequenceBatching({ told }: SequenceTurns): object {
+  return {
+    max_sequence_idle_microseconds: Math.round(told.sequenceIdleMs * 1000),
+    oldest: { max_candidate_sequences: told.maxSequences },
+    state: told.state.map(({ tensor: { name, datatype, rowShape }, outputName }) => ({
+      input_name: name,
+      output_name: outputName,
+      data_type: DATATYPES[datatype].configType,
+      dims: rowShape.length > 0 ? rowShape : [1],
+    })),
   };
 }
 

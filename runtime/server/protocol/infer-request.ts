@@ -2,6 +2,7 @@
  * Inference requests as the Open Inference Protocol has them, whatever carries them: what clients
  * state of tensors and parameters is checked here, and nothing of it is believed before.
  */
+import { type SequenceStep, sequenceStepOf } from "../requests/sequence-step.ts";
 import { VARIANT_OUTPUT, type VariantWish, variantWishOf } from "../requests/variant-wish.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
 import { DATATYPES, elementCountOf, isBinaryOnly } from "../tensors/datatypes.ts";
@@ -30,6 +31,8 @@ export interface RequestWishes {
   readonly variant: VariantWish | undefined;
   /** From `parameters.slo_class`; undefined without one. */
   readonly sloClass: string | undefined;
+  /** From `parameters.sequence_id` and its like; undefined for models without state. */
+  readonly sequence: SequenceStep | undefined;
 }
 
 export interface RequestedOutput {
@@ -60,7 +63,8 @@ export function requestWishes(parameters: Fields, signature: ClientSignature): R
   // is the highest, which is 1.
   const timeoutMs = timeoutUs === 0 ? undefined : timeoutUs / 1000;
   const sloClass = textOf(parameters["slo_class"], "parameters.slo_class");
-  return { timeoutMs, isHigh: priority <= 1, variant, sloClass };
+  const sequence = sequenceStepOf(parameters, signature);
+  return { timeoutMs, isHigh: priority <= 1, variant, sloClass, sequence };
 }
 
 /**
@@ -127,7 +131,8 @@ function shapeOf(
   }
   const rows: unknown = shape[0];
   if (typeof rows !== "number" || !Number.isInteger(rows) || rows < 1 || rows > maxRows) {
-    throw new BadRequest(`${path}.shape[0]`, `expected 1 to ${maxRows} rows`, rows);
+    const expected = maxRows === 1 ? "expected 1 row" : `expected 1 to ${maxRows} rows`;
+    throw new BadRequest(`${path}.shape[0]`, expected, rows);
   }
   if (isFixed && rows !== maxRows) {
     throw new BadRequest(`${path}.shape[0]`, `expected ${maxRows}, as the input before has`, rows);

@@ -24,9 +24,13 @@ export function parsePredictRequest(
   parts?: JsonLimits,
 ): InferRequest {
   const instances = instancesOf(jsonOf(body, parts), maxRows);
-  const { inputs, outputs, outputsAreRows } = signature;
+  const { inputs, outputs, outputsAreRows, hasSequences } = signature;
   if (outputsAreRows === false) {
     const why = "expected a model that answers each row with a row; ask this one by /v2";
+    throw new BadRequest("instances", why, instances);
+  }
+  if (hasSequences === true) {
+    const why = "expected a model without state, whose requests name no sequence; ask it by /v2";
     throw new BadRequest("instances", why, instances);
   }
   const found = new FoundSizes(signature);
@@ -47,6 +51,7 @@ export function parsePredictRequest(
     isHigh: true,
     variant: undefined,
     sloClass: undefined,
+    sequence: undefined,
   };
 }
 

@@ -22,6 +22,7 @@ import {
   type StatedInput,
   textOf,
 } from "./infer-request.ts";
+import { isRaw, rawRequest } from "./raw-request.ts";
 
 export type { InferRequest } from "./infer-request.ts";
 
@@ -41,6 +42,7 @@ export function parseInferRequest(
   maxRows: number,
   parts?: JsonLimits,
 ): InferRequest {
+  if (isRaw(headerLength)) return rawRequest(body, signature, maxRows);
   const jsonLength = jsonLengthOf(body, headerLength);
   const request = fieldsOf(jsonOf(body.subarray(0, jsonLength), parts), "request");
   const parameters = parametersOf(request, "");

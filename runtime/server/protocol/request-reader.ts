@@ -38,7 +38,7 @@ export class RequestReader {
   read(body: Buffer, headerLength: string | undefined): InferRequest {
     const jsonBytes = Number(headerLength);
     const isPlain = String(jsonBytes) === headerLength && jsonBytes <= MAX_HEADER_BYTES;
-    if (!isPlain || !this.#hasFixedSizes) {
+    if (!isPlain || jsonBytes === 0 || !this.#hasFixedSizes) {
       return parseInferRequest(body, headerLength, this.#signature, this.#maxRows);
     }
     const header = body.toString("latin1", 0, jsonBytes);

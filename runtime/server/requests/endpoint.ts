@@ -5,6 +5,7 @@ import type { ClientSignature } from "../tensors/signature.ts";
 import type { RequestRows, Submission } from "./request.ts";
 import type { RequestClasses } from "./request-classes.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
+import type { SequenceTurns } from "./sequence-turns.ts";
 
 /** A request as another process takes it, which lets it in and schedules it. */
 export interface AskedRequest extends RequestRows {
@@ -29,6 +30,8 @@ export interface EndpointModel {
   variantMs?(variant: number): number;
   /** Rows of one request at most; left out where only the server has a limit. */
   readonly maxRows?: number;
+  /** Left out of models without state, and where another process decides. */
+  readonly sequences?: SequenceTurns;
   /** Left out where all requests have the same SLO. */
   readonly classes?: RequestClasses;
   /**

@@ -15,9 +15,12 @@ const LABEL_BY_REASON: Readonly<Record<FailureReason, FailureLabel>> = {
   late: "REJECTED",
   timeout: "REJECTED",
   "no-worker": "REJECTED",
+  "sequences-full": "REJECTED",
   cancelled: "CANCELED",
   inference: "BACKEND",
   "worker-lost": "BACKEND",
+  refused: "OTHER",
+  "sequence-not-open": "OTHER",
   closed: "OTHER",
 };
 

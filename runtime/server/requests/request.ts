@@ -9,6 +9,7 @@ import type { ModelSignature } from "../tensors/signature.ts";
 import { rowBounds } from "../tensors/tensors.ts";
 import { type AnswerTimes, answerTimes } from "./answer-times.ts";
 import type { BatchRun } from "./batch-run.ts";
+import type { SequenceStep } from "./sequence-step.ts";
 import type { VariantWish } from "./variant-wish.ts";
 
 /** Why a request has no answer. */
@@ -21,7 +22,13 @@ export type FailureReason =
   | "no-worker"
   | "worker-lost"
   | "inference"
+  /** A module will not have what its client sent. */
+  | "refused"
   | "cancelled"
+  /** Nobody began its sequence, or that is over. */
+  | "sequence-not-open"
+  /** There are as many sequences, or bytes of their states, as may be. */
+  | "sequences-full"
   | "closed";
 
 export interface OutputTensor {
@@ -68,6 +75,8 @@ export interface RequestRows {
   readonly rows: number;
   readonly inputs: readonly Uint8Array[];
   readonly variant?: VariantWish | undefined;
+  /** Of models that keep state; of others undefined. */
+  readonly sequence?: SequenceStep | undefined;
 }
 
 export interface Submission<A extends Answer = Answer> {

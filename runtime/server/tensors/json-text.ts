@@ -145,6 +145,12 @@ export function readInteger(value: unknown): bigint | undefined {
   return digits !== undefined && digits.length <= MAX_INTEGER_DIGITS ? BigInt(digits) : undefined;
 }
 
+/** The value by which JSON would have had an integer: a number where that is exact. */
+export function integerValue(integer: bigint): unknown {
+  const number = Number(integer);
+  return Number.isSafeInteger(number) ? number : { [INTEGER_KEY]: String(integer) };
+}
+
 /** What was found, for an error message: never more than some 60 characters. */
 export function foundText(value: unknown): string {
   if (value === undefined) return "nothing";

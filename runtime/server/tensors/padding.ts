@@ -3,11 +3,11 @@
  * rows filled up to that.
  */
 import type { BucketAxis } from "../../bundle/schema.ts";
+import { bucketSizes } from "../../bundle/schema.ts";
 import { assert } from "../../core/assert.ts";
-import { bucketSizes } from "../../core/bucket-sizes.ts";
 import { BadRequest } from "./bad-request.ts";
 import { DATATYPES, type Datatype, elementCountOf } from "./datatypes.ts";
-import type { ClientSignature, ModelTensor } from "./signature.ts";
+import { type ClientSignature, type ModelTensor, sizedRowShape } from "./signature.ts";
 import { elementBytesOf } from "./tensors.ts";
 
 type Sized = Pick<ClientSignature, "inputs" | "axes">;
@@ -57,23 +57,6 @@ export function bucketOf(axes: readonly BucketAxis[], found: readonly number[]):
     assert(index >= 0, "a bucket holds what was found");
     return bucket * sizes.length + index;
   }, 0);
-}
-
-/** The shape of one row of an input where its axes have given sizes. */
-export function sizedRowShape(
-  { inputs, axes = [] }: Sized,
-  input: number,
-  sizes: readonly number[],
-): readonly number[] {
-  const { rowShape = [] } = inputs[input] ?? {};
-  if (!rowShape.includes(-1)) return rowShape;
-  const shape = [...rowShape];
-  for (const [at, { inputs: places }] of axes.entries()) {
-    for (const place of places) {
-      if (place.input === input) shape[place.axis - 1] = sizes[at] ?? -1;
-    }
-  }
-  return shape;
 }
 
 /** The shape of one row of an input in a bucket. */

@@ -5,7 +5,6 @@
 import type { BucketAxis, RamsisBundle, TensorInfo, Variant } from "../../bundle/schema.ts";
 import { RuntimeError } from "../../errors.ts";
 import { type Datatype, datatypeOf } from "./datatypes.ts";
-import { sizedRowShape } from "./padding.ts";
 import { elementBytesOf } from "./tensors.ts";
 
 export interface ModelTensor {
@@ -34,6 +33,8 @@ export interface ClientSignature {
    * branch or multiply; true if left out.
    */
   readonly outputsAreRows?: boolean;
+  /** Whether it keeps state, so that every request is one row of a sequence. */
+  readonly hasSequences?: boolean;
   /** Axes of the inputs that rows are padded to one of several sizes of; none if left out. */
   readonly axes?: readonly BucketAxis[];
 }
@@ -73,7 +74,7 @@ export type ModelVariant = Pick<Variant, "name" | "accuracy" | "model">;
 export function signatureOf({ application, tasks }: RamsisBundle): ModelSignature {
   const names = [...new Set([application, ...tasks.map((task) => task.name)])];
   const variants = tasks.flatMap((task) => task.variants);
-  const tensors = taskTensors(variants, true);
+  const tensors = taskTensors(variants, { hasBuckets: true });
   const axes = sharedAxes(variants);
   if (axes.length === 0) return { names, ...tensors, answersByRow: true };
   const inputs = tensors.inputs.map((tensor, input): ModelTensor => {
@@ -124,18 +125,26 @@ function axesText({ inputs, buckets = [] }: NonNullable<Variant["model"]>): stri
   return texts.join("; ") || "none";
 }
 
-/** @param hasBuckets whether inputs may have axes of several sizes. @throws as `signatureOf` */
-export function taskTensors(variants: readonly ModelVariant[], hasBuckets = false): TaskTensors {
+/** Axes beside the rows that may be open. */
+export interface OpenAxes {
+  /** Whether inputs may have axes of several sizes. */
+  readonly hasBuckets?: boolean;
+  /** Inputs whose rows consist of any number of rows, along their first axis. */
+  readonly gathered?: ReadonlySet<string>;
+}
+
+/** @throws as `signatureOf` */
+export function taskTensors(variants: readonly ModelVariant[], open: OpenAxes = {}): TaskTensors {
   const [first] = variants;
   if (first === undefined) throw unfit("tasks", "no variant", "at least one");
-  const inputs = modelOf(first).inputs.map((tensor) => inputOf(tensor, first, hasBuckets));
+  const inputs = modelOf(first).inputs.map((tensor) => inputOf(tensor, first, open));
   const outputs = modelOf(first).outputs.map((tensor) => tensorOf(tensor, first));
   return {
     inputs,
     outputs: outputs.map((output) => widened(output, variants)),
     variants: variants.map((variant) => {
       const own = modelOf(variant);
-      const ownInputs = own.inputs.map((tensor) => inputOf(tensor, variant, hasBuckets));
+      const ownInputs = own.inputs.map((tensor) => inputOf(tensor, variant, open));
       const ownOutputs = own.outputs.map((tensor) => tensorOf(tensor, variant));
       return {
         name: variant.name,
@@ -153,14 +162,18 @@ export function modelOf(variant: ModelVariant): NonNullable<Variant["model"]> {
   throw unfit(`variant "${variant.name}"`, "no model", "one, named in the application spec");
 }
 
-function inputOf(info: TensorInfo, variant: ModelVariant, hasBuckets: boolean): ModelTensor {
+function inputOf(info: TensorInfo, variant: ModelVariant, open: OpenAxes): ModelTensor {
   const tensor = tensorOf(info, variant);
   const { inputs, buckets = [] } = modelOf(variant);
-  const places = hasBuckets ? buckets.flatMap((axis) => axis.inputs) : [];
+  const places = open.hasBuckets === true ? buckets.flatMap((axis) => axis.inputs) : [];
   const isSized = (axis: number) =>
     places.some((place) => place.axis === axis && inputs[place.input] === info);
+  // What is gathered runs alone.
+  const isGathered = (axis: number) => axis === 1 && open.gathered?.has(info.name) === true;
   // Rows of different shapes do not make a tensor, and nobody has said to pad them.
-  if (tensor.rowShape.some((size, axis) => size === -1 && !isSized(axis + 1))) {
+  const isOpen = (size: number, axis: number) =>
+    size === -1 && !isSized(axis + 1) && !isGathered(axis + 1);
+  if (tensor.rowShape.some(isOpen)) {
     const found = `shape [${info.shape.join(", ")}]`;
     throw unfit(`variant "${variant.name}" input "${info.name}"`, found, "only axis 0 dynamic");
   }
@@ -220,4 +233,21 @@ export function textOf({ name, datatype, rowShape }: ModelTensor): string {
 
 export function unfit(at: string, found: string, allowed: string): RuntimeError {
   return new RuntimeError("RUNTIME_MODEL", `${at}: expected ${allowed}, got ${found}`);
+}
+
+/** The shape of one row of an input where its axes have given sizes. */
+export function sizedRowShape(
+  { inputs, axes = [] }: Pick<ClientSignature, "inputs" | "axes">,
+  input: number,
+  sizes: readonly number[],
+): readonly number[] {
+  const { rowShape = [] } = inputs[input] ?? {};
+  if (!rowShape.includes(-1)) return rowShape;
+  const shape = [...rowShape];
+  for (const [at, { inputs: places }] of axes.entries()) {
+    for (const place of places) {
+      if (place.input === input) shape[place.axis - 1] = sizes[at] ?? -1;
+    }
+  }
+  return shape;
 }

@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { FeedForward } from "../../../compiler/graph/feed-forward.ts";
 import { simulateInferline } from "../../../compiler/methods/inferline/simulate/simulate.ts";
-import { type RequestTrace, tossVisits } from "../../../compiler/simulate/graph/visits.ts";
+import { type RequestTrace, tossWays } from "../../../compiler/simulate/graph/visits.ts";
 import type { InferlineBundle } from "../../../runtime/bundle/schema.ts";
 import { taskGraphOf } from "../../../runtime/core/graph/task-graph.ts";
 import { Rng } from "../../../runtime/core/rng.ts";
+import { randomFanoutBundle } from "../../support/fanout-random.ts";
 import { inferlineBundle } from "../../support/inferline-bundle.ts";
 import { problemAndPlan } from "../../support/inferline-problem.ts";
 import { randomInferlineBundle } from "../../support/inferline-random.ts";
@@ -17,7 +18,7 @@ function randomTrace(bundle: InferlineBundle, seed: number, count: number): Requ
     const ms = 4 * count * rng.nextFloat();
     return grid ? Math.floor(ms) : ms;
   }).sort();
-  return { arrivalMs, takenByEdge: tossVisits(taskGraphOf(bundle), count, seed) };
+  return { arrivalMs, ...tossWays(taskGraphOf(bundle), count, seed) };
 }
 
 function feedForward(bundle: InferlineBundle, trace: RequestTrace): FeedForward {
@@ -57,6 +58,31 @@ describe("the feed-forward pass and the discrete-event simulation", () => {
     // The comparison means something only if these occur.
     expect(joins).toBeGreaterThan(150);
     expect(late).toBeGreaterThan(1000);
+  });
+
+  it("agree bit for bit on random pipelines whose rows multiply and are gathered", () => {
+    const seen = { spread: 0, gather: 0, windows: 0, nested: 0, joins: 0, late: 0 };
+    for (let seed = 1; seed <= 400; seed++) {
+      const bundle = randomFanoutBundle(seed);
+      const trace = randomTrace(bundle, seed, 120);
+      const estimate = feedForward(bundle, trace);
+      const outcome = simulated(bundle, trace);
+      expect(estimate.latenciesMs(), `seed ${seed}`).toEqual(outcome.latencyMsByRequest);
+      expect(estimate.misses(), `seed ${seed}`).toBe(outcome.late);
+      const { scopes } = taskGraphOf(bundle);
+      for (const { edges } of bundle.tasks) {
+        for (const { fanout, gather } of edges) {
+          if (fanout !== undefined) seen.spread++;
+          if (gather === "all") seen.gather++;
+          if (typeof gather === "number") seen.windows++;
+        }
+        if (edges.length > 1) seen.joins++;
+      }
+      seen.nested += scopes.filter(({ parent }) => parent > 0).length;
+      seen.late += outcome.late;
+    }
+    // The comparison means something only if these occur.
+    expect(Math.min(...Object.values(seen))).toBeGreaterThan(100);
   });
 
   it("agree on a long overloaded chain", () => {

@@ -56,25 +56,31 @@ test("cells that vary are run until their p95 is known, and all others beside th
 });
 
 test("long runs are repeated only where they vary, and for no more than the time there is", async () => {
-  // 500 ms each; the last cell with a tail that stays uncertain.
+  // 500 ms each; the last of ten cells, one of which may be noisy, with a tail.
   const rng = new Rng(5, 0);
   const uneven: Timing = ({ variant, rows }) => {
-    const isUneven = variant === 1 && rows === 2;
+    const isUneven = variant === 1 && rows === 5;
     const wallMs = isUneven ? 300 / Math.sqrt(1 - rng.nextFloat()) : 500;
     return { wallMs, cpuMs: wallMs };
   };
   const machine = fakeMachine(uneven);
-  const command = commandFor(folderOf(FILES), { effort: EFFORT, repeat: 60, force: true });
-  const { json, text } = await profileCommand(command, machine);
-  const [first, second, third, last = 0] = samplesOf(json);
-  expect([first, second, third]).toEqual([60, 60, 60]);
-  expect(last).toBeGreaterThan(70);
+  const options = { effort: EFFORT, batches: [1, 2, 3, 4, 5], repeat: 60 };
+  const { json, text } = await profileCommand(commandFor(folderOf(FILES), options), machine);
+  const samples = samplesOf(json);
+  expect(samples.slice(0, -1)).toEqual(Array.from({ length: 9 }, () => 60));
+  expect(samples.at(-1)).toBeGreaterThan(70);
   const { spans } = machine;
-  const extraMs = (spans.at(-1)?.toMs ?? 0) - (spans[4 * 62 - 1]?.toMs ?? 0);
+  const extraMs = (spans.at(-1)?.toMs ?? 0) - (spans[10 * 62 - 1]?.toMs ?? 0);
   // The last run may be a long one.
   expect(extraMs).toBeLessThan(EFFORT.extraMs + 5000);
   expect(text).toMatch(/, 60 to \d+ runs each\n/);
   expect(text).toMatch(/^variant +batch +runs +p50 ms/m);
+});
+
+test("--force takes no more runs than were asked for", async () => {
+  const command = commandFor(folderOf(FILES), { effort: EFFORT, force: true });
+  const { json } = await profileCommand(command, fakeMachine(tailed(1)));
+  expect(samplesOf(json)).toEqual([20, 20, 20, 20]);
 });
 
 test("long runs that do not vary are not repeated", async () => {

@@ -6,6 +6,7 @@ import {
   type Executor,
   type ExecutorHandlers,
   InferenceError,
+  RowsRefusedError,
   WorkerLostError,
 } from "../../../runtime/exec/executor.ts";
 import {
@@ -95,6 +96,13 @@ export class FakeExecutor implements Executor {
 
   refuse(): void {
     this.take().reject(new InferenceError("small", "the model said no"));
+  }
+
+  /** Refuses some rows of a batch for what they are. */
+  refuseRows(rows: readonly number[]): void {
+    const held = this.take();
+    const own = [...new Set(rows.map((row) => row % held.batch.rows))].sort((a, b) => a - b);
+    held.reject(new RowsRefusedError("small", "no image", own));
   }
 
   /** Ends the worker of the oldest batch that is held. */

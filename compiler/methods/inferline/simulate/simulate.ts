@@ -24,8 +24,9 @@ import {
   type RequestArrivals,
   requestsOf,
 } from "../../../simulate/graph/arriving-requests.ts";
+import type { FanoutMode } from "../../../simulate/graph/fanout-source.ts";
 import { pipelineServiceTimes } from "../../../simulate/graph/pipeline-service-times.ts";
-import { RequestFlow, slotCountFor } from "../../../simulate/graph/request-flow.ts";
+import { RequestFlow, rowCountFor } from "../../../simulate/graph/request-flow.ts";
 import type { ServiceTimeMode, ServiceTimeModel } from "../../../simulate/service-times.ts";
 import { type InferlineOutcome, InferlineTally } from "./tally.ts";
 
@@ -38,6 +39,8 @@ export interface InferlineSimulationOptions {
   readonly durationMs: number;
   readonly seed: number;
   readonly serviceTimes: ServiceTimeMode;
+  /** How rows are drawn that a fan-out makes; rounded if left out. */
+  readonly fanout?: FanoutMode;
   /** Whether the result says what happened in each second. */
   readonly timeline?: boolean;
   /** Index of a level that is followed whatever the traffic is. */
@@ -113,9 +116,9 @@ class StageSimulation {
     const shape = replicaShapeOf(bundle);
     const { taskCount, workerCount } = shape;
     this.#shape = shape;
-    const trace = requestsOf(shape.graph, arrivals, durationMs, seed);
+    const trace = requestsOf(shape.graph, arrivals, durationMs, seed, options.fanout);
     this.#maxBatch = Math.max(...shape.maxBatchByTaskPool);
-    const queryCapacity = slotCountFor(trace) * taskCount + busyNames(shape);
+    const queryCapacity = rowCountFor(trace) * taskCount + busyNames(shape);
     const { level, tuner } = options;
     this.#dispatcher = inferlineDispatcherOf(bundle, {
       queryCapacity,

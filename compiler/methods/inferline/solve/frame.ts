@@ -1,11 +1,11 @@
 /** From an application to the frame of an InferLine bundle: everything its levels share. */
 import type { InferlineOptions, StageTask } from "stratagem-runtime/internal/bundle/schema";
 import { taskEdgesOf } from "../../../graph/task-edges.ts";
-import { type OrderedTask, orderedTasks } from "../../../graph/task-order.ts";
+import { type OrderedTask, orderedTasks, runsAlone } from "../../../graph/task-order.ts";
 import type { InferlineFrame } from "../../../model/frames.ts";
 import { type ModelFiles, modelOf } from "../../../model/model-files.ts";
 import { nextMeasuredTimes } from "../../../model/next-measured-times.ts";
-import { poolProfileOf, profileFor } from "../../../model/pool-profile.ts";
+import { aloneOf, poolProfileOf, profileFor } from "../../../model/pool-profile.ts";
 import { serviceTimesByBatch } from "../../../model/service-time.ts";
 import type { Application, InferlinePolicy } from "../../../spec/application.ts";
 
@@ -72,7 +72,8 @@ function taskOf(
       model: modelOf(models, variant),
       profiles: application.cluster.pools.map((pool) => {
         const profile = profileFor(variant, pool);
-        return profile === null ? null : poolProfileOf(profile, timesByBatch);
+        if (profile === null) return null;
+        return poolProfileOf(runsAlone(ordered) ? aloneOf(profile) : profile, timesByBatch);
       }),
     })),
   };

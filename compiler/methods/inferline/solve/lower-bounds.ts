@@ -51,6 +51,7 @@ export function lowerBoundsOf(
 interface StageWindow {
   readonly releaseMs: Float64Array;
   readonly windowMs: number;
+  /** Of its queries: all those of as many requests as may miss the SLO. */
   readonly allowedMisses: number;
 }
 
@@ -62,7 +63,23 @@ function windowOf(
 ): StageWindow {
   const restMs = restOf(problem, trace.visits)[stage] ?? 0;
   const windowMs = (sloMs - headOf(problem, stage) - restMs) * (1 + SLACK);
-  return { releaseMs: releasesOf(trace, stage), windowMs, allowedMisses: trace.allowedMisses };
+  const allowedMisses = allowedQueries(trace, stage);
+  return { releaseMs: releasesOf(trace, stage), windowMs, allowedMisses };
+}
+
+/** Most queries of a task that those requests can have which may miss the SLO. */
+function allowedQueries({ visits, allowedMisses, requestCount }: FeedForward, stage: number) {
+  const { scope = 0, isVisited = null } = visits.stages[stage] ?? {};
+  const requestByRow = visits.scopes[scope]?.request ?? null;
+  if (requestByRow === null) return allowedMisses;
+  const queries = new Uint32Array(requestCount);
+  for (const [row, request] of requestByRow.entries()) {
+    if (isVisited?.[row] !== 0) queries[request] = (queries[request] ?? 0) + 1;
+  }
+  return queries
+    .sort()
+    .subarray(requestCount - allowedMisses)
+    .reduce((sum, count) => sum + count, 0);
 }
 
 /** By position among the batches. */
@@ -121,12 +138,13 @@ function leastWorkMs({ batchMs }: TaskHardware, batch: number, windowMs: number)
   return least * (1 - SLACK);
 }
 
-/** Arrivals of the requests that come to a task. */
-function releasesOf(trace: FeedForward, stage: number): Float64Array {
-  const isVisited = trace.visits.stages[stage]?.isVisited ?? null;
-  return isVisited === null
-    ? trace.arrivalMs
-    : trace.arrivalMs.filter((_, request) => isVisited[request] === 1);
+/** Arrivals of the requests of the queries that come to a task. */
+function releasesOf({ visits, arrivalMs }: FeedForward, stage: number): Float64Array {
+  const { scope = 0, isVisited = null } = visits.stages[stage] ?? {};
+  const request = visits.scopes[scope]?.request ?? null;
+  const ms =
+    request === null ? arrivalMs : Float64Array.from(request, (one) => arrivalMs[one] ?? 0);
+  return isVisited === null ? ms : ms.filter((_, row) => isVisited[row] === 1);
 }
 
 /** Least time from an arrival to the start of a task. */

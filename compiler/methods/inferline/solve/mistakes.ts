@@ -2,8 +2,8 @@
 
 import { priceMicros } from "stratagem-runtime/internal/bundle/schema";
 import { taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
-import { fanoutMistakes, shapeMistakes } from "../../../graph/task-mistakes.ts";
-import { orderedTasks } from "../../../graph/task-order.ts";
+import { fanoutMistakes, rowMistakes, shapeMistakes } from "../../../graph/task-mistakes.ts";
+import { orderedTasks, rowsAlong } from "../../../graph/task-order.ts";
 import { profileFor } from "../../../model/pool-profile.ts";
 import { highestLoad, requestMistakes } from "../../../model/solve-size.ts";
 import type { Application, InferlinePolicy, Pool, Task } from "../../../spec/application.ts";
@@ -23,6 +23,8 @@ export function* inferlineMistakes(application: Application<InferlinePolicy>): G
     ]),
   ];
   if (found.length > 0) return yield* found;
+  const rows = [...rowMistakes(application)];
+  if (rows.length > 0) return yield* rows;
   yield* roomMistakes(application);
   yield* latencyMistakes(application);
 }
@@ -174,7 +176,12 @@ function* latencyMistakes(application: Application): Generator<Mistake> {
       name: task.name,
       branch: task.branch,
       variants: [],
-      edges: edges.map(({ parent, edge }) => ({ parent, share: edge.share, feed: null })),
+      edges: edges.map(({ parent, edge }) => ({
+        parent,
+        share: edge.share,
+        feed: null,
+        ...rowsAlong(tasks, parent, edge),
+      })),
     })),
     entryBranch,
   });

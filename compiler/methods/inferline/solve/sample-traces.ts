@@ -6,7 +6,7 @@ import { type TaskGraph, taskGraphOf } from "stratagem-runtime/internal/core/gra
 import type { InferlineFrame } from "../../../model/frames.ts";
 import type { ArrivalProcess } from "../../../simulate/arrivals.ts";
 import { drawArrivals } from "../../../simulate/graph/drawn-requests.ts";
-import { type RequestTrace, tossVisits } from "../../../simulate/graph/visits.ts";
+import { type RequestTrace, tossWays } from "../../../simulate/graph/visits.ts";
 import type { Trace } from "../../../spec/trace.ts";
 
 /** Seeds of traces that are not planned with begin this far from those that are. */
@@ -51,7 +51,7 @@ export class SampleTraces {
       const seed = this.#frame.policy.sampleSeed + firstSeed + index;
       const arrivalMs = this.#arrivals(seed, part + index);
       if (arrivalMs.length === 0) continue;
-      traces.push({ arrivalMs, takenByEdge: tossVisits(this.#graph, arrivalMs.length, seed) });
+      traces.push({ arrivalMs, ...tossWays(this.#graph, arrivalMs.length, seed) });
     }
     return traces;
   }

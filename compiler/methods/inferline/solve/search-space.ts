@@ -1,5 +1,6 @@
 /** What a search works with: the problem, the estimator, and what is proven about it beforehand. */
 
+import type { FeedForward } from "../../../graph/feed-forward.ts";
 import type { Configuration, TaskConfiguration } from "../../../graph/served-tasks.ts";
 import type { Evaluator } from "./evaluator.ts";
 import type { LowerBounds } from "./lower-bounds.ts";
@@ -42,5 +43,7 @@ export function replaced(
 
 /** No query of the sample ever waits with as many. */
 export function unlimited({ evaluator }: SearchSpace): number {
-  return Math.max(1, ...evaluator.traces.map(({ requestCount }) => requestCount));
+  const most = ({ requestCount, visits }: FeedForward): number =>
+    Math.max(requestCount, ...visits.stages.map(({ count }) => count));
+  return Math.max(1, ...evaluator.traces.map(most));
 }

@@ -37,7 +37,16 @@ export function* lokiMistakes(application: Application<LokiPolicy>): Generator<M
 function* joinMistakes({ tasks }: Application): Generator<Mistake> {
   const parentOf = new Map<string, string>();
   for (const [index, { name, to }] of tasks.entries()) {
-    for (const [edge, { task }] of to.entries()) {
+    for (const [edge, { task, gather }] of to.entries()) {
+      if (gather !== undefined) {
+        yield {
+          code: "INPUT_UNSUPPORTED",
+          path: ["tasks", index, "to", edge, "gather"],
+          message:
+            `loki does not join rows again that come from ${show(name)} to ${show(task)}; ` +
+            "inferline and themis do",
+        };
+      }
       const other = parentOf.get(task);
       parentOf.set(task, name);
       if (other === undefined) continue;
@@ -46,7 +55,7 @@ function* joinMistakes({ tasks }: Application): Generator<Mistake> {
         path: ["tasks", index, "to", edge, "task"],
         message:
           `loki plans trees, and edges lead to ${show(task)} from ${show(other)} and ` +
-          `${show(name)}; allowed: one`,
+          `${show(name)}; allowed: one, or method inferline or themis, which plan joins`,
       };
     }
   }

@@ -14,6 +14,7 @@ import type {
 import { bucketsOf } from "../../../model/buckets.ts";
 import type { RamsisFrame } from "../../../model/frames.ts";
 import { type ModelFiles, modelOf } from "../../../model/model-files.ts";
+import { withState } from "../../../model/model-state.ts";
 import { dominatedVariants } from "../../../model/pareto.ts";
 import { serviceTimesByBatch } from "../../../model/service-time.ts";
 import { rivalCounts } from "../../../numeric/rivals.ts";
@@ -51,7 +52,7 @@ export function ramsisFrame(application: RamsisApplication, models: ModelFiles):
     name: variant.name,
     accuracy: variant.accuracy,
     dominated: dominated[index] ?? false,
-    model: modelOf(models, variant),
+    model: withState(modelOf(models, variant), variant),
     profile: {
       file: variant.profile.file,
       variant: variant.profile.variant,

@@ -25,7 +25,8 @@ import {
   type RequestArrivals,
   requestsOf,
 } from "../../../simulate/graph/arriving-requests.ts";
-import { RequestFlow, slotCountFor } from "../../../simulate/graph/request-flow.ts";
+import type { FanoutMode } from "../../../simulate/graph/fanout-source.ts";
+import { RequestFlow, rowCountFor } from "../../../simulate/graph/request-flow.ts";
 import type { RequestTrace } from "../../../simulate/graph/visits.ts";
 import { BatchTimes } from "./batch-times.ts";
 import { type ThemisOutcome, ThemisTally } from "./tally.ts";
@@ -38,6 +39,8 @@ export interface ThemisSimulationOptions {
    */
   readonly durationMs: number;
   readonly seed: number;
+  /** How rows are drawn that a fan-out makes; rounded if left out. */
+  readonly fanout?: FanoutMode;
   /** Whether the result says what happened in each second. */
   readonly timeline?: boolean;
   /** Index of a level that is followed whatever the traffic is. */
@@ -125,8 +128,8 @@ class ScaleSimulation {
     const shape = themisShapeOf(bundle);
     const { taskCount, workerCount } = shape;
     this.#shape = shape;
-    this.#trace = requestsOf(shape.graph, arrivals, durationMs, seed);
-    const queryCapacity = slotCountFor(this.#trace) * taskCount + busyNames(shape);
+    this.#trace = requestsOf(shape.graph, arrivals, durationMs, seed, options.fanout);
+    const queryCapacity = rowCountFor(this.#trace) * taskCount + busyNames(shape);
     this.#dispatcher = dispatcherFor(bundle, options, queryCapacity);
     this.#commands = new CommandBuffer(this.#dispatcher.commandCapacity, queryCapacity);
     this.#workerEvents = new EventQueue(workerCount);

@@ -7,7 +7,7 @@ import type {
 } from "stratagem-runtime/internal/bundle/schema";
 import { taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
 import { taskEdgesOf } from "../../../graph/task-edges.ts";
-import { orderedTasks } from "../../../graph/task-order.ts";
+import { type OrderedTask, orderedTasks, runsAlone } from "../../../graph/task-order.ts";
 import type { ThemisFrame } from "../../../model/frames.ts";
 import { type ModelFiles, modelOf } from "../../../model/model-files.ts";
 import { profileFor } from "../../../model/pool-profile.ts";
@@ -51,7 +51,10 @@ export function themisFrame(
             accuracy: variant.accuracy,
             model: modelOf(models, variant),
             profile: { file, variant: profile.variant, hardware, sha256 },
-            latency: latencyOf(application, profile, policy),
+            latency: latencyOf(application, profile, {
+              ...policy,
+              maxBatch: isAlone(tasks[index]) ? 1 : policy.maxBatch,
+            }),
           },
         ],
       };
@@ -78,6 +81,10 @@ function onlyVariant(
     if (profile !== null) return { variant, profile };
   }
   throw new RangeError("a task has a variant for the pool");
+}
+
+function isAlone(task: OrderedTask | undefined): boolean {
+  return task !== undefined && runsAlone(task);
 }
 
 /** Most cores of an instance: it runs on one machine. */

@@ -1,8 +1,8 @@
 /** What an application asks for that Themis cannot do. */
 
 import { taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
-import { fanoutMistakes, shapeMistakes } from "../../../graph/task-mistakes.ts";
-import { orderedTasks } from "../../../graph/task-order.ts";
+import { fanoutMistakes, rowMistakes, shapeMistakes } from "../../../graph/task-mistakes.ts";
+import { orderedTasks, rowsAlong } from "../../../graph/task-order.ts";
 import { profileFor } from "../../../model/pool-profile.ts";
 import { itemsOf, viewOf } from "../../../model/table-view.ts";
 import type { Application, Pool, Task, ThemisPolicy } from "../../../spec/application.ts";
@@ -24,6 +24,7 @@ export function* themisMistakes(application: Application<ThemisPolicy>): Generat
       ...variantMistakes(task, index, application.cluster.pools[0]),
     ]),
   ];
+  if (found.length === 0) found.push(...rowMistakes(application));
   if (found.length === 0) found.push(...chanceMistakes(application));
   if (found.length === 0) found.push(...latencyMistakes(application, policy));
   if (found.length > 0) return yield* found;
@@ -85,7 +86,12 @@ function* chanceMistakes(application: Application): Generator<Mistake> {
     entryBranch,
     tasks: tasks.map(({ task, edges }) => ({
       branch: task.branch,
-      edges: edges.map(({ parent, edge }) => ({ parent, share: edge.share, feed: null })),
+      edges: edges.map(({ parent, edge }) => ({
+        parent,
+        share: edge.share,
+        feed: null,
+        ...rowsAlong(tasks, parent, edge),
+      })),
     })),
   });
   const outcomes = outcomeCount(graph);

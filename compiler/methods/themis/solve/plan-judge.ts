@@ -5,7 +5,7 @@ import { allowedMisses, type ServedTasks } from "../../../graph/served-tasks.ts"
 import type { ThemisFrame } from "../../../model/frames.ts";
 import { selectRank } from "../../../numeric/selection.ts";
 import { drawArrivals } from "../../../simulate/graph/drawn-requests.ts";
-import { tossVisits } from "../../../simulate/graph/visits.ts";
+import { firstRequests, type RequestTrace, tossWays } from "../../../simulate/graph/visits.ts";
 import { servedTasksOf } from "./planner.ts";
 import type { TaskScale } from "./problem.ts";
 
@@ -27,7 +27,7 @@ export class PlanJudge {
   readonly #seed: number;
   /** Arrivals at one request per second. */
   readonly #unitMs: Float64Array;
-  readonly #takenByEdge: readonly (Uint8Array | null)[];
+  readonly #ways: Omit<RequestTrace, "arrivalMs">;
   /** What is at hand for the load that was asked for last. */
   #loadQps = Number.NaN;
   #screen: FeedForward | null = null;
@@ -45,7 +45,7 @@ export class PlanJudge {
         ? ({ kind: "gamma", qps: 1, cv2: arrivals.cv2 } as const)
         : ({ kind: "poisson", qps: 1 } as const);
     this.#unitMs = drawArrivals(process, 1000 * REQUESTS, seed);
-    this.#takenByEdge = tossVisits(this.#stages.graph, this.#unitMs.length, seed);
+    this.#ways = tossWays(this.#stages.graph, this.#unitMs.length, seed);
   }
 
   /**
@@ -91,11 +91,9 @@ export class PlanJudge {
     const isScreen = requests === SCREEN_REQUESTS;
     const known = isScreen ? this.#screen : this.#whole;
     if (known !== null) return known;
-    const unitMs = isScreen ? this.#unitMs.subarray(0, requests) : this.#unitMs;
-    const trace = {
-      arrivalMs: unitMs.map((ms) => ms / this.#loadQps),
-      takenByEdge: this.#takenByEdge.map((taken) => taken?.subarray(0, unitMs.length) ?? null),
-    };
+    const unit = { arrivalMs: this.#unitMs, ...this.#ways };
+    const first = isScreen ? firstRequests(unit, this.#stages.graph, requests) : unit;
+    const trace = { ...first, arrivalMs: first.arrivalMs.map((ms) => ms / this.#loadQps) };
     const flow = new FeedForward(this.#stages, trace, this.#sloMs);
     if (isScreen) this.#screen = flow;
     else this.#whole = flow;

@@ -4,7 +4,7 @@ import {
   type ThemisOptions,
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
-import { taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
+import { type TaskGraph, taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
 import type { ServedTasks } from "../../../graph/served-tasks.ts";
 import type { ThemisFrame } from "../../../model/frames.ts";
 import { ExactScaler } from "./exact.ts";
@@ -30,7 +30,8 @@ export class ThemisPlanner {
   /** By quantile; null is the paper's queueing. */
   readonly #scalers = new Map<number | null, ExactScaler>();
 
-  constructor({ slo, arrivals, cluster, tasks, policy }: ThemisFrame) {
+  constructor({ slo, arrivals, cluster, tasks, entryBranch, policy }: ThemisFrame) {
+    const groups = groupsOf(taskGraphOf({ tasks, entryBranch }));
     this.#options = policy;
     this.#dispersion =
       arrivals.process === "gamma"
@@ -45,12 +46,13 @@ export class ThemisPlanner {
     this.problem = {
       sloMs: slo.latencyMs,
       hopMs: cluster.communicationLatencyMs,
-      stages: tasks.map(({ edges, scaleFactor, variants }) => {
+      stages: tasks.map(({ edges, scaleFactor, variants }, index) => {
         const { shape, data } = latencyOf(variants).ms;
         const [maxCores = 1, maxBatch = 1] = shape;
         return {
           parents: edges.flatMap(({ parent }) => (parent === null ? [] : [parent])),
           scale: scaleFactor,
+          group: groups[index] ?? 1,
           maxBatch,
           maxCores,
           latencyMs: data as Float64Array,
@@ -107,6 +109,15 @@ export class ThemisPlanner {
     }
     return scaler;
   }
+}
+
+/** By task, mean queries that a fan-out makes of one row, which come at one time. */
+function groupsOf({ scopes, scopeByTask }: TaskGraph): number[] {
+  const made: number[] = [];
+  for (const { fanout, gathered } of scopes) {
+    made.push(gathered === null ? (fanout ?? 1) : (made[gathered.scope] ?? 1) / gathered.window);
+  }
+  return Array.from(scopeByTask, (scope) => Math.max(1, made[scope] ?? 1));
 }
 
 /** What the estimator serves: a number of cores is what a task can run on. */

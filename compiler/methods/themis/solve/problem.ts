@@ -19,6 +19,8 @@ export interface ScalingTask {
   readonly parents: readonly number[];
   /** Mean queries per request. */
   readonly scale: number;
+  /** Mean queries that come at one time, made of one row by a fan-out; 1 if left out. */
+  readonly group?: number;
   readonly maxBatch: number;
   readonly maxCores: number;
   /**

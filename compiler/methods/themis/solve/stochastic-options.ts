@@ -18,6 +18,10 @@ const MOST_MORE = 64;
  * never varies (Cs² = 0). Both are taken at the quantile, and added. Source: the design page;
  * Allen, "Probability, Statistics and Queueing Theory", 1990, §5.3.
  *
+ * Where a fan-out makes queries come in groups, a batch fills by groups, arrivals are so much less
+ * even, and the last of a group waits for those before it: as many rounds of all instances as they
+ * take.
+ *
  * @param quantile in [0, 1).
  * @param dispersion squared coefficient of variation of the time between arrivals, 1 for Poisson.
  */
@@ -37,12 +41,14 @@ export function stochasticOptions(
   return (stage, stageQps, limits, out) => {
     const { maxBatch, latencyMs } = stage;
     const { leastCores, mostCores, instances } = limits;
-    const betweenMs = 1000 / stageQps;
+    const { group = 1 } = stage;
+    const betweenMs = (1000 / stageQps) * group;
     for (let cores = leastCores; cores <= mostCores; cores++) {
       const row = (cores - 1) * maxBatch - 1;
       for (let batch = 1; batch <= maxBatch; batch++) {
         const processingMs = latencyMs[row + batch] as number;
-        const leastMs = processingMs + (formation[batch] as number) * betweenMs;
+        const groups = Math.ceil(batch / group);
+        const leastMs = processingMs + (formation[groups] as number) * betweenMs;
         const capacityQps = throughputQps(batch, processingMs);
         const fewest = instances ?? leastInstances(capacityQps, stageQps);
         if (isBeaten(out, fewest * cores, leastMs)) continue;
@@ -56,10 +62,11 @@ export function stochasticOptions(
           const chance = erlangCOf(count, load, blocked);
           const isRare = chance <= excess;
           // Wait of those that wait: l (Ca² + Cs²) / (2 (n − load)).
-          const meanMs = (processingMs * dispersion) / (2 * batch * (count - load));
+          const meanMs = (processingMs * dispersion * group) / (2 * batch * (count - load));
           const waitMs = isRare ? 0 : meanMs * Math.log(chance / excess);
-          out.offer(count * cores, leastMs + waitMs, batch, cores);
-          if (isRare || isBeaten(out, (count + 1) * cores, leastMs)) break;
+          const roundsBefore = Math.ceil(group / (batch * count)) - 1;
+          out.offer(count * cores, leastMs + waitMs + roundsBefore * processingMs, batch, cores);
+          if ((isRare && roundsBefore === 0) || isBeaten(out, (count + 1) * cores, leastMs)) break;
         }
       }
     }

@@ -1,20 +1,22 @@
 /** How many of the requests visit each task: by going through every outcome of the chances. */
 import { REQUESTS, type TaskGraph } from "stratagem-runtime/internal/core/graph/task-graph";
 import { visitPlanOf } from "../../../graph/visit-plan.ts";
+import { mostOutcomes, type Outcome, rowRates } from "./row-rates.ts";
 
 /** Most outcomes that are gone through. */
 export const MAX_OUTCOMES = 2 ** 14;
 
-/** Outcomes of all chances together. */
+/** Outcomes of all chances together; where rows multiply, of those that are gone through at once. */
 export function outcomeCount(graph: TaskGraph): number {
-  return chancesOf(graph).reduce((product, { length }) => product * length, 1);
+  return mostOutcomes(graph, (sources) => chancesOf(graph, sources));
 }
 
 /** Mean queries of each task per request. @throws RangeError beyond MAX_OUTCOMES. */
 export function visitRates(graph: TaskGraph): number[] {
-  const chances = chancesOf(graph);
   const count = outcomeCount(graph);
   if (count > MAX_OUTCOMES) throw new RangeError("the outcomes can be gone through");
+  if (graph.scopes.length > 1) return rowRates(graph, (sources) => chancesOf(graph, sources));
+  const chances = chancesOf(graph, [REQUESTS, ...graph.scopeByTask.keys()]);
   const weight = new Float64Array(count).fill(1);
   const takenByEdge = Array.from({ length: graph.edgeCount }, () => new Uint8Array(count).fill(1));
   for (let outcome = 0; outcome < count; outcome++) {
@@ -35,16 +37,10 @@ export function visitRates(graph: TaskGraph): number[] {
   });
 }
 
-interface Outcome {
-  readonly probability: number;
-  readonly taken: readonly number[];
-  readonly not: readonly number[];
-}
-
-/** Each chance with its outcomes; what is sure is left out. */
-function chancesOf(graph: TaskGraph): Outcome[][] {
+/** Each chance of the edges away from tasks with its outcomes; what is sure is left out. */
+function chancesOf(graph: TaskGraph, sources: readonly number[]): Outcome[][] {
   const chances: Outcome[][] = [];
-  for (let source = REQUESTS; source < graph.taskCount; source++) {
+  for (const source of sources) {
     const edges = [
       ...graph.outEdge.subarray(graph.outStart[source + 1], graph.outStart[source + 2]),
     ];

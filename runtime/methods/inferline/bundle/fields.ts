@@ -29,6 +29,7 @@ import { integerIn, listOf, numberIn, oneOf, or, orNull } from "../../../bundle/
 import {
   MAX_POOLS,
   MAX_PRICE,
+  MAX_QUERIES_PER_REQUEST,
   MAX_TASKS,
   MAX_TRACES,
   MAX_VARIANTS,
@@ -121,7 +122,7 @@ const stage = record<StagePlan>({
   replicas: [workerCount, "How many there are."],
   latencyMs: [milliseconds, "What a whole batch takes, the same number as in `serviceTimes`."],
   throughputQps: [throughput, "What one replica carries: μ = 1000 · `batch` / `latencyMs`."],
-  scaleFactor: [ratio, "Mean queries of the task per request: s."],
+  scaleFactor: [numberIn(0, MAX_QUERIES_PER_REQUEST), "Mean queries of the task per request: s."],
   provisioningRatio: [notNegative, "ρ = `sample.meanQps` · s / (`replicas` · μ)."],
 });
 

@@ -19,6 +19,8 @@ import {
   checkBranches,
   checkClose,
   checkEdges,
+  checkGathered,
+  checkRows,
   TOLERANCE,
 } from "../../../bundle/stage-semantics.ts";
 import {
@@ -43,7 +45,9 @@ export function checkInferlineSemantics(bundle: InferlineBundle): void {
   for (const [index, task] of tasks.entries()) {
     checkEdges(task.edges, index, `tasks[${index}].edges`);
     checkVariants(task.variants, cluster.pools.length, `tasks[${index}]`);
+    checkGathered(task.edges, largestBatchOf([task]), `tasks[${index}].variants`);
   }
+  checkRows(bundle);
   checkBranches(bundle);
   checkSeats(workers, largestBatchOf(tasks), "batches");
   checkAscending(levels);

@@ -1,6 +1,7 @@
 /** Hosts a pipeline whose plans say what each task runs on. */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
 import type { Application } from "../../../server/applications/application.ts";
+import type { AxisNames } from "../../../server/graph/output-groups.ts";
 import {
   type PipelineApplicationOptions,
   pipelineApplication,
@@ -9,6 +10,8 @@ import { inferlinePipeline } from "./inferline-pipeline.ts";
 
 export interface InferlineApplicationOptions extends PipelineApplicationOptions {
   readonly bundle: InferlineBundle;
+  /** Names of first dimensions, of each variant of all tasks. */
+  readonly axisNames?: readonly AxisNames[];
 }
 
 /**
@@ -17,6 +20,6 @@ export interface InferlineApplicationOptions extends PipelineApplicationOptions 
  */
 export function inferlineApplication(options: InferlineApplicationOptions): Application {
   return pipelineApplication(options, (maxPending) =>
-    inferlinePipeline(options.bundle, maxPending),
+    inferlinePipeline(options.bundle, maxPending, options.axisNames),
   );
 }

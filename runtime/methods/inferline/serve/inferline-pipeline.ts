@@ -4,6 +4,8 @@ import { busyNames, replicaShapeOf } from "../../../core/graph/replica-shape.ts"
 import { levelForLoad } from "../../../core/level-choice.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
 import { lastAnswererOf } from "../../../server/graph/last-answerer.ts";
+import { madeRowCapacity } from "../../../server/graph/made-rows.ts";
+import type { AxisNames } from "../../../server/graph/output-groups.ts";
 import { pipelineSignatureOf } from "../../../server/graph/pipeline-signature.ts";
 import { pooledP99Ms } from "../../../server/graph/pooled-times.ts";
 import { fastestQueryMs, type ServedPipeline } from "../../../server/graph/served-pipeline.ts";
@@ -19,16 +21,19 @@ const SERVED_PARTS = ["application", "slo", "cluster", "tasks", "entryBranch", "
 
 /**
  * @param maxPending rows that are open at most.
+ * @param axisNames of each variant of all tasks, needed where a row becomes several.
  * @throws RuntimeError RUNTIME_MODEL if the bundle's models do not fit together.
  */
 export function inferlinePipeline(
   bundle: InferlineBundle,
   maxPending: number,
+  axisNames?: readonly AxisNames[],
 ): ServedPipeline & { readonly dispatcher: InferlineDispatcher } {
-  const signature = pipelineSignatureOf(bundle);
+  const signature = pipelineSignatureOf(bundle, axisNames);
   const shape = replicaShapeOf(bundle);
+  const madeRows = madeRowCapacity(shape.graph, maxPending);
   // A row waits for every task at once at most.
-  const queryCapacity = shape.taskCount * maxPending + busyNames(shape);
+  const queryCapacity = shape.taskCount * maxPending + madeRows + busyNames(shape);
   // The load is not known yet, and too many replicas are better than too few.
   const tuner = new WatchedTuner(replicaTunerOf(bundle, levelForLoad(bundle.levels, Number.NaN)));
   const dispatcher = inferlineDispatcherOf(bundle, { queryCapacity, tuner });
@@ -37,7 +42,7 @@ export function inferlinePipeline(
     signature,
     dispatcher,
     queryCapacity,
-    courses: new VisitCourses(signature, shape.graph, maxPending),
+    courses: new VisitCourses(signature, shape.graph, maxPending, madeRows),
     answererOf: lastAnswererOf(signature),
     holdsAllVariants: () => false,
     p99Ms: pooledP99Ms(bundle),

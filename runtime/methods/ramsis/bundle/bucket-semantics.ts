@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { MAX_SEATS } from "../../../bundle/limits.ts";
 import type { Bucket, RamsisBundle, RamsisLevel } from "../../../bundle/schema.ts";
+import { bucketNames } from "../../../bundle/schema.ts";
 import {
   checkRows,
   checkServiceTimes,
@@ -12,7 +13,6 @@ import {
   refuse,
   type TableRule,
 } from "../../../bundle/table-semantics.ts";
-import { bucketNames } from "../../../core/bucket-sizes.ts";
 
 /** How far from 1 the shares may sum up. */
 const SHARE_TOLERANCE = 1e-6;

@@ -1,6 +1,7 @@
 /** What a RAMSIS bundle must say so that no lookup of the runtime leaves a table. */
 import { type RamsisBundle, type RamsisOptions, violationCeiling } from "../../../bundle/schema.ts";
 import { checkSeats, checkWorkers } from "../../../bundle/size-semantics.ts";
+import { checkState } from "../../../bundle/state-semantics.ts";
 import {
   batchByActionOf,
   checkActions,
@@ -27,7 +28,13 @@ export function checkRamsisSemantics(bundle: RamsisBundle): void {
     const path = `tasks[${index}]`;
     checkUnique(variants, `${path}.variants`);
     for (const [variant, { model }] of variants.entries()) {
-      checkModel(model, `${path}.variants[${variant}].model`);
+      const at = `${path}.variants[${variant}].model`;
+      checkModel(model, at, true);
+      const state = model?.state;
+      if (model === null || state === undefined) continue;
+      // A variant cannot go on where another has left off.
+      if (variants.length > 1) refuse(`${at}.state`, "some", "none where a task has variants");
+      checkState(model, state, `${at}.state`);
     }
     checkServiceTimes(serviceTimes, variants.length, `${path}.serviceTimes`);
     checkActions(decisionSpace.actions, serviceTimes, "decisionSpace.actions");

@@ -1,12 +1,14 @@
 /** The endpoint of one model whose variants are chosen batch by batch. */
 import type { Bundle, RamsisBundle } from "../../../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../../../exec/executor.ts";
+import { DEFAULT_LIMITS, type ServerLimits } from "../../../server/applications/limits.ts";
 import type { MetricLine } from "../../../server/metrics/exposition.ts";
 import { p99MsOf } from "../../../server/metrics/profiled-times.ts";
 import type { Endpoint, EndpointModel } from "../../../server/requests/endpoint.ts";
 import type { RequestRows, Submission } from "../../../server/requests/request.ts";
 import { RequestClasses } from "../../../server/requests/request-classes.ts";
-import { type ModelSignature, signatureOf } from "../../../server/tensors/signature.ts";
+import { Sequences } from "../../../server/sequences/sequences.ts";
+import { type ClientSignature, signatureOf } from "../../../server/tensors/signature.ts";
 import type { GenerateLevel } from "../../method.ts";
 import { bucketViews, classViews } from "../tell/class-level-view.ts";
 import { LevelGeneration } from "./level-generation.ts";
@@ -20,6 +22,8 @@ export interface RamsisEndpointOptions {
   readonly bundleSha256: string;
   readonly nowMs: () => number;
   readonly maxPending: number;
+  /** Those of the server. */
+  readonly limits?: Partial<ServerLimits> | undefined;
   readonly recorder?: Recorder | undefined;
   readonly onWorkerLost: (worker: number, reason: string) => void;
   readonly generateLevel?: GenerateLevel | undefined;
@@ -29,7 +33,11 @@ export interface RamsisEndpointOptions {
 /** One model, whose variant is chosen batch by batch. */
 export class RamsisEndpoint implements Endpoint, EndpointModel {
   readonly models: readonly EndpointModel[] = [this];
-  readonly signature: ModelSignature;
+  /** As clients see it. */
+  readonly signature: ClientSignature;
+  readonly sequences?: Sequences;
+  /** Of a sequence one at a time. */
+  readonly maxRows?: number;
   readonly classes?: RequestClasses;
   readonly metrics: Metrics;
   readonly handlers: Required<ExecutorHandlers>;
@@ -41,13 +49,20 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
   /** @throws RuntimeError RUNTIME_MODEL if the bundle's models do not fit together. */
   constructor(options: RamsisEndpointOptions) {
     const { bundle, bundleSha256, nowMs, maxPending, recorder, onWorkerLost } = options;
-    const signature = signatureOf(bundle);
-    if (bundle.slo.classes === undefined) this.signature = signature;
-    else {
+    let signature = signatureOf(bundle);
+    if (bundle.slo.classes !== undefined) {
       this.classes = new RequestClasses(bundle.slo.classes, signature.names);
-      this.signature = { ...signature, names: [...signature.names, ...this.classes.modelNames] };
+      signature = { ...signature, names: [...signature.names, ...this.classes.modelNames] };
     }
-    const { names, variants } = this.signature;
+    const model = bundle.tasks[0]?.variants[0]?.model;
+    if (model?.state === undefined) this.signature = signature;
+    else {
+      const limits = { ...DEFAULT_LIMITS, ...options.limits, maxPending };
+      this.sequences = new Sequences({ signature, model, limits, nowMs });
+      this.signature = this.sequences.tensors.signature;
+      this.maxRows = 1;
+    }
+    const { names, variants } = signature;
     const { buckets, slo } = bundle;
     const kinds = (slo.classes ?? buckets ?? []).map(({ name }) => name);
     const label = buckets === undefined ? "slo_class" : "bucket";
@@ -59,7 +74,7 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
     };
     const scheduler = new Scheduler({
       bundle,
-      signature: this.signature,
+      signature,
       nowMs,
       p99Ms: (variant, rows, bucket) => {
         const { tasks, buckets: served } = this.#policy.bundle;
@@ -128,7 +143,7 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
   metricLines(): MetricLine[] {
     const scheduler = this.#scheduler;
     const policy = this.#policy;
-    return this.metrics.lines({
+    const lines = this.metrics.lines({
       loadQps: scheduler.loadQps,
       pendingQueries: scheduler.pendingCount,
       readyWorkers: scheduler.readyWorkerCount,
@@ -148,6 +163,7 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
         return { violationRate, accuracyPerSatisfied };
       },
     });
+    return [...lines, ...(this.sequences?.lines() ?? [])];
   }
 
   replaceBundle(bundle: Bundle, bundleSha256: string): string | null {
@@ -161,6 +177,7 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
 
   drain(): void {
     this.#generation?.close();
+    this.sequences?.drain();
   }
 
   abort(): void {

@@ -4,7 +4,12 @@ import { assert } from "../../../core/assert.ts";
 import { CommandBuffer, DROP, DROP_LATE, DROP_NO_WORKER } from "../../../core/command-buffer.ts";
 import { mayTryAgain } from "../../../core/second-try.ts";
 import { ANY_VARIANT, sameVariant } from "../../../core/wanted-variant.ts";
-import { type BatchResult, type Executor, WorkerLostError } from "../../../exec/executor.ts";
+import {
+  type BatchResult,
+  type Executor,
+  RowsRefusedError,
+  WorkerLostError,
+} from "../../../exec/executor.ts";
 import type { BatchTimes } from "../../../server/requests/answer-times.ts";
 import type { BatchRun } from "../../../server/requests/batch-run.ts";
 import {
@@ -403,7 +408,26 @@ export class Scheduler {
       return;
     }
     this.#release(batch);
-    this.#failBatch(batch, "inference", message);
+    if (error instanceof RowsRefusedError) this.#refuseRows(batch, error);
+    else this.#failBatch(batch, "inference", message);
+  }
+
+  /** Fails the requests of rows that are at fault; the others of the batch wait again. */
+  #refuseRows({ queries, variant }: RunningBatch, { rows, message }: RowsRefusedError): void {
+    const nowMs = this.#now();
+    for (const place of rows) {
+      const query = queries[place];
+      if (query === undefined) continue;
+      const { request, row } = this.#free(query);
+      const where = request.rows > 1 ? ` (row ${row} of the request)` : "";
+      this.#fail(request, "refused", message + where);
+    }
+    for (const [place, query] of queries.entries()) {
+      if (rows.includes(place)) continue;
+      const { request } = this.#rowOf(query);
+      if (request.isSettled) this.#free(query);
+      else this.#retry(query, request, variant, nowMs);
+    }
   }
 
   /**

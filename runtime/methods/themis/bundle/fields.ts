@@ -34,6 +34,7 @@ import {
 import {
   MAX_MS,
   MAX_POOL_CORES,
+  MAX_QUERIES_PER_REQUEST,
   MAX_REQUESTS,
   MAX_STABLE_TICKS,
   MAX_TASKS,
@@ -101,7 +102,7 @@ const variant = record<ScaledVariant>({
 
 const task = record<ScaledTask>({
   ...stageFields,
-  scaleFactor: [positive(1), "Mean queries of the task per request."],
+  scaleFactor: [positive(MAX_QUERIES_PER_REQUEST), "Mean queries of the task per request."],
   variants: [listOf([1, 1], variant), "The model of the stage."],
 });
 

@@ -3,6 +3,7 @@ import { MAX_MS, MIN_MS } from "../../../bundle/limits.ts";
 import type {
   LatencyByCores,
   Pool,
+  RowScopes,
   ScaledStage,
   ScaledTask,
   ScalePlan,
@@ -16,6 +17,8 @@ import {
   checkBranches,
   checkClose,
   checkEdges,
+  checkGathered,
+  checkRows,
   TOLERANCE,
 } from "../../../bundle/stage-semantics.ts";
 import {
@@ -38,13 +41,15 @@ export function checkThemisSemantics(bundle: ThemisBundle): void {
   for (const [index, task] of tasks.entries()) {
     const path = `tasks[${index}]`;
     checkEdges(task.edges, index, `${path}.edges`);
-    checkScaleFactor(task, tasks, `${path}.scaleFactor`);
     for (const { model, latency } of task.variants) {
       checkModel(model, `${path}.variants[0].model`);
       checkLatency(latency, policy, `${path}.variants[0].latency`);
+      checkGathered(task.edges, latency.ms.shape[1] ?? 0, `${path}.variants[0].latency`);
     }
   }
   checkBranches(bundle);
+  const rows = checkRows(bundle);
+  for (const index of tasks.keys()) checkScaleFactor(tasks, index, rows);
   checkAscending(levels);
   for (const [index, level] of levels.entries()) checkLevel(level, bundle, `levels[${index}]`);
   checkTransitions(bundle);
@@ -52,24 +57,33 @@ export function checkThemisSemantics(bundle: ThemisBundle): void {
 
 /**
  * Of a join it depends on how often several edges are taken together: at least the most that come
- * by one, at most all.
+ * by one, at most all. What comes of a gather may be anything up to what is gathered.
  */
 function checkScaleFactor(
-  { edges, scaleFactor }: ScaledTask,
   tasks: readonly ScaledTask[],
-  path: string,
+  task: number,
+  { byTask, scopes }: RowScopes,
 ): void {
-  const parts = edges.map(
-    ({ parent, share }) => share * (parent === null ? 1 : (tasks[parent]?.scaleFactor ?? 0)),
-  );
-  const least = Math.max(...parts);
+  const { edges, scaleFactor } = tasks[task] ?? { edges: [], scaleFactor: Number.NaN };
+  const path = `tasks[${task}].scaleFactor`;
+  const parts = edges.map(({ parent, share, fanout = 1, gather }) => {
+    const before = parent === null ? 1 : (tasks[parent]?.scaleFactor ?? 0);
+    const most = (share * fanout * before) / (typeof gather === "number" ? gather : 1);
+    return { least: gather === undefined ? most : 0, most };
+  });
   const [only] = parts;
-  if (parts.length === 1 && only !== undefined) {
-    checkClose(scaleFactor, only, path, "as the shares of the edges say");
+  if (parts.length === 1 && only !== undefined && only.least > 0) {
+    checkClose(scaleFactor, only.most, path, "as the shares of the edges say");
     return;
   }
-  const sum = parts.reduce((total, part) => total + part, 0);
-  const most = Math.min(sum, 1);
+  const entry = scopes[byTask[task] ?? 0]?.entry ?? -1;
+  const rows = entry < 0 || entry === task ? Number.POSITIVE_INFINITY : tasks[entry]?.scaleFactor;
+  const cap = byTask[task] === 0 ? 1 : (rows ?? 0);
+  const least = Math.max(...parts.map((part) => part.least));
+  const most = Math.min(
+    parts.reduce((total, part) => total + part.most, 0),
+    cap,
+  );
   if (scaleFactor >= least * (1 - TOLERANCE) && scaleFactor <= most * (1 + TOLERANCE)) return;
   refuse(path, scaleFactor, `${least} to ${most}, as the shares of the edges say`);
 }

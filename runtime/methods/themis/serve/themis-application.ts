@@ -2,6 +2,7 @@
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 import type { OnnxForecaster } from "../../../exec/onnx-forecaster.ts";
 import type { Application } from "../../../server/applications/application.ts";
+import type { AxisNames } from "../../../server/graph/output-groups.ts";
 import {
   type PipelineApplicationOptions,
   pipelineApplication,
@@ -11,6 +12,8 @@ import { themisPipeline } from "./themis-pipeline.ts";
 
 export interface ThemisApplicationOptions extends PipelineApplicationOptions {
   readonly bundle: ThemisBundle;
+  /** Names of first dimensions, of each variant of all tasks. */
+  readonly axisNames?: readonly AxisNames[];
   /**
    * Makes the forecasts of a bundle that has a model make them; the caller closes it, after the
    * server.
@@ -23,9 +26,9 @@ export interface ThemisApplicationOptions extends PipelineApplicationOptions {
  * together.
  */
 export function themisApplication(options: ThemisApplicationOptions): Application {
-  const { bundle, forecaster, onNotice } = options;
+  const { bundle, axisNames, forecaster, onNotice } = options;
   return pipelineApplication(options, (maxPending) =>
-    themisPipeline(bundle, { maxPending, forecaster, onNotice }),
+    themisPipeline(bundle, { maxPending, axisNames, forecaster, onNotice }),
   );
 }
 

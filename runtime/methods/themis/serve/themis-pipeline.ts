@@ -5,6 +5,8 @@ import { busyNames } from "../../../core/graph/replica-shape.ts";
 import type { OnnxForecaster } from "../../../exec/onnx-forecaster.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
 import { lastAnswererOf } from "../../../server/graph/last-answerer.ts";
+import { madeRowCapacity } from "../../../server/graph/made-rows.ts";
+import type { AxisNames } from "../../../server/graph/output-groups.ts";
 import { pipelineSignatureOf } from "../../../server/graph/pipeline-signature.ts";
 import type { ServedPipeline } from "../../../server/graph/served-pipeline.ts";
 import { surelyMs } from "../../../server/graph/sure-visits.ts";
@@ -20,6 +22,8 @@ const SERVED_PARTS = ["application", "slo", "cluster", "tasks", "entryBranch", "
 export interface ThemisPipelineOptions {
   /** Rows that are open at most. */
   readonly maxPending: number;
+  /** Of each variant of all tasks, needed where a row becomes several. */
+  readonly axisNames?: readonly AxisNames[] | undefined;
   /** Where the policy's predictor is a model. */
   readonly forecaster?: Pick<OnnxForecaster, "forecast"> | undefined;
   readonly onNotice?: ((message: string) => void) | undefined;
@@ -28,12 +32,13 @@ export interface ThemisPipelineOptions {
 /** @throws RuntimeError RUNTIME_MODEL if the bundle's models do not fit together. */
 export function themisPipeline(
   bundle: ThemisBundle,
-  { maxPending, forecaster, onNotice = () => {} }: ThemisPipelineOptions,
+  { maxPending, axisNames, forecaster, onNotice = () => {} }: ThemisPipelineOptions,
 ): ServedPipeline & { readonly dispatcher: ThemisDispatcher } {
-  const signature = pipelineSignatureOf(bundle);
+  const signature = pipelineSignatureOf(bundle, axisNames);
   const shape = themisShapeOf(bundle);
+  const madeRows = madeRowCapacity(shape.graph, maxPending);
   // A row waits for every task at once at most.
-  const queryCapacity = shape.taskCount * maxPending + busyNames(shape);
+  const queryCapacity = shape.taskCount * maxPending + madeRows + busyNames(shape);
   // The load is not known yet: the plan of the highest level is the first.
   const dispatcher = themisDispatcherOf(bundle, { queryCapacity });
   const metrics = new ThemisMetrics(bundle, dispatcher);
@@ -43,7 +48,7 @@ export function themisPipeline(
     signature,
     dispatcher,
     queryCapacity,
-    courses: new VisitCourses(signature, shape.graph, maxPending),
+    courses: new VisitCourses(signature, shape.graph, maxPending, madeRows),
     answererOf: lastAnswererOf(signature),
     holdsAllVariants: () => false,
     p99Ms: (task, rows, _worker, cores) => batchMs(bundle, task, rows, cores),

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type CompileCommand, compileCommand } from "../../../../compiler/commands/compile.ts";
+import { readHost } from "../../../../runtime/exec/host-source.ts";
 import { describeModel } from "../../../../runtime/exec/model-file.ts";
 import { probeModelFile, probeTensors } from "../../../../runtime/exec/probe-tensors.ts";
 import { accordionApplication, type Change } from "../../../support/accordion-application.ts";
@@ -15,7 +16,12 @@ function commandOf(home: string, out: string): CompileCommand {
     fanouts: null,
     check: false,
     compiler: "test",
-    modelReader: { describe: describeModel, probe: probeTensors, probeFile: probeModelFile },
+    modelReader: {
+      describe: describeModel,
+      readHost: (one) => readHost(one, 1000),
+      probe: probeTensors,
+      probeFile: probeModelFile,
+    },
     pool: { jobs: 1, onProgress: () => {}, signal: new AbortController().signal },
     nowMs: () => 0,
   };

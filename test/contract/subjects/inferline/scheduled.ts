@@ -15,7 +15,7 @@ const MAX_PENDING = 40;
 
 export const inferlineScheduled: ScheduledSubject = {
   runs: 80,
-  failures: ["cancelled", "inference", "worker-lost"],
+  failures: ["cancelled", "inference", "refused", "worker-lost"],
   stories: fc.array(STEP, { maxLength: 80, size: "max" }).map((steps) => ({
     async play(gone) {
       const bundle = restlessStages();

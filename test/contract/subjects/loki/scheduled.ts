@@ -15,7 +15,7 @@ import type { ScheduledSubject } from "../scheduled.ts";
 
 export const lokiScheduled: ScheduledSubject = {
   runs: 80,
-  failures: ["cancelled", "inference", "late", "worker-lost"],
+  failures: ["cancelled", "inference", "late", "refused", "worker-lost"],
   stories: fc
     .tuple(fc.constantFrom(...DROP_MODES), fc.array(STEP, { maxLength: 80, size: "max" }))
     .map(([drop, steps]) => ({

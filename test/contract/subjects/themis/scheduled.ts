@@ -15,7 +15,7 @@ const MAX_PENDING = 40;
 
 export const themisScheduled: ScheduledSubject = {
   runs: 100,
-  failures: ["cancelled", "inference", "late", "worker-lost"],
+  failures: ["cancelled", "inference", "late", "refused", "worker-lost"],
   stories: fc.array(STEP, { maxLength: 80, size: "max" }).map((steps) => ({
     async play(gone) {
       const bundle = restlessScales();

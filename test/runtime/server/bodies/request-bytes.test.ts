@@ -41,6 +41,10 @@ describe("the limit of a body", () => {
     expect(bodyLimit(limits, "300").bytes).toBe(300 + limits.maxBinaryBytes);
     expect(bodyLimit(limits, "999999999").bytes).toBe(limits.json.bytes);
     expect(bodyLimit(limits, "x").bytes).toBe(limits.json.bytes);
+    const IMAGE = { name: "image", datatype: "BYTES", rowShape: [] } as const;
+    for (const length of [undefined, "0", "300"]) {
+      expect(bodyLimit(inferLimits([X, IMAGE], 1, 2 ** 20), length).bytes).toBe(2 ** 20);
+    }
     expect(inferLimits([PIXELS], 1e6, 1000).json).toEqual({
       bytes: 1000,
       why: "what this server takes at most",

@@ -4,6 +4,7 @@ import {
   type Batch,
   type BatchResult,
   InferenceError,
+  RowsRefusedError,
   WorkerLostError,
 } from "../../../../runtime/exec/executor.ts";
 import { FACTORS, type SceneRow } from "./served-pipeline.ts";
@@ -82,6 +83,13 @@ export class FakeAssignedExecutor implements AssignedExecutor {
 
   refuse(index = 0): void {
     this.take(index).reject(new InferenceError("detect", "the model said no"));
+  }
+
+  /** Refuses some rows of a batch for what they are. */
+  refuseRows(rows: readonly number[], index = 0): void {
+    const held = this.take(index);
+    const own = [...new Set(rows.map((row) => row % held.batch.rows))].sort((a, b) => a - b);
+    held.reject(new RowsRefusedError("detect", "no image", own));
   }
 
   /** Ends a worker, and its batch if it runs one. */

@@ -72,7 +72,8 @@ test("where nothing came out at all, the detector answered", () => {
 });
 
 test("the coin of an entry falls the same way every time, in its share", () => {
-  const entry = { parent: null, child: 0, share: 1, feed: null };
+  const rows = { isFanout: false, isGather: false };
+  const entry = { parent: null, child: 0, share: 1, feed: null, ...rows };
   const edges = [entry, { ...entry, child: 1, share: 0.3 }];
   const entries = new EntryCoin(edges).entriesOf(2000);
   expect(new EntryCoin(edges).entriesOf(2000)).toEqual(entries);

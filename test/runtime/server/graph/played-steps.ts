@@ -28,7 +28,7 @@ export const STEP = fc.oneof(
     }),
   },
   fc.record({
-    kind: fc.constantFrom("refuse", "lose", "cancel", "second", "minute"),
+    kind: fc.constantFrom("refuse", "refuse rows", "lose", "cancel", "second", "minute"),
     n: fc.nat({ max: 9 }),
   }),
 );
@@ -69,6 +69,8 @@ export async function played(
       executor.finish(n % executor.held.length);
     else if (kind === "refuse" && executor.held.length > 0)
       executor.refuse(n % executor.held.length);
+    else if (kind === "refuse rows" && executor.held.length > 0)
+      executor.refuseRows([n, 2 * n], n % executor.held.length);
     for (let turn = 0; turn < 6; turn++) await Promise.resolve();
   }
   for (const worker of lost) if (!gone.includes(worker)) scheduler.onWorkerReady(worker);

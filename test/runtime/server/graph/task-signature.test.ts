@@ -49,8 +49,8 @@ test.each<[string, readonly (string | null)[], Readonly<Record<string, string | 
   const image = { input: "image", output: "image" };
   const quick = { input: "quick", output: "quick" };
   const groups = gatedGroupsOf(variant, [
-    { name: "first", feed: { inputs: [image], count: first } },
-    { name: "second", feed: { inputs: [image, quick], count: second } },
+    { name: "first", feed: { inputs: [image], count: first }, isFanout: false },
+    { name: "second", feed: { inputs: [image, quick], count: second }, isFanout: false },
   ]);
   expect(Object.fromEntries(groups)).toMatchObject(expected);
 });

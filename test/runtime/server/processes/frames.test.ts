@@ -29,6 +29,15 @@ test("a request comes as it was sent", () => {
     arrivalMs: time,
     lagMs: time,
     timeoutMs: fc.option(time, { nil: undefined }),
+    sequence: fc.option(
+      fc.record({
+        id: fc.string(),
+        client: fc.string({ unit: "grapheme" }),
+        isStart: fc.boolean(),
+        isEnd: fc.boolean(),
+      }),
+      { nil: undefined },
+    ),
   });
   fc.assert(
     fc.property(request, (sent) => {

@@ -19,7 +19,8 @@ const signature: ClientSignature = {
 
 function requestOf(id: string | undefined): Omit<InferRequest, "outputs"> {
   const nothing = { timeoutMs: undefined, variant: undefined, sloClass: undefined };
-  return { id, rows: 1, inputs: [], isHigh: true, ...nothing };
+  const sequence = undefined;
+  return { id, rows: 1, inputs: [], isHigh: true, sequence, ...nothing };
 }
 
 const outputs = [

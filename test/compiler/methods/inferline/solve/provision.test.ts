@@ -2,7 +2,10 @@ import { describe, expect, it } from "vitest";
 import { FeedForward } from "../../../../../compiler/graph/feed-forward.ts";
 import type { Configuration } from "../../../../../compiler/graph/served-tasks.ts";
 import { Evaluator } from "../../../../../compiler/methods/inferline/solve/evaluator.ts";
-import { lowerBoundsOf } from "../../../../../compiler/methods/inferline/solve/lower-bounds.ts";
+import {
+  type LowerBounds,
+  lowerBoundsOf,
+} from "../../../../../compiler/methods/inferline/solve/lower-bounds.ts";
 import {
   costOf,
   excessOf,
@@ -13,7 +16,7 @@ import type { RequestTrace } from "../../../../../compiler/simulate/graph/visits
 import { Rng } from "../../../../../runtime/core/rng.ts";
 import { casesOf } from "../../../../support/cases.ts";
 import { bruteForce, meetsSlo } from "../../../../support/inferline-brute-force.ts";
-import { smallProblem } from "../../../../support/inferline-problem.ts";
+import { fanoutProblem, smallProblem } from "../../../../support/inferline-problem.ts";
 import { naiveGreedy } from "../../../../support/naive-greedy.ts";
 
 const MOST_REPLICAS = 4;
@@ -82,6 +85,26 @@ describe("the planner", () => {
     }
     expect(solved).toBeGreaterThan(casesOf(20, 3));
     expect(improved).toBeGreaterThanOrEqual(casesOf(4, 3));
+  });
+
+  it("does so where rows multiply and are gathered", { timeout: 60_000 }, () => {
+    let solved = 0;
+    for (let seed = 1; seed <= casesOf(24, 4); seed++) {
+      const { problem, trace } = fanoutProblem(seed);
+      const all = bruteForce(problem, [trace], problem.sloMs, MOST_REPLICAS);
+      const { configuration, lowerBound } = found(problem, trace);
+      const cost =
+        configuration === null ? Number.POSITIVE_INFINITY : costOf(problem, configuration);
+      expect(cost, `seed ${seed}`).toBeLessThanOrEqual(all.cost);
+      const estimate = new FeedForward(problem, trace, problem.sloMs);
+      const bounds = lowerBoundsOf(problem, problem.sloMs, [estimate]);
+      for (const one of all.feasible) expectAbove(bounds, problem, one, seed);
+      if (configuration === null || cost < all.cost) continue;
+      expect(lowerBound, `seed ${seed}`).toBe(cost);
+      expect(meetsSlo(problem, configuration, [trace], problem.sloMs)).toBe(true);
+      solved++;
+    }
+    expect(solved).toBeGreaterThan(casesOf(10, 4));
   });
 
   it("leaves no single action that makes it cheaper, greedy or refined", () => {
@@ -153,6 +176,23 @@ describe("the greedy planner", () => {
   });
 });
 
+/** @returns how many bounds say more than that there is a replica. */
+function expectAbove(
+  bounds: LowerBounds,
+  problem: ProvisioningProblem,
+  configuration: Configuration,
+  seed: number,
+): number {
+  let binding = 0;
+  for (const [stage, { hardware, batch, replicas }] of configuration.entries()) {
+    const batches = problem.stages[stage]?.hardware[hardware]?.batches ?? [];
+    const least = bounds.replicas[stage]?.[hardware]?.[batches.indexOf(batch)] ?? Number.NaN;
+    expect(replicas, `seed ${seed}`).toBeGreaterThanOrEqual(least);
+    if (least > 1) binding++;
+  }
+  return binding;
+}
+
 describe("lower bounds", () => {
   it("are never above what a feasible configuration has", { timeout: 60_000 }, () => {
     let binding = 0;
@@ -162,12 +202,7 @@ describe("lower bounds", () => {
       const bounds = lowerBoundsOf(problem, problem.sloMs, [estimate]);
       const { feasible } = bruteForce(problem, [trace], problem.sloMs, MOST_REPLICAS);
       for (const configuration of feasible) {
-        for (const [stage, { hardware, batch, replicas }] of configuration.entries()) {
-          const batches = problem.stages[stage]?.hardware[hardware]?.batches ?? [];
-          const least = bounds.replicas[stage]?.[hardware]?.[batches.indexOf(batch)] ?? Number.NaN;
-          expect(replicas, `seed ${seed}`).toBeGreaterThanOrEqual(least);
-          if (least > 1) binding++;
-        }
+        binding += expectAbove(bounds, problem, configuration, seed);
       }
     }
     expect(binding).toBeGreaterThan(20);

@@ -131,7 +131,8 @@ test("says what it cannot plan: joins, unrunnable variants, unknown accuracies",
     { name: "d", variants: [variant("fast")] },
   ];
   expect(mistakes(load(join))).toEqual([
-    'INPUT_UNSUPPORTED loki plans trees, and edges lead to "d" from "b" and "c"; allowed: one',
+    'INPUT_UNSUPPORTED loki plans trees, and edges lead to "d" from "b" and "c"; allowed: one, ' +
+      "or method inferline or themis, which plan joins",
   ]);
   const cpu = { pools: [{ name: "cpu", hardware: "cpu", workers: 4 }] };
   expect(mistakes(load([{ name: "a", variants: [variant("fast")] }], { cluster: cpu }))).toEqual([

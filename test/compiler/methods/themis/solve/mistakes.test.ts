@@ -110,10 +110,49 @@ test.each<[string, readonly (readonly [string, string])[], string]>([
       'its profiles are of "gpu", and the pool is local (cpu)',
   ],
   [
-    "more than one query for each of the task before",
-    [["profile: profile.json#measured }", "profile: profile.json#measured, fanout: 1.5 }"]],
-    'INPUT_UNSUPPORTED tasks.1.variants.0.fanout: themis sends a query to "tell" at most once ' +
-      'for each of "name", got a fan-out of 1.5; allowed: up to 1',
+    "rows to be gathered that nothing has made",
+    [["to: [{ task: tell }]", "to: [{ task: tell, gather: all }]"]],
+    'INPUT_CONFLICT tasks.1.to.0.gather: nothing that comes to "tell" from "name" was made by a ' +
+      "fan-out, so there is nothing to gather; expected a task before it with a fan-out",
+  ],
+  [
+    "a fan-out of what is gathered",
+    [
+      ["profile.json#fitted }", "profile.json#fitted, fanout: 3 }"],
+      ["profile: profile.json#measured }", "profile: profile.json#measured, fanout: 2 }"],
+      ["to: [{ task: tell }]", "to: [{ task: tell, gather: 4 }]"],
+    ],
+    'INPUT_CONFLICT tasks.1.variants.0.fanout: the rows of "name" are gathered for "tell", so ' +
+      "each goes there once at most, got a fan-out of 2; expected a mapping from other tasks to " +
+      "their fan-outs",
+  ],
+  [
+    "rows of different origins at one task",
+    [
+      ["profile.json#fitted }", "profile.json#fitted, fanout: { name: 3 } }"],
+      ["to: [{ task: name, share: 0.5 }]", "to: [{ task: name }, { task: tell }]"],
+    ],
+    'INPUT_CONFLICT tasks.1.to.0.task: edges lead to "tell" with rows of different origins, ' +
+      'among them those from "name"; expected rows that the same fan-out made, or none did: ' +
+      "gather: all joins the others first",
+  ],
+  [
+    "rows made for a task that others lead to",
+    [
+      ["to: [{ task: name, share: 0.5 }]", "to: [{ task: name }, { task: tell }]"],
+      ["profile: profile.json#measured }", "profile: profile.json#measured, fanout: 2 }"],
+    ],
+    'INPUT_CONFLICT tasks.1.to.0.task: other edges lead to "tell" besides that from "name", ' +
+      "which makes rows of its own; expected it to be the only one",
+  ],
+  [
+    "more queries per request than there may be",
+    [
+      ["profile.json#fitted }", "profile.json#fitted, fanout: 200 }"],
+      ["profile: profile.json#measured }", "profile: profile.json#measured, fanout: 200 }"],
+    ],
+    "INPUT_INVALID_VALUE tasks.1.variants.0.fanout: expected fan-outs of at most 10000 queries " +
+      "per request together, got 40200",
   ],
   [
     "a fit that is negative where it is used",

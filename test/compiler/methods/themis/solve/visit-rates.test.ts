@@ -5,10 +5,12 @@ import {
   outcomeCount,
   visitRates,
 } from "../../../../../compiler/methods/themis/solve/visit-rates.ts";
-import { tossVisits } from "../../../../../compiler/simulate/graph/visits.ts";
+import { tossVisits, tossWays } from "../../../../../compiler/simulate/graph/visits.ts";
 import type { Branch } from "../../../../../runtime/bundle/schema.ts";
 import { type TaskGraph, taskGraphOf } from "../../../../../runtime/core/graph/task-graph.ts";
 import { Rng } from "../../../../../runtime/core/rng.ts";
+import { randomFanoutBundle } from "../../../../support/fanout-random.ts";
+import { type EdgeSketch, inferlineBundle } from "../../../../support/inferline-bundle.ts";
 
 /**
  * By task the shares of the edges that lead to it: from a task by its index, from the requests by
@@ -32,6 +34,52 @@ function graphOf(
     })),
   });
 }
+
+/** Rows made on the way to a task, in place of a share. */
+function graphWithRows(from: readonly Readonly<Record<string, number | EdgeSketch>>[]): TaskGraph {
+  return taskGraphOf(
+    inferlineBundle({
+      tasks: from.map((edges, task) => ({ name: `${task}`, from: edges, latencyMs: { 1: 1 } })),
+      levels: [],
+    }),
+  );
+}
+
+describe("queries of each task per request where rows multiply", () => {
+  test("are as many as fan-outs make, windows of them, and one of all", () => {
+    const rates = visitRates(
+      graphWithRows([
+        { requests: 1 },
+        { 0: { fanout: 4.3, share: 0.5 } },
+        { 1: 0.7 },
+        { 2: { gather: "all" } },
+        { 1: { gather: 2 } },
+        { 4: { gather: "all" }, 0: 0.2 },
+      ]),
+    );
+    const some = 1 - 0.7 * 0.3 ** 4 - 0.3 * 0.3 ** 5;
+    expect(rates[1]).toBeCloseTo(0.5 * 4.3, 12);
+    expect(rates[2]).toBeCloseTo(0.5 * 4.3 * 0.7, 12);
+    expect(rates[3]).toBeCloseTo(0.5 * some, 12);
+    expect(rates[4]).toBeCloseTo(0.5 * 2, 12);
+    expect(rates[5]).toBeCloseTo(1 - 0.5 * 0.8, 12);
+  });
+
+  test("are those of drawn requests, on any graph", () => {
+    const count = 4000;
+    for (let seed = 1; seed <= 120; seed++) {
+      const graph = taskGraphOf(randomFanoutBundle(seed));
+      if (outcomeCount(graph) > MAX_OUTCOMES) continue;
+      const arrivalMs = new Float64Array(count);
+      const { stages } = visitPlanOf(graph, { arrivalMs, ...tossWays(graph, count, seed) });
+      for (const [task, rate] of visitRates(graph).entries()) {
+        const drawn = (stages[task]?.count ?? 0) / count;
+        const room = 0.02 + 0.05 * rate + 4 * Math.sqrt(rate / count);
+        expect(Math.abs(rate - drawn), `seed ${seed}, task ${task}`).toBeLessThan(room);
+      }
+    }
+  });
+});
 
 describe("queries of each task per request", () => {
   test("multiply along a chain", () => {

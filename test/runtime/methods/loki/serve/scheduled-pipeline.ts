@@ -144,7 +144,7 @@ export const STEP = fc.oneof(
     }),
   },
   fc.record({
-    kind: fc.constantFrom("refuse", "lose", "lose", "cancel", "second"),
+    kind: fc.constantFrom("refuse", "refuse rows", "lose", "lose", "lose", "cancel", "second"),
     n: fc.nat({ max: 9 }),
     crops: fc.constant(0),
   }),
@@ -185,6 +185,8 @@ export async function played(
       executor.finish(n % executor.held.length);
     else if (kind === "refuse" && executor.held.length > 0)
       executor.refuse(n % executor.held.length);
+    else if (kind === "refuse rows" && executor.held.length > 0)
+      executor.refuseRows([n, 2 * n], n % executor.held.length);
     await settled();
   }
   for (const worker of lost) if (!gone.includes(worker)) scheduler.onWorkerReady(worker);

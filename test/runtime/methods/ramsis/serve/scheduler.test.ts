@@ -50,7 +50,7 @@ const STEP = fc.oneof(
   },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant("finish"), n: fc.constant(0) }) },
   fc.record({
-    kind: fc.constantFrom("refuse", "lose", "replace", "cancel", "ready"),
+    kind: fc.constantFrom("refuse", "refuse rows", "lose", "replace", "cancel", "ready"),
     n: fc.integer({ min: 0, max: 9 }),
   }),
 );
@@ -71,16 +71,16 @@ test("always settles every request once, with its own rows, and loses no slot", 
         else if (executor.held.length > 0) {
           if (kind === "finish") executor.finish();
           else if (kind === "refuse") executor.refuse();
+          else if (kind === "refuse rows") executor.refuseRows([n, 2 * n]);
           else if (kind === "replace") executor.replace();
           else executor.lose();
         }
         await Promise.resolve();
         expect(scheduler.pendingCount).toBeLessThanOrEqual(MAX_PENDING);
       }
-      while (executor.held.length > 0) {
-        executor.finish();
-        for (let turn = 0; turn < 5; turn++) await Promise.resolve();
-      }
+      // What the last step rejected may start another batch.
+      for (let turn = 0; turn < 5; turn++) await Promise.resolve();
+      await finishAll(executor);
       const outcomes = await Promise.all(submissions.map(({ submission }) => submission.outcome));
       for (const [request, outcome] of outcomes.entries()) {
         const rows = submissions[request]?.rows ?? 0;
@@ -177,6 +177,28 @@ test("an output that is not one of the batch's rows fails the batch, not the ser
   const next = scheduler.submit(rowsOf(1, 1), 100);
   executor.finish();
   expect(await next.outcome).toMatchObject({ kind: "answered" });
+});
+
+test("rows that a module refuses fail their requests; the others run again", async () => {
+  const { scheduler, executor, log } = scheduled(1);
+  scheduler.onWorkerReady(0);
+  const first = scheduler.submit(rowsOf(0, 1), 1000);
+  const [good, bad, both] = [1, 1, 2].map((rows, index) => {
+    return scheduler.submit(rowsOf(index + 1, rows), 1000);
+  });
+  executor.finish();
+  for (let turn = 0; turn < 5; turn++) await Promise.resolve();
+  expect(executor.held.map(({ batch }) => batch.rows)).toEqual([4]);
+  executor.refuseRows([1, 3]);
+  const message = "small: no image";
+  const refused = { kind: "failed", reason: "refused" };
+  expect(await bad?.outcome).toEqual({ ...refused, message });
+  const second = `${message} (row 1 of the request)`;
+  expect(await both?.outcome).toEqual({ ...refused, message: second });
+  expect(log.filter(({ kind }) => kind === "retry")).toHaveLength(1);
+  await finishAll(executor);
+  for (const one of [first, good]) expect(await one?.outcome).toMatchObject({ kind: "answered" });
+  expect(scheduler.pendingCount).toBe(0);
 });
 
 test("stopping settles what is open", async () => {

@@ -53,7 +53,7 @@ test.each<[string, unknown, string]>([
   ["policy.tuner", "loose", 'policy.tuner: expected "relative" or "paper" or "none"'],
   ["policy.tolerance", 101, "policy.tolerance: expected a number from 0 to 100"],
   ["levels[0].plan.stages[0].replicas", 0, "replicas: expected an integer from 1"],
-  ["levels[0].plan.stages[0].scaleFactor", 2.3, "scaleFactor: expected a number from 0 to 1"],
+  ["levels[0].plan.stages[0].scaleFactor", -1, "scaleFactor: expected a number from 0 to 10000"],
   ["levels[0].plan.stages", [], "stages: expected an array of 1 to 64"],
   ["levels[0].sample.meanQps", 0, "meanQps: expected a number from 0.0"],
   ["levels[0].sample.envelope.windowMs.dtype", "uint16", 'dtype: expected "float64"'],

@@ -1,5 +1,5 @@
 /** Buckets: the combinations of sizes that rows of a model with open axes come in. */
-import type { BucketAxis, TensorInfo } from "../bundle/schema.ts";
+import type { BucketAxis, TensorInfo } from "./common.ts";
 
 /** How many combinations of sizes there are; 1 where no axis has several. */
 export function bucketCount(axes: readonly BucketAxis[] = []): number {

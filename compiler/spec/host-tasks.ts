@@ -1,0 +1,90 @@
+/** Variants that are no ONNX files: ES modules, and models of other servers. */
+import { MAX_OPTIONS_LENGTH, PACKAGE_SPECIFIER } from "stratagem-runtime/internal/bundle/limits";
+import type { HostVariant } from "./application.ts";
+import type { TaskSpec } from "./application-schema.ts";
+import type { KeyPath } from "./document.ts";
+import { conflict, invalid, type Mistake, missing, show } from "./mistakes.ts";
+
+type VariantSpec = TaskSpec["variants"][number];
+
+/** What the kind of a variant asks for besides, or does not have. */
+export function* kindMistakes(variant: VariantSpec, path: KeyPath): Generator<Mistake> {
+  const { kind = "onnx", model, options, url } = variant;
+  if (url !== undefined && kind !== "remote") {
+    yield conflict([...path, "url"], `expected none for kind: ${kind}; kind: remote has one`);
+  }
+  if (options !== undefined && kind !== "module") {
+    yield conflict([...path, "options"], `expected none for kind: ${kind}; kind: module has some`);
+  }
+  if (kind === "remote") {
+    if (url === undefined) yield missing([...path, "url"], "the server, such as http://host:8000");
+    if (model === undefined)
+      yield missing([...path, "model"], "the name of a model of that server");
+  }
+  if (kind === "module" && model === undefined) {
+    const expected = "a path such as ./crop.mjs, or what a package has";
+    yield missing([...path, "model"], expected);
+  }
+  const isSpecifier = model !== undefined && kind === "module" && !isModulePath(model);
+  if (isSpecifier && !PACKAGE_SPECIFIER.test(model)) {
+    const expected = "a path such as ./crop.mjs, or what a package has such as package/entry";
+    yield invalid([...path, "model"], expected, show(model));
+  }
+  if (kind === "onnx" && model !== undefined && /\.[cm]?[jt]s$/.test(model)) {
+    const found = `${show(model)}; a variant that is code has kind: module`;
+    yield invalid([...path, "model"], "an ONNX file", found);
+  }
+  if (kind !== "onnx") {
+    for (const key of ["axes", "padding", "inputs", "outputs", "constants", "resize"] as const) {
+      if (variant[key] === undefined) continue;
+      yield conflict([...path, key], `expected none for kind: ${kind}; kind: onnx has some`);
+    }
+  }
+  if (options === undefined) return;
+  const { length } = canonicalJson(options);
+  if (length > MAX_OPTIONS_LENGTH) {
+    const expected = `at most ${MAX_OPTIONS_LENGTH} characters as JSON`;
+    yield invalid([...path, "options"], expected, String(length));
+  }
+}
+
+/** Whether a module is named as a file, not as what a package has. */
+export function isModulePath(model: string): boolean {
+  return /^(\.{0,2}[\\/]|[a-z]:[\\/])/i.test(model);
+}
+
+/**
+ * What a variant is that is no ONNX file; null for one that is.
+ * @param folder of the spec, absolute. @param pathOf opens the file of a module.
+ */
+export function hostVariantOf(
+  { kind, model = "", options = {}, url = "" }: VariantSpec,
+  folder: string,
+  pathOf: (model: string) => string,
+): HostVariant | null {
+  if (kind === "remote") return { kind, url: url.endsWith("/") ? url.slice(0, -1) : url, model };
+  if (kind !== "module") return null;
+  const isPath = isModulePath(model);
+  return {
+    kind,
+    path: isPath ? pathOf(model) : null,
+    specifier: isPath ? null : model,
+    options: canonicalJson(options),
+    folder,
+  };
+}
+
+/** Names it among the models of an application: equal where all of it is. */
+export function hostKey(host: HostVariant): string {
+  if (host.kind === "remote") return `${host.url}/v2/models/${host.model}`;
+  const name = host.path ?? host.specifier ?? "";
+  return host.options === "{}" ? name : `${name} ${host.options}`;
+}
+
+/** JSON whose keys are in ascending order, all the way down. */
+function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_, inner: unknown) => {
+    if (typeof inner !== "object" || inner === null || Array.isArray(inner)) return inner;
+    return Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)));
+  });
+}

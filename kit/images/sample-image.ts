@@ -1,0 +1,97 @@
+/** Images as people send them, to profile with: drawn anew each, of a photograph's kind. */
+import sharp from "sharp";
+import type { NamedTensors, Tensor } from "../module/contract.ts";
+import type { Size } from "./decoder.ts";
+import type { ImageTensor } from "./image-tensor.ts";
+import { paddedTensor, rowShape } from "./pixel-format.ts";
+import { type Pixels, writePixels } from "./write-pixels.ts";
+
+/** What phones and scanners send once a client has made it smaller. */
+export const SENT: Size = { width: 1280, height: 960 };
+const BOXES = 12;
+
+/** JPEG files of 1280 x 960 pixels, some 200 kB. @param random uniform in [0, 1). */
+export async function sampleFiles(rows: number, random: () => number): Promise<Tensor> {
+  const data: Uint8Array[] = [];
+  for (let row = 0; row < rows; row++) {
+    const { data: pixels, ...size } = samplePixels(SENT, random);
+    const image = sharp(pixels, { raw: { ...size, channels: 3 } });
+    data.push(await image.jpeg({ quality: 85 }).toBuffer());
+  }
+  return { data, shape: [rows] };
+}
+
+/** The same as a tensor. */
+export function sampleTensor(
+  rows: number,
+  random: () => number,
+  { format, height, width }: ImageTensor,
+): Tensor {
+  const data = paddedTensor(format, rows, height * width);
+  for (let row = 0; row < rows; row++) {
+    const start = (row * data.length) / rows;
+    const pixels = samplePixels({ width, height }, random);
+    writePixels(format, pixels, { data, start, width, height }, 0, 0);
+  }
+  return { data, shape: [rows, ...rowShape(format, height, width)] };
+}
+
+/** A box in the middle of each quarter of such an image, with their number: two in every row. */
+export function sampleBoxes(
+  rows: number,
+  { width, height }: Size,
+  areQuads: boolean,
+): NamedTensors {
+  const [left, top, right, bottom] = [0.1, 0.2, 0.4, 0.25];
+  const boxes = [0, 0.5].flatMap((down) => {
+    const [x, y, to, under] = [
+      left * width,
+      (top + down) * height,
+      right * width,
+      (bottom + down) * height,
+    ];
+    return areQuads ? [x, y, to, y, to, under, x, under] : [x, y, to, under];
+  });
+  const data = Float32Array.from(
+    { length: rows * boxes.length },
+    (_, at) => boxes[at % boxes.length] ?? 0,
+  );
+  return {
+    boxes: { data, shape: areQuads ? [rows, 2, 4, 2] : [rows, 2, 4] },
+    count: { data: new BigInt64Array(rows).fill(2n), shape: [rows] },
+  };
+}
+
+/** Waves of three colours with grain, and dark boxes: a letter or a thing has edges. */
+function samplePixels({ width, height }: Size, random: () => number): Pixels {
+  const data = new Uint8Array(width * height * 3);
+  const waves = [0, 1, 2].map(() => [waveOf(width, random), waveOf(height, random)] as const);
+  let grain = Math.floor(random() * 0xffffffff) | 1;
+  for (const [colour, [across, down]] of waves.entries()) {
+    for (let y = 0, at = colour; y < height; y++) {
+      const line = 128 + (down[y] as number);
+      for (let x = 0; x < width; x++, at += 3) {
+        grain = (Math.imul(grain, 1664525) + 1013904223) | 0;
+        data[at] = line + (across[x] as number) + (grain >>> 28);
+      }
+    }
+  }
+  for (let box = 0; box < BOXES; box++) {
+    const [left, right] = [random() * width, random() * width]
+      .sort((a, b) => a - b)
+      .map(Math.floor);
+    const [top, bottom] = [random() * height, random() * height]
+      .sort((a, b) => a - b)
+      .map(Math.floor);
+    for (let y = top ?? 0; y < Math.min(bottom ?? 0, (top ?? 0) + height / 8); y++) {
+      data.fill(40, (y * width + (left ?? 0)) * 3, (y * width + (right ?? 0)) * 3);
+    }
+  }
+  return { data, width, height };
+}
+
+/** From -50 to 50. */
+function waveOf(length: number, random: () => number): Float64Array {
+  const [step, start] = [random() / 40, random() * 6];
+  return new Float64Array(length).map((_, at) => 50 * Math.sin(at * step + start));
+}

@@ -1,0 +1,119 @@
+/** Specs that `init` writes: what is in them, that they compile, and what is refused. */
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { type InitOptions, initCommand, parseAxis } from "../../../compiler/commands/init.ts";
+import type { Ask } from "../../../compiler/init/questions.ts";
+import { applicationSchema } from "../../../compiler/spec/application-schema.ts";
+import { readDocument } from "../../../compiler/spec/document.ts";
+import { parseStructure } from "../../../compiler/spec/structure.ts";
+import { describeModel } from "../../../runtime/exec/model-file.ts";
+import { probeModelFile } from "../../../runtime/exec/probe-tensors.ts";
+import { onnxModel } from "../../../tools/onnx-graph.ts";
+import { identityModel } from "../../support/onnx-model.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "stratagem-init-"));
+const reader = { describe: describeModel, probeFile: probeModelFile };
+let count = 0;
+
+async function made(models: readonly string[], more: Partial<InitOptions> = {}, ask?: Ask) {
+  const out = join(folder, `app-${count++}.yaml`);
+  const options: InitOptions = {
+    models,
+    out,
+    name: null,
+    slo: "200 ms",
+    loads: [1, 10],
+    workers: 1,
+    accuracies: new Map(),
+    axes: {},
+    force: false,
+    ...more,
+  };
+  const { text } = await initCommand(options, reader, ask ?? null);
+  return { text, out, spec: parseStructure(readDocument(out), applicationSchema) };
+}
+
+function fileOf(name: string, bytes: Uint8Array): string {
+  const path = join(folder, name);
+  writeFileSync(path, bytes);
+  return path;
+}
+
+test("one plain model is one variant, with a place for what only the user knows", async () => {
+  const { out, spec, text } = await made([fileOf("plain.onnx", identityModel(3))]);
+  expect(spec.tasks[0]?.variants).toMatchObject([{ name: "plain", model: "plain.onnx" }]);
+  expect(spec.tasks[0]?.variants[0]?.axes).toBeUndefined();
+  expect(readFileSync(out, "utf8")).toMatch(/accuracy: 90% {4}# a placeholder/);
+  expect(text).toMatch(/profile .*\n.*compile .*\n.*serve .*\n.*curl/);
+});
+
+test("open axes get a size that runs, rows that are elsewhere are found, settings are constants", async () => {
+  const model = onnxModel({
+    nodes: [
+      { op: "Cast", inputs: ["sr"], output: "hz", attributes: { to: 1 } },
+      { op: "Add", inputs: ["state", "hz"], output: "stateN" },
+      { op: "ReduceSum", inputs: ["audio", "last"], output: "sum" },
+    ],
+    constants: [{ name: "last", type: "int64", shape: [1], values: [1] }],
+    inputs: [
+      { name: "audio", type: "float32", shape: ["n", "samples"] },
+      { name: "state", type: "float32", shape: [2, "n", 4] },
+      { name: "sr", type: "int64", shape: [] },
+    ],
+    outputs: [
+      { name: "sum", type: "float32", shape: ["n", 1] },
+      { name: "stateN", type: "float32", shape: [2, "n", 4] },
+    ],
+  });
+  const { spec } = await made([fileOf("stream.onnx", model)]);
+  expect(spec.tasks[0]?.variants[0]).toMatchObject({
+    axes: { n: "batch", samples: 512 },
+    constants: { sr: 16_000 },
+    state: { stateN: "state" },
+  });
+  const stated = await made([join(folder, "stream.onnx")], { axes: { samples: [160, 320] } });
+  expect(stated.spec.tasks[0]?.variants[0]?.axes).toMatchObject({ samples: [160, 320] });
+});
+
+test("models that differ in names only are variants, the larger one guessed the better", async () => {
+  const [small, large] = [fileOf("a.onnx", identityModel(3)), fileOf("b.onnx", renamed(3))];
+  const { spec } = await made([small, large], { accuracies: new Map([["a", 0.7]]) });
+  expect(spec.tasks[0]?.variants).toMatchObject([
+    { name: "a", accuracy: 0.7 },
+    { name: "b", accuracy: 0.9, inputs: { x: "image" }, outputs: { y: "scores" } },
+  ]);
+});
+
+test("asks for what no flag says, and again for an answer that says nothing", async () => {
+  const answers = ["soon", "50 ms", "", "93%"];
+  const asked: string[] = [];
+  const ask: Ask = async (question) => {
+    asked.push(question);
+    return answers.shift() ?? "";
+  };
+  const { spec } = await made([fileOf("asked.onnx", identityModel(2))], {}, ask);
+  expect(spec.slo.latency).toBe(50);
+  expect(spec.tasks[0]?.variants[0]?.accuracy).toBe(0.93);
+  expect(asked[1]).toContain("expected a time with its unit such as 150 ms");
+});
+
+test("refuses other tasks, what is no model, and a spec that is there", async () => {
+  const [one, other] = [fileOf("c.onnx", identityModel(3)), fileOf("d.onnx", identityModel(4))];
+  await expect(made([one, other])).rejects.toThrow(/expected variants of one task.*\[-1, 4\]/);
+  const broken = fileOf("broken.onnx", Buffer.from("no model"));
+  await expect(made([broken])).rejects.toThrow(/broken\.onnx: expected an ONNX model/);
+  const { out } = await made([one]);
+  await expect(made([one], { out })).rejects.toThrow(/is there already/);
+  expect(() => parseAxis("width")).toThrow(/expected AXIS=batch, AXIS=320 or AXIS=160,320/);
+});
+
+function renamed(width: number): Uint8Array<ArrayBuffer> {
+  return onnxModel({
+    name: "a longer name, so that the file is larger",
+    nodes: [{ op: "Identity", inputs: ["image"], output: "scores" }],
+    inputs: [{ name: "image", type: "float32", shape: ["batch", width] }],
+    outputs: [{ name: "scores", type: "float32", shape: ["batch", width] }],
+  });
+}

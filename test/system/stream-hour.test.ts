@@ -1,0 +1,125 @@
+/** An hour of chunks of 32 ms through one sequence, as fast as they are answered. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { Tensor } from "onnxruntime-node";
+import { afterAll, expect, test, vi } from "vitest";
+import { Rng } from "../../runtime/core/rng.ts";
+import { closeClients } from "../runtime/server/grpc/client.ts";
+import { startStratagem, stratagem } from "../support/run-cli.ts";
+import { HOUR_CHUNKS, type Stream, streamAll } from "../support/stream-hour.ts";
+import { WIDTH, writeSummingApplication } from "../support/summing-application.ts";
+import { testWith } from "./needs.ts";
+
+/** Path of silero's model of version 5 or 6 as it ships. */
+const SILERO = process.env["STRATAGEM_SILERO"];
+
+// An hour of silero takes four minutes of a machine that nobody else uses.
+vi.setConfig({ testTimeout: 1_200_000 });
+
+const folder = mkdtempSync(join(tmpdir(), "stratagem-hour-"));
+const running: ReturnType<typeof startStratagem>[] = [];
+
+afterAll(() => {
+  closeClients();
+  for (const child of running) child.kill("SIGKILL");
+  rmSync(folder, { recursive: true });
+});
+
+/** Compiles and serves a spec. @returns where its gRPC listens. */
+async function serve(app: string, models = folder): Promise<string> {
+  const policy = `${app}.msgpack`;
+  expect(stratagem("compile", app, "-o", policy).stderr).toBe("");
+  const child = startStratagem(
+    ...["serve", "--policy", policy, "--models", models],
+    ...["--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--json", "--no-means-check"],
+  );
+  running.push(child);
+  let text = "";
+  for await (const chunk of child.stdout ?? []) {
+    text += String(chunk);
+    if (text.includes("\n}")) break;
+  }
+  return JSON.parse(text).grpcUrl;
+}
+
+async function expectSame(stream: Stream): Promise<void> {
+  const told = await streamAll(stream);
+  const rate = Math.round(told.answers / told.seconds);
+  process.stdout.write(`${stream.names.model}: ${JSON.stringify(told)}, ${rate} requests/s\n`);
+  expect(told).toMatchObject({ answers: HOUR_CHUNKS, different: 0, largestDifference: 0 });
+}
+
+test("a model that keeps sums", async () => {
+  const rng = new Rng(1, 0);
+  // Whole numbers, so that sums are exact whatever the order.
+  const values = Int8Array.from({ length: HOUR_CHUNKS * WIDTH }, () => {
+    return Math.floor(rng.nextFloat() * 200) - 100;
+  });
+  await expectSame({
+    grpcUrl: await serve(writeSummingApplication(folder)),
+    names: { model: "sums", input: "x", output: "y" },
+    count: HOUR_CHUNKS,
+    chunk: (index) => Float32Array.from(values.subarray(index * WIDTH, (index + 1) * WIDTH)),
+    direct: {
+      file: join(folder, "sum.onnx"),
+      input: "x",
+      output: "y",
+      state: { sum: { from: "next", shape: [2, 1, WIDTH] } },
+    },
+  });
+});
+
+testWith("STRATAGEM_SILERO", SILERO !== undefined)("silero as it ships", async () => {
+  const file = SILERO ?? "";
+  const app = join(folder, "voice.json");
+  writeFileSync(app, JSON.stringify(voiceSpec(file)));
+  const profile = { voice: { accuracy: 0.9, latencyMs: { 1: 1, 8: 4 } } };
+  const measured = { format: "latency-profile/1", hardware: "test", variants: profile };
+  writeFileSync(join(folder, "voice-profile.json"), JSON.stringify(measured));
+  await expectSame({
+    grpcUrl: await serve(app, dirname(file)),
+    names: { model: "voice", input: "input", output: "output" },
+    count: HOUR_CHUNKS,
+    chunk: soundAt,
+    direct: {
+      file,
+      input: "input",
+      output: "output",
+      state: { state: { from: "stateN", shape: [2, 1, 128] } },
+      constants: { sr: new Tensor("int64", BigInt64Array.of(16_000n), []) },
+    },
+  });
+});
+
+function voiceSpec(file: string): object {
+  const variant = {
+    name: "voice",
+    profile: "voice-profile.json#voice",
+    model: file,
+    axes: { "input.0": "batch", "input.1": 512, "state.1": "batch" },
+    constants: { sr: 16_000 },
+    state: { stateN: "state" },
+  };
+  return {
+    version: 1,
+    application: "voice",
+    slo: { latency: "5 s" },
+    workload: { loads: [31.25], arrivals: { process: "poisson" } },
+    cluster: { workers: 1 },
+    tasks: [{ name: "detect", variants: [variant] }],
+    policy: { method: "ramsis", maxQueue: 8 },
+  };
+}
+
+/** 32 ms of a voice-like sound: some harmonics that come and go, and noise. */
+function soundAt(chunk: number): Float32Array {
+  const rng = new Rng(2, chunk);
+  return Float32Array.from({ length: 512 }, (_, sample) => {
+    const s = (chunk * 512 + sample) / 16_000;
+    const loudness = Math.max(0, Math.sin(2 * Math.PI * 0.4 * s));
+    const pitch = 2 * Math.PI * (120 + 20 * Math.sin(5 * s)) * s;
+    const voiced = Math.sin(pitch) + 0.5 * Math.sin(2 * pitch) + 0.25 * Math.sin(3 * pitch);
+    return 0.3 * loudness * voiced + 0.02 * (rng.nextFloat() - 0.5);
+  });
+}
