@@ -81,7 +81,7 @@ export class ClassMetrics {
     return [
       ...counter(
         "stratagem_padded_requests_total",
-        "Requests that were let in, by the bucket that holds them",
+        "Requests that were read, by the bucket that holds them",
         (index) => byBucket.get(index)?.requests ?? 0,
       ),
       ...counter(

@@ -69,6 +69,11 @@ test.each<[string, RamsisBundle, string]>([
   ],
   ["tables without buckets", PLAIN, "model.buckets: expected none, as buckets, got 4, 8"],
   [
+    "state beside sizes",
+    withPadding({ state: [{ input: "x", output: "y" }] }),
+    "tasks[0].variants[0].model.buckets: expected none beside state, got some",
+  ],
+  [
     "a model of other sizes",
     withPadding({ buckets: [{ ...axis, sizes: [4, 16] }] }),
     "tasks[0].variants[0].model.buckets: expected 4, 8, as buckets, got 4, 16",
