@@ -34,7 +34,9 @@ export function* bucketMistakes(
   { variants, bucketShares }: BucketTask,
   path: KeyPath,
 ): Generator<Mistake> {
-  const stateful = variants.findIndex((variant) => variant.state !== undefined && hasSizes(variant));
+  const stateful = variants.findIndex(
+    (variant) => variant.state !== undefined && hasSizes(variant),
+  );
   if (stateful >= 0) {
     const message = "expected one size of each axis, since the model keeps state between requests";
     yield conflict([...path, "variants", stateful, "axes"], message);

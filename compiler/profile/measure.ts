@@ -1,6 +1,7 @@
 /** Runs variants at batch sizes on numbers of cores, and notes how long they took. */
-import { assert } from "stratagem-runtime/internal/core/assert";
+
 import { bucketCount } from "stratagem-runtime/internal/bundle/schema";
+import { assert } from "stratagem-runtime/internal/core/assert";
 import {
   type Batch,
   type BatchResult,

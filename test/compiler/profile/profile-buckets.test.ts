@@ -30,7 +30,10 @@ function machineOfWidths(runs: Batch[] = []) {
 test("each bucket has its times, and the largest those of who knows of none", async () => {
   const folder = folderOf(FILES);
   const runs: Batch[] = [];
-  const { json } = await profileCommand(commandFor(folder, { repeat: 2 }), machineOfWidths(runs));
+  const machine = machineOfWidths(runs);
+  const { json, text } = await profileCommand(commandFor(folder, { repeat: 2 }), machine);
+  expect(text).toMatch(/^variant +bucket +batch/m);
+  expect(text).toMatch(/^small +8 +2 /m);
   const { small, large } = JSON.parse(
     JSON.stringify(Object.fromEntries(readProfile(`${folder}/profile.json`).variants)),
   );

@@ -7,11 +7,7 @@ import type { RamsisBundle } from "../../../bundle/schema.ts";
  * a large bucket than its share call for a higher level, and fewer for a lower one.
  * @returns shape (bucketCount,), 1 in the mean over the shares; null where there are no buckets.
  */
-export function bucketWeights({
-  buckets,
-  slo,
-  decisionSpace,
-}: RamsisBundle): Float64Array | null {
+export function bucketWeights({ buckets, slo, decisionSpace }: RamsisBundle): Float64Array | null {
   if (buckets === undefined) return null;
   const actions = decisionSpace.actions.data;
   const costs = buckets.map(({ serviceTimes: { decisionMs } }) => {

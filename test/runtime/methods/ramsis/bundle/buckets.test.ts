@@ -49,7 +49,11 @@ const axis = { inputs: [{ input: 0, axis: 1 }], padding: 0 };
 test.each<[string, RamsisBundle, string]>([
   ["names twice", withBuckets({ ...SMALL, name: "8" }, LARGE), "buckets[1].name"],
   ["shares above 1", withBuckets({ ...SMALL, share: 0.9 }, LARGE), "buckets: expected a sum of 1"],
-  ["a grid that ends early", withBuckets({ ...SMALL, slackMs: early }, LARGE), "buckets[0].slackMs"],
+  [
+    "a grid that ends early",
+    withBuckets({ ...SMALL, slackMs: early }, LARGE),
+    "buckets[0].slackMs",
+  ],
   [
     "other times of the largest than of the task",
     withBuckets(SMALL, { ...LARGE, serviceTimes: SMALL.serviceTimes }),
