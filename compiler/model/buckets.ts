@@ -47,9 +47,10 @@ export function* bucketMistakes(
   });
   if (unmeasured >= 0) {
     const name = variants[unmeasured]?.name;
-    const message = `expected byBucket of "${name}", since axes of it have lists of sizes, got none`;
-    const remedy = "measure it with stratagem profile";
-    yield conflict([...path, "variants", unmeasured, "profile"], `${message}; ${remedy}`);
+    const message =
+      `expected byBucket of "${name}", since axes of it have lists of sizes, got none; ` +
+      "measure it with stratagem profile";
+    yield conflict([...path, "variants", unmeasured, "profile"], message);
     return;
   }
   const known = variants.map((variant) => measuredOf(variant));
@@ -90,8 +91,10 @@ export function* bucketModelMistakes(
       const measured = buckets.map(({ name }) => name);
       if (names.join() === measured.join()) continue;
       const path = ["tasks", taskIndex, "variants", index, "profile"];
-      const message = `expected times of the buckets ${names.join(", ")}, got ${measured.join(", ")}`;
-      yield conflict(path, `${message}; measure it again with stratagem profile`);
+      const message =
+        `expected times of the buckets ${names.join(", ")}, got ${measured.join(", ")}; ` +
+        "measure it again with stratagem profile";
+      yield conflict(path, message);
     }
   }
 }

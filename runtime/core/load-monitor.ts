@@ -92,7 +92,7 @@ export class LoadMonitor implements MeasuredLoad {
 
   /**
    * Counts an arrival.
-   * @param queries that it brings, at least one; or how many it is worth, above 0 and 1 in the mean.
+   * @param queries that it brings, at least one; or how many it is worth, above 0, 1 in the mean.
    */
   recordArrival(nowMs: number, queries = 1): void {
     const slot = ++this.#newestArrival & RING_MASK;

@@ -35,8 +35,18 @@ tasks:
   - name: sum
     bucketShares: [60%, 30%, 10%]
     variants:
-      - { name: plain, accuracy: 0.7, model: plain.onnx, profile: "p.json#plain", axes: { width: [64, 4096, 65536] }, padding: 0.5 }
-      - { name: detour, accuracy: 0.8, model: detour.onnx, profile: "p.json#detour", axes: { width: [64, 4096, 65536] }, padding: 0.5 }
+      - name: plain
+        accuracy: 0.7
+        model: plain.onnx
+        profile: "p.json#plain"
+        axes: { width: [64, 4096, 65536] }
+        padding: 0.5
+      - name: detour
+        accuracy: 0.8
+        model: detour.onnx
+        profile: "p.json#detour"
+        axes: { width: [64, 4096, 65536] }
+        padding: 0.5
 policy: { method: ramsis, maxQueue: 4 }
 `;
 

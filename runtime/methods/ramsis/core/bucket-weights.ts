@@ -2,9 +2,9 @@
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 
 /**
- * Gives what a query of each bucket is worth, as many queries of the mix that the levels are for: by
- * the least time of a worker that it takes in a batch which ends within the SLO. So more requests of
- * a large bucket than its share call for a higher level, and fewer for a lower one.
+ * Gives what a query of each bucket is worth, as many queries of the mix that the levels are for:
+ * by the least time of a worker that it takes in a batch which ends within the SLO. So more requests
+ * of a large bucket than its share call for a higher level, and fewer for a lower one.
  * @returns shape (bucketCount,), 1 in the mean over the shares; null where there are no buckets.
  */
 export function bucketWeights({ buckets, slo, decisionSpace }: RamsisBundle): Float64Array | null {

@@ -1,4 +1,4 @@
-/** The dispatcher of queries of several classes, each with an SLO of its own, or of several buckets. */
+/** The dispatcher of queries of several classes, each with an SLO of its own, or of buckets. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import {
@@ -28,8 +28,8 @@ import { GIVE_UP, WAIT } from "./policy.ts";
  * does.
  *
  * Queries of several buckets, which are not batched together, have a line each that all workers
- * serve, the earliest deadline first; while one waits for more queries a worker is kept for it. What
- * is said of classes below holds for buckets.
+ * serve, the earliest deadline first; while one waits for more queries a worker is kept for it.
+ * What is said of classes below holds for buckets.
  *
  * Every worker serves every class, so a level that gives a class more workers takes hold as batches
  * end, and a worker that is idle can be lent; a batch counts for the class of its first query. A

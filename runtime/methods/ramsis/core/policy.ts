@@ -130,8 +130,8 @@ export class Policy {
 export { GIVE_UP, WAIT };
 
 /**
- * What the fastest variant takes for one query, of the bucket that is served fastest; with less time
- * none can be served.
+ * What the fastest variant takes for one query, of the bucket that is served fastest; with less
+ * time none can be served.
  */
 export function fastestServiceMs({ tasks, buckets }: RamsisBundle): number {
   let fastestMs = Number.POSITIVE_INFINITY;

@@ -1,4 +1,7 @@
-/** What a running server counts of each class of queries, or each bucket, beside what its bundle promises of it. */
+/**
+ * What a running server counts of each class of queries, or each bucket, beside what its bundle
+ * promises of it.
+ */
 import { head, line, type MetricLine } from "../../../server/metrics/exposition.ts";
 import { accuracyLines } from "../../../server/metrics/promise-lines.ts";
 import type { RequestMetrics } from "../../../server/requests/request-metrics.ts";

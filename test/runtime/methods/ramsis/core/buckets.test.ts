@@ -99,7 +99,7 @@ test("while a bucket waits its worker is kept, but for batches that end before i
   expect(cluster.done(0, 68)).toEqual([{ worker: 0, variant: 0, queries: [2] }]);
 });
 
-test("levels are chosen by work: more of a large bucket than its share calls for a higher one", () => {
+test("levels are chosen by work: more of a large bucket than its share calls for a higher", () => {
   const levelsAt = (bucket: number) => {
     const dispatcher = dispatcherOf(bucketBundle({ workers: 60, loadsQps: [400, 2000] }));
     const out = new CommandBuffer(dispatcher.commandCapacity, dispatcher.waitingCapacity);
