@@ -300,6 +300,7 @@ program
   .action(async (app: string, flags: ProfileFlags) => {
     const { parseBatches, parseCores, profileCommand } = await import("./commands/profile.ts");
     const { bindModel } = await import("./binding/bind-model.ts");
+    const { methodOf } = await import("./methods/registry.ts");
     const { describeMachine } = await import("./profile/machine.ts");
     const { ModelReader } = await import("stratagem-runtime/internal/exec/model-reader");
     const { startAssignedExecutor } = await import("stratagem-runtime/internal/exec/assigned-pool");
@@ -323,8 +324,20 @@ program
       const readHost: ProfileSurroundings["readHost"] = (host) => reader.readHost(host);
       const sample: ProfileSurroundings["sample"] = (host, rows, seed) =>
         reader.sample(host, rows, seed);
+      const feedsOf: ProfileSurroundings["feedsOf"] = async (policy) => {
+        return (await methodOf(policy)).feeds;
+      };
       const machine = describeMachine();
-      const surroundings = { nowMs, ...watch, machine, readModel, readHost, sample, startExecutor };
+      const surroundings = {
+        feedsOf,
+        nowMs,
+        ...watch,
+        machine,
+        readModel,
+        readHost,
+        sample,
+        startExecutor,
+      };
       try {
         if (!layers) {
           const budgetMs = flags.budget ?? null;

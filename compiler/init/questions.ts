@@ -60,7 +60,7 @@ export function readLoads(text: string): number[] | undefined {
 }
 
 export function readAccuracy(text: string): number | undefined {
-  const [, digits = "", unit] = /^(\d*\.?\d+)\s*(%?)$/.exec(text) ?? [];
+  const [, digits = "", unit] = /^(\d+(?:\.\d+)?|\.\d+)\s*(%?)$/.exec(text) ?? [];
   const accuracy = Number(digits) / (unit === "%" ? 100 : 1);
   return digits !== "" && accuracy <= 1 ? accuracy : undefined;
 }

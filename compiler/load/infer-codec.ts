@@ -80,8 +80,13 @@ export function elementBytes(datatype: string): number | null {
 /**
  * The JSON header that every request for one row has; the bytes of the inputs follow it.
  * @param sloClass null for requests that name none.
+ * @param sequence id of the one that the request begins and ends; null for none.
  */
-export function encodeRequestHeader(model: LoadModel, sloClass: string | null = null): Buffer {
+export function encodeRequestHeader(
+  model: LoadModel,
+  sloClass: string | null = null,
+  sequence: string | null = null,
+): Buffer {
   return Buffer.from(
     JSON.stringify({
       inputs: model.inputs.map(({ name, datatype, rowShape, rowBytes }) => ({
@@ -93,6 +98,9 @@ export function encodeRequestHeader(model: LoadModel, sloClass: string | null = 
       parameters: {
         binary_data_output: true,
         ...(sloClass === null ? {} : { slo_class: sloClass }),
+        ...(sequence === null
+          ? {}
+          : { sequence_id: sequence, sequence_start: true, sequence_end: true }),
       },
     }),
   );

@@ -7,6 +7,7 @@ import { CLASS_STREAM, QueryClasses } from "../simulate/query-classes.ts";
 import { decodeReply, encodeRequestHeader, type LoadModel, ReplyError } from "./infer-codec.ts";
 import { failureCode, type HttpReply, InferenceClient } from "./inference-client.ts";
 import { type LoadClass, readLoadClasses } from "./load-classes.ts";
+import { SequenceIds, wantsSequences } from "./load-sequences.ts";
 import { type LoadOutcome, LoadTally } from "./load-tally.ts";
 import { readLoadModel } from "./model-metadata.ts";
 
@@ -89,7 +90,8 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
     const { classes } = options;
     const asked = classes?.kind === "one" ? classes.name : null;
     const named = classes === undefined ? [] : await readLoadClasses(client, model.name, asked);
-    const generator = new LoadGenerator(options, model, named, client);
+    const ids = (await wantsSequences(client, model.name)) ? new SequenceIds() : null;
+    const generator = new LoadGenerator(options, model, named, client, ids);
     await generator.warmUp();
     const startMs = options.nowMs();
     await generator.run(startMs);
@@ -119,6 +121,7 @@ class LoadGenerator {
   readonly #options: LoadOptions;
   readonly #model: LoadModel;
   readonly #client: InferenceClient;
+  readonly #ids: SequenceIds | null;
   readonly #feed: ArrivalFeed;
   readonly #path: string;
   readonly #kinds: readonly [Kind, ...Kind[]];
@@ -130,18 +133,20 @@ class LoadGenerator {
   #finish: () => void = () => {};
   #fail: (reason: unknown) => void = () => {};
 
-  /** @param classes none where queries name none. */
+  /** @param classes none where queries name none. @param ids null where they name no sequence. */
   constructor(
     options: LoadOptions,
     model: LoadModel,
     classes: readonly LoadClass[],
     client: InferenceClient,
+    ids: SequenceIds | null,
   ) {
     const source = arrivalSource(options.arrivals, new Rng(options.seed, ARRIVAL_STREAM));
     this.tally = new LoadTally(options.sloMs);
     this.#options = options;
     this.#model = model;
     this.#client = client;
+    this.#ids = ids;
     this.#feed = new ArrivalFeed(source, options.durationMs);
     this.#path = `/v2/models/${encodeURIComponent(model.name)}/infer`;
     this.#zeros = { bytes: new Uint8Array(model.rowBytes), label: null };
@@ -160,7 +165,8 @@ class LoadGenerator {
   }
 
   #kindOf(sloClass: LoadClass | null): Kind {
-    const jsonHeader = encodeRequestHeader(this.#model, sloClass?.name ?? null);
+    const sequence = this.#ids?.first ?? null;
+    const jsonHeader = encodeRequestHeader(this.#model, sloClass?.name ?? null, sequence);
     const sloMs = this.#options.sloMs ?? sloClass?.latencyMs ?? null;
     return {
       name: sloClass?.name ?? null,
@@ -260,7 +266,9 @@ class LoadGenerator {
   }
 
   #send({ jsonHeader, httpHeaders, zerosBody }: Kind, input: LoadInput): Promise<HttpReply> {
-    const body = input === this.#zeros ? zerosBody : Buffer.concat([jsonHeader, input.bytes]);
+    const isZeros = this.#ids === null && input === this.#zeros;
+    const header = this.#ids?.next(jsonHeader) ?? jsonHeader;
+    const body = isZeros ? zerosBody : Buffer.concat([header, input.bytes]);
     return this.#client.send(this.#path, body, httpHeaders);
   }
 

@@ -13,6 +13,7 @@ import type {
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
 import type { BundleFrame } from "../model/frames.ts";
+import type { FeedKind } from "../model/model-feeds.ts";
 import type { ModelFiles } from "../model/model-files.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
@@ -50,6 +51,8 @@ export interface CompilerMethod<
 
   /** What the application asks for that the method cannot do. */
   mistakes(application: Application<P>): Iterable<Mistake>;
+  /** What has to give a task its inputs; left out where models are cut instead of linked. */
+  readonly feeds?: FeedKind;
   /** What of the model files does not fit each other. */
   modelMistakes(application: Application<P>, models: ModelFiles): Iterable<Mistake>;
   /**

@@ -2,10 +2,10 @@
  * What one task gives the next has to be what that one takes: tensors by name, type and row shape.
  */
 import type { ModelFile, TensorInfo } from "stratagem-runtime/internal/bundle/schema";
-import type { Application, Edge, Task } from "../spec/application.ts";
+import type { Edge } from "../spec/application.ts";
 import type { KeyPath } from "../spec/document.ts";
 import { conflict, type Mistake, show } from "../spec/mistakes.ts";
-import { type ModelFiles, modelOf } from "./model-files.ts";
+import { type ModelFiles, type ModelledTask, modelOf } from "./model-files.ts";
 
 /**
  * Says what has to give a task all its inputs: each edge that leads to it, or those edges together.
@@ -17,7 +17,7 @@ export type FeedKind = "every edge" | "all edges together";
  * for it.
  */
 export function* feedMistakes(
-  { tasks }: Pick<Application, "tasks">,
+  { tasks }: { readonly tasks: readonly ModelledTask[] },
   models: ModelFiles,
   feeds: FeedKind,
 ): Generator<Mistake> {
@@ -44,7 +44,7 @@ export function* feedMistakes(
  * Inputs that no edge to their task gives, where a row may come along several; what comes from
  * requests is theirs to give.
  */
-function* missingInputs(tasks: readonly Task[], models: ModelFiles): Generator<Mistake> {
+function* missingInputs(tasks: readonly ModelledTask[], models: ModelFiles): Generator<Mistake> {
   for (const [taskIndex, task] of tasks.entries()) {
     const next = firstModel(task, models);
     const edges = tasks.flatMap((parent) =>
@@ -70,11 +70,11 @@ function gives({ inputs }: Edge, { outputs }: ModelFile, { name }: TensorInfo): 
   return inputs?.[name] !== undefined || outputs.some((output) => output.name === name);
 }
 
-function modelsOf({ variants }: Task, models: ModelFiles): ModelFile[] {
+function modelsOf({ variants }: ModelledTask, models: ModelFiles): ModelFile[] {
   return variants.flatMap((variant) => modelOf(models, variant) ?? []);
 }
 
-function firstModel(task: Task, models: ModelFiles): ModelFile | null {
+function firstModel(task: ModelledTask, models: ModelFiles): ModelFile | null {
   return modelsOf(task, models)[0] ?? null;
 }
 

@@ -2,14 +2,13 @@
  * Whether the models of an application fit together: variants each other, and tasks those that
  * follow.
  */
-import type { Application } from "../spec/application.ts";
 import type { Mistake } from "../spec/mistakes.ts";
 import { type FeedKind, feedMistakes } from "./model-feeds.ts";
-import type { ModelFiles } from "./model-files.ts";
+import type { ModelFiles, ModelledTask } from "./model-files.ts";
 import { siblingMistakes } from "./model-siblings.ts";
 
 export function* modelFitMistakes(
-  application: Application,
+  application: { readonly tasks: readonly ModelledTask[] },
   models: ModelFiles,
   feeds: FeedKind,
 ): Generator<Mistake> {

@@ -3,12 +3,14 @@
  * tensors.
  */
 import type { ModelFile, TensorInfo } from "stratagem-runtime/internal/bundle/schema";
-import type { Application } from "../spec/application.ts";
 import { conflict, type Mistake } from "../spec/mistakes.ts";
-import { type ModelFiles, modelOf } from "./model-files.ts";
+import { type ModelFiles, type ModelledTask, modelOf } from "./model-files.ts";
 
 /** Every model that differs from the first one of its task. */
-export function* siblingMistakes({ tasks }: Application, models: ModelFiles): Generator<Mistake> {
+export function* siblingMistakes(
+  { tasks }: { readonly tasks: readonly ModelledTask[] },
+  models: ModelFiles,
+): Generator<Mistake> {
   for (const [taskIndex, task] of tasks.entries()) {
     let first: { readonly name: string; readonly model: ModelFile } | null = null;
     for (const [index, variant] of task.variants.entries()) {

@@ -165,7 +165,9 @@ export function describeMeasurement(
       plan.variants.map(({ name, model }) => [name, model.sha256]),
     ),
     budgetMs,
-    noise: machineNoise(judged, device, judgesCells),
+    noise: machineNoise(judged, device, judgesCells, ({ variant }) => {
+      return plan.variants.some(({ name, host }) => name === variant && host !== undefined);
+    }),
     cells: judged.map(({ cell, noise: { tail, p95Interval, drift, isNoisy } }) => ({
       variant: cell.variant,
       batch: cell.batch,

@@ -87,18 +87,21 @@ export function cellNoise(wallMs: readonly number[]): CellNoise {
 
 /**
  * @param cells measured on `device`, each with what `cellNoise` says of it.
+ * @param mayWait whether a cell may wait for something else than a processor, as code does.
  * @param judgesCells whether cells that are noisy by themselves count, or are only told of.
  */
 export function machineNoise(
   cells: readonly { readonly cell: Cell; readonly noise: CellNoise }[],
   device: string,
   judgesCells: boolean,
+  mayWait: (cell: Cell) => boolean = () => false,
 ): MachineNoise {
+  const computing = cells.flatMap(({ cell }) => (mayWait(cell) ? [] : [cell]));
   const sum = cells.reduce((total, { noise }) => total + noise.tail, 0);
   return {
     figure: sum / cells.length,
     limit: NOISE_LIMITS.tail,
-    waitingShare: device === "cpu" ? waitingShareOf(cells.map(({ cell }) => cell)) : null,
+    waitingShare: device === "cpu" ? waitingShareOf(computing) : null,
     waitingLimit: NOISE_LIMITS.waitingShare,
     cellLimit: NOISE_LIMITS.cell,
     noisyCells: [...cells.entries()].filter(([, { noise }]) => noise.isNoisy).map(([at]) => at),

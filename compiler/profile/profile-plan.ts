@@ -1,29 +1,23 @@
-/**
- * What `profile` is to measure. A spec is read without the profiles it names, since they are what
- * is about to be made.
- */
-import { existsSync } from "node:fs";
-import { dirname, resolve } from "node:path";
 import { bucketCount, type ModelFile } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import type { Device } from "stratagem-runtime/internal/exec/executor";
 import { MAX_PAYLOAD_BYTES } from "stratagem-runtime/internal/exec/frame-protocol";
-import { suggestion } from "stratagem-runtime/internal/tell/nearest";
 import type { Bound } from "../binding/bind-model.ts";
+import type { FeedKind } from "../model/model-feeds.ts";
 import { rowBytesOf, sizedInputs } from "../onnx/batch-inputs.ts";
 import type { LayeredModel } from "../onnx/layered-model.ts";
 import { OnnxModelError } from "../onnx/onnx-model-error.ts";
-import type { HostVariant } from "../spec/application.ts";
-import { type ApplicationSpec, applicationSchema } from "../spec/application-schema.ts";
-import { type Binding, resolveBinding } from "../spec/binding.ts";
-import { type KeyPath, readDocument, type SourceDocument } from "../spec/document.ts";
-import { hostKey, hostVariantOf, kindMistakes } from "../spec/host-tasks.ts";
+import type { HostVariant, Policy } from "../spec/application.ts";
+import { applicationSchema } from "../spec/application-schema.ts";
+import type { Binding } from "../spec/binding.ts";
+import { type KeyPath, readDocument } from "../spec/document.ts";
 import { InputError } from "../spec/input-error.ts";
-import { conflict, fail, invalid, missing, refuse, show } from "../spec/mistakes.ts";
-import { readProfile } from "../spec/profile.ts";
-import { digest, linesOf } from "../spec/source.ts";
+import { conflict, fail, invalid, refuse, show } from "../spec/mistakes.ts";
+import { digest } from "../spec/source.ts";
 import { parseStructure } from "../spec/structure.ts";
 import type { Machine } from "./machine.ts";
+import { type NamedVariant, namedVariants, usesOf, withKnownAccuracy } from "./named-variants.ts";
+import { type PlannedUse, plannedFitMistakes } from "./planned-fit.ts";
 import { profiledBatches } from "./profiled-batches.ts";
 
 /** A profile holds for one device, so none is chosen for the user. */
@@ -120,6 +114,8 @@ export interface PlanSources {
    * @throws OnnxModelError if it cannot be cut.
    */
   readonly openLayers?: (path: string) => Promise<LayeredModel>;
+  /** What has to give a task its inputs, by the method; left out, models are not linked. */
+  readonly feedsOf?: (policy: Pick<Policy, "method">) => Promise<FeedKind | undefined>;
   readonly machine: Machine;
 }
 
@@ -135,6 +131,7 @@ export async function planProfile(
   const spec = parseStructure(document, applicationSchema);
   const named = namedVariants(spec, document, options);
   const variants: PlannedVariant[] = [];
+  const read: { use: PlannedUse; model: ModelFile }[] = [];
   for (const { name, accuracy, path, host, binding, at, outputsAreRows } of withKnownAccuracy(
     named,
     options.out,
@@ -152,6 +149,7 @@ export async function planProfile(
     refuse(document, bound.mistakes ?? []);
     if (bound.mistakes !== undefined) continue;
     const { model } = bound;
+    read.push({ use: { path, binding }, model });
     // A model is cut for one instance at a time, whatever else it takes.
     const own = openLayers === undefined ? profiledBatches(model, batches) : batches;
     const samples =
@@ -173,6 +171,11 @@ export async function planProfile(
       batches: own,
       layers: layers ?? null,
     });
+  }
+  const feeds = await sources.feedsOf?.(spec.policy);
+  if (feeds !== undefined) {
+    const useOf = usesOf(spec, document, options);
+    refuse(document, plannedFitMistakes(spec, feeds, useOf, read));
   }
   const tasks = new Set(named.map((variant) => variant.task));
   const plan = {
@@ -265,121 +268,6 @@ function coresOf(
   return [first, ...others];
 }
 
-interface NamedVariant {
-  readonly outputsAreRows: boolean;
-  readonly task: string;
-  readonly name: string;
-  readonly accuracy: number | null;
-  readonly path: string;
-  /** How the variant uses it; undefined where the spec leaves that to the model. */
-  readonly binding: Binding | undefined;
-  readonly host?: HostVariant | undefined;
-  /** Where in the spec the model is named. */
-  readonly at: KeyPath;
-}
-
-/**
- * If there are several profiles, one per hardware, the name has to be the same in all: the variant
- * is measured, wherever it runs.
- */
-function nameInProfile(
-  profile: string | readonly string[],
-  at: KeyPath,
-  document: SourceDocument,
-): string {
-  const references = typeof profile === "string" ? [profile] : profile;
-  const names = references.map(
-    (reference) => profileName(reference) ?? fail(document, badReference(at, reference)),
-  );
-  const [first = "", ...others] = names;
-  const other = others.find((name) => name !== first);
-  if (other === undefined) return first;
-  const message = `expected one name in all profiles, got ${show(first)} and ${show(other)}`;
-  return fail(document, conflict([...at, "profile"], message));
-}
-
-/** The models of the spec, each profile name once. */
-function namedVariants(
-  spec: ApplicationSpec,
-  document: SourceDocument,
-  { app, task: onlyTask }: ProfileOptions,
-): NamedVariant[] {
-  const byName = new Map<string, NamedVariant>();
-  for (const [taskIndex, task] of spec.tasks.entries()) {
-    if (onlyTask !== null && task.name !== onlyTask) continue;
-    for (const [index, variant] of task.variants.entries()) {
-      const at = ["tasks", taskIndex, "variants", index];
-      if (variant.model === undefined) {
-        const expected = "an ONNX file, since a variant is measured by running it";
-        return fail(document, missing([...at, "model"], expected));
-      }
-      refuse(document, kindMistakes(variant, at));
-      const folder = dirname(resolve(app));
-      const host = hostVariantOf(variant, folder, (model) => resolve(folder, model)) ?? undefined;
-      const planned: NamedVariant = {
-        task: task.name,
-        name: nameInProfile(variant.profile, at, document),
-        accuracy: variant.accuracy ?? null,
-        path: host === undefined ? resolve(folder, variant.model) : hostKey(host),
-        binding: resolveBinding(variant, at, labelsBeside(app, document)) ?? undefined,
-        host,
-        at: [...at, "model"],
-        outputsAreRows: task.to.length === 0,
-      };
-      const other = byName.get(planned.name);
-      if (other !== undefined && !isSameUse(other, planned)) {
-        const message =
-          `the profile is to have one ${show(planned.name)}, ` +
-          "and another variant of that name has another model, or uses it in another way; " +
-          "measure one task at a time with --task";
-        return fail(document, conflict([...at, "profile"], message));
-      }
-      byName.set(planned.name, {
-        ...planned,
-        accuracy: planned.accuracy ?? other?.accuracy ?? null,
-      });
-    }
-  }
-  if (byName.size > 0) return [...byName.values()];
-  const known = spec.tasks.map(({ name }) => name);
-  const found = onlyTask === null ? "none" : show(onlyTask) + suggestion(onlyTask, known);
-  return fail(document, invalid(["tasks"], "a task with variants to measure", found));
-}
-
-function isSameUse(one: NamedVariant, other: NamedVariant): boolean {
-  const use = ({ path, binding }: NamedVariant) => JSON.stringify([path, binding ?? null]);
-  return use(one) === use(other);
-}
-
-function labelsBeside(app: string, document: SourceDocument) {
-  return (file: string, at: KeyPath): readonly string[] => {
-    return linesOf(resolve(dirname(app), file), (reason) => {
-      const message = `expected a readable file, got ${show(file)} (${reason})`;
-      return fail(document, { code: "INPUT_UNREADABLE", path: at, message });
-    });
-  };
-}
-
-function profileName(reference: string): string | null {
-  const hash = reference.indexOf("#");
-  return hash <= 0 || hash === reference.length - 1 ? null : reference.slice(hash + 1);
-}
-
-function badReference(at: KeyPath, reference: string) {
-  return invalid([...at, "profile"], "<file>#<variant>", show(reference));
-}
-
-/** Measuring again must not lose the accuracies that only the old profile has. */
-function withKnownAccuracy(variants: readonly NamedVariant[], out: string | null): NamedVariant[] {
-  const isComplete = variants.every(({ accuracy }) => accuracy !== null);
-  if (isComplete || out === null || !existsSync(out)) return [...variants];
-  const known = readProfile(out).variants;
-  return variants.map((variant) => ({
-    ...variant,
-    accuracy: variant.accuracy ?? known.get(variant.name)?.accuracy ?? null,
-  }));
-}
-
 function checkRows(
   { inputs }: Pick<ModelFile, "inputs">,
   batches: readonly number[],
@@ -413,6 +301,7 @@ export function withDigest(plan: Omit<ProfilePlan, "sha256">): ProfilePlan {
     model.sha256,
     batches,
     ...(model.buckets === undefined ? [] : [model.buckets]),
+    ...(model.module === undefined ? [] : [model.module.options]),
   ]);
   const { batches, repeat, cores, isByCores, device, seed, machine } = plan;
   const parts = [variants, batches, repeat, cores, isByCores, device, seed, machine];

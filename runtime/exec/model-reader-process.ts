@@ -37,6 +37,8 @@ export type ModelRequest =
 export type ProbeAnswer = readonly (readonly [string, ProbedTensor])[][] | null;
 
 const CHANNEL_FD = 3;
+/** Whether code of others has run here. */
+let hasModules = false;
 
 // A terminal interrupts the whole group; who asks decides when this ends.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
@@ -45,7 +47,6 @@ await serve(new BlockingChannel(CHANNEL_FD));
 process.exit();
 
 async function serve(channel: BlockingChannel): Promise<void> {
-  tellHowItEnds(channel);
   for (let frame = channel.read(); frame !== null; frame = channel.read()) {
     const request: ModelRequest = JSON.parse(decodeText(frame.payload));
     try {
@@ -60,8 +61,12 @@ async function serve(channel: BlockingChannel): Promise<void> {
 
 async function answerTo(request: ModelRequest, channel: BlockingChannel): Promise<unknown> {
   if (request.kind === "describe") return describeModel(request.path);
-  if (request.kind === "read-host") return readHost(request.source, request.timeoutMs);
-  if (request.kind === "sample") return sampleHost(request.source, request.rows, request.seed);
+  if (request.kind === "read-host" || request.kind === "sample") {
+    if (!hasModules) tellHowItEnds(channel);
+    hasModules = true;
+    if (request.kind === "read-host") return readHost(request.source, request.timeoutMs);
+    return sampleHost(request.source, request.rows, request.seed);
+  }
   const frame = channel.read();
   assert(frame !== null, "the bytes of a probe follow");
   const parts = decodeRun(frame.payload).inputs;

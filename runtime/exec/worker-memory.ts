@@ -3,6 +3,7 @@ import { statSync } from "node:fs";
 import { totalmem } from "node:os";
 import { type VariantModel, warmCoresOf } from "./executor.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
+import { HEAP_MIB } from "./worker-spawn.ts";
 
 const GIB = 2 ** 30;
 /** Node and onnxruntime without a model take 0.2 GiB. */
@@ -54,8 +55,13 @@ function sizeOf(path: string): number {
 /** What onnxruntime and V8 say when memory is refused, and signals that end a process then. */
 const OUT_OF_MEMORY = /bad[_ ]?alloc|allocat|out of memory|signal SIG(ABRT|TRAP|ILL|SEGV|BUS)/i;
 
+/** How V8 ends a process whose heap is full. */
+const HEAP_SIGNALS = /signal SIG(ABRT|TRAP|ILL)/;
+
 /** The reason, with the limit where that may be the cause. */
 export function withMemoryLimit(reason: string, memoryBytes: number | null): string {
   if (memoryBytes === null || !OUT_OF_MEMORY.test(reason)) return reason;
-  return `${reason}; the memory limit of a worker is ${(memoryBytes / GIB).toFixed(1)} GiB`;
+  const limit = `the memory limit of a worker is ${(memoryBytes / GIB).toFixed(1)} GiB`;
+  const ofObjects = `, ${HEAP_MIB / 1024} GiB of it for JavaScript objects`;
+  return `${reason}; ${limit}${HEAP_SIGNALS.test(reason) ? ofObjects : ""}`;
 }

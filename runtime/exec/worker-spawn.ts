@@ -30,7 +30,8 @@ const NO_TELEMETRY = { ORT_DISABLE_TELEMETRY: "1" };
  * JavaScript objects are few: tensors and models lie outside of this heap. What read a model can
  * give its bytes back at once.
  */
-const NODE_FLAGS = ["--max-old-space-size=512", "--expose-gc"];
+export const HEAP_MIB = 512;
+const NODE_FLAGS = [`--max-old-space-size=${HEAP_MIB}`, "--expose-gc"];
 
 /**
  * How far these processes stand back where cores are short (nice): whoever takes requests in, and

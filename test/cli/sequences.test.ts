@@ -72,6 +72,11 @@ test("one state for all processes that accept, whichever has the next request", 
   expect(await add(url, 1, { sequence_id: 0 })).toMatch(
     /^parameters.sequence_id: expected a whole/,
   );
+  const bench = ["bench", url, "--poisson", "50", "--duration", "300ms", "--json"];
+  const { stdout } = stratagem(...bench);
+  const { queries, satisfied } = JSON.parse(stdout);
+  expect(queries).toBeGreaterThan(0);
+  expect(satisfied).toBe(queries);
   const metrics = await (await fetch(`${url}/metrics`)).text();
   expect(metrics).toContain('stratagem_sequences{model="sums"} 1');
   // Two rows of three floats.

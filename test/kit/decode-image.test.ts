@@ -1,5 +1,6 @@
 /** Encoded images to tensors: exact for what is exact, against another decoder for JPEG. */
 import jpegJs from "jpeg-js";
+import sharp from "sharp";
 import { describe, expect, test } from "vitest";
 import open from "../../kit/decode-image.ts";
 import type { NamedTensors } from "../../kit/module/contract.ts";
@@ -20,7 +21,7 @@ function at(tensors: NamedTensors, row: number, channel: number, y: number, x: n
   return Number(data[((row * channels + channel) * height + y) * width + x]);
 }
 
-function valueOf({ data, width }: Picture, channel: number, y: number, x: number): number {
+function channelOf({ data, width }: Picture, channel: number, y: number, x: number): number {
   return data[(y * width + x) * 3 + channel] ?? Number.NaN;
 }
 
@@ -51,7 +52,7 @@ describe("a PNG of the tensor's size", () => {
     };
     const { pixels } = await decode(options, pngOf(picture));
     expect(pixels?.shape).toEqual([1, 4, 6, 3]);
-    const [blue, green, red] = [2, 1, 0].map((channel) => valueOf(picture, channel, 2, 3) / 255);
+    const [blue, green, red] = [2, 1, 0].map((channel) => channelOf(picture, channel, 2, 3) / 255);
     const found = [0, 1, 2].map((channel) => Number(pixels?.data[(2 * 6 + 3) * 3 + channel]));
     expect(found[0]).toBeCloseTo(((blue ?? 0) - 0.4) / 0.2, 5);
     expect(found[1]).toBeCloseTo(((green ?? 0) - 0.5) / 0.25, 5);
@@ -61,7 +62,7 @@ describe("a PNG of the tensor's size", () => {
   test("is grey as ITU-R BT.601 has it", async () => {
     const tensors = await decode({ size: [4, 6], channels: "grey", factor: 1 }, pngOf(picture));
     expect(tensors["pixels"]?.shape).toEqual([1, 1, 4, 6]);
-    const [red = 0, green = 0, blue = 0] = [0, 1, 2].map((c) => valueOf(picture, c, 1, 5));
+    const [red = 0, green = 0, blue = 0] = [0, 1, 2].map((c) => channelOf(picture, c, 1, 5));
     const luma = Math.round(0.299 * red + 0.587 * green + 0.114 * blue);
     expect(at(tensors, 0, 0, 1, 5)).toBe(luma);
   });
@@ -112,6 +113,16 @@ describe("a JPEG", () => {
   });
 });
 
+test.each(["webp", "gif", "tiff", "avif"] as const)("a file of %s is read", async (format) => {
+  const raw = { width: 16, height: 16, channels: 3 as const };
+  const data = new Uint8Array(16 * 16 * 3).fill(200);
+  const file = await sharp(data, { raw }).toFormat(format).toBuffer();
+  const tensors = await decode({ size: [16, 16], factor: 1 }, file);
+  expect(Math.abs(at(tensors, 0, 1, 8, 8) - 200)).toBeLessThanOrEqual(3);
+  const error = await decode({ size: [16, 16], formats: ["png"] }, file).catch((found) => found);
+  expect(String(error)).toContain(`expected an image (png), got ${format}`);
+});
+
 describe("an image of another size", () => {
   const white = { data: new Uint8Array(8 * 4 * 3).fill(255), width: 8, height: 4 };
   const edges = (tensors: NamedTensors, y: number) =>
@@ -132,8 +143,8 @@ describe("an image of another size", () => {
     const picture = gradient(8, 4);
     const options = { size: [4, 4], fit: "cover", datatype: "UINT8" };
     const tensors = await decode(options, pngOf(picture));
-    expect(at(tensors, 0, 0, 0, 0)).toBe(valueOf(picture, 0, 0, 2));
-    expect(at(tensors, 0, 0, 3, 3)).toBe(valueOf(picture, 0, 3, 5));
+    expect(at(tensors, 0, 0, 0, 0)).toBe(channelOf(picture, 0, 0, 2));
+    expect(at(tensors, 0, 0, 3, 3)).toBe(channelOf(picture, 0, 3, 5));
     expect(tensors["to_original"]?.data).toEqual(Float32Array.of(1, 1, 2, 0));
   });
 

@@ -13,6 +13,7 @@ export const inferlineMethod: CompilerMethodOf<"inferline"> = {
   name: "inferline",
 
   mistakes: inferline.mistakes,
+  feeds: "all edges together",
   modelMistakes(application, models) {
     return modelFitMistakes(application, models, "all edges together");
   },

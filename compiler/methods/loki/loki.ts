@@ -19,6 +19,7 @@ export function lokiMethod(taskSolver: TaskSolver): CompilerMethodOf<"loki"> {
     name: "loki",
 
     mistakes: loki.mistakes,
+    feeds: "every edge",
     modelMistakes: (application, models) => modelFitMistakes(application, models, "every edge"),
     withSolver(policy, solver) {
       if (solver !== "value-iteration") return { ...policy, solver };

@@ -24,6 +24,7 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
   keepsState: true,
 
   mistakes: ramsis.mistakes,
+  feeds: "every edge",
   *modelMistakes(application, models) {
     yield* bucketModelMistakes(application, models);
     yield* modelFitMistakes(application, models, "every edge");

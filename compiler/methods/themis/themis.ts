@@ -12,6 +12,7 @@ export const themisMethod: CompilerMethodOf<"themis"> = {
   name: "themis",
 
   mistakes: themis.mistakes,
+  feeds: "every edge",
   modelMistakes: (application, models) => modelFitMistakes(application, models, "every edge"),
   withSolver(_policy, solver) {
     throw new RuntimeError(

@@ -58,6 +58,8 @@ export class RequestFlow {
   /** Requests that lost a query. */
   lostCount = 0;
   readonly #graph: TaskGraph;
+  /** Whether there are no rows but those of requests. */
+  readonly #isPlain: boolean;
   readonly #trace: RequestTrace;
   readonly #sloMs: number;
   readonly #hopMs: number;
@@ -83,6 +85,7 @@ export class RequestFlow {
   ) {
     const slotCount = slotCountFor(trace);
     this.#graph = graph;
+    this.#isPlain = graph.scopes.length === 1;
     this.#trace = trace;
     this.#sloMs = sloMs;
     this.#hopMs = hopMs;
@@ -129,7 +132,7 @@ export class RequestFlow {
       return;
     }
     const task = query % taskCount;
-    if (!this.#hasRoom(row, task)) {
+    if (!this.#isPlain && !this.#hasRoom(row, task)) {
       this.drop(query);
       return;
     }
@@ -142,7 +145,7 @@ export class RequestFlow {
       const sent = this.#sentBy(edge, row);
       if (sent > 0) isEnd = false;
       this.#dispatcher.onFanout(query, childByEdge[edge] ?? 0, sent);
-      if (kindByEdge[edge] === SPREAD) progress.spread(row, edge, sent);
+      if (!this.#isPlain && kindByEdge[edge] === SPREAD) progress.spread(row, edge, sent);
       else progress.settle(row, edge, sent > 0);
     }
     if (isEnd) this.#slots.endAt(slot, accuracy);
@@ -199,9 +202,9 @@ export class RequestFlow {
 
   /** How many queries a row sends along an edge. */
   #sentBy(edge: number, row: number): number {
-    const { kindByEdge, childByEdge, scopeByTask } = this.#graph;
     const traceRow = this.#traceRow[row] ?? 0;
-    if (kindByEdge[edge] === SPREAD) {
+    if (!this.#isPlain && this.#graph.kindByEdge[edge] === SPREAD) {
+      const { childByEdge, scopeByTask } = this.#graph;
       const first = this.#firstOf(scopeByTask[childByEdge[edge] ?? 0] ?? 0);
       return (first[traceRow + 1] ?? 0) - (first[traceRow] ?? 0);
     }
@@ -217,8 +220,7 @@ export class RequestFlow {
 
   /** Whether there is room for the rows that a served query of a row makes. */
   #hasRoom(row: number, task: number): boolean {
-    const { scopes, outStart, outEdge, kindByEdge } = this.#graph;
-    if (scopes.length === 1) return true;
+    const { outStart, outEdge, kindByEdge } = this.#graph;
     let most = 0;
     for (let out = outStart[task + 1] ?? 0; out < (outStart[task + 2] ?? 0); out++) {
       const edge = outEdge[out] ?? 0;

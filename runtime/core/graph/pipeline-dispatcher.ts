@@ -75,8 +75,9 @@ export interface PipelineDispatcher {
   /** A worker has gone down. What it ran is the driver's to answer for. */
   onWorkerLost(worker: number, nowMs: number, out: CommandBuffer): void;
   /**
-   * A query whose worker was lost while it ran waits again, under the name it has, before those
-   * that came after it. As with `onQuery`, batches start with the `onWake` that follows.
+   * A query whose worker was lost while it ran, or whose batch was refused for other rows of it,
+   * waits again, under the name it has, before those that came after it. As with `onQuery`,
+   * batches start with the `onWake` that follows.
    */
   onRetry(query: number, task: number, nowMs: number, out: CommandBuffer): void;
   /**

@@ -45,6 +45,8 @@ export class VisitProgress {
   readyRow: Uint32Array;
   readyCount = 0;
   readonly #graph: TaskGraph;
+  /** Whether there are no rows but those of requests. */
+  readonly #isPlain: boolean;
   readonly #requestCapacity: number;
   /** [rowCapacity, edgeCount] */
   readonly #edge: Uint8Array;
@@ -82,6 +84,7 @@ export class VisitProgress {
     const { taskCount, edgeCount, inStart, scopes } = graph;
     const rowCapacity = requestCapacity + madeCapacity;
     this.#graph = graph;
+    this.#isPlain = scopes.length === 1;
     this.#requestCapacity = requestCapacity;
     this.readyTask = new Uint32Array(taskCount);
     this.readyRow = new Uint32Array(taskCount);
@@ -109,7 +112,7 @@ export class VisitProgress {
   open(request: number): void {
     this.#begin(request);
     this.#openTasks[request] = this.#graph.scopes[0]!.taskCount;
-    if (this.#next.length === 0) return;
+    if (this.#isPlain) return;
     this.#parent[request] = NONE;
     this.#request[request] = request;
     this.#ordinal[request] = 0;
@@ -118,7 +121,7 @@ export class VisitProgress {
 
   /** The request is over: the names of the rows that were made of it are free. */
   close(request: number): void {
-    if (this.#next.length === 0) return;
+    if (this.#isPlain) return;
     let named = this.#next[request]!;
     while (named !== 0) {
       const after = this.#next[named - 1]!;
@@ -132,22 +135,22 @@ export class VisitProgress {
 
   /** Of a row, its request. */
   requestOf(row: number): number {
-    return this.#next.length === 0 ? row : this.#request[row]!;
+    return this.#isPlain ? row : this.#request[row]!;
   }
 
   /** Of a row, the one that it was made of; NONE for that of a request. */
   parentOf(row: number): number {
-    return this.#next.length === 0 ? NONE : this.#parent[row]!;
+    return this.#isPlain ? NONE : this.#parent[row]!;
   }
 
   /** Of a row, its position among those that the same edge made of the same row. */
   ordinalOf(row: number): number {
-    return this.#next.length === 0 ? 0 : this.#ordinal[row]!;
+    return this.#isPlain ? 0 : this.#ordinal[row]!;
   }
 
   /** The next row of the same request, that of the request first; NONE after the last. */
   nextRow(row: number): number {
-    return this.#next.length === 0 ? NONE : this.#next[row]! - 1;
+    return this.#isPlain ? NONE : this.#next[row]! - 1;
   }
 
   /**
@@ -156,10 +159,14 @@ export class VisitProgress {
    */
   settle(row: number, edge: number, isTaken: boolean): void {
     this.#assertServed(row, edge);
-    assert(this.#graph.kindByEdge[edge] !== SPREAD, "what makes rows says how many");
+    assert(
+      this.#isPlain || this.#graph.kindByEdge[edge] !== SPREAD,
+      "how many rows are made is said",
+    );
     this.#settleOne(row, edge, isTaken);
-    this.#skip(row, this.#graph.childByEdge[edge]!);
-    this.#gatherDue();
+    const first = this.#graph.childByEdge[edge]!;
+    if (this.#isToSkip[first] === 1) this.#skip(row, first);
+    if (!this.#isPlain) this.#gatherDue();
   }
 
   /**
@@ -216,7 +223,7 @@ export class VisitProgress {
 
   #settleOne(row: number, edge: number, isTaken: boolean): void {
     const { edgeCount, kindByEdge } = this.#graph;
-    const kind = kindByEdge[edge];
+    const kind = this.#isPlain ? PLAIN : kindByEdge[edge]!;
     if (kind === SPREAD) {
       this.#make(row, edge, 0);
       return;
@@ -249,7 +256,6 @@ export class VisitProgress {
   #skip(row: number, first: number): void {
     const { taskCount, outStart, outEdge } = this.#graph;
     const isToSkip = this.#isToSkip;
-    if (isToSkip[first] === 0) return;
     for (let task = first; task < taskCount; task++) {
       if (isToSkip[task] === 0) continue;
       isToSkip[task] = 0;
@@ -280,8 +286,9 @@ export class VisitProgress {
       if (this.#graph.kindByEdge[edge] === WINDOWS) {
         this.#make(row, edge, Math.floor(count / this.#graph.windowByEdge[edge]!));
       } else {
+        const task = this.#graph.childByEdge[edge]!;
         this.#decide(row, edge, count > 0);
-        this.#skip(row, this.#graph.childByEdge[edge]!);
+        if (this.#isToSkip[task] === 1) this.#skip(row, task);
       }
     }
   }

@@ -485,6 +485,7 @@ export class PipelineScheduler {
       query.losses++;
       query.lossMessage = message;
       if (!request.isSettled && mayTryAgain(query.losses, request.deadlineMs, nowMs)) {
+        this.#observer.onQueryRetried();
         this.#retry(slot, task, nowMs);
       } else this.#fail(this.#slots.free(slot).request, "worker-lost", message);
     }
@@ -493,7 +494,6 @@ export class PipelineScheduler {
 
   /** A query waits again. */
   #retry(slot: number, task: number, nowMs: number): void {
-    this.#observer.onQueryRetried();
     this.#carryOut(this.#dispatcher.onRetry(slot, task, nowMs), nowMs);
   }
 

@@ -122,9 +122,7 @@ function shapeOf(
     throw new BadRequest(`${path}.datatype`, `expected "${datatype}"`, stated.datatype);
   }
   const { shape } = stated;
-  // Triton's configuration has no tensor without dims, so clients give rows of one element one.
-  const isReshaped = rowShape.length === 0 && Array.isArray(shape) && shape.length === 2;
-  const ownShape = isReshaped ? [1] : rowShape;
+  const ownShape = statedRowShape(rowShape, shape);
   if (!Array.isArray(shape) || shape.length !== ownShape.length + 1) {
     const allowed = `[rows${rowShape.map((size) => `, ${size}`).join("")}]`;
     throw new BadRequest(`${path}.shape`, `expected ${allowed}`, shapeText(shape));
@@ -144,6 +142,16 @@ function shapeOf(
     return size;
   });
   return [rows, ...sizes];
+}
+
+/**
+ * Triton's configuration has no tensor without dims, so clients give rows of one element one, and
+ * others leave it out.
+ */
+function statedRowShape(rowShape: readonly number[], shape: unknown): readonly number[] {
+  const rank = Array.isArray(shape) ? shape.length : 0;
+  if (rowShape.length === 0 && rank === 2) return [1];
+  return rowShape.length === 1 && rowShape[0] === 1 && rank === 1 ? [] : rowShape;
 }
 
 /** Of a shape that is not the one expected; it may be anything, of any depth. */

@@ -48,8 +48,16 @@ export class StateTensors {
     this.#inputCount = inputs.length;
     this.#clientInputs = [...inputs.keys()].filter((index) => !stateInputs.has(index));
     this.#clientOutputs = [...outputs.keys()].filter((index) => !stateOutputs.has(index));
+    const axes = signature.axes?.map((axis) => ({
+      ...axis,
+      inputs: axis.inputs.map(({ input, axis: on }) => {
+        return { input: this.#clientInputs.indexOf(input), axis: on };
+      }),
+    }));
     this.signature = {
       ...signature,
+      // No tensor of state has an axis of several sizes.
+      ...(axes === undefined ? {} : { axes }),
       inputs: inputs.filter((_, index) => !stateInputs.has(index)),
       outputs: outputs.filter((_, index) => !stateOutputs.has(index)),
       hasSequences: true,

@@ -91,6 +91,16 @@ test("a sequence of texts begins with empty ones", () => {
   expect(tensors.signature.inputs.map(({ name }) => name)).toEqual(["x"]);
 });
 
+test("an axis of several sizes is found among the inputs that clients send", () => {
+  const bundle = summingBundle();
+  const model = bundle.tasks[0]?.variants[0]?.model;
+  if (model === null || model === undefined) throw new Error("the bundle has a model");
+  const axes = [{ inputs: [{ input: 1, axis: 1 }], sizes: [2, 4], padding: 0 }];
+  const { signature } = new StateTensors({ ...signatureOf(bundle), axes }, model);
+  expect(signature.inputs.map(({ name }) => name)).toEqual(["x"]);
+  expect(signature.axes).toEqual([{ ...axes[0], inputs: [{ input: 0, axis: 1 }] }]);
+});
+
 test("a model that gives state of another shape than it says fails its request", () => {
   const bundle = summingBundle();
   const model = bundle.tasks[0]?.variants[0]?.model;

@@ -38,7 +38,9 @@ test("messages name the limit where memory may be the cause, and only there", ()
   const named = (reason: string) => withMemoryLimit(reason, 2.5 * GIB);
   expect(named("std::bad_alloc")).toBe("std::bad_alloc; the memory limit of a worker is 2.5 GiB");
   expect(named("Failed to allocate memory")).toContain("2.5 GiB");
-  expect(named("signal SIGABRT")).toContain("2.5 GiB");
+  expect(named("signal SIGABRT")).toBe(
+    "signal SIGABRT; the memory limit of a worker is 2.5 GiB, 0.5 GiB of it for JavaScript objects",
+  );
   expect(named("signal SIGKILL")).toBe("signal SIGKILL");
   expect(withMemoryLimit("std::bad_alloc", null)).toBe("std::bad_alloc");
 });

@@ -79,8 +79,9 @@ export interface Dispatcher {
    */
   onWorkerLost(worker: number, nowMs: number, out: CommandBuffer): void;
   /**
-   * A query whose worker was lost while it ran waits again, by its deadline. It is no arrival, and
-   * no batch is put together for it: those of one lost batch may start apart.
+   * A query whose worker was lost while it ran, or whose batch was refused for other rows of it,
+   * waits again, by its deadline. It is no arrival, and no batch is put together for it: those of
+   * one batch may start apart.
    * @param wanted as of one that arrives, but no group.
    */
   onRetry(

@@ -451,6 +451,7 @@ export class Scheduler {
       row.losses++;
       row.lossMessage = message;
       if (!request.isSettled && mayTryAgain(row.losses, request.deadlineMs, nowMs)) {
+        this.#observer?.onQueryRetried();
         this.#retry(query, request, variant, nowMs);
       } else this.#fail(this.#free(query).request, "worker-lost", message);
     }
@@ -464,7 +465,6 @@ export class Scheduler {
   ) {
     // Rows that one variant is to answer have one by now.
     const wanted = variant === "same" ? ran : (variant ?? ANY_VARIANT);
-    this.#observer?.onQueryRetried();
     this.#recorder?.({ kind: "retry", query, deadlineMs, wanted, nowMs, ...named(sloClass) });
     this.#dispatcher.onRetry(query, deadlineMs, wanted, nowMs, this.#commands, sloClass);
     this.#carryOut(nowMs);

@@ -25,6 +25,24 @@ test("of BYTES the body is one element", () => {
   expect(Buffer.concat(raw(Buffer.alloc(0), IMAGE).inputs)).toEqual(Buffer.alloc(4));
 });
 
+test.each([
+  [[], [1]],
+  [[], [1, 1]],
+  [[1], [1]],
+  [[1], [1, 1]],
+])("rows of one element, %j, may be stated as %j", (rowShape, shape) => {
+  const bytes = Buffer.from([2, 0, 0, 0, 0xff, 0xd8]);
+  const parameters = { binary_data_size: bytes.length };
+  const json = JSON.stringify({
+    inputs: [{ name: "image", datatype: "BYTES", shape, parameters }],
+  });
+  const inputs = [{ ...IMAGE, rowShape }];
+  const signature = { names: ["m"], inputs, outputs: [NUMBERS], variants: [] };
+  const body = Buffer.concat([Buffer.from(json), bytes]);
+  const request = parseInferRequest(body, String(json.length), signature, 4);
+  expect([request.rows, Buffer.concat(request.inputs)]).toEqual([1, bytes]);
+});
+
 test("of numbers the body is as many rows as it has bytes for", () => {
   const body = Buffer.from(Float32Array.of(1, 2, 3, 4).buffer);
   const { rows, inputs } = raw(body, NUMBERS);

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { Access } from "../../../../runtime/server/access/access.ts";
 import { call, closeAll, type Harness, INFER, jsonOf } from "../harness.ts";
-import { add, seen, serveSums, told, waiting } from "./accumulator.ts";
+import { add, seen, serveSums, summingBundle, told, waiting } from "./accumulator.ts";
 
 afterEach(closeAll);
 
@@ -88,6 +88,26 @@ test("time runs from a request's own coming while it waits for the one before", 
   expect(told(await late)).toBe(13);
   const statistics = jsonOf(await call(harness, "/v2/models/tiny/stats")).model_stats[0];
   expect(statistics.inference_stats.queue.ns).toBe(99e6);
+});
+
+test("a request that is late for its turn is dropped, and the state is as before it", async () => {
+  const bundle = summingBundle();
+  const harness = await serveSums({
+    bundle: { ...bundle, policy: { ...bundle.policy, drop: true } },
+  });
+  const { executor, clock } = harness;
+  await add(harness, 1, START);
+  executor.isHolding = true;
+  const first = add(harness, 10, NEXT);
+  await executor.ran(2);
+  const late = add(harness, 2, NEXT);
+  await waiting(harness, 1);
+  clock.nowMs += 101;
+  executor.isHolding = false;
+  executor.finish();
+  expect(told(await first)).toBe(11);
+  expect(told(await late)).toMatch(/^503 /);
+  expect(told(await add(harness, 2, NEXT))).toBe(13);
 });
 
 test("a client that goes while its request waits has not sent it", async () => {

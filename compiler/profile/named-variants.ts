@@ -1,0 +1,169 @@
+/** The variants of a spec that are to be measured, each profile name once. */
+import { existsSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { suggestion } from "stratagem-runtime/internal/tell/nearest";
+import type { HostVariant } from "../spec/application.ts";
+import type { ApplicationSpec } from "../spec/application-schema.ts";
+import { type Binding, bindingMistakes, resolveBinding } from "../spec/binding.ts";
+import type { KeyPath, SourceDocument } from "../spec/document.ts";
+import { hostKey, hostVariantOf, kindMistakes } from "../spec/host-tasks.ts";
+import { conflict, fail, invalid, missing, refuse, show } from "../spec/mistakes.ts";
+import { readProfile } from "../spec/profile.ts";
+import { linesOf } from "../spec/source.ts";
+import type { PlannedUse } from "./planned-fit.ts";
+
+/** What says which variants there are. */
+interface NamedIn {
+  /** Path of the spec. */
+  readonly app: string;
+  /** Only those of this task; null for all. */
+  readonly task: string | null;
+}
+
+export interface NamedVariant {
+  readonly outputsAreRows: boolean;
+  readonly task: string;
+  readonly name: string;
+  readonly accuracy: number | null;
+  readonly path: string;
+  /** How the variant uses it; undefined where the spec leaves that to the model. */
+  readonly binding: Binding | undefined;
+  readonly host?: HostVariant | undefined;
+  /** Where in the spec the model is named. */
+  readonly at: KeyPath;
+}
+
+/**
+ * If there are several profiles, one per hardware, the name has to be the same in all: the variant
+ * is measured, wherever it runs.
+ */
+function nameInProfile(
+  profile: string | readonly string[],
+  at: KeyPath,
+  document: SourceDocument,
+): string {
+  const references = typeof profile === "string" ? [profile] : profile;
+  const names = references.map(
+    (reference) => profileName(reference) ?? fail(document, badReference(at, reference)),
+  );
+  const [first = "", ...others] = names;
+  const other = others.find((name) => name !== first);
+  if (other === undefined) return first;
+  const message = `expected one name in all profiles, got ${show(first)} and ${show(other)}`;
+  return fail(document, conflict([...at, "profile"], message));
+}
+
+/** The models of the spec, each profile name once. */
+export function namedVariants(
+  spec: ApplicationSpec,
+  document: SourceDocument,
+  { app, task: onlyTask }: NamedIn,
+): NamedVariant[] {
+  const byName = new Map<string, NamedVariant>();
+  for (const [taskIndex, task] of spec.tasks.entries()) {
+    if (onlyTask !== null && task.name !== onlyTask) continue;
+    for (const [index, variant] of task.variants.entries()) {
+      const at = ["tasks", taskIndex, "variants", index];
+      if (variant.model === undefined) {
+        const expected = "an ONNX file, since a variant is measured by running it";
+        return fail(document, missing([...at, "model"], expected));
+      }
+      refuse(document, kindMistakes(variant, at));
+      refuse(document, bindingMistakes(variant, at));
+      const planned: NamedVariant = {
+        task: task.name,
+        name: nameInProfile(variant.profile, at, document),
+        accuracy: variant.accuracy ?? null,
+        ...useOf(variant, variant.model, at, document, app),
+        at: [...at, "model"],
+        outputsAreRows: task.to.length === 0,
+      };
+      const other = byName.get(planned.name);
+      if (other !== undefined && !isSameUse(other, planned)) {
+        const message =
+          `the profile is to have one ${show(planned.name)}, ` +
+          "and another variant of that name has another model, or uses it in another way; " +
+          "measure one task at a time with --task";
+        return fail(document, conflict([...at, "profile"], message));
+      }
+      byName.set(planned.name, {
+        ...planned,
+        accuracy: planned.accuracy ?? other?.accuracy ?? null,
+      });
+    }
+  }
+  if (byName.size > 0) return [...byName.values()];
+  const known = spec.tasks.map(({ name }) => name);
+  const found = onlyTask === null ? "none" : show(onlyTask) + suggestion(onlyTask, known);
+  return fail(document, invalid(["tasks"], "a task with variants to measure", found));
+}
+
+interface ModelUse extends PlannedUse {
+  readonly host: HostVariant | undefined;
+}
+
+function useOf(
+  variant: ApplicationSpec["tasks"][number]["variants"][number],
+  model: string,
+  at: KeyPath,
+  document: SourceDocument,
+  app: string,
+): ModelUse {
+  const folder = dirname(resolve(app));
+  const host = hostVariantOf(variant, folder, (name) => resolve(folder, name)) ?? undefined;
+  return {
+    path: host === undefined ? resolve(folder, model) : hostKey(host),
+    binding: resolveBinding(variant, at, labelsBeside(app, document)) ?? undefined,
+    host,
+  };
+}
+
+export function usesOf(
+  spec: ApplicationSpec,
+  document: SourceDocument,
+  { app, task }: NamedIn,
+) {
+  return (taskIndex: number, index: number): PlannedUse | null => {
+    const own = spec.tasks[taskIndex];
+    const variant = own?.variants[index];
+    if (variant?.model === undefined || (task !== null && own?.name !== task)) return null;
+    return useOf(variant, variant.model, ["tasks", taskIndex, "variants", index], document, app);
+  };
+}
+
+function isSameUse(one: NamedVariant, other: NamedVariant): boolean {
+  const use = ({ path, binding }: NamedVariant) => JSON.stringify([path, binding ?? null]);
+  return use(one) === use(other);
+}
+
+function labelsBeside(app: string, document: SourceDocument) {
+  return (file: string, at: KeyPath): readonly string[] => {
+    return linesOf(resolve(dirname(app), file), (reason) => {
+      const message = `expected a readable file, got ${show(file)} (${reason})`;
+      return fail(document, { code: "INPUT_UNREADABLE", path: at, message });
+    });
+  };
+}
+
+function profileName(reference: string): string | null {
+  const hash = reference.indexOf("#");
+  return hash <= 0 || hash === reference.length - 1 ? null : reference.slice(hash + 1);
+}
+
+function badReference(at: KeyPath, reference: string) {
+  return invalid([...at, "profile"], "<file>#<variant>", show(reference));
+}
+
+/** Measuring again must not lose the accuracies that only the old profile has. */
+export function withKnownAccuracy(
+  variants: readonly NamedVariant[],
+  out: string | null,
+): NamedVariant[] {
+  const isComplete = variants.every(({ accuracy }) => accuracy !== null);
+  if (isComplete || out === null || !existsSync(out)) return [...variants];
+  const known = readProfile(out).variants;
+  return variants.map((variant) => ({
+    ...variant,
+    accuracy: variant.accuracy ?? known.get(variant.name)?.accuracy ?? null,
+  }));
+}
