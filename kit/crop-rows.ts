@@ -4,11 +4,12 @@
  * Inputs `image`, BYTES [], a file as decode-image takes it, or a tensor as the option `image` says
  * (`images/image-tensor.ts`); `boxes`, FP32 [boxes, 4, 2], corners clockwise from the upper left,
  * or [boxes, 4], left, top, right, bottom, in pixels of the image; `count`, INT64 []: how many of
- * these there are. Outputs, with a row for each box: `crops`, FP32 or UINT8 [channels, height,
- * width] or [height, width, channels]; `corners`, FP32 [4, 2], of each; and with a row for each
- * image `count`, INT64 [], which an edge of a spec names. Source of the straightening and of
- * turning what is tall: PaddleOCR, tools/infer/utility.py, get_rotate_crop_image, which makes an
- * even crop of the box's own size first and resizes that.
+ * these there are. With the option `max` there are places for so many, as db-boxes and nms give
+ * them, which a server needs to know; without it for any number. Outputs, with a row for each box:
+ * `crops`, FP32 or UINT8 [channels, height, width] or [height, width, channels]; `corners`, FP32
+ * [4, 2], of each; and with a row for each image `count`, INT64 [], which an edge of a spec names.
+ * Source of the straightening and of turning what is tall: PaddleOCR, tools/infer/utility.py,
+ * get_rotate_crop_image, which makes an even crop of the box's own size first and resizes that.
  */
 
 import { Projection } from "./geometry/homography.ts";
@@ -30,6 +31,8 @@ interface Settings {
   readonly tensor: ImageTensor | null;
   readonly decoder: Decoder;
   readonly areQuads: boolean;
+  /** Places for boxes; −1 for any number. */
+  readonly max: number;
   /** Boxes that are so many times as high as wide are turned; null for none. */
   readonly tall: number | null;
   readonly placing: Placing;
@@ -40,13 +43,13 @@ interface Settings {
 export default async function open({ options, cores }: OpenArguments): Promise<HostModule> {
   const settings = settingsOf(options);
   useCores(cores);
-  const { tensor, areQuads, placing, format } = settings;
+  const { tensor, areQuads, max, placing, format } = settings;
   return {
     inputs: [
       tensor === null
         ? { name: "image", datatype: "BYTES", shape: [] }
         : imageSpec("image", tensor),
-      { name: "boxes", datatype: "FP32", shape: areQuads ? [-1, 4, 2] : [-1, 4] },
+      { name: "boxes", datatype: "FP32", shape: areQuads ? [max, 4, 2] : [max, 4] },
       { name: "count", datatype: "INT64", shape: [] },
     ],
     outputs: [
@@ -61,11 +64,14 @@ export default async function open({ options, cores }: OpenArguments): Promise<H
     batches: null,
     sample: async (rows, random) => {
       if (tensor === null) {
-        return { image: await sampleFiles(rows, random), ...sampleBoxes(rows, SENT, areQuads) };
+        return {
+          image: await sampleFiles(rows, random),
+          ...sampleBoxes(rows, SENT, areQuads, max),
+        };
       }
       return {
         image: sampleTensor(rows, random, tensor),
-        ...sampleBoxes(rows, tensor, areQuads),
+        ...sampleBoxes(rows, tensor, areQuads, max),
       };
     },
     run: (inputs, rows) => cropsOf(inputs, rows, settings),
@@ -80,6 +86,7 @@ function settingsOf(given: unknown): Settings {
     tensor: image === null ? null : imageTensorOf(image),
     decoder: decoderOf(options),
     areQuads: options.oneOf("boxes", ["quads", "corners"], "quads") === "quads",
+    max: options.has("max") ? options.integer("max", { min: 1, max: 100_000 }, 1) : -1,
     tall: options.numberOrNull("tall", { min: 1, max: 1000 }),
     placing: placingOf(options),
     format: pixelFormatOf(options),

@@ -77,8 +77,10 @@ export function report(
   const { cells, notMeasured } = measurement;
   const counts = cells.map(({ samples }) => samples);
   const [fewest, most] = [Math.min(...counts), Math.max(...counts)];
-  const rows = cells.map(({ variant, batch, cores, samples, wallMs, cpuMs }) => [
+  const hasBuckets = cells.some(({ bucket }) => bucket !== undefined);
+  const rows = cells.map(({ variant, batch, cores, bucket = "", samples, wallMs, cpuMs }) => [
     variant,
+    ...(hasBuckets ? [bucket] : []),
     ...(plan.isByCores ? [String(cores)] : []),
     String(batch),
     ...(fewest === most ? [] : [String(samples)]),
@@ -87,6 +89,7 @@ export function report(
   const figures = ["p50 ms", "p95 ms", "p99 ms", "CPU p50 ms", "p50 ms/query"];
   const heading = [
     "variant",
+    ...(hasBuckets ? ["bucket"] : []),
     ...(plan.isByCores ? ["cores"] : []),
     "batch",
     ...(fewest === most ? [] : ["runs"]),

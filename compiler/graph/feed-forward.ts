@@ -17,12 +17,8 @@ import { mergeSettled } from "../numeric/merge-settled.ts";
 import { selectRank } from "../numeric/selection.ts";
 import type { RequestTrace } from "../simulate/graph/visits.ts";
 import type { GatherSource } from "./gather-plan.ts";
-import {
-  allowedMisses,
-  aloneMs,
-  type ServedTasks,
-  type TaskConfiguration,
-} from "./served-tasks.ts";
+import { restOf } from "./rest-time.ts";
+import { allowedMisses, type ServedTasks, type TaskConfiguration } from "./served-tasks.ts";
 import { type PlannedVisits, type VisitPlan, visitPlanOf } from "./visit-plan.ts";
 
 /** Queries of one task in the order in which something happens to them. */
@@ -332,30 +328,6 @@ function requestsOf({ request }: MadeRows, rows: Uint32Array): Uint32Array {
 /** Arrays have room for one more than there are, for loops that write before they know. */
 function flow(count: number): Flow {
   return { count, atMs: new Float64Array(count + 1), request: new Uint32Array(count + 1) };
-}
-
-/**
- * The least time from the end of each task to the end of the request, on the fastest hardware and
- * without waiting.
- */
-export function restOf(problem: ServedTasks, { stages }: VisitPlan): Float64Array {
-  const restMs = new Float64Array(stages.length);
-  for (let stage = stages.length - 1; stage >= 0; stage--) {
-    const { tasks, takesAll } = at(stages, stage).next;
-    if (tasks.length === 0) continue;
-    const after = tasks.map(
-      (task) => problem.hopMs + fastestMs(problem, task) + (restMs[task] ?? 0),
-    );
-    restMs[stage] = takesAll ? Math.max(...after) : Math.min(...after);
-  }
-  // Sums in another order than those of a simulation differ in the last digits; nothing is to be
-  // called late for that.
-  return restMs.map((ms) => ms * (1 - 1e-9));
-}
-
-/** A batch of one on the fastest hardware. */
-export function fastestMs({ stages }: ServedTasks, stage: number): number {
-  return Math.min(...at(stages, stage).hardware.map(aloneMs));
 }
 
 function at<T>(items: readonly T[], index: number): T {

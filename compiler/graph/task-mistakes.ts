@@ -2,11 +2,13 @@
 import { MAX_QUERIES_PER_REQUEST } from "stratagem-runtime/internal/bundle/limits";
 import {
   isScopeProblem,
+  meanQueriesOf,
+  meanRowsOf,
   type RowScopes,
   rowScopesOf,
   type ScopeProblem,
 } from "stratagem-runtime/internal/bundle/schema";
-import { about } from "../model/solve-size.ts";
+import { about, MAX_SIMULATED_REQUESTS } from "../model/solve-size.ts";
 import type { Application, Task } from "../spec/application.ts";
 import { conflict, invalid, type Mistake, show } from "../spec/mistakes.ts";
 import {
@@ -66,8 +68,12 @@ export function* fanoutMistakes(
 /**
  * Edges that make or gather rows where that cannot be; and requests that become too many.
  * @param application whose tasks have the shape that `shapeMistakes` asks for.
+ * @param simulatedRequests that the largest simulation of a compile has, all held in memory.
  */
-export function* rowMistakes(application: Pick<Application, "tasks">): Generator<Mistake> {
+export function* rowMistakes(
+  application: Pick<Application, "tasks">,
+  simulatedRequests: number,
+): Generator<Mistake> {
   const { tasks } = orderedTasks(application);
   const found = rowScopesOf(
     tasks.map(({ edges }) => ({
@@ -75,7 +81,7 @@ export function* rowMistakes(application: Pick<Application, "tasks">): Generator
     })),
   );
   if (!isScopeProblem(found)) {
-    yield* queryMistakes(application, tasks, found);
+    yield* queryMistakes(application, tasks, found, simulatedRequests);
     return yield* aloneMistakes(application, tasks);
   }
   const { task, edges } = tasks[found.task] ?? {};
@@ -135,20 +141,19 @@ function scopeText(
 function* queryMistakes(
   application: Pick<Application, "tasks">,
   tasks: readonly OrderedTask[],
-  { scopes, byTask }: RowScopes,
+  found: RowScopes,
+  simulatedRequests: number,
 ): Generator<Mistake> {
-  const rows: number[] = [];
-  for (const { parent, fanout, gathered } of scopes) {
-    const before = parent < 0 ? 1 : (rows[parent] ?? 1);
-    const made = gathered === null ? before * (fanout ?? 1) : (rows[gathered.scope] ?? 1);
-    rows.push(made / (gathered?.window ?? 1));
-  }
-  const queries = byTask.reduce((sum, scope) => sum + (rows[scope] ?? 1), 0);
-  if (queries <= MAX_QUERIES_PER_REQUEST) return;
+  const { scopes } = found;
+  const queries = meanQueriesOf(found);
+  const limit = Math.floor(MAX_SIMULATED_REQUESTS / simulatedRequests);
+  const allowedQueries = Math.min(MAX_QUERIES_PER_REQUEST, Math.max(limit, tasks.length));
+  if (queries <= allowedQueries) return;
+  const rows = meanRowsOf(scopes);
   const most = rows.indexOf(Math.max(...rows));
   const maker = tasks[scopes[most]?.maker ?? -1]?.task;
   const index = positionOf(application, maker);
-  const allowed = `fan-outs of at most ${MAX_QUERIES_PER_REQUEST} queries per request together`;
+  const allowed = `fan-outs of at most ${allowedQueries} queries per request together`;
   yield invalid(["tasks", index, "variants", 0, "fanout"], allowed, about(queries));
 }
 

@@ -34,6 +34,14 @@ export function* bucketMistakes(
   { variants, bucketShares }: BucketTask,
   path: KeyPath,
 ): Generator<Mistake> {
+  const stateful = variants.findIndex(
+    (variant) => variant.state !== undefined && hasSizes(variant),
+  );
+  if (stateful >= 0) {
+    const message = "expected one size of each axis, since the model keeps state between requests";
+    yield conflict([...path, "variants", stateful, "axes"], message);
+    return;
+  }
   const unmeasured = variants.findIndex((variant) => {
     return hasSizes(variant) && variant.model !== null && measuredOf(variant).length === 0;
   });
@@ -83,9 +91,10 @@ export function* bucketModelMistakes(
       const measured = buckets.map(({ name }) => name);
       if (names.join() === measured.join()) continue;
       const path = ["tasks", taskIndex, "variants", index, "profile"];
-      const expected = `expected times of the buckets ${names.join(", ")}`;
-      const found = `got ${measured.join(", ")}; measure it again with stratagem profile`;
-      yield conflict(path, `${expected}, ${found}`);
+      const message =
+        `expected times of the buckets ${names.join(", ")}, got ${measured.join(", ")}; ` +
+        "measure it again with stratagem profile";
+      yield conflict(path, message);
     }
   }
 }

@@ -11,7 +11,7 @@ export function highestLoad(loads: Loads): { readonly qps: number; readonly path
 }
 
 /** Requests of one simulation: their times alone are 256 MiB. */
-const MAX_SIMULATED_REQUESTS = 2 ** 25;
+export const MAX_SIMULATED_REQUESTS = 2 ** 25;
 
 /**
  * A load of which a simulation would have more requests than memory holds.

@@ -1,7 +1,7 @@
 /** Inputs for models that are measured or looked into. */
 import type { ModelFile, TensorInfo } from "stratagem-runtime/internal/bundle/schema";
-import { assert } from "stratagem-runtime/internal/core/assert";
 import { bucketSizes, rowShapeIn } from "stratagem-runtime/internal/bundle/schema";
+import { assert } from "stratagem-runtime/internal/core/assert";
 import { numberToHalf } from "stratagem-runtime/internal/core/half";
 import { Rng } from "stratagem-runtime/internal/core/rng";
 

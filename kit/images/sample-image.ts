@@ -36,29 +36,37 @@ export function sampleTensor(
   return { data, shape: [rows, ...rowShape(format, height, width)] };
 }
 
-/** A box in the middle of each quarter of such an image, with their number: two in every row. */
+/** Boxes of a sample: lines of a short page. */
+const LINES = 16;
+
+/**
+ * Lines from the top to the bottom of such an image, with their number in every row.
+ * @param max places for boxes; −1 for as many as there are.
+ */
 export function sampleBoxes(
   rows: number,
   { width, height }: Size,
   areQuads: boolean,
+  max: number,
 ): NamedTensors {
-  const [left, top, right, bottom] = [0.1, 0.2, 0.4, 0.25];
-  const boxes = [0, 0.5].flatMap((down) => {
-    const [x, y, to, under] = [
-      left * width,
-      (top + down) * height,
-      right * width,
-      (bottom + down) * height,
-    ];
-    return areQuads ? [x, y, to, y, to, under, x, under] : [x, y, to, under];
-  });
-  const data = Float32Array.from(
-    { length: rows * boxes.length },
-    (_, at) => boxes[at % boxes.length] ?? 0,
-  );
+  const count = max === -1 ? LINES : Math.min(LINES, max);
+  const places = max === -1 ? LINES : max;
+  const values = areQuads ? 8 : 4;
+  const data = new Float32Array(rows * places * values);
+  const [left, right] = [0.1 * width, 0.9 * width];
+  for (let row = 0; row < rows; row++) {
+    for (let box = 0; box < count; box++) {
+      const top = (height * (box + 0.1)) / count;
+      const bottom = (height * (box + 0.9)) / count;
+      const line = areQuads
+        ? [left, top, right, top, right, bottom, left, bottom]
+        : [left, top, right, bottom];
+      data.set(line, (row * places + box) * values);
+    }
+  }
   return {
-    boxes: { data, shape: areQuads ? [rows, 2, 4, 2] : [rows, 2, 4] },
-    count: { data: new BigInt64Array(rows).fill(2n), shape: [rows] },
+    boxes: { data, shape: areQuads ? [rows, places, 4, 2] : [rows, places, 4] },
+    count: { data: new BigInt64Array(rows).fill(BigInt(count)), shape: [rows] },
   };
 }
 

@@ -1,7 +1,9 @@
 /** What edges of stages must say of each other, and numbers that only rounding tells apart. */
+import { MAX_QUERIES_PER_REQUEST } from "./limits.ts";
 import {
   type InferlineBundle,
   isScopeProblem,
+  meanQueriesOf,
   type RowScopes,
   rowScopesOf,
   type StageEdge,
@@ -38,7 +40,12 @@ export function checkEdges(edges: readonly StageEdge[], task: number, path: stri
 /** Rows that meet at a task are of one origin; those that are gathered were made by a fan-out. */
 export function checkRows({ tasks }: Pick<Edges, "tasks">): RowScopes {
   const found = rowScopesOf(tasks);
-  if (!isScopeProblem(found)) return found;
+  if (!isScopeProblem(found)) {
+    const queries = meanQueriesOf(found);
+    if (queries <= MAX_QUERIES_PER_REQUEST) return found;
+    const allowed = `at most ${MAX_QUERIES_PER_REQUEST}`;
+    return refuse("tasks", `fan-outs of ${queries} queries per request`, allowed);
+  }
   const { task, edge, kind } = found;
   const path = `tasks[${task}].edges[${edge}]`;
   switch (kind) {

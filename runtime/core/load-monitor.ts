@@ -90,7 +90,10 @@ export class LoadMonitor implements MeasuredLoad {
   #firstQueries = 0;
   #firstClumps = 0;
 
-  /** Counts an arrival. @param queries that it brings, at least one. */
+  /**
+   * Counts an arrival.
+   * @param queries that it brings, at least one; or how many it is worth, above 0, 1 in the mean.
+   */
   recordArrival(nowMs: number, queries = 1): void {
     const slot = ++this.#newestArrival & RING_MASK;
     this.#arrivalMs[slot] = nowMs;
@@ -105,7 +108,7 @@ export class LoadMonitor implements MeasuredLoad {
     this.#queriesByBucket[bucket]! += queries;
     this.#bucketQueries += queries;
     this.#queries += queries;
-    if (queries > 1) {
+    if (queries !== 1) {
       const clumps = queries * (queries - 1);
       this.#clumpsByBucket[bucket]! += clumps;
       this.#bucketClumps += clumps;

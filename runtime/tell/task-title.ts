@@ -1,6 +1,6 @@
 /** A task and what leads to it, in words. */
-import type { InferlineBundle, StageTask } from "../bundle/schema.ts";
-import { percent } from "./text.ts";
+import type { InferlineBundle, StageEdge, StageTask } from "../bundle/schema.ts";
+import { percent, short } from "./text.ts";
 
 /** What leads to a task, and in which shares. */
 export function taskTitle(
@@ -12,12 +12,19 @@ export function taskTitle(
   },
   { name, edges }: Pick<StageTask, "name" | "edges">,
 ): string {
-  const sources = edges.map(({ parent, share }) => {
+  const sources = edges.map(({ parent, share, ...rows }) => {
     const source = parent === null ? "requests" : (tasks[parent]?.name ?? "");
     const branch = parent === null ? entryBranch : tasks[parent]?.branch;
     const oneOf = branch === "exclusive" ? ", one of its branches" : "";
-    return `${source} (${percent(share)}${oneOf})`;
+    return `${source} (${percent(share)}${oneOf}${rowsText(rows)})`;
   });
   const join = edges.length > 1 ? ": a join, which waits for all that are taken" : "";
   return `task ${name}, after ${sources.join(" and ")}${join}`;
+}
+
+/** What an edge does with rows, after a comma; empty if nothing. */
+function rowsText({ fanout, gather }: Pick<StageEdge, "fanout" | "gather">): string {
+  if (fanout !== undefined) return `, ${short(fanout)} rows each`;
+  if (gather === undefined) return "";
+  return gather === "all" ? ", all its rows gathered" : `, each ${gather} rows gathered`;
 }

@@ -228,3 +228,17 @@ test("a count of more boxes than there are is refused by its row", async () => {
     'input "boxes" row 0: expected a count from 0 to 1, got 2',
   );
 });
+
+test("boxes have as many places as the module before gives, or any number", async () => {
+  const shapes = await Promise.all(
+    [{ max: 7 }, { max: 7, boxes: "corners" }, {}].map(async (options) => {
+      const { inputs } = await open({ options: { size: [8, 16], ...options }, folder });
+      return inputs.find(({ name }) => name === "boxes")?.shape;
+    }),
+  );
+  expect(shapes).toEqual([
+    [7, 4, 2],
+    [7, 4],
+    [-1, 4, 2],
+  ]);
+});

@@ -17,6 +17,7 @@ const OPTIONS: readonly (readonly [string, object])[] = [
   ["decode-image", { size: [32, 48], fit: "contain" }],
   ["resize-image", { image: IMAGE, size: [16, 16], datatype: "UINT8" }],
   ["crop-rows", { size: [8, 16] }],
+  ["crop-rows", { size: [8, 16], max: 5 }],
   ["crop-rows", { size: [8, 16], image: IMAGE, boxes: "corners" }],
   ["classify", { labels: "labels.txt", top: 2, probabilities: true }],
   ["ctc", { labels: ["a", "b", "c"], space: true, blank: "last" }],

@@ -61,13 +61,13 @@ export function driveLookups(bundle: RamsisBundle): void {
   }
 }
 
-/** A few queries of each class. */
+/** A few queries of each class, or bucket. */
 export function driveClasses(bundle: RamsisBundle): void {
-  const { classes = [] } = bundle.slo;
+  const { classes = [], latencyMs } = bundle.slo;
   const dispatcher = new ClassDispatcher(bundle, true);
   const out = new CommandBuffer(dispatcher.commandCapacity, dispatcher.waitingCapacity);
   for (let query = 0; query < 12; query++) {
-    const sloMs = classes[query % 2]?.latencyMs ?? 0;
+    const sloMs = classes[query % 2]?.latencyMs ?? latencyMs;
     dispatcher.onArrival(query, 20 * query + sloMs, 20 * query, out, query % 2);
     if (dispatcher.wakeMs < 20 * query + 20) dispatcher.onWake(20 * query + 20, out);
   }

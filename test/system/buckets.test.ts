@@ -71,8 +71,13 @@ test("profile, compile, verify, simulate and serve agree on the buckets", async 
   );
   const { byBucket } = JSON.parse(simulated.stdout);
   expect(Object.keys(byBucket)).toEqual(["64", "4096", "65536"]);
+  for (const processes of ["1", "2"]) await expectServed(processes);
+});
+
+async function expectServed(processes: string): Promise<void> {
   const server = startStratagem(
     ...["serve", "--policy", at("b.msgpack"), "--http", "127.0.0.1:0", "--json"],
+    ...["--processes", processes],
   );
   try {
     const url = await urlOf(server);
@@ -94,8 +99,11 @@ test("profile, compile, verify, simulate and serve agree on the buckets", async 
         outputs: [{ name: "y", shape: [2, 1], data: [width + padding, 2 * width + padding] }],
       });
     }
+    const metrics = await (await fetch(`${url}/metrics`)).text();
+    expect(metrics).toContain('stratagem_padded_requests_total{model="sums",bucket="64"} 2');
+    expect(metrics).toContain('stratagem_padding_elements_total{model="sums",bucket="64"} 126');
   } finally {
     server.kill();
     await once(server, "exit");
   }
-});
+}

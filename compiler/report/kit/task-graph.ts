@@ -4,7 +4,7 @@
 import type { InferlineBundle, StageTask } from "stratagem-runtime/internal/bundle/schema";
 import { FIGURE_WIDTH, roundTo } from "../figure.ts";
 import { escapeText, Markup } from "../markup.ts";
-import { listText, ratioText } from "../number-text.ts";
+import { decimalText, listText, ratioText } from "../number-text.ts";
 import { layersOf, type Place, type Route, SOURCE } from "./layers.ts";
 
 /** A pipeline of tasks, whatever runs them. */
@@ -74,7 +74,7 @@ function routeMarkup(bundle: StagePipeline, route: Route, point: PointOf): strin
     `stroke-width="1.5"${dash}/><path d="${arrow}" fill-opacity=".7"/><text ` +
     `x="${roundTo(label.x, 1)}" y="${roundTo(label.y + 4, 1)}" text-anchor="middle" ` +
     `font-size="11" stroke="var(--page)" stroke-width="5" ` +
-    `paint-order="stroke">${escapeText(ratioText(route.share))}</text>`
+    `paint-order="stroke">${escapeText(routeText(bundle, route))}</text>`
   );
 }
 
@@ -105,6 +105,18 @@ function boxMarkup(
   );
 }
 
+/** The share, and what becomes of the rows that go along. */
+function routeText({ tasks }: StagePipeline, { source, target, share }: Route): string {
+  const edge = tasks[target]?.edges.find(({ parent }) => (parent ?? SOURCE) === source);
+  return `${ratioText(share)}${edge === undefined ? "" : rowsText(edge)}`;
+}
+
+function rowsText({ fanout, gather }: StageTask["edges"][number]): string {
+  if (fanout !== undefined) return ` × ${decimalText(fanout, 3)}`;
+  if (gather === undefined) return "";
+  return gather === "all" ? ", all as one" : `, ${gather} as one`;
+}
+
 function branchOf({ tasks, entryBranch }: StagePipeline, source: number) {
   return source === SOURCE ? entryBranch : tasks[source]?.branch;
 }
@@ -113,9 +125,10 @@ function descriptionOf({ tasks }: StagePipeline): string {
   return tasks
     .map(({ name, edges }) => {
       const sources = edges.map(
-        ({ parent, share }) =>
+        ({ parent, share, ...rows }) =>
           `${ratioText(share)} of ` +
-          `${parent === null ? "the requests" : (tasks[parent]?.name ?? "")}`,
+          `${parent === null ? "the requests" : (tasks[parent]?.name ?? "")}` +
+          rowsText({ parent, share, ...rows }),
       );
       return `${name} gets ${listText(sources)}.`;
     })

@@ -74,6 +74,7 @@ export class RequestFlow {
   readonly #isLost: Uint8Array;
   /** By row: its number among the rows of its scope in the trace. */
   readonly #traceRow: Uint32Array;
+  readonly #hasRoomForAll: boolean;
   #nextRequest = 0;
 
   /** @param commands to which the dispatcher appends; empty whenever something is handed in. */
@@ -93,6 +94,7 @@ export class RequestFlow {
     this.#commands = commands;
     this.#tally = tally;
     this.#progress = new VisitProgress(graph, slotCount, madeCountFor(trace));
+    this.#hasRoomForAll = madeCountFor(trace) < MADE_CAPACITY;
     this.#traceRow = new Uint32Array(rowCountFor(trace));
     this.#slots = new RequestSlots(slotCount);
     this.#pending = new Uint32Array(slotCount);
@@ -226,7 +228,11 @@ export class RequestFlow {
       const edge = outEdge[out] ?? 0;
       if (kindByEdge[edge] === SPREAD) most += this.#sentBy(edge, row);
     }
-    return most <= this.#progress.freeRows;
+    const { freeRows } = this.#progress;
+    // Where not all rows of the trace find room at once, windows need some as well: of those that
+    // are under way at most as many can come to be.
+    const windows = this.#hasRoomForAll ? 0 : MADE_CAPACITY - freeRows + most;
+    return most + windows <= freeRows;
   }
 
   /**

@@ -74,6 +74,24 @@ export function rowScopesOf(
   return { scopes, byTask };
 }
 
+/** Mean rows of each scope per request, if every edge is taken. */
+export function meanRowsOf(scopes: readonly RowScope[]): number[] {
+  const rows: number[] = [];
+  for (const { parent, fanout, gathered } of scopes) {
+    const before = parent < 0 ? 1 : (rows[parent] ?? 1);
+    rows.push(
+      gathered === null ? before * (fanout ?? 1) : (rows[gathered.scope] ?? 1) / gathered.window,
+    );
+  }
+  return rows;
+}
+
+/** Mean queries of a request at all tasks together, if every edge is taken. */
+export function meanQueriesOf({ scopes, byTask }: RowScopes): number {
+  const rows = meanRowsOf(scopes);
+  return byTask.reduce((sum, scope) => sum + (rows[scope] ?? 1), 0);
+}
+
 export function isScopeProblem(found: RowScopes | ScopeProblem): found is ScopeProblem {
   return "kind" in found;
 }

@@ -1,4 +1,5 @@
 /** How many rows fan-outs may have made of what is under way. */
+import { meanRowsOf } from "../../bundle/schema.ts";
 import type { TaskGraph } from "../../core/graph/task-graph.ts";
 
 /** Rows that there is room for, times those that requests make in the mean: some make more. */
@@ -11,12 +12,7 @@ const MOST_ROWS = 2 ** 21;
 /** @param maxPending rows of requests that are open at most. */
 export function madeRowCapacity({ scopes }: TaskGraph, maxPending: number): number {
   if (scopes.length === 1) return 0;
-  const rows: number[] = [];
-  for (const { parent, fanout, gathered } of scopes) {
-    const before = rows[parent] ?? 1;
-    const made = gathered === null ? before * (fanout ?? 1) : (rows[gathered.scope] ?? 1);
-    rows.push(made / (gathered?.window ?? 1));
-  }
-  const mean = rows.slice(1).reduce((sum, one) => sum + one, 0);
+  const [, ...made] = meanRowsOf(scopes);
+  const mean = made.reduce((sum, one) => sum + one, 0);
   return Math.min(MOST_ROWS, Math.max(LEAST_PER_ROW, Math.ceil(ROOM * mean)) * maxPending);
 }

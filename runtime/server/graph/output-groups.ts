@@ -19,7 +19,8 @@ export interface FedChild {
  *
  * What is fed follows its feed, and a count is one number each. Any other output of a task that
  * counts is told by the name of its first dimension: that of an input is a row each, that of a fed
- * output goes as that, and another one as the only count.
+ * output goes as that, and another one as the only count. Modules name no dimensions: what they do
+ * not send on goes as the only count.
  * @param children tasks that this one feeds.
  * @throws RuntimeError RUNTIME_MODEL if it cannot be told.
  */
@@ -31,7 +32,9 @@ export function groupsOf(
 ): ReadonlyMap<string, string | null> {
   const countByFed = countsOfFed(children, at);
   const counts = new Set([...countByFed.values()].filter((count) => count !== null));
-  const { inputs, outputs } = modelOf(variant);
+  const { inputs, outputs, module } = modelOf(variant);
+  const [first] = counts;
+  const ofModule = module !== undefined && counts.size === 1 ? first : undefined;
   const inputAxes = new Set(inputs.map(({ name }) => axisNames[name]));
   const groups = new Map<string, string | null>();
   for (const { name } of outputs) {
@@ -40,7 +43,10 @@ export function groupsOf(
     if (counts.has(name) || counts.size === 0) groups.set(name, null);
     else if (fed !== undefined) groups.set(name, fed);
     else if (axis !== undefined && inputAxes.has(axis)) groups.set(name, null);
-    else groups.set(name, countOfAxis(axis, countByFed, axisNames) ?? only(counts, axis, name, at));
+    else {
+      const count = ofModule ?? countOfAxis(axis, countByFed, axisNames);
+      groups.set(name, count ?? only(counts, axis, name, at));
+    }
   }
   return groups;
 }

@@ -187,10 +187,12 @@ class VisitCourse implements Course {
     return queries;
   }
 
-  /** @param from a row of the same request. */
+  /** @param from a row whose edge was settled: what is visited was made of it, or it of that. */
   #rowOf(name: number, scope: number, from: CourseRow): CourseRow {
-    if (name === from.name) return from;
-    const known = this.#made.get(name) ?? this.#rows.find((row) => row.name === name);
+    for (let row: CourseRow | null = from; row !== null; row = row.madeOf) {
+      if (row.name === name) return row;
+    }
+    const known = this.#made.get(name);
     if (known !== undefined) return known;
     const { progress, graph } = this.#way;
     const parentName = progress.parentOf(name);

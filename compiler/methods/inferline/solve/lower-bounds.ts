@@ -2,7 +2,8 @@
  * Replicas below which no configuration of the other tasks can meet the SLO on a trace: proven,
  * unlike any simulation with fewer.
  */
-import { type FeedForward, fastestMs, restOf } from "../../../graph/feed-forward.ts";
+import type { FeedForward } from "../../../graph/feed-forward.ts";
+import { fastestMs, restOf } from "../../../graph/rest-time.ts";
 import { aloneMs } from "../../../graph/served-tasks.ts";
 import { fluidMisses } from "../../../numeric/fluid-misses.ts";
 import type { ProvisioningProblem, TaskHardware } from "./problem.ts";

@@ -23,7 +23,9 @@ export function* inferlineMistakes(application: Application<InferlinePolicy>): G
     ]),
   ];
   if (found.length > 0) return yield* found;
-  const rows = [...rowMistakes(application)];
+  const { traces, sampleDurationMs } = application.policy;
+  const simulated = (highestLoad(application.loads).qps * traces * sampleDurationMs) / 1000;
+  const rows = [...rowMistakes(application, Math.max(LEAST_REQUESTS_SIMULATED, simulated))];
   if (rows.length > 0) return yield* rows;
   yield* roomMistakes(application);
   yield* latencyMistakes(application);
@@ -70,6 +72,9 @@ function* loadMistakes({
 
 /** Each level is simulated for so long at least. */
 export const LEAST_SIMULATED_S = 60;
+
+/** Each level is simulated for so many at least. */
+const LEAST_REQUESTS_SIMULATED = 50_000;
 
 /** What plans are made and judged with, which has to be held in memory. */
 function* sampleMistakes(application: Application<InferlinePolicy>): Generator<Mistake> {

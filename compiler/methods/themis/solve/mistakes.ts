@@ -9,6 +9,7 @@ import type { Application, Pool, Task, ThemisPolicy } from "../../../spec/applic
 import { conflict, type Mistake, show } from "../../../spec/mistakes.ts";
 import { mostCores, themisFrame } from "./frame.ts";
 import { isUsable, latencyByCores } from "./latency-by-cores.ts";
+import { JUDGED_REQUESTS } from "./plan-judge.ts";
 import { ThemisPlanner } from "./planner.ts";
 import { isPlan } from "./problem.ts";
 import { MAX_OUTCOMES, outcomeCount } from "./visit-rates.ts";
@@ -24,7 +25,7 @@ export function* themisMistakes(application: Application<ThemisPolicy>): Generat
       ...variantMistakes(task, index, application.cluster.pools[0]),
     ]),
   ];
-  if (found.length === 0) found.push(...rowMistakes(application));
+  if (found.length === 0) found.push(...rowMistakes(application, JUDGED_REQUESTS));
   if (found.length === 0) found.push(...chanceMistakes(application));
   if (found.length === 0) found.push(...latencyMistakes(application, policy));
   if (found.length > 0) return yield* found;

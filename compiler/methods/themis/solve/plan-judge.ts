@@ -10,7 +10,7 @@ import { servedTasksOf } from "./planner.ts";
 import type { TaskScale } from "./problem.ts";
 
 /** Requests of the trace: enough to tell a violation rate of 1 % to about a tenth of it. */
-const REQUESTS = 10_000;
+export const JUDGED_REQUESTS = 10_000;
 /** The first of them, on which most plans that are no good are found out. */
 const SCREEN_REQUESTS = 1500;
 /** A plan that has so many times the violations on those is one. */
@@ -44,7 +44,7 @@ export class PlanJudge {
       arrivals.process === "gamma"
         ? ({ kind: "gamma", qps: 1, cv2: arrivals.cv2 } as const)
         : ({ kind: "poisson", qps: 1 } as const);
-    this.#unitMs = drawArrivals(process, 1000 * REQUESTS, seed);
+    this.#unitMs = drawArrivals(process, 1000 * JUDGED_REQUESTS, seed);
     this.#ways = tossWays(this.#stages.graph, this.#unitMs.length, seed);
   }
 
@@ -60,7 +60,7 @@ export class PlanJudge {
     const key = keyOf(stages);
     const known = this.#judged.get(key);
     if (known !== undefined) return known.violationRate <= violationRate;
-    const whole = this.#flow(REQUESTS);
+    const whole = this.#flow(JUDGED_REQUESTS);
     if (!serves(whole, stages, allowedMisses(whole.requestCount, violationRate))) return false;
     this.#judged.set(key, outcomeOf(whole, this.#seed));
     return true;
@@ -71,7 +71,7 @@ export class PlanJudge {
     const key = keyOf(stages);
     let expected = this.#judged.get(key);
     if (expected === undefined) {
-      const whole = this.#flow(REQUESTS);
+      const whole = this.#flow(JUDGED_REQUESTS);
       serves(whole, stages, Number.POSITIVE_INFINITY);
       expected = outcomeOf(whole, this.#seed);
       this.#judged.set(key, expected);

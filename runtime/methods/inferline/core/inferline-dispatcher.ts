@@ -151,6 +151,7 @@ class StageDispatcher implements InferlineDispatcher {
     nowMs: number,
     out: CommandBuffer,
   ): void {
+    this.#tuner.onQuery?.(task);
     if (this.#isServable[task] === 0) out.drop(0, query, DROP_NO_WORKER);
     else if (this.#queues.waiting === this.waitingCapacity) out.drop(0, query, DROP_QUEUE_FULL);
     else {
@@ -165,7 +166,7 @@ class StageDispatcher implements InferlineDispatcher {
     else if (this.#queues.length(task) > 0) this.#wakeMs = nowMs;
   }
 
-  /** The tuner goes by requests alone. */
+  /** The tuner goes by requests and by the queries themselves. */
   onFanout(): void {}
 
   onWake(nowMs: number, out: CommandBuffer): void {

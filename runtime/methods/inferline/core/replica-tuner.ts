@@ -16,6 +16,8 @@ export interface ReplicaTuner {
   readonly wakeMs: number;
   /** A request comes. @returns whether a target has changed. */
   onArrival(nowMs: number): boolean;
+  /** A query of a task has come to be; left out by tuners that go by requests alone. */
+  onQuery?(task: number): void;
   /**
    * The time that `wakeMs` names, or a later one, has come.
    * @returns whether a target has changed.

@@ -37,6 +37,10 @@ export class WatchedTuner implements ReplicaTuner {
     return isChanged;
   }
 
+  onQuery(task: number): void {
+    this.tuner.onQuery?.(task);
+  }
+
   tick(nowMs: number): boolean {
     const isChanged = this.tuner.tick(nowMs);
     if (isChanged) this.#count();

@@ -32,6 +32,8 @@ export function checkRamsisSemantics(bundle: RamsisBundle): void {
       checkModel(model, at, true);
       const state = model?.state;
       if (model === null || state === undefined) continue;
+      // The parts of a sequence may be of any size, and what it goes on with is of one.
+      if (model.buckets !== undefined) refuse(`${at}.buckets`, "some", "none beside state");
       // A variant cannot go on where another has left off.
       if (variants.length > 1) refuse(`${at}.state`, "some", "none where a task has variants");
       checkState(model, state, `${at}.state`);

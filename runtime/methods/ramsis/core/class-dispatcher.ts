@@ -1,4 +1,4 @@
-/** The dispatcher of queries of several classes, each with its own SLO, or of several buckets. */
+/** The dispatcher of queries of several classes, each with an SLO of its own, or of buckets. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import {
@@ -10,6 +10,7 @@ import {
 import { LevelChoice, POOLED_LEVEL_CHOICE } from "../../../core/level-choice.ts";
 import { LoadMonitor } from "../../../core/load-monitor.ts";
 import { ANY_VARIANT, isNamed } from "../../../core/wanted-variant.ts";
+import { bucketWeights } from "./bucket-weights.ts";
 import { ClassLoads } from "./class-loads.ts";
 import { type ClassPlan, classPlans, type Line } from "./class-plans.ts";
 import { ClassWorkers } from "./class-workers.ts";
@@ -46,7 +47,12 @@ export class ClassDispatcher implements Dispatcher {
   /** Of the plan of the level those that are followed. */
   #lines: readonly Line[];
   #drops: boolean;
+  /** Of all queries. */
   readonly #monitor = new LoadMonitor();
+  /** Of their work, by which levels are chosen; the same where queries are alike. */
+  readonly #work: LoadMonitor;
+  /** Of each bucket; null without buckets. */
+  #weights: Float64Array | null;
   /** By the first class of a line. */
   readonly #latePauses: readonly LatePause[];
   readonly #classLoads: ClassLoads;
@@ -66,6 +72,8 @@ export class ClassDispatcher implements Dispatcher {
     this.#plans = classPlans(bundle);
     this.#lines = this.#plans[0]!.together;
     this.#levelChoice = levelChoiceOf(bundle);
+    this.#weights = bucketWeights(bundle);
+    this.#work = this.#weights === null ? this.#monitor : new LoadMonitor();
     this.#classLoads = new ClassLoads(bundle);
     this.#drops = bundle.policy.drop;
     this.#workers = new ClassWorkers(bundle, this.#classCount, ready);
@@ -189,6 +197,7 @@ export class ClassDispatcher implements Dispatcher {
     this.#level = 0;
     this.#lines = this.#plans[0]!.together;
     this.#levelChoice = levelChoiceOf(bundle);
+    this.#weights = bucketWeights(bundle);
     this.#classLoads.replaceBundle(bundle);
     this.#drops = bundle.policy.drop;
   }
@@ -200,6 +209,8 @@ export class ClassDispatcher implements Dispatcher {
   /** Last of all: an arrival that counted itself would see a load higher than the true one. */
   #recordArrival(sloClass: number, nowMs: number, queries: number): void {
     this.#monitor.recordArrival(nowMs, queries);
+    const weight = this.#weights?.[sloClass];
+    if (weight !== undefined) this.#work.recordArrival(nowMs, queries * weight);
     this.#classLoads.recordArrival(sloClass, nowMs, queries);
   }
 
@@ -232,8 +243,8 @@ export class ClassDispatcher implements Dispatcher {
   /** Chooses the level, and whether classes wait together. */
   #follow(nowMs: number): void {
     this.#kept.begin();
-    this.#monitor.look(nowMs);
-    const level = this.#levelChoice.update(this.#monitor, nowMs);
+    this.#work.look(nowMs);
+    const level = this.#levelChoice.update(this.#work, nowMs);
     const exceed = this.#classLoads.exceed(level, nowMs);
     const { together, apart } = this.#plans[level]!;
     this.#level = level;

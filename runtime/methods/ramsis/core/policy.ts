@@ -129,12 +129,15 @@ export class Policy {
 
 export { GIVE_UP, WAIT };
 
-/** What the fastest variant takes for one query; with less time none can be served. */
-export function fastestServiceMs({ tasks }: RamsisBundle): number {
+/**
+ * What the fastest variant takes for one query, of the bucket that is served fastest; with less
+ * time none can be served.
+ */
+export function fastestServiceMs({ tasks, buckets }: RamsisBundle): number {
   let fastestMs = Number.POSITIVE_INFINITY;
-  for (const { variants, serviceTimes } of tasks) {
-    const maxBatch = serviceTimes.decisionMs.shape[1]!;
-    for (let variant = 0; variant < variants.length; variant++) {
+  for (const { serviceTimes } of buckets ?? tasks) {
+    const [variantCount, maxBatch] = serviceTimes.decisionMs.shape as [number, number];
+    for (let variant = 0; variant < variantCount; variant++) {
       fastestMs = Math.min(fastestMs, serviceTimes.decisionMs.data[variant * maxBatch]!);
     }
   }

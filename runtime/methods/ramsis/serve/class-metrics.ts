@@ -1,4 +1,7 @@
-/** What a server counts of each class of queries, or bucket, beside what its bundle promises. */
+/**
+ * What a running server counts of each class of queries, or each bucket, beside what its bundle
+ * promises of it.
+ */
 import { head, line, type MetricLine } from "../../../server/metrics/exposition.ts";
 import { accuracyLines } from "../../../server/metrics/promise-lines.ts";
 import type { RequestMetrics } from "../../../server/requests/request-metrics.ts";
@@ -81,7 +84,7 @@ export class ClassMetrics {
     return [
       ...counter(
         "stratagem_padded_requests_total",
-        "Requests that were let in, by the bucket that holds them",
+        "Requests that were read, by the bucket that holds them",
         (index) => byBucket.get(index)?.requests ?? 0,
       ),
       ...counter(

@@ -46,9 +46,14 @@ export class ServedPolicy {
     return this.#fastestMs;
   }
 
-  /** Time of one variant for one row. */
+  /** Time of one variant for one row, of the bucket that it serves fastest. */
   variantMs(variant: number): number {
-    return new NamedBatches(this.#bundle).leastMs(variant);
+    const { buckets } = this.#bundle;
+    if (buckets === undefined) return new NamedBatches(this.#bundle).leastMs(variant);
+    const times = buckets.map(({ serviceTimes: { decisionMs } }) => {
+      return decisionMs.data[variant * (decisionMs.shape[1] ?? 0)] ?? Number.POSITIVE_INFINITY;
+    });
+    return Math.min(...times);
   }
 
   /**

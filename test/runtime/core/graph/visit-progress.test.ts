@@ -112,6 +112,105 @@ test("mistakes of a driver are noticed", () => {
   expect(() => progress.serve(0, 0)).toThrow("was visited");
 });
 
+describe("rows that multiply", () => {
+  // 0 is cut into rows that come to 1; all of them are 2, each two of them 3; 4 joins 0 and 2.
+  const CUT = taskGraphOf(
+    inferlineBundle({
+      tasks: [
+        { name: "t0", latencyMs: { 1: 1 } },
+        { name: "t1", from: { t0: { fanout: 3 } }, latencyMs: { 1: 1 } },
+        { name: "t2", from: { t1: { gather: "all" } }, latencyMs: { 1: 1 } },
+        { name: "t3", from: { t1: { gather: 2 } }, latencyMs: { 1: 1 } },
+        { name: "t4", from: { t0: 1, t2: 1 }, latencyMs: { 1: 1 } },
+      ],
+      levels: [],
+    }),
+  );
+  const [ENTRY = 0, SPREAD = 0, ALL = 0, PAIRS = 0, PAST = 0, LAST = 0] = [0, 1, 2, 3, 4, 5];
+
+  function rowsAt(progress: VisitProgress): [task: number, row: number][] {
+    const ready = Array.from({ length: progress.readyCount }, (_, index): [number, number] => [
+      progress.readyTask[index] ?? -1,
+      progress.readyRow[index] ?? -1,
+    ]);
+    progress.clearReady();
+    return ready;
+  }
+
+  function cut(progress: VisitProgress, count: number): number[] {
+    progress.open(0);
+    progress.settle(0, ENTRY, true);
+    expect(rowsAt(progress)).toEqual([[0, 0]]);
+    progress.serve(0, 0);
+    progress.spread(0, SPREAD, count);
+    progress.settle(0, PAST, true);
+    const ready = rowsAt(progress);
+    expect(ready.map(([task]) => task)).toEqual(new Array(count).fill(1));
+    return ready.map(([, row]) => row);
+  }
+
+  function serve(progress: VisitProgress, row: number, isAll: boolean, isPairs: boolean): void {
+    progress.serve(row, 1);
+    progress.settle(row, ALL, isAll);
+    progress.settle(row, PAIRS, isPairs);
+  }
+
+  test("are gathered when the last is settled, in windows as far as they are full", () => {
+    const progress = new VisitProgress(CUT, 1, 10);
+    const rows = cut(progress, 3);
+    expect(rows.map((row) => [progress.parentOf(row), progress.ordinalOf(row)])).toEqual([
+      [0, 0],
+      [0, 1],
+      [0, 2],
+    ]);
+    for (const row of rows.slice(1)) serve(progress, row, true, true);
+    expect(rowsAt(progress)).toEqual([]);
+    serve(progress, rows[0] ?? 0, false, true);
+    const ready = rowsAt(progress);
+    expect(ready.map(([task]) => task).sort()).toEqual([2, 3]);
+    const [, window = 0] = ready.find(([task]) => task === 3) ?? [];
+    expect(progress.parentOf(window)).toBe(0);
+    progress.serve(window, 3);
+    expect(progress.isDone(0)).toBe(false);
+    progress.serve(0, 2);
+    progress.settle(0, LAST, true);
+    expect(rowsAt(progress)).toEqual([[4, 0]]);
+    progress.serve(0, 4);
+    expect(progress.isDone(0)).toBe(true);
+    expect(progress.freeRows).toBe(6);
+    progress.close(0);
+    expect(progress.freeRows).toBe(10);
+  });
+
+  test("of which none is made, or none is gathered, let what follows be skipped", () => {
+    const progress = new VisitProgress(CUT, 1, 10);
+    progress.open(0);
+    progress.settle(0, ENTRY, true);
+    progress.clearReady();
+    progress.serve(0, 0);
+    progress.settle(0, PAST, true);
+    progress.spread(0, SPREAD, 0);
+    expect(rowsAt(progress)).toEqual([[4, 0]]);
+    progress.close(0);
+    const rows = cut(progress, 2);
+    for (const row of rows) serve(progress, row, false, false);
+    expect(rowsAt(progress)).toEqual([[4, 0]]);
+    progress.serve(0, 4);
+    expect(progress.isDone(0)).toBe(true);
+  });
+
+  test("use the names of those that are over again", () => {
+    const progress = new VisitProgress(CUT, 1, 4);
+    for (let round = 0; round < 5; round++) {
+      const rows = cut(progress, 3);
+      expect(new Set(rows).size).toBe(3);
+      expect(Math.max(...rows)).toBeLessThan(5);
+      progress.close(0);
+    }
+    expect(() => cut(progress, 5)).toThrow("there is room for the rows");
+  });
+});
+
 describe("on any graph, in any order", () => {
   /** Parents before children; every task has one at least. */
   const graph = fc

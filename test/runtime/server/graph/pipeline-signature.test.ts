@@ -162,6 +162,12 @@ describe("outputs that are not sent on", () => {
       /"detect\/small" output "boxes": expected a first dimension with .*, got no name/,
     );
   });
+
+  test("go as the only count where a module, which names no dimension, gives them", () => {
+    const code: Change = (model) => ({ ...model, module: { specifier: null, options: "{}" } });
+    const [variant] = pipelineSignatureOf(changed(0, code), [{}, {}, {}, {}]).variants;
+    expect(variant?.countByOutput).toEqual([1, null, 1, 1]);
+  });
 });
 
 describe("entries", () => {

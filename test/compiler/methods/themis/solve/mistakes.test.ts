@@ -151,7 +151,7 @@ test.each<[string, readonly (readonly [string, string])[], string]>([
       ["profile.json#fitted }", "profile.json#fitted, fanout: 200 }"],
       ["profile: profile.json#measured }", "profile: profile.json#measured, fanout: 200 }"],
     ],
-    "INPUT_INVALID_VALUE tasks.1.variants.0.fanout: expected fan-outs of at most 10000 queries " +
+    "INPUT_INVALID_VALUE tasks.1.variants.0.fanout: expected fan-outs of at most 3355 queries " +
       "per request together, got 40200",
   ],
   [

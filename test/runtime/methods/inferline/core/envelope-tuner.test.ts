@@ -101,6 +101,45 @@ describe("EnvelopeTuner, relative", () => {
     expect([...tuner.observedRequests]).toEqual([12, 12]);
   });
 
+  it("adds replicas behind a fan-out that makes more than the plan counts with", () => {
+    const fanouts = inferlineBundle({
+      workers: [1000],
+      tasks: [
+        { name: "detect", latencyMs: { 1: 10 } },
+        // The plan counts with one query per request.
+        { name: "crop", from: { detect: { fanout: 1 } }, latencyMs: { 1: 10 } },
+      ],
+      levels: [
+        {
+          loadQps: 100,
+          envelope: [
+            [95, 10],
+            [60_000, 6000],
+          ],
+          peakQps: 100,
+          stages: [
+            [1, 2],
+            [1, 3],
+          ],
+        },
+      ],
+    });
+    const crops = (each: number) => {
+      const tuner = new EnvelopeTuner(fanouts, "relative", 0);
+      const changes: number[][] = [];
+      for (const ms of steady(10, 0, 58_000)) {
+        if (ms >= tuner.wakeMs && tuner.tick(tuner.wakeMs)) changes.push([ms, ...tuner.targets]);
+        tuner.onArrival(ms);
+        for (let crop = 0; crop < each; crop++) tuner.onQuery(1);
+      }
+      return changes;
+    };
+    expect(crops(1)).toEqual([]);
+    // A first look begins the first window of 5 s.
+    expect(crops(3)).toEqual([[6000, 2, 9]]);
+    expect(crops(0)).toEqual([]);
+  });
+
   it("takes counts within the tolerance for no excess, and those beyond it in full", () => {
     const tolerant = chain(
       [{ loadQps: 100, replicas: [4, 1, 10], envelope: ENVELOPE, peakQps: 100 }],

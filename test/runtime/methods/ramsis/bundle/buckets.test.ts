@@ -48,8 +48,12 @@ const axis = { inputs: [{ input: 0, axis: 1 }], padding: 0 };
 
 test.each<[string, RamsisBundle, string]>([
   ["names twice", withBuckets({ ...SMALL, name: "8" }, LARGE), "buckets[1].name"],
-  ["shares above 1", withBuckets({ ...SMALL, share: 0.9 }, LARGE), "expected a sum of 1"],
-  ["a short grid", withBuckets({ ...SMALL, slackMs: early }, LARGE), "buckets[0].slackMs"],
+  ["shares above 1", withBuckets({ ...SMALL, share: 0.9 }, LARGE), "buckets: expected a sum of 1"],
+  [
+    "a grid that ends early",
+    withBuckets({ ...SMALL, slackMs: early }, LARGE),
+    "buckets[0].slackMs",
+  ],
   [
     "other times of the largest than of the task",
     withBuckets(SMALL, { ...LARGE, serviceTimes: SMALL.serviceTimes }),
@@ -68,6 +72,11 @@ test.each<[string, RamsisBundle, string]>([
     "levels[0].actionByState: expected that of the last",
   ],
   ["tables without buckets", PLAIN, "model.buckets: expected none, as buckets, got 4, 8"],
+  [
+    "state beside sizes",
+    withPadding({ state: [{ input: "x", output: "y" }] }),
+    "tasks[0].variants[0].model.buckets: expected none beside state, got some",
+  ],
   [
     "a model of other sizes",
     withPadding({ buckets: [{ ...axis, sizes: [4, 16] }] }),

@@ -98,3 +98,23 @@ test("while a bucket waits its worker is kept, but for batches that end before i
   expect(cluster.wake(60.001)).toEqual([{ worker: 0, variant: 0, queries: [0] }]);
   expect(cluster.done(0, 68)).toEqual([{ worker: 0, variant: 0, queries: [2] }]);
 });
+
+test("levels are chosen by work: more of a large bucket than its share calls for a higher", () => {
+  const levelsAt = (bucket: number) => {
+    const dispatcher = dispatcherOf(bucketBundle({ workers: 60, loadsQps: [400, 2000] }));
+    const out = new CommandBuffer(dispatcher.commandCapacity, dispatcher.waitingCapacity);
+    const levels: number[] = [];
+    for (let query = 0; query < 700; query++) {
+      const nowMs = (query * 1000) / 350;
+      dispatcher.onArrival(query, nowMs + 100, nowMs, out, bucket);
+      for (let command = 0; command < out.count; command++) {
+        levels.push(out.level(command));
+        dispatcher.onBatchDone(out.worker(command), nowMs, new CommandBuffer(64, 64));
+      }
+      out.clear();
+    }
+    expect(dispatcher.loadQps(2000)).toBeCloseTo(350, -1);
+    return levels.at(-1);
+  };
+  expect([levelsAt(0), levelsAt(1)]).toEqual([0, 1]);
+});

@@ -1,0 +1,91 @@
+/** Measures how many queries fan-outs make of a request, of the last 30 s. */
+import type { InferlineBundle, StagePlan } from "../../../bundle/schema.ts";
+import { taskGraphOf } from "../../../core/graph/task-graph.ts";
+import { RATE_WINDOW_MS } from "./recent-rates.ts";
+
+/** Windows that are remembered: 30 s. */
+const WINDOW_COUNT = 6;
+/**
+ * Standard deviations by which queries have to exceed what the plan counts with, were the queries
+ * of each request there by chance all together or not at all.
+ */
+const SIGMAS = 3;
+
+/**
+ * Queries of each task behind a fan-out per request, over what the plan counts with, in tumbling
+ * windows of 5 s. The first window begins with the first call of `advance`.
+ */
+export class RecentFanouts {
+  /**
+   * [taskCount]: times the queries that the plan counts with; 1 where no fan-out is, where that is
+   * not known yet, where the difference may be chance, and where there are fewer: they may still
+   * wait before.
+   */
+  readonly factors: Float64Array;
+  /** Whether there is a fan-out at all. */
+  readonly isUsed: boolean;
+  readonly #isMade: readonly boolean[];
+  /** [WINDOW_COUNT, taskCount + 1], requests last. */
+  readonly #windows: Float64Array;
+  readonly #columns: number;
+  #window = 0;
+  #endMs = Number.POSITIVE_INFINITY;
+
+  constructor(bundle: InferlineBundle) {
+    const { scopes, scopeByTask } = taskGraphOf(bundle);
+    this.isUsed = scopes.length > 1;
+    this.#isMade = Array.from(scopeByTask, (scope) => scope > 0);
+    this.#columns = bundle.tasks.length + 1;
+    this.#windows = new Float64Array(WINDOW_COUNT * this.#columns);
+    this.factors = new Float64Array(bundle.tasks.length).fill(1);
+  }
+
+  recordRequest(): void {
+    this.#windows[this.#window * this.#columns + this.#columns - 1]!++;
+  }
+
+  recordQuery(task: number): void {
+    this.#windows[this.#window * this.#columns + task]!++;
+  }
+
+  /** Closes the windows that are over. @returns whether a factor has changed. */
+  advance(nowMs: number, stages: readonly StagePlan[]): boolean {
+    if (!this.isUsed) return false;
+    if (this.#endMs === Number.POSITIVE_INFINITY) this.#endMs = nowMs + RATE_WINDOW_MS;
+    if (nowMs < this.#endMs) return false;
+    const over = 1 + Math.floor((nowMs - this.#endMs) / RATE_WINDOW_MS);
+    this.#endMs += over * RATE_WINDOW_MS;
+    const isChanged = this.#measure(stages);
+    for (let window = 0; window < Math.min(over, WINDOW_COUNT); window++) {
+      this.#window = (this.#window + 1) % WINDOW_COUNT;
+      const first = this.#window * this.#columns;
+      this.#windows.fill(0, first, first + this.#columns);
+    }
+    return isChanged;
+  }
+
+  #measure(stages: readonly StagePlan[]): boolean {
+    const requests = this.#sumOf(this.#columns - 1);
+    let isChanged = false;
+    for (let task = 0; task < this.factors.length; task++) {
+      if (!this.#isMade[task]) continue;
+      const { scaleFactor } = stages[task]!;
+      const expected = requests * scaleFactor;
+      const found = this.#sumOf(task);
+      const isChance = found - expected <= SIGMAS * Math.sqrt(expected * Math.max(1, scaleFactor));
+      const factor = expected === 0 || isChance ? 1 : found / expected;
+      if (factor === this.factors[task]) continue;
+      this.factors[task] = factor;
+      isChanged = true;
+    }
+    return isChanged;
+  }
+
+  #sumOf(column: number): number {
+    let sum = 0;
+    for (let window = 0; window < WINDOW_COUNT; window++) {
+      sum += this.#windows[window * this.#columns + column]!;
+    }
+    return sum;
+  }
+}

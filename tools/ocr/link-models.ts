@@ -1,0 +1,4 @@
+/** Usage: node dist/tools/ocr/link-models.js */
+import { linkModels } from "./models.ts";
+
+linkModels();
