@@ -5,6 +5,7 @@ import { type RequestTrace, tossWays } from "../../../compiler/simulate/graph/vi
 import type { InferlineBundle } from "../../../runtime/bundle/schema.ts";
 import { taskGraphOf } from "../../../runtime/core/graph/task-graph.ts";
 import { Rng } from "../../../runtime/core/rng.ts";
+import { casesOf } from "../../support/cases.ts";
 import { randomFanoutBundle } from "../../support/fanout-random.ts";
 import { inferlineBundle } from "../../support/inferline-bundle.ts";
 import { problemAndPlan } from "../../support/inferline-problem.ts";
@@ -62,7 +63,7 @@ describe("the feed-forward pass and the discrete-event simulation", () => {
 
   it("agree bit for bit on random pipelines whose rows multiply and are gathered", () => {
     const seen = { spread: 0, gather: 0, windows: 0, nested: 0, joins: 0, late: 0 };
-    for (let seed = 1; seed <= 400; seed++) {
+    for (let seed = 1; seed <= casesOf(800, 4); seed++) {
       const bundle = randomFanoutBundle(seed);
       const trace = randomTrace(bundle, seed, 120);
       const estimate = feedForward(bundle, trace);
@@ -82,7 +83,7 @@ describe("the feed-forward pass and the discrete-event simulation", () => {
       seen.late += outcome.late;
     }
     // The comparison means something only if these occur.
-    expect(Math.min(...Object.values(seen))).toBeGreaterThan(100);
+    expect(Math.min(...Object.values(seen))).toBeGreaterThan(40);
   });
 
   it("agree on a long overloaded chain", () => {

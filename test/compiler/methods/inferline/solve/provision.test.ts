@@ -89,7 +89,7 @@ describe("the planner", () => {
 
   it("does so where rows multiply and are gathered", { timeout: 60_000 }, () => {
     let solved = 0;
-    for (let seed = 1; seed <= casesOf(24, 4); seed++) {
+    for (let seed = 1; seed <= casesOf(24, 8); seed++) {
       const { problem, trace } = fanoutProblem(seed);
       const all = bruteForce(problem, [trace], problem.sloMs, MOST_REPLICAS);
       const { configuration, lowerBound } = found(problem, trace);
@@ -104,7 +104,7 @@ describe("the planner", () => {
       expect(meetsSlo(problem, configuration, [trace], problem.sloMs)).toBe(true);
       solved++;
     }
-    expect(solved).toBeGreaterThan(casesOf(10, 4));
+    expect(solved).toBeGreaterThanOrEqual(casesOf(10, 8));
   });
 
   it("leaves no single action that makes it cheaper, greedy or refined", () => {

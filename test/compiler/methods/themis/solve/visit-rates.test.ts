@@ -9,6 +9,7 @@ import { tossVisits, tossWays } from "../../../../../compiler/simulate/graph/vis
 import type { Branch } from "../../../../../runtime/bundle/schema.ts";
 import { type TaskGraph, taskGraphOf } from "../../../../../runtime/core/graph/task-graph.ts";
 import { Rng } from "../../../../../runtime/core/rng.ts";
+import { casesOf } from "../../../../support/cases.ts";
 import { randomFanoutBundle } from "../../../../support/fanout-random.ts";
 import { type EdgeSketch, inferlineBundle } from "../../../../support/inferline-bundle.ts";
 
@@ -66,8 +67,8 @@ describe("queries of each task per request where rows multiply", () => {
   });
 
   test("are those of drawn requests, on any graph", () => {
-    const count = 4000;
-    for (let seed = 1; seed <= 120; seed++) {
+    const count = 2000;
+    for (let seed = 1; seed <= casesOf(400, 8); seed++) {
       const graph = taskGraphOf(randomFanoutBundle(seed));
       if (outcomeCount(graph) > MAX_OUTCOMES) continue;
       const arrivalMs = new Float64Array(count);
