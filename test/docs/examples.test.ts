@@ -11,6 +11,7 @@ import {
   readdirSync,
   rmSync,
   symlinkSync,
+  writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -19,6 +20,8 @@ import { stratagemHere, stratagemHereIn } from "../support/cli-here.ts";
 import { type CliRun, startStratagem, stratagemIn } from "../support/run-cli.ts";
 import { type Fence, readMarkdown } from "./markdown.ts";
 
+/** What a reader has and this repository does not: below, a model takes its place. */
+const NOT_HERE = "yours are not here";
 /** Why a fence is not run, and the commands that each reason excuses. */
 const REASONS: Readonly<Record<string, readonly string[]>> = {
   "measures this machine": ["profile"],
@@ -26,6 +29,7 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
   "serves until stopped": ["serve"],
   "needs a server": ["bench", "compile", "curl"],
   "takes longer": ["simulate", "report"],
+  [NOT_HERE]: ["init", "profile", "compile", "serve"],
 };
 /**
  * Commands that are quick enough to run; all but compile and report with files that are committed.
@@ -70,8 +74,8 @@ describe.each(["README.md", ...pages])("the commands of %s", (page) => {
       const excused = reasons.some((reason) => REASONS[reason]?.includes(verb));
       if (excused)
         test(`${line} (not run) has known options and files`, async () => {
-          await expectKnown(home, words);
-          standIn(home, words);
+          await expectKnown(reasons.includes(NOT_HERE) ? null : home, words);
+          if (!reasons.includes(NOT_HERE)) standIn(home, words);
         });
       else
         test(line, async () => {
@@ -84,23 +88,34 @@ describe.each(["README.md", ...pages])("the commands of %s", (page) => {
   }
 });
 
-test("README's request is answered by a server of README's policy", async () => {
-  const fences = readMarkdown("README.md").fences.map((fence) => fence.lines.join("\n"));
-  const client = fences.find((text) => text.includes("| curl ")) ?? "";
-  const [, expression = "", path] =
-    /^node -p '([^']+)' \| curl -s http:\/\/127\.0\.0\.1:8000(\S+) -d @-$/.exec(client) ?? [];
+test("README's commands for one's own model, and the request that init tells, answer", async () => {
+  const fences = readMarkdown("README.md").fences;
+  const own = fences.find(({ mark }) => mark === `not run: ${NOT_HERE}`);
+  const home = join(folder, "own");
+  mkdirSync(home);
+  cpSync("models/image-classification/cnn-xs.onnx", join(home, "model.onnx"));
+  const [init = "", ...next] = own === undefined ? [] : commandLines(own);
+  const { status, stdout } = await stratagemHereIn(home, ...init.split(" ").slice(2));
+  expect(status).toBe(0);
+  const [profile, compile, serve, request = ""] = stdout.trim().split("\n").slice(-4);
+  expect(next).toEqual([profile, compile, serve]);
+  writeFileSync(join(home, "app-profile.json"), JSON.stringify(MEASURED));
+  const compiled = await stratagemHereIn(home, ...(compile ?? "").split(" ").slice(2));
+  expect(compiled).toMatchObject({ status: 0, stderr: "" });
   const server = startStratagem(
-    ...["serve", "--policy", "policies/letters/bundle.msgpack", "--json", "--standby", "0"],
-    ...["--models", "models/image-classification", "--http", "127.0.0.1:0"],
+    ...["serve", "--policy", join(home, "app.msgpack"), "--models", home],
+    ...["--json", "--standby", "0", "--http", "127.0.0.1:0"],
   );
   const ended = once(server, "exit");
   try {
     const { url } = await servedAt(server);
+    const [, expression = "", path] =
+      /^node -p '([^']+)' \| curl -s http:\/\/127\.0\.0\.1:8000(\S+) -d @-/.exec(request) ?? [];
     const body = execFileSync(process.execPath, ["-p", expression], { encoding: "utf8" });
     const answer = await fetch(`${url}${path}`, { method: "POST", body });
     expect(answer.status).toBe(200);
     expect(await answer.json()).toMatchObject({
-      model_name: "letters",
+      model_name: "model",
       outputs: [{ name: "logits", shape: [1, 20] }],
     });
   } finally {
@@ -108,6 +123,13 @@ test("README's request is answered by a server of README's policy", async () => 
     await ended;
   }
 });
+
+/** What `profile` would have measured. */
+const MEASURED = {
+  format: "latency-profile/1",
+  hardware: "test",
+  variants: { model: { accuracy: 0.9, latencyMs: { 1: 1, 2: 1.5, 4: 2.5 } } },
+};
 
 function where(fence: Fence): string {
   return `${fence.file}:${fence.line}`;
@@ -154,14 +176,18 @@ async function servedAt(server: ChildProcess): Promise<{ url: string }> {
   throw new Error(`the server ended before it served: ${said}`);
 }
 
-/** Expects the options of a command that is not run to be in its help, and its files to exist. */
-async function expectKnown(home: string, words: readonly string[]): Promise<void> {
+/**
+ * Expects the options of a command that is not run to be in its help, and its files to exist.
+ * @param home null where its files are the reader's.
+ */
+async function expectKnown(home: string | null, words: readonly string[]): Promise<void> {
   const verb = words[0] ?? "";
   const help = helpOf.get(verb) ?? (await stratagemHere(verb, "--help")).stdout;
   helpOf.set(verb, help);
   expect(help).toContain(`stratagem ${verb} `);
   words.forEach((word, at) => {
     if (word.startsWith("-")) expect(help.split(/[\s,]+/)).toContain(word);
+    if (home === null) return;
     const isInput = INPUT_OPTIONS.includes(words[at - 1] ?? "") || word.startsWith("policies/");
     if (isInput) expect(existsSync(join(home, word)), word).toBe(true);
   });
