@@ -310,7 +310,7 @@ test.each([
   [
     '"latencyMs": { "1": 20, "2": 30, "10": 90 }',
     "",
-    "INPUT_CONFLICT profile.json:6 variants.small: expected latencyMs, fit, " +
+    "INPUT_CONFLICT profile.json:6 variants.small: expected latencyMs, byBucket, fit, " +
       "byCores or layers, got none of them",
   ],
   [
