@@ -1,4 +1,4 @@
-/** Chunks of 32 ms through one sequence, for ten minutes or an hour, as fast as they are answered. */
+/** Chunks of 32 ms through one sequence, ten minutes or an hour, as fast as they are answered. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";

