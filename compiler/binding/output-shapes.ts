@@ -111,8 +111,9 @@ function shapesOf(
   const other = smallest?.get(name)?.shape ?? shape;
   // What is empty here depends on the numbers.
   const sizes = shape.map((size, axis) => (size === other[axis] && size > 0 ? size : -1));
-  const isByRow =
-    twice === undefined || (batchAxis !== null && twice[batchAxis] === 2 * (shape[batchAxis] ?? 0));
+  // Of none, twice as many are as many: rows are counted where there are some.
+  const count = batchAxis === null ? 0 : (shape[batchAxis] ?? 0);
+  const isByRow = twice === undefined || (count > 0 && twice[batchAxis ?? 0] === 2 * count);
   return { dtype, batchAxis, row: sizes.filter((_, axis) => axis !== batchAxis), isByRow };
 }
 

@@ -145,6 +145,8 @@ async function readModel(
   };
   try {
     const described = await reader.describe(path);
+    if (described.model.inputs.length === 0)
+      throw new Error("it takes no input, so nothing to ask");
     const { size: bytes } = await stat(path);
     const bind = async (use: SuggestedUse) => {
       const bound = await bindModel(path, described, bindingOf(use), [], reader);

@@ -134,6 +134,16 @@ test("outputs without a row for each row are left out, or a request is a run of 
   const { spec: other, out } = await made([fileOf("alone.onnx", alone)]);
   expect(other.tasks[0]?.variants[0]).toMatchObject({ axes: { N: 1 } });
   expect(readFileSync(out, "utf8")).toMatch(/axis 0 of x; every request has all of it/);
+  const where = onnxModel({
+    nodes: [
+      { op: "NonZero", inputs: ["x"], output: "at" },
+      { op: "Transpose", inputs: ["at"], output: "places" },
+    ],
+    inputs: [...inputs],
+    outputs: [{ name: "places", type: "int64", shape: ["found", 2] }],
+  });
+  const { spec: counted } = await made([fileOf("where.onnx", where)]);
+  expect(counted.tasks[0]?.variants[0]).toMatchObject({ axes: { N: 1 } });
 });
 
 test("a first axis fixed at several rows is of one request; rows are known by their name", async () => {
@@ -192,5 +202,12 @@ test("says what a file is that is no model", async () => {
   const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:aa\n";
   expect(await refused("lfs.onnx", pointer)).toMatch(/git lfs pull/);
   expect(await refused("a.ort", "\0\0\0\0ORTM")).toMatch(/in the ORT format; allowed: the \.onnx/);
+  const fixed = onnxModel({
+    nodes: [{ op: "Identity", inputs: ["one"], output: "y" }],
+    constants: [{ name: "one", type: "float32", shape: [1], values: [1] }],
+    inputs: [],
+    outputs: [{ name: "y", type: "float32", shape: [1] }],
+  });
+  expect(await refused("fixed.onnx", fixed)).toMatch(/it takes no input/);
   await expect(made([join(folder, "none.onnx")])).rejects.toThrow(/there is no such file/);
 });
