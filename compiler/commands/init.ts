@@ -145,8 +145,7 @@ async function readModel(
   };
   try {
     const described = await reader.describe(path);
-    if (described.model.inputs.length === 0)
-      throw new Error("it takes no input, so nothing to ask");
+    refuseTensors(described.model);
     const { size: bytes } = await stat(path);
     const bind = async (use: SuggestedUse) => {
       const bound = await bindModel(path, described, bindingOf(use), [], reader);
@@ -163,6 +162,14 @@ async function readModel(
   } catch (error) {
     return refuse(error);
   }
+}
+
+/** @throws Error for what no bundle holds, or nobody can ask. */
+function refuseTensors({ inputs, outputs }: ModelFile): void {
+  if (inputs.length === 0) throw new Error("it takes no input, so there is nothing to ask");
+  const odd = [...inputs, ...outputs].find(({ name }) => /\p{Cc}/u.test(name));
+  if (odd === undefined) return;
+  throw new Error(`the tensor ${show(odd.name)} has a control character in its name; rename it`);
 }
 
 /** As onnxruntime-node says it of bfloat16 and float8. */

@@ -160,11 +160,11 @@ test("a first axis fixed at several rows is of one request; rows are known by th
 });
 
 test("specs and commands hold whatever names files, tensors and axes have", async () => {
-  const [input, axis] = ['in "put": #1\n- é', "un\"k: 'wide' #$HOME"];
+  const [input, axis] = ['in "put": #1 - é', "un\"k: 'wide' #$HOME"];
   const model = onnxModel({
-    nodes: [{ op: "Identity", inputs: [input], output: "y\n&*{}: [1]" }],
+    nodes: [{ op: "Identity", inputs: [input], output: "y #&*{}: [1]" }],
     inputs: [{ name: input, type: "float32", shape: ["n", axis] }],
-    outputs: [{ name: "y\n&*{}: [1]", type: "float32", shape: ["n", axis] }],
+    outputs: [{ name: "y #&*{}: [1]", type: "float32", shape: ["n", axis] }],
   });
   const path = fileOf('it\'s a: "modèle" $HOME.onnx', model);
   const { spec, out, text } = await made([path]);
@@ -209,5 +209,11 @@ test("says what a file is that is no model", async () => {
     outputs: [{ name: "y", type: "float32", shape: [1] }],
   });
   expect(await refused("fixed.onnx", fixed)).toMatch(/it takes no input/);
+  const lines = onnxModel({
+    nodes: [{ op: "Identity", inputs: ["a\nb"], output: "y" }],
+    inputs: [{ name: "a\nb", type: "float32", shape: [1] }],
+    outputs: [{ name: "y", type: "float32", shape: [1] }],
+  });
+  expect(await refused("lines.onnx", lines)).toMatch(/"a\\nb" has a control character/);
   await expect(made([join(folder, "none.onnx")])).rejects.toThrow(/there is no such file/);
 });
