@@ -6,9 +6,10 @@ import type { CommandResult } from "stratagem-runtime/internal/commands/command-
 import { EXIT_CODES } from "stratagem-runtime/internal/errors";
 import type { DescribedModel } from "stratagem-runtime/internal/exec/model-file";
 import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
+import { suggestion } from "stratagem-runtime/internal/tell/nearest";
 import { writeAtomically } from "../atomic-write.ts";
 import { bindModel } from "../binding/bind-model.ts";
-import { axisPlace, tensorsTold } from "../init/axis-places.ts";
+import { axisKeys, axisPlace, tensorsTold } from "../init/axis-places.ts";
 import { type Ask, askedAccuracy, askedTargets, readAccuracy } from "../init/questions.ts";
 import { renamedAs, tensorsText } from "../init/same-task.ts";
 import { type InitSpec, type InitVariant, specText } from "../init/spec-text.ts";
@@ -67,6 +68,7 @@ export async function initCommand(
   const read: ReadModel[] = [];
   for (const path of models) read.push(await readModel(path, options.axes, reader));
   refuseSameFiles(read);
+  refuseUnknownAxes(options.axes, read);
   const spec = specOf(read, ask === null ? options : await asked(options, read, ask));
   const text = specText(spec);
   await writeAtomically(out, Buffer.from(text));
@@ -102,6 +104,16 @@ async function asked(
     if (accuracy !== null) accuracies.set(name, accuracy);
   }
   return { ...options, ...targets, accuracies };
+}
+
+/** @throws InputError for an axis that no model has. */
+function refuseUnknownAxes(axes: InitOptions["axes"], models: readonly ReadModel[]): void {
+  const known = [...new Set(models.flatMap(({ described }) => axisKeys(described)))];
+  for (const key of Object.keys(axes)) {
+    if (known.includes(key)) continue;
+    const message = `--axes ${show(key)}: no input has such an axis${suggestion(key, known)}`;
+    throw new InputError("INPUT_CONFLICT", message);
+  }
 }
 
 /** A server has its models in one folder. @throws InputError */

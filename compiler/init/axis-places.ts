@@ -2,6 +2,23 @@
 import type { ModelFile, TensorInfo } from "stratagem-runtime/internal/bundle/schema";
 import type { DescribedModel } from "stratagem-runtime/internal/exec/model-file";
 
+/** What a spec calls an axis: its name, or where it is if it has none that a spec can hold. */
+export function axisKey(
+  { axisNames }: Pick<DescribedModel, "axisNames">,
+  tensor: string,
+  axis: number,
+): string {
+  const name = axisNames[tensor]?.[axis] ?? "";
+  return name === "" || /\p{Cc}/u.test(name) ? `${tensor}.${axis}` : name;
+}
+
+/** All that a spec may call the axes of a model's inputs. */
+export function axisKeys({ model, axisNames }: DescribedModel): string[] {
+  return model.inputs.flatMap(({ name, shape }) =>
+    shape.flatMap((_, axis) => [axisKey({ axisNames }, name, axis), `${name}.${axis}`]),
+  );
+}
+
 /** `axis 2 of x, height?`; of one that several inputs have, each. */
 export function axisPlace({ model, axisNames }: DescribedModel, key: string): string {
   const places = model.inputs.flatMap((info) =>

@@ -12,6 +12,7 @@ import { runsOnce } from "../binding/output-shapes.ts";
 import type { AxisUse } from "../spec/binding.ts";
 import { InputError } from "../spec/input-error.ts";
 import { show } from "../spec/mistakes.ts";
+import { axisKey, axisKeys } from "./axis-places.ts";
 
 export interface SuggestedUse {
   readonly axes: Readonly<Record<string, AxisUse>>;
@@ -98,14 +99,10 @@ function settingsOf(inputs: readonly TensorInfo[]): Record<string, number> {
 
 /** What the user said of axes that this model has. */
 function statedOf(
-  { model, axisNames }: DescribedModel,
+  described: DescribedModel,
   stated: Readonly<Record<string, AxisUse>>,
 ): Record<string, AxisUse> {
-  const known = new Set(
-    model.inputs.flatMap(({ name, shape }) =>
-      shape.flatMap((_, axis) => [`${name}.${axis}`, axisNames[name]?.[axis] ?? ""]),
-    ),
-  );
+  const known = new Set(axisKeys(described));
   return Object.fromEntries(Object.entries(stated).filter(([key]) => known.has(key)));
 }
 
@@ -126,7 +123,7 @@ export function withoutRowless(
   const { inputs: axes } = axesOf(described, use, []);
   const keys = axes.flatMap(({ info, batchAxis }) => {
     if (batchAxis === null || use.constants[info.name] !== undefined) return [];
-    return [described.axisNames[info.name]?.[batchAxis] || `${info.name}.${batchAxis}`];
+    return [axisKey(described, info.name, batchAxis)];
   });
   if (inputs.length === 0) return use;
   const ones = Object.fromEntries(keys.map((key) => [key, 1]));
@@ -143,7 +140,7 @@ function fixedRows(
     const [size = 0] = shape;
     if (constants[name] !== undefined || size <= 1) return [];
     const keys = shape.flatMap((_, axis) => [
-      axisNames[name]?.[axis] || `${name}.${axis}`,
+      axisKey({ axisNames }, name, axis),
       `${name}.${axis}`,
     ]);
     return keys.some((key) => axes[key] === "batch") ? [] : [[`${name}.0`, size]];
@@ -172,7 +169,7 @@ function batchAxes(
       called[0] ?? open.find((axis) => rowNames.has(axisNames[name]?.[axis] || "no name"));
     const axis = named ?? (open.length === 1 ? open[0] : undefined);
     if (axis === undefined) continue;
-    const key = axisNames[name]?.[axis] || `${name}.${axis}`;
+    const key = axisKey({ axisNames }, name, axis);
     if (stated[key] === undefined && stated[`${name}.${axis}`] === undefined)
       batches[key] = "batch";
   }
@@ -191,7 +188,7 @@ function openKeys(
     if (constants[info.name] !== undefined) continue;
     for (const [axis, size] of shape.entries()) {
       if (size !== -1 || axis === batchAxis || sizes.has(axis)) continue;
-      const key = described.axisNames[info.name]?.[axis] || `${info.name}.${axis}`;
+      const key = axisKey(described, info.name, axis);
       if (!keys.has(key)) keys.set(key, sizesFor(info, axis));
     }
   }

@@ -74,6 +74,10 @@ test("open axes get a size that runs, rows that are elsewhere are found, setting
     constants: { sr: 16_000 },
     state: { stateN: "state" },
   });
+  const wrong = made([join(folder, "stream.onnx")], { axes: { sample: 160 } });
+  await expect(wrong).rejects.toThrow(
+    /"sample": no input has such an axis; did you mean "samples"/,
+  );
   const stated = await made([join(folder, "stream.onnx")], { axes: { samples: [160, 320] } });
   expect(stated.spec.tasks[0]?.variants[0]?.axes).toMatchObject({ samples: [160, 320] });
 });
