@@ -19,7 +19,7 @@ import { decoderOf } from "./images/decoder-options.ts";
 import { type ImageTensor, imageRows, imageSpec, imageTensorOf } from "./images/image-tensor.ts";
 import { type PixelFormat, paddedTensor, pixelFormatOf, rowShape } from "./images/pixel-format.ts";
 import { type Placing, placed, placingOf } from "./images/placing.ts";
-import { SENT, sampleBoxes, sampleFiles, sampleTensor } from "./images/sample-image.ts";
+import { sampleBoxes, sampleFiles, sampleTensor, sentSize } from "./images/sample-image.ts";
 import { type Canvas, type Pixels, writePixels } from "./images/write-pixels.ts";
 import type { HostModule, NamedTensors, OpenArguments } from "./module/contract.ts";
 import { OptionReader } from "./module/options.ts";
@@ -43,7 +43,7 @@ interface Settings {
 export default async function open({ options, cores }: OpenArguments): Promise<HostModule> {
   const settings = settingsOf(options);
   useCores(cores);
-  const { tensor, areQuads, max, placing, format } = settings;
+  const { tensor, decoder, areQuads, max, placing, format } = settings;
   return {
     inputs: [
       tensor === null
@@ -64,10 +64,8 @@ export default async function open({ options, cores }: OpenArguments): Promise<H
     batches: null,
     sample: async (rows, random) => {
       if (tensor === null) {
-        return {
-          image: await sampleFiles(rows, random),
-          ...sampleBoxes(rows, SENT, areQuads, max),
-        };
+        const boxes = sampleBoxes(rows, sentSize(decoder), areQuads, max);
+        return { image: await sampleFiles(rows, random, decoder), ...boxes };
       }
       return {
         image: sampleTensor(rows, random, tensor),

@@ -43,7 +43,7 @@ export default async function open({ options, cores }: OpenArguments): Promise<H
       { name: "to_original", datatype: "FP32", shape: [4] },
     ],
     batches: null,
-    sample: async (rows, random) => ({ image: await sampleFiles(rows, random) }),
+    sample: async (rows, random) => ({ image: await sampleFiles(rows, random, settings.decoder) }),
     run: (inputs, rows) => decoded(bytesOf(inputs, "image", rows), settings),
     close: () => {},
   };

@@ -25,7 +25,12 @@ import { type OutputShapes, probeOutputs } from "./output-shapes.ts";
 
 /** A model as it is used, or what is wrong with how the spec uses it. */
 export type Bound =
-  | { readonly model: ModelFile; readonly mistakes?: undefined }
+  | {
+      readonly model: ModelFile;
+      readonly mistakes?: undefined;
+      /** Outputs that were seen not to have a row for each row, by the model's own names. */
+      readonly rowless?: readonly string[];
+    }
   | { readonly model?: undefined; readonly mistakes: readonly Mistake[] };
 
 const NOTHING: Binding = {
@@ -49,7 +54,8 @@ export async function bindModel(
   at: KeyPath,
   reader: Pick<ModelReader, "probeFile">,
 ): Promise<Bound> {
-  if (binding === undefined && isRowsFirst(described.model)) return { model: described.model };
+  const { model: own, others = [] } = described;
+  if (binding === undefined && others.length === 0 && isRowsFirst(own)) return { model: own };
   const said = binding ?? NOTHING;
   const { inputs, mistakes } = axesOf(described, said, at);
   const found = [...mistakes, ...nameMistakes(described.model, said, at)];
@@ -81,7 +87,10 @@ export async function bindModel(
     },
     ...(buckets.length === 0 ? {} : { buckets }),
   };
-  return { model };
+  const rowless = outputs.flatMap(({ output, shapes }) => {
+    return shapes === undefined || shapes.isByRow ? [] : [output.of];
+  });
+  return { model, rowless };
 }
 
 /** Whether its tensors can be taken as they are: rows in front, and no other axis open. */

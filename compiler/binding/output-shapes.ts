@@ -14,6 +14,8 @@ export interface OutputShapes {
   readonly batchAxis: number | null;
   /** Of one row; −1 where it is not the same in all sizes. */
   readonly row: readonly number[];
+  /** Whether it has as many rows as go in, as far as that was seen. */
+  readonly isByRow: boolean;
 }
 
 export interface Probed {
@@ -104,10 +106,15 @@ function shapesOf(
   const one = largest?.get(name);
   if (one === undefined) return null;
   const { dtype, shape } = one;
-  const batchAxis = grownAxis(shape, two?.get(name)?.shape);
+  const twice = two?.get(name)?.shape;
+  const batchAxis = grownAxis(shape, twice);
   const other = smallest?.get(name)?.shape ?? shape;
-  const sizes = shape.map((size, axis) => (size === other[axis] ? size : -1));
-  return { dtype, batchAxis, row: sizes.filter((_, axis) => axis !== batchAxis) };
+  // What is empty here depends on the numbers.
+  const sizes = shape.map((size, axis) => (size === other[axis] && size > 0 ? size : -1));
+  // Of none, twice as many are as many: rows are counted where there are some.
+  const count = batchAxis === null ? 0 : (shape[batchAxis] ?? 0);
+  const isByRow = twice === undefined || (count > 0 && twice[batchAxis ?? 0] === 2 * count);
+  return { dtype, batchAxis, row: sizes.filter((_, axis) => axis !== batchAxis), isByRow };
 }
 
 /**

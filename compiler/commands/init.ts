@@ -6,12 +6,14 @@ import type { CommandResult } from "stratagem-runtime/internal/commands/command-
 import { EXIT_CODES } from "stratagem-runtime/internal/errors";
 import type { DescribedModel } from "stratagem-runtime/internal/exec/model-file";
 import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
+import { suggestion } from "stratagem-runtime/internal/tell/nearest";
 import { writeAtomically } from "../atomic-write.ts";
 import { bindModel } from "../binding/bind-model.ts";
+import { axisKeys, axisPlace, tensorsTold } from "../init/axis-places.ts";
 import { type Ask, askedAccuracy, askedTargets, readAccuracy } from "../init/questions.ts";
 import { renamedAs, tensorsText } from "../init/same-task.ts";
 import { type InitSpec, type InitVariant, specText } from "../init/spec-text.ts";
-import { type SuggestedUse, suggestedUse } from "../init/suggested-use.ts";
+import { type SuggestedUse, suggestedUse, withoutRowless } from "../init/suggested-use.ts";
 import type { AxisUse } from "../spec/binding.ts";
 import { InputError } from "../spec/input-error.ts";
 import { show } from "../spec/mistakes.ts";
@@ -65,15 +67,19 @@ export async function initCommand(
   }
   const read: ReadModel[] = [];
   for (const path of models) read.push(await readModel(path, options.axes, reader));
+  refuseSameFiles(read);
+  refuseUnknownAxes(options.axes, read);
   const spec = specOf(read, ask === null ? options : await asked(options, read, ask));
   const text = specText(spec);
   await writeAtomically(out, Buffer.from(text));
   const next = nextCommands(out, spec, read);
   return {
     exitCode: EXIT_CODES.ok,
-    text: [`${out}: ${countOf(read.length)} of the task ${spec.application}`, "", ...next].join(
-      "\n",
-    ),
+    text: [
+      `${out}: ${countOf(read.length)} of the task ${spec.application}`,
+      "Next, of which the last goes into another terminal:",
+      ...next,
+    ].join("\n"),
     json: {
       spec: out,
       application: spec.application,
@@ -100,6 +106,30 @@ async function asked(
   return { ...options, ...targets, accuracies };
 }
 
+/** @throws InputError for an axis that no model has. */
+function refuseUnknownAxes(axes: InitOptions["axes"], models: readonly ReadModel[]): void {
+  const known = [...new Set(models.flatMap(({ described }) => axisKeys(described)))];
+  for (const key of Object.keys(axes)) {
+    if (known.includes(key)) continue;
+    const message = `--axes ${show(key)}: no input has such an axis${suggestion(key, known)}`;
+    throw new InputError("INPUT_CONFLICT", message);
+  }
+}
+
+/** A server has its models in one folder. @throws InputError */
+function refuseSameFiles(models: readonly ReadModel[]): void {
+  for (const [index, { path, model }] of models.entries()) {
+    const same = models
+      .slice(0, index)
+      .find(
+        (other) => basename(other.path) === basename(path) && other.model.sha256 !== model.sha256,
+      );
+    if (same === undefined) continue;
+    const message = `${same.path}, ${path}: expected models of different file names, since those of a server lie in one folder; rename one`;
+    throw new InputError("INPUT_CONFLICT", message);
+  }
+}
+
 function countOf(count: number): string {
   return count === 1 ? "one variant" : `${count} variants`;
 }
@@ -114,25 +144,57 @@ async function readModel(
   reader: Reader,
 ): Promise<ReadModel> {
   const refuse = (error: unknown): never => {
-    const reason = error instanceof Error ? error.message.split("\n")[0] : String(error);
-    const message = `${path}: expected an ONNX model, onnxruntime says: ${reason}`;
-    throw error instanceof InputError ? error : new InputError("INPUT_INVALID_VALUE", message);
+    if (error instanceof InputError) throw error;
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code !== undefined && /^E[A-Z]+$/.test(code)) {
+      const found = code === "ENOENT" ? "there is no such file" : `cannot be read (${code})`;
+      throw new InputError("INPUT_UNREADABLE", `${path}: expected an ONNX model; ${found}`);
+    }
+    const reason = typeof message === "string" ? message.split("\n")[0] : String(error);
+    const told = UNNAMED_TYPE.test(reason ?? "") ? `${reason}, ${UNNAMED_TYPE_MEANS}` : reason;
+    const expected = `${path}: expected an ONNX model that can be served: ${told}`;
+    throw new InputError("INPUT_INVALID_VALUE", expected);
   };
   try {
     const described = await reader.describe(path);
+    refuseTensors(described.model);
     const { size: bytes } = await stat(path);
-    const use = await suggestedUse(path, described, stated, reader);
-    const bound = await bindModel(path, described, bindingOf(use), [], reader);
-    if (bound.mistakes === undefined) return { path, bytes, described, use, model: bound.model };
-    throw new InputError("INPUT_INVALID_VALUE", `${path}: ${bound.mistakes[0]?.message}`);
+    const bind = async (use: SuggestedUse) => {
+      const bound = await bindModel(path, described, bindingOf(use), [], reader);
+      if (bound.mistakes === undefined) return bound;
+      throw new InputError("INPUT_INVALID_VALUE", `${path}: ${bound.mistakes[0]?.message}`);
+    };
+    let use = await suggestedUse(path, described, stated, reader);
+    let { model, rowless = [] } = await bind(use);
+    if (rowless.length > 0) {
+      use = withoutRowless(use, described, rowless);
+      ({ model } = await bind(use));
+    }
+    return { path, bytes, described, use, model };
   } catch (error) {
     return refuse(error);
   }
 }
 
-function bindingOf({ axes, constants }: SuggestedUse) {
-  if (Object.keys(axes).length + Object.keys(constants).length === 0) return undefined;
-  return { axes, constants, padding: 0, inputs: {}, outputs: null, resize: {} };
+/** @throws Error for what no bundle holds, or nobody can ask. */
+function refuseTensors({ inputs, outputs }: ModelFile): void {
+  if (inputs.length === 0) throw new Error("it takes no input, so there is nothing to ask");
+  const odd = [...inputs, ...outputs].find(({ name }) => /\p{Cc}/u.test(name));
+  if (odd === undefined) return;
+  throw new Error(`the tensor ${show(odd.name)} has a control character in its name; rename it`);
+}
+
+/** As onnxruntime-node says it of bfloat16 and float8. */
+const UNNAMED_TYPE = /^Unsupported data type/;
+const UNNAMED_TYPE_MEANS =
+  "such as bfloat16 or float8; convert inputs and outputs to float16 or float32";
+
+function bindingOf({ axes, constants, outputs }: SuggestedUse) {
+  const told = outputs?.map((of) => {
+    return [of, { of, as: "tensor", k: null, labels: null, blank: null }] as const;
+  });
+  const named = told === undefined ? null : Object.fromEntries(told);
+  return { axes, constants, padding: 0, inputs: {}, outputs: named, resize: {} };
 }
 
 function specOf(models: readonly ReadModel[], options: InitOptions): InitSpec {
@@ -150,21 +212,29 @@ function specOf(models: readonly ReadModel[], options: InitOptions): InitSpec {
     const renamed = renamedAs(model.model, first.model);
     if (renamed === null) throw differentTasks(first, model);
     const name = names[index] ?? "";
-    const { inputs, outputs } = model.described.model;
     const known = accuracies.get(name);
     return {
       name,
       file: relative(dirname(resolve(out)), resolve(model.path)).replaceAll(sep, "/"),
-      told: `takes ${tensorsText(inputs)}; gives ${tensorsText(outputs)}`,
+      told: toldOf(model.described),
       accuracy: known ?? guesses[index] ?? GUESSED_MOST,
       isGuess: known === undefined,
       use: model.use,
+      places: Object.fromEntries(
+        Object.keys(model.use.axes).map((key) => [key, axisPlace(model.described, key)]),
+      ),
       renamed,
     };
   });
   const application = options.name ?? names[0] ?? "application";
   const profile = `${basename(out).replace(/\.[^.]*$/, "")}-profile.json`;
   return { application, slo, loads, workers, profile, variants };
+}
+
+function toldOf({ model, axisNames, others = [] }: DescribedModel): string {
+  const told = `takes ${tensorsTold(model.inputs, axisNames)}; gives ${tensorsTold(model.outputs, axisNames)}`;
+  if (others.length === 0) return told;
+  return `${told}; no tensors, so left out: ${others.join(", ")}`;
 }
 
 function differentTasks(first: ReadModel, other: ReadModel): InputError {
@@ -208,11 +278,16 @@ function nextCommands(out: string, spec: InitSpec, models: readonly ReadModel[])
   const bundle = `${out.replace(/\.[^./\\]*$/, "")}.msgpack`;
   const profile = resolve(dirname(out), spec.profile);
   const shown = relative(process.cwd(), profile) || spec.profile;
-  const folder = dirname(models[0]?.path ?? ".");
+  const folders = [...new Set(models.map(({ path }) => dirname(resolve(path))))];
+  const paths = models.map(({ path }) => quoted(path)).join(" ");
+  const own = quoted(`${out.replace(/\.[^./\\]*$/, "")}-models`);
+  const isOne = folders.length === 1;
+  const gather = isOne ? "" : `mkdir -p ${own} && cp ${paths} ${own} && `;
+  const folder = isOne ? quoted(dirname(models[0]?.path ?? ".")) : own;
   return [
     `npx stratagem profile ${quoted(out)} -o ${quoted(shown)}`,
     `npx stratagem compile ${quoted(out)} -o ${quoted(bundle)}`,
-    `npx stratagem serve --policy ${quoted(bundle)} --models ${quoted(folder)}`,
+    `${gather}npx stratagem serve --policy ${quoted(bundle)} --models ${folder}`,
     requestCommand(spec, models[0]?.model, models[0]?.use),
   ];
 }
@@ -242,7 +317,7 @@ function requestCommand(
   const sequence = state.length === 0 ? "" : ", parameters: {sequence_id: 1, sequence_start: true}";
   const script = `JSON.stringify({inputs: [${told.join(", ")}]${sequence}})`;
   const url = `http://127.0.0.1:8000/v2/models/${encodeURIComponent(application)}/infer`;
-  return `node -p ${quoted(script)} | curl -s ${url} -d @-    # one row of zeros`;
+  return `node -p ${quoted(script)} | curl -s ${url} -d @-`;
 }
 
 function sizeIn(model: ModelFile | undefined, input: number, axis: number, size: number): number {

@@ -11,6 +11,8 @@ export interface InitVariant {
   readonly accuracy: number;
   readonly isGuess: boolean;
   readonly use: SuggestedUse;
+  /** Where each axis of the use is, by its key. */
+  readonly places: Readonly<Record<string, string>>;
   readonly renamed: Renamed;
 }
 
@@ -53,31 +55,39 @@ export function specText({
 }
 
 function variantLines(variant: InitVariant, profile: string): string[] {
-  const { name, file, told, accuracy, isGuess, use, renamed } = variant;
+  const { name, file, told, accuracy, isGuess, use, places, renamed } = variant;
+  const isRenamed = Object.keys(renamed.outputs).length > 0;
+  const kept = Object.fromEntries((use.outputs ?? []).map((output) => [output, output]));
   const guess = isGuess ? "    # a placeholder: write what you measured on held-out data" : "";
   return [
-    `      # ${told}`,
+    `      # ${onOneLine(told)}`,
     `      - name: ${scalar(name)}`,
     `        model: ${scalar(file)}`,
     `        profile: ${scalar(`${profile}#${name}`)}`,
     `        accuracy: ${percent(accuracy)}${guess}`,
-    ...axisLines(use),
+    ...axisLines(use, places),
     ...mapLines("inputs", renamed.inputs, "what clients send: the model's own name"),
-    ...mapLines("outputs", renamed.outputs, "what clients get: the model's own name"),
+    ...(isRenamed
+      ? mapLines("outputs", renamed.outputs, "what clients get: the model's own name")
+      : mapLines("outputs", kept, "those with a row for each row; others are left out")),
     ...mapLines("constants", use.constants, "inputs that are always the same"),
     ...mapLines("state", use.state, "outputs that a sequence has as inputs of its next request"),
   ];
 }
 
-function axisLines({ axes, tried }: SuggestedUse): string[] {
+function axisLines({ axes, tried, whole }: SuggestedUse, places: InitVariant["places"]): string[] {
   const entries = Object.entries(axes);
   if (entries.length === 0) return [];
   return [
-    "        axes:    # what the axes are that the file leaves open",
+    "        axes:    # batch, a size, or sizes of which each request takes the smallest that holds it",
     ...entries.map(([key, use]) => {
       const value = typeof use === "object" ? `[${use.join(", ")}]` : use;
-      const hint = `    # ran with it; write your size, or a list such as [${listOf(use)}]`;
-      return `          ${scalar(key)}: ${value}${tried.includes(key) ? hint : ""}`;
+      const hint = tried.includes(key)
+        ? `; it ran with ${value}: write your size, or sizes such as [${listOf(use)}]`
+        : whole.includes(key)
+          ? "; every request has all of it, and is run alone"
+          : "";
+      return `          ${scalar(key)}: ${value}    # ${onOneLine(places[key] ?? "")}${hint}`;
     }),
   ];
 }
@@ -96,6 +106,11 @@ function mapLines(
   if (entries.length === 0) return [];
   const pairs = entries.map(([name, value]) => `${scalar(name)}: ${scalar(value)}`);
   return [`        ${key}: { ${pairs.join(", ")} }    # ${what}`];
+}
+
+/** Names of tensors may have line breaks, which would end a comment. */
+function onOneLine(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, " ");
 }
 
 function percent(ratio: number): string {

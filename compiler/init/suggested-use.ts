@@ -4,6 +4,7 @@
  * and which outputs are state.
  */
 import type { TensorInfo } from "stratagem-runtime/internal/bundle/schema";
+import { hasNumbers } from "stratagem-runtime/internal/exec/adapter/numbers";
 import type { DescribedModel } from "stratagem-runtime/internal/exec/model-file";
 import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
 import { axesOf } from "../binding/model-axes.ts";
@@ -11,6 +12,7 @@ import { runsOnce } from "../binding/output-shapes.ts";
 import type { AxisUse } from "../spec/binding.ts";
 import { InputError } from "../spec/input-error.ts";
 import { show } from "../spec/mistakes.ts";
+import { axisKey, axisKeys } from "./axis-places.ts";
 
 export interface SuggestedUse {
   readonly axes: Readonly<Record<string, AxisUse>>;
@@ -19,6 +21,10 @@ export interface SuggestedUse {
   readonly state: Readonly<Record<string, string>>;
   /** Keys of `axes` whose sizes were tried, not stated. */
   readonly tried: readonly string[];
+  /** Outputs that are told; null for all. */
+  readonly outputs: readonly string[] | null;
+  /** Keys of `axes` that are rows of the file, of which a request has all. */
+  readonly whole: readonly string[];
 }
 
 /** Sizes to try where images have height and width. */
@@ -30,6 +36,8 @@ const OTHER_SIZES = [16, 32, 64, 8, 4, 128, 1];
 /** What a rate of samples is called, and the one that models of speech have. */
 const SAMPLE_RATE = /^(sr|sample_?rate|sampling_?rate)$/i;
 const SPEECH_HZ = 16_000;
+/** What the rows of a batch are called. */
+const BATCH_NAME = /^(n|b|bs|batch|(.*[^a-z])?batch_?(size)?|num_?samples)$/i;
 /** How outputs are named that are inputs of the next run: hn of h, stateN of state, h_out of h. */
 const NEXT_STATE = /^(?:(?:new_?|next_?|out_?)(.+)|(.+?)(?:_?n|_?N|_?out|_?Out|_?new|_?next))$/;
 
@@ -44,14 +52,19 @@ export async function suggestedUse(
   reader: Pick<ModelReader, "probeFile">,
 ): Promise<SuggestedUse> {
   const constants = settingsOf(described.model.inputs);
+  const batches = batchAxes(described, stated, constants);
+  const whole = fixedRows(described, { ...batches, ...stated }, constants);
   const axes: Record<string, AxisUse> = {
-    ...batchAxes(described, stated, constants),
+    ...whole,
+    ...batches,
     ...statedOf(described, stated),
   };
   const open = openKeys(described, axes, constants);
   const state = stateOf(described);
   const tried = [...open.keys()];
-  if (tried.length === 0) return { axes, constants, state, tried };
+  const outputs = servedOutputs(described);
+  const rest = { constants, state, tried, outputs, whole: Object.keys(whole) };
+  if (tried.length === 0) return { axes, ...rest };
   const attempts = Math.max(...[...open.values()].map((sizes) => sizes.length));
   let reason = "";
   for (let attempt = 0; attempt < attempts; attempt++) {
@@ -62,12 +75,18 @@ export async function suggestedUse(
     const use = { ...axes, ...Object.fromEntries(sizes) };
     const { inputs } = axesOf(described, { axes: use, constants }, []);
     const failed = await runsOnce(path, inputs, constants, reader);
-    if (failed === null) return { axes: use, constants, state, tried };
+    if (failed === null) return { axes: use, ...rest };
     reason = failed;
   }
   const flags = tried.map((key) => `--axes ${show(`${key}=SIZE`)}`).join(" ");
   const message = `${path}: none of the usual sizes of its open axes runs; say them with ${flags}`;
   throw new InputError("INPUT_INVALID_VALUE", `${message} (onnxruntime says: ${reason})`);
+}
+
+/** Outputs whose types can be sent; null if all can. */
+function servedOutputs({ model }: DescribedModel): string[] | null {
+  const served = model.outputs.filter(({ dtype }) => dtype === "string" || hasNumbers(dtype));
+  return served.length === model.outputs.length ? null : served.map(({ name }) => name);
 }
 
 /** Numbers that every run has the same: rates of samples. */
@@ -80,15 +99,53 @@ function settingsOf(inputs: readonly TensorInfo[]): Record<string, number> {
 
 /** What the user said of axes that this model has. */
 function statedOf(
-  { model, axisNames }: DescribedModel,
+  described: DescribedModel,
   stated: Readonly<Record<string, AxisUse>>,
 ): Record<string, AxisUse> {
-  const known = new Set(
-    model.inputs.flatMap(({ name, shape }) =>
-      shape.flatMap((_, axis) => [`${name}.${axis}`, axisNames[name]?.[axis] ?? ""]),
-    ),
-  );
+  const known = new Set(axisKeys(described));
   return Object.fromEntries(Object.entries(stated).filter(([key]) => known.has(key)));
+}
+
+/**
+ * A use in which outputs without rows are left out; where none has rows, one request is one run.
+ * @param rowless outputs that do not have a row for each row, by the model's own names.
+ */
+export function withoutRowless(
+  use: SuggestedUse,
+  described: DescribedModel,
+  rowless: readonly string[],
+): SuggestedUse {
+  const { outputs, inputs } = described.model;
+  const names = (use.outputs ?? outputs.map(({ name }) => name)).filter(
+    (name) => !rowless.includes(name),
+  );
+  if (names.length > 0) return { ...use, outputs: names };
+  const { inputs: axes } = axesOf(described, use, []);
+  const keys = axes.flatMap(({ info, batchAxis }) => {
+    if (batchAxis === null || use.constants[info.name] !== undefined) return [];
+    return [axisKey(described, info.name, batchAxis)];
+  });
+  if (inputs.length === 0) return use;
+  const ones = Object.fromEntries(keys.map((key) => [key, 1]));
+  return { ...use, axes: { ...use.axes, ...ones }, whole: [...use.whole, ...keys] };
+}
+
+/** First axes that are fixed at several rows, where no other axis is the rows. */
+function fixedRows(
+  { model, axisNames }: DescribedModel,
+  axes: Readonly<Record<string, AxisUse>>,
+  constants: Readonly<Record<string, number>>,
+): Record<string, AxisUse> {
+  const fixed = model.inputs.flatMap(({ name, shape }): [string, AxisUse][] => {
+    const [size = 0] = shape;
+    if (constants[name] !== undefined || size <= 1) return [];
+    const keys = shape.flatMap((_, axis) => [
+      axisKey({ axisNames }, name, axis),
+      `${name}.${axis}`,
+    ]);
+    return keys.some((key) => axes[key] === "batch") ? [] : [[`${name}.0`, size]];
+  });
+  return Object.fromEntries(fixed);
 }
 
 /** Of inputs whose first axis is not the rows: the open one that is. */
@@ -104,12 +161,15 @@ function batchAxes(
     ),
   );
   for (const { name, shape } of model.inputs) {
-    if (constants[name] !== undefined || shape[0] === -1 || shape[0] === 1) continue;
+    if (constants[name] !== undefined || shape[0] === 1) continue;
     const open = shape.flatMap((size, axis) => (size === -1 ? [axis] : []));
-    const named = open.find((axis) => rowNames.has(axisNames[name]?.[axis] || "no name"));
+    const called = open.filter((axis) => BATCH_NAME.test(axisNames[name]?.[axis] ?? ""));
+    if (shape[0] === -1 && (called.length === 0 || called.includes(0))) continue;
+    const named =
+      called[0] ?? open.find((axis) => rowNames.has(axisNames[name]?.[axis] || "no name"));
     const axis = named ?? (open.length === 1 ? open[0] : undefined);
     if (axis === undefined) continue;
-    const key = axisNames[name]?.[axis] || `${name}.${axis}`;
+    const key = axisKey({ axisNames }, name, axis);
     if (stated[key] === undefined && stated[`${name}.${axis}`] === undefined)
       batches[key] = "batch";
   }
@@ -128,7 +188,7 @@ function openKeys(
     if (constants[info.name] !== undefined) continue;
     for (const [axis, size] of shape.entries()) {
       if (size !== -1 || axis === batchAxis || sizes.has(axis)) continue;
-      const key = described.axisNames[info.name]?.[axis] || `${info.name}.${axis}`;
+      const key = axisKey(described, info.name, axis);
       if (!keys.has(key)) keys.set(key, sizesFor(info, axis));
     }
   }

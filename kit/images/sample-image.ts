@@ -1,22 +1,38 @@
 /** Images as people send them, to profile with: drawn anew each, of a photograph's kind. */
 import sharp from "sharp";
 import type { NamedTensors, Tensor } from "../module/contract.ts";
-import type { Size } from "./decoder.ts";
+import type { Decoder, Size } from "./decoder.ts";
 import type { ImageTensor } from "./image-tensor.ts";
 import { paddedTensor, rowShape } from "./pixel-format.ts";
 import { type Pixels, writePixels } from "./write-pixels.ts";
 
 /** What phones and scanners send once a client has made it smaller. */
-export const SENT: Size = { width: 1280, height: 960 };
+const SENT: Size = { width: 1280, height: 960 };
 const BOXES = 12;
 
-/** JPEG files of 1280 x 960 pixels, some 200 kB. @param random uniform in [0, 1). */
-export async function sampleFiles(rows: number, random: () => number): Promise<Tensor> {
+/** The size of files to profile with: that, or as large as they may be. */
+export function sentSize({ maxPixels }: Decoder): Size {
+  const { width, height } = SENT;
+  const scale = Math.min(1, Math.sqrt(maxPixels / (width * height)));
+  const own = Math.max(1, Math.floor(width * scale));
+  return { width: own, height: Math.max(1, Math.floor(Math.min(height * scale, maxPixels / own))) };
+}
+
+/**
+ * Files of 1280 x 960 pixels or as many as there may be, JPEG if that is allowed: some 200 kB.
+ * @param random uniform in [0, 1).
+ */
+export async function sampleFiles(
+  rows: number,
+  random: () => number,
+  decoder: Decoder,
+): Promise<Tensor> {
+  const format = decoder.formats.includes("jpeg") ? "jpeg" : (decoder.formats[0] ?? "jpeg");
   const data: Uint8Array[] = [];
   for (let row = 0; row < rows; row++) {
-    const { data: pixels, ...size } = samplePixels(SENT, random);
+    const { data: pixels, ...size } = samplePixels(sentSize(decoder), random);
     const image = sharp(pixels, { raw: { ...size, channels: 3 } });
-    data.push(await image.jpeg({ quality: 85 }).toBuffer());
+    data.push(await image.toFormat(format, format === "jpeg" ? { quality: 85 } : {}).toBuffer());
   }
   return { data, shape: [rows] };
 }

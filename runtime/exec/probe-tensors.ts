@@ -130,5 +130,6 @@ function reasonOf(error: unknown): string {
   return message
     .replaceAll(/\s+/g, " ")
     .trim()
-    .replace(/^\/\S+:\d+ .*?\) (?=\S)/, "");
+    .replace(/^\/\S+:\d+ .*?\) (?=\S)/, "")
+    .replace(/(Status Message: )\/\S+:\d+ .*?\) (?=\S)/, "$1");
 }

@@ -74,7 +74,8 @@ class Walk {
     if (!isElsewhere) return;
     throw new Error(
       `tensor "${name}" lies in another file, which no digest covers; allowed: models in one ` +
-        "file, as onnx.save writes them with save_as_external_data=False",
+        "file, as onnx.save writes them with save_as_external_data=False (in Python: " +
+        'onnx.save(onnx.load("a.onnx"), "one-file.onnx"))',
     );
   }
 

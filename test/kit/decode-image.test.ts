@@ -193,6 +193,20 @@ describe("what is no image", () => {
 });
 
 test.each([
+  { maxPixels: 1_000_000 },
+  { maxPixels: 1 },
+  { formats: ["png"] },
+  { formats: ["webp", "gif"], maxPixels: 5000 },
+  { formats: ["tiff"] },
+  { formats: ["avif"], maxPixels: 5000 },
+])("what it is profiled and warmed up with is what it takes: %o", async (options) => {
+  const module = await open({ options: { size: [4, 6], ...options }, folder });
+  const { image } = (await module.sample?.(1, () => 0.5)) ?? {};
+  const { pixels } = await module.run({ image: image ?? { data: [], shape: [0] } }, 1);
+  expect(pixels?.shape).toEqual([1, 3, 4, 6]);
+});
+
+test.each([
   [{}, "decode-image size: expected [height, width], each an integer from 1 to 16384, got nothing"],
   [{ size: [4.5, 6] }, "got [4.5,6]"],
   [{ size: [4, 6], fit: "crop" }, 'fit: expected one of fill, contain, cover, height, got "crop"'],

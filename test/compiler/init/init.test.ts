@@ -1,7 +1,8 @@
 /** Specs that `init` writes: what is in them, that they compile, and what is refused. */
+import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 import { type InitOptions, initCommand, parseAxis } from "../../../compiler/commands/init.ts";
 import type { Ask } from "../../../compiler/init/questions.ts";
@@ -73,6 +74,10 @@ test("open axes get a size that runs, rows elsewhere are found, settings stay", 
     constants: { sr: 16_000 },
     state: { stateN: "state" },
   });
+  const wrong = made([join(folder, "stream.onnx")], { axes: { sample: 160 } });
+  await expect(wrong).rejects.toThrow(
+    /"sample": no input has such an axis; did you mean "samples"/,
+  );
   const stated = await made([join(folder, "stream.onnx")], { axes: { samples: [160, 320] } });
   expect(stated.spec.tasks[0]?.variants[0]?.axes).toMatchObject({ samples: [160, 320] });
 });
@@ -117,3 +122,102 @@ function renamed(width: number): Uint8Array<ArrayBuffer> {
     outputs: [{ name: "scores", type: "float32", shape: ["batch", width] }],
   });
 }
+
+test("outputs without a row for each row are left out, or a request is a run of its own", async () => {
+  const inputs = [{ name: "x", type: "float32", shape: ["N", 3] }] as const;
+  const sum = { op: "ReduceSum", inputs: ["x"], output: "sum", attributes: { keepdims: 0 } };
+  const total = { name: "sum", type: "float32", shape: [] } as const;
+  const both = onnxModel({
+    nodes: [sum, { op: "Identity", inputs: ["x"], output: "y" }],
+    inputs: [...inputs],
+    outputs: [total, { name: "y", type: "float32", shape: ["N", 3] }],
+  });
+  const { spec } = await made([fileOf("both.onnx", both)]);
+  expect(spec.tasks[0]?.variants[0]).toMatchObject({ outputs: { y: "y" } });
+  const alone = onnxModel({ nodes: [sum], inputs: [...inputs], outputs: [total] });
+  const { spec: other, out } = await made([fileOf("alone.onnx", alone)]);
+  expect(other.tasks[0]?.variants[0]).toMatchObject({ axes: { N: 1 } });
+  expect(readFileSync(out, "utf8")).toMatch(/axis 0 of x; every request has all of it/);
+  const where = onnxModel({
+    nodes: [
+      { op: "NonZero", inputs: ["x"], output: "at" },
+      { op: "Transpose", inputs: ["at"], output: "places" },
+    ],
+    inputs: [...inputs],
+    outputs: [{ name: "places", type: "int64", shape: ["found", 2] }],
+  });
+  const { spec: counted } = await made([fileOf("where.onnx", where)]);
+  expect(counted.tasks[0]?.variants[0]).toMatchObject({ axes: { N: 1 } });
+});
+
+test("a first axis fixed at several rows is of one request; rows are known by their name", async () => {
+  const ofShape = (...shape: (string | number)[]) =>
+    onnxModel({
+      nodes: [{ op: "Identity", inputs: ["x"], output: "y" }],
+      inputs: [{ name: "x", type: "float32", shape }],
+      outputs: [{ name: "y", type: "float32", shape }],
+    });
+  const { spec } = await made([fileOf("four.onnx", ofShape(4, 3))]);
+  expect(spec.tasks[0]?.variants[0]).toMatchObject({ axes: { "x.0": 4 } });
+  const { spec: timed } = await made([fileOf("timed.onnx", ofShape("steps", "batch_size", 3))]);
+  expect(timed.tasks[0]?.variants[0]).toMatchObject({ axes: { batch_size: "batch", steps: 16 } });
+});
+
+test("specs and commands hold whatever names files, tensors and axes have", async () => {
+  const [input, axis] = ['in "put": #1 - é', "un\"k: 'wide' #$HOME"];
+  const model = onnxModel({
+    nodes: [{ op: "Identity", inputs: [input], output: "y #&*{}: [1]" }],
+    inputs: [{ name: input, type: "float32", shape: ["n", axis] }],
+    outputs: [{ name: "y #&*{}: [1]", type: "float32", shape: ["n", axis] }],
+  });
+  const path = fileOf('it\'s a: "modèle" $HOME.onnx', model);
+  const { spec, out, text } = await made([path]);
+  const [variant] = spec.tasks[0]?.variants ?? [];
+  expect(variant).toMatchObject({ axes: { [axis]: 512 }, model: basename(path) });
+  expect(readFileSync(out, "utf8")).toMatch(/axis 1 of in "put": #1 - é, samples or features\?;/);
+  const request = text
+    .split("\n")
+    .at(-1)
+    ?.replace(/ \| curl .*/, "");
+  const printed = execFileSync("bash", ["-c", request ?? ""], { encoding: "utf8" });
+  expect(JSON.parse(printed).inputs).toMatchObject([{ name: input, shape: [1, 512] }]);
+});
+
+test("models of several folders are gathered in one, if their names differ", async () => {
+  const other = mkdtempSync(join(tmpdir(), "stratagem init "));
+  const [first, second] = [fileOf("e.onnx", identityModel(3)), join(other, "f.onnx")];
+  writeFileSync(second, identityModel(3));
+  const { text } = await made([first, second]);
+  expect(text).toMatch(/mkdir -p (\S+) && cp \S+ '.*f\.onnx' \1 && npx .* --models \1$/m);
+  const same = join(other, "e.onnx");
+  writeFileSync(same, renamed(3));
+  await expect(made([first, same])).rejects.toThrow(/expected models of different file names/);
+});
+
+test("says what a file is that is no model", async () => {
+  const refused = async (name: string, bytes: string | Uint8Array) => {
+    const path = fileOf(name, Buffer.from(bytes));
+    const reason = (await made([path]).catch((error: Error) => error)) as Error;
+    return reason.message.replace(path, "");
+  };
+  const expected = ": expected an ONNX model that can be served: the file is ";
+  expect(await refused("zero.onnx", "")).toBe(`${expected}empty`);
+  expect(await refused("page.onnx", "<!DOCTYPE html>")).toMatch(`${expected}a page of the web`);
+  const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:aa\n";
+  expect(await refused("lfs.onnx", pointer)).toMatch(/git lfs pull/);
+  expect(await refused("a.ort", "\0\0\0\0ORTM")).toMatch(/in the ORT format; allowed: the \.onnx/);
+  const fixed = onnxModel({
+    nodes: [{ op: "Identity", inputs: ["one"], output: "y" }],
+    constants: [{ name: "one", type: "float32", shape: [1], values: [1] }],
+    inputs: [],
+    outputs: [{ name: "y", type: "float32", shape: [1] }],
+  });
+  expect(await refused("fixed.onnx", fixed)).toMatch(/it takes no input/);
+  const lines = onnxModel({
+    nodes: [{ op: "Identity", inputs: ["a\nb"], output: "y" }],
+    inputs: [{ name: "a\nb", type: "float32", shape: [1] }],
+    outputs: [{ name: "y", type: "float32", shape: [1] }],
+  });
+  expect(await refused("lines.onnx", lines)).toMatch(/"a\\nb" has a control character/);
+  await expect(made([join(folder, "none.onnx")])).rejects.toThrow(/there is no such file/);
+});
