@@ -118,11 +118,7 @@ function useOf(
   };
 }
 
-export function usesOf(
-  spec: ApplicationSpec,
-  document: SourceDocument,
-  { app, task }: NamedIn,
-) {
+export function usesOf(spec: ApplicationSpec, document: SourceDocument, { app, task }: NamedIn) {
   return (taskIndex: number, index: number): PlannedUse | null => {
     const own = spec.tasks[taskIndex];
     const variant = own?.variants[index];

@@ -51,13 +51,14 @@ test("texts are filled with empty ones", () => {
   expect(Buffer.from(padded)).toEqual(Buffer.concat(["ab", "c", "", "", "d", ""].map(text)));
 });
 
-test.each(
-  Object.entries(DATATYPES).filter(([datatype]) => datatype !== "BYTES"),
-)("a padding of 1 is an element of %s", (datatype, { elementBytes }) => {
-  const element = elementBytesOf(datatype as keyof typeof DATATYPES, 1);
-  expect(element).toHaveLength(elementBytes);
-  expect(element.some((byte) => byte !== 0)).toBe(true);
-});
+test.each(Object.entries(DATATYPES).filter(([datatype]) => datatype !== "BYTES"))(
+  "a padding of 1 is an element of %s",
+  (datatype, { elementBytes }) => {
+    const element = elementBytesOf(datatype as keyof typeof DATATYPES, 1);
+    expect(element).toHaveLength(elementBytes);
+    expect(element.some((byte) => byte !== 0)).toBe(true);
+  },
+);
 
 test.each([
   ["UINT8", -1],
@@ -73,9 +74,14 @@ test("the bucket of several axes is the product of the smallest sizes, the first
     { inputs: [{ input: 0, axis: 1 }], sizes: [2, 4], padding: 0 },
     { inputs: [{ input: 0, axis: 2 }], sizes: [3, 5, 7], padding: 0 },
   ];
-  expect([[1, 1], [2, 4], [3, 3], [4, 7]].map((found) => bucketOf(axes, found))).toEqual([
-    0, 1, 3, 5,
-  ]);
+  expect(
+    [
+      [1, 1],
+      [2, 4],
+      [3, 3],
+      [4, 7],
+    ].map((found) => bucketOf(axes, found)),
+  ).toEqual([0, 1, 3, 5]);
 });
 
 test("inputs that share an axis are filled alike, others stay the bytes they were", () => {
@@ -84,12 +90,20 @@ test("inputs that share an axis are filled alike, others stay the bytes they wer
     return { name, datatype: "UINT8", rowShape } as const;
   };
   const inputs = [tensor("ids", [-1]), tensor("mask", [-1]), tensor("kind", [2])];
-  const given = [[1, 2], [1, 1], [5, 6]].map((values) => Uint8Array.from(values));
+  const given = [
+    [1, 2],
+    [1, 1],
+    [5, 6],
+  ].map((values) => Uint8Array.from(values));
   let taken = 0;
   const found = paddedInputs({ inputs, axes: [axis] }, { rows: 1, inputs: given }, [2], (bytes) => {
     taken += bytes;
   });
-  expect(found.inputs.map((bytes) => [...bytes])).toEqual([[1, 2, 9, 9], [1, 1, 9, 9], [5, 6]]);
+  expect(found.inputs.map((bytes) => [...bytes])).toEqual([
+    [1, 2, 9, 9],
+    [1, 1, 9, 9],
+    [5, 6],
+  ]);
   expect(found.inputs[2]).toBe(given[2]);
   expect([found.bucket, found.filled, found.elements, taken]).toEqual([0, 4, 10, 4]);
 });
