@@ -1,7 +1,7 @@
 /**
- * Makes of a model file what everybody but its worker sees: tensors whose axis 0 are the rows, under
- * the names and in the sizes that the spec states, and says how the worker gets from one to the
- * other. What a model gives is not trusted to be what its file says: it is run with one row and
+ * Makes of a model file what everybody but its worker sees: tensors whose axis 0 are the rows,
+ * under the names and in the sizes that the spec states, and says how the worker gets from one to
+ * the other. What a model gives is not trusted to be what its file says: it is run with one row and
  * with two, in its smallest and in its largest size, and what grows with the rows is the axis of
  * the rows.
  */

@@ -50,7 +50,7 @@ test("one plain model is one variant, with a place for what only the user knows"
   expect(text).toMatch(/profile .*\n.*compile .*\n.*serve .*\n.*curl/);
 });
 
-test("open axes get a size that runs, rows that are elsewhere are found, settings are constants", async () => {
+test("open axes get a size, rows are found where they are, settings are constants", async () => {
   const model = onnxModel({
     nodes: [
       { op: "Cast", inputs: ["sr"], output: "hz", attributes: { to: 1 } },
@@ -82,7 +82,7 @@ test("open axes get a size that runs, rows that are elsewhere are found, setting
   expect(stated.spec.tasks[0]?.variants[0]?.axes).toMatchObject({ samples: [160, 320] });
 });
 
-test("models that differ in names only are variants, the larger one guessed the better", async () => {
+test("models that differ in names only are variants, the larger guessed the better", async () => {
   const [small, large] = [fileOf("a.onnx", identityModel(3)), fileOf("b.onnx", renamed(3))];
   const { spec } = await made([small, large], { accuracies: new Map([["a", 0.7]]) });
   expect(spec.tasks[0]?.variants).toMatchObject([
@@ -123,7 +123,7 @@ function renamed(width: number): Uint8Array<ArrayBuffer> {
   });
 }
 
-test("outputs without a row for each row are left out, or a request is a run of its own", async () => {
+test("outputs without rows are left out, or a request is a run of its own", async () => {
   const inputs = [{ name: "x", type: "float32", shape: ["N", 3] }] as const;
   const sum = { op: "ReduceSum", inputs: ["x"], output: "sum", attributes: { keepdims: 0 } };
   const total = { name: "sum", type: "float32", shape: [] } as const;
@@ -150,7 +150,7 @@ test("outputs without a row for each row are left out, or a request is a run of 
   expect(counted.tasks[0]?.variants[0]).toMatchObject({ axes: { N: 1 } });
 });
 
-test("a first axis fixed at several rows is of one request; rows are known by their name", async () => {
+test("a first axis of several rows is of one request; rows are known by name", async () => {
   const ofShape = (...shape: (string | number)[]) =>
     onnxModel({
       nodes: [{ op: "Identity", inputs: ["x"], output: "y" }],
