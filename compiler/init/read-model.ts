@@ -46,7 +46,11 @@ export async function readModel(
     refuseTensors(described.model);
     const { size: bytes } = await stat(path);
     const bind = async (use: SuggestedUse) => {
-      const bound = await bindModel(path, described, bindingOf(use), [], reader);
+      const bound = await bindModel(path, described, bindingOf(use), [], reader).catch(
+        (error: Error) => {
+          throw new Error(`${withAxes(use)}onnxruntime says: ${error.message}`);
+        },
+      );
       if (bound.mistakes === undefined) return bound;
       throw new InputError("INPUT_INVALID_VALUE", `${path}: ${bound.mistakes[0]?.message}`);
     };
@@ -60,6 +64,12 @@ export async function readModel(
   } catch (error) {
     return refuse(error);
   }
+}
+
+/** What of axes was tried, in words that start a message. */
+function withAxes({ axes }: SuggestedUse): string {
+  const told = Object.entries(axes).map(([key, use]) => `${show(key)}: ${JSON.stringify(use)}`);
+  return told.length === 0 ? "" : `with the axes ${told.join(", ")} (--axes says others) `;
 }
 
 /** @throws Error for what no bundle holds, or nobody can ask. */

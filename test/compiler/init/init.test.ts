@@ -78,6 +78,15 @@ test("open axes get a size, rows are found where they are, settings are constant
   await expect(wrong).rejects.toThrow(
     /"sample": no input has such an axis; did you mean "samples"/,
   );
+  const halves = onnxModel({
+    nodes: [{ op: "Reshape", inputs: ["x", "pairs"], output: "y" }],
+    constants: [{ name: "pairs", type: "int64", shape: [3], values: [0, -1, 2] }],
+    inputs: [{ name: "x", type: "float32", shape: ["n", "even"] }],
+    outputs: [{ name: "y", type: "float32", shape: ["n", "half", 2] }],
+  });
+  await expect(made([fileOf("even.onnx", halves)], { axes: { even: 3 } })).rejects.toThrow(
+    /with the axes "even": 3 \(--axes says others\) onnxruntime says: .*Reshape/,
+  );
   const stated = await made([join(folder, "stream.onnx")], { axes: { samples: [160, 320] } });
   expect(stated.spec.tasks[0]?.variants[0]?.axes).toMatchObject({ samples: [160, 320] });
 });
