@@ -1,4 +1,4 @@
-/** What a model gives, seen by running it: which axis is the rows, what sizes the others have. */
+/** What a model gives, seen by running it: which axis is the rows, and the sizes of the others. */
 import type { BucketAxis, ModelFile } from "stratagem-runtime/internal/bundle/schema";
 import { bucketCount, bucketSizes, rowShapeIn } from "stratagem-runtime/internal/bundle/schema";
 import { numbersOf } from "stratagem-runtime/internal/exec/adapter/numbers";

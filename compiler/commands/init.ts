@@ -1,19 +1,17 @@
 /** `stratagem init MODEL.onnx…`: a spec that compiles, from model files. */
 import { stat } from "node:fs/promises";
 import { basename, dirname, relative, resolve, sep } from "node:path";
-import type { ModelFile } from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { EXIT_CODES } from "stratagem-runtime/internal/errors";
 import type { DescribedModel } from "stratagem-runtime/internal/exec/model-file";
-import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
 import { suggestion } from "stratagem-runtime/internal/tell/nearest";
 import { writeAtomically } from "../atomic-write.ts";
-import { bindModel } from "../binding/bind-model.ts";
 import { axisKeys, axisPlace, tensorsTold } from "../init/axis-places.ts";
+import { nextCommands } from "../init/next-commands.ts";
 import { type Ask, askedAccuracy, askedTargets, readAccuracy } from "../init/questions.ts";
+import { type Reader, type ReadModel, readModel } from "../init/read-model.ts";
 import { renamedAs, tensorsText } from "../init/same-task.ts";
 import { type InitSpec, type InitVariant, specText } from "../init/spec-text.ts";
-import { type SuggestedUse, suggestedUse, withoutRowless } from "../init/suggested-use.ts";
 import type { AxisUse } from "../spec/binding.ts";
 import { InputError } from "../spec/input-error.ts";
 import { show } from "../spec/mistakes.ts";
@@ -35,17 +33,6 @@ export interface InitOptions {
   readonly force: boolean;
 }
 
-type Reader = Pick<ModelReader, "describe" | "probeFile">;
-
-interface ReadModel {
-  readonly path: string;
-  readonly bytes: number;
-  readonly described: DescribedModel;
-  readonly use: SuggestedUse;
-  /** As it is used. */
-  readonly model: ModelFile;
-}
-
 /** Accuracies that are nobody's: the larger a model, the more. */
 const GUESSED_LEAST = 0.8;
 const GUESSED_MOST = 0.9;
@@ -62,8 +49,8 @@ export async function initCommand(
 ): Promise<CommandResult> {
   const { models, out, force } = options;
   if (!force && (await exists(out))) {
-    const allowed = "name another file with -o, or replace it with --force";
-    throw new InputError("INPUT_CONFLICT", `${out}: is there already; ${allowed}`);
+    const message = "is there already; name another file with -o, or replace it with --force";
+    throw new InputError("INPUT_CONFLICT", `${out}: ${message}`);
   }
   const read: ReadModel[] = [];
   for (const path of models) read.push(await readModel(path, options.axes, reader));
@@ -125,8 +112,9 @@ function refuseSameFiles(models: readonly ReadModel[]): void {
         (other) => basename(other.path) === basename(path) && other.model.sha256 !== model.sha256,
       );
     if (same === undefined) continue;
-    const message = `${same.path}, ${path}: expected models of different file names, since those of a server lie in one folder; rename one`;
-    throw new InputError("INPUT_CONFLICT", message);
+    const expected = "expected models of different file names";
+    const hint = "those of a server lie in one folder; rename one";
+    throw new InputError("INPUT_CONFLICT", `${same.path}, ${path}: ${expected}; ${hint}`);
   }
 }
 
@@ -136,65 +124,6 @@ function countOf(count: number): string {
 
 async function exists(path: string): Promise<boolean> {
   return (await stat(path).catch(() => null)) !== null;
-}
-
-async function readModel(
-  path: string,
-  stated: InitOptions["axes"],
-  reader: Reader,
-): Promise<ReadModel> {
-  const refuse = (error: unknown): never => {
-    if (error instanceof InputError) throw error;
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code !== undefined && /^E[A-Z]+$/.test(code)) {
-      const found = code === "ENOENT" ? "there is no such file" : `cannot be read (${code})`;
-      throw new InputError("INPUT_UNREADABLE", `${path}: expected an ONNX model; ${found}`);
-    }
-    const reason = typeof message === "string" ? message.split("\n")[0] : String(error);
-    const told = UNNAMED_TYPE.test(reason ?? "") ? `${reason}, ${UNNAMED_TYPE_MEANS}` : reason;
-    const expected = `${path}: expected an ONNX model that can be served: ${told}`;
-    throw new InputError("INPUT_INVALID_VALUE", expected);
-  };
-  try {
-    const described = await reader.describe(path);
-    refuseTensors(described.model);
-    const { size: bytes } = await stat(path);
-    const bind = async (use: SuggestedUse) => {
-      const bound = await bindModel(path, described, bindingOf(use), [], reader);
-      if (bound.mistakes === undefined) return bound;
-      throw new InputError("INPUT_INVALID_VALUE", `${path}: ${bound.mistakes[0]?.message}`);
-    };
-    let use = await suggestedUse(path, described, stated, reader);
-    let { model, rowless = [] } = await bind(use);
-    if (rowless.length > 0) {
-      use = withoutRowless(use, described, rowless);
-      ({ model } = await bind(use));
-    }
-    return { path, bytes, described, use, model };
-  } catch (error) {
-    return refuse(error);
-  }
-}
-
-/** @throws Error for what no bundle holds, or nobody can ask. */
-function refuseTensors({ inputs, outputs }: ModelFile): void {
-  if (inputs.length === 0) throw new Error("it takes no input, so there is nothing to ask");
-  const odd = [...inputs, ...outputs].find(({ name }) => /\p{Cc}/u.test(name));
-  if (odd === undefined) return;
-  throw new Error(`the tensor ${show(odd.name)} has a control character in its name; rename it`);
-}
-
-/** As onnxruntime-node says it of bfloat16 and float8. */
-const UNNAMED_TYPE = /^Unsupported data type/;
-const UNNAMED_TYPE_MEANS =
-  "such as bfloat16 or float8; convert inputs and outputs to float16 or float32";
-
-function bindingOf({ axes, constants, outputs }: SuggestedUse) {
-  const told = outputs?.map((of) => {
-    return [of, { of, as: "tensor", k: null, labels: null, blank: null }] as const;
-  });
-  const named = told === undefined ? null : Object.fromEntries(told);
-  return { axes, constants, padding: 0, inputs: {}, outputs: named, resize: {} };
 }
 
 function specOf(models: readonly ReadModel[], options: InitOptions): InitSpec {
@@ -232,7 +161,8 @@ function specOf(models: readonly ReadModel[], options: InitOptions): InitSpec {
 }
 
 function toldOf({ model, axisNames, others = [] }: DescribedModel): string {
-  const told = `takes ${tensorsTold(model.inputs, axisNames)}; gives ${tensorsTold(model.outputs, axisNames)}`;
+  const given = tensorsTold(model.outputs, axisNames);
+  const told = `takes ${tensorsTold(model.inputs, axisNames)}; gives ${given}`;
   if (others.length === 0) return told;
   return `${told}; no tensors, so left out: ${others.join(", ")}`;
 }
@@ -242,8 +172,8 @@ function differentTasks(first: ReadModel, other: ReadModel): InputError {
     return `${path} takes ${tensorsText(model.inputs)} and gives ${tensorsText(model.outputs)}`;
   };
   const expected = "expected variants of one task, which take and give the same";
-  const message = `${expected}: ${told(first)}; ${told(other)}`;
-  return new InputError("INPUT_CONFLICT", `${message}. Make a spec for each with -o`);
+  const message = `${expected}: ${told(first)}; ${told(other)}. Make a spec for each with -o`;
+  return new InputError("INPUT_CONFLICT", message);
 }
 
 /** Of files, without what is not allowed in names; numbered where two are the same. */
@@ -271,66 +201,6 @@ function guessedAccuracies(models: readonly ReadModel[]): number[] {
   return models.map(
     (_, index) => GUESSED_MOST - step * (models.length - 1 - bySize.indexOf(index)),
   );
-}
-
-/** What makes a server of the spec, and asks it once. */
-function nextCommands(out: string, spec: InitSpec, models: readonly ReadModel[]): string[] {
-  const bundle = `${out.replace(/\.[^./\\]*$/, "")}.msgpack`;
-  const profile = resolve(dirname(out), spec.profile);
-  const shown = relative(process.cwd(), profile) || spec.profile;
-  const folders = [...new Set(models.map(({ path }) => dirname(resolve(path))))];
-  const paths = models.map(({ path }) => quoted(path)).join(" ");
-  const own = quoted(`${out.replace(/\.[^./\\]*$/, "")}-models`);
-  const isOne = folders.length === 1;
-  const gather = isOne ? "" : `mkdir -p ${own} && cp ${paths} ${own} && `;
-  const folder = isOne ? quoted(dirname(models[0]?.path ?? ".")) : own;
-  return [
-    `npx stratagem profile ${quoted(out)} -o ${quoted(shown)}`,
-    `npx stratagem compile ${quoted(out)} -o ${quoted(bundle)}`,
-    `${gather}npx stratagem serve --policy ${quoted(bundle)} --models ${folder}`,
-    requestCommand(spec, models[0]?.model, models[0]?.use),
-  ];
-}
-
-const DATATYPES: Readonly<Record<string, string>> = {
-  float32: "FP32",
-  float64: "FP64",
-  float16: "FP16",
-  string: "BYTES",
-};
-
-function requestCommand(
-  { application }: InitSpec,
-  model: ModelFile | undefined,
-  use: SuggestedUse | undefined,
-): string {
-  const state = Object.values(use?.state ?? {});
-  const inputs = (model?.inputs ?? []).filter(({ name }) => !state.includes(name));
-  const told = inputs.map(({ name, dtype, shape }, index) => {
-    const sizes = [1, ...shape.slice(1).map((size, axis) => sizeIn(model, index, axis + 1, size))];
-    const count = sizes.reduce((product, size) => product * size, 1);
-    const datatype = DATATYPES[dtype] ?? dtype.toUpperCase();
-    const zero = datatype === "BYTES" ? '"0"' : "0";
-    const data = `shape: [${sizes.join(", ")}], data: Array(${count}).fill(${zero})`;
-    return `{name: ${JSON.stringify(name)}, datatype: "${datatype}", ${data}}`;
-  });
-  const sequence = state.length === 0 ? "" : ", parameters: {sequence_id: 1, sequence_start: true}";
-  const script = `JSON.stringify({inputs: [${told.join(", ")}]${sequence}})`;
-  const url = `http://127.0.0.1:8000/v2/models/${encodeURIComponent(application)}/infer`;
-  return `node -p ${quoted(script)} | curl -s ${url} -d @-`;
-}
-
-function sizeIn(model: ModelFile | undefined, input: number, axis: number, size: number): number {
-  if (size > 0) return size;
-  const bucket = model?.buckets?.find(({ inputs }) =>
-    inputs.some((place) => place.input === input && place.axis === axis),
-  );
-  return bucket?.sizes[0] ?? 1;
-}
-
-/** For a shell; plain words need nothing. */
-function quoted(text: string): string {
-  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 /** `KEY=VALUE` as `--axes` has it: batch, a size, or sizes such as 320,640. @throws InputError */

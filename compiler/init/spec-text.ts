@@ -79,7 +79,7 @@ function axisLines({ axes, tried, whole }: SuggestedUse, places: InitVariant["pl
   const entries = Object.entries(axes);
   if (entries.length === 0) return [];
   return [
-    "        axes:    # batch, a size, or sizes of which each request takes the smallest that holds it",
+    "        axes:    # batch, a size, or sizes: a request takes the smallest that holds it",
     ...entries.map(([key, use]) => {
       const value = typeof use === "object" ? `[${use.join(", ")}]` : use;
       const hint = tried.includes(key)

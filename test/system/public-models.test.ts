@@ -1,6 +1,7 @@
 /**
- * Models of public packages as they ship: a user puts the commands that `init` prints into a shell,
- * from an empty folder to the first answer, and answers are those of onnxruntime itself, bit by bit.
+ * Models of public packages as they ship: a user puts the commands that `init` prints into a
+ * shell, from an empty folder to the first answer, and answers are those of onnxruntime itself, bit
+ * by bit.
  */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";

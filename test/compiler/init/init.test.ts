@@ -50,7 +50,7 @@ test("one plain model is one variant, with a place for what only the user knows"
   expect(text).toMatch(/profile .*\n.*compile .*\n.*serve .*\n.*curl/);
 });
 
-test("open axes get a size that runs, rows elsewhere are found, settings stay", async () => {
+test("open axes get a size, rows are found where they are, settings are constants", async () => {
   const model = onnxModel({
     nodes: [
       { op: "Cast", inputs: ["sr"], output: "hz", attributes: { to: 1 } },
@@ -77,6 +77,15 @@ test("open axes get a size that runs, rows elsewhere are found, settings stay", 
   const wrong = made([join(folder, "stream.onnx")], { axes: { sample: 160 } });
   await expect(wrong).rejects.toThrow(
     /"sample": no input has such an axis; did you mean "samples"/,
+  );
+  const halves = onnxModel({
+    nodes: [{ op: "Reshape", inputs: ["x", "pairs"], output: "y" }],
+    constants: [{ name: "pairs", type: "int64", shape: [3], values: [0, -1, 2] }],
+    inputs: [{ name: "x", type: "float32", shape: ["n", "even"] }],
+    outputs: [{ name: "y", type: "float32", shape: ["n", "half", 2] }],
+  });
+  await expect(made([fileOf("even.onnx", halves)], { axes: { even: 3 } })).rejects.toThrow(
+    /with the axes "even": 3 \(--axes says others\) onnxruntime says: .*Reshape/,
   );
   const stated = await made([join(folder, "stream.onnx")], { axes: { samples: [160, 320] } });
   expect(stated.spec.tasks[0]?.variants[0]?.axes).toMatchObject({ samples: [160, 320] });
@@ -123,7 +132,7 @@ function renamed(width: number): Uint8Array<ArrayBuffer> {
   });
 }
 
-test("outputs without a row for each row are left out, or a request is a run of its own", async () => {
+test("outputs without rows are left out, or a request is a run of its own", async () => {
   const inputs = [{ name: "x", type: "float32", shape: ["N", 3] }] as const;
   const sum = { op: "ReduceSum", inputs: ["x"], output: "sum", attributes: { keepdims: 0 } };
   const total = { name: "sum", type: "float32", shape: [] } as const;
@@ -150,7 +159,7 @@ test("outputs without a row for each row are left out, or a request is a run of 
   expect(counted.tasks[0]?.variants[0]).toMatchObject({ axes: { N: 1 } });
 });
 
-test("a first axis fixed at several rows is of one request; rows are known by their name", async () => {
+test("a first axis of several rows is of one request; rows are known by name", async () => {
   const ofShape = (...shape: (string | number)[]) =>
     onnxModel({
       nodes: [{ op: "Identity", inputs: ["x"], output: "y" }],

@@ -1,0 +1,94 @@
+/** Reads a model as a spec may use it. */
+import { stat } from "node:fs/promises";
+import type { ModelFile } from "stratagem-runtime/internal/bundle/schema";
+import type { DescribedModel } from "stratagem-runtime/internal/exec/model-file";
+import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
+import { bindModel } from "../binding/bind-model.ts";
+import type { AxisUse } from "../spec/binding.ts";
+import { InputError } from "../spec/input-error.ts";
+import { show } from "../spec/mistakes.ts";
+import { type SuggestedUse, suggestedUse, withoutRowless } from "./suggested-use.ts";
+
+export type Reader = Pick<ModelReader, "describe" | "probeFile">;
+
+export interface ReadModel {
+  readonly path: string;
+  readonly bytes: number;
+  readonly described: DescribedModel;
+  readonly use: SuggestedUse;
+  /** As it is used. */
+  readonly model: ModelFile;
+}
+
+/**
+ * @param stated what the user said of axes.
+ * @throws InputError for a file that cannot be read, is no model, or cannot be served.
+ */
+export async function readModel(
+  path: string,
+  stated: Readonly<Record<string, AxisUse>>,
+  reader: Reader,
+): Promise<ReadModel> {
+  const refuse = (error: unknown): never => {
+    if (error instanceof InputError) throw error;
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code !== undefined && /^E[A-Z]+$/.test(code)) {
+      const found = code === "ENOENT" ? "there is no such file" : `cannot be read (${code})`;
+      throw new InputError("INPUT_UNREADABLE", `${path}: expected an ONNX model; ${found}`);
+    }
+    const reason = typeof message === "string" ? message.split("\n")[0] : String(error);
+    const told = UNNAMED_TYPE.test(reason ?? "") ? `${reason}, ${UNNAMED_TYPE_MEANS}` : reason;
+    const expected = `${path}: expected an ONNX model that can be served: ${told}`;
+    throw new InputError("INPUT_INVALID_VALUE", expected);
+  };
+  try {
+    const described = await reader.describe(path);
+    refuseTensors(described.model);
+    const { size: bytes } = await stat(path);
+    const bind = async (use: SuggestedUse) => {
+      const bound = await bindModel(path, described, bindingOf(use), [], reader).catch(
+        (error: Error) => {
+          throw new Error(`${withAxes(use)}onnxruntime says: ${error.message}`);
+        },
+      );
+      if (bound.mistakes === undefined) return bound;
+      throw new InputError("INPUT_INVALID_VALUE", `${path}: ${bound.mistakes[0]?.message}`);
+    };
+    let use = await suggestedUse(path, described, stated, reader);
+    let { model, rowless = [] } = await bind(use);
+    if (rowless.length > 0) {
+      use = withoutRowless(use, described, rowless);
+      ({ model } = await bind(use));
+    }
+    return { path, bytes, described, use, model };
+  } catch (error) {
+    return refuse(error);
+  }
+}
+
+/** What of axes was tried, in words that start a message. */
+function withAxes({ axes }: SuggestedUse): string {
+  const told = Object.entries(axes).map(([key, use]) => `${show(key)}: ${JSON.stringify(use)}`);
+  return told.length === 0 ? "" : `with the axes ${told.join(", ")} (--axes says others) `;
+}
+
+/** @throws Error for what no bundle holds, or nobody can ask. */
+function refuseTensors({ inputs, outputs }: ModelFile): void {
+  if (inputs.length === 0) throw new Error("it takes no input, so there is nothing to ask");
+  const odd = [...inputs, ...outputs].find(({ name }) => /\p{Cc}/u.test(name));
+  if (odd === undefined) return;
+  throw new Error(`the tensor ${show(odd.name)} has a control character in its name; rename it`);
+}
+
+/** As onnxruntime-node says it of bfloat16 and float8. */
+const UNNAMED_TYPE = /^Unsupported data type/;
+const UNNAMED_TYPE_MEANS =
+  "such as bfloat16 or float8; convert inputs and outputs to float16 or float32";
+
+function bindingOf({ axes, constants, outputs }: SuggestedUse) {
+  const told = outputs?.map((of) => {
+    return [of, { of, as: "tensor", k: null, labels: null, blank: null }] as const;
+  });
+  const named = told === undefined ? null : Object.fromEntries(told);
+  return { axes, constants, padding: 0, inputs: {}, outputs: named, resize: {} };
+}
