@@ -127,9 +127,16 @@ async function tensorsOf(
  */
 function reasonOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
-  return message
-    .replaceAll(/\s+/g, " ")
-    .trim()
-    .replace(/^\/\S+:\d+ .*?\) (?=\S)/, "")
-    .replace(/(Status Message: )\/\S+:\d+ .*?\) (?=\S)/, "$1");
+  const line = message.replaceAll(/\s+/g, " ").trim();
+  // A failed run has the place behind what failed.
+  const at = line.indexOf(STATUS);
+  if (at < 0) return withoutPlace(line);
+  const behind = at + STATUS.length;
+  return line.slice(0, behind) + withoutPlace(line.slice(behind));
+}
+
+const STATUS = "Status Message: ";
+
+function withoutPlace(text: string): string {
+  return text.replace(/^\/\S+:\d+ .*?\) (?=\S)/, "");
 }
