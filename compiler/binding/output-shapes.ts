@@ -4,7 +4,7 @@ import { bucketCount, bucketSizes, rowShapeIn } from "stratagem-runtime/internal
 import { numbersOf } from "stratagem-runtime/internal/exec/adapter/numbers";
 import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
 import type { ProbedTensors, ProbeInput } from "stratagem-runtime/internal/exec/probe-tensors";
-import { tensorData } from "stratagem-runtime/internal/exec/tensor-data";
+import { SERVED_DTYPES, tensorData } from "stratagem-runtime/internal/exec/tensor-data";
 import type { Binding } from "../spec/binding.ts";
 import type { InputAxes } from "./model-axes.ts";
 
@@ -24,23 +24,6 @@ export interface Probed {
   /** By the model's own names; those that are of no type that is served are left out. */
   readonly outputs: ReadonlyMap<string, OutputShapes>;
 }
-
-/** Types of outputs that are looked at. */
-const DTYPES: ReadonlySet<string> = new Set([
-  "float32",
-  "float64",
-  "float16",
-  "uint8",
-  "int8",
-  "uint16",
-  "int16",
-  "uint32",
-  "int32",
-  "uint64",
-  "int64",
-  "bool",
-  "string",
-]);
 
 /** @throws Error in the words of onnxruntime if it refuses one row. */
 export async function probeOutputs(
@@ -64,7 +47,7 @@ export async function probeOutputs(
     ...(last > 0 ? [{ inputs: run(1, 0), mayBeRefused: false }] : []),
   ];
   const probe = (all: readonly { inputs: ProbeInput[]; mayBeRefused: boolean }[]) => {
-    return reader.probeFile(path, { runs: all, dtypes: DTYPES });
+    return reader.probeFile(path, { runs: all, dtypes: SERVED_DTYPES });
   };
   const ones = (await probe(runs)) ?? [];
   const [two] = mayTakeRows
@@ -90,7 +73,7 @@ export async function runsOnce(
   try {
     await reader.probeFile(path, {
       runs: [{ inputs: feeds, mayBeRefused: false }],
-      dtypes: DTYPES,
+      dtypes: SERVED_DTYPES,
     });
     return null;
   } catch (error) {

@@ -81,7 +81,7 @@ export async function measureInRounds(
   await measureExtra(bench, { turns, extraMs: effort.extraMs, onRound, onProgress, done });
 }
 
-/** Runs that the kept cells of a turn lack; of one that keeps none, as many as any lacks. */
+/** How many runs the kept cells of a turn lack; a turn that keeps none lacks what any cell does. */
 function missingRuns(turn: Turn, cells: readonly Cell[], repeat: number): number {
   const kept = turn.filter(({ isKept }) => isKept).map(({ cell }) => cells[cell]);
   const counts = (kept.length > 0 ? kept : cells).map((cell) => cell?.wallMs.length ?? 0);

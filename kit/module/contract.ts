@@ -31,7 +31,7 @@ export type NamedTensors = Readonly<Record<string, Tensor>>;
 export interface HostModule {
   readonly inputs: readonly TensorSpec[];
   readonly outputs: readonly TensorSpec[];
-  /** Numbers of rows that it takes; null: any. */
+  /** Batch sizes that it takes; null says that it takes any. */
   readonly batches: readonly number[] | null;
   /**
    * Inputs as they come in service, to profile and warm it up with.
@@ -47,7 +47,7 @@ export interface HostModule {
 }
 
 export interface OpenArguments {
-  /** Of the spec: any JSON. */
+  /** The spec may say any JSON here. */
   readonly options?: unknown;
   /** Where the files of models are: files that options name are looked for there. */
   readonly folder: string;

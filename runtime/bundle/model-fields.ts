@@ -18,7 +18,7 @@ const MAX_TENSORS = 256;
 const MAX_RANK = 16;
 const MAX_LABELS = 2 ** 20;
 const MAX_SIZE = 2 ** 31;
-/** Of every element, and of what is filled in: any number that a tensor may have. */
+/** Constants and what is filled in may be any number that a tensor may have. */
 const ANY_NUMBER = 1e300;
 const MAX_BUCKET_AXES = 4;
 

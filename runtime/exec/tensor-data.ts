@@ -48,6 +48,9 @@ const DATA_BY_DTYPE: Readonly<Record<string, TensorData>> = {
   },
 };
 
+/** Element types that are served. */
+export const SERVED_DTYPES: ReadonlySet<string> = new Set(Object.keys(DATA_BY_DTYPE));
+
 /** @throws Error if tensors of this element type cannot be sent as bytes. */
 export function tensorData(dtype: string): TensorData {
   const data = DATA_BY_DTYPE[dtype];

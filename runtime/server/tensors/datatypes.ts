@@ -2,22 +2,10 @@
  * Element types of the Open Inference Protocol and what onnxruntime and Triton's model
  * configuration call them.
  */
+import type { HostDatatype } from "../../exec/host-module.ts";
 
-export type Datatype =
-  | "BOOL"
-  | "UINT8"
-  | "UINT16"
-  | "UINT32"
-  | "UINT64"
-  | "INT8"
-  | "INT16"
-  | "INT32"
-  | "INT64"
-  | "FP16"
-  | "BF16"
-  | "FP32"
-  | "FP64"
-  | "BYTES";
+/** What modules have, and one more that is passed on as its bytes. */
+export type Datatype = HostDatatype | "BF16";
 
 interface DatatypeInfo {
   /** Name in the bundle. */
