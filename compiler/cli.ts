@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** Runs `stratagem`; no other file of the compiler prints for people, exits, or reads a clock. */
 import { availableParallelism } from "node:os";
-import { Command, InvalidArgumentError, Option } from "commander";
+import { Command, Option } from "commander";
 import {
   addCompletion,
   addDiff,
@@ -13,8 +13,6 @@ import {
   runProgram,
   wholeNumber,
 } from "stratagem-runtime/internal/command-line";
-import type { ModelLimits } from "stratagem-runtime/internal/exec/model-reader";
-import { WORKERS } from "stratagem-runtime/internal/settings/workers";
 import { packageVersion } from "stratagem-runtime/internal/version";
 import type { BenchOptions } from "./commands/bench.ts";
 import type { ProfileCommand, ProfileSurroundings } from "./commands/profile.ts";
@@ -22,8 +20,18 @@ import { startProgress } from "./commands/progress.ts";
 import type { SchemaKind } from "./commands/schema.ts";
 import type { SimulateOptions } from "./commands/simulate.ts";
 import { explainCompilerError, InterruptedError } from "./errors.ts";
-import { LOADS_EXPECTED, readLoads, readSlo, SLO_EXPECTED } from "./init/questions.ts";
 import { SOLVER_NAMES, type SolverName } from "./methods/solver-names.ts";
+import {
+  collect,
+  loads,
+  MODEL_MEMORY,
+  type ModelFlags,
+  memoryBytes,
+  modelLimitsOf,
+  modelTimeout,
+  slo,
+  timeoutMs,
+} from "./option-values.ts";
 import type { LevelPoolOptions } from "./processes/level-pool.ts";
 
 type Watch = Pick<LevelPoolOptions, "signal" | "onProgress" | "onBusy"> &
@@ -56,15 +64,9 @@ const MORTAL = { isMortal: true, hasLines: false };
 const TOLD = { isMortal: false, hasLines: true };
 /** Unless `--batches` says otherwise. */
 const PROFILED_BATCHES = "1,2,4,8";
-/** Unless `--model-timeout` says otherwise; as that of a server. */
-const MODEL_TIMEOUT_MS = 60_000;
-const MAX_TIMEOUT_MS = 86_400_000;
 /** Unless `--slo` and `--loads` say otherwise. */
 const DEFAULT_SLO = "1 s";
 const DEFAULT_LOADS = [1, 2, 5];
-const MODEL_MEMORY =
-  "memory of a process that has models, such as 8GiB (default: by its models, at least 4GiB; " +
-  "none on a GPU)";
 /** Beyond the runs that were asked for; see docs/profiling.md. */
 const PROFILING_EFFORT = { warmUpMs: 1000, extraMs: 20_000 };
 const nowMs = (): number => performance.now();
@@ -408,7 +410,7 @@ program
 
 await runProgram(program, explainCompilerError);
 
-interface InitFlags extends Pick<CompileFlags, "modelMemory" | "modelTimeout"> {
+interface InitFlags extends ModelFlags {
   readonly out: string;
   readonly name?: string;
   readonly slo?: string;
@@ -420,23 +422,7 @@ interface InitFlags extends Pick<CompileFlags, "modelMemory" | "modelTimeout"> {
   readonly force?: true;
 }
 
-/** An option value such as 150ms, as it is. */
-function slo(text: string): string {
-  const read = readSlo(text);
-  if (read !== undefined) return read;
-  throw new InvalidArgumentError(`expected ${SLO_EXPECTED}`);
-}
-
-/** An option value such as 1,10,100. */
-function loads(text: string): number[] {
-  const read = readLoads(text);
-  if (read !== undefined) return read;
-  throw new InvalidArgumentError(`expected ${LOADS_EXPECTED}`);
-}
-
-interface CompileFlags {
-  readonly modelMemory?: number;
-  readonly modelTimeout: number;
+interface CompileFlags extends ModelFlags {
   readonly out: string;
   readonly jobs: number;
   readonly solver?: SolverName;
@@ -444,31 +430,8 @@ interface CompileFlags {
   readonly check?: true;
 }
 
-function modelTimeout(): Option {
-  return new Option("--model-timeout <time>", "longest time for loading or running a model")
-    .argParser(timeoutMs)
-    .default(MODEL_TIMEOUT_MS, "60s");
-}
-
-function modelLimitsOf(flags: Pick<CompileFlags, "modelMemory" | "modelTimeout">): ModelLimits {
-  return { memoryBytes: flags.modelMemory ?? null, timeoutMs: flags.modelTimeout };
-}
-
-/** An option value such as 90s or 5min, in ms. */
-function timeoutMs(text: string): number {
-  const match = /^(\d{1,6})(s|min)$/.exec(text);
-  const ms = Number(match?.[1]) * (match?.[2] === "min" ? 60_000 : 1000);
-  if (ms >= 1000 && ms <= MAX_TIMEOUT_MS) return ms;
-  throw new InvalidArgumentError("expected 1s to 24 h in s or min, such as 90s");
-}
-
 function never(): () => void {
   return () => {};
-}
-
-/** Gathers the values of an option that may be repeated. */
-function collect(value: string, earlier: readonly string[]): string[] {
-  return [...earlier, value];
 }
 
 async function withPool<T>(
@@ -504,12 +467,4 @@ async function watched<T>(
     progress.end();
     release();
   }
-}
-
-/** An option value such as 8GiB, in bytes. */
-function memoryBytes(text: string): number {
-  const { kind } = WORKERS.workerMemory;
-  const found = kind.read(text);
-  if (found !== undefined) return found;
-  throw new InvalidArgumentError(`expected ${kind.expected}`);
 }
