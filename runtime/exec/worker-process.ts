@@ -26,6 +26,7 @@ import { inheritanceOf } from "./inherited-models.ts";
 import { LoadWatch } from "./load-watch.ts";
 import type { Holding } from "./model-store.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
+import { deviceEnvironment } from "./worker-device.ts";
 import type { WorkerLimits } from "./worker-limits.ts";
 import { withMemoryLimit, workerMemoryBytes } from "./worker-memory.ts";
 import { WorkerPaces } from "./worker-paces.ts";
@@ -128,7 +129,8 @@ export class WorkerProcess {
     this.#loads = new LoadWatch(setup, limits, (reason) => this.#abort(reason));
     this.#memoryBytes = limits.memoryBytes ?? workerMemoryBytes(setup);
     const [memoryBytes, stdio] = [this.#memoryBytes, [...STDIO, ...fds]];
-    this.#child = spawnLimited(WORKER_PATH, { memoryBytes, stdio });
+    const env = deviceEnvironment(setup.on);
+    this.#child = spawnLimited(WORKER_PATH, { memoryBytes, stdio, env });
     this.#child.once("error", (error) => this.#end(error.message));
     // Unlike "exit" it waits for what the worker wrote last: its result, or why it could not start.
     this.#child.once("close", (code, signal) =>
@@ -285,7 +287,7 @@ export class WorkerProcess {
   }
 
   #timedBatch({ variant, rows, p99Ms }: Batch, cores: number): TimedBatch {
-    if (this.setup.device === "cpu") return { variant, p99Ms, isFirstOfKind: false };
+    if (this.setup.on.provider === "cpu") return { variant, p99Ms, isFirstOfKind: false };
     const kind = `${variant} ${rows} ${cores}`;
     const isFirstOfKind = !this.#seenKinds.has(kind);
     if (isFirstOfKind) this.#seenKinds.add(kind);
