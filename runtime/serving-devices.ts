@@ -40,7 +40,8 @@ export function isAuto({ device }: DeviceOptions): boolean {
 
 /**
  * By worker slot, which are those of the pools in their order.
- * @param found what "auto" stands for. @throws RuntimeError RUNTIME_USAGE for a device that is none.
+ * @param found what "auto" stands for.
+ * @throws RuntimeError RUNTIME_USAGE for a device that is none.
  */
 export function servingDevices(
   pools: readonly Pick<Pool, "name" | "workers" | "device">[],

@@ -28,7 +28,9 @@ const KEPT_MODELS = 4;
 export type AssignedProcessExecutor = AssignedExecutor & ProcessExecutor;
 export type AssignedProcessHandlers = AssignedExecutorHandlers & ProcessExecutorHandlers;
 
-export interface AssignedExecutorOptions extends Omit<ExecutorOptions, "standbyCount" | "isTrial"> {
+type SharedOptions = Omit<ExecutorOptions, "standbyCount" | "isTrial">;
+
+export interface AssignedExecutorOptions extends SharedOptions {
   /** Workers in reserve on each device, which hold what was assigned; left out for none. */
   readonly standbyCount?: number;
 }
