@@ -17,7 +17,7 @@ export interface Machine {
 export function describeMachine(): Machine {
   const model = cpus()[0]?.model ?? "";
   return {
-    processor: nameOf(model) || process.arch,
+    processor: hardwareName(model) || process.arch,
     cores: availableParallelism(),
     memoryBytes: totalmem(),
     os: `${type()} ${release()}`,
@@ -26,8 +26,16 @@ export function describeMachine(): Machine {
   };
 }
 
+/** Text of a driver as profiles and bundles take it. */
+export function printable(text: string): string {
+  return text
+    .replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Surrogate}]+/gu, " ")
+    .trim()
+    .slice(0, MAX_DEVICE_LENGTH);
+}
+
 /** A name as profiles have them. */
-function nameOf(model: string): string {
+export function hardwareName(model: string): string {
   return model
     .replace(/[|\s]+/g, " ")
     .trim()
@@ -35,6 +43,7 @@ function nameOf(model: string): string {
 }
 
 const MAX_NAME_LENGTH = 100;
+const MAX_DEVICE_LENGTH = 200;
 
 /** Read from the package, so that the engine itself is not loaded here. */
 function onnxruntimeVersion(): string {

@@ -1,5 +1,6 @@
 /** Builds schemas whose messages say what was found and what is allowed. */
 
+import { DEVICE_FORM, parseDevice } from "stratagem-runtime/internal/bundle/device-text";
 import {
   MAX_MS,
   MAX_QPS,
@@ -79,6 +80,12 @@ export function text(expected: string) {
 export function url() {
   const error = () => "an http or https URL without credentials such as http://localhost:8000";
   return z.string({ error }).regex(SERVER_URL, { error });
+}
+
+/** The devices of a pool. */
+export function device() {
+  const error = () => DEVICE_FORM;
+  return z.string({ error }).refine((text) => parseDevice(text) !== null, { error });
 }
 
 /** A mapping of anything that JSON can say. */
