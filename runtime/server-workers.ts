@@ -3,6 +3,7 @@
 import { statSync } from "node:fs";
 import type { Provider } from "./bundle/device-text.ts";
 import type { Pool } from "./bundle/schema.ts";
+import { describeDevice } from "./devices/describe-device.ts";
 import { RuntimeError } from "./errors.ts";
 import { type AssignedProcessExecutor, startAssignedExecutor } from "./exec/assigned-pool.ts";
 import type { AssignedExecutorHandlers, ExecutorHandlers, VariantModel } from "./exec/executor.ts";
@@ -16,6 +17,12 @@ import {
 } from "./exec/worker-pool.ts";
 import type { WorkerStarter } from "./methods/method.ts";
 import type { Notice } from "./server/telemetry/notice.ts";
+import {
+  hardwareNotices,
+  otherHardware,
+  type PoolHardware,
+  poolHardware,
+} from "./pool-hardware.ts";
 import { type DeviceOptions, isAuto, servingDevices } from "./serving-devices.ts";
 
 export interface WorkersOptions extends DeviceOptions {
@@ -32,6 +39,8 @@ export interface WorkersOptions extends DeviceOptions {
    * on processors, and for no limit on accelerators.
    */
   readonly workerMemoryBytes?: number;
+  /** Whether workers may run on other hardware than was measured; left out, they may not. */
+  readonly acceptOtherHardware?: boolean;
 }
 
 /** What the machine has, and what the workers of all bundles of a server want of it. */
@@ -89,6 +98,8 @@ interface Told extends WorkersOptions {
 export class Workers implements WorkerStarter {
   /** By slot; empty until they are started. */
   devices: readonly WorkerDevice[] = [];
+  /** What that is, and how it compares with what was measured; empty until they are started. */
+  hardware: readonly PoolHardware[] = [];
   readonly #options: Told;
   readonly #variants: readonly VariantModel[];
   readonly #workerCount: number;
@@ -147,6 +158,14 @@ export class Workers implements WorkerStarter {
     };
   }
 
+  /** @throws RuntimeError RUNTIME_HARDWARE */
+  #expectMeasured(hardware: readonly PoolHardware[]): void {
+    const { policy, acceptOtherHardware = false } = this.#options;
+    const other = otherHardware(hardware);
+    if (other === null || acceptOtherHardware) return;
+    throw new RuntimeError("RUNTIME_HARDWARE", `${policy}: ${other}`);
+  }
+
   get #isAuto(): boolean {
     return isAuto(this.#options);
   }
@@ -157,8 +176,12 @@ export class Workers implements WorkerStarter {
     const { pools, onNotice } = this.#options;
     const startWith = async (found?: Provider) => {
       const devices = servingDevices(pools, this.#workerCount, this.#options, found);
+      const hardware = await poolHardware(pools, devices, describeDevice);
+      this.#expectMeasured(hardware);
       const executor = await start(devices);
+      for (const notice of hardwareNotices(hardware)) onNotice(notice, "warn");
       this.devices = devices;
+      this.hardware = hardware;
       return executor;
     };
     try {

@@ -7,6 +7,7 @@ import type { AccessOptions } from "../server/access/access.ts";
 import type { ServerLimits } from "../server/applications/limits.ts";
 import type { LogState } from "../server/telemetry/log.ts";
 import { otlpSettings } from "../server/telemetry/otlp/otlp-settings.ts";
+import { hardwareJson, hardwareText } from "../pool-hardware.ts";
 import type { DeviceOptions, WorkerVariable } from "../serving-devices.ts";
 import { splitPair } from "../settings/device-kinds.ts";
 import { readSettingsFile } from "../settings/file.ts";
@@ -108,6 +109,7 @@ function optionsOf(settings: SettingValues): ServerOptions {
     ...devicesOf(settings),
     threads,
     standby: settings.standby,
+    acceptOtherHardware: settings.acceptOtherHardware,
     meansCheck: settings.meansCheck,
     page: settings.page,
     serverName: settings.serverName,
@@ -181,12 +183,15 @@ function limitsOf(settings: SettingValues): Partial<ServerLimits> {
 
 function readyResult(server: StartedServer): CommandResult {
   const { url, grpcUrl, adminUrl, metricsUrl, served } = server;
-  const told = served.map(({ policy, bundle, device }) => {
+  const told = served.map(({ policy, bundle, device, hardware }) => {
     const method = methodOf(bundle);
     const { workers, more, json } = method.tellServing(bundle);
     return {
-      text: `serving ${policy} at ${url}: ${workers} on ${device}${more}`,
-      json: { policy, workers: method.workerCount(bundle), device, ...json },
+      text: `serving ${policy} at ${url}: ${workers} on ${hardwareText(hardware)}${more}`,
+      json: {
+        ...{ policy, workers: method.workerCount(bundle), device },
+        ...{ hardware: hardwareJson(hardware), ...json },
+      },
     };
   });
   const [first] = told;

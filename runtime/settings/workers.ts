@@ -15,6 +15,11 @@ export const WORKERS = {
     "accelerators to spread workers over, such as 0,1",
     "the first",
   ),
+  acceptOtherHardware: setting(
+    truth,
+    false,
+    "serve a bundle whose times were measured on other hardware",
+  ),
   workerEnv: setting(
     workerVariables,
     null,

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { MeasuredDevice } from "../../runtime/bundle/schema.ts";
 import { defaultDevice, devicesOn } from "../../runtime/exec/worker-device.ts";
 import {
   type FoundDevice,
@@ -10,7 +11,7 @@ import {
 } from "../../runtime/pool-hardware.ts";
 
 const CARD = { name: "Card", driver: "1.0" };
-const MEASURED = { provider: "webgpu", ...CARD } as const;
+const MEASURED: MeasuredDevice = { provider: "webgpu", ...CARD };
 
 function gpuPool(found: FoundDevice | null, measuredOn = MEASURED) {
   const pools = [{ name: "gpu", workers: 2, measuredOn }];
@@ -40,7 +41,7 @@ test("another driver is told of, and so is a card that nobody can name", async (
 });
 
 test("another provider is refused, another processor is told of", async () => {
-  const cpu = [{ name: "cpu", workers: 1, measuredOn: { ...MEASURED, provider: "cpu" } as const }];
+  const cpu = [{ name: "cpu", workers: 1, measuredOn: { ...MEASURED, provider: "cpu" as const } }];
   const describe = async () => ({ name: "Processor", driver: null });
   const onCpu = await poolHardware(cpu, devicesOn("cpu", 1), describe);
   expect([onCpu[0]?.match, otherHardware(onCpu)]).toEqual(["processor", null]);
@@ -65,5 +66,10 @@ test("devices of several pools are told with the workers on each", async () => {
   expect(hardwareText(hardware)).toBe(
     "1 on cuda:0 (Card, driver 1.0), 1 on cuda:1 (Card, driver 1.0), 3 on cpu",
   );
-  expect(hardwareLines(hardware).map(String).join("\n")).toContain('pool="small"');
+  const samples = hardwareLines(hardware).filter((line) => line.kind === "sample");
+  expect(samples.map(({ labels }) => [labels["pool"], labels["name"], labels["match"]])).toEqual([
+    ["gpu", "Card", "same"],
+    ["gpu", "Card", "same"],
+    ["small", "Processor", "unknown"],
+  ]);
 });
