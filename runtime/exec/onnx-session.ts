@@ -1,8 +1,10 @@
 /** Models inside a worker: their sessions, and running a batch on one. */
 
+import { createRequire } from "node:module";
 import type { TensorInfo } from "../bundle/schema.ts";
 import { bucketCount, bucketSizes, rowShapeIn } from "../bundle/schema.ts";
 import { assert } from "../core/assert.ts";
+import { whatIsMissing } from "../devices/whats-missing.ts";
 import { AdaptedModel } from "./adapter/adapted-model.ts";
 import type { BatchResult, Device, VariantModel } from "./executor.ts";
 import { type LoadedModel, oneLine } from "./loaded-model.ts";
@@ -77,8 +79,10 @@ export class OnnxModel implements LoadedModel {
       }
       return model;
     } catch (error) {
-      const on = `${variant.name} (${variant.path}) on ${setup.device}`;
-      throw new Error(`${on}: ${oneLine(error)}${remedyFor(setup.device, oneLine(error))}`);
+      const { device } = setup;
+      const reason = oneLine(error);
+      const missing = device === "cpu" ? null : await whatIsMissing(device, reason, enginePath);
+      throw new Error(`${variant.name} (${variant.path}) on ${device}: ${missing ?? reason}`);
     }
   }
 
@@ -263,12 +267,7 @@ function outputOf(name: string, tensor: Tensor | undefined, rows: number | null)
   return { shape: dims, bytes: new Uint8Array(data.buffer, data.byteOffset, data.byteLength) };
 }
 
-/** An ordinary install is without the libraries of CUDA, which are asked for by one command. */
-function remedyFor(device: WorkerSetup["device"], reason: string): string {
-  if (device !== "cuda" || !/librar/i.test(reason)) return "";
-  const script = "node node_modules/onnxruntime-node/script/install";
-  return (
-    `; where the libraries of CUDA are not installed: ${script} ` +
-    "--onnxruntime-node-install=cuda12"
-  );
+/** Of the package, whose libraries lie beside it. */
+function enginePath(): string {
+  return createRequire(import.meta.url).resolve("onnxruntime-node/package.json");
 }
