@@ -2,7 +2,6 @@
 import { availableParallelism } from "node:os";
 import type { Bundle } from "./bundle/schema.ts";
 import { RuntimeError } from "./errors.ts";
-import type { SettledDevice } from "./exec/worker-pool.ts";
 import { hasLimits } from "./exec/worker-spawn.ts";
 import {
   expectFolders,
@@ -32,6 +31,7 @@ import type { Notice } from "./server/telemetry/notice.ts";
 import type { OtlpSettings } from "./server/telemetry/otlp/otlp-settings.ts";
 import { Telemetry } from "./server/telemetry/telemetry.ts";
 import { SharedMeans, type WorkersOptions } from "./server-workers.ts";
+import { devicesText, expectPools } from "./serving-devices.ts";
 import { packageVersion } from "./version.ts";
 
 export interface ServerOptions extends WorkersOptions {
@@ -107,7 +107,7 @@ export interface ServedBundle {
   /** Of the file. */
   readonly sha256: string;
   /** What its workers run on. */
-  readonly device: SettledDevice;
+  readonly device: string;
 }
 
 /**
@@ -196,7 +196,7 @@ async function startWith(
     ...urlsOf(server, options, acceptors),
     get served() {
       return following.hosted.map(({ policy, bundle, sha256, workers }) => {
-        return { policy, bundle, sha256, device: workers.device };
+        return { policy, bundle, sha256, device: devicesText(workers.devices) };
       });
     },
     reload: (name) => following.reload(name),
@@ -226,6 +226,10 @@ async function hostedBundles(
       hosted.push(await hostBundle(await loadBundle(policy), place, shared, files, options));
     }
     expectOwnNames(hosted);
+    expectPools(
+      hosted.flatMap(({ bundle }) => bundle.cluster.pools),
+      options,
+    );
   } catch (error) {
     await Promise.all(hosted.map(({ application }) => application.close()));
     throw error;
@@ -253,7 +257,7 @@ function stateOf(reloading: Reloading, access: Access, acceptors?: Acceptors): o
       policy: one.policy,
       method: one.bundle.method,
       ready: one.application.endpoint.isReady,
-      device: one.workers.device,
+      device: devicesText(one.workers.devices),
       workers: methodOf(one.bundle).workerCount(one.bundle),
       models: ownNamesOf(one),
       sha256: one.sha256,

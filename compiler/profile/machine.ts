@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { availableParallelism, release, totalmem, type } from "node:os";
-import { processorName } from "../../runtime/devices/names.ts";
+import { processorName } from "stratagem-runtime/internal/devices/names";
 
 /** What latencies were measured on. */
 export interface Machine {

@@ -2,10 +2,11 @@
  * What `profile` is to measure. A spec is read without the profiles it names, since they are what
  * is about to be made.
  */
+
 import { bucketCount, type ModelFile } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
-import type { Device } from "stratagem-runtime/internal/exec/executor";
 import { MAX_PAYLOAD_BYTES } from "stratagem-runtime/internal/exec/frame-protocol";
+import type { Provider } from "stratagem-runtime/internal/exec/worker-device";
 import type { Bound } from "../binding/bind-model.ts";
 import type { FeedKind } from "../model/model-feeds.ts";
 import { rowBytesOf, sizedInputs } from "../onnx/batch-inputs.ts";
@@ -23,9 +24,6 @@ import type { Machine } from "./machine.ts";
 import { type NamedVariant, namedVariants, usesOf, withKnownAccuracy } from "./named-variants.ts";
 import { type PlannedUse, plannedFitMistakes } from "./planned-fit.ts";
 import { profiledBatches } from "./profiled-batches.ts";
-
-/** A profile holds for one device, so none is chosen for the user. */
-type ProfiledDevice = Exclude<Device, "auto">;
 
 export interface ProfileOptions {
   /** Path of the application spec. */
@@ -48,7 +46,8 @@ export interface ProfileOptions {
    * never scale count with. Null for `threads` alone.
    */
   readonly cores: readonly number[] | null;
-  readonly device: ProfiledDevice;
+  /** A profile holds for one, so none is chosen for the user. */
+  readonly device: Provider;
   /** Name of the hardware in the profile; null to name it after the processor. */
   readonly hardware: string | null;
   /** Of the inputs. */
@@ -73,7 +72,7 @@ export interface ProfilePlan {
   readonly isByCores: boolean;
   /** Most stages that a model is to be cut into. */
   readonly maxDepth: number;
-  readonly device: ProfiledDevice;
+  readonly device: Provider;
   readonly seed: number;
   readonly machine: Machine;
   /** Of everything that the measurements depend on. */

@@ -1,4 +1,5 @@
 /** What the bundles of several methods have, said once: ranges, and records that are the same. */
+import { DEVICE_FORM, parseDevice } from "./device-text.ts";
 import {
   boolean,
   fileName,
@@ -134,6 +135,14 @@ const arrivalModel = tagged<"process", ArrivalModel>("process", {
   }),
 });
 
+const device: Shape<string> = {
+  words: "a device",
+  read(value, path) {
+    const found = text.read(value, path);
+    return parseDevice(found) === null ? refuse(path, value, DEVICE_FORM) : found;
+  },
+};
+
 const pool = record<Pool>({
   name: [text, "The pool's name; plans refer to its index."],
   hardware: [orNull(text), "What its workers are; nil if the application does not say."],
@@ -143,6 +152,10 @@ const pool = record<Pool>({
     "Cores of each worker; nil if the application does not say.",
   ],
   pricePerHour: [orNull(numberIn(0, MAX_PRICE)), "Price of a worker; nil if there is none."],
+  device: optional(
+    device,
+    "What its workers run models on, such as webgpu or cuda:0,1; where nobody says it, processors.",
+  ),
 });
 
 const tensor = record<TensorInfo>({

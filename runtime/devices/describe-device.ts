@@ -1,19 +1,11 @@
 /** Names what models run on: a processor, or an accelerator and its driver. */
 import { chosenDevice, type VulkanDevice } from "./adapter-choice.ts";
+import { type DeviceOfWorker, deviceEnvironment } from "./device-environment.ts";
 import { modelEnvironment } from "./model-environment.ts";
 import { processorName } from "./names.ts";
 import { ask, type DeviceDescription } from "./questions.ts";
 
 export type { DeviceDescription } from "./questions.ts";
-
-/** Of a worker. */
-export interface DeviceOfWorker {
-  readonly provider: "cpu" | "cuda" | "tensorrt" | "webgpu";
-  /** "0", "GPU-…" or "MIG-…"; null for the default one. */
-  readonly id: string | null;
-  /** Variables that it has beside the server's. */
-  readonly environment: Readonly<Record<string, string>>;
-}
 
 /**
  * Asks the drivers, in a process of its own with the environment that the worker has.
@@ -22,12 +14,12 @@ export interface DeviceOfWorker {
  */
 export async function describeDevice(device: DeviceOfWorker): Promise<DeviceDescription | null> {
   if (device.provider === "cpu") return { name: processorName(), driver: null };
-  const env = { ...modelEnvironment(), ...device.environment };
+  const env = { ...modelEnvironment(), ...deviceEnvironment(device) };
   if (device.provider === "webgpu") {
     const report = await ask({ ask: "vulkan" }, env);
     return report === null ? null : vulkanDescription(report.devices, process.platform);
   }
-  const [first = ""] = (device.id ?? env["CUDA_VISIBLE_DEVICES"] ?? "0").split(",");
+  const [first = ""] = (env["CUDA_VISIBLE_DEVICES"] ?? "0").split(",");
   const isInBusOrder = env["CUDA_DEVICE_ORDER"] === "PCI_BUS_ID";
   return ask({ ask: "nvidia", id: first.trim(), isInBusOrder }, env);
 }

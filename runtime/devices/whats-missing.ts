@@ -19,11 +19,11 @@ import { ask } from "./questions.ts";
  * @returns what is missing and how to mend it, in one line; null where that is not known.
  */
 export async function whatIsMissing(
-  provider: Accelerator,
+  { provider }: { readonly provider: Accelerator | "cpu" },
   reason: string,
   engine: () => string,
 ): Promise<string | null> {
-  if (!isOfDevice(provider, reason)) return null;
+  if (provider === "cpu" || !isOfDevice(provider, reason)) return null;
   const { platform, arch, env } = process;
   const folder = join(dirname(engine()), "bin/napi-v6", platform, arch);
   const own = provider === "webgpu" ? [] : PROVIDER_LIBRARIES[provider];

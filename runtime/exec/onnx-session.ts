@@ -1,26 +1,26 @@
 /** Models inside a worker: their sessions, and running a batch on one. */
 
 import { createRequire } from "node:module";
+import { isNvidia } from "../bundle/device-text.ts";
 import type { TensorInfo } from "../bundle/schema.ts";
 import { bucketCount, bucketSizes, rowShapeIn } from "../bundle/schema.ts";
 import { assert } from "../core/assert.ts";
 import { whatIsMissing } from "../devices/whats-missing.ts";
 import { AdaptedModel } from "./adapter/adapted-model.ts";
-import type { BatchResult, Device, VariantModel } from "./executor.ts";
+import type { BatchResult, VariantModel } from "./executor.ts";
 import { type LoadedModel, oneLine } from "./loaded-model.ts";
 import { modelBytes } from "./model-bytes.ts";
 import { type InferenceSession, InferenceSession as Sessions, type Tensor } from "./onnxruntime.ts";
 import { encodeStrings } from "./string-data.ts";
 import { type TensorData, tensorData } from "./tensor-data.ts";
+import { deviceText, type WorkerDevice } from "./worker-device.ts";
 
 /** What the server tells a worker to become; sent as JSON. */
 export interface WorkerSetup {
   readonly variants: readonly VariantModel[];
   /** Cores of a batch, as long as nobody scales. */
   readonly threads: number;
-  readonly device: Exclude<Device, "auto">;
-  /** Which accelerator; null for the default one. */
-  readonly deviceId: number | null;
+  readonly on: WorkerDevice;
   /**
    * Whether the device may be absent, which the error says better than the log lines of its
    * library.
@@ -79,10 +79,9 @@ export class OnnxModel implements LoadedModel {
       }
       return model;
     } catch (error) {
-      const { device } = setup;
+      const on = `${variant.name} (${variant.path}) on ${deviceText(setup.on)}`;
       const reason = oneLine(error);
-      const missing = device === "cpu" ? null : await whatIsMissing(device, reason, enginePath);
-      throw new Error(`${variant.name} (${variant.path}) on ${device}: ${missing ?? reason}`);
+      throw new Error(`${on}: ${(await whatIsMissing(setup.on, reason, enginePath)) ?? reason}`);
     }
   }
 
@@ -154,14 +153,14 @@ export class OnnxModel implements LoadedModel {
 
 function sessionOptions(
   cores: number,
-  { device, deviceId }: WorkerSetup,
+  { on: { provider, id, options } }: WorkerSetup,
 ): InferenceSession.SessionOptions {
-  if (device === "webgpu" && deviceId !== null) {
-    throw new Error("accelerators cannot be chosen by number; leave the device ids empty");
+  if (id !== null && !isNvidia(provider)) {
+    const ways = "choose by variables of the worker's environment, such as VK_DRIVER_FILES";
+    throw new Error(`devices of ${provider} cannot be chosen by number; ${ways}`);
   }
-  const provider = device === "cuda" && deviceId !== null ? { name: device, deviceId } : device;
   return {
-    executionProviders: [provider],
+    executionProviders: [{ name: provider, ...options }],
     intraOpNumThreads: cores,
     interOpNumThreads: 1,
     // Threads that spin while they wait take the core from other workers: 1.8 times slower on a

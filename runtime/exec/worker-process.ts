@@ -3,6 +3,7 @@ import type { ChildProcess } from "node:child_process";
 import { Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 import { assert } from "../core/assert.ts";
+import { deviceEnvironment } from "../devices/device-environment.ts";
 import type { TimedBatch } from "./batch-pace.ts";
 import {
   type Batch,
@@ -136,7 +137,8 @@ export class WorkerProcess {
     this.#memoryBytes = limits.memoryBytes ?? workerMemoryBytes(setup);
     const own = setup.trying ? TRIED_STDIO : STDIO;
     const [memoryBytes, stdio] = [this.#memoryBytes, [...own, ...fds]];
-    this.#child = spawnLimited(WORKER_PATH, { memoryBytes, stdio });
+    const env = deviceEnvironment(setup.on);
+    this.#child = spawnLimited(WORKER_PATH, { memoryBytes, stdio, env });
     const { stderr } = this.#child;
     this.#printed = stderr === null ? null : new HeldOutput(stderr);
     this.#child.once("error", (error) => this.#end(error.message));
@@ -297,7 +299,7 @@ export class WorkerProcess {
   }
 
   #timedBatch({ variant, rows, p99Ms }: Batch, cores: number): TimedBatch {
-    if (this.setup.device === "cpu") return { variant, p99Ms, isFirstOfKind: false };
+    if (this.setup.on.provider === "cpu") return { variant, p99Ms, isFirstOfKind: false };
     const kind = `${variant} ${rows} ${cores}`;
     const isFirstOfKind = !this.#seenKinds.has(kind);
     if (isFirstOfKind) this.#seenKinds.add(kind);

@@ -71,6 +71,8 @@ export interface Pool {
   readonly workers: number;
   readonly cores: number | null;
   readonly pricePerHour: number | null;
+  /** What its workers run models on, as `parseDevice` reads it; left out where nothing says. */
+  readonly device?: string;
 }
 
 /**
