@@ -8,6 +8,7 @@ import {
   type ModelFile,
 } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
+import { nameOf } from "stratagem-runtime/internal/devices/names";
 import { MAX_PAYLOAD_BYTES } from "stratagem-runtime/internal/exec/frame-protocol";
 import type { Provider } from "stratagem-runtime/internal/exec/worker-device";
 import type { Bound } from "../binding/bind-model.ts";
@@ -23,7 +24,7 @@ import { InputError } from "../spec/input-error.ts";
 import { conflict, fail, invalid, refuse, show } from "../spec/mistakes.ts";
 import { digest } from "../spec/source.ts";
 import { parseStructure } from "../spec/structure.ts";
-import { hardwareName, type Machine, printable } from "./machine.ts";
+import { type Machine, printable } from "./machine.ts";
 import { type NamedVariant, namedVariants, usesOf, withKnownAccuracy } from "./named-variants.ts";
 import { type PlannedUse, plannedFitMistakes } from "./planned-fit.ts";
 import { profiledBatches } from "./profiled-batches.ts";
@@ -200,7 +201,7 @@ export async function planProfile(
   const plan = {
     application: spec.application,
     task: tasks.size === 1 ? (named[0]?.task ?? null) : null,
-    hardware: options.hardware ?? hardwareName(measuredOn.name),
+    hardware: options.hardware ?? nameOf(measuredOn.name),
     measuredOn,
     variants,
     batches,

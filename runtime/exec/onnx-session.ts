@@ -1,9 +1,11 @@
 /** Models inside a worker: their sessions, and running a batch on one. */
 
-import { isNvidia, type Provider } from "../bundle/device-text.ts";
+import { createRequire } from "node:module";
+import { isNvidia } from "../bundle/device-text.ts";
 import type { TensorInfo } from "../bundle/schema.ts";
 import { bucketCount, bucketSizes, rowShapeIn } from "../bundle/schema.ts";
 import { assert } from "../core/assert.ts";
+import { whatIsMissing } from "../devices/whats-missing.ts";
 import { AdaptedModel } from "./adapter/adapted-model.ts";
 import type { BatchResult, VariantModel } from "./executor.ts";
 import { type LoadedModel, oneLine } from "./loaded-model.ts";
@@ -79,7 +81,7 @@ export class OnnxModel implements LoadedModel {
     } catch (error) {
       const on = `${variant.name} (${variant.path}) on ${deviceText(setup.on)}`;
       const reason = oneLine(error);
-      throw new Error(`${on}: ${reason}${remedyFor(setup.on.provider, reason)}`);
+      throw new Error(`${on}: ${(await whatIsMissing(setup.on, reason, enginePath)) ?? reason}`);
     }
   }
 
@@ -264,12 +266,7 @@ function outputOf(name: string, tensor: Tensor | undefined, rows: number | null)
   return { shape: dims, bytes: new Uint8Array(data.buffer, data.byteOffset, data.byteLength) };
 }
 
-/** An ordinary install is without the libraries of CUDA, which are asked for by one command. */
-function remedyFor(provider: Provider, reason: string): string {
-  if (!isNvidia(provider) || !/librar/i.test(reason)) return "";
-  const script = "node node_modules/onnxruntime-node/script/install";
-  return (
-    `; where the libraries of CUDA are not installed: ${script} ` +
-    "--onnxruntime-node-install=cuda12"
-  );
+/** Of the package, whose libraries lie beside it. */
+function enginePath(): string {
+  return createRequire(import.meta.url).resolve("onnxruntime-node/package.json");
 }

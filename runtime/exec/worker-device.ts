@@ -1,5 +1,5 @@
 /** What a worker runs its models on: a provider of onnxruntime, and which device of its kind. */
-import { isNvidia, type Provider } from "../bundle/device-text.ts";
+import type { Provider } from "../bundle/device-text.ts";
 
 export type { Provider };
 
@@ -42,21 +42,4 @@ export function distinctDevices(devices: readonly WorkerDevice[]): WorkerDevice[
 /** `cuda:0`, or `webgpu` where it is the default one. */
 export function deviceText({ provider, id }: Pick<WorkerDevice, "provider" | "id">): string {
   return id === null ? provider : `${provider}:${id}`;
-}
-
-const VISIBLE = "CUDA_VISIBLE_DEVICES";
-
-/**
- * Variables of a worker beside those of the server. A worker on a device of NVIDIA's sees no other:
- * an index counts among those that the server sees.
- * @param own environment of the server.
- */
-export function deviceEnvironment(
-  { provider, id, environment }: WorkerDevice,
-  own: Readonly<Record<string, string | undefined>> = process.env,
-): Record<string, string> {
-  if (!isNvidia(provider) || id === null) return { ...environment };
-  const seen = own[VISIBLE]?.split(",").map((one) => one.trim()) ?? [];
-  const visible = /^\d+$/.test(id) ? (seen[Number(id)] ?? id) : id;
-  return { [VISIBLE]: visible, ...environment };
 }

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { parseDevice } from "../../runtime/bundle/device-text.ts";
-import { deviceEnvironment, deviceText } from "../../runtime/exec/worker-device.ts";
+import { deviceEnvironment } from "../../runtime/devices/device-environment.ts";
+import { deviceText } from "../../runtime/exec/worker-device.ts";
 import {
   type DeviceOptions,
   devicesText,
