@@ -8,8 +8,9 @@ import {
   type ModelFile,
 } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
-import type { Device } from "stratagem-runtime/internal/exec/executor";
+import { nameOf } from "stratagem-runtime/internal/devices/names";
 import { MAX_PAYLOAD_BYTES } from "stratagem-runtime/internal/exec/frame-protocol";
+import type { Provider } from "stratagem-runtime/internal/exec/worker-device";
 import type { Bound } from "../binding/bind-model.ts";
 import type { FeedKind } from "../model/model-feeds.ts";
 import { rowBytesOf, sizedInputs } from "../onnx/batch-inputs.ts";
@@ -23,13 +24,10 @@ import { InputError } from "../spec/input-error.ts";
 import { conflict, fail, invalid, refuse, show } from "../spec/mistakes.ts";
 import { digest } from "../spec/source.ts";
 import { parseStructure } from "../spec/structure.ts";
-import { hardwareName, type Machine, printable } from "./machine.ts";
+import { type Machine, printable } from "./machine.ts";
 import { type NamedVariant, namedVariants, usesOf, withKnownAccuracy } from "./named-variants.ts";
 import { type PlannedUse, plannedFitMistakes } from "./planned-fit.ts";
 import { profiledBatches } from "./profiled-batches.ts";
-
-/** A profile holds for one device, so none is chosen for the user. */
-type ProfiledDevice = Exclude<Device, "auto">;
 
 export interface ProfileOptions {
   /** Path of the application spec. */
@@ -52,7 +50,8 @@ export interface ProfileOptions {
    * never scale count with. Null for `threads` alone.
    */
   readonly cores: readonly number[] | null;
-  readonly device: ProfiledDevice;
+  /** A profile holds for one, so none is chosen for the user. */
+  readonly device: Provider;
   /** Name of the hardware in the profile; null to name it after the device. */
   readonly hardware: string | null;
   /** Of the inputs. */
@@ -79,7 +78,7 @@ export interface ProfilePlan {
   readonly isByCores: boolean;
   /** Most stages that a model is to be cut into. */
   readonly maxDepth: number;
-  readonly device: ProfiledDevice;
+  readonly device: Provider;
   readonly seed: number;
   readonly machine: Machine;
   /** Of everything that the measurements depend on. */
@@ -202,7 +201,7 @@ export async function planProfile(
   const plan = {
     application: spec.application,
     task: tasks.size === 1 ? (named[0]?.task ?? null) : null,
-    hardware: options.hardware ?? hardwareName(measuredOn.name),
+    hardware: options.hardware ?? nameOf(measuredOn.name),
     measuredOn,
     variants,
     batches,

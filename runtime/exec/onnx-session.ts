@@ -1,24 +1,26 @@
 /** Models inside a worker: their sessions, and running a batch on one. */
 
+import { createRequire } from "node:module";
+import { isNvidia } from "../bundle/device-text.ts";
 import type { TensorInfo } from "../bundle/schema.ts";
 import { bucketCount, bucketSizes, rowShapeIn } from "../bundle/schema.ts";
 import { assert } from "../core/assert.ts";
+import { whatIsMissing } from "../devices/whats-missing.ts";
 import { AdaptedModel } from "./adapter/adapted-model.ts";
-import type { BatchResult, Device, VariantModel } from "./executor.ts";
+import type { BatchResult, VariantModel } from "./executor.ts";
 import { type LoadedModel, oneLine } from "./loaded-model.ts";
 import { modelBytes } from "./model-bytes.ts";
 import { type InferenceSession, InferenceSession as Sessions, type Tensor } from "./onnxruntime.ts";
 import { encodeStrings } from "./string-data.ts";
 import { type TensorData, tensorData } from "./tensor-data.ts";
+import { deviceText, type WorkerDevice } from "./worker-device.ts";
 
 /** What the server tells a worker to become; sent as JSON. */
 export interface WorkerSetup {
   readonly variants: readonly VariantModel[];
   /** Cores of a batch, as long as nobody scales. */
   readonly threads: number;
-  readonly device: Exclude<Device, "auto">;
-  /** Which accelerator; null for the default one. */
-  readonly deviceId: number | null;
+  readonly on: WorkerDevice;
   /**
    * Whether the device may be absent, which the error says better than the log lines of its
    * library.
@@ -77,8 +79,9 @@ export class OnnxModel implements LoadedModel {
       }
       return model;
     } catch (error) {
-      const on = `${variant.name} (${variant.path}) on ${setup.device}`;
-      throw new Error(`${on}: ${oneLine(error)}${remedyFor(setup.device, oneLine(error))}`);
+      const on = `${variant.name} (${variant.path}) on ${deviceText(setup.on)}`;
+      const reason = oneLine(error);
+      throw new Error(`${on}: ${(await whatIsMissing(setup.on, reason, enginePath)) ?? reason}`);
     }
   }
 
@@ -150,14 +153,14 @@ export class OnnxModel implements LoadedModel {
 
 function sessionOptions(
   cores: number,
-  { device, deviceId }: WorkerSetup,
+  { on: { provider, id, options } }: WorkerSetup,
 ): InferenceSession.SessionOptions {
-  if (device === "webgpu" && deviceId !== null) {
-    throw new Error("accelerators cannot be chosen by number; leave the device ids empty");
+  if (id !== null && !isNvidia(provider)) {
+    const ways = "choose by variables of the worker's environment, such as VK_DRIVER_FILES";
+    throw new Error(`devices of ${provider} cannot be chosen by number; ${ways}`);
   }
-  const provider = device === "cuda" && deviceId !== null ? { name: device, deviceId } : device;
   return {
-    executionProviders: [provider],
+    executionProviders: [{ name: provider, ...options }],
     intraOpNumThreads: cores,
     interOpNumThreads: 1,
     // Threads that spin while they wait take the core from other workers: 1.8 times slower on a
@@ -263,12 +266,7 @@ function outputOf(name: string, tensor: Tensor | undefined, rows: number | null)
   return { shape: dims, bytes: new Uint8Array(data.buffer, data.byteOffset, data.byteLength) };
 }
 
-/** An ordinary install is without the libraries of CUDA, which are asked for by one command. */
-function remedyFor(device: WorkerSetup["device"], reason: string): string {
-  if (device !== "cuda" || !/librar/i.test(reason)) return "";
-  const script = "node node_modules/onnxruntime-node/script/install";
-  return (
-    `; where the libraries of CUDA are not installed: ${script} ` +
-    "--onnxruntime-node-install=cuda12"
-  );
+/** Of the package, whose libraries lie beside it. */
+function enginePath(): string {
+  return createRequire(import.meta.url).resolve("onnxruntime-node/package.json");
 }
