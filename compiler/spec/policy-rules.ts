@@ -15,7 +15,10 @@ export interface PolicyRules<S extends PolicySpec = PolicySpec, P extends Policy
   taskMistakes?(policy: S, tasks: readonly TaskSpec[]): Iterable<Mistake>;
   /** The policy of a spec without mistakes. */
   resolve(policy: S, tasks: readonly TaskSpec[], starts: MeasuredStarts): P;
-  /** What was not measured of a variant and is needed. @param path of what names its profiles. */
+  /**
+   * What was not measured of a variant and is needed.
+   * @param variant with the profile in question. @param path of what names it.
+   */
   measurementMistakes(variant: Variant, path: KeyPath): Iterable<Mistake>;
   /** What the measurements of a task say against the SLO, where that can be said of one task. */
   sloMistakes?(task: Task, slo: Slo): Iterable<Mistake>;
