@@ -1,8 +1,7 @@
 /** The workers of a server: whether the machine has the means for them, and how they start. */
 
 import { statSync } from "node:fs";
-import type { Provider } from "./bundle/device-text.ts";
-import type { Pool } from "./bundle/schema.ts";
+import type { Pool, Provider } from "./bundle/schema.ts";
 import { describeDevice } from "./devices/describe-device.ts";
 import { RuntimeError } from "./errors.ts";
 import { type AssignedProcessExecutor, startAssignedExecutor } from "./exec/assigned-pool.ts";
@@ -16,13 +15,13 @@ import {
   startExecutor,
 } from "./exec/worker-pool.ts";
 import type { WorkerStarter } from "./methods/method.ts";
-import type { Notice } from "./server/telemetry/notice.ts";
 import {
   hardwareNotices,
   otherHardware,
   type PoolHardware,
   poolHardware,
 } from "./pool-hardware.ts";
+import type { Notice } from "./server/telemetry/notice.ts";
 import { type DeviceOptions, isAuto, servingDevices } from "./serving-devices.ts";
 
 export interface WorkersOptions extends DeviceOptions {

@@ -1,9 +1,8 @@
 /** Models inside a worker: their sessions, and running a batch on one. */
 
 import { createRequire } from "node:module";
-import { isNvidia } from "../bundle/device-text.ts";
 import type { TensorInfo } from "../bundle/schema.ts";
-import { bucketCount, bucketSizes, rowShapeIn } from "../bundle/schema.ts";
+import { bucketCount, bucketSizes, isNvidia, rowShapeIn } from "../bundle/schema.ts";
 import { assert } from "../core/assert.ts";
 import { whatIsMissing } from "../devices/whats-missing.ts";
 import { AdaptedModel } from "./adapter/adapted-model.ts";
