@@ -60,7 +60,7 @@ export async function startAssignedExecutor(
   const refused: RefusedDevice[] = [];
   for (const candidate of device === "auto" ? AUTO_DEVICES : [device]) {
     try {
-      await tryModels(options, candidate, allLimits);
+      await tryModels(options, candidate, handlers, allLimits);
       return new AssignedPool(options, handlers, allLimits, candidate, refused).open();
     } catch (error) {
       if (device !== "auto") throw error;
@@ -71,7 +71,12 @@ export async function startAssignedExecutor(
 }
 
 function setupOf(
-  { variants, threadsPerWorker: threads, deviceIds }: AssignedExecutorOptions,
+  {
+    variants,
+    threadsPerWorker: threads,
+    deviceIds,
+    cpuFallback = "allow",
+  }: AssignedExecutorOptions,
   device: SettledDevice,
   slot: number,
 ): WorkerSetup {
@@ -79,13 +84,15 @@ function setupOf(
   // A session for each core count is a copy of the weights, and elsewhere than on processors
   // threads hardly matter.
   const held = device === "cpu" ? variants : variants.map((one) => ({ ...one, warmCores: [] }));
-  return { variants: held, threads, device, deviceId, trying: false, keptModels: KEPT_MODELS };
+  const kept = { trying: false, keptModels: KEPT_MODELS };
+  return { variants: held, threads, device, deviceId, ...kept, cpuFallback };
 }
 
 /** Loads every variant once. @throws Error if one cannot be. */
 function tryModels(
   options: AssignedExecutorOptions,
   device: SettledDevice,
+  { onModelFacts }: AssignedProcessHandlers,
   limits: WorkerLimits,
 ): Promise<void> {
   const untried = { warmBatches: [], warmCores: [] };
@@ -96,6 +103,7 @@ function tryModels(
       onReady: (worker) => {
         worker.end("it was a trial").then(resolve, reject);
       },
+      onFacts: onModelFacts,
       onEnd: (worker, reason) => {
         if (worker.phase === "starting") reject(new Error(reason));
       },
@@ -133,14 +141,17 @@ class AssignedPool implements AssignedProcessExecutor {
     const spares = Array.from({ length: options.standbyCount ?? 0 }, (_, rank) => {
       return setupOf(options, device, rank);
     });
-    const { onStartFailed } = handlers;
+    const { onStartFailed, onStarted, onModelFacts } = handlers;
+    const told = { onStartFailed, onStarted, onFacts: onModelFacts };
     this.#spares = new SpareWorkers({
-      ...{ setups: spares, mostHeld: KEPT_MODELS, limits, paces, onStartFailed },
+      ...{ setups: spares, mostHeld: KEPT_MODELS, limits, paces, ...told },
     });
     this.#slots = this.#failures.map((_, slot) => {
       const setup = setupOf(options, device, slot);
       const listener: WorkerSlotListener = {
         onModelReady: (loads) => handlers.onModelReady(slot, loads),
+        onStarted,
+        onFacts: onModelFacts,
         onResized: (cores) => handlers.onResized?.(slot, cores),
         onLost: (reason, isHealthy, isHung) => this.#onLost(slot, reason, isHealthy, isHung),
       };

@@ -1,5 +1,6 @@
 /** States the interface between a server and its workers. */
 import type { BucketAxis, ModelAdapter, TensorInfo } from "../bundle/schema.ts";
+import type { CpuFallback } from "./model-facts.ts";
 import type { Scaler, ScalerHandlers } from "./scaler.ts";
 
 /** A file that stays open, so that whoever gets its descriptor reads the file that was checked. */
@@ -43,8 +44,16 @@ export interface VariantModel {
   readonly adapter?: ModelAdapter;
   /** Axes of several sizes; left out where there are none. */
   readonly buckets?: readonly BucketAxis[];
-  /** Batch sizes to run before the worker counts as ready. */
+  /**
+   * Batch sizes to run before the worker counts as ready. On a GPU those that `warmSizes` adds run
+   * as well.
+   */
   readonly warmBatches: readonly number[];
+  /**
+   * Whether batches of any size below the largest of those may come as well; no, if it is left
+   * out.
+   */
+  readonly runsSmaller?: boolean;
   /**
    * Core counts that a worker can change between at once: it holds a warm session for each. That of
    * `threadsPerWorker` alone if left out.
@@ -73,6 +82,8 @@ export interface ExecutorOptions {
   readonly device: Device;
   /** Accelerators to spread workers over, round-robin; empty for the default one. */
   readonly deviceIds: readonly number[];
+  /** Whether nodes that a GPU leaves to the processor are allowed; left out, they are. */
+  readonly cpuFallback?: CpuFallback;
 }
 
 /** Rows of several requests, run as one. */

@@ -24,6 +24,7 @@ import { FrameReader } from "./frame-reader.ts";
 import { GatheredChunks } from "./gathered-chunks.ts";
 import { inheritanceOf } from "./inherited-models.ts";
 import { LoadWatch } from "./load-watch.ts";
+import type { ModelFacts } from "./model-facts.ts";
 import type { Holding } from "./model-store.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
 import type { WorkerLimits } from "./worker-limits.ts";
@@ -51,6 +52,8 @@ const KILL_GRACE_MS = 5000;
 export type WorkerPhase = "starting" | "ready" | "healthy";
 
 export interface WorkerListener {
+  /** It has loaded a model that it did not hold; called before whatever waits for the model. */
+  readonly onFacts?: ((facts: ModelFacts) => void) | undefined;
   /** Called at most once, before `onEnd`. */
   readonly onReady: (worker: WorkerProcess) => void;
   /**
@@ -151,6 +154,11 @@ export class WorkerProcess {
     return this.#hasAnswered || ageMs >= this.#limits.healthyAfterMs ? "healthy" : "ready";
   }
 
+  /** From its start until it was ready, ms; NaN before. */
+  get startMs(): number {
+    return this.#readyMs === null ? Number.NaN : this.#readyMs - this.#startMs;
+  }
+
   /** Whether it has not answered lately, though it had nothing to do. */
   get isSilent(): boolean {
     return this.#watch.isSilent;
@@ -235,6 +243,9 @@ export class WorkerProcess {
       this.#abort(withMemoryLimit(decodeText(frame.payload), this.#memoryBytes));
     } else if (frame.kind === FRAME_KINDS.loading) {
       this.#loads.onStep(JSON.parse(decodeText(frame.payload)));
+    } else if (frame.kind === FRAME_KINDS.facts) {
+      const facts: ModelFacts = JSON.parse(decodeText(frame.payload));
+      queueMicrotask(() => this.#listener.onFacts?.(facts));
     } else if (frame.kind === FRAME_KINDS.ready && this.#readyMs === null) {
       this.#readyMs = performance.now();
       this.#loads.end();
