@@ -10,6 +10,7 @@ import type {
   VariantModel,
 } from "./exec/executor.ts";
 import { lackOf, type Means, meansOf, sharedCores, type WantedWorkers } from "./exec/means.ts";
+import type { CpuFallback } from "./exec/model-facts.ts";
 import {
   type ProcessExecutor,
   type ProcessExecutorHandlers,
@@ -17,7 +18,9 @@ import {
   startExecutor,
 } from "./exec/worker-pool.ts";
 import type { WorkerStarter } from "./methods/method.ts";
+import type { MetricLine } from "./server/metrics/exposition.ts";
 import type { Notice } from "./server/telemetry/notice.ts";
+import { WorkerFacts } from "./worker-facts.ts";
 
 export interface WorkersOptions {
   /** What runs the models; left out for "cpu". */
@@ -37,6 +40,8 @@ export interface WorkersOptions {
    * on processors, and for no limit on accelerators.
    */
   readonly workerMemoryBytes?: number;
+  /** Whether models may have nodes that a GPU leaves to the processor; left out, they may. */
+  readonly cpuFallback?: CpuFallback;
 }
 
 /** What the machine has, and what the workers of all bundles of a server want of it. */
@@ -95,11 +100,18 @@ export class Workers implements WorkerStarter {
   readonly #options: Told;
   readonly #variants: readonly VariantModel[];
   readonly #workerCount: number;
+  readonly #facts: WorkerFacts;
 
   constructor(options: Told, variants: readonly VariantModel[], workerCount: number) {
     this.#options = options;
     this.#variants = variants;
     this.#workerCount = workerCount;
+    this.#facts = new WorkerFacts(variants, options.onNotice);
+  }
+
+  /** What workers told of their start and their models. */
+  metricLines(): MetricLine[] {
+    return this.#facts.metricLines(this.device !== "cpu");
   }
 
   /** All models on every worker. @throws RuntimeError RUNTIME_DEVICE, RUNTIME_MEANS */
@@ -133,13 +145,16 @@ export class Workers implements WorkerStarter {
   #executorOptions() {
     const { threads: threadsPerWorker = 1, device = "cpu", deviceIds = [] } = this.#options;
     const [variants, workerCount] = [this.#variants, this.#workerCount];
-    return { variants, workerCount, threadsPerWorker, device, deviceIds };
+    const { cpuFallback = "allow" } = this.#options;
+    return { variants, workerCount, threadsPerWorker, device, deviceIds, cpuFallback };
   }
 
   #told<H extends ExecutorHandlers>(handlers: H): H & ProcessExecutorHandlers {
     const { onNotice, onStartFailed = () => {} } = this.#options;
     return {
       ...handlers,
+      onModelFacts: (facts) => this.#facts.onModelFacts(facts),
+      onStarted: (tookMs) => this.#facts.onStarted(tookMs),
       onStartFailed: (reason, retryMs) => {
         onNotice(`a worker failed at its start: ${reason}; another try in ${retryMs} ms`, "warn");
         onStartFailed(reason);

@@ -108,6 +108,7 @@ function optionsOf(settings: SettingValues): ServerOptions {
     threads,
     standby: settings.standby,
     meansCheck: settings.meansCheck,
+    cpuFallback: settings.cpuFallback,
     page: settings.page,
     serverName: settings.serverName,
     textParameters: settings.textParameters,

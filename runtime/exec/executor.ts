@@ -50,10 +50,12 @@ export interface VariantModel {
    */
   readonly warmBatches: readonly number[];
   /**
-   * Whether batches of any size below the largest of those may come as well; no, if it is left
-   * out.
+   * Batches of any size up to this may come beside those: what is late, asked for by name, or not
+   * as many as planned. Left out, no others come.
    */
-  readonly runsSmaller?: boolean;
+  readonly largestBatch?: number;
+  /** Whether it may refuse zeros, as a stage that wants indices; it does not, if left out. */
+  readonly mayRefuseZeros?: boolean;
   /**
    * Core counts that a worker can change between at once: it holds a warm session for each. That of
    * `threadsPerWorker` alone if left out.

@@ -5,8 +5,8 @@ import type { VariantModel } from "./executor.ts";
 type Provider = "cpu" | "cuda" | "tensorrt" | "webgpu";
 
 /**
- * Of a processor, the sizes that tables name: it compiles nothing, and other sizes take what they
- * always take. Of a GPU, whatever the dispatcher may start:
+ * Of a processor, the sizes that tables name: it compiles nothing, and the first run of another
+ * size takes hardly longer than later ones. Of a GPU, whatever the dispatcher may start:
  *
  * - WebGPU compiles a program by ranks, by whether sizes divide by 4, and by tiles: of all models
  *   here batches of 1 and 2 compile all that those up to 32 run (SwiftShader, onnxruntime 1.30), so
@@ -16,15 +16,14 @@ type Provider = "cpu" | "cuda" | "tensorrt" | "webgpu";
  * @returns ascending, each once.
  */
 export function warmSizes(
-  { warmBatches, runsSmaller = false }: Pick<VariantModel, "warmBatches" | "runsSmaller">,
+  { warmBatches, largestBatch = 0 }: Pick<VariantModel, "warmBatches" | "largestBatch">,
   provider: Provider,
 ): number[] {
   const sizes = new Set(warmBatches);
-  const largest = Math.max(0, ...warmBatches);
-  if (provider !== "cpu" && runsSmaller) {
-    for (let size = 1; size < largest; size = provider === "webgpu" ? 2 * size : size + 1) {
-      sizes.add(size);
-    }
+  if (provider !== "cpu" && largestBatch > 0) {
+    const next = (size: number) => (provider === "webgpu" ? 2 * size : size + 1);
+    for (let size = 1; size < largestBatch; size = next(size)) sizes.add(size);
+    sizes.add(largestBatch);
   }
   return [...sizes].sort((a, b) => a - b);
 }

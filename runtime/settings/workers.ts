@@ -1,4 +1,5 @@
 /** The workers: on what they run, how many are in reserve, what they may take. */
+import { CPU_FALLBACKS } from "../exec/model-facts.ts";
 import { bytes, count, counts, oneOf, truth } from "./kinds.ts";
 import { setting } from "./setting.ts";
 
@@ -21,5 +22,10 @@ export const WORKERS = {
     null,
     "memory of a worker",
     "by its models, at least 4GiB; none on a GPU",
+  ),
+  cpuFallback: setting(
+    oneOf(CPU_FALLBACKS),
+    "allow",
+    "models of which a GPU leaves nodes to the processor",
   ),
 };
