@@ -6,6 +6,7 @@ import { bucketCount, type ModelFile } from "stratagem-runtime/internal/bundle/s
 import { assert } from "stratagem-runtime/internal/core/assert";
 import type { Device } from "stratagem-runtime/internal/exec/executor";
 import { MAX_PAYLOAD_BYTES } from "stratagem-runtime/internal/exec/frame-protocol";
+import type { CpuFallback } from "stratagem-runtime/internal/exec/model-facts";
 import type { Bound } from "../binding/bind-model.ts";
 import type { FeedKind } from "../model/model-feeds.ts";
 import { rowBytesOf, sizedInputs } from "../onnx/batch-inputs.ts";
@@ -49,6 +50,8 @@ export interface ProfileOptions {
    */
   readonly cores: readonly number[] | null;
   readonly device: ProfiledDevice;
+  /** Whether models may have nodes that a GPU leaves to the processor; left out, they may. */
+  readonly cpuFallback?: CpuFallback;
   /** Name of the hardware in the profile; null to name it after the processor. */
   readonly hardware: string | null;
   /** Of the inputs. */
@@ -74,6 +77,7 @@ export interface ProfilePlan {
   /** Most stages that a model is to be cut into. */
   readonly maxDepth: number;
   readonly device: ProfiledDevice;
+  readonly cpuFallback: CpuFallback;
   readonly seed: number;
   readonly machine: Machine;
   /** Of everything that the measurements depend on. */
@@ -193,6 +197,7 @@ export async function planProfile(
     isByCores: options.cores !== null,
     maxDepth: "maxDepth" in spec.policy ? spec.policy.maxDepth : DEFAULT_DEPTH,
     device,
+    cpuFallback: options.cpuFallback ?? "allow",
     seed,
     machine,
   };

@@ -24,6 +24,7 @@ const key = (form: RegExp, expected: string) => {
 /** A layer may be nothing but a change of names. */
 const LEAST_LAYER_MS = 1e-9;
 const MAX_LAYERS = 100_000;
+const MAX_NODES = 1_000_000;
 const LEAST_SPEEDUP = 1e-6;
 const MAX_SPEEDUP = 1e9;
 
@@ -91,6 +92,21 @@ const variant = mapping({
     .optional()
     .describe("Measured latency of a batch, by cores and batch size"),
   layers: layers.optional().describe("Times of the layers that a pipeline is cut of"),
+  start: mapping({
+    processMs: amount(MAX_MS).describe("Until the process of a new worker is there"),
+    loadMs: amount(MAX_MS).describe("Until it has opened the model"),
+    warmMs: amount(MAX_MS).describe("First runs of all batches"),
+  })
+    .optional()
+    .describe("What a new worker takes until it can run the variant"),
+  fallback: mapping({
+    nodes: z.int().min(1).describe("How many there are"),
+    of: z.int().min(1).describe("Nodes that ran"),
+    ops: record(text("an operator"), z.int().min(1), "a mapping from operators to counts"),
+    names: list(z.string(), "a list of names", MAX_NODES),
+  })
+    .optional()
+    .describe("Nodes that run on the CPU though the device is a GPU"),
   speedups: record(
     key(/^([2-9]|[1-9]\d{1,3})$/, "a number of execution places (a whole number from 2 on)"),
     positiveNumber(LEAST_SPEEDUP, MAX_SPEEDUP),

@@ -95,7 +95,7 @@ function tryModels(
   { onModelFacts }: AssignedProcessHandlers,
   limits: WorkerLimits,
 ): Promise<void> {
-  const untried = { warmBatches: [], warmCores: [] };
+  const untried = { warmBatches: [], largestBatch: 0, warmCores: [] };
   const variants = options.variants.map((variant) => ({ ...variant, ...untried }));
   const setup = { ...setupOf(options, device, 0), variants, trying: device !== "cpu" };
   return new Promise((resolve, reject) => {
