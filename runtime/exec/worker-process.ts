@@ -23,6 +23,7 @@ import {
 import { FrameReader } from "./frame-reader.ts";
 import { GatheredChunks } from "./gathered-chunks.ts";
 import { inheritanceOf } from "./inherited-models.ts";
+import { type LoadPace, OpenLimit } from "./load-pace.ts";
 import { LoadWatch } from "./load-watch.ts";
 import type { ModelFacts } from "./model-facts.ts";
 import type { Holding } from "./model-store.ts";
@@ -67,6 +68,7 @@ export interface WorkerListener {
 
 interface Assignment {
   readonly sinceMs: number;
+  readonly limit: OpenLimit;
   readonly resolve: (loads: number) => void;
   readonly reject: (error: Error) => void;
 }
@@ -93,6 +95,7 @@ export class WorkerProcess {
   /** Assignments that are not answered, oldest first. */
   readonly #assignments: Assignment[] = [];
   readonly #loads: LoadWatch;
+  readonly #startLimit: OpenLimit;
   #readyMs: number | null = null;
   #hasAnswered = false;
   /** For what is awaited of the process: that it gets ready, loads, ends. */
@@ -137,8 +140,8 @@ export class WorkerProcess {
     this.#child.once("close", (code, signal) =>
       this.#end(signal === null ? `exit code ${code}` : `signal ${signal}`),
     );
-    const startLimitMs = paces.starts.limitMs();
-    this.#wait(startLimitMs, () => this.#onStartTimeout(startLimitMs));
+    this.#startLimit = this.#limitOf(paces.starts);
+    this.#wait(this.#startLimit.limitMs, () => this.#onStartTimeout());
     const channel = this.#child.stdio?.[CHANNEL];
     this.#channel = channel instanceof Socket ? channel : null;
     if (this.#channel !== null) this.#open(this.#channel, told);
@@ -202,9 +205,9 @@ export class WorkerProcess {
       return Promise.reject(new Error(this.#reason ?? "it has ended"));
     }
     return new Promise((resolve, reject) => {
-      this.#assignments.push({ sinceMs: performance.now(), resolve, reject });
-      const limitMs = this.#paces.loads.limitMs();
-      this.#wait(limitMs, () => this.#onAssignTimeout(limitMs));
+      const limit = this.#limitOf(this.#paces.loads);
+      this.#assignments.push({ sinceMs: performance.now(), limit, resolve, reject });
+      this.#wait(limit.limitMs, () => this.#onAssignTimeout());
       write(channel, textFrame(FRAME_KINDS.assign, JSON.stringify(holding)));
     });
   }
@@ -242,7 +245,7 @@ export class WorkerProcess {
     if (frame.kind === FRAME_KINDS.failed) {
       this.#abort(withMemoryLimit(decodeText(frame.payload), this.#memoryBytes));
     } else if (frame.kind === FRAME_KINDS.loading) {
-      this.#loads.onStep(JSON.parse(decodeText(frame.payload)));
+      this.#onStep(this.#loads.onStep(JSON.parse(decodeText(frame.payload))));
     } else if (frame.kind === FRAME_KINDS.facts) {
       const facts: ModelFacts = JSON.parse(decodeText(frame.payload));
       queueMicrotask(() => this.#listener.onFacts?.(facts));
@@ -278,21 +281,44 @@ export class WorkerProcess {
    * Timers run before the channel is read: when the server itself has paused, what it waits for may
    * be there already. So both limits look again after reading.
    */
-  #onStartTimeout(limitMs: number): void {
+  #onStartTimeout(): void {
     setImmediate(() => {
-      if (this.#readyMs !== null) return;
+      if (this.#readyMs !== null || this.#reason !== null) return;
+      const { limitMs } = this.#startLimit;
+      const leftMs = this.#startLimit.leftMs(performance.now());
+      if (leftMs > 0) {
+        this.#wait(leftMs, () => this.#onStartTimeout());
+        return;
+      }
       this.#paces.starts.onHung();
       this.#abort(`not ready within ${Math.round(limitMs)} ms`);
     });
   }
 
-  #onAssignTimeout(limitMs: number): void {
-    const [late] = this.#assignments;
+  #onAssignTimeout(): void {
     setImmediate(() => {
-      if (late === undefined || this.#assignments[0] !== late) return;
+      const [late] = this.#assignments;
+      if (late === undefined || this.#reason !== null) return;
+      const leftMs = late.limit.leftMs(performance.now());
+      if (leftMs > 0) {
+        this.#wait(leftMs, () => this.#onAssignTimeout());
+        return;
+      }
       this.#paces.loads.onHung();
-      this.#abort(`models not loaded within ${Math.round(limitMs)} ms`, true);
+      this.#abort(`models not loaded within ${Math.round(late.limit.limitMs)} ms`, true);
     });
+  }
+
+  #limitOf(pace: LoadPace): OpenLimit {
+    const isOnGpu = this.setup.device !== "cpu";
+    return new OpenLimit(performance.now(), pace.limitMs(), isOnGpu);
+  }
+
+  /** What is waited for has gone on. @param stepMs that its next step may take. */
+  #onStep(stepMs: number): void {
+    const limit = this.#readyMs === null ? this.#startLimit : this.#assignments[0]?.limit;
+    // The timer that runs asks it again.
+    limit?.onStep(performance.now(), stepMs);
   }
 
   #timedBatch({ variant, rows, p99Ms }: Batch, cores: number): TimedBatch {
