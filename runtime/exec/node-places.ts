@@ -91,7 +91,7 @@ export class PlacesProfile {
  * nodes these are, and does not look into graphs within the graph, as a run does.
  */
 export async function placesOf(
-  session: InferenceSession,
+  session: Pick<InferenceSession, "endProfiling">,
   profile: PlacesProfile | null,
   { run, openStrictly }: WaysToLook,
 ): Promise<Places> {

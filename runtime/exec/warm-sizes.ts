@@ -1,6 +1,11 @@
 /** The batch sizes that a model runs before its worker counts as ready. */
 import type { VariantModel } from "./executor.ts";
 
+/** Of a model. */
+export interface WarmedBatches extends Pick<VariantModel, "warmBatches"> {
+  readonly largestBatch?: number | undefined;
+}
+
 /** What kernels depend on under a provider. */
 type Provider = "cpu" | "cuda" | "tensorrt" | "webgpu";
 
@@ -16,7 +21,7 @@ type Provider = "cpu" | "cuda" | "tensorrt" | "webgpu";
  * @returns ascending, each once.
  */
 export function warmSizes(
-  { warmBatches, largestBatch = 0 }: Pick<VariantModel, "warmBatches" | "largestBatch">,
+  { warmBatches, largestBatch = 0 }: WarmedBatches,
   provider: Provider,
 ): number[] {
   const sizes = new Set(warmBatches);
