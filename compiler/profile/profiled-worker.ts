@@ -11,6 +11,7 @@ import type {
   VariantModel,
 } from "stratagem-runtime/internal/exec/executor";
 import { entryOf } from "stratagem-runtime/internal/exec/host-source";
+import { devicesOn } from "stratagem-runtime/internal/exec/worker-device";
 import type { ProcessExecutorHandlers } from "stratagem-runtime/internal/exec/worker-pool";
 import type { HostVariant } from "../spec/application.ts";
 import { InputError } from "../spec/input-error.ts";
@@ -137,8 +138,7 @@ export function executorOptions(
     }),
     workerCount,
     threadsPerWorker: cores[0],
-    device,
-    deviceIds: [],
+    devices: devicesOn(device, workerCount),
     cpuFallback,
   };
 }

@@ -1,10 +1,12 @@
 /** Models inside a worker: their sessions, and running a batch on one. */
 
+import { createRequire } from "node:module";
 import type { TensorInfo } from "../bundle/schema.ts";
-import { bucketCount, bucketSizes, rowShapeIn } from "../bundle/schema.ts";
+import { bucketCount, bucketSizes, isNvidia, rowShapeIn } from "../bundle/schema.ts";
 import { assert } from "../core/assert.ts";
+import { whatIsMissing } from "../devices/whats-missing.ts";
 import { AdaptedModel } from "./adapter/adapted-model.ts";
-import type { BatchResult, Device, VariantModel } from "./executor.ts";
+import type { BatchResult, VariantModel } from "./executor.ts";
 import { type LoadedModel, oneLine } from "./loaded-model.ts";
 import { modelBytes } from "./model-bytes.ts";
 import { type CpuFallback, type LoadFacts, refusalText } from "./model-facts.ts";
@@ -13,15 +15,14 @@ import { type InferenceSession, InferenceSession as Sessions, type Tensor } from
 import { encodeStrings } from "./string-data.ts";
 import { type TensorData, tensorData } from "./tensor-data.ts";
 import { warmSizes } from "./warm-sizes.ts";
+import { deviceText, type WorkerDevice } from "./worker-device.ts";
 
 /** What the server tells a worker to become; sent as JSON. */
 export interface WorkerSetup {
   readonly variants: readonly VariantModel[];
   /** Cores of a batch, as long as nobody scales. */
   readonly threads: number;
-  readonly device: Exclude<Device, "auto">;
-  /** Which accelerator; null for the default one. */
-  readonly deviceId: number | null;
+  readonly on: WorkerDevice;
   /**
    * Whether the device may be absent, which the error says better than the log lines of its
    * library.
@@ -78,7 +79,7 @@ export class OnnxModel implements LoadedModel {
     try {
       onStep(`loading it for ${cores} ${cores === 1 ? "core" : "cores"}`);
       const startMs = performance.now();
-      const profile = setup.device === "cpu" ? null : PlacesProfile.begin();
+      const profile = setup.on.provider === "cpu" ? null : PlacesProfile.begin();
       try {
         const options = { ...sessionOptions(cores, setup), ...profile?.options };
         const session = await Sessions.create(modelBytes(variant), options);
@@ -87,7 +88,7 @@ export class OnnxModel implements LoadedModel {
         const bare = { loadMs, warmMs: 0, ...NOBODY_LOOKED };
         const model = new OnnxModel(variant, cores, session, bare);
         const places = await model.#places(profile, setup, onStep);
-        const sizes = warmSizes(variant, setup.device);
+        const sizes = warmSizes(variant, setup.on.provider);
         for (const rows of sizes) await model.#warm(rows, onStep);
         const warmMs = sizes.length === 0 ? 0 : performance.now() - startMs - loadMs;
         return new OnnxModel(variant, cores, session, { loadMs, warmMs, ...places });
@@ -95,8 +96,9 @@ export class OnnxModel implements LoadedModel {
         profile?.remove();
       }
     } catch (error) {
-      const on = `${variant.name} (${variant.path}) on ${setup.device}`;
-      throw new Error(`${on}: ${oneLine(error)}${remedyFor(setup.device, oneLine(error))}`);
+      const on = `${variant.name} (${variant.path}) on ${deviceText(setup.on)}`;
+      const reason = oneLine(error);
+      throw new Error(`${on}: ${(await whatIsMissing(setup.on, reason, enginePath)) ?? reason}`);
     }
   }
 
@@ -158,8 +160,8 @@ export class OnnxModel implements LoadedModel {
     setup: WorkerSetup,
     onStep: (step: string) => void,
   ): Promise<Places> {
-    if (setup.device === "cpu") return NOBODY_LOOKED;
-    const rows = warmSizes(this.#variant, setup.device)[0] ?? 1;
+    if (setup.on.provider === "cpu") return NOBODY_LOOKED;
+    const rows = warmSizes(this.#variant, setup.on.provider)[0] ?? 1;
     onStep(firstRunsOf(rows));
     const places = await placesOf(this.#session, profile, {
       run: () => this.#runZeros(rows, 0),
@@ -214,15 +216,15 @@ function firstRunsOf(rows: number): string {
   return `its first runs with ${rows} ${rows === 1 ? "row" : "rows"}`;
 }
 
-function sessionOptions(cores: number, { device, deviceId, trying }: WorkerSetup) {
-  if (device === "webgpu" && deviceId !== null) {
-    throw new Error("accelerators cannot be chosen by number; leave the device ids empty");
+function sessionOptions(cores: number, { on: { provider, id, options }, trying }: WorkerSetup) {
+  if (id !== null && !isNvidia(provider)) {
+    const ways = "choose by variables of the worker's environment, such as VK_DRIVER_FILES";
+    throw new Error(`devices of ${provider} cannot be chosen by number; ${ways}`);
   }
-  const provider = device === "cuda" && deviceId !== null ? { name: device, deviceId } : device;
   // That nodes fall back is told better by their list.
-  const log = device === "cpu" ? {} : { logSeverityLevel: trying ? FATAL : ERROR };
+  const log = provider === "cpu" ? {} : { logSeverityLevel: trying ? FATAL : ERROR };
   return {
-    executionProviders: [provider],
+    executionProviders: [{ name: provider, ...options }],
     intraOpNumThreads: cores,
     interOpNumThreads: 1,
     ...log,
@@ -329,12 +331,7 @@ function outputOf(name: string, tensor: Tensor | undefined, rows: number | null)
   return { shape: dims, bytes: new Uint8Array(data.buffer, data.byteOffset, data.byteLength) };
 }
 
-/** An ordinary install is without the libraries of CUDA, which are asked for by one command. */
-function remedyFor(device: WorkerSetup["device"], reason: string): string {
-  if (device !== "cuda" || !/librar/i.test(reason)) return "";
-  const script = "node node_modules/onnxruntime-node/script/install";
-  return (
-    `; where the libraries of CUDA are not installed: ${script} ` +
-    "--onnxruntime-node-install=cuda12"
-  );
+/** Of the package, whose libraries lie beside it. */
+function enginePath(): string {
+  return createRequire(import.meta.url).resolve("onnxruntime-node/package.json");
 }

@@ -1,13 +1,11 @@
 /** The batch sizes that a model runs before its worker counts as ready. */
 import type { VariantModel } from "./executor.ts";
+import type { Provider } from "./worker-device.ts";
 
 /** Of a model. */
 export interface WarmedBatches extends Pick<VariantModel, "warmBatches"> {
   readonly largestBatch?: number | undefined;
 }
-
-/** What kernels depend on under a provider. */
-type Provider = "cpu" | "cuda" | "tensorrt" | "webgpu";
 
 /**
  * Of a processor, the sizes that tables name: it compiles nothing, and the first run of another

@@ -1,3 +1,4 @@
+import { defaultDevice } from "stratagem-runtime/internal/exec/worker-device";
 import { expect, test } from "vitest";
 import type { TensorInfo } from "../../../runtime/bundle/schema.ts";
 import type { VariantModel } from "../../../runtime/exec/executor.ts";
@@ -29,7 +30,7 @@ function load(shapes: { x: number[]; bias: number[]; y: number[] }): Promise<Onn
     outputsAreRows: false,
     warmBatches: [1, 2],
   };
-  const setup = { device: "cpu", deviceId: null, threads: 1, trying: false } as const;
+  const setup = { on: defaultDevice("cpu"), threads: 1, trying: false } as const;
   return OnnxModel.load(variant, 1, { ...setup, variants: [variant], keptModels: null });
 }
 
@@ -71,7 +72,7 @@ test("a stage that refuses zeros is loaded where it may, and else by name not", 
     outputs: [{ name: "y", dtype: "float32", shape: [-1, 2] }],
     warmBatches: [1],
   };
-  const setup = { device: "cpu", deviceId: null, threads: 1, trying: false } as const;
+  const setup = { on: defaultDevice("cpu"), threads: 1, trying: false } as const;
   const loaded = (one: VariantModel) =>
     OnnxModel.load(one, 1, { ...setup, variants: [one], keptModels: null });
   await expect(loaded(variant)).rejects.toThrow(/^stage .* on cpu: /);
