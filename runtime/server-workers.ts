@@ -119,10 +119,7 @@ export class Workers implements WorkerStarter {
 
   /** What workers told of their start and their models. */
   metricLines(): MetricLine[] {
-    return [
-      ...hardwareLines(this.hardware),
-      ...this.#facts.metricLines(this.devices.some(({ provider }) => provider !== "cpu")),
-    ];
+    return [...hardwareLines(this.hardware), ...this.#facts.metricLines()];
   }
 
   /** All models on every worker. @throws RuntimeError RUNTIME_DEVICE, RUNTIME_MEANS */
@@ -167,7 +164,7 @@ export class Workers implements WorkerStarter {
     const { onNotice, onStartFailed = () => {} } = this.#options;
     return {
       ...handlers,
-      onModelFacts: (facts) => this.#facts.onModelFacts(facts),
+      onModelFacts: (facts, { provider }) => this.#facts.onModelFacts(facts, provider),
       onStarted: (tookMs) => this.#facts.onStarted(tookMs),
       onStartFailed: (reason, retryMs) => {
         onNotice(`a worker failed at its start: ${reason}; another try in ${retryMs} ms`, "warn");

@@ -38,7 +38,7 @@ export interface ProcessExecutorHandlers extends ExecutorHandlers {
    * A worker, be it in a slot, in reserve or only tried, has loaded a model that it did not hold:
    * told each time, at the start before the executor is there.
    */
-  readonly onModelFacts?: (facts: ModelFacts) => void;
+  readonly onModelFacts?: (facts: ModelFacts, on: WorkerDevice) => void;
   /**
    * A worker is ready; told with each one, but not of workers that are only tried.
    * @param tookMs from the start of its process, with the models that it loads then.

@@ -30,6 +30,7 @@ import { LoadWatch } from "./load-watch.ts";
 import type { ModelFacts } from "./model-facts.ts";
 import type { Holding } from "./model-store.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
+import type { WorkerDevice } from "./worker-device.ts";
 import type { WorkerLimits } from "./worker-limits.ts";
 import { withMemoryLimit, workerMemoryBytes } from "./worker-memory.ts";
 import { WorkerPaces } from "./worker-paces.ts";
@@ -58,7 +59,7 @@ export type WorkerPhase = "starting" | "ready" | "healthy";
 
 export interface WorkerListener {
   /** It has loaded a model that it did not hold; called before whatever waits for the model. */
-  readonly onFacts?: ((facts: ModelFacts) => void) | undefined;
+  readonly onFacts?: ((facts: ModelFacts, on: WorkerDevice) => void) | undefined;
   /** Called at most once, before `onEnd`. */
   readonly onReady: (worker: WorkerProcess) => void;
   /**
@@ -261,7 +262,7 @@ export class WorkerProcess {
       this.#onStep(this.#loads.onStep(JSON.parse(decodeText(frame.payload))));
     } else if (frame.kind === FRAME_KINDS.facts) {
       const facts: ModelFacts = JSON.parse(decodeText(frame.payload));
-      queueMicrotask(() => this.#listener.onFacts?.(facts));
+      queueMicrotask(() => this.#listener.onFacts?.(facts, this.setup.on));
     } else if (frame.kind === FRAME_KINDS.ready && this.#readyMs === null) {
       this.#readyMs = performance.now();
       this.#printed?.letThrough();
