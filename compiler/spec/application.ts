@@ -3,7 +3,7 @@
  * (ms, queries/s, 0..1), deep-frozen.
  */
 
-import type { Provider } from "stratagem-runtime/internal/bundle/device-text";
+import type { Provider } from "stratagem-runtime/internal/bundle/schema";
 import type { Binding } from "./binding.ts";
 import type { Trace } from "./trace.ts";
 /** @typeParam P policy of the method that it is compiled by, where one is meant. */

@@ -1,6 +1,5 @@
 /** Builds schemas whose messages say what was found and what is allowed. */
 
-import { DEVICE_FORM, parseDevice } from "stratagem-runtime/internal/bundle/device-text";
 import {
   MAX_MS,
   MAX_QPS,
@@ -8,6 +7,7 @@ import {
   MIN_QPS,
   SERVER_URL,
 } from "stratagem-runtime/internal/bundle/limits";
+import { DEVICE_FORM, parseDevice } from "stratagem-runtime/internal/bundle/schema";
 import * as z from "zod";
 import type { Dimension } from "./expression.ts";
 import { readQuantity } from "./quantity.ts";

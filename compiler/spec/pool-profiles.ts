@@ -1,5 +1,5 @@
 /** Which of the profiles of a variant hold for a pool, and what devices have to do with it. */
-import { parseDevice } from "stratagem-runtime/internal/bundle/device-text";
+import { parseDevice } from "stratagem-runtime/internal/bundle/schema";
 import type { Application, Pool, Variant, VariantProfile } from "./application.ts";
 import type { ApplicationSpec } from "./application-schema.ts";
 import { conflict, type Mistake, show } from "./mistakes.ts";

@@ -1,6 +1,7 @@
 /** States the structure of a latency profile. */
-import { PROVIDERS } from "stratagem-runtime/internal/bundle/device-text";
+
 import { MAX_MS } from "stratagem-runtime/internal/bundle/limits";
+import { PROVIDERS } from "stratagem-runtime/internal/bundle/schema";
 import * as z from "zod";
 import {
   amount,

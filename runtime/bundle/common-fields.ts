@@ -1,5 +1,5 @@
 /** What the bundles of several methods have, said once: ranges, and records that are the same. */
-import { DEVICE_FORM, PROVIDERS, parseDevice } from "./device-text.ts";
+
 import {
   boolean,
   fileName,
@@ -44,6 +44,7 @@ import {
 import { buckets, modelAdapter, withSoundAdapter } from "./model-fields.ts";
 import { dependent, type Field, type Fields, optional, record, tagged } from "./record.ts";
 import { refuse } from "./refuse.ts";
+import { DEVICE_FORM, PROVIDERS, parseDevice } from "./schema/devices.ts";
 import type {
   ArrivalModel,
   ClassExpected,

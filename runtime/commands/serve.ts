@@ -3,11 +3,11 @@ import { EXIT_CODES, RuntimeError } from "../errors.ts";
 import { settleCollection } from "../heap-collection.ts";
 import type { GenerateLevel } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
+import { hardwareJson, hardwareText } from "../pool-hardware.ts";
 import type { AccessOptions } from "../server/access/access.ts";
 import type { ServerLimits } from "../server/applications/limits.ts";
 import type { LogState } from "../server/telemetry/log.ts";
 import { otlpSettings } from "../server/telemetry/otlp/otlp-settings.ts";
-import { hardwareJson, hardwareText } from "../pool-hardware.ts";
 import type { DeviceOptions, WorkerVariable } from "../serving-devices.ts";
 import { splitPair } from "../settings/device-kinds.ts";
 import { readSettingsFile } from "../settings/file.ts";
@@ -111,6 +111,7 @@ function optionsOf(settings: SettingValues): ServerOptions {
     standby: settings.standby,
     acceptOtherHardware: settings.acceptOtherHardware,
     meansCheck: settings.meansCheck,
+    cpuFallback: settings.cpuFallback,
     page: settings.page,
     serverName: settings.serverName,
     textParameters: settings.textParameters,

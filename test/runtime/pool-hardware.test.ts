@@ -68,8 +68,8 @@ test("devices of several pools are told with the workers on each", async () => {
   );
   const samples = hardwareLines(hardware).filter((line) => line.kind === "sample");
   expect(samples.map(({ labels }) => [labels["pool"], labels["name"], labels["match"]])).toEqual([
-    ["gpu", "Card", "same"],
-    ["gpu", "Card", "same"],
+    ["gpu", "Card", "other"],
+    ["gpu", "Card", "other"],
     ["small", "Processor", "unknown"],
   ]);
 });

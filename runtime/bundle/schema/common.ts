@@ -1,5 +1,5 @@
 /** What the bundles of all methods have, and the kinds of table that several hold. */
-import type { Provider } from "../device-text.ts";
+import type { Provider } from "./devices.ts";
 
 /** Cell of an action table that holds no decision: for a pooled queue, to wait. */
 export const NO_ACTION = 0xffff;
