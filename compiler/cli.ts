@@ -1,7 +1,8 @@
 #!/usr/bin/env node
-/** Runs `stratagem`; no other file of the compiler prints for people, exits, or reads a clock. */
 import { availableParallelism } from "node:os";
 import { Command, Option } from "commander";
+/** Runs `stratagem`; no other file of the compiler prints for people, exits, or reads a clock. */
+import type { Provider } from "stratagem-runtime/internal/bundle/device-text";
 import {
   addCompletion,
   addDiff,
@@ -311,6 +312,8 @@ program
     const { bindModel } = await import("./binding/bind-model.ts");
     const { methodOf } = await import("./methods/registry.ts");
     const { describeMachine } = await import("./profile/machine.ts");
+    const { describeDevice } = await import("stratagem-runtime/internal/devices/describe-device");
+    const { defaultDevice } = await import("stratagem-runtime/internal/exec/worker-device");
     const { precisionOf } = await import("./onnx/precision.ts");
     const { ModelReader } = await import("stratagem-runtime/internal/exec/model-reader");
     const { startAssignedExecutor } = await import("stratagem-runtime/internal/exec/assigned-pool");
@@ -343,6 +346,7 @@ program
       const machine = describeMachine();
       const surroundings = {
         precisionOf,
+        describeDevice: (provider: Provider) => describeDevice(defaultDevice(provider)),
         feedsOf,
         nowMs,
         ...watch,

@@ -29,7 +29,7 @@ export function describeMachine(): Machine {
 /** Text of a driver as profiles and bundles take it. */
 export function printable(text: string): string {
   return text
-    .replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Surrogate}]+/gu, " ")
+    .replace(/[^ -~\u00a0-\u2027\u202a-\ud7ff\ue000-\uffff]+/g, " ")
     .trim()
     .slice(0, MAX_DEVICE_LENGTH);
 }

@@ -289,10 +289,10 @@ function coresOf(
   const [first = threads, ...others] = cores ?? [];
   if (cores === null) return [first];
   const given = `--cores ${cores.join(",")}`;
-  if (device !== "cpu") {
+  if (device !== "cpu" && cores.some((count) => count !== 1)) {
     const message =
       `${given}: expected --device cpu beside it, got ${device}, ` +
-      "whose batches do not run on cores";
+      "whose batches do not run on cores; allowed: --cores 1, what one worker takes";
     throw new InputError("INPUT_CONFLICT", message);
   }
   const most = Math.max(...cores);

@@ -22,6 +22,8 @@ const noisy: Timing = (batch, run, cores) => {
   return { wallMs: Math.floor(run / 4) % 2 === 0 ? wallMs : 2 * wallMs, cpuMs };
 };
 
+const hasPrecision = (variant: unknown) => Object.hasOwn(Object(variant), "precision");
+
 function readJson(path: string): unknown {
   return JSON.parse(readFileSync(path, "utf8"));
 }
@@ -46,6 +48,42 @@ test("writes a profile that the application then loads with", async () => {
     { batch: 2, latencyMs: 4 + TRANSPORT_MS },
   ]);
   expect(existsSync(`${folder}/profile.json.partial`)).toBe(false);
+});
+
+test("says what the device was, and the precision of each model", async () => {
+  const folder = folderOf(FILES);
+  const precisionOf = async (path: string) => (path.endsWith("small.onnx") ? "float16" : null);
+  const machine = fakeMachine(steady, { precisionOf });
+  await profileCommand(commandFor(folder), machine);
+  expect(readJson(`${folder}/profile.json`)).toMatchObject({
+    hardware: "Fake 9000",
+    device: { provider: "cpu", name: "Fake 9000", driver: null },
+    variants: { small: { precision: "float16" }, large: expect.not.toSatisfy(hasPrecision) },
+  });
+});
+
+test("a GPU is what its driver calls it, else what the user does", async () => {
+  const folder = folderOf(FILES);
+  const asked = { ...commandFor(folder), device: "webgpu", force: true } as const;
+  const found = { name: "Shader\u00079 ", driver: "5.0" };
+  const described = fakeMachine(steady, { describeDevice: async () => found });
+  await profileCommand(asked, described);
+  const profile = readJson(`${folder}/profile.json`);
+  expect(profile).toMatchObject({
+    hardware: "Shader 9",
+    device: { provider: "webgpu", name: "Shader 9", driver: "5.0" },
+    source: expect.stringContaining("device webgpu (Shader 9, driver 5.0), Fake 9000, 2 cores"),
+  });
+  const unknown = { ...asked, hardware: "my card", cores: [1] };
+  await profileCommand(unknown, fakeMachine(steady, { describeDevice: async () => null }));
+  expect(readJson(`${folder}/profile.json`)).toMatchObject({
+    hardware: "my card",
+    device: { provider: "webgpu", name: "my card", driver: null },
+    variants: { small: { byCores: { "1": expect.anything() } } },
+  });
+  expect(
+    loadApplication(`${folder}/app.yaml`).application.tasks[0]?.variants[0]?.profile,
+  ).toMatchObject({ device: { provider: "webgpu", name: "my card", driver: null } });
 });
 
 test("runs the cells in turns after two rounds of warm-up, and reports every run", async () => {

@@ -34,6 +34,26 @@ test("the JSON Schema of specs accepts a minimal spec and refuses an unknown key
   expect(schema.safeParse({ ...MINIMAL, slo: { latency: 150 } }).success).toBe(false);
 });
 
+test("the JSON Schemas take devices of pools and of profiles", () => {
+  const spec = (pool: object) => ({ ...MINIMAL, cluster: { pools: [{ name: "a", ...pool }] } });
+  const specs = editorSchema(applicationJsonSchema());
+  expect(specs.safeParse(spec({ device: "cuda:0,1" })).success).toBe(true);
+  expect(specs.safeParse(spec({ workers: 2 })).success).toBe(true);
+  expect(applicationJsonSchema()).toHaveProperty(
+    "properties.cluster.properties.pools.items.anyOf",
+    [{ required: ["workers"] }, { required: ["device"] }],
+  );
+  const device = { provider: "webgpu", name: "Shader", driver: null };
+  const start = { processMs: 1, loadMs: 2, warmMs: 3 };
+  const fallback = { nodes: 2, of: 9, ops: { NonZero: 2 }, names: ["/a", "/b"] };
+  const measured = { latencyMs: { "1": 20 }, precision: "float16", start, fallback };
+  const profiles = editorSchema(profileJsonSchema());
+  const profile = { ...PROFILE, device, variants: { small: measured } };
+  expect(profiles.safeParse(profile).success).toBe(true);
+  expect(profileSchema.safeParse(profile).success).toBe(true);
+  expect(profiles.safeParse({ ...profile, device: { ...device, kind: 1 } }).success).toBe(false);
+});
+
 test("the JSON Schema of specs requires no key that has a default", () => {
   expect(applicationJsonSchema()).toMatchObject({
     $schema: "https://json-schema.org/draft/2020-12/schema",

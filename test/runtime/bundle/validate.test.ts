@@ -14,6 +14,24 @@ test("accepts the samples, in memory and as decoded", () => {
   expect(refusal(tinyBundle())).toBe("accepted");
 });
 
+const XEON = { provider: "cpu", name: "Xeon", driver: null };
+
+test("a pool says what it is on, and was measured on the same provider", () => {
+  const onPool = (device: string, provider: string) => {
+    const [pool] = sampleBundle().cluster.pools;
+    return refusal(
+      sampleWith("cluster.pools[0]", { ...pool, device, measuredOn: { ...XEON, provider } }),
+    );
+  };
+  expect(onPool("cuda:MIG-a/1/0,GPU-7", "cuda")).toBe("accepted");
+  expect(onPool("cpu", "cpu")).toBe("accepted");
+  expect(onPool("webgpu", "cpu")).toContain(
+    'cluster.pools[0].measuredOn.provider: expected "webgpu", as the device of the pool, got "cpu"',
+  );
+  expect(refusal(sampleWith("cluster.pools[0].measuredOn", XEON))).toBe("accepted");
+  expect(refusal(sampleWith("cluster.pools[0].device", "webgpu"))).toBe("accepted");
+});
+
 test("accepts every form of arrivals", () => {
   expect(refusal(sampleWith("arrivals", { process: "gamma", cv2: 4 }))).toBe("accepted");
   expect(
@@ -50,6 +68,15 @@ test.each<[string, unknown, string]>([
   ["cluster.pools[0].workers", 0, "an integer from 1"],
   ["cluster.pools[0].workers", 1.5, "an integer from 1"],
   ["cluster.pools[0].cores", "4", 'got "4"'],
+  ["cluster.pools[0].device", null, "cluster.pools[0].device: expected a text"],
+  ["cluster.pools[0].device", "gpu", "expected cpu, cuda, tensorrt or webgpu; of cuda and"],
+  ["cluster.pools[0].device", "webgpu:0", "cluster.pools[0].device: expected cpu, cuda,"],
+  ["cluster.pools[0].device", "cuda:0,0", 'got "cuda:0,0"'],
+  ["cluster.pools[0].measuredOn", { provider: "cpu", name: "x" }, 'the key "driver"'],
+  ["cluster.pools[0].measuredOn", { ...XEON, provider: "vulkan" }, 'got "vulkan"'],
+  ["cluster.pools[0].measuredOn", { ...XEON, name: "x".repeat(1025) }, "1 to 1024 characters"],
+  ["cluster.pools[0].measuredOn", { ...XEON, name: "a\nb" }, "without control characters"],
+  ["cluster.pools[0].measuredOn", { ...XEON, driver: 5 }, "measuredOn.driver: expected a text"],
   ["tasks[0].variants", [], "an array of 1 to 1000"],
   ["tasks[0].variants[1].accuracy", Number.NaN, "tasks[0].variants[1].accuracy"],
   ["tasks[0].variants[1].dominated", 1, "true or false"],

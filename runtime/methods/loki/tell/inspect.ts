@@ -35,28 +35,34 @@ export function lokiSummary(
   ].join("\n");
 }
 
-/** A task and its variants; those without a letter are in no plan. */
+/** A task and its variants, pool by pool; those without a letter are in no plan. */
 function taskLines(
-  { tasks }: LokiBundle,
+  { tasks, cluster }: LokiBundle,
   { name, parent, variants }: PipelineTask,
   task: number,
   letters: readonly Lettered[],
 ): string[] {
+  const hasPools = cluster.pools.length > 1;
   return [
     parent === null ? `task ${name}` : `task ${name}, after ${tasks[parent]?.name}`,
     alignColumns([
-      ["", "variant", "accuracy", "fan-out", "batches", "ms"],
-      ...variants.map(({ name: variant, accuracy, fanouts, profiles }, index) => {
-        const profile = profiles.find((candidate) => candidate !== null);
-        return [
-          letterOf(letters, task, index),
-          variant,
-          percent(accuracy),
-          fanouts.length === 0 ? "-" : fanouts.map(short).join(", "),
-          profile ? Array.from(profile.batches.data).join(" ") : "-",
-          profile ? Array.from(profile.latencyMs.data, short).join(" ") : "-",
-        ];
-      }),
+      ["", "variant", "accuracy", "fan-out", ...(hasPools ? ["pool"] : []), "batches", "ms"],
+      ...variants.flatMap(({ name: variant, accuracy, fanouts, profiles }, index) =>
+        profiles.flatMap((profile, pool) => {
+          if (profile === null) return [];
+          return [
+            [
+              letterOf(letters, task, index),
+              variant,
+              percent(accuracy),
+              fanouts.length === 0 ? "-" : fanouts.map(short).join(", "),
+              ...(hasPools ? [cluster.pools[pool]?.name ?? ""] : []),
+              Array.from(profile.batches.data).join(" "),
+              Array.from(profile.latencyMs.data, short).join(" "),
+            ],
+          ];
+        }),
+      ),
     ]),
   ];
 }
