@@ -89,6 +89,7 @@ interface Told extends WorkersOptions {
 export class Workers implements WorkerStarter {
   /** By slot; empty until they are started. */
   devices: readonly WorkerDevice[] = [];
+  #executor: ProcessExecutor | null = null;
   readonly #options: Told;
   readonly #variants: readonly VariantModel[];
   readonly #workerCount: number;
@@ -119,6 +120,11 @@ export class Workers implements WorkerStarter {
       const options = { ...this.#executorOptions(), devices, standbyCount };
       return startAssignedExecutor(options, this.#told(handlers), this.#limits());
     });
+  }
+
+  /** Process ids by slot, undefined where a worker is missing; empty until they are started. */
+  pids(): readonly (number | undefined)[] {
+    return this.#executor?.pids().slots ?? [];
   }
 
   #limits() {
@@ -159,6 +165,7 @@ export class Workers implements WorkerStarter {
       const devices = servingDevices(pools, this.#workerCount, this.#options, found);
       const executor = await start(devices);
       this.devices = devices;
+      this.#executor = executor;
       return executor;
     };
     try {

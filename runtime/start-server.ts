@@ -30,6 +30,7 @@ import type { LogState } from "./server/telemetry/log.ts";
 import type { Notice } from "./server/telemetry/notice.ts";
 import type { OtlpSettings } from "./server/telemetry/otlp/otlp-settings.ts";
 import { Telemetry } from "./server/telemetry/telemetry.ts";
+import { ServerGpus } from "./server-gpus.ts";
 import { SharedMeans, type WorkersOptions } from "./server-workers.ts";
 import { devicesText, expectPools } from "./serving-devices.ts";
 import { packageVersion } from "./version.ts";
@@ -143,6 +144,7 @@ async function startWith(
   const { otlp, telemetry } = await telemetryOf(options);
   const acceptors = await acceptorsOf(options);
   let reloading: Reloading | undefined;
+  const gpus = new ServerGpus(() => reloading?.hosted ?? hosted);
   const opening = openServer(
     hosted.map(({ application }) => application),
     {
@@ -162,6 +164,7 @@ async function startWith(
       telemetry,
       logs: options.logs,
       log: options.log,
+      otherLines: () => gpus.lines(),
       onNotice,
       admin: {
         reload: async (name) => {
@@ -180,6 +183,7 @@ async function startWith(
     await acceptors?.end();
     throw error;
   });
+  gpus.look();
   otlp?.watch(() => server.metricLines());
   if (!hasLimits()) {
     onNotice("workers have no limit of memory: this system cannot set one", "warn");
@@ -203,6 +207,7 @@ async function startWith(
     close: async () => {
       following.stop();
       await server.close();
+      gpus.close();
       access.close();
       await otlp?.close();
       await following.close();
