@@ -74,7 +74,8 @@ test("a driver that is named and not there is", () => {
   const named = ["/nonexistent.json"];
   const drivers = { ...HERE.drivers, named, absent: named };
   expect(webgpu({ vulkan: NO_DRIVER, drivers })).toBe(
-    "VK_ICD_FILENAMES names /nonexistent.json, which is not there: name the file of a Vulkan driver",
+    "VK_ICD_FILENAMES names /nonexistent.json, which is not there: name the file of a Vulkan " +
+      "driver",
   );
 });
 
@@ -141,7 +142,7 @@ test.each([
       "(from NVIDIA's repository)",
   );
   // Where only onnxruntime told it.
-  const reason = `Failed to load library x.so with error: ${library}: cannot open shared object file`;
+  const reason = `Failed to load library x.so: ${library}: cannot open shared object file`;
   expect(cuda({}, reason)).toMatch(new RegExp(`^${library} is not there: apt-get install`));
 });
 
@@ -151,9 +152,9 @@ test("libraries without a driver, and a driver without a GPU, are told apart", (
       "container with --gpus all",
   );
   const there = { [CUDA_DRIVER]: null };
-  expect(cuda(there, "CUDA failure 35: driver version is insufficient")).toMatch(/is older than/);
+  expect(cuda(there, "CUDA failure 35: driver version is insufficient")).toMatch(/too old/);
   expect(cuda(there, "CUDA failure 100: no CUDA-capable device is detected")).toMatch(
-    /^no NVIDIA GPU is there for this process/,
+    /^this process sees no NVIDIA GPU/,
   );
   expect(cuda(there)).toBeNull();
 });
