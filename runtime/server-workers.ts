@@ -9,7 +9,7 @@ import type { AssignedExecutorHandlers, ExecutorHandlers, VariantModel } from ".
 import { onFirstProvider } from "./exec/first-provider.ts";
 import { lackOf, type Means, meansOf, sharedCores, type WantedWorkers } from "./exec/means.ts";
 import type { CpuFallback } from "./exec/model-facts.ts";
-import type { WorkerDevice } from "./exec/worker-device.ts";
+import { distinctDevices, type WorkerDevice } from "./exec/worker-device.ts";
 import {
   type ProcessExecutor,
   type ProcessExecutorHandlers,
@@ -105,6 +105,7 @@ export class Workers implements WorkerStarter {
   devices: readonly WorkerDevice[] = [];
   /** What that is, and how it compares with what was measured; empty until they are started. */
   hardware: readonly PoolHardware[] = [];
+  #executor: ProcessExecutor | null = null;
   readonly #options: Told;
   readonly #variants: readonly VariantModel[];
   readonly #workerCount: number;
@@ -126,7 +127,7 @@ export class Workers implements WorkerStarter {
   async start(handlers: ExecutorHandlers): Promise<ProcessExecutor> {
     const standbyCount = this.#options.standby ?? 1;
     const bytes = this.#variants.reduce((sum, variant) => sum + fileBytes(variant), 0);
-    this.#checkMeans(this.#workerCount + standbyCount, bytes);
+    this.#checkMeans(standbyCount, bytes);
     return this.#startOn((devices) => {
       const options = { ...this.#executorOptions(), devices, standbyCount, isTrial: this.#isAuto };
       return startExecutor(options, this.#told(handlers), this.#limits());
@@ -137,20 +138,30 @@ export class Workers implements WorkerStarter {
   async startAssigned(handlers: AssignedExecutorHandlers): Promise<AssignedProcessExecutor> {
     const standbyCount = this.#options.standby ?? 1;
     const largest = Math.max(...this.#variants.map(fileBytes));
-    this.#checkMeans(this.#workerCount + standbyCount, largest);
+    this.#checkMeans(standbyCount, largest);
     return this.#startOn((devices) => {
       const options = { ...this.#executorOptions(), devices, standbyCount };
       return startAssignedExecutor(options, this.#told(handlers), this.#limits());
     });
   }
 
+  /** Process ids by slot, undefined where a worker is missing; empty until they are started. */
+  pids(): readonly (number | undefined)[] {
+    return this.#executor?.pids().slots ?? [];
+  }
+
   #limits() {
     return { memoryBytes: this.#options.workerMemoryBytes ?? null };
   }
 
-  /** @param modelBytes that one worker holds at least. @throws RuntimeError RUNTIME_MEANS */
-  #checkMeans(count: number, modelBytes: number): void {
-    const { policy, threads = 1, shared } = this.#options;
+  /**
+   * @param standbyCount on each device. @param modelBytes that one worker holds at least.
+   * @throws RuntimeError RUNTIME_MEANS
+   */
+  #checkMeans(standbyCount: number, modelBytes: number): void {
+    const { policy, threads = 1, shared, pools } = this.#options;
+    const devices = servingDevices(pools, this.#workerCount, this.#options);
+    const count = this.#workerCount + standbyCount * distinctDevices(devices).length;
     shared.take(policy, { count, threads, modelBytes });
   }
 
@@ -197,6 +208,7 @@ export class Workers implements WorkerStarter {
       for (const notice of hardwareNotices(hardware)) onNotice(notice, "warn");
       this.devices = devices;
       this.hardware = hardware;
+      this.#executor = executor;
       return executor;
     };
     try {

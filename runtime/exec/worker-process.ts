@@ -118,8 +118,6 @@ export class WorkerProcess {
   /** Why it ended or will, as far as it is known; the exit status says it otherwise. */
   #reason: string | null = null;
   #hasEnded = false;
-  /** Whether it has said itself why it does not start. */
-  #hasExplained = false;
 
   /**
    * @throws Error if the operating system refuses another process at once; later refusals end the
@@ -256,7 +254,6 @@ export class WorkerProcess {
   #onFrame(frame: Frame): void {
     const running = this.#running;
     if (frame.kind === FRAME_KINDS.failed) {
-      this.#hasExplained = true;
       this.#abort(withMemoryLimit(decodeText(frame.payload), this.#memoryBytes));
     } else if (frame.kind === FRAME_KINDS.loading) {
       this.#onStep(this.#loads.onStep(JSON.parse(decodeText(frame.payload))));
@@ -398,7 +395,8 @@ export class WorkerProcess {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     clearTimeout(this.#timer);
-    if (!this.#hasExplained) this.#printed?.letThrough();
+    // A driver that crashed has left nothing else.
+    if (this.#reason === null) this.#printed?.letThrough();
     this.#printed?.close();
     this.#watch.end();
     this.#loads.end();
