@@ -23,6 +23,7 @@ import {
   type PoolHardware,
   poolHardware,
 } from "./pool-hardware.ts";
+import { PoolRuns } from "./pool-runs.ts";
 import type { MetricLine } from "./server/metrics/exposition.ts";
 import type { Notice } from "./server/telemetry/notice.ts";
 import { type DeviceOptions, isAuto, servingDevices } from "./serving-devices.ts";
@@ -110,17 +111,22 @@ export class Workers implements WorkerStarter {
   readonly #variants: readonly VariantModel[];
   readonly #workerCount: number;
   readonly #facts: WorkerFacts;
+  readonly #poolBySlot: readonly number[];
+  readonly #runs: PoolRuns;
 
   constructor(options: Told, variants: readonly VariantModel[], workerCount: number) {
     this.#options = options;
     this.#variants = variants;
     this.#workerCount = workerCount;
     this.#facts = new WorkerFacts(variants, options.onNotice);
+    this.#poolBySlot = options.pools.flatMap(({ workers }, pool) => new Array(workers).fill(pool));
+    this.#runs = new PoolRuns(options.pools.map(({ name }) => name));
   }
 
   /** What workers told of their start and their models. */
   metricLines(): MetricLine[] {
-    return [...hardwareLines(this.hardware), ...this.#facts.metricLines()];
+    const hardware = hardwareLines(this.hardware);
+    return [...hardware, ...this.#runs.metricLines(), ...this.#facts.metricLines()];
   }
 
   /** All models on every worker. @throws RuntimeError RUNTIME_DEVICE, RUNTIME_MEANS */
@@ -168,7 +174,7 @@ export class Workers implements WorkerStarter {
   #executorOptions() {
     const { threads: threadsPerWorker = 1, cpuFallback = "allow" } = this.#options;
     const [variants, workerCount] = [this.#variants, this.#workerCount];
-    return { variants, workerCount, threadsPerWorker, cpuFallback };
+    return { variants, workerCount, threadsPerWorker, cpuFallback, pools: this.#poolBySlot };
   }
 
   #told<H extends ExecutorHandlers>(handlers: H): H & ProcessExecutorHandlers {
@@ -177,6 +183,7 @@ export class Workers implements WorkerStarter {
       ...handlers,
       onModelFacts: (facts, { provider }) => this.#facts.onModelFacts(facts, provider),
       onStarted: (tookMs) => this.#facts.onStarted(tookMs),
+      onRun: (slot, rows) => this.#runs.onRun(this.#poolBySlot[slot] ?? 0, rows),
       onStartFailed: (reason, retryMs) => {
         onNotice(`a worker failed at its start: ${reason}; another try in ${retryMs} ms`, "warn");
         onStartFailed(reason);

@@ -29,6 +29,8 @@ export interface ProcessExecutor extends Executor {
 }
 
 export interface ProcessExecutorHandlers extends ExecutorHandlers {
+  /** A batch was given to a worker slot. */
+  readonly onRun?: (worker: number, rows: number) => void;
   /**
    * A worker ended without being healthy; the next is started in `retryMs`. Left out, it becomes a
    * warning of the process.
@@ -138,6 +140,7 @@ class WorkerPool implements ProcessExecutor {
     const worker = this.#slots[slot];
     assert(worker !== undefined, "a batch goes to a slot that exists");
     if (worker === null) throw new WorkerLostError(slot, "its replacement is not ready");
+    this.#handlers.onRun?.(slot, batch.rows);
     return worker.run(slot, batch);
   }
 
