@@ -1,13 +1,14 @@
 /** The workers of a server: whether the machine has the means for them, and how they start. */
 
 import { statSync } from "node:fs";
-import type { Provider } from "./bundle/device-text.ts";
-import type { Pool } from "./bundle/schema.ts";
+import type { Pool, Provider } from "./bundle/schema.ts";
+import { describeDevice } from "./devices/describe-device.ts";
 import { RuntimeError } from "./errors.ts";
 import { type AssignedProcessExecutor, startAssignedExecutor } from "./exec/assigned-pool.ts";
 import type { AssignedExecutorHandlers, ExecutorHandlers, VariantModel } from "./exec/executor.ts";
 import { onFirstProvider } from "./exec/first-provider.ts";
 import { lackOf, type Means, meansOf, sharedCores, type WantedWorkers } from "./exec/means.ts";
+import type { CpuFallback } from "./exec/model-facts.ts";
 import type { WorkerDevice } from "./exec/worker-device.ts";
 import {
   type ProcessExecutor,
@@ -15,8 +16,17 @@ import {
   startExecutor,
 } from "./exec/worker-pool.ts";
 import type { WorkerStarter } from "./methods/method.ts";
+import {
+  hardwareLines,
+  hardwareNotices,
+  otherHardware,
+  type PoolHardware,
+  poolHardware,
+} from "./pool-hardware.ts";
+import type { MetricLine } from "./server/metrics/exposition.ts";
 import type { Notice } from "./server/telemetry/notice.ts";
 import { type DeviceOptions, isAuto, servingDevices } from "./serving-devices.ts";
+import { WorkerFacts } from "./worker-facts.ts";
 
 export interface WorkersOptions extends DeviceOptions {
   /** Threads of a worker, where the bundle does not say its cores; left out for one. */
@@ -32,6 +42,10 @@ export interface WorkersOptions extends DeviceOptions {
    * on processors, and for no limit on accelerators.
    */
   readonly workerMemoryBytes?: number;
+  /** Whether workers may run on other hardware than was measured; left out, they may not. */
+  readonly acceptOtherHardware?: boolean;
+  /** Whether models may have nodes that a GPU leaves to the processor; left out, they may. */
+  readonly cpuFallback?: CpuFallback;
 }
 
 /** What the machine has, and what the workers of all bundles of a server want of it. */
@@ -89,15 +103,27 @@ interface Told extends WorkersOptions {
 export class Workers implements WorkerStarter {
   /** By slot; empty until they are started. */
   devices: readonly WorkerDevice[] = [];
+  /** What that is, and how it compares with what was measured; empty until they are started. */
+  hardware: readonly PoolHardware[] = [];
   #executor: ProcessExecutor | null = null;
   readonly #options: Told;
   readonly #variants: readonly VariantModel[];
   readonly #workerCount: number;
+  readonly #facts: WorkerFacts;
 
   constructor(options: Told, variants: readonly VariantModel[], workerCount: number) {
     this.#options = options;
     this.#variants = variants;
     this.#workerCount = workerCount;
+    this.#facts = new WorkerFacts(variants, options.onNotice);
+  }
+
+  /** What workers told of their start and their models. */
+  metricLines(): MetricLine[] {
+    return [
+      ...hardwareLines(this.hardware),
+      ...this.#facts.metricLines(this.devices.some(({ provider }) => provider !== "cpu")),
+    ];
   }
 
   /** All models on every worker. @throws RuntimeError RUNTIME_DEVICE, RUNTIME_MEANS */
@@ -138,19 +164,30 @@ export class Workers implements WorkerStarter {
   }
 
   #executorOptions() {
-    const { threads: threadsPerWorker = 1 } = this.#options;
-    return { variants: this.#variants, workerCount: this.#workerCount, threadsPerWorker };
+    const { threads: threadsPerWorker = 1, cpuFallback = "allow" } = this.#options;
+    const [variants, workerCount] = [this.#variants, this.#workerCount];
+    return { variants, workerCount, threadsPerWorker, cpuFallback };
   }
 
   #told<H extends ExecutorHandlers>(handlers: H): H & ProcessExecutorHandlers {
     const { onNotice, onStartFailed = () => {} } = this.#options;
     return {
       ...handlers,
+      onModelFacts: (facts) => this.#facts.onModelFacts(facts),
+      onStarted: (tookMs) => this.#facts.onStarted(tookMs),
       onStartFailed: (reason, retryMs) => {
         onNotice(`a worker failed at its start: ${reason}; another try in ${retryMs} ms`, "warn");
         onStartFailed(reason);
       },
     };
+  }
+
+  /** @throws RuntimeError RUNTIME_HARDWARE */
+  #expectMeasured(hardware: readonly PoolHardware[]): void {
+    const { policy, acceptOtherHardware = false } = this.#options;
+    const other = otherHardware(hardware);
+    if (other === null || acceptOtherHardware) return;
+    throw new RuntimeError("RUNTIME_HARDWARE", `${policy}: ${other}`);
   }
 
   get #isAuto(): boolean {
@@ -163,9 +200,13 @@ export class Workers implements WorkerStarter {
     const { pools, onNotice } = this.#options;
     const startWith = async (found?: Provider) => {
       const devices = servingDevices(pools, this.#workerCount, this.#options, found);
+      const hardware = await poolHardware(pools, devices, describeDevice);
+      this.#expectMeasured(hardware);
       const executor = await start(devices);
+      for (const notice of hardwareNotices(hardware)) onNotice(notice, "warn");
       this.devices = devices;
       this.#executor = executor;
+      this.hardware = hardware;
       return executor;
     };
     try {

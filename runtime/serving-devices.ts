@@ -1,6 +1,7 @@
 /** On which devices the workers of a bundle run: as it says for its pools, or as it is told. */
-import { DEVICE_FORM, isNvidia, type Provider, parseDevice } from "./bundle/device-text.ts";
+
 import type { Pool } from "./bundle/schema.ts";
+import { DEVICE_FORM, isNvidia, type Provider, parseDevice } from "./bundle/schema.ts";
 import { RuntimeError } from "./errors.ts";
 import { deviceText, type ProviderOptions, type WorkerDevice } from "./exec/worker-device.ts";
 

@@ -15,6 +15,7 @@ import { loadBundle } from "./load-bundle.ts";
 import type { GenerateLevel } from "./methods/method.ts";
 import { methodOf } from "./methods/registry.ts";
 import { OpenedModels } from "./opened-models.ts";
+import { hardwareJson, type PoolHardware } from "./pool-hardware.ts";
 import { Reloading } from "./reloading.ts";
 import { Access, type AccessOptions } from "./server/access/access.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "./server/applications/limits.ts";
@@ -107,8 +108,10 @@ export interface ServedBundle {
   readonly bundle: Bundle;
   /** Of the file. */
   readonly sha256: string;
-  /** What its workers run on. */
+  /** What its workers run on, such as "cpu" or "cuda:0, cpu". */
   readonly device: string;
+  /** The same by pool, and how it compares with what was measured. */
+  readonly hardware: readonly PoolHardware[];
 }
 
 /**
@@ -200,7 +203,8 @@ async function startWith(
     ...urlsOf(server, options, acceptors),
     get served() {
       return following.hosted.map(({ policy, bundle, sha256, workers }) => {
-        return { policy, bundle, sha256, device: devicesText(workers.devices) };
+        const { devices, hardware } = workers;
+        return { policy, bundle, sha256, device: devicesText(devices), hardware };
       });
     },
     reload: (name) => following.reload(name),
@@ -263,6 +267,7 @@ function stateOf(reloading: Reloading, access: Access, acceptors?: Acceptors): o
       method: one.bundle.method,
       ready: one.application.endpoint.isReady,
       device: devicesText(one.workers.devices),
+      hardware: hardwareJson(one.workers.hardware),
       workers: methodOf(one.bundle).workerCount(one.bundle),
       models: ownNamesOf(one),
       sha256: one.sha256,

@@ -2,10 +2,15 @@
  * What `profile` is to measure. A spec is read without the profiles it names, since they are what
  * is about to be made.
  */
-
-import { bucketCount, type ModelFile } from "stratagem-runtime/internal/bundle/schema";
+import {
+  bucketCount,
+  type MeasuredDevice,
+  type ModelFile,
+} from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
+import { nameOf } from "stratagem-runtime/internal/devices/names";
 import { MAX_PAYLOAD_BYTES } from "stratagem-runtime/internal/exec/frame-protocol";
+import type { CpuFallback } from "stratagem-runtime/internal/exec/model-facts";
 import type { Provider } from "stratagem-runtime/internal/exec/worker-device";
 import type { Bound } from "../binding/bind-model.ts";
 import type { FeedKind } from "../model/model-feeds.ts";
@@ -20,7 +25,7 @@ import { InputError } from "../spec/input-error.ts";
 import { conflict, fail, invalid, refuse, show } from "../spec/mistakes.ts";
 import { digest } from "../spec/source.ts";
 import { parseStructure } from "../spec/structure.ts";
-import type { Machine } from "./machine.ts";
+import { type Machine, printable } from "./machine.ts";
 import { type NamedVariant, namedVariants, usesOf, withKnownAccuracy } from "./named-variants.ts";
 import { type PlannedUse, plannedFitMistakes } from "./planned-fit.ts";
 import { profiledBatches } from "./profiled-batches.ts";
@@ -48,7 +53,9 @@ export interface ProfileOptions {
   readonly cores: readonly number[] | null;
   /** A profile holds for one, so none is chosen for the user. */
   readonly device: Provider;
-  /** Name of the hardware in the profile; null to name it after the processor. */
+  /** Whether models may have nodes that a GPU leaves to the processor; left out, they may. */
+  readonly cpuFallback?: CpuFallback;
+  /** Name of the hardware in the profile; null to name it after the device. */
   readonly hardware: string | null;
   /** Of the inputs. */
   readonly seed: number;
@@ -59,6 +66,8 @@ export interface ProfilePlan {
   /** Task of all variants, null when there are several. */
   readonly task: string | null;
   readonly hardware: string;
+  /** What `device` is. */
+  readonly measuredOn: MeasuredDevice;
   readonly variants: readonly PlannedVariant[];
   /** That were asked for; each variant has its own. */
   readonly batches: readonly number[];
@@ -73,6 +82,7 @@ export interface ProfilePlan {
   /** Most stages that a model is to be cut into. */
   readonly maxDepth: number;
   readonly device: Provider;
+  readonly cpuFallback: CpuFallback;
   readonly seed: number;
   readonly machine: Machine;
   /** Of everything that the measurements depend on. */
@@ -91,6 +101,8 @@ export interface PlannedVariant {
   /** Path that opens the model as it is. */
   readonly path: string;
   readonly model: ModelFile;
+  /** Element type of most of its weights; left out where the file does not tell. */
+  readonly precision?: string | undefined;
   /** What it is where it is no ONNX file; left out for one. */
   readonly host?: HostVariant | undefined;
   /** Inputs that a module has for each batch; left out, they are random. */
@@ -117,6 +129,12 @@ export interface PlanSources {
    * @throws OnnxModelError if it cannot be cut.
    */
   readonly openLayers?: (path: string) => Promise<LayeredModel>;
+  /** The element type of most weights of an ONNX file; null where it does not tell. */
+  readonly precisionOf?: (path: string) => Promise<string | null>;
+  /** What an accelerator is; null where nothing tells. */
+  readonly describeDevice?: (
+    provider: MeasuredDevice["provider"],
+  ) => Promise<Pick<MeasuredDevice, "name" | "driver"> | null>;
   /** What has to give a task its inputs, by the method; left out, models are not linked. */
   readonly feedsOf?: (policy: Pick<Policy, "method">) => Promise<FeedKind | undefined>;
   readonly machine: Machine;
@@ -163,6 +181,7 @@ export async function planProfile(
       const largest = sizedInputs(model, bucketCount(model.buckets) - 1);
       checkRows(largest, own, (message) => fail(document, conflict(at, message)));
     }
+    const precision = host === undefined ? await sources.precisionOf?.(path) : undefined;
     const hosted = { host, samples: samples ?? undefined };
     variants.push({
       name,
@@ -170,6 +189,7 @@ export async function planProfile(
       path,
       model,
       ...hosted,
+      precision: precision ?? undefined,
       outputsAreRows,
       batches: own,
       layers: layers ?? null,
@@ -180,11 +200,13 @@ export async function planProfile(
     const useOf = usesOf(spec, document, options);
     refuse(document, plannedFitMistakes(spec, feeds, useOf, read));
   }
+  const measuredOn = await measuredDevice(options, sources);
   const tasks = new Set(named.map((variant) => variant.task));
   const plan = {
     application: spec.application,
     task: tasks.size === 1 ? (named[0]?.task ?? null) : null,
-    hardware: options.hardware ?? machine.processor,
+    hardware: options.hardware ?? nameOf(measuredOn.name),
+    measuredOn,
     variants,
     batches,
     repeat,
@@ -192,6 +214,7 @@ export async function planProfile(
     isByCores: options.cores !== null,
     maxDepth: "maxDepth" in spec.policy ? spec.policy.maxDepth : DEFAULT_DEPTH,
     device,
+    cpuFallback: options.cpuFallback ?? "allow",
     seed,
     machine,
   };
@@ -239,6 +262,20 @@ async function samplesOf(
     }
   }
   return samples;
+}
+
+/** Where nothing tells the name of an accelerator, what the user calls it. */
+async function measuredDevice(
+  { device: provider, hardware }: ProfileOptions,
+  { machine, describeDevice }: PlanSources,
+): Promise<MeasuredDevice> {
+  if (provider === "cpu") return { provider, name: machine.processor, driver: null };
+  const found = (await describeDevice?.(provider)) ?? null;
+  return {
+    provider,
+    name: printable(found?.name ?? "") || (hardware ?? `${provider} device`),
+    driver: printable(found?.driver ?? "") || null,
+  };
 }
 
 /** As that of Accordion's policy. */
@@ -306,7 +343,7 @@ export function withDigest(plan: Omit<ProfilePlan, "sha256">): ProfilePlan {
     ...(model.buckets === undefined ? [] : [model.buckets]),
     ...(model.module === undefined ? [] : [model.module.options]),
   ]);
-  const { batches, repeat, cores, isByCores, device, seed, machine } = plan;
-  const parts = [variants, batches, repeat, cores, isByCores, device, seed, machine];
+  const { batches, repeat, cores, isByCores, measuredOn, seed, machine } = plan;
+  const parts = [variants, batches, repeat, cores, isByCores, measuredOn, seed, machine];
   return { ...plan, sha256: digest(Buffer.from(JSON.stringify(parts))) };
 }

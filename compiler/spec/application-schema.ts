@@ -23,6 +23,7 @@ import {
   className,
   count,
   delay,
+  device,
   duration,
   flag,
   list,
@@ -105,10 +106,15 @@ const loads = z
 const pool = mapping({
   name: name(),
   hardware: name().optional(),
-  workers: count(MAX_WORKERS),
+  device: device()
+    .optional()
+    .describe("What runs its models, such as webgpu or cuda:0,1; processors when left out"),
+  workers: count(MAX_WORKERS)
+    .optional()
+    .describe("May be left out beside a device: as many as it names, else 1"),
   cores: count(MAX_CORES).optional().describe("Cores of one worker"),
   pricePerHour: amount(MAX_PRICE).optional().describe("Price of one worker"),
-});
+}).meta({ anyOf: [{ required: ["workers"] }, { required: ["device"] }] });
 
 const cluster = mapping({
   workers: count(MAX_WORKERS)
@@ -129,7 +135,8 @@ const variant = mapping({
       },
     )
     .describe(
-      "<file>#<variant>, relative to the spec; a list of them, one per hardware of the pools",
+      "<file>#<variant>, relative to the spec; a list of them, one per hardware or device of the " +
+        "pools",
     ),
   kind: choice("onnx", "module", "remote")
     .optional()

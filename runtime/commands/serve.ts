@@ -3,6 +3,7 @@ import { EXIT_CODES, RuntimeError } from "../errors.ts";
 import { settleCollection } from "../heap-collection.ts";
 import type { GenerateLevel } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
+import { hardwareJson, hardwareText } from "../pool-hardware.ts";
 import type { AccessOptions } from "../server/access/access.ts";
 import type { ServerLimits } from "../server/applications/limits.ts";
 import type { LogState } from "../server/telemetry/log.ts";
@@ -108,7 +109,9 @@ function optionsOf(settings: SettingValues): ServerOptions {
     ...devicesOf(settings),
     threads,
     standby: settings.standby,
+    acceptOtherHardware: settings.acceptOtherHardware,
     meansCheck: settings.meansCheck,
+    cpuFallback: settings.cpuFallback,
     page: settings.page,
     serverName: settings.serverName,
     textParameters: settings.textParameters,
@@ -181,12 +184,15 @@ function limitsOf(settings: SettingValues): Partial<ServerLimits> {
 
 function readyResult(server: StartedServer): CommandResult {
   const { url, grpcUrl, adminUrl, metricsUrl, served } = server;
-  const told = served.map(({ policy, bundle, device }) => {
+  const told = served.map(({ policy, bundle, device, hardware }) => {
     const method = methodOf(bundle);
     const { workers, more, json } = method.tellServing(bundle);
     return {
-      text: `serving ${policy} at ${url}: ${workers} on ${device}${more}`,
-      json: { policy, workers: method.workerCount(bundle), device, ...json },
+      text: `serving ${policy} at ${url}: ${workers} on ${hardwareText(hardware)}${more}`,
+      json: {
+        ...{ policy, workers: method.workerCount(bundle), device },
+        ...{ hardware: hardwareJson(hardware), ...json },
+      },
     };
   });
   const [first] = told;

@@ -1,5 +1,5 @@
 /** Says what environment a worker has for its device. */
-import { isNvidia, type Provider } from "../bundle/device-text.ts";
+import { isNvidia, type Provider } from "../bundle/schema.ts";
 
 /** As far as drivers are concerned. */
 export interface DeviceOfWorker {

@@ -1,5 +1,5 @@
 /** The first provider whose devices run the models, for whoever does not say which. */
-import type { Provider } from "../bundle/device-text.ts";
+import type { Provider } from "../bundle/schema.ts";
 import { messageOf } from "./retries.ts";
 
 /** A provider that was tried, and why the workers do not run on it. */

@@ -1,18 +1,20 @@
 /** Models inside a worker: their sessions, and running a batch on one. */
 
 import { createRequire } from "node:module";
-import { isNvidia } from "../bundle/device-text.ts";
 import type { TensorInfo } from "../bundle/schema.ts";
-import { bucketCount, bucketSizes, rowShapeIn } from "../bundle/schema.ts";
+import { bucketCount, bucketSizes, isNvidia, rowShapeIn } from "../bundle/schema.ts";
 import { assert } from "../core/assert.ts";
 import { whatIsMissing } from "../devices/whats-missing.ts";
 import { AdaptedModel } from "./adapter/adapted-model.ts";
 import type { BatchResult, VariantModel } from "./executor.ts";
 import { type LoadedModel, oneLine } from "./loaded-model.ts";
 import { modelBytes } from "./model-bytes.ts";
+import { type CpuFallback, type LoadFacts, refusalText } from "./model-facts.ts";
+import { NOBODY_LOOKED, type Places, PlacesProfile, placesOf } from "./node-places.ts";
 import { type InferenceSession, InferenceSession as Sessions, type Tensor } from "./onnxruntime.ts";
 import { encodeStrings } from "./string-data.ts";
 import { type TensorData, tensorData } from "./tensor-data.ts";
+import { warmSizes } from "./warm-sizes.ts";
 import { deviceText, type WorkerDevice } from "./worker-device.ts";
 
 /** What the server tells a worker to become; sent as JSON. */
@@ -31,6 +33,8 @@ export interface WorkerSetup {
    * and keeps as many loaded, the last used ones.
    */
   readonly keptModels: number | null;
+  /** Whether nodes that a GPU leaves to the processor are allowed; left out, they are. */
+  readonly cpuFallback?: CpuFallback;
 }
 
 /**
@@ -39,12 +43,19 @@ export interface WorkerSetup {
 const WARM_RUNS = 2;
 
 export class OnnxModel implements LoadedModel {
+  readonly facts: LoadFacts;
   readonly #variant: VariantModel;
   readonly #cores: number;
   readonly #session: InferenceSession;
   readonly #adapted: AdaptedModel | null;
 
-  private constructor(variant: VariantModel, cores: number, session: InferenceSession) {
+  private constructor(
+    variant: VariantModel,
+    cores: number,
+    session: InferenceSession,
+    facts: LoadFacts,
+  ) {
+    this.facts = facts;
     this.#variant = variant;
     this.#cores = cores;
     this.#session = session;
@@ -54,10 +65,10 @@ export class OnnxModel implements LoadedModel {
 
   /**
    * Loads a variant with as many threads as cores, which a session keeps for its life, and warms it
-   * up.
+   * up. Under a GPU provider it finds out which nodes that leaves to the processor.
    * @param onStep told what comes next, which may take long.
-   * @throws Error naming variant and device if the device is absent or the model not what was
-   * promised.
+   * @throws Error naming variant and device if the device is absent, the model not what was
+   * promised, or nodes fall back where that is refused.
    */
   static async load(
     variant: VariantModel,
@@ -67,17 +78,23 @@ export class OnnxModel implements LoadedModel {
   ): Promise<OnnxModel> {
     try {
       onStep(`loading it for ${cores} ${cores === 1 ? "core" : "cores"}`);
-      const session = await Sessions.create(modelBytes(variant), sessionOptions(cores, setup));
-      checkModel(variant, session);
-      const model = new OnnxModel(variant, cores, session);
-      for (const rows of variant.warmBatches) {
-        onStep(`its first runs with ${rows} ${rows === 1 ? "row" : "rows"}`);
-        for (let bucket = 0; bucket < bucketCount(variant.buckets); bucket++) {
-          const zeros = model.#zeros(rows, bucket);
-          for (let run = 0; run < WARM_RUNS; run++) await model.run(rows, zeros, bucket);
-        }
+      const startMs = performance.now();
+      const profile = setup.on.provider === "cpu" ? null : PlacesProfile.begin();
+      try {
+        const options = { ...sessionOptions(cores, setup), ...profile?.options };
+        const session = await Sessions.create(modelBytes(variant), options);
+        checkModel(variant, session);
+        const loadMs = performance.now() - startMs;
+        const bare = { loadMs, warmMs: 0, ...NOBODY_LOOKED };
+        const model = new OnnxModel(variant, cores, session, bare);
+        const places = await model.#places(profile, setup, onStep);
+        const sizes = warmSizes(variant, setup.on.provider);
+        for (const rows of sizes) await model.#warm(rows, onStep);
+        const warmMs = sizes.length === 0 ? 0 : performance.now() - startMs - loadMs;
+        return new OnnxModel(variant, cores, session, { loadMs, warmMs, ...places });
+      } finally {
+        profile?.remove();
       }
-      return model;
     } catch (error) {
       const on = `${variant.name} (${variant.path}) on ${deviceText(setup.on)}`;
       const reason = oneLine(error);
@@ -118,6 +135,45 @@ export class OnnxModel implements LoadedModel {
     return this.#session.release();
   }
 
+  async #warm(rows: number, onStep: (step: string) => void): Promise<void> {
+    onStep(firstRunsOf(rows));
+    const { buckets, mayRefuseZeros } = this.#variant;
+    for (let bucket = 0; bucket < bucketCount(buckets); bucket++) {
+      const zeros = this.#zeros(rows, bucket);
+      for (let run = 0; run < WARM_RUNS; run++) {
+        if (mayRefuseZeros === true) await this.#runZeros(rows, bucket).catch(() => {});
+        else await this.run(rows, zeros, bucket);
+      }
+    }
+  }
+
+  /** Whatever comes out of it, and without a word of onnxruntime where it refuses zeros. */
+  #runZeros(rows: number, bucket: number): Promise<unknown> {
+    const zeros = this.#zeros(rows, bucket);
+    const feeds = this.#adapted?.feeds(rows, zeros, bucket) ?? this.#feeds(rows, zeros);
+    return this.#session.run(feeds, { logSeverityLevel: FATAL });
+  }
+
+  /** @throws Error if nodes fall back, and that is refused. */
+  async #places(
+    profile: PlacesProfile | null,
+    setup: WorkerSetup,
+    onStep: (step: string) => void,
+  ): Promise<Places> {
+    if (setup.on.provider === "cpu") return NOBODY_LOOKED;
+    const rows = warmSizes(this.#variant, setup.on.provider)[0] ?? 1;
+    onStep(firstRunsOf(rows));
+    const places = await placesOf(this.#session, profile, {
+      run: () => this.#runZeros(rows, 0),
+      openStrictly: () => {
+        const strict = sessionOptions(this.#cores, setup, { disable_cpu_ep_fallback: "1" });
+        return Sessions.create(modelBytes(this.#variant), { ...strict, logSeverityLevel: FATAL });
+      },
+    });
+    if (!places.hasFallback || setup.cpuFallback !== "refuse") return places;
+    throw new Error(refusalText(places));
+  }
+
   #outputs(fetched: InferenceSession.OnnxValueMapType, rows: number): BatchResult["outputs"] {
     const mayHaveOtherRows = this.#variant.outputsAreRows === false;
     if (this.#adapted !== null) return this.#adapted.outputs(rows, fetched, mayHaveOtherRows);
@@ -151,22 +207,33 @@ export class OnnxModel implements LoadedModel {
   }
 }
 
+/** Levels of onnxruntime's log. */
+const [ERROR, FATAL] = [3, 4] as const;
+
+function firstRunsOf(rows: number): string {
+  return `its first runs with ${rows} ${rows === 1 ? "row" : "rows"}`;
+}
+
 function sessionOptions(
   cores: number,
-  { on: { provider, id, options } }: WorkerSetup,
+  { on: { provider, id, options }, trying }: WorkerSetup,
+  more: Readonly<Record<string, string>> = {},
 ): InferenceSession.SessionOptions {
   if (id !== null && !isNvidia(provider)) {
     const ways = "choose by variables of the worker's environment, such as VK_DRIVER_FILES";
     throw new Error(`devices of ${provider} cannot be chosen by number; ${ways}`);
   }
+  // That nodes fall back is told better by their list.
+  const log = provider === "cpu" ? {} : { logSeverityLevel: trying ? FATAL : ERROR };
   return {
     executionProviders: [{ name: provider, ...options }],
     intraOpNumThreads: cores,
     interOpNumThreads: 1,
+    ...log,
     // Threads that spin while they wait take the core from other workers: 1.8 times slower on a
     // shared one.
-    extra: { session: { intra_op: { allow_spinning: "0" } } },
-  };
+    extra: { session: { intra_op: { allow_spinning: "0" }, ...more } },
+  } satisfies InferenceSession.SessionOptions;
 }
 
 /** @throws Error if names or element types are not those that were promised, in their order. */

@@ -1,5 +1,5 @@
 /** What a worker runs its models on: a provider of onnxruntime, and which device of its kind. */
-import type { Provider } from "../bundle/device-text.ts";
+import type { Provider } from "../bundle/schema.ts";
 
 export type { Provider };
 

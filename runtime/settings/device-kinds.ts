@@ -1,5 +1,5 @@
 /** Kinds of values that say on what workers run. */
-import { DEVICE_FORM, parseDevice } from "../bundle/device-text.ts";
+import { DEVICE_FORM, parseDevice } from "../bundle/schema.ts";
 import type { Kind } from "./kinds.ts";
 
 const AUTO = "auto";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseDevice } from "../../runtime/bundle/device-text.ts";
+import { parseDevice } from "../../runtime/bundle/schema.ts";
 import { deviceEnvironment } from "../../runtime/devices/device-environment.ts";
 import { deviceText } from "../../runtime/exec/worker-device.ts";
 import {
