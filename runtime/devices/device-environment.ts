@@ -11,6 +11,7 @@ export interface DeviceOfWorker {
 }
 
 const VISIBLE = "CUDA_VISIBLE_DEVICES";
+const ORDER = "CUDA_DEVICE_ORDER";
 
 /**
  * Variables of a worker beside those of the server. A worker on a device of NVIDIA's sees no other:
@@ -22,7 +23,9 @@ export function deviceEnvironment(
   own: Readonly<Record<string, string | undefined>> = process.env,
 ): Record<string, string> {
   if (!isNvidia(provider) || id === null) return { ...environment };
+  // CUDA counts the fastest first, whoever tells of devices by where they are.
+  const order = own[ORDER] ?? "PCI_BUS_ID";
   const seen = own[VISIBLE]?.split(",").map((one) => one.trim()) ?? [];
   const visible = /^\d+$/.test(id) ? (seen[Number(id)] ?? id) : id;
-  return { [VISIBLE]: visible, ...environment };
+  return { [ORDER]: order, [VISIBLE]: visible, ...environment };
 }

@@ -93,15 +93,20 @@ function tryModels(
   limits: WorkerLimits,
 ): Promise<void> {
   const untried = { warmBatches: [], largestBatch: 0, warmCores: [] };
-  const placed = options.variants.filter((variant) => isPlacedOn(variant, on, options));
-  const variants = placed.map((variant) => ({ ...variant, ...untried }));
+  const placed = [...options.variants.entries()].filter(([, variant]) => {
+    return isPlacedOn(variant, on, options);
+  });
+  const variants = placed.map(([, variant]) => ({ ...variant, ...untried }));
   const setup = { ...setupOf(options, on), variants, trying: on.provider !== "cpu" };
   return new Promise((resolve, reject) => {
     new WorkerProcess({ ...setup, keptModels: null }, limits, {
       onReady: (worker) => {
         worker.end("it was a trial").then(resolve, reject);
       },
-      onFacts: onModelFacts,
+      onFacts: (facts, device) => {
+        const [variant = 0] = placed[facts.variant] ?? [];
+        onModelFacts?.({ ...facts, variant }, device);
+      },
       onEnd: (worker, reason) => {
         if (worker.phase === "starting") reject(new Error(reason));
       },
@@ -113,7 +118,8 @@ class AssignedPool implements AssignedProcessExecutor {
   readonly #options: AssignedExecutorOptions;
   readonly #handlers: AssignedProcessHandlers;
   readonly #slots: readonly WorkerSlot[];
-  readonly #spares: SpareWorkers;
+  /** By the key of the device that they are on. */
+  readonly #spares = new Map<string, SpareWorkers>();
   /** By slot the processes in a row that ended without being healthy. */
   readonly #failures: number[];
   /** One for each slot that is to be ready again later. */
@@ -129,17 +135,20 @@ class AssignedPool implements AssignedProcessExecutor {
     this.#handlers = handlers;
     this.#retries = new Retries(limits, handlers.onStartFailed);
     this.#failures = new Array<number>(options.workerCount).fill(0);
-    const paces = new WorkerPaces(limits);
-    const spares = distinctDevices(options.devices).flatMap((device) => {
-      return new Array(options.standbyCount ?? 0).fill(setupOf(options, device));
-    });
     const { onStartFailed, onStarted, onModelFacts } = handlers;
     const told = { onStartFailed, onStarted, onFacts: onModelFacts };
-    this.#spares = new SpareWorkers({
-      ...{ setups: spares, mostHeld: KEPT_MODELS, limits, paces, ...told },
-    });
+    // A device is as quick as its own kind.
+    const paces = new Map<string, WorkerPaces>();
+    for (const device of distinctDevices(options.devices)) {
+      const own = new WorkerPaces(limits);
+      const setups = new Array(options.standbyCount ?? 0).fill(setupOf(options, device));
+      const spares = { setups, mostHeld: KEPT_MODELS, limits, paces: own, ...told };
+      this.#spares.set(deviceKey(device), new SpareWorkers(spares));
+      paces.set(deviceKey(device), own);
+    }
     this.#slots = options.devices.map((device, slot) => {
       const setup = setupOf(options, device);
+      const own = paces.get(deviceKey(device)) ?? new WorkerPaces(limits);
       const listener: WorkerSlotListener = {
         onModelReady: (loads) => handlers.onModelReady(slot, loads),
         onStarted,
@@ -147,8 +156,8 @@ class AssignedPool implements AssignedProcessExecutor {
         onResized: (cores) => handlers.onResized?.(slot, cores),
         onLost: (reason, isHealthy, isHung) => this.#onLost(slot, reason, isHealthy, isHung),
       };
-      const takeSpare = () => this.#spares.take(deviceKey(device));
-      return new WorkerSlot(slot, setup, limits, paces, listener, takeSpare);
+      const takeSpare = () => this.#sparesOf(slot)?.take() ?? null;
+      return new WorkerSlot(slot, setup, limits, own, listener, takeSpare);
     });
   }
 
@@ -163,7 +172,7 @@ class AssignedPool implements AssignedProcessExecutor {
   assign(slot: number, variants: readonly number[], cores?: number): void {
     const given = cores ?? this.#options.threadsPerWorker;
     this.#slotAt(slot).assign(variants, given);
-    this.#spares.onAssigned(variants, given);
+    this.#sparesOf(slot)?.onAssigned(variants, given);
   }
 
   resize(slot: number, cores: number): void {
@@ -180,7 +189,8 @@ class AssignedPool implements AssignedProcessExecutor {
   }
 
   pids() {
-    return { slots: this.#slots.map(({ pid }) => pid), standbys: this.#spares.pids };
+    const standbys = [...this.#spares.values()].flatMap((spares) => spares.pids);
+    return { slots: this.#slots.map(({ pid }) => pid), standbys };
   }
 
   close(): Promise<void> {
@@ -192,7 +202,14 @@ class AssignedPool implements AssignedProcessExecutor {
     this.#retries.cancel();
     const reason = "the executor was closed";
     const slots = this.#slots.map((slot) => slot.close(reason));
-    await Promise.all([...slots, this.#spares.close(reason)]);
+    const spares = Array.from(this.#spares.values(), (some) => some.close(reason));
+    await Promise.all([...slots, ...spares]);
+  }
+
+  /** Workers in reserve that may take the place of the slot's. */
+  #sparesOf(slot: number): SpareWorkers | undefined {
+    const device = this.#options.devices[slot];
+    return device === undefined ? undefined : this.#spares.get(deviceKey(device));
   }
 
   #slotAt(index: number): WorkerSlot {

@@ -4,7 +4,6 @@ import type { ModelFacts } from "./model-facts.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
 import { Retries } from "./retries.ts";
 import type { WorkerDevice } from "./worker-device.ts";
-import { deviceKey } from "./worker-device.ts";
 import type { WorkerLimits } from "./worker-limits.ts";
 import type { WorkerPaces } from "./worker-paces.ts";
 import { type WorkerListener, WorkerProcess } from "./worker-process.ts";
@@ -31,7 +30,7 @@ export interface SpareOptions {
 }
 
 /**
- * Keeps spares started and, once nothing has changed for a while, has them hold what was assigned
+ * Keeps spares of a device started and, once nothing has changed for a while, has them hold what was assigned
  * to slots last. A spare that ends is followed by another, as any worker is.
  */
 export class SpareWorkers {
@@ -67,9 +66,9 @@ export class SpareWorkers {
     this.#tendSoon();
   }
 
-  /** Takes a spare that is ready and answers, on that device. @param key as `deviceKey` has it. */
-  take(key: string): TakenSpare | null {
-    const rank = this.#spares.findIndex((spare) => spare?.isFor(key) === true);
+  /** Takes a spare that is ready and answers. */
+  take(): TakenSpare | null {
+    const rank = this.#spares.findIndex((spare) => spare?.isFree === true);
     const spare = this.#spares[rank];
     if (spare === undefined || spare === null) return null;
     this.#spares[rank] = null;
@@ -159,9 +158,9 @@ class Spare {
     );
   }
 
-  isFor(key: string): boolean {
-    const { isOpen, isSilent, setup } = this.worker;
-    return this.#isReady && isOpen && !isSilent && deviceKey(setup.on) === key;
+  get isFree(): boolean {
+    const { isOpen, isSilent } = this.worker;
+    return this.#isReady && isOpen && !isSilent;
   }
 
   /** The variants that were assigned last, on their cores; nothing if it holds them. */

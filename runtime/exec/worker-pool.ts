@@ -92,7 +92,8 @@ class WorkerPool implements ProcessExecutor {
   readonly #options: ExecutorOptions;
   readonly #handlers: ProcessExecutorHandlers;
   readonly #limits: WorkerLimits;
-  readonly #paces: WorkerPaces;
+  /** By the key of their device: it is as quick as its own kind. */
+  readonly #paces = new Map<string, WorkerPaces>();
   readonly #slots: (WorkerProcess | null)[];
   readonly #standbys: WorkerProcess[] = [];
   /** Every process that has not ended. */
@@ -106,7 +107,9 @@ class WorkerPool implements ProcessExecutor {
     this.#options = options;
     this.#handlers = handlers;
     this.#limits = limits;
-    this.#paces = new WorkerPaces(limits);
+    for (const device of distinctDevices(options.devices)) {
+      this.#paces.set(deviceKey(device), new WorkerPaces(limits));
+    }
     this.#retries = new Retries(limits, handlers.onStartFailed);
     this.#slots = new Array(options.workerCount).fill(null);
   }
@@ -192,7 +195,8 @@ class WorkerPool implements ProcessExecutor {
           else this.#retryLater(on, failures + 1, `ready, but ended without an answer: ${reason}`);
         },
       };
-      const worker = new WorkerProcess(setup, this.#limits, listener, this.#paces);
+      const paces = this.#paces.get(deviceKey(on));
+      const worker = new WorkerProcess(setup, this.#limits, listener, paces);
       this.#alive.add(worker);
     });
   }

@@ -9,6 +9,8 @@ import {
   servingDevices,
 } from "../../runtime/serving-devices.ts";
 
+const ORDER = { CUDA_DEVICE_ORDER: "PCI_BUS_ID" };
+
 const POOLS = [
   { name: "gpu", workers: 3, device: "cuda:0,MIG-1a" },
   { name: "small", workers: 2 },
@@ -62,7 +64,7 @@ test("a worker has its pool's variables, and sees its own device only", () => {
   const environments = devices.map((device) => {
     return deviceEnvironment(device, { CUDA_VISIBLE_DEVICES: "5,6" });
   });
-  expect(environments[0]).toEqual({ CUDA_VISIBLE_DEVICES: "5", A: "1" });
-  expect(environments[1]).toEqual({ CUDA_VISIBLE_DEVICES: "MIG-1a", A: "1" });
+  expect(environments[0]).toEqual({ ...ORDER, CUDA_VISIBLE_DEVICES: "5", A: "1" });
+  expect(environments[1]).toEqual({ ...ORDER, CUDA_VISIBLE_DEVICES: "MIG-1a", A: "1" });
   expect(environments[3]).toEqual({ A: "1", B: "2" });
 });
