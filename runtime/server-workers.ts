@@ -10,6 +10,7 @@ import type {
   VariantModel,
 } from "./exec/executor.ts";
 import { lackOf, type Means, meansOf, sharedCores, type WantedWorkers } from "./exec/means.ts";
+import { fileBytesOf } from "./exec/variant-files.ts";
 import {
   type ProcessExecutor,
   type ProcessExecutorHandlers,
@@ -158,7 +159,7 @@ export class Workers implements WorkerStarter {
   }
 }
 
-function fileBytes({ opened, path, remote }: VariantModel): number {
-  if (remote !== undefined) return 0;
-  return opened?.bytes ?? statSync(path).size;
+function fileBytes(variant: VariantModel): number {
+  if (variant.remote !== undefined) return 0;
+  return fileBytesOf(variant, (path) => statSync(path).size);
 }

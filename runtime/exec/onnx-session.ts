@@ -8,6 +8,7 @@ import type { BatchResult, Device, VariantModel } from "./executor.ts";
 import { type LoadedModel, oneLine } from "./loaded-model.ts";
 import { modelBytes } from "./model-bytes.ts";
 import { type InferenceSession, InferenceSession as Sessions, type Tensor } from "./onnxruntime.ts";
+import { sessionOptions } from "./session-options.ts";
 import { encodeStrings } from "./string-data.ts";
 import { type TensorData, tensorData } from "./tensor-data.ts";
 
@@ -34,7 +35,7 @@ export interface WorkerSetup {
 /**
  * The first run of a small model takes up to 2.4 times as long as later ones; the second is usual.
  */
-const WARM_RUNS = 2;
+export const WARM_RUNS = 2;
 
 export class OnnxModel implements LoadedModel {
   readonly #variant: VariantModel;
@@ -65,20 +66,19 @@ export class OnnxModel implements LoadedModel {
   ): Promise<OnnxModel> {
     try {
       onStep(`loading it for ${cores} ${cores === 1 ? "core" : "cores"}`);
-      const session = await Sessions.create(modelBytes(variant), sessionOptions(cores, setup));
+      const session = await Sessions.create(modelBytes(variant), optionsOf(cores, setup));
       checkModel(variant, session);
       const model = new OnnxModel(variant, cores, session);
       for (const rows of variant.warmBatches) {
         onStep(`its first runs with ${rows} ${rows === 1 ? "row" : "rows"}`);
         for (let bucket = 0; bucket < bucketCount(variant.buckets); bucket++) {
-          const zeros = model.#zeros(rows, bucket);
+          const zeros = zerosOf(variant, rows, bucket);
           for (let run = 0; run < WARM_RUNS; run++) await model.run(rows, zeros, bucket);
         }
       }
       return model;
     } catch (error) {
-      const on = `${variant.name} (${variant.path}) on ${setup.device}`;
-      throw new Error(`${on}: ${oneLine(error)}${remedyFor(setup.device, oneLine(error))}`);
+      throw loadError(variant, variant.path, setup, error);
     }
   }
 
@@ -93,7 +93,8 @@ export class OnnxModel implements LoadedModel {
   ): Promise<BatchResult> {
     try {
       const adapted = this.#adapted;
-      const feeds = adapted?.feeds(rows, inputs, bucket) ?? this.#feeds(rows, inputs);
+      const feeds =
+        adapted?.feeds(rows, inputs, bucket) ?? feedsOf(this.#variant.inputs, rows, inputs);
       const cpuBefore = process.cpuUsage();
       const startMs = performance.now();
       const fetched =
@@ -121,49 +122,58 @@ export class OnnxModel implements LoadedModel {
     const expectedRows = mayHaveOtherRows ? null : rows;
     return this.#session.outputNames.map((name) => outputOf(name, fetched[name], expectedRows));
   }
-
-  #feeds(rows: number, inputs: readonly Uint8Array<ArrayBuffer>[]): InferenceSession.FeedsType {
-    const infos = this.#variant.inputs;
-    if (inputs.length !== infos.length) {
-      throw new RangeError(`expected ${infos.length} inputs, got ${inputs.length}`);
-    }
-    const feeds: Record<string, Tensor> = {};
-    for (const [index, info] of infos.entries()) {
-      const bytes = inputs[index];
-      assert(bytes !== undefined, "every input has bytes");
-      feeds[info.name] = inputTensor(info, rows, bytes);
-    }
-    return feeds;
-  }
-
-  /** Inputs of zeros, be they numbers or text; an axis that stays open is 1. */
-  #zeros(rows: number, bucket: number): Uint8Array<ArrayBuffer>[] {
-    const { inputs, buckets = [] } = this.#variant;
-    const sizes = bucketSizes(buckets, bucket);
-    return inputs.map(({ dtype, shape }, input) => {
-      const row = rowShapeIn(inputs, input, buckets, sizes).map((size) => Math.max(1, size));
-      const whole = isFixed(shape) && this.#adapted === null ? shape : [rows, ...row];
-      return tensorData(dtype).zeros(elementCount(whole));
-    });
-  }
 }
 
-function sessionOptions(
+/** Tensors of a batch by name. @throws RangeError if the bytes do not make a batch of `rows`. */
+export function feedsOf(
+  infos: readonly TensorInfo[],
+  rows: number,
+  inputs: readonly Uint8Array<ArrayBuffer>[],
+): Record<string, Tensor> {
+  if (inputs.length !== infos.length) {
+    throw new RangeError(`expected ${infos.length} inputs, got ${inputs.length}`);
+  }
+  const feeds: Record<string, Tensor> = {};
+  for (const [index, info] of infos.entries()) {
+    const bytes = inputs[index];
+    assert(bytes !== undefined, "every input has bytes");
+    feeds[info.name] = inputTensor(info, rows, bytes);
+  }
+  return feeds;
+}
+
+/** Inputs of zeros, be they numbers or text; an axis that stays open is 1. */
+export function zerosOf(
+  { inputs, buckets = [], adapter }: VariantModel,
+  rows: number,
+  bucket: number,
+): Uint8Array<ArrayBuffer>[] {
+  const sizes = bucketSizes(buckets, bucket);
+  return inputs.map(({ dtype, shape }, input) => {
+    const row = rowShapeIn(inputs, input, buckets, sizes).map((size) => Math.max(1, size));
+    const whole = isFixed(shape) && adapter === undefined ? shape : [rows, ...row];
+    return tensorData(dtype).zeros(elementCount(whole));
+  });
+}
+
+/** @throws Error as `sessionOptions`. */
+export function optionsOf(
   cores: number,
   { device, deviceId }: WorkerSetup,
 ): InferenceSession.SessionOptions {
-  if (device === "webgpu" && deviceId !== null) {
-    throw new Error("accelerators cannot be chosen by number; leave the device ids empty");
-  }
-  const provider = device === "cuda" && deviceId !== null ? { name: device, deviceId } : device;
-  return {
-    executionProviders: [provider],
-    intraOpNumThreads: cores,
-    interOpNumThreads: 1,
-    // Threads that spin while they wait take the core from other workers: 1.8 times slower on a
-    // shared one.
-    extra: { session: { intra_op: { allow_spinning: "0" } } },
-  };
+  const id = deviceId === null ? null : String(deviceId);
+  return sessionOptions({ provider: device, id, options: {} }, cores);
+}
+
+/** What to say of a file that did not load, or not run its first batches. */
+export function loadError(
+  { name }: VariantModel,
+  path: string,
+  { device }: WorkerSetup,
+  error: unknown,
+): Error {
+  const reason = oneLine(error);
+  return new Error(`${name} (${path}) on ${device}: ${reason}${remedyFor(device, reason)}`);
 }
 
 /** @throws Error if names or element types are not those that were promised, in their order. */
@@ -180,7 +190,7 @@ function checkModel({ adapter, inputs, outputs }: VariantModel, session: Inferen
   }
 }
 
-function checkTensors(
+export function checkTensors(
   what: string,
   promised: readonly Pick<TensorInfo, "name" | "dtype">[],
   found: readonly InferenceSession.ValueMetadata[],
@@ -193,7 +203,7 @@ function checkTensors(
   for (const { dtype } of promised) tensorData(dtype);
 }
 
-function checkOpenAxes(inputs: readonly TensorInfo[]): void {
+export function checkOpenAxes(inputs: readonly TensorInfo[]): void {
   for (const { name, shape } of inputs) {
     if (shape.slice(1).filter((size) => size < 0).length <= 1) continue;
     const allowed = "only the first dimension and one other may be open";
@@ -253,7 +263,7 @@ function elementCount(shape: readonly number[]): number {
 }
 
 /** @param rows null where the output may have any number of them. */
-function outputOf(name: string, tensor: Tensor | undefined, rows: number | null) {
+export function outputOf(name: string, tensor: Tensor | undefined, rows: number | null) {
   if (tensor === undefined) throw new Error(`output "${name}" is missing`);
   const { dims, data } = tensor;
   if (rows !== null && dims[0] !== rows) {
