@@ -54,12 +54,13 @@ export function linkPath(name: LinkName): string {
   return path;
 }
 
-/** A variant of files as a bundle has them; `paths` are theirs. */
+/** A variant of files as a bundle has them; `paths` are theirs. Of stages each takes one row. */
 export function variantOf(
   { inputs, outputs, parts }: ModelFile,
   [path = "", ...others]: readonly string[],
 ): VariantModel {
-  const tensors = { inputs, outputs, warmBatches: [1, 3] };
+  const warmBatches = inputs[0]?.shape[0] === 1 ? [1] : [1, 3];
+  const tensors = { inputs, outputs, warmBatches };
   if (parts === undefined) return { name: "links", path, ...tensors };
   const files = parts.map((part, index) => ({ ...part, path: others[index] ?? "" }));
   return { name: "links", path, ...tensors, parts: files };
