@@ -11,6 +11,7 @@ import type { VariantModel } from "stratagem-runtime/internal/exec/executor";
 import { loadModel } from "stratagem-runtime/internal/exec/load-model";
 import type { LoadedModel } from "stratagem-runtime/internal/exec/loaded-model";
 import { describeModel } from "stratagem-runtime/internal/exec/model-file";
+import { defaultDevice } from "stratagem-runtime/internal/exec/worker-device";
 import { alignColumns } from "stratagem-runtime/internal/tell/text";
 import { machineLines } from "../experiments/harness/live.ts";
 import { vulkanEnvironment } from "../test/support/vulkan.ts";
@@ -104,7 +105,7 @@ async function measured({ name, rows, paths, whole }: Subject): Promise<string[]
   const chained: VariantModel = { ...base, path: paths[0] ?? "", parts };
   const loaded: LoadedModel[] = [];
   const runOf = async (variant: VariantModel): Promise<Run> => {
-    const setup = { device, deviceId: null, threads: 1, trying: false, keptModels: null } as const;
+    const setup = { on: defaultDevice(device), threads: 1, trying: false, keptModels: null };
     const all = { ...setup, variants: [variant] };
     const each = await loadModel(variant, 1, all, () => {});
     loaded.push(each);

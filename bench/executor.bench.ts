@@ -4,6 +4,7 @@
  */
 
 import type { Batch } from "stratagem-runtime/internal/exec/executor";
+import { devicesOn } from "stratagem-runtime/internal/exec/worker-device";
 import { afterAll, bench, describe } from "vitest";
 import { identityVariant, POOL_URL } from "../test/runtime/exec/built-executor.ts";
 
@@ -20,8 +21,7 @@ const executor = await startExecutor(
     workerCount: 1,
     standbyCount: 0,
     threadsPerWorker: 1,
-    device: "cpu",
-    deviceIds: [],
+    devices: devicesOn("cpu", 1),
   },
   { onReady: () => {}, onLost: () => {} },
 );

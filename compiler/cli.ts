@@ -305,6 +305,7 @@ program
     const { bindModel } = await import("./binding/bind-model.ts");
     const { methodOf } = await import("./methods/registry.ts");
     const { describeMachine } = await import("./profile/machine.ts");
+    const { precisionOf } = await import("./onnx/precision.ts");
     const { ModelReader } = await import("stratagem-runtime/internal/exec/model-reader");
     const { startAssignedExecutor } = await import("stratagem-runtime/internal/exec/assigned-pool");
     const { repeat, threads, device, seed, layers = false, out = null } = flags;
@@ -333,6 +334,7 @@ program
       };
       const machine = describeMachine();
       const surroundings = {
+        precisionOf,
         feedsOf,
         nowMs,
         ...watch,

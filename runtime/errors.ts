@@ -22,6 +22,7 @@ const COMMAND_ERRORS = {
   RUNTIME_PROCESSES: "a process that accepts requests could not be started",
   RUNTIME_MEANS: "the workers of the bundle want more than this machine has",
   RUNTIME_DEVICE: "no worker could be started on the device, or with the models",
+  RUNTIME_HARDWARE: "the bundle was measured on other hardware than its workers are to run on",
 } as const;
 
 /** Every error of the runtime that is not a bug. */
@@ -51,6 +52,7 @@ export const EXIT_CODE_BY_ERROR: Readonly<Record<RuntimeErrorCode, number>> = {
   RUNTIME_PROCESSES: EXIT_CODES.badInput,
   RUNTIME_MEANS: EXIT_CODES.badInput,
   RUNTIME_DEVICE: EXIT_CODES.badInput,
+  RUNTIME_HARDWARE: EXIT_CODES.badInput,
 };
 
 /**

@@ -72,7 +72,8 @@ export async function hostBundle(
     onStartFailed = (reason) => reject(new RuntimeError("RUNTIME_DEVICE", reason));
   });
   failed.catch(() => {});
-  const told = { ...options, shared, policy, onNotice: tell, onStartFailed };
+  const { pools } = bundle.cluster;
+  const told = { ...options, shared, policy, pools, onNotice: tell, onStartFailed };
   const workers = new Workers(told, models, method.workerCount(bundle));
   const application = await method.host(bundle, {
     bundleSha256: sha256,

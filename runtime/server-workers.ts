@@ -1,30 +1,31 @@
 /** The workers of a server: whether the machine has the means for them, and how they start. */
 
 import { statSync } from "node:fs";
+import type { Pool, Provider } from "./bundle/schema.ts";
+import { describeDevice } from "./devices/describe-device.ts";
 import { RuntimeError } from "./errors.ts";
 import { type AssignedProcessExecutor, startAssignedExecutor } from "./exec/assigned-pool.ts";
-import type {
-  AssignedExecutorHandlers,
-  Device,
-  ExecutorHandlers,
-  VariantModel,
-} from "./exec/executor.ts";
+import type { AssignedExecutorHandlers, ExecutorHandlers, VariantModel } from "./exec/executor.ts";
+import { onFirstProvider } from "./exec/first-provider.ts";
 import { lackOf, type Means, meansOf, sharedCores, type WantedWorkers } from "./exec/means.ts";
 import { fileBytesOf } from "./exec/variant-files.ts";
+import type { WorkerDevice } from "./exec/worker-device.ts";
 import {
   type ProcessExecutor,
   type ProcessExecutorHandlers,
-  type SettledDevice,
   startExecutor,
 } from "./exec/worker-pool.ts";
 import type { WorkerStarter } from "./methods/method.ts";
+import {
+  hardwareNotices,
+  otherHardware,
+  type PoolHardware,
+  poolHardware,
+} from "./pool-hardware.ts";
 import type { Notice } from "./server/telemetry/notice.ts";
+import { type DeviceOptions, isAuto, servingDevices } from "./serving-devices.ts";
 
-export interface WorkersOptions {
-  /** What runs the models; left out for "cpu". */
-  readonly device?: Device;
-  /** Accelerators to spread workers over. */
-  readonly deviceIds?: readonly number[];
+export interface WorkersOptions extends DeviceOptions {
   /** Threads of a worker, where the bundle does not say its cores; left out for one. */
   readonly threads?: number;
   /** Warm workers in reserve; left out for one. */
@@ -38,6 +39,8 @@ export interface WorkersOptions {
    * on processors, and for no limit on accelerators.
    */
   readonly workerMemoryBytes?: number;
+  /** Whether workers may run on other hardware than was measured; left out, they may not. */
+  readonly acceptOtherHardware?: boolean;
 }
 
 /** What the machine has, and what the workers of all bundles of a server want of it. */
@@ -84,6 +87,7 @@ export class SharedMeans {
 interface Told extends WorkersOptions {
   /** The bundle, as messages name it. */
   readonly policy: string;
+  readonly pools: readonly Pool[];
   readonly shared: SharedMeans;
   readonly onNotice: Notice;
   /** Called when a worker failed at its start, for whatever reason. */
@@ -92,7 +96,10 @@ interface Told extends WorkersOptions {
 
 /** Starts the workers of a server, and remembers what they run on. */
 export class Workers implements WorkerStarter {
-  device: SettledDevice = "cpu";
+  /** By slot; empty until they are started. */
+  devices: readonly WorkerDevice[] = [];
+  /** What that is, and how it compares with what was measured; empty until they are started. */
+  hardware: readonly PoolHardware[] = [];
   readonly #options: Told;
   readonly #variants: readonly VariantModel[];
   readonly #workerCount: number;
@@ -108,8 +115,10 @@ export class Workers implements WorkerStarter {
     const standbyCount = this.#options.standby ?? 1;
     const bytes = this.#variants.reduce((sum, variant) => sum + fileBytes(variant), 0);
     this.#checkMeans(this.#workerCount + standbyCount, bytes);
-    const options = { ...this.#executorOptions(), standbyCount };
-    return this.#settled(startExecutor(options, this.#told(handlers), this.#limits()));
+    return this.#startOn((devices) => {
+      const options = { ...this.#executorOptions(), devices, standbyCount, isTrial: this.#isAuto };
+      return startExecutor(options, this.#told(handlers), this.#limits());
+    });
   }
 
   /** On every worker what it is assigned. @throws RuntimeError RUNTIME_DEVICE, RUNTIME_MEANS */
@@ -117,8 +126,10 @@ export class Workers implements WorkerStarter {
     const standbyCount = this.#options.standby ?? 1;
     const largest = Math.max(...this.#variants.map(fileBytes));
     this.#checkMeans(this.#workerCount + standbyCount, largest);
-    const options = { ...this.#executorOptions(), standbyCount };
-    return this.#settled(startAssignedExecutor(options, this.#told(handlers), this.#limits()));
+    return this.#startOn((devices) => {
+      const options = { ...this.#executorOptions(), devices, standbyCount };
+      return startAssignedExecutor(options, this.#told(handlers), this.#limits());
+    });
   }
 
   #limits() {
@@ -132,9 +143,8 @@ export class Workers implements WorkerStarter {
   }
 
   #executorOptions() {
-    const { threads: threadsPerWorker = 1, device = "cpu", deviceIds = [] } = this.#options;
-    const [variants, workerCount] = [this.#variants, this.#workerCount];
-    return { variants, workerCount, threadsPerWorker, device, deviceIds };
+    const { threads: threadsPerWorker = 1 } = this.#options;
+    return { variants: this.#variants, workerCount: this.#workerCount, threadsPerWorker };
   }
 
   #told<H extends ExecutorHandlers>(handlers: H): H & ProcessExecutorHandlers {
@@ -148,12 +158,39 @@ export class Workers implements WorkerStarter {
     };
   }
 
-  async #settled<E extends ProcessExecutor>(start: Promise<E>): Promise<E> {
-    try {
-      const executor = await start;
-      this.device = executor.device;
+  /** @throws RuntimeError RUNTIME_HARDWARE */
+  #expectMeasured(hardware: readonly PoolHardware[]): void {
+    const { policy, acceptOtherHardware = false } = this.#options;
+    const other = otherHardware(hardware);
+    if (other === null || acceptOtherHardware) return;
+    throw new RuntimeError("RUNTIME_HARDWARE", `${policy}: ${other}`);
+  }
+
+  get #isAuto(): boolean {
+    return isAuto(this.#options);
+  }
+
+  async #startOn<E extends ProcessExecutor>(
+    start: (devices: readonly WorkerDevice[]) => Promise<E>,
+  ): Promise<E> {
+    const { pools, onNotice } = this.#options;
+    const startWith = async (found?: Provider) => {
+      const devices = servingDevices(pools, this.#workerCount, this.#options, found);
+      const hardware = await poolHardware(pools, devices, describeDevice);
+      this.#expectMeasured(hardware);
+      const executor = await start(devices);
+      for (const notice of hardwareNotices(hardware)) onNotice(notice, "warn");
+      this.devices = devices;
+      this.hardware = hardware;
       return executor;
+    };
+    try {
+      if (!this.#isAuto) return await startWith();
+      return await onFirstProvider(startWith, ({ provider, reason }) => {
+        onNotice(`no worker runs on ${provider}: ${reason}`, "warn");
+      });
     } catch (error) {
+      if (error instanceof RuntimeError) throw error;
       throw new RuntimeError("RUNTIME_DEVICE", error instanceof Error ? error.message : `${error}`);
     }
   }

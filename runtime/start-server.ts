@@ -2,7 +2,6 @@
 import { availableParallelism } from "node:os";
 import type { Bundle } from "./bundle/schema.ts";
 import { RuntimeError } from "./errors.ts";
-import type { SettledDevice } from "./exec/worker-pool.ts";
 import { hasLimits } from "./exec/worker-spawn.ts";
 import {
   expectFolders,
@@ -16,6 +15,7 @@ import { loadBundle } from "./load-bundle.ts";
 import type { GenerateLevel } from "./methods/method.ts";
 import { methodOf } from "./methods/registry.ts";
 import { OpenedModels } from "./opened-models.ts";
+import { hardwareJson, type PoolHardware } from "./pool-hardware.ts";
 import { Reloading } from "./reloading.ts";
 import { Access, type AccessOptions } from "./server/access/access.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "./server/applications/limits.ts";
@@ -32,6 +32,7 @@ import type { Notice } from "./server/telemetry/notice.ts";
 import type { OtlpSettings } from "./server/telemetry/otlp/otlp-settings.ts";
 import { Telemetry } from "./server/telemetry/telemetry.ts";
 import { SharedMeans, type WorkersOptions } from "./server-workers.ts";
+import { devicesText, expectPools } from "./serving-devices.ts";
 import { packageVersion } from "./version.ts";
 
 export interface ServerOptions extends WorkersOptions {
@@ -106,8 +107,10 @@ export interface ServedBundle {
   readonly bundle: Bundle;
   /** Of the file. */
   readonly sha256: string;
-  /** What its workers run on. */
-  readonly device: SettledDevice;
+  /** What its workers run on, such as "cpu" or "cuda:0, cpu". */
+  readonly device: string;
+  /** The same by pool, and how it compares with what was measured. */
+  readonly hardware: readonly PoolHardware[];
 }
 
 /**
@@ -196,7 +199,8 @@ async function startWith(
     ...urlsOf(server, options, acceptors),
     get served() {
       return following.hosted.map(({ policy, bundle, sha256, workers }) => {
-        return { policy, bundle, sha256, device: workers.device };
+        const { devices, hardware } = workers;
+        return { policy, bundle, sha256, device: devicesText(devices), hardware };
       });
     },
     reload: (name) => following.reload(name),
@@ -226,6 +230,10 @@ async function hostedBundles(
       hosted.push(await hostBundle(await loadBundle(policy), place, shared, files, options));
     }
     expectOwnNames(hosted);
+    expectPools(
+      hosted.flatMap(({ bundle }) => bundle.cluster.pools),
+      options,
+    );
   } catch (error) {
     await Promise.all(hosted.map(({ application }) => application.close()));
     throw error;
@@ -253,7 +261,8 @@ function stateOf(reloading: Reloading, access: Access, acceptors?: Acceptors): o
       policy: one.policy,
       method: one.bundle.method,
       ready: one.application.endpoint.isReady,
-      device: one.workers.device,
+      device: devicesText(one.workers.devices),
+      hardware: hardwareJson(one.workers.hardware),
       workers: methodOf(one.bundle).workerCount(one.bundle),
       models: ownNamesOf(one),
       sha256: one.sha256,

@@ -1,4 +1,5 @@
 /** What the product does, from the call until it tells that other cores are in force. */
+
 import { setTimeout as pause } from "node:timers/promises";
 import { startAssignedExecutor } from "stratagem-runtime/internal/exec/assigned-pool";
 import type {
@@ -7,6 +8,7 @@ import type {
   VariantModel,
 } from "stratagem-runtime/internal/exec/executor";
 import { describeModel } from "stratagem-runtime/internal/exec/model-file";
+import { devicesOn } from "stratagem-runtime/internal/exec/worker-device";
 import { present } from "../../experiments/harness/numbers.ts";
 import type { Page } from "../../experiments/harness/page.ts";
 import type { BenchModel } from "./from-outside.ts";
@@ -95,7 +97,7 @@ async function startScaled(variant: VariantModel): Promise<Scaled> {
     });
   const ready = told("ready", () => {});
   const executor = await startAssignedExecutor(
-    { variants: [variant], workerCount: 1, threadsPerWorker: 1, device: "cpu", deviceIds: [] },
+    { variants: [variant], workerCount: 1, threadsPerWorker: 1, devices: devicesOn("cpu", 1) },
     {
       onReady: () => waiting.ready(),
       onModelReady: () => waiting.model(),

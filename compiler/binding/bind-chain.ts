@@ -129,7 +129,8 @@ function givesNothing(files: readonly ModelPart[], index: number): string {
     return inputs.map((tensor) => `${named(tensor)} of ${file}`);
   });
   const { file = "" } = files[index] ?? {};
-  return `${file} gives ${own}, and no file after takes any from it; they take ${wanted.join(", ")}`;
+  const found = `${file} gives ${own}, and no file after takes any from it`;
+  return `${found}; they take ${wanted.join(", ")}`;
 }
 
 function isRowsFirst({ shape }: TensorInfo): boolean {

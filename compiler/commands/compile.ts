@@ -5,13 +5,15 @@ import {
   type Bundle,
   FORMAT_VERSION,
   type ModelFile,
+  type Pool,
 } from "stratagem-runtime/internal/bundle/schema";
 import { encodeBundle } from "stratagem-runtime/internal/checked-bundle";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { levelTable } from "stratagem-runtime/internal/commands/inspect";
 import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
 import { levelReports } from "stratagem-runtime/internal/inspect";
-import { percent } from "stratagem-runtime/internal/tell/text";
+import { devicePools, onDevice } from "stratagem-runtime/internal/tell/pool-device";
+import { counted, percent } from "stratagem-runtime/internal/tell/text";
 import { expectWritable, writeAllAtomically } from "../atomic-write.ts";
 import { bindChain } from "../binding/bind-chain.ts";
 import { type Bound, bindModel } from "../binding/bind-model.ts";
@@ -185,6 +187,7 @@ function report(path: string, bytes: Uint8Array, told: Told, compileMs: number):
   const { bundle, solveMs, placement, files } = told;
   const digest = sha256(bytes);
   const { application, method } = bundle;
+  const pools = devicePools(bundle.cluster);
   const around = told.method.tablesAround?.(bundle);
   return {
     exitCode: 0,
@@ -192,6 +195,9 @@ function report(path: string, bytes: Uint8Array, told: Told, compileMs: number):
       `${path}: ${bytes.length} bytes, sha256 ${digest.slice(0, 12)}…, compiled in ` +
         `${Math.round(compileMs)} ms`,
       ...(files.length === 0 ? [] : [`${files.length} stages of models beside it`]),
+      ...pools.map(
+        (pool) => `pool ${pool.name}: ${counted(pool.workers, "worker")}${onDevice(pool)}`,
+      ),
       "",
       ...(around?.before ?? []).flatMap((table) => [table, ""]),
       levelTable(bundle),
@@ -205,10 +211,15 @@ function report(path: string, bytes: Uint8Array, told: Told, compileMs: number):
       application,
       method,
       compileMs,
+      ...(pools.length === 0 ? {} : { pools: pools.map(poolReport) }),
       ...(placement === null ? {} : { placement }),
       levels: levelReports(bundle, solveMs),
     },
   };
+}
+
+function poolReport({ name, workers, device, measuredOn }: Pool): object {
+  return { name, workers, device: device ?? null, measuredOn: measuredOn ?? null };
 }
 
 function stageReport({ file, sha256: digest }: BundleFile): object {

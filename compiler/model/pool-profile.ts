@@ -1,16 +1,7 @@
 /** What was measured of a variant on the hardware of a pool, in the terms of a bundle. */
 import type { PoolProfile } from "stratagem-runtime/internal/bundle/schema";
-import type { Pool, Variant, VariantProfile } from "../spec/application.ts";
+import type { VariantProfile } from "../spec/application.ts";
 import type { MeasuredRow } from "./service-time.ts";
-
-/**
- * Finds what was measured on the hardware of a pool; a pool without stated hardware has that of the
- * only profile.
- */
-export function profileFor({ profiles }: Variant, { hardware }: Pool): VariantProfile | null {
-  if (hardware === null) return profiles.length === 1 ? (profiles[0] ?? null) : null;
-  return profiles.find((profile) => profile.hardware === hardware) ?? null;
-}
 
 /** A profile of a variant that runs one query at a time. */
 export function aloneOf(profile: VariantProfile): VariantProfile {

@@ -131,7 +131,8 @@ function wholeNumber(text: string, where: string): number {
   throw new OnnxModelError(`${where}: expected a whole number of bytes, got "${text}"`);
 }
 
-function* tensorsOf({ graph, functions }: ModelProto): Generator<TensorProto> {
+/** Every constant of a model, those inside bodies and functions too. */
+export function* tensorsOf({ graph, functions }: ModelProto): Generator<TensorProto> {
   if (graph !== undefined) yield* graphTensors(graph);
   for (const { node, attributeProto } of functions) {
     yield* nodeTensors(node);

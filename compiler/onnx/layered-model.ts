@@ -81,8 +81,13 @@ interface Cuttable extends Uncut {
   readonly tensors: ReadonlyMap<string, ValueTensor>;
 }
 
+/** Without the data that lies in other files. @throws OnnxModelError if it is no ONNX model. */
+export async function readModelProto(path: string): Promise<ModelProto> {
+  return decoded(await bytesOf(path));
+}
+
 async function readModel(path: string): Promise<ModelProto> {
-  const model = decoded(await bytesOf(path));
+  const model = await readModelProto(path);
   await embedExternalData(model, dirname(path));
   return model;
 }

@@ -1,5 +1,5 @@
 /** Measured runs → a latency profile, and what is to be known about the measurement. */
-import { bucketNames } from "stratagem-runtime/internal/bundle/schema";
+import { bucketNames, type MeasuredDevice } from "stratagem-runtime/internal/bundle/schema";
 import { LatencySample } from "../simulate/latency-sample.ts";
 import type { LayersSpec, ProfileSpec } from "../spec/profile-schema.ts";
 import { outlooksOf } from "./budget.ts";
@@ -77,20 +77,21 @@ export function latencyProfile(
   cells: readonly Cell[],
   layersOf: ReadonlyMap<string, LayersSpec> = new Map(),
 ): ProfileSpec {
-  const { task, hardware, machine, cores, isByCores, device } = plan;
+  const { task, hardware, machine, cores, isByCores, device, measuredOn } = plan;
   const scaled = layersOf.size === 0 ? "" : " (layers: inside it, scaled to the whole)";
   const source =
     `stratagem profile: wall time around a worker${scaled}, ` +
     `${runsText(cells)} each after ${WARM_UP_RUNS} or more to warm up, ${threadsText(plan)}, ` +
-    `device ${device}, ${machine.processor}, ${machine.cores} cores, ` +
+    `device ${deviceText(device, measuredOn)}${machine.processor}, ${machine.cores} cores, ` +
     `Node ${machine.nodeVersion}, onnxruntime ${machine.onnxruntimeVersion}`;
   return {
     format: "latency-profile/1",
     ...(task === null ? {} : { task }),
     hardware,
+    device: measuredOn,
     source,
     variants: Object.fromEntries(
-      plan.variants.map(({ name, accuracy, model }) => {
+      plan.variants.map(({ name, accuracy, model, precision }) => {
         const all = cells.filter(({ variant, wallMs }) => variant === name && wallMs.length > 0);
         const names = bucketNames(model.buckets);
         const ofBucket = (index: number) => all.filter(({ bucket = 0 }) => bucket === index);
@@ -105,6 +106,7 @@ export function latencyProfile(
           name,
           {
             ...(accuracy === null ? {} : { accuracy }),
+            ...(precision === undefined ? {} : { precision }),
             latencyMs: rowsOf(own, cores[0]),
             ...(names.length === 0 ? {} : { byBucket: Object.fromEntries(byBucket) }),
             ...(isByCores ? { byCores: Object.fromEntries(byCores) } : {}),
@@ -121,6 +123,12 @@ export function runsText(cells: readonly Cell[]): string {
   const counts = cells.map(({ wallMs }) => wallMs.length).filter((count) => count > 0);
   const [fewest, most] = [Math.min(...counts), Math.max(...counts)];
   return fewest === most ? `${fewest} runs` : `${fewest} to ${most} runs`;
+}
+
+/** With what the device is, where that is not what the machine is. */
+function deviceText(device: ProfilePlan["device"], { name, driver }: MeasuredDevice): string {
+  if (device === "cpu") return "cpu, ";
+  return `${device} (${name}${driver === null ? "" : `, driver ${driver}`}), `;
 }
 
 function threadsText({ cores, isByCores }: ProfilePlan): string {

@@ -1,7 +1,8 @@
 /** Describes the machine that latencies were measured on. */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { availableParallelism, cpus, release, totalmem, type } from "node:os";
+import { availableParallelism, release, totalmem, type } from "node:os";
+import { processorName } from "stratagem-runtime/internal/devices/names";
 
 /** What latencies were measured on. */
 export interface Machine {
@@ -15,9 +16,8 @@ export interface Machine {
 }
 
 export function describeMachine(): Machine {
-  const model = cpus()[0]?.model ?? "";
   return {
-    processor: nameOf(model) || process.arch,
+    processor: processorName(),
     cores: availableParallelism(),
     memoryBytes: totalmem(),
     os: `${type()} ${release()}`,
@@ -26,15 +26,15 @@ export function describeMachine(): Machine {
   };
 }
 
-/** A name as profiles have them. */
-function nameOf(model: string): string {
-  return model
-    .replace(/[|\s]+/g, " ")
+/** Text of a driver as profiles and bundles take it. */
+export function printable(text: string): string {
+  return text
+    .replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Surrogate}]+/gu, " ")
     .trim()
-    .slice(0, MAX_NAME_LENGTH);
+    .slice(0, MAX_DEVICE_LENGTH);
 }
 
-const MAX_NAME_LENGTH = 100;
+const MAX_DEVICE_LENGTH = 200;
 
 /** Read from the package, so that the engine itself is not loaded here. */
 function onnxruntimeVersion(): string {

@@ -2,10 +2,15 @@
  * What `profile` is to measure. A spec is read without the profiles it names, since they are what
  * is about to be made.
  */
-import { bucketCount, type ModelFile } from "stratagem-runtime/internal/bundle/schema";
+import {
+  bucketCount,
+  type MeasuredDevice,
+  type ModelFile,
+} from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
-import type { Device } from "stratagem-runtime/internal/exec/executor";
+import { nameOf } from "stratagem-runtime/internal/devices/names";
 import { MAX_PAYLOAD_BYTES } from "stratagem-runtime/internal/exec/frame-protocol";
+import type { Provider } from "stratagem-runtime/internal/exec/worker-device";
 import type { Bound } from "../binding/bind-model.ts";
 import type { FeedKind } from "../model/model-feeds.ts";
 import { rowBytesOf, sizedInputs } from "../onnx/batch-inputs.ts";
@@ -19,13 +24,10 @@ import { InputError } from "../spec/input-error.ts";
 import { conflict, fail, invalid, refuse, show } from "../spec/mistakes.ts";
 import { digest } from "../spec/source.ts";
 import { parseStructure } from "../spec/structure.ts";
-import type { Machine } from "./machine.ts";
+import { type Machine, printable } from "./machine.ts";
 import { type NamedVariant, namedVariants, usesOf, withKnownAccuracy } from "./named-variants.ts";
 import { type PlannedUse, plannedFitMistakes } from "./planned-fit.ts";
 import { profiledBatches } from "./profiled-batches.ts";
-
-/** A profile holds for one device, so none is chosen for the user. */
-type ProfiledDevice = Exclude<Device, "auto">;
 
 export interface ProfileOptions {
   /** Path of the application spec. */
@@ -48,8 +50,9 @@ export interface ProfileOptions {
    * never scale count with. Null for `threads` alone.
    */
   readonly cores: readonly number[] | null;
-  readonly device: ProfiledDevice;
-  /** Name of the hardware in the profile; null to name it after the processor. */
+  /** A profile holds for one, so none is chosen for the user. */
+  readonly device: Provider;
+  /** Name of the hardware in the profile; null to name it after the device. */
   readonly hardware: string | null;
   /** Of the inputs. */
   readonly seed: number;
@@ -60,6 +63,8 @@ export interface ProfilePlan {
   /** Task of all variants, null when there are several. */
   readonly task: string | null;
   readonly hardware: string;
+  /** What `device` is. */
+  readonly measuredOn: MeasuredDevice;
   readonly variants: readonly PlannedVariant[];
   /** That were asked for; each variant has its own. */
   readonly batches: readonly number[];
@@ -73,7 +78,7 @@ export interface ProfilePlan {
   readonly isByCores: boolean;
   /** Most stages that a model is to be cut into. */
   readonly maxDepth: number;
-  readonly device: ProfiledDevice;
+  readonly device: Provider;
   readonly seed: number;
   readonly machine: Machine;
   /** Of everything that the measurements depend on. */
@@ -92,6 +97,8 @@ export interface PlannedVariant {
   /** Path that opens the model as it is. */
   readonly path: string;
   readonly model: ModelFile;
+  /** Element type of most of its weights; left out where the file does not tell. */
+  readonly precision?: string | undefined;
   /** What it is where it is no ONNX file; left out for one. */
   readonly host?: HostVariant | undefined;
   /** Paths of files that run in a row; the path only names them. */
@@ -128,6 +135,12 @@ export interface PlanSources {
    * @throws OnnxModelError if it cannot be cut.
    */
   readonly openLayers?: (path: string) => Promise<LayeredModel>;
+  /** The element type of most weights of an ONNX file; null where it does not tell. */
+  readonly precisionOf?: (path: string) => Promise<string | null>;
+  /** What an accelerator is; null where nothing tells. */
+  readonly describeDevice?: (
+    provider: MeasuredDevice["provider"],
+  ) => Promise<Pick<MeasuredDevice, "name" | "driver"> | null>;
   /** What has to give a task its inputs, by the method; left out, models are not linked. */
   readonly feedsOf?: (policy: Pick<Policy, "method">) => Promise<FeedKind | undefined>;
   readonly machine: Machine;
@@ -173,6 +186,7 @@ export async function planProfile(
       const largest = sizedInputs(model, bucketCount(model.buckets) - 1);
       checkRows(largest, own, (message) => fail(document, conflict(at, message)));
     }
+    const precision = host === undefined ? await precisionOf(chain ?? [path], sources) : undefined;
     const hosted = { host, samples: samples ?? undefined };
     variants.push({
       name,
@@ -181,6 +195,7 @@ export async function planProfile(
       model,
       ...hosted,
       ...(chain === undefined ? {} : { chain }),
+      precision: precision ?? undefined,
       outputsAreRows,
       batches: own,
       layers: layers ?? null,
@@ -191,11 +206,13 @@ export async function planProfile(
     const useOf = usesOf(spec, document, options);
     refuse(document, plannedFitMistakes(spec, feeds, useOf, read));
   }
+  const measuredOn = await measuredDevice(options, sources);
   const tasks = new Set(named.map((variant) => variant.task));
   const plan = {
     application: spec.application,
     task: tasks.size === 1 ? (named[0]?.task ?? null) : null,
-    hardware: options.hardware ?? machine.processor,
+    hardware: options.hardware ?? nameOf(measuredOn.name),
+    measuredOn,
     variants,
     batches,
     repeat,
@@ -207,6 +224,17 @@ export async function planProfile(
     machine,
   };
   return withDigest(plan);
+}
+
+/** Of all files; null where they differ. */
+async function precisionOf(
+  paths: readonly string[],
+  { precisionOf: ofFile }: PlanSources,
+): Promise<string | null> {
+  const all = new Set<string | null>();
+  for (const path of paths) all.add((await ofFile?.(path)) ?? null);
+  const [first = null] = all;
+  return all.size === 1 ? first : null;
 }
 
 type Refuse = (expected: string, found: string) => never;
@@ -256,6 +284,20 @@ async function samplesOf(
     }
   }
   return samples;
+}
+
+/** Where nothing tells the name of an accelerator, what the user calls it. */
+async function measuredDevice(
+  { device: provider, hardware }: ProfileOptions,
+  { machine, describeDevice }: PlanSources,
+): Promise<MeasuredDevice> {
+  if (provider === "cpu") return { provider, name: machine.processor, driver: null };
+  const found = (await describeDevice?.(provider)) ?? null;
+  return {
+    provider,
+    name: printable(found?.name ?? "") || (hardware ?? `${provider} device`),
+    driver: printable(found?.driver ?? "") || null,
+  };
 }
 
 /** As that of Accordion's policy. */
@@ -324,7 +366,7 @@ export function withDigest(plan: Omit<ProfilePlan, "sha256">): ProfilePlan {
     ...(model.parts ?? []).map(({ sha256 }) => sha256),
     ...(model.module === undefined ? [] : [model.module.options]),
   ]);
-  const { batches, repeat, cores, isByCores, device, seed, machine } = plan;
-  const parts = [variants, batches, repeat, cores, isByCores, device, seed, machine];
+  const { batches, repeat, cores, isByCores, measuredOn, seed, machine } = plan;
+  const parts = [variants, batches, repeat, cores, isByCores, measuredOn, seed, machine];
   return { ...plan, sha256: digest(Buffer.from(JSON.stringify(parts))) };
 }

@@ -12,6 +12,7 @@ import type {
   VariantPart,
 } from "stratagem-runtime/internal/exec/executor";
 import { entryOf } from "stratagem-runtime/internal/exec/host-source";
+import { devicesOn } from "stratagem-runtime/internal/exec/worker-device";
 import type { HostVariant } from "../spec/application.ts";
 import { InputError } from "../spec/input-error.ts";
 import { withRemedy } from "./model-limits.ts";
@@ -138,8 +139,7 @@ function executorOptions(
     }),
     workerCount,
     threadsPerWorker: cores[0],
-    device,
-    deviceIds: [],
+    devices: devicesOn(device, workerCount),
   };
 }
 

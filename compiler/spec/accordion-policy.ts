@@ -18,30 +18,29 @@ function resolveAccordion(policy: PolicySpecOf<"accordion">): AccordionPolicy {
   };
 }
 
-/** @param path of what names the profiles: one of them, or a list. */
+/** @param path of what names the profile. */
 function* pipelineTimeMistakes(
-  { profiles, host, binding }: Variant,
+  { profile, host, binding }: Variant,
   path: KeyPath,
 ): Generator<Mistake> {
+  const at = path.slice(0, path.lastIndexOf("profile"));
   if (host !== undefined) {
     const found = `kind: ${host.kind}, which has no layers to cut between`;
-    yield invalid([...path.slice(0, -1), "kind"], "an ONNX model, as accordion cuts models", found);
+    yield invalid([...at, "kind"], "an ONNX model, as accordion cuts models", found);
     return;
   }
   if (binding !== undefined) {
     const message =
       "accordion cuts models as their files have them; expected none of axes, padding, inputs, " +
       "outputs, constants and resize";
-    yield conflict(path.slice(0, -1), message);
+    yield conflict(at, message);
     return;
   }
-  for (const [index, profile] of profiles.entries()) {
-    const lack = pipelineLack(profile);
-    if (lack === null) continue;
-    const needed = "method accordion needs layers, or speedups with latencyMs of batch 1";
-    const message = `${needed}, and ${profile.file} has ${lack} for ${show(profile.variant)}`;
-    yield conflict(profiles.length === 1 ? path : [...path, index], message);
-  }
+  const lack = pipelineLack(profile);
+  if (lack === null) return;
+  const needed = "method accordion needs layers, or speedups with latencyMs of batch 1";
+  const message = `${needed}, and ${profile.file} has ${lack} for ${show(profile.variant)}`;
+  yield conflict(path, message);
 }
 
 /** Names what is there instead of the times of a pipeline; null where they are there. */

@@ -24,6 +24,7 @@ import {
   className,
   count,
   delay,
+  device,
   duration,
   flag,
   list,
@@ -106,10 +107,15 @@ const loads = z
 const pool = mapping({
   name: name(),
   hardware: name().optional(),
-  workers: count(MAX_WORKERS),
+  device: device()
+    .optional()
+    .describe("What runs its models, such as webgpu or cuda:0,1; processors when left out"),
+  workers: count(MAX_WORKERS)
+    .optional()
+    .describe("May be left out beside a device: as many as it names, else 1"),
   cores: count(MAX_CORES).optional().describe("Cores of one worker"),
   pricePerHour: amount(MAX_PRICE).optional().describe("Price of one worker"),
-});
+}).meta({ anyOf: [{ required: ["workers"] }, { required: ["device"] }] });
 
 const cluster = mapping({
   workers: count(MAX_WORKERS)
@@ -130,7 +136,8 @@ const variant = mapping({
       },
     )
     .describe(
-      "<file>#<variant>, relative to the spec; a list of them, one per hardware of the pools",
+      "<file>#<variant>, relative to the spec; a list of them, one per hardware or device of the " +
+        "pools",
     ),
   kind: choice("onnx", "module", "remote")
     .optional()
@@ -148,7 +155,8 @@ const variant = mapping({
     .optional()
     .describe(
       "ONNX file, relative to the spec, or a list of them that run one after the other in a " +
-        "worker, each on what those before it give by name; of a module its path, such as ./crop.mjs, or what a " +
+        "worker, each on what those before it give by name; of a module its path, such as " +
+        "./crop.mjs, or what a " +
         "package has, such as stratagem-kit/decode-image; of another server its model",
     ),
   options: options().optional().describe("What a module is opened with"),

@@ -3,6 +3,7 @@
  * (ms, queries/s, 0..1), deep-frozen.
  */
 
+import type { Provider } from "stratagem-runtime/internal/bundle/schema";
 import type { Binding } from "./binding.ts";
 import type { Trace } from "./trace.ts";
 /** @typeParam P policy of the method that it is compiled by, where one is meant. */
@@ -73,6 +74,10 @@ export interface Pool {
   readonly cores: number | null;
   /** Price of one worker. */
   readonly pricePerHour: number | null;
+  /** What its workers run models on, as the spec says it; left out where it does not. */
+  readonly device?: string;
+  /** What that is; left out where no pool of the cluster says its device. */
+  readonly provider?: Provider;
 }
 
 export interface Task {
@@ -111,8 +116,9 @@ export interface Edge {
 export interface Variant {
   readonly name: string;
   readonly accuracy: number;
+  /** What holds for the first pool; the first of all where none does. */
   readonly profile: VariantProfile;
-  /** All that the spec names, `profile` first; at most one for each hardware. */
+  /** All that the spec names; at most one for each hardware and provider. */
   readonly profiles: readonly VariantProfile[];
   /**
    * Path of the model file that can be opened as it is; of several files, and of what is no ONNX
@@ -159,6 +165,10 @@ export interface VariantProfile {
   readonly variant: string;
   readonly sha256: string;
   readonly hardware: string;
+  /** What it was measured on; left out where the profile does not say. */
+  readonly device?: ProfiledDevice;
+  /** What a worker took until it could run the variant; left out where the profile does not say. */
+  readonly start?: StartTimes;
   readonly task: string | null;
   /** Percentile that rows given as bare numbers hold. */
   readonly percentile: number | null;
@@ -179,6 +189,22 @@ export interface VariantProfile {
    * is, above 0; null where not given.
    */
   readonly speedups: readonly { readonly places: number; readonly speedup: number }[] | null;
+}
+
+export interface ProfiledDevice {
+  readonly provider: Provider;
+  /** As its driver names it; of processors their model. */
+  readonly name: string;
+  readonly driver: string | null;
+}
+
+/** Each at least 0. */
+export interface StartTimes {
+  /** Of a new worker, until it can load a model. */
+  readonly processMs: number;
+  readonly loadMs: number;
+  /** Of the first runs, those of every batch. */
+  readonly warmMs: number;
 }
 
 /** Times of one instance, layer by layer. */
@@ -273,6 +299,8 @@ export interface LokiPolicy {
   readonly stagePolicy: "fixed" | "ramsis";
   /** Time a server takes to load another variant, ms. */
   readonly modelLoadMs: number;
+  /** Says that it is what profiles measured, not what was given. */
+  readonly startFrom?: "profiles";
 }
 
 /** End-to-end accuracy of a path of variants. */
@@ -309,6 +337,8 @@ export interface InferlinePolicy {
   readonly tolerance: number;
   /** Time a replica takes to come up, in simulations. */
   readonly activationMs: number;
+  /** Says that it is what profiles measured, not what was given. */
+  readonly startFrom?: "profiles";
 }
 
 export interface ThemisPolicy {
@@ -325,6 +355,8 @@ export interface ThemisPolicy {
   readonly stableTicks: number;
   readonly resizeMs: number;
   readonly coldStartMs: number;
+  /** Says that it is what profiles measured, not what was given. */
+  readonly startFrom?: "profiles";
   readonly extraCores: "same" | "one";
   /** In times the SLO, above 0; null for never. */
   readonly dropAfterSlos: number | null;

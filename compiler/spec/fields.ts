@@ -7,6 +7,7 @@ import {
   MIN_QPS,
   SERVER_URL,
 } from "stratagem-runtime/internal/bundle/limits";
+import { DEVICE_FORM, parseDevice } from "stratagem-runtime/internal/bundle/schema";
 import * as z from "zod";
 import type { Dimension } from "./expression.ts";
 import { readQuantity } from "./quantity.ts";
@@ -79,6 +80,12 @@ export function text(expected: string) {
 export function url() {
   const error = () => "an http or https URL without credentials such as http://localhost:8000";
   return z.string({ error }).regex(SERVER_URL, { error });
+}
+
+/** The devices of a pool. */
+export function device() {
+  const error = () => DEVICE_FORM;
+  return z.string({ error }).refine((text) => parseDevice(text) !== null, { error });
 }
 
 /** A mapping of anything that JSON can say. */

@@ -1,4 +1,5 @@
 /** Reads an application spec and every file it names. */
+import { MAX_WORKERS } from "stratagem-runtime/internal/bundle/limits";
 import type { Application, Arrivals, Cluster, Policy, Task, Variant } from "./application.ts";
 import { type ApplicationSpec, applicationSchema, type TaskSpec } from "./application-schema.ts";
 import { resolveBinding } from "./binding.ts";
@@ -6,13 +7,21 @@ import { type KeyPath, readDocument } from "./document.ts";
 import { hostKey, hostVariantOf } from "./host-tasks.ts";
 import { loadMistakes, resolveLoads } from "./loads.ts";
 import { measurementMistakes } from "./measurements.ts";
-import { conflict, fail, invalid, type Mistake, missing, refuse, show } from "./mistakes.ts";
+import { conflict, fail, invalid, type Mistake, missing, refuse } from "./mistakes.ts";
 import { chainKey, chainOf, oneModelOf } from "./model-files.ts";
 import { type InputFile, NamedFiles } from "./named-files.ts";
 import { duplicateNames, pipelineMistakes } from "./pipeline.ts";
 import { policyMistakes, resolvePolicy } from "./policy.ts";
+import {
+  devicesOf,
+  poolDeviceMistakes,
+  profileFor,
+  profileWords,
+  workersOf,
+} from "./pool-profiles.ts";
 import type { ProfiledVariant } from "./profile.ts";
 import { resolveSlo, sloMistakes } from "./slo.ts";
+import { measuredStarts } from "./start-times.ts";
 import { parseStructure } from "./structure.ts";
 import { MAX_TRACE_BYTES, readTrace } from "./trace.ts";
 
@@ -45,16 +54,20 @@ export function loadApplication(path: string): LoadedApplication {
   refuse(document, specMistakes(spec));
   refuse(document, policyMistakes(spec));
   const files = new NamedFiles(document, path);
-  const tasks = spec.tasks.map((task, index) => resolveTask(task, ["tasks", index], files));
+  const cluster = resolveCluster(spec.cluster);
+  const tasks = spec.tasks.map((task, index) => {
+    return resolveTask(task, ["tasks", index], { files, pools: cluster.pools });
+  });
   const application: Application = {
     name: spec.application,
     slo: resolveSlo(spec),
     arrivals: resolveArrivals(spec, files),
     loads: resolveLoads(spec.workload.loads),
-    cluster: resolveCluster(spec.cluster),
+    cluster,
     tasks,
-    policy: resolvePolicy(spec),
+    policy: resolvePolicy(spec, measuredStarts({ cluster, tasks })),
   };
+  refuse(document, poolDeviceMistakes(application));
   refuse(document, measurementMistakes(application));
   return deepFreeze({
     application,
@@ -76,16 +89,28 @@ function* specMistakes(spec: ApplicationSpec): Generator<Mistake> {
   }
   if (pools?.length === 0)
     yield invalid(["cluster", "pools"], "at least one pool", "an empty list");
+  for (const [index, pool] of (pools ?? []).entries()) {
+    if (pool.workers !== undefined || pool.device !== undefined) continue;
+    yield missing(["cluster", "pools", index, "workers"], WORKERS_FORM);
+  }
   yield* duplicateNames(pools ?? [], ["cluster", "pools"], "pool");
   yield* pipelineMistakes(spec.tasks);
 }
 
-function resolveTask(task: TaskSpec, path: KeyPath, files: NamedFiles): Task {
+const WORKERS_FORM = `a whole number from 1 to ${MAX_WORKERS}`;
+
+/** What variants are resolved with. */
+interface Surroundings {
+  readonly files: NamedFiles;
+  readonly pools: Cluster["pools"];
+}
+
+function resolveTask(task: TaskSpec, path: KeyPath, around: Surroundings): Task {
   return {
     name: task.name,
     passThrough: task.passThrough,
     variants: task.variants.map((variant, index) =>
-      resolveVariant(variant, [...path, "variants", index], files),
+      resolveVariant(variant, [...path, "variants", index], around),
     ),
     to: task.to.map(({ inputs, count, gather, ...edge }) => ({
       ...edge,
@@ -120,7 +145,7 @@ function multiplies(
 function resolveVariant(
   variant: TaskSpec["variants"][number],
   path: KeyPath,
-  files: NamedFiles,
+  { files, pools }: Surroundings,
 ): Variant {
   const [measured, ...others] = profiledVariants(variant.profile, [...path, "profile"], files);
   const accuracy = variant.accuracy ?? measured.accuracy;
@@ -137,7 +162,7 @@ function resolveVariant(
   const one = host === null ? oneModelOf(variant) : undefined;
   const chain = chainOf(variant)?.map((name, index) => pathOf(name, index));
   const named = one === undefined ? null : pathOf(one);
-  return {
+  const resolved = {
     name: variant.name,
     accuracy,
     profile: measured.profile,
@@ -149,6 +174,9 @@ function resolveVariant(
     ...statePart(variant.state),
     fanout: variant.fanout ?? null,
   };
+  const [first] = pools;
+  const profile = first === undefined ? null : profileFor(resolved, first);
+  return profile === null ? resolved : { ...resolved, profile };
 }
 
 function statePart(state: TaskSpec["variants"][number]["state"]): Pick<Variant, "state"> {
@@ -156,7 +184,7 @@ function statePart(state: TaskSpec["variants"][number]["state"]): Pick<Variant, 
   return pairs.length === 0 ? {} : { state: pairs };
 }
 
-/** What each profile says of the variant; the hardware of each is its own. */
+/** What each profile says of the variant; each is of another hardware, or another provider. */
 function profiledVariants(
   references: string | readonly string[],
   path: KeyPath,
@@ -169,14 +197,14 @@ function profiledVariants(
   if (first === undefined) {
     return files.fail(invalid(path, "at least one profile", "an empty list"));
   }
-  const seen = new Set([first.profile.hardware]);
+  const seen = new Set([profileWords(first.profile)]);
   for (const [index, { profile }] of others.entries()) {
-    if (seen.has(profile.hardware)) {
-      const hardware = show(profile.hardware);
-      const message = `two profiles are of the hardware ${hardware}; expected one for each`;
+    const words = profileWords(profile);
+    if (seen.has(words)) {
+      const message = `two profiles are of the hardware ${words}; expected one for each`;
       files.fail(conflict([...path, index + 1], message));
     }
-    seen.add(profile.hardware);
+    seen.add(words);
   }
   return [first, ...others];
 }
@@ -192,13 +220,15 @@ function resolveCluster(cluster: ApplicationSpec["cluster"]): Cluster {
   const pools: NonNullable<typeof cluster.pools> = cluster.pools ?? [
     { name: "default", workers: cluster.workers ?? 1 },
   ];
+  const devices = devicesOf(pools);
   return {
-    pools: pools.map((pool) => ({
+    pools: pools.map((pool, index) => ({
       name: pool.name,
       hardware: pool.hardware ?? null,
-      workers: pool.workers,
+      workers: workersOf(pool),
       cores: pool.cores ?? null,
       pricePerHour: pool.pricePerHour ?? null,
+      ...devices[index],
     })),
     communicationLatencyMs: cluster.communicationLatency,
   };

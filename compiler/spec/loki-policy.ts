@@ -7,6 +7,7 @@ import { compileExpression } from "./expression.ts";
 import { conflict, invalid, type Mistake, missing, show } from "./mistakes.ts";
 import { leafTasks, variantPaths } from "./pipeline.ts";
 import { type PolicyRulesOf, type PolicySpecOf, rowMistakes } from "./policy-rules.ts";
+import type { MeasuredStarts } from "./start-times.ts";
 
 type LokiSpec = PolicySpecOf<"loki">;
 
@@ -94,14 +95,19 @@ function* tableMistakes(
   }
 }
 
-function resolveLoki(policy: LokiSpec, tasks: readonly TaskSpec[]): LokiPolicy {
+function resolveLoki(
+  policy: LokiSpec,
+  tasks: readonly TaskSpec[],
+  { modelMs: measured }: MeasuredStarts,
+): LokiPolicy {
   const leaves = leafTasks(tasks);
   const equal = Object.fromEntries(leaves.map((leaf) => [leaf, 1 / leaves.length]));
   const { solveLimit, modelLoad, ...rest } = policy;
   return {
     ...rest,
     solveLimitMs: solveLimit,
-    modelLoadMs: modelLoad,
+    modelLoadMs: modelLoad ?? measured ?? 0,
+    ...(modelLoad === undefined && measured !== null ? { startFrom: "profiles" } : {}),
     accuracyOf: pathAccuracy(policy.accuracyOf),
     leafWeights: policy.leafWeights ?? equal,
   };

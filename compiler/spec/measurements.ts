@@ -2,14 +2,28 @@
 import type { Application } from "./application.ts";
 import type { Mistake } from "./mistakes.ts";
 import { rulesOf } from "./policy.ts";
+import { profileFor } from "./pool-profiles.ts";
 
-export function* measurementMistakes({ tasks, policy, slo }: Application): Generator<Mistake> {
+/** Only what holds for a pool is judged: where nothing does, the method says so. */
+export function* measurementMistakes({
+  tasks,
+  policy,
+  slo,
+  cluster,
+}: Application): Generator<Mistake> {
   const rules = rulesOf(policy);
   for (const [taskIndex, task] of tasks.entries()) {
+    let isMeasured = true;
     for (const [index, variant] of task.variants.entries()) {
       const path = ["tasks", taskIndex, "variants", index, "profile"];
-      yield* rules.measurementMistakes(variant, path);
+      const used = new Set(cluster.pools.map((pool) => profileFor(variant, pool)));
+      isMeasured &&= variant.profiles.some((profile) => used.has(profile));
+      for (const [position, profile] of variant.profiles.entries()) {
+        if (!used.has(profile)) continue;
+        const at = variant.profiles.length === 1 ? path : [...path, position];
+        yield* rules.measurementMistakes({ ...variant, profile }, at);
+      }
     }
-    if (rules.sloMistakes !== undefined) yield* rules.sloMistakes(task, slo);
+    if (isMeasured) yield* rules.sloMistakes?.(task, slo) ?? [];
   }
 }

@@ -3,6 +3,7 @@ import type { MethodName, Policy, PolicyOf, Slo, Task, Variant } from "./applica
 import type { ApplicationSpec, TaskSpec } from "./application-schema.ts";
 import type { KeyPath } from "./document.ts";
 import { conflict, type Mistake, show } from "./mistakes.ts";
+import type { MeasuredStarts } from "./start-times.ts";
 
 type PolicySpec = ApplicationSpec["policy"];
 export type PolicySpecOf<M extends MethodName> = Extract<PolicySpec, { readonly method: M }>;
@@ -13,8 +14,11 @@ export interface PolicyRules<S extends PolicySpec = PolicySpec, P extends Policy
   /** What does not fit the tasks of the spec, whose pipeline is sound. */
   taskMistakes?(policy: S, tasks: readonly TaskSpec[]): Iterable<Mistake>;
   /** The policy of a spec without mistakes. */
-  resolve(policy: S, tasks: readonly TaskSpec[]): P;
-  /** What was not measured of a variant and is needed. @param path of what names its profiles. */
+  resolve(policy: S, tasks: readonly TaskSpec[], starts: MeasuredStarts): P;
+  /**
+   * What was not measured of a variant and is needed.
+   * @param variant with the profile in question. @param path of what names it.
+   */
   measurementMistakes(variant: Variant, path: KeyPath): Iterable<Mistake>;
   /** What the measurements of a task say against the SLO, where that can be said of one task. */
   sloMistakes?(task: Task, slo: Slo): Iterable<Mistake>;

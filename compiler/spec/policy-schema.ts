@@ -122,7 +122,12 @@ const loki = mapping({
   stagePolicy: choice("fixed", "ramsis")
     .default("fixed")
     .describe("Whether a RAMSIS table chooses the variant of each batch within a task"),
-  modelLoad: delay().prefault("0 ms").describe("Time a server takes to load another variant"),
+  modelLoad: delay()
+    .optional()
+    .describe(
+      "Time a server takes to load another variant; when left out what the profiles measured, " +
+        "else 0 ms",
+    ),
 });
 
 const inferline = mapping({
@@ -159,7 +164,12 @@ const inferline = mapping({
       "Standard deviations of a window's count above the sample's envelope that do not count " +
         "as excess",
     ),
-  activation: delay().prefault("5 s").describe("Time a replica takes to come up, in simulations"),
+  activation: delay()
+    .optional()
+    .describe(
+      "Time a replica takes to come up, in simulations; when left out what the profiles " +
+        "measured, else 5 s",
+    ),
 });
 
 const themis = mapping({
@@ -196,7 +206,12 @@ const themis = mapping({
   resize: delay()
     .prefault("100 ms")
     .describe("Time until an instance has other cores, in simulations"),
-  coldStart: delay().prefault("5 s").describe("Time until a new instance is up, in simulations"),
+  coldStart: delay()
+    .optional()
+    .describe(
+      "Time until a new instance is up, in simulations; when left out what the profiles " +
+        "measured, else 5 s",
+    ),
   extraCores: choice("same", "one")
     .default("same")
     .describe("Cores of instances that are added where the present ones are not enough"),

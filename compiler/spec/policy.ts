@@ -7,6 +7,7 @@ import { lokiRules } from "./loki-policy.ts";
 import type { Mistake } from "./mistakes.ts";
 import type { PolicyRules, PolicyRulesOf } from "./policy-rules.ts";
 import { ramsisRules } from "./ramsis-policy.ts";
+import type { MeasuredStarts } from "./start-times.ts";
 import { themisRules } from "./themis-policy.ts";
 
 const RULES: { readonly [M in MethodName]: PolicyRulesOf<M> } = {
@@ -63,6 +64,9 @@ function* sizeMistakes(method: MethodName, tasks: ApplicationSpec["tasks"]): Gen
 }
 
 /** The policy of a spec without mistakes. */
-export function resolvePolicy({ policy, tasks }: ApplicationSpec): Policy {
-  return rulesOf(policy).resolve(policy, tasks);
+export function resolvePolicy(
+  { policy, tasks }: ApplicationSpec,
+  starts: MeasuredStarts = { workerMs: null, modelMs: null },
+): Policy {
+  return rulesOf(policy).resolve(policy, tasks, starts);
 }

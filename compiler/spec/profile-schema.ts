@@ -1,8 +1,13 @@
 /** States the structure of a latency profile. */
+
 import { MAX_MS } from "stratagem-runtime/internal/bundle/limits";
+import { PROVIDERS } from "stratagem-runtime/internal/bundle/schema";
 import * as z from "zod";
 import {
   amount,
+  choice,
+  count,
+  flag,
   list,
   mapping,
   milliseconds,
@@ -24,6 +29,7 @@ const key = (form: RegExp, expected: string) => {
 /** A layer may be nothing but a change of names. */
 const LEAST_LAYER_MS = 1e-9;
 const MAX_LAYERS = 100_000;
+const MAX_NODES = 1_000_000;
 const LEAST_SPEEDUP = 1e-6;
 const MAX_SPEEDUP = 1e9;
 
@@ -62,8 +68,58 @@ const layers = mapping({
     .describe("Measured latency of one instance, by the layers of the stage"),
 });
 
+/** From nothing on: what is as quick as the clock's tick takes none. */
+const span = () => amount(MAX_MS);
+
+const start = mapping({
+  processMs: span().describe("Of a new worker, until it can load a model"),
+  loadMs: span().describe("Of loading the model"),
+  warmMs: span().describe("Of the first runs, those of every batch"),
+});
+
+const fallback = mapping({
+  nodes: count(MAX_NODES).describe("Nodes that run on processors instead"),
+  of: count(MAX_NODES).describe("All nodes"),
+  ops: record(
+    text("an operator"),
+    count(MAX_NODES),
+    "a mapping from operators to numbers of nodes",
+  ).describe("How many of them are of each operator"),
+  names: list(text("the name of a node"), "a list of names", MAX_NODES).describe("The nodes"),
+});
+
+/** As bundles take it. */
+const printable = (expected: string) =>
+  key(/^[^\p{Cc}\p{Zl}\p{Zp}\p{Surrogate}]{1,200}$/u, expected);
+
+const device = mapping({
+  provider: choice(...PROVIDERS).describe("What ONNX Runtime ran the models with"),
+  name: printable("the name of a device, of up to 200 characters").describe(
+    "The device, as its driver names it; of processors their model",
+  ),
+  driver: printable("the version of a driver, of up to 200 characters, or null")
+    .nullable()
+    .describe("Version of its driver; null where there is none, or nobody says"),
+  options: record(
+    text("the name of an option"),
+    z.union([text("a text"), flag(), list(text("a text"), "a list of texts")], {
+      error: () => "a text, true, false or a list of texts",
+    }),
+    "a mapping from options to values",
+  )
+    .optional()
+    .describe("Of the provider, as ONNX Runtime calls them"),
+}).describe("What the latencies were measured on, where a tool wrote it");
+
 const variant = mapping({
   accuracy: ratio().optional().describe("Measured accuracy"),
+  precision: text("an element type such as float32")
+    .optional()
+    .describe("Element type of most of its weights; int8 where they are quantized"),
+  start: start.optional().describe("What a worker took until it could run it, in ms"),
+  fallback: fallback
+    .optional()
+    .describe("Nodes that the provider of the device left to processors"),
   latencyMs: rows.optional().describe("Latency of a batch, by batch size"),
   byBucket: record(
     key(
@@ -105,6 +161,7 @@ export const profileSchema = mapping({
   format: z.literal("latency-profile/1", { error: () => '"latency-profile/1"' }),
   task: name().optional(),
   hardware: name().describe("What the latencies were measured on"),
+  device: device.optional(),
   percentile: percentile().optional().describe("Percentile that bare numbers hold"),
   source: text("a line of text").optional().describe("Where the numbers come from"),
   variants: record(text("a name"), variant, "a mapping from variant names to measurements"),

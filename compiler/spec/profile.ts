@@ -1,7 +1,13 @@
 /** Reads and checks a latency profile. */
 import { basename } from "node:path";
 import { MAX_BUCKETS } from "stratagem-runtime/internal/bundle/limits";
-import type { BucketProfile, LayerProfile, ProfileRow, VariantProfile } from "./application.ts";
+import type {
+  BucketProfile,
+  LayerProfile,
+  ProfiledDevice,
+  ProfileRow,
+  VariantProfile,
+} from "./application.ts";
 import { type KeyPath, readDocument } from "./document.ts";
 import { conflict, invalid, type Mistake, refuse } from "./mistakes.ts";
 import {
@@ -54,6 +60,8 @@ function profiledVariant(
       ...origin,
       variant: name,
       hardware: spec.hardware,
+      ...(spec.device && { device: deviceOf(spec.device) }),
+      ...(measured.start && { start: measured.start }),
       task: spec.task ?? null,
       percentile: spec.percentile ?? null,
       rows: sortedRows(measured.latencyMs ?? largestOf(measured.byBucket) ?? {}),
@@ -64,6 +72,10 @@ function profiledVariant(
       speedups: measured.speedups === undefined ? null : sortedSpeedups(measured.speedups),
     },
   };
+}
+
+function deviceOf({ provider, name, driver }: NonNullable<ProfileSpec["device"]>): ProfiledDevice {
+  return { provider, name, driver };
 }
 
 function layerProfile({ ms, overheadMs, stages }: LayersSpec): LayerProfile {

@@ -1,7 +1,9 @@
 /** The policy of method themis in a spec. */
 import type { ThemisPolicy } from "./application.ts";
+import type { TaskSpec } from "./application-schema.ts";
 import { conflict, show } from "./mistakes.ts";
 import type { PolicyRulesOf, PolicySpecOf } from "./policy-rules.ts";
+import type { MeasuredStarts } from "./start-times.ts";
 
 export const themisRules: PolicyRulesOf<"themis"> = {
   resolve: resolveThemis,
@@ -12,13 +14,21 @@ export const themisRules: PolicyRulesOf<"themis"> = {
   },
 };
 
-function resolveThemis(policy: PolicySpecOf<"themis">): ThemisPolicy {
+/** Where neither the spec nor a profile says it. */
+const DEFAULT_MS = 5000;
+
+function resolveThemis(
+  policy: PolicySpecOf<"themis">,
+  _tasks: readonly TaskSpec[],
+  { workerMs: measured }: MeasuredStarts,
+): ThemisPolicy {
   const { tick, resize, coldStart, dropAfter, ...rest } = policy;
   return {
     ...rest,
     tickMs: tick,
     resizeMs: resize,
-    coldStartMs: coldStart,
+    coldStartMs: coldStart ?? measured ?? DEFAULT_MS,
+    ...(coldStart === undefined && measured !== null ? { startFrom: "profiles" } : {}),
     dropAfterSlos: dropAfter === "never" ? null : dropAfter,
   };
 }

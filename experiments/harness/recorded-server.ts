@@ -3,9 +3,11 @@
  * what its dispatcher was told and answered, as far as live runs ask for it.
  * `node dist/experiments/harness/recorded-server.js BUNDLE MODEL_FOLDER`, until SIGTERM.
  */
+
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import { startAssignedExecutor } from "stratagem-runtime/internal/exec/assigned-pool";
 import type { AssignedExecutorHandlers } from "stratagem-runtime/internal/exec/executor";
+import { devicesOn } from "stratagem-runtime/internal/exec/worker-device";
 import { startExecutor } from "stratagem-runtime/internal/exec/worker-pool";
 import { loadBundle } from "stratagem-runtime/internal/load-bundle";
 import { accordionApplication } from "stratagem-runtime/internal/methods/accordion/serve/accordion-application";
@@ -29,9 +31,8 @@ const workers = {
   variants,
   workerCount,
   threadsPerWorker: 1,
-  device: "cpu",
-  deviceIds: [],
-} as const;
+  devices: devicesOn("cpu", workerCount),
+};
 const onStartFailed = (reason: string) => console.error(reason);
 const options = {
   bundleSha256: sha256,

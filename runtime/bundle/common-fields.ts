@@ -1,4 +1,5 @@
 /** What the bundles of several methods have, said once: ranges, and records that are the same. */
+
 import {
   boolean,
   fileName,
@@ -42,8 +43,9 @@ import {
   SERVER_URL,
 } from "./limits.ts";
 import { buckets, modelAdapter, withSoundAdapter } from "./model-fields.ts";
-import { type Field, type Fields, optional, record, tagged } from "./record.ts";
+import { dependent, type Field, type Fields, optional, record, tagged } from "./record.ts";
 import { refuse } from "./refuse.ts";
+import { DEVICE_FORM, PROVIDERS, parseDevice } from "./schema/devices.ts";
 import type {
   ArrivalModel,
   ClassExpected,
@@ -51,6 +53,7 @@ import type {
   DecisionSpace,
   InferlineLevel,
   InputDigest,
+  MeasuredDevice,
   ModelFile,
   ModelPart,
   ModuleReference,
@@ -136,6 +139,20 @@ const arrivalModel = tagged<"process", ArrivalModel>("process", {
   }),
 });
 
+const device: Shape<string> = {
+  words: "a device",
+  read(value, path) {
+    const found = text.read(value, path);
+    return parseDevice(found) === null ? refuse(path, value, DEVICE_FORM) : found;
+  },
+};
+
+const measuredDevice = record<MeasuredDevice>({
+  provider: [oneOf(PROVIDERS), "The provider of ONNX Runtime; that of `device` where it is there."],
+  name: [text, "As its driver names it; of processors their model."],
+  driver: [orNull(text), "Version of its driver; nil where there is none, or nobody says."],
+});
+
 const pool = record<Pool>({
   name: [text, "The pool's name; plans refer to its index."],
   hardware: [orNull(text), "What its workers are; nil if the application does not say."],
@@ -145,7 +162,28 @@ const pool = record<Pool>({
     "Cores of each worker; nil if the application does not say.",
   ],
   pricePerHour: [orNull(numberIn(0, MAX_PRICE)), "Price of a worker; nil if there is none."],
+  device: optional(
+    device,
+    "What its workers run models on, such as webgpu or cuda:0,1; where nobody says it, processors.",
+  ),
+  measuredOn: optional(
+    dependent(measuredDevice, ({ device: own }: Pick<Pool, "device">) => measuredAs(own)),
+    "What the profiles that its times are from were measured on; left out where they do not say.",
+  ),
 });
+
+/** Times hold for workers of their own kind only. */
+function measuredAs(own: string | undefined): Shape<MeasuredDevice> {
+  const provider = own === undefined ? undefined : parseDevice(own)?.provider;
+  return {
+    ...measuredDevice,
+    read(value, path) {
+      const read = measuredDevice.read(value, path);
+      if (provider === undefined || read.provider === provider) return read;
+      return refuse(`${path}.provider`, read.provider, `"${provider}", as the device of the pool`);
+    },
+  };
+}
 
 const tensor = record<TensorInfo>({
   name: [text, "Unique in its array."],
@@ -215,8 +253,8 @@ export const modelFile = withSoundAdapter(
     parts: optional(
       listOf([1, MAX_PARTS], modelPart),
       "ONNX files that run after the first in the same worker, for the same rows: each takes by " +
-        "name what those before it give. Left out where there is one file; beside it there are no " +
-        "`adapter`, `buckets`, `module` and `remote`.",
+        "name what those before it give. Left out where there is one file; beside it there are " +
+        "no `adapter`, `buckets`, `module` and `remote`.",
     ),
     module: optional(moduleReference, "Of an ES module, of which the file is the entry."),
     remote: optional(
@@ -335,6 +373,13 @@ export const durationMs: Field<number> = [
   numberIn(MIN_MS, MAX_WAIT_MS),
   "Length of the simulation.",
 ];
+/** Where the time that a worker takes to start is from. @param time the field that has it. */
+export function startFrom(time: string) {
+  return optional(
+    oneOf<"profiles">(["profiles"]),
+    `Says that \`${time}\` is what the profiles measured; left out where it was given.`,
+  );
+}
 export const solverName: Field<string> = [text, "The solver's name."];
 
 /** How many times the SLO; null for never. */

@@ -13,6 +13,7 @@ import type { ThemisBundle, ThemisLevel } from "./schema/themis.ts";
 export * from "./schema/accordion.ts";
 export * from "./schema/buckets.ts";
 export * from "./schema/common.ts";
+export * from "./schema/devices.ts";
 export * from "./schema/graph.ts";
 export * from "./schema/inferline.ts";
 export * from "./schema/loki.ts";

@@ -3,10 +3,13 @@ import { EXIT_CODES, RuntimeError } from "../errors.ts";
 import { settleCollection } from "../heap-collection.ts";
 import type { GenerateLevel } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
+import { hardwareJson, hardwareText } from "../pool-hardware.ts";
 import type { AccessOptions } from "../server/access/access.ts";
 import type { ServerLimits } from "../server/applications/limits.ts";
 import type { LogState } from "../server/telemetry/log.ts";
 import { otlpSettings } from "../server/telemetry/otlp/otlp-settings.ts";
+import type { DeviceOptions, WorkerVariable } from "../serving-devices.ts";
+import { splitPair } from "../settings/device-kinds.ts";
 import { readSettingsFile } from "../settings/file.ts";
 import { LIMIT_KEYS } from "../settings/limits.ts";
 import { type Resolved, resolveSettings } from "../settings/resolve.ts";
@@ -93,7 +96,7 @@ function inForce({ values, sources }: Resolved, { level, format }: LogState): Re
 
 /** @throws RuntimeError RUNTIME_USAGE without a bundle. */
 function optionsOf(settings: SettingValues): ServerOptions {
-  const { policy, models, http, deviceIds, workerMemory, device, threads } = settings;
+  const { policy, models, http, workerMemory, threads } = settings;
   if (policy === null) {
     const ways = `expected --policy or STRATAGEM_POLICY, or policy in the file of --config`;
     throw new RuntimeError("RUNTIME_USAGE", `${ways}: the bundle to serve`);
@@ -102,11 +105,11 @@ function optionsOf(settings: SettingValues): ServerOptions {
     policy,
     ...http,
     ...(models === null ? {} : { models }),
-    ...(deviceIds === null ? {} : { deviceIds }),
     ...(workerMemory === null ? {} : { workerMemoryBytes: workerMemory }),
-    device,
+    ...devicesOf(settings),
     threads,
     standby: settings.standby,
+    acceptOtherHardware: settings.acceptOtherHardware,
     meansCheck: settings.meansCheck,
     page: settings.page,
     serverName: settings.serverName,
@@ -118,6 +121,28 @@ function optionsOf(settings: SettingValues): ServerOptions {
     adminAt: settings.admin ?? undefined,
     metricsAt: settings.metrics ?? undefined,
   };
+}
+
+/** @throws RuntimeError RUNTIME_USAGE where a setting lacks another. */
+function devicesOf({ device, deviceIds, poolDevice, workerEnv }: SettingValues): DeviceOptions {
+  if (deviceIds !== null && device !== "cuda" && device !== "tensorrt") {
+    const message = "expected --device cuda or tensorrt beside --device-ids";
+    throw new RuntimeError("RUNTIME_USAGE", message);
+  }
+  const ids = deviceIds === null ? "" : `:${deviceIds.join(",")}`;
+  const poolDevices = (poolDevice ?? []).map(splitPair).map(({ name, value }) => [name, value]);
+  return {
+    ...(device === null ? {} : { device: `${device}${ids}` }),
+    poolDevices: Object.fromEntries(poolDevices),
+    workerEnvironment: (workerEnv ?? []).map(workerVariable),
+  };
+}
+
+/** Of `NAME=VALUE`, or `pool:NAME=VALUE`. */
+function workerVariable(text: string): WorkerVariable {
+  const { name: whole, value } = splitPair(text);
+  const colon = whole.lastIndexOf(":");
+  return { pool: colon < 0 ? null : whole.slice(0, colon), name: whole.slice(colon + 1), value };
 }
 
 /** @throws RuntimeError RUNTIME_USAGE where a setting lacks another. */
@@ -158,12 +183,15 @@ function limitsOf(settings: SettingValues): Partial<ServerLimits> {
 
 function readyResult(server: StartedServer): CommandResult {
   const { url, grpcUrl, adminUrl, metricsUrl, served } = server;
-  const told = served.map(({ policy, bundle, device }) => {
+  const told = served.map(({ policy, bundle, device, hardware }) => {
     const method = methodOf(bundle);
     const { workers, more, json } = method.tellServing(bundle);
     return {
-      text: `serving ${policy} at ${url}: ${workers} on ${device}${more}`,
-      json: { policy, workers: method.workerCount(bundle), device, ...json },
+      text: `serving ${policy} at ${url}: ${workers} on ${hardwareText(hardware)}${more}`,
+      json: {
+        ...{ policy, workers: method.workerCount(bundle), device },
+        ...{ hardware: hardwareJson(hardware), ...json },
+      },
     };
   });
   const [first] = told;

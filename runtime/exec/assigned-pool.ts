@@ -12,18 +12,13 @@ import {
   warmCoresOf,
 } from "./executor.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
-import { messageOf, Retries } from "./retries.ts";
+import { Retries } from "./retries.ts";
 import { isCoreCount } from "./scaler.ts";
 import { SpareWorkers } from "./spare-workers.ts";
+import { deviceKey, distinctDevices, type WorkerDevice } from "./worker-device.ts";
 import { WORKER_LIMITS, type WorkerLimits } from "./worker-limits.ts";
 import { WorkerPaces } from "./worker-paces.ts";
-import {
-  AUTO_DEVICES,
-  type ProcessExecutor,
-  type ProcessExecutorHandlers,
-  type RefusedDevice,
-  type SettledDevice,
-} from "./worker-pool.ts";
+import type { ProcessExecutor, ProcessExecutorHandlers } from "./worker-pool.ts";
 import { WorkerProcess } from "./worker-process.ts";
 import { WorkerSlot, type WorkerSlotListener } from "./worker-slot.ts";
 
@@ -33,14 +28,16 @@ const KEPT_MODELS = 4;
 export type AssignedProcessExecutor = AssignedExecutor & ProcessExecutor;
 export type AssignedProcessHandlers = AssignedExecutorHandlers & ProcessExecutorHandlers;
 
-export interface AssignedExecutorOptions extends Omit<ExecutorOptions, "standbyCount"> {
-  /** Workers in reserve, which hold what was assigned to others; left out for none. */
+type SharedOptions = Omit<ExecutorOptions, "standbyCount" | "isTrial">;
+
+export interface AssignedExecutorOptions extends SharedOptions {
+  /** Workers in reserve on each device, which hold what was assigned; left out for none. */
   readonly standbyCount?: number;
 }
 
 /**
- * Finds out, with one worker that loads every variant and ends, whether the models run on the
- * device. Then every slot is ready; it has a process from its first assignment until its release.
+ * Finds out, with one worker that loads every variant and ends, whether the models run on each of
+ * the devices. Then every slot is ready; it has a process from its first assignment until its release.
  * One that ends by itself is lost, and ready again at once if it was healthy, else after a wait
  * that grows with every process in that row that was not.
  * @throws Error saying which variant and device failed, and why; no process is left behind.
@@ -56,41 +53,32 @@ export async function startAssignedExecutor(
     assert(isEach, "a worker keeps warm for whole numbers of cores, at least one");
   }
   const allLimits = { ...WORKER_LIMITS, ...limits };
-  const { device } = options;
-  const refused: RefusedDevice[] = [];
-  for (const candidate of device === "auto" ? AUTO_DEVICES : [device]) {
-    try {
-      await tryModels(options, candidate, allLimits);
-      return new AssignedPool(options, handlers, allLimits, candidate, refused).open();
-    } catch (error) {
-      if (device !== "auto") throw error;
-      refused.push({ device: candidate, reason: messageOf(error) });
-    }
-  }
-  throw new Error(`no device runs the models. ${refused.map(({ reason }) => reason).join(". ")}`);
+  const { devices, workerCount } = options;
+  assert(devices.length === workerCount, "each worker has a device");
+  for (const device of distinctDevices(devices)) await tryModels(options, device, allLimits);
+  return new AssignedPool(options, handlers, allLimits).open();
 }
 
 function setupOf(
-  { variants, threadsPerWorker: threads, deviceIds }: AssignedExecutorOptions,
-  device: SettledDevice,
-  slot: number,
+  { variants, threadsPerWorker: threads }: AssignedExecutorOptions,
+  on: WorkerDevice,
 ): WorkerSetup {
-  const deviceId = deviceIds[slot % deviceIds.length] ?? null;
   // A session for each core count is a copy of the weights, and elsewhere than on processors
   // threads hardly matter.
-  const held = device === "cpu" ? variants : variants.map((one) => ({ ...one, warmCores: [] }));
-  return { variants: held, threads, device, deviceId, trying: false, keptModels: KEPT_MODELS };
+  const isOnCores = on.provider === "cpu";
+  const held = isOnCores ? variants : variants.map((one) => ({ ...one, warmCores: [] }));
+  return { variants: held, threads, on, trying: false, keptModels: KEPT_MODELS };
 }
 
 /** Loads every variant once. @throws Error if one cannot be. */
 function tryModels(
   options: AssignedExecutorOptions,
-  device: SettledDevice,
+  on: WorkerDevice,
   limits: WorkerLimits,
 ): Promise<void> {
   const untried = { warmBatches: [], warmCores: [] };
   const variants = options.variants.map((variant) => ({ ...variant, ...untried }));
-  const setup = { ...setupOf(options, device, 0), variants, trying: device !== "cpu" };
+  const setup = { ...setupOf(options, on), variants, trying: on.provider !== "cpu" };
   return new Promise((resolve, reject) => {
     new WorkerProcess({ ...setup, keptModels: null }, limits, {
       onReady: (worker) => {
@@ -104,8 +92,6 @@ function tryModels(
 }
 
 class AssignedPool implements AssignedProcessExecutor {
-  readonly device: SettledDevice;
-  readonly refusedDevices: readonly RefusedDevice[];
   readonly #options: AssignedExecutorOptions;
   readonly #handlers: AssignedProcessHandlers;
   readonly #slots: readonly WorkerSlot[];
@@ -120,31 +106,27 @@ class AssignedPool implements AssignedProcessExecutor {
     options: AssignedExecutorOptions,
     handlers: AssignedProcessHandlers,
     limits: WorkerLimits,
-    device: SettledDevice,
-    refusedDevices: readonly RefusedDevice[],
   ) {
     this.#options = options;
     this.#handlers = handlers;
     this.#retries = new Retries(limits, handlers.onStartFailed);
-    this.device = device;
-    this.refusedDevices = refusedDevices;
     this.#failures = new Array<number>(options.workerCount).fill(0);
     const paces = new WorkerPaces(limits);
-    const spares = Array.from({ length: options.standbyCount ?? 0 }, (_, rank) => {
-      return setupOf(options, device, rank);
+    const spares = distinctDevices(options.devices).flatMap((device) => {
+      return new Array(options.standbyCount ?? 0).fill(setupOf(options, device));
     });
     const { onStartFailed } = handlers;
     this.#spares = new SpareWorkers({
       ...{ setups: spares, mostHeld: KEPT_MODELS, limits, paces, onStartFailed },
     });
-    this.#slots = this.#failures.map((_, slot) => {
-      const setup = setupOf(options, device, slot);
+    this.#slots = options.devices.map((device, slot) => {
+      const setup = setupOf(options, device);
       const listener: WorkerSlotListener = {
         onModelReady: (loads) => handlers.onModelReady(slot, loads),
         onResized: (cores) => handlers.onResized?.(slot, cores),
         onLost: (reason, isHealthy, isHung) => this.#onLost(slot, reason, isHealthy, isHung),
       };
-      const takeSpare = () => this.#spares.take(setup.deviceId);
+      const takeSpare = () => this.#spares.take(deviceKey(device));
       return new WorkerSlot(slot, setup, limits, paces, listener, takeSpare);
     });
   }

@@ -1,6 +1,7 @@
 /** States the interface between a server and its workers. */
 import type { BucketAxis, ModelAdapter, TensorInfo } from "../bundle/schema.ts";
 import type { Scaler, ScalerHandlers } from "./scaler.ts";
+import type { WorkerDevice } from "./worker-device.ts";
 
 /** A file that stays open, so that whoever gets its descriptor reads the file that was checked. */
 export interface OpenedModel {
@@ -78,17 +79,22 @@ export function warmCoresOf(variant: VariantModel, threadsPerWorker: number): re
   return variant.warmCores ?? [threadsPerWorker];
 }
 
-export type Device = "cpu" | "cuda" | "webgpu" | "auto";
-
 export interface ExecutorOptions {
   readonly variants: readonly VariantModel[];
   readonly workerCount: number;
-  /** Warmed workers beyond `workerCount` that take the place of one that is lost. */
+  /**
+   * Warmed workers beyond `workerCount` that take the place of one that is lost, of each of the
+   * devices.
+   */
   readonly standbyCount: number;
   readonly threadsPerWorker: number;
-  readonly device: Device;
-  /** Accelerators to spread workers over, round-robin; empty for the default one. */
-  readonly deviceIds: readonly number[];
+  /** Of each worker slot. */
+  readonly devices: readonly WorkerDevice[];
+  /**
+   * Whether one worker is to find out first whether its device is there, so that a driver that
+   * crashes takes only that one along; left out, all start at the same time.
+   */
+  readonly isTrial?: boolean;
 }
 
 /** Rows of several requests, run as one. */

@@ -2,7 +2,7 @@
  * A variant of several ONNX files inside a worker: they run one after the other for the same rows,
  * and what one hands to the next stays where it was made.
  */
-import type { TensorInfo } from "../bundle/schema.ts";
+import type { Provider, TensorInfo } from "../bundle/schema.ts";
 import { assert } from "../core/assert.ts";
 import type { BatchResult, VariantModel, VariantPart } from "./executor.ts";
 import { type LoadedModel, oneLine } from "./loaded-model.ts";
@@ -12,13 +12,13 @@ import {
   checkTensors,
   feedsOf,
   loadError,
-  optionsOf,
   outputOf,
   WARM_RUNS,
   type WorkerSetup,
   zerosOf,
 } from "./onnx-session.ts";
 import { type InferenceSession, InferenceSession as Sessions, type Tensor } from "./onnxruntime.ts";
+import { sessionOptions } from "./session-options.ts";
 import { filesOf } from "./variant-files.ts";
 
 /**
@@ -26,7 +26,7 @@ import { filesOf } from "./variant-files.ts";
  * others are handed on through memory of the CPU. Of CUDA the binding of onnxruntime-node 1.30
  * knows no tensors (docs/decisions/0023).
  */
-const KEPT_ON_DEVICE: Readonly<Partial<Record<string, readonly string[]>>> = {
+const KEPT_ON_DEVICE: Readonly<Partial<Record<Provider, readonly string[]>>> = {
   webgpu: ["float32", "float16", "int32", "uint32"],
 };
 
@@ -88,7 +88,7 @@ export class OnnxChain implements LoadedModel {
       return chain;
     } catch (error) {
       await chain.release();
-      throw loadError(variant, path, setup, error);
+      throw await loadError(variant, path, setup, error);
     }
   }
 
@@ -161,10 +161,10 @@ async function openLink(
   assert(file !== undefined, "a link is of a file there is");
   const isLast = index === parts.length;
   const given: readonly Named[] = isLast ? variant.outputs : handedBy(variant, parts, index);
-  const kept = KEPT_ON_DEVICE[setup.device] ?? [];
+  const kept = KEPT_ON_DEVICE[setup.on.provider] ?? [];
   const staying = isLast ? [] : given.filter(({ dtype }) => kept.includes(dtype));
   const session = await Sessions.create(modelBytes(file), {
-    ...optionsOf(cores, setup),
+    ...sessionOptions(setup.on, cores),
     ...locationsOf(staying, given),
   });
   try {

@@ -1,25 +1,26 @@
 /** Models inside a worker: their sessions, and running a batch on one. */
 
+import { createRequire } from "node:module";
 import type { TensorInfo } from "../bundle/schema.ts";
 import { bucketCount, bucketSizes, rowShapeIn } from "../bundle/schema.ts";
 import { assert } from "../core/assert.ts";
+import { whatIsMissing } from "../devices/whats-missing.ts";
 import { AdaptedModel } from "./adapter/adapted-model.ts";
-import type { BatchResult, Device, VariantModel } from "./executor.ts";
+import type { BatchResult, VariantModel } from "./executor.ts";
 import { type LoadedModel, oneLine } from "./loaded-model.ts";
 import { modelBytes } from "./model-bytes.ts";
 import { type InferenceSession, InferenceSession as Sessions, type Tensor } from "./onnxruntime.ts";
 import { sessionOptions } from "./session-options.ts";
 import { encodeStrings } from "./string-data.ts";
 import { type TensorData, tensorData } from "./tensor-data.ts";
+import { deviceText, type WorkerDevice } from "./worker-device.ts";
 
 /** What the server tells a worker to become; sent as JSON. */
 export interface WorkerSetup {
   readonly variants: readonly VariantModel[];
   /** Cores of a batch, as long as nobody scales. */
   readonly threads: number;
-  readonly device: Exclude<Device, "auto">;
-  /** Which accelerator; null for the default one. */
-  readonly deviceId: number | null;
+  readonly on: WorkerDevice;
   /**
    * Whether the device may be absent, which the error says better than the log lines of its
    * library.
@@ -66,7 +67,7 @@ export class OnnxModel implements LoadedModel {
   ): Promise<OnnxModel> {
     try {
       onStep(`loading it for ${cores} ${cores === 1 ? "core" : "cores"}`);
-      const session = await Sessions.create(modelBytes(variant), optionsOf(cores, setup));
+      const session = await Sessions.create(modelBytes(variant), sessionOptions(setup.on, cores));
       checkModel(variant, session);
       const model = new OnnxModel(variant, cores, session);
       for (const rows of variant.warmBatches) {
@@ -78,7 +79,7 @@ export class OnnxModel implements LoadedModel {
       }
       return model;
     } catch (error) {
-      throw loadError(variant, variant.path, setup, error);
+      throw await loadError(variant, variant.path, setup, error);
     }
   }
 
@@ -156,24 +157,16 @@ export function zerosOf(
   });
 }
 
-/** @throws Error as `sessionOptions`. */
-export function optionsOf(
-  cores: number,
-  { device, deviceId }: WorkerSetup,
-): InferenceSession.SessionOptions {
-  const id = deviceId === null ? null : String(deviceId);
-  return sessionOptions({ provider: device, id, options: {} }, cores);
-}
-
 /** What to say of a file that did not load, or not run its first batches. */
-export function loadError(
+export async function loadError(
   { name }: VariantModel,
   path: string,
-  { device }: WorkerSetup,
+  { on }: WorkerSetup,
   error: unknown,
-): Error {
+): Promise<Error> {
   const reason = oneLine(error);
-  return new Error(`${name} (${path}) on ${device}: ${reason}${remedyFor(device, reason)}`);
+  const told = (await whatIsMissing(on, reason, enginePath)) ?? reason;
+  return new Error(`${name} (${path}) on ${deviceText(on)}: ${told}`);
 }
 
 /** @throws Error if names or element types are not those that were promised, in their order. */
@@ -273,12 +266,7 @@ export function outputOf(name: string, tensor: Tensor | undefined, rows: number 
   return { shape: dims, bytes: new Uint8Array(data.buffer, data.byteOffset, data.byteLength) };
 }
 
-/** An ordinary install is without the libraries of CUDA, which are asked for by one command. */
-function remedyFor(device: WorkerSetup["device"], reason: string): string {
-  if (device !== "cuda" || !/librar/i.test(reason)) return "";
-  const script = "node node_modules/onnxruntime-node/script/install";
-  return (
-    `; where the libraries of CUDA are not installed: ${script} ` +
-    "--onnxruntime-node-install=cuda12"
-  );
+/** Of the package, whose libraries lie beside it. */
+function enginePath(): string {
+  return createRequire(import.meta.url).resolve("onnxruntime-node/package.json");
 }

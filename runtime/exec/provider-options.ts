@@ -29,7 +29,7 @@ const OPTIONS: Readonly<Record<Provider, Readonly<Record<string, Allowed>>>> = {
   webgpu: WEBGPU,
 };
 
-/** @returns what is wrong with the first option that the provider does not take; null if none is. */
+/** Says what is wrong with the first option that the provider does not take; else null. */
 export function checkProviderOptions(provider: Provider, options: ProviderOptions): string | null {
   const known = OPTIONS[provider];
   for (const [name, value] of Object.entries(options)) {

@@ -6,7 +6,7 @@ import type { WorkerDevice } from "./worker-device.ts";
 type Providers = NonNullable<InferenceSession.SessionOptions["executionProviders"]>;
 
 /**
- * @param on whose id is in the environment of this process already, by CUDA_VISIBLE_DEVICES.
+ * @param on whose id is in the environment of this process already, by `deviceEnvironment`.
  * @param cores threads of the session.
  * @throws Error if its provider has no such option, or cannot be told which accelerator.
  */
@@ -36,9 +36,9 @@ function providersOf({ provider, id, options }: Parameters<typeof sessionOptions
       { name: "tensorrt", deviceId },
       { name: "cuda", deviceId },
     ];
-  if (provider === "cpu") return ["cpu"];
   if (id !== null) {
-    throw new Error("accelerators cannot be chosen by number; leave the device ids empty");
+    const ways = "choose by variables of the worker's environment, such as VK_DRIVER_FILES";
+    throw new Error(`devices of ${provider} cannot be chosen by number; ${ways}`);
   }
-  return [{ name: "webgpu", ...options }];
+  return [{ name: provider, ...options }];
 }

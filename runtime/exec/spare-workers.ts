@@ -2,6 +2,7 @@
 
 import type { WorkerSetup } from "./onnx-session.ts";
 import { Retries } from "./retries.ts";
+import { deviceKey } from "./worker-device.ts";
 import type { WorkerLimits } from "./worker-limits.ts";
 import type { WorkerPaces } from "./worker-paces.ts";
 import { type WorkerListener, WorkerProcess } from "./worker-process.ts";
@@ -62,9 +63,9 @@ export class SpareWorkers {
     this.#tendSoon();
   }
 
-  /** Takes a spare that is ready and answers, on that accelerator. */
-  take(deviceId: number | null): TakenSpare | null {
-    const rank = this.#spares.findIndex((spare) => spare?.isFor(deviceId) === true);
+  /** Takes a spare that is ready and answers, on that device. @param key as `deviceKey` has it. */
+  take(key: string): TakenSpare | null {
+    const rank = this.#spares.findIndex((spare) => spare?.isFor(key) === true);
     const spare = this.#spares[rank];
     if (spare === undefined || spare === null) return null;
     this.#spares[rank] = null;
@@ -151,9 +152,9 @@ class Spare {
     );
   }
 
-  isFor(deviceId: number | null): boolean {
+  isFor(key: string): boolean {
     const { isOpen, isSilent, setup } = this.worker;
-    return this.#isReady && isOpen && !isSilent && setup.deviceId === deviceId;
+    return this.#isReady && isOpen && !isSilent && deviceKey(setup.on) === key;
   }
 
   /** The variants that were assigned last, on their cores; nothing if it holds them. */

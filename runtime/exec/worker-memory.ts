@@ -27,7 +27,7 @@ const FLOOR_SHARE = 1 / 4;
  * like.
  */
 export function workerMemoryBytes(setup: WorkerSetup): number | null {
-  if (setup.device !== "cpu") return null;
+  if (setup.on.provider !== "cpu") return null;
   const floorBytes = Math.max(FLOOR_BYTES, totalmem() * FLOOR_SHARE);
   const needs = setup.variants.map((variant) => needBytes(variant, setup.threads));
   return Math.max(

@@ -8,30 +8,18 @@ import { aFewAtATime } from "./a-few-at-a-time.ts";
 import {
   type Batch,
   type BatchResult,
-  type Device,
   type Executor,
   type ExecutorHandlers,
   type ExecutorOptions,
   WorkerLostError,
 } from "./executor.ts";
 import { messageOf, Retries } from "./retries.ts";
+import { deviceKey, distinctDevices, type WorkerDevice } from "./worker-device.ts";
 import { WORKER_LIMITS, type WorkerLimits } from "./worker-limits.ts";
 import { WorkerPaces } from "./worker-paces.ts";
 import { type WorkerListener, WorkerProcess } from "./worker-process.ts";
 
-export type SettledDevice = Exclude<Device, "auto">;
-
-/** A device that was tried for `auto`, and why the workers do not run on it. */
-export interface RefusedDevice {
-  readonly device: SettledDevice;
-  readonly reason: string;
-}
-
 export interface ProcessExecutor extends Executor {
-  /** What the workers run on. */
-  readonly device: SettledDevice;
-  /** What was tried before; empty unless the device was `auto`. */
-  readonly refusedDevices: readonly RefusedDevice[];
   /** Process ids by worker slot, undefined where a worker is missing, and those of the standbys. */
   pids(): {
     readonly slots: readonly (number | undefined)[];
@@ -50,9 +38,6 @@ export interface ProcessExecutorHandlers extends ExecutorHandlers {
 /** Workers that start at once: more would only take the cores from each other. */
 const AT_A_TIME = 2 * availableParallelism();
 
-/** The order in which `auto` tries devices. */
-export const AUTO_DEVICES: readonly SettledDevice[] = ["cuda", "webgpu", "cpu"];
-
 /**
  * Starts the workers and waits until all of them are ready; `onReady` is called for each slot just
  * after the promise is kept.
@@ -68,33 +53,29 @@ export async function startExecutor(
   handlers: ProcessExecutorHandlers,
   limits: Partial<WorkerLimits> = {},
 ): Promise<ProcessExecutor> {
-  const { workerCount, standbyCount, device } = options;
+  const { workerCount, standbyCount, devices, isTrial = false } = options;
   assert(workerCount > 0 && standbyCount >= 0, "an executor has at least one worker");
-  const allLimits = { ...WORKER_LIMITS, ...limits };
-  if (device !== "auto") {
-    const pool = new WorkerPool(options, handlers, allLimits, device, []);
-    await pool.start(workerCount + standbyCount, device !== "cpu");
-    return pool.open();
+  assert(devices.length === workerCount, "each worker has a device");
+  const pool = new WorkerPool(options, handlers, { ...WORKER_LIMITS, ...limits });
+  const [first, ...others] = wantedDevices(options);
+  assert(first !== undefined, "an executor has at least one worker");
+  if (!isTrial) await pool.start([first, ...others], true);
+  else {
+    await pool.start([first], true);
+    await pool.start(others, false);
   }
-  const refused: RefusedDevice[] = [];
-  for (const candidate of AUTO_DEVICES) {
-    const pool = new WorkerPool(options, handlers, allLimits, candidate, [...refused]);
-    try {
-      // One worker finds out what all would; a driver that crashes takes only that one along.
-      await pool.start(1, candidate !== "cpu");
-    } catch (error) {
-      refused.push({ device: candidate, reason: messageOf(error) });
-      continue;
-    }
-    await pool.start(workerCount + standbyCount - 1, false);
-    return pool.open();
-  }
-  throw new Error(`no device runs the models. ${refused.map(({ reason }) => reason).join(". ")}`);
+  return pool.open();
+}
+
+/** One for each worker that is to start: those of the slots first, then those of the standbys. */
+function wantedDevices({ devices, standbyCount }: ExecutorOptions): WorkerDevice[] {
+  const standbys = distinctDevices(devices).flatMap((device) => {
+    return new Array<WorkerDevice>(standbyCount).fill(device);
+  });
+  return [...devices, ...standbys];
 }
 
 class WorkerPool implements ProcessExecutor {
-  readonly device: SettledDevice;
-  readonly refusedDevices: readonly RefusedDevice[];
   readonly #options: ExecutorOptions;
   readonly #handlers: ProcessExecutorHandlers;
   readonly #limits: WorkerLimits;
@@ -108,27 +89,23 @@ class WorkerPool implements ProcessExecutor {
   #announced = false;
   #closing: Promise<void> | null = null;
 
-  constructor(
-    options: ExecutorOptions,
-    handlers: ProcessExecutorHandlers,
-    limits: WorkerLimits,
-    device: SettledDevice,
-    refusedDevices: readonly RefusedDevice[],
-  ) {
+  constructor(options: ExecutorOptions, handlers: ProcessExecutorHandlers, limits: WorkerLimits) {
     this.#options = options;
     this.#handlers = handlers;
     this.#limits = limits;
     this.#paces = new WorkerPaces(limits);
     this.#retries = new Retries(limits, handlers.onStartFailed);
-    this.device = device;
-    this.refusedDevices = refusedDevices;
     this.#slots = new Array(options.workerCount).fill(null);
   }
 
-  /** Starts `count` workers. @throws Error if one of them fails; all have ended then. */
-  async start(count: number, trying: boolean): Promise<void> {
+  /** Starts a worker on each. @throws Error if one of them fails; all have ended then. */
+  async start(devices: readonly WorkerDevice[], trying: boolean): Promise<void> {
     try {
-      await aFewAtATime(count, AT_A_TIME, () => this.#spawn(0, trying));
+      await aFewAtATime(devices.length, AT_A_TIME, (index) => {
+        const device = devices[index];
+        assert(device !== undefined, "each worker has a device");
+        return this.#spawn(device, 0, trying && device.provider !== "cpu");
+      });
     } catch (error) {
       await this.close();
       throw error;
@@ -175,13 +152,12 @@ class WorkerPool implements ProcessExecutor {
    * @param failures how many before it in its row ended without being healthy.
    * @throws Error if it ends before.
    */
-  #spawn(failures: number, trying: boolean): Promise<void> {
+  #spawn(on: WorkerDevice, failures: number, trying: boolean): Promise<void> {
     const { variants, threadsPerWorker: threads } = this.#options;
     const setup = {
       variants,
       threads,
-      device: this.device,
-      deviceId: this.#leastUsedDeviceId(),
+      on,
       trying,
       keptModels: null,
     };
@@ -195,8 +171,8 @@ class WorkerPool implements ProcessExecutor {
         onEnd: (ended, reason) => {
           this.#alive.delete(ended);
           if (ended.phase === "starting") reject(new Error(reason));
-          else if (ended.phase === "healthy") this.#replace(0);
-          else this.#retryLater(failures + 1, `ready, but ended without an answer: ${reason}`);
+          else if (ended.phase === "healthy") this.#replace(on, 0);
+          else this.#retryLater(on, failures + 1, `ready, but ended without an answer: ${reason}`);
         },
       };
       const worker = new WorkerProcess(setup, this.#limits, listener, this.#paces);
@@ -204,18 +180,11 @@ class WorkerPool implements ProcessExecutor {
     });
   }
 
-  /** Finds the least used of the ids that workers are to be spread over; null without ids. */
-  #leastUsedDeviceId(): number | null {
-    const useCount = (id: number) =>
-      Array.from(this.#alive).filter((worker) => worker.setup.deviceId === id).length;
-    const ids = this.#options.deviceIds;
-    const fewest = Math.min(...ids.map(useCount));
-    return ids.find((id) => useCount(id) === fewest) ?? null;
-  }
-
-  /** Gives a worker the first slot that is free, else the rank of a standby. */
+  /** Gives a worker the first slot of its device that is free, else the rank of a standby. */
   #admit(worker: WorkerProcess): void {
-    const slot = this.#slots.indexOf(null);
+    const slot = this.#slots.findIndex((taken, index) => {
+      return taken === null && this.#isOn(worker, index);
+    });
     if (slot < 0) {
       this.#standbys.push(worker);
     } else {
@@ -236,13 +205,19 @@ class WorkerPool implements ProcessExecutor {
     }
   }
 
+  #isOn({ setup }: WorkerProcess, slot: number): boolean {
+    const device = this.#options.devices[slot];
+    return device !== undefined && deviceKey(device) === deviceKey(setup.on);
+  }
+
   /**
-   * Gives the slot of a lost worker to a standby, if there is one, in the same turn: nobody sees it
-   * empty. One that answers no ping just now comes last.
+   * Gives the slot of a lost worker to a standby of its device, if there is one, in the same turn:
+   * nobody sees it empty. One that answers no ping just now comes last.
    */
   #vacate(slot: number, reason: string, isHung: boolean): void {
-    const rank = this.#standbys.findIndex(({ isSilent }) => !isSilent);
-    const [standby] = this.#standbys.splice(Math.max(0, rank), 1);
+    const fitting = this.#standbys.filter((worker) => this.#isOn(worker, slot));
+    const standby = fitting.find(({ isSilent }) => !isSilent) ?? fitting[0];
+    if (standby !== undefined) this.#standbys.splice(this.#standbys.indexOf(standby), 1);
     this.#slots[slot] = standby ?? null;
     if (!this.#announced) return;
     const { onLost, onReady, onReplaced } = this.#handlers;
@@ -254,16 +229,16 @@ class WorkerPool implements ProcessExecutor {
     }
   }
 
-  #replace(failures: number): void {
+  #replace(on: WorkerDevice, failures: number): void {
     // Who was told of the loss may have closed the executor.
     if (this.#closing !== null) return;
-    this.#spawn(failures, false).catch((error: unknown) => {
-      this.#retryLater(failures + 1, messageOf(error));
+    this.#spawn(on, failures, false).catch((error: unknown) => {
+      this.#retryLater(on, failures + 1, messageOf(error));
     });
   }
 
-  #retryLater(failures: number, reason: string): void {
+  #retryLater(on: WorkerDevice, failures: number, reason: string): void {
     if (this.#closing !== null) return;
-    this.#retries.later(failures, reason, () => this.#replace(failures));
+    this.#retries.later(failures, reason, () => this.#replace(on, failures));
   }
 }

@@ -3,6 +3,7 @@ import type { ChildProcess } from "node:child_process";
 import { Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 import { assert } from "../core/assert.ts";
+import { deviceEnvironment } from "../devices/device-environment.ts";
 import type { TimedBatch } from "./batch-pace.ts";
 import {
   type Batch,
@@ -22,6 +23,7 @@ import {
 } from "./frame-protocol.ts";
 import { FrameReader } from "./frame-reader.ts";
 import { GatheredChunks } from "./gathered-chunks.ts";
+import { HeldOutput } from "./held-output.ts";
 import { inheritanceOf } from "./inherited-models.ts";
 import { LoadWatch } from "./load-watch.ts";
 import type { Holding } from "./model-store.ts";
@@ -39,6 +41,8 @@ const CHANNEL = 3;
  * of ours), then the channel.
  */
 const STDIO = ["ignore", 2, 2, "pipe"] as const;
+/** Of one whose device is tried: what it prints is held back. */
+const TRIED_STDIO = ["ignore", 2, "pipe", "pipe"] as const;
 /** Time a worker that was told to end has for its batch. */
 const END_GRACE_MS = 1000;
 /**
@@ -84,6 +88,8 @@ export class WorkerProcess {
   readonly #memoryBytes: number | null;
   readonly #child: ChildProcess;
   readonly #channel: Socket | null;
+  /** What it prints, where its device is tried. */
+  readonly #printed: HeldOutput | null;
   readonly #ended: Promise<void>;
   #settleEnded = (): void => {};
   #running: RunningBatch | null = null;
@@ -105,6 +111,8 @@ export class WorkerProcess {
   /** Why it ended or will, as far as it is known; the exit status says it otherwise. */
   #reason: string | null = null;
   #hasEnded = false;
+  /** Whether it has said itself why it does not start. */
+  #hasExplained = false;
 
   /**
    * @throws Error if the operating system refuses another process at once; later refusals end the
@@ -127,8 +135,12 @@ export class WorkerProcess {
     const { fds, setup: told } = inheritanceOf(setup, STDIO.length);
     this.#loads = new LoadWatch(setup, limits, (reason) => this.#abort(reason));
     this.#memoryBytes = limits.memoryBytes ?? workerMemoryBytes(setup);
-    const [memoryBytes, stdio] = [this.#memoryBytes, [...STDIO, ...fds]];
-    this.#child = spawnLimited(WORKER_PATH, { memoryBytes, stdio });
+    const own = setup.trying ? TRIED_STDIO : STDIO;
+    const [memoryBytes, stdio] = [this.#memoryBytes, [...own, ...fds]];
+    const env = deviceEnvironment(setup.on);
+    this.#child = spawnLimited(WORKER_PATH, { memoryBytes, stdio, env });
+    const { stderr } = this.#child;
+    this.#printed = stderr === null ? null : new HeldOutput(stderr);
     this.#child.once("error", (error) => this.#end(error.message));
     // Unlike "exit" it waits for what the worker wrote last: its result, or why it could not start.
     this.#child.once("close", (code, signal) =>
@@ -232,11 +244,13 @@ export class WorkerProcess {
   #onFrame(frame: Frame): void {
     const running = this.#running;
     if (frame.kind === FRAME_KINDS.failed) {
+      this.#hasExplained = true;
       this.#abort(withMemoryLimit(decodeText(frame.payload), this.#memoryBytes));
     } else if (frame.kind === FRAME_KINDS.loading) {
       this.#loads.onStep(JSON.parse(decodeText(frame.payload)));
     } else if (frame.kind === FRAME_KINDS.ready && this.#readyMs === null) {
       this.#readyMs = performance.now();
+      this.#printed?.letThrough();
       this.#loads.end();
       this.#paces.starts.onDone(this.#readyMs - this.#startMs);
       clearTimeout(this.#timer);
@@ -285,7 +299,7 @@ export class WorkerProcess {
   }
 
   #timedBatch({ variant, rows, p99Ms }: Batch, cores: number): TimedBatch {
-    if (this.setup.device === "cpu") return { variant, p99Ms, isFirstOfKind: false };
+    if (this.setup.on.provider === "cpu") return { variant, p99Ms, isFirstOfKind: false };
     const kind = `${variant} ${rows} ${cores}`;
     const isFirstOfKind = !this.#seenKinds.has(kind);
     if (isFirstOfKind) this.#seenKinds.add(kind);
@@ -346,6 +360,8 @@ export class WorkerProcess {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     clearTimeout(this.#timer);
+    if (!this.#hasExplained) this.#printed?.letThrough();
+    this.#printed?.close();
     this.#watch.end();
     this.#loads.end();
     this.#reason ??= withMemoryLimit(reason, this.#memoryBytes);

@@ -2,29 +2,7 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { setPriority } from "node:os";
-
-/**
- * What of the server's environment they get, because libraries, drivers and onnxruntime ask for it.
- * All else stays: credentials, and what would change Node (`NODE_OPTIONS`).
- */
-const PASSED_NAMES: ReadonlySet<string> = new Set([
-  ...["PATH", "HOME", "TMPDIR", "TZ", "LANG", "LANGUAGE", "SYSTEMROOT"],
-  ...["LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "GLIBC_TUNABLES"],
-  ...["DRI_PRIME", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "XDG_DATA_DIRS"],
-]);
-/** Of languages and memory; of onnxruntime and its threads; of CUDA; of Vulkan, for WebGPU. */
-const PASSED_PREFIXES: readonly string[] = [
-  ...["LC_", "MALLOC_"],
-  ...["ORT_", "OMP_", "KMP_"],
-  ...["CUDA_", "CUDNN_", "CUBLAS_", "NVIDIA_", "NCCL_"],
-  ...["VK_", "MESA_", "DAWN_"],
-];
-
-/**
- * Without it, builds of onnxruntime send what they do to their maker, and keep a database in the
- * home and a file in the folder for temporary ones.
- */
-const NO_TELEMETRY = { ORT_DISABLE_TELEMETRY: "1" };
+import { modelEnvironment } from "../devices/model-environment.ts";
 
 /**
  * JavaScript objects are few: tensors and models lie outside of this heap. What read a model can
@@ -125,19 +103,6 @@ function standBack({ pid }: ChildProcess): void {
   } catch {
     // It has ended, or stands further back already.
   }
-}
-
-/** What of this process's environment one that runs models gets. */
-export function modelEnvironment(from: NodeJS.ProcessEnv = process.env): Record<string, string> {
-  const passed: Record<string, string> = { ...NO_TELEMETRY };
-  for (const [name, value] of Object.entries(from)) {
-    if (value !== undefined && isPassed(name)) passed[name] = value;
-  }
-  return passed;
-}
-
-function isPassed(name: string): boolean {
-  return PASSED_NAMES.has(name) || PASSED_PREFIXES.some((prefix) => name.startsWith(prefix));
 }
 
 let answer: boolean | undefined;

@@ -27,8 +27,8 @@ function optionOf(key: string, setting: Setting): Option {
   if (kind.isList === true) {
     option.argParser((text, before: readonly string[] = []) => {
       // Paths may have commas; other lists are written with them.
-      const isPath = key === "policy" || key === "models";
-      return isPath ? [...before, text] : [...before, ...text.split(",")];
+      const isWhole = key === "policy" || key === "models" || kind.hasCommas === true;
+      return isWhole ? [...before, text] : [...before, ...text.split(",")];
     });
   }
   return option;

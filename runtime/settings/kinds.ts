@@ -15,6 +15,8 @@ export interface Kind<T> {
   readonly choices?: readonly string[];
   /** Whether its flag may be given again, for more of them. */
   readonly isList?: boolean;
+  /** Whether each of them may have commas. */
+  readonly hasCommas?: boolean;
   /** As `read` takes it. */
   write(value: T): string | number | boolean | readonly (string | number)[];
 }

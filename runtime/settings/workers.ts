@@ -1,17 +1,30 @@
 /** The workers: on what they run, how many are in reserve, what they may take. */
-import { bytes, count, counts, oneOf, truth } from "./kinds.ts";
+import { deviceName, poolDevices, workerVariables } from "./device-kinds.ts";
+import { bytes, count, counts, truth } from "./kinds.ts";
 import { setting } from "./setting.ts";
 
 /** Less than Node and onnxruntime take is a mistake. */
 const MIN_MEMORY_BYTES = 2 ** 28;
 
 export const WORKERS = {
-  device: setting(oneOf(["cpu", "cuda", "webgpu", "auto"]), "cpu", "what runs the models"),
+  device: setting(deviceName, null, "what runs the models", "as the bundle says, else cpu"),
+  poolDevice: setting(poolDevices, null, "what runs those of one pool", "as the bundle says"),
   deviceIds: setting(
     counts("<ids>", "whole numbers such as 0,1"),
     null,
     "accelerators to spread workers over, such as 0,1",
     "the first",
+  ),
+  acceptOtherHardware: setting(
+    truth,
+    false,
+    "serve a bundle whose times were measured on other hardware",
+  ),
+  workerEnv: setting(
+    workerVariables,
+    null,
+    "variables of workers beside those of the server, or of one pool's",
+    "there are none",
   ),
   threads: setting(count({ least: 1 }), 1, "threads of a worker, unless the bundle says its cores"),
   standby: setting(count(), 1, "warm workers in reserve, of each application"),

@@ -106,7 +106,7 @@ describe.each(SHELLS)("%s", (shell) => {
 
   test.skipIf(!has(shell))("completes the words that a value may be", () => {
     expect(offered("stratagem-runtime", "serve", "--device", "")).toEqual([
-      ...["auto", "cpu", "cuda", "webgpu"],
+      ...["auto", "cpu", "cuda", "tensorrt", "webgpu"],
     ]);
     expect(offered("stratagem-runtime", "serve", "--device", "=", "c")).toEqual(["cpu", "cuda"]);
     expect(offered("stratagem", "completion", "")).toEqual(["bash", "fish", "zsh"]);

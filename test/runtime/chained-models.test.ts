@@ -1,4 +1,4 @@
-/** Models of several files: as bundles have them, as a server opens them, as workers inherit them. */
+/** Models of several files, as bundles have them, servers open them and workers inherit them. */
 import { rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
@@ -7,6 +7,7 @@ import type { ModelFile, RamsisBundle } from "../../runtime/bundle/schema.ts";
 import { inheritanceOf } from "../../runtime/exec/inherited-models.ts";
 import { describeModel } from "../../runtime/exec/model-file.ts";
 import { openedOf } from "../../runtime/exec/variant-files.ts";
+import { defaultDevice } from "../../runtime/exec/worker-device.ts";
 import { workerMemoryBytes } from "../../runtime/exec/worker-memory.ts";
 import { readRamsisBundle } from "../../runtime/methods/ramsis/bundle/read.ts";
 import { servedModels } from "../../runtime/served-models.ts";
@@ -70,7 +71,7 @@ test("a server opens all of them, and a worker inherits what is open", async () 
   );
   const opened = openedOf(model);
   expect(opened).toHaveLength(3);
-  const setup = { device: "cpu", deviceId: null, threads: 1, trying: false } as const;
+  const setup = { on: defaultDevice("cpu"), threads: 1, trying: false };
   const whole = { ...setup, variants: [model], keptModels: null };
   const inheritance = inheritanceOf(whole, 4);
   expect(inheritance.fds).toEqual(opened.map(({ fd }) => fd));
@@ -94,7 +95,7 @@ test("memory is set aside for all of them", () => {
   const tensors = { inputs: [], outputs: [] };
   const parts = [{ ...file(64 * gib), ...tensors }];
   const variant = { name: "a", ...file(64 * gib), ...tensors, parts, warmBatches: [] };
-  const setup = { device: "cpu", deviceId: null, threads: 1, trying: false } as const;
+  const setup = { on: defaultDevice("cpu"), threads: 1, trying: false };
   const bytes = workerMemoryBytes({ ...setup, variants: [variant], keptModels: null });
   expect(bytes).toBe(gib + 2 * 4 * 128 * gib);
   rmSync(FOLDER, { recursive: true });

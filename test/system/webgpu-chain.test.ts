@@ -13,7 +13,11 @@ import { describeModel } from "../../runtime/exec/model-file.ts";
 import { InferenceSession } from "../../runtime/exec/onnxruntime.ts";
 import { checkProviderOptions } from "../../runtime/exec/provider-options.ts";
 import { sessionOptions } from "../../runtime/exec/session-options.ts";
-import type { ProviderOptions } from "../../runtime/exec/worker-device.ts";
+import {
+  defaultDevice,
+  devicesOn,
+  type ProviderOptions,
+} from "../../runtime/exec/worker-device.ts";
 import { startedExecutor } from "../runtime/exec/built-executor.ts";
 import { linkPath, variantOf } from "../support/onnx-links.ts";
 import { identityModel } from "../support/onnx-model.ts";
@@ -36,7 +40,7 @@ async function load(
   device: Device,
 ): Promise<[LoadedModel, VariantModel]> {
   const variant = await variantAt(paths);
-  const setup = { device, deviceId: null, threads: 1, trying: false, keptModels: null } as const;
+  const setup = { on: defaultDevice(device), threads: 1, trying: false, keptModels: null };
   const model = await loadModel(variant, 1, { ...setup, variants: [variant] }, () => {});
   loaded.push(model);
   return [model, variant];
@@ -122,7 +126,7 @@ for (const [first, second, all] of [
 
 onVulkan("a worker process runs the files in a row, from what it has inherited", async () => {
   const variant = await variantAt(LINKS);
-  const executor = await startedExecutor({ variants: [variant], device: "webgpu" });
+  const executor = await startedExecutor({ variants: [variant], devices: devicesOn("webgpu", 1) });
   try {
     expect(await executor.nextEvent()).toBe("ready 0");
     const inputs = inputsOf(variant, 3);

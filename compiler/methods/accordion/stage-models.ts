@@ -6,9 +6,9 @@ import type {
   StageModel,
   TensorInfo,
 } from "stratagem-runtime/internal/bundle/schema";
-import { profileFor } from "../../model/pool-profile.ts";
 import type { Application, Variant } from "../../spec/application.ts";
 import { conflict, type Mistake } from "../../spec/mistakes.ts";
+import { profileFor } from "../../spec/pool-profiles.ts";
 import type { BundleFile } from "../method.ts";
 
 /** A model that can be cut between any two of its layers. */

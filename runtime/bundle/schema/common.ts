@@ -1,4 +1,5 @@
 /** What the bundles of all methods have, and the kinds of table that several hold. */
+import type { Provider } from "./devices.ts";
 
 /** Cell of an action table that holds no decision: for a pooled queue, to wait. */
 export const NO_ACTION = 0xffff;
@@ -71,6 +72,17 @@ export interface Pool {
   readonly workers: number;
   readonly cores: number | null;
   readonly pricePerHour: number | null;
+  /** What its workers run models on, as `parseDevice` reads it; left out where nothing says. */
+  readonly device?: string;
+  /** What its times were measured on, of the provider of `device`; left out where nothing says. */
+  readonly measuredOn?: MeasuredDevice;
+}
+
+export interface MeasuredDevice {
+  readonly provider: Provider;
+  /** As its driver names it; of processors their model. */
+  readonly name: string;
+  readonly driver: string | null;
 }
 
 /**

@@ -54,6 +54,8 @@ export interface InferlineOptions {
   readonly tolerance: number;
   /** Time a replica takes to come up, in simulations. */
   readonly activationMs: number;
+  /** Says that `activationMs` is what profiles measured; left out where it was given. */
+  readonly startFrom?: "profiles";
 }
 
 export interface InferlineLevel {

@@ -79,6 +79,8 @@ export interface LokiOptions {
   readonly stagePolicy: "fixed" | "ramsis";
   /** Time a server takes to load another variant. */
   readonly modelLoadMs: number;
+  /** Says that `modelLoadMs` is what profiles measured; left out where it was given. */
+  readonly startFrom?: "profiles";
 }
 
 /**

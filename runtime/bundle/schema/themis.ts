@@ -106,6 +106,8 @@ export interface ThemisOptions {
   /** Time until an instance has other cores, and until a new one is up, in simulations. */
   readonly resizeMs: number;
   readonly coldStartMs: number;
+  /** Says that `coldStartMs` is what profiles measured; left out where it was given. */
+  readonly startFrom?: "profiles";
   /** Cores of the instances that are added where the present ones are not enough. */
   readonly extraCores: "same" | "one";
   /**

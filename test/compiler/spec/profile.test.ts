@@ -191,7 +191,7 @@ test.each([
   );
 });
 
-test("method accordion takes layers alone or speed-ups, on every hardware", () => {
+test("method accordion takes layers alone or speed-ups, on the hardware of every pool", () => {
   const spec = edited(SPEC, "method: ramsis", "method: accordion");
   const layered = edited(
     PROFILE,
@@ -200,8 +200,11 @@ test("method accordion takes layers alone or speed-ups, on every hardware", () =
   );
   const whole = edited(layered, SMALL, `${SMALL}, "speedups": { "2": 1.5 }`);
   expect(mistakeOfSpec(spec, whole)).toBe("no mistake");
+  const both = edited(spec, "profile.json#small", "[profile.json#small, other.json#small]");
+  const pools =
+    "pools: [{ name: a, hardware: cpu, workers: 1 }, { name: b, hardware: H, workers: 1 }]";
   const folder = folderOf({
-    "app.yaml": edited(spec, "profile.json#small", "[profile.json#small, other.json#small]"),
+    "app.yaml": edited(both, "workers: 4", edited(pools, "H", "other")),
     "profile.json": whole,
     "other.json": edited(PROFILE, '"cpu"', '"other"'),
   });

@@ -1,4 +1,5 @@
 /** The executor of assigned workers as it ships, and what it tells. */
+import { devicesOn } from "stratagem-runtime/internal/exec/worker-device";
 import { onTestFinished } from "vitest";
 import type {
   AssignedExecutorOptions,
@@ -43,7 +44,12 @@ export async function startedAssigned(
     onStartFailed: (reason) => tell(`failed: ${reason}`),
   };
   const executor = await startAssignedExecutor(
-    { workerCount: 1, threadsPerWorker: 1, device: "cpu", deviceIds: [], ...options },
+    {
+      workerCount: 1,
+      threadsPerWorker: 1,
+      devices: devicesOn("cpu", options.workerCount ?? 1),
+      ...options,
+    },
     handlers,
     limits,
   );

@@ -1,8 +1,10 @@
 /** The executor as it ships: its workers are processes, which run compiled files only. */
+
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ExecutorOptions, VariantModel } from "stratagem-runtime/internal/exec/executor";
+import { devicesOn } from "stratagem-runtime/internal/exec/worker-device";
 import type { WorkerLimits } from "stratagem-runtime/internal/exec/worker-limits";
 import type {
   ProcessExecutor,
@@ -77,16 +79,13 @@ export async function startedExecutor(
       workerCount: 1,
       standbyCount: 0,
       threadsPerWorker: 1,
-      device: "cpu",
-      deviceIds: [],
+      devices: devicesOn("cpu", options.workerCount ?? 1),
       ...options,
     },
     handlers,
     limits,
   );
   return {
-    device: executor.device,
-    refusedDevices: executor.refusedDevices,
     run: (worker, batch) => executor.run(worker, batch),
     close: () => executor.close(),
     pids: () => executor.pids(),

@@ -1,7 +1,9 @@
 /** Modules in workers: batches, and what becomes of those that misbehave. */
+
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { devicesOn } from "stratagem-runtime/internal/exec/worker-device";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { VariantModel } from "../../../runtime/exec/executor.ts";
 import { ModuleModel } from "../../../runtime/exec/module-model.ts";
@@ -186,7 +188,7 @@ describe("a module that is not what was promised is refused at the start", () =>
 
 test("modules run on the processor beside models on another device", async () => {
   const variants = [moduleOf("beside", NUMBERS_MODULE)];
-  const executor = await startedExecutor({ variants, device: "cuda" });
+  const executor = await startedExecutor({ variants, devices: devicesOn("cuda", 1) });
   await executor.nextEvent();
   expect(numbersIn(await executor.run(0, batchOf("1 2 3"))).data).toEqual([1, 2, 3]);
   await executor.close();

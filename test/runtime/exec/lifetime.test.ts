@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { devicesOn } from "stratagem-runtime/internal/exec/worker-device";
 import { expect, test } from "vitest";
 import { identityVariant, POOL_URL } from "./built-executor.ts";
 
@@ -13,8 +14,7 @@ function spawnParent(then: string): ChildProcess {
     workerCount: 2,
     standbyCount: 1,
     threadsPerWorker: 1,
-    device: "cpu",
-    deviceIds: [],
+    devices: devicesOn("cpu", 2),
   };
   const script = `
     const { startExecutor } = await import(${JSON.stringify(POOL_URL)});

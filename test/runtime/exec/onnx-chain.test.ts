@@ -4,6 +4,7 @@ import { bindChain } from "../../../compiler/binding/bind-chain.ts";
 import type { VariantModel } from "../../../runtime/exec/executor.ts";
 import { loadModel } from "../../../runtime/exec/load-model.ts";
 import { describeModel } from "../../../runtime/exec/model-file.ts";
+import { defaultDevice } from "../../../runtime/exec/worker-device.ts";
 import { linkPath, variantOf } from "../../support/onnx-links.ts";
 
 const PATHS = [linkPath("first"), linkPath("second"), linkPath("third")];
@@ -15,7 +16,7 @@ async function chain(): Promise<VariantModel> {
 }
 
 function load(variant: VariantModel, onStep: (step: string) => void = () => {}) {
-  const setup = { device: "cpu", deviceId: null, threads: 1, trying: false } as const;
+  const setup = { on: defaultDevice("cpu"), threads: 1, trying: false };
   return loadModel(variant, 1, { ...setup, variants: [variant], keptModels: null }, onStep);
 }
 

@@ -1,3 +1,4 @@
+import { defaultDevice } from "stratagem-runtime/internal/exec/worker-device";
 import { expect, test } from "vitest";
 import type { TensorInfo } from "../../../runtime/bundle/schema.ts";
 import { OnnxModel } from "../../../runtime/exec/onnx-session.ts";
@@ -26,7 +27,7 @@ function load(shapes: { x: number[]; bias: number[]; y: number[] }): Promise<Onn
     outputsAreRows: false,
     warmBatches: [1, 2],
   };
-  const setup = { device: "cpu", deviceId: null, threads: 1, trying: false } as const;
+  const setup = { on: defaultDevice("cpu"), threads: 1, trying: false } as const;
   return OnnxModel.load(variant, 1, { ...setup, variants: [variant], keptModels: null });
 }
 

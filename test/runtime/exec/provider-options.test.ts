@@ -66,7 +66,7 @@ test("a session is told of the one accelerator that its process sees", () => {
   const providersOf = (provider: Provider, id: string | null, options: ProviderOptions = {}) => {
     return sessionOptions({ provider, id, options }, 2).executionProviders;
   };
-  expect(providersOf("cpu", null)).toEqual(["cpu"]);
+  expect(providersOf("cpu", null)).toEqual([{ name: "cpu" }]);
   expect(providersOf("cuda", "MIG-1")).toEqual([{ name: "cuda", deviceId: 0 }]);
   expect(providersOf("tensorrt", "3")).toEqual([
     { name: "tensorrt", deviceId: 0 },
@@ -75,6 +75,6 @@ test("a session is told of the one accelerator that its process sees", () => {
   expect(providersOf("webgpu", null, { preferredLayout: "NHWC" })).toEqual([
     { name: "webgpu", preferredLayout: "NHWC" },
   ]);
-  expect(() => providersOf("webgpu", "1")).toThrow("accelerators cannot be chosen by number");
+  expect(() => providersOf("webgpu", "1")).toThrow("devices of webgpu cannot be chosen by number");
   expect(() => providersOf("cuda", null, { arena: "1" })).toThrow('cuda has no option "arena"');
 });

@@ -1,5 +1,7 @@
 /** The memory that workers may have where nobody says it, and how messages name it. */
+
 import { totalmem } from "node:os";
+import { defaultDevice } from "stratagem-runtime/internal/exec/worker-device";
 import { expect, test } from "vitest";
 import type { VariantModel } from "../../../runtime/exec/executor.ts";
 import { withMemoryLimit, workerMemoryBytes } from "../../../runtime/exec/worker-memory.ts";
@@ -16,8 +18,8 @@ function setupOf(device: "cpu" | "cuda", fileBytes: number, warmCores: readonly 
     warmBatches: [1, 16],
     warmCores,
   };
-  const common = { threads: 1, deviceId: null, trying: false, keptModels: null };
-  return { ...common, device, variants: [variant] };
+  const common = { threads: 1, trying: false, keptModels: null };
+  return { ...common, on: defaultDevice(device), variants: [variant] };
 }
 
 test("small models may have 4 GiB, or a quarter of the machine", () => {

@@ -1,4 +1,5 @@
 /** What a process that runs models gets of the one that starts it, as the processes see it. */
+
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
@@ -13,6 +14,7 @@ import {
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { devicesOn } from "stratagem-runtime/internal/exec/worker-device";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { codeRangeBytes, spawnLimited } from "../../../runtime/exec/worker-spawn.ts";
 import {
@@ -145,7 +147,7 @@ function isInherited(pid: number, fd: string): boolean {
 onLinux("a worker closes what the server itself was left open by a shell", async () => {
   const options = JSON.stringify({
     ...{ variants: [identityVariant("left")], workerCount: 1, standbyCount: 0 },
-    ...{ threadsPerWorker: 1, device: "cpu", deviceIds: [] },
+    ...{ threadsPerWorker: 1, devices: devicesOn("cpu", 1) },
   });
   const script = `
     const { startExecutor } = await import(${JSON.stringify(POOL_URL)});

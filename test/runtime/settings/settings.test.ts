@@ -68,7 +68,11 @@ describe("what is not allowed is refused with its place", () => {
     [{ maxRows: "0" }, {}, "RUNTIME_USAGE --max-rows: expected a whole number, at least 1"],
     [{ drainTimeout: "5 days" }, {}, "RUNTIME_USAGE --drain-timeout: expected a time such as"],
     [{ http: "8000" }, {}, "RUNTIME_USAGE --http: expected HOST:PORT such as 127.0.0.1:8000"],
-    [{ device: "tpu" }, {}, "RUNTIME_USAGE --device: expected cpu, cuda, webgpu, auto, got"],
+    [
+      { device: "tpu" },
+      {},
+      "RUNTIME_USAGE --device: expected auto, or cpu, cuda, tensorrt or webgpu",
+    ],
     [{}, { STRATAGEM_THREADS: "many" }, "RUNTIME_USAGE STRATAGEM_THREADS: expected a whole"],
     [{ maxBody: "1e999" }, {}, "RUNTIME_USAGE --max-body: expected bytes such as 64KiB"],
   ])("%j %j", async (flags, environment, message) => {

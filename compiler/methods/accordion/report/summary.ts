@@ -6,6 +6,7 @@ import {
 } from "stratagem-runtime/internal/bundle/schema";
 import { placesByPool } from "stratagem-runtime/internal/methods/accordion/bundle/place-shapes";
 import { SCHEDULER_WORDS } from "stratagem-runtime/internal/methods/accordion/tell/scheduler-words";
+import { onDevice } from "stratagem-runtime/internal/tell/pool-device";
 import { definitionList } from "../../../report/definition-list.ts";
 import { arrivalText } from "../../../report/kit/arrival-text.ts";
 import type { Markup } from "../../../report/markup.ts";
@@ -138,11 +139,11 @@ export function bundleFacts(
 function placesText({ cluster, policy }: AccordionBundle): string {
   const used = placesByPool(cluster.pools, policy.executionPlaces);
   const total = cluster.pools.length > 1 ? `${decimalText(policy.executionPlaces)}: ` : "";
-  const pools = cluster.pools.map(({ name, hardware, workers }, pool) => {
+  const pools = cluster.pools.map(({ name, hardware, workers, ...on }, pool) => {
     const count = used[pool] ?? 0;
     const idle = count < workers ? ` of ${counted(workers, "worker")}` : "";
     const kind = hardware === null || hardware === name ? "" : ` (${hardware})`;
-    return `${count}${idle} of pool ${name}${kind}`;
+    return `${count}${idle} of pool ${name}${kind}${onDevice(on)}`;
   });
   return `${total}${pools.join(", ")}`;
 }

@@ -11,15 +11,16 @@ import {
   placeShapes,
   placesByPool,
 } from "stratagem-runtime/internal/methods/accordion/bundle/place-shapes";
+import { bundledCluster } from "../../../model/bundled-cluster.ts";
 import type { AccordionFrame } from "../../../model/frames.ts";
 import type { ModelFiles } from "../../../model/model-files.ts";
-import { profileFor } from "../../../model/pool-profile.ts";
 import type {
   AccordionPolicy,
   Application,
   Variant,
   VariantProfile,
 } from "../../../spec/application.ts";
+import { profileFor } from "../../../spec/pool-profiles.ts";
 import { latencyTable } from "./latency-table.ts";
 import { pipelinesOf } from "./pipelines.ts";
 
@@ -40,7 +41,7 @@ export function accordionFrame(
     method: "accordion",
     slo,
     arrivals: arrivalsOf(application),
-    cluster,
+    cluster: bundledCluster(application),
     tasks: tasks.map((task) => ({
       name: task.name,
       variants: task.variants.map((variant) => {

@@ -4,11 +4,11 @@ import {
   placeShapes,
   placesByPool,
 } from "stratagem-runtime/internal/methods/accordion/bundle/place-shapes";
-import { profileFor } from "../../../model/pool-profile.ts";
 import { itemsOf, viewOf } from "../../../model/table-view.ts";
 import type { AccordionPolicy, Application, Task, Variant } from "../../../spec/application.ts";
 import type { KeyPath } from "../../../spec/document.ts";
 import { conflict, invalid, type Mistake, show } from "../../../spec/mistakes.ts";
+import { poolWords, profileFor, profileWords } from "../../../spec/pool-profiles.ts";
 import { accordionFrame } from "./frame.ts";
 import { sizeOf } from "./pipelines.ts";
 
@@ -146,9 +146,9 @@ function* variantMistakes(
   const at = [...path, "profile"];
   for (const pool of cluster.pools) {
     if (profileFor(variant, pool) !== null) continue;
-    const found = variant.profiles.map(({ hardware }) => show(hardware)).join(", ");
+    const found = variant.profiles.map(profileWords).join(", ");
     const message =
-      `pool ${show(pool.name)} (${pool.hardware ?? "no hardware given"}) ` +
+      `pool ${poolWords(pool)} ` +
       `cannot run ${show(name)}, whose profiles are of ${found}; any place may run any stage`;
     return yield conflict(at, message);
   }

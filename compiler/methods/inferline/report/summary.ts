@@ -6,6 +6,7 @@ import {
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
 import { hardwareOf } from "stratagem-runtime/internal/methods/inferline/tell/plan-view";
+import { onDevice, startOrigin } from "stratagem-runtime/internal/tell/pool-device";
 import { definitionList } from "../../../report/definition-list.ts";
 import { arrivalText } from "../../../report/kit/arrival-text.ts";
 import { whichText } from "../../../report/kit/which-levels.ts";
@@ -147,7 +148,7 @@ export function bundleFacts(
   const ceiling = ratioText(violationCeiling(slo));
   const pools = cluster.pools.map(
     (pool) =>
-      `${hardwareOf(pool)}: ${counted(pool.workers, "worker")} at ` +
+      `${hardwareOf(pool)}: ${counted(pool.workers, "worker")}${onDevice(pool)} at ` +
       `${decimalText(pool.pricePerHour ?? 0, 4)} an hour`,
   );
   const margin =
@@ -171,7 +172,7 @@ export function bundleFacts(
     ["Planned with", `${counted(policy.traces, "trace")}${length}`],
     ["Kept free of the SLO", margin],
     ["Replicas follow the traffic", tunerText(policy)],
-    ["A replica comes up in", msText(policy.activationMs)],
+    ["A replica comes up in", `${msText(policy.activationMs)}${startOrigin(policy)}`],
     ["Compiled by", `${provenance.compiler} from ${counted(provenance.inputs.length, "file")}`],
     ["Bundle", `${decimalText(file.byteCount)} bytes, SHA-256 ${file.sha256}`],
   ];

@@ -2,19 +2,21 @@
 import type { InferlineOptions, StageTask } from "stratagem-runtime/internal/bundle/schema";
 import { taskEdgesOf } from "../../../graph/task-edges.ts";
 import { type OrderedTask, orderedTasks, runsAlone } from "../../../graph/task-order.ts";
+import { bundledCluster } from "../../../model/bundled-cluster.ts";
 import type { InferlineFrame } from "../../../model/frames.ts";
 import { type ModelFiles, modelOf } from "../../../model/model-files.ts";
 import { nextMeasuredTimes } from "../../../model/next-measured-times.ts";
-import { aloneOf, poolProfileOf, profileFor } from "../../../model/pool-profile.ts";
+import { aloneOf, poolProfileOf } from "../../../model/pool-profile.ts";
 import { serviceTimesByBatch } from "../../../model/service-time.ts";
 import type { Application, InferlinePolicy } from "../../../spec/application.ts";
+import { profileFor } from "../../../spec/pool-profiles.ts";
 
 /** @param application one without mistakes, whose method is inferline. */
 export function inferlineFrame(
   application: Application<InferlinePolicy>,
   models: ModelFiles,
 ): InferlineFrame {
-  const { name, slo, arrivals, cluster, policy } = application;
+  const { name, slo, arrivals, policy } = application;
   const { tasks, entryBranch } = orderedTasks(application);
   const isTrace = arrivals.process === "trace";
   return {
@@ -24,7 +26,7 @@ export function inferlineFrame(
     arrivals: isTrace
       ? { process: "trace", file: arrivals.file.replace(/^.*[\\/]/, ""), dispersion: 1 }
       : arrivals,
-    cluster,
+    cluster: bundledCluster(application),
     tasks: tasks.map((task) => taskOf(task, tasks, { application, policy, models })),
     entryBranch,
     policy: optionsOf(policy),
@@ -34,7 +36,7 @@ export function inferlineFrame(
 
 function optionsOf(policy: InferlinePolicy): InferlineOptions {
   const { refine, margin, traces, sampleDurationMs, sampleSeed, solveLimitMs } = policy;
-  const { betweenBatches, tuner, tolerance, activationMs } = policy;
+  const { betweenBatches, tuner, tolerance, activationMs, startFrom } = policy;
   return {
     refine,
     margin,
@@ -46,6 +48,7 @@ function optionsOf(policy: InferlinePolicy): InferlineOptions {
     tuner,
     tolerance,
     activationMs,
+    ...(startFrom === undefined ? {} : { startFrom }),
   };
 }
 

@@ -4,10 +4,10 @@ import { priceMicros } from "stratagem-runtime/internal/bundle/schema";
 import { taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
 import { fanoutMistakes, rowMistakes, shapeMistakes } from "../../../graph/task-mistakes.ts";
 import { orderedTasks, rowsAlong } from "../../../graph/task-order.ts";
-import { profileFor } from "../../../model/pool-profile.ts";
 import { highestLoad, requestMistakes } from "../../../model/solve-size.ts";
 import type { Application, InferlinePolicy, Pool, Task } from "../../../spec/application.ts";
 import { conflict, invalid, type Mistake, missing, show } from "../../../spec/mistakes.ts";
+import { poolWords, profileFor, profileWords } from "../../../spec/pool-profiles.ts";
 import { placedOnce } from "./one-each.ts";
 import { serviceTimeMs } from "./service-time.ts";
 
@@ -109,14 +109,12 @@ function* hardwareMistakes(
   pools: readonly Pool[],
 ): Generator<Mistake> {
   if (passThrough) return;
-  const known = pools.map((pool) => `${pool.name} (${pool.hardware ?? "no hardware given"})`);
+  const known = pools.map(poolWords);
   const runners = pools.map((pool) =>
     variants.flatMap((variant, position) => (profileFor(variant, pool) === null ? [] : [position])),
   );
   if (runners.every(({ length }) => length === 0)) {
-    const found = variants.flatMap(({ profiles }) =>
-      profiles.map(({ hardware }) => show(hardware)),
-    );
+    const found = variants.flatMap(({ profiles }) => profiles.map(profileWords));
     const message =
       `no pool can run ${show(name)}: its profiles are of ${found.join(", ")}, ` +
       `and the pools are ${known.join(", ")}`;

@@ -3,6 +3,7 @@
  * plans promise and what a simulation gave.
  */
 import type { LokiBundle } from "stratagem-runtime/internal/bundle/schema";
+import { startOrigin } from "stratagem-runtime/internal/tell/pool-device";
 import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
 import { figureGrid } from "../../../report/figure-grid.ts";
 import { pipelineStyle } from "../../../report/kit/pipeline-style.ts";
@@ -145,8 +146,8 @@ function transitionCaption({ levels, policy }: LokiBundle): string {
   const cost =
     policy.modelLoadMs === 0
       ? "A model load is taken to need no time."
-      : `A server needs ${msText(policy.modelLoadMs)} for a model load and serves nothing ` +
-        "meanwhile.";
+      : `A server needs ${msText(policy.modelLoadMs)} for a model load${startOrigin(policy)} ` +
+        "and serves nothing meanwhile.";
   return (
     "Servers that load another model when the load goes up to a level from the one below " +
     `(up), and from it to the one below (down). ${cost}`

@@ -5,6 +5,7 @@ import {
   type LokiOptions,
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
+import { onDevice } from "stratagem-runtime/internal/tell/pool-device";
 import { definitionList } from "../../../report/definition-list.ts";
 import { whichText } from "../../../report/kit/which-levels.ts";
 import type { Markup } from "../../../report/markup.ts";
@@ -128,8 +129,9 @@ export function bundleFacts(
   const { slo, cluster, policy, provenance, arrivals } = bundle;
   const ceiling = ratioText(violationCeiling(slo));
   const pools = cluster.pools.map(
-    ({ name, workers, hardware }) =>
-      `${name}: ${counted(workers, "server")}${hardware === null ? "" : ` (${hardware})`}`,
+    ({ name, workers, hardware, ...on }) =>
+      `${name}: ${counted(workers, "server")}${hardware === null ? "" : ` (${hardware})`}` +
+      onDevice(on),
   );
   const headroom =
     policy.headroom === "auto" ? "as little as keeps the ceiling" : ratioText(policy.headroom);

@@ -1,16 +1,18 @@
 /** From an application to the frame of a Loki bundle: everything its levels share. */
 import type { LokiOptions, PipelineTask } from "stratagem-runtime/internal/bundle/schema";
 import { type FlatTask, flatTasks } from "../../../graph/flat-tasks.ts";
+import { bundledCluster } from "../../../model/bundled-cluster.ts";
 import type { LokiFrame } from "../../../model/frames.ts";
 import { type ModelFiles, modelOf } from "../../../model/model-files.ts";
-import { poolProfileOf, profileFor } from "../../../model/pool-profile.ts";
+import { poolProfileOf } from "../../../model/pool-profile.ts";
 import { serviceTimesByBatch } from "../../../model/service-time.ts";
 import type { Application, LokiPolicy, Pool, Variant } from "../../../spec/application.ts";
+import { profileFor } from "../../../spec/pool-profiles.ts";
 import { leavesOf } from "./leaves.ts";
 
 /** @param application one without mistakes, whose method is loki. */
 export function lokiFrame(application: Application<LokiPolicy>, models: ModelFiles): LokiFrame {
-  const { name, slo, arrivals, cluster, policy } = application;
+  const { name, slo, arrivals, policy } = application;
   const tasks = flatTasks(application.tasks);
   return {
     application: name,
@@ -20,8 +22,8 @@ export function lokiFrame(application: Application<LokiPolicy>, models: ModelFil
       arrivals.process === "trace"
         ? { process: "trace", file: fileNameOf(arrivals.file), dispersion: 1 }
         : arrivals,
-    cluster,
-    tasks: tasks.map((task) => taskOf(task, tasks, cluster.pools, models)),
+    cluster: bundledCluster(application),
+    tasks: tasks.map((task) => taskOf(task, tasks, application.cluster.pools, models)),
     leaves: leavesOf(tasks, policy).map(({ task, weight, shape, accuracies }) => ({
       task,
       weight,
@@ -37,7 +39,7 @@ function fileNameOf(path: string): string {
 
 function optionsOf(policy: LokiPolicy): LokiOptions {
   const { sloFraction, headroom, oneBatchPerVariant, solver, solveLimitMs } = policy;
-  const { routing, drop, stagePolicy, modelLoadMs } = policy;
+  const { routing, drop, stagePolicy, modelLoadMs, startFrom } = policy;
   return {
     sloFraction,
     headroom,
@@ -48,6 +50,7 @@ function optionsOf(policy: LokiPolicy): LokiOptions {
     drop,
     stagePolicy,
     modelLoadMs,
+    ...(startFrom === undefined ? {} : { startFrom }),
   };
 }
 

@@ -1,10 +1,10 @@
 /** What an application asks for that Loki cannot do. */
 
 import { type FlatTask, flatTasks } from "../../../graph/flat-tasks.ts";
-import { profileFor } from "../../../model/pool-profile.ts";
 import { highestLoad, requestMistakes } from "../../../model/solve-size.ts";
 import type { Application, LokiPolicy, Variant } from "../../../spec/application.ts";
 import { conflict, invalid, type Mistake, show } from "../../../spec/mistakes.ts";
+import { poolWords, profileFor, profileWords } from "../../../spec/pool-profiles.ts";
 import { type LeafAccuracies, leavesOf, variantsOf } from "./leaves.ts";
 import { latencyLimitMs } from "./problem.ts";
 
@@ -63,11 +63,11 @@ function* joinMistakes({ tasks }: Application): Generator<Mistake> {
 
 function* poolMistakes({ tasks, cluster }: Application): Generator<Mistake> {
   const { pools } = cluster;
-  const known = pools.map(({ name, hardware }) => `${name} (${hardware ?? "no hardware given"})`);
+  const known = pools.map(poolWords);
   for (const [taskIndex, { variants }] of tasks.entries()) {
     for (const [index, variant] of variants.entries()) {
       if (pools.some((pool) => profileFor(variant, pool) !== null)) continue;
-      const found = variant.profiles.map(({ hardware }) => show(hardware)).join(", ");
+      const found = variant.profiles.map(profileWords).join(", ");
       yield conflict(
         ["tasks", taskIndex, "variants", index, "profile"],
         `no pool can run ${show(variant.name)}: its profiles are of ${found}, ` +

@@ -5,6 +5,7 @@ import {
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
 import { ramsisMissed } from "stratagem-runtime/internal/methods/ramsis/tell/missed";
+import { onDevice } from "stratagem-runtime/internal/tell/pool-device";
 import { definitionList } from "../../../report/definition-list.ts";
 import { missedWords } from "../../../report/kit/feasible-cell.ts";
 import { html, type Markup } from "../../../report/markup.ts";
@@ -133,8 +134,8 @@ export function facts(bundle: RamsisBundle, file: { byteCount: number; sha256: s
       ? `${ceiling}, from the ${decimalText(slo.percentile, 3)}th percentile`
       : ceiling;
   const pools = cluster.pools.map(
-    ({ name, workers, hardware }) =>
-      `${name}: ${workersText(workers)}${hardware === null ? "" : ` (${hardware})`}`,
+    ({ name, workers, hardware, ...on }) =>
+      `${name}: ${workersText(workers)}${hardware === null ? "" : ` (${hardware})`}${onDevice(on)}`,
   );
   const slackCount = decisionSpace.slackMs.data.length;
   const grid = `${policy.discretization.kind} slack grid of ${slackCount} entries`;

@@ -12,6 +12,7 @@ import type {
   Table,
 } from "stratagem-runtime/internal/bundle/schema";
 import { bucketsOf } from "../../../model/buckets.ts";
+import { bundledCluster } from "../../../model/bundled-cluster.ts";
 import type { RamsisFrame } from "../../../model/frames.ts";
 import { type ModelFiles, modelOf } from "../../../model/model-files.ts";
 import { withState } from "../../../model/model-state.ts";
@@ -65,7 +66,7 @@ export function ramsisFrame(application: RamsisApplication, models: ModelFiles):
     method: "ramsis",
     slo: application.slo,
     arrivals: arrivalModelOf(application),
-    cluster: application.cluster,
+    cluster: bundledCluster(application),
     tasks: [{ name: task.name, variants, serviceTimes }],
     policy: options,
     decisionSpace: decisionSpaceOf(application, options, variants, serviceTimes, largestByVariant),

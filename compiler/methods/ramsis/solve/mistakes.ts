@@ -4,7 +4,8 @@ import { bucketMistakes, bucketsOf } from "../../../model/buckets.ts";
 import { about, highestLoad, requestMistakes } from "../../../model/solve-size.ts";
 import type { Application, RamsisPolicy } from "../../../spec/application.ts";
 import type { KeyPath } from "../../../spec/document.ts";
-import { conflict, invalid, type Mistake } from "../../../spec/mistakes.ts";
+import { conflict, invalid, type Mistake, show } from "../../../spec/mistakes.ts";
+import { poolWords, profileFor, profileWords } from "../../../spec/pool-profiles.ts";
 import { largestBatch } from "./largest-batch.ts";
 import { sampleQueries } from "./pooled/sample-size.ts";
 
@@ -41,9 +42,26 @@ export function* ramsisMistakes(application: RamsisApplication): Generator<Mista
   if (cluster.pools.length !== 1) {
     yield unsupported(["cluster", "pools"], `${cluster.pools.length} pools`, "one pool");
   }
+  yield* poolMistakes(application);
   const variants = tasks[0]?.variants ?? [];
   yield* sizeMistakes(policy, variants.length);
   yield* workMistakes(application, variants);
+}
+
+/** The pool may run any variant. */
+function* poolMistakes({ tasks, cluster }: RamsisApplication): Generator<Mistake> {
+  const [pool, ...others] = cluster.pools;
+  if (pool === undefined || others.length > 0) return;
+  for (const [task, { variants }] of tasks.entries()) {
+    for (const [index, variant] of variants.entries()) {
+      if (profileFor(variant, pool) !== null) continue;
+      const found = variant.profiles.map(profileWords).join(", ");
+      const message =
+        `the pool cannot run ${show(variant.name)}: its profiles are of ${found}, ` +
+        `and the pool is ${poolWords(pool)}`;
+      yield conflict(["tasks", task, "variants", index, "profile"], message);
+    }
+  }
 }
 
 /** What all levels together would take, and the simulations of the highest load. */

@@ -5,6 +5,7 @@ import {
   type ThemisOptions,
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
+import { onDevice, startOrigin } from "stratagem-runtime/internal/tell/pool-device";
 import { definitionList } from "../../../report/definition-list.ts";
 import { arrivalText } from "../../../report/kit/arrival-text.ts";
 import { whichText } from "../../../report/kit/which-levels.ts";
@@ -112,7 +113,7 @@ export function scalingText({ policy }: ThemisBundle): string {
     `Every ${timeText(tickMs)} the load is looked at.`,
     scaling === "horizontal"
       ? "When it exceeds what the plan carries, instances of one core are started, which " +
-        `takes ${timeText(coldStartMs)}.`
+        `takes ${timeText(coldStartMs)}${startOrigin(policy)}.`
       : "When it exceeds what the plan carries, all instances of a task get the same, larger " +
         `number of cores, which takes ${timeText(resizeMs)}.`,
     ...(scaling === "horizontal"
@@ -120,7 +121,7 @@ export function scalingText({ policy }: ThemisBundle): string {
       : [
           "Where all cores of the instances do not suffice, more are started, with " +
             `${extraCores === "one" ? "one core" : "as many cores"} each, which takes ` +
-            `${timeText(coldStartMs)}: they are in bold.`,
+            `${timeText(coldStartMs)}${startOrigin(policy)}: they are in bold.`,
         ]),
     `Once ${counted(stableTicks, "look")} in a row ` +
       `${stableTicks === 1 ? "agrees" : "agree"} with the forecast, the plan for the load is ` +
@@ -141,8 +142,9 @@ export function bundleFacts(
 ): Markup {
   const ceiling = ratioText(violationCeiling(slo));
   const pools = cluster.pools.map(
-    ({ hardware, name, workers, cores }) =>
-      `${hardware ?? name}: ${counted(workers, "worker")} of ${counted(cores ?? 1, "core")}`,
+    ({ hardware, name, workers, cores, ...on }) =>
+      `${hardware ?? name}: ${counted(workers, "worker")} of ${counted(cores ?? 1, "core")}` +
+      onDevice(on),
   );
   const quantile =
     policy.quantile === "auto"

@@ -8,15 +8,16 @@ import type {
 import { taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
 import { taskEdgesOf } from "../../../graph/task-edges.ts";
 import { type OrderedTask, orderedTasks, runsAlone } from "../../../graph/task-order.ts";
+import { bundledCluster } from "../../../model/bundled-cluster.ts";
 import type { ThemisFrame } from "../../../model/frames.ts";
 import { type ModelFiles, modelOf } from "../../../model/model-files.ts";
-import { profileFor } from "../../../model/pool-profile.ts";
 import type {
   Application,
   ThemisPolicy,
   Variant,
   VariantProfile,
 } from "../../../spec/application.ts";
+import { profileFor } from "../../../spec/pool-profiles.ts";
 import { isUsable, latencyByCores } from "./latency-by-cores.ts";
 import { visitRates } from "./visit-rates.ts";
 
@@ -25,7 +26,7 @@ export function themisFrame(
   application: Application<ThemisPolicy>,
   models: ModelFiles,
 ): ThemisFrame {
-  const { name, slo, cluster, policy } = application;
+  const { name, slo, policy } = application;
   const { tasks, entryBranch } = orderedTasks(application);
   const shapes = tasks.map((ordered) => ({
     name: ordered.task.name,
@@ -38,7 +39,7 @@ export function themisFrame(
     method: "themis",
     slo,
     arrivals: arrivalsOf(application),
-    cluster,
+    cluster: bundledCluster(application),
     tasks: shapes.map((shape, index): ScaledTask => {
       const { variant, profile } = onlyVariant(application, tasks[index]?.task.variants ?? []);
       const { file, hardware, sha256 } = profile;

@@ -3,10 +3,10 @@
 import { taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
 import { fanoutMistakes, rowMistakes, shapeMistakes } from "../../../graph/task-mistakes.ts";
 import { orderedTasks, rowsAlong } from "../../../graph/task-order.ts";
-import { profileFor } from "../../../model/pool-profile.ts";
 import { itemsOf, viewOf } from "../../../model/table-view.ts";
 import type { Application, Pool, Task, ThemisPolicy } from "../../../spec/application.ts";
 import { conflict, type Mistake, show } from "../../../spec/mistakes.ts";
+import { poolWords, profileFor, profileWords } from "../../../spec/pool-profiles.ts";
 import { mostCores, themisFrame } from "./frame.ts";
 import { isUsable, latencyByCores } from "./latency-by-cores.ts";
 import { JUDGED_REQUESTS } from "./plan-judge.ts";
@@ -65,12 +65,10 @@ function* variantMistakes(
   );
   const [first, second] = runners;
   if (first === undefined) {
-    const found = variants.flatMap(({ profiles }) =>
-      profiles.map(({ hardware }) => show(hardware)),
-    );
+    const found = variants.flatMap(({ profiles }) => profiles.map(profileWords));
     const message =
       `the pool cannot run ${show(name)}: its profiles are of ${found.join(", ")}, ` +
-      `and the pool is ${pool.name} (${pool.hardware ?? "no hardware given"})`;
+      `and the pool is ${poolWords(pool)}`;
     yield conflict(["tasks", index, "variants", 0, "profile"], message);
   } else if (second !== undefined) {
     const names = `${show(variants[first]?.name)} and ${show(variants[second]?.name)}`;

@@ -5,6 +5,7 @@
 import type { AccordionBundle, AccordionLevel, MalleableVariant } from "../../../bundle/schema.ts";
 import { levelAt } from "../../../core/level-choice.ts";
 import { feasibleText, missedTexts } from "../../../tell/missed-limits.ts";
+import { onDevice } from "../../../tell/pool-device.ts";
 import { alignColumns, percent, short } from "../../../tell/text.ts";
 import type { BundleFile, Told } from "../../method.ts";
 import { placesByPool } from "../bundle/place-shapes.ts";
@@ -35,8 +36,9 @@ export function accordionSummary(
     `compiled by ${provenance.compiler} from ${provenance.inputs.length} inputs`,
     `slo: ${short(slo.latencyMs)} ms${violations}`,
     ...cluster.pools.map(
-      ({ name, workers }, pool) =>
-        `pool ${name}: ${workers} workers, ${places[pool] ?? 0} of them execution places`,
+      ({ name, workers, ...on }, pool) =>
+        `pool ${name}: ${workers} workers, ${places[pool] ?? 0} of them execution places` +
+        onDevice(on),
     ),
     `policy: ${policy.scheduler} scheduler, ${policy.timing} timing, ` +
       `up to ${policy.maxDepth} places and ${policy.maxBatch} instances per query`,

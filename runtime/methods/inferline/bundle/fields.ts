@@ -21,6 +21,7 @@ import {
   seed,
   slo,
   span,
+  startFrom,
   throughput,
   variantName,
   workerCount,
@@ -113,6 +114,7 @@ const options = record<InferlineOptions>({
       "relative tuner.",
   ],
   activationMs: [millisecondsOr0, "What a replica takes to come up, in simulations."],
+  startFrom: startFrom("activationMs"),
 });
 
 const stage = record<StagePlan>({

@@ -7,6 +7,7 @@ import { longestPathMs } from "../../../core/graph/longest-path.ts";
 import { levelAt } from "../../../core/level-choice.ts";
 import { letterOf } from "../../../tell/letters.ts";
 import { feasibleText, missedTexts } from "../../../tell/missed-limits.ts";
+import { onDevice, startOrigin } from "../../../tell/pool-device.ts";
 import { taskTitle } from "../../../tell/task-title.ts";
 import { alignColumns, counted, percent, short } from "../../../tell/text.ts";
 import type { BundleFile, Told } from "../../method.ts";
@@ -51,12 +52,15 @@ export function inferlineSummary(
     `slo: ${short(slo.latencyMs)} ms${violations}`,
     ...cluster.pools.map(
       (pool) =>
-        `pool ${pool.name}: ${pool.workers} workers of ${hardwareOf(pool)}, ` +
+        `pool ${pool.name}: ${pool.workers} workers of ${hardwareOf(pool)}${onDevice(pool)}, ` +
         `${short(pool.pricePerHour ?? 0)} an hour each`,
     ),
     `policy: refine ${policy.refine}, margin ${margin}, ` +
       `${counted(policy.traces, "sample trace")}, ` +
       `tuner ${policy.tuner}${tolerance}`,
+    ...(policy.startFrom === undefined
+      ? []
+      : [`a replica comes up in ${short(policy.activationMs)} ms${startOrigin(policy)}`]),
     ...bundle.tasks.flatMap((task, index) => {
       return ["", taskTitle(bundle, task), hardwareTable(bundle, task, index)];
     }),

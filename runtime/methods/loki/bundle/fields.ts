@@ -24,6 +24,7 @@ import {
   slo,
   solverName,
   span,
+  startFrom,
   throughput,
   variantName,
   workerCount,
@@ -148,6 +149,7 @@ const options = record<LokiOptions>({
     "Whether a server runs its variant, or a table chooses the variant of each batch.",
   ],
   modelLoadMs: [millisecondsOr0, "What a server takes to load another variant."],
+  startFrom: startFrom("modelLoadMs"),
 });
 
 const instance = record<PlannedInstance>({

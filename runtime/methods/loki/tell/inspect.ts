@@ -3,6 +3,7 @@ import type { LokiBundle, LokiLevel, PipelineTask } from "../../../bundle/schema
 import { levelAt } from "../../../core/level-choice.ts";
 import { type Lettered, letterOf } from "../../../tell/letters.ts";
 import { feasibleText, missedTexts } from "../../../tell/missed-limits.ts";
+import { onDevice, startOrigin } from "../../../tell/pool-device.ts";
 import { alignColumns, percent, short } from "../../../tell/text.ts";
 import type { BundleFile, Told } from "../../method.ts";
 import { variantLetters } from "./letters.ts";
@@ -22,9 +23,12 @@ export function lokiSummary(
     `sha256 ${sha256}`,
     `compiled by ${provenance.compiler} from ${provenance.inputs.length} inputs`,
     `slo: ${short(slo.latencyMs)} ms${violations}`,
-    ...cluster.pools.map(({ name, workers }) => `pool ${name}: ${workers} servers`),
+    ...cluster.pools.map((pool) => `pool ${pool.name}: ${pool.workers} servers${onDevice(pool)}`),
     `policy: ${percent(policy.sloFraction)} of the SLO for execution, routing ${policy.routing}, ` +
       `drop ${policy.drop}, stages ${policy.stagePolicy}`,
+    ...(policy.startFrom === undefined
+      ? []
+      : [`a server loads a model in ${short(policy.modelLoadMs)} ms${startOrigin(policy)}`]),
     ...tasks.flatMap((task, index) => ["", ...taskLines(bundle, task, index, letters)]),
     "",
     levelTable(bundle),

@@ -2,6 +2,7 @@
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { letterAt, positionsOf } from "../../../tell/letters.ts";
 import { feasibleText } from "../../../tell/missed-limits.ts";
+import { onDevice } from "../../../tell/pool-device.ts";
 import { alignColumns, percent, promisedViolations, short } from "../../../tell/text.ts";
 import type { BundleFile } from "../../method.ts";
 import { bucketViews, classViews } from "./class-level-view.ts";
@@ -19,7 +20,7 @@ export function ramsisSummary(bundle: RamsisBundle, file: BundleFile): string {
     `sha256 ${file.sha256}`,
     `compiled by ${provenance.compiler} from ${provenance.inputs.length} inputs`,
     ...sloLines(bundle, violations),
-    ...cluster.pools.map(({ name, workers }) => `pool ${name}: ${workers} workers`),
+    ...cluster.pools.map((pool) => `pool ${pool.name}: ${pool.workers} workers${onDevice(pool)}`),
     `policy: ${policy.objective}, ${steps} slack steps, ${policy.batching} batching, ` +
       `${policy.maxQueue} queued at most, ${policy.balancer}`,
     ...tasks.flatMap((task) => ["", `task ${task.name}`, variantTable(task)]),

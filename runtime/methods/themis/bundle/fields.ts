@@ -18,6 +18,7 @@ import {
   seed,
   slo,
   slosOrNever,
+  startFrom,
   timesOf,
   variantName,
   workerCount,
@@ -134,6 +135,7 @@ const options = record<ThemisOptions>({
   ],
   resizeMs: [millisecondsOr0, "What an instance takes to have other cores, in simulations."],
   coldStartMs: [millisecondsOr0, "What a new instance takes to come up, in simulations."],
+  startFrom: startFrom("coldStartMs"),
   extraCores: [oneOf(["same", "one"]), "Cores of the instances that a burst adds."],
   dropAfterSlos: [
     slosOrNever,

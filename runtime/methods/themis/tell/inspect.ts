@@ -12,6 +12,7 @@ import type {
 import { levelAt } from "../../../core/level-choice.ts";
 import { letterOf } from "../../../tell/letters.ts";
 import { feasibleText, missedTexts } from "../../../tell/missed-limits.ts";
+import { onDevice, startOrigin } from "../../../tell/pool-device.ts";
 import { taskTitle } from "../../../tell/task-title.ts";
 import { alignColumns, percent, short } from "../../../tell/text.ts";
 import type { BundleFile, Told } from "../../method.ts";
@@ -55,14 +56,15 @@ export function themisSummary(
     `compiled by ${provenance.compiler} from ${provenance.inputs.length} inputs`,
     `slo: ${short(slo.latencyMs)} ms${violations}`,
     ...cluster.pools.map(
-      ({ name, workers, cores }) =>
-        `pool ${name}: ${workers} × ${cores ?? 1} cores, ${workers * (cores ?? 1)} in all`,
+      ({ name, workers, cores, ...on }) =>
+        `pool ${name}: ${workers} × ${cores ?? 1} cores, ${workers * (cores ?? 1)} in all` +
+        onDevice(on),
     ),
     `policy: ${policy.scaling} scaling, ${policy.solver} solver, ${policy.queueing} queueing` +
       `${quantile}, predictor ${policy.predictor}, drop ${drop}`,
     `control: a look every ${short(policy.tickMs)} ms, ${policy.stableTicks} alike before ` +
       `instances follow; ${short(policy.resizeMs)} ms for other cores, ` +
-      `${short(policy.coldStartMs)} ms for an instance; extras of ${extras}`,
+      `${short(policy.coldStartMs)} ms for an instance${startOrigin(policy)}; extras of ${extras}`,
     ...bundle.tasks.flatMap((task, index) => ["", ...taskLines(bundle, task, index)]),
     "",
     levelTable(bundle),

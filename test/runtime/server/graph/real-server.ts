@@ -1,4 +1,5 @@
 /** A pipeline served the whole way: HTTP, the decision core, worker processes and models. */
+import { devicesOn } from "stratagem-runtime/internal/exec/worker-device";
 import type { AssignedProcessExecutor } from "../../../../runtime/exec/assigned-pool.ts";
 import type { HostOptions } from "../../../../runtime/methods/method.ts";
 import { methodOf } from "../../../../runtime/methods/registry.ts";
@@ -45,7 +46,7 @@ export async function realServer(
       startAssigned: async (handlers) => {
         const options = { variants: models, workerCount, threadsPerWorker: 1 };
         executor = await startAssignedExecutor(
-          { ...options, device: "cpu", deviceIds: [] },
+          { ...options, devices: devicesOn("cpu", workerCount) },
           handlers,
         );
         return executor;

@@ -45,7 +45,7 @@ test.each<[string, readonly Change[], string]>([
   [
     "a pool that a model has no profile of",
     [TWO_POOLS, TWO_SMALL],
-    'INPUT_CONFLICT tasks.0.variants.0.profile: pool "slow" (old) cannot run "deep", ' +
+    'INPUT_CONFLICT tasks.0.variants.0.profile: pool slow (old) cannot run "deep", ' +
       'whose profiles are of "cpu"; any place may run any stage',
   ],
   [

@@ -2,9 +2,11 @@
  * Two models that are cut for real, and served the whole way: HTTP, the decision core, worker
  * processes and stage models.
  */
+
 import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { devicesOn } from "stratagem-runtime/internal/exec/worker-device";
 import { openLayeredModel } from "../../../../../compiler/onnx/layered-model.ts";
 import type {
   AccordionBundle,
@@ -166,8 +168,7 @@ export async function realPlaces(bundle: AccordionBundle, folder: string): Promi
           workerCount: bundle.policy.executionPlaces,
           standbyCount: 0,
           threadsPerWorker: 1,
-          device: "cpu",
-          deviceIds: [],
+          devices: devicesOn("cpu", bundle.policy.executionPlaces),
         },
         handlers,
       );

@@ -1,0 +1,29 @@
+/** The cluster of an application as bundles have it: with what its times were measured on. */
+import type { Cluster, MeasuredDevice } from "stratagem-runtime/internal/bundle/schema";
+import type { Application, Pool } from "../spec/application.ts";
+import { profileFor } from "../spec/pool-profiles.ts";
+
+/** @param application whose variants agree, pool by pool, on what they were measured on. */
+export function bundledCluster({ cluster, tasks }: Application): Cluster {
+  return {
+    ...cluster,
+    pools: cluster.pools.map(({ provider: _, ...pool }, index) => {
+      const measuredOn = measuredOnOf(cluster.pools[index], tasks);
+      return measuredOn === undefined ? pool : { ...pool, measuredOn };
+    }),
+  };
+}
+
+function measuredOnOf(
+  pool: Pool | undefined,
+  tasks: Application["tasks"],
+): MeasuredDevice | undefined {
+  if (pool === undefined) return undefined;
+  for (const { variants } of tasks) {
+    for (const variant of variants) {
+      const device = profileFor(variant, pool)?.device;
+      if (device !== undefined) return device;
+    }
+  }
+  return undefined;
+}

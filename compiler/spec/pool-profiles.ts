@@ -1,0 +1,125 @@
+/** Which of the profiles of a variant hold for a pool, and what devices have to do with it. */
+import { parseDevice } from "stratagem-runtime/internal/bundle/schema";
+import type { Application, Pool, Variant, VariantProfile } from "./application.ts";
+import type { ApplicationSpec } from "./application-schema.ts";
+import { conflict, type Mistake, show } from "./mistakes.ts";
+
+type PoolSpec = NonNullable<ApplicationSpec["cluster"]["pools"]>[number];
+
+/**
+ * The devices of the pools. Where one pool says what it is on, those that say nothing are on
+ * processors; where none does, nothing is known of any.
+ */
+export function devicesOf(
+  pools: readonly Pick<PoolSpec, "device">[],
+): Pick<Pool, "device" | "provider">[] {
+  const isSaid = pools.some(({ device }) => device !== undefined);
+  return pools.map(({ device }) => {
+    if (device === undefined) return isSaid ? { provider: "cpu" } : {};
+    const parsed = parseDevice(device);
+    if (parsed === null) throw new RangeError("the schema lets only devices through");
+    return { device, provider: parsed.provider };
+  });
+}
+
+/** As many as there are devices; one where they are not counted. */
+export function workersOf({ workers, device }: Pick<PoolSpec, "workers" | "device">): number {
+  const ids = device === undefined ? [] : (parseDevice(device)?.ids ?? []);
+  return workers ?? Math.max(1, ids.length);
+}
+
+/**
+ * Finds what was measured on what a pool is: on the hardware that it names, else on a device of its
+ * kind, else the only profile, or of several the only one that was measured on processors.
+ */
+export function profileFor(variant: Variant, pool: Pool): VariantProfile | null {
+  const fitting = profilesFor(variant, pool);
+  return fitting.length === 1 ? (fitting[0] ?? null) : null;
+}
+
+/** What of the devices of pools and profiles contradicts each other. */
+export function* poolDeviceMistakes({ cluster, tasks }: Application): Generator<Mistake> {
+  for (const pool of cluster.pools) {
+    let first: { readonly variant: string; readonly profile: VariantProfile } | null = null;
+    for (const [task, { variants }] of tasks.entries()) {
+      for (const [index, variant] of variants.entries()) {
+        const path = ["tasks", task, "variants", index, "profile"];
+        const fitting = profilesFor(variant, pool);
+        if (fitting.length > 1) {
+          const found = fitting.map(profileWords).join(", ");
+          const message =
+            `pool ${poolWords(pool)}: expected one profile of ${show(variant.name)} for it, ` +
+            `got ${fitting.length}: ${found}; name the hardware of one in the pool`;
+          yield conflict(path, message);
+        }
+        const [profile] = fitting;
+        if (profile === undefined || fitting.length > 1) continue;
+        if (isOfOtherKind(profile, pool)) {
+          const message =
+            `pool ${poolWords(pool)} is on ${pool.provider}, and ${show(variant.name)} was ` +
+            `measured on ${profile.device?.provider} (${profileWords(profile)}); expected a ` +
+            `profile of ${pool.provider}: stratagem profile --device ${pool.provider}`;
+          yield conflict(path, message);
+        } else if (profile.device !== undefined) {
+          first ??= { variant: variant.name, profile };
+          if (isSameDevice(profile, first.profile)) continue;
+          const message =
+            `pool ${poolWords(pool)}: expected all its variants measured on the same device, got ` +
+            `${show(first.variant)} on ${deviceWords(first.profile)} and ` +
+            `${show(variant.name)} on ${deviceWords(profile)}`;
+          yield conflict(path, message);
+        }
+      }
+    }
+  }
+}
+
+/** Profiles that the pool's own words choose, whether they contradict its device or not. */
+function profilesFor(
+  { profiles }: Variant,
+  { hardware, provider }: Pool,
+): readonly VariantProfile[] {
+  if (hardware !== null) {
+    const named = profiles.filter((profile) => profile.hardware === hardware);
+    return named.length > 1 ? ofKind(named, provider ?? "cpu") : named;
+  }
+  if (provider !== undefined) {
+    const measured = ofKind(profiles, provider);
+    if (measured.length > 0 || provider !== "cpu") return measured;
+    // Who does not say what was measured on means processors.
+    return profiles.filter(({ device }) => device === undefined);
+  }
+  return profiles.length > 1 ? ofKind(profiles, "cpu") : profiles;
+}
+
+function ofKind(profiles: readonly VariantProfile[], provider: string): VariantProfile[] {
+  return profiles.filter(({ device }) => device?.provider === provider);
+}
+
+function isOfOtherKind({ device }: VariantProfile, { provider }: Pool): boolean {
+  return device !== undefined && provider !== undefined && device.provider !== provider;
+}
+
+function isSameDevice(a: VariantProfile, b: VariantProfile): boolean {
+  const [one, other] = [a.device, b.device];
+  return (
+    one?.provider === other?.provider && one?.name === other?.name && one?.driver === other?.driver
+  );
+}
+
+/** A pool as messages have it: what it is called, and what it says that it is. */
+export function poolWords({ name, hardware, device }: Pool): string {
+  const said = [hardware, device].filter((one) => one !== null && one !== undefined);
+  return `${name} (${said.length === 0 ? "no hardware given" : said.join(", on ")})`;
+}
+
+/** A profile as messages have it. */
+export function profileWords({ hardware, device }: VariantProfile): string {
+  return device === undefined ? show(hardware) : `${show(hardware)} on ${device.provider}`;
+}
+
+function deviceWords({ device }: VariantProfile): string {
+  if (device === undefined) return "no device";
+  const driver = device.driver === null ? "" : `, driver ${device.driver}`;
+  return `${device.provider} (${device.name}${driver})`;
+}

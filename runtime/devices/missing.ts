@@ -1,0 +1,163 @@
+/**
+ * Says in one line why a device is of no use, and the command that mends it: what onnxruntime says
+ * names a line of its source, or a file that nobody has asked for.
+ */
+import type { VulkanReport } from "./native/vulkan.ts";
+
+/** What was found on the machine, as far as the provider needs it. */
+export interface DeviceFacts {
+  readonly platform: string;
+  readonly arch: string;
+  /** Null where nobody could tell. */
+  readonly vulkan: VulkanReport | null;
+  readonly drivers: DriverFiles;
+  /** Why each library cannot be loaded, by name or path; null for one that can. */
+  readonly libraries: Readonly<Record<string, string | null>>;
+}
+
+/** Files that name Vulkan's drivers. */
+export interface DriverFiles {
+  readonly variable: "VK_DRIVER_FILES" | "VK_ICD_FILENAMES";
+  /** By that variable; null where it is not set. */
+  readonly named: readonly string[] | null;
+  /** Of those named, which are not there. */
+  readonly absent: readonly string[];
+  /** Where the loader looks if none are named. */
+  readonly folders: readonly string[];
+  /** What it finds there. */
+  readonly found: readonly string[];
+}
+
+export type Accelerator = "cuda" | "tensorrt" | "webgpu";
+
+/** The driver of NVIDIA. */
+export const CUDA_DRIVER = "libcuda.so.1";
+
+/** Whether it is the device that is at fault, rather than the model. */
+export function isOfDevice(provider: Accelerator, reason: string): boolean {
+  if (/no available backend|backend not found/i.test(reason)) return true;
+  if (provider === "webgpu") return /WebGPU (adapter|device)/i.test(reason);
+  return /librar|CUDA (failure|error|driver)|cudnn|\.so\b/i.test(reason);
+}
+
+/**
+ * @param reason what onnxruntime said.
+ * @returns null where nothing is known to be missing.
+ */
+export function missingPart(
+  provider: Accelerator,
+  reason: string,
+  facts: DeviceFacts,
+): string | null {
+  if (/no available backend|backend not found/i.test(reason)) {
+    const where = `${facts.platform} ${facts.arch}`;
+    return `onnxruntime-node has no ${provider} for ${where}; serve on another device`;
+  }
+  return provider === "webgpu" ? missingOfVulkan(facts) : missingOfCuda(provider, reason, facts);
+}
+
+function missingOfVulkan({ platform, vulkan, drivers, libraries }: DeviceFacts): string | null {
+  if (platform !== "linux" || vulkan === null) return null;
+  if (vulkan.loaderError !== null) {
+    const command = "apt-get install libvulkan1 (elsewhere vulkan-loader)";
+    return `libvulkan.so.1 ${stateOf(vulkan.loaderError)}: ${command}`;
+  }
+  const [refused] = vulkan.devices;
+  if (refused === undefined) return missingDriver(drivers, libraries[CUDA_DRIVER] === null);
+  if (vulkan.devices.some(({ lacks }) => lacks.length === 0)) return null;
+  const each = vulkan.devices.map(({ name, lacks }) => `${name} lacks ${lacks.join(" and ")}`);
+  const remedy = "WebGPU needs that: install a newer driver, or name another in VK_DRIVER_FILES";
+  return `${each.join(", ")}; ${remedy}`;
+}
+
+function missingDriver(drivers: DriverFiles, hasCuda: boolean): string {
+  const { variable, named, absent, folders, found } = drivers;
+  const remedy = "install the GPU's driver, such as mesa-vulkan-drivers";
+  const first = absent[0];
+  if (first !== undefined) {
+    return `${variable} names ${first}, which is not there: name the file of a Vulkan driver`;
+  }
+  if (named !== null || found.length > 0) {
+    const files = (named ?? found).join(", ");
+    const may = "whether this user may open /dev/dri/renderD*, as a member of the group render";
+    return `no GPU is found by the Vulkan drivers ${files}; look ${may}, or ${remedy}`;
+  }
+  const looked = `no Vulkan driver is in ${folders.join(", ")}`;
+  if (hasCuda) {
+    const graphics = "NVIDIA's is there without its part for graphics: in a container set";
+    return `${looked}; ${graphics} NVIDIA_DRIVER_CAPABILITIES=all`;
+  }
+  return `${looked}; ${remedy}, or name one in VK_DRIVER_FILES`;
+}
+
+/** Of onnxruntime, by provider; each stands beside the binding. */
+export const PROVIDER_LIBRARIES: Readonly<Record<"cuda" | "tensorrt", readonly string[]>> = {
+  cuda: ["libonnxruntime_providers_shared.so", "libonnxruntime_providers_cuda.so"],
+  tensorrt: [
+    "libonnxruntime_providers_shared.so",
+    "libonnxruntime_providers_cuda.so",
+    "libonnxruntime_providers_tensorrt.so",
+  ],
+};
+
+const INSTALL =
+  "node node_modules/onnxruntime-node/script/install --onnxruntime-node-install=cuda12";
+
+/** Packages of NVIDIA's repository, by how libraries begin. */
+const PACKAGES: readonly (readonly [RegExp, string])[] = [
+  [/^libcudnn/, "libcudnn9-cuda-12"],
+  [/^libnv(infer|onnx)/, "libnvinfer10 libnvinfer-plugin10 libnvonnxparsers10"],
+  [/^lib(cuda|nvidia)\b/, "nvidia-driver"],
+  [/^lib(cu|nv)/, "cuda-libraries-12-9"],
+];
+
+function missingOfCuda(
+  provider: "cuda" | "tensorrt",
+  reason: string,
+  { platform, arch, libraries }: DeviceFacts,
+): string | null {
+  if (platform !== "linux" || arch !== "x64") {
+    return `onnxruntime-node has no ${provider} for ${platform} ${arch}; serve on another device`;
+  }
+  for (const name of PROVIDER_LIBRARIES[provider]) {
+    const error = libraries[name] ?? null;
+    if (error === null || /undefined symbol/.test(error)) continue;
+    const other = libraryIn(error);
+    if (other !== null && other !== name) return absentLibrary(other, name);
+    return `${name} ${stateOf(error)}: ${INSTALL}`;
+  }
+  const named = libraryIn(reason);
+  if (named !== null && !named.startsWith("libonnxruntime")) return absentLibrary(named, null);
+  const driverError = libraries[CUDA_DRIVER] ?? null;
+  if (driverError !== null) {
+    const remedy = "apt-get install nvidia-driver, or run the container with --gpus all";
+    return `NVIDIA's driver (${CUDA_DRIVER}) ${stateOf(driverError)}: ${remedy}`;
+  }
+  if (/failure (100|101)\b|no CUDA-capable device/.test(reason)) {
+    return "no NVIDIA GPU is there for this process: look at nvidia-smi -L and CUDA_VISIBLE_DEVICES";
+  }
+  if (/failure 35\b|driver version is insufficient/i.test(reason)) {
+    return "NVIDIA's driver is older than CUDA 12 needs: apt-get install --only-upgrade nvidia-driver";
+  }
+  return null;
+}
+
+function absentLibrary(library: string, of: string | null): string {
+  const whose = of === null ? "" : `, which ${of} needs,`;
+  const [, packages = "cuda-libraries-12-9"] = PACKAGES.find(([name]) => name.test(library)) ?? [];
+  const from = packages === "nvidia-driver" ? "" : " (from NVIDIA's repository)";
+  return `${library}${whose} is not there: apt-get install ${packages}${from}`;
+}
+
+/** The library that a loader's message is about. */
+function libraryIn(message: string): string | null {
+  return /\b(lib[\w-]+\.so(?:\.\d+)*): cannot open/.exec(message)?.[1] ?? null;
+}
+
+function stateOf(error: string): string {
+  return /No such file/.test(error) ? "is not there" : `cannot be loaded (${briefly(error)})`;
+}
+
+function briefly(error: string): string {
+  return error.replace(/^.*shared library: /, "");
+}

@@ -1,0 +1,96 @@
+/** On which devices the workers of a bundle run: as it says for its pools, or as it is told. */
+
+import type { Pool } from "./bundle/schema.ts";
+import { DEVICE_FORM, isNvidia, type Provider, parseDevice } from "./bundle/schema.ts";
+import { RuntimeError } from "./errors.ts";
+import { deviceText, type ProviderOptions, type WorkerDevice } from "./exec/worker-device.ts";
+
+export interface DeviceOptions {
+  /**
+   * Device of every pool, such as "webgpu" or "cuda:0,1", or "auto" for the first provider that
+   * runs the models; left out for what the bundle says of its pools, and processors where it says
+   * nothing.
+   */
+  readonly device?: string;
+  /** Devices of single pools, by their names, before that. */
+  readonly poolDevices?: Readonly<Record<string, string>>;
+  /** Variables of workers: of all, or of those of one pool. */
+  readonly workerEnvironment?: readonly WorkerVariable[];
+  /** Options of the provider, of all workers that are on it. */
+  readonly providerOptions?: ProviderOptions;
+}
+
+export interface WorkerVariable {
+  /** Null for all. */
+  readonly pool: string | null;
+  readonly name: string;
+  readonly value: string;
+}
+
+export const AUTO = "auto";
+
+/** What workers run on, such as "cpu" or "cuda:0, cpu". */
+export function devicesText(devices: readonly WorkerDevice[]): string {
+  return [...new Set(devices.map(deviceText))].join(", ");
+}
+
+/** Whether the provider of some pool is to be found out. */
+export function isAuto({ device }: DeviceOptions): boolean {
+  return device === AUTO;
+}
+
+/**
+ * By worker slot, which are those of the pools in their order.
+ * @param found what "auto" stands for.
+ * @throws RuntimeError RUNTIME_USAGE for a device that is none.
+ */
+export function servingDevices(
+  pools: readonly Pick<Pool, "name" | "workers" | "device">[],
+  workerCount: number,
+  options: DeviceOptions,
+  found: Provider = "cpu",
+): WorkerDevice[] {
+  const { device: ofAll, poolDevices = {}, workerEnvironment = [] } = options;
+  const bySlot = pools.flatMap((pool) => {
+    const text = poolDevices[pool.name] ?? ofAll ?? pool.device ?? "cpu";
+    const { provider, ids } = deviceOf(text === AUTO ? found : text, pool.name);
+    const own = workerEnvironment.filter(({ pool: of }) => of === null || of === pool.name);
+    const environment = Object.fromEntries(own.map(({ name, value }) => [name, value]));
+    const set = { provider, environment, options: optionsOf(provider, options) };
+    return Array.from({ length: pool.workers }, (_, index): WorkerDevice => {
+      return { ...set, id: ids[index % ids.length] ?? null };
+    });
+  });
+  // A bundle may use fewer workers than its pools have.
+  return bySlot.slice(0, workerCount);
+}
+
+function deviceOf(text: string, pool: string) {
+  const device = parseDevice(text);
+  if (device !== null) return device;
+  const message = `the device of the pool "${pool}": expected ${DEVICE_FORM}, got "${text}"`;
+  throw new RuntimeError("RUNTIME_USAGE", message);
+}
+
+/**
+ * @param pools of all bundles. @throws RuntimeError RUNTIME_USAGE where something is said of a pool
+ * that there is not.
+ */
+export function expectPools(
+  pools: readonly Pick<Pool, "name">[],
+  { poolDevices = {}, workerEnvironment = [] }: DeviceOptions,
+): void {
+  const asked = [
+    ...Object.keys(poolDevices).map((name) => ["--pool-device", name] as const),
+    ...workerEnvironment.map(({ pool }) => ["--worker-env", pool] as const),
+  ];
+  for (const [flag, name] of asked) {
+    if (name === null || pools.some((pool) => pool.name === name)) continue;
+    const known = pools.map((pool) => pool.name).join(", ");
+    throw new RuntimeError("RUNTIME_USAGE", `${flag}: expected a pool (${known}), got "${name}"`);
+  }
+}
+
+function optionsOf(provider: Provider, { providerOptions = {} }: DeviceOptions): ProviderOptions {
+  return provider === "cpu" || isNvidia(provider) ? {} : providerOptions;
+}

@@ -1,0 +1,65 @@
+/** Kinds of values that say on what workers run. */
+import { DEVICE_FORM, parseDevice } from "../bundle/schema.ts";
+import type { Kind } from "./kinds.ts";
+
+const AUTO = "auto";
+
+/** A device as specs have it, or one that is to be found. */
+export const deviceName: Kind<string> = {
+  sign: "<device>",
+  expected: `${AUTO}, or ${DEVICE_FORM}`,
+  read: (value) => (typeof value === "string" && isDevice(value) ? value : undefined),
+  choices: ["cpu", "cuda", "tensorrt", "webgpu", AUTO],
+  write: (value) => value,
+};
+
+function isDevice(text: string): boolean {
+  return text === AUTO || parseDevice(text) !== null;
+}
+
+/** Of pools by their names. */
+export const poolDevices: Kind<readonly string[]> = listOf({
+  sign: "<pool=device>",
+  expected: "a pool and its device such as gpu=cuda:0",
+  isOne: (text) => {
+    const { name, value } = splitPair(text);
+    return name !== "" && isDevice(value);
+  },
+});
+
+const VARIABLE = /^(?:[^=]+:)?[A-Za-z_][A-Za-z0-9_]*=/;
+
+/** Of all workers, or of those of a pool. */
+export const workerVariables: Kind<readonly string[]> = listOf({
+  sign: "<name=value>",
+  expected: "a variable such as VK_DRIVER_FILES=/etc/vulkan/icd.d/x.json, or gpu:NAME=VALUE",
+  isOne: (text) => VARIABLE.test(text),
+});
+
+/** `a=b` of which b may hold more of them. */
+export function splitPair(text: string): { readonly name: string; readonly value: string } {
+  const at = Math.max(0, text.indexOf("="));
+  return { name: text.slice(0, at), value: text.slice(at + 1) };
+}
+
+interface OneOfList {
+  readonly sign: string;
+  readonly expected: string;
+  readonly isOne: (text: string) => boolean;
+}
+
+/** Texts that may have commas; a variable has semicolons between them. */
+function listOf({ sign, expected, isOne }: OneOfList): Kind<readonly string[]> {
+  return {
+    sign,
+    expected,
+    isList: true,
+    hasCommas: true,
+    read: (value) => {
+      const list: unknown = typeof value === "string" ? value.split(";") : value;
+      if (!Array.isArray(list) || list.length === 0) return undefined;
+      return list.every((one) => typeof one === "string" && isOne(one)) ? list : undefined;
+    },
+    write: (value) => value,
+  };
+}

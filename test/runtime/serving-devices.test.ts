@@ -1,0 +1,68 @@
+import { expect, test } from "vitest";
+import { parseDevice } from "../../runtime/bundle/schema.ts";
+import { deviceEnvironment } from "../../runtime/devices/device-environment.ts";
+import { deviceText } from "../../runtime/exec/worker-device.ts";
+import {
+  type DeviceOptions,
+  devicesText,
+  expectPools,
+  servingDevices,
+} from "../../runtime/serving-devices.ts";
+
+const POOLS = [
+  { name: "gpu", workers: 3, device: "cuda:0,MIG-1a" },
+  { name: "small", workers: 2 },
+];
+
+function texts(options: DeviceOptions, workers = 5): string[] {
+  return servingDevices(POOLS, workers, options).map(deviceText);
+}
+
+test.each([
+  ["cpu", { provider: "cpu", ids: [] }],
+  ["cuda:0,1", { provider: "cuda", ids: ["0", "1"] }],
+  ["tensorrt:MIG-ab/1/0", { provider: "tensorrt", ids: ["MIG-ab/1/0"] }],
+  ["webgpu:1", null],
+  ["cuda:", null],
+  ["cuda:0,0", null],
+  ["tpu", null],
+])("a device is read: %s", (text, expected) => {
+  expect(parseDevice(text)).toEqual(expected);
+});
+
+test("workers run where the bundle says, on processors where it says nothing", () => {
+  expect(texts({})).toEqual(["cuda:0", "cuda:MIG-1a", "cuda:0", "cpu", "cpu"]);
+  expect(texts({}, 4)).toEqual(["cuda:0", "cuda:MIG-1a", "cuda:0", "cpu"]);
+  expect(devicesText(servingDevices(POOLS, 5, {}))).toBe("cuda:0, cuda:MIG-1a, cpu");
+});
+
+test("an operator's word on all pools counts before the bundle's, that on one before both", () => {
+  const poolDevices = { small: "webgpu" };
+  expect(texts({ device: "cpu", poolDevices })).toEqual(["cpu", "cpu", "cpu", "webgpu", "webgpu"]);
+  expect(servingDevices(POOLS, 5, { device: "auto" }, "webgpu").map(deviceText)).toEqual(
+    new Array(5).fill("webgpu"),
+  );
+});
+
+test("a device that is none is refused, and so is a pool that is not there", () => {
+  expect(() => texts({ poolDevices: { small: "tpu" } })).toThrow(
+    /^the device of the pool "small": expected cpu, .*, got "tpu"$/,
+  );
+  expect(() => expectPools(POOLS, { poolDevices: { big: "cpu" } })).toThrow(
+    '--pool-device: expected a pool (gpu, small), got "big"',
+  );
+});
+
+test("a worker has its pool's variables, and sees its own device only", () => {
+  const workerEnvironment = [
+    { pool: null, name: "A", value: "1" },
+    { pool: "small", name: "B", value: "2" },
+  ];
+  const devices = servingDevices(POOLS, 5, { workerEnvironment });
+  const environments = devices.map((device) => {
+    return deviceEnvironment(device, { CUDA_VISIBLE_DEVICES: "5,6" });
+  });
+  expect(environments[0]).toEqual({ CUDA_VISIBLE_DEVICES: "5", A: "1" });
+  expect(environments[1]).toEqual({ CUDA_VISIBLE_DEVICES: "MIG-1a", A: "1" });
+  expect(environments[3]).toEqual({ A: "1", B: "2" });
+});
