@@ -36,7 +36,9 @@ import type { LevelPoolOptions } from "./processes/level-pool.ts";
 
 type Watch = Pick<LevelPoolOptions, "signal" | "onProgress" | "onBusy"> &
   Pick<ProfileSurroundings, "onNote">;
-type ProfileFlags = Pick<ProfileCommand, "repeat" | "threads" | "device" | "seed"> & {
+type ProfileFlags = Required<
+  Pick<ProfileCommand, "repeat" | "threads" | "device" | "seed" | "cpuFallback">
+> & {
   readonly out?: string;
   readonly batches?: string;
   readonly cores?: string;
@@ -288,6 +290,11 @@ program
       .choices(["cpu", "cuda", "webgpu"])
       .default("cpu"),
   )
+  .addOption(
+    new Option("--cpu-fallback <name>", "models of which a GPU leaves nodes to the processor")
+      .choices(["allow", "refuse"])
+      .default("allow"),
+  )
   .option("--model-memory <bytes>", MODEL_MEMORY, memoryBytes)
   .addOption(modelTimeout())
   .option("--hardware <name>", "what the profile calls this machine")
@@ -312,7 +319,10 @@ program
     const { task = null, hardware = null, dryRun = false, force = false } = flags;
     const batches = parseBatches(flags.batches ?? (layers ? "1" : PROFILED_BATCHES));
     const cores = flags.cores === undefined ? null : parseCores(flags.cores);
-    const options = { app, out, repeat, threads, device, seed, task, hardware, dryRun, force };
+    const { cpuFallback } = flags;
+    const options = {
+      ...{ app, out, repeat, threads, device, cpuFallback, seed, task, hardware, dryRun, force },
+    };
     const modelLimits = modelLimitsOf(flags);
     const startExecutor: ProfileSurroundings["startExecutor"] = (started, handlers) =>
       startAssignedExecutor(started, handlers, {
@@ -348,7 +358,9 @@ program
         if (!layers) {
           const budgetMs = flags.budget ?? null;
           const cells = { batches, cores, budgetMs, effort: PROFILING_EFFORT };
-          return await profileCommand({ ...options, ...cells }, surroundings);
+          const { measureStarts } = await import("./profile/measured-starts.ts");
+          const sources = { ...surroundings, measureStarts };
+          return await profileCommand({ ...options, ...cells }, sources);
         }
         const commands = await import("./commands/profile-layers.ts");
         commands.requireSingleInstances(batches);

@@ -81,6 +81,7 @@ export async function hostBundle(
     ...(limits === undefined ? {} : { limits }),
     onWorkerLost: (worker, reason) => tell(`worker ${worker} was lost: ${reason}`, "warn"),
     onNotice: tell,
+    workerLines: () => workers.metricLines(),
     axisNames: models.map((model) => model.axisNames),
     workers,
     generateLevel,

@@ -33,9 +33,15 @@ export async function servedModels(
   const models: ServedModel[] = [];
   // One after the other: only one is in memory at a time.
   for (const wanted of methodOf(bundle).models(bundle)) {
-    const { warmBatches, warmCores, outputsAreRows, ...variant } = wanted;
-    const cores = warmCores === undefined ? {} : { warmCores };
-    const warm = { warmBatches, ...cores, outputsAreRows };
+    const { warmBatches, largestBatch, mayRefuseZeros, warmCores, outputsAreRows, ...variant } =
+      wanted;
+    const warm = {
+      warmBatches,
+      ...(largestBatch === undefined ? {} : { largestBatch }),
+      ...(mayRefuseZeros === undefined ? {} : { mayRefuseZeros }),
+      ...(warmCores === undefined ? {} : { warmCores }),
+      outputsAreRows,
+    };
     const remote = variant.model?.remote;
     if (remote !== undefined && variant.model !== null) {
       const { inputs, outputs } = variant.model;

@@ -8,6 +8,7 @@ import { type AssignedProcessExecutor, startAssignedExecutor } from "./exec/assi
 import type { AssignedExecutorHandlers, ExecutorHandlers, VariantModel } from "./exec/executor.ts";
 import { onFirstProvider } from "./exec/first-provider.ts";
 import { lackOf, type Means, meansOf, sharedCores, type WantedWorkers } from "./exec/means.ts";
+import type { CpuFallback } from "./exec/model-facts.ts";
 import { fileBytesOf } from "./exec/variant-files.ts";
 import type { WorkerDevice } from "./exec/worker-device.ts";
 import {
@@ -17,13 +18,16 @@ import {
 } from "./exec/worker-pool.ts";
 import type { WorkerStarter } from "./methods/method.ts";
 import {
+  hardwareLines,
   hardwareNotices,
   otherHardware,
   type PoolHardware,
   poolHardware,
 } from "./pool-hardware.ts";
+import type { MetricLine } from "./server/metrics/exposition.ts";
 import type { Notice } from "./server/telemetry/notice.ts";
 import { type DeviceOptions, isAuto, servingDevices } from "./serving-devices.ts";
+import { WorkerFacts } from "./worker-facts.ts";
 
 export interface WorkersOptions extends DeviceOptions {
   /** Threads of a worker, where the bundle does not say its cores; left out for one. */
@@ -41,6 +45,8 @@ export interface WorkersOptions extends DeviceOptions {
   readonly workerMemoryBytes?: number;
   /** Whether workers may run on other hardware than was measured; left out, they may not. */
   readonly acceptOtherHardware?: boolean;
+  /** Whether models may have nodes that a GPU leaves to the processor; left out, they may. */
+  readonly cpuFallback?: CpuFallback;
 }
 
 /** What the machine has, and what the workers of all bundles of a server want of it. */
@@ -103,11 +109,21 @@ export class Workers implements WorkerStarter {
   readonly #options: Told;
   readonly #variants: readonly VariantModel[];
   readonly #workerCount: number;
+  readonly #facts: WorkerFacts;
 
   constructor(options: Told, variants: readonly VariantModel[], workerCount: number) {
     this.#options = options;
     this.#variants = variants;
     this.#workerCount = workerCount;
+    this.#facts = new WorkerFacts(variants, options.onNotice);
+  }
+
+  /** What workers told of their start and their models. */
+  metricLines(): MetricLine[] {
+    return [
+      ...hardwareLines(this.hardware),
+      ...this.#facts.metricLines(this.devices.some(({ provider }) => provider !== "cpu")),
+    ];
   }
 
   /** All models on every worker. @throws RuntimeError RUNTIME_DEVICE, RUNTIME_MEANS */
@@ -143,14 +159,17 @@ export class Workers implements WorkerStarter {
   }
 
   #executorOptions() {
-    const { threads: threadsPerWorker = 1 } = this.#options;
-    return { variants: this.#variants, workerCount: this.#workerCount, threadsPerWorker };
+    const { threads: threadsPerWorker = 1, cpuFallback = "allow" } = this.#options;
+    const [variants, workerCount] = [this.#variants, this.#workerCount];
+    return { variants, workerCount, threadsPerWorker, cpuFallback };
   }
 
   #told<H extends ExecutorHandlers>(handlers: H): H & ProcessExecutorHandlers {
     const { onNotice, onStartFailed = () => {} } = this.#options;
     return {
       ...handlers,
+      onModelFacts: (facts) => this.#facts.onModelFacts(facts),
+      onStarted: (tookMs) => this.#facts.onStarted(tookMs),
       onStartFailed: (reason, retryMs) => {
         onNotice(`a worker failed at its start: ${reason}; another try in ${retryMs} ms`, "warn");
         onStartFailed(reason);

@@ -8,6 +8,13 @@ export interface WantedModel {
   readonly model: ModelFile | null;
   /** Batch sizes that some level asks for, ascending; one row if only a client may ask for it. */
   readonly warmBatches: readonly number[];
+  /**
+   * The largest batch that the dispatcher may start, where it may start any size up to it; left out
+   * where it starts no others than those.
+   */
+  readonly largestBatch?: number | undefined;
+  /** Whether it may refuse zeros; left out where it does not. */
+  readonly mayRefuseZeros?: boolean | undefined;
   /** Core counts that its instances have, ascending, where the bundle says them. */
   readonly warmCores?: readonly number[] | undefined;
   /** Whether every output has a row for each row of the input. */
@@ -26,7 +33,7 @@ interface ModelTask {
  */
 export function taskModels(
   tasks: readonly ModelTask[],
-  warm: readonly Pick<WantedModel, "warmBatches" | "warmCores">[],
+  warm: readonly Pick<WantedModel, "warmBatches" | "largestBatch" | "warmCores">[],
 ): WantedModel[] {
   const variants = tasks.flatMap((task) =>
     task.variants.map(({ name, model }) => ({ name: `${task.name}/${name}`, model })),
@@ -41,4 +48,11 @@ export function taskModels(
 
 export function ascending(batches: readonly ReadonlySet<number>[]): number[][] {
   return batches.map((sizes) => [...sizes].sort((a, b) => a - b));
+}
+
+/** Batches up to the largest of those, of any size. */
+export function upTo(
+  warmBatches: readonly number[],
+): Pick<WantedModel, "warmBatches" | "largestBatch"> {
+  return { warmBatches, largestBatch: Math.max(0, ...warmBatches) };
 }

@@ -1,9 +1,11 @@
 /** What `profile` says: what it would measure, and what it has measured. */
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { EXIT_CODES } from "stratagem-runtime/internal/errors";
+import { fallbackText } from "stratagem-runtime/internal/exec/model-facts";
 import { alignColumns } from "stratagem-runtime/internal/tell/text";
 import type { Measurement, UnmeasuredCell } from "../profile/latency-profile.ts";
 import { runCountOf } from "../profile/measure.ts";
+import type { MeasuredStart } from "../profile/measured-starts.ts";
 import { noiseLines, percentText } from "../profile/noise-told.ts";
 import type { ProfilePlan } from "../profile/profile-plan.ts";
 import { leftOutLines } from "../profile/profiled-batches.ts";
@@ -73,6 +75,7 @@ export function report(
   measurement: Measurement,
   paths: ProfilePaths,
   notFinite: readonly string[],
+  starts: ReadonlyMap<string, MeasuredStart> = new Map(),
 ): CommandResult {
   const { cells, notMeasured } = measurement;
   const counts = cells.map(({ samples }) => samples);
@@ -107,6 +110,7 @@ export function report(
       `${paths.measurement}: how it was measured`,
       ...noiseLines(measurement, plan.isByCores),
       ...leftOut,
+      ...fallbackLines(starts),
       ...notMeasuredLines(notMeasured, plan.isByCores),
       ...(unknown.length === 0
         ? []
@@ -121,6 +125,7 @@ export function report(
       ...paths,
       ...(notFinite.length === 0 ? {} : { notFinite }),
       ...(leftOut.length === 0 ? {} : { leftOut }),
+      ...startsJson(starts),
       ...measurement,
     },
   };
@@ -128,6 +133,24 @@ export function report(
 
 function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? "" : "s"}`;
+}
+
+/** Nodes that run on the CPU though the device is a GPU, with the names of all. */
+function fallbackLines(starts: ReadonlyMap<string, MeasuredStart>): string[] {
+  return [...starts].flatMap(([variant, { fallback, facts }]) => {
+    const told = fallbackText(facts);
+    if (told === null) return [];
+    const names = fallback === undefined ? [] : [`  ${fallback.names.join(", ")}`];
+    return [`${variant}: ${told}`, ...names];
+  });
+}
+
+function startsJson(starts: ReadonlyMap<string, MeasuredStart>): object {
+  if (starts.size === 0) return {};
+  const told = [...starts].map(([variant, { start, fallback }]) => {
+    return [variant, { start, ...(fallback && { fallback }) }];
+  });
+  return { starts: Object.fromEntries(told) };
 }
 
 /** What the budget had no time for. */

@@ -13,6 +13,7 @@ import { hasFiniteNumbers } from "../profile/finite-outputs.ts";
 import { describeMeasurement, latencyProfile } from "../profile/latency-profile.ts";
 import type { Cell } from "../profile/measure.ts";
 import { measureRounds, type RoundOptions, type RoundSources } from "../profile/measured-rounds.ts";
+import type { MeasuredStart, measureStarts } from "../profile/measured-starts.ts";
 import { isTooNoisy, refuseNoise } from "../profile/noise-told.ts";
 import { partialPath, readPartial, writePartial } from "../profile/partial-file.ts";
 import {
@@ -36,6 +37,8 @@ export interface ProfileCommand extends ProfileOptions {
 }
 
 export interface ProfileSurroundings extends PlanSources, RoundSources {
+  /** Measures how new workers start; left out where that is not to be known. */
+  readonly measureStarts?: typeof measureStarts;
   /** Called with a line that is to be read while the work goes on. */
   readonly onNote: (line: string) => void;
 }
@@ -61,6 +64,7 @@ export async function profileCommand(
   for (const path of [out, paths.measurement, partialPath(out)]) await expectWritable(path);
   const earlier = await readPartial(out, plan);
   const outputs = new OutputWatch(plan);
+  const starts = await startsOf(plan, budgetMs, surroundings);
   // What was refused for its noise is taken with --force; anything else wants it measured again.
   const cells =
     earlier?.isRefused && force
@@ -83,10 +87,20 @@ export async function profileCommand(
   }
   await writeAllAtomically([
     { path: paths.measurement, bytes: jsonBytes(measurement) },
-    { path: paths.profile, bytes: jsonBytes(latencyProfile(plan, cells)) },
+    { path: paths.profile, bytes: jsonBytes(latencyProfile(plan, cells, undefined, starts)) },
   ]);
   await rm(partialPath(out), { force: true });
-  return report(plan, measurement, paths, outputs.notFinite());
+  return report(plan, measurement, paths, outputs.notFinite(), starts);
+}
+
+/** A budget has no time for it where nothing falls back. */
+async function startsOf(
+  plan: ProfilePlan,
+  budgetMs: number | null,
+  { measureStarts: measure, ...sources }: ProfileSurroundings,
+): Promise<ReadonlyMap<string, MeasuredStart>> {
+  if (measure === undefined || (budgetMs !== null && plan.device === "cpu")) return new Map();
+  return measure(plan, sources);
 }
 
 /** Batch sizes as `--batches` has them. @returns ascending, each once. @throws RuntimeError */

@@ -1,7 +1,7 @@
 /** Measured runs → a latency profile, and what is to be known about the measurement. */
 import { bucketNames, type MeasuredDevice } from "stratagem-runtime/internal/bundle/schema";
 import { LatencySample } from "../simulate/latency-sample.ts";
-import type { LayersSpec, ProfileSpec } from "../spec/profile-schema.ts";
+import type { LayersSpec, ProfileSpec, VariantMeasurements } from "../spec/profile-schema.ts";
 import { outlooksOf } from "./budget.ts";
 import type { Machine } from "./machine.ts";
 import { type Cell, WARM_UP_RUNS } from "./measure.ts";
@@ -14,6 +14,9 @@ export interface Quantiles {
   readonly p99: number;
   readonly mean: number;
 }
+
+/** What is known of the starts of variants, by their names. */
+export type StartsByVariant = ReadonlyMap<string, Pick<VariantMeasurements, "start" | "fallback">>;
 
 /** Beside a profile: how it was measured, and what processor time says of the same runs. */
 export interface Measurement {
@@ -71,11 +74,13 @@ interface CellMeasurement {
  * @param cells of the plan; those without runs are left out. Each variant has one with runs on the
  * first number of cores.
  * @param layersOf what was measured of the layers of a variant, by its name.
+ * @param startOf the same of its start.
  */
 export function latencyProfile(
   plan: ProfilePlan,
   cells: readonly Cell[],
   layersOf: ReadonlyMap<string, LayersSpec> = new Map(),
+  startOf: StartsByVariant = new Map(),
 ): ProfileSpec {
   const { task, hardware, machine, cores, isByCores, device, measuredOn } = plan;
   const scaled = layersOf.size === 0 ? "" : " (layers: inside it, scaled to the whole)";
@@ -99,6 +104,7 @@ export function latencyProfile(
         const own = ofBucket(Math.max(0, names.length - 1));
         const byBucket = names.map((key, index) => [key, rowsOf(ofBucket(index), cores[0])]);
         const layers = layersOf.get(name);
+        const started = startOf.get(name);
         const byCores = cores
           .filter((count) => own.some((cell) => cell.cores === count))
           .map((count) => [count, rowsOf(own, count)] as const);
@@ -111,6 +117,8 @@ export function latencyProfile(
             ...(names.length === 0 ? {} : { byBucket: Object.fromEntries(byBucket) }),
             ...(isByCores ? { byCores: Object.fromEntries(byCores) } : {}),
             ...(layers === undefined ? {} : { layers }),
+            ...(started?.start && { start: started.start }),
+            ...(started?.fallback && { fallback: started.fallback }),
           },
         ];
       }),

@@ -10,6 +10,7 @@ import {
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { nameOf } from "stratagem-runtime/internal/devices/names";
 import { MAX_PAYLOAD_BYTES } from "stratagem-runtime/internal/exec/frame-protocol";
+import type { CpuFallback } from "stratagem-runtime/internal/exec/model-facts";
 import type { Provider } from "stratagem-runtime/internal/exec/worker-device";
 import type { Bound } from "../binding/bind-model.ts";
 import type { FeedKind } from "../model/model-feeds.ts";
@@ -52,6 +53,8 @@ export interface ProfileOptions {
   readonly cores: readonly number[] | null;
   /** A profile holds for one, so none is chosen for the user. */
   readonly device: Provider;
+  /** Whether models may have nodes that a GPU leaves to the processor; left out, they may. */
+  readonly cpuFallback?: CpuFallback;
   /** Name of the hardware in the profile; null to name it after the device. */
   readonly hardware: string | null;
   /** Of the inputs. */
@@ -79,6 +82,7 @@ export interface ProfilePlan {
   /** Most stages that a model is to be cut into. */
   readonly maxDepth: number;
   readonly device: Provider;
+  readonly cpuFallback: CpuFallback;
   readonly seed: number;
   readonly machine: Machine;
   /** Of everything that the measurements depend on. */
@@ -220,6 +224,7 @@ export async function planProfile(
     isByCores: options.cores !== null,
     maxDepth: "maxDepth" in spec.policy ? spec.policy.maxDepth : DEFAULT_DEPTH,
     device,
+    cpuFallback: options.cpuFallback ?? "allow",
     seed,
     machine,
   };

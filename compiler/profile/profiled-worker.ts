@@ -13,6 +13,7 @@ import type {
 } from "stratagem-runtime/internal/exec/executor";
 import { entryOf } from "stratagem-runtime/internal/exec/host-source";
 import { devicesOn } from "stratagem-runtime/internal/exec/worker-device";
+import type { ProcessExecutorHandlers } from "stratagem-runtime/internal/exec/worker-pool";
 import type { HostVariant } from "../spec/application.ts";
 import { InputError } from "../spec/input-error.ts";
 import { withRemedy } from "./model-limits.ts";
@@ -39,7 +40,7 @@ export interface ProfiledWorkers {
 export interface WorkerSources {
   readonly startExecutor: (
     options: Omit<ExecutorOptions, "standbyCount">,
-    handlers: AssignedExecutorHandlers,
+    handlers: AssignedExecutorHandlers & ProcessExecutorHandlers,
   ) => AssignedExecutor | Promise<AssignedExecutor>;
   readonly signal: AbortSignal;
 }
@@ -91,7 +92,7 @@ export async function startWorkers(
 }
 
 /** What is awaited of a worker: one thing at a time. */
-class Change {
+export class Change {
   readonly #signal: AbortSignal;
   #resolve = (): void => {};
   #reject = (_error: unknown): void => {};
@@ -125,8 +126,8 @@ class Change {
   }
 }
 
-function executorOptions(
-  { variants, cores, device }: ProfilePlan,
+export function executorOptions(
+  { variants, cores, device, cpuFallback }: ProfilePlan,
   workerCount: number,
 ): Omit<ExecutorOptions, "standbyCount"> {
   return {
@@ -140,6 +141,7 @@ function executorOptions(
     workerCount,
     threadsPerWorker: cores[0],
     devices: devicesOn(device, workerCount),
+    cpuFallback,
   };
 }
 
@@ -168,7 +170,7 @@ function hosted(host: HostVariant | undefined): Partial<VariantModel> {
   return { path: entryOf(host), module: { options, folder } };
 }
 
-function noWorker({ device }: ProfilePlan, reason: string): InputError {
+export function noWorker({ device }: ProfilePlan, reason: string): InputError {
   const message = `device ${device}: expected a worker that starts, got: ${withRemedy(reason)}`;
   return new InputError("INPUT_INVALID_VALUE", message);
 }

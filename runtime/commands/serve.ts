@@ -111,6 +111,7 @@ function optionsOf(settings: SettingValues): ServerOptions {
     standby: settings.standby,
     acceptOtherHardware: settings.acceptOtherHardware,
     meansCheck: settings.meansCheck,
+    cpuFallback: settings.cpuFallback,
     page: settings.page,
     serverName: settings.serverName,
     textParameters: settings.textParameters,

@@ -15,6 +15,8 @@ const PASSED_PREFIXES: readonly string[] = [
   ...["ORT_", "OMP_", "KMP_"],
   ...["CUDA_", "CUDNN_", "CUBLAS_", "NVIDIA_", "NCCL_"],
   ...["VK_", "MESA_", "DAWN_"],
+  // Where NVIDIA's driver keeps compiled shaders, those of Vulkan too.
+  "__GL_SHADER_DISK_CACHE",
 ];
 
 /**

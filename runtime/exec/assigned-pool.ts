@@ -55,28 +55,31 @@ export async function startAssignedExecutor(
   const allLimits = { ...WORKER_LIMITS, ...limits };
   const { devices, workerCount } = options;
   assert(devices.length === workerCount, "each worker has a device");
-  for (const device of distinctDevices(devices)) await tryModels(options, device, allLimits);
+  for (const device of distinctDevices(devices)) {
+    await tryModels(options, device, handlers, allLimits);
+  }
   return new AssignedPool(options, handlers, allLimits).open();
 }
 
 function setupOf(
-  { variants, threadsPerWorker: threads }: AssignedExecutorOptions,
+  { variants, threadsPerWorker: threads, cpuFallback = "allow" }: AssignedExecutorOptions,
   on: WorkerDevice,
 ): WorkerSetup {
   // A session for each core count is a copy of the weights, and elsewhere than on processors
   // threads hardly matter.
   const isOnCores = on.provider === "cpu";
   const held = isOnCores ? variants : variants.map((one) => ({ ...one, warmCores: [] }));
-  return { variants: held, threads, on, trying: false, keptModels: KEPT_MODELS };
+  return { variants: held, threads, on, trying: false, keptModels: KEPT_MODELS, cpuFallback };
 }
 
 /** Loads every variant once. @throws Error if one cannot be. */
 function tryModels(
   options: AssignedExecutorOptions,
   on: WorkerDevice,
+  { onModelFacts }: AssignedProcessHandlers,
   limits: WorkerLimits,
 ): Promise<void> {
-  const untried = { warmBatches: [], warmCores: [] };
+  const untried = { warmBatches: [], largestBatch: 0, warmCores: [] };
   const variants = options.variants.map((variant) => ({ ...variant, ...untried }));
   const setup = { ...setupOf(options, on), variants, trying: on.provider !== "cpu" };
   return new Promise((resolve, reject) => {
@@ -84,6 +87,7 @@ function tryModels(
       onReady: (worker) => {
         worker.end("it was a trial").then(resolve, reject);
       },
+      onFacts: onModelFacts,
       onEnd: (worker, reason) => {
         if (worker.phase === "starting") reject(new Error(reason));
       },
@@ -115,14 +119,17 @@ class AssignedPool implements AssignedProcessExecutor {
     const spares = distinctDevices(options.devices).flatMap((device) => {
       return new Array(options.standbyCount ?? 0).fill(setupOf(options, device));
     });
-    const { onStartFailed } = handlers;
+    const { onStartFailed, onStarted, onModelFacts } = handlers;
+    const told = { onStartFailed, onStarted, onFacts: onModelFacts };
     this.#spares = new SpareWorkers({
-      ...{ setups: spares, mostHeld: KEPT_MODELS, limits, paces, onStartFailed },
+      ...{ setups: spares, mostHeld: KEPT_MODELS, limits, paces, ...told },
     });
     this.#slots = options.devices.map((device, slot) => {
       const setup = setupOf(options, device);
       const listener: WorkerSlotListener = {
         onModelReady: (loads) => handlers.onModelReady(slot, loads),
+        onStarted,
+        onFacts: onModelFacts,
         onResized: (cores) => handlers.onResized?.(slot, cores),
         onLost: (reason, isHealthy, isHung) => this.#onLost(slot, reason, isHealthy, isHung),
       };

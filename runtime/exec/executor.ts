@@ -1,5 +1,6 @@
 /** States the interface between a server and its workers. */
 import type { BucketAxis, ModelAdapter, TensorInfo } from "../bundle/schema.ts";
+import type { CpuFallback } from "./model-facts.ts";
 import type { Scaler, ScalerHandlers } from "./scaler.ts";
 import type { WorkerDevice } from "./worker-device.ts";
 
@@ -60,8 +61,18 @@ export interface VariantModel extends VariantFile {
   readonly adapter?: ModelAdapter;
   /** Axes of several sizes; left out where there are none. */
   readonly buckets?: readonly BucketAxis[];
-  /** Batch sizes to run before the worker counts as ready. */
+  /**
+   * Batch sizes to run before the worker counts as ready. On a GPU those that `warmSizes` adds run
+   * as well.
+   */
   readonly warmBatches: readonly number[];
+  /**
+   * Batches of any size up to this may come beside those: what is late, asked for by name, or not
+   * as many as planned. Left out, no others come.
+   */
+  readonly largestBatch?: number;
+  /** Whether it may refuse zeros, as a stage that wants indices; it does not, if left out. */
+  readonly mayRefuseZeros?: boolean;
   /**
    * Core counts that a worker can change between at once: it holds a warm session for each. That of
    * `threadsPerWorker` alone if left out.
@@ -95,6 +106,8 @@ export interface ExecutorOptions {
    * crashes takes only that one along; left out, all start at the same time.
    */
   readonly isTrial?: boolean;
+  /** Whether nodes that a GPU leaves to the processor are allowed; left out, they are. */
+  readonly cpuFallback?: CpuFallback;
 }
 
 /** Rows of several requests, run as one. */

@@ -6,7 +6,7 @@
  *     run u32 variant, u32 rows, u32 cores, u32 tensor count, u32 bytes of each tensor; the tensors
  *     result f64 wall ms, f64 cpu ms, u32 cores, u32 tensor count, for each u32 bytes, u32 rank,
  *     u32 dimensions; the tensors
- *     others   UTF-8 text, JSON for `load`, `assign`, `loading` and `refusedRows`
+ *     others   UTF-8 text, JSON for `load`, `assign`, `loading`, `refusedRows` and `facts`
  *
  * Every tensor starts at a multiple of 8 from the start of the payload, so that a receiver can use
  * it in place.
@@ -27,6 +27,7 @@ export const FRAME_KINDS = {
   pong: 10,
   loading: 11,
   refusedRows: 12,
+  facts: 13,
 } as const;
 
 export const HEADER_BYTES = 8;
@@ -83,11 +84,7 @@ export function decodeHeader(header: Uint8Array): { kind: number; payloadBytes: 
   const view = new DataView(header.buffer, header.byteOffset, HEADER_BYTES);
   const kind = view.getUint32(0, LITTLE_ENDIAN);
   const payloadBytes = view.getUint32(4, LITTLE_ENDIAN);
-  if (
-    kind < FRAME_KINDS.load ||
-    kind > FRAME_KINDS.refusedRows ||
-    payloadBytes > MAX_PAYLOAD_BYTES
-  ) {
+  if (kind < FRAME_KINDS.load || kind > FRAME_KINDS.facts || payloadBytes > MAX_PAYLOAD_BYTES) {
     throw new Error(`no frame has kind ${kind} and ${payloadBytes} bytes`);
   }
   return { kind, payloadBytes };

@@ -19,8 +19,11 @@ export class LoadWatch {
     this.#onLate = onLate;
   }
 
-  /** The worker begins a step, and has ended the one before. */
-  onStep(step: LoadStep): void {
+  /**
+   * The worker begins a step, and has ended the one before.
+   * @returns time that it may take, ms.
+   */
+  onStep(step: LoadStep): number {
     this.#step = step;
     const variant = this.#setup.variants[step.variant];
     assert(variant !== undefined, "a worker loads variants that there are");
@@ -34,6 +37,7 @@ export class LoadWatch {
         this.#onLate(`${variant.name}: ${step.step} took more than ${limitMs} ms`);
       });
     }, limitMs).unref();
+    return limitMs;
   }
 
   /** All is loaded, or the worker ends. */

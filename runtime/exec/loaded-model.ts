@@ -1,7 +1,9 @@
 /** A model that a worker holds, whatever it is made of. */
 import type { BatchResult } from "./executor.ts";
+import type { LoadFacts } from "./model-facts.ts";
 
 export interface LoadedModel {
+  readonly facts: LoadFacts;
   /**
    * @param inputs bytes of each input in the order of the variant; not kept once it has answered.
    * @param bucket which of its sizes the rows have; 0 where there are none.

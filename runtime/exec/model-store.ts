@@ -7,6 +7,7 @@ import { assert } from "../core/assert.ts";
 import { warmCoresOf } from "./executor.ts";
 import { loadModel } from "./load-model.ts";
 import type { LoadedModel } from "./loaded-model.ts";
+import type { ModelFacts } from "./model-facts.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
 
 /** What a worker is told to hold; sent as JSON. */
@@ -30,13 +31,22 @@ type Sessions = Map<number, LoadedModel>;
 export class ModelStore {
   readonly #setup: WorkerSetup;
   readonly #onStep: (step: LoadStep) => void;
+  readonly #onFacts: (facts: ModelFacts) => void;
   /** Least recently held first. */
   readonly #sessionsByVariant = new Map<number, Sessions>();
 
-  /** @param onStep told what comes next, which may take long. */
-  constructor(setup: WorkerSetup, onStep: (step: LoadStep) => void) {
+  /**
+   * @param onStep told what comes next, which may take long.
+   * @param onFacts told of each variant that was not held, by its first session.
+   */
+  constructor(
+    setup: WorkerSetup,
+    onStep: (step: LoadStep) => void,
+    onFacts: (facts: ModelFacts) => void,
+  ) {
     this.#setup = setup;
     this.#onStep = onStep;
+    this.#onFacts = onFacts;
   }
 
   /**
@@ -50,6 +60,8 @@ export class ModelStore {
       if (known === undefined) loads++;
       const sessions: Sessions = known ?? new Map();
       await this.#fit(variant, sessions, cores);
+      const [first] = sessions.values();
+      if (known === undefined && first !== undefined) this.#onFacts({ variant, ...first.facts });
       this.#sessionsByVariant.delete(variant);
       this.#sessionsByVariant.set(variant, sessions);
     }

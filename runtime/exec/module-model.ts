@@ -12,6 +12,7 @@ import {
   zerosOf,
 } from "./host-tensors.ts";
 import { BadRowsError, type LoadedModel, oneLine } from "./loaded-model.ts";
+import { factsOf, type LoadFacts } from "./model-facts.ts";
 import { type OpenedModule, openModule } from "./opened-module.ts";
 
 type Inputs = readonly Uint8Array<ArrayBuffer>[];
@@ -20,11 +21,18 @@ type Inputs = readonly Uint8Array<ArrayBuffer>[];
 const SAMPLE_SEED = 1;
 
 export class ModuleModel implements LoadedModel {
+  readonly facts: LoadFacts;
   readonly #variant: VariantModel;
   readonly #cores: number;
   readonly #opened: OpenedModule;
 
-  private constructor(variant: VariantModel, cores: number, opened: OpenedModule) {
+  private constructor(
+    variant: VariantModel,
+    cores: number,
+    opened: OpenedModule,
+    facts: LoadFacts,
+  ) {
+    this.facts = facts;
     this.#variant = variant;
     this.#cores = cores;
     this.#opened = opened;
@@ -45,15 +53,18 @@ export class ModuleModel implements LoadedModel {
     const { path, opened: file } = variant;
     try {
       onStep("opening it");
+      const startMs = performance.now();
       const opened = await openModule({ path, options, folder, cores, sha256: file?.sha256 });
       expectTensors("input", variant.inputs, opened.inputs);
       expectTensors("output", variant.outputs, opened.outputs);
-      const model = new ModuleModel(variant, cores, opened);
+      const loadMs = performance.now() - startMs;
+      const model = new ModuleModel(variant, cores, opened, factsOf(loadMs));
       for (const rows of variant.warmBatches) {
         onStep(`its first run with ${rows} ${rows === 1 ? "row" : "rows"}`);
         await model.#warm(rows);
       }
-      return model;
+      const warmMs = performance.now() - startMs - loadMs;
+      return new ModuleModel(variant, cores, opened, factsOf(loadMs, warmMs));
     } catch (error) {
       throw new Error(`${variant.name} (${path}): ${oneLine(error)}`);
     }

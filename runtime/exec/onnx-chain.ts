@@ -4,13 +4,16 @@
  */
 import type { Provider, TensorInfo } from "../bundle/schema.ts";
 import { assert } from "../core/assert.ts";
-import type { BatchResult, VariantModel, VariantPart } from "./executor.ts";
+import type { BatchResult, VariantFile, VariantModel, VariantPart } from "./executor.ts";
 import { type LoadedModel, oneLine } from "./loaded-model.ts";
 import { modelBytes } from "./model-bytes.ts";
+import { factsOf, type LoadFacts, refusalText } from "./model-facts.ts";
+import { NOBODY_LOOKED, type Places, PlacesProfile, placesOf } from "./node-places.ts";
 import {
   checkOpenAxes,
   checkTensors,
   feedsOf,
+  firstRunsOf,
   loadError,
   outputOf,
   WARM_RUNS,
@@ -18,8 +21,9 @@ import {
   zerosOf,
 } from "./onnx-session.ts";
 import { type InferenceSession, InferenceSession as Sessions, type Tensor } from "./onnxruntime.ts";
-import { sessionOptions } from "./session-options.ts";
+import { LOG_LEVELS, sessionOptions } from "./session-options.ts";
 import { filesOf } from "./variant-files.ts";
+import { warmSizes } from "./warm-sizes.ts";
 
 /**
  * Providers whose outputs the binding leaves on the device, and takes from there, by element type:
@@ -35,6 +39,10 @@ type Outputs = InferenceSession.OnnxValueMapType;
 /** A file of the chain, loaded. */
 interface Link {
   readonly session: InferenceSession;
+  /** Of its first run; null where nobody looks. */
+  readonly profile: PlacesProfile | null;
+  /** Opens it where every node has to be on the device. */
+  readonly openStrictly: () => Promise<InferenceSession>;
   readonly takes: readonly string[];
   /** Asked of the session: always the same, since its binding remembers what it was asked for. */
   readonly gives: readonly string[];
@@ -46,8 +54,15 @@ export class OnnxChain implements LoadedModel {
   readonly #variant: VariantModel;
   readonly #cores: number;
   readonly #links: readonly Link[];
+  readonly facts: LoadFacts;
 
-  private constructor(variant: VariantModel, cores: number, links: readonly Link[]) {
+  private constructor(
+    variant: VariantModel,
+    cores: number,
+    links: readonly Link[],
+    facts: LoadFacts,
+  ) {
+    this.facts = facts;
     this.#variant = variant;
     this.#cores = cores;
     this.#links = links;
@@ -68,11 +83,11 @@ export class OnnxChain implements LoadedModel {
     onStep: (step: string) => void = () => {},
   ): Promise<OnnxChain> {
     const links: Link[] = [];
-    const chain = new OnnxChain(variant, cores, links);
     const files = filesOf(variant);
     let path = variant.path;
     try {
       checkOpenAxes(variant.inputs);
+      const startMs = performance.now();
       for (const [index, file] of files.entries()) {
         path = file.path;
         const which = `file ${index + 1} of ${files.length}`;
@@ -80,15 +95,22 @@ export class OnnxChain implements LoadedModel {
         links.push(await openLink(variant, parts, index, cores, setup));
       }
       path = files.map((file) => file.path).join(", ");
-      for (const rows of variant.warmBatches) {
-        onStep(`its first runs with ${rows} ${rows === 1 ? "row" : "rows"}`);
+      const loadMs = performance.now() - startMs;
+      const bare = new OnnxChain(variant, cores, links, factsOf(loadMs));
+      const sizes = warmSizes(variant, setup.on.provider);
+      const places = await bare.#places(sizes[0] ?? 1, setup, onStep);
+      for (const rows of sizes) {
+        onStep(firstRunsOf(rows));
         const zeros = zerosOf(variant, rows, 0);
-        for (let run = 0; run < WARM_RUNS; run++) await chain.run(rows, zeros);
+        for (let run = 0; run < WARM_RUNS; run++) await bare.run(rows, zeros);
       }
-      return chain;
+      const warmMs = sizes.length === 0 ? 0 : performance.now() - startMs - loadMs;
+      return new OnnxChain(variant, cores, links, { loadMs, warmMs, ...places });
     } catch (error) {
-      await chain.release();
+      for (const { session } of links) await session.release();
       throw await loadError(variant, path, setup, error);
+    } finally {
+      for (const { profile } of links) profile?.remove();
     }
   }
 
@@ -119,6 +141,28 @@ export class OnnxChain implements LoadedModel {
   /** Gives its memory back; it runs no more batches. */
   async release(): Promise<void> {
     for (const { session } of this.#links) await session.release();
+  }
+
+  /**
+   * Which nodes of all files run on the processor under a GPU provider: by a first run of the whole
+   * chain. @throws Error if there are some, and that is refused.
+   */
+  async #places(rows: number, setup: WorkerSetup, onStep: (step: string) => void): Promise<Places> {
+    if (setup.on.provider === "cpu") return NOBODY_LOOKED;
+    onStep(firstRunsOf(rows));
+    const first = this.run(rows, zerosOf(this.#variant, rows, 0));
+    const all: Places[] = [];
+    for (const { session, profile, openStrictly } of this.#links) {
+      all.push(await placesOf(session, profile, { run: () => first, openStrictly }));
+    }
+    const nodes = all.map((each) => each.nodes);
+    const places = {
+      nodes: nodes.reduce((sum, each) => (sum === null || each === null ? null : sum + each), 0),
+      cpuNodes: all.flatMap((each) => each.cpuNodes),
+      hasFallback: all.some((each) => each.hasFallback),
+    };
+    if (!places.hasFallback || setup.cpuFallback !== "refuse") return places;
+    throw new Error(refusalText(places));
   }
 
   /** @param values the inputs by name; those that were used last are gone from it. */
@@ -163,14 +207,19 @@ async function openLink(
   const given: readonly Named[] = isLast ? variant.outputs : handedBy(variant, parts, index);
   const kept = KEPT_ON_DEVICE[setup.on.provider] ?? [];
   const staying = isLast ? [] : given.filter(({ dtype }) => kept.includes(dtype));
-  const session = await Sessions.create(modelBytes(file), {
-    ...sessionOptions(setup.on, cores),
+  const profile = setup.on.provider === "cpu" ? null : PlacesProfile.begin();
+  const session = await openedLink(file, setup, cores, {
     ...locationsOf(staying, given),
+    ...profile?.options,
+  }).catch((error) => {
+    profile?.remove();
+    throw error;
   });
   try {
     checkLink(variant, parts[index - 1], given, session);
   } catch (error) {
     await session.release();
+    profile?.remove();
     throw error;
   }
   // Where its outputs lie in several places, the binding counts these by what it is asked for.
@@ -178,10 +227,25 @@ async function openLink(
   const later = parts.slice(index).flatMap(({ inputs }) => inputs.map(({ name }) => name));
   return {
     session,
+    profile,
+    openStrictly: () =>
+      openedLink(file, setup, cores, { logSeverityLevel: LOG_LEVELS.fatal }, STRICT),
     takes: session.inputNames,
     gives: isMixed ? session.outputNames : given.map(({ name }) => name),
     lastUsed: session.inputNames.filter((name) => !later.includes(name)),
   };
+}
+
+const STRICT = { disable_cpu_ep_fallback: "1" };
+
+function openedLink(
+  file: VariantFile,
+  setup: WorkerSetup,
+  cores: number,
+  own: InferenceSession.SessionOptions,
+  more: Readonly<Record<string, string>> = {},
+): Promise<InferenceSession> {
+  return Sessions.create(modelBytes(file), { ...sessionOptions(setup, cores, more), ...own });
 }
 
 type Named = Pick<TensorInfo, "name" | "dtype">;

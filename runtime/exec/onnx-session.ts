@@ -9,10 +9,13 @@ import { AdaptedModel } from "./adapter/adapted-model.ts";
 import type { BatchResult, VariantModel } from "./executor.ts";
 import { type LoadedModel, oneLine } from "./loaded-model.ts";
 import { modelBytes } from "./model-bytes.ts";
+import { type CpuFallback, type LoadFacts, refusalText } from "./model-facts.ts";
+import { NOBODY_LOOKED, type Places, PlacesProfile, placesOf } from "./node-places.ts";
 import { type InferenceSession, InferenceSession as Sessions, type Tensor } from "./onnxruntime.ts";
-import { sessionOptions } from "./session-options.ts";
+import { LOG_LEVELS, sessionOptions } from "./session-options.ts";
 import { encodeStrings } from "./string-data.ts";
 import { type TensorData, tensorData } from "./tensor-data.ts";
+import { warmSizes } from "./warm-sizes.ts";
 import { deviceText, type WorkerDevice } from "./worker-device.ts";
 
 /** What the server tells a worker to become; sent as JSON. */
@@ -31,6 +34,8 @@ export interface WorkerSetup {
    * and keeps as many loaded, the last used ones.
    */
   readonly keptModels: number | null;
+  /** Whether nodes that a GPU leaves to the processor are allowed; left out, they are. */
+  readonly cpuFallback?: CpuFallback;
 }
 
 /**
@@ -39,12 +44,19 @@ export interface WorkerSetup {
 export const WARM_RUNS = 2;
 
 export class OnnxModel implements LoadedModel {
+  readonly facts: LoadFacts;
   readonly #variant: VariantModel;
   readonly #cores: number;
   readonly #session: InferenceSession;
   readonly #adapted: AdaptedModel | null;
 
-  private constructor(variant: VariantModel, cores: number, session: InferenceSession) {
+  private constructor(
+    variant: VariantModel,
+    cores: number,
+    session: InferenceSession,
+    facts: LoadFacts,
+  ) {
+    this.facts = facts;
     this.#variant = variant;
     this.#cores = cores;
     this.#session = session;
@@ -54,10 +66,10 @@ export class OnnxModel implements LoadedModel {
 
   /**
    * Loads a variant with as many threads as cores, which a session keeps for its life, and warms it
-   * up.
+   * up. Under a GPU provider it finds out which nodes that leaves to the processor.
    * @param onStep told what comes next, which may take long.
-   * @throws Error naming variant and device if the device is absent or the model not what was
-   * promised.
+   * @throws Error naming variant and device if the device is absent, the model not what was
+   * promised, or nodes fall back where that is refused.
    */
   static async load(
     variant: VariantModel,
@@ -67,17 +79,23 @@ export class OnnxModel implements LoadedModel {
   ): Promise<OnnxModel> {
     try {
       onStep(`loading it for ${cores} ${cores === 1 ? "core" : "cores"}`);
-      const session = await Sessions.create(modelBytes(variant), sessionOptions(setup.on, cores));
-      checkModel(variant, session);
-      const model = new OnnxModel(variant, cores, session);
-      for (const rows of variant.warmBatches) {
-        onStep(`its first runs with ${rows} ${rows === 1 ? "row" : "rows"}`);
-        for (let bucket = 0; bucket < bucketCount(variant.buckets); bucket++) {
-          const zeros = zerosOf(variant, rows, bucket);
-          for (let run = 0; run < WARM_RUNS; run++) await model.run(rows, zeros, bucket);
-        }
+      const startMs = performance.now();
+      const profile = setup.on.provider === "cpu" ? null : PlacesProfile.begin();
+      try {
+        const options = { ...sessionOptions(setup, cores), ...profile?.options };
+        const session = await Sessions.create(modelBytes(variant), options);
+        checkModel(variant, session);
+        const loadMs = performance.now() - startMs;
+        const bare = { loadMs, warmMs: 0, ...NOBODY_LOOKED };
+        const model = new OnnxModel(variant, cores, session, bare);
+        const places = await model.#places(profile, setup, onStep);
+        const sizes = warmSizes(variant, setup.on.provider);
+        for (const rows of sizes) await model.#warm(rows, onStep);
+        const warmMs = sizes.length === 0 ? 0 : performance.now() - startMs - loadMs;
+        return new OnnxModel(variant, cores, session, { loadMs, warmMs, ...places });
+      } finally {
+        profile?.remove();
       }
-      return model;
     } catch (error) {
       throw await loadError(variant, variant.path, setup, error);
     }
@@ -115,6 +133,49 @@ export class OnnxModel implements LoadedModel {
   /** Gives its memory back; it runs no more batches. */
   release(): Promise<void> {
     return this.#session.release();
+  }
+
+  async #warm(rows: number, onStep: (step: string) => void): Promise<void> {
+    onStep(firstRunsOf(rows));
+    const { buckets, mayRefuseZeros } = this.#variant;
+    for (let bucket = 0; bucket < bucketCount(buckets); bucket++) {
+      const zeros = zerosOf(this.#variant, rows, bucket);
+      for (let run = 0; run < WARM_RUNS; run++) {
+        if (mayRefuseZeros === true) await this.#runZeros(rows, bucket).catch(() => {});
+        else await this.run(rows, zeros, bucket);
+      }
+    }
+  }
+
+  /** Whatever comes out of it, and without a word of onnxruntime where it refuses zeros. */
+  #runZeros(rows: number, bucket: number): Promise<unknown> {
+    const zeros = zerosOf(this.#variant, rows, bucket);
+    const feeds =
+      this.#adapted?.feeds(rows, zeros, bucket) ?? feedsOf(this.#variant.inputs, rows, zeros);
+    return this.#session.run(feeds, { logSeverityLevel: LOG_LEVELS.fatal });
+  }
+
+  /** @throws Error if nodes fall back, and that is refused. */
+  async #places(
+    profile: PlacesProfile | null,
+    setup: WorkerSetup,
+    onStep: (step: string) => void,
+  ): Promise<Places> {
+    if (setup.on.provider === "cpu") return NOBODY_LOOKED;
+    const rows = warmSizes(this.#variant, setup.on.provider)[0] ?? 1;
+    onStep(firstRunsOf(rows));
+    const places = await placesOf(this.#session, profile, {
+      run: () => this.#runZeros(rows, 0),
+      openStrictly: () => {
+        const strict = sessionOptions(setup, this.#cores, { disable_cpu_ep_fallback: "1" });
+        return Sessions.create(modelBytes(this.#variant), {
+          ...strict,
+          logSeverityLevel: LOG_LEVELS.fatal,
+        });
+      },
+    });
+    if (!places.hasFallback || setup.cpuFallback !== "refuse") return places;
+    throw new Error(refusalText(places));
   }
 
   #outputs(fetched: InferenceSession.OnnxValueMapType, rows: number): BatchResult["outputs"] {
@@ -167,6 +228,11 @@ export async function loadError(
   const reason = oneLine(error);
   const told = (await whatIsMissing(on, reason, enginePath)) ?? reason;
   return new Error(`${name} (${path}) on ${deviceText(on)}: ${told}`);
+}
+
+/** Told before the first runs of a size. */
+export function firstRunsOf(rows: number): string {
+  return `its first runs with ${rows} ${rows === 1 ? "row" : "rows"}`;
 }
 
 /** @throws Error if names or element types are not those that were promised, in their order. */

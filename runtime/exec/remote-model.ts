@@ -3,15 +3,23 @@ import { assert } from "../core/assert.ts";
 import type { BatchResult, VariantModel, VariantRemote } from "./executor.ts";
 import { hostTensor, tensorMistake } from "./host-tensors.ts";
 import { BadRowsError, type LoadedModel, oneLine } from "./loaded-model.ts";
+import { factsOf, type LoadFacts } from "./model-facts.ts";
 import { expectTensors } from "./module-model.ts";
 import { RemoteEndpoint, RemoteRefusal } from "./remote-endpoint.ts";
 
 export class RemoteModel implements LoadedModel {
+  readonly facts: LoadFacts;
   readonly #variant: VariantModel;
   readonly #cores: number;
   readonly #endpoint: RemoteEndpoint;
 
-  private constructor(variant: VariantModel, cores: number, endpoint: RemoteEndpoint) {
+  private constructor(
+    variant: VariantModel,
+    cores: number,
+    endpoint: RemoteEndpoint,
+    loadMs: number,
+  ) {
+    this.facts = factsOf(loadMs);
     this.#variant = variant;
     this.#cores = cores;
     this.#endpoint = endpoint;
@@ -29,6 +37,7 @@ export class RemoteModel implements LoadedModel {
     onStep: (step: string) => void,
   ): Promise<RemoteModel> {
     const endpoint = new RemoteEndpoint(url, model, timeoutMs);
+    const startMs = performance.now();
     try {
       onStep(`asking ${endpoint.url} what it takes and gives`);
       const { inputs, outputs } = await endpoint.tensors();
@@ -37,7 +46,7 @@ export class RemoteModel implements LoadedModel {
     } catch (error) {
       throw new Error(`${variant.name} (${endpoint.url}): ${oneLine(error)}`);
     }
-    return new RemoteModel(variant, cores, endpoint);
+    return new RemoteModel(variant, cores, endpoint, performance.now() - startMs);
   }
 
   async run(rows: number, inputs: readonly Uint8Array<ArrayBuffer>[]): Promise<BatchResult> {

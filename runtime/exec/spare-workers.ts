@@ -1,5 +1,6 @@
 /** Workers in reserve for slots that are assigned models: they hold what the others hold. */
 
+import type { ModelFacts } from "./model-facts.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
 import { Retries } from "./retries.ts";
 import { deviceKey } from "./worker-device.ts";
@@ -24,6 +25,8 @@ export interface SpareOptions {
   readonly limits: WorkerLimits;
   readonly paces: WorkerPaces;
   readonly onStartFailed?: ((reason: string, retryMs: number) => void) | undefined;
+  readonly onStarted?: ((tookMs: number) => void) | undefined;
+  readonly onFacts?: ((facts: ModelFacts) => void) | undefined;
 }
 
 /**
@@ -99,12 +102,14 @@ export class SpareWorkers {
   }
 
   #spawn(rank: number): void {
-    const { setups, limits, paces } = this.#options;
+    const { setups, limits, paces, onStarted, onFacts } = this.#options;
     const setup = setups[rank];
     if (this.#isClosed || setup === undefined) return;
     const spare = new Spare(setup, limits, paces, {
-      onReady: () => {
+      onFacts,
+      onReady: (worker) => {
         this.#failures[rank] = 0;
+        onStarted?.(worker.startMs);
         spare.hold(this.#assigned, this.#options.mostHeld);
       },
       onEnd: (worker, reason) => {
@@ -142,6 +147,7 @@ class Spare {
           this.#isReady = true;
           own.onReady(worker);
         },
+        onFacts: own.onFacts,
         onLost: (worker, reason, isHung) => this.heir?.onLost?.(worker, reason, isHung),
         onEnd: (worker, reason) => {
           own.onEnd(worker, reason);

@@ -13,6 +13,7 @@ import {
   type ExecutorOptions,
   WorkerLostError,
 } from "./executor.ts";
+import type { ModelFacts } from "./model-facts.ts";
 import { messageOf, Retries } from "./retries.ts";
 import { deviceKey, distinctDevices, type WorkerDevice } from "./worker-device.ts";
 import { WORKER_LIMITS, type WorkerLimits } from "./worker-limits.ts";
@@ -33,6 +34,16 @@ export interface ProcessExecutorHandlers extends ExecutorHandlers {
    * warning of the process.
    */
   readonly onStartFailed?: (reason: string, retryMs: number) => void;
+  /**
+   * A worker, be it in a slot, in reserve or only tried, has loaded a model that it did not hold:
+   * told each time, at the start before the executor is there.
+   */
+  readonly onModelFacts?: (facts: ModelFacts) => void;
+  /**
+   * A worker is ready; told with each one, but not of workers that are only tried.
+   * @param tookMs from the start of its process, with the models that it loads then.
+   */
+  readonly onStarted?: (tookMs: number) => void;
 }
 
 /** Workers that start at once: more would only take the cores from each other. */
@@ -160,13 +171,16 @@ class WorkerPool implements ProcessExecutor {
       on,
       trying,
       keptModels: null,
+      cpuFallback: this.#options.cpuFallback ?? "allow",
     };
     return new Promise((resolve, reject) => {
       const listener: WorkerListener = {
         onReady: (ready) => {
+          this.#handlers.onStarted?.(ready.startMs);
           this.#admit(ready);
           resolve();
         },
+        onFacts: this.#handlers.onModelFacts,
         onLost: (lost, reason, isHung) => this.#onLost(lost, reason, isHung),
         onEnd: (ended, reason) => {
           this.#alive.delete(ended);

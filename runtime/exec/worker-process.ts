@@ -25,7 +25,9 @@ import { FrameReader } from "./frame-reader.ts";
 import { GatheredChunks } from "./gathered-chunks.ts";
 import { HeldOutput } from "./held-output.ts";
 import { inheritanceOf } from "./inherited-models.ts";
+import { type LoadPace, OpenLimit } from "./load-pace.ts";
 import { LoadWatch } from "./load-watch.ts";
+import type { ModelFacts } from "./model-facts.ts";
 import type { Holding } from "./model-store.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
 import type { WorkerLimits } from "./worker-limits.ts";
@@ -55,6 +57,8 @@ const KILL_GRACE_MS = 5000;
 export type WorkerPhase = "starting" | "ready" | "healthy";
 
 export interface WorkerListener {
+  /** It has loaded a model that it did not hold; called before whatever waits for the model. */
+  readonly onFacts?: ((facts: ModelFacts) => void) | undefined;
   /** Called at most once, before `onEnd`. */
   readonly onReady: (worker: WorkerProcess) => void;
   /**
@@ -68,6 +72,7 @@ export interface WorkerListener {
 
 interface Assignment {
   readonly sinceMs: number;
+  readonly limit: OpenLimit;
   readonly resolve: (loads: number) => void;
   readonly reject: (error: Error) => void;
 }
@@ -96,6 +101,7 @@ export class WorkerProcess {
   /** Assignments that are not answered, oldest first. */
   readonly #assignments: Assignment[] = [];
   readonly #loads: LoadWatch;
+  readonly #startLimit: OpenLimit;
   #readyMs: number | null = null;
   #hasAnswered = false;
   /** For what is awaited of the process: that it gets ready, loads, ends. */
@@ -146,8 +152,8 @@ export class WorkerProcess {
     this.#child.once("close", (code, signal) =>
       this.#end(signal === null ? `exit code ${code}` : `signal ${signal}`),
     );
-    const startLimitMs = paces.starts.limitMs();
-    this.#wait(startLimitMs, () => this.#onStartTimeout(startLimitMs));
+    this.#startLimit = this.#limitOf(paces.starts);
+    this.#wait(this.#startLimit.limitMs, () => this.#onStartTimeout());
     const channel = this.#child.stdio?.[CHANNEL];
     this.#channel = channel instanceof Socket ? channel : null;
     if (this.#channel !== null) this.#open(this.#channel, told);
@@ -161,6 +167,11 @@ export class WorkerProcess {
     if (this.#readyMs === null) return "starting";
     const ageMs = performance.now() - this.#readyMs;
     return this.#hasAnswered || ageMs >= this.#limits.healthyAfterMs ? "healthy" : "ready";
+  }
+
+  /** From its start until it was ready, ms; NaN before. */
+  get startMs(): number {
+    return this.#readyMs === null ? Number.NaN : this.#readyMs - this.#startMs;
   }
 
   /** Whether it has not answered lately, though it had nothing to do. */
@@ -206,9 +217,9 @@ export class WorkerProcess {
       return Promise.reject(new Error(this.#reason ?? "it has ended"));
     }
     return new Promise((resolve, reject) => {
-      this.#assignments.push({ sinceMs: performance.now(), resolve, reject });
-      const limitMs = this.#paces.loads.limitMs();
-      this.#wait(limitMs, () => this.#onAssignTimeout(limitMs));
+      const limit = this.#limitOf(this.#paces.loads);
+      this.#assignments.push({ sinceMs: performance.now(), limit, resolve, reject });
+      this.#wait(limit.limitMs, () => this.#onAssignTimeout());
       write(channel, textFrame(FRAME_KINDS.assign, JSON.stringify(holding)));
     });
   }
@@ -247,7 +258,10 @@ export class WorkerProcess {
       this.#hasExplained = true;
       this.#abort(withMemoryLimit(decodeText(frame.payload), this.#memoryBytes));
     } else if (frame.kind === FRAME_KINDS.loading) {
-      this.#loads.onStep(JSON.parse(decodeText(frame.payload)));
+      this.#onStep(this.#loads.onStep(JSON.parse(decodeText(frame.payload))));
+    } else if (frame.kind === FRAME_KINDS.facts) {
+      const facts: ModelFacts = JSON.parse(decodeText(frame.payload));
+      queueMicrotask(() => this.#listener.onFacts?.(facts));
     } else if (frame.kind === FRAME_KINDS.ready && this.#readyMs === null) {
       this.#readyMs = performance.now();
       this.#printed?.letThrough();
@@ -281,21 +295,44 @@ export class WorkerProcess {
    * Timers run before the channel is read: when the server itself has paused, what it waits for may
    * be there already. So both limits look again after reading.
    */
-  #onStartTimeout(limitMs: number): void {
+  #onStartTimeout(): void {
     setImmediate(() => {
-      if (this.#readyMs !== null) return;
+      if (this.#readyMs !== null || this.#reason !== null) return;
+      const { limitMs } = this.#startLimit;
+      const leftMs = this.#startLimit.leftMs(performance.now());
+      if (leftMs > 0) {
+        this.#wait(leftMs, () => this.#onStartTimeout());
+        return;
+      }
       this.#paces.starts.onHung();
       this.#abort(`not ready within ${Math.round(limitMs)} ms`);
     });
   }
 
-  #onAssignTimeout(limitMs: number): void {
-    const [late] = this.#assignments;
+  #onAssignTimeout(): void {
     setImmediate(() => {
-      if (late === undefined || this.#assignments[0] !== late) return;
+      const [late] = this.#assignments;
+      if (late === undefined || this.#reason !== null) return;
+      const leftMs = late.limit.leftMs(performance.now());
+      if (leftMs > 0) {
+        this.#wait(leftMs, () => this.#onAssignTimeout());
+        return;
+      }
       this.#paces.loads.onHung();
-      this.#abort(`models not loaded within ${Math.round(limitMs)} ms`, true);
+      this.#abort(`models not loaded within ${Math.round(late.limit.limitMs)} ms`, true);
     });
+  }
+
+  #limitOf(pace: LoadPace): OpenLimit {
+    const isOnGpu = this.setup.on.provider !== "cpu";
+    return new OpenLimit(performance.now(), pace.limitMs(), isOnGpu);
+  }
+
+  /** What is waited for has gone on. @param stepMs that its next step may take. */
+  #onStep(stepMs: number): void {
+    const limit = this.#readyMs === null ? this.#startLimit : this.#assignments[0]?.limit;
+    // The timer that runs asks it again.
+    limit?.onStep(performance.now(), stepMs);
   }
 
   #timedBatch({ variant, rows, p99Ms }: Batch, cores: number): TimedBatch {

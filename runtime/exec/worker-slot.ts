@@ -4,6 +4,7 @@
  */
 import { assert } from "../core/assert.ts";
 import { type Batch, type BatchResult, WorkerLostError, warmCoresOf } from "./executor.ts";
+import type { ModelFacts } from "./model-facts.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
 import { isCoreCount } from "./scaler.ts";
 import type { TakenSpare } from "./spare-workers.ts";
@@ -14,6 +15,8 @@ import { type WorkerListener, WorkerProcess } from "./worker-process.ts";
 /** Calls of a slot; none comes from within a call of its own, and none after it was closed. */
 export interface WorkerSlotListener {
   readonly onModelReady: (loads: number) => void;
+  readonly onStarted?: ((tookMs: number) => void) | undefined;
+  readonly onFacts?: ((facts: ModelFacts) => void) | undefined;
   readonly onResized: (cores: number) => void;
   /**
    * Its process ended by itself, or hung; it has none, and nothing assigned.
@@ -126,7 +129,9 @@ export class WorkerSlot {
   #begin(assigned: Assignment): void {
     const spare = this.#takeSpare();
     const listener: WorkerListener = {
-      onReady: () => {
+      onFacts: (facts) => this.#listener.onFacts?.(facts),
+      onReady: (ready) => {
+        this.#listener.onStarted?.(ready.startMs);
         if (this.#process !== worker || this.#assigned === null) return;
         this.#isProcessReady = true;
         this.#load(worker, this.#assigned);

@@ -40,9 +40,14 @@ async function serve(channel: BlockingChannel): Promise<number> {
   closeInherited(1 + Math.max(CHANNEL_FD, ...inheritedFds(setup)));
   if (setup.trying) env.logLevel = "fatal";
   if (setup.variants.some(({ module }) => module !== undefined)) tellHowItEnds(channel);
-  const models = new ModelStore(setup, (step) => {
-    channel.write(textFrame(FRAME_KINDS.loading, JSON.stringify(step)));
-  });
+  const tell = (kind: number, what: object): void => {
+    channel.write(textFrame(kind, JSON.stringify(what)));
+  };
+  const models = new ModelStore(
+    setup,
+    (step) => tell(FRAME_KINDS.loading, step),
+    (facts) => tell(FRAME_KINDS.facts, facts),
+  );
   try {
     if (setup.keptModels === null) {
       await models.hold({ variants: [...setup.variants.keys()], cores: [setup.threads] });

@@ -1,6 +1,7 @@
 /** The workers: on what they run, how many are in reserve, what they may take. */
+import { CPU_FALLBACKS } from "../exec/model-facts.ts";
 import { deviceName, poolDevices, workerVariables } from "./device-kinds.ts";
-import { bytes, count, counts, truth } from "./kinds.ts";
+import { bytes, count, counts, oneOf, truth } from "./kinds.ts";
 import { setting } from "./setting.ts";
 
 /** Less than Node and onnxruntime take is a mistake. */
@@ -34,5 +35,10 @@ export const WORKERS = {
     null,
     "memory of a worker",
     "by its models, at least 4GiB; none on a GPU",
+  ),
+  cpuFallback: setting(
+    oneOf(CPU_FALLBACKS),
+    "allow",
+    "models of which a GPU leaves nodes to the processor",
   ),
 };

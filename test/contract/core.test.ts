@@ -1,6 +1,8 @@
 /** What holds of the core of every method, whatever happens to it. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { warmSizes } from "../../runtime/exec/warm-sizes.ts";
+import { methodOf } from "../../runtime/methods/registry.ts";
 import { casesOf } from "../support/cases.ts";
 import { BY_METHOD } from "./subjects.ts";
 
@@ -44,6 +46,25 @@ describe.each(BY_METHOD)("the core of %s, whatever happens", (_, { core }) => {
     );
   });
 
+  test("starts no batch that its worker has not run before it was ready", () => {
+    fc.assert(
+      fc.property(stories, (story) => {
+        const { bundle, log } = story.play();
+        // Stages of malleable pipelines run one row at a time.
+        if (bundle === undefined) return;
+        const models = methodOf(bundle).models(bundle);
+        for (const { model, batch } of startsOf(log)) {
+          const variant = models.find(({ name }) => name === model) ?? models[Number(model)];
+          const warmed = (provider: "cuda" | "webgpu") =>
+            warmSizes(variant ?? { warmBatches: [] }, provider);
+          expect(warmed("cuda")).toContain(batch);
+          expect(Math.max(...warmed("webgpu"))).toBeGreaterThanOrEqual(batch);
+        }
+      }),
+      { numRuns: casesOf(Math.ceil(runs / 4), 3) },
+    );
+  });
+
   test("says the same when the same happens again", () => {
     fc.assert(
       fc.property(stories, (story) => {
@@ -53,3 +74,11 @@ describe.each(BY_METHOD)("the core of %s, whatever happens", (_, { core }) => {
     );
   });
 });
+
+/** The batches that a log tells of. */
+function startsOf(log: readonly string[]): { readonly model: string; readonly batch: number }[] {
+  return log.flatMap((line) => {
+    const [what, , model = "", queries = ""] = line.split(" ");
+    return what === "start" ? [{ model, batch: queries.split(",").length }] : [];
+  });
+}

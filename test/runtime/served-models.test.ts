@@ -82,6 +82,7 @@ test("a pipeline's plans say which batches are warmed, and how outputs are cut",
     ["classify/large", [1, 4]],
   ]);
   expect(models.map(({ outputsAreRows }) => outputsAreRows)).toEqual([false, false, false, false]);
+  expect(models.map(({ largestBatch }) => largestBatch)).toEqual([2, 2, 8, 4]);
   expect(models[0]?.axisNames).toMatchObject({ x: "rows", crops: "total", crop_count: "rows" });
 });
 
@@ -123,7 +124,7 @@ test("of models that are cut the stages are found, each for one instance at a ti
   );
 });
 
-test("a stage that takes indices from a stage before is not tried with zeros", async () => {
+test("a stage that takes indices from a stage before may refuse zeros", async () => {
   const bundle = servedPlaces({ models: [SMALL] });
   const tasks = bundle.tasks.map((task) => ({
     ...task,
@@ -135,8 +136,10 @@ test("a stage that takes indices from a stage before is not tried with zeros", a
       }),
     })),
   }));
+  const models = methodOf(bundle).models({ ...bundle, tasks });
+  expect(models.map(({ warmBatches }) => warmBatches)).toEqual([[1], [1], [1]]);
   // Of layers 0-1 and 0-2 the input is the model's own.
-  expect(batchesByVariant({ ...bundle, tasks })).toEqual([[1], [1], []]);
+  expect(models.map(({ mayRefuseZeros = false }) => mayRefuseZeros)).toEqual([false, false, true]);
 });
 
 test("refuses pipelines that have no stages to run", async () => {

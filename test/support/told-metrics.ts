@@ -7,6 +7,7 @@ import { openServer } from "../../runtime/server/serve.ts";
 import { openOtlp } from "../../runtime/server/telemetry/otlp/otlp.ts";
 import { otlpSettings } from "../../runtime/server/telemetry/otlp/otlp-settings.ts";
 import { Telemetry } from "../../runtime/server/telemetry/telemetry.ts";
+import { WorkerFacts } from "../../runtime/worker-facts.ts";
 import type { FakeWorkers, ServedSubject } from "../contract/subjects/served.ts";
 
 const CLOCK = { nowMs: () => 1000, epochOffsetMs: 0 };
@@ -18,11 +19,16 @@ interface Opened {
 
 async function opened(subject: ServedSubject): Promise<Opened> {
   const workers = subject.openWorkers();
+  const workerFacts = new WorkerFacts([{ name: "a" }], () => {});
+  const facts = { variant: 0, loadMs: 1, warmMs: 1, nodes: 2, cpuNodes: [], hasFallback: false };
+  workerFacts.onModelFacts(facts);
+  workerFacts.onStarted(1000);
   const application = await methodOf(subject.bundle).host(subject.bundle, {
     bundleSha256: "ab".repeat(32),
     nowMs: CLOCK.nowMs,
     axisNames: subject.axisNames ?? [],
     workers: workers.starter,
+    workerLines: () => workerFacts.metricLines(true),
   });
   return { application, workers };
 }

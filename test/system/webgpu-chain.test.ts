@@ -164,7 +164,7 @@ onVulkan("what we take of the provider's options is what it takes", async () => 
   for (const [name, values] of Object.entries(VALUES)) {
     for (const value of values) {
       const { executionProviders: _, ...others } = sessionOptions(
-        { provider: "webgpu", id: null, options: {} },
+        { on: defaultDevice("webgpu") },
         1,
       );
       const executionProviders = [{ name: "webgpu", [name]: value }];

@@ -1,6 +1,7 @@
 /** An application on a server: what answers, on which workers, and who is let in. */
 import type { Bundle, Cluster } from "../../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../../exec/executor.ts";
+import type { MetricLine } from "../metrics/exposition.ts";
 import type { Endpoint } from "../requests/endpoint.ts";
 import type { Notice } from "../telemetry/notice.ts";
 import { Gate } from "./gate.ts";
@@ -17,6 +18,8 @@ export interface ApplicationOptions {
   readonly onWorkerLost?: (worker: number, reason: string) => void;
   /** For what an operator should see, such as an added level. */
   readonly onNotice?: Notice;
+  /** What is counted of its workers, whatever the method; left out for nothing. */
+  readonly workerLines?: () => readonly MetricLine[];
 }
 
 /** What answers, on what: where the methods differ. */
@@ -44,6 +47,8 @@ export interface Application {
   readonly gate: Gate;
   readonly sloMs: number;
   readonly limits: ServerLimits;
+  /** What is counted of its workers, whatever the method. */
+  readonly workerLines: () => readonly MetricLine[];
   /** Starts its workers, once. @throws what making the executor throws. */
   openWorkers(): Promise<void>;
   /** An inference request of one of its models has come in. */
@@ -73,6 +78,7 @@ class OpenedApplication<E extends Executor, H extends Required<ExecutorHandlers>
   readonly gate: Gate;
   readonly sloMs: number;
   readonly limits: ServerLimits;
+  readonly workerLines: () => readonly MetricLine[];
   readonly #executorFactory: (handlers: H) => E | Promise<E>;
   #executor: E | undefined;
   #isDraining = false;
@@ -82,6 +88,7 @@ class OpenedApplication<E extends Executor, H extends Required<ExecutorHandlers>
     const { bundle, executorFactory, maxPending = DEFAULT_LIMITS.maxPending } = opening;
     this.limits = { ...DEFAULT_LIMITS, maxPending, ...options.limits };
     this.name = bundle.application;
+    this.workerLines = options.workerLines ?? (() => []);
     this.endpoint = opening.endpointOf(this.limits.maxPending, (worker, reason) => {
       if (!this.#isDraining) options.onWorkerLost?.(worker, reason);
     });

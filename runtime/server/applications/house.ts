@@ -150,8 +150,8 @@ export class House {
       return [model.signature.names[0] ?? "", own] as const;
     });
     return [
-      ...this.applications.flatMap(({ name, endpoint }) =>
-        labelled(endpoint.metricLines(), { model: name }),
+      ...this.applications.flatMap(({ name, endpoint, workerLines }) =>
+        labelled([...endpoint.metricLines(), ...workerLines()], { model: name }),
       ),
       ...Latencies.lines(latencies),
       ...this.reloads.lines(),

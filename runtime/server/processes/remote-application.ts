@@ -16,6 +16,8 @@ export class RemoteApplication implements Application {
   readonly gate: Gate;
   readonly sloMs: number;
   readonly limits: ServerLimits;
+  /** They are counted where they are. */
+  readonly workerLines = () => [];
   readonly #occupancy = new Occupancy();
   readonly #dispatcher: Dispatcher;
 

@@ -1,5 +1,6 @@
 /** What the core of a method is put through: anything that can happen, in any order. */
 import type fc from "fast-check";
+import type { Bundle } from "../../../runtime/bundle/schema.ts";
 
 export interface CoreSubject {
   readonly stories: fc.Arbitrary<Story>;
@@ -15,6 +16,8 @@ export interface Story {
 }
 
 export interface Played {
+  /** What it followed, where lines of its log tell batches: `start WORKER MODEL QUERY,…`. */
+  readonly bundle?: Bundle;
   /** Everything that the core said. */
   readonly log: readonly string[];
   /** How often what happened. */

@@ -1,9 +1,12 @@
 import { defaultDevice } from "stratagem-runtime/internal/exec/worker-device";
 import { expect, test } from "vitest";
 import type { TensorInfo } from "../../../runtime/bundle/schema.ts";
+import type { VariantModel } from "../../../runtime/exec/executor.ts";
 import { OnnxModel } from "../../../runtime/exec/onnx-session.ts";
 import { GraphBuilder, modelOf, tensorOf } from "../../support/onnx-graphs.ts";
 import { modelFile } from "../../support/onnx-stages.ts";
+
+const INT64 = 7;
 
 /** y = x + bias with these shapes. */
 function load(shapes: { x: number[]; bias: number[]; y: number[] }): Promise<OnnxModel> {
@@ -51,5 +54,30 @@ test("an open first dimension is the number of rows, beside fixed shapes", async
   expect(floatsOf(outputs[0]?.bytes ?? new Uint8Array())).toEqual([11, 22, 13, 24]);
   const short = model.run(2, [bytesOf(1, 2), bytesOf(10, 20)]);
   await expect(short).rejects.toThrow("2 rows of float32 [-1, 2] take 16 bytes, got 8");
+  await model.release();
+});
+
+test("a stage that refuses zeros is loaded where it may, and else by name not", async () => {
+  const g = new GraphBuilder();
+  g.node("Reshape", ["x", "to"], { allowzero: 1 }, { output: ["y"] });
+  const tensors = [tensorOf("x", ["batch", 2]), tensorOf("to", [2], INT64)];
+  const graph = g.graph(tensors, [tensorOf("y", ["batch", 2])]);
+  const variant = {
+    name: "stage",
+    path: modelFile(modelOf(graph)),
+    inputs: [
+      { name: "x", dtype: "float32", shape: [-1, 2] },
+      { name: "to", dtype: "int64", shape: [2] },
+    ],
+    outputs: [{ name: "y", dtype: "float32", shape: [-1, 2] }],
+    warmBatches: [1],
+  };
+  const setup = { on: defaultDevice("cpu"), threads: 1, trying: false } as const;
+  const loaded = (one: VariantModel) =>
+    OnnxModel.load(one, 1, { ...setup, variants: [one], keptModels: null });
+  await expect(loaded(variant)).rejects.toThrow(/^stage .* on cpu: /);
+  const model = await loaded({ ...variant, mayRefuseZeros: true });
+  expect(model.facts).toMatchObject({ nodes: null, cpuNodes: [], hasFallback: false });
+  expect(model.facts.warmMs).toBeGreaterThan(0);
   await model.release();
 });

@@ -64,7 +64,7 @@ test.each([
 
 test("a session is told of the one accelerator that its process sees", () => {
   const providersOf = (provider: Provider, id: string | null, options: ProviderOptions = {}) => {
-    return sessionOptions({ provider, id, options }, 2).executionProviders;
+    return sessionOptions({ on: { provider, id, options } }, 2).executionProviders;
   };
   expect(providersOf("cpu", null)).toEqual([{ name: "cpu" }]);
   expect(providersOf("cuda", "MIG-1")).toEqual([{ name: "cuda", deviceId: 0 }]);

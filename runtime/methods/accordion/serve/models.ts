@@ -10,11 +10,13 @@ export function accordionModels(bundle: AccordionBundle): WantedModel[] {
     variants.flatMap(({ name, model: whole, stages }) => {
       const given = new Set(whole?.inputs.map((input) => input.name));
       return stages.map(({ from, to, model }) => {
-        // One instance. Zeros may be none of the indices or sizes that a stage before gives.
+        // Zeros may be none of the indices or sizes that a stage before gives.
         const made = model.inputs.filter((input) => !given.has(input.name));
-        const warmBatches = made.every(({ dtype }) => dtype.startsWith("float")) ? [1] : [];
-        const stage = `${name} stage ${from}-${to}`;
-        return { name: stage, model, warmBatches, outputsAreRows: false };
+        const isSafe = made.every(({ dtype }) => dtype.startsWith("float"));
+        const refusal = isSafe ? {} : { mayRefuseZeros: true };
+        // An instance at a time.
+        const batches = { warmBatches: [1], ...refusal };
+        return { name: `${name} stage ${from}-${to}`, model, ...batches, outputsAreRows: false };
       });
     }),
   );

@@ -1,13 +1,13 @@
 /** The models of a bundle of inferline, and the batches that it asks of them. */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
-import { ascending, taskModels, type WantedModel } from "../../../wanted-models.ts";
+import { ascending, taskModels, upTo, type WantedModel } from "../../../wanted-models.ts";
 
 export function inferlineModels(bundle: InferlineBundle): WantedModel[] {
-  const warm = stageBatches(bundle).map((warmBatches) => ({ warmBatches }));
+  const warm = stageBatches(bundle).map(upTo);
   return taskModels(bundle.tasks, warm);
 }
 
-/** The largest batch of each task, and a single query. */
+/** The largest batch of each task, and a single query: what waits is taken, up to the largest. */
 function stageBatches({ tasks, levels }: InferlineBundle): number[][] {
   const batches = tasks.map(({ variants }) => variants.map(() => new Set<number>()));
   for (const { plan } of levels) {

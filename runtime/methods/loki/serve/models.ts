@@ -1,22 +1,33 @@
 /** The models of a bundle of loki, and the batches that it asks of them. */
-import type { LokiBundle } from "../../../bundle/schema.ts";
-import { ascending, taskModels, type WantedModel } from "../../../wanted-models.ts";
+import type { LokiBundle, StagePolicy } from "../../../bundle/schema.ts";
+import { ascending, taskModels, upTo, type WantedModel } from "../../../wanted-models.ts";
 
 export function lokiModels(bundle: LokiBundle): WantedModel[] {
-  const warm = planBatches(bundle).map((warmBatches) => ({ warmBatches }));
+  const asked = planBatches(bundle, ({ actionByState }) => actionByState.data);
+  // What a table gives up comes in the batch of the highest rate, which no state need ask for.
+  const possible = planBatches(bundle, ({ decisionSpace }) => [
+    ...Array(decisionSpace.actions.data.length / 2).keys(),
+  ]);
+  const warm = asked.map((warmBatches, variant) => {
+    return { ...upTo(possible[variant] ?? []), warmBatches };
+  });
   return taskModels(bundle.tasks, warm);
 }
 
-/** The largest batch of each instance, and a single query; of a table, what its cells say. */
-function planBatches({ tasks, levels }: LokiBundle): number[][] {
+/** The largest batch of each instance, and a single query; of a table, what those actions say. */
+function planBatches(
+  { tasks, levels }: LokiBundle,
+  actionsOf: (stage: StagePolicy) => Iterable<number>,
+): number[][] {
   const batches = tasks.map(({ variants }) => variants.map(() => new Set<number>()));
   for (const { plan, stages } of levels) {
     for (const { task, variant, batch } of plan.instances) {
       batches[task]?.[variant]?.add(1).add(batch);
     }
     for (const [task, stage] of stages?.entries() ?? []) {
-      const actions = stage?.decisionSpace.actions.data ?? [];
-      for (const action of new Set(stage?.actionByState.data)) {
+      if (stage === null) continue;
+      const actions = stage.decisionSpace.actions.data;
+      for (const action of new Set(actionsOf(stage))) {
         const [variant, batch] = [actions[2 * action], actions[2 * action + 1]];
         if (variant !== undefined && batch !== undefined) batches[task]?.[variant]?.add(batch);
       }

@@ -4,10 +4,12 @@ import { ascending, type WantedModel } from "../../../wanted-models.ts";
 
 export function ramsisModels(bundle: RamsisBundle): WantedModel[] {
   const warmBatches = tableBatches(bundle);
+  const largest = largestBatches(bundle);
   return bundle.tasks
     .flatMap(({ variants }) => variants)
     .map(({ name, model }, index) => {
-      return { name, model, warmBatches: warmBatches[index] ?? [], outputsAreRows: true };
+      const batches = { warmBatches: warmBatches[index] ?? [], largestBatch: largest[index] ?? 1 };
+      return { name, model, ...batches, outputsAreRows: true };
     });
 }
 
@@ -29,4 +31,18 @@ function tableBatches({ tasks, levels, decisionSpace }: RamsisBundle): number[][
   // A client may name a variant that no table runs.
   for (const sizes of batches) if (sizes.size === 0) sizes.add(1);
   return ascending(batches);
+}
+
+/**
+ * By variant the largest batch that any table may ask for: those of levels that come later too.
+ * What is late, or asked for by its name, comes in whatever batches there are.
+ */
+function largestBatches({ tasks, decisionSpace }: RamsisBundle): number[] {
+  const largest = tasks.flatMap(({ variants }) => variants.map(() => 1));
+  const actions = decisionSpace.actions.data;
+  for (let at = 0; at < actions.length; at += 2) {
+    const [variant, batch] = [actions[at] ?? 0, actions[at + 1] ?? 1];
+    largest[variant] = Math.max(largest[variant] ?? 1, batch);
+  }
+  return largest;
 }

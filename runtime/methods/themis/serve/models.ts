@@ -1,16 +1,19 @@
 /** The models of a bundle of themis, and the batches that it asks of them. */
 import type { ThemisBundle } from "../../../bundle/schema.ts";
-import { ascending, taskModels, type WantedModel } from "../../../wanted-models.ts";
+import { ascending, taskModels, upTo, type WantedModel } from "../../../wanted-models.ts";
 
 export function themisModels(bundle: ThemisBundle): WantedModel[] {
   const warmCores = coresByTask(bundle);
   const warm = scaleBatches(bundle).map((warmBatches, task) => {
-    return { warmBatches, warmCores: warmCores[task] };
+    return { ...upTo(warmBatches), warmCores: warmCores[task] };
   });
   return taskModels(bundle.tasks, warm);
 }
 
-/** The largest batch of each task in plans that are followed and in bursts, and a single query. */
+/**
+ * The largest batch of each task in plans that are followed and in bursts, and a single query: what
+ * waits is taken, up to the largest.
+ */
 function scaleBatches({ tasks, levels, transitions }: ThemisBundle): number[][] {
   const batches = tasks.map(() => new Set([1]));
   for (const { steady } of levels) {

@@ -1,5 +1,11 @@
 /** The dispatcher of replicas, of a diamond in two pools whose stages change places. */
-import { comeToRest, playStages, repair, stageEvents } from "../../../support/stage-events.ts";
+import {
+  comeToRest,
+  DIAMOND,
+  playStages,
+  repair,
+  stageEvents,
+} from "../../../support/stage-events.ts";
 import type { CoreSubject } from "../core.ts";
 import { countedBy } from "../counted.ts";
 
@@ -10,6 +16,7 @@ export const inferlineCore: CoreSubject = {
     play: () => {
       const { driver } = playStages(events);
       return {
+        bundle: DIAMOND,
         log: driver.log,
         happened: countedBy(driver.log, (line) => line.split(" ")[0]),
         end: (gone) => {

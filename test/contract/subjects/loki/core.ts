@@ -20,6 +20,7 @@ export const lokiCore: CoreSubject = {
         const bundle = isTree ? treeBundle({ policy }) : chainBundle({ policy });
         const driver = playPipeline(bundle, events);
         return {
+          bundle,
           log: driver.log,
           happened: countedBy(driver.log, (line) => line.split(" ")[0]),
           end: (gone) => {

@@ -7,9 +7,10 @@ export const ramsisCore: CoreSubject = {
   mustHappen: ["started", "dropped", "no worker", "lost", "cancelled"],
   stories: tableStories.map(({ events, ...sketch }) => ({
     play: () => {
-      const driver = new TableDriver(tablesOf(sketch), sketch.startsReady);
+      const bundle = tablesOf(sketch);
+      const driver = new TableDriver(bundle, sketch.startsReady);
       for (const event of events) driver.play(event);
-      return playedBy(driver);
+      return { bundle, ...playedBy(driver) };
     },
   })),
 };

@@ -12,6 +12,7 @@ export const themisCore: CoreSubject = {
     play: () => {
       const driver = playScales(bundle, events);
       return {
+        bundle,
         log: driver.log,
         happened: countedBy(driver.log, (line) => line.split(" ")[0]),
         end: (gone) => {

@@ -1,0 +1,101 @@
+/**
+ * Measures what it takes until a new worker can run a variant: its process, the model, and the
+ * first runs of all batches; and which nodes of the model a GPU leaves to the processor.
+ */
+import type { VariantModel } from "stratagem-runtime/internal/exec/executor";
+import type { LoadFacts } from "stratagem-runtime/internal/exec/model-facts";
+import { opCounts } from "stratagem-runtime/internal/exec/model-facts";
+import type { VariantMeasurements } from "../spec/profile-schema.ts";
+import { rounded } from "./latency-profile.ts";
+import type { ProfilePlan } from "./profile-plan.ts";
+import { Change, executorOptions, noWorker, type WorkerSources } from "./profiled-worker.ts";
+
+/** Of a variant, what profiles say of its start. */
+export interface MeasuredStart extends Pick<VariantMeasurements, "start" | "fallback"> {
+  readonly facts: LoadFacts;
+}
+
+/**
+ * Starts a worker of its own for each variant, so that none finds what another has compiled.
+ * @returns by the names of the variants.
+ * @throws InputError if a worker does not start; the signal's reason.
+ */
+export async function measureStarts(
+  plan: ProfilePlan,
+  { startExecutor, signal }: WorkerSources,
+): Promise<ReadonlyMap<string, MeasuredStart>> {
+  const seen = { processMs: [] as number[], facts: new Map<number, LoadFacts>() };
+  // What the trial of all models tells is not of a worker that begins.
+  let isTrial = true;
+  const change = new Change(signal);
+  const isReady = change.begin((reason) => noWorker(plan, reason));
+  const options = { ...executorOptions(plan, 1), variants: warmedVariants(plan) };
+  const started = startExecutor(options, {
+    onReady: () => change.end(),
+    onModelReady: () => change.end(),
+    onLost: (_worker, reason) => change.fail(reason),
+    onStarted: (tookMs) => seen.processMs.push(tookMs),
+    onModelFacts: ({ variant, ...facts }) => {
+      if (!isTrial) seen.facts.set(variant, facts);
+    },
+  });
+  const executor = await Promise.resolve(started).catch((error: unknown) => {
+    throw noWorker(plan, error instanceof Error ? error.message : String(error));
+  });
+  isTrial = false;
+  try {
+    await isReady;
+    for (const variant of plan.variants.keys()) {
+      const isHeld = change.begin((reason) => noWorker(plan, reason));
+      executor.assign(0, [variant], plan.cores[0]);
+      await isHeld;
+      executor.release(0);
+    }
+  } finally {
+    await executor.close();
+  }
+  return startsOf(plan, seen);
+}
+
+/** With the batches that are profiled, which its models may refuse when they are of zeros. */
+function warmedVariants(plan: ProfilePlan): VariantModel[] {
+  return executorOptions(plan, 1).variants.map((variant, index) => {
+    const { batches = [], samples, host } = plan.variants[index] ?? {};
+    // Modules and other servers run what they have samples of.
+    const isSafe = host === undefined || samples !== undefined;
+    const warmCores = [plan.cores[0]];
+    return { ...variant, warmBatches: isSafe ? batches : [], warmCores, mayRefuseZeros: true };
+  });
+}
+
+function startsOf(
+  { variants }: ProfilePlan,
+  seen: { readonly processMs: readonly number[]; readonly facts: ReadonlyMap<number, LoadFacts> },
+): Map<string, MeasuredStart> {
+  const starts = new Map<string, MeasuredStart>();
+  const processMs = toMicroseconds(median(seen.processMs));
+  for (const [index, { name }] of variants.entries()) {
+    const facts = seen.facts.get(index);
+    if (facts === undefined || seen.processMs.length === 0) continue;
+    const [loadMs, warmMs] = [toMicroseconds(facts.loadMs), toMicroseconds(facts.warmMs)];
+    const start = { processMs, loadMs, warmMs };
+    starts.set(name, { start, ...fallbackOf(facts), facts });
+  }
+  return starts;
+}
+
+/** Nothing where no node falls back, or nothing tells which. */
+function fallbackOf({ nodes, cpuNodes }: LoadFacts): Pick<VariantMeasurements, "fallback"> {
+  if (cpuNodes.length === 0 || nodes === null) return {};
+  const names = cpuNodes.map(({ name }) => name);
+  return { fallback: { nodes: names.length, of: nodes, ops: opCounts(cpuNodes), names } };
+}
+
+function median(times: readonly number[]): number {
+  const sorted = [...times].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? 0;
+}
+
+function toMicroseconds(ms: number): number {
+  return rounded(Math.round(ms * 1e3) / 1e3);
+}

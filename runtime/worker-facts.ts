@@ -1,0 +1,57 @@
+/** What workers tell of their start and of the models they loaded: as notices and as metrics. */
+import type { VariantModel } from "./exec/executor.ts";
+import { fallbackText, type ModelFacts } from "./exec/model-facts.ts";
+import { head, line, type MetricLine, metric } from "./server/metrics/exposition.ts";
+import type { Notice } from "./server/telemetry/notice.ts";
+
+export class WorkerFacts {
+  readonly #variants: readonly Pick<VariantModel, "name">[];
+  readonly #onNotice: Notice;
+  /** By variant, as the first worker told of it. */
+  readonly #factsByVariant = new Map<number, ModelFacts>();
+  #lastStartMs: number | null = null;
+
+  constructor(variants: readonly Pick<VariantModel, "name">[], onNotice: Notice) {
+    this.#variants = variants;
+    this.#onNotice = onNotice;
+  }
+
+  /** Of each variant the operator is told once. */
+  onModelFacts(facts: ModelFacts): void {
+    if (this.#factsByVariant.has(facts.variant)) return;
+    this.#factsByVariant.set(facts.variant, facts);
+    const told = fallbackText(facts);
+    if (told === null) return;
+    const remedy = "refuse such models with --cpu-fallback refuse";
+    this.#onNotice(`${this.#nameOf(facts.variant)}: ${told}; ${remedy}`, "warn");
+  }
+
+  onStarted(tookMs: number): void {
+    this.#lastStartMs = tookMs;
+  }
+
+  /** @param isOnGpu whether nodes can fall back where the workers are. */
+  metricLines(isOnGpu: boolean): MetricLine[] {
+    const start = "stratagem_worker_start_seconds";
+    const lines =
+      this.#lastStartMs === null
+        ? []
+        : metric(start, "gauge", "What the last worker took to be ready", this.#lastStartMs / 1000);
+    if (!isOnGpu || this.#factsByVariant.size === 0) return lines;
+    const name = "stratagem_model_cpu_nodes";
+    const samples = [...this.#factsByVariant.values()]
+      .sort((a, b) => a.variant - b.variant)
+      .map((facts) => line(name, { variant: this.#nameOf(facts.variant) }, countOf(facts)));
+    const help = "Nodes that run on the CPU though the workers are on a GPU; NaN for some";
+    return [...lines, head(name, "gauge", help), ...samples];
+  }
+
+  #nameOf(variant: number): string {
+    return this.#variants[variant]?.name ?? "";
+  }
+}
+
+/** NaN where nothing tells how many there are. */
+function countOf({ cpuNodes, hasFallback }: ModelFacts): number {
+  return hasFallback && cpuNodes.length === 0 ? Number.NaN : cpuNodes.length;
+}
