@@ -1,12 +1,14 @@
 /**
  * What it saves that values stay on the device between the files of one worker: the same files as a
  * chain, and one after the other with their values through memory of the CPU. The two and the whole
- * model take turns, so that drift hits all alike. `npm run bench:device-values -- [DEVICE] [RUNS]`
+ * model take turns, so that drift hits all alike. On a driver that runs on the processor, processor
+ * time is steadier than the clock. `npm run bench:device-values -- [DEVICE] [RUNS] [NAME]`
  */
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { bindChain } from "stratagem/internal/binding/bind-chain";
+import type { TensorInfo } from "stratagem-runtime/internal/bundle/schema";
 import type { VariantModel } from "stratagem-runtime/internal/exec/executor";
 import { loadModel } from "stratagem-runtime/internal/exec/load-model";
 import type { LoadedModel } from "stratagem-runtime/internal/exec/loaded-model";
@@ -40,16 +42,20 @@ const NARROW = 1024;
 
 const device: Device = process.argv[2] === "cpu" ? "cpu" : "webgpu";
 const runs = Number(process.argv[3] ?? 15);
+/** Of the only files to run; all if left out. */
+const only = process.argv[4];
 Object.assign(process.env, device === "webgpu" ? vulkanEnvironment() : {});
 
 const folder = mkdtempSync(join(tmpdir(), "device-values-"));
 try {
   for (const line of machineLines()) console.log(line);
   const rows = [
-    ["files", "rows", "MB handed on", "whole, ms", "chain, ms", "through the CPU, ms", "ratio"],
+    ["files", "rows", "MB between", "whole", "chain", "through the CPU", "ratio", "ratio of CPU"],
   ];
-  for (const subject of subjects()) rows.push(await measured(subject));
-  console.log(`${device}, medians of ${runs} runs in turn; ratio: through the CPU ÷ chain`);
+  for (const subject of subjects()) {
+    if (only === undefined || subject.name === only) rows.push(await measured(subject));
+  }
+  console.log(`${device}, medians of ${runs} runs in turn, ms, and of their processor time`);
   console.log(alignColumns(rows));
 } finally {
   rmSync(folder, { recursive: true });
@@ -96,80 +102,113 @@ function widePaths(): string[] {
   });
 }
 
+/** Row of the table. */
 async function measured({ name, rows, paths, whole }: Subject): Promise<string[]> {
   const { model } = await bindChain(paths, undefined, [], { describe: describeModel });
   if (model === undefined) throw new Error(`expected files that fit, got ${paths}`);
   const { inputs, outputs } = model;
-  const parts = (model.parts ?? []).map((part, at) => ({ ...part, path: paths[at + 1] ?? "" }));
   const base = { name, warmBatches: [], outputsAreRows: false, inputs, outputs };
-  const chained: VariantModel = { ...base, path: paths[0] ?? "", parts };
   const loaded: LoadedModel[] = [];
   const runOf = async (variant: VariantModel): Promise<Run> => {
     const setup = { on: defaultDevice(device), threads: 1, trying: false, keptModels: null };
-    const all = { ...setup, variants: [variant] };
-    const each = await loadModel(variant, 1, all, () => {});
+    const each = await loadModel(variant, 1, { ...setup, variants: [variant] }, () => {});
     loaded.push(each);
     return async (bytes) =>
       (await each.run(rows, bytes)).outputs.map((output) => bytesOf(output.bytes));
   };
-  const chain = await runOf(chained);
-  const singles = await Promise.all(paths.map(async (path) => (await describeModel(path)).model));
-  const handed = { bytes: 0 };
-  const apart: Run[] = [];
-  for (const [at, single] of singles.entries()) {
-    const tensors = { inputs: single.inputs, outputs: single.outputs };
-    apart.push(await runOf({ ...base, ...tensors, path: paths[at] ?? "" }));
+  const parts = (model.parts ?? []).map((part, at) => ({ ...part, path: paths[at + 1] ?? "" }));
+  const chain = await runOf({ ...base, path: paths[0] ?? "", parts });
+  const links: Link[] = [];
+  for (const path of paths) {
+    const { inputs: takes, outputs: gives } = (await describeModel(path)).model;
+    const run = await runOf({ ...base, inputs: takes, outputs: gives, path });
+    links.push({ takes, gives, run });
   }
-  const throughCpu: Run = async (bytes) => {
-    const values = new Map(inputs.map((info, at) => [info.name, bytes[at] ?? new Uint8Array()]));
-    let given: Bytes[] = [];
-    handed.bytes = 0;
-    for (const [at, single] of singles.entries()) {
-      const taken = single.inputs.map((info) => values.get(info.name) ?? new Uint8Array());
-      given = (await apart[at]?.(taken)) ?? [];
-      if (at === singles.length - 1) break;
-      for (const [output, { name: value }] of single.outputs.entries()) {
-        values.set(value, given[output] ?? new Uint8Array());
-        handed.bytes += given[output]?.length ?? 0;
-      }
-    }
-    return given;
-  };
+  const handed = { bytes: 0 };
+  const apart: Run = (bytes) => throughCpu(links, inputs, bytes, handed);
   const others = whole === null ? [] : [await runOf({ ...base, path: whole })];
-  const all = [chain, throughCpu, ...others];
-  const times = all.map((): number[] => []);
-  const feeds = inputs.map(({ dtype, shape }) => {
+  const [ours, cpu, uncut] = await inTurn([chain, apart, ...others], inputsOf(inputs, rows));
+  for (const each of loaded) await each.release();
+  if (ours === undefined || cpu === undefined) throw new Error("expected two ways");
+  const told = ({ wallMs, workMs }: Medians) => `${ms(wallMs)} (${ms(workMs)})`;
+  return [
+    name,
+    String(rows),
+    (handed.bytes / 1e6).toFixed(2),
+    uncut === undefined ? "-" : told(uncut),
+    told(ours),
+    told(cpu),
+    (cpu.wallMs / ours.wallMs).toFixed(2),
+    (cpu.workMs / ours.workMs).toFixed(2),
+  ];
+}
+
+/** A file by itself. */
+interface Link {
+  readonly takes: readonly TensorInfo[];
+  readonly gives: readonly TensorInfo[];
+  readonly run: Run;
+}
+
+/** @param handed counts the bytes between the files, of the last call. */
+async function throughCpu(
+  links: readonly Link[],
+  inputs: readonly TensorInfo[],
+  bytes: readonly Bytes[],
+  handed: { bytes: number },
+): Promise<Bytes[]> {
+  const values = new Map(inputs.map(({ name }, at) => [name, bytes[at] ?? new Uint8Array()]));
+  let given: Bytes[] = [];
+  handed.bytes = 0;
+  for (const { takes, gives, run } of links) {
+    given = await run(takes.map(({ name }) => values.get(name) ?? new Uint8Array()));
+    if (run === links.at(-1)?.run) break;
+    for (const [at, { name }] of gives.entries()) {
+      const value = given[at] ?? new Uint8Array();
+      values.set(name, value);
+      handed.bytes += value.length;
+    }
+  }
+  return given;
+}
+
+/** Of a row numbers that differ. */
+function inputsOf(inputs: readonly TensorInfo[], rows: number): Bytes[] {
+  return inputs.map(({ dtype, shape }) => {
     const count = rows * shape.slice(1).reduce((product, size) => product * size, 1);
     const numbers = Array.from({ length: count }, (_, at) => (at * 7919) % 251);
     if (dtype === "uint8") return Uint8Array.from(numbers);
     return new Uint8Array(Float32Array.from(numbers, (value) => value / 251).buffer);
   });
+}
+
+interface Medians {
+  readonly wallMs: number;
+  /** Of the process, all threads. */
+  readonly workMs: number;
+}
+
+/** @throws Error if the first two do not give the same bytes. */
+async function inTurn(all: readonly Run[], inputs: readonly Bytes[]): Promise<Medians[]> {
+  const times = all.map(() => ({ wallMs: [] as number[], workMs: [] as number[] }));
   for (let turn = -WARM_RUNS; turn < runs; turn++) {
-    const answers: Bytes[][] = [];
+    const answers: Buffer[] = [];
     for (const [at, run] of all.entries()) {
+      const before = process.cpuUsage();
       const startMs = performance.now();
-      answers.push(await run(feeds));
-      if (turn >= 0) times[at]?.push(performance.now() - startMs);
+      answers.push(Buffer.concat(await run(inputs)));
+      const wallMs = performance.now() - startMs;
+      const { user, system } = process.cpuUsage(before);
+      if (turn < 0) continue;
+      times[at]?.wallMs.push(wallMs);
+      times[at]?.workMs.push((user + system) / 1000);
     }
-    if (
-      Buffer.compare(answers[0]?.[0] ?? feeds[0] ?? Buffer.of(), answers[1]?.[0] ?? Buffer.of())
-    ) {
-      throw new Error(`${name}: expected the same bytes both ways`);
-    }
+    const [one, other] = answers;
+    if (one?.equals(other ?? Buffer.of()) !== true) throw new Error("expected the same bytes");
   }
-  for (const each of loaded) await each.release();
-  const [chainMs = Number.NaN, cpuMs = Number.NaN, wholeMs] = times.map((own) =>
-    quantile(own, 0.5),
-  );
-  return [
-    name,
-    String(rows),
-    (handed.bytes / 1e6).toFixed(2),
-    wholeMs === undefined ? "-" : ms(wholeMs),
-    ms(chainMs),
-    ms(cpuMs),
-    (cpuMs / chainMs).toFixed(2),
-  ];
+  return times.map(({ wallMs, workMs }) => {
+    return { wallMs: quantile(wallMs, 0.5), workMs: quantile(workMs, 0.5) };
+  });
 }
 
 /** The same memory: nothing is copied that a chain would not copy. */

@@ -92,6 +92,8 @@ const LINKS = (["first", "second", "third"] as const).map(linkPath);
 onVulkan("three files hand on numbers that stay, and others, in batches of any size", async () => {
   const chain = await load(LINKS, "webgpu");
   const whole = await load([linkPath("whole")], "cpu");
+  // Of all files: Mul, Floor and Cast, then Add, then Cast and Sub.
+  expect(chain[0].facts.nodes).toBeGreaterThanOrEqual(6);
   for (const rows of [1, 3, 2, 64, 1]) {
     expect(await difference(chain, whole, rows)).toBeLessThan(1e-3);
   }
