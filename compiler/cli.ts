@@ -309,6 +309,7 @@ program
   .option("--json", "one JSON document on stdout")
   .action(async (app: string, flags: ProfileFlags) => {
     const { parseBatches, parseCores, profileCommand } = await import("./commands/profile.ts");
+    const { bindChain } = await import("./binding/bind-chain.ts");
     const { bindModel } = await import("./binding/bind-model.ts");
     const { methodOf } = await import("./methods/registry.ts");
     const { describeMachine } = await import("./profile/machine.ts");
@@ -334,7 +335,8 @@ program
       });
     const profileUnder = async (watch: Watch) => {
       const reader = new ModelReader(modelLimits, watch.signal);
-      const readModel: ProfileSurroundings["readModel"] = async (path, binding, at) => {
+      const readModel: ProfileSurroundings["readModel"] = async (path, binding, at, chain) => {
+        if (chain !== undefined) return bindChain(chain, binding, at, reader);
         return bindModel(path, await reader.describe(path), binding, at, reader);
       };
       const readHost: ProfileSurroundings["readHost"] = (host) => reader.readHost(host);

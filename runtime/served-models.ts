@@ -4,7 +4,7 @@
 import { join, resolve } from "node:path";
 import type { Bundle, ModelAdapter, ModelFile } from "./bundle/schema.ts";
 import { RuntimeError } from "./errors.ts";
-import type { OpenedModel, VariantModel } from "./exec/executor.ts";
+import type { OpenedModel, VariantFile, VariantModel, VariantPart } from "./exec/executor.ts";
 import { packageEntry } from "./exec/module-path.ts";
 import { remoteUrl } from "./exec/remote-endpoint.ts";
 import { methodOf } from "./methods/registry.ts";
@@ -54,6 +54,7 @@ export async function servedModels(
     }
     const { path, model, opened, axisNames } = await checkedModel(variant, folder, files);
     const { inputs, outputs, adapter, buckets, module } = model;
+    const parts = await checkedParts(variant.name, model, folder, files);
     const host =
       module === undefined ? {} : { module: { options: module.options, folder: resolve(folder) } };
     models.push({
@@ -63,10 +64,14 @@ export async function servedModels(
       inputs,
       outputs,
       ...host,
+      ...(parts === undefined ? {} : { parts: parts.map(({ part }) => part) }),
       ...(adapter === undefined ? {} : { adapter }),
       ...(buckets === undefined ? {} : { buckets }),
       ...warm,
-      axisNames: adapter === undefined ? axisNames : adaptedNames(model, adapter, axisNames),
+      axisNames:
+        adapter === undefined
+          ? Object.assign({}, ...(parts ?? []).map((part) => part.axisNames), axisNames)
+          : adaptedNames(model, adapter, axisNames),
     });
   }
   return models;
@@ -105,15 +110,42 @@ async function checkedModel(
     );
   }
   const path = pathOf(name, model, folder);
-  const { fd, bytes, sha256, axisNames } = await openedModel(name, path, model.sha256, files);
-  if (sha256 !== model.sha256) {
+  return { model, ...(await checkedFile(name, path, model.sha256, files)) };
+}
+
+type CheckedFile = Required<VariantFile> & Pick<ServedModel, "axisNames">;
+
+async function checkedFile(
+  variant: string,
+  path: string,
+  wanted: string,
+  files: OpenedModels,
+): Promise<CheckedFile> {
+  const { fd, bytes, sha256, axisNames } = await openedModel(variant, path, wanted, files);
+  if (sha256 !== wanted) {
     throw new RuntimeError(
       "RUNTIME_MODEL",
-      `${path}: expected the model the bundle was compiled for, SHA-256 ${model.sha256}, ` +
+      `${path}: expected the model the bundle was compiled for, SHA-256 ${wanted}, ` +
         `got ${sha256}; compile again or bring the old file back`,
     );
   }
-  return { path, model, opened: { fd, bytes, sha256 }, axisNames };
+  return { path, opened: { fd, bytes, sha256 }, axisNames };
+}
+
+/** The files that run after the first; undefined where there are none. */
+async function checkedParts(
+  variant: string,
+  { parts }: ModelFile,
+  folder: string,
+  files: OpenedModels,
+): Promise<{ part: VariantPart; axisNames: Readonly<Record<string, string>> }[] | undefined> {
+  if (parts === undefined) return undefined;
+  const checked = [];
+  for (const { file, sha256, inputs, outputs } of parts) {
+    const { axisNames, ...opened } = await checkedFile(variant, join(folder, file), sha256, files);
+    checked.push({ part: { ...opened, inputs, outputs }, axisNames });
+  }
+  return checked;
 }
 
 /** @throws RuntimeError if no package has it. */

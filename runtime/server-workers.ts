@@ -9,6 +9,7 @@ import type { AssignedExecutorHandlers, ExecutorHandlers, VariantModel } from ".
 import { onFirstProvider } from "./exec/first-provider.ts";
 import { lackOf, type Means, meansOf, sharedCores, type WantedWorkers } from "./exec/means.ts";
 import type { CpuFallback } from "./exec/model-facts.ts";
+import { fileBytesOf } from "./exec/variant-files.ts";
 import { distinctDevices, type WorkerDevice } from "./exec/worker-device.ts";
 import {
   type ProcessExecutor,
@@ -230,7 +231,7 @@ export class Workers implements WorkerStarter {
   }
 }
 
-function fileBytes({ opened, path, remote }: VariantModel): number {
-  if (remote !== undefined) return 0;
-  return opened?.bytes ?? statSync(path).size;
+function fileBytes(variant: VariantModel): number {
+  if (variant.remote !== undefined) return 0;
+  return fileBytesOf(variant, (path) => statSync(path).size);
 }

@@ -15,6 +15,7 @@ import { levelReports } from "stratagem-runtime/internal/inspect";
 import { devicePools, onDevice } from "stratagem-runtime/internal/tell/pool-device";
 import { counted, percent } from "stratagem-runtime/internal/tell/text";
 import { expectWritable, writeAllAtomically } from "../atomic-write.ts";
+import { bindChain } from "../binding/bind-chain.ts";
 import { type Bound, bindModel } from "../binding/bind-model.ts";
 import { InterruptedError } from "../errors.ts";
 import { withObservedFanouts } from "../graph/observed-fanouts.ts";
@@ -127,12 +128,13 @@ async function readModels(
 
 async function boundModel(
   path: string,
-  { name, binding, host }: Pick<Variant, "name" | "binding" | "host">,
+  { name, binding, host, chain }: Pick<Variant, "name" | "binding" | "host" | "chain">,
   at: KeyPath,
   reader: Reader,
 ): Promise<Bound> {
   try {
     if (host !== undefined) return { model: await reader.readHost(host) };
+    if (chain !== undefined) return await bindChain(chain, binding, at, reader);
     return await bindModel(path, await reader.describe(path), binding, at, reader);
   } catch (error) {
     if (error instanceof InterruptedError) throw error;

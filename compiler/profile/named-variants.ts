@@ -8,6 +8,7 @@ import { type Binding, bindingMistakes, resolveBinding } from "../spec/binding.t
 import type { KeyPath, SourceDocument } from "../spec/document.ts";
 import { hostKey, hostVariantOf, kindMistakes } from "../spec/host-tasks.ts";
 import { conflict, fail, invalid, missing, refuse, show } from "../spec/mistakes.ts";
+import { chainKey, chainOf, oneModelOf } from "../spec/model-files.ts";
 import { readProfile } from "../spec/profile.ts";
 import { linesOf } from "../spec/source.ts";
 import type { PlannedUse } from "./planned-fit.ts";
@@ -29,6 +30,8 @@ export interface NamedVariant {
   /** How the variant uses it; undefined where the spec leaves that to the model. */
   readonly binding: Binding | undefined;
   readonly host?: HostVariant | undefined;
+  /** Paths of files that run in a row; the path above only names them. */
+  readonly chain?: readonly string[] | undefined;
   /** Where in the spec the model is named. */
   readonly at: KeyPath;
 }
@@ -74,7 +77,7 @@ export function namedVariants(
         task: task.name,
         name: nameInProfile(variant.profile, at, document),
         accuracy: variant.accuracy ?? null,
-        ...useOf(variant, variant.model, at, document, app),
+        ...useOf(variant, at, document, app),
         at: [...at, "model"],
         outputsAreRows: task.to.length === 0,
       };
@@ -100,21 +103,25 @@ export function namedVariants(
 
 interface ModelUse extends PlannedUse {
   readonly host: HostVariant | undefined;
+  readonly chain: readonly string[] | undefined;
 }
 
 function useOf(
   variant: ApplicationSpec["tasks"][number]["variants"][number],
-  model: string,
   at: KeyPath,
   document: SourceDocument,
   app: string,
 ): ModelUse {
   const folder = dirname(resolve(app));
   const host = hostVariantOf(variant, folder, (name) => resolve(folder, name)) ?? undefined;
+  const chain = chainOf(variant)?.map((name) => resolve(folder, name));
+  const one = resolve(folder, oneModelOf(variant) ?? "");
+  const path = chain === undefined ? one : chainKey(chain);
   return {
-    path: host === undefined ? resolve(folder, model) : hostKey(host),
+    path: host === undefined ? path : hostKey(host),
     binding: resolveBinding(variant, at, labelsBeside(app, document)) ?? undefined,
     host,
+    chain,
   };
 }
 
@@ -123,7 +130,7 @@ export function usesOf(spec: ApplicationSpec, document: SourceDocument, { app, t
     const own = spec.tasks[taskIndex];
     const variant = own?.variants[index];
     if (variant?.model === undefined || (task !== null && own?.name !== task)) return null;
-    return useOf(variant, variant.model, ["tasks", taskIndex, "variants", index], document, app);
+    return useOf(variant, ["tasks", taskIndex, "variants", index], document, app);
   };
 }
 

@@ -105,6 +105,8 @@ export interface PlannedVariant {
   readonly precision?: string | undefined;
   /** What it is where it is no ONNX file; left out for one. */
   readonly host?: HostVariant | undefined;
+  /** Paths of files that run in a row; the path only names them. */
+  readonly chain?: readonly string[] | undefined;
   /** Inputs that a module has for each batch; left out, they are random. */
   readonly samples?: ReadonlyMap<number, readonly Uint8Array[]> | undefined;
   /** To measure it at, ascending, at least one. */
@@ -114,8 +116,16 @@ export interface PlannedVariant {
 }
 
 export interface PlanSources {
-  /** Reads what a model takes as a variant uses it. @throws Error if it is no model. */
-  readonly readModel: (path: string, binding: Binding | undefined, at: KeyPath) => Promise<Bound>;
+  /**
+   * Reads what a model takes as a variant uses it.
+   * @param chain of several files, which the path only names. @throws Error if it is no model.
+   */
+  readonly readModel: (
+    path: string,
+    binding: Binding | undefined,
+    at: KeyPath,
+    chain?: readonly string[],
+  ) => Promise<Bound>;
   /** The same of what is no ONNX file. */
   readonly readHost?: (host: HostVariant) => Promise<ModelFile>;
   /** Inputs that a module has for a batch, of the seed; null where it has none. */
@@ -153,20 +163,19 @@ export async function planProfile(
   const named = namedVariants(spec, document, options);
   const variants: PlannedVariant[] = [];
   const read: { use: PlannedUse; model: ModelFile }[] = [];
-  for (const { name, accuracy, path, host, binding, at, outputsAreRows } of withKnownAccuracy(
-    named,
-    options.out,
-  )) {
+  for (const variant of withKnownAccuracy(named, options.out)) {
+    const { name, accuracy, path, host, chain, binding, at, outputsAreRows } = variant;
     const noLayers = (found: string) =>
       fail(document, invalid(at, "a model that can be cut into layers", found));
     if (host !== undefined && openLayers !== undefined) noLayers(`kind: ${host.kind}`);
+    if (chain !== undefined && openLayers !== undefined) noLayers(`${chain.length} files`);
     const layers = await openLayers?.(path).catch((error: unknown) => {
       if (!(error instanceof OnnxModelError)) throw error;
       return noLayers(error.message);
     });
     const noModel = (expected: string, found: string) =>
       fail(document, invalid(at, expected, found));
-    const bound = await readPlanned({ path, host, binding, at }, sources, noModel);
+    const bound = await readPlanned({ path, host, chain, binding, at }, sources, noModel);
     refuse(document, bound.mistakes ?? []);
     if (bound.mistakes !== undefined) continue;
     const { model } = bound;
@@ -181,7 +190,7 @@ export async function planProfile(
       const largest = sizedInputs(model, bucketCount(model.buckets) - 1);
       checkRows(largest, own, (message) => fail(document, conflict(at, message)));
     }
-    const precision = host === undefined ? await sources.precisionOf?.(path) : undefined;
+    const precision = host === undefined ? await precisionOf(chain ?? [path], sources) : undefined;
     const hosted = { host, samples: samples ?? undefined };
     variants.push({
       name,
@@ -189,6 +198,7 @@ export async function planProfile(
       path,
       model,
       ...hosted,
+      ...(chain === undefined ? {} : { chain }),
       precision: precision ?? undefined,
       outputsAreRows,
       batches: own,
@@ -221,16 +231,33 @@ export async function planProfile(
   return withDigest(plan);
 }
 
+/** Of all files; null where they differ. */
+async function precisionOf(
+  paths: readonly string[],
+  { precisionOf: ofFile }: PlanSources,
+): Promise<string | null> {
+  const all = new Set<string | null>();
+  for (const path of paths) all.add((await ofFile?.(path)) ?? null);
+  const [first = null] = all;
+  return all.size === 1 ? first : null;
+}
+
 type Refuse = (expected: string, found: string) => never;
 
 /** @throws InputError for what is no model. */
 async function readPlanned(
-  { path, host, binding, at }: Pick<NamedVariant, "path" | "host" | "binding" | "at">,
+  {
+    path,
+    host,
+    chain,
+    binding,
+    at,
+  }: Pick<NamedVariant, "path" | "host" | "chain" | "binding" | "at">,
   { readModel, readHost }: PlanSources,
   refuse: Refuse,
 ): Promise<Bound> {
   try {
-    if (host === undefined) return await readModel(path, binding, at.slice(0, -1));
+    if (host === undefined) return await readModel(path, binding, at.slice(0, -1), chain);
     assert(readHost !== undefined, "who measures modules can read them");
     return { model: await readHost(host) };
   } catch (error) {
@@ -341,6 +368,7 @@ export function withDigest(plan: Omit<ProfilePlan, "sha256">): ProfilePlan {
     model.sha256,
     batches,
     ...(model.buckets === undefined ? [] : [model.buckets]),
+    ...(model.parts ?? []).map(({ sha256 }) => sha256),
     ...(model.module === undefined ? [] : [model.module.options]),
   ]);
   const { batches, repeat, cores, isByCores, measuredOn, seed, machine } = plan;

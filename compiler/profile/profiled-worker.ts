@@ -9,6 +9,7 @@ import type {
   BatchResult,
   ExecutorOptions,
   VariantModel,
+  VariantPart,
 } from "stratagem-runtime/internal/exec/executor";
 import { entryOf } from "stratagem-runtime/internal/exec/host-source";
 import { devicesOn } from "stratagem-runtime/internal/exec/worker-device";
@@ -16,7 +17,7 @@ import type { ProcessExecutorHandlers } from "stratagem-runtime/internal/exec/wo
 import type { HostVariant } from "../spec/application.ts";
 import { InputError } from "../spec/input-error.ts";
 import { withRemedy } from "./model-limits.ts";
-import type { ProfilePlan } from "./profile-plan.ts";
+import type { PlannedVariant, ProfilePlan } from "./profile-plan.ts";
 
 export interface ProfiledWorker {
   /** @throws WorkerLostError, InferenceError as `Executor.run`. */
@@ -130,17 +131,32 @@ export function executorOptions(
   workerCount: number,
 ): Omit<ExecutorOptions, "standbyCount"> {
   return {
-    variants: variants.map(({ name, path, host, outputsAreRows, model }) => {
+    variants: variants.map(({ name, path, host, chain, outputsAreRows, model }) => {
       const { inputs, outputs, adapter, buckets } = model;
       const how = { ...(adapter && { adapter }), ...(buckets && { buckets }), ...hosted(host) };
+      const files = chained(chain, model);
       const tensors = { inputs, outputs, outputsAreRows };
-      return { name, path, ...how, ...tensors, warmBatches: [], warmCores: cores };
+      return { name, path, ...how, ...files, ...tensors, warmBatches: [], warmCores: cores };
     }),
     workerCount,
     threadsPerWorker: cores[0],
     devices: devicesOn(device, workerCount),
     cpuFallback,
   };
+}
+
+/** What a worker runs where there are several files. */
+function chained(
+  chain: readonly string[] | undefined,
+  { parts = [] }: PlannedVariant["model"],
+): Partial<VariantModel> {
+  const [path, ...others] = chain ?? [];
+  if (path === undefined) return {};
+  const files = parts.flatMap(({ inputs, outputs }, index): VariantPart[] => {
+    const other = others[index];
+    return other === undefined ? [] : [{ path: other, inputs, outputs }];
+  });
+  return { path, parts: files };
 }
 
 /** What a worker runs where it is no ONNX file. */

@@ -6,6 +6,7 @@ import {
   MAX_HOP_MS,
   MAX_LEVELS,
   MAX_MS,
+  MAX_PARTS,
   MAX_POOLS,
   MAX_PRICE,
   MAX_TASKS,
@@ -141,10 +142,21 @@ const variant = mapping({
   kind: choice("onnx", "module", "remote")
     .optional()
     .describe("What it is: an ONNX file, the default, an ES module, or a model of another server"),
-  model: text("a file name")
+  model: z
+    .union(
+      [
+        text("a file name"),
+        list(text("a file name"), "a list of ONNX files", MAX_PARTS + 1).min(2, {
+          error: () => "a list of at least two ONNX files",
+        }),
+      ],
+      { error: () => "a file name, or a list of ONNX files that run in a row, at least two" },
+    )
     .optional()
     .describe(
-      "ONNX file, relative to the spec; of a module its path, such as ./crop.mjs, or what a " +
+      "ONNX file, relative to the spec, or a list of them that run one after the other in a " +
+        "worker, each on what those before it give by name; of a module its path, such as " +
+        "./crop.mjs, or what a " +
         "package has, such as stratagem-kit/decode-image; of another server its model",
     ),
   options: options().optional().describe("What a module is opened with"),

@@ -121,10 +121,12 @@ export interface Variant {
   /** All that the spec names; at most one for each hardware and provider. */
   readonly profiles: readonly VariantProfile[];
   /**
-   * Path of the model file that can be opened as it is; of what is no ONNX file what names it among
-   * the models of the application.
+   * Path of the model file that can be opened as it is; of several files, and of what is no ONNX
+   * file, what names it among the models of the application.
    */
   readonly model: string | null;
+  /** Paths of files that run in a row, at least two; left out where there is one. */
+  readonly chain?: readonly string[];
   /** How the model's tensors are used; left out where the model says all. */
   readonly binding?: Binding;
   /** What the model is where it is no ONNX file; left out where it is one, or there is none. */

@@ -4,12 +4,15 @@ import type { HostVariant } from "./application.ts";
 import type { TaskSpec } from "./application-schema.ts";
 import type { KeyPath } from "./document.ts";
 import { conflict, invalid, type Mistake, missing, show } from "./mistakes.ts";
+import { chainMistakes, oneModelOf } from "./model-files.ts";
 
 type VariantSpec = TaskSpec["variants"][number];
 
 /** What the kind of a variant asks for besides, or does not have. */
 export function* kindMistakes(variant: VariantSpec, path: KeyPath): Generator<Mistake> {
-  const { kind = "onnx", model, options, url } = variant;
+  const { kind = "onnx", options, url } = variant;
+  yield* chainMistakes(variant, path);
+  const model = oneModelOf(variant);
   if (url !== undefined && kind !== "remote") {
     yield conflict([...path, "url"], `expected none for kind: ${kind}; kind: remote has one`);
   }
@@ -18,10 +21,10 @@ export function* kindMistakes(variant: VariantSpec, path: KeyPath): Generator<Mi
   }
   if (kind === "remote") {
     if (url === undefined) yield missing([...path, "url"], "the server, such as http://host:8000");
-    if (model === undefined)
+    if (variant.model === undefined)
       yield missing([...path, "model"], "the name of a model of that server");
   }
-  if (kind === "module" && model === undefined) {
+  if (kind === "module" && variant.model === undefined) {
     const expected = "a path such as ./crop.mjs, or what a package has";
     yield missing([...path, "model"], expected);
   }
@@ -58,10 +61,12 @@ export function isModulePath(model: string): boolean {
  * @param folder of the spec, absolute. @param pathOf opens the file of a module.
  */
 export function hostVariantOf(
-  { kind, model = "", options = {}, url = "" }: VariantSpec,
+  variant: VariantSpec,
   folder: string,
   pathOf: (model: string) => string,
 ): HostVariant | null {
+  const { kind, options = {}, url = "" } = variant;
+  const model = oneModelOf(variant) ?? "";
   if (kind === "remote") return { kind, url: url.endsWith("/") ? url.slice(0, -1) : url, model };
   if (kind !== "module") return null;
   const isPath = isModulePath(model);

@@ -8,6 +8,7 @@ import { hostKey, hostVariantOf } from "./host-tasks.ts";
 import { loadMistakes, resolveLoads } from "./loads.ts";
 import { measurementMistakes } from "./measurements.ts";
 import { conflict, fail, invalid, type Mistake, missing, refuse } from "./mistakes.ts";
+import { chainKey, chainOf, oneModelOf } from "./model-files.ts";
 import { type InputFile, NamedFiles } from "./named-files.ts";
 import { duplicateNames, pipelineMistakes } from "./pipeline.ts";
 import { policyMistakes, resolvePolicy } from "./policy.ts";
@@ -153,15 +154,21 @@ function resolveVariant(
     return files.fail(missing([...path, "accuracy"], expected));
   }
   const binding = resolveBinding(variant, path, (file, at) => files.lines(file, at));
-  const pathOf = (name: string) => files.opaque(name, [...path, "model"], MAX_MODEL_BYTES);
+  const pathOf = (name: string, index?: number) => {
+    const place = [...path, "model", ...(index === undefined ? [] : [index])];
+    return files.opaque(name, place, MAX_MODEL_BYTES);
+  };
   const host = hostVariantOf(variant, files.folder, pathOf);
-  const named = variant.model === undefined || host !== null ? null : pathOf(variant.model);
+  const one = host === null ? oneModelOf(variant) : undefined;
+  const chain = chainOf(variant)?.map((name, index) => pathOf(name, index));
+  const named = one === undefined ? null : pathOf(one);
   const resolved = {
     name: variant.name,
     accuracy,
     profile: measured.profile,
     profiles: [measured, ...others].map(({ profile }) => profile),
-    model: host === null ? named : hostKey(host),
+    model: chain !== undefined ? chainKey(chain) : host === null ? named : hostKey(host),
+    ...(chain === undefined ? {} : { chain }),
     ...(host === null ? {} : { host }),
     ...(binding === null ? {} : { binding }),
     ...statePart(variant.state),

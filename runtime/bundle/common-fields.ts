@@ -26,6 +26,7 @@ import {
   MAX_LEVELS,
   MAX_MS,
   MAX_OPTIONS_LENGTH,
+  MAX_PARTS,
   MAX_PRICE,
   MAX_QPS,
   MAX_SLOS,
@@ -54,6 +55,7 @@ import type {
   InputDigest,
   MeasuredDevice,
   ModelFile,
+  ModelPart,
   ModuleReference,
   PipelineExpected,
   Pool,
@@ -227,6 +229,13 @@ const statePair = record<StatePair>({
   output: [text, "The one that it gives for it; of the same type and shape of a row."],
 });
 
+const modelPart = record<ModelPart>({
+  file: [fileName, "The server looks it up in its models folder."],
+  sha256: [sha256, "That of the file."],
+  inputs: [tensors, "What it takes: what files before it give, or inputs of the model."],
+  outputs: [tensors, "What it gives; of the last one the outputs of the model."],
+});
+
 export const modelFile = withSoundAdapter(
   record<ModelFile>({
     file: [fileName, "The server looks it up in its models folder."],
@@ -240,6 +249,12 @@ export const modelFile = withSoundAdapter(
     buckets: optional(
       buckets,
       "Axes that have one of several sizes; left out where every axis but the rows has one.",
+    ),
+    parts: optional(
+      listOf([1, MAX_PARTS], modelPart),
+      "ONNX files that run after the first in the same worker, for the same rows: each takes by " +
+        "name what those before it give. Left out where there is one file; beside it there are " +
+        "no `adapter`, `buckets`, `module` and `remote`.",
     ),
     module: optional(moduleReference, "Of an ES module, of which the file is the entry."),
     remote: optional(

@@ -42,6 +42,8 @@ export const MAX_WAITING = 2 ** 20 - 1;
 
 export const MAX_LEVELS = 10_000;
 export const MAX_VARIANTS = 1000;
+/** Files of a model after its first. */
+export const MAX_PARTS = 15;
 /** Combinations of the sizes of open axes that requests are padded up to. */
 export const MAX_BUCKETS = 64;
 /** Tasks of a pipeline. */

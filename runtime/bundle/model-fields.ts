@@ -1,6 +1,7 @@
 /** What bundles say of how a worker uses a model file. */
 import { integerIn, listOf, numberIn, oneOf, or, orNull, type Shape, text } from "./fields.ts";
 import { MAX_BATCH, MAX_BUCKETS } from "./limits.ts";
+import { checkParts } from "./part-semantics.ts";
 import { record } from "./record.ts";
 import { refuse } from "./refuse.ts";
 import {
@@ -95,13 +96,14 @@ export const buckets = listOf(
   }),
 );
 
-/** The same shape, which also refuses indices that point nowhere. */
+/** The same shape, which also refuses indices that point nowhere, and parts that do not fit. */
 export function withSoundAdapter(file: Shape<ModelFile>): Shape<ModelFile> {
   return {
     ...file,
     read(value, path) {
       const read = file.read(value, path);
       if (read.adapter !== undefined) checkAdapter(read, read.adapter, `${path}.adapter`);
+      if (read.parts !== undefined) checkParts(read, read.parts, `${path}.parts`);
       if (read.buckets !== undefined) checkBuckets(read, read.buckets, `${path}.buckets`);
       return read;
     },

@@ -28,17 +28,33 @@ export interface VariantRemote {
   readonly timeoutMs: number;
 }
 
+/** A file that workers read. */
+export interface VariantFile {
+  readonly path: string;
+  /**
+   * The same file, opened: workers inherit it and load nothing else. Left out, each opens the path.
+   */
+  readonly opened?: OpenedModel;
+}
+
+/** A further file of a variant, with its own tensors. */
+export interface VariantPart extends VariantFile {
+  readonly inputs: readonly TensorInfo[];
+  readonly outputs: readonly TensorInfo[];
+}
+
 /** A model that workers load: one variant of the task. */
-export interface VariantModel {
+export interface VariantModel extends VariantFile {
   readonly name: string;
   /** Path of the ONNX file, or of the entry of the module; of a remote model its URL. */
   readonly path: string;
   readonly module?: VariantModule;
   readonly remote?: VariantRemote;
   /**
-   * The same file, opened: workers inherit it and load nothing else. Left out, each opens the path.
+   * ONNX files that run after the first, each on what those before it give, by name; left out where
+   * there is one. What the last gives are the outputs.
    */
-  readonly opened?: OpenedModel;
+  readonly parts?: readonly VariantPart[];
   readonly inputs: readonly TensorInfo[];
   readonly outputs: readonly TensorInfo[];
   /** How its own tensors become those; left out where they are the same. */

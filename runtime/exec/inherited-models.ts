@@ -1,5 +1,6 @@
 /** The model files that a worker is born with: open, at descriptors after those of its channel. */
 import { resolve } from "node:path";
+import type { VariantFile } from "./executor.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
 
 export interface Inheritance {
@@ -13,12 +14,21 @@ export interface Inheritance {
 export function inheritanceOf(setup: WorkerSetup, first: number): Inheritance {
   const fds: number[] = [];
   const variants = setup.variants.map((variant) => {
-    const { opened } = variant;
-    // A worker runs in another folder.
-    const path = variant.remote === undefined ? resolve(variant.path) : variant.path;
-    if (opened === undefined) return { ...variant, path };
-    if (!fds.includes(opened.fd)) fds.push(opened.fd);
-    return { ...variant, path, opened: { ...opened, fd: first + fds.indexOf(opened.fd) } };
+    if (variant.remote !== undefined) return variant;
+    const { parts } = variant;
+    const whole = inherited(variant, fds, first);
+    if (parts === undefined) return whole;
+    return { ...whole, parts: parts.map((part) => inherited(part, fds, first)) };
   });
   return { fds, setup: { ...setup, variants } };
+}
+
+/** @param fds to which that of the file is added, if it is open and not among them. */
+function inherited<File extends VariantFile>(file: File, fds: number[], first: number): File {
+  const { opened } = file;
+  // A worker runs in another folder.
+  const path = resolve(file.path);
+  if (opened === undefined) return { ...file, path };
+  if (!fds.includes(opened.fd)) fds.push(opened.fd);
+  return { ...file, path, opened: { ...opened, fd: first + fds.indexOf(opened.fd) } };
 }

@@ -2,6 +2,7 @@
 import { assert } from "../core/assert.ts";
 import type { LoadStep } from "./model-store.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
+import { fileBytesOf } from "./variant-files.ts";
 import { modelTimeoutMs, type WorkerLimits } from "./worker-limits.ts";
 
 export class LoadWatch {
@@ -26,7 +27,8 @@ export class LoadWatch {
     this.#step = step;
     const variant = this.#setup.variants[step.variant];
     assert(variant !== undefined, "a worker loads variants that there are");
-    const limitMs = Math.round(modelTimeoutMs(variant.opened?.bytes ?? 0, this.#limits));
+    const fileBytes = fileBytesOf(variant, () => 0);
+    const limitMs = Math.round(modelTimeoutMs(fileBytes, this.#limits));
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
       // What the worker wrote meanwhile is read first: the server itself may have paused.

@@ -1,7 +1,7 @@
 /** The bytes of a model as a worker hands them to onnxruntime: those promised, or none. */
 import { createHash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
-import type { VariantModel } from "./executor.ts";
+import type { VariantFile } from "./executor.ts";
 import { checkSelfContained } from "./self-contained.ts";
 
 /** Bytes of one read; a larger one may be cut short. */
@@ -15,7 +15,7 @@ export const OPEN_FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
  * Reads a whole model, from where it is open or else from its path.
  * @throws Error if it is no longer what was checked, is not all in its file, or cannot be read.
  */
-export function modelBytes({ path, opened }: VariantModel): Uint8Array {
+export function modelBytes({ path, opened }: VariantFile): Uint8Array {
   const bytes = opened === undefined ? bytesAt(path) : bytesOf(opened.fd);
   if (opened !== undefined) {
     const found = createHash("sha256").update(bytes).digest("hex");

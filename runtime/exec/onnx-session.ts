@@ -2,7 +2,7 @@
 
 import { createRequire } from "node:module";
 import type { TensorInfo } from "../bundle/schema.ts";
-import { bucketCount, bucketSizes, isNvidia, rowShapeIn } from "../bundle/schema.ts";
+import { bucketCount, bucketSizes, rowShapeIn } from "../bundle/schema.ts";
 import { assert } from "../core/assert.ts";
 import { whatIsMissing } from "../devices/whats-missing.ts";
 import { AdaptedModel } from "./adapter/adapted-model.ts";
@@ -12,6 +12,7 @@ import { modelBytes } from "./model-bytes.ts";
 import { type CpuFallback, type LoadFacts, refusalText } from "./model-facts.ts";
 import { NOBODY_LOOKED, type Places, PlacesProfile, placesOf } from "./node-places.ts";
 import { type InferenceSession, InferenceSession as Sessions, type Tensor } from "./onnxruntime.ts";
+import { LOG_LEVELS, sessionOptions } from "./session-options.ts";
 import { encodeStrings } from "./string-data.ts";
 import { type TensorData, tensorData } from "./tensor-data.ts";
 import { warmSizes } from "./warm-sizes.ts";
@@ -40,7 +41,7 @@ export interface WorkerSetup {
 /**
  * The first run of a small model takes up to 2.4 times as long as later ones; the second is usual.
  */
-const WARM_RUNS = 2;
+export const WARM_RUNS = 2;
 
 export class OnnxModel implements LoadedModel {
   readonly facts: LoadFacts;
@@ -81,7 +82,7 @@ export class OnnxModel implements LoadedModel {
       const startMs = performance.now();
       const profile = setup.on.provider === "cpu" ? null : PlacesProfile.begin();
       try {
-        const options = { ...sessionOptions(cores, setup), ...profile?.options };
+        const options = { ...sessionOptions(setup, cores), ...profile?.options };
         const session = await Sessions.create(modelBytes(variant), options);
         checkModel(variant, session);
         const loadMs = performance.now() - startMs;
@@ -96,9 +97,7 @@ export class OnnxModel implements LoadedModel {
         profile?.remove();
       }
     } catch (error) {
-      const on = `${variant.name} (${variant.path}) on ${deviceText(setup.on)}`;
-      const reason = oneLine(error);
-      throw new Error(`${on}: ${(await whatIsMissing(setup.on, reason, enginePath)) ?? reason}`);
+      throw await loadError(variant, variant.path, setup, error);
     }
   }
 
@@ -113,7 +112,8 @@ export class OnnxModel implements LoadedModel {
   ): Promise<BatchResult> {
     try {
       const adapted = this.#adapted;
-      const feeds = adapted?.feeds(rows, inputs, bucket) ?? this.#feeds(rows, inputs);
+      const feeds =
+        adapted?.feeds(rows, inputs, bucket) ?? feedsOf(this.#variant.inputs, rows, inputs);
       const cpuBefore = process.cpuUsage();
       const startMs = performance.now();
       const fetched =
@@ -139,7 +139,7 @@ export class OnnxModel implements LoadedModel {
     onStep(firstRunsOf(rows));
     const { buckets, mayRefuseZeros } = this.#variant;
     for (let bucket = 0; bucket < bucketCount(buckets); bucket++) {
-      const zeros = this.#zeros(rows, bucket);
+      const zeros = zerosOf(this.#variant, rows, bucket);
       for (let run = 0; run < WARM_RUNS; run++) {
         if (mayRefuseZeros === true) await this.#runZeros(rows, bucket).catch(() => {});
         else await this.run(rows, zeros, bucket);
@@ -149,9 +149,10 @@ export class OnnxModel implements LoadedModel {
 
   /** Whatever comes out of it, and without a word of onnxruntime where it refuses zeros. */
   #runZeros(rows: number, bucket: number): Promise<unknown> {
-    const zeros = this.#zeros(rows, bucket);
-    const feeds = this.#adapted?.feeds(rows, zeros, bucket) ?? this.#feeds(rows, zeros);
-    return this.#session.run(feeds, { logSeverityLevel: FATAL });
+    const zeros = zerosOf(this.#variant, rows, bucket);
+    const feeds =
+      this.#adapted?.feeds(rows, zeros, bucket) ?? feedsOf(this.#variant.inputs, rows, zeros);
+    return this.#session.run(feeds, { logSeverityLevel: LOG_LEVELS.fatal });
   }
 
   /** @throws Error if nodes fall back, and that is refused. */
@@ -166,8 +167,11 @@ export class OnnxModel implements LoadedModel {
     const places = await placesOf(this.#session, profile, {
       run: () => this.#runZeros(rows, 0),
       openStrictly: () => {
-        const strict = sessionOptions(this.#cores, setup, { disable_cpu_ep_fallback: "1" });
-        return Sessions.create(modelBytes(this.#variant), { ...strict, logSeverityLevel: FATAL });
+        const strict = sessionOptions(setup, this.#cores, { disable_cpu_ep_fallback: "1" });
+        return Sessions.create(modelBytes(this.#variant), {
+          ...strict,
+          logSeverityLevel: LOG_LEVELS.fatal,
+        });
       },
     });
     if (!places.hasFallback || setup.cpuFallback !== "refuse") return places;
@@ -180,60 +184,55 @@ export class OnnxModel implements LoadedModel {
     const expectedRows = mayHaveOtherRows ? null : rows;
     return this.#session.outputNames.map((name) => outputOf(name, fetched[name], expectedRows));
   }
-
-  #feeds(rows: number, inputs: readonly Uint8Array<ArrayBuffer>[]): InferenceSession.FeedsType {
-    const infos = this.#variant.inputs;
-    if (inputs.length !== infos.length) {
-      throw new RangeError(`expected ${infos.length} inputs, got ${inputs.length}`);
-    }
-    const feeds: Record<string, Tensor> = {};
-    for (const [index, info] of infos.entries()) {
-      const bytes = inputs[index];
-      assert(bytes !== undefined, "every input has bytes");
-      feeds[info.name] = inputTensor(info, rows, bytes);
-    }
-    return feeds;
-  }
-
-  /** Inputs of zeros, be they numbers or text; an axis that stays open is 1. */
-  #zeros(rows: number, bucket: number): Uint8Array<ArrayBuffer>[] {
-    const { inputs, buckets = [] } = this.#variant;
-    const sizes = bucketSizes(buckets, bucket);
-    return inputs.map(({ dtype, shape }, input) => {
-      const row = rowShapeIn(inputs, input, buckets, sizes).map((size) => Math.max(1, size));
-      const whole = isFixed(shape) && this.#adapted === null ? shape : [rows, ...row];
-      return tensorData(dtype).zeros(elementCount(whole));
-    });
-  }
 }
 
-/** Levels of onnxruntime's log. */
-const [ERROR, FATAL] = [3, 4] as const;
+/** Tensors of a batch by name. @throws RangeError if the bytes do not make a batch of `rows`. */
+export function feedsOf(
+  infos: readonly TensorInfo[],
+  rows: number,
+  inputs: readonly Uint8Array<ArrayBuffer>[],
+): Record<string, Tensor> {
+  if (inputs.length !== infos.length) {
+    throw new RangeError(`expected ${infos.length} inputs, got ${inputs.length}`);
+  }
+  const feeds: Record<string, Tensor> = {};
+  for (const [index, info] of infos.entries()) {
+    const bytes = inputs[index];
+    assert(bytes !== undefined, "every input has bytes");
+    feeds[info.name] = inputTensor(info, rows, bytes);
+  }
+  return feeds;
+}
 
-function firstRunsOf(rows: number): string {
+/** Inputs of zeros, be they numbers or text; an axis that stays open is 1. */
+export function zerosOf(
+  { inputs, buckets = [], adapter }: VariantModel,
+  rows: number,
+  bucket: number,
+): Uint8Array<ArrayBuffer>[] {
+  const sizes = bucketSizes(buckets, bucket);
+  return inputs.map(({ dtype, shape }, input) => {
+    const row = rowShapeIn(inputs, input, buckets, sizes).map((size) => Math.max(1, size));
+    const whole = isFixed(shape) && adapter === undefined ? shape : [rows, ...row];
+    return tensorData(dtype).zeros(elementCount(whole));
+  });
+}
+
+/** What to say of a file that did not load, or not run its first batches. */
+export async function loadError(
+  { name }: VariantModel,
+  path: string,
+  { on }: WorkerSetup,
+  error: unknown,
+): Promise<Error> {
+  const reason = oneLine(error);
+  const told = (await whatIsMissing(on, reason, enginePath)) ?? reason;
+  return new Error(`${name} (${path}) on ${deviceText(on)}: ${told}`);
+}
+
+/** Told before the first runs of a size. */
+export function firstRunsOf(rows: number): string {
   return `its first runs with ${rows} ${rows === 1 ? "row" : "rows"}`;
-}
-
-function sessionOptions(
-  cores: number,
-  { on: { provider, id, options }, trying }: WorkerSetup,
-  more: Readonly<Record<string, string>> = {},
-): InferenceSession.SessionOptions {
-  if (id !== null && !isNvidia(provider)) {
-    const ways = "choose by variables of the worker's environment, such as VK_DRIVER_FILES";
-    throw new Error(`devices of ${provider} cannot be chosen by number; ${ways}`);
-  }
-  // That nodes fall back is told better by their list.
-  const log = provider === "cpu" ? {} : { logSeverityLevel: trying ? FATAL : ERROR };
-  return {
-    executionProviders: [{ name: provider, ...options }],
-    intraOpNumThreads: cores,
-    interOpNumThreads: 1,
-    ...log,
-    // Threads that spin while they wait take the core from other workers: 1.8 times slower on a
-    // shared one.
-    extra: { session: { intra_op: { allow_spinning: "0" }, ...more } },
-  } satisfies InferenceSession.SessionOptions;
 }
 
 /** @throws Error if names or element types are not those that were promised, in their order. */
@@ -250,7 +249,7 @@ function checkModel({ adapter, inputs, outputs }: VariantModel, session: Inferen
   }
 }
 
-function checkTensors(
+export function checkTensors(
   what: string,
   promised: readonly Pick<TensorInfo, "name" | "dtype">[],
   found: readonly InferenceSession.ValueMetadata[],
@@ -263,7 +262,7 @@ function checkTensors(
   for (const { dtype } of promised) tensorData(dtype);
 }
 
-function checkOpenAxes(inputs: readonly TensorInfo[]): void {
+export function checkOpenAxes(inputs: readonly TensorInfo[]): void {
   for (const { name, shape } of inputs) {
     if (shape.slice(1).filter((size) => size < 0).length <= 1) continue;
     const allowed = "only the first dimension and one other may be open";
@@ -323,7 +322,7 @@ function elementCount(shape: readonly number[]): number {
 }
 
 /** @param rows null where the output may have any number of them. */
-function outputOf(name: string, tensor: Tensor | undefined, rows: number | null) {
+export function outputOf(name: string, tensor: Tensor | undefined, rows: number | null) {
   if (tensor === undefined) throw new Error(`output "${name}" is missing`);
   const { dims, data } = tensor;
   if (rows !== null && dims[0] !== rows) {

@@ -3,6 +3,7 @@ import { statSync } from "node:fs";
 import { totalmem } from "node:os";
 import { type VariantModel, warmCoresOf } from "./executor.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
+import { fileBytesOf } from "./variant-files.ts";
 import { HEAP_MIB } from "./worker-spawn.ts";
 
 const GIB = 2 ** 30;
@@ -43,7 +44,7 @@ function needBytes(variant: VariantModel, threads: number): number {
     const elements = shape.slice(1).reduce((product, size) => product * Math.max(1, size), 1);
     return sum + elements * MAX_ELEMENT_BYTES;
   }, 0);
-  const fileBytes = variant.opened?.bytes ?? sizeOf(variant.path);
+  const fileBytes = fileBytesOf(variant, sizeOf);
   return sessions * (COPIES * fileBytes + BATCH_FACTOR * rows * rowBytes);
 }
 

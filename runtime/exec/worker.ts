@@ -21,6 +21,7 @@ import { type Holding, ModelStore } from "./model-store.ts";
 import { tellHowItEnds } from "./module-ends.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
 import { env } from "./onnxruntime.ts";
+import { openedOf } from "./variant-files.ts";
 
 /** The socket the server left open for us, after the three standard ones. */
 const CHANNEL_FD = 3;
@@ -36,7 +37,7 @@ async function serve(channel: BlockingChannel): Promise<number> {
   if (first === null) return 0;
   assert(first.kind === FRAME_KINDS.load, "a worker is told first what to load");
   const setup: WorkerSetup = JSON.parse(decodeText(first.payload));
-  closeInherited(1 + Math.max(CHANNEL_FD, ...setup.variants.map(({ opened }) => opened?.fd ?? 0)));
+  closeInherited(1 + Math.max(CHANNEL_FD, ...inheritedFds(setup)));
   if (setup.trying) env.logLevel = "fatal";
   if (setup.variants.some(({ module }) => module !== undefined)) tellHowItEnds(channel);
   const tell = (kind: number, what: object): void => {
@@ -61,6 +62,10 @@ async function serve(channel: BlockingChannel): Promise<number> {
     open = frame !== null && channel.write(await answer(models, setup, frame));
   }
   return 0;
+}
+
+function inheritedFds({ variants }: WorkerSetup): number[] {
+  return variants.flatMap((variant) => openedOf(variant).map(({ fd }) => fd));
 }
 
 function answer(

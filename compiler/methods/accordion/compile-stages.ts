@@ -41,13 +41,16 @@ async function openLayers(
     for (const [index, variant] of variants.entries()) {
       const { model } = variant;
       if (model === null || layered.has(model) || !isCut(variant, application)) continue;
+      const path = ["tasks", task, "variants", index, "model"];
+      if (variant.chain !== undefined) {
+        fail(invalid(path, "a model that can be cut into layers", `${variant.chain.length} files`));
+      }
       const { openLayeredModel } = await import("../../onnx/layered-model.ts");
       const { OnnxModelError } = await import("../../onnx/onnx-model-error.ts");
       try {
         layered.set(model, await openLayeredModel(model, probe));
       } catch (error) {
         if (!(error instanceof OnnxModelError)) throw error;
-        const path = ["tasks", task, "variants", index, "model"];
         fail(invalid(path, "a model that can be cut into layers", error.message));
       }
     }

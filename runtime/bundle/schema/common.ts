@@ -112,10 +112,25 @@ export interface ModelFile {
    * each request is by itself. RAMSIS only.
    */
   readonly state?: readonly StatePair[];
+  /**
+   * ONNX files that run after this one in the same worker; left out where there is one. Each takes
+   * by name what those before it give, and otherwise an input of the model. What the last one gives
+   * are the outputs. No adapter, buckets, module or remote stand beside it.
+   */
+  readonly parts?: readonly ModelPart[];
   /** An ES module, whose entry the file is; left out for an ONNX file. */
   readonly module?: ModuleReference;
   /** A model of another server; there is no file then, and the digest is that of its tensors. */
   readonly remote?: RemoteReference;
+}
+
+/** A further file of a model, with its own tensors. */
+export interface ModelPart {
+  /** File name without directories. */
+  readonly file: string;
+  readonly sha256: string;
+  readonly inputs: readonly TensorInfo[];
+  readonly outputs: readonly TensorInfo[];
 }
 
 /** What a model gives by `output` it takes with the next request of a sequence by `input`. */
