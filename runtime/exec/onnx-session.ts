@@ -10,6 +10,7 @@ import { modelBytes } from "./model-bytes.ts";
 import { type InferenceSession, InferenceSession as Sessions, type Tensor } from "./onnxruntime.ts";
 import { encodeStrings } from "./string-data.ts";
 import { type TensorData, tensorData } from "./tensor-data.ts";
+import { webgpuLayout } from "./webgpu-layout.ts";
 
 /** What the server tells a worker to become; sent as JSON. */
 export interface WorkerSetup {
@@ -65,7 +66,8 @@ export class OnnxModel implements LoadedModel {
   ): Promise<OnnxModel> {
     try {
       onStep(`loading it for ${cores} ${cores === 1 ? "core" : "cores"}`);
-      const session = await Sessions.create(modelBytes(variant), sessionOptions(cores, setup));
+      const bytes = modelBytes(variant);
+      const session = await Sessions.create(bytes, sessionOptions(cores, setup, bytes));
       checkModel(variant, session);
       const model = new OnnxModel(variant, cores, session);
       for (const rows of variant.warmBatches) {
@@ -151,13 +153,15 @@ export class OnnxModel implements LoadedModel {
 function sessionOptions(
   cores: number,
   { device, deviceId }: WorkerSetup,
+  model: Uint8Array,
 ): InferenceSession.SessionOptions {
   if (device === "webgpu" && deviceId !== null) {
     throw new Error("accelerators cannot be chosen by number; leave the device ids empty");
   }
   const provider = device === "cuda" && deviceId !== null ? { name: device, deviceId } : device;
+  const layout = device === "webgpu" ? webgpuLayout(model) : null;
   return {
-    executionProviders: [provider],
+    executionProviders: [layout === null ? provider : { name: "webgpu", preferredLayout: layout }],
     intraOpNumThreads: cores,
     interOpNumThreads: 1,
     // Threads that spin while they wait take the core from other workers: 1.8 times slower on a

@@ -9,7 +9,7 @@ import { servedModels } from "../../runtime/served-models.ts";
 import { sha256Of } from "../../tools/model-files.ts";
 import { linkModels } from "../../tools/ocr/models.ts";
 
-/** Who compares answers runs each size once. */
+/** Who runs them says by which sizes. */
 const WARM_BATCHES: readonly number[] = [];
 
 /**
