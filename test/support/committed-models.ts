@@ -38,7 +38,10 @@ export async function modelOf(path: string): Promise<VariantModel> {
   return { name: path, path, ...tensors, warmBatches: WARM_BATCHES, outputsAreRows: false };
 }
 
-/** Of the packages: a model of voices, what finds lines of text and what reads them, bound. */
+/**
+ * Of the packages: a model of voices, what finds lines of text and what reads them, bound as their
+ * policies say, but for the sizes of pictures, which would take a minute each.
+ */
 export async function packagedModels(): Promise<VariantModel[]> {
   linkModels();
   const voices = join("node_modules", "@jjhbw", "silero-vad", "weights");
@@ -48,7 +51,22 @@ export async function packagedModels(): Promise<VariantModel[]> {
     ...(await modelsOf("ocr-inferline", join("models", "ocr"))),
   ];
   const ofFiles = new Map(models.map((model) => [model.path, model]));
-  return [...ofFiles.values()].filter(({ module }) => module === undefined);
+  return [...ofFiles.values()].filter(({ module }) => module === undefined).map(withSmallPictures);
+}
+
+/** A multiple of what pictures are made smaller by on the way. */
+const SMALL_SIDE = 64;
+
+function withSmallPictures(model: VariantModel): VariantModel {
+  const { inputs, adapter } = model;
+  const smaller = <T extends { readonly shape: readonly number[] }>(tensor: T): T => {
+    const [rows = 0, channels = 0, ...sides] = tensor.shape;
+    const small = sides.map((side) => Math.min(side, SMALL_SIDE));
+    return sides.length === 2 ? { ...tensor, shape: [rows, channels, ...small] } : tensor;
+  };
+  if (adapter === undefined) return { ...model, inputs: inputs.map(smaller) };
+  const own = { ...adapter, inputs: adapter.inputs.map(smaller) };
+  return { ...model, inputs: inputs.map(smaller), adapter: own };
 }
 
 async function modelsOf(policy: string, folder: string): Promise<VariantModel[]> {
