@@ -91,6 +91,6 @@ export function answersApart(one: Answer, other: Answer): number {
     const found = to[at];
     if (found?.name !== name || found.shape.join() !== shape.join()) return Number.NaN;
     const apart = data.map((value, place) => Math.abs(value - (found.data[place] ?? Number.NaN)));
-    return apart.reduce((most, value) => (value > most || value !== value ? value : most), largest);
+    return Math.max(largest, ...apart);
   }, 0);
 }
