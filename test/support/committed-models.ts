@@ -1,4 +1,4 @@
-/** The models of this repository and of the packages that its policies name, as workers take them. */
+/** The models of this repository, and those of packages that its policies name, for workers. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TensorInfo } from "../../runtime/bundle/schema.ts";

@@ -1,4 +1,4 @@
-/** Measured, compiled and served on WebGPU, as people do it; and what a killed worker does to it. */
+/** Measured, compiled and served on WebGPU as people do it, and a worker of it is killed. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
