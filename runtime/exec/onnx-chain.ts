@@ -245,7 +245,8 @@ function openedLink(
   own: InferenceSession.SessionOptions,
   more: Readonly<Record<string, string>> = {},
 ): Promise<InferenceSession> {
-  return Sessions.create(modelBytes(file), { ...sessionOptions(setup, cores, more), ...own });
+  const bytes = modelBytes(file);
+  return Sessions.create(bytes, { ...sessionOptions(setup, cores, bytes, more), ...own });
 }
 
 type Named = Pick<TensorInfo, "name" | "dtype">;

@@ -82,8 +82,9 @@ export class OnnxModel implements LoadedModel {
       const startMs = performance.now();
       const profile = setup.on.provider === "cpu" ? null : PlacesProfile.begin();
       try {
-        const options = { ...sessionOptions(setup, cores), ...profile?.options };
-        const session = await Sessions.create(modelBytes(variant), options);
+        const bytes = modelBytes(variant);
+        const options = { ...sessionOptions(setup, cores, bytes), ...profile?.options };
+        const session = await Sessions.create(bytes, options);
         checkModel(variant, session);
         const loadMs = performance.now() - startMs;
         const bare = { loadMs, warmMs: 0, ...NOBODY_LOOKED };
@@ -167,11 +168,10 @@ export class OnnxModel implements LoadedModel {
     const places = await placesOf(this.#session, profile, {
       run: () => this.#runZeros(rows, 0),
       openStrictly: () => {
-        const strict = sessionOptions(setup, this.#cores, { disable_cpu_ep_fallback: "1" });
-        return Sessions.create(modelBytes(this.#variant), {
-          ...strict,
-          logSeverityLevel: LOG_LEVELS.fatal,
-        });
+        const bytes = modelBytes(this.#variant);
+        const strict = { disable_cpu_ep_fallback: "1" };
+        const options = sessionOptions(setup, this.#cores, bytes, strict);
+        return Sessions.create(bytes, { ...options, logSeverityLevel: LOG_LEVELS.fatal });
       },
     });
     if (!places.hasFallback || setup.cpuFallback !== "refuse") return places;

@@ -1,6 +1,7 @@
 /** Makes of what a worker runs on the options that onnxruntime takes. */
 import type { InferenceSession } from "./onnxruntime.ts";
 import { checkProviderOptions } from "./provider-options.ts";
+import { webgpuLayout } from "./webgpu-layout.ts";
 import type { WorkerDevice } from "./worker-device.ts";
 
 type Providers = NonNullable<InferenceSession.SessionOptions["executionProviders"]>;
@@ -17,19 +18,21 @@ interface SessionSetup {
 export const LOG_LEVELS = { error: 3, fatal: 4 } as const;
 
 /**
- * @param cores threads of the session. @param more entries of the session's configuration.
+ * @param cores threads of the session. @param model its file. @param more entries of the session's
+ * configuration.
  * @throws Error if its provider has no such option, or cannot be told which device.
  */
 export function sessionOptions(
   { on, trying = false }: SessionSetup,
   cores: number,
+  model: Uint8Array,
   more: Readonly<Record<string, string>> = {},
 ): InferenceSession.SessionOptions {
   const mistake = checkProviderOptions(on.provider, on.options);
   if (mistake !== null) throw new Error(mistake);
   const logSeverityLevel = trying ? LOG_LEVELS.fatal : LOG_LEVELS.error;
   return {
-    executionProviders: providersOf(on),
+    executionProviders: providersOf(on, model),
     intraOpNumThreads: cores,
     interOpNumThreads: 1,
     // That nodes fall back is told better by their list.
@@ -40,7 +43,10 @@ export function sessionOptions(
   };
 }
 
-function providersOf({ provider, id, options }: SessionSetup["on"]): Providers {
+function providersOf(
+  { provider, id, options }: SessionSetup["on"],
+  model: Uint8Array,
+): Providers {
   // The one accelerator that the process sees is its first, whatever number the machine gives it.
   const deviceId = 0;
   if (provider === "cuda") return [{ name: "cuda", deviceId }];
@@ -54,5 +60,6 @@ function providersOf({ provider, id, options }: SessionSetup["on"]): Providers {
     const ways = "choose by variables of the worker's environment, such as VK_DRIVER_FILES";
     throw new Error(`devices of ${provider} cannot be chosen by number; ${ways}`);
   }
-  return [{ name: provider, ...options }];
+  const preferredLayout = provider === "webgpu" ? webgpuLayout(model) : null;
+  return [{ name: provider, ...(preferredLayout && { preferredLayout }), ...options }];
 }

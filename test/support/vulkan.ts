@@ -10,9 +10,9 @@ type Environment = Record<string, string>;
 /** The environment, or why there is none. */
 type Found = { readonly environment: Environment } | { readonly reason: string };
 
-/** Debian's chromium-common has a driver that runs on the processor, and a loader. */
-const CHROMIUM_FOLDER = "/usr/lib/chromium";
-const SWIFTSHADER = join(CHROMIUM_FOLDER, "vk_swiftshader_icd.json");
+/** Debian's chromium-common, and Chrome, have a driver that runs on the processor, and a loader. */
+const BROWSER_FOLDERS = ["/usr/lib/chromium", "/opt/google/chrome"];
+const SWIFTSHADER = "vk_swiftshader_icd.json";
 
 /** Runs one row through onnxruntime's WebGPU, and ends with the reason where that cannot be. */
 const TRY = `
@@ -74,9 +74,11 @@ function candidates(): Environment[] {
   const runtime: Environment =
     process.env["XDG_RUNTIME_DIR"] === undefined ? { XDG_RUNTIME_DIR: tmpdir() } : {};
   const isTold = ["VK_ICD_FILENAMES", "VK_DRIVER_FILES"].some((name) => process.env[name]);
-  if (isTold || !existsSync(SWIFTSHADER)) return [runtime];
-  const driver = { ...runtime, VK_ICD_FILENAMES: SWIFTSHADER };
-  const paths = [CHROMIUM_FOLDER, process.env["LD_LIBRARY_PATH"]].filter(Boolean);
+  if (isTold) return [runtime];
+  const folder = BROWSER_FOLDERS.find((one) => existsSync(join(one, SWIFTSHADER)));
+  if (folder === undefined) return [runtime];
+  const driver = { ...runtime, VK_ICD_FILENAMES: join(folder, SWIFTSHADER) };
+  const paths = [folder, process.env["LD_LIBRARY_PATH"]].filter(Boolean);
   return [runtime, driver, { ...driver, LD_LIBRARY_PATH: paths.join(":") }];
 }
 

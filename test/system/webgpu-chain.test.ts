@@ -165,10 +165,8 @@ onVulkan("what we take of the provider's options is what it takes", async () => 
   const model = identityModel(2);
   for (const [name, values] of Object.entries(VALUES)) {
     for (const value of values) {
-      const { executionProviders: _, ...others } = sessionOptions(
-        { on: defaultDevice("webgpu") },
-        1,
-      );
+      const on = defaultDevice("webgpu");
+      const { executionProviders: _, ...others } = sessionOptions({ on }, 1, model);
       const executionProviders = [{ name: "webgpu", [name]: value }];
       const created = InferenceSession.create(model, { ...others, executionProviders });
       const isTaken = await created.then(

@@ -62,9 +62,11 @@ test.each([
   expect(() => parseProviderOptions(text)).toThrow(message);
 });
 
+const NO_MODEL = new Uint8Array();
+
 test("a session is told of the one accelerator that its process sees", () => {
   const providersOf = (provider: Provider, id: string | null, options: ProviderOptions = {}) => {
-    return sessionOptions({ on: { provider, id, options } }, 2).executionProviders;
+    return sessionOptions({ on: { provider, id, options } }, 2, NO_MODEL).executionProviders;
   };
   expect(providersOf("cpu", null)).toEqual([{ name: "cpu" }]);
   expect(providersOf("cuda", "MIG-1")).toEqual([{ name: "cuda", deviceId: 0 }]);
