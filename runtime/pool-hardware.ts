@@ -98,7 +98,7 @@ export function hardwareNotices(hardware: readonly PoolHardware[]): string[] {
     });
 }
 
-/** `2 on webgpu (SwiftShader, driver 5.0.0), 1 on cpu`. */
+/** ` on cpu`, or `: 2 on webgpu (SwiftShader, driver 5.0.0), 1 on cpu`. */
 export function hardwareText(hardware: readonly PoolHardware[]): string {
   const workersByText = new Map<string, number>();
   for (const one of hardware) {
@@ -107,8 +107,9 @@ export function hardwareText(hardware: readonly PoolHardware[]): string {
     workersByText.set(text, (workersByText.get(text) ?? 0) + one.workers);
   }
   const [only] = workersByText.keys();
-  if (workersByText.size === 1 && only !== undefined) return only;
-  return Array.from(workersByText, ([text, workers]) => `${workers} on ${text}`).join(", ");
+  if (workersByText.size === 1) return ` on ${only}`;
+  const parts = Array.from(workersByText, ([text, workers]) => `${workers} on ${text}`);
+  return `: ${parts.join(", ")}`;
 }
 
 /** As `serve --json` and administrators have it. */

@@ -33,13 +33,14 @@ export async function servedModels(
   const models: ServedModel[] = [];
   // One after the other: only one is in memory at a time.
   for (const wanted of methodOf(bundle).models(bundle)) {
-    const { warmBatches, largestBatch, mayRefuseZeros, warmCores, outputsAreRows, ...variant } =
-      wanted;
+    const { warmBatches, largestBatch, mayRefuseZeros, warmCores, pools, ...other } = wanted;
+    const { outputsAreRows, ...variant } = other;
     const warm = {
       warmBatches,
       ...(largestBatch === undefined ? {} : { largestBatch }),
       ...(mayRefuseZeros === undefined ? {} : { mayRefuseZeros }),
       ...(warmCores === undefined ? {} : { warmCores }),
+      ...(pools === undefined ? {} : { pools }),
       outputsAreRows,
     };
     const remote = variant.model?.remote;

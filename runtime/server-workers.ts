@@ -9,7 +9,7 @@ import type { AssignedExecutorHandlers, ExecutorHandlers, VariantModel } from ".
 import { onFirstProvider } from "./exec/first-provider.ts";
 import { lackOf, type Means, meansOf, sharedCores, type WantedWorkers } from "./exec/means.ts";
 import type { CpuFallback } from "./exec/model-facts.ts";
-import type { WorkerDevice } from "./exec/worker-device.ts";
+import { distinctDevices, type WorkerDevice } from "./exec/worker-device.ts";
 import {
   type ProcessExecutor,
   type ProcessExecutorHandlers,
@@ -23,6 +23,7 @@ import {
   type PoolHardware,
   poolHardware,
 } from "./pool-hardware.ts";
+import { PoolRuns } from "./pool-runs.ts";
 import type { MetricLine } from "./server/metrics/exposition.ts";
 import type { Notice } from "./server/telemetry/notice.ts";
 import { type DeviceOptions, isAuto, servingDevices } from "./serving-devices.ts";
@@ -105,31 +106,34 @@ export class Workers implements WorkerStarter {
   devices: readonly WorkerDevice[] = [];
   /** What that is, and how it compares with what was measured; empty until they are started. */
   hardware: readonly PoolHardware[] = [];
+  #executor: ProcessExecutor | null = null;
   readonly #options: Told;
   readonly #variants: readonly VariantModel[];
   readonly #workerCount: number;
   readonly #facts: WorkerFacts;
+  readonly #poolBySlot: readonly number[];
+  readonly #runs: PoolRuns;
 
   constructor(options: Told, variants: readonly VariantModel[], workerCount: number) {
     this.#options = options;
     this.#variants = variants;
     this.#workerCount = workerCount;
     this.#facts = new WorkerFacts(variants, options.onNotice);
+    this.#poolBySlot = options.pools.flatMap(({ workers }, pool) => new Array(workers).fill(pool));
+    this.#runs = new PoolRuns(options.pools.map(({ name }) => name));
   }
 
   /** What workers told of their start and their models. */
   metricLines(): MetricLine[] {
-    return [
-      ...hardwareLines(this.hardware),
-      ...this.#facts.metricLines(this.devices.some(({ provider }) => provider !== "cpu")),
-    ];
+    const hardware = hardwareLines(this.hardware);
+    return [...hardware, ...this.#runs.metricLines(), ...this.#facts.metricLines()];
   }
 
   /** All models on every worker. @throws RuntimeError RUNTIME_DEVICE, RUNTIME_MEANS */
   async start(handlers: ExecutorHandlers): Promise<ProcessExecutor> {
     const standbyCount = this.#options.standby ?? 1;
     const bytes = this.#variants.reduce((sum, variant) => sum + fileBytes(variant), 0);
-    this.#checkMeans(this.#workerCount + standbyCount, bytes);
+    this.#checkMeans(standbyCount, bytes);
     return this.#startOn((devices) => {
       const options = { ...this.#executorOptions(), devices, standbyCount, isTrial: this.#isAuto };
       return startExecutor(options, this.#told(handlers), this.#limits());
@@ -140,35 +144,46 @@ export class Workers implements WorkerStarter {
   async startAssigned(handlers: AssignedExecutorHandlers): Promise<AssignedProcessExecutor> {
     const standbyCount = this.#options.standby ?? 1;
     const largest = Math.max(...this.#variants.map(fileBytes));
-    this.#checkMeans(this.#workerCount + standbyCount, largest);
+    this.#checkMeans(standbyCount, largest);
     return this.#startOn((devices) => {
       const options = { ...this.#executorOptions(), devices, standbyCount };
       return startAssignedExecutor(options, this.#told(handlers), this.#limits());
     });
   }
 
+  /** Process ids by slot, undefined where a worker is missing; empty until they are started. */
+  pids(): readonly (number | undefined)[] {
+    return this.#executor?.pids().slots ?? [];
+  }
+
   #limits() {
     return { memoryBytes: this.#options.workerMemoryBytes ?? null };
   }
 
-  /** @param modelBytes that one worker holds at least. @throws RuntimeError RUNTIME_MEANS */
-  #checkMeans(count: number, modelBytes: number): void {
-    const { policy, threads = 1, shared } = this.#options;
+  /**
+   * @param standbyCount on each device. @param modelBytes that one worker holds at least.
+   * @throws RuntimeError RUNTIME_MEANS
+   */
+  #checkMeans(standbyCount: number, modelBytes: number): void {
+    const { policy, threads = 1, shared, pools } = this.#options;
+    const devices = servingDevices(pools, this.#workerCount, this.#options);
+    const count = this.#workerCount + standbyCount * distinctDevices(devices).length;
     shared.take(policy, { count, threads, modelBytes });
   }
 
   #executorOptions() {
     const { threads: threadsPerWorker = 1, cpuFallback = "allow" } = this.#options;
     const [variants, workerCount] = [this.#variants, this.#workerCount];
-    return { variants, workerCount, threadsPerWorker, cpuFallback };
+    return { variants, workerCount, threadsPerWorker, cpuFallback, pools: this.#poolBySlot };
   }
 
   #told<H extends ExecutorHandlers>(handlers: H): H & ProcessExecutorHandlers {
     const { onNotice, onStartFailed = () => {} } = this.#options;
     return {
       ...handlers,
-      onModelFacts: (facts) => this.#facts.onModelFacts(facts),
+      onModelFacts: (facts, { provider }) => this.#facts.onModelFacts(facts, provider),
       onStarted: (tookMs) => this.#facts.onStarted(tookMs),
+      onRun: (slot, rows) => this.#runs.onRun(this.#poolBySlot[slot] ?? 0, rows),
       onStartFailed: (reason, retryMs) => {
         onNotice(`a worker failed at its start: ${reason}; another try in ${retryMs} ms`, "warn");
         onStartFailed(reason);
@@ -200,6 +215,7 @@ export class Workers implements WorkerStarter {
       for (const notice of hardwareNotices(hardware)) onNotice(notice, "warn");
       this.devices = devices;
       this.hardware = hardware;
+      this.#executor = executor;
       return executor;
     };
     try {

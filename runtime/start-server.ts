@@ -31,6 +31,7 @@ import type { LogState } from "./server/telemetry/log.ts";
 import type { Notice } from "./server/telemetry/notice.ts";
 import type { OtlpSettings } from "./server/telemetry/otlp/otlp-settings.ts";
 import { Telemetry } from "./server/telemetry/telemetry.ts";
+import { ServerGpus } from "./server-gpus.ts";
 import { SharedMeans, type WorkersOptions } from "./server-workers.ts";
 import { devicesText, expectPools } from "./serving-devices.ts";
 import { packageVersion } from "./version.ts";
@@ -146,6 +147,7 @@ async function startWith(
   const { otlp, telemetry } = await telemetryOf(options);
   const acceptors = await acceptorsOf(options);
   let reloading: Reloading | undefined;
+  const gpus = new ServerGpus(() => reloading?.hosted ?? hosted);
   const opening = openServer(
     hosted.map(({ application }) => application),
     {
@@ -165,6 +167,7 @@ async function startWith(
       telemetry,
       logs: options.logs,
       log: options.log,
+      otherLines: () => gpus.lines(),
       onNotice,
       admin: {
         reload: async (name) => {
@@ -183,6 +186,7 @@ async function startWith(
     await acceptors?.end();
     throw error;
   });
+  gpus.look();
   otlp?.watch(() => server.metricLines());
   if (!hasLimits()) {
     onNotice("workers have no limit of memory: this system cannot set one", "warn");
@@ -207,6 +211,7 @@ async function startWith(
     close: async () => {
       following.stop();
       await server.close();
+      gpus.close();
       access.close();
       await otlp?.close();
       await following.close();

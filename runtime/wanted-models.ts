@@ -15,6 +15,8 @@ export interface WantedModel {
   readonly largestBatch?: number | undefined;
   /** Whether it may refuse zeros; left out where it does not. */
   readonly mayRefuseZeros?: boolean | undefined;
+  /** Pools that some plan has it in, ascending, by index; left out where it may be in any. */
+  readonly pools?: readonly number[] | undefined;
   /** Core counts that its instances have, ascending, where the bundle says them. */
   readonly warmCores?: readonly number[] | undefined;
   /** Whether every output has a row for each row of the input. */
@@ -33,7 +35,7 @@ interface ModelTask {
  */
 export function taskModels(
   tasks: readonly ModelTask[],
-  warm: readonly Pick<WantedModel, "warmBatches" | "largestBatch" | "warmCores">[],
+  warm: readonly Pick<WantedModel, "warmBatches" | "largestBatch" | "warmCores" | "pools">[],
 ): WantedModel[] {
   const variants = tasks.flatMap((task) =>
     task.variants.map(({ name, model }) => ({ name: `${task.name}/${name}`, model })),

@@ -1,4 +1,5 @@
 /** What workers tell of their start and of the models they loaded: as notices and as metrics. */
+import type { Provider } from "./bundle/schema.ts";
 import type { VariantModel } from "./exec/executor.ts";
 import { fallbackText, type ModelFacts } from "./exec/model-facts.ts";
 import { head, line, type MetricLine, metric } from "./server/metrics/exposition.ts";
@@ -7,8 +8,8 @@ import type { Notice } from "./server/telemetry/notice.ts";
 export class WorkerFacts {
   readonly #variants: readonly Pick<VariantModel, "name">[];
   readonly #onNotice: Notice;
-  /** By variant, as the first worker told of it. */
-  readonly #factsByVariant = new Map<number, ModelFacts>();
+  /** Of GPUs, by variant and provider, as the first worker told of it. */
+  readonly #told = new Map<string, { readonly facts: ModelFacts; readonly provider: Provider }>();
   #lastStartMs: number | null = null;
 
   constructor(variants: readonly Pick<VariantModel, "name">[], onNotice: Notice) {
@@ -16,10 +17,11 @@ export class WorkerFacts {
     this.#onNotice = onNotice;
   }
 
-  /** Of each variant the operator is told once. */
-  onModelFacts(facts: ModelFacts): void {
-    if (this.#factsByVariant.has(facts.variant)) return;
-    this.#factsByVariant.set(facts.variant, facts);
+  /** Of each variant and provider the operator is told once. */
+  onModelFacts(facts: ModelFacts, provider: Provider): void {
+    const key = `${facts.variant} ${provider}`;
+    if (provider === "cpu" || this.#told.has(key)) return;
+    this.#told.set(key, { facts, provider });
     const told = fallbackText(facts);
     if (told === null) return;
     const remedy = "refuse such models with --cpu-fallback refuse";
@@ -30,19 +32,20 @@ export class WorkerFacts {
     this.#lastStartMs = tookMs;
   }
 
-  /** @param isOnGpu whether nodes can fall back where the workers are. */
-  metricLines(isOnGpu: boolean): MetricLine[] {
+  metricLines(): MetricLine[] {
     const start = "stratagem_worker_start_seconds";
     const lines =
       this.#lastStartMs === null
         ? []
         : metric(start, "gauge", "What the last worker took to be ready", this.#lastStartMs / 1000);
-    if (!isOnGpu || this.#factsByVariant.size === 0) return lines;
+    if (this.#told.size === 0) return lines;
     const name = "stratagem_model_cpu_nodes";
-    const samples = [...this.#factsByVariant.values()]
-      .sort((a, b) => a.variant - b.variant)
-      .map((facts) => line(name, { variant: this.#nameOf(facts.variant) }, countOf(facts)));
-    const help = "Nodes that run on the CPU though the workers are on a GPU; NaN for some";
+    const samples = [...this.#told.values()]
+      .sort((a, b) => a.facts.variant - b.facts.variant)
+      .map(({ facts, provider }) => {
+        return line(name, { variant: this.#nameOf(facts.variant), provider }, countOf(facts));
+      });
+    const help = "Nodes that run on the CPU though their workers are on a GPU; NaN for some";
     return [...lines, head(name, "gauge", help), ...samples];
   }
 

@@ -188,7 +188,7 @@ function readyResult(server: StartedServer): CommandResult {
     const method = methodOf(bundle);
     const { workers, more, json } = method.tellServing(bundle);
     return {
-      text: `serving ${policy} at ${url}: ${workers} on ${hardwareText(hardware)}${more}`,
+      text: `serving ${policy} at ${url}: ${workers}${hardwareText(hardware)}${more}`,
       json: {
         ...{ policy, workers: method.workerCount(bundle), device },
         ...{ hardware: hardwareJson(hardware), ...json },

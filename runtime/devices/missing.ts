@@ -134,10 +134,10 @@ function missingOfCuda(
     return `NVIDIA's driver (${CUDA_DRIVER}) ${stateOf(driverError)}: ${remedy}`;
   }
   if (/failure (100|101)\b|no CUDA-capable device/.test(reason)) {
-    return "no NVIDIA GPU is there for this process: look at nvidia-smi -L and CUDA_VISIBLE_DEVICES";
+    return "this process sees no NVIDIA GPU: look at nvidia-smi -L and CUDA_VISIBLE_DEVICES";
   }
   if (/failure 35\b|driver version is insufficient/i.test(reason)) {
-    return "NVIDIA's driver is older than CUDA 12 needs: apt-get install --only-upgrade nvidia-driver";
+    return "NVIDIA's driver is too old for CUDA 12: apt-get install --only-upgrade nvidia-driver";
   }
   return null;
 }

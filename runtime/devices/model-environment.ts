@@ -9,7 +9,10 @@ const PASSED_NAMES: ReadonlySet<string> = new Set([
   ...["LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "GLIBC_TUNABLES"],
   ...["DRI_PRIME", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "XDG_DATA_DIRS"],
 ]);
-/** Of languages and memory; of onnxruntime and its threads; of CUDA; of Vulkan, for WebGPU. */
+/**
+ * Of languages and memory; of onnxruntime and its threads; of CUDA and its cache; of Vulkan, for
+ * WebGPU.
+ */
 const PASSED_PREFIXES: readonly string[] = [
   ...["LC_", "MALLOC_"],
   ...["ORT_", "OMP_", "KMP_"],

@@ -9,6 +9,7 @@ import {
   type Batch,
   type BatchResult,
   type ExecutorOptions,
+  type VariantModel,
   warmCoresOf,
 } from "./executor.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
@@ -72,7 +73,19 @@ function setupOf(
   return { variants: held, threads, on, trying: false, keptModels: KEPT_MODELS, cpuFallback };
 }
 
-/** Loads every variant once. @throws Error if one cannot be. */
+/** Whether some plan has it on the device. */
+function isPlacedOn(
+  { pools }: VariantModel,
+  device: WorkerDevice,
+  { devices, pools: poolBySlot = [] }: AssignedExecutorOptions,
+): boolean {
+  if (pools === undefined) return true;
+  return devices.some((own, slot) => {
+    return deviceKey(own) === deviceKey(device) && pools.includes(poolBySlot[slot] ?? 0);
+  });
+}
+
+/** Loads every variant that plans have on the device once. @throws Error if one cannot be. */
 function tryModels(
   options: AssignedExecutorOptions,
   on: WorkerDevice,
@@ -80,7 +93,8 @@ function tryModels(
   limits: WorkerLimits,
 ): Promise<void> {
   const untried = { warmBatches: [], largestBatch: 0, warmCores: [] };
-  const variants = options.variants.map((variant) => ({ ...variant, ...untried }));
+  const placed = options.variants.filter((variant) => isPlacedOn(variant, on, options));
+  const variants = placed.map((variant) => ({ ...variant, ...untried }));
   const setup = { ...setupOf(options, on), variants, trying: on.provider !== "cpu" };
   return new Promise((resolve, reject) => {
     new WorkerProcess({ ...setup, keptModels: null }, limits, {
@@ -161,6 +175,7 @@ class AssignedPool implements AssignedProcessExecutor {
   }
 
   run(slot: number, batch: Batch): Promise<BatchResult> {
+    this.#handlers.onRun?.(slot, batch.rows);
     return this.#slotAt(slot).run(batch);
   }
 

@@ -57,6 +57,8 @@ export interface VariantModel {
   readonly largestBatch?: number;
   /** Whether it may refuse zeros, as a stage that wants indices; it does not, if left out. */
   readonly mayRefuseZeros?: boolean;
+  /** Pools of the cluster that plans have it in, by index; left out where it may be in any. */
+  readonly pools?: readonly number[];
   /**
    * Core counts that a worker can change between at once: it holds a warm session for each. That of
    * `threadsPerWorker` alone if left out.
@@ -90,6 +92,8 @@ export interface ExecutorOptions {
    * crashes takes only that one along; left out, all start at the same time.
    */
   readonly isTrial?: boolean;
+  /** The pool of each worker slot, by index; left out where all are of one. */
+  readonly pools?: readonly number[];
   /** Whether nodes that a GPU leaves to the processor are allowed; left out, they are. */
   readonly cpuFallback?: CpuFallback;
 }

@@ -3,6 +3,7 @@
 import type { ModelFacts } from "./model-facts.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
 import { Retries } from "./retries.ts";
+import type { WorkerDevice } from "./worker-device.ts";
 import { deviceKey } from "./worker-device.ts";
 import type { WorkerLimits } from "./worker-limits.ts";
 import type { WorkerPaces } from "./worker-paces.ts";
@@ -26,7 +27,7 @@ export interface SpareOptions {
   readonly paces: WorkerPaces;
   readonly onStartFailed?: ((reason: string, retryMs: number) => void) | undefined;
   readonly onStarted?: ((tookMs: number) => void) | undefined;
-  readonly onFacts?: ((facts: ModelFacts) => void) | undefined;
+  readonly onFacts?: ((facts: ModelFacts, on: WorkerDevice) => void) | undefined;
 }
 
 /**

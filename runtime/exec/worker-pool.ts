@@ -29,6 +29,8 @@ export interface ProcessExecutor extends Executor {
 }
 
 export interface ProcessExecutorHandlers extends ExecutorHandlers {
+  /** A batch was given to a worker slot. */
+  readonly onRun?: (worker: number, rows: number) => void;
   /**
    * A worker ended without being healthy; the next is started in `retryMs`. Left out, it becomes a
    * warning of the process.
@@ -38,7 +40,7 @@ export interface ProcessExecutorHandlers extends ExecutorHandlers {
    * A worker, be it in a slot, in reserve or only tried, has loaded a model that it did not hold:
    * told each time, at the start before the executor is there.
    */
-  readonly onModelFacts?: (facts: ModelFacts) => void;
+  readonly onModelFacts?: (facts: ModelFacts, on: WorkerDevice) => void;
   /**
    * A worker is ready; told with each one, but not of workers that are only tried.
    * @param tookMs from the start of its process, with the models that it loads then.
@@ -138,6 +140,7 @@ class WorkerPool implements ProcessExecutor {
     const worker = this.#slots[slot];
     assert(worker !== undefined, "a batch goes to a slot that exists");
     if (worker === null) throw new WorkerLostError(slot, "its replacement is not ready");
+    this.#handlers.onRun?.(slot, batch.rows);
     return worker.run(slot, batch);
   }
 

@@ -30,6 +30,7 @@ import { LoadWatch } from "./load-watch.ts";
 import type { ModelFacts } from "./model-facts.ts";
 import type { Holding } from "./model-store.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
+import type { WorkerDevice } from "./worker-device.ts";
 import type { WorkerLimits } from "./worker-limits.ts";
 import { withMemoryLimit, workerMemoryBytes } from "./worker-memory.ts";
 import { WorkerPaces } from "./worker-paces.ts";
@@ -58,7 +59,7 @@ export type WorkerPhase = "starting" | "ready" | "healthy";
 
 export interface WorkerListener {
   /** It has loaded a model that it did not hold; called before whatever waits for the model. */
-  readonly onFacts?: ((facts: ModelFacts) => void) | undefined;
+  readonly onFacts?: ((facts: ModelFacts, on: WorkerDevice) => void) | undefined;
   /** Called at most once, before `onEnd`. */
   readonly onReady: (worker: WorkerProcess) => void;
   /**
@@ -117,8 +118,6 @@ export class WorkerProcess {
   /** Why it ended or will, as far as it is known; the exit status says it otherwise. */
   #reason: string | null = null;
   #hasEnded = false;
-  /** Whether it has said itself why it does not start. */
-  #hasExplained = false;
 
   /**
    * @throws Error if the operating system refuses another process at once; later refusals end the
@@ -255,13 +254,12 @@ export class WorkerProcess {
   #onFrame(frame: Frame): void {
     const running = this.#running;
     if (frame.kind === FRAME_KINDS.failed) {
-      this.#hasExplained = true;
       this.#abort(withMemoryLimit(decodeText(frame.payload), this.#memoryBytes));
     } else if (frame.kind === FRAME_KINDS.loading) {
       this.#onStep(this.#loads.onStep(JSON.parse(decodeText(frame.payload))));
     } else if (frame.kind === FRAME_KINDS.facts) {
       const facts: ModelFacts = JSON.parse(decodeText(frame.payload));
-      queueMicrotask(() => this.#listener.onFacts?.(facts));
+      queueMicrotask(() => this.#listener.onFacts?.(facts, this.setup.on));
     } else if (frame.kind === FRAME_KINDS.ready && this.#readyMs === null) {
       this.#readyMs = performance.now();
       this.#printed?.letThrough();
@@ -397,7 +395,8 @@ export class WorkerProcess {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     clearTimeout(this.#timer);
-    if (!this.#hasExplained) this.#printed?.letThrough();
+    // A driver that crashed has left nothing else.
+    if (this.#reason === null) this.#printed?.letThrough();
     this.#printed?.close();
     this.#watch.end();
     this.#loads.end();

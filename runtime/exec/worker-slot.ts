@@ -8,6 +8,7 @@ import type { ModelFacts } from "./model-facts.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
 import { isCoreCount } from "./scaler.ts";
 import type { TakenSpare } from "./spare-workers.ts";
+import type { WorkerDevice } from "./worker-device.ts";
 import type { WorkerLimits } from "./worker-limits.ts";
 import type { WorkerPaces } from "./worker-paces.ts";
 import { type WorkerListener, WorkerProcess } from "./worker-process.ts";
@@ -16,7 +17,7 @@ import { type WorkerListener, WorkerProcess } from "./worker-process.ts";
 export interface WorkerSlotListener {
   readonly onModelReady: (loads: number) => void;
   readonly onStarted?: ((tookMs: number) => void) | undefined;
-  readonly onFacts?: ((facts: ModelFacts) => void) | undefined;
+  readonly onFacts?: ((facts: ModelFacts, on: WorkerDevice) => void) | undefined;
   readonly onResized: (cores: number) => void;
   /**
    * Its process ended by itself, or hung; it has none, and nothing assigned.
@@ -129,7 +130,7 @@ export class WorkerSlot {
   #begin(assigned: Assignment): void {
     const spare = this.#takeSpare();
     const listener: WorkerListener = {
-      onFacts: (facts) => this.#listener.onFacts?.(facts),
+      onFacts: (facts, on) => this.#listener.onFacts?.(facts, on),
       onReady: (ready) => {
         this.#listener.onStarted?.(ready.startMs);
         if (this.#process !== worker || this.#assigned === null) return;

@@ -76,6 +76,8 @@ export interface OpenOptions {
   readonly onNotice?: Notice;
   /** What that writes to, as far as administrators may change it. */
   readonly log?: HouseOptions["log"];
+  /** What is to be told at `/metrics` beside what the server counts. */
+  readonly otherLines?: () => readonly MetricLine[];
 }
 
 export interface RunningServer {
@@ -252,7 +254,7 @@ function contextOf(
   limits: ServerLimits,
   inferred: HttpContext["inferred"],
   grpcLines: () => readonly MetricLine[],
-  { admin, page: hasPage = true, processes, relay, acceptors }: OpenOptions,
+  { admin, page: hasPage = true, processes, relay, acceptors, otherLines }: OpenOptions,
 ): HttpContext {
   const { loopDelay, budget } = house;
   const connections = new Connections(limits, processes);
@@ -264,6 +266,7 @@ function contextOf(
     ...counts.metricLines(),
     ...grpcLines(),
     ...processMetricLines(),
+    ...(otherLines?.() ?? []),
   ];
   return {
     house,

@@ -22,6 +22,7 @@ const OLD_NAMES = [
   "nv_inference_compute_output_duration_us",
   "nv_inference_request_failure",
   "nv_inference_request_success",
+  "nv_energy_consumption",
   "stratagem_dispatch_slack_ms",
   "stratagem_resize_ms",
 ];
@@ -62,7 +63,8 @@ test("every metric of an application names its model", () => {
     }
   }
   const doors = "connections|access|tls|unsent|request_bytes|http|grpc";
-  const ofServer = new RegExp(`^process_|^stratagem_(${doors}|event_loop|log_lines|traced)`);
+  const others = "^(process|nv_gpu|nv_energy)_";
+  const ofServer = new RegExp(`${others}|^stratagem_(${doors}|event_loop|log_lines|traced)`);
   expect([...nameless].filter((name) => !ofServer.test(name))).toEqual([]);
 });
 
@@ -103,7 +105,8 @@ const INTRODUCTION = `This list is made of what servers of all methods tell, and
 the alerts in \`docs/deploy\` are made of it. Every metric of an application has the label \`model\`
 besides those named here: the application, or the model that clients name where it has several.
 Those that begin with \`stratagem_log\`, \`stratagem_traced\` or \`stratagem_grpc\` are there
-where the logs of \`serve\`, traces or gRPC are on.
+where the logs of \`serve\`, traces or gRPC are on; \`nv_gpu\`, \`nv_energy\` and
+\`stratagem_worker_gpu\` where a driver tells of the GPUs of workers.
 `;
 
 interface Row {

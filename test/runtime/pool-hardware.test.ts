@@ -64,7 +64,7 @@ test("devices of several pools are told with the workers on each", async () => {
     return provider === "cpu" ? { name: "Processor", driver: null } : CARD;
   });
   expect(hardwareText(hardware)).toBe(
-    "1 on cuda:0 (Card, driver 1.0), 1 on cuda:1 (Card, driver 1.0), 3 on cpu",
+    ": 1 on cuda:0 (Card, driver 1.0), 1 on cuda:1 (Card, driver 1.0), 3 on cpu",
   );
   const samples = hardwareLines(hardware).filter((line) => line.kind === "sample");
   expect(samples.map(({ labels }) => [labels["pool"], labels["name"], labels["match"]])).toEqual([

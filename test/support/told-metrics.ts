@@ -3,6 +3,7 @@ import { Client, credentials } from "@grpc/grpc-js";
 import { methodOf } from "../../runtime/methods/registry.ts";
 import type { Application } from "../../runtime/server/applications/application.ts";
 import type { MetricLine } from "../../runtime/server/metrics/exposition.ts";
+import { gpuLines } from "../../runtime/server/metrics/gpu-lines.ts";
 import { openServer } from "../../runtime/server/serve.ts";
 import { openOtlp } from "../../runtime/server/telemetry/otlp/otlp.ts";
 import { otlpSettings } from "../../runtime/server/telemetry/otlp/otlp-settings.ts";
@@ -11,6 +12,22 @@ import { WorkerFacts } from "../../runtime/worker-facts.ts";
 import type { FakeWorkers, ServedSubject } from "../contract/subjects/served.ts";
 
 const CLOCK = { nowMs: () => 1000, epochOffsetMs: 0 };
+
+/** Of a GPU with a worker on it, which is process 1. */
+const SAMPLE = {
+  gpus: [
+    {
+      uuid: "GPU-1",
+      utilization: 0.5,
+      memoryTotalBytes: 2 ** 34,
+      memoryUsedBytes: 2 ** 33,
+      powerWatts: 60,
+      powerLimitWatts: 70,
+      energyJoules: 3600,
+    },
+  ],
+  bytesByPid: { 1: 2 ** 32 },
+};
 
 interface Opened {
   readonly application: Application;
@@ -21,14 +38,14 @@ async function opened(subject: ServedSubject): Promise<Opened> {
   const workers = subject.openWorkers();
   const workerFacts = new WorkerFacts([{ name: "a" }], () => {});
   const facts = { variant: 0, loadMs: 1, warmMs: 1, nodes: 2, cpuNodes: [], hasFallback: false };
-  workerFacts.onModelFacts(facts);
+  workerFacts.onModelFacts(facts, "webgpu");
   workerFacts.onStarted(1000);
   const application = await methodOf(subject.bundle).host(subject.bundle, {
     bundleSha256: "ab".repeat(32),
     nowMs: CLOCK.nowMs,
     axisNames: subject.axisNames ?? [],
     workers: workers.starter,
-    workerLines: () => workerFacts.metricLines(true),
+    workerLines: () => workerFacts.metricLines(),
   });
   return { application, workers };
 }
@@ -59,6 +76,10 @@ export async function toldMetrics(subjects: readonly ServedSubject[]): Promise<T
       telemetry,
       logs: { server: sink, access: sink },
       grpc: { host: "127.0.0.1", port: 0, maxStreams: 1 },
+      otherLines: () => {
+        const workers = hosted.map(({ application: { name } }) => ({ model: name, pids: [1] }));
+        return gpuLines(SAMPLE, workers);
+      },
     },
   );
   try {

@@ -3,8 +3,21 @@ import type { InferlineBundle } from "../../../bundle/schema.ts";
 import { ascending, taskModels, upTo, type WantedModel } from "../../../wanted-models.ts";
 
 export function inferlineModels(bundle: InferlineBundle): WantedModel[] {
-  const warm = stageBatches(bundle).map(upTo);
+  const pools = placedPools(bundle);
+  const warm = stageBatches(bundle).map((batches, variant) => {
+    return { ...upTo(batches), pools: pools[variant] };
+  });
   return taskModels(bundle.tasks, warm);
+}
+
+/** Pools that plans have each variant in. */
+function placedPools({ tasks, levels }: InferlineBundle): number[][] {
+  const pools = tasks.map(({ variants }) => variants.map(() => new Set<number>()));
+  for (const { plan } of levels) {
+    for (const [task, { variant, pool }] of plan.stages.entries())
+      pools[task]?.[variant]?.add(pool);
+  }
+  return ascending(pools.flat());
 }
 
 /** The largest batch of each task, and a single query: what waits is taken, up to the largest. */

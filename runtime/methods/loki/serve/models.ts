@@ -8,10 +8,21 @@ export function lokiModels(bundle: LokiBundle): WantedModel[] {
   const possible = planBatches(bundle, ({ decisionSpace }) => [
     ...Array(decisionSpace.actions.data.length / 2).keys(),
   ]);
+  const pools = placedPools(bundle);
   const warm = asked.map((warmBatches, variant) => {
-    return { ...upTo(possible[variant] ?? []), warmBatches };
+    return { ...upTo(possible[variant] ?? []), warmBatches, pools: pools?.[variant] };
   });
   return taskModels(bundle.tasks, warm);
+}
+
+/** Pools that plans have each variant in; null where tables choose variants, on any worker. */
+function placedPools({ tasks, levels }: LokiBundle): number[][] | null {
+  if (levels.some(({ stages }) => stages !== null)) return null;
+  const pools = tasks.map(({ variants }) => variants.map(() => new Set<number>()));
+  for (const { plan } of levels) {
+    for (const { task, variant, pool } of plan.instances) pools[task]?.[variant]?.add(pool);
+  }
+  return ascending(pools.flat());
 }
 
 /** The largest batch of each instance, and a single query; of a table, what those actions say. */

@@ -1,0 +1,41 @@
+/**
+ * Memory of accelerators as Linux tells it of a process, whatever the maker: the texts of
+ * /proc/PID/fdinfo (Documentation/gpu/drm-usage-stats.rst of the kernel).
+ */
+
+/** Memory of the device itself: of AMD, of Intel's older and newer drivers. */
+const OWN = /^(vram|local)/;
+const UNITS: Readonly<Record<string, number>> = { "": 1, KiB: 2 ** 10, MiB: 2 ** 20 };
+
+/**
+ * @param files one text for each descriptor of the process.
+ * @returns bytes on the devices, or where these have none of their own, in the memory that they
+ * share with the processor; null where no descriptor is of an accelerator that tells.
+ */
+export function drmMemoryBytes(files: readonly string[]): number | null {
+  const byClient = new Map<string, Map<string, number>>();
+  for (const text of files) {
+    const client = /^drm-client-id:\s*(\S+)/m.exec(text)?.[1];
+    if (client === undefined) continue;
+    const device = /^drm-pdev:\s*(\S+)/m.exec(text)?.[1] ?? "";
+    // Descriptors that were duplicated tell the same again.
+    byClient.set(`${device} ${client}`, bytesByRegion(text));
+  }
+  const regions = [...byClient.values()].flatMap((one) => [...one]);
+  if (regions.length === 0) return null;
+  const own = regions.filter(([region]) => OWN.test(region));
+  const isShared = own.every(([, bytes]) => bytes === 0);
+  return (isShared ? regions : own).reduce((sum, [, bytes]) => sum + bytes, 0);
+}
+
+/** "memory" is what older drivers call what is resident. */
+function bytesByRegion(text: string): Map<string, number> {
+  const byRegion = new Map<string, number>();
+  for (const kind of ["memory", "resident"]) {
+    const lines = text.matchAll(new RegExp(`^drm-${kind}-(\\S+):\\s*(\\d+) ?(\\w*)$`, "gm"));
+    for (const [, region = "", count, unit = ""] of lines) {
+      byRegion.set(region, Number(count) * (UNITS[unit] ?? 1));
+    }
+  }
+  return byRegion;
+}

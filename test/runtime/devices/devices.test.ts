@@ -1,0 +1,119 @@
+/** Which device WebGPU takes, how devices are named, and memory as Linux tells it of processes. */
+import { PassThrough } from "node:stream";
+import { expect, test } from "vitest";
+import {
+  chosenDevice,
+  lackedFeatures,
+  type VulkanDevice,
+} from "../../../runtime/devices/adapter-choice.ts";
+import { describeDevice, vulkanDescription } from "../../../runtime/devices/describe-device.ts";
+import { drmMemoryBytes } from "../../../runtime/devices/drm-memory.ts";
+import { nameOf } from "../../../runtime/devices/names.ts";
+import { HeldOutput } from "../../../runtime/exec/held-output.ts";
+import { exposition } from "../../../runtime/server/metrics/exposition.ts";
+import { gpuLines } from "../../../runtime/server/metrics/gpu-lines.ts";
+
+function device(kind: VulkanDevice["kind"], name: string = kind, lacks: string[] = []) {
+  return { name, driver: `driver of ${name}`, kind, lacks };
+}
+
+test("WebGPU takes a discrete GPU before an integrated one, and a processor before others", () => {
+  const all = [device("virtual"), device("cpu"), device("integrated"), device("discrete")];
+  const order: (string | undefined)[] = [];
+  for (let left = all; left.length > 0; ) {
+    const chosen = chosenDevice(left);
+    order.push(chosen?.name);
+    left = left.filter((one) => one !== chosen);
+  }
+  expect(order).toEqual(["discrete", "integrated", "cpu", "virtual"]);
+});
+
+test("of one kind it takes the first that lacks nothing", () => {
+  const two = [device("discrete", "a", ["imageCubeArray"]), device("discrete", "b")];
+  expect(chosenDevice([...two, device("discrete", "c")])?.name).toBe("b");
+  expect(chosenDevice(two.slice(0, 1))).toBeUndefined();
+});
+
+test("compressed textures are needed of one kind or the other", () => {
+  expect(lackedFeatures(() => true)).toEqual([]);
+  expect(lackedFeatures((place) => place !== 22)).toEqual([]);
+  expect(lackedFeatures((place) => place !== 22 && place !== 20)).toEqual(["textureCompressionBC"]);
+  expect(lackedFeatures((place) => place !== 34)).toEqual([
+    "shaderSampledImageArrayDynamicIndexing",
+  ]);
+});
+
+test("on Windows, where Direct3D chooses, a device is known if there is one", () => {
+  const both = [device("cpu"), device("integrated")];
+  expect(vulkanDescription(both, "win32")?.name).toBe("integrated");
+  expect(vulkanDescription([...both, device("discrete")], "win32")).toBeNull();
+  expect(vulkanDescription([], "linux")).toBeNull();
+});
+
+test("processors have a name and no driver", async () => {
+  const described = await describeDevice({ provider: "cpu", id: null, environment: {} });
+  expect(described).toEqual({ name: expect.stringMatching(/\S/), driver: null });
+  expect(nameOf("  One |  Two\n")).toBe("One Two");
+});
+
+const AMD = `pos:\t0
+drm-driver:\tamdgpu
+drm-client-id:\t42
+drm-pdev:\t0000:03:00.0
+drm-memory-vram:\t2048 KiB
+drm-memory-gtt: \t100 KiB
+`;
+
+test("memory of a process is that of the device, each client once", () => {
+  expect(drmMemoryBytes([AMD, AMD, AMD.replace("42", "43"), "pos:\t0\n"])).toBe(4 * 2 ** 20);
+});
+
+test("a device without memory of its own has some of the processor's", () => {
+  const intel = "drm-client-id: 7\ndrm-total-system0: 9 MiB\ndrm-resident-system0: 5 MiB\n";
+  expect(drmMemoryBytes([intel])).toBe(5 * 2 ** 20);
+  expect(drmMemoryBytes([`${intel}drm-resident-local0: 3 MiB\n`])).toBe(3 * 2 ** 20);
+});
+
+test("a process without a device tells nothing", () => {
+  expect(drmMemoryBytes(["pos:\t0\nflags:\t02\n"])).toBeNull();
+  // NVIDIA's descriptors name a client and no memory.
+  expect(drmMemoryBytes(["drm-driver: nvidia-drm\ndrm-client-id: 1\n"])).toBeNull();
+});
+
+test("there are lines of what a driver tells, and none where nothing can be read", () => {
+  expect(gpuLines(null, [{ model: "one", pids: [1] }])).toEqual([]);
+  const gpu = {
+    uuid: "GPU-1",
+    utilization: 0.5,
+    memoryTotalBytes: 10,
+    memoryUsedBytes: null,
+    powerWatts: null,
+    powerLimitWatts: null,
+    energyJoules: null,
+  };
+  const sample = { gpus: [gpu], bytesByPid: { 12: 7 } };
+  const workers = [
+    { model: "one", pids: [undefined, 11] },
+    { model: "two", pids: [11, 12] },
+  ];
+  const series = exposition(gpuLines(sample, workers))
+    .split("\n")
+    .filter((one) => !/^#|^$/.test(one));
+  expect(series).toEqual([
+    'nv_gpu_utilization{gpu_uuid="GPU-1"} 0.5',
+    'nv_gpu_memory_total_bytes{gpu_uuid="GPU-1"} 10',
+    'stratagem_worker_gpu_memory_bytes{model="two",worker="1"} 7',
+  ]);
+});
+
+test("what a worker prints is held back until it is let through", async () => {
+  const [source, sink] = [new PassThrough(), new PassThrough()];
+  const held = new HeldOutput(source, sink);
+  source.write("Warning: one\n");
+  await new Promise(setImmediate);
+  expect(sink.read()).toBeNull();
+  held.letThrough();
+  source.write("two\n");
+  await new Promise(setImmediate);
+  expect(String(sink.read())).toBe("Warning: one\ntwo\n");
+});

@@ -1,0 +1,167 @@
+/** What is missing for a device, on texts that onnxruntime, the Vulkan loader and ld.so wrote. */
+import { expect, test } from "vitest";
+import {
+  CUDA_DRIVER,
+  type DeviceFacts,
+  isOfDevice,
+  missingPart,
+} from "../../../runtime/devices/missing.ts";
+
+/** onnxruntime-node 1.30.0, whatever Vulkan lacks. */
+const NO_ADAPTER =
+  "/onnxruntime_src/onnxruntime/core/providers/webgpu/webgpu_context.cc:136 " +
+  "onnxruntime::webgpu::WebGpuContext::Initialize(const " +
+  "onnxruntime::webgpu::WebGpuContextConfig&)::<lambda()> adapter_result.status == " +
+  "wgpu::RequestAdapterStatus::Success was false. Failed to get a WebGPU adapter: No supported " +
+  "adapters";
+const NO_CUDA = "OrtSessionOptionsAppendExecutionProvider_Cuda: Failed to load shared library";
+const NO_TENSORRT =
+  "OrtSessionOptionsAppendExecutionProvider_TensorRT: Failed to load shared library";
+/** koffi 3.3.4 of a library that is not there, and of one that needs another. */
+const ABSENT =
+  "Failed to load shared library: cannot open shared object file: No such file or directory";
+const needs = (library: string) =>
+  `Failed to load shared library: ${library}: cannot open shared object file: No such file or ` +
+  "directory";
+
+const HERE: DeviceFacts = {
+  platform: "linux",
+  arch: "x64",
+  vulkan: null,
+  drivers: {
+    variable: "VK_ICD_FILENAMES",
+    named: null,
+    absent: [],
+    folders: ["/etc/vulkan/icd.d", "/usr/share/vulkan/icd.d"],
+    found: [],
+  },
+  libraries: { [CUDA_DRIVER]: ABSENT },
+};
+/** vkCreateInstance of the loader without a driver. */
+const NO_DRIVER = { loaderError: null, result: -9, devices: [] };
+
+function webgpu(facts: Partial<DeviceFacts>): string | null {
+  expect(isOfDevice("webgpu", NO_ADAPTER)).toBe(true);
+  return missingPart("webgpu", NO_ADAPTER, { ...HERE, ...facts });
+}
+
+function cuda(libraries: DeviceFacts["libraries"], reason = NO_CUDA): string | null {
+  expect(isOfDevice("cuda", reason)).toBe(true);
+  return missingPart("cuda", reason, { ...HERE, libraries });
+}
+
+test("Vulkan's loader is named with the command that installs it", () => {
+  const vulkan = { loaderError: ABSENT, result: 0, devices: [] };
+  expect(webgpu({ vulkan })).toBe(
+    "libvulkan.so.1 is not there: apt-get install libvulkan1 (elsewhere vulkan-loader)",
+  );
+});
+
+test("without a driver of Vulkan, the folders are named that were looked at", () => {
+  expect(webgpu({ vulkan: NO_DRIVER })).toBe(
+    "no Vulkan driver is in /etc/vulkan/icd.d, /usr/share/vulkan/icd.d; install the GPU's " +
+      "driver, such as mesa-vulkan-drivers, or name one in VK_DRIVER_FILES",
+  );
+});
+
+test("NVIDIA's driver without its part for graphics is what containers often have", () => {
+  expect(webgpu({ vulkan: NO_DRIVER, libraries: { [CUDA_DRIVER]: null } })).toMatch(
+    /in a container set NVIDIA_DRIVER_CAPABILITIES=all$/,
+  );
+});
+
+test("a driver that is named and not there is", () => {
+  const named = ["/nonexistent.json"];
+  const drivers = { ...HERE.drivers, named, absent: named };
+  expect(webgpu({ vulkan: NO_DRIVER, drivers })).toBe(
+    "VK_ICD_FILENAMES names /nonexistent.json, which is not there: name the file of a Vulkan " +
+      "driver",
+  );
+});
+
+test("drivers that find no GPU are named", () => {
+  const found = ["/usr/share/vulkan/icd.d/radeon_icd.x86_64.json"];
+  const drivers = { ...HERE.drivers, found };
+  expect(webgpu({ vulkan: { ...NO_DRIVER, result: 0 }, drivers })).toMatch(
+    /^no GPU is found by the Vulkan drivers \/usr\/share.*radeon_icd.*; look whether this user may/,
+  );
+});
+
+test("a driver that WebGPU refuses is named with what it lacks", () => {
+  // Debian 12's mesa-vulkan-drivers 22.3.6 tells this of itself.
+  const lavapipe = {
+    name: "llvmpipe (LLVM 15.0.6, 256 bits)",
+    driver: "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)",
+    kind: "cpu",
+    lacks: ["shaderSampledImageArrayDynamicIndexing", "shaderStorageImageArrayDynamicIndexing"],
+  } as const;
+  const vulkan = { loaderError: null, result: 0, devices: [lavapipe] };
+  expect(webgpu({ vulkan })).toBe(
+    "llvmpipe (LLVM 15.0.6, 256 bits) lacks shaderSampledImageArrayDynamicIndexing and " +
+      "shaderStorageImageArrayDynamicIndexing; WebGPU needs that: install a newer driver, or " +
+      "name another in VK_DRIVER_FILES",
+  );
+  const good = { ...lavapipe, lacks: [] };
+  expect(webgpu({ vulkan: { ...vulkan, devices: [lavapipe, good] } })).toBeNull();
+});
+
+test("a provider that the platform's onnxruntime-node has not is told as such", () => {
+  // As onnxruntime-common says it of any name it does not know.
+  const reason = "no available backend found. ERR: [webgpu] backend not found.";
+  expect(isOfDevice("webgpu", reason)).toBe(true);
+  const facts = { ...HERE, platform: "freebsd", arch: "x64" };
+  expect(missingPart("webgpu", reason, facts)).toBe(
+    "onnxruntime-node has no webgpu for freebsd x64; serve on another device",
+  );
+  expect(missingPart("cuda", NO_CUDA, { ...HERE, arch: "arm64" })).toMatch(/no cuda for linux/);
+});
+
+test("onnxruntime's own libraries come by one command", () => {
+  const install =
+    "node node_modules/onnxruntime-node/script/install --onnxruntime-node-install=cuda12";
+  const name = "libonnxruntime_providers_shared.so";
+  expect(cuda({ [name]: ABSENT })).toBe(`${name} is not there: ${install}`);
+  // The note that an install without CUDA leaves in its place.
+  expect(cuda({ [name]: "Failed to load shared library: file too short" })).toBe(
+    `${name} cannot be loaded (file too short): ${install}`,
+  );
+  const facts = { ...HERE, libraries: { "libonnxruntime_providers_tensorrt.so": ABSENT } };
+  expect(isOfDevice("tensorrt", NO_TENSORRT)).toBe(true);
+  expect(missingPart("tensorrt", NO_TENSORRT, facts)).toMatch(/^libonnxruntime_providers_tensorrt/);
+});
+
+test.each([
+  ["libcudart.so.12", "cuda-libraries-12-9"],
+  ["libcublasLt.so.12", "cuda-libraries-12-9"],
+  ["libcudnn.so.9", "libcudnn9-cuda-12"],
+  ["libnvinfer.so.10", "libnvinfer10 libnvinfer-plugin10 libnvonnxparsers10"],
+])("of what those need, %s is named", (library, packages) => {
+  const owner = "libonnxruntime_providers_cuda.so";
+  expect(cuda({ [owner]: needs(library) })).toBe(
+    `${library}, which ${owner} needs, is not there: apt-get install ${packages} ` +
+      "(from NVIDIA's repository)",
+  );
+  // Where only onnxruntime told it.
+  const reason = `Failed to load library x.so: ${library}: cannot open shared object file`;
+  expect(cuda({}, reason)).toMatch(new RegExp(`^${library} is not there: apt-get install`));
+});
+
+test("libraries without a driver, and a driver without a GPU, are told apart", () => {
+  expect(cuda({ [CUDA_DRIVER]: ABSENT }, "CUDA failure 35: driver version is insufficient")).toBe(
+    "NVIDIA's driver (libcuda.so.1) is not there: apt-get install nvidia-driver, or run the " +
+      "container with --gpus all",
+  );
+  const there = { [CUDA_DRIVER]: null };
+  expect(cuda(there, "CUDA failure 35: driver version is insufficient")).toMatch(/too old/);
+  expect(cuda(there, "CUDA failure 100: no CUDA-capable device is detected")).toMatch(
+    /^this process sees no NVIDIA GPU/,
+  );
+  expect(cuda(there)).toBeNull();
+});
+
+test("what is wrong with a model is not the device's fault", () => {
+  const reason = "expected the inputs x float32; has y float32";
+  for (const provider of ["cuda", "tensorrt", "webgpu"] as const) {
+    expect(isOfDevice(provider, reason)).toBe(false);
+  }
+});
