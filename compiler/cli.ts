@@ -1,8 +1,8 @@
 #!/usr/bin/env node
+/** Runs `stratagem`; no other file of the compiler prints for people, exits, or reads a clock. */
 import { availableParallelism } from "node:os";
 import { Command, Option } from "commander";
-/** Runs `stratagem`; no other file of the compiler prints for people, exits, or reads a clock. */
-import type { Provider } from "stratagem-runtime/internal/bundle/device-text";
+import type { Provider } from "stratagem-runtime/internal/bundle/schema";
 import {
   addCompletion,
   addDiff,
@@ -288,7 +288,7 @@ program
   )
   .addOption(
     new Option("--device <name>", "what runs the models")
-      .choices(["cpu", "cuda", "webgpu"])
+      .choices(["cpu", "cuda", "tensorrt", "webgpu"])
       .default("cpu"),
   )
   .addOption(

@@ -93,6 +93,19 @@ async function simulated(bundle: Bundle) {
   return (await method.simulate(bundle, request, { ...POOL, nowMs: () => 0 })).json;
 }
 
+async function pageOf(bundle: Bundle): Promise<string> {
+  const method = await methodOf(bundle);
+  const { page } = await method.report(bundle, {
+    path: "bundle.msgpack",
+    file: FILE,
+    simulations: [],
+    frontierQps: false,
+    signal: POOL.signal,
+    progress: () => async () => {},
+  });
+  return page.replace(/\s+/g, " ");
+}
+
 const onOne = (device: string) => [{ name: "gpu", device, workers: 2, cores: 1, pricePerHour: 1 }];
 
 test("InferLine places the large model on the GPU and the small one on processors", async () => {
@@ -114,6 +127,9 @@ test("InferLine places the large model on the GPU and the small one on processor
     "pool gpu: 2 workers of gpu on webgpu, measured on Shader 9, driver 5.0, 1 an hour each",
   );
   expect(told).toContain("a replica comes up in 2000 ms as the profiles measured");
+  const page = await pageOf(bundle);
+  expect(page).toContain("gpu: 2 workers on webgpu, measured on Shader 9, driver 5.0 at 1 an hour");
+  expect(page).toContain("2,000 ms as the profiles measured");
 });
 
 test("Loki runs one plan on both pools, and a model load takes what was measured", async () => {
@@ -128,6 +144,10 @@ test("Loki runs one plan on both pools, and a model load takes what was measured
   expect([...used].sort()).toEqual([0, 1]);
   expect(bundle.policy).toMatchObject({ modelLoadMs: 1900, startFrom: "profiles" });
   expect(await simulated(bundle)).toMatchObject({ violationRate: expect.toSatisfy(isFew) });
+  const page = await pageOf(bundle);
+  expect(page).toContain(
+    "cpu: 3 servers, measured on cpu, Xeon; gpu: 1 server on webgpu, measured",
+  );
   expect(runtimeMethodOf(bundle).summary(bundle, inspectBundle(bundle, FILE))).toContain(
     "pool gpu: 1 servers on webgpu, measured on Shader 9, driver 5.0",
   );

@@ -118,8 +118,8 @@ describe("by cores", () => {
       ),
     });
     await expect(
-      profileCommand(commandFor(folder, { cores: [1], device: "cuda" }), fakeMachine(scaling)),
-    ).rejects.toThrow("--cores 1: expected --device cpu beside it, got cuda");
+      profileCommand(commandFor(folder, { cores: [1, 2], device: "cuda" }), fakeMachine(scaling)),
+    ).rejects.toThrow("--cores 1,2: expected --device cpu beside it, got cuda");
   });
 
   test("says that the worker was lost while it changed its cores", async () => {
