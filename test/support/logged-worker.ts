@@ -30,7 +30,7 @@ export interface LoggedWorker {
   readonly facts: ModelFacts;
   /** Kernels that it compiled before it was ready. */
   readonly compiledBefore: number;
-  /** Runs a batch of zeros. @returns kernels that were compiled for it. */
+  /** Runs a batch of all kinds of values. @returns kernels that were compiled for it. */
   run(rows: number): Promise<number>;
   close(): Promise<void>;
 }
@@ -72,7 +72,8 @@ export async function loggedWorker(variant: VariantModel, on: WorkerDevice): Pro
       const before = compiled();
       const inputs = variant.inputs.map(({ dtype, shape }) => {
         const elements = shape.slice(1).reduce((product, size) => product * size, rows);
-        return [new Uint8Array(elements * (dtype === "float32" ? 4 : 1))];
+        const bytes = new Uint8Array(elements * (dtype === "float32" ? 4 : 1));
+        return [dtype === "uint8" ? bytes.map((_, at) => (at * at + 7 * at) % 251) : bytes];
       });
       await asked(FRAME_KINDS.result, runFrame({ variant: 0, rows, inputs }, 1));
       return compiled() - before;

@@ -40,6 +40,14 @@ describe("a worker on a GPU that is ready", () => {
     expect(compiled).toEqual([0, 0, 0, 0, 0, 0]);
   });
 
+  withVulkan("compiles nothing for what only values bring about", async () => {
+    // Of zeros a detector finds nothing, and runs nothing of what follows.
+    const variant = await variantOf("models/scenes/detector-s.onnx", { warmBatches: [1] });
+    const worker = await loggedWorker(variant, WEBGPU);
+    expect([await worker.run(1), await worker.run(1)]).toEqual([0, 0]);
+    await worker.close();
+  });
+
   withVulkan("would compile for a size that it has not run", async () => {
     const batches = { warmBatches: [1] };
     const variant = await variantOf("models/image-classification/cnn-xs.onnx", batches);
@@ -54,7 +62,8 @@ describe("a worker on a GPU that is ready", () => {
     const told: ModelFacts[] = [];
     const onModelFacts = (facts: ModelFacts) => void told.push(facts);
     const options = { variants: [variant], devices: [WEBGPU] };
-    const executor = await startedExecutor(options, undefined, { onModelFacts });
+    const limits = { healthyAfterMs: 0 };
+    const executor = await startedExecutor(options, limits, { onModelFacts });
     expect([await executor.nextEvent(), told.length]).toEqual(["ready 0", 1]);
     process.kill(executor.pidOf(0), "SIGKILL");
     expect(await executor.nextEvent()).toMatch(/^lost 0/);
