@@ -26,7 +26,9 @@ export class LoadWatch {
     this.#step = step;
     const variant = this.#setup.variants[step.variant];
     assert(variant !== undefined, "a worker loads variants that there are");
-    const limitMs = Math.round(modelTimeoutMs(variant.opened?.bytes ?? 0, this.#limits));
+    // Compilers of kernels take any time on a machine that others load too.
+    const factor = this.#setup.on.provider === "cpu" ? 1 : this.#limits.busyFactor;
+    const limitMs = Math.round(factor * modelTimeoutMs(variant.opened?.bytes ?? 0, this.#limits));
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
       // What the worker wrote meanwhile is read first: the server itself may have paused.
