@@ -33,8 +33,8 @@ export class LoadPace {
 
 /**
  * The limit of one start or load while it goes on. On a GPU, where the first runs of a size compile
- * for seconds and there may be dozens of them, each step has at least its own time: who goes on from
- * step to step is slow, and not stuck.
+ * for seconds and there may be dozens of them, each step has at least its own time: who goes on
+ * from step to step is slow, and not stuck.
  */
 export class OpenLimit {
   readonly #sinceMs: number;

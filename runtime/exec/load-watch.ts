@@ -28,7 +28,9 @@ export class LoadWatch {
     const variant = this.#setup.variants[step.variant];
     assert(variant !== undefined, "a worker loads variants that there are");
     const fileBytes = fileBytesOf(variant, () => 0);
-    const limitMs = Math.round(modelTimeoutMs(fileBytes, this.#limits));
+    // Compilers of kernels take any time on a machine that others load too.
+    const factor = this.#setup.on.provider === "cpu" ? 1 : this.#limits.busyFactor;
+    const limitMs = Math.round(factor * modelTimeoutMs(fileBytes, this.#limits));
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
       // What the worker wrote meanwhile is read first: the server itself may have paused.

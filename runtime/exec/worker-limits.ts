@@ -8,7 +8,7 @@ export interface WorkerLimits {
   readonly memoryBytes: number | null;
   /**
    * Time a worker may take to load a model, or for its first runs of a size: else it is killed.
-   * Large files get a second more for each 10 MB.
+   * Large files get a second more for each 10 MB; on a GPU it is `busyFactor` times as long.
    */
   readonly modelTimeoutMs: number;
   /**
