@@ -26,13 +26,18 @@ const QUOTED = 600;
 /** Lines of onnxruntime that tell a developer, not a reader of the table. */
 const CHATTER = /\[W:onnxruntime|VerifyEachNodeIsAssigned|Rerunning with verbose/;
 
-/** @param env of the process, with the device's driver. */
+/**
+ * @param env of the process, with the device's driver.
+ * @param leftSeconds of the whole check; a section's own limit holds too.
+ */
 export async function runSection(
   section: Section,
   settings: Settings,
   env: NodeJS.ProcessEnv,
+  leftSeconds: number,
 ): Promise<SectionResult> {
-  const { name, title, limitSeconds, isOfValues } = section;
+  const { name, title, isOfValues } = section;
+  const limitSeconds = Math.max(0, Math.floor(Math.min(section.limitSeconds, leftSeconds)));
   const startMs = performance.now();
   const child = spawn(process.execPath, [PROCESS, name, JSON.stringify(settings)], {
     stdio: ["ignore", "pipe", "pipe"],

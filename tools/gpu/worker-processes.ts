@@ -8,12 +8,15 @@ export interface WorkerProcess {
   readonly ticks: number;
 }
 
+/** The program of a worker, among the arguments that Linux tells with a zero after each. */
+const WORKER = /\/exec\/worker\.js\0/;
+
 /** Workers of a server, the first to start first. */
 export function workersOf(serverPid: number): WorkerProcess[] {
   return childrenOf(serverPid).flatMap((pid) => {
     try {
       const command = readFileSync(`/proc/${pid}/cmdline`, "utf8");
-      if (!command.includes("worker-process")) return [];
+      if (!WORKER.test(command)) return [];
       return [{ pid, residentMib: residentMib(pid), ticks: ticksOf(pid) }];
     } catch {
       // It has ended since.

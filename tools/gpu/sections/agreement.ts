@@ -43,7 +43,8 @@ async function compareAll(settings: Settings, tell: Teller): Promise<void> {
       ],
       isKept,
     );
-    if (found.ops !== "") tell.note(`${path.relative("models", file)} on the CPU: ${found.ops}`);
+    if (found.onCpu > 0 && found.onCpu < found.nodes)
+      tell.note(`${path.relative("models", file)} on the CPU: ${found.ops}`);
     done++;
   }
   if (done < files.length)

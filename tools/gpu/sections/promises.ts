@@ -74,7 +74,7 @@ async function measureAll(name: ApplicationName, settings: Settings, tell: Telle
       if (!("expected" in level)) continue;
       const { loadQps, expected, feasible } = level;
       const load: Load = { url, bundle: file, qps: loadQps, seconds, sloMs: asked.sloMs };
-      const predicted = await simulated(load);
+      const predicted = await simulated(name, load);
       const measured = await (name === "malleable"
         ? ofPlaces(load)
         : ofBench(name, load, settings));
@@ -125,9 +125,11 @@ interface Load {
   readonly sloMs: number;
 }
 
-function simulated({ bundle, qps, seconds }: Load): Promise<Fate> {
+/** With times drawn from the profile's quantiles where the bundle has them. */
+function simulated(name: ApplicationName, { bundle, qps, seconds }: Load): Promise<Fate> {
   const load = ["--poisson", qps, "--duration", `${seconds}s`];
-  return stratagemJson<Fate>("simulate", bundle, ...load, "--service-times", "sampled");
+  const times = name === "malleable" ? [] : ["--service-times", "sampled"];
+  return stratagemJson<Fate>("simulate", bundle, ...load, ...times);
 }
 
 /** `stratagem bench`, with the images or scenes that no model has seen. */
