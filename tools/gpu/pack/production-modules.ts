@@ -13,8 +13,8 @@ const AT_INSTALL_ONLY = new Set(["adm-zip", "global-agent"]);
 
 /** What Node runs; types, maps, sources and pages stay behind. */
 const RUN_BY_NODE = /\.(js|cjs|mjs|json|wasm|node)$/;
-/** Of packages: what browsers, tests and readers take. */
-const FOR_OTHERS = new Set(["browser", "umd", "test", "tests", "docs", "doc", "examples", "types"]);
+/** Folders of packages for browsers and tests; code lies in folders called doc and types too. */
+const FOR_OTHERS = new Set(["browser", "umd", "test", "tests"]);
 
 /**
  * Folders below `root` of the packages that workspaces need, ascending; none of them twice.
