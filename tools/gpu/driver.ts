@@ -1,13 +1,6 @@
 /** Finds the device: the first Vulkan driver with which a model runs, hardware before software. */
-import { execFile, execFileSync } from "node:child_process";
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { execFile, execFileSync, type StdioOptions } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -76,20 +69,24 @@ function icdFiles(work: string): string[] {
   const software = [...SWIFTSHADER.filter(existsSync), ...found].filter((file) =>
     IS_SOFTWARE.test(file),
   );
-  const nvidia = hardware.find((file) => path.basename(file).includes("nvidia"));
-  const first = hardware.toSorted(
-    (one, other) => Number(other === nvidia) - Number(one === nvidia),
-  );
-  return [...first, ...(nvidia === undefined ? [] : [throughEgl(nvidia, work)]), ...software];
+  const isNvidia = (file: string) => path.basename(file).includes("nvidia");
+  const others = hardware.filter((file) => !isNvidia(file));
+  return [...nvidiaFiles(hardware.find(isNvidia), work), ...others, ...software];
 }
 
-/** The same driver by its library for machines without a display, which wants no X11. */
-function throughEgl(icd: string, work: string): string {
-  const document = JSON.parse(readFileSync(icd, "utf8")) as { ICD: object };
-  const file = path.join(work, "nvidia_egl_icd.json");
-  const ICD = { ...document.ICD, library_path: "libEGL_nvidia.so.0" };
-  writeFileSync(file, JSON.stringify({ ...document, ICD }));
-  return file;
+/**
+ * NVIDIA's driver as its file names it, and by its library for machines without a display, which
+ * wants no X11. Images for containers may have the libraries and no file.
+ */
+function nvidiaFiles(icd: string | undefined, work: string): string[] {
+  if (icd === undefined && nvidiaSmi("name").length === 0) return [];
+  const written = ["libGLX_nvidia.so.0", "libEGL_nvidia.so.0"].map((library) => {
+    const file = path.join(work, `${library.slice(3, 6).toLowerCase()}_nvidia_icd.json`);
+    const ICD = { library_path: library, api_version: "1.3.0" };
+    writeFileSync(file, JSON.stringify({ file_format_version: "1.0.0", ICD }));
+    return file;
+  });
+  return icd === undefined ? written : [icd, ...written.slice(1)];
 }
 
 /** Those libraries of the pack that this machine lacks, NVIDIA's, and what is asked for already. */
@@ -143,7 +140,9 @@ function deviceOf(icd: string): Pick<Driver, "name" | "version" | "isSoftware"> 
 export function nvidiaSmi(fields: string): string[] {
   try {
     const query = [`--query-gpu=${fields}`, "--format=csv,noheader,nounits"];
-    const text = execFileSync("nvidia-smi", query, { encoding: "utf8" });
+    const env = { ...process.env, PATH: `${process.env["PATH"]}:/usr/bin:/usr/local/nvidia/bin` };
+    const stdio: StdioOptions = ["ignore", "pipe", "ignore"];
+    const text = execFileSync("nvidia-smi", query, { encoding: "utf8", env, stdio });
     return (text.split("\n")[0] ?? "").split(",").map((field) => field.trim());
   } catch {
     return [];

@@ -74,7 +74,8 @@ export async function runSection(
 
 function together(lines: readonly Told[], isJudged: boolean) {
   const rows = lines.filter((line) => line.kind === "row");
-  const judged = (isKept: boolean | null) => (isKept === null ? "" : isKept ? "yes" : "NO");
+  const no = isJudged ? "NO" : "no";
+  const judged = (isKept: boolean | null) => (isKept === null ? "" : isKept ? "yes" : no);
   const hasVerdicts = rows.some(({ isKept }) => isKept !== null);
   const names = lines.findLast((line) => line.kind === "columns")?.names ?? [];
   return {

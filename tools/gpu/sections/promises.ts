@@ -91,7 +91,7 @@ async function measureAll(name: ApplicationName, settings: Settings, tell: Telle
           percent(predicted.accuracyPerSatisfied),
           percent(measured.accuracyPerSatisfied),
         ],
-        isKept(promised, predicted, measured) || !feasible,
+        feasible ? isKept(promised, predicted, measured) : undefined,
       );
       const { byVariant } = measured as Partial<LoadResult>;
       if (byVariant !== undefined) tell.note(`${loadQps}: ${sharesText(byVariant)}`);
