@@ -48,9 +48,10 @@ export function verdictText({ sections, isSoftware }: TruthTable): string {
 export function markdownOf(table: TruthTable): string {
   const { device, driver, machine, takenAt, sections } = table;
   const lines = [
-    `# GPU check: ${device}`,
+    "# GPU check",
     "",
-    ...wrapped(`${driver === null ? "" : `Driver ${driver}. `}${machine}. Taken ${takenAt}.`),
+    ...wrapped(`Device: ${device}${driver === null ? "" : `, driver ${driver}`}.`),
+    ...wrapped(`Machine: ${machine}. Taken ${takenAt}.`),
     ...wrapped(`Result: ${verdictText(table)}.`),
   ];
   for (const [at, section] of sections.entries()) {

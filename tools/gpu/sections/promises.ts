@@ -17,9 +17,9 @@ import { compiled, serveOn } from "../served.ts";
 import { SEED, type Settings } from "../settings.ts";
 
 const LIMIT_SECONDS: Readonly<Record<ApplicationName, number>> = {
-  letters: 75,
-  scenes: 75,
-  malleable: 90,
+  letters: 90,
+  scenes: 110,
+  malleable: 110,
 };
 /** How long each load is held. */
 const SECONDS = 7;
