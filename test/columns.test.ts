@@ -11,7 +11,7 @@ const GENERATED = [
     (name) => `runtime/server/grpc/pb/${name}-pb.ts`,
   ),
 ];
-const NOT_OURS = new Set([".git", "node_modules", "dist", "coverage"]);
+const NOT_OURS = new Set([".git", ".stratagem", "node_modules", "dist", "coverage"]);
 /** A module name cannot be broken, and the formatter leaves it beside the one name it gives. */
 const MODULE_NAME = /\bfrom "[^"]+";$|\bimport\("[^"]+"\)/;
 
