@@ -171,8 +171,8 @@ class AssignedPool implements AssignedProcessExecutor {
     this.#slotAt(slot).release();
   }
 
-  run(slot: number, batch: Batch): Promise<BatchResult> {
-    return this.#slotAt(slot).run(batch);
+  run(slot: number, batch: Batch, onComputed?: () => void): Promise<BatchResult> {
+    return this.#slotAt(slot).run(batch, onComputed);
   }
 
   pids() {
