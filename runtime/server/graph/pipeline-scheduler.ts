@@ -452,10 +452,11 @@ export class PipelineScheduler {
     if (!this.#batches.isOpen(batch)) return;
     const message = error instanceof Error ? error.message : String(error);
     if (error instanceof WorkerLostError) {
+      // Where its answer was on its way, what the executor says next has it lost: the dispatcher
+      // would try it again on this worker, which it holds for idle.
+      if (!this.#batches.isComputing(batch)) return;
       // The worker stays busy for the dispatcher until the executor says that it is gone.
-      if (!this.#batches.endAnswer(batch)) {
-        this.#batches.replace(batch.worker, { ...batch, slots: [] });
-      }
+      this.#batches.replace(batch.worker, { ...batch, slots: [] });
       this.#loseBatch(batch, message);
       return;
     }

@@ -87,7 +87,7 @@ export async function startedExecutor(
   return {
     device: executor.device,
     refusedDevices: executor.refusedDevices,
-    run: (worker, batch) => executor.run(worker, batch),
+    run: (...args) => executor.run(...args),
     close: () => executor.close(),
     pids: () => executor.pids(),
     nextEvent: async () => told.shift() ?? new Promise((resolve) => waiting.push(resolve)),
