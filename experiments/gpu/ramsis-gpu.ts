@@ -23,7 +23,7 @@ import {
 const WORKERS = 4;
 const LARGEST = 16;
 /** Of what the workers carry with the fastest variant. */
-const SHARES = [0.02, 0.05, 0.1, 0.3, 0.9];
+const SHARES = [0.02, 0.1, 0.3, 0.6, 0.9];
 const QUERIES = 50_000;
 const SEED = 1;
 
