@@ -10,18 +10,22 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Batch, VariantModel } from "stratagem-runtime/internal/exec/executor";
+import type { VariantModel } from "stratagem-runtime/internal/exec/executor";
 import { startExecutor } from "stratagem-runtime/internal/exec/worker-pool";
 import { machineLines } from "../experiments/harness/live.ts";
-import { ascending } from "../experiments/harness/numbers.ts";
+import { ascending, present } from "../experiments/harness/numbers.ts";
 import { Page } from "../experiments/harness/page.ts";
 import { identityModel } from "../test/support/onnx-model.ts";
 
 /** Float32 numbers in a row: 12 KB, a small image; 602 KB, one of 224 x 224. */
 const WIDTHS = [3072, 150_528];
 const ROWS = [1, 8];
-const ROUNDS = 15;
-const BATCHES = 40;
+const ROUNDS = 11;
+/** Of a round of one way, by the width. */
+const BATCHES = new Map([
+  [3072, 300],
+  [150_528, 30],
+]);
 const DEVICE_MS = 5;
 const DEVICE_MODULE = `
 export default async function ({ options }) {
@@ -59,56 +63,81 @@ async function compareAll(): Promise<void> {
   const rows: string[][] = [];
   for (const [variant, { name, inputs }] of variants.entries()) {
     for (const count of ROWS) {
-      const row = new Uint8Array(4 * (inputs[0]?.shape[1] ?? 0));
+      const width = inputs[0]?.shape[1] ?? 0;
+      const row = new Uint8Array(4 * width);
       const batch = { variant, rows: count, inputs: [Array.from({ length: count }, () => row)] };
-      const run = (given: Batch, onComputed?: () => void) => executor.run(0, given, onComputed);
-      await waiting(run, batch);
-      const rounds: { waitingMs: number; backToBackMs: number }[] = [];
+      const batches = BATCHES.get(width) ?? 1;
+      const run: RunBatch = (onComputed) => executor.run(0, batch, onComputed);
+      const ways = [waiting, backToBack];
+      for (const way of ways) await timed(way, run, batches);
+      const rounds: Timed[][] = [];
       for (let round = 0; round < ROUNDS; round++) {
-        const waitingMs = await waiting(run, batch);
-        rounds.push({ waitingMs, backToBackMs: await backToBack(run, batch) });
+        // Whoever is first may find the machine in another state.
+        const first = await timed(present(ways[round % 2]), run, batches);
+        const second = await timed(present(ways[1 - (round % 2)]), run, batches);
+        rounds.push(round % 2 === 0 ? [first, second] : [second, first]);
       }
-      const ratios = ascending(rounds.map((one) => one.waitingMs / one.backToBackMs));
-      const each = (times: readonly number[]) => (middle(times) / BATCHES).toFixed(2);
+      const ratios = ascending(rounds.map(([a, b]) => present(a).ms / present(b).ms));
+      const each = (way: number, of: (one: Timed) => number) =>
+        at(ascending(rounds.map((round) => of(present(round[way])))), 0.5);
       rows.push([
         `${name}, ${count} ${count === 1 ? "row" : "rows"}`,
-        each(rounds.map(({ waitingMs }) => waitingMs)),
-        each(rounds.map(({ backToBackMs }) => backToBackMs)),
-        middle(ratios).toFixed(2),
+        ...[0, 1].map((way) => each(way, ({ ms }) => ms).toFixed(2)),
+        at(ratios, 0.5).toFixed(2),
         `${at(ratios, 0.25).toFixed(2)}..${at(ratios, 0.75).toFixed(2)}`,
+        ...[0, 1].map((way) => each(way, ({ ownMs }) => 1000 * ownMs).toFixed(0)),
       ]);
     }
   }
   await executor.close();
-  page.say(`\nms for a batch, median of ${ROUNDS} rounds of ${BATCHES} batches each way`);
-  page.table(["model", "waiting", "back to back", "times", "half of the rounds"], rows);
+  page.say(
+    `\nms for a batch, median of ${ROUNDS} rounds each way, how many times less that is back to ` +
+      "back, and µs of processor time of this process",
+  );
+  const head = ["waiting", "back to back", "times less", "half of the rounds"];
+  page.table(["model", ...head, "own µs, waiting", "back to back"], rows);
 }
 
-type RunBatch = (batch: Batch, onComputed?: () => void) => Promise<unknown>;
+type RunBatch = (onComputed?: () => void) => Promise<unknown>;
 
-async function waiting(run: RunBatch, batch: Batch): Promise<number> {
-  const startMs = performance.now();
-  for (let count = 0; count < BATCHES; count++) await run(batch);
-  return performance.now() - startMs;
+/** For one batch. */
+interface Timed {
+  readonly ms: number;
+  readonly ownMs: number;
 }
 
-async function backToBack(run: RunBatch, batch: Batch): Promise<number> {
+async function timed(
+  way: (run: RunBatch, batches: number) => Promise<void>,
+  run: RunBatch,
+  batches: number,
+): Promise<Timed> {
+  const before = process.cpuUsage();
   const startMs = performance.now();
+  await way(run, batches);
+  const ms = (performance.now() - startMs) / batches;
+  const { user, system } = process.cpuUsage(before);
+  return { ms, ownMs: (user + system) / 1000 / batches };
+}
+
+async function waiting(run: RunBatch, batches: number): Promise<void> {
+  for (let count = 0; count < batches; count++) await run();
+}
+
+async function backToBack(run: RunBatch, batches: number): Promise<void> {
   let started = 0;
   let answered = 0;
   await new Promise<void>((resolve, reject) => {
     const next = (): void => {
-      if (started === BATCHES) return;
+      if (started === batches) return;
       started++;
       // Answers are let go of at once, as in the other way.
-      run(batch, next).then(() => {
+      run(next).then(() => {
         answered++;
-        if (answered === BATCHES) resolve();
+        if (answered === batches) resolve();
       }, reject);
     };
     next();
   });
-  return performance.now() - startMs;
 }
 
 function identityOf(width: number): VariantModel {
@@ -139,10 +168,6 @@ function variantOf(
     warmBatches: [1],
     ...how,
   };
-}
-
-function middle(values: readonly number[]): number {
-  return at(ascending(values), 0.5);
 }
 
 function at(sorted: readonly number[], share: number): number {
