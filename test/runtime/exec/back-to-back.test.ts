@@ -1,6 +1,8 @@
 /** Workers that have their next batch before the answer of the last is read. */
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { WorkerLimits } from "../../../runtime/exec/worker-limits.ts";
+import { signatureOf } from "../../../runtime/server/tensors/signature.ts";
+import { servedBundle } from "../server/harness.ts";
 import { gone, startedAssigned } from "./built-assigned.ts";
 import {
   countingRows,
@@ -9,6 +11,12 @@ import {
   startedExecutor,
   WorkerLostError,
 } from "./built-executor.ts";
+
+type SchedulerModule = typeof import("../../../runtime/methods/ramsis/serve/scheduler.ts");
+/** Knows the errors of the compiled executor. */
+const { Scheduler }: SchedulerModule = await import(
+  new URL("../../../runtime/dist/methods/ramsis/serve/scheduler.js", import.meta.url).href
+);
 
 /** Numbers in a row: 1 MB; four of them are far more than what a socket holds. */
 const WIDTH = 1 << 18;
@@ -115,4 +123,46 @@ describe("a worker whose answer is on its way", () => {
     expect(await last).toMatchObject({ cores: 2 });
     await gone(pid);
   });
+});
+
+test("kill -9 between a batch and its answer: a server's clients are answered by another", async () => {
+  const [{ inputs, outputs } = identityVariant("wide", WIDTH)] = VARIANTS;
+  const bundle = servedBundle({ workers: 1 }, inputs, outputs);
+  const variants = bundle.tasks[0]?.variants.map(({ name }) => identityVariant(name, WIDTH)) ?? [];
+  const retries: unknown[] = [];
+  const scheduler = new Scheduler({
+    ...{ bundle, signature: signatureOf(bundle), nowMs: () => 0, maxPending: 8 },
+    recorder: (entry) => {
+      if (entry.kind === "retry") retries.push(entry);
+    },
+  });
+  const executor = await startedExecutor({ variants, standbyCount: 1 }, undefined, {
+    onReady: (worker) => scheduler.onWorkerReady(worker),
+    onReplaced: (worker, reason) => scheduler.onWorkerReplaced(worker, reason),
+  });
+  onTestFinished(() => executor.close());
+  let isKilled = false;
+  scheduler.attach({
+    close: () => executor.close(),
+    run: (worker, batch, onComputed) =>
+      executor.run(worker, batch, () => {
+        if (!isKilled) process.kill(executor.pidOf(worker), "SIGSTOP");
+        onComputed?.();
+        if (!isKilled) process.kill(executor.pidOf(worker), "SIGKILL");
+        isKilled = true;
+      }),
+  });
+  while (scheduler.readyWorkerCount === 0) await new Promise(setImmediate);
+  const requests = [1, 2, 3].map((first) => {
+    const bytes = countingRows(first, 2, WIDTH);
+    return { bytes, ...scheduler.submit({ rows: 2, inputs: [bytes] }, 100) };
+  });
+  for (const { outcome, bytes } of requests) {
+    const answer = await outcome;
+    if (answer.kind === "failed") throw new Error(answer.message);
+    expect(Buffer.concat([...(answer.outputs[0]?.parts ?? [])]).equals(bytes)).toBe(true);
+  }
+  expect(isKilled).toBe(true);
+  expect(retries.length).toBeGreaterThan(1);
+  expect(scheduler.pendingCount).toBe(0);
 });
