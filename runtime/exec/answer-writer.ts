@@ -23,7 +23,7 @@ export interface AnswerWriterData {
 
 /**
  * The answer is copied, because what a model gives may be memory that it uses again. The thread
- * starts with the first answer that is for it, and is left alone until it has told that it is there:
+ * starts with the first answer that is for it, and gets none before it has told that it is there:
  * one that does not start costs speed, nothing else.
  */
 export class AnswerWriter {

@@ -66,7 +66,7 @@ export class WorkerWatch {
     else this.#next = timed;
   }
 
-  /** A batch is computed. Its answer may take as long again, which the timer finds when it comes. */
+  /** A batch is computed. Its answer may take as long again: the timer looks when it comes. */
   onComputed(): void {
     const batch = this.#batch;
     if (batch === null) return;

@@ -125,7 +125,7 @@ describe("a worker whose answer is on its way", () => {
   });
 });
 
-test("kill -9 between a batch and its answer: a server's clients are answered by another", async () => {
+test("kill -9 between a batch and its answer: a server's clients are answered", async () => {
   const [{ inputs, outputs } = identityVariant("wide", WIDTH)] = VARIANTS;
   const bundle = servedBundle({ workers: 1 }, inputs, outputs);
   const variants = bundle.tasks[0]?.variants.map(({ name }) => identityVariant(name, WIDTH)) ?? [];
