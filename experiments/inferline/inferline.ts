@@ -1,4 +1,5 @@
 /** The experiments of docs/experiments/inferline.md. */
+import { inferlineGpu } from "../gpu/inferline-gpu.ts";
 import type { Experiment } from "../harness/experiment.ts";
 import { fig9 } from "./estimator.ts";
 import { live } from "./live.ts";
@@ -19,4 +20,5 @@ export const inferline: readonly Experiment[] = [
   steady,
   random,
   live,
+  inferlineGpu,
 ];

@@ -1,4 +1,5 @@
 /** The experiments of docs/experiments/loki.md. */
+import { lokiGpu } from "../gpu/loki-gpu.ts";
 import type { Experiment } from "../harness/experiment.ts";
 import { ablation } from "./ablation.ts";
 import { comparison } from "./comparison.ts";
@@ -16,4 +17,5 @@ export const loki: readonly Experiment[] = [
   stages,
   solving,
   live,
+  lokiGpu,
 ];

@@ -183,9 +183,9 @@ class AssignedPool implements AssignedProcessExecutor {
     this.#slotAt(slot).release();
   }
 
-  run(slot: number, batch: Batch): Promise<BatchResult> {
+  run(slot: number, batch: Batch, onComputed?: () => void): Promise<BatchResult> {
     this.#handlers.onRun?.(slot, batch.rows);
-    return this.#slotAt(slot).run(batch);
+    return this.#slotAt(slot).run(batch, onComputed);
   }
 
   pids() {

@@ -151,8 +151,8 @@ export interface ExecutorHandlers {
   /** A worker slot can take batches: at the start, and again after it was lost. */
   readonly onReady: (worker: number) => void;
   /**
-   * The process of a worker slot ended, or is being ended because it hung; its batch, if any, has
-   * been rejected with WorkerLostError just before.
+   * The process of a worker slot ended, or is being ended because it hung; its batches, if any,
+   * have been rejected with WorkerLostError just before.
    * @param isHung whether it did not answer in time; no, if it is left out.
    */
   readonly onLost: (worker: number, reason: string, isHung?: boolean) => void;
@@ -165,16 +165,20 @@ export interface ExecutorHandlers {
 }
 
 /**
- * Runs batches on worker slots 0 … workerCount − 1, each at most one batch at a time. A worker that
- * is lost is followed by another, sooner or later.
+ * Runs batches on worker slots 0 … workerCount − 1. Each computes at most one batch at a time, and
+ * at most one answer is on its way from it. A worker that is lost is followed by another, sooner or
+ * later.
  */
 export interface Executor {
   /**
+   * @param onComputed called at most once, before the promise is settled: the worker has computed
+   * the batch and takes the next one, while the answer of this one is on its way. Where it is not
+   * called the worker takes the next one once the promise is settled.
    * @throws WorkerLostError if the worker ended during the run or had to be ended, because it took
    * too long; InferenceError if the model refused the batch, which harms no other batch, as
    * RowsRefusedError where some rows of it are at fault.
    */
-  run(worker: number, batch: Batch): Promise<BatchResult>;
+  run(worker: number, batch: Batch, onComputed?: () => void): Promise<BatchResult>;
   /** Ends every worker; a running batch is rejected. */
   close(): Promise<void>;
 }

@@ -3,6 +3,7 @@ import { decodeHeader, type Frame, HEADER_BYTES } from "./frame-protocol.ts";
 
 export class FrameReader {
   readonly #onFrame: (frame: Frame) => void;
+  readonly #onHead: (kind: number) => void;
   readonly #header = new Uint8Array(HEADER_BYTES);
   #headerFilled = 0;
   #kind = 0;
@@ -10,8 +11,10 @@ export class FrameReader {
   #payload = new Uint8Array(0);
   #payloadFilled = 0;
 
-  constructor(onFrame: (frame: Frame) => void) {
+  /** @param onHead called when a frame begins, before `onFrame` and however long its rest takes. */
+  constructor(onFrame: (frame: Frame) => void, onHead: (kind: number) => void = () => {}) {
     this.#onFrame = onFrame;
+    this.#onHead = onHead;
   }
 
   /** Takes the next bytes of the stream, which are copied. @throws Error if they are not frames. */
@@ -36,6 +39,7 @@ export class FrameReader {
       this.#kind = kind;
       this.#payload = new Uint8Array(payloadBytes);
       this.#payloadFilled = 0;
+      this.#onHead(kind);
     }
     return part.length;
   }

@@ -7,7 +7,7 @@ import { oneLine } from "./loaded-model.ts";
  * Ends the process for what a module throws outside of its runs, such as in a timer, and for a run
  * that waits for nothing.
  */
-export function tellHowItEnds(channel: BlockingChannel): void {
+export function tellHowItEnds(channel: Pick<BlockingChannel, "write">): void {
   process.on("uncaughtException", (error) => {
     process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
     channel.write(textFrame(FRAME_KINDS.failed, `a module threw by itself: ${oneLine(error)}`));

@@ -43,10 +43,7 @@ export function sessionOptions(
   };
 }
 
-function providersOf(
-  { provider, id, options }: SessionSetup["on"],
-  model: Uint8Array,
-): Providers {
+function providersOf({ provider, id, options }: SessionSetup["on"], model: Uint8Array): Providers {
   // The one accelerator that the process sees is its first, whatever number the machine gives it.
   const deviceId = 0;
   if (provider === "cuda") return [{ name: "cuda", deviceId }];

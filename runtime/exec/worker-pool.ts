@@ -139,12 +139,12 @@ class WorkerPool implements ProcessExecutor {
     return this;
   }
 
-  async run(slot: number, batch: Batch): Promise<BatchResult> {
+  async run(slot: number, batch: Batch, onComputed?: () => void): Promise<BatchResult> {
     const worker = this.#slots[slot];
     assert(worker !== undefined, "a batch goes to a slot that exists");
     if (worker === null) throw new WorkerLostError(slot, "its replacement is not ready");
     this.#handlers.onRun?.(slot, batch.rows);
-    return worker.run(slot, batch);
+    return worker.run(slot, batch, undefined, onComputed);
   }
 
   pids() {

@@ -1,26 +1,12 @@
-/** One worker process as the server sees it: starting, running one batch at a time, ending. */
+/** One worker process as the server sees it: starting, running batches, ending. */
 import type { ChildProcess } from "node:child_process";
 import { Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 import { assert } from "../core/assert.ts";
 import { deviceEnvironment } from "../devices/device-environment.ts";
 import type { TimedBatch } from "./batch-pace.ts";
-import {
-  type Batch,
-  type BatchResult,
-  InferenceError,
-  RowsRefusedError,
-  WorkerLostError,
-} from "./executor.ts";
-import {
-  decodeResult,
-  decodeText,
-  FRAME_KINDS,
-  type Frame,
-  type RefusedRows,
-  runFrame,
-  textFrame,
-} from "./frame-protocol.ts";
+import { type Batch, type BatchResult, InferenceError, WorkerLostError } from "./executor.ts";
+import { decodeText, FRAME_KINDS, type Frame, runFrame, textFrame } from "./frame-protocol.ts";
 import { FrameReader } from "./frame-reader.ts";
 import { GatheredChunks } from "./gathered-chunks.ts";
 import { HeldOutput } from "./held-output.ts";
@@ -30,6 +16,7 @@ import { LoadWatch } from "./load-watch.ts";
 import type { ModelFacts } from "./model-facts.ts";
 import type { Holding } from "./model-store.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
+import { OpenBatches } from "./open-batches.ts";
 import type { WorkerDevice } from "./worker-device.ts";
 import type { WorkerLimits } from "./worker-limits.ts";
 import { withMemoryLimit, workerMemoryBytes } from "./worker-memory.ts";
@@ -78,13 +65,6 @@ interface Assignment {
   readonly reject: (error: Error) => void;
 }
 
-interface RunningBatch {
-  readonly slot: number;
-  readonly variant: string;
-  readonly resolve: (result: BatchResult) => void;
-  readonly reject: (error: Error) => void;
-}
-
 export class WorkerProcess {
   readonly setup: WorkerSetup;
   readonly #limits: WorkerLimits;
@@ -98,7 +78,7 @@ export class WorkerProcess {
   readonly #printed: HeldOutput | null;
   readonly #ended: Promise<void>;
   #settleEnded = (): void => {};
-  #running: RunningBatch | null = null;
+  readonly #batches: OpenBatches;
   /** Assignments that are not answered, oldest first. */
   readonly #assignments: Assignment[] = [];
   readonly #loads: LoadWatch;
@@ -108,7 +88,7 @@ export class WorkerProcess {
   /** For what is awaited of the process: that it gets ready, loads, ends. */
   #timer: NodeJS.Timeout | undefined;
   readonly #watch: WorkerWatch;
-  /** Of the batch that runs: the worker has read it before it answers. */
+  /** Of the batch that it computes: the worker has read it before it answers. */
   readonly #gathered = new GatheredChunks();
   readonly #startMs = performance.now();
   /** Kinds of batches that an accelerator has seen. */
@@ -140,6 +120,7 @@ export class WorkerProcess {
     const { fds, setup: told } = inheritanceOf(setup, STDIO.length);
     this.#loads = new LoadWatch(setup, limits, (reason) => this.#abort(reason));
     this.#memoryBytes = limits.memoryBytes ?? workerMemoryBytes(setup);
+    this.#batches = new OpenBatches(this.#memoryBytes);
     const own = setup.trying ? TRIED_STDIO : STDIO;
     const [memoryBytes, stdio] = [this.#memoryBytes, [...own, ...fds]];
     const env = deviceEnvironment(setup.on);
@@ -184,12 +165,17 @@ export class WorkerProcess {
   }
 
   /**
-   * Runs a batch on behalf of a worker slot; the worker must not be running another.
-   * @param cores for which it holds sessions.
+   * Runs a batch on behalf of a worker slot; the worker must not be computing another.
+   * @param cores for which it holds sessions. @param onComputed as `Executor.run`.
    */
-  async run(slot: number, batch: Batch, cores = this.setup.threads): Promise<BatchResult> {
-    const isIdle = this.#readyMs !== null && this.#running === null;
-    assert(isIdle, "a batch goes to a worker that is idle");
+  async run(
+    slot: number,
+    batch: Batch,
+    cores = this.setup.threads,
+    onComputed?: () => void,
+  ): Promise<BatchResult> {
+    const isIdle = this.#readyMs !== null && !this.#batches.isComputing;
+    assert(isIdle, "a batch goes to a worker that computes none");
     const channel = this.#channel;
     if (channel === null || this.#hasEnded || this.#reason !== null) {
       throw new WorkerLostError(slot, this.#reason ?? "it has ended");
@@ -198,7 +184,7 @@ export class WorkerProcess {
     assert(variant !== undefined, "a batch names a variant that was loaded");
     const chunks = frameOf(variant, batch, cores);
     return new Promise((resolve, reject) => {
-      this.#running = { slot, variant, resolve, reject };
+      this.#batches.start({ slot, variant, onComputed, resolve, reject });
       this.#watch.start(this.#timedBatch(batch, cores));
       write(channel, this.#gathered.gather(chunks));
     });
@@ -235,7 +221,10 @@ export class WorkerProcess {
   }
 
   #open(channel: Socket, told: WorkerSetup): void {
-    const reader = new FrameReader((frame) => this.#onFrame(frame));
+    const reader = new FrameReader(
+      (frame) => this.#onFrame(frame),
+      (kind) => this.#onHead(kind),
+    );
     channel.on("data", (chunk: Buffer) => {
       try {
         reader.push(chunk);
@@ -251,8 +240,14 @@ export class WorkerProcess {
     write(channel, textFrame(FRAME_KINDS.load, JSON.stringify(told)));
   }
 
+  /** A result begins: the worker has computed the batch. */
+  #onHead(kind: number): void {
+    if (kind !== FRAME_KINDS.result) return;
+    this.#batches.onAnswerHead();
+    this.#watch.onComputed();
+  }
+
   #onFrame(frame: Frame): void {
-    const running = this.#running;
     if (frame.kind === FRAME_KINDS.failed) {
       this.#abort(withMemoryLimit(decodeText(frame.payload), this.#memoryBytes));
     } else if (frame.kind === FRAME_KINDS.loading) {
@@ -280,12 +275,9 @@ export class WorkerProcess {
     } else if (frame.kind === FRAME_KINDS.pong) {
       this.#watch.onPong();
     } else {
-      assert(running !== null, `a worker sends a frame of kind ${frame.kind} only when asked`);
-      const settle = settlement(running, frame, this.#memoryBytes);
-      this.#running = null;
+      this.#batches.settle(frame);
       this.#hasAnswered = true;
       this.#watch.onAnswered();
-      settle();
     }
   }
 
@@ -413,10 +405,8 @@ export class WorkerProcess {
   }
 
   #rejectRunning(reason: string): void {
-    const running = this.#running;
-    this.#running = null;
     this.#watch.forget();
-    running?.reject(new WorkerLostError(running.slot, reason));
+    this.#batches.reject(reason);
     for (const { reject } of this.#assignments.splice(0)) reject(new Error(reason));
   }
 }
@@ -429,22 +419,6 @@ function frameOf(variant: string, batch: Batch, cores: number): Uint8Array[] {
     if (error instanceof RangeError) throw new InferenceError(variant, error.message);
     throw error;
   }
-}
-
-/** How the answer settles the batch. @throws Error if it is none. */
-function settlement(running: RunningBatch, frame: Frame, memoryBytes: number | null): () => void {
-  if (frame.kind === FRAME_KINDS.result) {
-    const result = decodeResult(frame.payload);
-    return () => running.resolve(result);
-  }
-  if (frame.kind === FRAME_KINDS.refusedRows) {
-    const { rows, message }: RefusedRows = JSON.parse(decodeText(frame.payload));
-    return () => running.reject(new RowsRefusedError(running.variant, message, rows));
-  }
-  assert(frame.kind === FRAME_KINDS.refused, `a batch is not answered by kind ${frame.kind}`);
-  const reason = withMemoryLimit(decodeText(frame.payload), memoryBytes);
-  const error = new InferenceError(running.variant, reason);
-  return () => running.reject(error);
 }
 
 /** One system call for all chunks, none of them copied. */

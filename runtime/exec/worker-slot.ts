@@ -57,7 +57,10 @@ export class WorkerSlot {
   #extraCores: readonly number[] = [];
   /** What the process was told to hold and has not answered. */
   #openLoads = 0;
-  #isRunning = false;
+  /** Whether the process computes a batch. */
+  #isComputing = false;
+  /** Batches of the process that have no answer yet. */
+  #openBatches = 0;
   #isClosed = false;
 
   constructor(
@@ -102,21 +105,31 @@ export class WorkerSlot {
   release(): void {
     this.#assigned = null;
     this.#resize = null;
-    if (!this.#isRunning) this.#empty();
+    if (this.#openBatches === 0) this.#empty();
   }
 
   /** @throws WorkerLostError, InferenceError as `Executor.run`. */
-  async run(batch: Batch): Promise<BatchResult> {
+  async run(batch: Batch, onComputed?: () => void): Promise<BatchResult> {
     const process = this.#process;
     if (process === null || !this.#isProcessReady) {
       throw new WorkerLostError(this.#index, "its replacement is not ready");
     }
-    this.#isRunning = true;
+    this.#isComputing = true;
+    this.#openBatches++;
+    let isComputed = false;
+    const noteComputed = () => {
+      if (isComputed) return;
+      isComputed = true;
+      if (this.#process === process) this.#afterComputing();
+    };
     try {
-      return await process.run(this.#index, batch, this.#cores);
+      return await process.run(this.#index, batch, this.#cores, () => {
+        noteComputed();
+        onComputed?.();
+      });
     } finally {
-      this.#isRunning = false;
-      if (this.#process === process) this.#afterBatch();
+      noteComputed();
+      if (this.#process === process) this.#afterAnswer();
     }
   }
 
@@ -181,21 +194,28 @@ export class WorkerSlot {
     );
   }
 
-  /** It may have been released or resized while the batch ran. */
-  #afterBatch(): void {
-    if (this.#assigned === null) this.#empty();
-    else this.#proceed();
+  /** It may have been resized while the batch was computed. */
+  #afterComputing(): void {
+    this.#isComputing = false;
+    this.#proceed();
+  }
+
+  /** It may have been released while the batch ran: its process ends after its last answer. */
+  #afterAnswer(): void {
+    this.#openBatches--;
+    if (this.#assigned === null && this.#openBatches === 0) this.#empty();
   }
 
   /**
-   * Goes on with a resize as far as that is possible now. It waits for the batch and for what is
+   * Goes on with a resize as far as that is possible now. It waits for the batch that is computed,
+   * not for an answer that is on its way, after which there may be another at once, and for what is
    * being loaded: so what is loaded for it, which delays the next batch, is for the last of several
    * that were asked for, and a batch that hangs is not given the time of a load.
    */
   #proceed(): void {
     const process = this.#process;
     if (process === null || !process.isOpen || !this.#isProcessReady) return;
-    if (this.#isRunning || this.#openLoads > 0) return;
+    if (this.#isComputing || this.#openLoads > 0) return;
     const [assigned, resize] = [this.#assigned, this.#resize];
     if (assigned === null || resize === null) return;
     const { cores } = resize;
@@ -241,5 +261,7 @@ export class WorkerSlot {
     this.#isProcessReady = false;
     this.#extraCores = [];
     this.#openLoads = 0;
+    this.#isComputing = false;
+    this.#openBatches = 0;
   }
 }

@@ -24,13 +24,18 @@ interface RunningBatch {
   readonly timed: TimedBatch;
   /** From when its time counts. */
   sinceMs: number;
+  /** Whether only its answer is waited for. */
+  isComputed: boolean;
 }
 
 export class WorkerWatch {
   readonly #limits: WorkerLimits;
   readonly #pace: BatchPace;
   readonly #worker: Watched;
+  /** The one that was given to the worker first, of those without an answer. */
   #batch: RunningBatch | null = null;
+  /** Given to the worker while the answer of that one is on its way. */
+  #next: TimedBatch | null = null;
   #batchTimer: NodeJS.Timeout | undefined;
   #pulse: NodeJS.Timeout | undefined;
   #pulseMs = 0;
@@ -55,19 +60,31 @@ export class WorkerWatch {
     this.#pulse = setInterval(onPulse, this.#limits.pingMs).unref();
   }
 
+  /** A batch is given to it: its time counts once the answer of the one before is here. */
   start(timed: TimedBatch): void {
-    const sinceMs = performance.now();
-    const batch = { timed, sinceMs };
-    this.#batch = batch;
-    this.#wait(batch, this.#pace.limitMs(timed, sinceMs));
+    if (this.#batch === null) this.#begin(timed);
+    else this.#next = timed;
+  }
+
+  /** A batch is computed. Its answer may take as long again: the timer looks when it comes. */
+  onComputed(): void {
+    const batch = this.#batch;
+    if (batch === null) return;
+    const nowMs = performance.now();
+    this.#pace.onAnswered(batch.timed, nowMs - batch.sinceMs, nowMs);
+    batch.sinceMs = nowMs;
+    batch.isComputed = true;
   }
 
   onAnswered(): void {
-    const batch = this.#batch;
+    const [batch, next] = [this.#batch, this.#next];
     if (batch === null) return;
     this.forget();
-    const nowMs = performance.now();
-    this.#pace.onAnswered(batch.timed, nowMs - batch.sinceMs, nowMs);
+    if (!batch.isComputed) {
+      const nowMs = performance.now();
+      this.#pace.onAnswered(batch.timed, nowMs - batch.sinceMs, nowMs);
+    }
+    if (next !== null) this.#begin(next);
   }
 
   /** Models are loaded: a batch that was sent meanwhile has waited for it. */
@@ -82,6 +99,7 @@ export class WorkerWatch {
   /** No batch is waited for. */
   forget(): void {
     this.#batch = null;
+    this.#next = null;
     clearTimeout(this.#batchTimer);
   }
 
@@ -89,6 +107,13 @@ export class WorkerWatch {
     this.#isOver = true;
     this.forget();
     clearInterval(this.#pulse);
+  }
+
+  #begin(timed: TimedBatch): void {
+    const sinceMs = performance.now();
+    const batch = { timed, sinceMs, isComputed: false };
+    this.#batch = batch;
+    this.#wait(batch, this.#pace.limitMs(timed, sinceMs));
   }
 
   /**

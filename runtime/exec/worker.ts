@@ -4,6 +4,7 @@
  */
 
 import { assert } from "../core/assert.ts";
+import { AnswerWriter } from "./answer-writer.ts";
 import { BlockingChannel } from "./blocking-channel.ts";
 import { closeInherited } from "./close-inherited.ts";
 import {
@@ -39,9 +40,11 @@ async function serve(channel: BlockingChannel): Promise<number> {
   const setup: WorkerSetup = JSON.parse(decodeText(first.payload));
   closeInherited(1 + Math.max(CHANNEL_FD, ...inheritedFds(setup)));
   if (setup.trying) env.logLevel = "fatal";
-  if (setup.variants.some(({ module }) => module !== undefined)) tellHowItEnds(channel);
+  const answers = new AnswerWriter(CHANNEL_FD);
+  const write = (chunks: readonly Uint8Array[]) => answers.settle() && channel.write(chunks);
+  if (setup.variants.some(({ module }) => module !== undefined)) tellHowItEnds({ write });
   const tell = (kind: number, what: object): void => {
-    channel.write(textFrame(kind, JSON.stringify(what)));
+    write(textFrame(kind, JSON.stringify(what)));
   };
   const models = new ModelStore(
     setup,
@@ -53,13 +56,15 @@ async function serve(channel: BlockingChannel): Promise<number> {
       await models.hold({ variants: [...setup.variants.keys()], cores: [setup.threads] });
     }
   } catch (error) {
-    channel.write(textFrame(FRAME_KINDS.failed, messageOf(error)));
+    write(textFrame(FRAME_KINDS.failed, messageOf(error)));
     return 1;
   }
-  let open = channel.write(textFrame(FRAME_KINDS.ready, ""));
+  let open = write(textFrame(FRAME_KINDS.ready, ""));
   while (open) {
     const frame = channel.read();
-    open = frame !== null && channel.write(await answer(models, setup, frame));
+    if (frame === null) return 0;
+    const chunks = await answer(models, setup, frame);
+    open = answers.settle() && (answers.take(chunks) || channel.write(chunks));
   }
   return 0;
 }

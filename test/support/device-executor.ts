@@ -8,7 +8,11 @@ export async function executorOn(
   provider: Provider,
   variants: readonly VariantModel[],
 ): Promise<StartedExecutor> {
-  const executor = await startedExecutor({ devices: devicesOn(provider, 1), variants, workerCount: 1 });
+  const executor = await startedExecutor({
+    devices: devicesOn(provider, 1),
+    variants,
+    workerCount: 1,
+  });
   await executor.nextEvent();
   return executor;
 }

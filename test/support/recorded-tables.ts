@@ -77,14 +77,24 @@ function withLevels(bundle: RamsisBundle, levelCount: number): RamsisBundle {
   return { ...bundle, levels: bundle.levels.slice(0, levelCount) };
 }
 
+interface HeldBatch {
+  readonly compute: () => void;
+  readonly finish: () => void;
+  readonly lose: () => void;
+}
+
 /** Echoes its input when it is told to. */
 class HeldExecutor implements Executor {
-  readonly running = new Map<number, { finish: () => void; lose: () => void }>();
+  /** By worker that has any: the batches that it has not answered, in order. */
+  readonly running = new Map<number, HeldBatch[]>();
 
-  run(worker: number, { rows, inputs }: Batch): Promise<BatchResult> {
+  run(worker: number, { rows, inputs }: Batch, onComputed = () => {}): Promise<BatchResult> {
     return new Promise((resolve, reject) => {
       const bytes = Buffer.concat([...(inputs[0] ?? [])]);
-      this.running.set(worker, {
+      const batches = this.running.get(worker) ?? [];
+      this.running.set(worker, batches);
+      batches.push({
+        compute: onComputed,
         finish: () =>
           resolve({
             outputs: [{ shape: [rows, bytes.length / 4 / rows], bytes }],
@@ -106,8 +116,11 @@ export const tableActions = fc.array(
       "submit",
       "submit",
       "submit",
+      "compute",
       "finish",
       "lose",
+      "lose",
+      "ready",
       "ready",
       "cancel",
       "policy",
@@ -158,7 +171,8 @@ export async function record(
   scheduler.attach(executor);
   const workers = Array.from({ length: scheduler.workerCount }, (_, worker) => worker);
   const lose = (worker: number) => {
-    settle(executor, worker, "lose");
+    for (const batch of executor.running.get(worker) ?? []) batch.lose();
+    executor.running.delete(worker);
     scheduler.onWorkerLost(worker, "killed");
   };
   const perform: Record<string, (step: Action) => void> = {
@@ -176,7 +190,8 @@ export async function record(
     cancel: ({ pick }) => requests[pick % Math.max(1, requests.length)]?.submission.cancel(),
     refuse: ({ rows, pick }) => scheduler.turnAway(rows, pick % kindCount),
     ready: ({ pick }) => scheduler.onWorkerReady(pick % workers.length),
-    finish: ({ pick }) => settle(executor, pick, "finish"),
+    compute: ({ pick }) => pickedBatches(executor, pick)?.at(-1)?.compute(),
+    finish: ({ pick }) => finish(executor, pick),
     policy: ({ pick }) => scheduler.replaceBundle(withLevels(bundle, 1 + (pick % 3))),
     lose: ({ pick }) => lose(pick % workers.length),
   };
@@ -197,7 +212,7 @@ export async function record(
     else scheduler.onWorkerReady(worker);
   }
   for (let round = 0; scheduler.pendingCount > 0 && round < MOST_ROUNDS; round++) {
-    while (executor.running.size > 0) settle(executor, 0, "finish");
+    while (executor.running.size > 0) finish(executor, 0);
     await pass(10);
   }
   return { log, requests, scheduler };
@@ -206,12 +221,16 @@ export async function record(
 /** Ten milliseconds each: nothing waits as long. */
 const MOST_ROUNDS = 500;
 
-function settle(executor: HeldExecutor, pick: number, how: "finish" | "lose"): void {
-  const worker = how === "lose" ? pick : [...executor.running.keys()][pick % executor.running.size];
-  const batch = worker === undefined ? undefined : executor.running.get(worker);
-  if (worker === undefined || batch === undefined) return;
-  executor.running.delete(worker);
-  batch[how]();
+function pickedBatches({ running }: HeldExecutor, pick: number): HeldBatch[] | undefined {
+  return [...running.values()][pick % running.size];
+}
+
+/** The oldest batch of a worker is answered. */
+function finish({ running }: HeldExecutor, pick: number): void {
+  const worker = [...running.keys()][pick % running.size];
+  const batches = worker === undefined ? undefined : running.get(worker);
+  batches?.shift()?.finish();
+  if (worker !== undefined && batches?.length === 0) running.delete(worker);
 }
 
 /** The commands that a fresh dispatcher gives for the events of a log, in place. */

@@ -17,6 +17,7 @@ import {
   type RequestRows,
   type Submission,
 } from "../requests/request.ts";
+import { WorkerBatches } from "../requests/worker-batches.ts";
 import { batchInputs, type CutOutput, cutOutputs, misfit } from "./batch-tensors.ts";
 import { type Course, type Courses, NO_ROOM } from "./course.ts";
 import type { Forecasts } from "./forecasts.ts";
@@ -75,7 +76,7 @@ export class PipelineScheduler {
   readonly #observer: PipelineObserver;
   readonly #slots: QuerySlots;
   readonly #models: WorkerModels;
-  readonly #batchByWorker: (RunningBatch | undefined)[];
+  readonly #batches: WorkerBatches<RunningBatch>;
   /** Those that are open. */
   readonly #courseByRequest = new Map<PipelineRequest, Course>();
   readonly #courses: Courses;
@@ -99,7 +100,7 @@ export class PipelineScheduler {
     this.#slots = new QuerySlots(queryCapacity);
     const { workerCount } = dispatcher;
     this.#models = new WorkerModels(workerCount, signature.tasks.length, signature.variants);
-    this.#batchByWorker = new Array<RunningBatch | undefined>(workerCount).fill(undefined);
+    this.#batches = new WorkerBatches(workerCount);
     this.#level = dispatcher.level;
   }
 
@@ -188,10 +189,9 @@ export class PipelineScheduler {
     const nowMs = this.#now();
     this.#models.down(worker);
     this.#observer.onWorkerLost(isHung);
-    const batch = this.#batchByWorker[worker];
-    this.#batchByWorker[worker] = undefined;
+    const batches = this.#batches.endAll(worker);
     this.#carryOut(this.#dispatcher.onWorkerLost(worker, nowMs), nowMs);
-    if (batch !== undefined) this.#loseBatch(batch, new WorkerLostError(worker, reason).message);
+    this.#loseBatches(batches, new WorkerLostError(worker, reason));
   }
 
   /** Fails every request that is still open. */
@@ -326,8 +326,7 @@ export class PipelineScheduler {
       endMs: Number.NaN,
       wallMs: Number.NaN,
     };
-    assert(this.#batchByWorker[worker] === undefined, "a worker runs one batch at a time");
-    this.#batchByWorker[worker] = batch;
+    this.#batches.start(batch);
     this.#observer.onBatchStart(batch);
     return batch;
   }
@@ -335,7 +334,7 @@ export class PipelineScheduler {
   #run(batch: RunningBatch): void {
     const { worker, variant, rows, slots } = batch;
     // Its worker was lost while an earlier command was carried out.
-    if (this.#batchByWorker[worker] !== batch) return;
+    if (!this.#batches.isComputing(batch)) return;
     assert(this.#executor !== undefined, "workers are ready once there is an executor");
     const executor = this.#executor;
     const queries = slots.map((slot) => this.#slots.query(slot));
@@ -343,7 +342,8 @@ export class PipelineScheduler {
     // Inside an async function, so that an executor that throws at once rejects as well.
     const cores = this.#models.leastCores(worker);
     const p99Ms = this.#options.p99Ms?.(variant, rows, worker, cores);
-    const run = async () => executor.run(worker, { variant, rows, inputs, p99Ms });
+    const onComputed = () => this.#onComputed(batch);
+    const run = async () => executor.run(worker, { variant, rows, inputs, p99Ms }, onComputed);
     run().then(
       (result) => this.#onResult(batch, result),
       (error: unknown) => this.#onRefused(batch, error),
@@ -354,8 +354,20 @@ export class PipelineScheduler {
     }
   }
 
+  /**
+   * The worker is free; the answer is on its way. What waits is decided now, so that the worker has
+   * its next batch when it has written this answer.
+   */
+  #onComputed(batch: RunningBatch): void {
+    if (!this.#batches.isComputing(batch)) return;
+    this.#batches.onComputed(batch);
+    const nowMs = this.#now();
+    this.#tellDone(batch.worker, nowMs);
+    this.#startBatches(nowMs);
+  }
+
   #onResult(batch: RunningBatch, result: BatchResult): void {
-    if (this.#batchByWorker[batch.worker] !== batch) return;
+    if (!this.#batches.isOpen(batch)) return;
     const doneMs = this.#release(batch);
     batch.endMs = doneMs;
     batch.wallMs = result.wallMs;
@@ -437,11 +449,14 @@ export class PipelineScheduler {
   }
 
   #onRefused(batch: RunningBatch, error: unknown): void {
-    if (this.#batchByWorker[batch.worker] !== batch) return;
+    if (!this.#batches.isOpen(batch)) return;
     const message = error instanceof Error ? error.message : String(error);
     if (error instanceof WorkerLostError) {
+      // Where its answer was on its way, what the executor says next has it lost: the dispatcher
+      // would try it again on this worker, which it holds for idle.
+      if (!this.#batches.isComputing(batch)) return;
       // The worker stays busy for the dispatcher until the executor says that it is gone.
-      this.#batchByWorker[batch.worker] = { ...batch, slots: [] };
+      this.#batches.replace(batch.worker, { ...batch, slots: [] });
       this.#loseBatch(batch, message);
       return;
     }
@@ -467,13 +482,25 @@ export class PipelineScheduler {
   }
 
   /**
-   * Tells the dispatcher first, so that the worker has its next batch before answers are written.
+   * Tells the dispatcher first, if it does not know, so that the worker has its next batch before
+   * answers are written.
    */
-  #release({ worker }: RunningBatch): number {
+  #release(batch: RunningBatch): number {
     const nowMs = this.#now();
-    this.#batchByWorker[worker] = undefined;
-    this.#carryOut(this.#dispatcher.onBatchDone(worker, nowMs), nowMs);
+    const { worker } = batch;
+    if (!this.#batches.endAnswer(batch)) {
+      this.#batches.replace(worker, undefined);
+      this.#tellDone(worker, nowMs);
+    }
     return nowMs;
+  }
+
+  #tellDone(worker: number, nowMs: number): void {
+    this.#carryOut(this.#dispatcher.onBatchDone(worker, nowMs), nowMs);
+  }
+
+  #loseBatches(batches: readonly RunningBatch[], { message }: WorkerLostError): void {
+    for (const batch of batches) this.#loseBatch(batch, message);
   }
 
   /** What may be tried again waits again; the others fail. */

@@ -86,7 +86,7 @@ export async function startedExecutor(
     limits,
   );
   return {
-    run: (worker, batch) => executor.run(worker, batch),
+    run: (...args) => executor.run(...args),
     close: () => executor.close(),
     pids: () => executor.pids(),
     nextEvent: async () => told.shift() ?? new Promise((resolve) => waiting.push(resolve)),

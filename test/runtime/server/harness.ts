@@ -40,6 +40,7 @@ export function servedBundle(
 interface Held {
   readonly worker: number;
   readonly batch: Batch;
+  readonly onComputed: () => void;
   readonly resolve: (result: BatchResult) => void;
   readonly reject: (error: Error) => void;
 }
@@ -60,10 +61,10 @@ export class FakeExecutor implements Executor {
     this.outputs = outputs;
   }
 
-  run(worker: number, batch: Batch): Promise<BatchResult> {
+  run(worker: number, batch: Batch, onComputed = () => {}): Promise<BatchResult> {
     this.batches.push(batch);
     return new Promise((resolve, reject) => {
-      this.held.push({ worker, batch, resolve, reject });
+      this.held.push({ worker, batch, onComputed, resolve, reject });
       if (!this.isHolding) this.finish();
       this.onRun();
     });
@@ -105,18 +106,36 @@ export class FakeExecutor implements Executor {
     held.reject(new RowsRefusedError("small", "no image", own));
   }
 
+  /** The worker of the oldest batch that is held has computed its last; no answer is here yet. */
+  compute(): void {
+    const worker = this.held[0]?.worker;
+    this.held.findLast((held) => held.worker === worker)?.onComputed();
+  }
+
   /** Ends the worker of the oldest batch that is held. */
   lose(): void {
-    const { worker, reject } = this.take();
-    reject(new WorkerLostError(worker, "killed"));
+    const worker = this.#rejectAll();
     this.handlers.onLost(worker, "killed");
   }
 
   /** As `lose`, but a standby takes the place. */
   replace(isHung = false): void {
+    const worker = this.#rejectAll();
+    this.handlers.onReplaced?.(worker, "killed", isHung);
+  }
+
+  /** Rejects every batch of the worker of the oldest one. */
+  #rejectAll(): number {
     const { worker, reject } = this.take();
     reject(new WorkerLostError(worker, "killed"));
-    this.handlers.onReplaced?.(worker, "killed", isHung);
+    while (this.held.some((held) => held.worker === worker)) {
+      const [next] = this.held.splice(
+        this.held.findIndex((held) => held.worker === worker),
+        1,
+      );
+      next?.reject(new WorkerLostError(worker, "killed"));
+    }
+    return worker;
   }
 
   async close(): Promise<void> {

@@ -23,6 +23,7 @@ import {
   rowedOutput,
   type Submission,
 } from "../../../server/requests/request.ts";
+import { WorkerBatches } from "../../../server/requests/worker-batches.ts";
 import type { ModelSignature } from "../../../server/tensors/signature.ts";
 import { WakeTimer } from "../../../server/wake-timer.ts";
 import type { Dispatcher } from "../core/dispatcher.ts";
@@ -92,7 +93,7 @@ export class Scheduler {
   readonly #observer: SchedulerObserver | undefined;
   readonly #rowBySlot: (Row | undefined)[];
   readonly #freeSlots: number[];
-  readonly #batchByWorker: (RunningBatch | undefined)[];
+  readonly #batches: WorkerBatches<RunningBatch>;
   readonly #isUp: boolean[];
   readonly #requests = new Set<PendingRequest>();
   #executor: Executor | undefined;
@@ -111,7 +112,7 @@ export class Scheduler {
     this.#observer = observer;
     this.#rowBySlot = new Array<Row | undefined>(maxPending).fill(undefined);
     this.#freeSlots = Array.from({ length: maxPending }, (_, slot) => maxPending - 1 - slot);
-    this.#batchByWorker = new Array<RunningBatch | undefined>(workerCount).fill(undefined);
+    this.#batches = new WorkerBatches(workerCount);
     this.#isUp = new Array<boolean>(workerCount).fill(false);
   }
 
@@ -189,25 +190,24 @@ export class Scheduler {
     const nowMs = this.#now();
     this.#isUp[worker] = false;
     this.#observer?.onWorkerLost(isHung);
-    const batch = this.#batchByWorker[worker];
-    this.#batchByWorker[worker] = undefined;
+    const batches = this.#batches.endAll(worker);
     this.#recorder?.({ kind: "lost", worker, nowMs });
     this.#dispatcher.onWorkerLost(worker, nowMs, this.#commands);
     this.#carryOut(nowMs);
-    if (batch !== undefined) this.#loseBatch(batch, new WorkerLostError(worker, reason).message);
+    this.#loseBatches(batches, new WorkerLostError(worker, reason));
   }
 
   /**
-   * A standby has taken the place of a lost worker. For the dispatcher only a batch is over: what
-   * waits for the place stays there.
+   * A standby has taken the place of a lost worker. For the dispatcher only the batch is over that
+   * it took for running: what waits for the place stays there.
    */
   onWorkerReplaced(worker: number, reason: string, isHung = false): void {
     if (this.#isUp[worker] !== true) return;
     this.#observer?.onWorkerLost(isHung);
-    const batch = this.#batchByWorker[worker];
-    if (batch === undefined) return;
-    this.#release(batch);
-    this.#loseBatch(batch, new WorkerLostError(worker, reason).message);
+    const isBusy = this.#batches.isBusy(worker);
+    const batches = this.#batches.endAll(worker);
+    if (isBusy) this.#tellDone(worker, this.#now());
+    this.#loseBatches(batches, new WorkerLostError(worker, reason));
   }
 
   /**
@@ -326,8 +326,7 @@ export class Scheduler {
       endMs: Number.NaN,
       wallMs: Number.NaN,
     };
-    assert(this.#batchByWorker[worker] === undefined, "a worker runs one batch at a time");
-    this.#batchByWorker[worker] = batch;
+    this.#batches.start(batch);
     this.#observer?.onBatchStart(batch);
     return batch;
   }
@@ -335,7 +334,7 @@ export class Scheduler {
   #run(batch: RunningBatch): void {
     const { worker, variant, rows } = batch;
     // Its worker was lost while an earlier command was carried out.
-    if (this.#batchByWorker[worker] !== batch) return;
+    if (!this.#batches.isComputing(batch)) return;
     assert(this.#executor !== undefined, "workers are ready once there is an executor");
     const executor = this.#executor;
     const order = this.#signature.variants[variant]?.inputOrder ?? [];
@@ -346,7 +345,7 @@ export class Scheduler {
     const bucket = this.#signature.axes === undefined ? 0 : (own[0]?.request.sloClass ?? 0);
     const p99Ms = this.#p99Ms?.(variant, rows, bucket);
     const batchOf = { variant, rows, inputs, p99Ms, ...(bucket > 0 ? { bucket } : {}) };
-    const run = async () => executor.run(worker, batchOf);
+    const run = async () => executor.run(worker, batchOf, () => this.#onComputed(batch));
     run().then(
       (result) => this.#onResult(batch, result),
       (error: unknown) => this.#onRefused(batch, error),
@@ -357,8 +356,18 @@ export class Scheduler {
     }
   }
 
+  /**
+   * The worker is free; the answer is on its way. What waits is decided now, so that the worker has
+   * its next batch when it has written this answer.
+   */
+  #onComputed(batch: RunningBatch): void {
+    if (!this.#batches.isComputing(batch)) return;
+    this.#batches.onComputed(batch);
+    this.#tellDone(batch.worker, this.#now());
+  }
+
   #onResult(batch: RunningBatch, result: BatchResult): void {
-    if (this.#batchByWorker[batch.worker] !== batch) return;
+    if (!this.#batches.isOpen(batch)) return;
     const doneMs = this.#release(batch);
     batch.endMs = doneMs;
     batch.wallMs = result.wallMs;
@@ -398,12 +407,15 @@ export class Scheduler {
   }
 
   #onRefused(batch: RunningBatch, error: unknown): void {
-    if (this.#batchByWorker[batch.worker] !== batch) return;
+    if (!this.#batches.isOpen(batch)) return;
     const message = error instanceof Error ? error.message : String(error);
     if (error instanceof WorkerLostError) {
+      // Where its answer was on its way, what the executor says next has it lost: the dispatcher
+      // would try it again on this worker, which it holds for idle.
+      if (!this.#batches.isComputing(batch)) return;
       // The worker stays busy for the dispatcher until the executor says that it is gone, which
       // also counts the loss.
-      this.#batchByWorker[batch.worker] = { ...batch, queries: [] };
+      this.#batches.replace(batch.worker, { ...batch, queries: [] });
       this.#loseBatch(batch, message);
       return;
     }
@@ -431,15 +443,27 @@ export class Scheduler {
   }
 
   /**
-   * Tells the dispatcher first, so that the worker has its next batch before answers are written.
+   * Tells the dispatcher first, if it does not know, so that the worker has its next batch before
+   * answers are written.
    */
-  #release({ worker }: RunningBatch): number {
+  #release(batch: RunningBatch): number {
     const nowMs = this.#now();
-    this.#batchByWorker[worker] = undefined;
+    const { worker } = batch;
+    if (!this.#batches.endAnswer(batch)) {
+      this.#batches.replace(worker, undefined);
+      this.#tellDone(worker, nowMs);
+    }
+    return nowMs;
+  }
+
+  #tellDone(worker: number, nowMs: number): void {
     this.#recorder?.({ kind: "done", worker, nowMs });
     this.#dispatcher.onBatchDone(worker, nowMs, this.#commands);
     this.#carryOut(nowMs);
-    return nowMs;
+  }
+
+  #loseBatches(batches: readonly RunningBatch[], { message }: WorkerLostError): void {
+    for (const batch of batches) this.#loseBatch(batch, message);
   }
 
   /** What may be tried again waits again; the others fail. */

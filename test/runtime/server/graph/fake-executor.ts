@@ -12,6 +12,9 @@ import { FACTORS, type SceneRow } from "./served-pipeline.ts";
 interface Held {
   readonly worker: number;
   readonly batch: Batch;
+  readonly onComputed: () => void;
+  /** Its worker takes the next one. */
+  isComputed: boolean;
   readonly resolve: (result: BatchResult) => void;
   readonly reject: (error: Error) => void;
 }
@@ -59,14 +62,25 @@ export class FakeAssignedExecutor implements AssignedExecutor {
     this.#variants.delete(worker);
   }
 
-  run(worker: number, batch: Batch): Promise<BatchResult> {
+  run(worker: number, batch: Batch, onComputed = () => {}): Promise<BatchResult> {
     if (this.#variants.get(worker)?.includes(batch.variant) !== true) {
       throw new Error(`worker ${worker} does not hold ${batch.variant}`);
     }
     if (this.loading.includes(worker)) throw new Error(`worker ${worker} is still loading`);
-    if (this.held.some((held) => held.worker === worker)) throw new Error(`${worker} is busy`);
+    const isBusy = this.held.some((held) => held.worker === worker && !held.isComputed);
+    if (isBusy) throw new Error(`${worker} is busy`);
     this.batches.push({ ...batch, worker });
-    return new Promise((resolve, reject) => this.held.push({ worker, batch, resolve, reject }));
+    return new Promise((resolve, reject) => {
+      this.held.push({ worker, batch, onComputed, isComputed: false, resolve, reject });
+    });
+  }
+
+  /** A batch is computed; its answer is on its way until it is finished. */
+  compute(index = 0): void {
+    const held = this.held[index];
+    if (held === undefined || held.isComputed) return;
+    held.isComputed = true;
+    held.onComputed();
   }
 
   /** The load that was begun first is done. */
@@ -92,10 +106,13 @@ export class FakeAssignedExecutor implements AssignedExecutor {
     held.reject(new RowsRefusedError("detect", "no image", own));
   }
 
-  /** Ends a worker, and its batch if it runs one. */
+  /** Ends a worker, and its batches if it has any. */
   lose(worker: number, isHung = false): void {
-    const index = this.held.findIndex((held) => held.worker === worker);
-    if (index >= 0) this.take(index).reject(new WorkerLostError(worker, "killed"));
+    for (;;) {
+      const index = this.held.findIndex((held) => held.worker === worker);
+      if (index < 0) break;
+      this.take(index).reject(new WorkerLostError(worker, "killed"));
+    }
     this.#stopLoading(worker);
     this.#variants.delete(worker);
     this.handlers.onLost(worker, "killed", isHung);

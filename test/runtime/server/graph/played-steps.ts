@@ -20,6 +20,7 @@ export const STEP = fc.oneof(
     arbitrary: fc.record({ kind: fc.constant("submit"), n: fc.integer({ min: 1, max: 15 }) }),
   },
   { weight: 6, arbitrary: fc.record({ kind: fc.constant("finish"), n: fc.nat({ max: 5 }) }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("compute"), n: fc.nat({ max: 5 }) }) },
   {
     weight: 2,
     arbitrary: fc.record({
@@ -28,7 +29,16 @@ export const STEP = fc.oneof(
     }),
   },
   fc.record({
-    kind: fc.constantFrom("refuse", "refuse rows", "lose", "cancel", "second", "minute"),
+    kind: fc.constantFrom(
+      "refuse",
+      "refuse rows",
+      "lose",
+      "lose",
+      "lose",
+      "cancel",
+      "second",
+      "minute",
+    ),
     n: fc.nat({ max: 9 }),
   }),
 );
@@ -65,6 +75,8 @@ export async function played(
       lost.add(n);
       executor.lose(n);
     } else if (kind === "ready" && lost.delete(n)) scheduler.onWorkerReady(n);
+    else if (kind === "compute" && executor.held.length > 0)
+      executor.compute(n % executor.held.length);
     else if (kind === "finish" && executor.held.length > 0)
       executor.finish(n % executor.held.length);
     else if (kind === "refuse" && executor.held.length > 0)

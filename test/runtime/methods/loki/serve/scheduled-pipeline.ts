@@ -138,16 +138,27 @@ export const STEP = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.record({
+      kind: fc.constant("compute"),
+      n: fc.nat({ max: 5 }),
+      crops: fc.constant(0),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
       kind: fc.constantFrom("load", "ready"),
       n: fc.nat({ max: WORKERS - 1 }),
       crops: fc.constant(0),
     }),
   },
-  fc.record({
-    kind: fc.constantFrom("refuse", "refuse rows", "lose", "lose", "lose", "cancel", "second"),
-    n: fc.nat({ max: 9 }),
-    crops: fc.constant(0),
-  }),
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constantFrom("refuse", "refuse rows", "lose", "lose", "lose", "cancel", "second"),
+      n: fc.nat({ max: 9 }),
+      crops: fc.constant(0),
+    }),
+  },
 );
 type Step = typeof STEP extends fc.Arbitrary<infer Each> ? Each : never;
 
@@ -181,6 +192,8 @@ export async function played(
       lost.add(n);
       executor.lose(n);
     } else if (kind === "ready" && lost.delete(n)) scheduler.onWorkerReady(n);
+    else if (kind === "compute" && executor.held.length > 0)
+      executor.compute(n % executor.held.length);
     else if (kind === "finish" && executor.held.length > 0)
       executor.finish(n % executor.held.length);
     else if (kind === "refuse" && executor.held.length > 0)

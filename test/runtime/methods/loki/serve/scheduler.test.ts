@@ -48,6 +48,43 @@ describe("requests", () => {
     expect(answer.answerer).toEqual({ variant: "large|large", accuracy: 1 });
   });
 
+  test("a worker that has computed has its next batch before its answer is here", async () => {
+    const { executor, log, clock, submit, start } = scheduled(
+      servedPipeline({ levels: LARGE_ONLY }),
+    );
+    start();
+    const rows = [0, 1, 2].map((value) => ({ crops: 1, value: value + 1 }));
+    const requests = rows.map((row) => submit([row]));
+    const [first] = executor.held;
+    clock.nowMs += 3;
+    executor.compute();
+    expect(executor.held.map(({ worker }) => worker)).toEqual([first?.worker, first?.worker]);
+    expect(log.findLast(({ kind }) => kind === "done")).toMatchObject({ nowMs: clock.nowMs });
+    await finishAll(executor);
+    for (const [index, request] of requests.entries()) {
+      expectOwn(await answerOf(request), [rows[index] ?? { crops: 0, value: 0 }]);
+    }
+  });
+
+  test("both batches of a worker are tried again where it is lost between them", async () => {
+    const { executor, log, scheduler, submit, start } = scheduled(
+      servedPipeline({ levels: LARGE_ONLY }),
+    );
+    start();
+    const requests = [1, 2, 3].map((value) => submit([{ crops: 0, value }]));
+    executor.compute();
+    const worker = executor.held[0]?.worker ?? -1;
+    executor.lose(worker);
+    await settled();
+    scheduler.onWorkerReady(worker);
+    await finishAll(executor);
+    for (const [index, request] of requests.entries()) {
+      expectOwn(await answerOf(request), [{ crops: 0, value: index + 1 }]);
+    }
+    expect(log.filter(({ kind }) => kind === "retry").length).toBeGreaterThan(1);
+    expect(scheduler.pendingCount).toBe(0);
+  });
+
   test("several paths are told with their counts, and the accuracy is their mean", async () => {
     const bundle = servedPipeline({
       levels: [

@@ -49,6 +49,7 @@ const STEP = fc.oneof(
     arbitrary: fc.record({ kind: fc.constant("submit"), n: fc.integer({ min: 1, max: 5 }) }),
   },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant("finish"), n: fc.constant(0) }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("compute"), n: fc.constant(0) }) },
   fc.record({
     kind: fc.constantFrom("refuse", "refuse rows", "lose", "replace", "cancel", "ready"),
     n: fc.integer({ min: 0, max: 9 }),
@@ -70,6 +71,7 @@ test("always settles every request once, with its own rows, and loses no slot", 
         else if (kind === "ready") scheduler.onWorkerReady(n % WORKERS);
         else if (executor.held.length > 0) {
           if (kind === "finish") executor.finish();
+          else if (kind === "compute") executor.compute();
           else if (kind === "refuse") executor.refuse();
           else if (kind === "refuse rows") executor.refuseRows([n, 2 * n]);
           else if (kind === "replace") executor.replace();
@@ -119,6 +121,58 @@ test("queries that run on a lost worker, or wait for it, are answered by another
   expect(await running.outcome).toMatchObject({ kind: "answered" });
   expect(await waiting.outcome).toMatchObject({ kind: "answered" });
   expect(log.filter(({ kind }) => kind === "retry")).toHaveLength(1);
+});
+
+test("a worker that has computed has its next batch before the answer of the last", async () => {
+  const { scheduler, executor, clock, log } = scheduled(1);
+  scheduler.onWorkerReady(0);
+  const first = scheduler.submit(rowsOf(0, 1), 100);
+  const second = scheduler.submit(rowsOf(1, 1), 100);
+  clock.nowMs = 5;
+  executor.compute();
+  expect(executor.held).toHaveLength(2);
+  // Its answer comes after its deadline: that is when the query is late, not when it was computed.
+  clock.nowMs = 200;
+  await finishAll(executor);
+  expect(await first.outcome).toMatchObject({ kind: "answered", doneMs: 200 });
+  expect(await second.outcome).toMatchObject({ kind: "answered" });
+  const told = log.filter(({ kind }) => kind === "done" || kind === "start-batch");
+  expect(told.map(({ kind }) => kind)).toEqual(["start-batch", "done", "start-batch", "done"]);
+  expect(told[1]).toEqual({ kind: "done", worker: 0, nowMs: 5 });
+});
+
+test.each([
+  ["another answers", "onLost"],
+  ["its standby answers", "onReplaced"],
+] as const)("a worker is lost between two batches of it: %s both", async (_, told) => {
+  const { scheduler, executor, log } = scheduled(2);
+  scheduler.onWorkerReady(0);
+  const requests = [0, 1].map((request) => scheduler.submit(rowsOf(request, 1), 100));
+  executor.compute();
+  const lost = [executor.take(), executor.take()];
+  if (told === "onLost") scheduler.onWorkerReady(1);
+  for (const { worker, reject } of lost) reject(new WorkerLostError(worker, "killed"));
+  for (let turn = 0; turn < 5; turn++) await Promise.resolve();
+  executor.handlers[told]?.(0, "killed");
+  await finishAll(executor);
+  const outcomes = await Promise.all(requests.map(({ outcome }) => outcome));
+  expect(outcomes.map(({ kind }) => kind)).toEqual(["answered", "answered"]);
+  expect(log.filter(({ kind }) => kind === "retry")).toHaveLength(2);
+});
+
+test("an answer that does not come is not tried again on the worker that wrote it", async () => {
+  const { scheduler, executor } = scheduled(2);
+  scheduler.onWorkerReady(0);
+  scheduler.onWorkerReady(1);
+  const { outcome } = scheduler.submit(rowsOf(0, 1), 100);
+  const [{ worker = -1 } = {}] = executor.held;
+  executor.compute();
+  executor.take().reject(new WorkerLostError(worker, "killed"));
+  for (let turn = 0; turn < 5; turn++) await Promise.resolve();
+  executor.handlers.onLost(worker, "killed");
+  expect(executor.held.map((held) => held.worker)).toEqual([1 - worker]);
+  await finishAll(executor);
+  expect(await outcome).toMatchObject({ kind: "answered" });
 });
 
 test("a query is tried again once only", async () => {
