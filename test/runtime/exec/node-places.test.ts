@@ -57,7 +57,7 @@ test("that nothing falls back is not told, and that something unknown does is", 
   expect(refusalText(unknown)).toMatch(/some would run on the CPU$/);
 });
 
-test("where zeros are refused, or nothing is written down, the model is opened strictly", async () => {
+test("a model that refuses zeros, or without a profile, is opened strictly", async () => {
   const session = { endProfiling: () => {} };
   const released: string[] = [];
   const opened = { release: async () => void released.push("strict") };
