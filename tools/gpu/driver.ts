@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { describeDevice } from "stratagem-runtime/internal/devices/describe-device";
 
 export interface Driver {
   /** The device, such as NVIDIA H100 80GB HBM3. */
@@ -55,7 +56,7 @@ export async function findDriver(
       ...(libraries === "" ? {} : { LD_LIBRARY_PATH: libraries }),
     };
     const reason = await whyNot(environment);
-    if (reason === null) return { ...deviceOf(icd), icd, environment };
+    if (reason === null) return { ...(await deviceOf(icd, environment)), icd, environment };
     tried(icd, reason);
   }
   return null;
@@ -126,14 +127,14 @@ async function whyNot(environment: Driver["environment"]): Promise<string | null
   }
 }
 
-function deviceOf(icd: string): Pick<Driver, "name" | "version" | "isSoftware"> {
+async function deviceOf(
+  icd: string,
+  environment: Readonly<Record<string, string>>,
+): Promise<Pick<Driver, "name" | "version" | "isSoftware">> {
   const file = path.basename(icd);
-  if (IS_SOFTWARE.test(file)) {
-    const name = file.includes("swiftshader") ? "SwiftShader" : "lavapipe";
-    return { name, version: null, isSoftware: true };
-  }
-  const [name, version = null] = file.includes("nvidia") ? nvidiaSmi("name,driver_version") : [];
-  return { name: name ?? file.replace(/_icd.*$/, ""), version, isSoftware: false };
+  const told = await describeDevice({ provider: "webgpu", id: null, environment });
+  const name = told?.name ?? file.replace(/_icd.*$/, "");
+  return { name, version: told?.driver ?? null, isSoftware: IS_SOFTWARE.test(file) };
 }
 
 /** Fields of the first device as nvidia-smi tells them; none without it. */
