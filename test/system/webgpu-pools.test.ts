@@ -6,20 +6,11 @@ import { afterAll, afterEach, beforeAll, expect, vi } from "vitest";
 import { describeDevice } from "../../runtime/devices/describe-device.ts";
 import { drawImages, IMAGE_BYTES } from "../../tools/image-classification/dataset.ts";
 import {
-  CLASS_NAMES,
-  CROP_SIDE,
-  cutCrop,
-  drawScenes,
-  SCENE_BYTES,
-  SCENE_SIDE,
-} from "../../tools/scenes/dataset.ts";
-import {
   type Answer,
   answersApart,
   ask,
   type DeviceServer,
   readOf,
-  type SentInput,
   serveOn,
 } from "../support/device-server.ts";
 import {
@@ -29,12 +20,12 @@ import {
   SCENE_MODELS,
 } from "../support/pooled-scenes.ts";
 import { stratagem } from "../support/run-cli.ts";
+import { DRAWN_LETTERS, drawnCrop, lettersOf, SCENES } from "../support/scene-requests.ts";
 import { vulkanEnvironment, vulkanMissing } from "../support/vulkan.ts";
 import { testWith } from "./needs.ts";
 
 const TOLERANCE = 1e-3;
 const SEED = 21;
-const SCENES = 4;
 /** A start takes seconds, and more where cores are short. */
 const PATIENCE_MS = 120_000;
 
@@ -43,7 +34,9 @@ Object.assign(process.env, environment);
 const withVulkan = testWith(vulkanMissing(), environment !== null);
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-pools-"));
-const bundles = { inferline: "", loki: "" };
+/** An accelerator that is not here. */
+const ELSEWHERE = { name: "Radeon of Elsewhere", driver: "1.2" };
+const bundles = { inferline: "", loki: "", elsewhere: "" };
 let here: MeasuredScenes;
 beforeAll(async () => {
   if (environment === null) return;
@@ -51,6 +44,9 @@ beforeAll(async () => {
   for (const method of ["inferline", "loki"] as const) {
     bundles[method] = pooledScenes(folder, { method, on: here });
   }
+  const elsewhere = mkdtempSync(join(folder, "elsewhere-"));
+  const on = { ...here, webgpu: ELSEWHERE };
+  bundles.elsewhere = pooledScenes(elsewhere, { method: "loki", on });
 });
 
 const running: DeviceServer[] = [];
@@ -80,26 +76,12 @@ function refused(bundle: string, ...more: string[]) {
   return { status, stderr };
 }
 
-/** A scene, as clients send it. */
-function scene(at: number): SentInput {
-  const { pixels } = drawScenes(SEED, SCENES);
-  const data = [...pixels.subarray(at * SCENE_BYTES, (at + 1) * SCENE_BYTES)];
-  return { name: "scene", datatype: "UINT8", shape: [1, 1, SCENE_SIDE, SCENE_SIDE], data };
+function askFirst(url: string): Promise<Answer> {
+  return ask(url, "scenes", SCENES.slice(0, 1));
 }
 
 function askAll(url: string): Promise<Answer[]> {
-  const all = Array.from({ length: SCENES }, (_, at) => ask(url, "scenes", [scene(at)]));
-  return Promise.all(all);
-}
-
-/** The letters that an answer names. */
-function lettersOf({ outputs }: Answer): string[] {
-  const logits = outputs?.find(({ name }) => name === "identify.logits");
-  if (logits === undefined) return [];
-  return Array.from({ length: logits.shape[0] ?? 0 }, (_, row) => {
-    const own = logits.data.slice(row * CLASS_NAMES.length, (row + 1) * CLASS_NAMES.length);
-    return CLASS_NAMES[own.indexOf(Math.max(...own))] ?? "";
-  });
+  return Promise.all(SCENES.map((scene) => ask(url, "scenes", [scene])));
 }
 
 async function byPool({ samples }: DeviceServer, name: string, label?: string) {
@@ -112,7 +94,7 @@ async function byPool({ samples }: DeviceServer, name: string, label?: string) {
 const rowsOf = (server: DeviceServer) => byPool(server, "stratagem_pool_rows_total");
 const matchOf = (server: DeviceServer) => byPool(server, "stratagem_pool_device_info", "match");
 
-/** Process ids of workers that have loaded what finds drivers of Vulkan, and of those that have not. */
+/** Process ids of workers, by whether they have loaded what finds drivers of Vulkan. */
 function byDevice(server: DeviceServer): { gpu: number[]; processors: number[] } {
   const pids = server.workers();
   const gpu = pids.filter((pid) => readOf(pid, "maps").includes("libvulkan"));
@@ -133,14 +115,12 @@ for (const method of ["inferline", "loki"] as const) {
       expect(answer.status).toBe(200);
       expect(answersApart(expected[at] as Answer, answer)).toBeLessThan(TOLERANCE);
     }
-    const { objectsByScene } = drawScenes(SEED, SCENES);
-    const drawn = objectsByScene.map((objects) =>
-      objects.map((one) => CLASS_NAMES[one.classIndex]),
-    );
     const named = found.map(lettersOf);
-    const right = named.flatMap((letters, at) => letters.filter((one) => drawn[at]?.includes(one)));
+    const right = named.flatMap((letters, at) =>
+      letters.filter((one) => DRAWN_LETTERS[at]?.includes(one)),
+    );
     expect(right.length).toBeGreaterThan(named.flat().length / 2);
-    expect(await rowsOf(pools)).toEqual({ processors: SCENES, gpu: named.flat().length });
+    expect(await rowsOf(pools)).toEqual({ processors: SCENES.length, gpu: named.flat().length });
     const { gpu, processors } = byDevice(pools);
     expect([gpu.length, processors.length]).toEqual([1, 1]);
   });
@@ -163,8 +143,7 @@ withVulkan("a worker that is killed is followed by one on the device of its pool
       process.kill(pid, "SIGKILL");
       await expect.poll(() => server.workers().includes(pid)).toBe(false);
       await expect.poll(counts, { timeout: PATIENCE_MS }).toEqual([2, 2]);
-      const again = async () =>
-        answersApart(before as Answer, await ask(server.url, "scenes", [scene(0)]));
+      const again = async () => answersApart(before as Answer, await askFirst(server.url));
       await expect.poll(again, { timeout: PATIENCE_MS }).toBeLessThan(TOLERANCE);
       const after = await rowsOf(server);
       expect(after["gpu"]).toBeGreaterThan(rows["gpu"]);
@@ -176,21 +155,19 @@ withVulkan("a worker that is killed is followed by one on the device of its pool
 });
 
 withVulkan("a bundle that was measured on another accelerator is served only if told", async () => {
-  const other = { name: "Radeon of Elsewhere", driver: "1.2" };
-  const elsewhere = mkdtempSync(join(folder, "elsewhere-"));
-  const bundle = pooledScenes(elsewhere, { method: "loki", on: { ...here, webgpu: other } });
-  const { status, stderr } = refused(bundle);
+  const { status, stderr } = refused(bundles.elsewhere);
   expect(status).toBe(65);
   expect(stderr).toMatch(/^RUNTIME_HARDWARE /);
   const named = ['pool "gpu"', "webgpu (Radeon of Elsewhere, driver 1.2)", here.webgpu.name];
   for (const part of [...named, "--accept-other-hardware"]) expect(stderr).toContain(part);
 
-  const server = await served(null, bundle, "--standby", "0", "--accept-other-hardware");
+  const told = ["--standby", "0", "--accept-other-hardware"];
+  const server = await served(null, bundles.elsewhere, ...told);
   expect(server.told()).toMatch(
     /the pool "gpu" runs on other hardware than was measured: on webgpu/,
   );
   expect(await matchOf(server)).toEqual({ processors: "same", gpu: "other" });
-  expect((await ask(server.url, "scenes", [scene(0)])).status).toBe(200);
+  expect((await askFirst(server.url)).status).toBe(200);
 });
 
 withVulkan("a bundle that does not say what it was measured on is served anywhere", async () => {
@@ -233,7 +210,7 @@ withVariable(
     // What is said of one pool counts before what is said of all.
     const server = await served("cpu", bundles.loki, ...flags);
     expect(await matchOf(server)).toEqual({ processors: "same", gpu: "same" });
-    expect((await ask(server.url, "scenes", [scene(0)])).status).toBe(200);
+    expect((await askFirst(server.url)).status).toBe(200);
     const { gpu, processors } = byDevice(server);
     expect([gpu.length, processors.length]).toEqual([1, 1]);
     const has = (pid = 0) => readOf(pid, "environ").includes("\0VK_");
@@ -271,8 +248,10 @@ withVulkan(
     const answers: Answer[] = [];
     let isOver = false;
     const client = async () => {
-      for (let at = 0; !isOver; at++)
-        answers.push(await ask(server.url, "scenes", [scene(at % SCENES)]));
+      for (let at = 0; !isOver; at++) {
+        const next = SCENES.slice(at % SCENES.length).slice(0, 1);
+        answers.push(await ask(server.url, "scenes", next));
+      }
     };
     const asking = client();
     const reloads = async (result: string) => {
@@ -289,9 +268,7 @@ withVulkan(
       const rows = await rowsOf(server);
       await expect.poll(async () => (await rowsOf(server))["gpu"]).toBeGreaterThan(rows["gpu"]);
 
-      const elsewhere = mkdtempSync(join(folder, "elsewhere-"));
-      const on = { ...here, webgpu: { name: "Radeon of Elsewhere", driver: null } };
-      copyFileSync(pooledScenes(elsewhere, { method: "loki", on }), bundle);
+      copyFileSync(bundles.elsewhere, bundle);
       server.reload();
       await expect.poll(() => reloads("refused"), { timeout: PATIENCE_MS }).toBe(1);
       expect(server.told()).toMatch(/not followed, .*Radeon of Elsewhere/);
@@ -308,13 +285,7 @@ withVulkan(
 withVulkan("tables of RAMSIS whose pool is on WebGPU run there without a flag", async () => {
   const server = await served(null, pooledCrops(folder, here), "--standby", "1");
   expect(await matchOf(server)).toEqual({ gpu: "same" });
-  const { pixels, objectsByScene } = drawScenes(SEED, 1);
-  const crop = new Uint8Array(CROP_SIDE * CROP_SIDE);
-  const [object] = objectsByScene[0] ?? [];
-  cutCrop(pixels, object?.x ?? 0, object?.y ?? 0, crop);
-  const shape = [1, 1, CROP_SIDE, CROP_SIDE];
-  const input = { name: "crop", datatype: "UINT8", shape, data: [...crop] };
-  const answer = await ask(server.url, "scenes", [input]);
+  const answer = await ask(server.url, "scenes", [drawnCrop()]);
   expect(answer.status).toBe(200);
   expect(await rowsOf(server)).toEqual({ gpu: 1 });
   await expect.poll(() => byDevice(server).gpu, { timeout: PATIENCE_MS }).toHaveLength(2);
