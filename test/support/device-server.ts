@@ -1,4 +1,4 @@
-/** A server as its operator starts it, on the device that a test names. */
+/** A server as its operator starts it, on the device that a test names or its bundle does. */
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { startStratagem, urlOf } from "./run-cli.ts";
@@ -7,22 +7,35 @@ export interface DeviceServer {
   readonly url: string;
   /** What it has written on standard error by now. */
   told(): string;
-  /** Process ids of what it has started. */
-  children(): number[];
+  /** Process ids of its workers: it starts others too, such as what asks accelerators. */
+  workers(): number[];
   /** The sum of a metric over its labels; 0 where it is not told. */
   metric(name: string): Promise<number>;
+  /** The samples of a metric, with their labels. */
+  samples(name: string): Promise<Sample[]>;
+  /** Has it read its bundle again. */
+  reload(): void;
   close(): Promise<void>;
 }
 
-/** Kept once it answers. @param more arguments of `serve`. */
+export interface Sample {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+/**
+ * Kept once it answers. @param device null for what the bundle says. @param more arguments of
+ * `serve`.
+ */
 export async function serveOn(
-  device: string,
+  device: string | null,
   bundle: string,
   models: string,
   ...more: string[]
 ): Promise<DeviceServer> {
   const where = ["--policy", bundle, "--models", models, "--http", "127.0.0.1:0", "--json"];
-  const child = startStratagem("serve", ...where, "--device", device, "--no-means-check", ...more);
+  const on = device === null ? [] : ["--device", device];
+  const child = startStratagem("serve", ...where, ...on, "--no-means-check", ...more);
   let text = "";
   child.stderr?.setEncoding("utf8").on("data", (chunk: string) => {
     text += chunk;
@@ -33,24 +46,43 @@ export async function serveOn(
   });
   failed.catch(() => {});
   const url = await Promise.race([urlOf(child), failed]);
+  const samples = async (name: string): Promise<Sample[]> => {
+    const lines = (await (await fetch(`${url}/metrics`)).text()).split("\n");
+    return lines
+      .filter((line) => line.startsWith(`${name} `) || line.startsWith(`${name}{`))
+      .map((line) => {
+        const labels = Array.from(line.matchAll(/(\w+)="([^"]*)"/g), ([, key, value]) => [
+          key,
+          value,
+        ]);
+        return { labels: Object.fromEntries(labels), value: Number(line.split(" ").at(-1)) };
+      });
+  };
   return {
     url,
     told: () => text,
-    children: () => {
+    workers: () => {
       const path = `/proc/${child.pid}/task/${child.pid}/children`;
-      return readFileSync(path, "utf8").split(" ").filter(Boolean).map(Number);
+      const pids = readFileSync(path, "utf8").split(" ").filter(Boolean).map(Number);
+      return pids.filter((pid) => readOf(pid, "cmdline").includes("exec/worker.js"));
     },
-    metric: async (name) => {
-      const lines = (await (await fetch(`${url}/metrics`)).text()).split("\n");
-      return lines
-        .filter((line) => line.startsWith(`${name} `) || line.startsWith(`${name}{`))
-        .reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
-    },
+    metric: async (name) => (await samples(name)).reduce((sum, { value }) => sum + value, 0),
+    samples,
+    reload: () => child.kill("SIGHUP"),
     close: async () => {
       child.kill("SIGTERM");
       await ended;
     },
   };
+}
+
+/** What the system tells of a process; empty for one that has ended. */
+export function readOf(pid: number, file: "cmdline" | "environ" | "maps"): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, "utf8");
+  } catch {
+    return "";
+  }
 }
 
 export interface Answer {

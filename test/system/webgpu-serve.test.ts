@@ -112,7 +112,7 @@ withVulkan("answers are those of the processor, and bench counts every one", asy
 
 withVulkan("requests outlive a worker that is killed; the next one is on WebGPU too", async () => {
   const server = await served("webgpu", "--standby", "1");
-  const first = server.children();
+  const first = server.workers();
   expect(first).toHaveLength(2);
   const answers: Answer[] = [];
   // One of them has the requests, the other stands by: both go, one after the other.
@@ -121,7 +121,7 @@ withVulkan("requests outlive a worker that is killed; the next one is on WebGPU 
     process.kill(pid, "SIGKILL");
     answers.push(...(await Promise.all(sent)));
     await expect
-      .poll(() => server.children().filter((one) => hasVulkan(one)), { timeout: PATIENCE_MS })
+      .poll(() => server.workers().filter((one) => hasVulkan(one)), { timeout: PATIENCE_MS })
       .toHaveLength(2);
   }
   expect(await server.metric("stratagem_workers_lost_total")).toBeGreaterThan(0);
@@ -129,7 +129,7 @@ withVulkan("requests outlive a worker that is killed; the next one is on WebGPU 
     if (status !== 200) expect(error).toContain("worker");
   }
   expect(answers.map(({ status }) => status)).toContain(200);
-  expect(server.children().filter((pid) => first.includes(pid))).toEqual([]);
+  expect(server.workers().filter((pid) => first.includes(pid))).toEqual([]);
   const status = async () => (await ask(server.url, "letters", [letters(1)])).status;
   await expect.poll(status, { timeout: PATIENCE_MS }).toBe(200);
 });
@@ -143,7 +143,7 @@ withVulkan("auto takes WebGPU where there is no CUDA", async () => {
   vi.stubEnv("CUDA_VISIBLE_DEVICES", "");
   const server = await served("auto", "--standby", "0");
   expect(await ask(server.url, "letters", [letters(1)])).toMatchObject({ status: 200 });
-  expect(server.children().map(hasVulkan)).toEqual([true]);
+  expect(server.workers().map(hasVulkan)).toEqual([true]);
 });
 
 withVulkan("without a driver the device is named, and nothing is served", () => {
