@@ -1,5 +1,6 @@
 /** `serve --policy BUNDLE…`: answers inference requests until it is told to stop. */
 import { EXIT_CODES, RuntimeError } from "../errors.ts";
+import { parseProviderOptions } from "../exec/provider-options.ts";
 import { settleCollection } from "../heap-collection.ts";
 import type { GenerateLevel } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
@@ -125,7 +126,8 @@ function optionsOf(settings: SettingValues): ServerOptions {
 }
 
 /** @throws RuntimeError RUNTIME_USAGE where a setting lacks another. */
-function devicesOf({ device, deviceIds, poolDevice, workerEnv }: SettingValues): DeviceOptions {
+function devicesOf(settings: SettingValues): DeviceOptions {
+  const { device, deviceIds, poolDevice, workerEnv, providerOptions } = settings;
   if (deviceIds !== null && device !== "cuda" && device !== "tensorrt") {
     const message = "expected --device cuda or tensorrt beside --device-ids";
     throw new RuntimeError("RUNTIME_USAGE", message);
@@ -136,6 +138,7 @@ function devicesOf({ device, deviceIds, poolDevice, workerEnv }: SettingValues):
     ...(device === null ? {} : { device: `${device}${ids}` }),
     poolDevices: Object.fromEntries(poolDevices),
     workerEnvironment: (workerEnv ?? []).map(workerVariable),
+    ...(providerOptions === null ? {} : { providerOptions: parseProviderOptions(providerOptions) }),
   };
 }
 

@@ -41,6 +41,36 @@ export function checkProviderOptions(provider: Provider, options: ProviderOption
   return null;
 }
 
+/**
+ * The same where workers are on several providers: each option goes to those that know it.
+ * @param providers of the workers, at least one.
+ */
+export function checkOptionsOfAny(
+  providers: readonly Provider[],
+  options: ProviderOptions,
+): string | null {
+  for (const name of Object.keys(options)) {
+    const knowing = providers.filter((provider) => Object.hasOwn(OPTIONS[provider], name));
+    // Of those that take none, one that takes some says best what is allowed.
+    const nearest = providers.find((provider) => Object.keys(OPTIONS[provider]).length > 0);
+    const asked = knowing[0] ?? nearest ?? providers[0];
+    const mistake = asked === undefined ? null : checkProviderOptions(asked, only(options, name));
+    if (mistake !== null) return mistake;
+  }
+  return null;
+}
+
+/** Those of the options that the provider knows. */
+export function optionsOf(provider: Provider, options: ProviderOptions): ProviderOptions {
+  const known = Object.entries(options).filter(([name]) => Object.hasOwn(OPTIONS[provider], name));
+  return Object.fromEntries(known);
+}
+
+function only(options: ProviderOptions, name: string): ProviderOptions {
+  const value = options[name];
+  return value === undefined ? {} : { [name]: value };
+}
+
 function unknownOption(provider: Provider, name: string): string {
   const names = Object.keys(OPTIONS[provider]);
   const found = `${provider} has no option "${name}"`;

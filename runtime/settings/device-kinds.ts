@@ -1,5 +1,6 @@
 /** Kinds of values that say on what workers run. */
 import { DEVICE_FORM, parseDevice } from "../bundle/schema.ts";
+import { parseProviderOptions } from "../exec/provider-options.ts";
 import type { Kind } from "./kinds.ts";
 
 const AUTO = "auto";
@@ -35,6 +36,23 @@ export const workerVariables: Kind<readonly string[]> = listOf({
   expected: "a variable such as VK_DRIVER_FILES=/etc/vulkan/icd.d/x.json, or gpu:NAME=VALUE",
   isOne: (text) => VARIABLE.test(text),
 });
+
+/** As `parseProviderOptions` reads them. */
+export const providerOptions: Kind<string> = {
+  sign: "<name=value>",
+  expected: "options such as preferredLayout=NHWC,enableRobustness=false, each once",
+  read: (value) => (typeof value === "string" && areOptions(value) ? value : undefined),
+  write: (value) => value,
+};
+
+function areOptions(text: string): boolean {
+  try {
+    parseProviderOptions(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** `a=b` of which b may hold more of them. */
 export function splitPair(text: string): { readonly name: string; readonly value: string } {
