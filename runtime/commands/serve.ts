@@ -10,7 +10,7 @@ import type { ServerLimits } from "../server/applications/limits.ts";
 import type { LogState } from "../server/telemetry/log.ts";
 import { otlpSettings } from "../server/telemetry/otlp/otlp-settings.ts";
 import type { DeviceOptions, WorkerVariable } from "../serving-devices.ts";
-import { splitPair } from "../settings/device-kinds.ts";
+import { splitPair, splitPoolDevice } from "../settings/device-kinds.ts";
 import { readSettingsFile } from "../settings/file.ts";
 import { LIMIT_KEYS } from "../settings/limits.ts";
 import { type Resolved, resolveSettings } from "../settings/resolve.ts";
@@ -133,7 +133,9 @@ function devicesOf(settings: SettingValues): DeviceOptions {
     throw new RuntimeError("RUNTIME_USAGE", message);
   }
   const ids = deviceIds === null ? "" : `:${deviceIds.join(",")}`;
-  const poolDevices = (poolDevice ?? []).map(splitPair).map(({ name, value }) => [name, value]);
+  const poolDevices = (poolDevice ?? [])
+    .map(splitPoolDevice)
+    .map(({ name, value }) => [name, value]);
   return {
     ...(device === null ? {} : { device: `${device}${ids}` }),
     poolDevices: Object.fromEntries(poolDevices),

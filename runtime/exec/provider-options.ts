@@ -8,6 +8,8 @@ import type { Provider, ProviderOptions } from "./worker-device.ts";
 /** What an option may be: one of some words, yes or no, or names in any number. */
 type Allowed = readonly string[] | "boolean" | "names";
 
+/** Of what was found. */
+const MAX_SHOWN_LENGTH = 100;
 const CACHE_MODES = ["disabled", "lazyRelease", "simple", "bucket"];
 
 const WEBGPU: Readonly<Record<string, Allowed>> = {
@@ -73,7 +75,7 @@ function only(options: ProviderOptions, name: string): ProviderOptions {
 
 function unknownOption(provider: Provider, name: string): string {
   const names = Object.keys(OPTIONS[provider]);
-  const found = `${provider} has no option "${name}"`;
+  const found = `${provider} has no option ${shown(name)}`;
   if (names.length > 0) return `${found}${suggestion(name, names)}`;
   const others = Object.entries(OPTIONS).flatMap(([other, own]) =>
     Object.hasOwn(own, name) ? [other] : [],
@@ -97,7 +99,8 @@ function wrongValue(allowed: Allowed, value: ProviderOptions[string]): string | 
 }
 
 function shown(value: ProviderOptions[string]): string {
-  return JSON.stringify(value);
+  const text = JSON.stringify(value);
+  return text.length > MAX_SHOWN_LENGTH ? `${text.slice(0, MAX_SHOWN_LENGTH)}…` : text;
 }
 
 /**

@@ -23,7 +23,7 @@ export const poolDevices: Kind<readonly string[]> = listOf({
   sign: "<pool=device>",
   expected: "a pool and its device such as gpu=cuda:0",
   isOne: (text) => {
-    const { name, value } = splitPair(text);
+    const { name, value } = splitPoolDevice(text);
     return name !== "" && isDevice(value);
   },
 });
@@ -36,6 +36,12 @@ export const workerVariables: Kind<readonly string[]> = listOf({
   expected: "a variable such as VK_DRIVER_FILES=/etc/vulkan/icd.d/x.json, or gpu:NAME=VALUE",
   isOne: (text) => VARIABLE.test(text),
 });
+
+/** `pool=device`, of which the pool may have "=" in its name. */
+export function splitPoolDevice(text: string): { readonly name: string; readonly value: string } {
+  const at = Math.max(0, text.lastIndexOf("="));
+  return { name: text.slice(0, at), value: text.slice(at + 1) };
+}
 
 /** As `parseProviderOptions` reads them. */
 export const providerOptions: Kind<string> = {
