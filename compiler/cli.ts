@@ -2,7 +2,6 @@
 /** Runs `stratagem`; no other file of the compiler prints for people, exits, or reads a clock. */
 import { availableParallelism } from "node:os";
 import { Command, Option } from "commander";
-import type { Provider } from "stratagem-runtime/internal/bundle/schema";
 import {
   addCompletion,
   addDiff,
@@ -17,6 +16,7 @@ import {
 import { packageVersion } from "stratagem-runtime/internal/version";
 import type { BenchOptions } from "./commands/bench.ts";
 import type { ProfileCommand, ProfileSurroundings } from "./commands/profile.ts";
+import type { DeviceFlags } from "./commands/profiled-device.ts";
 import { startProgress } from "./commands/progress.ts";
 import type { SchemaKind } from "./commands/schema.ts";
 import type { SimulateOptions } from "./commands/simulate.ts";
@@ -38,7 +38,7 @@ import type { LevelPoolOptions } from "./processes/level-pool.ts";
 type Watch = Pick<LevelPoolOptions, "signal" | "onProgress" | "onBusy"> &
   Pick<ProfileSurroundings, "onNote">;
 type ProfileFlags = Required<
-  Pick<ProfileCommand, "repeat" | "threads" | "device" | "seed" | "cpuFallback">
+  Pick<ProfileCommand, "repeat" | "threads" | "seed" | "cpuFallback">
 > & {
   readonly out?: string;
   readonly batches?: string;
@@ -51,7 +51,7 @@ type ProfileFlags = Required<
   readonly budget?: number;
   readonly dryRun?: true;
   readonly force?: true;
-};
+} & DeviceFlags;
 interface ReportFlags {
   readonly out: string;
   readonly simulation: readonly string[];
@@ -287,10 +287,12 @@ program
     ).conflicts("cores"),
   )
   .addOption(
-    new Option("--device <name>", "what runs the models")
-      .choices(["cpu", "cuda", "tensorrt", "webgpu"])
-      .default("cpu"),
+    new Option("--device <device>", "what runs the models, such as webgpu or cuda:1").default(
+      "cpu",
+    ),
   )
+  .option("--worker-env <name=value>", "a variable of the worker (repeatable)", collect, [])
+  .option("--provider-options <name=value>", "such as preferredLayout=NHWC,enableRobustness=false")
   .addOption(
     new Option("--cpu-fallback <name>", "models of which a GPU leaves nodes to the processor")
       .choices(["allow", "refuse"])
@@ -314,18 +316,17 @@ program
     const { methodOf } = await import("./methods/registry.ts");
     const { describeMachine } = await import("./profile/machine.ts");
     const { describeDevice } = await import("stratagem-runtime/internal/devices/describe-device");
-    const { defaultDevice } = await import("stratagem-runtime/internal/exec/worker-device");
+    const { profiledDevice } = await import("./commands/profiled-device.ts");
     const { precisionOf } = await import("./onnx/precision.ts");
     const { ModelReader } = await import("stratagem-runtime/internal/exec/model-reader");
     const { startAssignedExecutor } = await import("stratagem-runtime/internal/exec/assigned-pool");
-    const { repeat, threads, device, seed, layers = false, out = null } = flags;
+    const { provider: device, ...on } = profiledDevice(flags);
+    const { repeat, threads, seed, layers = false, out = null } = flags;
     const { task = null, hardware = null, dryRun = false, force = false } = flags;
     const batches = parseBatches(flags.batches ?? (layers ? "1" : PROFILED_BATCHES));
     const cores = flags.cores === undefined ? null : parseCores(flags.cores);
-    const { cpuFallback } = flags;
-    const options = {
-      ...{ app, out, repeat, threads, device, cpuFallback, seed, task, hardware, dryRun, force },
-    };
+    const how = { device, on, cpuFallback: flags.cpuFallback };
+    const options = { app, out, repeat, threads, ...how, seed, task, hardware, dryRun, force };
     const modelLimits = modelLimitsOf(flags);
     const startExecutor: ProfileSurroundings["startExecutor"] = (started, handlers) =>
       startAssignedExecutor(started, handlers, {
@@ -348,7 +349,7 @@ program
       const machine = describeMachine();
       const surroundings = {
         precisionOf,
-        describeDevice: (provider: Provider) => describeDevice(defaultDevice(provider)),
+        describeDevice,
         feedsOf,
         nowMs,
         ...watch,

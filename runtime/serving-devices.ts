@@ -1,8 +1,9 @@
 /** On which devices the workers of a bundle run: as it says for its pools, or as it is told. */
 
 import type { Pool } from "./bundle/schema.ts";
-import { DEVICE_FORM, isNvidia, type Provider, parseDevice } from "./bundle/schema.ts";
+import { DEVICE_FORM, PROVIDERS, type Provider, parseDevice } from "./bundle/schema.ts";
 import { RuntimeError } from "./errors.ts";
+import { checkOptionsOfAny, optionsOf } from "./exec/provider-options.ts";
 import { deviceText, type ProviderOptions, type WorkerDevice } from "./exec/worker-device.ts";
 
 export interface DeviceOptions {
@@ -16,7 +17,7 @@ export interface DeviceOptions {
   readonly poolDevices?: Readonly<Record<string, string>>;
   /** Variables of workers: of all, or of those of one pool. */
   readonly workerEnvironment?: readonly WorkerVariable[];
-  /** Options of the provider, of all workers that are on it. */
+  /** Options of providers: each is for the workers on those that know it. */
   readonly providerOptions?: ProviderOptions;
 }
 
@@ -50,19 +51,26 @@ export function servingDevices(
   options: DeviceOptions,
   found: Provider = "cpu",
 ): WorkerDevice[] {
-  const { device: ofAll, poolDevices = {}, workerEnvironment = [] } = options;
+  const { workerEnvironment = [], providerOptions = {} } = options;
   const bySlot = pools.flatMap((pool) => {
-    const text = poolDevices[pool.name] ?? ofAll ?? pool.device ?? "cpu";
+    const text = deviceOfPool(pool, options);
     const { provider, ids } = deviceOf(text === AUTO ? found : text, pool.name);
     const own = workerEnvironment.filter(({ pool: of }) => of === null || of === pool.name);
     const environment = Object.fromEntries(own.map(({ name, value }) => [name, value]));
-    const set = { provider, environment, options: optionsOf(provider, options) };
+    const set = { provider, environment, options: optionsOf(provider, providerOptions) };
     return Array.from({ length: pool.workers }, (_, index): WorkerDevice => {
       return { ...set, id: ids[index % ids.length] ?? null };
     });
   });
   // A bundle may use fewer workers than its pools have.
   return bySlot.slice(0, workerCount);
+}
+
+function deviceOfPool(
+  { name, device }: Pick<Pool, "name" | "device">,
+  { device: ofAll, poolDevices = {} }: DeviceOptions,
+): string {
+  return poolDevices[name] ?? ofAll ?? device ?? "cpu";
 }
 
 function deviceOf(text: string, pool: string) {
@@ -91,6 +99,20 @@ export function expectPools(
   }
 }
 
-function optionsOf(provider: Provider, { providerOptions = {} }: DeviceOptions): ProviderOptions {
-  return provider === "cpu" || isNvidia(provider) ? {} : providerOptions;
+/**
+ * @param pools of all bundles. @throws RuntimeError RUNTIME_USAGE for an option that no provider of
+ * their workers takes.
+ */
+export function expectOptions(
+  pools: readonly Pick<Pool, "name" | "device">[],
+  options: DeviceOptions,
+): void {
+  const { providerOptions = {} } = options;
+  const providers = pools.flatMap((pool) => {
+    const text = deviceOfPool(pool, options);
+    // Whichever is found, it is told what it takes.
+    return text === AUTO ? PROVIDERS : deviceOf(text, pool.name).provider;
+  });
+  const mistake = checkOptionsOfAny([...new Set(providers)], providerOptions);
+  if (mistake !== null) throw new RuntimeError("RUNTIME_USAGE", `--provider-options: ${mistake}`);
 }

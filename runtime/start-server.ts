@@ -33,7 +33,7 @@ import type { OtlpSettings } from "./server/telemetry/otlp/otlp-settings.ts";
 import { Telemetry } from "./server/telemetry/telemetry.ts";
 import { ServerGpus } from "./server-gpus.ts";
 import { SharedMeans, type WorkersOptions } from "./server-workers.ts";
-import { devicesText, expectPools } from "./serving-devices.ts";
+import { devicesText, expectOptions, expectPools } from "./serving-devices.ts";
 import { packageVersion } from "./version.ts";
 
 export interface ServerOptions extends WorkersOptions {
@@ -235,10 +235,9 @@ async function hostedBundles(
       hosted.push(await hostBundle(await loadBundle(policy), place, shared, files, options));
     }
     expectOwnNames(hosted);
-    expectPools(
-      hosted.flatMap(({ bundle }) => bundle.cluster.pools),
-      options,
-    );
+    const pools = hosted.flatMap(({ bundle }) => bundle.cluster.pools);
+    expectPools(pools, options);
+    expectOptions(pools, options);
   } catch (error) {
     await Promise.all(hosted.map(({ application }) => application.close()));
     throw error;

@@ -82,7 +82,10 @@ export function latencyProfile(
   layersOf: ReadonlyMap<string, LayersSpec> = new Map(),
   startOf: StartsByVariant = new Map(),
 ): ProfileSpec {
-  const { task, hardware, machine, cores, isByCores, device, measuredOn } = plan;
+  const { task, hardware, machine, cores, isByCores, device, on, measuredOn } = plan;
+  const options = Object.entries(on?.options ?? {}).map(([name, value]) => {
+    return [name, typeof value === "object" ? [...value] : value] as const;
+  });
   const scaled = layersOf.size === 0 ? "" : " (layers: inside it, scaled to the whole)";
   const source =
     `stratagem profile: wall time around a worker${scaled}, ` +
@@ -93,7 +96,7 @@ export function latencyProfile(
     format: "latency-profile/1",
     ...(task === null ? {} : { task }),
     hardware,
-    device: measuredOn,
+    device: { ...measuredOn, ...(options.length > 0 && { options: Object.fromEntries(options) }) },
     source,
     variants: Object.fromEntries(
       plan.variants.map(({ name, accuracy, model, precision }) => {

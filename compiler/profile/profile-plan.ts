@@ -11,7 +11,11 @@ import { assert } from "stratagem-runtime/internal/core/assert";
 import { nameOf } from "stratagem-runtime/internal/devices/names";
 import { MAX_PAYLOAD_BYTES } from "stratagem-runtime/internal/exec/frame-protocol";
 import type { CpuFallback } from "stratagem-runtime/internal/exec/model-facts";
-import type { Provider } from "stratagem-runtime/internal/exec/worker-device";
+import {
+  defaultDevice,
+  type Provider,
+  type WorkerDevice,
+} from "stratagem-runtime/internal/exec/worker-device";
 import type { Bound } from "../binding/bind-model.ts";
 import type { FeedKind } from "../model/model-feeds.ts";
 import { rowBytesOf, sizedInputs } from "../onnx/batch-inputs.ts";
@@ -53,6 +57,8 @@ export interface ProfileOptions {
   readonly cores: readonly number[] | null;
   /** A profile holds for one, so none is chosen for the user. */
   readonly device: Provider;
+  /** Which one, and how; left out, the default one. */
+  readonly on?: DeviceChoice;
   /** Whether models may have nodes that a GPU leaves to the processor; left out, they may. */
   readonly cpuFallback?: CpuFallback;
   /** Name of the hardware in the profile; null to name it after the device. */
@@ -60,6 +66,9 @@ export interface ProfileOptions {
   /** Of the inputs. */
   readonly seed: number;
 }
+
+/** What of a worker's device a provider alone does not say. */
+export type DeviceChoice = Omit<WorkerDevice, "provider">;
 
 export interface ProfilePlan {
   readonly application: string;
@@ -82,6 +91,7 @@ export interface ProfilePlan {
   /** Most stages that a model is to be cut into. */
   readonly maxDepth: number;
   readonly device: Provider;
+  readonly on?: DeviceChoice;
   readonly cpuFallback: CpuFallback;
   readonly seed: number;
   readonly machine: Machine;
@@ -143,7 +153,7 @@ export interface PlanSources {
   readonly precisionOf?: (path: string) => Promise<string | null>;
   /** What an accelerator is; null where nothing tells. */
   readonly describeDevice?: (
-    provider: MeasuredDevice["provider"],
+    device: WorkerDevice,
   ) => Promise<Pick<MeasuredDevice, "name" | "driver"> | null>;
   /** What has to give a task its inputs, by the method; left out, models are not linked. */
   readonly feedsOf?: (policy: Pick<Policy, "method">) => Promise<FeedKind | undefined>;
@@ -224,6 +234,7 @@ export async function planProfile(
     isByCores: options.cores !== null,
     maxDepth: "maxDepth" in spec.policy ? spec.policy.maxDepth : DEFAULT_DEPTH,
     device,
+    ...(options.on && { on: options.on }),
     cpuFallback: options.cpuFallback ?? "allow",
     seed,
     machine,
@@ -293,11 +304,11 @@ async function samplesOf(
 
 /** Where nothing tells the name of an accelerator, what the user calls it. */
 async function measuredDevice(
-  { device: provider, hardware }: ProfileOptions,
+  { device: provider, on, hardware }: ProfileOptions,
   { machine, describeDevice }: PlanSources,
 ): Promise<MeasuredDevice> {
   if (provider === "cpu") return { provider, name: machine.processor, driver: null };
-  const found = (await describeDevice?.(provider)) ?? null;
+  const found = (await describeDevice?.({ ...defaultDevice(provider), ...on })) ?? null;
   return {
     provider,
     name: printable(found?.name ?? "") || (hardware ?? `${provider} device`),
@@ -371,7 +382,8 @@ export function withDigest(plan: Omit<ProfilePlan, "sha256">): ProfilePlan {
     ...(model.parts ?? []).map(({ sha256 }) => sha256),
     ...(model.module === undefined ? [] : [model.module.options]),
   ]);
-  const { batches, repeat, cores, isByCores, measuredOn, seed, machine } = plan;
-  const parts = [variants, batches, repeat, cores, isByCores, measuredOn, seed, machine];
+  const { batches, repeat, cores, isByCores, measuredOn, on, seed, machine } = plan;
+  const measured = [measuredOn, ...(on === undefined ? [] : [on])];
+  const parts = [variants, batches, repeat, cores, isByCores, ...measured, seed, machine];
   return { ...plan, sha256: digest(Buffer.from(JSON.stringify(parts))) };
 }

@@ -12,7 +12,7 @@ import type {
   VariantPart,
 } from "stratagem-runtime/internal/exec/executor";
 import { entryOf } from "stratagem-runtime/internal/exec/host-source";
-import { devicesOn } from "stratagem-runtime/internal/exec/worker-device";
+import { defaultDevice, type WorkerDevice } from "stratagem-runtime/internal/exec/worker-device";
 import type { ProcessExecutorHandlers } from "stratagem-runtime/internal/exec/worker-pool";
 import type { HostVariant } from "../spec/application.ts";
 import { InputError } from "../spec/input-error.ts";
@@ -127,7 +127,7 @@ export class Change {
 }
 
 export function executorOptions(
-  { variants, cores, device, cpuFallback }: ProfilePlan,
+  { variants, cores, device, on, cpuFallback }: ProfilePlan,
   workerCount: number,
 ): Omit<ExecutorOptions, "standbyCount"> {
   return {
@@ -140,7 +140,7 @@ export function executorOptions(
     }),
     workerCount,
     threadsPerWorker: cores[0],
-    devices: devicesOn(device, workerCount),
+    devices: new Array<WorkerDevice>(workerCount).fill({ ...defaultDevice(device), ...on }),
     cpuFallback,
   };
 }

@@ -103,11 +103,11 @@ function isJson(value: unknown): boolean {
 
 /**
  * The name of something in the spec. `|` joins names in Loki's accuracy tables, so no name may
- * contain it.
+ * contain it; bundles have no control characters either.
  */
 export function name() {
-  const error = () => "a name of 1 to 100 characters without | and line breaks";
-  return z.string({ error }).regex(/^[^|\n\r\t]{1,100}$/, { error });
+  const error = () => "a name of 1 to 100 characters without | and control characters";
+  return z.string({ error }).regex(/^[ -{}~\u00a0-\u2027\u202a-\uffff]{1,100}$/, { error });
 }
 
 /** The name of a class of queries, which stands in URLs, in labels of metrics and in lists. */

@@ -113,6 +113,12 @@ export function poolWords({ name, hardware, device }: Pool): string {
   return `${name} (${said.length === 0 ? "no hardware given" : said.join(", on ")})`;
 }
 
+/** How a pool gets a profile, where its device is what it lacks one of; else nothing. */
+export function profileRemedy({ hardware, provider }: Pool): string {
+  if (hardware !== null || provider === undefined) return "";
+  return `; expected one of ${provider}: stratagem profile --device ${provider}`;
+}
+
 /** A profile as messages have it. */
 export function profileWords({ hardware, device }: VariantProfile): string {
   return device === undefined ? show(hardware) : `${show(hardware)} on ${device.provider}`;

@@ -1,5 +1,6 @@
 /** `serve --policy BUNDLE…`: answers inference requests until it is told to stop. */
 import { EXIT_CODES, RuntimeError } from "../errors.ts";
+import { parseProviderOptions } from "../exec/provider-options.ts";
 import { settleCollection } from "../heap-collection.ts";
 import type { GenerateLevel } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
@@ -9,7 +10,7 @@ import type { ServerLimits } from "../server/applications/limits.ts";
 import type { LogState } from "../server/telemetry/log.ts";
 import { otlpSettings } from "../server/telemetry/otlp/otlp-settings.ts";
 import type { DeviceOptions, WorkerVariable } from "../serving-devices.ts";
-import { splitPair } from "../settings/device-kinds.ts";
+import { splitPair, splitPoolDevice } from "../settings/device-kinds.ts";
 import { readSettingsFile } from "../settings/file.ts";
 import { LIMIT_KEYS } from "../settings/limits.ts";
 import { type Resolved, resolveSettings } from "../settings/resolve.ts";
@@ -125,17 +126,21 @@ function optionsOf(settings: SettingValues): ServerOptions {
 }
 
 /** @throws RuntimeError RUNTIME_USAGE where a setting lacks another. */
-function devicesOf({ device, deviceIds, poolDevice, workerEnv }: SettingValues): DeviceOptions {
+function devicesOf(settings: SettingValues): DeviceOptions {
+  const { device, deviceIds, poolDevice, workerEnv, providerOptions } = settings;
   if (deviceIds !== null && device !== "cuda" && device !== "tensorrt") {
     const message = "expected --device cuda or tensorrt beside --device-ids";
     throw new RuntimeError("RUNTIME_USAGE", message);
   }
   const ids = deviceIds === null ? "" : `:${deviceIds.join(",")}`;
-  const poolDevices = (poolDevice ?? []).map(splitPair).map(({ name, value }) => [name, value]);
+  const poolDevices = (poolDevice ?? [])
+    .map(splitPoolDevice)
+    .map(({ name, value }) => [name, value]);
   return {
     ...(device === null ? {} : { device: `${device}${ids}` }),
     poolDevices: Object.fromEntries(poolDevices),
     workerEnvironment: (workerEnv ?? []).map(workerVariable),
+    ...(providerOptions === null ? {} : { providerOptions: parseProviderOptions(providerOptions) }),
   };
 }
 

@@ -8,6 +8,8 @@ import type { Provider, ProviderOptions } from "./worker-device.ts";
 /** What an option may be: one of some words, yes or no, or names in any number. */
 type Allowed = readonly string[] | "boolean" | "names";
 
+/** Of what was found. */
+const MAX_SHOWN_LENGTH = 100;
 const CACHE_MODES = ["disabled", "lazyRelease", "simple", "bucket"];
 
 const WEBGPU: Readonly<Record<string, Allowed>> = {
@@ -41,9 +43,39 @@ export function checkProviderOptions(provider: Provider, options: ProviderOption
   return null;
 }
 
+/**
+ * The same where workers are on several providers: each option goes to those that know it.
+ * @param providers of the workers, at least one.
+ */
+export function checkOptionsOfAny(
+  providers: readonly Provider[],
+  options: ProviderOptions,
+): string | null {
+  for (const name of Object.keys(options)) {
+    const knowing = providers.filter((provider) => Object.hasOwn(OPTIONS[provider], name));
+    // Of those that take none, one that takes some says best what is allowed.
+    const nearest = providers.find((provider) => Object.keys(OPTIONS[provider]).length > 0);
+    const asked = knowing[0] ?? nearest ?? providers[0];
+    const mistake = asked === undefined ? null : checkProviderOptions(asked, only(options, name));
+    if (mistake !== null) return mistake;
+  }
+  return null;
+}
+
+/** Those of the options that the provider knows. */
+export function optionsOf(provider: Provider, options: ProviderOptions): ProviderOptions {
+  const known = Object.entries(options).filter(([name]) => Object.hasOwn(OPTIONS[provider], name));
+  return Object.fromEntries(known);
+}
+
+function only(options: ProviderOptions, name: string): ProviderOptions {
+  const value = options[name];
+  return value === undefined ? {} : { [name]: value };
+}
+
 function unknownOption(provider: Provider, name: string): string {
   const names = Object.keys(OPTIONS[provider]);
-  const found = `${provider} has no option "${name}"`;
+  const found = `${provider} has no option ${shown(name)}`;
   if (names.length > 0) return `${found}${suggestion(name, names)}`;
   const others = Object.entries(OPTIONS).flatMap(([other, own]) =>
     Object.hasOwn(own, name) ? [other] : [],
@@ -67,7 +99,8 @@ function wrongValue(allowed: Allowed, value: ProviderOptions[string]): string | 
 }
 
 function shown(value: ProviderOptions[string]): string {
-  return JSON.stringify(value);
+  const text = JSON.stringify(value);
+  return text.length > MAX_SHOWN_LENGTH ? `${text.slice(0, MAX_SHOWN_LENGTH)}…` : text;
 }
 
 /**

@@ -1,5 +1,6 @@
 /** Kinds of values that say on what workers run. */
 import { DEVICE_FORM, parseDevice } from "../bundle/schema.ts";
+import { parseProviderOptions } from "../exec/provider-options.ts";
 import type { Kind } from "./kinds.ts";
 
 const AUTO = "auto";
@@ -22,7 +23,7 @@ export const poolDevices: Kind<readonly string[]> = listOf({
   sign: "<pool=device>",
   expected: "a pool and its device such as gpu=cuda:0",
   isOne: (text) => {
-    const { name, value } = splitPair(text);
+    const { name, value } = splitPoolDevice(text);
     return name !== "" && isDevice(value);
   },
 });
@@ -35,6 +36,29 @@ export const workerVariables: Kind<readonly string[]> = listOf({
   expected: "a variable such as VK_DRIVER_FILES=/etc/vulkan/icd.d/x.json, or gpu:NAME=VALUE",
   isOne: (text) => VARIABLE.test(text),
 });
+
+/** `pool=device`, of which the pool may have "=" in its name. */
+export function splitPoolDevice(text: string): { readonly name: string; readonly value: string } {
+  const at = Math.max(0, text.lastIndexOf("="));
+  return { name: text.slice(0, at), value: text.slice(at + 1) };
+}
+
+/** As `parseProviderOptions` reads them. */
+export const providerOptions: Kind<string> = {
+  sign: "<name=value>",
+  expected: "options such as preferredLayout=NHWC,enableRobustness=false, each once",
+  read: (value) => (typeof value === "string" && areOptions(value) ? value : undefined),
+  write: (value) => value,
+};
+
+function areOptions(text: string): boolean {
+  try {
+    parseProviderOptions(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** `a=b` of which b may hold more of them. */
 export function splitPair(text: string): { readonly name: string; readonly value: string } {

@@ -1,6 +1,6 @@
 /** The workers: on what they run, how many are in reserve, what they may take. */
 import { CPU_FALLBACKS } from "../exec/model-facts.ts";
-import { deviceName, poolDevices, workerVariables } from "./device-kinds.ts";
+import { deviceName, poolDevices, providerOptions, workerVariables } from "./device-kinds.ts";
 import { bytes, count, counts, oneOf, truth } from "./kinds.ts";
 import { setting } from "./setting.ts";
 
@@ -26,6 +26,12 @@ export const WORKERS = {
     null,
     "variables of workers beside those of the server, or of one pool's",
     "there are none",
+  ),
+  providerOptions: setting(
+    providerOptions,
+    null,
+    "options of providers such as webgpu, each for the workers on those that know it",
+    "as they are",
   ),
   threads: setting(count({ least: 1 }), 1, "threads of a worker, unless the bundle says its cores"),
   standby: setting(count(), 1, "warm workers in reserve, of each application"),

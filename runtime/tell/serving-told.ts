@@ -1,5 +1,6 @@
 /** What `serve` says of the workers of a bundle once it is ready. */
 import type { Bundle } from "../bundle/schema.ts";
+import { counted } from "./text.ts";
 
 export interface ServingTold {
   /** How many, and what they are: "4 workers". */
@@ -20,7 +21,7 @@ export function pooledWorkers({ cluster }: Pick<Bundle, "cluster">): number {
  * of stages.
  */
 export function servingTold(workers: number, stages?: FirstStages): ServingTold {
-  const of = `${workers} workers`;
+  const of = counted(workers, "worker");
   if (stages === undefined) return { workers: of, more: "", json: {} };
   const more = stages.texts.map((text) => `\n${text}`).join("");
   return { workers: of, more, json: { stages: stages.stages } };

@@ -5,6 +5,7 @@ import { deviceText } from "../../runtime/exec/worker-device.ts";
 import {
   type DeviceOptions,
   devicesText,
+  expectOptions,
   expectPools,
   servingDevices,
 } from "../../runtime/serving-devices.ts";
@@ -67,4 +68,19 @@ test("a worker has its pool's variables, and sees its own device only", () => {
   expect(environments[0]).toEqual({ ...ORDER, CUDA_VISIBLE_DEVICES: "5", A: "1" });
   expect(environments[1]).toEqual({ ...ORDER, CUDA_VISIBLE_DEVICES: "MIG-1a", A: "1" });
   expect(environments[3]).toEqual({ A: "1", B: "2" });
+});
+
+test("an option goes to workers on a provider that knows it, and is refused where none does", () => {
+  const options = {
+    poolDevices: { small: "webgpu" },
+    providerOptions: { preferredLayout: "NHWC" },
+  };
+  const told = servingDevices(POOLS, 5, options).map((device) => device.options);
+  expect(told).toEqual([{}, {}, {}, options.providerOptions, options.providerOptions]);
+  expect(() => expectOptions(POOLS, options)).not.toThrow();
+  const { providerOptions } = options;
+  expect(() => expectOptions(POOLS, { device: "auto", providerOptions })).not.toThrow();
+  expect(() => expectOptions(POOLS, { providerOptions })).toThrow(
+    '--provider-options: cuda has no option "preferredLayout", webgpu has',
+  );
 });

@@ -6,7 +6,7 @@
  */
 import koffi, { type LibraryHandle } from "koffi";
 import { KINDS, lackedFeatures, type VulkanDevice } from "../adapter-choice.ts";
-import { nameOf } from "../names.ts";
+import { driverName, nameOf } from "../names.ts";
 import { type Block, block, textAt } from "./memory.ts";
 
 export interface VulkanReport {
@@ -87,7 +87,7 @@ function described(library: LibraryHandle, device: bigint): VulkanDevice {
   const info = textAt(driver, 276, 256) || version;
   return {
     name: nameOf(textAt(properties, 16 + 20, 256)),
-    driver: nameOf(`${textAt(driver, 20, 256)} ${info}`),
+    driver: driverName(textAt(driver, 20, 256), info),
     kind: KINDS[properties.bytes.getUint32(16 + 16, true)] ?? "other",
     lacks: lackedFeatures((place) => features.bytes.getUint32(4 * place, true) !== 0),
   };

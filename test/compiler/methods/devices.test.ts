@@ -149,7 +149,7 @@ test("Loki runs one plan on both pools, and a model load takes what was measured
     "cpu: 3 servers, measured on cpu, Xeon; gpu: 1 server on webgpu, measured",
   );
   expect(runtimeMethodOf(bundle).summary(bundle, inspectBundle(bundle, FILE))).toContain(
-    "pool gpu: 1 servers on webgpu, measured on Shader 9, driver 5.0",
+    "pool gpu: 1 server on webgpu, measured on Shader 9, driver 5.0",
   );
 });
 

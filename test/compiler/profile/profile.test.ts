@@ -86,6 +86,22 @@ test("a GPU is what its driver calls it, else what the user does", async () => {
   ).toMatchObject({ device: { provider: "webgpu", name: "my card", driver: null } });
 });
 
+test("a profile says with which options of its provider it was measured", async () => {
+  const folder = folderOf(FILES);
+  const options = { preferredLayout: "NHWC", forceCpuNodeNames: ["/a"] };
+  const on = { id: null, environment: { A: "1" }, options };
+  const asked: unknown[] = [];
+  const describeDevice = async (device: unknown) => {
+    asked.push(device);
+    return null;
+  };
+  const command = { ...commandFor(folder), device: "webgpu", on, force: true } as const;
+  await profileCommand(command, fakeMachine(steady, { describeDevice }));
+  expect(asked).toEqual([{ provider: "webgpu", ...on }]);
+  expect(readJson(`${folder}/profile.json`)).toMatchObject({ device: { options } });
+  expect(() => loadApplication(`${folder}/app.yaml`)).not.toThrow();
+});
+
 test("runs the cells in turns after two rounds of warm-up, and reports every run", async () => {
   const folder = folderOf(FILES);
   const progress: string[] = [];

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { loadApplication } from "../../../compiler/spec/load-application.ts";
-import { profileFor } from "../../../compiler/spec/pool-profiles.ts";
+import { profileFor, profileRemedy } from "../../../compiler/spec/pool-profiles.ts";
 import { folderOf, mistakeOf } from "./spec-folder.ts";
 
 interface Asked {
@@ -187,4 +187,12 @@ test.each([
 ])("refuses the device %j of a profile", (device, allowed) => {
   const profiles = { gpu: { hardware: "x", device } };
   expect(mistake({ profiles, pools: "{ name: a, workers: 1 }" })).toContain(allowed);
+});
+
+test("says how a pool gets the profile that it lacks", () => {
+  const { cluster } = load({ pools: "{ name: a, device: webgpu }", profiles: { gpu: GPU } });
+  const [pool] = cluster.pools;
+  if (pool === undefined) throw new Error("there is one");
+  expect(profileRemedy(pool)).toBe("; expected one of webgpu: stratagem profile --device webgpu");
+  expect(profileRemedy({ ...pool, hardware: "a100" })).toBe("");
 });

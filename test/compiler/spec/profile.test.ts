@@ -228,7 +228,7 @@ test.each([
     '"hardware": "cpu",\n',
     "",
     "INPUT_MISSING_KEY profile.json:1 hardware: missing; expected a name of 1 to 100 " +
-      "characters without | and line breaks",
+      "characters without | and control characters",
   ],
   [
     '"hardware": "cpu"',

@@ -33,13 +33,19 @@ test.each([
     "application: demo",
     "application: 3",
     "INPUT_INVALID_VALUE app.yaml:2 application: expected a name of 1 to 100 characters " +
-      "without | and line breaks, got 3",
+      "without | and control characters, got 3",
   ],
   [
     "application: demo",
     "application: a|b",
     "INPUT_INVALID_VALUE app.yaml:2 application: expected a name of 1 to 100 characters " +
-      'without | and line breaks, got "a|b"',
+      'without | and control characters, got "a|b"',
+  ],
+  [
+    "application: demo",
+    'application: "a\\u0007"',
+    "INPUT_INVALID_VALUE app.yaml:2 application: expected a name of 1 to 100 characters " +
+      'without | and control characters, got "a\\u0007"',
   ],
   [
     "latency: 150 ms",

@@ -8,7 +8,7 @@ import {
 } from "../../../runtime/devices/adapter-choice.ts";
 import { describeDevice, vulkanDescription } from "../../../runtime/devices/describe-device.ts";
 import { drmMemoryBytes } from "../../../runtime/devices/drm-memory.ts";
-import { nameOf } from "../../../runtime/devices/names.ts";
+import { driverName, nameOf } from "../../../runtime/devices/names.ts";
 import { HeldOutput } from "../../../runtime/exec/held-output.ts";
 import { exposition } from "../../../runtime/server/metrics/exposition.ts";
 import { gpuLines } from "../../../runtime/server/metrics/gpu-lines.ts";
@@ -116,4 +116,9 @@ test("what a worker prints is held back until it is let through", async () => {
   source.write("two\n");
   await new Promise(setImmediate);
   expect(String(sink.read())).toBe("Warning: one\ntwo\n");
+});
+
+test("a driver is told without the word that stands before it anyway", () => {
+  expect(driverName("SwiftShader driver", "5.0.0")).toBe("SwiftShader 5.0.0");
+  expect(driverName("NVIDIA", "550.54.14")).toBe("NVIDIA 550.54.14");
 });

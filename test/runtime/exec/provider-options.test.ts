@@ -1,7 +1,9 @@
 /** Options of providers: which there are, as the binding takes them, and what is said of others. */
 import { expect, test } from "vitest";
 import {
+  checkOptionsOfAny,
   checkProviderOptions,
+  optionsOf,
   parseProviderOptions,
 } from "../../../runtime/exec/provider-options.ts";
 import { sessionOptions } from "../../../runtime/exec/session-options.ts";
@@ -39,9 +41,12 @@ test.each<[Provider, ProviderOptions, string]>([
     'cuda has no option "gpu_mem_limit"; the binding of onnxruntime hands none on to cuda',
   ],
   ["cpu", { preferredLayout: "NHWC" }, 'cpu has no option "preferredLayout", webgpu has; the '],
+  ["webgpu", { ["a".repeat(5000)]: "1" }, 'webgpu has no option "aaa'],
   ["webgpu", { toString: "x" }, 'webgpu has no option "toString"'],
 ])("%s refuses %o", (provider, options, message) => {
-  expect(checkProviderOptions(provider, options)).toContain(message);
+  const told = checkProviderOptions(provider, options);
+  expect(told).toContain(message);
+  expect(told?.length).toBeLessThan(400);
 });
 
 test("options come from a line of text", () => {
@@ -79,4 +84,20 @@ test("a session is told of the one accelerator that its process sees", () => {
   ]);
   expect(() => providersOf("webgpu", "1")).toThrow("devices of webgpu cannot be chosen by number");
   expect(() => providersOf("cuda", null, { arena: "1" })).toThrow('cuda has no option "arena"');
+});
+
+test("where there are several providers, each is given what it knows", () => {
+  const options = { preferredLayout: "NHWC" };
+  expect(checkOptionsOfAny(["cpu", "webgpu"], options)).toBe(null);
+  expect(optionsOf("webgpu", options)).toEqual(options);
+  expect(optionsOf("cpu", options)).toEqual({});
+  expect(checkOptionsOfAny(["cpu", "cuda"], options)).toContain(
+    'cpu has no option "preferredLayout", webgpu has',
+  );
+  expect(checkOptionsOfAny(["cpu", "webgpu"], { deviceId: "0" })).toContain(
+    'webgpu has no option "deviceId"; allowed are preferredLayout, ',
+  );
+  expect(checkOptionsOfAny(["cpu", "webgpu"], { preferredLayout: "X" })).toContain(
+    'option "preferredLayout" of webgpu: expected NCHW, NHWC, got "X"',
+  );
 });

@@ -45,6 +45,8 @@ describe("a setting", () => {
     ["maxBody", "8GiB", 8 * 2 ** 30],
     ["deviceIds", "0,3", [0, 3]],
     ["deviceIds", [0, 3], [0, 3]],
+    ["poolDevice", "a=b=cuda:0,1;c=cpu", ["a=b=cuda:0,1", "c=cpu"]],
+    ["providerOptions", "preferredLayout=NHWC", "preferredLayout=NHWC"],
     ["policy", "a,b", ["a", "b"]],
     ["meansCheck", "false", false],
     ["http", "[::1]:80", { host: "::1", port: 80 }],

@@ -8,7 +8,7 @@ import { itemsOf, viewOf } from "../../../model/table-view.ts";
 import type { AccordionPolicy, Application, Task, Variant } from "../../../spec/application.ts";
 import type { KeyPath } from "../../../spec/document.ts";
 import { conflict, invalid, type Mistake, show } from "../../../spec/mistakes.ts";
-import { poolWords, profileFor, profileWords } from "../../../spec/pool-profiles.ts";
+import { poolWords, profileFor, profileRemedy, profileWords } from "../../../spec/pool-profiles.ts";
 import { accordionFrame } from "./frame.ts";
 import { sizeOf } from "./pipelines.ts";
 
@@ -149,7 +149,7 @@ function* variantMistakes(
     const found = variant.profiles.map(profileWords).join(", ");
     const message =
       `pool ${poolWords(pool)} ` +
-      `cannot run ${show(name)}, whose profiles are of ${found}; any place may run any stage`;
+      `cannot run ${show(name)}, whose profiles are of ${found}; any place may run any stage${profileRemedy(pool)}`;
     return yield conflict(at, message);
   }
   const profiles = cluster.pools.flatMap((pool) => profileFor(variant, pool) ?? []);

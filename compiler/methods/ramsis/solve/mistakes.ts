@@ -5,7 +5,7 @@ import { about, highestLoad, requestMistakes } from "../../../model/solve-size.t
 import type { Application, RamsisPolicy } from "../../../spec/application.ts";
 import type { KeyPath } from "../../../spec/document.ts";
 import { conflict, invalid, type Mistake, show } from "../../../spec/mistakes.ts";
-import { poolWords, profileFor, profileWords } from "../../../spec/pool-profiles.ts";
+import { poolWords, profileFor, profileRemedy, profileWords } from "../../../spec/pool-profiles.ts";
 import { largestBatch } from "./largest-batch.ts";
 import { sampleQueries } from "./pooled/sample-size.ts";
 
@@ -58,7 +58,7 @@ function* poolMistakes({ tasks, cluster }: RamsisApplication): Generator<Mistake
       const found = variant.profiles.map(profileWords).join(", ");
       const message =
         `the pool cannot run ${show(variant.name)}: its profiles are of ${found}, ` +
-        `and the pool is ${poolWords(pool)}`;
+        `and the pool is ${poolWords(pool)}${profileRemedy(pool)}`;
       yield conflict(["tasks", task, "variants", index, "profile"], message);
     }
   }

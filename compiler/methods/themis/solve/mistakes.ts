@@ -6,7 +6,7 @@ import { orderedTasks, rowsAlong } from "../../../graph/task-order.ts";
 import { itemsOf, viewOf } from "../../../model/table-view.ts";
 import type { Application, Pool, Task, ThemisPolicy } from "../../../spec/application.ts";
 import { conflict, type Mistake, show } from "../../../spec/mistakes.ts";
-import { poolWords, profileFor, profileWords } from "../../../spec/pool-profiles.ts";
+import { poolWords, profileFor, profileRemedy, profileWords } from "../../../spec/pool-profiles.ts";
 import { mostCores, themisFrame } from "./frame.ts";
 import { isUsable, latencyByCores } from "./latency-by-cores.ts";
 import { JUDGED_REQUESTS } from "./plan-judge.ts";
@@ -68,7 +68,7 @@ function* variantMistakes(
     const found = variants.flatMap(({ profiles }) => profiles.map(profileWords));
     const message =
       `the pool cannot run ${show(name)}: its profiles are of ${found.join(", ")}, ` +
-      `and the pool is ${poolWords(pool)}`;
+      `and the pool is ${poolWords(pool)}${profileRemedy(pool)}`;
     yield conflict(["tasks", index, "variants", 0, "profile"], message);
   } else if (second !== undefined) {
     const names = `${show(variants[first]?.name)} and ${show(variants[second]?.name)}`;

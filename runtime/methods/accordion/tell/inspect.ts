@@ -6,7 +6,7 @@ import type { AccordionBundle, AccordionLevel, MalleableVariant } from "../../..
 import { levelAt } from "../../../core/level-choice.ts";
 import { feasibleText, missedTexts } from "../../../tell/missed-limits.ts";
 import { onDevice } from "../../../tell/pool-device.ts";
-import { alignColumns, percent, short } from "../../../tell/text.ts";
+import { alignColumns, counted, percent, short } from "../../../tell/text.ts";
 import type { BundleFile, Told } from "../../method.ts";
 import { placesByPool } from "../bundle/place-shapes.ts";
 import { modelLetters } from "./letters.ts";
@@ -37,7 +37,7 @@ export function accordionSummary(
     `slo: ${short(slo.latencyMs)} ms${violations}`,
     ...cluster.pools.map(
       ({ name, workers, ...on }, pool) =>
-        `pool ${name}: ${workers} workers, ${places[pool] ?? 0} of them execution places` +
+        `pool ${name}: ${counted(workers, "worker")}, ${places[pool] ?? 0} of them execution places` +
         onDevice(on),
     ),
     `policy: ${policy.scheduler} scheduler, ${policy.timing} timing, ` +

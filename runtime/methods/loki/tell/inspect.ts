@@ -4,7 +4,7 @@ import { levelAt } from "../../../core/level-choice.ts";
 import { type Lettered, letterOf } from "../../../tell/letters.ts";
 import { feasibleText, missedTexts } from "../../../tell/missed-limits.ts";
 import { onDevice, startOrigin } from "../../../tell/pool-device.ts";
-import { alignColumns, percent, short } from "../../../tell/text.ts";
+import { alignColumns, counted, percent, short } from "../../../tell/text.ts";
 import type { BundleFile, Told } from "../../method.ts";
 import { variantLetters } from "./letters.ts";
 import { lokiMissed } from "./missed.ts";
@@ -23,7 +23,9 @@ export function lokiSummary(
     `sha256 ${sha256}`,
     `compiled by ${provenance.compiler} from ${provenance.inputs.length} inputs`,
     `slo: ${short(slo.latencyMs)} ms${violations}`,
-    ...cluster.pools.map((pool) => `pool ${pool.name}: ${pool.workers} servers${onDevice(pool)}`),
+    ...cluster.pools.map((pool) => {
+      return `pool ${pool.name}: ${counted(pool.workers, "server")}${onDevice(pool)}`;
+    }),
     `policy: ${percent(policy.sloFraction)} of the SLO for execution, routing ${policy.routing}, ` +
       `drop ${policy.drop}, stages ${policy.stagePolicy}`,
     ...(policy.startFrom === undefined

@@ -3,7 +3,7 @@ import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { letterAt, positionsOf } from "../../../tell/letters.ts";
 import { feasibleText } from "../../../tell/missed-limits.ts";
 import { onDevice } from "../../../tell/pool-device.ts";
-import { alignColumns, percent, promisedViolations, short } from "../../../tell/text.ts";
+import { alignColumns, counted, percent, promisedViolations, short } from "../../../tell/text.ts";
 import type { BundleFile } from "../../method.ts";
 import { bucketViews, classViews } from "./class-level-view.ts";
 import { ramsisMissed } from "./missed.ts";
@@ -20,7 +20,9 @@ export function ramsisSummary(bundle: RamsisBundle, file: BundleFile): string {
     `sha256 ${file.sha256}`,
     `compiled by ${provenance.compiler} from ${provenance.inputs.length} inputs`,
     ...sloLines(bundle, violations),
-    ...cluster.pools.map((pool) => `pool ${pool.name}: ${pool.workers} workers${onDevice(pool)}`),
+    ...cluster.pools.map((pool) => {
+      return `pool ${pool.name}: ${counted(pool.workers, "worker")}${onDevice(pool)}`;
+    }),
     `policy: ${policy.objective}, ${steps} slack steps, ${policy.batching} batching, ` +
       `${policy.maxQueue} queued at most, ${policy.balancer}`,
     ...tasks.flatMap((task) => ["", `task ${task.name}`, variantTable(task)]),
