@@ -15,12 +15,12 @@ import { type LoadPace, OpenLimit } from "./load-pace.ts";
 import { LoadWatch } from "./load-watch.ts";
 import type { ModelFacts } from "./model-facts.ts";
 import type { Holding } from "./model-store.ts";
-import type { WorkerSetup } from "./onnx-session.ts";
 import { OpenBatches } from "./open-batches.ts";
 import type { WorkerDevice } from "./worker-device.ts";
 import type { WorkerLimits } from "./worker-limits.ts";
 import { withMemoryLimit, workerMemoryBytes } from "./worker-memory.ts";
 import { WorkerPaces } from "./worker-paces.ts";
+import type { WorkerSetup } from "./worker-setup.ts";
 import { spawnLimited } from "./worker-spawn.ts";
 import { WorkerWatch } from "./worker-watch.ts";
 
