@@ -30,8 +30,8 @@ export interface SpareOptions {
 }
 
 /**
- * Keeps spares of a device started and, once nothing has changed for a while, has them hold what was assigned
- * to slots last. A spare that ends is followed by another, as any worker is.
+ * Keeps spares of a device started and, once nothing has changed for a while, has them hold what
+ * was assigned to slots last. A spare that ends is followed by another, as any worker is.
  */
 export class SpareWorkers {
   readonly #options: SpareOptions;
