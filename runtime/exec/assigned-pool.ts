@@ -39,8 +39,8 @@ export interface AssignedExecutorOptions extends SharedOptions {
 /**
  * Finds out, with one worker that loads every variant and ends, whether the models run on each of
  * the devices. Then every slot is ready; it has a process from its first assignment until its
- * release. One that ends by itself is lost, and ready again at once if it was healthy, else after a wait
- * that grows with every process in that row that was not.
+ * release. One that ends by itself is lost, and ready again at once if it was healthy, else after a
+ * wait that grows with every process in that row that was not.
  * @throws Error saying which variant and device failed, and why; no process is left behind.
  */
 export async function startAssignedExecutor(

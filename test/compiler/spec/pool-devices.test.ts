@@ -74,7 +74,7 @@ test.each(["gpu", "cuda:x", "webgpu:0", "cpu:0", "cuda:0,0", "cuda:", ""])(
   },
 );
 
-test("a pool takes what was measured on its kind of device, and one without a device the rest", () => {
+test("a pool takes what was measured on its kind of device, one without a device the rest", () => {
   const profiles = { cpu: CPU, gpu: GPU };
   expect(
     chosen({ profiles, pools: "{ name: a, device: webgpu }, { name: b, workers: 2 }" }),
@@ -92,7 +92,7 @@ test("a pool takes what was measured on its kind of device, and one without a de
   expect(chosen({ profiles: old, pools: named })).toEqual(["old.json"]);
 });
 
-test("names of hardware choose among profiles of one kind, and may be the same of two kinds", () => {
+test("names of hardware choose among profiles of one kind, and may be those of two kinds", () => {
   const profiles = { a: A100, t: T4 };
   const pools =
     "{ name: x, device: cuda, hardware: t4 }, { name: y, device: cuda, hardware: a100 }";
