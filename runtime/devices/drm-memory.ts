@@ -5,6 +5,7 @@
 
 /** Memory of the device itself: of AMD, of Intel's older and newer drivers. */
 const OWN = /^(vram|local)/;
+const REGION = /^drm-(memory|resident)-([^\s:]+):\s*(\d+)(?: ([A-Za-z]+))?$/;
 const UNITS: Readonly<Record<string, number>> = { "": 1, KiB: 2 ** 10, MiB: 2 ** 20 };
 
 /**
@@ -32,8 +33,9 @@ export function drmMemoryBytes(files: readonly string[]): number | null {
 function bytesByRegion(text: string): Map<string, number> {
   const byRegion = new Map<string, number>();
   for (const kind of ["memory", "resident"]) {
-    const lines = text.matchAll(new RegExp(`^drm-${kind}-(\\S+):\\s*(\\d+) ?(\\w*)$`, "gm"));
-    for (const [, region = "", count, unit = ""] of lines) {
+    for (const line of text.split("\n")) {
+      const [, of, region = "", count, unit = ""] = REGION.exec(line) ?? [];
+      if (of !== kind) continue;
       byRegion.set(region, Number(count) * (UNITS[unit] ?? 1));
     }
   }

@@ -151,7 +151,9 @@ function absentLibrary(library: string, of: string | null): string {
 
 /** The library that a loader's message is about. */
 function libraryIn(message: string): string | null {
-  return /\b(lib[\w-]+\.so(?:\.\d+)*): cannot open/.exec(message)?.[1] ?? null;
+  const [before = "", after] = message.split(": cannot open", 2);
+  const word = before.split(/[\s/]/).at(-1) ?? "";
+  return after !== undefined && /^lib[\w-]+\.so(\.\d+)*$/.test(word) ? word : null;
 }
 
 function stateOf(error: string): string {

@@ -78,8 +78,9 @@ function shown(value: ProviderOptions[string]): string {
 export function parseProviderOptions(text: string): ProviderOptions {
   const options = new Map<string, string | boolean | readonly string[]>();
   for (const part of text.split(",")) {
-    const [, name, value] = /^\s*(\w+)\s*=\s*(.*?)\s*$/.exec(part) ?? [];
-    if (name === undefined || value === undefined || value === "") {
+    const at = part.indexOf("=");
+    const [name, value] = [part.slice(0, Math.max(0, at)).trim(), part.slice(at + 1).trim()];
+    if (!/^\w+$/.test(name) || value === "") {
       const expected = "options such as preferredLayout=NHWC,enableRobustness=false";
       throw new RangeError(`expected ${expected}, got ${JSON.stringify(part)}`);
     }

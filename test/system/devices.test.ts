@@ -101,8 +101,11 @@ onFake("a GPU is named by its number, its UUID, or that of an instance of it", a
   expect(await described("GPU-9")).toBeNull();
 });
 
-onFake("a number is not understood where GPUs differ and CUDA orders them by speed", async () => {
-  expect(await described("0")).toBeNull();
+onFake("workers count in the order of the bus, unless CUDA is told another", async () => {
+  expect(await described("1")).toMatchObject({ name: "NVIDIA A100-SXM4-40GB" });
+  vi.stubEnv("CUDA_DEVICE_ORDER", "FASTEST_FIRST");
+  // Which that is depends on how fast they are.
+  expect(await described("1")).toBeNull();
 });
 
 onFake("a driver that crashes takes nobody along", async () => {

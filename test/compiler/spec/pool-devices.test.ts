@@ -92,7 +92,7 @@ test("a pool takes what was measured on its kind of device, one without a device
   expect(chosen({ profiles: old, pools: named })).toEqual(["old.json"]);
 });
 
-test("names of hardware choose among profiles of one kind, and may be those of two kinds", () => {
+test("names of hardware choose among profiles of one kind, and two kinds may share one", () => {
   const profiles = { a: A100, t: T4 };
   const pools =
     "{ name: x, device: cuda, hardware: t4 }, { name: y, device: cuda, hardware: a100 }";
