@@ -8,7 +8,7 @@ import {
   type MeasuredDevice,
   type Pool,
 } from "./bundle/schema.ts";
-import { deviceKey, deviceText, type WorkerDevice } from "./exec/worker-device.ts";
+import { deviceKey, deviceText, distinctDevices, type WorkerDevice } from "./exec/worker-device.ts";
 import { head, line, type MetricLine } from "./server/metrics/exposition.ts";
 
 /**
@@ -49,7 +49,7 @@ export async function poolHardware(
   for (const { name, workers: count, measuredOn = null } of pools) {
     const own = devices.slice(first, first + count);
     first += count;
-    for (const device of new Map(own.map((one) => [deviceKey(one), one])).values()) {
+    for (const device of distinctDevices(own)) {
       const workers = own.filter((one) => deviceKey(one) === deviceKey(device)).length;
       const found = await foundOf(device);
       const match = matchOf(device, found, measuredOn);

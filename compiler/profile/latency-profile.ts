@@ -131,7 +131,7 @@ export function latencyProfile(
 }
 
 /** `30 runs`, or `30 to 412 runs` where cells have more than others. */
-export function runsText(cells: readonly Cell[]): string {
+function runsText(cells: readonly Cell[]): string {
   const counts = cells.map(({ wallMs }) => wallMs.length).filter((count) => count > 0);
   const [fewest, most] = [Math.min(...counts), Math.max(...counts)];
   return fewest === most ? `${fewest} runs` : `${fewest} to ${most} runs`;
