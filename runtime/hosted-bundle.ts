@@ -10,7 +10,8 @@ import { servedModels } from "./served-models.ts";
 import type { Application } from "./server/applications/application.ts";
 import type { ServerLimits } from "./server/applications/limits.ts";
 import type { Notice } from "./server/telemetry/notice.ts";
-import { type SharedMeans, Workers, type WorkersOptions } from "./server-workers.ts";
+import { Workers, type WorkersOptions } from "./server-workers.ts";
+import type { SharedMeans } from "./shared-means.ts";
 
 export interface HostingOptions extends WorkersOptions {
   /**

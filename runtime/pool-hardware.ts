@@ -2,15 +2,14 @@
  * Whether workers run on what the times of their bundle were measured on: promises hold on that
  * alone.
  */
-import type { MeasuredDevice, Pool } from "./bundle/schema.ts";
-import { deviceKey, deviceText, type WorkerDevice } from "./exec/worker-device.ts";
+import {
+  type DeviceDescription,
+  descriptionText,
+  type MeasuredDevice,
+  type Pool,
+} from "./bundle/schema.ts";
+import { deviceKey, deviceText, distinctDevices, type WorkerDevice } from "./exec/worker-device.ts";
 import { head, line, type MetricLine } from "./server/metrics/exposition.ts";
-
-/** Of a device, as its driver tells it. */
-export interface FoundDevice {
-  readonly name: string;
-  readonly driver: string | null;
-}
 
 /**
  * How what workers run on compares with what was measured: another driver or processor may be as
@@ -24,7 +23,7 @@ export interface PoolHardware {
   readonly workers: number;
   readonly device: WorkerDevice;
   /** Null where nobody could tell. */
-  readonly found: FoundDevice | null;
+  readonly found: DeviceDescription | null;
   /** Null where the bundle does not say. */
   readonly measuredOn: MeasuredDevice | null;
   readonly match: HardwareMatch;
@@ -36,9 +35,9 @@ type MeasuredPool = Pick<Pool, "name" | "workers" | "measuredOn">;
 export async function poolHardware(
   pools: readonly MeasuredPool[],
   devices: readonly WorkerDevice[],
-  describe: (device: WorkerDevice) => Promise<FoundDevice | null>,
+  describe: (device: WorkerDevice) => Promise<DeviceDescription | null>,
 ): Promise<PoolHardware[]> {
-  const described = new Map<string, Promise<FoundDevice | null>>();
+  const described = new Map<string, Promise<DeviceDescription | null>>();
   const foundOf = (device: WorkerDevice) => {
     const key = deviceKey(device);
     const found = described.get(key) ?? describe(device);
@@ -50,7 +49,7 @@ export async function poolHardware(
   for (const { name, workers: count, measuredOn = null } of pools) {
     const own = devices.slice(first, first + count);
     first += count;
-    for (const device of new Map(own.map((one) => [deviceKey(one), one])).values()) {
+    for (const device of distinctDevices(own)) {
       const workers = own.filter((one) => deviceKey(one) === deviceKey(device)).length;
       const found = await foundOf(device);
       const match = matchOf(device, found, measuredOn);
@@ -62,7 +61,7 @@ export async function poolHardware(
 
 function matchOf(
   { provider }: WorkerDevice,
-  found: FoundDevice | null,
+  found: DeviceDescription | null,
   measuredOn: MeasuredDevice | null,
 ): HardwareMatch {
   if (measuredOn === null) return "unknown";
@@ -133,18 +132,14 @@ export function hardwareLines(hardware: readonly PoolHardware[]): MetricLine[] {
   return [head(name, "gauge", "What workers run on, and what they were measured on"), ...samples];
 }
 
-function told(found: FoundDevice | null): { name: string | null; driver: string | null } {
+function told(found: DeviceDescription | null): { name: string | null; driver: string | null } {
   return { name: found?.name ?? null, driver: found?.driver ?? null };
 }
 
 function foundText({ device, found }: PoolHardware): string {
-  return found === null ? deviceText(device) : `${deviceText(device)} (${named(found)})`;
+  return found === null ? deviceText(device) : `${deviceText(device)} (${descriptionText(found)})`;
 }
 
 function measuredText({ measuredOn }: PoolHardware): string {
-  return measuredOn === null ? "" : `${measuredOn.provider} (${named(measuredOn)})`;
-}
-
-function named({ name, driver }: FoundDevice): string {
-  return driver === null ? name : `${name}, driver ${driver}`;
+  return measuredOn === null ? "" : `${measuredOn.provider} (${descriptionText(measuredOn)})`;
 }

@@ -14,7 +14,7 @@ import { OpenedModels } from "./opened-models.ts";
 import type { Access } from "./server/access/access.ts";
 import type { Reloaded, ReloadedApplication } from "./server/http/admin-hooks.ts";
 import type { RunningServer } from "./server/serve.ts";
-import { SharedMeans } from "./server-workers.ts";
+import { SharedMeans } from "./shared-means.ts";
 
 type Server = Pick<RunningServer, "replaceBundle" | "replaceApplication" | "onReloaded">;
 

@@ -1,4 +1,4 @@
-/** The workers of a server: whether the machine has the means for them, and how they start. */
+/** The workers of a bundle: on which devices they start, and what they tell. */
 
 import { statSync } from "node:fs";
 import type { Pool, Provider } from "./bundle/schema.ts";
@@ -7,7 +7,6 @@ import { RuntimeError } from "./errors.ts";
 import { type AssignedProcessExecutor, startAssignedExecutor } from "./exec/assigned-pool.ts";
 import type { AssignedExecutorHandlers, ExecutorHandlers, VariantModel } from "./exec/executor.ts";
 import { onFirstProvider } from "./exec/first-provider.ts";
-import { lackOf, type Means, meansOf, sharedCores, type WantedWorkers } from "./exec/means.ts";
 import type { CpuFallback } from "./exec/model-facts.ts";
 import { fileBytesOf } from "./exec/variant-files.ts";
 import { distinctDevices, type WorkerDevice } from "./exec/worker-device.ts";
@@ -28,17 +27,14 @@ import { PoolRuns } from "./pool-runs.ts";
 import type { MetricLine } from "./server/metrics/exposition.ts";
 import type { Notice } from "./server/telemetry/notice.ts";
 import { type DeviceOptions, isAuto, servingDevices } from "./serving-devices.ts";
+import type { MeansOptions, SharedMeans } from "./shared-means.ts";
 import { WorkerFacts } from "./worker-facts.ts";
 
-export interface WorkersOptions extends DeviceOptions {
+export interface WorkersOptions extends DeviceOptions, MeansOptions {
   /** Threads of a worker, where the bundle does not say its cores; left out for one. */
   readonly threads?: number;
   /** Warm workers in reserve; left out for one. */
   readonly standby?: number;
-  /** Whether workers that want more than this machine has are refused; left out for true. */
-  readonly meansCheck?: boolean;
-  /** What the machine has; left out, it is asked. */
-  readonly means?: () => Means;
   /**
    * Memory that each worker may have of its own; left out for what its models need, at least 4 GiB,
    * on processors, and for no limit on accelerators.
@@ -48,47 +44,6 @@ export interface WorkersOptions extends DeviceOptions {
   readonly acceptOtherHardware?: boolean;
   /** Whether models may have nodes that a GPU leaves to the processor; left out, they may. */
   readonly cpuFallback?: CpuFallback;
-}
-
-/** What the machine has, and what the workers of all bundles of a server want of it. */
-export class SharedMeans {
-  readonly #isChecked: boolean;
-  readonly #meansOf: () => Means;
-  readonly #wanted: WantedWorkers[] = [];
-  readonly #policies: string[] = [];
-  #means: Means | undefined;
-
-  constructor({ meansCheck = true, means = meansOf }: WorkersOptions) {
-    this.#isChecked = meansCheck;
-    this.#meansOf = means;
-  }
-
-  /** As it was before the first worker was started: those that run must not count twice. */
-  get means(): Means {
-    this.#means ??= this.#meansOf();
-    return this.#means;
-  }
-
-  /** What is to be said where the workers of all bundles share cores. */
-  sharedCores(count: number, threads: number): string | null {
-    return this.#isChecked ? sharedCores({ count, threads }, this.means) : null;
-  }
-
-  /**
-   * Takes the part of a bundle's workers.
-   * @param policy the bundle, as messages name it.
-   * @throws RuntimeError RUNTIME_MEANS
-   */
-  take(policy: string, wanted: WantedWorkers): void {
-    if (!this.#isChecked) return;
-    this.#wanted.push(wanted);
-    this.#policies.push(policy);
-    const lack = lackOf(this.#wanted, this.means);
-    if (lack === null) return;
-    const policies = this.#policies.join(" and ");
-    const remedy = "compile for fewer workers, or serve with --no-means-check";
-    throw new RuntimeError("RUNTIME_MEANS", `${policies}: ${lack}; ${remedy}`);
-  }
 }
 
 interface Told extends WorkersOptions {

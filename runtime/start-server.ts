@@ -32,8 +32,9 @@ import type { Notice } from "./server/telemetry/notice.ts";
 import type { OtlpSettings } from "./server/telemetry/otlp/otlp-settings.ts";
 import { Telemetry } from "./server/telemetry/telemetry.ts";
 import { ServerGpus } from "./server-gpus.ts";
-import { SharedMeans, type WorkersOptions } from "./server-workers.ts";
+import type { WorkersOptions } from "./server-workers.ts";
 import { devicesText, expectOptions, expectPools } from "./serving-devices.ts";
+import { SharedMeans } from "./shared-means.ts";
 import { packageVersion } from "./version.ts";
 
 export interface ServerOptions extends WorkersOptions {

@@ -1,5 +1,9 @@
 /** Measured runs → a latency profile, and what is to be known about the measurement. */
-import { bucketNames, type MeasuredDevice } from "stratagem-runtime/internal/bundle/schema";
+import {
+  bucketNames,
+  descriptionText,
+  type MeasuredDevice,
+} from "stratagem-runtime/internal/bundle/schema";
 import { LatencySample } from "../simulate/latency-sample.ts";
 import type { LayersSpec, ProfileSpec, VariantMeasurements } from "../spec/profile-schema.ts";
 import { outlooksOf } from "./budget.ts";
@@ -130,16 +134,15 @@ export function latencyProfile(
 }
 
 /** `30 runs`, or `30 to 412 runs` where cells have more than others. */
-export function runsText(cells: readonly Cell[]): string {
+function runsText(cells: readonly Cell[]): string {
   const counts = cells.map(({ wallMs }) => wallMs.length).filter((count) => count > 0);
   const [fewest, most] = [Math.min(...counts), Math.max(...counts)];
   return fewest === most ? `${fewest} runs` : `${fewest} to ${most} runs`;
 }
 
 /** With what the device is, where that is not what the machine is. */
-function deviceText(device: ProfilePlan["device"], { name, driver }: MeasuredDevice): string {
-  if (device === "cpu") return "cpu, ";
-  return `${device} (${name}${driver === null ? "" : `, driver ${driver}`}), `;
+function deviceText(device: ProfilePlan["device"], measuredOn: MeasuredDevice): string {
+  return device === "cpu" ? "cpu, " : `${device} (${descriptionText(measuredOn)}), `;
 }
 
 function threadsText({ cores, isByCores }: ProfilePlan): string {

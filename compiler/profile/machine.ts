@@ -26,16 +26,6 @@ export function describeMachine(): Machine {
   };
 }
 
-/** Text of a driver as profiles and bundles take it. */
-export function printable(text: string): string {
-  return text
-    .replace(/[^ -~\u00a0-\u2027\u202a-\ud7ff\ue000-\uffff]+/g, " ")
-    .trim()
-    .slice(0, MAX_DEVICE_LENGTH);
-}
-
-const MAX_DEVICE_LENGTH = 200;
-
 /** Read from the package, so that the engine itself is not loaded here. */
 function onnxruntimeVersion(): string {
   const path = createRequire(import.meta.url).resolve(`${ENGINE}/package.json`);

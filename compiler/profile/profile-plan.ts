@@ -29,7 +29,7 @@ import { InputError } from "../spec/input-error.ts";
 import { conflict, fail, invalid, refuse, show } from "../spec/mistakes.ts";
 import { digest } from "../spec/source.ts";
 import { parseStructure } from "../spec/structure.ts";
-import { type Machine, printable } from "./machine.ts";
+import type { Machine } from "./machine.ts";
 import { type NamedVariant, namedVariants, usesOf, withKnownAccuracy } from "./named-variants.ts";
 import { type PlannedUse, plannedFitMistakes } from "./planned-fit.ts";
 import { profiledBatches } from "./profiled-batches.ts";
@@ -311,8 +311,8 @@ async function measuredDevice(
   const found = (await describeDevice?.({ ...defaultDevice(provider), ...on })) ?? null;
   return {
     provider,
-    name: printable(found?.name ?? "") || (hardware ?? `${provider} device`),
-    driver: printable(found?.driver ?? "") || null,
+    name: nameOf(found?.name ?? "") || (hardware ?? `${provider} device`),
+    driver: nameOf(found?.driver ?? "") || null,
   };
 }
 

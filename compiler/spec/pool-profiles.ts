@@ -1,5 +1,5 @@
 /** Which of the profiles of a variant hold for a pool, and what devices have to do with it. */
-import { parseDevice } from "stratagem-runtime/internal/bundle/schema";
+import { descriptionText, parseDevice } from "stratagem-runtime/internal/bundle/schema";
 import type { Application, Pool, Variant, VariantProfile } from "./application.ts";
 import type { ApplicationSpec } from "./application-schema.ts";
 import { conflict, type Mistake, show } from "./mistakes.ts";
@@ -126,6 +126,5 @@ export function profileWords({ hardware, device }: VariantProfile): string {
 
 function deviceWords({ device }: VariantProfile): string {
   if (device === undefined) return "no device";
-  const driver = device.driver === null ? "" : `, driver ${device.driver}`;
-  return `${device.provider} (${device.name}${driver})`;
+  return `${device.provider} (${descriptionText(device)})`;
 }

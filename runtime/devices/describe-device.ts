@@ -1,11 +1,10 @@
 /** Names what models run on: a processor, or an accelerator and its driver. */
+import type { DeviceDescription } from "../bundle/schema.ts";
 import { chosenDevice, type VulkanDevice } from "./adapter-choice.ts";
 import { type DeviceOfWorker, deviceEnvironment } from "./device-environment.ts";
 import { modelEnvironment } from "./model-environment.ts";
 import { processorName } from "./names.ts";
-import { ask, type DeviceDescription } from "./questions.ts";
-
-export type { DeviceDescription } from "./questions.ts";
+import { ask } from "./questions.ts";
 
 /**
  * Asks the drivers, in a process of its own with the environment that the worker has.

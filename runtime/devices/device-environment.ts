@@ -4,7 +4,10 @@ import { isNvidia, type Provider } from "../bundle/schema.ts";
 /** As far as drivers are concerned. */
 export interface DeviceOfWorker {
   readonly provider: Provider;
-  /** "0", "GPU-…" or "MIG-…"; null for the default one. */
+  /**
+   * Which one: an index, or what NVIDIA calls a device or a part of it (`GPU-…`, `MIG-…`); null for
+   * the default one.
+   */
   readonly id: string | null;
   /** Variables that it has beside the server's. */
   readonly environment: Readonly<Record<string, string>>;

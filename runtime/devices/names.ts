@@ -3,12 +3,12 @@ import { cpus } from "node:os";
 
 const MAX_NAME_LENGTH = 100;
 
-/** One line of at most 100 characters without "|", which divides columns of tables. */
-export function nameOf(model: string): string {
-  return model
-    .replace(/[|\s]+/g, " ")
-    .trim()
-    .slice(0, MAX_NAME_LENGTH);
+/** What no name has: "|" divides columns of tables, and the rest cannot be printed. */
+const NO_PART = /(?:[|\s]|[^ -~\u00a0-\u2027\u202a-\ud7ff\ue000-\uffff])+/g;
+
+/** One line of at most 100 characters, all of which can be printed. */
+export function nameOf(told: string): string {
+  return told.replace(NO_PART, " ").trim().slice(0, MAX_NAME_LENGTH);
 }
 
 /** Of a driver, by the name that it gives itself and its version: without "driver", as others say. */

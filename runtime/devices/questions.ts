@@ -1,13 +1,8 @@
 /** What a short-lived process is asked about drivers, and how it is asked. */
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import type { DeviceDescription } from "../bundle/schema.ts";
 import type { VulkanReport } from "./native/vulkan.ts";
-
-export interface DeviceDescription {
-  readonly name: string;
-  /** With its version; null where it cannot be told, and of processors. */
-  readonly driver: string | null;
-}
 
 export type Question =
   | { readonly ask: "vulkan" }

@@ -49,7 +49,7 @@ function absence(path = ""): string | null {
 }
 
 /** Where the Vulkan loader looks on Linux (its LoaderDriverInterface.md), beside the home. */
-export function driverFiles(env: NodeJS.ProcessEnv): DriverFiles {
+function driverFiles(env: NodeJS.ProcessEnv): DriverFiles {
   const variable = env["VK_DRIVER_FILES"] ? "VK_DRIVER_FILES" : "VK_ICD_FILENAMES";
   const listed = env[variable] || null;
   const named = listed?.split(":").filter((path) => path !== "") ?? null;

@@ -12,7 +12,6 @@ import {
   type VariantModel,
   warmCoresOf,
 } from "./executor.ts";
-import type { WorkerSetup } from "./onnx-session.ts";
 import { Retries } from "./retries.ts";
 import { isCoreCount } from "./scaler.ts";
 import { SpareWorkers } from "./spare-workers.ts";
@@ -21,6 +20,7 @@ import { WORKER_LIMITS, type WorkerLimits } from "./worker-limits.ts";
 import { WorkerPaces } from "./worker-paces.ts";
 import type { ProcessExecutor, ProcessExecutorHandlers } from "./worker-pool.ts";
 import { WorkerProcess } from "./worker-process.ts";
+import type { WorkerSetup } from "./worker-setup.ts";
 import { WorkerSlot, type WorkerSlotListener } from "./worker-slot.ts";
 
 /** Models that a worker keeps loaded, so that it can go back to one at once. */

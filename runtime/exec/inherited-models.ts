@@ -1,7 +1,7 @@
 /** The model files that a worker is born with: open, at descriptors after those of its channel. */
 import { resolve } from "node:path";
 import type { VariantFile } from "./executor.ts";
-import type { WorkerSetup } from "./onnx-session.ts";
+import type { WorkerSetup } from "./worker-setup.ts";
 
 export interface Inheritance {
   /** Descriptors of this process, in the order of the worker's from `first` on. */

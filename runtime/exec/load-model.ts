@@ -3,8 +3,9 @@ import type { VariantModel } from "./executor.ts";
 import type { LoadedModel } from "./loaded-model.ts";
 import { ModuleModel } from "./module-model.ts";
 import { OnnxChain } from "./onnx-chain.ts";
-import { OnnxModel, type WorkerSetup } from "./onnx-session.ts";
+import { OnnxModel } from "./onnx-session.ts";
 import { RemoteModel } from "./remote-model.ts";
+import type { WorkerSetup } from "./worker-setup.ts";
 
 /** @param onStep told what comes next, which may take long. @throws Error naming the variant. */
 export function loadModel(

@@ -1,9 +1,9 @@
 /** The time of each step of what a worker loads, beside that of the whole: the late are named. */
 import { assert } from "../core/assert.ts";
 import type { LoadStep } from "./model-store.ts";
-import type { WorkerSetup } from "./onnx-session.ts";
 import { fileBytesOf } from "./variant-files.ts";
 import { modelTimeoutMs, type WorkerLimits } from "./worker-limits.ts";
+import type { WorkerSetup } from "./worker-setup.ts";
 
 export class LoadWatch {
   readonly #setup: WorkerSetup;

@@ -8,7 +8,7 @@ import { warmCoresOf } from "./executor.ts";
 import { loadModel } from "./load-model.ts";
 import type { LoadedModel } from "./loaded-model.ts";
 import type { ModelFacts } from "./model-facts.ts";
-import type { WorkerSetup } from "./onnx-session.ts";
+import type { WorkerSetup } from "./worker-setup.ts";
 
 /** What a worker is told to hold; sent as JSON. */
 export interface Holding {

@@ -12,6 +12,7 @@ import {
   zerosOf,
 } from "./host-tensors.ts";
 import { BadRowsError, type LoadedModel, oneLine } from "./loaded-model.ts";
+import { measuredRun } from "./measured-run.ts";
 import { factsOf, type LoadFacts } from "./model-facts.ts";
 import { type OpenedModule, openModule } from "./opened-module.ts";
 
@@ -70,13 +71,8 @@ export class ModuleModel implements LoadedModel {
     }
   }
 
-  async run(rows: number, inputs: Inputs): Promise<BatchResult> {
-    const cpuBefore = process.cpuUsage();
-    const startMs = performance.now();
-    const outputs = await this.#answer(rows, inputs);
-    const wallMs = performance.now() - startMs;
-    const cpu = process.cpuUsage(cpuBefore);
-    return { outputs, wallMs, cpuMs: (cpu.user + cpu.system) / 1000, cores: this.#cores };
+  run(rows: number, inputs: Inputs): Promise<BatchResult> {
+    return measuredRun(this.#cores, () => this.#answer(rows, inputs));
   }
 
   async release(): Promise<void> {

@@ -1,9 +1,9 @@
 /** Finds out on what the nodes of a model run, by onnxruntime's profile of one run. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { CpuNode, LoadFacts } from "./model-facts.ts";
 import type { InferenceSession } from "./onnxruntime.ts";
+import { leaveScratch, makeScratch, scratchPaths } from "./scratch-folder.ts";
 
 /** Where the nodes of a model run, as far as it is known. */
 export type Places = Pick<LoadFacts, "nodes" | "cpuNodes" | "hasFallback">;
@@ -52,10 +52,15 @@ export class PlacesProfile {
     this.#folder = folder;
   }
 
-  /** Null where no folder can be written. */
-  static begin(): PlacesProfile | null {
+  /**
+   * @param scratch folders of the worker, as `scratchPaths` names them.
+   * @returns null where nothing can be written.
+   */
+  static begin(scratch: readonly string[] = scratchPaths()): PlacesProfile | null {
+    const folder = makeScratch(scratch);
+    if (folder === null) return null;
     try {
-      return new PlacesProfile(mkdtempSync(join(tmpdir(), "stratagem-nodes-")));
+      return new PlacesProfile(mkdtempSync(join(folder, "nodes-")));
     } catch {
       return null;
     }
@@ -82,6 +87,7 @@ export class PlacesProfile {
   /** Removes the folder. */
   remove(): void {
     rmSync(this.#folder, { recursive: true, force: true });
+    leaveScratch(dirname(this.#folder));
   }
 }
 

@@ -4,26 +4,19 @@
  */
 import type { Provider, TensorInfo } from "../bundle/schema.ts";
 import { assert } from "../core/assert.ts";
-import type { BatchResult, VariantFile, VariantModel, VariantPart } from "./executor.ts";
+import { feedsOf, outputOf } from "./batch-tensors.ts";
+import type { BatchResult, VariantModel, VariantPart } from "./executor.ts";
+import { firstRuns } from "./first-runs.ts";
+import { loadError } from "./load-error.ts";
 import { type LoadedModel, oneLine } from "./loaded-model.ts";
-import { modelBytes } from "./model-bytes.ts";
-import { factsOf, type LoadFacts, refusalText } from "./model-facts.ts";
-import { NOBODY_LOOKED, type Places, PlacesProfile, placesOf } from "./node-places.ts";
-import {
-  checkOpenAxes,
-  checkTensors,
-  feedsOf,
-  firstRunsOf,
-  loadError,
-  outputOf,
-  WARM_RUNS,
-  type WorkerSetup,
-  zerosOf,
-} from "./onnx-session.ts";
-import { type InferenceSession, InferenceSession as Sessions, type Tensor } from "./onnxruntime.ts";
-import { LOG_LEVELS, sessionOptions } from "./session-options.ts";
+import { measuredRun } from "./measured-run.ts";
+import { factsOf, type LoadFacts } from "./model-facts.ts";
+import type { InferenceSession, Tensor } from "./onnxruntime.ts";
+import { type OpenedSession, openSession } from "./open-session.ts";
+import { checkOpenAxes, checkTensors } from "./promised-tensors.ts";
+import { LOG_LEVELS } from "./session-options.ts";
 import { filesOf } from "./variant-files.ts";
-import { warmSizes } from "./warm-sizes.ts";
+import type { WorkerSetup } from "./worker-setup.ts";
 
 /**
  * Providers whose outputs the binding leaves on the device, and takes from there, by element type:
@@ -36,13 +29,10 @@ const KEPT_ON_DEVICE: Readonly<Partial<Record<Provider, readonly string[]>>> = {
 
 type Outputs = InferenceSession.OnnxValueMapType;
 
+type Inputs = readonly Uint8Array<ArrayBuffer>[];
+
 /** A file of the chain, loaded. */
-interface Link {
-  readonly session: InferenceSession;
-  /** Of its first run; null where nobody looks. */
-  readonly profile: PlacesProfile | null;
-  /** Opens it where every node has to be on the device. */
-  readonly openStrictly: () => Promise<InferenceSession>;
+interface Link extends OpenedSession {
   readonly takes: readonly string[];
   /** Asked of the session: always the same, since its binding remembers what it was asked for. */
   readonly gives: readonly string[];
@@ -51,18 +41,12 @@ interface Link {
 }
 
 export class OnnxChain implements LoadedModel {
+  facts: LoadFacts = factsOf(0);
   readonly #variant: VariantModel;
   readonly #cores: number;
   readonly #links: readonly Link[];
-  readonly facts: LoadFacts;
 
-  private constructor(
-    variant: VariantModel,
-    cores: number,
-    links: readonly Link[],
-    facts: LoadFacts,
-  ) {
-    this.facts = facts;
+  private constructor(variant: VariantModel, cores: number, links: readonly Link[]) {
     this.#variant = variant;
     this.#cores = cores;
     this.#links = links;
@@ -96,16 +80,9 @@ export class OnnxChain implements LoadedModel {
       }
       path = files.map((file) => file.path).join(", ");
       const loadMs = performance.now() - startMs;
-      const bare = new OnnxChain(variant, cores, links, factsOf(loadMs));
-      const sizes = warmSizes(variant, setup.on.provider);
-      const places = await bare.#places(sizes[0] ?? 1, setup, onStep);
-      for (const rows of sizes) {
-        onStep(firstRunsOf(rows));
-        const zeros = zerosOf(variant, rows, 0);
-        for (let run = 0; run < WARM_RUNS; run++) await bare.run(rows, zeros);
-      }
-      const warmMs = sizes.length === 0 ? 0 : performance.now() - startMs - loadMs;
-      return new OnnxChain(variant, cores, links, { loadMs, warmMs, ...places });
+      const chain = new OnnxChain(variant, cores, links);
+      chain.facts = { loadMs, ...(await chain.#firstRuns(setup, onStep)) };
+      return chain;
     } catch (error) {
       for (const { session } of links) await session.release();
       throw await loadError(variant, path, setup, error);
@@ -115,26 +92,12 @@ export class OnnxChain implements LoadedModel {
   }
 
   /** @throws Error if the bytes do not make a batch of `rows` or a file refuses it. */
-  async run(rows: number, inputs: readonly Uint8Array<ArrayBuffer>[]): Promise<BatchResult> {
-    const values = new Map<string, Tensor>();
+  async run(rows: number, inputs: Inputs): Promise<BatchResult> {
     try {
       const feeds = feedsOf(this.#variant.inputs, rows, inputs);
-      for (const [name, tensor] of Object.entries(feeds)) values.set(name, tensor);
-      const cpuBefore = process.cpuUsage();
-      const startMs = performance.now();
-      const given = await this.#runLinks(values);
-      const expectedRows = this.#variant.outputsAreRows === false ? null : rows;
-      const outputs = this.#variant.outputs.map(({ name }) => {
-        return outputOf(name, given[name], expectedRows);
-      });
-      const wallMs = performance.now() - startMs;
-      const cpu = process.cpuUsage(cpuBefore);
-      return { outputs, wallMs, cpuMs: (cpu.user + cpu.system) / 1000, cores: this.#cores };
+      return await measuredRun(this.#cores, () => this.#runLinks(feeds, rows));
     } catch (error) {
       throw new Error(oneLine(error));
-    } finally {
-      // None unless a file refused its inputs.
-      for (const name of values.keys()) drop(values, name);
     }
   }
 
@@ -143,30 +106,39 @@ export class OnnxChain implements LoadedModel {
     for (const { session } of this.#links) await session.release();
   }
 
-  /**
-   * Which nodes of all files run on the processor under a GPU provider: by a first run of the whole
-   * chain. @throws Error if there are some, and that is refused.
-   */
-  async #places(rows: number, setup: WorkerSetup, onStep: (step: string) => void): Promise<Places> {
-    if (setup.on.provider === "cpu") return NOBODY_LOOKED;
-    onStep(firstRunsOf(rows));
-    const first = this.run(rows, zerosOf(this.#variant, rows, 0));
-    const all: Places[] = [];
-    for (const { session, profile, openStrictly } of this.#links) {
-      all.push(await placesOf(session, profile, { run: () => first, openStrictly }));
-    }
-    const nodes = all.map((each) => each.nodes);
-    const places = {
-      nodes: nodes.reduce((sum, each) => (sum === null || each === null ? null : sum + each), 0),
-      cpuNodes: all.flatMap((each) => each.cpuNodes),
-      hasFallback: all.some((each) => each.hasFallback),
+  #firstRuns(setup: WorkerSetup, onStep: (step: string) => void) {
+    const quiet = { logSeverityLevel: LOG_LEVELS.fatal };
+    const model = {
+      variant: this.#variant,
+      opened: this.#links,
+      run: (rows: number, inputs: Inputs) => this.run(rows, inputs),
+      tryRun: async (rows: number, inputs: Inputs) =>
+        this.#runLinks(feedsOf(this.#variant.inputs, rows, inputs), rows, quiet),
     };
-    if (!places.hasFallback || setup.cpuFallback !== "refuse") return places;
-    throw new Error(refusalText(places));
+    return firstRuns(model, setup, onStep);
+  }
+
+  async #runLinks(
+    feeds: Readonly<Record<string, Tensor>>,
+    rows: number,
+    options: InferenceSession.RunOptions = {},
+  ): Promise<BatchResult["outputs"]> {
+    const values = new Map(Object.entries(feeds));
+    try {
+      const given = await this.#lastOutputs(values, options);
+      const expectedRows = this.#variant.outputsAreRows === false ? null : rows;
+      return this.#variant.outputs.map(({ name }) => outputOf(name, given[name], expectedRows));
+    } finally {
+      // None unless a file refused its inputs.
+      for (const name of values.keys()) drop(values, name);
+    }
   }
 
   /** @param values the inputs by name; those that were used last are gone from it. */
-  async #runLinks(values: Map<string, Tensor>): Promise<Outputs> {
+  async #lastOutputs(
+    values: Map<string, Tensor>,
+    options: InferenceSession.RunOptions,
+  ): Promise<Outputs> {
     let given: Outputs = {};
     for (const { session, takes, gives, lastUsed } of this.#links) {
       const feeds: Record<string, Tensor> = {};
@@ -175,7 +147,7 @@ export class OnnxChain implements LoadedModel {
         assert(value !== undefined, "a value is kept until its last use");
         feeds[name] = value;
       }
-      given = await session.run(feeds, gives);
+      given = await session.run(feeds, gives, options);
       for (const name of lastUsed) drop(values, name);
       if (session === this.#links.at(-1)?.session) break;
       for (const [name, tensor] of Object.entries(given)) {
@@ -207,46 +179,24 @@ async function openLink(
   const given: readonly Named[] = isLast ? variant.outputs : handedBy(variant, parts, index);
   const kept = KEPT_ON_DEVICE[setup.on.provider] ?? [];
   const staying = isLast ? [] : given.filter(({ dtype }) => kept.includes(dtype));
-  const profile = setup.on.provider === "cpu" ? null : PlacesProfile.begin();
-  const session = await openedLink(file, setup, cores, {
-    ...locationsOf(staying, given),
-    ...profile?.options,
-  }).catch((error) => {
-    profile?.remove();
-    throw error;
-  });
+  const opened = await openSession(file, setup, cores, locationsOf(staying, given));
+  const { session } = opened;
   try {
     checkLink(variant, parts[index - 1], given, session);
   } catch (error) {
     await session.release();
-    profile?.remove();
+    opened.profile?.remove();
     throw error;
   }
   // Where its outputs lie in several places, the binding counts these by what it is asked for.
   const isMixed = staying.length > 0 && staying.length < given.length;
   const later = parts.slice(index).flatMap(({ inputs }) => inputs.map(({ name }) => name));
   return {
-    session,
-    profile,
-    openStrictly: () =>
-      openedLink(file, setup, cores, { logSeverityLevel: LOG_LEVELS.fatal }, STRICT),
+    ...opened,
     takes: session.inputNames,
     gives: isMixed ? session.outputNames : given.map(({ name }) => name),
     lastUsed: session.inputNames.filter((name) => !later.includes(name)),
   };
-}
-
-const STRICT = { disable_cpu_ep_fallback: "1" };
-
-function openedLink(
-  file: VariantFile,
-  setup: WorkerSetup,
-  cores: number,
-  own: InferenceSession.SessionOptions,
-  more: Readonly<Record<string, string>> = {},
-): Promise<InferenceSession> {
-  const bytes = modelBytes(file);
-  return Sessions.create(bytes, { ...sessionOptions(setup, cores, bytes, more), ...own });
 }
 
 type Named = Pick<TensorInfo, "name" | "dtype">;

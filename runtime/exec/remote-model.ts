@@ -3,6 +3,7 @@ import { assert } from "../core/assert.ts";
 import type { BatchResult, VariantModel, VariantRemote } from "./executor.ts";
 import { hostTensor, tensorMistake } from "./host-tensors.ts";
 import { BadRowsError, type LoadedModel, oneLine } from "./loaded-model.ts";
+import { measuredRun } from "./measured-run.ts";
 import { factsOf, type LoadFacts } from "./model-facts.ts";
 import { expectTensors } from "./module-model.ts";
 import { RemoteEndpoint, RemoteRefusal } from "./remote-endpoint.ts";
@@ -56,23 +57,21 @@ export class RemoteModel implements LoadedModel {
       assert(bytes !== undefined, "every input has bytes");
       return { info, shape: hostTensor(info, rows, bytes).shape, bytes };
     });
-    const cpuBefore = process.cpuUsage();
-    const startMs = performance.now();
-    const outputs = await this.#endpoint.infer(sent, wanted).catch((error: unknown) => {
-      // Of several rows it does not say which.
-      const isBadRow = error instanceof RemoteRefusal && error.status === 400 && rows === 1;
-      throw isBadRow ? new BadRowsError(error.message, [0]) : error;
-    });
-    const wallMs = performance.now() - startMs;
-    const cpu = process.cpuUsage(cpuBefore);
+    const result = await measuredRun(this.#cores, () => this.#endpoint.infer(sent, wanted)).catch(
+      (error: unknown) => {
+        // Of several rows it does not say which.
+        const isBadRow = error instanceof RemoteRefusal && error.status === 400 && rows === 1;
+        throw isBadRow ? new BadRowsError(error.message, [0]) : error;
+      },
+    );
     for (const [index, info] of wanted.entries()) {
-      const tensor = outputs[index];
+      const tensor = result.outputs[index];
       assert(tensor !== undefined, "an answer has all outputs");
       const mistake = tensorMistake(info, tensor, outputsAreRows === false ? null : rows);
       if (mistake === null) continue;
       throw new Error(`remote ${this.#endpoint.url}/infer: output "${info.name}": ${mistake}`);
     }
-    return { outputs, wallMs, cpuMs: (cpu.user + cpu.system) / 1000, cores: this.#cores };
+    return result;
   }
 
   /** Its connections end with the process. */

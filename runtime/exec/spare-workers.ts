@@ -1,12 +1,12 @@
 /** Workers in reserve for slots that are assigned models: they hold what the others hold. */
 
 import type { ModelFacts } from "./model-facts.ts";
-import type { WorkerSetup } from "./onnx-session.ts";
 import { Retries } from "./retries.ts";
 import type { WorkerDevice } from "./worker-device.ts";
 import type { WorkerLimits } from "./worker-limits.ts";
 import type { WorkerPaces } from "./worker-paces.ts";
 import { type WorkerListener, WorkerProcess } from "./worker-process.ts";
+import type { WorkerSetup } from "./worker-setup.ts";
 
 /** Time after the last change, in which others start and load, before spares do. */
 const CALM_MS = 500;

@@ -1,19 +1,12 @@
 /** What a worker runs its models on: a provider of onnxruntime, and which device of its kind. */
 import type { Provider } from "../bundle/schema.ts";
+import type { DeviceOfWorker } from "../devices/device-environment.ts";
 
 export type { Provider };
 
 export type ProviderOptions = Readonly<Record<string, string | boolean | readonly string[]>>;
 
-export interface WorkerDevice {
-  readonly provider: Provider;
-  /**
-   * Which one: an index, or what NVIDIA calls a device or a part of it (`GPU-…`, `MIG-…`); null for
-   * the default one.
-   */
-  readonly id: string | null;
-  /** Variables of the worker beside those of the server. */
-  readonly environment: Readonly<Record<string, string>>;
+export interface WorkerDevice extends DeviceOfWorker {
   /** As onnxruntime calls the options of the provider. */
   readonly options: ProviderOptions;
 }

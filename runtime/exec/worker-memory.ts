@@ -2,8 +2,8 @@
 import { statSync } from "node:fs";
 import { totalmem } from "node:os";
 import { type VariantModel, warmCoresOf } from "./executor.ts";
-import type { WorkerSetup } from "./onnx-session.ts";
 import { fileBytesOf } from "./variant-files.ts";
+import type { WorkerSetup } from "./worker-setup.ts";
 import { HEAP_MIB } from "./worker-spawn.ts";
 
 const GIB = 2 ** 30;

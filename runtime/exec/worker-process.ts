@@ -1,45 +1,26 @@
 /** One worker process as the server sees it: starting, running batches, ending. */
-import type { ChildProcess } from "node:child_process";
-import { Socket } from "node:net";
-import { fileURLToPath } from "node:url";
+import type { Socket } from "node:net";
 import { assert } from "../core/assert.ts";
-import { deviceEnvironment } from "../devices/device-environment.ts";
+import { AssignedLoads, AwaitedLoad } from "./awaited-load.ts";
 import type { TimedBatch } from "./batch-pace.ts";
 import { type Batch, type BatchResult, InferenceError, WorkerLostError } from "./executor.ts";
-import { decodeText, FRAME_KINDS, type Frame, runFrame, textFrame } from "./frame-protocol.ts";
-import { FrameReader } from "./frame-reader.ts";
+import { decodeText, FRAME_KINDS, type Frame, runFrame } from "./frame-protocol.ts";
 import { GatheredChunks } from "./gathered-chunks.ts";
-import { HeldOutput } from "./held-output.ts";
-import { inheritanceOf } from "./inherited-models.ts";
-import { type LoadPace, OpenLimit } from "./load-pace.ts";
+import type { HeldOutput } from "./held-output.ts";
 import { LoadWatch } from "./load-watch.ts";
 import type { ModelFacts } from "./model-facts.ts";
 import type { Holding } from "./model-store.ts";
-import type { WorkerSetup } from "./onnx-session.ts";
 import { OpenBatches } from "./open-batches.ts";
+import { ProcessEnd } from "./process-end.ts";
+import { removeScratch } from "./scratch-folder.ts";
+import { spawnWorker } from "./spawn-worker.ts";
+import { WorkerChannel } from "./worker-channel.ts";
 import type { WorkerDevice } from "./worker-device.ts";
 import type { WorkerLimits } from "./worker-limits.ts";
 import { withMemoryLimit, workerMemoryBytes } from "./worker-memory.ts";
 import { WorkerPaces } from "./worker-paces.ts";
-import { spawnLimited } from "./worker-spawn.ts";
+import type { WorkerSetup } from "./worker-setup.ts";
 import { WorkerWatch } from "./worker-watch.ts";
-
-const WORKER_PATH = fileURLToPath(new URL("./worker.js", import.meta.url));
-const CHANNEL = 3;
-/**
- * Standard input closed, standard output to our standard error (what a library prints is no output
- * of ours), then the channel.
- */
-const STDIO = ["ignore", 2, 2, "pipe"] as const;
-/** Of one whose device is tried: what it prints is held back. */
-const TRIED_STDIO = ["ignore", 2, "pipe", "pipe"] as const;
-/** Time a worker that was told to end has for its batch. */
-const END_GRACE_MS = 1000;
-/**
- * Time one that was killed has to go. What is stuck in a driver stays for good, and nobody is to
- * wait for it.
- */
-const KILL_GRACE_MS = 5000;
 
 /** How far a worker got: healthy ones have shown that their kind works. */
 export type WorkerPhase = "starting" | "ready" | "healthy";
@@ -58,13 +39,6 @@ export interface WorkerListener {
   readonly onEnd: (worker: WorkerProcess, reason: string) => void;
 }
 
-interface Assignment {
-  readonly sinceMs: number;
-  readonly limit: OpenLimit;
-  readonly resolve: (loads: number) => void;
-  readonly reject: (error: Error) => void;
-}
-
 export class WorkerProcess {
   readonly setup: WorkerSetup;
   readonly #limits: WorkerLimits;
@@ -72,21 +46,20 @@ export class WorkerProcess {
   readonly #listener: WorkerListener;
   /** Its limit; null for none. */
   readonly #memoryBytes: number | null;
-  readonly #child: ChildProcess;
-  readonly #channel: Socket | null;
+  readonly pid: number | undefined;
+  readonly #end: ProcessEnd;
+  readonly #channel: WorkerChannel | null;
   /** What it prints, where its device is tried. */
   readonly #printed: HeldOutput | null;
-  readonly #ended: Promise<void>;
-  #settleEnded = (): void => {};
+  /** Folders that it may have made. */
+  readonly #scratch: readonly string[];
   readonly #batches: OpenBatches;
-  /** Assignments that are not answered, oldest first. */
-  readonly #assignments: Assignment[] = [];
-  readonly #loads: LoadWatch;
-  readonly #startLimit: OpenLimit;
+  readonly #starting: AwaitedLoad;
+  readonly #assigned: AssignedLoads;
+  /** Of its start, and of what it was told to hold. */
+  readonly #steps: LoadWatch;
   #readyMs: number | null = null;
   #hasAnswered = false;
-  /** For what is awaited of the process: that it gets ready, loads, ends. */
-  #timer: NodeJS.Timeout | undefined;
   readonly #watch: WorkerWatch;
   /** Of the batch that it computes: the worker has read it before it answers. */
   readonly #gathered = new GatheredChunks();
@@ -97,7 +70,6 @@ export class WorkerProcess {
   #isToldLost = false;
   /** Why it ended or will, as far as it is known; the exit status says it otherwise. */
   #reason: string | null = null;
-  #hasEnded = false;
 
   /**
    * @throws Error if the operating system refuses another process at once; later refusals end the
@@ -113,34 +85,26 @@ export class WorkerProcess {
     this.#limits = limits;
     this.#paces = paces;
     this.#listener = listener;
-    this.#watch = this.#watched();
-    this.#ended = new Promise((resolve) => {
-      this.#settleEnded = resolve;
-    });
-    const { fds, setup: told } = inheritanceOf(setup, STDIO.length);
-    this.#loads = new LoadWatch(setup, limits, (reason) => this.#abort(reason));
     this.#memoryBytes = limits.memoryBytes ?? workerMemoryBytes(setup);
     this.#batches = new OpenBatches(this.#memoryBytes);
-    const own = setup.trying ? TRIED_STDIO : STDIO;
-    const [memoryBytes, stdio] = [this.#memoryBytes, [...own, ...fds]];
-    const env = deviceEnvironment(setup.on);
-    this.#child = spawnLimited(WORKER_PATH, { memoryBytes, stdio, env });
-    const { stderr } = this.#child;
-    this.#printed = stderr === null ? null : new HeldOutput(stderr);
-    this.#child.once("error", (error) => this.#end(error.message));
-    // Unlike "exit" it waits for what the worker wrote last: its result, or why it could not start.
-    this.#child.once("close", (code, signal) =>
-      this.#end(signal === null ? `exit code ${code}` : `signal ${signal}`),
-    );
-    this.#startLimit = this.#limitOf(paces.starts);
-    this.#wait(this.#startLimit.limitMs, () => this.#onStartTimeout());
-    const channel = this.#child.stdio?.[CHANNEL];
-    this.#channel = channel instanceof Socket ? channel : null;
-    if (this.#channel !== null) this.#open(this.#channel, told);
-  }
-
-  get pid(): number | undefined {
-    return this.#child.pid;
+    this.#steps = new LoadWatch(setup, limits, (reason) => this.#abort(reason));
+    const { child, socket, printed, told, scratch } = spawnWorker(setup, this.#memoryBytes);
+    this.pid = child.pid;
+    this.#watch = this.#watched();
+    this.#printed = printed;
+    this.#scratch = scratch;
+    this.#end = new ProcessEnd(child, (reason) => this.#onEnd(reason));
+    const isOnGpu = setup.on.provider !== "cpu";
+    this.#starting = new AwaitedLoad({
+      ...{ pace: paces.starts, isOnGpu },
+      onLate: (limitMs) => this.#abort(`not ready within ${limitMs} ms`),
+    });
+    this.#assigned = new AssignedLoads({
+      ...{ pace: paces.loads, isOnGpu },
+      onLate: (limitMs) => this.#abort(`models not loaded within ${limitMs} ms`, true),
+    });
+    this.#channel = socket === null ? null : this.#open(socket);
+    this.#channel?.sendText(FRAME_KINDS.load, JSON.stringify(told));
   }
 
   get phase(): WorkerPhase {
@@ -161,7 +125,7 @@ export class WorkerProcess {
 
   /** Whether it may still answer, as far as is known. */
   get isOpen(): boolean {
-    return this.#channel !== null && !this.#hasEnded && this.#reason === null;
+    return this.#openChannel !== null;
   }
 
   /**
@@ -176,17 +140,15 @@ export class WorkerProcess {
   ): Promise<BatchResult> {
     const isIdle = this.#readyMs !== null && !this.#batches.isComputing;
     assert(isIdle, "a batch goes to a worker that computes none");
-    const channel = this.#channel;
-    if (channel === null || this.#hasEnded || this.#reason !== null) {
-      throw new WorkerLostError(slot, this.#reason ?? "it has ended");
-    }
+    const channel = this.#openChannel;
+    if (channel === null) throw new WorkerLostError(slot, this.#reason ?? "it has ended");
     const variant = this.setup.variants[batch.variant]?.name;
     assert(variant !== undefined, "a batch names a variant that was loaded");
     const chunks = frameOf(variant, batch, cores);
     return new Promise((resolve, reject) => {
       this.#batches.start({ slot, variant, onComputed, resolve, reject });
       this.#watch.start(this.#timedBatch(batch, cores));
-      write(channel, this.#gathered.gather(chunks));
+      channel.send(this.#gathered.gather(chunks));
     });
   }
 
@@ -197,16 +159,10 @@ export class WorkerProcess {
    */
   assign(holding: Holding): Promise<number> {
     assert(this.#readyMs !== null, "a worker is assigned models once it is ready");
-    const channel = this.#channel;
-    if (channel === null || this.#hasEnded || this.#reason !== null) {
-      return Promise.reject(new Error(this.#reason ?? "it has ended"));
-    }
-    return new Promise((resolve, reject) => {
-      const limit = this.#limitOf(this.#paces.loads);
-      this.#assignments.push({ sinceMs: performance.now(), limit, resolve, reject });
-      this.#wait(limit.limitMs, () => this.#onAssignTimeout());
-      write(channel, textFrame(FRAME_KINDS.assign, JSON.stringify(holding)));
-    });
+    const channel = this.#openChannel;
+    if (channel === null) return Promise.reject(new Error(this.#reason ?? "it has ended"));
+    channel.sendText(FRAME_KINDS.assign, JSON.stringify(holding));
+    return this.#assigned.add();
   }
 
   /**
@@ -215,29 +171,24 @@ export class WorkerProcess {
    */
   async end(reason: string): Promise<void> {
     this.#cutOff(reason);
-    if (this.#readyMs === null) this.#kill();
-    else this.#wait(END_GRACE_MS, () => this.#kill());
-    await this.#ended;
+    if (this.#readyMs === null) this.#end.kill();
+    else this.#end.killLater();
+    await this.#end.ended;
   }
 
-  #open(channel: Socket, told: WorkerSetup): void {
-    const reader = new FrameReader(
-      (frame) => this.#onFrame(frame),
-      (kind) => this.#onHead(kind),
-    );
-    channel.on("data", (chunk: Buffer) => {
-      try {
-        reader.push(chunk);
-      } catch (error) {
-        this.#abort(error instanceof Error ? error.message : String(error));
-      }
+  get #openChannel(): WorkerChannel | null {
+    return this.#end.hasEnded || this.#reason !== null ? null : this.#channel;
+  }
+
+  #open(socket: Socket): WorkerChannel {
+    return new WorkerChannel(socket, {
+      onHead: (kind) => this.#onHead(kind),
+      onFrame: (frame) => this.#onFrame(frame),
+      onMistake: (reason) => this.#abort(reason),
+      onClose: () => {
+        if (this.#reason === null) this.#end.kill();
+      },
     });
-    // The other end has gone, which its exit explains better.
-    channel.on("error", () => {});
-    channel.on("close", () => {
-      if (this.#reason === null) this.#kill();
-    });
-    write(channel, textFrame(FRAME_KINDS.load, JSON.stringify(told)));
   }
 
   /** A result begins: the worker has computed the batch. */
@@ -251,27 +202,23 @@ export class WorkerProcess {
     if (frame.kind === FRAME_KINDS.failed) {
       this.#abort(withMemoryLimit(decodeText(frame.payload), this.#memoryBytes));
     } else if (frame.kind === FRAME_KINDS.loading) {
-      this.#onStep(this.#loads.onStep(JSON.parse(decodeText(frame.payload))));
+      const stepMs = this.#steps.onStep(JSON.parse(decodeText(frame.payload)));
+      (this.#readyMs === null ? this.#starting : this.#assigned).onStep(stepMs);
     } else if (frame.kind === FRAME_KINDS.facts) {
       const facts: ModelFacts = JSON.parse(decodeText(frame.payload));
       queueMicrotask(() => this.#listener.onFacts?.(facts, this.setup.on));
     } else if (frame.kind === FRAME_KINDS.ready && this.#readyMs === null) {
       this.#readyMs = performance.now();
       this.#printed?.letThrough();
-      this.#loads.end();
-      this.#paces.starts.onDone(this.#readyMs - this.#startMs);
-      clearTimeout(this.#timer);
+      this.#steps.end();
+      this.#starting.done();
       this.#watch.begin();
       // Apart from the frame, so that a mistake of the listener is not taken for one of the worker.
       queueMicrotask(() => this.#listener.onReady(this));
     } else if (frame.kind === FRAME_KINDS.assigned) {
-      const assignment = this.#assignments.shift();
-      this.#loads.end();
-      assert(assignment !== undefined, "a worker holds other models only when told to");
-      this.#paces.loads.onDone(performance.now() - assignment.sinceMs);
-      if (this.#assignments.length === 0) clearTimeout(this.#timer);
+      this.#steps.end();
       this.#watch.onLoaded();
-      assignment.resolve(Number(decodeText(frame.payload)));
+      this.#assigned.onDone(Number(decodeText(frame.payload)));
     } else if (frame.kind === FRAME_KINDS.pong) {
       this.#watch.onPong();
     } else {
@@ -281,71 +228,19 @@ export class WorkerProcess {
     }
   }
 
-  /**
-   * Timers run before the channel is read: when the server itself has paused, what it waits for may
-   * be there already. So both limits look again after reading.
-   */
-  #onStartTimeout(): void {
-    setImmediate(() => {
-      if (this.#readyMs !== null || this.#reason !== null) return;
-      const { limitMs } = this.#startLimit;
-      const leftMs = this.#startLimit.leftMs(performance.now());
-      if (leftMs > 0) {
-        this.#wait(leftMs, () => this.#onStartTimeout());
-        return;
-      }
-      this.#paces.starts.onHung();
-      this.#abort(`not ready within ${Math.round(limitMs)} ms`);
-    });
-  }
-
-  #onAssignTimeout(): void {
-    setImmediate(() => {
-      const [late] = this.#assignments;
-      if (late === undefined || this.#reason !== null) return;
-      const leftMs = late.limit.leftMs(performance.now());
-      if (leftMs > 0) {
-        this.#wait(leftMs, () => this.#onAssignTimeout());
-        return;
-      }
-      this.#paces.loads.onHung();
-      this.#abort(`models not loaded within ${Math.round(late.limit.limitMs)} ms`, true);
-    });
-  }
-
-  #limitOf(pace: LoadPace): OpenLimit {
-    const isOnGpu = this.setup.on.provider !== "cpu";
-    return new OpenLimit(performance.now(), pace.limitMs(), isOnGpu);
-  }
-
-  /** What is waited for has gone on. @param stepMs that its next step may take. */
-  #onStep(stepMs: number): void {
-    const limit = this.#readyMs === null ? this.#startLimit : this.#assignments[0]?.limit;
-    // The timer that runs asks it again.
-    limit?.onStep(performance.now(), stepMs);
-  }
-
-  #timedBatch({ variant, rows, p99Ms }: Batch, cores: number): TimedBatch {
+  #timedBatch({ variant, rows, bucket = 0, p99Ms }: Batch, cores: number): TimedBatch {
     if (this.setup.on.provider === "cpu") return { variant, p99Ms, isFirstOfKind: false };
-    const kind = `${variant} ${rows} ${cores}`;
+    const kind = `${variant} ${rows} ${bucket} ${cores}`;
     const isFirstOfKind = !this.#seenKinds.has(kind);
     if (isFirstOfKind) this.#seenKinds.add(kind);
     return { variant, p99Ms, isFirstOfKind };
   }
 
   #watched(): WorkerWatch {
-    const worker = this;
     return new WorkerWatch(this.#limits, this.#paces.batches, {
-      get pid() {
-        return worker.pid;
-      },
-      get isLoading() {
-        return worker.#assignments.length > 0;
-      },
-      ping: () => {
-        const channel = this.#channel;
-        if (this.isOpen && channel !== null) write(channel, textFrame(FRAME_KINDS.ping, ""));
-      },
+      pid: this.pid,
+      isLoading: () => this.#assigned.isOpen,
+      ping: () => this.#openChannel?.sendText(FRAME_KINDS.ping, ""),
       onHung: (reason) => this.#abort(reason, true),
     });
   }
@@ -354,7 +249,7 @@ export class WorkerProcess {
   #abort(reason: string, isHung = false): void {
     if (this.#reason === null) this.#isHung = isHung;
     this.#cutOff(reason);
-    this.#kill();
+    this.#end.kill();
     setImmediate(() => this.#tellLost());
   }
 
@@ -366,48 +261,34 @@ export class WorkerProcess {
 
   #cutOff(reason: string): void {
     this.#reason ??= reason;
-    this.#rejectRunning(this.#reason);
-    this.#channel?.destroy();
+    this.#rejectAll(this.#reason);
+    this.#channel?.close();
   }
 
-  #kill(): void {
-    this.#child.kill("SIGKILL");
-    this.#wait(KILL_GRACE_MS, () => {
-      this.#child.unref();
-      this.#end("it survived being killed");
-    });
-  }
-
-  #wait(limitMs: number, onExpiry: () => void): void {
-    clearTimeout(this.#timer);
-    if (!this.#hasEnded) this.#timer = setTimeout(onExpiry, limitMs).unref();
-  }
-
-  #end(reason: string): void {
-    if (this.#hasEnded) return;
-    this.#hasEnded = true;
-    clearTimeout(this.#timer);
+  #onEnd(reason: string): void {
     // A driver that crashed has left nothing else.
     if (this.#reason === null) this.#printed?.letThrough();
     this.#printed?.close();
     this.#watch.end();
-    this.#loads.end();
+    this.#steps.end();
+    removeScratch(this.#scratch);
     this.#reason ??= withMemoryLimit(reason, this.#memoryBytes);
     const finalReason = this.#reason;
-    this.#rejectRunning(finalReason);
+    this.#rejectAll(finalReason);
     // Promise callbacks run before it, so whoever awaits the batch knows its fate before the slot
     // is refilled.
     setImmediate(() => {
       this.#tellLost();
       this.#listener.onEnd(this, finalReason);
     });
-    this.#settleEnded();
   }
 
-  #rejectRunning(reason: string): void {
+  /** Nothing is waited for any more but its end. */
+  #rejectAll(reason: string): void {
+    this.#starting.end();
     this.#watch.forget();
     this.#batches.reject(reason);
-    for (const { reject } of this.#assignments.splice(0)) reject(new Error(reason));
+    this.#assigned.reject(reason);
   }
 }
 
@@ -419,16 +300,4 @@ function frameOf(variant: string, batch: Batch, cores: number): Uint8Array[] {
     if (error instanceof RangeError) throw new InferenceError(variant, error.message);
     throw error;
   }
-}
-
-/** One system call for all chunks, none of them copied. */
-function write(channel: Socket, chunks: readonly Uint8Array[]): void {
-  const [only] = chunks;
-  if (chunks.length === 1 && only !== undefined) {
-    channel.write(only);
-    return;
-  }
-  channel.cork();
-  for (const chunk of chunks) channel.write(chunk);
-  channel.uncork();
 }

@@ -5,13 +5,13 @@
 import { assert } from "../core/assert.ts";
 import { type Batch, type BatchResult, WorkerLostError, warmCoresOf } from "./executor.ts";
 import type { ModelFacts } from "./model-facts.ts";
-import type { WorkerSetup } from "./onnx-session.ts";
 import { isCoreCount } from "./scaler.ts";
 import type { TakenSpare } from "./spare-workers.ts";
 import type { WorkerDevice } from "./worker-device.ts";
 import type { WorkerLimits } from "./worker-limits.ts";
 import type { WorkerPaces } from "./worker-paces.ts";
 import { type WorkerListener, WorkerProcess } from "./worker-process.ts";
+import type { WorkerSetup } from "./worker-setup.ts";
 
 /** Calls of a slot; none comes from within a call of its own, and none after it was closed. */
 export interface WorkerSlotListener {

@@ -11,10 +11,10 @@ const HELD_UP_MS = 50;
 /** Pings in a row without an answer after which an idle worker counts as hung. */
 const MOST_MISSED = 2;
 
-export interface Watched {
+interface Watched {
   readonly pid: number | undefined;
   /** Whether it loads models, which has a limit of its own. */
-  readonly isLoading: boolean;
+  readonly isLoading: () => boolean;
   /** Asks it to answer; it is idle. */
   readonly ping: () => void;
   readonly onHung: (reason: string) => void;
@@ -136,7 +136,7 @@ export class WorkerWatch {
     const nowMs = performance.now();
     const limitMs = this.#pace.limitMs(batch.timed, nowMs);
     const heldUpMs = nowMs - dueMs;
-    if (this.#worker.isLoading) batch.sinceMs = nowMs;
+    if (this.#worker.isLoading()) batch.sinceMs = nowMs;
     else if (heldUpMs > HELD_UP_MS) batch.sinceMs += Math.min(heldUpMs, limitMs);
     const tookMs = nowMs - batch.sinceMs;
     const { busyFactor, batchTimeoutMs } = this.#limits;
@@ -157,7 +157,7 @@ export class WorkerWatch {
     const nowMs = performance.now();
     const isHeldUp = nowMs - this.#pulseMs > pingMs + HELD_UP_MS;
     this.#pulseMs = nowMs;
-    if (this.#isOver || this.#batch !== null || this.#worker.isLoading || isHeldUp) return;
+    if (this.#isOver || this.#batch !== null || this.#worker.isLoading() || isHeldUp) return;
     // One that wants to run is only short of cores.
     if (this.#missed >= MOST_MISSED && !hasRunnableThread(this.#worker.pid)) {
       this.#worker.onHung(`no answer to ${MOST_MISSED} pings of ${pingMs} ms`);

@@ -20,9 +20,9 @@ import {
 import { BadRowsError, oneLine } from "./loaded-model.ts";
 import { type Holding, ModelStore } from "./model-store.ts";
 import { tellHowItEnds } from "./module-ends.ts";
-import type { WorkerSetup } from "./onnx-session.ts";
 import { env } from "./onnxruntime.ts";
 import { openedOf } from "./variant-files.ts";
+import type { WorkerSetup } from "./worker-setup.ts";
 
 /** The socket the server left open for us, after the three standard ones. */
 const CHANNEL_FD = 3;

@@ -1,17 +1,12 @@
 /** What the workers of a pool run on, and what that was measured on, in words. */
-import type { Cluster, MeasuredDevice, Pool } from "../bundle/schema.ts";
+import { type Cluster, descriptionText, type Pool } from "../bundle/schema.ts";
 
 /** ` on webgpu, measured on SwiftShader Device, driver 5.0.0`; empty where nobody says. */
 export function onDevice({ device, measuredOn }: Pick<Pool, "device" | "measuredOn">): string {
   const on = device === undefined ? "" : ` on ${device}`;
   if (measuredOn === undefined) return on;
   const kind = device === undefined ? `${measuredOn.provider}, ` : "";
-  return `${on}, measured on ${kind}${deviceName(measuredOn)}`;
-}
-
-/** Its name, and the version of its driver. */
-export function deviceName({ name, driver }: Omit<MeasuredDevice, "provider">): string {
-  return driver === null ? name : `${name}, driver ${driver}`;
+  return `${on}, measured on ${kind}${descriptionText(measuredOn)}`;
 }
 
 /** Pools that say what they are on; none where nobody says it. */

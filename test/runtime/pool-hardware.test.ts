@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
-import type { MeasuredDevice } from "../../runtime/bundle/schema.ts";
+import type { DeviceDescription, MeasuredDevice } from "../../runtime/bundle/schema.ts";
 import { defaultDevice, devicesOn } from "../../runtime/exec/worker-device.ts";
 import {
-  type FoundDevice,
   hardwareLines,
   hardwareNotices,
   hardwareText,
@@ -13,7 +12,7 @@ import {
 const CARD = { name: "Card", driver: "1.0" };
 const MEASURED: MeasuredDevice = { provider: "webgpu", ...CARD };
 
-function gpuPool(found: FoundDevice | null, measuredOn = MEASURED) {
+function gpuPool(found: DeviceDescription | null, measuredOn = MEASURED) {
   const pools = [{ name: "gpu", workers: 2, measuredOn }];
   return poolHardware(pools, devicesOn("webgpu", 2), async () => found);
 }

@@ -18,8 +18,8 @@ import {
 } from "../../runtime/exec/frame-protocol.ts";
 import { FrameReader } from "../../runtime/exec/frame-reader.ts";
 import type { ModelFacts } from "../../runtime/exec/model-facts.ts";
-import type { WorkerSetup } from "../../runtime/exec/onnx-session.ts";
 import type { WorkerDevice } from "../../runtime/exec/worker-device.ts";
+import type { WorkerSetup } from "../../runtime/exec/worker-setup.ts";
 
 const PROGRAM = resolve("runtime/dist/exec/worker.js");
 const CHANNEL = 3;

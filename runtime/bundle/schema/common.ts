@@ -1,5 +1,5 @@
 /** What the bundles of all methods have, and the kinds of table that several hold. */
-import type { Provider } from "./devices.ts";
+import type { DeviceDescription, Provider } from "./devices.ts";
 
 /** Cell of an action table that holds no decision: for a pooled queue, to wait. */
 export const NO_ACTION = 0xffff;
@@ -78,11 +78,8 @@ export interface Pool {
   readonly measuredOn?: MeasuredDevice;
 }
 
-export interface MeasuredDevice {
+export interface MeasuredDevice extends DeviceDescription {
   readonly provider: Provider;
-  /** As its driver names it; of processors their model. */
-  readonly name: string;
-  readonly driver: string | null;
 }
 
 /**

@@ -32,6 +32,19 @@ export function parseDevice(text: string): PoolDevice | null {
   return isNvidia(provider) && areIds ? { provider, ids } : null;
 }
 
+/** What a device is. */
+export interface DeviceDescription {
+  /** As its driver names it; of processors their model. */
+  readonly name: string;
+  /** With its version; null where nobody tells, and of processors. */
+  readonly driver: string | null;
+}
+
+/** `NVIDIA H100, driver 550.54`. */
+export function descriptionText({ name, driver }: DeviceDescription): string {
+  return driver === null ? name : `${name}, driver ${driver}`;
+}
+
 /** Whose devices have ids. */
 export function isNvidia(provider: Provider): boolean {
   return provider === "cuda" || provider === "tensorrt";

@@ -1,5 +1,5 @@
 /** Finds the GPU or MIG instance that CUDA means by an id. */
-import type { DeviceDescription } from "../questions.ts";
+import type { DeviceDescription } from "../../bundle/schema.ts";
 import type { Nvml, NvmlDevice } from "./nvml.ts";
 
 /**

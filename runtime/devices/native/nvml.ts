@@ -50,7 +50,8 @@ export class Nvml {
   driverVersion(): string | null {
     const text = this.#told(TEXT_BYTES);
     const ask = this.#function("int nvmlSystemGetDriverVersion(void *, uint32_t)");
-    return ask?.(text.pointer, TEXT_BYTES) === SUCCESS ? textAt(text, 0, TEXT_BYTES) : null;
+    const isTold = ask?.(text.pointer, TEXT_BYTES) === SUCCESS;
+    return isTold ? nameOf(textAt(text, 0, TEXT_BYTES)) : null;
   }
 
   /** In the order of the PCI bus. */

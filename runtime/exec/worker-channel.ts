@@ -1,0 +1,54 @@
+/** The server's end of the channel to a worker: frames that go out, and those that come. */
+import type { Socket } from "node:net";
+import { type Frame, textFrame } from "./frame-protocol.ts";
+import { FrameReader } from "./frame-reader.ts";
+
+export interface ChannelListener {
+  /** A frame of that kind begins, whose rest may take a while. */
+  readonly onHead: (kind: number) => void;
+  readonly onFrame: (frame: Frame) => void;
+  /** What came is no frame, or none that was to come; there may be more of it. */
+  readonly onMistake: (reason: string) => void;
+  /** The other end has gone. */
+  readonly onClose: () => void;
+}
+
+export class WorkerChannel {
+  readonly #socket: Socket;
+
+  constructor(socket: Socket, { onHead, onFrame, onMistake, onClose }: ChannelListener) {
+    this.#socket = socket;
+    const reader = new FrameReader(onFrame, onHead);
+    socket.on("data", (chunk: Buffer) => {
+      try {
+        reader.push(chunk);
+      } catch (error) {
+        onMistake(error instanceof Error ? error.message : String(error));
+      }
+    });
+    // The other end has gone, which its exit explains better.
+    socket.on("error", () => {});
+    socket.on("close", onClose);
+  }
+
+  sendText(kind: number, text: string): void {
+    this.send(textFrame(kind, text));
+  }
+
+  /** One system call for all chunks of a frame, none of them copied. */
+  send(chunks: readonly Uint8Array[]): void {
+    const [only] = chunks;
+    if (chunks.length === 1 && only !== undefined) {
+      this.#socket.write(only);
+      return;
+    }
+    this.#socket.cork();
+    for (const chunk of chunks) this.#socket.write(chunk);
+    this.#socket.uncork();
+  }
+
+  /** Nothing goes out or comes any more. */
+  close(): void {
+    this.#socket.destroy();
+  }
+}
