@@ -27,14 +27,16 @@ export function startStratagem(...args: string[]): ReturnType<typeof spawn> {
   return spawn(process.execPath, ["compiler/dist/cli.js", ...args], { stdio: "pipe" });
 }
 
-/** Waits until a server that was started with `--json` says where it is. @returns its address. */
+/** Waits until a server that was started with `--json` says where it is, or why it is not. */
 export async function urlOf({ stdout }: ReturnType<typeof spawn>): Promise<string> {
   let text = "";
   for await (const chunk of stdout ?? []) {
     text += String(chunk);
     if (text.includes("\n}")) break;
   }
-  return JSON.parse(text).url;
+  const { url } = JSON.parse(text);
+  if (url === undefined) throw new Error(`it says instead of its address: ${text}`);
+  return url;
 }
 
 function run(script: string, args: readonly string[], folder?: string): CliRun {

@@ -236,6 +236,10 @@ withVulkan("what an operator says of devices is judged in one line", () => {
     usage(`--worker-env: ${known} "tpu"`),
   );
   expect(refused(bundles.loki, "--device", "cuda:0,1")).toEqual(hardware("processors"));
+  vi.stubEnv("CUDA_VISIBLE_DEVICES", "");
+  expect(refused(bundles.loki, "--device", "cuda:0,1", "--accept-other-hardware")).toEqual({
+    ...{ status: 65, stderr: expect.stringMatching(/^RUNTIME_DEVICE .* on cuda:0: /) },
+  });
 });
 
 withVulkan(

@@ -88,10 +88,8 @@ withVulkan("profile measures every batch of every variant on WebGPU", () => {
 });
 
 withVulkan("answers are those of the processor, and bench counts every one", async () => {
-  const [webgpu, cpu] = await Promise.all([
-    served("webgpu"),
-    served("cpu", "--accept-other-hardware"),
-  ]);
+  const elsewhere = served("cpu", "--accept-other-hardware");
+  const [webgpu, cpu] = await Promise.all([served("webgpu"), elsewhere]);
   for (const rows of [1, 2, 3]) {
     const answers = [webgpu, cpu].map(({ url }) => ask(url, "letters", [letters(rows)]));
     const [found, expected] = await Promise.all(answers);
