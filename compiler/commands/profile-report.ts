@@ -110,6 +110,7 @@ export function report(
       `${paths.measurement}: how it was measured`,
       ...noiseLines(measurement, plan.isByCores),
       ...leftOut,
+      ...deviceLines(plan, starts),
       ...fallbackLines(starts),
       ...notMeasuredLines(notMeasured, plan.isByCores),
       ...(unknown.length === 0
@@ -133,6 +134,23 @@ export function report(
 
 function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? "" : "s"}`;
+}
+
+/** What the GPU is, and what a new worker takes on it until it is ready. */
+function deviceLines(
+  { device, measuredOn: { name, driver } }: ProfilePlan,
+  starts: ReadonlyMap<string, MeasuredStart>,
+): string[] {
+  if (device === "cpu") return [];
+  const told = [...starts].flatMap(([variant, { start }]) => {
+    if (start === undefined) return [];
+    const { processMs, loadMs, warmMs } = start;
+    const whole = (ms: number) => String(Math.round(ms));
+    const parts = `process ${whole(processMs)}, model ${whole(loadMs)}, first runs ${whole(warmMs)}`;
+    const sum = whole(processMs + loadMs + warmMs);
+    return [`a new worker of ${variant} is ready after ${sum} ms: ${parts}`];
+  });
+  return [`on ${device}: ${name}${driver === null ? "" : `, driver ${driver}`}`, ...told];
 }
 
 /** Nodes that run on the CPU though the device is a GPU, with the names of all. */

@@ -58,6 +58,7 @@ export async function profileCommand(
   const { force, dryRun, budgetMs } = command;
   expectOut(command);
   const plan = await planProfile(command, surroundings);
+  noteOtherDevice(plan, surroundings.onNote);
   if (dryRun) return describePlan(plan, command.out, budgetMs);
   const out = expectOut(command);
   const paths = pathsOf(out);
@@ -175,6 +176,17 @@ class OutputWatch {
   notFinite(): string[] {
     return [...this.#notFinite];
   }
+}
+
+/** What no pool can take is found out before it is measured. */
+function noteOtherDevice(
+  { device, poolProviders }: ProfilePlan,
+  onNote: (line: string) => void,
+): void {
+  if (poolProviders.length === 0 || poolProviders.includes(device)) return;
+  const on = poolProviders.join(" and ");
+  const flags = poolProviders.map((provider) => `--device ${provider}`).join(" or ");
+  onNote(`the pools of the spec are on ${on}, and this measures ${device}; expected ${flags}`);
 }
 
 function announce(ms: number, onNote: (line: string) => void): void {

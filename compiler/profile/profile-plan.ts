@@ -27,6 +27,7 @@ import type { Binding } from "../spec/binding.ts";
 import { type KeyPath, readDocument } from "../spec/document.ts";
 import { InputError } from "../spec/input-error.ts";
 import { conflict, fail, invalid, refuse, show } from "../spec/mistakes.ts";
+import { devicesOf } from "../spec/pool-profiles.ts";
 import { digest } from "../spec/source.ts";
 import { parseStructure } from "../spec/structure.ts";
 import type { Machine } from "./machine.ts";
@@ -92,6 +93,8 @@ export interface ProfilePlan {
   readonly maxDepth: number;
   readonly device: Provider;
   readonly on?: DeviceChoice;
+  /** Providers that the pools of the spec name, each once; none where no pool names one. */
+  readonly poolProviders: readonly Provider[];
   readonly cpuFallback: CpuFallback;
   readonly seed: number;
   readonly machine: Machine;
@@ -235,6 +238,7 @@ export async function planProfile(
     maxDepth: "maxDepth" in spec.policy ? spec.policy.maxDepth : DEFAULT_DEPTH,
     device,
     ...(options.on && { on: options.on }),
+    poolProviders: poolProvidersOf(spec.cluster.pools ?? []),
     cpuFallback: options.cpuFallback ?? "allow",
     seed,
     machine,
@@ -300,6 +304,11 @@ async function samplesOf(
     }
   }
   return samples;
+}
+
+function poolProvidersOf(pools: Parameters<typeof devicesOf>[0]): Provider[] {
+  const devices = devicesOf(pools);
+  return [...new Set(devices.flatMap(({ provider }) => provider ?? []))];
 }
 
 /** Where nothing tells the name of an accelerator, what the user calls it. */

@@ -67,7 +67,8 @@ test("a GPU is what its driver calls it, else what the user does", async () => {
   const asked = { ...commandFor(folder), device: "webgpu", force: true } as const;
   const found = { name: "Shader\u00079 ", driver: "5.0" };
   const described = fakeMachine(steady, { describeDevice: async () => found });
-  await profileCommand(asked, described);
+  const { text } = await profileCommand(asked, described);
+  expect(text).toContain("\non webgpu: Shader 9, driver 5.0\n");
   const profile = readJson(`${folder}/profile.json`);
   expect(profile).toMatchObject({
     hardware: "Shader 9",
@@ -84,6 +85,21 @@ test("a GPU is what its driver calls it, else what the user does", async () => {
   expect(
     loadApplication(`${folder}/app.yaml`).application.tasks[0]?.variants[0]?.profile,
   ).toMatchObject({ device: { provider: "webgpu", name: "my card", driver: null } });
+});
+
+test("says that no pool is on the device that is measured", async () => {
+  const notes: string[] = [];
+  const noted = fakeMachine(steady, { onNote: (line: string) => notes.push(line) });
+  const pools = "pools: [{ name: gpu, device: webgpu, workers: 4 }]";
+  const onGpu = FILES["app.yaml"].replace("workers: 4", pools);
+  const command = { ...commandFor(folderOf({ ...FILES, "app.yaml": onGpu })), dryRun: true };
+  await profileCommand(command, noted);
+  expect(notes).toEqual([
+    "the pools of the spec are on webgpu, and this measures cpu; expected --device webgpu",
+  ]);
+  await profileCommand({ ...command, device: "webgpu" }, noted);
+  await profileCommand({ ...commandFor(folderOf(FILES)), dryRun: true }, noted);
+  expect(notes).toHaveLength(1);
 });
 
 test("a profile says with which options of its provider it was measured", async () => {
