@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect } from "vitest";
-import type { DeviceDescription } from "../../runtime/devices/questions.ts";
+import type { DeviceDescription } from "../../runtime/bundle/schema.ts";
 import { stratagem } from "./run-cli.ts";
 
 export const SCENE_MODELS = resolve("models", "scenes");
