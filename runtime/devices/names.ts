@@ -11,7 +11,7 @@ export function nameOf(told: string): string {
   return told.replace(NO_PART, " ").trim().slice(0, MAX_NAME_LENGTH);
 }
 
-/** Of a driver, by the name that it gives itself and its version: without "driver", as others say. */
+/** Of a driver, by the name that it gives itself and its version; without "driver". */
 export function driverName(name: string, version: string): string {
   return nameOf(`${name.replace(/ driver$/i, "")} ${version}`);
 }

@@ -70,7 +70,7 @@ test("a worker has its pool's variables, and sees its own device only", () => {
   expect(environments[3]).toEqual({ A: "1", B: "2" });
 });
 
-test("an option goes to workers on a provider that knows it, and is refused where none does", () => {
+test("an option goes to workers on a provider that knows it, or is refused", () => {
   const options = {
     poolDevices: { small: "webgpu" },
     providerOptions: { preferredLayout: "NHWC" },

@@ -149,7 +149,8 @@ function* variantMistakes(
     const found = variant.profiles.map(profileWords).join(", ");
     const message =
       `pool ${poolWords(pool)} ` +
-      `cannot run ${show(name)}, whose profiles are of ${found}; any place may run any stage${profileRemedy(pool)}`;
+      `cannot run ${show(name)}, whose profiles are of ${found}; ` +
+      `any place may run any stage${profileRemedy(pool)}`;
     return yield conflict(at, message);
   }
   const profiles = cluster.pools.flatMap((pool) => profileFor(variant, pool) ?? []);

@@ -37,8 +37,8 @@ export function accordionSummary(
     `slo: ${short(slo.latencyMs)} ms${violations}`,
     ...cluster.pools.map(
       ({ name, workers, ...on }, pool) =>
-        `pool ${name}: ${counted(workers, "worker")}, ${places[pool] ?? 0} of them execution places` +
-        onDevice(on),
+        `pool ${name}: ${counted(workers, "worker")}, ` +
+        `${places[pool] ?? 0} of them execution places${onDevice(on)}`,
     ),
     `policy: ${policy.scheduler} scheduler, ${policy.timing} timing, ` +
       `up to ${policy.maxDepth} places and ${policy.maxBatch} instances per query`,

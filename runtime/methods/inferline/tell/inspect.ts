@@ -52,8 +52,8 @@ export function inferlineSummary(
     `slo: ${short(slo.latencyMs)} ms${violations}`,
     ...cluster.pools.map(
       (pool) =>
-        `pool ${pool.name}: ${counted(pool.workers, "worker")} of ${hardwareOf(pool)}${onDevice(pool)}, ` +
-        `${short(pool.pricePerHour ?? 0)} an hour each`,
+        `pool ${pool.name}: ${counted(pool.workers, "worker")} of ${hardwareOf(pool)}` +
+        `${onDevice(pool)}, ${short(pool.pricePerHour ?? 0)} an hour each`,
     ),
     `policy: refine ${policy.refine}, margin ${margin}, ` +
       `${counted(policy.traces, "sample trace")}, ` +
