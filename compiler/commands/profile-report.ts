@@ -146,7 +146,8 @@ function deviceLines(
     if (start === undefined) return [];
     const { processMs, loadMs, warmMs } = start;
     const whole = (ms: number) => String(Math.round(ms));
-    const parts = `process ${whole(processMs)}, model ${whole(loadMs)}, first runs ${whole(warmMs)}`;
+    const [process, model, runs] = [processMs, loadMs, warmMs].map(whole);
+    const parts = `process ${process}, model ${model}, first runs ${runs}`;
     const sum = whole(processMs + loadMs + warmMs);
     return [`a new worker of ${variant} is ready after ${sum} ms: ${parts}`];
   });

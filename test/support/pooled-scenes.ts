@@ -3,15 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect } from "vitest";
 
-<<<<<<< HEAD
-
-import type { DeviceDescription } from "../../runtime/devices/describe-device.ts";
-
-=======
-
 import type { DeviceDescription } from "../../runtime/bundle/schema.ts";
-
->>>>>>> w-split
 
 import { stratagem } from "./run-cli.ts";
 
