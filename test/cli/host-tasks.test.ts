@@ -84,7 +84,8 @@ async function stages(policy: { readonly method: string }): Promise<string> {
 async function alone(): Promise<string> {
   const app = specFile("alone", [numbersTask("alone-profile")], { method: "ramsis", maxQueue: 4 });
   const profile = join(folder, "alone-profile.json");
-  await succeed("profile", app, "-o", profile, "--batches", "1,2", "--repeat", "2", "--force");
+  const quick = ["--repeat", "2", "--force", "--hardware", "test"];
+  await succeed("profile", app, "-o", profile, "--batches", "1,2", ...quick);
   const bundle = join(folder, "alone.msgpack");
   await succeed("compile", app, "-o", bundle);
   await succeed("compile", app, "-o", bundle, "--check");

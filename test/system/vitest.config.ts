@@ -10,7 +10,7 @@ export default defineConfig({
     include: [
       "test/system/**/*.test.ts",
       // Those that try generated cases try all of them here, and a part of them in `npm test`.
-      "test/cli/{host-tasks,serve-processes}.test.ts",
+      "test/cli/host-tasks.test.ts",
       "test/contract/toy.test.ts",
       "test/contract/hostile-*.test.ts",
       "test/contract/ranges.test.ts",

@@ -19,7 +19,6 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Authority, HAS_OPENSSL } from "../runtime/server/access/certificates.ts";
-import { TRIES_ALL } from "../support/cases.ts";
 import { identityModel } from "../support/onnx-model.ts";
 import { startStratagem, stratagem, urlOf } from "../support/run-cli.ts";
 
@@ -271,43 +270,40 @@ test("the process that decides takes all others along", async () => {
   await until(() => acceptors.every((pid) => !isAlive(pid)));
 });
 
-test.runIf(TRIES_ALL)(
-  "another model is followed by all of them, and no request is lost",
-  async () => {
-    const { url, child } = await serve();
-    let isOver = false;
-    const unanswered: string[] = [];
-    const load = Array.from({ length: 4 }, async () => {
-      while (!isOver) {
-        const reply = await fetch(`${url}/v2/models/echo/infer`, {
-          method: "POST",
-          body: echoOf([1, 2, 3]),
-          headers: { connection: "close" },
-        });
-        const { outputs, error } = (await reply.json()) as { outputs?: object[]; error?: string };
-        // Before, it has three numbers in a row, and four after.
-        const isMeant = outputs !== undefined || /shape|busy|no room/.test(error ?? "");
-        if (!isMeant) unanswered.push(`${reply.status} ${error}`);
-      }
-    });
-    await until(async () => (await sumOf(url, /^nv_inference_request_success/)) > 20);
-    compile(4);
-    child.kill("SIGHUP");
-    await until(async () => (await sumOf(url, /^stratagem_reloads_total{.*followed/)) === 1);
-    isOver = true;
-    await Promise.all(load);
-    expect(unanswered).toEqual([]);
-    const both = Array.from({ length: 8 }, () => {
-      return infer(url, [1, 2, 3, 4], { headers: { connection: "close" } });
-    });
-    expect(await Promise.all(both)).toEqual(both.map(() => [1, 2, 3, 4]));
-    const state = await (await fetch(`${url}/admin/state`)).json();
-    expect(state).toMatchObject({ ready: true, applications: [{ reload: { isFollowed: true } }] });
-    child.kill("SIGTERM");
-    expect(await ended(child)).toBe(0);
-    compile(3);
-  },
-);
+test("another model is followed by all of them, and no request is lost", async () => {
+  const { url, child } = await serve();
+  let isOver = false;
+  const unanswered: string[] = [];
+  const load = Array.from({ length: 4 }, async () => {
+    while (!isOver) {
+      const reply = await fetch(`${url}/v2/models/echo/infer`, {
+        method: "POST",
+        body: echoOf([1, 2, 3]),
+        headers: { connection: "close" },
+      });
+      const { outputs, error } = (await reply.json()) as { outputs?: object[]; error?: string };
+      // Before, it has three numbers in a row, and four after.
+      const isMeant = outputs !== undefined || /shape|busy|no room/.test(error ?? "");
+      if (!isMeant) unanswered.push(`${reply.status} ${error}`);
+    }
+  });
+  await until(async () => (await sumOf(url, /^nv_inference_request_success/)) > 20);
+  compile(4);
+  child.kill("SIGHUP");
+  await until(async () => (await sumOf(url, /^stratagem_reloads_total{.*followed/)) === 1);
+  isOver = true;
+  await Promise.all(load);
+  expect(unanswered).toEqual([]);
+  const both = Array.from({ length: 8 }, () => {
+    return infer(url, [1, 2, 3, 4], { headers: { connection: "close" } });
+  });
+  expect(await Promise.all(both)).toEqual(both.map(() => [1, 2, 3, 4]));
+  const state = await (await fetch(`${url}/admin/state`)).json();
+  expect(state).toMatchObject({ ready: true, applications: [{ reload: { isFollowed: true } }] });
+  child.kill("SIGTERM");
+  expect(await ended(child)).toBe(0);
+  compile(3);
+});
 
 test.skipIf(!HAS_OPENSSL)("TLS, everywhere (needs openssl)", async () => {
   const authority = new Authority("processes");
