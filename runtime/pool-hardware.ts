@@ -10,6 +10,7 @@ import {
 } from "./bundle/schema.ts";
 import { deviceKey, deviceText, distinctDevices, type WorkerDevice } from "./exec/worker-device.ts";
 import { head, line, type MetricLine } from "./server/metrics/exposition.ts";
+import { poolBySlot } from "./serving-devices.ts";
 
 /**
  * How what workers run on compares with what was measured: another driver or processor may be as
@@ -31,7 +32,7 @@ export interface PoolHardware {
 
 type MeasuredPool = Pick<Pool, "name" | "workers" | "measuredOn">;
 
-/** @param devices by worker slot, which are those of the pools in their order. */
+/** @param devices by worker slot. */
 export async function poolHardware(
   pools: readonly MeasuredPool[],
   devices: readonly WorkerDevice[],
@@ -45,10 +46,9 @@ export async function poolHardware(
     return found;
   };
   const all: PoolHardware[] = [];
-  let first = 0;
-  for (const { name, workers: count, measuredOn = null } of pools) {
-    const own = devices.slice(first, first + count);
-    first += count;
+  const pooled = poolBySlot(pools, devices.length);
+  for (const [pool, { name, measuredOn = null }] of pools.entries()) {
+    const own = devices.filter((_, slot) => pooled[slot] === pool);
     for (const device of distinctDevices(own)) {
       const workers = own.filter((one) => deviceKey(one) === deviceKey(device)).length;
       const found = await foundOf(device);

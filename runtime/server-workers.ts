@@ -26,7 +26,7 @@ import {
 import { PoolRuns } from "./pool-runs.ts";
 import type { MetricLine } from "./server/metrics/exposition.ts";
 import type { Notice } from "./server/telemetry/notice.ts";
-import { type DeviceOptions, isAuto, servingDevices } from "./serving-devices.ts";
+import { type DeviceOptions, isAuto, poolBySlot, servingDevices } from "./serving-devices.ts";
 import type { MeansOptions, SharedMeans } from "./shared-means.ts";
 import { WorkerFacts } from "./worker-facts.ts";
 
@@ -75,7 +75,7 @@ export class Workers implements WorkerStarter {
     this.#variants = variants;
     this.#workerCount = workerCount;
     this.#facts = new WorkerFacts(variants, options.onNotice);
-    this.#poolBySlot = options.pools.flatMap(({ workers }, pool) => new Array(workers).fill(pool));
+    this.#poolBySlot = poolBySlot(options.pools, workerCount);
     this.#runs = new PoolRuns(options.pools.map(({ name }) => name));
   }
 

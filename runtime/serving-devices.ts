@@ -2,6 +2,7 @@
 
 import type { Pool } from "./bundle/schema.ts";
 import { DEVICE_FORM, PROVIDERS, type Provider, parseDevice } from "./bundle/schema.ts";
+import { assert } from "./core/assert.ts";
 import { RuntimeError } from "./errors.ts";
 import { checkOptionsOfAny, optionsOf } from "./exec/provider-options.ts";
 import { deviceText, type ProviderOptions, type WorkerDevice } from "./exec/worker-device.ts";
@@ -41,7 +42,20 @@ export function isAuto({ device }: DeviceOptions): boolean {
 }
 
 /**
- * By worker slot, which are those of the pools in their order.
+ * The pool of each worker slot, by index: slots are the workers of the pools in their order. A
+ * bundle may use fewer workers than its pools have; one that counts cores has room for more
+ * instances than workers, all in its one pool.
+ */
+export function poolBySlot(
+  pools: readonly Pick<Pool, "workers">[],
+  workerCount: number,
+): readonly number[] {
+  const ofWorkers = pools.flatMap(({ workers }, pool) => new Array<number>(workers).fill(pool));
+  return Array.from({ length: workerCount }, (_, slot) => ofWorkers[slot] ?? pools.length - 1);
+}
+
+/**
+ * By worker slot. Workers of a pool take turns on its devices.
  * @param found what "auto" stands for.
  * @throws RuntimeError RUNTIME_USAGE for a device that is none.
  */
@@ -52,18 +66,22 @@ export function servingDevices(
   found: Provider = "cpu",
 ): WorkerDevice[] {
   const { workerEnvironment = [], providerOptions = {} } = options;
-  const bySlot = pools.flatMap((pool) => {
+  const taken = pools.map(() => 0);
+  const turns = pools.map((pool) => {
     const text = deviceOfPool(pool, options);
     const { provider, ids } = deviceOf(text === AUTO ? found : text, pool.name);
     const own = workerEnvironment.filter(({ pool: of }) => of === null || of === pool.name);
     const environment = Object.fromEntries(own.map(({ name, value }) => [name, value]));
     const set = { provider, environment, options: optionsOf(provider, providerOptions) };
-    return Array.from({ length: pool.workers }, (_, index): WorkerDevice => {
-      return { ...set, id: ids[index % ids.length] ?? null };
-    });
+    return (turn: number): WorkerDevice => ({ ...set, id: ids[turn % ids.length] ?? null });
   });
-  // A bundle may use fewer workers than its pools have.
-  return bySlot.slice(0, workerCount);
+  return poolBySlot(pools, workerCount).map((pool) => {
+    const deviceOfTurn = turns[pool];
+    assert(deviceOfTurn !== undefined, "a worker is of a pool that there is");
+    const turn = taken[pool] ?? 0;
+    taken[pool] = turn + 1;
+    return deviceOfTurn(turn);
+  });
 }
 
 function deviceOfPool(

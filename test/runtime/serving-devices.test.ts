@@ -7,6 +7,7 @@ import {
   devicesText,
   expectOptions,
   expectPools,
+  poolBySlot,
   servingDevices,
 } from "../../runtime/serving-devices.ts";
 
@@ -37,6 +38,13 @@ test("workers run where the bundle says, on processors where it says nothing", (
   expect(texts({})).toEqual(["cuda:0", "cuda:MIG-1a", "cuda:0", "cpu", "cpu"]);
   expect(texts({}, 4)).toEqual(["cuda:0", "cuda:MIG-1a", "cuda:0", "cpu"]);
   expect(devicesText(servingDevices(POOLS, 5, {}))).toBe("cuda:0, cuda:MIG-1a, cpu");
+});
+
+test("a bundle that counts cores has room for more instances than workers, in its one pool", () => {
+  const pools = [{ name: "all", workers: 1, device: "cuda:0,1" }];
+  expect(servingDevices(pools, 3, {}).map(deviceText)).toEqual(["cuda:0", "cuda:1", "cuda:0"]);
+  expect(poolBySlot(pools, 3)).toEqual([0, 0, 0]);
+  expect(poolBySlot(POOLS, 4)).toEqual([0, 0, 0, 1]);
 });
 
 test("an operator's word on all pools counts before the bundle's, that on one before both", () => {
