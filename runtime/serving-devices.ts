@@ -4,6 +4,7 @@ import type { Pool } from "./bundle/schema.ts";
 import { DEVICE_FORM, PROVIDERS, type Provider, parseDevice } from "./bundle/schema.ts";
 import { assert } from "./core/assert.ts";
 import { RuntimeError } from "./errors.ts";
+import { AUTO } from "./exec/first-provider.ts";
 import { checkOptionsOfAny, optionsOf } from "./exec/provider-options.ts";
 import { deviceText, type ProviderOptions, type WorkerDevice } from "./exec/worker-device.ts";
 
@@ -28,8 +29,6 @@ export interface WorkerVariable {
   readonly name: string;
   readonly value: string;
 }
-
-export const AUTO = "auto";
 
 /** What workers run on, such as "cpu" or "cuda:0, cpu". */
 export function devicesText(devices: readonly WorkerDevice[]): string {

@@ -1,5 +1,6 @@
 /** What the bundles of several methods have, said once: ranges, and records that are the same. */
 
+import { device, measuredOn } from "./device-fields.ts";
 import {
   boolean,
   fileName,
@@ -43,9 +44,8 @@ import {
   SERVER_URL,
 } from "./limits.ts";
 import { buckets, modelAdapter, withSoundAdapter } from "./model-fields.ts";
-import { dependent, type Field, type Fields, optional, record, tagged } from "./record.ts";
+import { type Field, type Fields, optional, record, tagged } from "./record.ts";
 import { refuse } from "./refuse.ts";
-import { DEVICE_FORM, PROVIDERS, parseDevice } from "./schema/devices.ts";
 import type {
   ArrivalModel,
   ClassExpected,
@@ -53,7 +53,6 @@ import type {
   DecisionSpace,
   InferlineLevel,
   InputDigest,
-  MeasuredDevice,
   ModelFile,
   ModelPart,
   ModuleReference,
@@ -139,20 +138,6 @@ const arrivalModel = tagged<"process", ArrivalModel>("process", {
   }),
 });
 
-const device: Shape<string> = {
-  words: "a device",
-  read(value, path) {
-    const found = text.read(value, path);
-    return parseDevice(found) === null ? refuse(path, value, DEVICE_FORM) : found;
-  },
-};
-
-const measuredDevice = record<MeasuredDevice>({
-  provider: [oneOf(PROVIDERS), "The provider of ONNX Runtime; that of `device` where it is there."],
-  name: [text, "As its driver names it; of processors their model."],
-  driver: [orNull(text), "Version of its driver; nil where there is none, or nobody says."],
-});
-
 const pool = record<Pool>({
   name: [text, "The pool's name; plans refer to its index."],
   hardware: [orNull(text), "What its workers are; nil if the application does not say."],
@@ -167,23 +152,10 @@ const pool = record<Pool>({
     "What its workers run models on, such as webgpu or cuda:0,1; where nobody says it, processors.",
   ),
   measuredOn: optional(
-    dependent(measuredDevice, ({ device: own }: Pick<Pool, "device">) => measuredAs(own)),
+    measuredOn,
     "What the profiles that its times are from were measured on; left out where they do not say.",
   ),
 });
-
-/** Times hold for workers of their own kind only. */
-function measuredAs(own: string | undefined): Shape<MeasuredDevice> {
-  const provider = own === undefined ? undefined : parseDevice(own)?.provider;
-  return {
-    ...measuredDevice,
-    read(value, path) {
-      const read = measuredDevice.read(value, path);
-      if (provider === undefined || read.provider === provider) return read;
-      return refuse(`${path}.provider`, read.provider, `"${provider}", as the device of the pool`);
-    },
-  };
-}
 
 const tensor = record<TensorInfo>({
   name: [text, "Unique in its array."],

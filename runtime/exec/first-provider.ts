@@ -8,6 +8,9 @@ export interface RefusedProvider {
   readonly reason: string;
 }
 
+/** What settings call it. */
+export const AUTO = "auto";
+
 /** The order in which `auto` tries them. */
 export const AUTO_PROVIDERS: readonly Provider[] = ["cuda", "webgpu", "cpu"];
 

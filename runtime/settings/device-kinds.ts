@@ -1,9 +1,8 @@
 /** Kinds of values that say on what workers run. */
 import { DEVICE_FORM, parseDevice } from "../bundle/schema.ts";
+import { AUTO } from "../exec/first-provider.ts";
 import { parseProviderOptions } from "../exec/provider-options.ts";
 import type { Kind } from "./kinds.ts";
-
-const AUTO = "auto";
 
 /** A device as specs have it, or one that is to be found. */
 export const deviceName: Kind<string> = {

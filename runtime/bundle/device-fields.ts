@@ -1,0 +1,36 @@
+/** What bundles say of the devices of pools: what they are, and what was measured on which. */
+import { oneOf, orNull, type Shape, text } from "./fields.ts";
+import { dependent, record } from "./record.ts";
+import { refuse } from "./refuse.ts";
+import { DEVICE_FORM, type MeasuredDevice, type Pool, PROVIDERS, parseDevice } from "./schema.ts";
+
+export const device: Shape<string> = {
+  words: "a device",
+  read(value, path) {
+    const found = text.read(value, path);
+    return parseDevice(found) === null ? refuse(path, value, DEVICE_FORM) : found;
+  },
+};
+
+const measuredDevice = record<MeasuredDevice>({
+  provider: [oneOf(PROVIDERS), "The provider of ONNX Runtime; that of `device` where it is there."],
+  name: [text, "As its driver names it; of processors their model."],
+  driver: [orNull(text), "Version of its driver; nil where there is none, or nobody says."],
+});
+
+/** Times hold for workers of their own kind only. */
+function measuredAs(own: string | undefined): Shape<MeasuredDevice> {
+  const provider = own === undefined ? undefined : parseDevice(own)?.provider;
+  return {
+    ...measuredDevice,
+    read(value, path) {
+      const read = measuredDevice.read(value, path);
+      if (provider === undefined || read.provider === provider) return read;
+      return refuse(`${path}.provider`, read.provider, `"${provider}", as the device of the pool`);
+    },
+  };
+}
+
+export const measuredOn = dependent(measuredDevice, ({ device: own }: Pick<Pool, "device">) =>
+  measuredAs(own),
+);
