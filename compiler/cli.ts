@@ -330,7 +330,7 @@ program
     const { describeMachine } = await import("./profile/machine.ts");
     const { describeDevice } = await import("stratagem-runtime/internal/devices/describe-device");
     const { profiledDevice } = await import("./commands/profiled-device.ts");
-    const { servingOutput, withServing } = await import("./commands/profile-serving.ts");
+    const { alsoServing, servingOutput } = await import("./commands/profile-serving.ts");
     const serving = servingOutput(flags);
     const { precisionOf } = await import("./onnx/precision.ts");
     const { ModelReader } = await import("stratagem-runtime/internal/exec/model-reader");
@@ -395,9 +395,8 @@ program
       try {
         if (serving?.isAlone === true && !dryRun) return await path(serving.into);
         const measured = await models();
-        return serving === null || dryRun
-          ? measured
-          : withServing(measured, await path(serving.into));
+        if (serving === null) return measured;
+        return await alsoServing(measured, serving.into, dryRun, path);
       } finally {
         reader.close();
       }

@@ -213,8 +213,18 @@ export function servingOutput(flags: {
   throw new RuntimeError("RUNTIME_USAGE", message);
 }
 
-/** What is said where both were measured. */
-export function withServing(measured: CommandResult, serving: CommandResult): CommandResult {
+/** What is said where the path is measured after all else, or would be. */
+export async function alsoServing(
+  measured: CommandResult,
+  into: string,
+  dryRun: boolean,
+  measure: (into: string) => Promise<CommandResult>,
+): Promise<CommandResult> {
+  if (dryRun) {
+    const text = `${measured.text}\nwould then measure the serving path, and add it to ${into}`;
+    return { ...measured, text, json: { ...measured.json, servingInto: into } };
+  }
+  const serving = await measure(into);
   const text = `${measured.text}\n\n${serving.text}`;
   return { ...measured, text, json: { ...measured.json, ...serving.json } };
 }

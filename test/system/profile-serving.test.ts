@@ -71,6 +71,6 @@ test("refuses an application without models in one message", () => {
   writeFileSync(join(folder, "bare.yaml"), bare);
   const args = ["profile", "bare.yaml", "--serving", "--into", "profile.json"];
   const { status, stderr } = stratagemIn(folder, ...args);
-  expect(status).toBe(2);
+  expect(status).toBe(65);
   expect(stderr).toContain("expected a model, since the serving path is measured by serving");
 });

@@ -48,7 +48,7 @@ test("the time of the machine is that of all its processors, and what it lost", 
 const noisy = (steal: number) => ({ machine: { steal, neighbours: 0.01, generator: 0 } });
 const bounds = { wanted: 2, most: 4, withinMs: 100 };
 
-test("a window that others disturbed is taken again, and the quietest are kept in order", async () => {
+test("a window that others disturbed is taken again, and the quietest are kept", async () => {
   const steals = [0.3, 0, 0.2, 0.01];
   const windows = await quietWindows(
     async () => noisy(steals.shift() ?? 1),
