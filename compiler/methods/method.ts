@@ -17,6 +17,7 @@ import type { FeedKind } from "../model/model-feeds.ts";
 import type { ModelFiles } from "../model/model-files.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
+import type { OnOutcome } from "../simulate/outcomes.ts";
 import type { ServiceTimeMode } from "../simulate/service-times.ts";
 import type { Application, MethodName, Policy, PolicyOf } from "../spec/application.ts";
 import type { LoadedApplication } from "../spec/load-application.ts";
@@ -215,6 +216,8 @@ export interface SimulationRequest {
   readonly fanout: "rounded" | "poisson";
   /** Null for the bundle itself. */
   readonly baseline: NamedBaseline | null;
+  /** Told of every request; left out, nobody asks. */
+  readonly onOutcome?: OnOutcome;
 }
 
 export interface ReportRequest {

@@ -10,6 +10,7 @@ import { alignColumns, percent, short } from "stratagem-runtime/internal/tell/te
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
 import type { ArrivalProcess } from "../../simulate/arrivals.ts";
 import type { LatencySummary } from "../../simulate/latency-sample.ts";
+import { type OnOutcome, tellOutcomes } from "../../simulate/outcomes.ts";
 import type { ServiceTimeMode } from "../../simulate/service-times.ts";
 import { accordionBaseline } from "./baselines.ts";
 import {
@@ -21,6 +22,8 @@ import {
 export interface AccordionCommandOptions
   extends Pick<AccordionSimulationOptions, "durationMs" | "seed"> {
   readonly arrivals: ArrivalProcess;
+  /** Told of every request. */
+  readonly onOutcome?: OnOutcome;
   readonly serviceTimes: ServiceTimeMode;
 }
 
@@ -35,12 +38,17 @@ export function simulateAccordionCommand(
   baseline: string | { readonly kind: string } | null,
   watch: Pick<SimulateWatch, "nowMs">,
 ): CommandResult {
-  const { serviceTimes, ...simulation } = options;
+  const { serviceTimes, onOutcome, ...simulation } = options;
   checkServiceTimes(serviceTimes);
   const simulated = baseline === null ? bundle : compared(bundle, baseline);
   const startMs = watch.nowMs();
-  const { latencyMsByQuery: _, ...result } = simulateAccordion(simulated, simulation);
+  const withLatencies = onOutcome !== undefined;
+  const ran = simulateAccordion(simulated, { ...simulation, withLatencies });
+  const { latencyMsByQuery, ...result } = ran;
   const wallMs = watch.nowMs() - startMs;
+  if (onOutcome !== undefined && latencyMsByQuery !== null) {
+    tellOutcomes(onOutcome, options, latencyMsByQuery);
+  }
   const queriesPerWallSecond = Math.round((1000 * result.queries) / wallMs);
   const level = baseline === null ? levelFor(bundle, options) : null;
   return {

@@ -10,6 +10,7 @@ import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
 import { alignColumns, percent, short } from "stratagem-runtime/internal/tell/text";
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
 import type { ArrivalProcess } from "../../simulate/arrivals.ts";
+import { type OnOutcome, tellOutcomes } from "../../simulate/outcomes.ts";
 import type { ServiceTimeMode } from "../../simulate/service-times.ts";
 import { themisBaseline } from "./baselines.ts";
 import { foretoldLooks } from "./foretold-looks.ts";
@@ -22,6 +23,8 @@ import {
 export interface ThemisCommandOptions
   extends Pick<ThemisSimulationOptions, "durationMs" | "seed" | "fanout"> {
   readonly arrivals: ArrivalProcess;
+  /** Told of every request. */
+  readonly onOutcome?: OnOutcome;
   readonly serviceTimes: ServiceTimeMode;
 }
 
@@ -36,14 +39,19 @@ export async function simulateThemisCommand(
   baseline: string | { readonly kind: string } | null,
   watch: Pick<SimulateWatch, "nowMs">,
 ): Promise<CommandResult> {
-  const { serviceTimes, ...steady } = options;
+  const { serviceTimes, onOutcome, ...steady } = options;
   checkServiceTimes(serviceTimes);
   const simulated = baseline === null ? bundle : compared(bundle, baseline);
   const forecastByLook = await foretoldLooks(simulated, steady);
   const simulation = { ...steady, ...(forecastByLook === undefined ? {} : { forecastByLook }) };
   const startMs = watch.nowMs();
-  const { latencyMsByRequest: _, ...result } = simulateThemis(simulated, simulation);
+  const withLatencies = onOutcome !== undefined;
+  const ran = simulateThemis(simulated, { ...simulation, withLatencies });
+  const { latencyMsByRequest, ...result } = ran;
   const wallMs = watch.nowMs() - startMs;
+  if (onOutcome !== undefined && latencyMsByRequest !== null) {
+    tellOutcomes(onOutcome, options, latencyMsByRequest);
+  }
   const served = Object.values(result.byTask).reduce((sum, { queries }) => sum + queries, 0);
   const taskQueriesPerWallSecond = Math.round((1000 * served) / wallMs);
   const level = baseline === null ? levelFor(bundle, options) : null;

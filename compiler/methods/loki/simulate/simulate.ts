@@ -24,6 +24,7 @@ import { EventQueue } from "../../../simulate/event-queue.ts";
 import { DeliveryRing } from "../../../simulate/graph/delivery-ring.ts";
 import { type FanoutMode, FanoutSource } from "../../../simulate/graph/fanout-source.ts";
 import { pipelineServiceTimes } from "../../../simulate/graph/pipeline-service-times.ts";
+import type { OnOutcome } from "../../../simulate/outcomes.ts";
 import type { ServiceTimeMode, ServiceTimeModel } from "../../../simulate/service-times.ts";
 import { RequestAccuracy } from "./request-accuracy.ts";
 import { QuerySlots, RequestTable } from "./request-table.ts";
@@ -41,6 +42,8 @@ export interface LokiSimulationOptions {
   readonly fanout: FanoutMode;
   /** Whether the result says what happened in each second. */
   readonly timeline?: boolean;
+  /** Told of every request. */
+  readonly onOutcome?: OnOutcome;
 }
 
 export interface LokiSimulationResult extends LokiOutcome {
@@ -136,7 +139,7 @@ class PipelineSimulation {
     );
     this.#fanouts = new FanoutSource(options.fanout, new Rng(seed, FANOUT_STREAM));
     const seconds = options.timeline === true ? Math.ceil(durationMs / 1000) : null;
-    this.#tally = new LokiTally(bundle, seconds);
+    this.#tally = new LokiTally(bundle, seconds, options.onOutcome);
     this.#accuracy = new RequestAccuracy(bundle, REQUEST_CAPACITY);
     this.#sloMs = bundle.slo.latencyMs;
     this.#hopMs = bundle.cluster.communicationLatencyMs;

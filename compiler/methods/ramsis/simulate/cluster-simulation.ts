@@ -6,6 +6,7 @@ import type { Rng } from "stratagem-runtime/internal/core/rng";
 import { ArrivalFeed } from "../../../simulate/arrival-feed.ts";
 import { type ArrivalProcess, arrivalSource } from "../../../simulate/arrivals.ts";
 import { EventQueue } from "../../../simulate/event-queue.ts";
+import type { OnOutcome } from "../../../simulate/outcomes.ts";
 import type { QueryClasses } from "../../../simulate/query-classes.ts";
 import {
   type ServiceTimeMode,
@@ -32,6 +33,8 @@ export interface ClusterOptions {
   readonly counted?: ArrivedBetween;
   /** Told of every query counted that is late or dropped. */
   readonly onViolation?: OnViolation;
+  /** Told of every query counted. */
+  readonly onOutcome?: OnOutcome;
 }
 
 export type OnViolation = (arrivalMs: number, sloClass: number) => void;
@@ -77,6 +80,7 @@ class Simulation {
   readonly #countedFromMs: number;
   readonly #countedUntilMs: number;
   readonly #onViolation: OnViolation | undefined;
+  readonly #onOutcome: OnOutcome | undefined;
   /**
    * A waiting query is a slot of these arrays; the free ones are the first `#freeCount` entries of
    * `#freeSlot`.
@@ -108,6 +112,7 @@ class Simulation {
     this.#countedFromMs = options.counted?.fromMs ?? 0;
     this.#countedUntilMs = options.counted?.untilMs ?? Number.POSITIVE_INFINITY;
     this.#onViolation = options.onViolation;
+    this.#onOutcome = options.onOutcome;
     // One more than can wait: the query at hand, which may be dropped.
     const slotCount = dispatcher.waitingCapacity + 1;
     this.#arrivalMsBySlot = new Float64Array(slotCount);
@@ -177,6 +182,7 @@ class Simulation {
           this.#tally.countDrop();
           this.#classTallies[sloClass]?.countDrop();
           this.#onViolation?.(arrivalMs, sloClass);
+          this.#onOutcome?.(arrivalMs, Number.NaN);
         }
         this.#release(slot);
       } else {
@@ -212,6 +218,7 @@ class Simulation {
         this.#tally.countServed(variant, finishMs - arrivalMs, satisfied);
         this.#classTallies[sloClass]?.countServed(variant, finishMs - arrivalMs, satisfied);
         if (!satisfied) this.#onViolation?.(arrivalMs, sloClass);
+        this.#onOutcome?.(arrivalMs, finishMs - arrivalMs);
       }
       this.#release(slot);
     }

@@ -6,6 +6,7 @@ import { withoutBuckets } from "stratagem-runtime/internal/methods/ramsis/bundle
 import { withoutClasses } from "stratagem-runtime/internal/methods/ramsis/bundle/class-views";
 import { dispatcherOf } from "stratagem-runtime/internal/methods/ramsis/core/dispatcher-of";
 import type { ArrivalProcess } from "../../../simulate/arrivals.ts";
+import type { OnOutcome } from "../../../simulate/outcomes.ts";
 import { CLASS_STREAM, QueryClasses } from "../../../simulate/query-classes.ts";
 import type { ServiceTimeMode } from "../../../simulate/service-times.ts";
 import { type Baseline, baselineBundle, isPeer } from "./baselines/baseline.ts";
@@ -29,6 +30,8 @@ export interface SimulationOptions {
   readonly baseline: Baseline | null;
   /** Told of every query that is late or dropped. */
   readonly onViolation?: OnViolation;
+  /** Told of every query. */
+  readonly onOutcome?: OnOutcome;
 }
 
 export interface SimulationResult extends OutcomeByClass {
@@ -93,7 +96,7 @@ export function simulate(bundle: RamsisBundle, options: SimulationOptions): Simu
 
 function clusterOptions(
   bundle: RamsisBundle,
-  { arrivals, durationMs, seed, serviceTimes, onViolation }: SimulationOptions,
+  { arrivals, durationMs, seed, serviceTimes, onViolation, onOutcome }: SimulationOptions,
 ): ClusterOptions {
   return {
     arrivals,
@@ -103,6 +106,7 @@ function clusterOptions(
     serviceRng: new Rng(seed, SERVICE_STREAM),
     classes: QueryClasses.ofBundle(bundle, new Rng(seed, CLASS_STREAM)),
     ...(onViolation !== undefined && { onViolation }),
+    ...(onOutcome !== undefined && { onOutcome }),
   };
 }
 
