@@ -143,6 +143,7 @@ program
         "glpk or highs",
     ).choices(SOLVER_NAMES),
   )
+  .option("--profile <file>", "profile in place of those that the spec names")
   .option("--fanouts <file>", "metrics of a server of the pipeline, for the fan-outs it observed")
   .option("--model-memory <bytes>", MODEL_MEMORY, memoryBytes)
   .addOption(modelTimeout())
@@ -151,10 +152,10 @@ program
   .option("--json", "one JSON document on stdout")
   .action(async (app: string, options: CompileFlags) => {
     const { compileCommand } = await import("./commands/compile.ts");
-    const { out, jobs, solver = null, fanouts = null, check = false } = options;
+    const { out, jobs, solver = null, fanouts = null, check = false, profile = null } = options;
     const compiler = `stratagem ${version}`;
     const { ModelReader } = await import("stratagem-runtime/internal/exec/model-reader");
-    const command = { app, out, check, solver, fanouts, compiler, nowMs };
+    const command = { app, out, check, solver, profile, fanouts, compiler, nowMs };
     const run = async (pool: LevelPoolOptions) => {
       const modelReader = new ModelReader(modelLimitsOf(options), pool.signal);
       try {
@@ -447,6 +448,7 @@ interface CompileFlags extends ModelFlags {
   readonly out: string;
   readonly jobs: number;
   readonly solver?: SolverName;
+  readonly profile?: string;
   readonly fanouts?: string;
   readonly check?: true;
 }

@@ -39,6 +39,8 @@ export interface CompileCommand {
   readonly out: string;
   /** How to solve; null for what the policy says. */
   readonly solver: SolverName | null;
+  /** Profile in place of those that the spec names; null, or left out, for theirs. */
+  readonly profile?: string | null;
   /** Saved metrics of a server, whose fan-outs replace those of the spec; null for none. */
   readonly fanouts: string | null;
   /** Compare with `out` instead of writing it. */
@@ -53,8 +55,8 @@ export interface CompileCommand {
 
 export async function compileCommand(command: CompileCommand): Promise<CommandResult> {
   const startMs = command.nowMs();
-  const { app, fanouts, out } = command;
-  const asked = loadApplication(app);
+  const { app, fanouts, out, profile = null } = command;
+  const asked = loadApplication(app, { profile });
   const method = await methodOf(asked.application.policy);
   const specified = withSolver(asked, method, command.solver);
   const loaded = fanouts === null ? specified : withObservedFanouts(specified, fanouts, app);
