@@ -20,6 +20,7 @@ import {
   workersOf,
 } from "./pool-profiles.ts";
 import type { ProfiledVariant } from "./profile.ts";
+import { withServing } from "./serving.ts";
 import { resolveSlo, sloMistakes } from "./slo.ts";
 import { measuredStarts } from "./start-times.ts";
 import { parseStructure } from "./structure.ts";
@@ -72,7 +73,7 @@ export function loadApplication(
     slo: resolveSlo(spec),
     arrivals: resolveArrivals(spec, files),
     loads: resolveLoads(spec.workload.loads),
-    cluster,
+    cluster: withServing(cluster, tasks, spec.cluster.communicationLatency === "auto"),
     tasks,
     policy: resolvePolicy(spec, measuredStarts({ cluster, tasks })),
   };
@@ -239,7 +240,8 @@ function resolveCluster(cluster: ApplicationSpec["cluster"]): Cluster {
       pricePerHour: pool.pricePerHour ?? null,
       ...devices[index],
     })),
-    communicationLatencyMs: cluster.communicationLatency,
+    communicationLatencyMs:
+      cluster.communicationLatency === "auto" ? 0 : cluster.communicationLatency,
   };
 }
 
