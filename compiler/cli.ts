@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /** Runs `stratagem`; no other file of the compiler prints for people, exits, or reads a clock. */
 import { availableParallelism } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Command, Option } from "commander";
 import {
   addCompletion,
@@ -24,6 +25,7 @@ import { explainCompilerError, InterruptedError } from "./errors.ts";
 import { SOLVER_NAMES, type SolverName } from "./methods/solver-names.ts";
 import {
   collect,
+  count,
   loads,
   MODEL_MEMORY,
   type ModelFlags,
@@ -416,6 +418,35 @@ program
   });
 
 program
+  .command("truth")
+  .description("find out whether an application's promises hold on this machine")
+  .argument("<app>", "application spec, YAML or JSON")
+  .option("--profile <file>", "a profile of this machine (default: it is measured first)")
+  .option("--loads <n>", "how many of the levels' loads to send", wholeNumber, 3)
+  .option("--seconds <n>", "how long each is sent", wholeNumber, 10)
+  .option("--runs <n>", "how often each is sent", wholeNumber, 1)
+  .option("--retries <n>", "runs to repeat that other guests of the host disturbed", count, 1)
+  .option("--seed <n>", "of the arrivals", "1")
+  .option("--models <folder>", "where the models are (default: where the spec says)")
+  .option("--inputs <file>", "rows to send, or a folder of request bodies (default: zeros)")
+  .option("--labels <file>", "the right class of each row, one number per line")
+  .option("-o, --out <folder>", "where profile, bundle, document and a page are kept")
+  .option("--json", "one JSON document on stdout")
+  .action(async (app: string, flags: TruthFlags) => {
+    const { truthCommand } = await import("./commands/truth.ts");
+    const { out = null, profile = null, models = null, inputs = null, labels = null } = flags;
+    const { loads: loadCount, seconds, runs, retries, seed } = flags;
+    const files = { app, out, profile, models, inputs, labels };
+    const command = { ...files, loads: loadCount, seconds, runs, retries, seed };
+    const run = (watch: Watch) => {
+      const pause = (ms: number) => sleep(ms, undefined, { signal: watch.signal });
+      const clocks = { nowMs, epochMs: () => Date.now(), every, pause };
+      return truthCommand(command, { jobs: availableParallelism(), ...clocks, ...watch });
+    };
+    print(await watched("truth", run, TOLD));
+  });
+
+program
   .command("schema")
   .description("print the JSON Schema of the files you write, for editors")
   .addArgument(
@@ -442,6 +473,19 @@ interface InitFlags extends ModelFlags {
   readonly axes: readonly string[];
   readonly yes?: true;
   readonly force?: true;
+}
+
+interface TruthFlags {
+  readonly out?: string;
+  readonly profile?: string;
+  readonly loads: number;
+  readonly seconds: number;
+  readonly runs: number;
+  readonly retries: number;
+  readonly seed: string;
+  readonly models?: string;
+  readonly inputs?: string;
+  readonly labels?: string;
 }
 
 interface CompileFlags extends ModelFlags {

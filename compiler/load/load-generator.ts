@@ -16,6 +16,8 @@ export interface Settled {
   readonly answer: Judged | null;
   /** HTTP status, or a word for what went wrong; empty for a good answer. */
   readonly error: string;
+  /** What it may take; null for as long as it likes. */
+  readonly sloMs: number | null;
 }
 
 export interface GeneratorOptions {
@@ -195,20 +197,20 @@ export class LoadGenerator {
     }
   }
 
-  #settle(outgoing: Outgoing, settled: Settled): void {
-    const { scheduledMs, sentMs, endMs, answer, error } = settled;
+  #settle(outgoing: Outgoing, fate: Omit<Settled, "sloMs">): void {
+    const { scheduledMs, sentMs, endMs, answer, error } = fate;
+    const sloMs = this.#sloOf(this.#workload.classes[outgoing.classIndex]);
     for (const tally of this.#talliesOf(outgoing)) {
       if (answer === null) tally.countDrop(error);
       else {
         const { variant, accuracy, score } = answer;
         const isCorrect = score === null ? null : score === 1;
         const times = { latencyMs: endMs - scheduledMs, fromSendMs: endMs - sentMs };
-        const sloMs = this.#sloOf(this.#workload.classes[outgoing.classIndex]);
         const own = sloMs === null ? {} : { sloMs };
         tally.countAnswer({ variant, accuracy, isCorrect, ...times, ...own });
       }
     }
-    this.#options.onSettled?.(settled);
+    this.#options.onSettled?.({ ...fate, sloMs });
   }
 
   #send({ path, body, headers }: Outgoing) {

@@ -12,6 +12,7 @@ import type {
 } from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
+import type { PlannedRequests } from "../load/planned-workload.ts";
 import type { BundleFrame } from "../model/frames.ts";
 import type { FeedKind } from "../model/model-feeds.ts";
 import type { ModelFiles } from "../model/model-files.ts";
@@ -111,6 +112,15 @@ export interface CompilerMethod<
 
   // Simulation.
 
+  /** What of its models is measured beside whole batches on one core; left out for nothing. */
+  readonly profiled?: "layers" | "cores";
+  /** The requests that its simulation draws; left out where each is one row to the one model. */
+  requestsOf?(
+    bundle: B,
+    arrivals: ArrivalProcess,
+    durationMs: number,
+    seed: number,
+  ): PlannedRequests;
   readonly baselines: Baselines;
   /** The level as a baseline would plan it, null for none; for baselines solved in processes. */
   baselineLevel?(frame: F, level: L, baseline: string, nowMs: () => number): L | null;

@@ -201,9 +201,9 @@ function profiledVariants(
   files: NamedFiles,
 ): [ProfiledVariant, ...ProfiledVariant[]] {
   if (typeof references === "string") return [files.profiledVariant(references, path)];
-  const [first, ...others] = files.distinct(references).map((reference, index) =>
-    files.profiledVariant(reference, [...path, index]),
-  );
+  const [first, ...others] = files
+    .distinct(references)
+    .map((reference, index) => files.profiledVariant(reference, [...path, index]));
   if (first === undefined) {
     return files.fail(invalid(path, "at least one profile", "an empty list"));
   }

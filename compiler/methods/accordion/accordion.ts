@@ -7,6 +7,7 @@ import { refuseTableOptions } from "../table-options.ts";
 import { ACCORDION_BASELINES } from "./baselines.ts";
 import { openModels } from "./compile-stages.ts";
 import { pipelineTable } from "./pipeline-table.ts";
+import { drawQueries } from "./simulate/queries.ts";
 import { simulatedLevel } from "./simulated-level.ts";
 import { accordion } from "./solve/accordion.ts";
 import { accordionWarnings } from "./warnings.ts";
@@ -44,6 +45,12 @@ export const accordionMethod: CompilerMethodOf<"accordion"> = {
     names: ACCORDION_BASELINES,
     tunable: false,
     has: (text) => ACCORDION_BASELINES.some((name) => name === text),
+  },
+  profiled: "layers",
+  requestsOf(bundle, arrivals, durationMs, seed) {
+    const { model, batch, isHigh } = drawQueries(bundle, arrivals, durationMs, seed);
+    const models = bundle.tasks[0]?.variants.map(({ name }) => name) ?? [];
+    return { models, model, rows: batch, priority: isHigh.map((high) => (high === 1 ? 1 : 2)) };
   },
   async simulate(bundle, { baseline, fanout: _, ...options }, watch) {
     const { simulateAccordionCommand } = await import("./simulate-command.ts");

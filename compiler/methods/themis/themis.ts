@@ -42,6 +42,7 @@ export const themisMethod: CompilerMethodOf<"themis"> = {
     tunable: false,
     has: (text) => THEMIS_BASELINES.some((name) => name === text),
   },
+  profiled: "cores",
   async simulate(bundle, { baseline, ...options }, watch) {
     const { simulateThemisCommand } = await import("./simulate-command.ts");
     return simulateThemisCommand(bundle, options, baseline?.name ?? null, watch);
