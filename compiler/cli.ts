@@ -34,6 +34,7 @@ import {
   timeoutMs,
 } from "./option-values.ts";
 import type { LevelPoolOptions } from "./processes/level-pool.ts";
+import { addExplain } from "./service-commands.ts";
 
 type Watch = Pick<LevelPoolOptions, "signal" | "onProgress" | "onBusy"> &
   Pick<ProfileSurroundings, "onNote">;
@@ -230,6 +231,10 @@ program
       simulateCommand({ bundle, ...options }, { nowMs, ...watch });
     print(await watched("planning the baseline", (watch) => run({ jobs, ...watch }), MORTAL));
   });
+
+addExplain(program, async (label, work) => {
+  print(await watched(label, ({ signal }) => work(signal)));
+});
 
 program
   .command("report")

@@ -12,6 +12,7 @@ import type {
 } from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
+import type { BatchFacts, RanBatch } from "../model/batch-facts.ts";
 import type { BundleFrame } from "../model/frames.ts";
 import type { FeedKind } from "../model/model-feeds.ts";
 import type { ModelFiles } from "../model/model-files.ts";
@@ -107,6 +108,9 @@ export interface CompilerMethod<
     queued: number,
     slackMs: number,
   ): ActionValues | NoActionValues;
+
+  /** What the bundle knows of a batch that a server ran, for whoever explains what came of it. */
+  batchFacts?(bundle: B, ran: RanBatch): BatchFacts;
 
   // Simulation.
 
