@@ -39,6 +39,7 @@ import {
   timeoutMs,
 } from "./option-values.ts";
 import type { LevelPoolOptions } from "./processes/level-pool.ts";
+import { addExplain } from "./service-commands.ts";
 
 type Watch = Pick<LevelPoolOptions, "signal" | "onProgress" | "onBusy"> &
   Pick<ProfileSurroundings, "onNote">;
@@ -247,6 +248,10 @@ program
       simulateCommand({ bundle, ...options }, { nowMs, ...watch });
     print(await watched("planning the baseline", (watch) => run({ jobs, ...watch }), MORTAL));
   });
+
+addExplain(program, async (label, work) => {
+  print(await watched(label, ({ signal }) => work(signal)));
+});
 
 program
   .command("report")

@@ -13,6 +13,7 @@ import type {
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
 import type { PlannedRequests } from "../load/planned-workload.ts";
+import type { BatchFacts, RanBatch } from "../model/batch-facts.ts";
 import type { BundleFrame } from "../model/frames.ts";
 import type { FeedKind } from "../model/model-feeds.ts";
 import type { ModelFiles } from "../model/model-files.ts";
@@ -110,6 +111,9 @@ export interface CompilerMethod<
     queued: number,
     slackMs: number,
   ): ActionValues | NoActionValues;
+
+  /** What the bundle knows of a batch that a server ran, for whoever explains what came of it. */
+  batchFacts?(bundle: B, ran: RanBatch): BatchFacts;
 
   // Simulation.
 

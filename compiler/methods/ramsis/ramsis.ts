@@ -7,6 +7,7 @@ import { modelFitMistakes } from "../../model/model-fit.ts";
 import type { CompilerMethodOf } from "../method.ts";
 import { actionValuesOf } from "./action-values.ts";
 import { SINGLE_BASELINES, singleBaselineNamed } from "./baselines.ts";
+import { batchFacts } from "./batch-facts.ts";
 import {
   bucketedExpectation,
   bucketedLevel,
@@ -65,6 +66,7 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
     return hasClasses(frame) ? classedExpectation(frame, level) : ramsis.expectedOf(frame, level);
   },
   actionValues: actionValuesOf,
+  batchFacts,
 
   baselines: {
     of: null,

@@ -32,8 +32,8 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
   readonly handlers: Required<AssignedExecutorHandlers>;
   readonly fastestMs: number;
   readonly started: Promise<void>;
+  readonly bundleSha256: string;
   readonly #bundle: PipelineBundle;
-  readonly #bundleSha256: string;
   readonly #pipeline: ServedPipeline;
   readonly #scheduler: PipelineScheduler;
 
@@ -43,7 +43,7 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
     this.metrics = new PipelineMetrics(this.signature);
     this.fastestMs = pipeline.fastestMs;
     this.#bundle = bundle;
-    this.#bundleSha256 = bundleSha256;
+    this.bundleSha256 = bundleSha256;
     this.#pipeline = pipeline;
     const observer = this.metrics;
     const recorder = bothOf(pipeline.watch, options.recorder);
@@ -105,7 +105,7 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
       level: scheduler.level,
       levelCount: levels.length,
       topLevelQps: levels.at(-1)?.loadQps ?? Number.NaN,
-      bundleSha256: this.#bundleSha256,
+      bundleSha256: this.bundleSha256,
       promise: promisedBy(this.#bundle, scheduler.level),
     };
     return [...this.metrics.lines(gauges), ...this.#pipeline.metricLines(scheduler.workers)];

@@ -9,7 +9,7 @@ import {
   RowsRefusedError,
   WorkerLostError,
 } from "../../exec/executor.ts";
-import type { BatchRun } from "../requests/batch-run.ts";
+import { type BatchRun, lostRun } from "../requests/batch-run.ts";
 import {
   type FailureReason,
   GIVEN_UP,
@@ -241,6 +241,7 @@ export class PipelineScheduler {
       return;
     }
     const { deadlineMs } = request;
+    query.sinceMs = nowMs;
     const slot = this.#slots.take(query);
     this.#carryOut(this.#dispatcher.onQuery(slot, task, parent, deadlineMs, nowMs), nowMs);
   }
@@ -301,7 +302,8 @@ export class PipelineScheduler {
     if (nowMs >= this.#dispatcher.wakeMs) this.#wake(nowMs);
   }
 
-  #startedBatch({ worker, variant, level, queries: slots }: StartBatch, nowMs: number) {
+  #startedBatch(command: StartBatch, nowMs: number) {
+    const { worker, variant, level, queued, queries: slots } = command;
     let earliestMs = Number.POSITIVE_INFINITY;
     for (const slot of slots) {
       const query = this.#slots.query(slot);
@@ -319,6 +321,7 @@ export class PipelineScheduler {
       variantName,
       level,
       rows: slots.length,
+      queued,
       slackMs,
       slots,
       startMs: nowMs,
@@ -504,15 +507,19 @@ export class PipelineScheduler {
   }
 
   /** What may be tried again waits again; the others fail. */
-  #loseBatch({ slots }: RunningBatch, message: string): void {
+  #loseBatch(batch: RunningBatch, message: string): void {
+    const { slots } = batch;
     const nowMs = this.#now();
+    const lost = lostRun(batch, nowMs);
     for (const slot of slots) {
       const query = this.#slots.query(slot);
       const { request, task } = query;
       query.losses++;
       query.lossMessage = message;
+      request.noteRun(query, lost);
       if (!request.isSettled && mayTryAgain(query.losses, request.deadlineMs, nowMs)) {
         this.#observer.onQueryRetried();
+        query.sinceMs = nowMs;
         this.#retry(slot, task, nowMs);
       } else this.#fail(this.#slots.free(slot).request, "worker-lost", message);
     }

@@ -61,6 +61,8 @@ export interface Endpoint {
   readonly models: readonly EndpointModel[];
   /** The one that decides now; undefined where another process decides. */
   readonly bundle: Bundle | undefined;
+  /** Of the bundle's file; left out where another process decides. */
+  readonly bundleSha256?: string;
   readonly isReady: boolean;
   /** Kept once it is ready for the first time. */
   readonly started: Promise<void>;

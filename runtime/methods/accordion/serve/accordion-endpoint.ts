@@ -28,8 +28,8 @@ export class AccordionEndpoint implements Endpoint {
   readonly models: readonly EndpointModel[];
   readonly handlers: Required<ExecutorHandlers>;
   readonly started: Promise<void>;
+  readonly bundleSha256: string;
   readonly #bundle: AccordionBundle;
-  readonly #bundleSha256: string;
   readonly #metrics: AccordionMetrics;
   readonly #scheduler: AccordionScheduler;
   readonly #driver: AccordionDriver;
@@ -52,7 +52,7 @@ export class AccordionEndpoint implements Endpoint {
       observer,
     });
     this.#bundle = bundle;
-    this.#bundleSha256 = bundleSha256;
+    this.bundleSha256 = bundleSha256;
     this.#metrics = metrics;
     this.#scheduler = scheduler;
     this.#driver = driver;
@@ -114,7 +114,7 @@ export class AccordionEndpoint implements Endpoint {
       topLevelQps: levels.at(-1)?.loadQps ?? Number.NaN,
       application,
       promisedViolationRate: carrying?.expected.violationRate ?? Number.NaN,
-      bundleSha256: this.#bundleSha256,
+      bundleSha256: this.bundleSha256,
     });
   }
 

@@ -240,6 +240,8 @@ export class AccordionDriver {
     assert(stages !== null, "a query gets a shape that its model has");
     const given = places.map((place) => at(this.#places, place));
     this.#observer.onInstancesForgotten(request.model, run.begin(stages, given));
+    const ownTurn = command.kind === "start" ? 1 : 0;
+    request.notePlaces(places, this.#scheduler.waitingCount + ownTurn, nowMs);
     if (Number.isNaN(request.startMs)) {
       request.startMs = nowMs;
       this.#observer.onStart(request.model, places.length, request.deadlineMs - nowMs);

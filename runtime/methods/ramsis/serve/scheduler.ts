@@ -11,7 +11,7 @@ import {
   WorkerLostError,
 } from "../../../exec/executor.ts";
 import type { BatchTimes } from "../../../server/requests/answer-times.ts";
-import type { BatchRun } from "../../../server/requests/batch-run.ts";
+import { type BatchRun, lostRun } from "../../../server/requests/batch-run.ts";
 import {
   GIVEN_UP,
   type GivenUp,
@@ -319,6 +319,7 @@ export class Scheduler {
       variantName,
       level,
       rows: queries.length,
+      queued: commands.queued(command),
       slackMs,
       queries,
       startMs: nowMs,
@@ -467,13 +468,16 @@ export class Scheduler {
   }
 
   /** What may be tried again waits again; the others fail. */
-  #loseBatch({ queries, variant }: RunningBatch, message: string): void {
+  #loseBatch(batch: RunningBatch, message: string): void {
+    const { queries, variant } = batch;
     const nowMs = this.#now();
+    const lost = lostRun(batch, nowMs);
     for (const query of queries) {
       const row = this.#rowOf(query);
       const { request } = row;
       row.losses++;
       row.lossMessage = message;
+      request.noteLost(lost);
       if (!request.isSettled && mayTryAgain(row.losses, request.deadlineMs, nowMs)) {
         this.#observer?.onQueryRetried();
         this.#retry(query, request, variant, nowMs);

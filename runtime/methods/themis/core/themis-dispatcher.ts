@@ -343,14 +343,14 @@ class ElasticDispatcher implements ThemisDispatcher {
         else taken[batch++] = query;
       }
       if (batch === 0) return;
-      this.#start(task, level, out);
+      this.#start(task, level, batch + queues.length(task), out);
       for (let position = 0; position < batch; position++) out.appendQuery(taken[position]!);
     }
   }
 
-  #start(task: number, level: number, out: CommandBuffer): void {
+  #start(task: number, level: number, queued: number, out: CommandBuffer): void {
     const worker = this.#cores.mostOf(this.#fleet, task);
-    out.startBatch(worker, task, level);
+    out.startBatch(worker, task, level, queued);
     this.#fleet.start(worker);
   }
 }
