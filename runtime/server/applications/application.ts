@@ -49,6 +49,8 @@ export interface Application {
   readonly limits: ServerLimits;
   /** What is counted of its workers, whatever the method. */
   readonly workerLines: () => readonly MetricLine[];
+  /** Share of the rows that the best variant answers again; left out for none, 0..1. */
+  readonly shadowShare?: number;
   /** Starts its workers, once. @throws what making the executor throws. */
   openWorkers(): Promise<void>;
   /** An inference request of one of its models has come in. */

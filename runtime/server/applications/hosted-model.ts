@@ -1,6 +1,7 @@
 /** The models of all applications of a server, by the names that clients call them. */
 import { type InferLimits, inferLimits } from "../bodies/body-limits.ts";
 import { HttpError } from "../connections/http-error.ts";
+import { FeedbackBook } from "../feedback/feedback-book.ts";
 import type { ReadModel } from "../json/json-jobs.ts";
 import { Latencies } from "../metrics/latencies.ts";
 import { RequestReader } from "../protocol/request-reader.ts";
@@ -20,9 +21,12 @@ export interface HostedModel {
   /** Rows of one request at most. */
   readonly maxRows: number;
   readonly latencies: Latencies;
+  /** Left out where no feedback is taken, or another process takes it. */
+  readonly feedback?: FeedbackBook | undefined;
 }
 
-export function hostedModels(application: Application): HostedModel[] {
+/** @param epochMs now, since 1970. */
+export function hostedModels(application: Application, epochMs: number): HostedModel[] {
   return application.endpoint.models.map((model) => {
     const { maxRows, maxBodyBytes } = application.limits;
     const ownMaxRows = model.maxRows ?? maxRows;
@@ -39,7 +43,31 @@ export function hostedModels(application: Application): HostedModel[] {
         application.sloMs,
         model.classes?.stated.map(({ latencyMs }) => latencyMs),
       ),
+      feedback: feedbackOf(application, model, epochMs),
     };
+  });
+}
+
+function feedbackOf(
+  { endpoint: { bundle }, limits, shadowShare = 0 }: Application,
+  { signature }: EndpointModel,
+  sinceEpochMs: number,
+): FeedbackBook | undefined {
+  const { feedbackRows: maxRows, feedbackMs: keptMs } = limits;
+  if (bundle === undefined || maxRows === 0) return undefined;
+  const profiledByVariant = new Map<string, number>();
+  // Of a pipeline the accuracy is that of a path, which answers tell.
+  for (const task of signature.answersByRow === true ? bundle.tasks : []) {
+    for (const { name, accuracy } of task.variants) profiledByVariant.set(name, accuracy);
+  }
+  return new FeedbackBook({
+    model: signature.names[0] ?? "",
+    signature,
+    profiledByVariant,
+    maxRows,
+    keptMs,
+    isShadowed: shadowShare > 0,
+    sinceEpochMs,
   });
 }
 
