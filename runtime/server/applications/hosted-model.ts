@@ -2,6 +2,7 @@
 import { type InferLimits, inferLimits } from "../bodies/body-limits.ts";
 import { HttpError } from "../connections/http-error.ts";
 import { FeedbackBook } from "../feedback/feedback-book.ts";
+import { ShadowRuns } from "../feedback/shadow-runs.ts";
 import type { ReadModel } from "../json/json-jobs.ts";
 import { Latencies } from "../metrics/latencies.ts";
 import { RequestReader } from "../protocol/request-reader.ts";
@@ -23,6 +24,8 @@ export interface HostedModel {
   readonly latencies: Latencies;
   /** Left out where no feedback is taken, or another process takes it. */
   readonly feedback?: FeedbackBook | undefined;
+  /** Left out where nothing is answered again. */
+  readonly shadowRuns?: ShadowRuns | undefined;
 }
 
 /** @param epochMs now, since 1970. */
@@ -30,6 +33,7 @@ export function hostedModels(application: Application, epochMs: number): HostedM
   return application.endpoint.models.map((model) => {
     const { maxRows, maxBodyBytes } = application.limits;
     const ownMaxRows = model.maxRows ?? maxRows;
+    const feedback = feedbackOf(application, model, epochMs);
     const limits = inferLimits(model.signature.inputs, ownMaxRows, maxBodyBytes);
     return {
       application,
@@ -43,13 +47,25 @@ export function hostedModels(application: Application, epochMs: number): HostedM
         application.sloMs,
         model.classes?.stated.map(({ latencyMs }) => latencyMs),
       ),
-      feedback: feedbackOf(application, model, epochMs),
+      feedback,
+      shadowRuns: shadowRunsOf(application, model, feedback),
     };
   });
 }
 
+function shadowRunsOf(
+  { shadow, gate }: Application,
+  { signature }: EndpointModel,
+  book: FeedbackBook | undefined,
+): ShadowRuns | undefined {
+  if (shadow === undefined || book === undefined || !book.reader.isClassifier) return undefined;
+  const own = { shadow, book, signature, random: Math.random };
+  const later = (act: () => void) => void setImmediate(act);
+  return new ShadowRuns({ ...own, isIdle: () => gate.isEmpty, later });
+}
+
 function feedbackOf(
-  { endpoint: { bundle }, limits, shadowShare = 0 }: Application,
+  { endpoint: { bundle }, limits, shadow }: Application,
   { signature }: EndpointModel,
   sinceEpochMs: number,
 ): FeedbackBook | undefined {
@@ -66,7 +82,7 @@ function feedbackOf(
     profiledByVariant,
     maxRows,
     keptMs,
-    isShadowed: shadowShare > 0,
+    isShadowed: shadow !== undefined,
     sinceEpochMs,
   });
 }

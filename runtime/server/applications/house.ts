@@ -166,9 +166,10 @@ export class House {
   }
 
   #feedbackLines(): MetricLine[] {
-    return this.models.flatMap(({ model, feedback }) => {
-      if (feedback === undefined) return [];
-      return labelled(feedbackLines(feedback), { model: model.signature.names[0] ?? "" });
+    return this.models.flatMap(({ model, feedback, shadowRuns }) => {
+      const own = feedback === undefined ? [] : feedbackLines(feedback);
+      const lines = [...own, ...(shadowRuns?.lines() ?? [])];
+      return labelled(lines, { model: model.signature.names[0] ?? "" });
     });
   }
 

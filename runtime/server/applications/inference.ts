@@ -184,18 +184,22 @@ export function scheduled(
   );
 }
 
-/** What is answered may get feedback. */
+/** What is answered may get feedback, and be answered again. */
 function remembered(
   { nowMs }: Pick<House, "nowMs">,
-  { feedback }: HostedModel,
-  { asker, rows }: Scheduled,
+  { feedback, shadowRuns }: HostedModel,
+  request: Scheduled,
   outcome: Outcome | Promise<Outcome>,
 ): Outcome | Promise<Outcome> {
-  if (feedback === undefined || asker === undefined || !(outcome instanceof Promise)) {
-    return outcome;
-  }
+  const { asker, rows } = request;
+  const isNoted = (feedback !== undefined && asker !== undefined) || shadowRuns !== undefined;
+  if (!isNoted || !(outcome instanceof Promise)) return outcome;
   return outcome.then((found) => {
-    if (found.kind === "answered") feedback.onAnswered(asker, rows, found, nowMs());
+    if (found.kind === "answered") {
+      if (asker !== undefined) feedback?.onAnswered(asker, rows, found, nowMs());
+      shadowRuns?.onAnswered(request, found);
+    }
+    shadowRuns?.onSettled();
     return found;
   });
 }

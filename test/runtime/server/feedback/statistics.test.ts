@@ -30,7 +30,7 @@ test.each([0.5, 0.9, 0.985])(
   "leaves out a chance of %d no more often than stated, with a look after every trial",
   (chance) => {
     const random = uniform(22);
-    const [runs, trials] = [400, 3000];
+    const [runs, trials] = [250, 2000];
     let misses = 0;
     for (let run = 0; run < runs; run++) {
       let [right, wrong, isMissed] = [0, 0, false];
@@ -111,7 +111,7 @@ test("bounds from agreement hold whatever the errors of both variants are", () =
 });
 
 test("combined intervals hold with shadow runs and labels, looked at after every request", () => {
-  const [bestAccuracy, runs] = [0.98, 120];
+  const [bestAccuracy, runs] = [0.98, 80];
   let misses = 0;
   for (let run = 0; run < runs; run++) {
     const random = uniform(1000 + run);
