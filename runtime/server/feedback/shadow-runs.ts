@@ -86,7 +86,10 @@ export class ShadowRuns {
   /** Without the name of its application. */
   lines(): MetricLine[] {
     const name = "stratagem_shadow_runs_total";
+    const up = "stratagem_shadow_worker_up";
     return [
+      head(up, "gauge", "1 while the worker is up on which the best variant answers again"),
+      line(up, {}, this.#options.shadow.isOpen ? 1 : 0),
       head(
         name,
         "counter",

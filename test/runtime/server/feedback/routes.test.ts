@@ -1,5 +1,6 @@
 /** Feedback over HTTP: what is counted, what is refused, and what is told of it. */
 import { afterEach, expect, test } from "vitest";
+import { closeClients, rawRequest, serveGrpc } from "../grpc/client.ts";
 import { call, closeAll, type Harness, INFER, inferJson, jsonOf, serve } from "../harness.ts";
 
 afterEach(closeAll);
@@ -176,4 +177,11 @@ test("refuses other methods, unknown models, and bodies that are too long", asyn
   expect(unknown.status).toBe(404);
   const long = await call(harness, FEEDBACK, { body: `{"id":"${"a".repeat(300_000)}"}` });
   expect(long.status).toBe(413);
+});
+
+test("requests by gRPC get their feedback by HTTP", async () => {
+  const { client, ...harness } = await serveGrpc();
+  await client.infer(rawRequest([[1, 0]], { id: "g" }));
+  expect((await fed(harness, { id: "g", label: 0 }))[1]).toMatchObject({ correct: 1, wrong: 0 });
+  closeClients();
 });
