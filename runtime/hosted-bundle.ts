@@ -20,6 +20,8 @@ export interface HostingOptions extends WorkersOptions {
    */
   readonly models?: string | readonly string[] | undefined;
   readonly limits?: Partial<ServerLimits>;
+  /** Of the rows, what the best variant answers again, 0..1; left out for nothing. */
+  readonly shadowShare?: number | undefined;
   readonly nowMs: () => number;
   readonly generateLevel?: GenerateLevel | undefined;
   readonly onNotice: Notice;
@@ -63,7 +65,7 @@ export async function hostBundle(
   files: OpenedModels,
   options: HostingOptions,
 ): Promise<HostedBundle> {
-  const { generateLevel, limits, isOnly, onNotice, nowMs } = options;
+  const { generateLevel, limits, isOnly, onNotice, nowMs, shadowShare = 0 } = options;
   const tell: Notice = (message, severity) =>
     onNotice(isOnly ? message : `${bundle.application}: ${message}`, severity);
   const models = await servedModels(bundle, folderOf(options, place) ?? dirname(policy), files);
@@ -86,7 +88,12 @@ export async function hostBundle(
     axisNames: models.map((model) => model.axisNames),
     workers,
     generateLevel,
+    shadowShare,
   });
+  if (shadowShare > 0 && application.shadow === undefined) {
+    const why = "shadow runs are of models whose rows one variant answers each";
+    tell(`--shadow-share: nothing of ${application.name} is answered again: ${why}`, "warn");
+  }
   return { policy, bundle, sha256, workers, application, files, failed };
 }
 

@@ -118,6 +118,7 @@ function optionsOf(settings: SettingValues): ServerOptions {
     textParameters: settings.textParameters,
     processes: settings.processes,
     limits: limitsOf(settings),
+    shadowShare: settings.shadowShare,
     ...grpcOf(settings),
     access: accessOf(settings),
     adminAt: settings.admin ?? undefined,

@@ -1,6 +1,7 @@
 /** An application on a server: what answers, on which workers, and who is let in. */
 import type { Bundle, Cluster } from "../../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../../exec/executor.ts";
+import type { Shadow } from "../feedback/shadow.ts";
 import type { MetricLine } from "../metrics/exposition.ts";
 import type { Endpoint } from "../requests/endpoint.ts";
 import type { Notice } from "../telemetry/notice.ts";
@@ -20,6 +21,8 @@ export interface ApplicationOptions {
   readonly onNotice?: Notice;
   /** What is counted of its workers, whatever the method; left out for nothing. */
   readonly workerLines?: () => readonly MetricLine[];
+  /** Of the rows, what the best variant answers again, 0..1; left out for nothing. */
+  readonly shadowShare?: number;
 }
 
 /** What answers, on what: where the methods differ. */
@@ -33,6 +36,8 @@ export interface Opening<E extends Executor, H extends Required<ExecutorHandlers
   ) => ServedEndpoint<E, H>;
   /** Makes the executor, whose workers may be ready at once. Called when the server listens. */
   readonly executorFactory: (handlers: H) => E | Promise<E>;
+  /** Opened with the workers, and closed with them. */
+  readonly shadow?: Shadow | undefined;
 }
 
 /** An endpoint that takes an executor of a kind, and what that has to tell. */
@@ -49,6 +54,8 @@ export interface Application {
   readonly limits: ServerLimits;
   /** What is counted of its workers, whatever the method. */
   readonly workerLines: () => readonly MetricLine[];
+  /** The best variant beside the workers; left out where nothing is answered again. */
+  readonly shadow?: Shadow | undefined;
   /** Starts its workers, once. @throws what making the executor throws. */
   openWorkers(): Promise<void>;
   /** An inference request of one of its models has come in. */
@@ -79,6 +86,7 @@ class OpenedApplication<E extends Executor, H extends Required<ExecutorHandlers>
   readonly sloMs: number;
   readonly limits: ServerLimits;
   readonly workerLines: () => readonly MetricLine[];
+  readonly shadow: Shadow | undefined;
   readonly #executorFactory: (handlers: H) => E | Promise<E>;
   #executor: E | undefined;
   #isDraining = false;
@@ -95,6 +103,7 @@ class OpenedApplication<E extends Executor, H extends Required<ExecutorHandlers>
     this.gate = new Gate(this.limits.maxPending, workerCountOf(bundle.cluster));
     this.sloMs = bundle.slo.latencyMs;
     this.#executorFactory = executorFactory;
+    this.shadow = opening.shadow;
   }
 
   /**
@@ -115,6 +124,7 @@ class OpenedApplication<E extends Executor, H extends Required<ExecutorHandlers>
     const waiting = early;
     early = undefined;
     for (const act of waiting) act();
+    this.shadow?.open();
   }
 
   enter(): void {
@@ -135,6 +145,7 @@ class OpenedApplication<E extends Executor, H extends Required<ExecutorHandlers>
   }
 
   async close(): Promise<void> {
+    await this.shadow?.close();
     await this.#executor?.close();
   }
 }

@@ -2,6 +2,7 @@
 import type { Bundle } from "../../bundle/schema.ts";
 import type { MetricLine } from "../metrics/exposition.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
+import type { Asker } from "./asker.ts";
 import type { RequestRows, Submission } from "./request.ts";
 import type { RequestClasses } from "./request-classes.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
@@ -17,6 +18,8 @@ export interface AskedRequest extends RequestRows {
   readonly arrivalMs: number;
   /** How far the event loop was behind then. */
   readonly lagMs: number;
+  /** Who may give feedback to its answer; undefined where nobody can. */
+  readonly asker?: Asker | undefined;
 }
 
 /** A model as clients see it: rows in, tensors out. */
