@@ -1,6 +1,7 @@
 /** A pipeline as one model of a server. */
 import type { Bundle } from "../../bundle/schema.ts";
 import type { AssignedExecutor, AssignedExecutorHandlers } from "../../exec/executor.ts";
+import { ServiceTimes } from "../drift/service-times.ts";
 import type { MetricLine } from "../metrics/exposition.ts";
 import type { Promised } from "../metrics/promise-lines.ts";
 import type { Endpoint, EndpointModel } from "../requests/endpoint.ts";
@@ -36,6 +37,7 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
   readonly #bundleSha256: string;
   readonly #pipeline: ServedPipeline;
   readonly #scheduler: PipelineScheduler;
+  readonly #times: ServiceTimes;
 
   constructor(options: PipelineEndpointOptions) {
     const { bundle, bundleSha256, pipeline, nowMs, maxPending, onWorkerLost } = options;
@@ -47,7 +49,10 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
     this.#pipeline = pipeline;
     const observer = this.metrics;
     const recorder = bothOf(pipeline.watch, options.recorder);
-    const scheduler = new PipelineScheduler({ ...pipeline, maxPending, nowMs, recorder, observer });
+    const times = new ServiceTimes(pipeline.cells, nowMs);
+    this.#times = times;
+    const told = { observer, recorder, times };
+    const scheduler = new PipelineScheduler({ ...pipeline, ...told, maxPending, nowMs });
     this.#scheduler = scheduler;
     const onLost = (worker: number, reason: string, isHung?: boolean) => {
       scheduler.onWorkerLost(worker, reason, isHung);
@@ -108,7 +113,11 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
       bundleSha256: this.#bundleSha256,
       promise: promisedBy(this.#bundle, scheduler.level),
     };
-    return [...this.metrics.lines(gauges), ...this.#pipeline.metricLines(scheduler.workers)];
+    return [
+      ...this.metrics.lines(gauges),
+      ...this.#pipeline.metricLines(scheduler.workers),
+      ...this.#times.lines(),
+    ];
   }
 
   /** Never in place: what waits is bound to the plan it was routed by. */

@@ -2,6 +2,8 @@
 import type { AccordionBundle, Bundle } from "../../../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../../../exec/executor.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
+import { poolOfWorker, stageCells } from "../../../server/drift/profiled-cells.ts";
+import { ServiceTimes } from "../../../server/drift/service-times.ts";
 import type { MetricLine } from "../../../server/metrics/exposition.ts";
 import type { Endpoint, EndpointModel } from "../../../server/requests/endpoint.ts";
 import { AccordionScheduler } from "../core/scheduler.ts";
@@ -33,6 +35,7 @@ export class AccordionEndpoint implements Endpoint {
   readonly #metrics: AccordionMetrics;
   readonly #scheduler: AccordionScheduler;
   readonly #driver: AccordionDriver;
+  readonly #times: ServiceTimes;
 
   /**
    * @throws RuntimeError RUNTIME_MODEL if a model has no stages, or these do not make up the model.
@@ -43,6 +46,8 @@ export class AccordionEndpoint implements Endpoint {
     const metrics = new AccordionMetrics(models.map(({ signature }) => signature.names[0] ?? ""));
     const scheduler = new AccordionScheduler(bundle, { queryCapacity: maxPending });
     const observer = metrics;
+    const times = new ServiceTimes(stageCells(bundle), nowMs);
+    this.#times = times;
     const driver = new AccordionDriver({
       models,
       scheduler,
@@ -50,6 +55,8 @@ export class AccordionEndpoint implements Endpoint {
       nowMs,
       recorder,
       observer,
+      times,
+      kindOf: poolOfWorker(bundle),
     });
     this.#bundle = bundle;
     this.#bundleSha256 = bundleSha256;
@@ -103,7 +110,7 @@ export class AccordionEndpoint implements Endpoint {
     const { levels, application } = this.#bundle;
     const { loadQps } = this.#driver;
     const carrying = levels.find((level) => !(level.loadQps < loadQps)) ?? levels.at(-1);
-    return this.#metrics.lines({
+    const lines = this.#metrics.lines({
       places: scheduler.placeCount,
       readyPlaces: scheduler.readyPlaceCount,
       busyPlaces: scheduler.busyPlaceCount,
@@ -116,6 +123,7 @@ export class AccordionEndpoint implements Endpoint {
       promisedViolationRate: carrying?.expected.violationRate ?? Number.NaN,
       bundleSha256: this.#bundleSha256,
     });
+    return [...lines, ...this.#times.lines()];
   }
 
   /** Never in place: queries run by the table they were started by. */

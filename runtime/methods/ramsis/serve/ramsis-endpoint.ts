@@ -2,6 +2,8 @@
 import type { Bundle, RamsisBundle } from "../../../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../../../exec/executor.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "../../../server/applications/limits.ts";
+import { ramsisCells } from "../../../server/drift/profiled-cells.ts";
+import { ServiceTimes } from "../../../server/drift/service-times.ts";
 import type { MetricLine } from "../../../server/metrics/exposition.ts";
 import { p99MsOf } from "../../../server/metrics/profiled-times.ts";
 import type { Endpoint, EndpointModel } from "../../../server/requests/endpoint.ts";
@@ -44,6 +46,7 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
   readonly started: Promise<void>;
   readonly #scheduler: Scheduler;
   readonly #policy: ServedPolicy;
+  readonly #times: ServiceTimes;
   readonly #generation: LevelGeneration | undefined;
 
   /** @throws RuntimeError RUNTIME_MODEL if the bundle's models do not fit together. */
@@ -72,6 +75,7 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
       if (isArrival || entry.kind === "refused") this.#generation?.onArrival(entry.nowMs);
       recorder?.(entry);
     };
+    this.#times = new ServiceTimes(ramsisCells(bundle), nowMs);
     const scheduler = new Scheduler({
       bundle,
       signature,
@@ -84,6 +88,7 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
       maxPending,
       recorder: record,
       observer: this.metrics,
+      times: this.#times,
     });
     this.#scheduler = scheduler;
     this.#policy = new ServedPolicy(bundle, bundleSha256, scheduler);
@@ -163,13 +168,14 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
         return { violationRate, accuracyPerSatisfied };
       },
     });
-    return [...lines, ...(this.sequences?.lines() ?? [])];
+    return [...lines, ...this.#times.lines(), ...(this.sequences?.lines() ?? [])];
   }
 
   replaceBundle(bundle: Bundle, bundleSha256: string): string | null {
     const refusal = this.#policy.replace(bundle, bundleSha256);
     if (refusal !== null) return refusal;
     this.#generation?.onPolicyReplaced();
+    this.#times.follow(ramsisCells(this.#policy.bundle));
     // Their shares of the load may have changed, and nothing else about them.
     if (this.classes !== undefined) this.classes.stated = bundle.slo.classes ?? [];
     return refusal;

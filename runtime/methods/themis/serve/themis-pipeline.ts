@@ -4,6 +4,7 @@ import { assert } from "../../../core/assert.ts";
 import { busyNames } from "../../../core/graph/replica-shape.ts";
 import type { OnnxForecaster } from "../../../exec/onnx-forecaster.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
+import { scaledCells } from "../../../server/drift/profiled-cells.ts";
 import { lastAnswererOf } from "../../../server/graph/last-answerer.ts";
 import { madeRowCapacity } from "../../../server/graph/made-rows.ts";
 import type { AxisNames } from "../../../server/graph/output-groups.ts";
@@ -51,6 +52,8 @@ export function themisPipeline(
     courses: new VisitCourses(signature, shape.graph, maxPending, madeRows),
     answererOf: lastAnswererOf(signature),
     holdsAllVariants: () => false,
+    cells: scaledCells(bundle),
+    kindOf: (_worker, cores) => cores,
     p99Ms: (task, rows, _worker, cores) => batchMs(bundle, task, rows, cores),
     fastestMs: surelyMs(bundle, (task) => fastestQueryMs(bundle, task)),
     forecasts:
