@@ -150,9 +150,10 @@ export class House {
       return [model.signature.names[0] ?? "", own] as const;
     });
     return [
-      ...this.applications.flatMap(({ name, endpoint, workerLines }) =>
-        labelled([...endpoint.metricLines(), ...workerLines()], { model: name }),
-      ),
+      ...this.applications.flatMap(({ name, endpoint, workerLines, drift }) => {
+        const own = [...endpoint.metricLines(), ...workerLines(), ...(drift?.lines() ?? [])];
+        return labelled(own, { model: name });
+      }),
       ...Latencies.lines(latencies),
       ...this.reloads.lines(),
       ...this.access.metricLines(),

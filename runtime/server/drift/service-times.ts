@@ -1,17 +1,11 @@
 /** What batches take, by variant, size and kind of place, as a running server measures it. */
 import { head, type Labels, line, type MetricLine } from "../metrics/exposition.ts";
+import type { ProfiledTime } from "../metrics/profiled-times.ts";
 import { RecentTimes } from "./recent-times.ts";
 import { type ServiceBlock, VariantBlock } from "./variant-block.ts";
 
 const TIMES = "stratagem_service_time_seconds";
 const QUANTILES = [0.5, 0.95, 0.99];
-
-/** What a profile says of batches of a size. */
-export interface ProfiledTime {
-  readonly p50Ms: number;
-  /** What decisions are made with. */
-  readonly decisionMs: number;
-}
 
 /** What a bundle says of its batches. A kind is a pool, a number of cores, or a bucket. */
 export interface ProfiledCells {
@@ -77,7 +71,8 @@ export class ServiceTimes {
     if (cell.profiled === undefined) return;
     const { contention } = this.#profiled;
     const factor = contention?.[Math.min(busyWorkers, contention.length) - 1] ?? 1;
-    this.#blocks[variant]?.add(insideMs / factor, rows, cell.profiled, nowMs);
+    const batch = { rows, insideMs: insideMs / factor, wayMs: aroundMs - insideMs };
+    this.#blocks[variant]?.add(batch, cell.profiled, nowMs);
   }
 
   /** Another bundle of the same variants decides from now on. */

@@ -1,5 +1,5 @@
 /** Some seconds of the batches of one variant, against what its profile says of them. */
-import type { ProfiledTime } from "./service-times.ts";
+import type { ProfiledTime } from "../metrics/profiled-times.ts";
 import { TimeSketch } from "./time-sketch.ts";
 
 /** A block lasts so long at least, so that it spans bursts of the machine's neighbours. */
@@ -24,21 +24,40 @@ export interface ServiceBlock {
   readonly sizes: readonly BlockSize[];
 }
 
+export interface BlockBatch {
+  readonly rows: number;
+  /** In the worker. */
+  readonly insideMs: number;
+  /** Besides, until the server had the result. */
+  readonly wayMs: number;
+}
+
 export interface BlockSize {
   readonly rows: number;
   batches: number;
   ratioSum: number;
 }
 
+/** Share of the ways to the worker and back that are quicker than what counts as the way. */
+const QUICK_SHARE = 0.1;
+
+/**
+ * Profiles count the way to the worker and back, which a busy server makes long: so what a batch
+ * takes is its time in the worker and the quickest way that was seen.
+ */
 export class VariantBlock {
   readonly #ratios = new TimeSketch();
+  readonly #ways = new TimeSketch();
+  #wayMs = Number.POSITIVE_INFINITY;
   #sizes = new Map<number, BlockSize>();
   #late = 0;
   #startMs = Number.NaN;
 
-  /** @param ms as measured. */
-  add(ms: number, rows: number, { p50Ms, decisionMs }: ProfiledTime, nowMs: number): void {
+  add(batch: BlockBatch, { p50Ms, decisionMs }: ProfiledTime, nowMs: number): void {
+    const { insideMs, wayMs, rows } = batch;
     if (Number.isNaN(this.#startMs)) this.#startMs = nowMs;
+    this.#ways.add(wayMs);
+    const ms = insideMs + (this.#wayMs === Number.POSITIVE_INFINITY ? 0 : this.#wayMs);
     const ratio = ms / p50Ms;
     this.#ratios.add(ratio);
     if (ms > decisionMs * (1 + TIME_TOLERANCE)) this.#late++;
@@ -63,6 +82,8 @@ export class VariantBlock {
       endMs: nowMs,
       sizes: [...this.#sizes.values()],
     };
+    this.#wayMs = Math.min(this.#wayMs, this.#ways.quantile(QUICK_SHARE));
+    this.#ways.clear();
     this.#ratios.clear();
     this.#sizes = new Map();
     this.#late = 0;

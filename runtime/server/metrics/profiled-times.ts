@@ -1,6 +1,12 @@
 /** What batches take, as a bundle's profile says. */
 import type { ServiceTimes } from "../../bundle/schema.ts";
-import type { ProfiledTime } from "../drift/service-times.ts";
+
+/** What a profile says of batches of a size. */
+export interface ProfiledTime {
+  readonly p50Ms: number;
+  /** What decisions are made with. */
+  readonly decisionMs: number;
+}
 
 /**
  * Of a batch of a variant, ms: the p99 where the profile has it, else what decisions are made with;

@@ -2,8 +2,10 @@
 import type { AccordionBundle, Bundle } from "../../../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../../../exec/executor.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
+import { ArrivalCounts } from "../../../server/drift/arrival-counts.ts";
 import { poolOfWorker, stageCells } from "../../../server/drift/profiled-cells.ts";
 import { ServiceTimes } from "../../../server/drift/service-times.ts";
+import type { Reading, Watched } from "../../../server/drift/watched.ts";
 import type { MetricLine } from "../../../server/metrics/exposition.ts";
 import type { Endpoint, EndpointModel } from "../../../server/requests/endpoint.ts";
 import { AccordionScheduler } from "../core/scheduler.ts";
@@ -30,12 +32,12 @@ export class AccordionEndpoint implements Endpoint {
   readonly models: readonly EndpointModel[];
   readonly handlers: Required<ExecutorHandlers>;
   readonly started: Promise<void>;
+  readonly watched: Watched;
   readonly #bundle: AccordionBundle;
   readonly #bundleSha256: string;
   readonly #metrics: AccordionMetrics;
   readonly #scheduler: AccordionScheduler;
   readonly #driver: AccordionDriver;
-  readonly #times: ServiceTimes;
 
   /**
    * @throws RuntimeError RUNTIME_MODEL if a model has no stages, or these do not make up the model.
@@ -47,7 +49,8 @@ export class AccordionEndpoint implements Endpoint {
     const scheduler = new AccordionScheduler(bundle, { queryCapacity: maxPending });
     const observer = metrics;
     const times = new ServiceTimes(stageCells(bundle), nowMs);
-    this.#times = times;
+    const arrivals = new ArrivalCounts(bundle.slo.latencyMs, nowMs);
+    this.watched = { times, arrivals, reading: () => this.#reading() };
     const driver = new AccordionDriver({
       models,
       scheduler,
@@ -68,8 +71,15 @@ export class AccordionEndpoint implements Endpoint {
       metrics: metrics.requests(model),
       fastestMs,
       maxRows: bundle.policy.maxBatch,
-      onTurnedAway: (rows) => driver.turnAway(model, rows),
-      submit: (rows, deadlineMs, isHigh) => driver.submit(model, rows, deadlineMs, isHigh),
+      // A request is one query, whatever its rows.
+      onTurnedAway: (rows) => {
+        arrivals.onRows(1);
+        driver.turnAway(model, rows);
+      },
+      submit: (rows, deadlineMs, isHigh) => {
+        arrivals.onRows(1);
+        return driver.submit(model, rows, deadlineMs, isHigh);
+      },
     }));
     let settleStarted: () => void = () => {};
     this.started = new Promise((resolve) => {
@@ -109,7 +119,7 @@ export class AccordionEndpoint implements Endpoint {
     const scheduler = this.#scheduler;
     const { levels, application } = this.#bundle;
     const { loadQps } = this.#driver;
-    const carrying = levels.find((level) => !(level.loadQps < loadQps)) ?? levels.at(-1);
+    const carrying = this.#carrying();
     const lines = this.#metrics.lines({
       places: scheduler.placeCount,
       readyPlaces: scheduler.readyPlaceCount,
@@ -123,7 +133,28 @@ export class AccordionEndpoint implements Endpoint {
       promisedViolationRate: carrying?.expected.violationRate ?? Number.NaN,
       bundleSha256: this.#bundleSha256,
     });
-    return [...lines, ...this.#times.lines()];
+    return [...lines, ...this.watched.times.lines()];
+  }
+
+  /** The lowest level that is not below the load. */
+  #carrying() {
+    const { levels } = this.#bundle;
+    const { loadQps } = this.#driver;
+    return levels.find((level) => !(level.loadQps < loadQps)) ?? levels.at(-1);
+  }
+
+  #reading(): Reading {
+    const { arrivals, levels } = this.#bundle;
+    const carrying = this.#carrying();
+    return {
+      bundleSha256: this.#bundleSha256,
+      compiled: arrivals,
+      loadQps: this.#driver.loadQps,
+      topLevelQps: levels.at(-1)?.loadQps ?? Number.NaN,
+      promised: carrying && { feasible: carrying.feasible, ...carrying.expected },
+      rows: this.#metrics.rows,
+      accuracySum: 0,
+    };
   }
 
   /** Never in place: queries run by the table they were started by. */

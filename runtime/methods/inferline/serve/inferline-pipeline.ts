@@ -52,6 +52,12 @@ export function inferlinePipeline(
     // Each on the fastest hardware for one query.
     fastestMs: surelyMs(bundle, (task) => fastestQueryMs(bundle.tasks[task]?.variants ?? [])),
     differenceFrom: (after) => bundleDifference(bundle, after, SERVED_PARTS),
+    costNow: (level, workers) => {
+      const promised = bundle.levels[level]?.expected.costPerHour;
+      if (promised === undefined) return undefined;
+      const { mostPerHour: most } = metrics;
+      return { held: metrics.costPerHour(workers), promised, most, unit: "an hour" };
+    },
     metricLines: (workers) => metrics.lines(workers),
   };
 }

@@ -12,7 +12,7 @@ import { pipelineSignatureOf } from "../../../server/graph/pipeline-signature.ts
 import type { ServedPipeline } from "../../../server/graph/served-pipeline.ts";
 import { surelyMs } from "../../../server/graph/sure-visits.ts";
 import { VisitCourses } from "../../../server/graph/visit-courses.ts";
-import { themisShapeOf } from "../core/shape.ts";
+import { coreBudgetOf, themisShapeOf } from "../core/shape.ts";
 import { type ThemisDispatcher, themisDispatcherOf } from "../core/themis-dispatcher.ts";
 import { LookForecasts } from "./look-forecasts.ts";
 import { ThemisMetrics } from "./metrics.ts";
@@ -62,6 +62,12 @@ export function themisPipeline(
         : undefined,
     watch: (entry) => metrics.watch(entry),
     differenceFrom: (after) => bundleDifference(bundle, after, SERVED_PARTS),
+    costNow: (level) => {
+      const promised = bundle.levels[level]?.steady.cores;
+      if (promised === undefined) return undefined;
+      const held = dispatcher.coresByTask.reduce((sum, cores) => sum + cores, 0);
+      return { held, promised, most: coreBudgetOf(bundle), unit: "cores" };
+    },
     metricLines: () => metrics.lines(),
   };
 }
