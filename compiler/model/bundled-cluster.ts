@@ -1,17 +1,30 @@
 /** The cluster of an application as bundles have it: with what its times were measured on. */
-import type { Cluster, MeasuredDevice } from "stratagem-runtime/internal/bundle/schema";
-import type { Application, Pool } from "../spec/application.ts";
+import type {
+  Cluster,
+  MeasuredDevice,
+  ServingPath,
+} from "stratagem-runtime/internal/bundle/schema";
+import type { Application, MeasuredServing, Pool } from "../spec/application.ts";
 import { profileFor } from "../spec/pool-profiles.ts";
 
-/** @param application whose variants agree, pool by pool, on what they were measured on. */
+/**
+ * The serving path has no margin yet: that is a matter of the method.
+ * @param application whose variants agree, pool by pool, on what they were measured on.
+ */
 export function bundledCluster({ cluster, tasks }: Application): Cluster {
+  const { serving, ...rest } = cluster;
   return {
-    ...cluster,
+    ...rest,
+    ...(serving === undefined ? {} : { serving: bundledServing(serving) }),
     pools: cluster.pools.map(({ provider: _, ...pool }, index) => {
       const measuredOn = measuredOnOf(cluster.pools[index], tasks);
       return measuredOn === undefined ? pool : { ...pool, measuredOn };
     }),
   };
+}
+
+function bundledServing({ isPlannedWith: _, ...path }: MeasuredServing): ServingPath {
+  return { ...path, marginMs: 0 };
 }
 
 function measuredOnOf(

@@ -20,6 +20,7 @@ import {
   workersOf,
 } from "./pool-profiles.ts";
 import type { ProfiledVariant } from "./profile.ts";
+import { withServing } from "./serving.ts";
 import { resolveSlo, sloMistakes } from "./slo.ts";
 import { measuredStarts } from "./start-times.ts";
 import { parseStructure } from "./structure.ts";
@@ -63,7 +64,7 @@ export function loadApplication(path: string): LoadedApplication {
     slo: resolveSlo(spec),
     arrivals: resolveArrivals(spec, files),
     loads: resolveLoads(spec.workload.loads),
-    cluster,
+    cluster: withServing(cluster, tasks, spec.cluster.communicationLatency === "auto"),
     tasks,
     policy: resolvePolicy(spec, measuredStarts({ cluster, tasks })),
   };
@@ -230,7 +231,8 @@ function resolveCluster(cluster: ApplicationSpec["cluster"]): Cluster {
       pricePerHour: pool.pricePerHour ?? null,
       ...devices[index],
     })),
-    communicationLatencyMs: cluster.communicationLatency,
+    communicationLatencyMs:
+      cluster.communicationLatency === "auto" ? 0 : cluster.communicationLatency,
   };
 }
 

@@ -1,0 +1,144 @@
+/** What is to happen to workers where they take processors from each other. */
+import { assert } from "stratagem-runtime/internal/core/assert";
+import { EventQueue } from "../event-queue.ts";
+import type { Contention } from "./contention.ts";
+import type { SpreadDraws } from "./spread-draws.ts";
+
+/** A worker that had nothing to do for this long sleeps, ms. */
+const SLEEPS_AFTER_MS = 0.2;
+
+/**
+ * Ends of batches, which depend on how many run at once, beside what happens at a time that is
+ * known, such as the end of a load. At most one thing is to happen to each worker.
+ *
+ * All batches go on at the same pace, 1 / factor, so they are ordered by the work that one would
+ * have done that had run from the beginning: a virtual clock, on which each ends at a time that
+ * stays. Source: Parekh and Gallager, "A generalized processor sharing approach to flow control",
+ * IEEE/ACM ToN 1(3), 1993. Without contention the virtual clock is the clock, and all of this is
+ * one event queue.
+ */
+export class WorkerEvents {
+  readonly #timed: EventQueue;
+  /** Ordered by the virtual clock; that of `#timed` where nothing contends. */
+  readonly #batches: EventQueue;
+  readonly #contention: Contention | null;
+  readonly #wakes: SpreadDraws | null;
+  readonly #idleSinceMs: Float64Array;
+  /** [workerCount]: processors that its batch keeps busy; 0 where it runs none. */
+  readonly #demand: Float64Array;
+  #busy = 0;
+  #otherBusy: number;
+  #factor = 1;
+  #nowMs = 0;
+  #virtualMs = 0;
+
+  /**
+   * @param contention null where batches run as if they were alone.
+   * @param wakes what a worker that slept takes longer; null for nothing.
+   * @param neighbours processors that others keep busy all the time.
+   */
+  constructor(
+    workerCount: number,
+    contention: Contention | null = null,
+    wakes: SpreadDraws | null = null,
+    neighbours = 0,
+  ) {
+    this.#timed = new EventQueue(workerCount);
+    this.#batches = contention === null ? this.#timed : new EventQueue(workerCount);
+    this.#contention = contention;
+    this.#wakes = wakes;
+    this.#idleSinceMs = new Float64Array(workerCount).fill(Number.NEGATIVE_INFINITY);
+    this.#demand = new Float64Array(workerCount);
+    this.#otherBusy = neighbours;
+  }
+
+  get length(): number {
+    return this.#timed.length + (this.#contention === null ? 0 : this.#batches.length);
+  }
+
+  /** Time of the first event, Infinity when there is none. */
+  get nextMs(): number {
+    return Math.min(this.#timed.nextMs, this.#nextBatchMs);
+  }
+
+  /** How many times as long work takes now. */
+  get factor(): number {
+    return this.#factor;
+  }
+
+  /** Something happens at a time that is known. @param rank as `EventQueue` has it. */
+  push(timeMs: number, worker: number, rank = 0): void {
+    this.#timed.push(timeMs, worker, rank);
+  }
+
+  /**
+   * A worker begins a batch.
+   * @param serviceMs what it takes alone. @param demand processors that it keeps busy.
+   */
+  run(nowMs: number, worker: number, serviceMs: number, rank = 0, demand = 1): void {
+    const wakes = this.#wakes;
+    const idleMs = nowMs - (this.#idleSinceMs[worker] ?? 0);
+    const workMs =
+      wakes !== null && idleMs > SLEEPS_AFTER_MS ? serviceMs + wakes.nextMs() : serviceMs;
+    if (this.#contention === null) {
+      this.#timed.push(nowMs + workMs, worker, rank);
+      return;
+    }
+    this.#change(nowMs, demand);
+    this.#demand[worker] = demand;
+    this.#batches.push(this.#virtualMs + workMs, worker, rank);
+  }
+
+  /** Removes the first event; there is one. @returns its worker. */
+  pop(): number {
+    const timedMs = this.#timed.nextMs;
+    const batchMs = this.#nextBatchMs;
+    if (this.#contention === null || timedMs <= batchMs) return this.#popTimed(timedMs);
+    const worker = this.#batches.pop();
+    this.#change(batchMs, -(this.#demand[worker] ?? 0));
+    this.#demand[worker] = 0;
+    this.#idleSinceMs[worker] = batchMs;
+    return worker;
+  }
+
+  /** Calls the event of a worker off, if it has one. */
+  cancel(worker: number, nowMs: number): void {
+    this.#timed.cancel(worker);
+    const demand = this.#demand[worker] ?? 0;
+    if (demand === 0) return;
+    this.#batches.cancel(worker);
+    this.#change(nowMs, -demand);
+    this.#demand[worker] = 0;
+    this.#idleSinceMs[worker] = nowMs;
+  }
+
+  /** Others than workers begin, or with a number below 0 end, to keep processors busy. */
+  addOthers(nowMs: number, change: number): void {
+    if (this.#contention === null) return;
+    this.#change(nowMs, 0);
+    this.#otherBusy += change;
+    this.#factor = this.#contention.factorOf(this.#busy + this.#otherBusy);
+  }
+
+  get #nextBatchMs(): number {
+    if (this.#contention === null) return Number.POSITIVE_INFINITY;
+    const virtualMs = this.#batches.nextMs;
+    if (virtualMs === Number.POSITIVE_INFINITY) return virtualMs;
+    return this.#nowMs + Math.max(0, virtualMs - this.#virtualMs) * this.#factor;
+  }
+
+  #popTimed(timedMs: number): number {
+    const worker = this.#timed.pop();
+    this.#idleSinceMs[worker] = timedMs;
+    return worker;
+  }
+
+  /** Takes the virtual clock up to now, and from there on at another pace. */
+  #change(nowMs: number, demand: number): void {
+    assert(nowMs >= this.#nowMs, "time does not go back");
+    this.#virtualMs += (nowMs - this.#nowMs) / this.#factor;
+    this.#nowMs = nowMs;
+    this.#busy += demand;
+    this.#factor = this.#contention?.factorOf(this.#busy + this.#otherBusy) ?? 1;
+  }
+}
