@@ -1,7 +1,7 @@
 /** An application on a server: what answers, on which workers, and who is let in. */
 import type { Bundle, Cluster } from "../../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../../exec/executor.ts";
-import { Drift } from "../drift/drift.ts";
+import { Drift, HOURS_PER_FALSE_ALARM } from "../drift/drift.ts";
 import type { MetricLine } from "../metrics/exposition.ts";
 import type { Endpoint } from "../requests/endpoint.ts";
 import type { Notice } from "../telemetry/notice.ts";
@@ -11,7 +11,6 @@ import { Occupancy } from "./occupancy.ts";
 
 /** Time between two looks at what is promised. */
 const LOOK_MS = 1000;
-const HOURS_PER_FALSE_ALARM = 1000;
 
 /** What applications of all methods have in common. */
 export interface ApplicationOptions {

@@ -23,6 +23,8 @@ export interface HouseOptions {
   readonly loopDelay: LoopDelay;
   /** What the server calls itself. */
   readonly serverName: string;
+  /** Whether it is not ready while a promise of an application is broken. */
+  readonly readyNeedsPromises: boolean;
   /** Of the program, as the server tells it. */
   readonly version: string;
   /** Whether parameters of answers are all texts. */
@@ -61,6 +63,7 @@ export class House {
   readonly nowMs: () => number;
   readonly epochOffsetMs: number;
   readonly reloads: ReloadCounts;
+  readonly #readyNeedsPromises: boolean;
   readonly telemetry: Telemetry | undefined;
   readonly onNotice: Notice;
   readonly log: LogState | undefined;
@@ -85,6 +88,7 @@ export class House {
     this.onNotice = options.onNotice ?? (() => {});
     this.log = options.log;
     this.#logs = options.logs ?? {};
+    this.#readyNeedsPromises = options.readyNeedsPromises;
     this.reloads = new ReloadCounts(
       options.applications.map(({ name }) => name),
       () => (options.nowMs() + options.epochOffsetMs) / 1000,
@@ -121,6 +125,12 @@ export class House {
 
   get isReady(): boolean {
     return !this.#isStopping && this.#applications.every(({ endpoint }) => endpoint.isReady);
+  }
+
+  /** Whether clients should be sent here, as those are told who ask whether it is ready. */
+  get isFit(): boolean {
+    if (!this.#readyNeedsPromises) return this.isReady;
+    return this.isReady && this.#applications.every(({ drift }) => drift?.holds ?? true);
   }
 
   /** Whether the models of an application answer, whatever the others do. */

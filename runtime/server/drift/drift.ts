@@ -13,6 +13,9 @@ import type { Reading, Watched } from "./watched.ts";
 /** Blocks that end in an hour, of one watch, at most. */
 export const BLOCKS_PER_HOUR = 3_600_000 / BLOCK_MS;
 
+/** Where nothing else is said. */
+export const HOURS_PER_FALSE_ALARM = 1000;
+
 export interface DriftOptions {
   readonly watched: Watched;
   /** Of the bundle. */

@@ -1,7 +1,7 @@
 /** What bundles promise of the time of their batches, for those who measure it. */
 import type {
   AccordionBundle,
-  Pool,
+  Cluster,
   PoolProfile,
   RamsisBundle,
   ThemisBundle,
@@ -19,12 +19,12 @@ export function ramsisCells({ tasks, buckets, cluster }: RamsisBundle): Profiled
       const times = buckets === undefined ? task : buckets[kind];
       return profiledOf(times?.serviceTimes, variant, rows);
     },
-    contention: contentionOf(cluster),
+    contention: cluster.serving?.contention,
   };
 }
 
 interface PooledBundle {
-  readonly cluster: { readonly pools: readonly Pool[] };
+  readonly cluster: Pick<Cluster, "pools" | "serving">;
   readonly tasks: readonly {
     readonly name: string;
     readonly variants: readonly {
@@ -45,7 +45,7 @@ export function pooledCells({ cluster, tasks }: PooledBundle): ProfiledCells {
     kindLabels: (kind) => (pools.length === 1 ? {} : { pool: pools[kind]?.name ?? "" }),
     profiled: (variant, rows, kind) =>
       profiledOf(variants[variant]?.profiles[kind]?.serviceTimes, 0, rows),
-    contention: contentionOf(cluster),
+    contention: cluster.serving?.contention,
   };
 }
 
@@ -74,7 +74,7 @@ export function scaledCells({ tasks, cluster }: ThemisBundle): ProfiledCells {
       const decisionMs = ms.data[(Math.min(kind, maxCores) - 1) * maxBatch + rows - 1];
       return decisionMs === undefined ? undefined : { p50Ms: decisionMs, decisionMs };
     },
-    contention: contentionOf(cluster),
+    contention: cluster.serving?.contention,
   };
 }
 
@@ -93,7 +93,7 @@ export function stageCells({ tasks, cluster }: AccordionBundle): ProfiledCells {
       const decisionMs = stage === undefined ? undefined : stageMsOf(stage, kind);
       return decisionMs === undefined ? undefined : { p50Ms: decisionMs, decisionMs };
     },
-    contention: contentionOf(cluster),
+    contention: cluster.serving?.contention,
   };
 }
 
@@ -117,10 +117,4 @@ function stageMsOf({ from, to, pipelines }: Stage, pool: number): number | undef
     }
   }
   return found;
-}
-
-/** Where the serving path was measured, how workers that compute at once slow each other down. */
-export function contentionOf(cluster: object): readonly number[] | undefined {
-  const { serving } = cluster as { readonly serving?: { readonly contention?: readonly number[] } };
-  return serving?.contention;
 }

@@ -1,5 +1,6 @@
 /** Watches whether the batches of a variant take what its profile says. */
 import type { ServiceTimes } from "./service-times.ts";
+import { TimeSketch } from "./time-sketch.ts";
 import { type ServiceBlock, TIME_TOLERANCE } from "./variant-block.ts";
 import { Watch } from "./watch.ts";
 import type { Reading } from "./watched.ts";
@@ -16,7 +17,7 @@ export class ServiceTimeWatch extends Watch {
   readonly #variant: number;
   /** Since it is in doubt. */
   #batches = 0;
-  #ratioSum = 0;
+  readonly #ratios = new TimeSketch();
   #batchesBySize = new Map<number, number>();
 
   constructor(times: ServiceTimes, variant: number, threshold: number) {
@@ -28,23 +29,16 @@ export class ServiceTimeWatch extends Watch {
   look(_reading: Reading, nowMs: number): Change {
     const block = this.#times.takeBlock(this.#variant, nowMs);
     if (block === undefined) return undefined;
-    const wasBroken = this.isBroken;
-    if (!wasBroken && !this.isDoubted) this.#forget();
+    if (!this.isDoubted) this.#forget();
     if (block.isSlow || this.#batches > 0) this.#remember(block);
     const { startMs, endMs } = block;
-    const change = this.see({
-      value: block.isSlow ? 1 : 0,
-      promised: SLOW_BLOCKS,
-      startMs,
-      endMs,
-    });
-    return change;
+    return this.see({ value: block.isSlow ? 1 : 0, promised: SLOW_BLOCKS, startMs, endMs });
   }
 
   because(since: string): string {
     const { task, variant, stage } = this.#times.variants[this.#variant] ?? {};
     const name = [task, variant, stage].filter((part) => part !== undefined).join("/");
-    const ratio = this.#ratioSum / this.#batches;
+    const ratio = this.#ratios.quantile(0.5);
     const sizes = [...this.#batchesBySize].sort(([, one], [, other]) => other - one);
     const [most = 0] = sizes[0] ?? [];
     const at = `at batch ${most}${sizes.length > 1 ? " and others" : ""}`;
@@ -58,7 +52,7 @@ export class ServiceTimeWatch extends Watch {
 
   #remember({ batches, ratio, sizes }: ServiceBlock): void {
     this.#batches += batches;
-    this.#ratioSum += ratio * batches;
+    this.#ratios.add(ratio);
     for (const { rows, batches: own } of sizes) {
       this.#batchesBySize.set(rows, (this.#batchesBySize.get(rows) ?? 0) + own);
     }
@@ -66,7 +60,7 @@ export class ServiceTimeWatch extends Watch {
 
   #forget(): void {
     this.#batches = 0;
-    this.#ratioSum = 0;
+    this.#ratios.clear();
     this.#batchesBySize = new Map();
   }
 }

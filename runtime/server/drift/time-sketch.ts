@@ -8,7 +8,7 @@ const LEAST_LOG2 = -10;
 const MOST_LOG2 = 18;
 const STEP_COUNT = (MOST_LOG2 - LEAST_LOG2) * STEPS;
 
-/** Counts of positive numbers; quantiles are within half a step, 1.1 %, of those of the numbers. */
+/** Counts of positive numbers; quantiles are within a step, 2.2 %, of those of the numbers. */
 export class TimeSketch {
   readonly #counts = new Uint32Array(STEP_COUNT);
   #count = 0;

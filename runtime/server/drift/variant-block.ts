@@ -20,7 +20,7 @@ export interface ServiceBlock {
   readonly isSlow: boolean;
   readonly startMs: number;
   readonly endMs: number;
-  /** Rows of the batches, with how many there were of each size and the sum of their ratios. */
+  /** How many there were of each size. */
   readonly sizes: readonly BlockSize[];
 }
 
@@ -35,7 +35,6 @@ export interface BlockBatch {
 export interface BlockSize {
   readonly rows: number;
   batches: number;
-  ratioSum: number;
 }
 
 /** Share of the ways to the worker and back that are quicker than what counts as the way. */
@@ -62,11 +61,8 @@ export class VariantBlock {
     this.#ratios.add(ratio);
     if (ms > decisionMs * (1 + TIME_TOLERANCE)) this.#late++;
     const size = this.#sizes.get(rows);
-    if (size === undefined) this.#sizes.set(rows, { rows, batches: 1, ratioSum: ratio });
-    else {
-      size.batches++;
-      size.ratioSum += ratio;
-    }
+    if (size === undefined) this.#sizes.set(rows, { rows, batches: 1 });
+    else size.batches++;
   }
 
   /** @returns undefined while it is too short or has too few batches. */
