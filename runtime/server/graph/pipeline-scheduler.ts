@@ -9,6 +9,7 @@ import {
   RowsRefusedError,
   WorkerLostError,
 } from "../../exec/executor.ts";
+import type { ServiceTimes } from "../drift/service-times.ts";
 import { type BatchRun, lostRun } from "../requests/batch-run.ts";
 import {
   type FailureReason,
@@ -49,6 +50,10 @@ export interface PipelineSchedulerOptions {
   readonly nowMs: () => number;
   readonly recorder?: PipelineRecorder | undefined;
   readonly observer: PipelineObserver;
+  /** Told what batches take; left out where nobody asks. */
+  readonly times?: ServiceTimes | undefined;
+  /** Which kind of place a worker is to its profile; of cores where workers have several. */
+  readonly kindOf?: ServedPipeline["kindOf"] | undefined;
 }
 
 interface RunningBatch extends StartedBatch, BatchRun {
@@ -56,6 +61,10 @@ interface RunningBatch extends StartedBatch, BatchRun {
   readonly startMs: number;
   /** When its worker had it. */
   handedMs: number;
+  /** Of place, as the profile tells them apart. */
+  kind: number;
+  /** Workers that computed, its own included, when it started, or when it was over if more. */
+  busyWorkers: number;
 }
 
 type StartBatch = Extract<PipelineCommand, { readonly kind: "start-batch" }>;
@@ -326,6 +335,8 @@ export class PipelineScheduler {
       slots,
       startMs: nowMs,
       handedMs: nowMs,
+      kind: 0,
+      busyWorkers: 0,
       endMs: Number.NaN,
       wallMs: Number.NaN,
     };
@@ -345,6 +356,8 @@ export class PipelineScheduler {
     // Inside an async function, so that an executor that throws at once rejects as well.
     const cores = this.#models.leastCores(worker);
     const p99Ms = this.#options.p99Ms?.(variant, rows, worker, cores);
+    batch.kind = this.#options.kindOf?.(worker, cores) ?? 0;
+    batch.busyWorkers = this.#batches.busyCount;
     const onComputed = () => this.#onComputed(batch);
     const run = async () => executor.run(worker, { variant, rows, inputs, p99Ms }, onComputed);
     run().then(
@@ -363,6 +376,7 @@ export class PipelineScheduler {
    */
   #onComputed(batch: RunningBatch): void {
     if (!this.#batches.isComputing(batch)) return;
+    this.#noteBusy(batch);
     this.#batches.onComputed(batch);
     const nowMs = this.#now();
     this.#tellDone(batch.worker, nowMs);
@@ -371,6 +385,7 @@ export class PipelineScheduler {
 
   #onResult(batch: RunningBatch, result: BatchResult): void {
     if (!this.#batches.isOpen(batch)) return;
+    if (this.#batches.isComputing(batch)) this.#noteBusy(batch);
     const doneMs = this.#release(batch);
     batch.endMs = doneMs;
     batch.wallMs = result.wallMs;
@@ -383,6 +398,16 @@ export class PipelineScheduler {
       inferMs: doneMs - handedMs,
       outputMs,
     });
+    this.#tellTimes(batch, doneMs);
+  }
+
+  #noteBusy(batch: RunningBatch): void {
+    batch.busyWorkers = Math.max(batch.busyWorkers, this.#batches.busyCount);
+  }
+
+  #tellTimes({ variant, rows, kind, busyWorkers, wallMs, handedMs }: RunningBatch, doneMs: number) {
+    const times = { aroundMs: doneMs - handedMs, insideMs: wallMs, busyWorkers };
+    this.#options.times?.onBatch({ variant, rows, kind, ...times });
   }
 
   /** Gives the rows of a result to their requests, and to the tasks behind. */

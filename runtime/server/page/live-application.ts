@@ -3,6 +3,7 @@ import { type Bundle, violationCeiling } from "../../bundle/schema.ts";
 import { levelForLoad } from "../../core/level-choice.ts";
 import type { Application } from "../applications/application.ts";
 import type { House } from "../applications/house.ts";
+import { PROMISE_WORDS } from "../drift/watch.ts";
 import type { MetricLine } from "../metrics/exposition.ts";
 import { Latencies } from "../metrics/latencies.ts";
 import type { LiveApplication, LiveClass, LivePlaces, LiveRows, LiveVariant } from "./live.ts";
@@ -14,6 +15,9 @@ const MAX_VARIANTS = 64;
 const MAX_CLASSES = 16;
 /** Letters of a name at most. */
 const MAX_NAME = 80;
+
+/** And of what breaks a promise. */
+const MAX_BECAUSE = 600;
 
 const QUERIES = "stratagem_queries_total";
 const ACCURACY = "stratagem_satisfied_accuracy_total";
@@ -62,6 +66,11 @@ export function liveApplication(house: House, served: Application): LiveApplicat
     variantsLeftOut: Math.max(0, variants.length - MAX_VARIANTS),
     classes: classesOf(samples, bundle),
     places: placesOf(samples),
+    promises: (served.drift?.states() ?? []).map(({ promise, ...state }) => ({
+      name: PROMISE_WORDS[promise],
+      ...state,
+      because: state.because.slice(0, MAX_BECAUSE),
+    })),
   };
 }
 

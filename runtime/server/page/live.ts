@@ -58,6 +58,21 @@ export interface LiveApplication {
   readonly variantsLeftOut: number;
   readonly classes: readonly LiveClass[];
   readonly places: LivePlaces | null;
+  /** Empty where nobody measures them. */
+  readonly promises: readonly LivePromise[];
+}
+
+/** Something that the bundle promises, as sequential tests of what is measured see it. */
+export interface LivePromise {
+  /** Such as "service times". */
+  readonly name: string;
+  readonly holds: boolean;
+  /** When what broke it began, milliseconds since 1970; null while it holds. */
+  readonly brokenSinceMs: number | null;
+  /** 0 to 1, which breaks it. */
+  readonly evidence: number;
+  /** What is other than promised; empty while it holds. */
+  readonly because: string;
 }
 
 /** A level and what the bundle promises of it. */

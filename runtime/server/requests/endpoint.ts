@@ -1,5 +1,6 @@
 /** What HTTP talks to, whatever the method. */
 import type { Bundle } from "../../bundle/schema.ts";
+import type { Watched } from "../drift/watched.ts";
 import type { MetricLine } from "../metrics/exposition.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
 import type { Asker } from "./asker.ts";
@@ -69,6 +70,8 @@ export interface Endpoint {
   readonly isReady: boolean;
   /** Kept once it is ready for the first time. */
   readonly started: Promise<void>;
+  /** What it measures of what is promised; left out where another process decides. */
+  readonly watched?: Watched;
   /** What it counts, without the name of its application. */
   metricLines(): MetricLine[];
   /**

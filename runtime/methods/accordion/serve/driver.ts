@@ -1,7 +1,8 @@
 /** Drives Accordion's scheduler on the wall clock. */
 import { assert } from "../../../core/assert.ts";
 import { LoadMonitor } from "../../../core/load-monitor.ts";
-import type { Executor } from "../../../exec/executor.ts";
+import type { Batch, BatchResult, Executor } from "../../../exec/executor.ts";
+import type { ServiceTimes } from "../../../server/drift/service-times.ts";
 import { at } from "../../../server/graph/pipeline-signature.ts";
 import {
   type FailureReason,
@@ -34,6 +35,10 @@ export interface AccordionDriverOptions {
   readonly nowMs: () => number;
   readonly recorder?: AccordionRecorder | undefined;
   readonly observer: AccordionObserver;
+  /** Told what stages take; left out where nobody asks. */
+  readonly times?: ServiceTimes | undefined;
+  /** The pool of a place. */
+  readonly kindOf?: ((place: number) => number) | undefined;
 }
 
 type PlacesCommand = Exclude<AccordionCommand, { readonly kind: "drop" }>;
@@ -70,10 +75,7 @@ export class AccordionDriver {
     this.#observer = options.observer;
     this.#recorded = new RecordedScheduler({ scheduler, recorder, onWake: () => this.#wake() });
     this.#places = Array.from({ length: scheduler.placeCount }, (_, place) => {
-      return new ExecutionPlace(place, (batch) => {
-        assert(this.#executor !== undefined, "places are ready once there is an executor");
-        return this.#executor.run(place, batch);
-      });
+      return new ExecutionPlace(place, (batch) => this.#runTimed(place, batch));
     });
     this.#runByQuery = new Array<PipelineRun | undefined>(maxPending).fill(undefined);
     this.#free = Array.from({ length: maxPending }, (_, query) => maxPending - 1 - query);
@@ -223,6 +225,30 @@ export class AccordionDriver {
       return () => this.#pump(run);
     });
     for (const act of acts) act();
+  }
+
+  async #runTimed(place: number, batch: Batch): Promise<BatchResult> {
+    assert(this.#executor !== undefined, "places are ready once there is an executor");
+    const { times, kindOf } = this.#options;
+    const busyAtStart = this.#busyPlaces();
+    const handedMs = this.#now();
+    const result = await this.#executor.run(place, batch);
+    const { variant, rows } = batch;
+    times?.onBatch({
+      variant,
+      rows,
+      kind: kindOf?.(place) ?? 0,
+      aroundMs: this.#now() - handedMs,
+      insideMs: result.wallMs,
+      busyWorkers: Math.max(busyAtStart, this.#busyPlaces()),
+    });
+    return result;
+  }
+
+  #busyPlaces(): number {
+    let count = 0;
+    for (const place of this.#places) if (place.isRunning) count++;
+    return count;
   }
 
   #pump(run: PipelineRun): void {

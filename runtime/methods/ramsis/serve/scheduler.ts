@@ -10,6 +10,7 @@ import {
   RowsRefusedError,
   WorkerLostError,
 } from "../../../exec/executor.ts";
+import type { ServiceTimes } from "../../../server/drift/service-times.ts";
 import type { BatchTimes } from "../../../server/requests/answer-times.ts";
 import { type BatchRun, lostRun } from "../../../server/requests/batch-run.ts";
 import {
@@ -41,6 +42,8 @@ export interface SchedulerOptions {
   readonly maxPending: number;
   readonly recorder?: Recorder | undefined;
   readonly observer?: SchedulerObserver | undefined;
+  /** Told what batches take. */
+  readonly times?: ServiceTimes | undefined;
 }
 
 /** Undefined where it is not known. */
@@ -73,6 +76,10 @@ interface RunningBatch extends BatchStart, BatchRun {
   readonly startMs: number;
   /** When its worker had it. */
   handedMs: number;
+  /** Of its rows; 0 where there are none. */
+  bucket: number;
+  /** Workers that computed, its own included, when it started, or when it was over if more. */
+  busyWorkers: number;
 }
 
 /**
@@ -91,6 +98,7 @@ export class Scheduler {
   readonly #p99Ms: P99MsOf | undefined;
   readonly #recorder: Recorder | undefined;
   readonly #observer: SchedulerObserver | undefined;
+  readonly #times: ServiceTimes | undefined;
   readonly #rowBySlot: (Row | undefined)[];
   readonly #freeSlots: number[];
   readonly #batches: WorkerBatches<RunningBatch>;
@@ -110,6 +118,7 @@ export class Scheduler {
     this.#nowMs = nowMs;
     this.#recorder = recorder;
     this.#observer = observer;
+    this.#times = options.times;
     this.#rowBySlot = new Array<Row | undefined>(maxPending).fill(undefined);
     this.#freeSlots = Array.from({ length: maxPending }, (_, slot) => maxPending - 1 - slot);
     this.#batches = new WorkerBatches(workerCount);
@@ -324,6 +333,8 @@ export class Scheduler {
       queries,
       startMs: nowMs,
       handedMs: nowMs,
+      bucket: 0,
+      busyWorkers: 0,
       endMs: Number.NaN,
       wallMs: Number.NaN,
     };
@@ -345,6 +356,8 @@ export class Scheduler {
     // Rows of one batch are of one bucket.
     const bucket = this.#signature.axes === undefined ? 0 : (own[0]?.request.sloClass ?? 0);
     const p99Ms = this.#p99Ms?.(variant, rows, bucket);
+    batch.bucket = bucket;
+    batch.busyWorkers = this.#batches.busyCount;
     const batchOf = { variant, rows, inputs, p99Ms, ...(bucket > 0 ? { bucket } : {}) };
     const run = async () => executor.run(worker, batchOf, () => this.#onComputed(batch));
     run().then(
@@ -363,12 +376,14 @@ export class Scheduler {
    */
   #onComputed(batch: RunningBatch): void {
     if (!this.#batches.isComputing(batch)) return;
+    this.#noteBusy(batch);
     this.#batches.onComputed(batch);
     this.#tellDone(batch.worker, this.#now());
   }
 
   #onResult(batch: RunningBatch, result: BatchResult): void {
     if (!this.#batches.isOpen(batch)) return;
+    if (this.#batches.isComputing(batch)) this.#noteBusy(batch);
     const doneMs = this.#release(batch);
     batch.endMs = doneMs;
     batch.wallMs = result.wallMs;
@@ -381,6 +396,19 @@ export class Scheduler {
       inferMs: doneMs - handedMs,
       outputMs,
     });
+    this.#tellTimes(batch, doneMs);
+  }
+
+  #noteBusy(batch: RunningBatch): void {
+    batch.busyWorkers = Math.max(batch.busyWorkers, this.#batches.busyCount);
+  }
+
+  #tellTimes(
+    { variant, rows, bucket, busyWorkers, wallMs, handedMs }: RunningBatch,
+    doneMs: number,
+  ) {
+    const times = { aroundMs: doneMs - handedMs, insideMs: wallMs, busyWorkers };
+    this.#times?.onBatch({ variant, rows, kind: bucket, ...times });
   }
 
   /** Gives the rows of a result to their requests. */
