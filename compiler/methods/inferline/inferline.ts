@@ -33,6 +33,7 @@ export const inferlineMethod: CompilerMethodOf<"inferline"> = {
 
   frameOf: ({ levels: _, provenance: __, ...frame }) => ({ ...frame, recorded: null }),
   isRecomputable: hasTraces,
+  worstViolationRate: ({ expected }) => expected.violationRate,
   stated: ({ sample, expected }) => ({ sample, expected }),
   promised: promisedByInferline,
 

@@ -42,6 +42,7 @@ export function lokiMethod(taskSolver: TaskSolver): CompilerMethodOf<"loki"> {
     bundle: (frame, levels, provenance) => ({ ...frame, levels, provenance }),
 
     frameOf: ({ levels: _, provenance: __, ...frame }) => frame,
+    worstViolationRate: ({ expected }) => expected.violationRate,
     stated: ({ expected }) => expected,
     promised: (frame, level) => simulatedExpectation(frame, level),
 

@@ -32,6 +32,7 @@ export const themisMethod: CompilerMethodOf<"themis"> = {
   frameOf({ levels: _, provenance: __, transitions: ___, ...frame }) {
     return frame;
   },
+  worstViolationRate: ({ steady }) => steady.expected.violationRate,
   stated: ({ horizontal, vertical, joint, steady }) => ({ horizontal, vertical, joint, steady }),
   promised: themis.expectedOf,
 

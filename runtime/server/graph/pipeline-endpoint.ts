@@ -1,5 +1,7 @@
 /** A pipeline as one model of a server. */
+
 import type { Bundle } from "../../bundle/schema.ts";
+import { pathTimesOf } from "../../core/decision-slo.ts";
 import type { AssignedExecutor, AssignedExecutorHandlers } from "../../exec/executor.ts";
 import type { MetricLine } from "../metrics/exposition.ts";
 import type { Promised } from "../metrics/promise-lines.ts";
@@ -47,7 +49,9 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
     this.#pipeline = pipeline;
     const observer = this.metrics;
     const recorder = bothOf(pipeline.watch, options.recorder);
-    const scheduler = new PipelineScheduler({ ...pipeline, maxPending, nowMs, recorder, observer });
+    const path = pathTimesOf(bundle.cluster);
+    const parts = { maxPending, nowMs, recorder, observer, path };
+    const scheduler = new PipelineScheduler({ ...pipeline, ...parts });
     this.#scheduler = scheduler;
     const onLost = (worker: number, reason: string, isHung?: boolean) => {
       scheduler.onWorkerLost(worker, reason, isHung);
