@@ -197,10 +197,18 @@ program
   .option("--duration <time>", "such as 30s or 5 min (default: 30s, or the whole trace)")
   .option("--seed <n>", "of arrivals and service times", "1")
   .addOption(
-    new Option("--service-times <kind>", "the profile's percentile, or drawn from its quantiles")
-      .choices(["p95", "sampled"])
-      .default("p95"),
+    new Option(
+      "--service-times <kind>",
+      "the profile's percentile, or drawn from its quantiles (default: sampled where the " +
+        "bundle has quantiles and says what serving takes, or else p95)",
+    ).choices(["p95", "sampled"]),
   )
+  .option(
+    "--without <stations>",
+    "leave out the server's own work (path), what workers take from each other (contention), " +
+      "or both (path,contention)",
+  )
+  .option("--neighbours <n>", "processors that others keep busy, such as a load generator")
   .option(
     "--baseline <name>",
     "instead of the policy: fixed:VARIANT, greedy, jellyfish, model-switching, proteus, " +

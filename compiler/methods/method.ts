@@ -18,6 +18,7 @@ import type { ModelFiles } from "../model/model-files.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import type { ServiceTimeMode } from "../simulate/service-times.ts";
+import type { StationOptions } from "../simulate/serving/stations.ts";
 import type { Application, MethodName, Policy, PolicyOf } from "../spec/application.ts";
 import type { LoadedApplication } from "../spec/load-application.ts";
 import type { Mistake } from "../spec/mistakes.ts";
@@ -116,6 +117,8 @@ export interface CompilerMethod<
   readonly baselines: Baselines;
   /** The level as a baseline would plan it, null for none; for baselines solved in processes. */
   baselineLevel?(frame: F, level: L, baseline: string, nowMs: () => number): L | null;
+  /** Whether the times of batches can be drawn from their quantiles; left out for no. */
+  hasServiceTimeQuantiles?(bundle: B): boolean;
   /** @throws RuntimeError for a baseline of another method, and for what cannot be simulated. */
   simulate(
     bundle: B,
@@ -216,6 +219,8 @@ export interface SimulationRequest {
   readonly seed: number;
   readonly serviceTimes: ServiceTimeMode;
   readonly fanout: "rounded" | "poisson";
+  /** Which stations of the machine that serves are simulated, where the bundle knows them. */
+  readonly stations: StationOptions;
   /** Null for the bundle itself. */
   readonly baseline: NamedBaseline | null;
 }

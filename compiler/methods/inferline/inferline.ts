@@ -1,6 +1,7 @@
 /** InferLine as a method of the compiler: how many replicas each task of a pipeline has. */
 import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { modelFitMistakes } from "../../model/model-fit.ts";
+import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
 import type { CompilerMethodOf } from "../method.ts";
 import { refuseTableOptions } from "../table-options.ts";
 import { INFERLINE_BASELINES } from "./baselines.ts";
@@ -44,6 +45,7 @@ export const inferlineMethod: CompilerMethodOf<"inferline"> = {
     tunable: false,
     has: (text) => INFERLINE_BASELINES.some((name) => name === text),
   },
+  hasServiceTimeQuantiles: ({ tasks }) => havePipelineQuantiles(tasks),
   async simulate(bundle, { baseline, ...options }, watch) {
     const { simulateInferlineCommand } = await import("./simulate-command.ts");
     return simulateInferlineCommand(bundle, options, baseline?.name ?? null, watch);

@@ -3,6 +3,7 @@ import { type LokiLevel, violationCeiling } from "stratagem-runtime/internal/bun
 import { RuntimeError } from "stratagem-runtime/internal/errors";
 import type { LokiFrame } from "../../model/frames.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";
+import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
 import type { CompilerMethodOf, Solved } from "../method.ts";
 import { refuseTableOptions } from "../table-options.ts";
 import { lokiGap } from "./level-gap.ts";
@@ -58,6 +59,7 @@ export function lokiMethod(taskSolver: TaskSolver): CompilerMethodOf<"loki"> {
       const plan = known === undefined ? null : baselinePlan(frame, known, level.loadQps, nowMs);
       return plan && { ...level, plan, stages: null };
     },
+    hasServiceTimeQuantiles: ({ tasks }) => havePipelineQuantiles(tasks),
     async simulate(bundle, { baseline, ...options }, watch) {
       const { simulateLokiCommand } = await import("./simulate-command.ts");
       return simulateLokiCommand(bundle, options, baseline, watch);

@@ -82,6 +82,8 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
     tunable: true,
     has: (text, tuned) => singleBaselineNamed(text, tuned) !== null,
   },
+  hasServiceTimeQuantiles: ({ tasks, buckets = [] }) =>
+    [...tasks, ...buckets].every(({ serviceTimes }) => serviceTimes.quantiles !== null),
   async simulate(bundle, asked, watch) {
     const { simulateTablesCommand } = await import("./simulate-command.ts");
     return simulateTablesCommand(bundle, asked, watch);

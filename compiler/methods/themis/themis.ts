@@ -5,6 +5,7 @@ import { modelFitMistakes } from "../../model/model-fit.ts";
 import type { CompilerMethodOf } from "../method.ts";
 import { refuseTableOptions } from "../table-options.ts";
 import { THEMIS_BASELINES } from "./baselines.ts";
+import { haveBatchQuantiles } from "./simulate/drawn-batch-times.ts";
 import { themis } from "./solve/themis.ts";
 import { scalingWarnings } from "./warnings.ts";
 
@@ -43,6 +44,7 @@ export const themisMethod: CompilerMethodOf<"themis"> = {
     tunable: false,
     has: (text) => THEMIS_BASELINES.some((name) => name === text),
   },
+  hasServiceTimeQuantiles: ({ tasks }) => haveBatchQuantiles(tasks),
   async simulate(bundle, { baseline, ...options }, watch) {
     const { simulateThemisCommand } = await import("./simulate-command.ts");
     return simulateThemisCommand(bundle, options, baseline?.name ?? null, watch);

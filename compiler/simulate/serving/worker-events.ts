@@ -66,6 +66,11 @@ export class WorkerEvents {
     return this.#factor;
   }
 
+  /** How many times as long as on one processor work takes on so many, with nobody beside it. */
+  aloneFactor(demand: number): number {
+    return demand === 1 || this.#contention === null ? 1 : this.#contention.factorOf(demand);
+  }
+
   /** Something happens at a time that is known. @param rank as `EventQueue` has it. */
   push(timeMs: number, worker: number, rank = 0): void {
     this.#timed.push(timeMs, worker, rank);
@@ -73,7 +78,8 @@ export class WorkerEvents {
 
   /**
    * A worker begins a batch.
-   * @param serviceMs what it takes alone. @param demand processors that it keeps busy.
+   * @param serviceMs what it takes alone, on as many processors as it keeps busy.
+   * @param demand processors that it keeps busy.
    */
   run(nowMs: number, worker: number, serviceMs: number, rank = 0, demand = 1): void {
     const wakes = this.#wakes;
@@ -86,7 +92,7 @@ export class WorkerEvents {
     }
     this.#change(nowMs, demand);
     this.#demand[worker] = demand;
-    this.#batches.push(this.#virtualMs + workMs, worker, rank);
+    this.#batches.push(this.#virtualMs + workMs / this.aloneFactor(demand), worker, rank);
   }
 
   /** Removes the first event; there is one. @returns its worker. */

@@ -92,7 +92,7 @@ function checkScaleFactor(
 }
 
 function checkLatency(
-  { ms, points }: LatencyByCores,
+  { ms, points, quantiles }: LatencyByCores,
   policy: Pick<ThemisOptions, "maxBatch" | "maxCores">,
   path: string,
 ): void {
@@ -103,6 +103,17 @@ function checkLatency(
   }
   checkNonDecreasing(ms, maxBatch, `${path}.ms`);
   checkPoints(points, [maxCores, maxBatch], `${path}.points`);
+  if (quantiles !== undefined) checkQuantiles(quantiles, points, `${path}.quantiles`);
+}
+
+/** Of each point, in their order. */
+function checkQuantiles(quantiles: Table, points: Table, path: string): void {
+  checkShape(quantiles, [points.shape[0] ?? 0, 4], path);
+  for (let at = 0; at < quantiles.data.length; at += 4) {
+    const [p50 = 0, p95 = 0, p99 = 0] = quantiles.data.subarray(at);
+    if (p50 <= p95 && p95 <= p99) continue;
+    refuse(`${path}.data[${at}]`, `${p50}, ${p95}, ${p99}`, "p50 ≤ p95 ≤ p99");
+  }
 }
 
 /** Each once, by ascending cores and batch, where the table has a cell. */
