@@ -1,5 +1,11 @@
 /** What plans reckon with: times as workers stretch each other's, and an SLO less its margin. */
-import type { Cluster, ServiceTimes, Slo, Table } from "stratagem-runtime/internal/bundle/schema";
+import type {
+  Cluster,
+  PoolProfile,
+  ServiceTimes,
+  Slo,
+  Table,
+} from "stratagem-runtime/internal/bundle/schema";
 
 export function stretchedTable(table: Table, stretch: number): Table {
   const data = Float64Array.from(table.data, (ms) => ms * stretch);
@@ -11,6 +17,17 @@ export function stretchedTimes(times: ServiceTimes, stretch: number): ServiceTim
   return {
     ...stretchedQuantiles(times, stretch),
     decisionMs: stretchedTable(times.decisionMs, stretch),
+  };
+}
+
+/** Of the variants of tasks on pools. */
+export function stretchedProfile(profile: PoolProfile | null, stretch: number): PoolProfile | null {
+  if (profile === null || stretch === 1) return profile;
+  const { latencyMs, serviceTimes } = profile;
+  return {
+    ...profile,
+    latencyMs: stretchedTable(latencyMs, stretch),
+    serviceTimes: stretchedTimes(serviceTimes, stretch),
   };
 }
 

@@ -28,7 +28,9 @@ export const inferlineMethod: CompilerMethodOf<"inferline"> = {
   frame: inferline.frame,
 
   isQuick: false,
-  solveLevel: (frame, loadQps) => ({ level: simulatedLevel(frame, loadQps) }),
+  async solveLevel(frame, loadQps) {
+    return { level: await simulatedLevel(frame, loadQps) };
+  },
   // What only the compiler needs stays here.
   bundle: ({ recorded: _, ...frame }, levels, provenance) => ({ ...frame, levels, provenance }),
 
