@@ -40,9 +40,7 @@ export function stationsOf(
   rng: Rng,
   { path = true, contention = true, neighbours = 0 }: StationOptions = {},
 ): Stations {
-  if (serving === undefined || !(path || contention)) {
-    return { workers: new WorkerEvents(workerCount), ...NO_PATH };
-  }
+  if (serving === undefined || !(path || contention)) return modelsAlone(workerCount);
   const drawsOf = (row: "requestMs" | "batchMs" | "answerMs" | "wakeMs" | "wireMs") =>
     new SpreadDraws(serving[row], rng);
   const wake = drawsOf("wakeMs");
@@ -63,6 +61,11 @@ export function stationsOf(
     toServerMs,
     toClientMs: () => Math.max(0, wire.nextMs() - toServerMs),
   };
+}
+
+/** Nothing but models takes time. */
+export function modelsAlone(workerCount: number): Stations {
+  return { workers: new WorkerEvents(workerCount), ...NO_PATH };
 }
 
 const NO_PATH = { server: null, toServerMs: 0, toClientMs: () => 0 } as const;
