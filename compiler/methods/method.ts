@@ -96,6 +96,9 @@ export interface CompilerMethod<
 
   // What a level promises.
 
+  /** The highest violation rate that a level promises, of a class or bucket if need be. */
+  worstViolationRate(level: L): number;
+
   /** What a bundle tells of the frame it was compiled from. */
   frameOf(bundle: B): F;
   /** Whether promises can be computed again from the frame of a bundle alone; left out for yes. */

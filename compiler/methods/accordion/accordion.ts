@@ -33,6 +33,7 @@ export const accordionMethod: CompilerMethodOf<"accordion"> = {
   bundle: (frame, levels, provenance) => ({ ...frame, levels, provenance }),
 
   frameOf: ({ levels: _, provenance: __, ...frame }) => frame,
+  worstViolationRate: ({ expected }) => expected.violationRate,
   stated: ({ capacityQps, expected }) => ({ capacityQps, expected }),
   promised(frame, { loadQps }) {
     const { capacityQps, expected } = simulatedLevel(frame, loadQps);

@@ -28,12 +28,15 @@ export const inferlineMethod: CompilerMethodOf<"inferline"> = {
   frame: inferline.frame,
 
   isQuick: false,
-  solveLevel: (frame, loadQps) => ({ level: simulatedLevel(frame, loadQps) }),
+  async solveLevel(frame, loadQps) {
+    return { level: await simulatedLevel(frame, loadQps) };
+  },
   // What only the compiler needs stays here.
   bundle: ({ recorded: _, ...frame }, levels, provenance) => ({ ...frame, levels, provenance }),
 
   frameOf: ({ levels: _, provenance: __, ...frame }) => ({ ...frame, recorded: null }),
   isRecomputable: hasTraces,
+  worstViolationRate: ({ expected }) => expected.violationRate,
   stated: ({ sample, expected }) => ({ sample, expected }),
   promised: promisedByInferline,
 

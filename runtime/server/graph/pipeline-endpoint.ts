@@ -1,5 +1,7 @@
 /** A pipeline as one model of a server. */
+
 import type { Bundle } from "../../bundle/schema.ts";
+import { pathTimesOf } from "../../core/decision-slo.ts";
 import type { AssignedExecutor, AssignedExecutorHandlers } from "../../exec/executor.ts";
 import { ArrivalCounts } from "../drift/arrival-counts.ts";
 import { ServiceTimes } from "../drift/service-times.ts";
@@ -54,7 +56,8 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
     const times = new ServiceTimes(pipeline.cells, nowMs);
     const arrivals = new ArrivalCounts(bundle.slo.latencyMs, nowMs);
     this.watched = { times, arrivals, reading: () => this.#reading() };
-    const told = { observer, recorder, times };
+    const path = pathTimesOf(bundle.cluster);
+    const told = { observer, recorder, times, path };
     const scheduler = new PipelineScheduler({ ...pipeline, ...told, maxPending, nowMs });
     this.#scheduler = scheduler;
     const onLost = (worker: number, reason: string, isHung?: boolean) => {

@@ -1,6 +1,7 @@
 /** Drives a pipeline's dispatcher on the wall clock. */
 import { assert } from "../../core/assert.ts";
 import { DROP_LATE, DROP_NO_WORKER } from "../../core/command-buffer.ts";
+import type { PathTimes } from "../../core/decision-slo.ts";
 import { NO_PARENT } from "../../core/graph/pipeline-dispatcher.ts";
 import { mayTryAgain } from "../../core/second-try.ts";
 import {
@@ -47,6 +48,8 @@ export interface PipelineSchedulerOptions {
   readonly p99Ms?: ServedPipeline["p99Ms"] | undefined;
   /** Left out where the dispatcher takes no forecasts, or makes its own. */
   readonly forecasts?: Forecasts | undefined;
+  /** What the way of requests has of their deadlines; left out for nothing. */
+  readonly path?: PathTimes | undefined;
   readonly nowMs: () => number;
   readonly recorder?: PipelineRecorder | undefined;
   readonly observer: PipelineObserver;
@@ -146,15 +149,16 @@ export class PipelineScheduler {
     this.#executor = executor;
   }
 
+  /** @param deadlineMs as the client has it; decisions leave time for the way before it. */
   submit(rows: RequestRows, deadlineMs: number): Submission {
     let settle: (outcome: Outcome) => void = () => {};
     const outcome = new Promise<Outcome>((resolve) => {
       settle = resolve;
     });
-    const { answererOf } = this.#options;
+    const { answererOf, path } = this.#options;
     const signature = this.#signature;
     const arrivalMs = this.#now();
-    const times = { arrivalMs, deadlineMs };
+    const times = { arrivalMs, deadlineMs: deadlineMs - (path?.marginMs ?? 0) };
     const request = new PipelineRequest({ signature, answererOf, rows, ...times, settle });
     const course = this.#courses.courseOf(request);
     this.#courseByRequest.set(request, course);
@@ -472,7 +476,8 @@ export class PipelineScheduler {
     request.answerIfDone(course, nowMs);
     if (!request.isSettled) return;
     const { rows, accuracy, deadlineMs } = request;
-    this.#observer.onRowsDone(nowMs > deadlineMs ? "late" : "satisfied", rows, accuracy);
+    const lateMs = deadlineMs + (this.#options.path?.graceMs ?? 0);
+    this.#observer.onRowsDone(nowMs > lateMs ? "late" : "satisfied", rows, accuracy);
     this.#takeBack(request);
   }
 

@@ -14,6 +14,7 @@ import {
 import { bundledCluster } from "../../../model/bundled-cluster.ts";
 import type { AccordionFrame } from "../../../model/frames.ts";
 import type { ModelFiles } from "../../../model/model-files.ts";
+import { stretchedTable } from "../../../model/planned-times.ts";
 import type {
   AccordionPolicy,
   Application,
@@ -34,6 +35,8 @@ export function accordionFrame(
 ): AccordionFrame {
   const { name, slo, cluster, policy, tasks } = application;
   const options = optionsOf(policy, application);
+  // Schedulers foretell with it what places take from each other.
+  const stretch = cluster.serving?.stretch ?? 1;
   const places = placesByPool(cluster.pools, options.executionPlaces);
   const shapes = [...placeShapes(places, options.maxDepth)];
   return {
@@ -46,7 +49,8 @@ export function accordionFrame(
       name: task.name,
       variants: task.variants.map((variant) => {
         const profiles = profilesOf(application, variant);
-        return malleable(variant, profiles, pipelinesOf(profiles, shapes), options, models);
+        const pipelines = pipelinesOf(profiles, shapes);
+        return malleable(variant, profiles, pipelines, options, models, stretch);
       }),
     })),
     policy: options,
@@ -88,8 +92,10 @@ function malleable(
   pipelines: readonly (LayerPipeline | null)[],
   options: AccordionOptions,
   models: ModelFiles,
+  stretch: number,
 ): MalleableVariant {
   const layerCount = pipelines[0]?.cut.reduce((sum, layers) => sum + layers, 0) ?? 0;
+  const times = latencyTable(pipelines, options);
   // Without layers a model cannot be cut, so none is promised.
   const isCut = model !== null && layerCount > 0;
   return {
@@ -101,7 +107,7 @@ function malleable(
     }),
     layerCount,
     pipelines,
-    latencyMs: latencyTable(pipelines, options),
+    latencyMs: stretch === 1 ? times : stretchedTable(times, stretch),
     stages: [],
   };
 }

@@ -101,7 +101,11 @@ class Simulation {
     const { buckets } = bundle;
     this.#hasBuckets = buckets !== undefined;
     const profiles = (buckets ?? [task]).map((one) => one.serviceTimes);
-    this.#serviceTimes = profiles.map((one) => serviceTimeModel(one, serviceTimes, serviceRng));
+    // Times that decisions reckon with have contention in them, which is simulated by itself.
+    const { stretch = 1 } = bundle.cluster.serving ?? {};
+    this.#serviceTimes = profiles.map((one) =>
+      serviceTimeModel(one, serviceTimes, serviceRng, stretch),
+    );
     const { classes } = options;
     this.#classes = classes === undefined || classes.isOne ? null : classes;
     const served = {

@@ -1,4 +1,5 @@
 /** What an Accordion bundle must say so that its tables alone schedule every query. */
+
 import {
   type AccordionBundle,
   type AccordionLevel,
@@ -7,6 +8,7 @@ import {
   type MalleableVariant,
   violationCeiling,
 } from "../../../bundle/schema.ts";
+import { checkMargin } from "../../../bundle/serving-semantics.ts";
 import { checkRequests, checkWorkers } from "../../../bundle/size-semantics.ts";
 import { checkClose, TOLERANCE } from "../../../bundle/stage-semantics.ts";
 import {
@@ -24,6 +26,7 @@ export function checkAccordionSemantics(bundle: AccordionBundle): void {
   const { tasks, cluster, policy, slo, levels } = bundle;
   checkUnique(cluster.pools, "cluster.pools");
   const workers = checkWorkers(cluster);
+  checkMargin(cluster, bundle.slo);
   if (policy.executionPlaces > workers) {
     const allowed = `at most ${workers}, the workers of all pools`;
     refuse("policy.executionPlaces", policy.executionPlaces, allowed);

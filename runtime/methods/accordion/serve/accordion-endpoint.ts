@@ -1,5 +1,6 @@
 /** The endpoint of models that run as malleable pipelines. */
 import type { AccordionBundle, Bundle } from "../../../bundle/schema.ts";
+import { pathTimesOf } from "../../../core/decision-slo.ts";
 import type { Executor, ExecutorHandlers } from "../../../exec/executor.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
 import { ArrivalCounts } from "../../../server/drift/arrival-counts.ts";
@@ -60,6 +61,7 @@ export class AccordionEndpoint implements Endpoint {
       observer,
       times,
       kindOf: poolOfWorker(bundle),
+      path: pathTimesOf(bundle.cluster),
     });
     this.#bundle = bundle;
     this.bundleSha256 = bundleSha256;

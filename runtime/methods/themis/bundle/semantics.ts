@@ -1,4 +1,5 @@
 /** What a Themis bundle must say so that its plans can be followed without a look aside. */
+
 import { MAX_MS, MIN_MS } from "../../../bundle/limits.ts";
 import type {
   LatencyByCores,
@@ -12,6 +13,7 @@ import type {
   ThemisLevel,
   ThemisOptions,
 } from "../../../bundle/schema.ts";
+import { checkMargin } from "../../../bundle/serving-semantics.ts";
 import { checkPoolCores, checkSeats, checkWorkers } from "../../../bundle/size-semantics.ts";
 import {
   checkBranches,
@@ -34,6 +36,7 @@ import {
 export function checkThemisSemantics(bundle: ThemisBundle): void {
   const { tasks, levels, policy } = bundle;
   checkWorkers(bundle.cluster);
+  checkMargin(bundle.cluster, bundle.slo);
   const cores = checkPoolCores(bundle.cluster);
   const batches = tasks.map(({ variants }) => variants[0]?.latency.ms.shape[1] ?? 0);
   checkSeats(cores, Math.max(...batches), "batches");
