@@ -12,6 +12,7 @@ import { methodOf } from "../methods/registry.ts";
 import { randomInputsOf } from "../profile/measure.ts";
 import { type PlanSources, type ProfilePlan, planProfile } from "../profile/profile-plan.ts";
 import type { WorkerSources } from "../profile/profiled-worker.ts";
+import { describeSamples } from "../profile/serving/described-samples.ts";
 import { measurePath, type ServedSamples } from "../profile/serving/measured-path.ts";
 import { measureWorkers } from "../profile/serving/measured-workers.ts";
 import { planRows, planShapes } from "../profile/serving/planned-inputs.ts";
@@ -24,7 +25,7 @@ import { refuseDisturbed, servingLines } from "../profile/serving/serving-told.t
 import type { Application } from "../spec/application.ts";
 import { type LoadedApplication, loadApplication } from "../spec/load-application.ts";
 import { type CompileSources, compiledFiles } from "./compile.ts";
-import type { ProfileCommand } from "./profile.ts";
+import { jsonBytes, type ProfileCommand } from "./profile.ts";
 
 export interface ServingCommand
   extends Omit<
@@ -57,21 +58,31 @@ export async function servingCommand(
 ): Promise<CommandResult> {
   const { app, into, force } = command;
   await expectProfile(into);
-  await expectWritable(into);
+  for (const path of [into, `${into}.serving.json`]) await expectWritable(path);
   const loaded = servable(loadApplication(app));
   const plan = await planProfile(
     { ...command, out: null, task: null, batches: [1], repeat: 1, cores: null },
     surroundings,
   );
   const served = await servedSamples(command, loaded, plan, surroundings);
-  const samples = { ...served, ...(await workerSamples(command, loaded, plan, surroundings)) };
+  const woken = answererOf(served, loaded, plan);
+  const ran = await workerSamples(command, { loaded, plan, woken }, surroundings);
+  const samples = { ...served, ...ran };
   if (!force) refuseDisturbed(into, samples);
   const rows = servingRows(samples);
-  await writeAllAtomically([{ path: into, bytes: await withServingRows(into, rows) }]);
+  const seen = `${into}.serving.json`;
+  await writeAllAtomically([
+    { path: seen, bytes: jsonBytes(describeSamples(samples)) },
+    { path: into, bytes: await withServingRows(into, rows) },
+  ]);
   return {
     exitCode: EXIT_CODES.ok,
-    text: [`${into}: with the serving path`, ...servingLines(rows, samples)].join("\n"),
-    json: { profile: into, serving: rows },
+    text: [
+      `${into}: with the serving path`,
+      `${seen}: how it was measured`,
+      ...servingLines(rows, samples),
+    ].join("\n"),
+    json: { profile: into, servingMeasurement: seen, serving: rows },
   };
 }
 
@@ -132,27 +143,46 @@ async function servedSamples(
   });
 }
 
-async function workerSamples(
-  { effort }: ServingCommand,
+/**
+ * Index in the plan of the variant that answered requests which came one at a time; null where
+ * several did, or several batches were run for one.
+ */
+function answererOf(
+  { single }: ServedSamples,
   { application }: LoadedApplication,
   plan: ProfilePlan,
+): number | null {
+  const seen = single.flatMap(({ requests }) => requests);
+  const isOne = seen.every(({ variant, batch }) => batch === 1 && variant === seen[0]?.variant);
+  const [task, ...others] = application.tasks;
+  if (!isOne || task === undefined || others.length > 0) return null;
+  const answerer = task.variants.find(({ name }) => name === seen[0]?.variant);
+  const index = plan.variants.findIndex(({ name }) => name === answerer?.profile.variant);
+  return index < 0 || plan.variants[index]?.batches[0] !== 1 ? null : index;
+}
+
+interface Ran {
+  readonly loaded: LoadedApplication;
+  readonly plan: ProfilePlan;
+  readonly woken: number | null;
+}
+
+async function workerSamples(
+  { effort }: ServingCommand,
+  { loaded: { application }, plan, woken }: Ran,
   surroundings: ServingSurroundings,
 ): Promise<Pick<PathSamples, "processors" | "workers">> {
   const processors = surroundings.machine.cores;
   const own = application.cluster.pools.reduce((sum, { workers }) => sum + workers, 0);
   const width = Math.min(effort.mostWorkers, Math.max(own, processors + 1));
   const { pool } = surroundings;
-  const workers = await measureWorkers(
-    plan,
-    randomInputsOf(plan),
-    { ...effort.workers, width },
-    {
-      ...surroundings,
-      gapMs: gapsOf(effort, surroundings),
-      onProgress: (done, total) => pool.onProgress(done, total, "workers beside each other"),
-    },
-  );
-  return { processors, workers };
+  const asked = { ...effort.workers, width, woken };
+  const ran = await measureWorkers(plan, randomInputsOf(plan), asked, {
+    ...surroundings,
+    gapMs: gapsOf(effort, surroundings),
+    onProgress: (done, total) => pool.onProgress(done, total, "workers beside each other"),
+  });
+  return { processors, workers: { ...ran, isOfPath: woken !== null } };
 }
 
 /** Exponential, as between Poisson arrivals. */

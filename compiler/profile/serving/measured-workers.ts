@@ -14,6 +14,8 @@ export interface WorkerEffort {
   readonly spellMs: number;
   /** Runs of each kind that tell what sleeping costs. */
   readonly wakes: number;
+  /** Index of the variant that is woken; null for the quickest. */
+  readonly woken: number | null;
 }
 
 /** Where it is told how far it is. */
@@ -31,13 +33,15 @@ export async function measureWorkers(
   effort: WorkerEffort,
   sources: WorkerSources &
     LoopClock & { readonly gapMs: () => number; readonly onProgress: OnProgress },
-): Promise<WorkerSamples> {
+): Promise<Omit<WorkerSamples, "isOfPath">> {
   const all = [...plan.variants.keys()];
   const held = Array.from({ length: effort.width }, () => all);
   const { workers, close } = await startWorkers(plan, held, sources);
   try {
     const runs = new Runs(plan, inputsOf, workers, sources);
     const chosen = chosenVariants(await runs.usualMs(all));
+    // What takes longest hides what waking costs.
+    const woken = effort.woken ?? chosen[0] ?? 0;
     const steadyMs: number[] = [];
     const wokenMs: number[] = [];
     const contention: number[][][] = chosen.map(() => []);
@@ -49,11 +53,9 @@ export async function measureWorkers(
         }
         contention[at]?.push(means);
       }
-      // What takes longest hides what waking costs.
-      const [quickest = 0] = chosen;
       const count = Math.ceil(effort.wakes / effort.rounds);
-      steadyMs.push(...(await runs.timesMs(quickest, count, () => 0)));
-      wokenMs.push(...(await runs.timesMs(quickest, count, sources.gapMs)));
+      steadyMs.push(...(await runs.timesMs(woken, count, () => 0)));
+      wokenMs.push(...(await runs.timesMs(woken, count, sources.gapMs)));
       sources.onProgress(round + 1, effort.rounds);
     }
     return { steadyMs, wokenMs, contention };
@@ -118,7 +120,8 @@ class Runs {
     let [sum, count] = [0, 0];
     const lane = async (worker: number): Promise<void> => {
       for (let first = true; first || nowMs() < endMs; first = false) {
-        sum += await this.#runMs(worker, variant);
+        const ms = await this.#runMs(worker, variant);
+        sum += ms;
         count++;
       }
     };

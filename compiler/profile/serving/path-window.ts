@@ -1,6 +1,6 @@
 /** A while in which the server was watched: what was asked, and what it took of the machine. */
 import { type AccessTimes, accessTimes } from "./access-lines.ts";
-import { familyMs, machineTime } from "./machine-time.ts";
+import { familyMs, machineTime, mainThreadMs } from "./machine-time.ts";
 import type { ServerCounters } from "./server-counters.ts";
 
 /** Of the requests of a while, in means of those that were answered, and of the machine then. */
@@ -10,7 +10,7 @@ export interface PathWindow {
   readonly failed: number;
   /** Batches per request. */
   readonly batches: number;
-  /** Processor time of the server's process per request, ms. */
+  /** Processor time of the server per request, of its main thread where the system tells, ms. */
   readonly processorMs: number;
   /** From the choice of the first batch until a worker had it, ms. */
   readonly inputMs: number;
@@ -62,9 +62,11 @@ export async function pathWindow(
   const { serverPid, counters, countersMs, newLines, nowMs } = sources;
   const before = await counters();
   const [machine, own, family] = [machineTime(), process.cpuUsage(), familyMs(serverPid)];
+  const thread = mainThreadMs(serverPid);
   const startMs = nowMs();
   const { roundTripMs } = await send();
   const tookMs = nowMs() - startMs;
+  const threadTook = lessOf(mainThreadMs(serverPid), thread);
   const [machineAfter, ownAfter, familyAfter] = [
     machineTime(),
     process.cpuUsage(own),
@@ -89,7 +91,10 @@ export async function pathWindow(
     answered,
     failed: roundTripMs.size - answered,
     batches: each((counted) => counted.batches),
-    processorMs: Math.max(0, each((counted) => counted.processorMs) - countersMs / answered),
+    processorMs:
+      threadTook === null
+        ? Math.max(0, each((counted) => counted.processorMs) - countersMs / answered)
+        : threadTook / Math.max(1, answered),
     inputMs: each((counted) => counted.inputMs),
     outputMs: each((counted) => counted.outputMs),
     requests,

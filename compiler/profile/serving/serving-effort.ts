@@ -4,7 +4,7 @@ import type { WorkerEffort } from "./measured-workers.ts";
 
 export interface ServingEffort {
   readonly path: PathEffort;
-  readonly workers: Omit<WorkerEffort, "width">;
+  readonly workers: Omit<WorkerEffort, "width" | "woken">;
   /** Workers beside each other at most, however many the application has. */
   readonly mostWorkers: number;
   /** Mean time between requests that come alone. */
@@ -15,9 +15,9 @@ export interface ServingEffort {
 export const SERVING_EFFORT: ServingEffort = {
   path: {
     warmUp: { leastMs: 3000, fewest: 6000, mostMs: 8000 },
-    widths: [4, 16, 48],
-    width: { leastMs: 700, fewest: 48, mostMs: 2000 },
-    many: { leastMs: 500, fewest: 32, mostMs: 2000, wanted: 4, most: 8 },
+    widths: [4, 16, 64, 128],
+    width: { leastMs: 700, fewest: 64, mostMs: 2000 },
+    many: { leastMs: 700, fewest: 32, mostMs: 2000, wanted: 4, most: 8 },
     large: { rows: 8, leastMs: 400, fewest: 8, mostMs: 2000, wanted: 3, most: 6 },
     single: { leastMs: 700, fewest: 8, mostMs: 2500, wanted: 8, most: 16 },
   },

@@ -21,6 +21,8 @@ export interface PathSamples {
 
 /** Runs of workers that no server stands before, ms. */
 export interface WorkerSamples {
+  /** Whether those who ran are who answered one request at a time, in one batch of one. */
+  readonly isOfPath: boolean;
   /** One right after the other, and each after a while of nothing. */
   readonly steadyMs: readonly number[];
   readonly wokenMs: readonly number[];
@@ -58,8 +60,7 @@ export function servingRows(samples: PathSamples): ServingRows {
   const seen = single.flatMap(({ requests }) => requests);
   const batches = weighted(single, (window) => window.batches);
   const hotMs = hot.requestMs + hot.answerMs + hot.batchMs * Math.min(1, batches);
-  const serverWakesMs = seen.map((request) => Math.max(0, serverMs(request) - hotMs));
-  const workerMs = Math.max(0, medianOf(workers.wokenMs) - medianOf(workers.steadyMs));
+  const wakesMs = seen.map((request) => Math.max(0, beyondModels(request, samples) - hotMs));
   const all = [...single, ...many];
   const steals = all.flatMap(({ machine }) => machine.steal ?? []);
   return {
@@ -69,15 +70,27 @@ export function servingRows(samples: PathSamples): ServingRows {
     batchMs: scaledTo(rounded(hot.batchMs), form),
     answerMs: scaledTo(rounded(hot.answerMs), form),
     perMiBMs: rounded(perMiB(samples, hot)),
-    wakeMs: partOf(
-      serverWakesMs.map((ms) => ms + workerMs),
-      WAKES,
-    ),
+    wakeMs: partOf(wakesMs, WAKES),
     wireMs: spreadOf(seen.map(({ roundTripMs, totalMs }) => Math.max(0, roundTripMs - totalMs))),
     contention: contentionCurve(workers.contention),
     ...(steals.length === 0 ? {} : { stealShare: toThousandths(meanOf(steals)) }),
     generatorShare: toThousandths(meanOf(all.map(({ machine }) => machine.generator))),
   };
+}
+
+/**
+ * Time of a request from taking it up to its answer, beyond what it waits and what profiles say of
+ * its models, in whose times the way to a worker and back is. Where these are not known, that way
+ * is what the server takes for sending, and what a worker takes longer that slept comes on top.
+ */
+function beyondModels(
+  request: PathWindow["requests"][number],
+  { single, workers: { isOfPath, steadyMs, wokenMs } }: PathSamples,
+): number {
+  const steady = medianOf(steadyMs);
+  if (isOfPath) return request.totalMs - request.queueMs - steady;
+  const sentMs = weighted(single, (window) => window.inputMs);
+  return serverMs(request) - sentMs + Math.max(0, medianOf(wokenMs) - steady);
 }
 
 /** Time of a request in the server that no worker had it, and that it did not wait, ms. */
