@@ -44,9 +44,7 @@ export function stationsOf(
   { path = true, contention = true, neighbours = 0 }: StationOptions = {},
   workersWake = true,
 ): Stations {
-  if (serving === undefined || !(path || contention)) {
-    return { workers: new WorkerEvents(workerCount), ...NO_PATH };
-  }
+  if (serving === undefined || !(path || contention)) return modelsAlone(workerCount);
   const drawsOf = (row: "requestMs" | "batchMs" | "answerMs" | "wakeMs" | "wireMs") =>
     new SpreadDraws(serving[row], rng);
   const wake = drawsOf("wakeMs");
@@ -68,6 +66,11 @@ export function stationsOf(
     toClientMs: () => Math.max(0, wire.nextMs() - toServerMs),
     wakeMs: () => wake.nextMs(),
   };
+}
+
+/** Nothing but models takes time. */
+export function modelsAlone(workerCount: number): Stations {
+  return { workers: new WorkerEvents(workerCount), ...NO_PATH };
 }
 
 const NO_PATH = { server: null, toServerMs: 0, toClientMs: () => 0, wakeMs: () => 0 } as const;

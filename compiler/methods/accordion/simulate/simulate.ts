@@ -167,8 +167,7 @@ class PlaceSimulation {
     const { table } = this.#scheduler;
     const times = instanceTimesOf(bundle, table, slotCount, options);
     this.#running = new RunningQueries(bundle, table, slotCount, times);
-    const contends = cluster.serving !== undefined && options.stations?.contention !== false;
-    this.#instances = new PlaceEvents(bundle, workers, this.#running, { slotCount, contends });
+    this.#instances = new PlaceEvents(bundle, workers, this.#running, slotCount);
     this.#sleeping = server === null ? null : new SleepingPlaces(this.#scheduler.placeCount);
     this.#isLastBack = new Uint8Array(server === null ? 0 : slotCount);
     this.#staleCount = new Uint16Array(server === null ? 0 : slotCount);
@@ -255,6 +254,7 @@ class PlaceSimulation {
 
   #arrive(query: number, nowMs: number): void {
     if (this.#freeCount === 0) {
+      this.#stations.server?.answer(nowMs);
       this.#over(query, Number.NaN, nowMs);
       return;
     }
@@ -308,6 +308,7 @@ class PlaceSimulation {
     for (let command = 0; command < commands.count; command++) {
       const kind = commands.kind(command);
       if (kind === DROP) {
+        this.#stations.server?.answer(nowMs);
         this.#release(commands.query(command), Number.NaN, nowMs);
         continue;
       }
