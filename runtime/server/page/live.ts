@@ -64,15 +64,9 @@ export interface LiveApplication {
 
 /** Something that the bundle promises, as sequential tests of what is measured see it. */
 export interface LivePromise {
-  /** Such as "service times". */
-  readonly name: string;
   readonly holds: boolean;
-  /** When what broke it began, milliseconds since 1970; null while it holds. */
-  readonly brokenSinceMs: number | null;
-  /** 0 to 1, which breaks it. */
-  readonly evidence: number;
-  /** What is other than promised; empty while it holds. */
-  readonly because: string;
+  /** Such as "✓ arrivals: as promised"; else since when they are not, and why. */
+  readonly text: string;
 }
 
 /** A level and what the bundle promises of it. */

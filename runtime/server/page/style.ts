@@ -54,9 +54,6 @@ dd{margin:0}
 .note{font-size:.8rem;line-height:1.35}
 .note.kept{color:var(--good)}
 .note.broken{color:var(--limit);font-weight:600}
-.promises{list-style:none;padding:0;margin:0 0 1rem;font-size:.875rem;line-height:1.45}
-.promises .kept{color:var(--good)}
-.promises .broken{color:var(--limit);font-weight:600}
 .figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,340px),1fr));
 gap:12px 36px;align-items:start}
 figure{margin:0 0 4px;max-width:560px;min-width:0}

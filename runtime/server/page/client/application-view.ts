@@ -13,7 +13,7 @@ import {
 } from "./load-figures.ts";
 import { measuresOf } from "./measures.ts";
 import { msText } from "./numbers.ts";
-import { PromiseList } from "./promise-list.ts";
+import { promiseList } from "./promise-list.ts";
 import { shareFigure } from "./share-figure.ts";
 import { classTable, levelTable, numberTable, variantTable } from "./tables.ts";
 import { Tiles } from "./tiles.ts";
@@ -29,7 +29,7 @@ export class ApplicationView {
   readonly #about = element("p", { class: "kicker" });
   readonly #tiles = new Tiles();
   readonly #figures: readonly Drawn[];
-  readonly #promises = new PromiseList();
+  readonly #promises = promiseList();
   readonly #numbers = numberTable();
   readonly #variants = variantTable();
   readonly #classes = classTable();
