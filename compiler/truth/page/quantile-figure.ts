@@ -57,14 +57,17 @@ export function drawQuantiles(point: TruthPoint, sloMs: number, id: string): Mar
         }),
         Plot.dot(all, { ...ON_AXES, r: 2.2, fill: "var(--variant-0)", title: wordsOf }),
         Plot.dot(marked, { ...ON_AXES, r: 5, stroke: "var(--accent)", strokeWidth: 2 }),
-        Plot.text(marked, {
-          ...ON_AXES,
-          text: ({ percent }: Percentile) => `p${percent}`,
-          dx: -9,
-          dy: -9,
-          textAnchor: "end",
-          fontWeight: "bold",
-          fill: "var(--accent)",
+        ...marked.map((one, index) => {
+          const side = index === 0 ? 1 : -1;
+          return Plot.text([one], {
+            ...ON_AXES,
+            text: ({ percent }: Percentile) => `p${percent}`,
+            dx: 9 * side,
+            dy: 10 * side,
+            textAnchor: index === 0 ? "start" : "end",
+            fontWeight: "bold",
+            fill: "var(--accent)",
+          });
         }),
       ],
     },

@@ -16,6 +16,7 @@ const STYLE = `td.broken{color:var(--limit);font-weight:700}
 @media (prefers-color-scheme:dark){.verdict.held{color:#5bd6a0}}
 p.cause{max-width:none;padding:.5rem .8rem;background:var(--panel);border-left:3px solid var(--limit)}
 .figures{grid-template-columns:repeat(auto-fit,minmax(min(100%,420px),1fr))}figure{max-width:none}
+.key svg{color:inherit}td{white-space:nowrap}
 #promises table{width:100%}#promises th,#promises td{padding-right:8px}`;
 
 /** One self-contained HTML document. */
