@@ -84,10 +84,14 @@ export async function truthCommand(
 }
 
 const DOCUMENT = "truth.json";
+const PAGE = "truth.html";
 
 async function keep(folder: string, found: TruthDocument): Promise<void> {
-  const bytes = Buffer.from(`${JSON.stringify(found, null, 2)}\n`);
-  await writeAllAtomically([{ path: join(folder, DOCUMENT), bytes }]);
+  const { truthPage } = await import("../truth/page/truth-page.ts");
+  await writeAllAtomically([
+    { path: join(folder, PAGE), bytes: Buffer.from(truthPage([found])) },
+    { path: join(folder, DOCUMENT), bytes: Buffer.from(`${JSON.stringify(found, null, 2)}\n`) },
+  ]);
 }
 
 function announce(
