@@ -15,7 +15,8 @@ const spreadRecord = record<Spread>({
   mean: [fromZero, "Mean."],
 });
 
-const spread: Shape<Spread> = {
+/** Times of one kind, ms. */
+export const spread: Shape<Spread> = {
   ...spreadRecord,
   read(value, path) {
     const read = spreadRecord.read(value, path);

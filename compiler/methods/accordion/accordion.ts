@@ -7,6 +7,7 @@ import { refuseTableOptions } from "../table-options.ts";
 import { ACCORDION_BASELINES } from "./baselines.ts";
 import { openModels } from "./compile-stages.ts";
 import { pipelineTable } from "./pipeline-table.ts";
+import { haveStageSpreads } from "./simulate/drawn-instance-times.ts";
 import { simulatedLevel } from "./simulated-level.ts";
 import { accordion } from "./solve/accordion.ts";
 import { accordionWarnings } from "./warnings.ts";
@@ -46,6 +47,7 @@ export const accordionMethod: CompilerMethodOf<"accordion"> = {
     tunable: false,
     has: (text) => ACCORDION_BASELINES.some((name) => name === text),
   },
+  hasServiceTimeQuantiles: haveStageSpreads,
   async simulate(bundle, { baseline, fanout: _, ...options }, watch) {
     const { simulateAccordionCommand } = await import("./simulate-command.ts");
     return simulateAccordionCommand(bundle, options, baseline?.name ?? null, watch);

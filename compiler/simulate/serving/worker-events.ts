@@ -5,7 +5,7 @@ import type { Contention } from "./contention.ts";
 import type { SpreadDraws } from "./spread-draws.ts";
 
 /** A worker that had nothing to do for this long sleeps, ms. */
-const SLEEPS_AFTER_MS = 0.2;
+export const SLEEPS_AFTER_MS = 0.2;
 
 /**
  * Ends of batches, which depend on how many run at once, beside what happens at a time that is

@@ -14,7 +14,6 @@ import {
 import { bundledCluster } from "../../../model/bundled-cluster.ts";
 import type { AccordionFrame } from "../../../model/frames.ts";
 import type { ModelFiles } from "../../../model/model-files.ts";
-import { stretchedTable } from "../../../model/planned-times.ts";
 import type {
   AccordionPolicy,
   Application,
@@ -24,6 +23,7 @@ import type {
 import { profileFor } from "../../../spec/pool-profiles.ts";
 import { latencyTable } from "./latency-table.ts";
 import { pipelinesOf } from "./pipelines.ts";
+import { stageSpreadsOf } from "./stage-spreads.ts";
 
 /**
  * @param application one without mistakes, whose method is accordion.
@@ -35,8 +35,6 @@ export function accordionFrame(
 ): AccordionFrame {
   const { name, slo, cluster, policy, tasks } = application;
   const options = optionsOf(policy, application);
-  // Schedulers foretell with it what places take from each other.
-  const stretch = cluster.serving?.stretch ?? 1;
   const places = placesByPool(cluster.pools, options.executionPlaces);
   const shapes = [...placeShapes(places, options.maxDepth)];
   return {
@@ -49,8 +47,8 @@ export function accordionFrame(
       name: task.name,
       variants: task.variants.map((variant) => {
         const profiles = profilesOf(application, variant);
-        const pipelines = pipelinesOf(profiles, shapes);
-        return malleable(variant, profiles, pipelines, options, models, stretch);
+        const pipelines = withSpreads(profiles, pipelinesOf(profiles, shapes), application);
+        return malleable(variant, profiles, pipelines, options, models);
       }),
     })),
     policy: options,
@@ -86,16 +84,29 @@ function profilesOf({ cluster }: Application, variant: Variant): VariantProfile[
   });
 }
 
+/** Bundles that say what serving takes are simulated as they will be measured. */
+function withSpreads(
+  profiles: readonly VariantProfile[],
+  pipelines: readonly (LayerPipeline | null)[],
+  { cluster }: Application,
+): readonly (LayerPipeline | null)[] {
+  if (cluster.serving === undefined) return pipelines;
+  return pipelines.map((pipeline) => {
+    const stageSpreads = pipeline === null ? undefined : stageSpreadsOf(profiles, pipeline);
+    return stageSpreads === undefined || pipeline === null
+      ? pipeline
+      : { ...pipeline, stageSpreads };
+  });
+}
+
 function malleable(
   { name, accuracy, model }: Variant,
   profiles: readonly VariantProfile[],
   pipelines: readonly (LayerPipeline | null)[],
   options: AccordionOptions,
   models: ModelFiles,
-  stretch: number,
 ): MalleableVariant {
   const layerCount = pipelines[0]?.cut.reduce((sum, layers) => sum + layers, 0) ?? 0;
-  const times = latencyTable(pipelines, options);
   // Without layers a model cannot be cut, so none is promised.
   const isCut = model !== null && layerCount > 0;
   return {
@@ -107,7 +118,7 @@ function malleable(
     }),
     layerCount,
     pipelines,
-    latencyMs: stretch === 1 ? times : stretchedTable(times, stretch),
+    latencyMs: latencyTable(pipelines, options),
     stages: [],
   };
 }

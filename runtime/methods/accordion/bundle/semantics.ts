@@ -145,7 +145,7 @@ function checkPools({ pools }: LayerPipeline, shape: readonly number[], path: st
 
 /** Layers and times of each stage, or of none where speed-ups are given. */
 function checkStages(
-  { cut, stageMs }: LayerPipeline,
+  { cut, stageMs, stageSpreads }: LayerPipeline,
   layerCount: number,
   places: number,
   path: string,
@@ -156,6 +156,10 @@ function checkStages(
   }
   if (stageMs.length !== stageCount) {
     refuse(`${path}.stageMs.length`, stageMs.length, `${stageCount}, the stages`);
+  }
+  const spreadCount = stageSpreads?.length ?? stageCount;
+  if (spreadCount !== stageCount) {
+    refuse(`${path}.stageSpreads.length`, spreadCount, `${stageCount}, the stages`);
   }
   if (stageCount === 0) return;
   const layers = cut.reduce((sum, count) => sum + count, 0);

@@ -135,12 +135,14 @@ describe("baselines", () => {
   });
 });
 
-test("service times that are to be drawn are refused", () => {
+test("service times that are to be drawn are refused where the bundle has no quantiles", () => {
   const options = { ...OPTIONS, serviceTimes: "sampled" } as const;
   expect(() => simulateAccordionCommand(BUNDLE, options, null, watch())).toThrow(
     expect.objectContaining({
-      code: "RUNTIME_USAGE",
-      message: expect.stringMatching(/--service-times sampled .* one latency per model, shape/),
+      code: "INPUT_CONFLICT",
+      message: expect.stringMatching(
+        /sampled service times need .* measured stages or of the whole model/,
+      ),
     }),
   );
 });
