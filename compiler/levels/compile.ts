@@ -7,7 +7,7 @@ import type { ModelFiles } from "../model/model-files.ts";
 import { stateMistakes, stateUseMistakes } from "../model/model-state.ts";
 import type { LoadedApplication } from "../spec/load-application.ts";
 import { type ChosenLevels, chooseLevels, type GapOf, type Placement } from "./adaptive-levels.ts";
-import { isBetter, type KeptLevels, keepsMore, keptLevels } from "./kept-levels.ts";
+import { type KeptLevels, keepsMore, keptLevels } from "./kept-levels.ts";
 import {
   decidedApplication,
   ofDecisions,
@@ -67,8 +67,7 @@ export async function compile(
 
 /**
  * With the smallest margin for the way through the server whose simulated promises keep the ceiling
- * at all levels; else with that which keeps it at the most. Larger ones are tried as long as they
- * bring it closer.
+ * at all levels that carry their load; else with that which keeps it at the most.
  */
 async function plannedWith(
   { marginsMs, stretch }: ServingPlan,
@@ -77,7 +76,6 @@ async function plannedWith(
   method: CompilerMethod,
 ): Promise<Compiled> {
   const { application, refuse } = loaded;
-  let last: Tried | null = null;
   let best: Tried | null = null;
   for (const marginMs of marginsMs) {
     const mistakes = [...method.mistakes(decidedApplication(application, marginMs))];
@@ -85,10 +83,9 @@ async function plannedWith(
     refuse(mistakes.map((mistake) => ofDecisions(mistake, marginMs)));
     const planned = plannedApplication(application, marginMs, stretch);
     const tried = await solved({ ...loaded, application: planned }, options, method);
-    const isCloser: boolean = last === null || isBetter(tried.kept, last.kept);
+    if (best !== null && keepsMore(best.kept, tried.kept)) break;
     if (best === null || keepsMore(tried.kept, best.kept)) best = tried;
-    last = tried;
-    if (!isCloser || tried.kept.kept === tried.kept.of) break;
+    if (tried.kept.kept === tried.kept.carried) break;
   }
   if (best === null) throw new RangeError("a margin is tried");
   return best.compiled;

@@ -93,7 +93,12 @@ const POOL = { jobs: 1, onProgress: () => {}, signal: new AbortController().sign
 export async function servedBundle(method: ServedMethod, machine: Machine = {}): Promise<Bundle> {
   const { tasks, policy, loads, slo } = METHODS[method];
   const { serving = SERVING, workers = 3, hops } = machine;
-  const pool = { name: "cpu", workers, cores: method === "themis" ? 1 : undefined, pricePerHour: 1 };
+  const pool = {
+    name: "cpu",
+    workers,
+    cores: method === "themis" ? 1 : undefined,
+    pricePerHour: 1,
+  };
   const spec = {
     version: 1,
     application: "served",

@@ -9,10 +9,16 @@ import {
 } from "stratagem-runtime/internal/bundle/schema";
 import type { RamsisFrame } from "../../model/frames.ts";
 import { hasBuckets } from "./bucketed-level.ts";
-import { classedExpectation, hasClasses, PROMISE } from "./classed-level.ts";
+import { classedExpectation, hasClasses } from "./classed-level.ts";
 import { boundingFrame } from "./planning-frame.ts";
 import { classBound } from "./solve/class-fluid.ts";
 import { accuracyBound } from "./solve/ramsis.ts";
+
+/** A minute of traffic, and at least as much as tells 1 % to about a tenth of it. */
+const SIMULATED_S = 60;
+const LEAST_QUERIES = 50_000;
+const MOST_QUERIES = 250_000;
+const SEED = 1;
 
 /** Whether the bundle says what serving takes beside the models. */
 export function hasPath({ cluster }: Pick<RamsisFrame, "cluster">): boolean {
@@ -25,7 +31,9 @@ export function servedExpectation(frame: RamsisFrame, level: RamsisLevel): Expec
   const isDivided = hasClasses(frame) || hasBuckets(frame);
   const bound = isDivided ? classBound : accuracyBound;
   const boundAt = (rate: number) => bound(bounded, level.loadQps, rate);
-  return classedExpectation(frame, level, PROMISE, boundAt);
+  const wanted = Math.ceil(SIMULATED_S * level.loadQps);
+  const queries = Math.min(MOST_QUERIES, Math.max(LEAST_QUERIES, wanted));
+  return classedExpectation(frame, level, { queries, seed: SEED }, boundAt);
 }
 
 /** The level with that promise; feasible where it keeps the ceiling, of each class too. */

@@ -199,7 +199,8 @@ export class WorkerEvents {
     const known = this.#factorByBusy[busy];
     if (known !== undefined) return known;
     const factor = this.#contention?.factorOf(busy + this.#neighbours) ?? 1;
-    this.#factorByBusy[busy] = factor;
+    // Places of pipelines keep parts of processors busy, of which there is no end.
+    if (Number.isInteger(busy)) this.#factorByBusy[busy] = factor;
     return factor;
   }
 }

@@ -33,7 +33,11 @@ export class TableTimes implements InstanceTimes {
   }
 
   doneMs(slot: number, instance: number): number {
-    return this.#table.latencyMs(this.#model[slot] ?? 0, this.#shape[slot] ?? 0, instance);
+    const table = this.#table;
+    // What places take from each other is simulated by itself.
+    return (
+      table.latencyMs(this.#model[slot] ?? 0, this.#shape[slot] ?? 0, instance) / table.stretch
+    );
   }
 
   end(): void {}
