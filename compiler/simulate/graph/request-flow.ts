@@ -101,7 +101,10 @@ export class RequestFlow {
     this.latencyMsByRequest = hasLatencies ? new Float64Array(length).fill(Number.NaN) : null;
   }
 
-  /** When something comes or the server is done with something, Infinity when nothing is left. */
+  /**
+   * When something comes or the server is done with something, Infinity when nothing is left. The
+   * server may begin something by this, so it is to be asked before workers are.
+   */
   get nextMs(): number {
     const comesMs = Math.min(this.#nextArrivalMs, this.#deliveries.nextMs);
     return this.#server === null ? comesMs : Math.min(comesMs, this.#server.nextMs);
@@ -167,7 +170,7 @@ export class RequestFlow {
     }
     const task = query % taskCount;
     if (!this.#isPlain && !this.#hasRoom(row, task)) {
-      this.drop(query);
+      this.drop(query, nowMs);
       return;
     }
     this.#end(slot);
@@ -187,8 +190,8 @@ export class RequestFlow {
     if (progress.isDone(slot)) this.#close(slot, nowMs);
   }
 
-  /** A query is given up, and with it its request. */
-  drop(query: number): void {
+  /** A query is given up, and with it its request, which is answered so. */
+  drop(query: number, nowMs: number): void {
     const { taskCount } = this.#graph;
     const progress = this.#progress;
     const slot = progress.requestOf(Math.floor(query / taskCount));
@@ -196,6 +199,7 @@ export class RequestFlow {
       this.#isLost[slot] = 1;
       this.lostCount++;
       this.#tally.countDropped(this.#arrivalMs(slot));
+      this.#server?.answer(nowMs);
       for (let row = slot; row !== NONE; row = progress.nextRow(row)) {
         const first = row * taskCount;
         for (let other = first; other < first + taskCount; other++) {
@@ -223,6 +227,7 @@ export class RequestFlow {
     this.#dispatcher.onRequest(nowMs);
     if (this.#slots.isFull) {
       this.#tally.countDropped(sentMs);
+      this.#server?.answer(nowMs);
       return;
     }
     const slot = this.#slots.open(request);
@@ -311,7 +316,7 @@ export class RequestFlow {
     if (commands.count === 0) return;
     assert(commands.kind(0) === DROP, "no batch starts before all queries are in");
     commands.clear();
-    this.drop(query);
+    this.drop(query, nowMs);
   }
 
   /** One query less is under way. */

@@ -29,22 +29,22 @@ export class PlaceEvents {
   readonly #isDue: Uint8Array;
   readonly #demand: Float64Array;
 
-  /** @param contends whether places take processors from others. */
+  /** @param workers one for each slot. */
   constructor(
     { tasks, cluster }: Pick<AccordionBundle, "tasks" | "cluster">,
     workers: WorkerEvents,
     running: RunningQueries,
-    { slotCount, contends }: { readonly slotCount: number; readonly contends: boolean },
+    slotCount: number,
   ) {
     this.#workers = workers;
     this.#running = running;
     const processors = cluster.serving?.processors ?? 1;
     const variants = tasks[0]?.variants ?? [];
-    this.#work = contends
+    this.#work = workers.contend
       ? variants.flatMap(({ pipelines }) => pipelines.map((one) => workOf(one, processors)))
       : null;
-    this.#isDue = new Uint8Array(contends ? slotCount : 0);
-    this.#demand = new Float64Array(contends ? slotCount : 0);
+    this.#isDue = new Uint8Array(workers.contend ? slotCount : 0);
+    this.#demand = new Float64Array(workers.contend ? slotCount : 0);
   }
 
   get nextMs(): number {

@@ -167,8 +167,7 @@ class PlaceSimulation {
     const { table } = this.#scheduler;
     const times = instanceTimesOf(bundle, table, slotCount, options);
     this.#running = new RunningQueries(bundle, table, slotCount, times);
-    const contends = cluster.serving !== undefined && options.stations?.contention !== false;
-    this.#instances = new PlaceEvents(bundle, workers, this.#running, { slotCount, contends });
+    this.#instances = new PlaceEvents(bundle, workers, this.#running, slotCount);
     this.#sleeping = server === null ? null : new SleepingPlaces(this.#scheduler.placeCount);
     this.#isLastBack = new Uint8Array(server === null ? 0 : slotCount);
     this.#staleCount = new Uint16Array(server === null ? 0 : slotCount);
@@ -218,8 +217,9 @@ class PlaceSimulation {
     const { server, toServerMs } = this.#stations;
     const sentMs = this.#queries.arrivalMs[this.#nextQuery] ?? Number.POSITIVE_INFINITY;
     const comesMs = sentMs + toServerMs;
-    const instanceMs = this.#instances.nextMs;
+    // The server may begin something by this, which tells when instances are computed.
     const serverMs = server === null ? Number.POSITIVE_INFINITY : server.nextMs;
+    const instanceMs = this.#instances.nextMs;
     const { wakeMs } = scheduler;
     const nowMs = Math.min(instanceMs, serverMs, comesMs, wakeMs);
     assert(nowMs < Number.POSITIVE_INFINITY, "a query that waits is started some time");
@@ -255,6 +255,7 @@ class PlaceSimulation {
 
   #arrive(query: number, nowMs: number): void {
     if (this.#freeCount === 0) {
+      this.#stations.server?.answer(nowMs);
       this.#over(query, Number.NaN, nowMs);
       return;
     }
@@ -308,6 +309,7 @@ class PlaceSimulation {
     for (let command = 0; command < commands.count; command++) {
       const kind = commands.kind(command);
       if (kind === DROP) {
+        this.#stations.server?.answer(nowMs);
         this.#release(commands.query(command), Number.NaN, nowMs);
         continue;
       }

@@ -301,7 +301,7 @@ class ScaleSimulation {
     for (let command = 0; command < commands.count; command++) {
       const kind = commands.kind(command);
       if (kind === START_BATCH) this.#runBatch(command, nowMs);
-      else if (kind === DROP) this.flow.drop(commands.query(command, 0));
+      else if (kind === DROP) this.flow.drop(commands.query(command, 0), nowMs);
       else {
         this.#scale(command, nowMs);
         isChanged = true;
