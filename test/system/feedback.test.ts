@@ -76,7 +76,7 @@ function feed(url: string, items: readonly object[], headers = {}) {
 
 const labelsFrom = (first: number) => Array.from(labels.subarray(first, first + ROWS));
 
-test("the interval of each variant has its held-out accuracy in it, with labels and shadow runs", async () => {
+test("intervals have held-out accuracies in them, of labels and of shadow runs", async () => {
   const url = await serve("--shadow-share", "15%");
   const isUp = async () => {
     return (await metricsOf(url)).includes('stratagem_shadow_worker_up{model="letters"} 1\n');

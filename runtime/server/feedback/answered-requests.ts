@@ -10,14 +10,24 @@ export interface AnsweredRows {
 }
 
 interface Kept {
+  readonly key: string;
   readonly atMs: number;
   readonly rows: number;
   /** Undefined once feedback was given. */
   answered: AnsweredRows | undefined;
 }
 
+/** Entries that the queue may have beside twice those that are kept. */
+const SLACK = 64;
+
 export class AnsweredRequests {
   readonly #byAsker = new Map<string, Kept>();
+  /**
+   * In the order in which they were answered, from `#first` on; some are forgotten already. A map
+   * alone would be slow: its first entry lies behind all that were deleted before it.
+   */
+  #queue: Kept[] = [];
+  #first = 0;
   readonly #maxRows: number;
   readonly #keptMs: number;
   #rows = 0;
@@ -35,10 +45,13 @@ export class AnsweredRequests {
   /** A request of the same id takes the place of the one before. */
   keep(asker: Asker, answered: AnsweredRows, nowMs: number): void {
     const key = keyOf(asker);
-    this.#forget(key);
+    const known = this.#byAsker.get(key);
+    if (known !== undefined) this.#forget(known);
     const rows = answered.variants.length;
     if (rows > this.#maxRows) return;
-    this.#byAsker.set(key, { atMs: nowMs, rows, answered });
+    const kept = { key, atMs: nowMs, rows, answered };
+    this.#byAsker.set(key, kept);
+    this.#queue.push(kept);
     this.#rows += rows;
     this.#forgetOld(nowMs);
   }
@@ -57,17 +70,25 @@ export class AnsweredRequests {
   }
 
   #forgetOld(nowMs: number): void {
-    for (const [key, { atMs }] of this.#byAsker) {
-      if (this.#rows <= this.#maxRows && nowMs - atMs <= this.#keptMs) return;
-      this.#forget(key);
+    for (; this.#first < this.#queue.length; this.#first++) {
+      const kept = this.#queue[this.#first];
+      if (kept === undefined || !this.#isKept(kept)) continue;
+      if (this.#rows <= this.#maxRows && nowMs - kept.atMs <= this.#keptMs) break;
+      this.#forget(kept);
     }
+    const { size } = this.#byAsker;
+    if (this.#queue.length <= 2 * size + SLACK) return;
+    this.#queue = this.#queue.slice(this.#first).filter((kept) => this.#isKept(kept));
+    this.#first = 0;
   }
 
-  #forget(key: string): void {
-    const kept = this.#byAsker.get(key);
-    if (kept === undefined) return;
+  #isKept(kept: Kept): boolean {
+    return this.#byAsker.get(kept.key) === kept;
+  }
+
+  #forget({ key, rows }: Kept): void {
     this.#byAsker.delete(key);
-    this.#rows -= kept.rows;
+    this.#rows -= rows;
   }
 }
 

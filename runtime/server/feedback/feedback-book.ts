@@ -73,6 +73,12 @@ export class FeedbackBook {
     return { unknown: this.#unknown, repeated: this.#repeated };
   }
 
+  /** Whether one variant answers each row, so that it is judged by itself. */
+  get isOfVariants(): boolean {
+    const { answersByRow, variants } = this.#options.signature;
+    return answersByRow === true || variants.length === 1;
+  }
+
   get sinceEpochMs(): number {
     return this.#options.sinceEpochMs;
   }

@@ -132,7 +132,7 @@ test("is no query: neither counted as one, nor begun while one waits or runs", a
   expect(counted.reduce((sum, count) => sum + count, 0)).toBe(3);
 });
 
-test("samples nothing where nothing is asked for, and closes its worker with the server", async () => {
+test("samples nothing unasked, and its worker is closed with the server", async () => {
   const none = await shadowed({ shadowShare: 0 });
   expect(none.shadow.variants).toEqual([]);
   expect(await metric(none.harness, "stratagem_shadow_runs_total")).toEqual([]);

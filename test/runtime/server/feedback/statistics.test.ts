@@ -8,6 +8,8 @@ import {
   labelEstimate,
 } from "../../../../runtime/server/feedback/accuracy-estimate.ts";
 import { logEvidence, shareInterval } from "../../../../runtime/server/feedback/confidence.ts";
+import { FeedbackBook } from "../../../../runtime/server/feedback/feedback-book.ts";
+import { labelEvidence } from "../../../../runtime/server/feedback/label-evidence.ts";
 
 const ALPHA = 0.05;
 
@@ -154,4 +156,22 @@ test("takes the best variant's profile for true until its labels refute it", () 
   expect(agreementEstimate(agreement, fitting, undefined).estimate).toBeCloseTo(0.81, 12);
   expect(agreementEstimate(agreement, refuted, undefined).estimate).toBeCloseTo(0.27, 12);
   expect(agreementEstimate(agreement, refuted, undefined).upper).toBeLessThan(0.6);
+});
+
+test("evidence of a variant is its labels, and none of paths or of agreement", () => {
+  const profiledByVariant = new Map([
+    ["small", 0.6],
+    ["large", 0.8],
+  ]);
+  const signature = { names: ["m"], inputs: [], outputs: [], variants: [], answersByRow: true };
+  const options = { model: "m", maxRows: 9, keptMs: 9, isShadowed: true, sinceEpochMs: 0 };
+  const own = new FeedbackBook({ ...options, signature, profiledByVariant });
+  const paths = { ...signature, answersByRow: false, variants: [{ name: "a" }, { name: "b" }] };
+  const others = new FeedbackBook({ ...options, signature: paths, profiledByVariant });
+  for (const { counts } of [own, others]) {
+    counts.onLabel("small", true);
+    counts.onLabel("small", false);
+    counts.onCompared("small", true);
+  }
+  expect(labelEvidence([own, others])).toEqual([{ variant: "small", asked: 2, correct: 1 }]);
 });
