@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /** Runs `stratagem`; no other file of the compiler prints for people, exits, or reads a clock. */
 import { availableParallelism } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { Command, Option } from "commander";
 import {
@@ -27,6 +28,7 @@ import { explainCompilerError, InterruptedError } from "./errors.ts";
 import { SOLVER_NAMES, type SolverName } from "./methods/solver-names.ts";
 import {
   collect,
+  count,
   loads,
   MODEL_MEMORY,
   type ModelFlags,
@@ -37,6 +39,7 @@ import {
   timeoutMs,
 } from "./option-values.ts";
 import type { LevelPoolOptions } from "./processes/level-pool.ts";
+import { addExplain } from "./service-commands.ts";
 
 type Watch = Pick<LevelPoolOptions, "signal" | "onProgress" | "onBusy"> &
   Pick<ProfileSurroundings, "onNote">;
@@ -149,6 +152,7 @@ program
         "glpk or highs",
     ).choices(SOLVER_NAMES),
   )
+  .option("--profile <file>", "profile in place of those that the spec names")
   .option("--fanouts <file>", "metrics of a server of the pipeline, for the fan-outs it observed")
   .option("--model-memory <bytes>", MODEL_MEMORY, memoryBytes)
   .addOption(modelTimeout())
@@ -157,10 +161,10 @@ program
   .option("--json", "one JSON document on stdout")
   .action(async (app: string, options: CompileFlags) => {
     const { compileCommand } = await import("./commands/compile.ts");
-    const { out, jobs, solver = null, fanouts = null, check = false } = options;
+    const { out, jobs, solver = null, fanouts = null, check = false, profile = null } = options;
     const compiler = `stratagem ${version}`;
     const { ModelReader } = await import("stratagem-runtime/internal/exec/model-reader");
-    const command = { app, out, check, solver, fanouts, compiler, nowMs };
+    const command = { app, out, check, solver, profile, fanouts, compiler, nowMs };
     const run = async (pool: LevelPoolOptions) => {
       const modelReader = new ModelReader(modelLimitsOf(options), pool.signal);
       try {
@@ -203,10 +207,18 @@ program
   .option("--duration <time>", "such as 30s or 5 min (default: 30s, or the whole trace)")
   .option("--seed <n>", "of arrivals and service times", "1")
   .addOption(
-    new Option("--service-times <kind>", "the profile's percentile, or drawn from its quantiles")
-      .choices(["p95", "sampled"])
-      .default("p95"),
+    new Option(
+      "--service-times <kind>",
+      "the profile's percentile, or drawn from its quantiles (default: sampled where the " +
+        "bundle has quantiles and says what serving takes, or else p95)",
+    ).choices(["p95", "sampled"]),
   )
+  .option(
+    "--without <stations>",
+    "leave out the server's own work (path), what workers take from each other (contention), " +
+      "or both (path,contention)",
+  )
+  .option("--neighbours <n>", "processors that others keep busy, such as a load generator")
   .option(
     "--baseline <name>",
     "instead of the policy: fixed:VARIANT, greedy, jellyfish, model-switching, proteus, " +
@@ -236,6 +248,10 @@ program
       simulateCommand({ bundle, ...options }, { nowMs, ...watch });
     print(await watched("planning the baseline", (watch) => run({ jobs, ...watch }), MORTAL));
   });
+
+addExplain(program, async (label, work) => {
+  print(await watched(label, ({ signal }) => work(signal)));
+});
 
 program
   .command("report")
@@ -440,6 +456,35 @@ program
   });
 
 program
+  .command("truth")
+  .description("find out whether an application's promises hold on this machine")
+  .argument("<app>", "application spec, YAML or JSON")
+  .option("--profile <file>", "a profile of this machine (default: it is measured first)")
+  .option("--loads <n>", "how many of the levels' loads to send", wholeNumber, 3)
+  .option("--seconds <n>", "how long each is sent", wholeNumber, 10)
+  .option("--runs <n>", "how often each is sent", wholeNumber, 1)
+  .option("--retries <n>", "runs to repeat that other guests of the host disturbed", count, 1)
+  .option("--seed <n>", "of the arrivals", "1")
+  .option("--models <folder>", "where the models are (default: where the spec says)")
+  .option("--inputs <file>", "rows to send, or a folder of request bodies (default: zeros)")
+  .option("--labels <file>", "the right class of each row, one number per line")
+  .option("-o, --out <folder>", "where profile, bundle, document and a page are kept")
+  .option("--json", "one JSON document on stdout")
+  .action(async (app: string, flags: TruthFlags) => {
+    const { truthCommand } = await import("./commands/truth.ts");
+    const { out = null, profile = null, models = null, inputs = null, labels = null } = flags;
+    const { loads: loadCount, seconds, runs, retries, seed } = flags;
+    const files = { app, out, profile, models, inputs, labels };
+    const command = { ...files, loads: loadCount, seconds, runs, retries, seed };
+    const run = (watch: Watch) => {
+      const pause = (ms: number) => sleep(ms, undefined, { signal: watch.signal });
+      const clocks = { nowMs, epochMs: () => Date.now(), every, pause };
+      return truthCommand(command, { jobs: availableParallelism(), ...clocks, ...watch });
+    };
+    print(await watched("truth", run, TOLD));
+  });
+
+program
   .command("schema")
   .description("print the JSON Schema of the files you write, for editors")
   .addArgument(
@@ -468,10 +513,24 @@ interface InitFlags extends ModelFlags {
   readonly force?: true;
 }
 
+interface TruthFlags {
+  readonly out?: string;
+  readonly profile?: string;
+  readonly loads: number;
+  readonly seconds: number;
+  readonly runs: number;
+  readonly retries: number;
+  readonly seed: string;
+  readonly models?: string;
+  readonly inputs?: string;
+  readonly labels?: string;
+}
+
 interface CompileFlags extends ModelFlags {
   readonly out: string;
   readonly jobs: number;
   readonly solver?: SolverName;
+  readonly profile?: string;
   readonly fanouts?: string;
   readonly check?: true;
 }

@@ -13,6 +13,7 @@ import { levelTable } from "stratagem-runtime/internal/commands/inspect";
 import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
 import { levelReports } from "stratagem-runtime/internal/inspect";
 import { devicePools, onDevice } from "stratagem-runtime/internal/tell/pool-device";
+import { servingPathText } from "stratagem-runtime/internal/tell/serving-path";
 import { counted, percent } from "stratagem-runtime/internal/tell/text";
 import { expectWritable, writeAllAtomically } from "../atomic-write.ts";
 import { bindChain } from "../binding/bind-chain.ts";
@@ -39,6 +40,8 @@ export interface CompileCommand {
   readonly out: string;
   /** How to solve; null for what the policy says. */
   readonly solver: SolverName | null;
+  /** Profile in place of those that the spec names; null, or left out, for theirs. */
+  readonly profile?: string | null;
   /** Saved metrics of a server, whose fan-outs replace those of the spec; null for none. */
   readonly fanouts: string | null;
   /** Compare with `out` instead of writing it. */
@@ -55,8 +58,8 @@ export type CompileSources = Pick<CompileCommand, "compiler" | "modelReader" | "
 
 export async function compileCommand(command: CompileCommand): Promise<CommandResult> {
   const startMs = command.nowMs();
-  const { app, fanouts, out } = command;
-  const asked = loadApplication(app);
+  const { app, fanouts, out, profile = null } = command;
+  const asked = loadApplication(app, { profile });
   const method = await methodOf(asked.application.policy);
   const specified = withSolver(asked, method, command.solver);
   const loaded = fanouts === null ? specified : withObservedFanouts(specified, fanouts, app);
@@ -215,6 +218,7 @@ function report(path: string, bytes: Uint8Array, told: Told, compileMs: number):
       ...pools.map(
         (pool) => `pool ${pool.name}: ${counted(pool.workers, "worker")}${onDevice(pool)}`,
       ),
+      servingPathText(bundle.cluster),
       "",
       ...(around?.before ?? []).flatMap((table) => [table, ""]),
       levelTable(bundle),
@@ -230,6 +234,7 @@ function report(path: string, bytes: Uint8Array, told: Told, compileMs: number):
       compileMs,
       ...(pools.length === 0 ? {} : { pools: pools.map(poolReport) }),
       ...(placement === null ? {} : { placement }),
+      serving: bundle.cluster.serving ?? null,
       levels: levelReports(bundle, solveMs),
     },
   };
