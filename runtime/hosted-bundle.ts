@@ -23,6 +23,9 @@ export interface HostingOptions extends WorkersOptions {
   /** Of the rows, what the best variant answers again, 0..1; left out for nothing. */
   readonly shadowShare?: number | undefined;
   readonly nowMs: () => number;
+  /** What to add to it for milliseconds since 1970. */
+  readonly epochOffsetMs: number;
+  readonly hoursPerFalseAlarm?: number;
   readonly generateLevel?: GenerateLevel | undefined;
   readonly onNotice: Notice;
   /** Whether the server has no other, so that notices need not say of which they are. */
@@ -65,7 +68,8 @@ export async function hostBundle(
   files: OpenedModels,
   options: HostingOptions,
 ): Promise<HostedBundle> {
-  const { generateLevel, limits, isOnly, onNotice, nowMs, shadowShare = 0 } = options;
+  const { generateLevel, limits, isOnly, onNotice, nowMs, epochOffsetMs } = options;
+  const { hoursPerFalseAlarm, shadowShare = 0 } = options;
   const tell: Notice = (message, severity) =>
     onNotice(isOnly ? message : `${bundle.application}: ${message}`, severity);
   const models = await servedModels(bundle, folderOf(options, place) ?? dirname(policy), files);
@@ -81,6 +85,8 @@ export async function hostBundle(
   const application = await method.host(bundle, {
     bundleSha256: sha256,
     nowMs,
+    epochOffsetMs,
+    ...(hoursPerFalseAlarm === undefined ? {} : { hoursPerFalseAlarm }),
     ...(limits === undefined ? {} : { limits }),
     onWorkerLost: (worker, reason) => tell(`worker ${worker} was lost: ${reason}`, "warn"),
     onNotice: tell,

@@ -1,17 +1,31 @@
 /** The cluster of an application as bundles have it: with what its times were measured on. */
-import type { Cluster, MeasuredDevice } from "stratagem-runtime/internal/bundle/schema";
-import type { Application, Pool } from "../spec/application.ts";
+import type {
+  Cluster,
+  MeasuredDevice,
+  ServingPath,
+} from "stratagem-runtime/internal/bundle/schema";
+import type { Application, MeasuredServing, Pool } from "../spec/application.ts";
 import { profileFor } from "../spec/pool-profiles.ts";
 
-/** @param application whose variants agree, pool by pool, on what they were measured on. */
+/**
+ * The serving path has a margin once it was planned with.
+ * @param application whose variants agree, pool by pool, on what they were measured on.
+ */
 export function bundledCluster({ cluster, tasks }: Application): Cluster {
+  const { serving, ...rest } = cluster;
   return {
-    ...cluster,
+    ...rest,
+    ...(serving === undefined ? {} : { serving: bundledServing(serving) }),
     pools: cluster.pools.map(({ provider: _, ...pool }, index) => {
       const measuredOn = measuredOnOf(cluster.pools[index], tasks);
       return measuredOn === undefined ? pool : { ...pool, measuredOn };
     }),
   };
+}
+
+function bundledServing(serving: MeasuredServing): ServingPath {
+  const { isPlannedWith: _, marginMs = 0, stretch, ...path } = serving;
+  return { ...path, marginMs, ...(stretch === undefined ? {} : { stretch }) };
 }
 
 function measuredOnOf(

@@ -122,7 +122,12 @@ const cluster = mapping({
     .optional()
     .describe('Workers of a single pool named "default", instead of pools'),
   pools: list(pool, "a list of pools", MAX_POOLS).optional(),
-  communicationLatency: delay(MAX_HOP_MS).prefault("0 ms").describe("Per hop of a pipeline"),
+  communicationLatency: z
+    .union([z.literal("auto"), delay(MAX_HOP_MS)], {
+      error: () => "auto, or a time of at least 0 with its unit such as 1 ms",
+    })
+    .prefault("auto")
+    .describe("Per hop of a pipeline; auto plans with the serving path of the profiles"),
 });
 
 const variant = mapping({

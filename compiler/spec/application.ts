@@ -3,7 +3,7 @@
  * (ms, queries/s, 0..1), deep-frozen.
  */
 
-import type { Provider } from "stratagem-runtime/internal/bundle/schema";
+import type { Provider, ServingPath } from "stratagem-runtime/internal/bundle/schema";
 import type { Binding } from "./binding.ts";
 import type { Trace } from "./trace.ts";
 /** @typeParam P policy of the method that it is compiled by, where one is meant. */
@@ -62,8 +62,20 @@ export type Loads =
 export interface Cluster {
   /** At least one; names are unique. */
   readonly pools: readonly Pool[];
-  /** Per hop between two tasks of a pipeline. */
+  /** Per hop between two tasks of a pipeline; 0 where the path is planned with. */
   readonly communicationLatencyMs: number;
+  /** What serving takes beside the models; left out where no profile of a variant says it. */
+  readonly serving?: MeasuredServing;
+}
+
+/** The way through the server that the application is planned for. */
+export interface MeasuredServing extends ProfiledServing {
+  /** Whether plans leave time of the SLO to it: the spec does not say what hops take. */
+  readonly isPlannedWith: boolean;
+  /** Time of the SLO that decisions leave to it, ms; the compiler chooses it. */
+  readonly marginMs?: number;
+  /** As bundles have it; the compiler says it. */
+  readonly stretch?: number;
 }
 
 export interface Pool {
@@ -169,6 +181,8 @@ export interface VariantProfile {
   readonly device?: ProfiledDevice;
   /** What a worker took until it could run the variant; left out where the profile does not say. */
   readonly start?: StartTimes;
+  /** What serving takes beside models; left out where the profile does not say. */
+  readonly serving?: ProfiledServing;
   readonly task: string | null;
   /** Percentile that rows given as bare numbers hold. */
   readonly percentile: number | null;
@@ -197,6 +211,9 @@ export interface ProfiledDevice {
   readonly name: string;
   readonly driver: string | null;
 }
+
+/** What a profile says of the way through the server. */
+export type ProfiledServing = Omit<ServingPath, "marginMs">;
 
 /** Each at least 0. */
 export interface StartTimes {

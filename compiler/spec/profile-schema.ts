@@ -1,6 +1,6 @@
 /** States the structure of a latency profile. */
 
-import { MAX_MS } from "stratagem-runtime/internal/bundle/limits";
+import { MAX_CONTENTION, MAX_MS, MAX_STRETCH } from "stratagem-runtime/internal/bundle/limits";
 import { PROVIDERS } from "stratagem-runtime/internal/bundle/schema";
 import * as z from "zod";
 import {
@@ -30,6 +30,8 @@ const key = (form: RegExp, expected: string) => {
 const LEAST_LAYER_MS = 1e-9;
 const MAX_LAYERS = 100_000;
 const MAX_NODES = 1_000_000;
+const MAX_PROCESSORS = 65_536;
+const MAX_REQUEST_BYTES = 2 ** 40;
 const LEAST_SPEEDUP = 1e-6;
 const MAX_SPEEDUP = 1e9;
 
@@ -111,6 +113,34 @@ const device = mapping({
     .describe("Of the provider, as ONNX Runtime calls them"),
 }).describe("What the latencies were measured on, where a tool wrote it");
 
+const spread = z
+  .union(
+    [
+      mapping({ p50: span(), p95: span(), p99: span(), mean: span() }).describe("Quantiles, in ms"),
+      span(),
+    ],
+    { error: () => "a time of at least 0 in ms, or a mapping with p50, p95, p99 and mean" },
+  )
+  .optional();
+
+const serving = mapping({
+  processors: count(MAX_PROCESSORS).describe("Of the machine that serves"),
+  requestBytes: amount(MAX_REQUEST_BYTES).prefault(0).describe("Of the request that was measured"),
+  requestMs: spread.describe("Of the server's process: a request, until its decision"),
+  batchMs: spread.describe("Of the server's process: a batch, there and back"),
+  answerMs: spread.describe("Of the server's process: the answer of a request"),
+  perMiBMs: span().prefault(0).describe("Of the server's process: each MiB beyond requestBytes"),
+  wakeMs: spread.describe("What a process that slept takes longer"),
+  wireMs: spread.describe("Client and network, both ways together"),
+  contention: list(amount(MAX_STRETCH), "a list of factors", MAX_CONTENTION)
+    .optional()
+    .describe("Service times with 1, 2, … workers busy at once, relative to one; the first is 1"),
+  stealShare: ratio().optional().describe("Of its processors, what the machine lost meanwhile"),
+  generatorShare: amount(MAX_PROCESSORS)
+    .optional()
+    .describe("Processors that the client of the measurement took"),
+}).describe("What serving takes beside the models; what is left out takes nothing");
+
 const variant = mapping({
   accuracy: ratio().optional().describe("Measured accuracy"),
   precision: text("an element type such as float32")
@@ -164,12 +194,14 @@ export const profileSchema = mapping({
   device: device.optional(),
   percentile: percentile().optional().describe("Percentile that bare numbers hold"),
   source: text("a line of text").optional().describe("Where the numbers come from"),
+  serving: serving.optional(),
   variants: record(text("a name"), variant, "a mapping from variant names to measurements"),
 });
 
 export type ProfileSpec = z.output<typeof profileSchema>;
 export type VariantMeasurements = ProfileSpec["variants"][string];
 export type RowsSpec = NonNullable<VariantMeasurements["latencyMs"]>;
+export type ServingSpec = NonNullable<ProfileSpec["serving"]>;
 export type LayersSpec = NonNullable<VariantMeasurements["layers"]>;
 
 /** JSON Schema (draft 2020-12) of latency profiles, for editors. */

@@ -17,6 +17,7 @@ import {
   type RowsSpec,
   type VariantMeasurements,
 } from "./profile-schema.ts";
+import { servingMistakes, servingOf } from "./serving.ts";
 import { parseStructure } from "./structure.ts";
 
 /** A latency profile file. */
@@ -62,6 +63,7 @@ function profiledVariant(
       hardware: spec.hardware,
       ...(spec.device && { device: deviceOf(spec.device) }),
       ...(measured.start && { start: measured.start }),
+      ...(spec.serving && { serving: servingOf(spec.serving) }),
       task: spec.task ?? null,
       percentile: spec.percentile ?? null,
       rows: sortedRows(measured.latencyMs ?? largestOf(measured.byBucket) ?? {}),
@@ -137,6 +139,7 @@ function sortedRows(rows: RowsSpec): ProfileRow[] {
 }
 
 function* profileMistakes(spec: ProfileSpec): Generator<Mistake> {
+  if (spec.serving !== undefined) yield* servingMistakes(spec.serving);
   if (Object.keys(spec.variants).length === 0) {
     yield invalid(["variants"], "at least one variant", "an empty mapping");
   }

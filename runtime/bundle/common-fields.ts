@@ -68,6 +68,7 @@ import type {
   Table,
   TensorInfo,
 } from "./schema.ts";
+import { servingPath } from "./serving-fields.ts";
 import { numberTable, table } from "./tables.ts";
 
 const MAX_INPUTS = 10_000;
@@ -386,6 +387,10 @@ export function clusterOf(maxPools: number): Field<Cluster> {
   const cluster = record<Cluster>({
     communicationLatencyMs: [numberIn(0, MAX_HOP_MS), "Time per hop."],
     pools: [listOf([1, maxPools], pool), "Workers of one kind each."],
+    serving: optional(
+      servingPath,
+      "What serving takes beside the models; left out where latencies are those of models alone.",
+    ),
   });
   const poolCount = maxPools === 1 ? "one pool" : `1 to ${maxPools} pools`;
   return [cluster, `The workers: ${poolCount}.`];

@@ -6,6 +6,10 @@ export const MIN_MS = 1e-3;
 export const MAX_MS = 3_600_000;
 /** A minute. */
 export const MAX_HOP_MS = 60_000;
+/** Busy workers whose contention is told. */
+export const MAX_CONTENTION = 1024;
+/** How many times as long a batch may take beside other workers. */
+export const MAX_STRETCH = 1e6;
 /** How often a runtime looks at the traffic at most. */
 export const MIN_TICK_MS = 10;
 /** A day: the longest simulation, sample trace or optimisation that a bundle tells of. */

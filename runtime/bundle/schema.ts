@@ -19,6 +19,7 @@ export * from "./schema/inferline.ts";
 export * from "./schema/loki.ts";
 export * from "./schema/ramsis.ts";
 export * from "./schema/row-scopes.ts";
+export * from "./schema/serving.ts";
 export * from "./schema/themis.ts";
 
 /** Version of the file format this build writes, and the newest one it reads. */

@@ -116,6 +116,8 @@ function optionsOf(settings: SettingValues): ServerOptions {
     page: settings.page,
     serverName: settings.serverName,
     textParameters: settings.textParameters,
+    hoursPerFalseAlarm: settings.hoursPerFalseAlarm,
+    readyNeedsPromises: settings.readyNeedsPromises,
     processes: settings.processes,
     limits: limitsOf(settings),
     shadowShare: settings.shadowShare,

@@ -1,5 +1,6 @@
 /** What the bundles of all methods have, and the kinds of table that several hold. */
 import type { DeviceDescription, Provider } from "./devices.ts";
+import type { ServingPath } from "./serving.ts";
 
 /** Cell of an action table that holds no decision: for a pooled queue, to wait. */
 export const NO_ACTION = 0xffff;
@@ -64,6 +65,8 @@ export type ArrivalModel =
 export interface Cluster {
   readonly communicationLatencyMs: number;
   readonly pools: readonly Pool[];
+  /** Left out where no profile has it: latencies are then those of the models alone. */
+  readonly serving?: ServingPath;
 }
 
 export interface Pool {

@@ -1,6 +1,7 @@
 /** An application on a server: what answers, on which workers, and who is let in. */
 import type { Bundle, Cluster } from "../../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../../exec/executor.ts";
+import { Drift, HOURS_PER_FALSE_ALARM } from "../drift/drift.ts";
 import type { Shadow } from "../feedback/shadow.ts";
 import type { MetricLine } from "../metrics/exposition.ts";
 import type { Endpoint } from "../requests/endpoint.ts";
@@ -8,6 +9,9 @@ import type { Notice } from "../telemetry/notice.ts";
 import { Gate } from "./gate.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "./limits.ts";
 import { Occupancy } from "./occupancy.ts";
+
+/** Time between two looks at what is promised. */
+const LOOK_MS = 1000;
 
 /** What applications of all methods have in common. */
 export interface ApplicationOptions {
@@ -23,6 +27,10 @@ export interface ApplicationOptions {
   readonly workerLines?: () => readonly MetricLine[];
   /** Of the rows, what the best variant answers again, 0..1; left out for nothing. */
   readonly shadowShare?: number;
+  /** Is added to `nowMs` to have milliseconds since 1970; left out, that of the process. */
+  readonly epochOffsetMs?: number;
+  /** Mean time between false alarms of its promises, hours; left out, 1000. */
+  readonly hoursPerFalseAlarm?: number;
 }
 
 /** What answers, on what: where the methods differ. */
@@ -56,6 +64,8 @@ export interface Application {
   readonly workerLines: () => readonly MetricLine[];
   /** The best variant beside the workers; left out where nothing is answered again. */
   readonly shadow?: Shadow | undefined;
+  /** Whether its promises hold; undefined where nobody measures them, or another process does. */
+  readonly drift?: Drift | undefined;
   /** Starts its workers, once. @throws what making the executor throws. */
   openWorkers(): Promise<void>;
   /** An inference request of one of its models has come in. */
@@ -87,10 +97,12 @@ class OpenedApplication<E extends Executor, H extends Required<ExecutorHandlers>
   readonly limits: ServerLimits;
   readonly workerLines: () => readonly MetricLine[];
   readonly shadow: Shadow | undefined;
+  readonly drift: Drift | undefined;
   readonly #executorFactory: (handlers: H) => E | Promise<E>;
   #executor: E | undefined;
   #isDraining = false;
   readonly #occupancy = new Occupancy();
+  #looks: NodeJS.Timeout | undefined;
 
   constructor(options: ApplicationOptions, opening: Opening<E, H>) {
     const { bundle, executorFactory, maxPending = DEFAULT_LIMITS.maxPending } = opening;
@@ -104,6 +116,7 @@ class OpenedApplication<E extends Executor, H extends Required<ExecutorHandlers>
     this.sloMs = bundle.slo.latencyMs;
     this.#executorFactory = executorFactory;
     this.shadow = opening.shadow;
+    this.drift = driftOf(this.endpoint, bundle, options);
   }
 
   /**
@@ -121,6 +134,7 @@ class OpenedApplication<E extends Executor, H extends Required<ExecutorHandlers>
     );
     this.#executor = executor;
     endpoint.attach(executor);
+    this.#looks = setInterval(() => this.drift?.look(), LOOK_MS).unref();
     const waiting = early;
     early = undefined;
     for (const act of waiting) act();
@@ -146,8 +160,27 @@ class OpenedApplication<E extends Executor, H extends Required<ExecutorHandlers>
 
   async close(): Promise<void> {
     await this.shadow?.close();
+    clearInterval(this.#looks);
     await this.#executor?.close();
   }
+}
+
+function driftOf(
+  { watched }: Endpoint,
+  { tasks }: Bundle,
+  { nowMs, epochOffsetMs = performance.timeOrigin, onNotice, ...more }: ApplicationOptions,
+): Drift | undefined {
+  if (watched === undefined) return undefined;
+  const { hoursPerFalseAlarm = HOURS_PER_FALSE_ALARM } = more;
+  const stated = tasks.flatMap(({ name, variants }) =>
+    variants.map(({ name: variant, accuracy }) => ({
+      task: tasks.length > 1 ? name : undefined,
+      variant,
+      accuracy,
+    })),
+  );
+  const tell = onNotice ?? (() => {});
+  return new Drift({ watched, stated, hoursPerFalseAlarm, nowMs, epochOffsetMs, onNotice: tell });
 }
 
 /** The same handlers, called by way of `tell`. */

@@ -24,6 +24,8 @@ export interface HouseOptions {
   readonly loopDelay: LoopDelay;
   /** What the server calls itself. */
   readonly serverName: string;
+  /** Whether it is not ready while a promise of an application is broken. */
+  readonly readyNeedsPromises: boolean;
   /** Of the program, as the server tells it. */
   readonly version: string;
   /** Whether parameters of answers are all texts. */
@@ -62,6 +64,7 @@ export class House {
   readonly nowMs: () => number;
   readonly epochOffsetMs: number;
   readonly reloads: ReloadCounts;
+  readonly #readyNeedsPromises: boolean;
   readonly telemetry: Telemetry | undefined;
   readonly onNotice: Notice;
   readonly log: LogState | undefined;
@@ -88,6 +91,7 @@ export class House {
     this.onNotice = options.onNotice ?? (() => {});
     this.log = options.log;
     this.#logs = options.logs ?? {};
+    this.#readyNeedsPromises = options.readyNeedsPromises;
     this.reloads = new ReloadCounts(
       options.applications.map(({ name }) => name),
       () => (options.nowMs() + options.epochOffsetMs) / 1000,
@@ -126,6 +130,12 @@ export class House {
     return !this.#isStopping && this.#applications.every(({ endpoint }) => endpoint.isReady);
   }
 
+  /** Whether clients should be sent here, as those are told who ask whether it is ready. */
+  get isFit(): boolean {
+    if (!this.#readyNeedsPromises) return this.isReady;
+    return this.isReady && this.#applications.every(({ drift }) => drift?.holds ?? true);
+  }
+
   /** Whether the models of an application answer, whatever the others do. */
   isApplicationReady({ endpoint }: Application): boolean {
     return !this.#isStopping && endpoint.isReady;
@@ -153,9 +163,10 @@ export class House {
       return [model.signature.names[0] ?? "", own] as const;
     });
     return [
-      ...this.applications.flatMap(({ name, endpoint, workerLines }) =>
-        labelled([...endpoint.metricLines(), ...workerLines()], { model: name }),
-      ),
+      ...this.applications.flatMap(({ name, endpoint, workerLines, drift }) => {
+        const own = [...endpoint.metricLines(), ...workerLines(), ...(drift?.lines() ?? [])];
+        return labelled(own, { model: name });
+      }),
       ...Latencies.lines(latencies),
       ...this.#feedbackLines(),
       ...this.reloads.lines(),

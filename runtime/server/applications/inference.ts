@@ -75,7 +75,7 @@ export async function infer(house: House, inference: Inference): Promise<void> {
   let reason: FailureReason | undefined;
   const hold = house.budget.hold();
   const { application } = hosted;
-  if (record !== undefined) record.model = modelName;
+  if (record !== undefined) noteArrival(record, hosted, modelName, lagMs);
   application.enter();
   hosted.latencies.pending++;
   try {
@@ -88,6 +88,7 @@ export async function infer(house: House, inference: Inference): Promise<void> {
     if (record !== undefined) record.rows = request.rows;
     const { sloMs } = application;
     const sloClass = { ...requestClass(classes, modelName, request.sloClass, sloMs), ...kind };
+    if (record !== undefined) noteKind(record, sloClass, request.timeoutMs, nowMs());
     const asked = { ...request, asker: askerOf(inference) };
     const outcome = await scheduled(house, inference, sloClass, asked, arrival);
     if (outcome.kind === "failed") {
@@ -104,6 +105,7 @@ export async function infer(house: House, inference: Inference): Promise<void> {
     metrics.onRequestAnswered({ requestMs, queueMs, inputMs, inferMs, outputMs }, writtenMs);
     hosted.latencies.onAnswered(requestMs, queueMs, inferMs);
   } catch (error) {
+    if (record !== undefined && reason !== undefined) noteFailure(record, reason, nowMs());
     metrics.onRequestFailed(reason, nowMs() - arrival.arrivalMs, nowMs());
     throw error;
   } finally {
@@ -131,12 +133,43 @@ function inBucket(
   return { request: { ...request, inputs }, kind: { index: bucket, bucket: name } };
 }
 
-function noteAnswer(record: RequestRecord, { answerer, queueMs, inferMs, runs }: Answer): void {
+function noteArrival(
+  record: RequestRecord,
+  { application }: HostedModel,
+  modelName: string,
+  lagMs: number,
+): void {
+  record.model = modelName;
+  record.lagMs = lagMs;
+  record.sloMs = application.sloMs;
+  record.bundleSha256 = application.endpoint.bundleSha256 ?? "";
+}
+
+function noteKind(
+  record: RequestRecord,
+  { name, bucket, sloMs }: RequestClass,
+  timeoutMs: number | undefined,
+  readMs: number,
+): void {
+  record.readMs = readMs;
+  record.sloMs = Math.min(sloMs, timeoutMs ?? sloMs);
+  record.kind = bucket ?? name ?? "";
+}
+
+function noteFailure(record: RequestRecord, reason: FailureReason, nowMs: number): void {
+  record.reason = reason;
+  record.failedMs = nowMs;
+}
+
+function noteAnswer(record: RequestRecord, answer: Answer): void {
+  const { answerer, queueMs, inferMs, runs, waitsMs, bundleSha256 } = answer;
   record.queueMs = queueMs;
   record.computeMs = inferMs;
   record.variant = answerer.variant;
   record.accuracy = answerer.accuracy;
   record.runs = runs ?? [];
+  record.waitsMs = waitsMs ?? [];
+  if (bundleSha256 !== undefined) record.bundleSha256 = bundleSha256;
 }
 
 /** Sequences of the same id that are another client's are others. */

@@ -116,7 +116,7 @@ function routeV2(
     "": () => sendJson(context, response, 200, serverMetadata(house, ownExtensions(house))),
     "/health/live": () => sendJson(context, response, 200, { live: true }),
     "/health/ready": () => {
-      const ready = house.isReady;
+      const ready = house.isFit;
       sendJson(context, response, ready ? 200 : 503, { ready }, ready ? {} : RETRY_LATER);
     },
     "/models": () => sendJson(context, response, 200, { models: house.modelNames }),

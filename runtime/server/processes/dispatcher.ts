@@ -164,6 +164,7 @@ export class Dispatcher {
     return {
       ...run,
       startMs: run.startMs - this.#offsetMs,
+      handedMs: run.handedMs - this.#offsetMs,
       // JSON knows no NaN.
       endMs: run.endMs === null ? Number.NaN : run.endMs - this.#offsetMs,
       wallMs: run.wallMs ?? Number.NaN,

@@ -1,5 +1,6 @@
 /** What HTTP talks to, whatever the method. */
 import type { Bundle } from "../../bundle/schema.ts";
+import type { Watched } from "../drift/watched.ts";
 import type { MetricLine } from "../metrics/exposition.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
 import type { Asker } from "./asker.ts";
@@ -64,9 +65,13 @@ export interface Endpoint {
   readonly models: readonly EndpointModel[];
   /** The one that decides now; undefined where another process decides. */
   readonly bundle: Bundle | undefined;
+  /** Of the bundle's file; left out where another process decides. */
+  readonly bundleSha256?: string;
   readonly isReady: boolean;
   /** Kept once it is ready for the first time. */
   readonly started: Promise<void>;
+  /** What it measures of what is promised; left out where another process decides. */
+  readonly watched?: Watched;
   /** What it counts, without the name of its application. */
   metricLines(): MetricLine[];
   /**

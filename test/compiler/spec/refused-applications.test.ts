@@ -260,7 +260,7 @@ test.each([
     "workers: 4",
     "workers: 4\n  communicationLatency: 0",
     "INPUT_INVALID_VALUE app.yaml:9 cluster.communicationLatency: " +
-      "expected a time of at least 0 with its unit such as 1 ms, got 0",
+      "expected auto, or a time of at least 0 with its unit such as 1 ms, got 0",
   ],
   [
     "workers: 4",

@@ -65,7 +65,7 @@ test("the JSON Schema of specs requires no key that has a default", () => {
         additionalProperties: false,
         properties: { percentile: { default: 99 }, latency: { type: "string" } },
       },
-      cluster: { properties: { communicationLatency: { default: "0 ms" } } },
+      cluster: { properties: { communicationLatency: { default: "auto" } } },
     },
   });
 });

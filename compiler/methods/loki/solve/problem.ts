@@ -53,7 +53,8 @@ export function latencyLimitMs(
     slo,
     policy,
     cluster,
-  }: Pick<LokiFrame, "cluster" | "slo"> & {
+  }: Pick<LokiFrame, "slo"> & {
+    readonly cluster: Pick<LokiFrame["cluster"], "communicationLatencyMs">;
     readonly policy: { readonly sloFraction: number };
   },
   serversOnPath: number,

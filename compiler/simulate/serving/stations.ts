@@ -1,0 +1,76 @@
+/** The way of a request through the machine that serves, as a simulation has it. */
+import type { Cluster } from "stratagem-runtime/internal/bundle/schema";
+import type { Rng } from "stratagem-runtime/internal/core/rng";
+import { Contention } from "./contention.ts";
+import { ServerStation } from "./server-station.ts";
+import { SpreadDraws } from "./spread-draws.ts";
+import { WorkerEvents } from "./worker-events.ts";
+
+/** What is simulated of it. */
+export interface StationOptions {
+  /** Whether requests pass the server's process; true unless said otherwise. */
+  readonly path?: boolean;
+  /** Whether workers take processors from each other; true unless said otherwise. */
+  readonly contention?: boolean;
+  /** Processors that others keep busy, such as a load generator; 0 unless said otherwise. */
+  readonly neighbours?: number;
+}
+
+/** Random streams of one seed go up to 3; the path never changes what else is drawn. */
+export const PATH_STREAM = 4;
+
+/** The stations of a simulation. */
+export interface Stations {
+  readonly workers: WorkerEvents;
+  /** Null where requests come to their decision at once. */
+  readonly server: ServerStation | null;
+  /** From a client to the server, always as long, so that requests keep their order; ms. */
+  readonly toServerMs: number;
+  /** From the server to a client, drawn for each answer; ms. */
+  toClientMs(): number;
+  /** What a process that slept takes longer, drawn for each time; ms. */
+  wakeMs(): number;
+}
+
+/**
+ * The stations of a cluster. Of one whose profiles say nothing of the path there is none but
+ * workers that do not contend, and what happens is what happened without stations, bit for bit.
+ * @param workersWake whether a worker that slept takes longer; false where who asks sees to that.
+ */
+export function stationsOf(
+  { serving }: Pick<Cluster, "serving">,
+  workerCount: number,
+  rng: Rng,
+  { path = true, contention = true, neighbours = 0 }: StationOptions = {},
+  workersWake = true,
+): Stations {
+  if (serving === undefined || !(path || contention)) return modelsAlone(workerCount);
+  const drawsOf = (row: "requestMs" | "batchMs" | "answerMs" | "wakeMs" | "wireMs") =>
+    new SpreadDraws(serving[row], rng);
+  const wake = drawsOf("wakeMs");
+  const workers = new WorkerEvents(
+    workerCount,
+    contention ? new Contention(serving) : null,
+    path && workersWake ? wake : null,
+    neighbours,
+  );
+  if (!path) return { workers, ...NO_PATH };
+  const request = drawsOf("requestMs");
+  const times = { request, batch: drawsOf("batchMs"), answer: drawsOf("answerMs"), wake };
+  const wire = drawsOf("wireMs");
+  const toServerMs = serving.wireMs.p50 / 2;
+  return {
+    workers,
+    server: new ServerStation(times, workers),
+    toServerMs,
+    toClientMs: () => Math.max(0, wire.nextMs() - toServerMs),
+    wakeMs: () => wake.nextMs(),
+  };
+}
+
+/** Nothing but models takes time. */
+export function modelsAlone(workerCount: number): Stations {
+  return { workers: new WorkerEvents(workerCount), ...NO_PATH };
+}
+
+const NO_PATH = { server: null, toServerMs: 0, toClientMs: () => 0, wakeMs: () => 0 } as const;

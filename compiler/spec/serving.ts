@@ -1,0 +1,68 @@
+/** What profiles say of the way of a request through the server. */
+import type { Spread } from "stratagem-runtime/internal/bundle/schema";
+import type { Cluster, ProfiledServing, Task } from "./application.ts";
+import { conflict, invalid, type Mistake } from "./mistakes.ts";
+import { profileFor } from "./pool-profiles.ts";
+import type { ServingSpec } from "./profile-schema.ts";
+
+/** Rows of times that the path has. */
+const SPREADS = ["requestMs", "batchMs", "answerMs", "wakeMs", "wireMs"] as const;
+
+/** The path of a profile; a row that is left out takes no time. */
+export function servingOf(spec: ServingSpec): ProfiledServing {
+  const { processors, requestBytes, perMiBMs, contention } = spec;
+  return {
+    processors,
+    requestBytes: Math.round(requestBytes),
+    requestMs: spreadOf(spec.requestMs),
+    batchMs: spreadOf(spec.batchMs),
+    answerMs: spreadOf(spec.answerMs),
+    perMiBMs,
+    wakeMs: spreadOf(spec.wakeMs),
+    wireMs: spreadOf(spec.wireMs),
+    contention: contention ?? [1],
+  };
+}
+
+function spreadOf(row: number | Spread = 0): Spread {
+  return typeof row === "number" ? { p50: row, p95: row, p99: row, mean: row } : row;
+}
+
+export function* servingMistakes(spec: ServingSpec): Generator<Mistake> {
+  for (const name of SPREADS) {
+    const { p50, p95, p99 } = spreadOf(spec[name]);
+    if (p50 <= p95 && p95 <= p99) continue;
+    const found = `p50 = ${p50}, p95 = ${p95}, p99 = ${p99}`;
+    yield conflict(["serving", name], `expected p50 ≤ p95 ≤ p99, got ${found}`);
+  }
+  const { contention = [1] } = spec;
+  const path = ["serving", "contention"];
+  if (contention[0] !== 1) {
+    yield invalid(path, "factors that begin with 1", String(contention[0] ?? "an empty list"));
+  }
+  const fall = contention.findIndex((factor, index) => factor < (contention[index - 1] ?? 0));
+  if (fall > 0) {
+    const found = `${contention[fall]} behind ${contention[fall - 1]}`;
+    yield conflict([...path, fall], `expected factors that do not descend, got ${found}`);
+  }
+}
+
+/**
+ * The cluster with the path of the first variant whose profile says one, in the order of the pools.
+ * @param isPlannedWith whether the spec leaves it to the compiler what the path takes.
+ */
+export function withServing(
+  cluster: Cluster,
+  tasks: readonly Task[],
+  isPlannedWith: boolean,
+): Cluster {
+  for (const pool of cluster.pools) {
+    for (const { variants } of tasks) {
+      for (const variant of variants) {
+        const serving = profileFor(variant, pool)?.serving;
+        if (serving !== undefined) return { ...cluster, serving: { ...serving, isPlannedWith } };
+      }
+    }
+  }
+  return cluster;
+}

@@ -1,0 +1,66 @@
+/** What bundles say of the way of a request through the server. */
+import { integerIn, listOf, numberIn, type Shape } from "./fields.ts";
+import { MAX_CONTENTION, MAX_MS, MAX_STRETCH } from "./limits.ts";
+import { type Field, optional, record } from "./record.ts";
+import { refuse } from "./refuse.ts";
+import type { ServingPath, Spread } from "./schema.ts";
+
+const MAX_PROCESSORS = 65_536;
+const fromZero = numberIn(0, MAX_MS);
+
+const spreadRecord = record<Spread>({
+  p50: [fromZero, "Median, ms."],
+  p95: [fromZero, "95th percentile, at least the median."],
+  p99: [fromZero, "99th percentile, at least the 95th."],
+  mean: [fromZero, "Mean."],
+});
+
+/** Times of one kind, ms. */
+export const spread: Shape<Spread> = {
+  ...spreadRecord,
+  read(value, path) {
+    const read = spreadRecord.read(value, path);
+    const { p50, p95, p99 } = read;
+    if (p50 <= p95 && p95 <= p99) return read;
+    return refuse(path, `${p50}, ${p95}, ${p99}`, "p50 ≤ p95 ≤ p99");
+  },
+};
+
+const factors = listOf([1, MAX_CONTENTION], numberIn(1, MAX_STRETCH));
+
+const contention: Shape<readonly number[]> = {
+  ...factors,
+  read(value, path) {
+    const read = factors.read(value, path);
+    if (read[0] !== 1) refuse(`${path}[0]`, read[0], "1, since it is relative to one worker");
+    for (const [index, factor] of read.entries()) {
+      const before = read[index - 1] ?? 1;
+      if (factor < before)
+        refuse(`${path}[${index}]`, factor, `at least ${before}, the one before`);
+    }
+    return read;
+  },
+};
+
+const row = (meaning: string): Field<Spread> => [spread, meaning];
+
+export const servingPath = record<ServingPath>({
+  processors: [integerIn(1, MAX_PROCESSORS), "Processors of the machine that was measured."],
+  requestBytes: [integerIn(0, 2 ** 40), "Bytes of the request that was measured."],
+  requestMs: row("The server's process: a request, from taking it up to its decision."),
+  batchMs: row("The server's process: a batch, sending it to a worker and taking it back."),
+  answerMs: row("The server's process: writing the answer of a request."),
+  perMiBMs: [fromZero, "The server's process: each MiB beyond `requestBytes`."],
+  wakeMs: row("What a process that slept takes longer than one that did not."),
+  wireMs: row("Client and network, both ways together."),
+  contention: [
+    contention,
+    "Service times with 1, 2, … workers busy at once, relative to those with one.",
+  ],
+  marginMs: [fromZero, "Time of the SLO that decisions leave to the path; less than any SLO."],
+  stretch: optional(
+    numberIn(1, MAX_STRETCH),
+    "Service times that plans reckon with at most, relative to those measured. Absent: the path " +
+      "was not planned with.",
+  ),
+});
