@@ -1,7 +1,7 @@
 /** Labels fed back to a real server: what it then says of the accuracy of its variants. */
 import type { ChildProcess } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
@@ -24,6 +24,20 @@ const { pixels, labels } = drawImages(SEED, LETTERS);
 
 /** As they were measured on held-out letters (models/image-classification/models.json). */
 const HELD_OUT = { "mlp-s": 0.714, "cnn-s": 0.916, "cnn-xl": 0.9795 };
+
+/** How far the processes that a process has started stand back. */
+function nicenessesOf({ pid }: ChildProcess): number[] {
+  return readdirSync("/proc").flatMap((name) => {
+    let fields: string[] = [];
+    try {
+      // What is before ")" is the name of the program, which may have blanks.
+      fields = readFileSync(`/proc/${name}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+    } catch {
+      // It is no process, or has ended.
+    }
+    return Number(fields[1]) === pid ? [Number(fields[16])] : [];
+  });
+}
 
 async function serve(...flags: string[]): Promise<string> {
   const child = startStratagem(
@@ -82,6 +96,10 @@ test("intervals have held-out accuracies in them, of labels and of shadow runs",
     return (await metricsOf(url)).includes('stratagem_shadow_worker_up{model="letters"} 1\n');
   };
   while (!(await isUp()));
+  const server = running.at(-1);
+  if (process.platform === "linux" && server !== undefined) {
+    expect(nicenessesOf(server).sort()).toEqual([19, 5]);
+  }
   for (const variant of Object.keys(HELD_OUT)) {
     const items = [];
     for (let first = 0; first < LETTERS; first += ROWS) {

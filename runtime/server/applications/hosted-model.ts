@@ -2,6 +2,7 @@
 import { type InferLimits, inferLimits } from "../bodies/body-limits.ts";
 import { HttpError } from "../connections/http-error.ts";
 import { FeedbackBook } from "../feedback/feedback-book.ts";
+import { labelEvidence } from "../feedback/label-evidence.ts";
 import { ShadowRuns } from "../feedback/shadow-runs.ts";
 import type { ReadModel } from "../json/json-jobs.ts";
 import { Latencies } from "../metrics/latencies.ts";
@@ -30,6 +31,13 @@ export interface HostedModel {
 
 /** @param epochMs now, since 1970. */
 export function hostedModels(application: Application, epochMs: number): HostedModel[] {
+  const hosted = modelsOf(application, epochMs);
+  const books = hosted.flatMap(({ feedback }) => feedback ?? []);
+  application.drift?.learnFrom(labelEvidence(books));
+  return hosted;
+}
+
+function modelsOf(application: Application, epochMs: number): HostedModel[] {
   return application.endpoint.models.map((model) => {
     const { maxRows, maxBodyBytes } = application.limits;
     const ownMaxRows = model.maxRows ?? maxRows;

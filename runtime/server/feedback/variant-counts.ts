@@ -77,6 +77,14 @@ export class VariantCounts {
     else counts.different++;
   }
 
+  /** Rows whose truth is known, of the variants that have some. */
+  labelled(): { readonly variant: string; readonly asked: number; readonly correct: number }[] {
+    return Array.from(this.#counts).flatMap(([variant, { correct, wrong }]) => {
+      const asked = correct + wrong;
+      return asked === 0 ? [] : [{ variant, asked, correct }];
+    });
+  }
+
   /** In the order of the bundle; paths in that in which they were first seen. */
   accuracies(): VariantAccuracy[] {
     const { isShadowed, classes } = this.#options;

@@ -173,5 +173,7 @@ test("evidence of a variant is its labels, and none of paths or of agreement", (
     counts.onLabel("small", false);
     counts.onCompared("small", true);
   }
-  expect(labelEvidence([own, others])).toEqual([{ variant: "small", asked: 2, correct: 1 }]);
+  expect(labelEvidence([own, others]).counts()).toEqual([
+    { variant: "small", asked: 2, correct: 1 },
+  ]);
 });
