@@ -16,7 +16,10 @@ export function addExplain(program: Command, run: RunAndPrint): void {
     .description("say why a request, or a span of time, went as it did, from the access log")
     .argument("<logs...>", "files that serve --access-log wrote, plain or .gz, or patterns")
     .requiredOption("--policy <bundle>", "the bundle that was served")
-    .requiredOption("--request <id>", "the request to explain, by its id")
+    .option("--request <id>", "the request to explain, by its id")
+    .option("--minute <time>", "the minute to explain, such as 2026-11-23T14:05, in UTC")
+    .option("--from <time>", "the begin of the time to explain, with --to")
+    .option("--to <time>", "its end")
     .option("--json", "one JSON document on stdout")
     .action(async (logs: string[], flags: Omit<ExplainOptions, "logs">) => {
       const { explainCommand } = await import("./commands/explain.ts");
