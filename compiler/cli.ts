@@ -39,7 +39,7 @@ import {
   timeoutMs,
 } from "./option-values.ts";
 import type { LevelPoolOptions } from "./processes/level-pool.ts";
-import { addExplain } from "./service-commands.ts";
+import { addExplain, addRecalibrate, type RunAndPrint } from "./service-commands.ts";
 
 type Watch = Pick<LevelPoolOptions, "signal" | "onProgress" | "onBusy"> &
   Pick<ProfileSurroundings, "onNote">;
@@ -249,9 +249,11 @@ program
     print(await watched("planning the baseline", (watch) => run({ jobs, ...watch }), MORTAL));
   });
 
-addExplain(program, async (label, work) => {
+const runAndPrint: RunAndPrint = async (label, work) => {
   print(await watched(label, ({ signal }) => work(signal)));
-});
+};
+addExplain(program, runAndPrint);
+addRecalibrate(program, runAndPrint, () => Date.now());
 
 program
   .command("report")

@@ -3,8 +3,10 @@ import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
 import { type LoadedBundle, loadBundle } from "stratagem-runtime/internal/load-bundle";
+import { type AskedSpan, askedSpan, type Span } from "../explain/asked-span.ts";
 import { explainRequest } from "../explain/explained-request.ts";
 import { timesProfiled } from "../explain/explained-run.ts";
+import { SpanGatherer } from "../explain/explained-span.ts";
 import { logPaths } from "../explain/log-files.ts";
 import { type LogSummary, passOver } from "../explain/log-pass.ts";
 import type { LoggedRequest } from "../explain/logged-request.ts";
@@ -14,13 +16,16 @@ import { ContextGatherer } from "../explain/request-context.ts";
 import { requestJson } from "../explain/request-json.ts";
 import { requestText } from "../explain/request-text.ts";
 import { sourceJson, sourceLines } from "../explain/source-told.ts";
+import { spanJson } from "../explain/span-json.ts";
+import { spanText } from "../explain/span-text.ts";
 import type { CompilerMethod } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
 
-export interface ExplainOptions {
+export interface ExplainOptions extends AskedSpan {
   readonly logs: readonly string[];
   readonly policy: string;
-  readonly request: string;
+  /** Id of the request to explain; or else a span of time is asked for. */
+  readonly request?: string | undefined;
 }
 
 /**
@@ -28,12 +33,52 @@ export interface ExplainOptions {
  * bundle; InputError for a log, BundleError for a bundle that cannot be read.
  */
 export async function explainCommand(
-  { logs, policy, request: id }: ExplainOptions,
+  { logs, policy, request: id, ...asked }: ExplainOptions,
   signal: AbortSignal,
 ): Promise<CommandResult> {
+  const span = askedSpan(asked);
+  if ((id === undefined) === (span === null)) {
+    throw usage("expected --request, --minute, or --from and --to, and one of them only");
+  }
   const file = await loadBundle(policy);
-  const method = await methodOf(file.bundle);
   const files = await logPaths(logs);
+  if (id !== undefined) return aboutRequest(files, id, file, signal);
+  if (span === null) throw new RangeError("a span or a request is asked for");
+  return aboutSpan(files, span, file, signal);
+}
+
+async function aboutSpan(
+  files: readonly string[],
+  span: Span,
+  file: LoadedBundle,
+  signal: AbortSignal,
+): Promise<CommandResult> {
+  const { bundle, sha256 } = file;
+  const timesOf = timesOfBatches(bundle, await methodOf(bundle));
+  const gatherer = new SpanGatherer(span, bundle, timesOf);
+  const summary = await passOver(files, signal, (request) => {
+    if (request.bundle === null || sha256.startsWith(request.bundle)) gatherer.take(request);
+  });
+  const told = gatherer.told();
+  if (told.requests === 0) {
+    const whole = [span.fromMs, span.toMs].map((ms) => new Date(ms).toISOString()).join(" to ");
+    throw usage(`expected a span with inference requests, got ${whole}; ${spanOf(summary)}`);
+  }
+  const text = [spanText(told, bundle.slo.latencyMs), ...sourceLines(summary, file)].join("\n");
+  const json = {
+    ...spanJson(told, bundle.slo.latencyMs),
+    source: sourceJson(summary, file),
+  };
+  return { exitCode: EXIT_CODES.ok, text, json };
+}
+
+async function aboutRequest(
+  files: readonly string[],
+  id: string,
+  file: LoadedBundle,
+  signal: AbortSignal,
+): Promise<CommandResult> {
+  const method = await methodOf(file.bundle);
   const { request, summary } = await findRequest(files, id, signal);
   requireOwn(request, file);
   const gatherer = new ContextGatherer(request, workerCountOf(file.bundle));
@@ -65,11 +110,11 @@ async function findRequest(
   });
   if (request !== undefined) return { request, summary };
   const expected = "expected the id of an inference request in the log";
-  throw usage(`--request: ${expected}, got "${id}"; ${spanText(summary)}`);
+  throw usage(`--request: ${expected}, got "${id}"; ${spanOf(summary)}`);
 }
 
 /** What the log covers. */
-function spanText({ firstMs, lastMs, lines, unreadable }: LogSummary): string {
+function spanOf({ firstMs, lastMs, lines, unreadable }: LogSummary): string {
   const bad = unreadable === 0 ? "" : `, and ${unreadable} lines are none of an access log`;
   if (firstMs === null || lastMs === null)
     return `it has no inference requests in ${lines} lines${bad}`;

@@ -8,7 +8,7 @@ import type {
   ProfileRow,
   VariantProfile,
 } from "./application.ts";
-import { type KeyPath, readDocument } from "./document.ts";
+import { type KeyPath, readDocument, type SourceDocument } from "./document.ts";
 import { conflict, invalid, type Mistake, refuse } from "./mistakes.ts";
 import {
   type LayersSpec,
@@ -32,11 +32,21 @@ export interface ProfiledVariant {
   readonly profile: VariantProfile;
 }
 
+/** A profile as it is written, checked. @throws InputError naming the path. */
+export function readProfileSpec(path: string): ProfileSpec {
+  return checkedSpec(readDocument(path));
+}
+
+function checkedSpec(document: SourceDocument): ProfileSpec {
+  const spec = parseStructure(document, profileSchema);
+  refuse(document, profileMistakes(spec));
+  return spec;
+}
+
 /** Reads a latency profile. @param file what messages call it. @throws InputError naming `file`. */
 export function readProfile(path: string, file: string = path): Profile {
   const document = readDocument(path, file);
-  const spec = parseStructure(document, profileSchema);
-  refuse(document, profileMistakes(spec));
+  const spec = checkedSpec(document);
   const origin = { file: basename(path), sha256: document.sha256 };
   const variants = Object.entries(spec.variants).map(
     ([name, measured]) => [name, profiledVariant(spec, name, measured, origin)] as const,

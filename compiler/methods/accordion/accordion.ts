@@ -1,7 +1,9 @@
 /**
  * Accordion as a method of the compiler: how models are cut into pipelines over execution places.
  */
+
 import { RuntimeError } from "stratagem-runtime/internal/errors";
+import { short } from "stratagem-runtime/internal/tell/text";
 import type { CompilerMethodOf } from "../method.ts";
 import { refuseTableOptions } from "../table-options.ts";
 import { ACCORDION_BASELINES } from "./baselines.ts";
@@ -9,6 +11,7 @@ import { openModels } from "./compile-stages.ts";
 import { pipelineTable } from "./pipeline-table.ts";
 import { drawQueries } from "./simulate/queries.ts";
 import { haveStageSpreads } from "./simulate/drawn-instance-times.ts";
+import { shapeOf } from "./shape-of-places.ts";
 import { simulatedLevel } from "./simulated-level.ts";
 import { accordion } from "./solve/accordion.ts";
 import { accordionWarnings } from "./warnings.ts";
@@ -41,6 +44,19 @@ export const accordionMethod: CompilerMethodOf<"accordion"> = {
     return { capacityQps, expected };
   },
 
+  batchFacts({ tasks, shapes, cluster }, { variant, batch, places, worker }) {
+    const own = tasks[0]?.variants.find(({ name }) => name === variant);
+    const given = places ?? (worker === null ? [] : [worker]);
+    const shape = shapeOf(shapes, cluster.pools, given);
+    const maxBatch = own?.latencyMs.shape[1] ?? 0;
+    const found = shape < 0 || batch > maxBatch;
+    const decisionMs = found ? undefined : own?.latencyMs.data[shape * maxBatch + batch - 1];
+    const none = { profiled: null, state: null, rule: null };
+    if (decisionMs === undefined || !Number.isFinite(decisionMs)) return none;
+    const rule = `the table has ${short(decisionMs)} ms for all its rows on so many places`;
+    const profiled = { p50Ms: null, p95Ms: null, p99Ms: null, decisionMs };
+    return { profiled, state: null, rule };
+  },
   baselines: {
     of: "malleable pipelines",
     isOfPipelines: false,

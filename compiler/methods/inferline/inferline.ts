@@ -1,5 +1,7 @@
 /** InferLine as a method of the compiler: how many replicas each task of a pipeline has. */
+
 import { RuntimeError } from "stratagem-runtime/internal/errors";
+import { pooledBatchFacts } from "../../graph/batch-facts.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";
 import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
 import type { CompilerMethodOf } from "../method.ts";
@@ -40,6 +42,7 @@ export const inferlineMethod: CompilerMethodOf<"inferline"> = {
   stated: ({ sample, expected }) => ({ sample, expected }),
   promised: promisedByInferline,
 
+  batchFacts: pooledBatchFacts,
   baselines: {
     of: "provisioned stages",
     isOfPipelines: true,

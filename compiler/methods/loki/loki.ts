@@ -1,6 +1,8 @@
 /** Loki as a method of the compiler: which variants run on how many servers of a pipeline. */
+
 import { type LokiLevel, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
+import { pooledBatchFacts } from "../../graph/batch-facts.ts";
 import type { LokiFrame } from "../../model/frames.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";
 import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
@@ -51,6 +53,7 @@ export function lokiMethod(taskSolver: TaskSolver): CompilerMethodOf<"loki"> {
     stated: ({ expected }) => expected,
     promised: (frame, level) => simulatedExpectation(frame, level),
 
+    batchFacts: pooledBatchFacts,
     baselines: {
       of: "a pipeline",
       isOfPipelines: true,

@@ -47,6 +47,23 @@ export const themisMethod: CompilerMethodOf<"themis"> = {
     return isServed ? servedExpectation(frame, level) : themis.expectedOf(frame, level);
   },
 
+  batchFacts({ tasks, levels }, { task, variant, batch, level }) {
+    const index = tasks.findIndex(({ name }) => name === task);
+    const own = tasks[index]?.variants.find(({ name }) => name === variant);
+    // The log does not say how many cores an instance had; those of its level's plan count.
+    const cores = level === null ? undefined : levels[level]?.steady.stages[index]?.cores;
+    const { data, shape } = own?.latency.ms ?? {};
+    const maxBatch = shape?.[1] ?? 0;
+    const known = cores !== undefined && batch <= maxBatch;
+    const decisionMs = known ? data?.[(cores - 1) * maxBatch + batch - 1] : undefined;
+    if (decisionMs === undefined) return { profiled: null, state: null, rule: null };
+    const rule = `its level plans ${cores === 1 ? "1 core" : `${cores} cores`} for an instance`;
+    return {
+      profiled: { p50Ms: null, p95Ms: null, p99Ms: null, decisionMs },
+      state: null,
+      rule,
+    };
+  },
   baselines: {
     of: "scaled stages",
     isOfPipelines: true,

@@ -6,6 +6,8 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, afterEach, expect, test } from "vitest";
 import { explainCommand } from "../../../compiler/commands/explain.ts";
+import type { LoggedRequest } from "../../../compiler/explain/logged-request.ts";
+import { StillnessFinder } from "../../../compiler/explain/stillness.ts";
 import { encodeBundle } from "../../../runtime/checked-bundle.ts";
 import { Telemetry } from "../../../runtime/server/telemetry/telemetry.ts";
 import {
@@ -79,6 +81,11 @@ async function slowBatchBefore(): Promise<string[]> {
   return settled(2);
 }
 
+const REQUEST: LoggedRequest = {
+  ...{ timeMs: 0, id: "r", model: "m", status: 200, isGrpc: false, totalMs: 0, lagMs: 0 },
+  ...{ sloMs: 100, kind: null, bundle: null, rows: 1, readMs: 0, failedMs: null, queueMs: null },
+  ...{ variant: null, runs: [], reason: null, error: null },
+};
 const NEVER = new AbortController().signal;
 
 async function explained(lines: readonly string[], request: string) {
@@ -174,4 +181,54 @@ test("an id that is not there, another bundle and no log are refused in one line
   await expect(ask(join(folder, "none.log"))).rejects.toThrow("got: no such file");
   await expect(ask(join(folder, "none*"))).rejects.toThrow("got: no file of that pattern");
   await expect(ask(folder)).rejects.toThrow("got: not a file");
+});
+
+test("a minute is told by its steps, its worst second, its stillness and its slowest", async () => {
+  const lines = await slowBatchBefore();
+  const log = join(folder, "minute.log");
+  writeFileSync(log, `${lines.join("\n")}\n`);
+  const asked = (more: object) => explainCommand({ logs: [log], policy, ...more }, NEVER);
+  const { text, json } = await asked({ minute: "2026-11-23T14:05" });
+  expect(json).toMatchObject({
+    from: "2026-11-23T14:05:00.000Z",
+    to: "2026-11-23T14:06:00.000Z",
+    requests: 2,
+    verdicts: { "in time": 1, late: 1, dropped: 0 },
+    latency: { max: 105, p50: 60 },
+    steps: { queue: { max: 50 }, compute: { max: 55, p50: 42 } },
+    batches: { count: 2, slow: 2, lost: 0 },
+    worst: { requests: 2, late: 1, batches: 2, slow: 2, levelQps: 1000 },
+    stillness: [],
+    slowest: [{ id: "second", latencyMs: 105 }, { id: "first" }],
+  });
+  expect(text).toContain("2 requests, 0.03333 a second; 1 late (50.000%)");
+  expect(text).toContain(
+    "- second, 14:05:00.010: late by large, 105 ms; most of it compute, 55 ms",
+  );
+  const same = await asked({ from: "2026-11-23T14:05:00", to: "2026-11-23 14:06:00Z" });
+  expect(same.text).toBe(text);
+  await expect(asked({ minute: "2026-11-23T15:00" })).rejects.toThrow("; it has those from 2026");
+  await expect(asked({ minute: "noon" })).rejects.toThrow(
+    '--minute: expected a time such as 2026-11-23T14:05, in UTC, got "noon"',
+  );
+  await expect(asked({ from: "2026-11-23T14:05" })).rejects.toThrow("--from and --to together");
+  await expect(asked({})).rejects.toThrow("expected --request, --minute, or --from and --to");
+});
+
+test("a server that stands still is told with how many waited", () => {
+  const fromMs = EPOCH_MS;
+  const finder = new StillnessFinder({ fromMs, toMs: fromMs + 1000 });
+  const none = { readMs: 0, failedMs: null, runs: [] };
+  for (const [at, totalMs] of [
+    [100, 400],
+    [110, 5],
+    [480, 100],
+  ] as const) {
+    finder.take({ ...REQUEST, ...none, timeMs: fromMs + at, totalMs });
+  }
+  // Between 115 and 480 ms only the first was there; from 500 to 580 only the last.
+  expect(finder.found()).toEqual([
+    { fromMs: fromMs + 120, ms: 360, requests: 1 },
+    { fromMs: fromMs + 510, ms: 70, requests: 1 },
+  ]);
 });

@@ -1,0 +1,34 @@
+/** What a bundle of a graph of tasks knows of a batch that a server ran. */
+import type { Pool, PoolProfile } from "stratagem-runtime/internal/bundle/schema";
+import { type BatchFacts, profiledBatch, type RanBatch } from "../model/batch-facts.ts";
+
+interface PooledBundle {
+  readonly cluster: { readonly pools: readonly Pool[] };
+  readonly tasks: readonly {
+    readonly name: string;
+    readonly variants: readonly {
+      readonly name: string;
+      readonly profiles: readonly (PoolProfile | null)[];
+    }[];
+  }[];
+}
+
+/** Plans decide, so there is no state; the times are those of the pool of the worker. */
+export function pooledBatchFacts({ cluster, tasks }: PooledBundle, ran: RanBatch): BatchFacts {
+  const task = tasks.find(({ name }) => name === ran.task);
+  const variant = task?.variants.find(({ name }) => name === ran.variant);
+  const profile = variant?.profiles[poolOf(cluster.pools, ran.worker)];
+  const times = profile?.serviceTimes;
+  const profiled = times === undefined ? null : profiledBatch(times, 0, ran.batch);
+  return { profiled, state: null, rule: null };
+}
+
+/** Workers are numbered over the pools in their order. @returns −1 where it is in none. */
+function poolOf(pools: readonly Pool[], worker: number | null): number {
+  if (worker === null) return -1;
+  let last = 0;
+  return pools.findIndex(({ workers }) => {
+    last += workers;
+    return worker < last;
+  });
+}

@@ -1,0 +1,66 @@
+/** Accuracies as feedback has them, in place of profiled ones that it contradicts. */
+import * as z from "zod";
+import { InputError } from "../spec/input-error.ts";
+import type { ProfileSpec } from "../spec/profile-schema.ts";
+
+const ratio = z.number().min(0).max(1);
+const schema = z.looseObject({
+  model: z.string(),
+  variants: z.record(
+    z.string(),
+    z.looseObject({
+      labels: z.object({ correct: z.number(), wrong: z.number() }),
+      estimate: ratio.nullable(),
+      lower: ratio,
+      upper: ratio,
+    }),
+  ),
+});
+
+export type FeedbackDocument = z.output<typeof schema>;
+
+export interface AccuracyChange {
+  readonly variant: string;
+  readonly before: number | null;
+  readonly after: number | null;
+  readonly lower: number;
+  readonly upper: number;
+  readonly labels: number;
+  readonly isChanged: boolean;
+}
+
+/** @param where names the document in messages. @throws InputError for what is none. */
+export function feedbackDocument(text: string, where: string): FeedbackDocument {
+  const expected = "expected the document of GET /v2/models/M/feedback";
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new InputError("INPUT_SYNTAX", `${where}: ${expected}, got text that is no JSON`);
+  }
+  const found = schema.safeParse(value);
+  if (found.success) return found.data;
+  const [issue] = found.error.issues;
+  const place = issue?.path.join(".") ?? "";
+  throw new InputError("INPUT_INVALID_VALUE", `${where}: ${expected}; ${place}: ${issue?.message}`);
+}
+
+/** Only where the interval excludes what is stated; a profile that states nothing keeps nothing. */
+export function withObservedAccuracy(
+  profile: ProfileSpec,
+  { variants }: FeedbackDocument,
+): { readonly profile: ProfileSpec; readonly changes: readonly AccuracyChange[] } {
+  const changes: AccuracyChange[] = [];
+  const own = Object.entries(profile.variants).map(([name, measured]) => {
+    const seen = variants[name];
+    if (seen === undefined) return [name, measured] as const;
+    const { estimate, lower, upper, labels } = seen;
+    const before = measured.accuracy ?? null;
+    const isChanged = before !== null && estimate !== null && (before < lower || before > upper);
+    const after = isChanged ? estimate : before;
+    const told = { variant: name, before, after, lower, upper };
+    changes.push({ ...told, labels: labels.correct + labels.wrong, isChanged });
+    return [name, isChanged ? { ...measured, accuracy: estimate } : measured] as const;
+  });
+  return { profile: { ...profile, variants: Object.fromEntries(own) }, changes };
+}

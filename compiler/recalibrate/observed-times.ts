@@ -1,0 +1,83 @@
+/** What a server measured of its batches, from what its `/metrics` says. */
+import { type MetricValue, metricValues } from "./metrics-lines.ts";
+
+const TIMES = "stratagem_service_time_seconds";
+
+export interface Quantiles {
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
+  readonly mean: number;
+}
+
+/** Of batches of one size of one variant, on one kind of worker. */
+export interface ObservedTimes {
+  /** The application; null where the metrics have none. */
+  readonly model: string | null;
+  readonly task: string | null;
+  readonly variant: string;
+  readonly pool: string | null;
+  readonly bucket: string | null;
+  readonly cores: string | null;
+  /** Layers of a model that is cut, such as `0-5`. */
+  readonly stage: string | null;
+  readonly batch: number;
+  readonly samples: number;
+  /** Null where none were measured lately. */
+  readonly ms: Quantiles | null;
+}
+
+const LABELS = ["model", "task", "variant", "pool", "bucket", "cores", "stage", "batch"] as const;
+
+/** @param text as `GET /metrics` answers. @returns what it has, in its order. */
+export function observedTimes(text: string): ObservedTimes[] {
+  const lines = metricValues(text).filter(({ name }) => name.startsWith(TIMES));
+  const byCell = new Map<string, MetricValue[]>();
+  for (const line of lines) {
+    const key = LABELS.map((name) => line.labels.get(name) ?? "").join("\n");
+    byCell.set(key, [...(byCell.get(key) ?? []), line]);
+  }
+  return [...byCell.values()].flatMap((cell) => {
+    const [first] = cell;
+    return first === undefined ? [] : [cellOf(first.labels, cell)];
+  });
+}
+
+function cellOf(labels: MetricValue["labels"], lines: readonly MetricValue[]): ObservedTimes {
+  const label = (name: string) => labels.get(name) ?? null;
+  const plain = (name: string) => lines.find((line) => line.name === name)?.value ?? Number.NaN;
+  const quantile = (text: string) => {
+    const found = lines.find((line) => line.labels.get("quantile") === text)?.value;
+    return milliseconds(found ?? Number.NaN);
+  };
+  const samples = plain(`${TIMES}_count`);
+  const [p50, p95, p99] = [quantile("0.5"), quantile("0.95"), quantile("0.99")];
+  const mean = milliseconds(plain(`${TIMES}_sum`) / samples);
+  const isWhole = [p50, p95, p99, mean].every((ms) => ms > 0 && Number.isFinite(ms));
+  return {
+    ...{ model: label("model"), task: label("task"), variant: label("variant") ?? "" },
+    ...{ pool: label("pool"), bucket: label("bucket") },
+    ...{ cores: label("cores"), stage: label("stage") },
+    batch: Number(label("batch")),
+    samples: Number.isNaN(samples) ? 0 : samples,
+    // A mean of all times may lie beside quantiles of the last ones.
+    ms: isWhole ? { p50, p95, p99, mean: Math.min(mean, p99) } : null,
+  };
+}
+
+/** To a nanosecond, as profiles have it. */
+function milliseconds(seconds: number): number {
+  return Math.round(seconds * 1e9) / 1e6;
+}
+
+/** Mean workers that computed, since the server's process began; null where that is not known. */
+export function meanBusyWorkers(text: string, nowMs: number | null): number | null {
+  const values = metricValues(text);
+  const started = values.find(({ name }) => name === "process_start_time_seconds")?.value;
+  if (started === undefined || nowMs === null) return null;
+  const upSeconds = nowMs / 1000 - started;
+  const busySeconds = values
+    .filter(({ name }) => name === `${TIMES}_sum`)
+    .reduce((sum, { value }) => sum + value, 0);
+  return upSeconds > 1 ? busySeconds / upSeconds : null;
+}

@@ -1,0 +1,267 @@
+/** `recalibrate`: a profile that was too fast is put right by what a server measured. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import {
+  type RecalibrateCommand,
+  recalibrateCommand,
+} from "../../../compiler/commands/recalibrate.ts";
+import { ramsis } from "../../../compiler/methods/ramsis/solve/ramsis.ts";
+import { stretchAt } from "../../../compiler/recalibrate/stretch.ts";
+import { loadApplication } from "../../../compiler/spec/load-application.ts";
+import { ofMethod } from "../../support/of-method.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "stratagem-recalibrate-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const NOW_MS = Date.UTC(2026, 10, 23, 15);
+const NEVER = new AbortController().signal;
+const TRUE_MS = { small: { 1: 4, 2: 6, 4: 10 }, large: { 1: 12, 2: 20, 4: 36 } } as const;
+type Name = keyof typeof TRUE_MS;
+
+function rowOf(ms: number) {
+  return { p50: ms * 0.8, p95: ms, p99: ms * 1.25, mean: ms * 0.85, samples: 30 };
+}
+
+/** @param factor of all times. */
+function profileOf(factor: number, more: object = {}) {
+  const variantOf = (name: Name, accuracy: number) => ({
+    accuracy,
+    latencyMs: Object.fromEntries(
+      Object.entries(TRUE_MS[name]).map(([batch, ms]) => [batch, rowOf(factor * ms)]),
+    ),
+  });
+  return {
+    format: "latency-profile/1",
+    task: "classify",
+    hardware: "box",
+    source: "measured by hand",
+    variants: { small: variantOf("small", 0.7), large: variantOf("large", 0.9) },
+    ...more,
+  };
+}
+
+function written(name: string, content: object | string): string {
+  const path = join(folder, name);
+  writeFileSync(path, typeof content === "string" ? content : JSON.stringify(content));
+  return path;
+}
+
+/** As /metrics has them. @param labels of all lines. */
+function metricsOf(
+  cells: readonly { variant: string; batch: number; ms: number; count?: number }[],
+  labels = 'model="app"',
+): string {
+  const name = "stratagem_service_time_seconds";
+  return cells
+    .flatMap(({ variant, batch, ms, count = 1000 }) => {
+      const own = `${labels},variant="${variant}",batch="${batch}"`;
+      const { p50, p95, p99, mean } = rowOf(ms);
+      return [
+        ...[["0.5", p50] as const, ["0.95", p95] as const, ["0.99", p99] as const].map(
+          ([quantile, value]) => `${name}{${own},quantile="${quantile}"} ${value / 1000}`,
+        ),
+        `${name}_sum{${own}} ${(mean * count) / 1000}`,
+        `${name}_count{${own}} ${count}`,
+      ];
+    })
+    .concat("# EOF", "")
+    .join("\n");
+}
+
+const SEEN = [
+  { variant: "small", batch: 1, ms: TRUE_MS.small[1] },
+  { variant: "small", batch: 2, ms: TRUE_MS.small[2] },
+  { variant: "large", batch: 1, ms: TRUE_MS.large[1] },
+  { variant: "large", batch: 4, ms: TRUE_MS.large[4], count: 20 },
+];
+
+async function recalibrate(more: Partial<RecalibrateCommand>) {
+  const out = join(folder, "new.json");
+  const none = { accuracy: null, policy: null, pool: null, model: null, busyWorkers: null };
+  const command = { minSamples: 100, out, metrics: "", profile: "", ...none, ...more };
+  const { text, json } = await recalibrateCommand(command, NOW_MS, NEVER);
+  return { out, text, json, profile: JSON.parse(readFileSync(out, "utf8")) };
+}
+
+const metrics = written("metrics.txt", metricsOf(SEEN));
+
+test("what was seen often enough replaces what was profiled; the variant follows", async () => {
+  const before = profileOf(1 / 1.5);
+  const found = await recalibrate({ metrics, profile: written("fast.json", before) });
+  const { small, large } = found.profile.variants;
+  for (const [batch, ms] of [
+    ["1", 4],
+    ["2", 6],
+  ] as const) {
+    for (const [name, value] of Object.entries({ ...rowOf(ms), samples: 1000 })) {
+      expect(small.latencyMs[batch][name]).toBeCloseTo(value, 5);
+    }
+  }
+  // Not seen, and seen too seldom: 1.5 times what was profiled, as the others of the variant.
+  expect(small.latencyMs["4"].p95).toBeCloseTo(10, 5);
+  expect(large.latencyMs["4"].p50).toBeCloseTo(36 * 0.8, 5);
+  expect(large.latencyMs["4"].samples).toBe(0);
+  const { source, ...others } = found.profile;
+  expect(others).toMatchObject({ task: "classify", hardware: "box", variants: { large: {} } });
+  expect(large.accuracy).toBe(0.9);
+  expect(source).toMatch(
+    /^stratagem recalibrate: 6 cells from .*metrics.txt at 2026-11-23T15:00:00.000Z; before: measu/,
+  );
+  expect(found.text).toContain("3 cells observed, 3 scaled as the observed ones");
+  expect(found.text).toMatch(/large +4 +19.2 +28.8 +24 +36 +1.50x +20 +scaled/);
+  expect(found.text).toContain("the profile has no contention curve");
+});
+
+test("a plan of the recalibrated profile promises what one of the true profile does", async () => {
+  const fast = written("times.json", profileOf(1 / 1.5));
+  const { out } = await recalibrate({ metrics, profile: fast });
+  const promiseOf = (profile: string) => {
+    const variants = ["small", "large"].map((name) => ({ name, profile: `${profile}#${name}` }));
+    const app = written("app.json", {
+      ...{ version: 1, application: "app", slo: { latency: "60 ms" } },
+      workload: { arrivals: { process: "poisson" }, loads: [60] },
+      cluster: { workers: 1 },
+      tasks: [{ name: "classify", variants }],
+      policy: { method: "ramsis", maxQueue: 4, balancer: "round-robin" },
+    });
+    const frame = ramsis.frame(ofMethod("ramsis", loadApplication(app).application), new Map());
+    const { capacityQps, expected } = ramsis.solveLevel(frame, 60);
+    return { capacityQps, accuracy: expected.accuracyPerQuery };
+  };
+  const tooFast = promiseOf(fast);
+  const recalibrated = promiseOf(out);
+  const truth = promiseOf(written("truth.json", profileOf(1)));
+  expect(recalibrated.capacityQps).toBeCloseTo(truth.capacityQps, 3);
+  expect(recalibrated.accuracy).toBeCloseTo(truth.accuracy, 6);
+  expect(tooFast.capacityQps).toBeGreaterThan(1.4 * truth.capacityQps);
+  expect(tooFast.accuracy).toBeGreaterThan(truth.accuracy);
+});
+
+test("times that were stretched by neighbours are divided by the profile's curve", async () => {
+  const serving = { processors: 2, contention: [1, 1.4, 2] };
+  const profile = written("curve.json", profileOf(1, { serving }));
+  const slow = written("slow.txt", metricsOf(SEEN.map((one) => ({ ...one, ms: 1.2 * one.ms }))));
+  const { profile: found, text } = await recalibrate({
+    ...{ metrics: slow, profile, busyWorkers: 0.75 },
+  });
+  // Of three workers the two others compute 0.5 of the time: half way to two at once.
+  expect(found.variants.small.latencyMs["1"].p95).toBeCloseTo(4, 6);
+  expect(found.serving.contention).toEqual([1, 1.4, 2]);
+  expect(text).toContain("divided by 1.200, the profile's contention with 0.75 workers busy");
+  const unknown = await recalibrate({ metrics: slow, profile });
+  expect(unknown.profile.variants.small.latencyMs["1"].p95).toBeCloseTo(4.8, 6);
+  expect(unknown.text).toContain("how many workers were busy is not known");
+  expect(stretchAt([1, 1.4, 2], 30, 3)).toBe(2);
+  expect(stretchAt([1, 1.4], 1, 1)).toBe(1);
+});
+
+test("a server is asked, and says itself how busy its workers were", async () => {
+  const startedSeconds = Math.floor(Date.now() / 1000) - 100;
+  const told = `${metricsOf(SEEN)}process_start_time_seconds ${startedSeconds}\n`;
+  const paths: (string | undefined)[] = [];
+  const server = createServer((request, response) => {
+    paths.push(request.url);
+    response.end(told);
+  }).listen(0, "127.0.0.1");
+  await new Promise((listening) => server.once("listening", listening));
+  const { port } = server.address() as AddressInfo;
+  const contention = [1, 1.5];
+  const profile = written("asked.json", profileOf(1, { serving: { processors: 2, contention } }));
+  const { json } = await recalibrate({ metrics: `http://127.0.0.1:${port}`, profile });
+  server.close();
+  expect(paths).toEqual(["/metrics"]);
+  expect(json).toMatchObject({ stretch: { isCurveKnown: true } });
+  const { stretch } = json as { stretch: { busyWorkers: number; factor: number } };
+  // 4 cells of a thousand or twenty batches within a hundred seconds.
+  expect(stretch.busyWorkers).toBeGreaterThan(0.1);
+  expect(stretch.busyWorkers).toBeLessThan(0.2);
+  expect(stretch.factor).toBeCloseTo(1 + (0.5 * stretch.busyWorkers) / 2, 9);
+});
+
+test("cores and sizes have times of their own, and those for all are one of theirs", async () => {
+  const rows = (ms: number) => ({ "1": rowOf(ms), "2": rowOf(1.6 * ms) });
+  const variants = {
+    small: { accuracy: 0.7, latencyMs: rows(10), byCores: { "1": rows(10), "2": rows(6) } },
+    large: { accuracy: 0.9, byBucket: { "80": rows(8), "160": rows(15) } },
+  };
+  const profile = written("kinds.json", profileOf(1, { variants }));
+  const text =
+    metricsOf([{ variant: "small", batch: 1, ms: 12 }], 'model="app",cores="1"') +
+    metricsOf([{ variant: "small", batch: 2, ms: 11 }], 'model="app",cores="2"') +
+    metricsOf([{ variant: "large", batch: 1, ms: 20 }], 'model="app",bucket="160"');
+  const found = await recalibrate({ metrics: written("kinds.txt", text), profile });
+  const { small, large } = found.profile.variants;
+  expect(small.byCores["1"]["1"].p95).toBeCloseTo(12, 9);
+  expect(small.latencyMs).toEqual(small.byCores["1"]);
+  expect(small.byCores["2"]["2"].p95).toBeCloseTo(11, 9);
+  expect(large.byBucket["160"]["1"].p95).toBeCloseTo(20, 9);
+  expect(large.byBucket["80"]["1"].p95).toBeCloseTo((8 * 20) / 15, 5);
+});
+
+test("an accuracy changes only where feedback excludes what was profiled", async () => {
+  const profile = written("accuracy.json", profileOf(1));
+  const seen = (estimate: number, lower: number, upper: number) => ({
+    ...{ profiled: 0.7, labels: { correct: 90, wrong: 10 }, estimate, lower, upper },
+  });
+  const document = {
+    ...{ model: "app", since: "2026-11-23T14:00:00Z" },
+    variants: { small: seen(0.6, 0.55, 0.65), large: seen(0.88, 0.84, 0.92) },
+  };
+  const accuracy = written("feedback.json", document);
+  const found = await recalibrate({ metrics, profile, accuracy });
+  expect(found.profile.variants.small.accuracy).toBe(0.6);
+  expect(found.profile.variants.large.accuracy).toBe(0.9);
+  expect(found.text).toMatch(/small +70.000% +60.000% +55.000% to 65.000% +100 +changed/);
+  const asked = recalibrate({ metrics, profile, accuracy: written("no.json", "{}") });
+  await expect(asked).rejects.toThrow("expected the document of GET /v2/models/M/feedback");
+});
+
+test.each([
+  ["nothing was observed", "# HELP x y\nx 1\n", {}, "with lines of stratagem_service_time_seconds"],
+  [
+    "too little was",
+    metricsOf([{ variant: "small", batch: 1, ms: 4, count: 7 }]),
+    {},
+    "measured 100 times",
+  ],
+  [
+    "variants are others",
+    metricsOf([{ variant: "other", batch: 1, ms: 3 }]),
+    {},
+    "on box (small, large), got those of other",
+  ],
+  ["the task is another", metricsOf(SEEN, 'model="app",task="detect"'), {}, "expected times of"],
+  ["the application is", metricsOf(SEEN), { model: "b" }, 'expected times of "b", of --model, got'],
+  [
+    "applications are several",
+    metricsOf(SEEN) + metricsOf(SEEN, 'model="b"'),
+    {},
+    "--model: expected one of the applications that the metrics are of, app, b",
+  ],
+  [
+    "pools are several",
+    metricsOf(SEEN, 'model="app",pool="a"') + metricsOf(SEEN, 'model="app",pool="b"'),
+    {},
+    "--pool: expected the pool of the profile's hardware, or the bundle with --policy; got a, b",
+  ],
+])("where %s nothing is written, and one line says why", async (_, text, more, message) => {
+  const profile = written("refused.json", profileOf(1));
+  const out = join(folder, "not-written.json");
+  const asked = recalibrate({ metrics: written("refused.txt", text), profile, out, ...more });
+  await expect(asked).rejects.toThrow(message);
+  expect(() => readFileSync(out)).toThrow("ENOENT");
+});
+
+test("a server that is not there, and a profile that is none, are told", async () => {
+  const profile = written("here.json", profileOf(1));
+  await expect(recalibrate({ metrics: join(folder, "gone.txt"), profile })).rejects.toThrow(
+    "gone.txt: expected a file, or a server that answers, got:",
+  );
+  await expect(recalibrate({ metrics, profile: written("bad.json", "{}") })).rejects.toThrow(
+    "bad.json",
+  );
+});
