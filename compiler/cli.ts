@@ -2,6 +2,7 @@
 /** Runs `stratagem`; no other file of the compiler prints for people, exits, or reads a clock. */
 import { availableParallelism } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import { Command, Option } from "commander";
 import {
   addCompletion,
@@ -14,9 +15,11 @@ import {
   runProgram,
   wholeNumber,
 } from "stratagem-runtime/internal/command-line";
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { packageVersion } from "stratagem-runtime/internal/version";
 import type { BenchOptions } from "./commands/bench.ts";
 import type { ProfileCommand, ProfileSurroundings } from "./commands/profile.ts";
+import type { ServingCommand, ServingSurroundings } from "./commands/profile-serving.ts";
 import type { DeviceFlags } from "./commands/profiled-device.ts";
 import { startProgress } from "./commands/progress.ts";
 import type { SchemaKind } from "./commands/schema.ts";
@@ -36,6 +39,7 @@ import {
   timeoutMs,
 } from "./option-values.ts";
 import type { LevelPoolOptions } from "./processes/level-pool.ts";
+import { addExplain } from "./service-commands.ts";
 
 type Watch = Pick<LevelPoolOptions, "signal" | "onProgress" | "onBusy"> &
   Pick<ProfileSurroundings, "onNote">;
@@ -51,6 +55,9 @@ type ProfileFlags = Required<
   readonly task?: string;
   readonly hardware?: string;
   readonly budget?: number;
+  readonly serving?: true;
+  readonly into?: string;
+  readonly inputs?: string;
   readonly dryRun?: true;
   readonly force?: true;
 } & DeviceFlags;
@@ -200,10 +207,18 @@ program
   .option("--duration <time>", "such as 30s or 5 min (default: 30s, or the whole trace)")
   .option("--seed <n>", "of arrivals and service times", "1")
   .addOption(
-    new Option("--service-times <kind>", "the profile's percentile, or drawn from its quantiles")
-      .choices(["p95", "sampled"])
-      .default("p95"),
+    new Option(
+      "--service-times <kind>",
+      "the profile's percentile, or drawn from its quantiles (default: sampled where the " +
+        "bundle has quantiles and says what serving takes, or else p95)",
+    ).choices(["p95", "sampled"]),
   )
+  .option(
+    "--without <stations>",
+    "leave out the server's own work (path), what workers take from each other (contention), " +
+      "or both (path,contention)",
+  )
+  .option("--neighbours <n>", "processors that others keep busy, such as a load generator")
   .option(
     "--baseline <name>",
     "instead of the policy: fixed:VARIANT, greedy, jellyfish, model-switching, proteus, " +
@@ -233,6 +248,10 @@ program
       simulateCommand({ bundle, ...options }, { nowMs, ...watch });
     print(await watched("planning the baseline", (watch) => run({ jobs, ...watch }), MORTAL));
   });
+
+addExplain(program, async (label, work) => {
+  print(await watched(label, ({ signal }) => work(signal)));
+});
 
 program
   .command("report")
@@ -289,6 +308,13 @@ program
       "measure the layers of the models and the stages they are best cut into, for accordion",
     ).conflicts("cores"),
   )
+  .option(
+    "--serving",
+    "measure the serving path too: what the server takes beside the models, and how workers " +
+      "slow each other down",
+  )
+  .option("--into <file>", "with --serving, a profile to add that to; nothing else is measured")
+  .option("--inputs <file>", "with --serving, rows to send, raw bytes (default: random numbers)")
   .addOption(
     new Option("--device <device>", "what runs the models, such as webgpu or cuda:1").default(
       "cpu",
@@ -320,6 +346,8 @@ program
     const { describeMachine } = await import("./profile/machine.ts");
     const { describeDevice } = await import("stratagem-runtime/internal/devices/describe-device");
     const { profiledDevice } = await import("./commands/profiled-device.ts");
+    const { servingOutput, withServing } = await import("./commands/profile-serving.ts");
+    const serving = servingOutput(flags);
     const { precisionOf } = await import("./onnx/precision.ts");
     const { ModelReader } = await import("stratagem-runtime/internal/exec/model-reader");
     const { startAssignedExecutor } = await import("stratagem-runtime/internal/exec/assigned-pool");
@@ -362,7 +390,11 @@ program
         sample,
         startExecutor,
       };
-      try {
+      const path = (into: string) => {
+        const asked = { ...options, into, inputs: flags.inputs ?? null };
+        return servingPath(asked, watch, { ...surroundings, modelReader: reader });
+      };
+      const models = async () => {
         if (!layers) {
           const budgetMs = flags.budget ?? null;
           const cells = { batches, cores, budgetMs, effort: PROFILING_EFFORT };
@@ -375,6 +407,13 @@ program
         const { openLayeredModel } = await import("./onnx/layered-model.ts");
         const openLayers = (path: string) => openLayeredModel(path, reader.probe);
         return await commands.profileLayersCommand(options, { ...surroundings, openLayers });
+      };
+      try {
+        if (serving?.isAlone === true && !dryRun) return await path(serving.into);
+        const measured = await models();
+        return serving === null || dryRun
+          ? measured
+          : withServing(measured, await path(serving.into));
       } finally {
         reader.close();
       }
@@ -495,6 +534,25 @@ interface CompileFlags extends ModelFlags {
   readonly profile?: string;
   readonly fanouts?: string;
   readonly check?: true;
+}
+
+/** Measures what serving takes beside the models. */
+async function servingPath(
+  asked: Omit<ServingCommand, "effort">,
+  watch: Watch,
+  surroundings: Omit<ServingSurroundings, "cli" | "compiler" | "pool" | "sleep" | "rng" | "onNote">,
+): Promise<CommandResult> {
+  const { servingCommand } = await import("./commands/profile-serving.ts");
+  const { SERVING_EFFORT: effort } = await import("./profile/serving/serving-effort.ts");
+  const { Rng } = await import("stratagem-runtime/internal/core/rng");
+  const own = {
+    cli: fileURLToPath(import.meta.url),
+    compiler: `stratagem ${version}`,
+    pool: { ...watch, jobs: availableParallelism() },
+    sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)),
+    rng: new Rng(asked.seed, 1),
+  };
+  return servingCommand({ ...asked, effort }, { ...surroundings, ...watch, ...own });
 }
 
 function never(): () => void {

@@ -53,6 +53,8 @@ export interface CompileCommand {
   readonly nowMs: () => number;
 }
 
+export type CompileSources = Pick<CompileCommand, "compiler" | "modelReader" | "pool" | "nowMs">;
+
 export async function compileCommand(command: CompileCommand): Promise<CommandResult> {
   const startMs = command.nowMs();
   const { app, fanouts, out, profile = null } = command;
@@ -61,15 +63,7 @@ export async function compileCommand(command: CompileCommand): Promise<CommandRe
   const specified = withSolver(asked, method, command.solver);
   const loaded = fanouts === null ? specified : withObservedFanouts(specified, fanouts, app);
   if (!command.check) await expectWritable(out);
-  const models = await readModels(loaded, command.modelReader);
-  const opened = (await method.openModels?.(loaded, command.modelReader)) ?? null;
-  const compiled = await compile(loaded, {
-    compiler: command.compiler,
-    models,
-    opened,
-    openLevelSolver: (frame) => openLevelSolver(frame, method, command.pool, command.nowMs),
-  });
-  const { bundle, files } = opened?.cut(compiled.bundle) ?? { bundle: compiled.bundle, files: [] };
+  const { bundle, files, ...compiled } = await compiledFiles(loaded, method, command);
   const bytes = encodeBundle(bundle);
   if (command.check) return compareWith(out, bytes, files);
   command.pool.signal.throwIfAborted();
@@ -82,6 +76,29 @@ export async function compileCommand(command: CompileCommand): Promise<CommandRe
     warnings: method.warnings(bundle, loaded.application),
   };
   return report(out, bytes, told, command.nowMs() - startMs);
+}
+
+/** What compiling gives before any of it is written: the bundle, and files beside it. */
+export interface CompiledFiles extends Compiled {
+  readonly files: readonly BundleFile[];
+}
+
+/** @throws InputError as `compile` and for models that cannot be read. */
+export async function compiledFiles(
+  loaded: LoadedApplication,
+  method: CompilerMethod,
+  { compiler, modelReader, pool, nowMs }: CompileSources,
+): Promise<CompiledFiles> {
+  const models = await readModels(loaded, modelReader);
+  const opened = (await method.openModels?.(loaded, modelReader)) ?? null;
+  const compiled = await compile(loaded, {
+    compiler,
+    models,
+    opened,
+    openLevelSolver: (frame) => openLevelSolver(frame, method, pool, nowMs),
+  });
+  const { bundle } = compiled;
+  return { ...compiled, ...(opened?.cut(bundle) ?? { bundle, files: [] }) };
 }
 
 /** @throws RuntimeError if the method of the application has no such solver. */

@@ -54,7 +54,14 @@ export async function predict(
   const gathered = new GatheredTimes();
   const { json } = await method.simulate(
     bundle,
-    { ...run, serviceTimes, fanout: "rounded", baseline: null, onOutcome: gathered.tell },
+    {
+      ...run,
+      serviceTimes,
+      fanout: "rounded",
+      baseline: null,
+      stations: {},
+      onOutcome: gathered.tell,
+    },
     watch,
   );
   const { violationRate, accuracyPerSatisfied, expected } = resultSchema.parse(json);

@@ -1,6 +1,7 @@
 /** Drives a pipeline's dispatcher on the wall clock. */
 import { assert } from "../../core/assert.ts";
 import { DROP_LATE, DROP_NO_WORKER } from "../../core/command-buffer.ts";
+import type { PathTimes } from "../../core/decision-slo.ts";
 import { NO_PARENT } from "../../core/graph/pipeline-dispatcher.ts";
 import { mayTryAgain } from "../../core/second-try.ts";
 import {
@@ -9,7 +10,8 @@ import {
   RowsRefusedError,
   WorkerLostError,
 } from "../../exec/executor.ts";
-import type { BatchRun } from "../requests/batch-run.ts";
+import type { ServiceTimes } from "../drift/service-times.ts";
+import { type BatchRun, lostRun } from "../requests/batch-run.ts";
 import {
   type FailureReason,
   GIVEN_UP,
@@ -46,9 +48,15 @@ export interface PipelineSchedulerOptions {
   readonly p99Ms?: ServedPipeline["p99Ms"] | undefined;
   /** Left out where the dispatcher takes no forecasts, or makes its own. */
   readonly forecasts?: Forecasts | undefined;
+  /** What the way of requests has of their deadlines; left out for nothing. */
+  readonly path?: PathTimes | undefined;
   readonly nowMs: () => number;
   readonly recorder?: PipelineRecorder | undefined;
   readonly observer: PipelineObserver;
+  /** Told what batches take; left out where nobody asks. */
+  readonly times?: ServiceTimes | undefined;
+  /** Which kind of place a worker is to its profile; of cores where workers have several. */
+  readonly kindOf?: ServedPipeline["kindOf"] | undefined;
 }
 
 interface RunningBatch extends StartedBatch, BatchRun {
@@ -56,6 +64,10 @@ interface RunningBatch extends StartedBatch, BatchRun {
   readonly startMs: number;
   /** When its worker had it. */
   handedMs: number;
+  /** Of place, as the profile tells them apart. */
+  kind: number;
+  /** Workers that computed, its own included, when it started, or when it was over if more. */
+  busyWorkers: number;
 }
 
 type StartBatch = Extract<PipelineCommand, { readonly kind: "start-batch" }>;
@@ -137,15 +149,16 @@ export class PipelineScheduler {
     this.#executor = executor;
   }
 
+  /** @param deadlineMs as the client has it; decisions leave time for the way before it. */
   submit(rows: RequestRows, deadlineMs: number): Submission {
     let settle: (outcome: Outcome) => void = () => {};
     const outcome = new Promise<Outcome>((resolve) => {
       settle = resolve;
     });
-    const { answererOf } = this.#options;
+    const { answererOf, path } = this.#options;
     const signature = this.#signature;
     const arrivalMs = this.#now();
-    const times = { arrivalMs, deadlineMs };
+    const times = { arrivalMs, deadlineMs: deadlineMs - (path?.marginMs ?? 0) };
     const request = new PipelineRequest({ signature, answererOf, rows, ...times, settle });
     const course = this.#courses.courseOf(request);
     this.#courseByRequest.set(request, course);
@@ -241,6 +254,7 @@ export class PipelineScheduler {
       return;
     }
     const { deadlineMs } = request;
+    query.sinceMs = nowMs;
     const slot = this.#slots.take(query);
     this.#carryOut(this.#dispatcher.onQuery(slot, task, parent, deadlineMs, nowMs), nowMs);
   }
@@ -301,7 +315,8 @@ export class PipelineScheduler {
     if (nowMs >= this.#dispatcher.wakeMs) this.#wake(nowMs);
   }
 
-  #startedBatch({ worker, variant, level, queries: slots }: StartBatch, nowMs: number) {
+  #startedBatch(command: StartBatch, nowMs: number) {
+    const { worker, variant, level, queued, queries: slots } = command;
     let earliestMs = Number.POSITIVE_INFINITY;
     for (const slot of slots) {
       const query = this.#slots.query(slot);
@@ -319,10 +334,13 @@ export class PipelineScheduler {
       variantName,
       level,
       rows: slots.length,
+      queued,
       slackMs,
       slots,
       startMs: nowMs,
       handedMs: nowMs,
+      kind: 0,
+      busyWorkers: 0,
       endMs: Number.NaN,
       wallMs: Number.NaN,
     };
@@ -342,6 +360,8 @@ export class PipelineScheduler {
     // Inside an async function, so that an executor that throws at once rejects as well.
     const cores = this.#models.leastCores(worker);
     const p99Ms = this.#options.p99Ms?.(variant, rows, worker, cores);
+    batch.kind = this.#options.kindOf?.(worker, cores) ?? 0;
+    batch.busyWorkers = this.#batches.busyCount;
     const onComputed = () => this.#onComputed(batch);
     const run = async () => executor.run(worker, { variant, rows, inputs, p99Ms }, onComputed);
     run().then(
@@ -360,6 +380,7 @@ export class PipelineScheduler {
    */
   #onComputed(batch: RunningBatch): void {
     if (!this.#batches.isComputing(batch)) return;
+    this.#noteBusy(batch);
     this.#batches.onComputed(batch);
     const nowMs = this.#now();
     this.#tellDone(batch.worker, nowMs);
@@ -368,6 +389,7 @@ export class PipelineScheduler {
 
   #onResult(batch: RunningBatch, result: BatchResult): void {
     if (!this.#batches.isOpen(batch)) return;
+    if (this.#batches.isComputing(batch)) this.#noteBusy(batch);
     const doneMs = this.#release(batch);
     batch.endMs = doneMs;
     batch.wallMs = result.wallMs;
@@ -380,6 +402,16 @@ export class PipelineScheduler {
       inferMs: doneMs - handedMs,
       outputMs,
     });
+    this.#tellTimes(batch, doneMs);
+  }
+
+  #noteBusy(batch: RunningBatch): void {
+    batch.busyWorkers = Math.max(batch.busyWorkers, this.#batches.busyCount);
+  }
+
+  #tellTimes({ variant, rows, kind, busyWorkers, wallMs, handedMs }: RunningBatch, doneMs: number) {
+    const times = { aroundMs: doneMs - handedMs, insideMs: wallMs, busyWorkers };
+    this.#options.times?.onBatch({ variant, rows, kind, ...times });
   }
 
   /** Gives the rows of a result to their requests, and to the tasks behind. */
@@ -444,7 +476,8 @@ export class PipelineScheduler {
     request.answerIfDone(course, nowMs);
     if (!request.isSettled) return;
     const { rows, accuracy, deadlineMs } = request;
-    this.#observer.onRowsDone(nowMs > deadlineMs ? "late" : "satisfied", rows, accuracy);
+    const lateMs = deadlineMs + (this.#options.path?.graceMs ?? 0);
+    this.#observer.onRowsDone(nowMs > lateMs ? "late" : "satisfied", rows, accuracy);
     this.#takeBack(request);
   }
 
@@ -504,15 +537,19 @@ export class PipelineScheduler {
   }
 
   /** What may be tried again waits again; the others fail. */
-  #loseBatch({ slots }: RunningBatch, message: string): void {
+  #loseBatch(batch: RunningBatch, message: string): void {
+    const { slots } = batch;
     const nowMs = this.#now();
+    const lost = lostRun(batch, nowMs);
     for (const slot of slots) {
       const query = this.#slots.query(slot);
       const { request, task } = query;
       query.losses++;
       query.lossMessage = message;
+      request.noteRun(query, lost);
       if (!request.isSettled && mayTryAgain(query.losses, request.deadlineMs, nowMs)) {
         this.#observer.onQueryRetried();
+        query.sinceMs = nowMs;
         this.#retry(slot, task, nowMs);
       } else this.#fail(this.#slots.free(slot).request, "worker-lost", message);
     }
