@@ -22,7 +22,7 @@ export const WARM_UP_MS = 8000;
 /** Until a server is up, and for all else that is not counted one by one. */
 const AROUND_MS = 15_000;
 /** A profile takes about so long, and more where models are slow: `profile` says then how long. */
-const PROFILE_MS = 75_000;
+const PROFILE_MS = 100_000;
 
 /**
  * Loads ascend, and all runs of one follow each other, so that a server changes plans seldom.
