@@ -59,7 +59,7 @@ export async function servingCommand(
   const { app, into, force } = command;
   await expectProfile(into);
   for (const path of [into, `${into}.serving.json`]) await expectWritable(path);
-  const loaded = servable(loadApplication(app));
+  const loaded = servable(loadApplication(app, { profile: into }));
   const plan = await planProfile(
     { ...command, out: null, task: null, batches: [1], repeat: 1, cores: null },
     surroundings,

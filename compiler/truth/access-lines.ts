@@ -31,7 +31,7 @@ const lineSchema = z.object({
   computeMs: z.number(),
   ...runFields,
   /** Of a request that ran in several batches, or in part of one. */
-  runs: z.array(z.object({ ...runFields, places: z.unknown() })).optional(),
+  runs: z.array(z.object({ ...runFields, places: z.unknown().optional() })).optional(),
 });
 type Run = z.infer<z.ZodObject<typeof runFields>> & { readonly places?: unknown };
 

@@ -5,6 +5,7 @@ import type { PlannedRequests } from "../load/planned-workload.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import type { ServiceTimeMode } from "../simulate/service-times.ts";
+import type { StationOptions } from "../simulate/serving/stations.ts";
 import type { ServedRequest } from "./access-lines.ts";
 import { causeOf } from "./cause.ts";
 import { checksOf } from "./checks.ts";
@@ -56,9 +57,10 @@ export async function measurePoint(
 ): Promise<TruthPoint> {
   const { bundle, watch, durationMs, serviceTimes } = stand;
   const earlier: EarlierTry[] = [];
-  const run = { arrivals: stand.arrivalsAt(point.loadQps), durationMs, seed: point.seed };
+  const asked = { arrivals: stand.arrivalsAt(point.loadQps), durationMs, seed: point.seed };
   for (;;) {
     const sent = await sendOnce(stand, point, onSecond);
+    const run = { ...asked, stations: stationsBeside(bundle, sent.done) };
     const predicted = await predict(bundle, run, serviceTimes, watch);
     const judged = judge(stand, sent, predicted);
     if (earlier.length < stand.retries && isDisturbed(stand, judged.machine)) {
@@ -72,6 +74,12 @@ export async function measurePoint(
     const { queries: _, ...rest } = judged;
     return { ...said, predicted: outcome, ablation, ...rest, earlier };
   }
+}
+
+/** The load generator takes processors as well, where the bundle knows what that means. */
+function stationsBeside({ cluster }: Bundle, { result }: LoadDone): StationOptions {
+  if (cluster.serving === undefined) return {};
+  return { neighbours: result.processors.generatorShare * cluster.serving.processors };
 }
 
 /** A run, and all that was seen of it. */

@@ -1,11 +1,12 @@
 /** What a simulation of the very arrivals of a run predicts, with the serving path and without. */
-import type { Bundle, ServingPath } from "stratagem-runtime/internal/bundle/schema";
+import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
 import * as z from "zod";
 import { methodOf } from "../methods/registry.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import type { ServiceTimeMode } from "../simulate/service-times.ts";
+import type { StationOptions } from "../simulate/serving/stations.ts";
 import { InputError } from "../spec/input-error.ts";
 import { GatheredTimes, outcomeOf, type RequestTimes } from "./request-times.ts";
 import type { Ablation, BriefOutcome, Outcome, TruthPoint } from "./truth-document.ts";
@@ -14,6 +15,8 @@ export interface Run {
   readonly arrivals: ArrivalProcess;
   readonly durationMs: number;
   readonly seed: number;
+  /** What takes processors beside the server and its workers, where the bundle can count with it. */
+  readonly stations: StationOptions;
 }
 
 export interface Prediction {
@@ -33,7 +36,8 @@ const resultSchema = z.object({
 
 /** Drawn service times where the profile has their quantiles, its percentile where it has not. */
 export async function serviceTimesOf(bundle: Bundle, watch: SimulateWatch) {
-  const brief = { arrivals: { kind: "poisson", qps: 1 }, durationMs: 1, seed: 1 } as const;
+  const arrivals = { kind: "poisson", qps: 1 } as const;
+  const brief = { arrivals, durationMs: 1, seed: 1, stations: {} };
   try {
     await predict(bundle, brief, "sampled", watch);
     return "sampled";
@@ -88,27 +92,14 @@ export async function ablationOf(
   if (serving === undefined) {
     return { withoutPath: null, withoutContention: null, withoutBoth: null };
   }
-  const without = async (path: ServingPath): Promise<BriefOutcome> => {
-    const changed = { ...bundle, cluster: { ...bundle.cluster, serving: path } };
-    const { outcome } = await predict(changed as Bundle, run, serviceTimes, watch);
+  const without = async (stations: StationOptions): Promise<BriefOutcome> => {
+    const { outcome } = await predict(bundle, { ...run, stations }, serviceTimes, watch);
     const { p50Ms, p99Ms, violationRate } = outcome;
     return { p50Ms, p99Ms, violationRate };
   };
   return {
-    withoutPath: await without(withoutPath(serving)),
-    withoutContention: await without(withoutContention(serving)),
-    withoutBoth: await without(withoutContention(withoutPath(serving))),
+    withoutPath: await without({ ...run.stations, path: false }),
+    withoutContention: await without({ contention: false }),
+    withoutBoth: await without({ path: false, contention: false }),
   };
-}
-
-const NOTHING = { p50: 0, p95: 0, p99: 0, mean: 0 };
-
-/** Decisions leave the same time to the path, which then takes none. */
-function withoutPath(path: ServingPath): ServingPath {
-  const times = { requestMs: NOTHING, batchMs: NOTHING, answerMs: NOTHING, wakeMs: NOTHING };
-  return { ...path, ...times, wireMs: NOTHING, perMiBMs: 0 };
-}
-
-function withoutContention(path: ServingPath): ServingPath {
-  return { ...path, contention: [1] };
 }

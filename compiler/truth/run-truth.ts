@@ -1,8 +1,11 @@
 /** Profiles, compiles, serves, loads and compares an application: each step in its own process. */
+import { existsSync } from "node:fs";
+import { readFile, rm } from "node:fs/promises";
 import { cpus } from "node:os";
 import { join } from "node:path";
 import { type Bundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { loadBundle } from "stratagem-runtime/internal/load-bundle";
+import * as z from "zod";
 import { StepError } from "../errors.ts";
 import { readProcessorTicks, sharesBetween } from "../load/processor-time.ts";
 import { methodOf } from "../methods/registry.ts";
@@ -85,17 +88,39 @@ export async function runTruth(
 
 /** What a noisy machine refuses is taken as it is: this is about what the machine does today. */
 async function profiled(options: TruthOptions, around: TruthSurroundings) {
-  if (options.profile !== null) return { profile: options.profile, stealShare: null };
+  const { profile: known } = options;
+  if (known !== null) return { profile: known, stealShare: await stealShareOf(known) };
   const profile = join(options.folder, "profile.json");
+  await rm(profile, { force: true });
   const before = readProcessorTicks();
-  const args = ["profile", options.app, "-o", profile, ...options.profileOptions];
-  const code = await runCommand(args, around.signal);
+  const measure = ["profile", options.app];
+  const serving = ["--serving", ...servingInputs(options)];
+  const all = [...measure, "-o", profile, ...options.profileOptions, ...serving];
+  const code = await runCommand(all, around.signal);
   if (code === EXIT_BAD_INPUT) {
     around.onNote("taking what was measured, if it was the noise; promises may not hold then");
-    await step([...args, "--force"], around);
+    const left = existsSync(profile) ? [...measure, "--into", profile, ...serving] : all;
+    await step([...left, "--force"], around);
   } else if (code !== 0) throw new StepError("profile", code);
   const shares = sharesBetween(before, readProcessorTicks());
   return { profile, stealShare: shares?.stealShare ?? null };
+}
+
+/** The serving path is measured with what is sent, where that is rows. */
+function servingInputs({ inputs, isInputsFolder }: TruthOptions): string[] {
+  return inputs === null || isInputsFolder ? [] : ["--inputs", inputs];
+}
+
+const quietSchema = z.object({ serving: z.object({ stealShare: z.number() }) });
+
+/** As the profile tells it; null where it does not. */
+async function stealShareOf(profile: string): Promise<number | null> {
+  try {
+    const found = quietSchema.safeParse(JSON.parse(await readFile(profile, "utf8")));
+    return found.success ? found.data.serving.stealShare : null;
+  } catch {
+    return null;
+  }
 }
 
 const EXIT_BAD_INPUT = 65;

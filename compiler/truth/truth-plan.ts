@@ -1,5 +1,5 @@
 /** Which loads are sent, for how long and in what order. */
-import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
+import type { Level } from "stratagem-runtime/internal/bundle/schema";
 
 export interface TruthPlan {
   /** In the order in which they are sent. */
@@ -22,7 +22,7 @@ export const WARM_UP_MS = 8000;
 /** Until a server is up, and for all else that is not counted one by one. */
 const AROUND_MS = 15_000;
 /** A profile takes about so long, and more where models are slow: `profile` says then how long. */
-const PROFILE_MS = 75_000;
+const PROFILE_MS = 100_000;
 
 /**
  * Loads ascend, and all runs of one follow each other, so that a server changes plans seldom.
@@ -42,7 +42,10 @@ export function planPoints(
 }
 
 /** As many loads of the levels, from the lowest to the highest that can be served. */
-export function thinnedLoads({ levels }: Pick<Bundle, "levels">, count: number): number[] {
+export function thinnedLoads(
+  { levels }: { readonly levels: readonly Pick<Level, "loadQps" | "feasible">[] },
+  count: number,
+): number[] {
   const feasible = levels.filter((level) => level.feasible).map(({ loadQps }) => loadQps);
   const loads = feasible.length > 0 ? feasible : levels.map(({ loadQps }) => loadQps);
   if (count >= loads.length) return loads;

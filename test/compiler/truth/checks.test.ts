@@ -1,0 +1,61 @@
+import { expect, test } from "vitest";
+import { checksOf, type Judged } from "../../../compiler/truth/checks.ts";
+import type { MeasuredOutcome, Outcome } from "../../../compiler/truth/truth-document.ts";
+import { MEASURED, PREDICTED } from "./truth-sample.ts";
+
+const PROMISED = { violationRate: 0.001, accuracy: 0.97 };
+
+function broken(
+  measured: Partial<MeasuredOutcome>,
+  predicted: Partial<Outcome> = {},
+  promised: Judged["promised"] = PROMISED,
+): string[] {
+  const judged = {
+    promised,
+    predicted: { ...PREDICTED, ...predicted },
+    measured: { ...MEASURED, ...measured },
+    ceiling: 0.01,
+  };
+  return checksOf(judged).flatMap(({ name, holds }) => (holds ? [] : [name]));
+}
+
+test("what is measured as predicted holds", () => {
+  expect(broken({})).toEqual([]);
+});
+
+test("latencies hold within 20 % or 2 ms, whichever is more, to either side", () => {
+  expect(broken({ p50Ms: 12, p99Ms: 60 })).toEqual([]);
+  expect(broken({ p50Ms: 8, p99Ms: 40 })).toEqual([]);
+  expect(broken({ p50Ms: 12.01 })).toEqual(["p50"]);
+  expect(broken({ p99Ms: 39.9 })).toEqual(["p99"]);
+  expect(broken({ p50Ms: 2.9 }, { p50Ms: 1 })).toEqual([]);
+});
+
+test("violations hold within half a point of the simulation", () => {
+  expect(broken({ violationRate: 0.006 })).toEqual([]);
+  expect(broken({ violationRate: 0.0062 })).toEqual(["violations"]);
+});
+
+test("a level that promises less than half of the ceiling keeps it", () => {
+  const measured = { violationRate: 0.0112 };
+  const predicted = { violationRate: 0.0064 };
+  expect(broken(measured, predicted)).toEqual(["violations"]);
+  expect(broken(measured, predicted, { ...PROMISED, violationRate: 0.006 })).toEqual([]);
+});
+
+test("accuracy holds within 0.2 points, and is no check where nobody knows it", () => {
+  expect(broken({ accuracy: 0.9719 })).toEqual([]);
+  expect(broken({ accuracy: 0.9679 })).toEqual(["accuracy"]);
+  expect(broken({ accuracy: null })).toEqual([]);
+});
+
+test("labels are judged by what chance explains", () => {
+  const labels = { estimate: 0.96, lower: 0.9685, upper: 0.98, asked: 1000 };
+  expect(broken({ accuracyByLabels: labels })).toEqual([]);
+  const worse = { ...labels, lower: 0.94, upper: 0.967 };
+  expect(broken({ accuracyByLabels: worse })).toEqual(["labels"]);
+});
+
+test("without an answer no latency holds", () => {
+  expect(broken({ p50Ms: null, p99Ms: null })).toEqual(["p50", "p99"]);
+});
