@@ -50,6 +50,8 @@ export interface ServerOptions extends WorkersOptions {
   /** Left out, or 0, for any that is free. */
   readonly port?: number;
   readonly limits?: Partial<ServerLimits>;
+  /** Of the rows, what the best variant answers again, 0..1; left out for nothing. */
+  readonly shadowShare?: number | undefined;
   /** Left out for no gRPC beside HTTP. */
   readonly grpc?: GrpcOptions;
   /**

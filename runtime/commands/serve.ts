@@ -120,6 +120,7 @@ function optionsOf(settings: SettingValues): ServerOptions {
     readyNeedsPromises: settings.readyNeedsPromises,
     processes: settings.processes,
     limits: limitsOf(settings),
+    shadowShare: settings.shadowShare,
     ...grpcOf(settings),
     access: accessOf(settings),
     adminAt: settings.admin ?? undefined,

@@ -32,6 +32,7 @@ export class CommandBuffer {
   readonly #worker: Uint32Array;
   readonly #variant: Uint32Array;
   readonly #level: Uint32Array;
+  readonly #queued: Uint32Array;
   readonly #reason: Uint8Array;
   readonly #cores: Uint16Array;
   readonly #queryStart: Uint32Array;
@@ -47,6 +48,7 @@ export class CommandBuffer {
     this.#worker = new Uint32Array(commandCapacity);
     this.#variant = new Uint32Array(commandCapacity);
     this.#level = new Uint32Array(commandCapacity);
+    this.#queued = new Uint32Array(commandCapacity);
     this.#reason = new Uint8Array(commandCapacity);
     this.#cores = new Uint16Array(commandCapacity);
     this.#queryStart = new Uint32Array(commandCapacity);
@@ -63,9 +65,14 @@ export class CommandBuffer {
     this.#usedQueries = 0;
   }
 
-  /** Opens a start-batch command; its queries are appended next, earliest deadline first. */
-  startBatch(worker: number, variant: number, level: number): void {
+  /**
+   * Opens a start-batch command; its queries are appended next, earliest deadline first.
+   * @param queued queries that waited where it was decided, those of the batch included; 0 where
+   * nobody says.
+   */
+  startBatch(worker: number, variant: number, level: number, queued = 0): void {
     const command = this.#open(START_BATCH, worker);
+    this.#queued[command] = queued;
     this.#variant[command] = variant;
     this.#level[command] = level;
   }
@@ -120,6 +127,11 @@ export class CommandBuffer {
   /** Of a start-batch command: index of the load level whose table decided. */
   level(command: number): number {
     return this.#level[command]!;
+  }
+
+  /** Of a start-batch command: as `startBatch` was told. */
+  queued(command: number): number {
+    return this.#queued[command]!;
   }
 
   /** Of an assign or resize command. */

@@ -2,6 +2,7 @@
 import type { Bundle, Cluster } from "../../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../../exec/executor.ts";
 import { Drift, HOURS_PER_FALSE_ALARM } from "../drift/drift.ts";
+import type { Shadow } from "../feedback/shadow.ts";
 import type { MetricLine } from "../metrics/exposition.ts";
 import type { Endpoint } from "../requests/endpoint.ts";
 import type { Notice } from "../telemetry/notice.ts";
@@ -24,6 +25,8 @@ export interface ApplicationOptions {
   readonly onNotice?: Notice;
   /** What is counted of its workers, whatever the method; left out for nothing. */
   readonly workerLines?: () => readonly MetricLine[];
+  /** Of the rows, what the best variant answers again, 0..1; left out for nothing. */
+  readonly shadowShare?: number;
   /** Is added to `nowMs` to have milliseconds since 1970; left out, that of the process. */
   readonly epochOffsetMs?: number;
   /** Mean time between false alarms of its promises, hours; left out, 1000. */
@@ -41,6 +44,8 @@ export interface Opening<E extends Executor, H extends Required<ExecutorHandlers
   ) => ServedEndpoint<E, H>;
   /** Makes the executor, whose workers may be ready at once. Called when the server listens. */
   readonly executorFactory: (handlers: H) => E | Promise<E>;
+  /** Opened with the workers, and closed with them. */
+  readonly shadow?: Shadow | undefined;
 }
 
 /** An endpoint that takes an executor of a kind, and what that has to tell. */
@@ -57,6 +62,8 @@ export interface Application {
   readonly limits: ServerLimits;
   /** What is counted of its workers, whatever the method. */
   readonly workerLines: () => readonly MetricLine[];
+  /** The best variant beside the workers; left out where nothing is answered again. */
+  readonly shadow?: Shadow | undefined;
   /** Whether its promises hold; undefined where nobody measures them, or another process does. */
   readonly drift?: Drift | undefined;
   /** Starts its workers, once. @throws what making the executor throws. */
@@ -89,6 +96,7 @@ class OpenedApplication<E extends Executor, H extends Required<ExecutorHandlers>
   readonly sloMs: number;
   readonly limits: ServerLimits;
   readonly workerLines: () => readonly MetricLine[];
+  readonly shadow: Shadow | undefined;
   readonly drift: Drift | undefined;
   readonly #executorFactory: (handlers: H) => E | Promise<E>;
   #executor: E | undefined;
@@ -107,6 +115,7 @@ class OpenedApplication<E extends Executor, H extends Required<ExecutorHandlers>
     this.gate = new Gate(this.limits.maxPending, workerCountOf(bundle.cluster));
     this.sloMs = bundle.slo.latencyMs;
     this.#executorFactory = executorFactory;
+    this.shadow = opening.shadow;
     this.drift = driftOf(this.endpoint, bundle, options);
   }
 
@@ -129,6 +138,7 @@ class OpenedApplication<E extends Executor, H extends Required<ExecutorHandlers>
     const waiting = early;
     early = undefined;
     for (const act of waiting) act();
+    this.shadow?.open();
   }
 
   enter(): void {
@@ -149,6 +159,7 @@ class OpenedApplication<E extends Executor, H extends Required<ExecutorHandlers>
   }
 
   async close(): Promise<void> {
+    await this.shadow?.close();
     clearInterval(this.#looks);
     await this.#executor?.close();
   }

@@ -24,10 +24,15 @@ export function shutDoor(house: House, { model, application }: HostedModel): Shu
 }
 
 /** A request has gone from a door that is shut. @param record what is noted of it, if anything. */
-export function onTurnedAway(house: House, { model }: HostedModel, record?: RequestRecord): void {
+export function onTurnedAway(house: House, hosted: HostedModel, record?: RequestRecord): void {
+  const { model, application } = hosted;
   model.onTurnedAway(1, 0);
   model.metrics.onRequestFailed("shed", 0, house.nowMs());
   if (record === undefined) return;
   record.model = model.signature.names[0] ?? "";
+  record.sloMs = application.sloMs;
+  record.bundleSha256 = application.endpoint.bundleSha256 ?? "";
+  record.failedMs = house.nowMs();
   record.error = "turned away at the door";
+  record.reason = "shed";
 }

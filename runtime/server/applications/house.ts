@@ -1,6 +1,7 @@
 /** What all doors of a server share: its applications, and which inference requests are in. */
 import type { Access } from "../access/access.ts";
 import type { ByteBudget } from "../bodies/byte-budget.ts";
+import { feedbackLines } from "../feedback/feedback-document.ts";
 import { head, labelled, line, type MetricLine } from "../metrics/exposition.ts";
 import { Latencies } from "../metrics/latencies.ts";
 import type { LoopDelay } from "../metrics/loop-delay.ts";
@@ -76,7 +77,9 @@ export class House {
 
   constructor(options: HouseOptions) {
     this.#applications = options.applications;
-    this.#models = namedApart(options.applications.flatMap(hostedModels));
+    const epochMs = options.nowMs() + options.epochOffsetMs;
+    const models = options.applications.flatMap((one) => hostedModels(one, epochMs));
+    this.#models = namedApart(models);
     this.access = options.access;
     this.budget = options.budget;
     this.lag = options.lag;
@@ -148,7 +151,7 @@ export class House {
     const at = this.#applications.indexOf(before);
     this.#applications = this.#applications.with(at, after);
     const models = this.#applications.flatMap((application) => {
-      if (application === after) return hostedModels(after);
+      if (application === after) return hostedModels(after, this.nowMs() + this.epochOffsetMs);
       return this.#models.filter((hosted) => hosted.application === application);
     });
     this.#models = namedApart(models);
@@ -165,11 +168,20 @@ export class House {
         return labelled(own, { model: name });
       }),
       ...Latencies.lines(latencies),
+      ...this.#feedbackLines(),
       ...this.reloads.lines(),
       ...this.access.metricLines(),
       ...this.#logLines(),
       ...(this.telemetry?.lines() ?? []),
     ];
+  }
+
+  #feedbackLines(): MetricLine[] {
+    return this.models.flatMap(({ model, feedback, shadowRuns }) => {
+      const own = feedback === undefined ? [] : feedbackLines(feedback);
+      const lines = [...own, ...(shadowRuns?.lines() ?? [])];
+      return labelled(lines, { model: model.signature.names[0] ?? "" });
+    });
   }
 
   #logLines(): MetricLine[] {

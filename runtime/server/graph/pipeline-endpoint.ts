@@ -1,5 +1,7 @@
 /** A pipeline as one model of a server. */
+
 import type { Bundle } from "../../bundle/schema.ts";
+import { pathTimesOf } from "../../core/decision-slo.ts";
 import type { AssignedExecutor, AssignedExecutorHandlers } from "../../exec/executor.ts";
 import { ArrivalCounts } from "../drift/arrival-counts.ts";
 import { ServiceTimes } from "../drift/service-times.ts";
@@ -35,9 +37,9 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
   readonly handlers: Required<AssignedExecutorHandlers>;
   readonly fastestMs: number;
   readonly started: Promise<void>;
+  readonly bundleSha256: string;
   readonly watched: Watched;
   readonly #bundle: PipelineBundle;
-  readonly #bundleSha256: string;
   readonly #pipeline: ServedPipeline;
   readonly #scheduler: PipelineScheduler;
 
@@ -47,14 +49,15 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
     this.metrics = new PipelineMetrics(this.signature);
     this.fastestMs = pipeline.fastestMs;
     this.#bundle = bundle;
-    this.#bundleSha256 = bundleSha256;
+    this.bundleSha256 = bundleSha256;
     this.#pipeline = pipeline;
     const observer = this.metrics;
     const recorder = bothOf(pipeline.watch, options.recorder);
     const times = new ServiceTimes(pipeline.cells, nowMs);
     const arrivals = new ArrivalCounts(bundle.slo.latencyMs, nowMs);
     this.watched = { times, arrivals, reading: () => this.#reading() };
-    const told = { observer, recorder, times };
+    const path = pathTimesOf(bundle.cluster);
+    const told = { observer, recorder, times, path };
     const scheduler = new PipelineScheduler({ ...pipeline, ...told, maxPending, nowMs });
     this.#scheduler = scheduler;
     const onLost = (worker: number, reason: string, isHung?: boolean) => {
@@ -115,7 +118,7 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
       level: scheduler.level,
       levelCount: levels.length,
       topLevelQps: levels.at(-1)?.loadQps ?? Number.NaN,
-      bundleSha256: this.#bundleSha256,
+      bundleSha256: this.bundleSha256,
       promise: promisedBy(this.#bundle, scheduler.level),
     };
     return [
@@ -130,7 +133,7 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
     const scheduler = this.#scheduler;
     const followed = levels[scheduler.level];
     return {
-      bundleSha256: this.#bundleSha256,
+      bundleSha256: this.bundleSha256,
       compiled: arrivals,
       loadQps: scheduler.loadQps,
       topLevelQps: levels.at(-1)?.loadQps ?? Number.NaN,

@@ -38,6 +38,8 @@ export type PipelineCommand =
       readonly worker: number;
       readonly variant: number;
       readonly level: number;
+      /** Queries that waited where it was decided, those of the batch included. */
+      readonly queued: number;
       readonly queries: readonly number[];
     }
   | { readonly kind: "drop"; readonly query: number; readonly reason: number }

@@ -37,6 +37,8 @@ export class PipelineQuery {
   losses = 0;
   /** How the last of them was lost; empty before. */
   lossMessage = "";
+  /** When it was handed in, by the clock of the server. */
+  sinceMs = Number.NaN;
   /** Of each output of the task; empty until it is done. */
   outputs: readonly TensorPart[] = [];
   /**
@@ -99,6 +101,8 @@ export class PipelineRequest {
   /** Queries that are not done. */
   #open = 0;
   readonly #runs: BatchRun[] = [];
+  /** How long the first of its queries waited for each of them. */
+  readonly #waitsMs: number[] = [];
   #isSettled = false;
 
   constructor(options: PipelineRequestOptions) {
@@ -146,7 +150,14 @@ export class PipelineRequest {
     query.isLast = isLast;
     query.inputs = [];
     this.#open--;
-    if (run !== undefined && !this.#runs.includes(run, -MAX_RUNS)) this.#runs.push(run);
+    if (run !== undefined) this.noteRun(query, run);
+  }
+
+  /** A query of it ran in a batch, or would have. */
+  noteRun({ sinceMs }: PipelineQuery, run: BatchRun): void {
+    if (this.#runs.includes(run, -MAX_RUNS)) return;
+    this.#runs.push(run);
+    this.#waitsMs.push(run.startMs - sinceMs);
   }
 
   /** Settles the request if all its queries are done. */
@@ -172,6 +183,7 @@ export class PipelineRequest {
       answerer,
       ...answerTimes(this.arrivalMs, this.startMs, this.handedMs, nowMs),
       runs: this.#runs,
+      waitsMs: this.#waitsMs,
     });
   }
 

@@ -1,6 +1,7 @@
 /** Drives a pipeline's dispatcher on the wall clock. */
 import { assert } from "../../core/assert.ts";
 import { DROP_LATE, DROP_NO_WORKER } from "../../core/command-buffer.ts";
+import type { PathTimes } from "../../core/decision-slo.ts";
 import { NO_PARENT } from "../../core/graph/pipeline-dispatcher.ts";
 import { mayTryAgain } from "../../core/second-try.ts";
 import {
@@ -10,7 +11,7 @@ import {
   WorkerLostError,
 } from "../../exec/executor.ts";
 import type { ServiceTimes } from "../drift/service-times.ts";
-import type { BatchRun } from "../requests/batch-run.ts";
+import { type BatchRun, lostRun } from "../requests/batch-run.ts";
 import {
   type FailureReason,
   GIVEN_UP,
@@ -47,6 +48,8 @@ export interface PipelineSchedulerOptions {
   readonly p99Ms?: ServedPipeline["p99Ms"] | undefined;
   /** Left out where the dispatcher takes no forecasts, or makes its own. */
   readonly forecasts?: Forecasts | undefined;
+  /** What the way of requests has of their deadlines; left out for nothing. */
+  readonly path?: PathTimes | undefined;
   readonly nowMs: () => number;
   readonly recorder?: PipelineRecorder | undefined;
   readonly observer: PipelineObserver;
@@ -146,15 +149,16 @@ export class PipelineScheduler {
     this.#executor = executor;
   }
 
+  /** @param deadlineMs as the client has it; decisions leave time for the way before it. */
   submit(rows: RequestRows, deadlineMs: number): Submission {
     let settle: (outcome: Outcome) => void = () => {};
     const outcome = new Promise<Outcome>((resolve) => {
       settle = resolve;
     });
-    const { answererOf } = this.#options;
+    const { answererOf, path } = this.#options;
     const signature = this.#signature;
     const arrivalMs = this.#now();
-    const times = { arrivalMs, deadlineMs };
+    const times = { arrivalMs, deadlineMs: deadlineMs - (path?.marginMs ?? 0) };
     const request = new PipelineRequest({ signature, answererOf, rows, ...times, settle });
     const course = this.#courses.courseOf(request);
     this.#courseByRequest.set(request, course);
@@ -250,6 +254,7 @@ export class PipelineScheduler {
       return;
     }
     const { deadlineMs } = request;
+    query.sinceMs = nowMs;
     const slot = this.#slots.take(query);
     this.#carryOut(this.#dispatcher.onQuery(slot, task, parent, deadlineMs, nowMs), nowMs);
   }
@@ -310,7 +315,8 @@ export class PipelineScheduler {
     if (nowMs >= this.#dispatcher.wakeMs) this.#wake(nowMs);
   }
 
-  #startedBatch({ worker, variant, level, queries: slots }: StartBatch, nowMs: number) {
+  #startedBatch(command: StartBatch, nowMs: number) {
+    const { worker, variant, level, queued, queries: slots } = command;
     let earliestMs = Number.POSITIVE_INFINITY;
     for (const slot of slots) {
       const query = this.#slots.query(slot);
@@ -328,6 +334,7 @@ export class PipelineScheduler {
       variantName,
       level,
       rows: slots.length,
+      queued,
       slackMs,
       slots,
       startMs: nowMs,
@@ -470,7 +477,8 @@ export class PipelineScheduler {
     request.answerIfDone(course, nowMs);
     if (!request.isSettled) return;
     const { rows, accuracy, deadlineMs } = request;
-    this.#observer.onRowsDone(nowMs > deadlineMs ? "late" : "satisfied", rows, accuracy);
+    const lateMs = deadlineMs + (this.#options.path?.graceMs ?? 0);
+    this.#observer.onRowsDone(nowMs > lateMs ? "late" : "satisfied", rows, accuracy);
     this.#takeBack(request);
   }
 
@@ -530,15 +538,19 @@ export class PipelineScheduler {
   }
 
   /** What may be tried again waits again; the others fail. */
-  #loseBatch({ slots }: RunningBatch, message: string): void {
+  #loseBatch(batch: RunningBatch, message: string): void {
+    const { slots } = batch;
     const nowMs = this.#now();
+    const lost = lostRun(batch, nowMs);
     for (const slot of slots) {
       const query = this.#slots.query(slot);
       const { request, task } = query;
       query.losses++;
       query.lossMessage = message;
+      request.noteRun(query, lost);
       if (!request.isSettled && mayTryAgain(query.losses, request.deadlineMs, nowMs)) {
         this.#observer.onQueryRetried();
+        query.sinceMs = nowMs;
         this.#retry(slot, task, nowMs);
       } else this.#fail(this.#slots.free(slot).request, "worker-lost", message);
     }

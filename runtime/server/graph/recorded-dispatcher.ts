@@ -176,5 +176,6 @@ function commandOf(buffer: CommandBuffer, command: number): PipelineCommand {
   const queries = Array.from({ length: buffer.queryCount(command) }, (_, position) =>
     buffer.query(command, position),
   );
-  return { kind: "start-batch", worker, variant, level: buffer.level(command), queries };
+  const level = buffer.level(command);
+  return { kind: "start-batch", worker, variant, level, queued: buffer.queued(command), queries };
 }

@@ -2,14 +2,16 @@
  * What became of an inference request, on its way back from the process that decides.
  *
  *     answer   8 u32 id, u32 outputs, u32 rows of which the variant is told, u32 bytes of the name,
- *     24 u32 bytes of the batches as JSON, 32 f64 queue, input and compute time, 56 f64 when it was
+ *     24 u32 bytes of its batches as JSON, 32 f64 queue, input and compute time, 56 f64 when it was
  *     done, 64 f64 accuracy; for each output u32 bytes, u32 rank, u32 dimensions; for each row u32
  *     variant; the name, the batches, the outputs. Times in ms, of the clock that all share.
  *     failure  8 u32 id, u32 reason; the message
  */
-import type { BatchRun } from "../requests/batch-run.ts";
 import type { Answer, Failure, FailureReason, OutputTensor } from "../requests/request.ts";
 import { HEAD_BYTES, headed, KINDS } from "./frames.ts";
+
+/** What is told of the batches of an answer, where logs or traces want it. */
+type ToldRuns = Pick<Answer, "runs" | "waitsMs" | "bundleSha256">;
 
 const FIXED_BYTES = 72;
 const NO_RUNS = "";
@@ -86,8 +88,7 @@ export function readAnswer(frame: Buffer, isByRow: boolean): Answer {
   const nameEnd = at + frame.readUInt32LE(20);
   const variant = frame.toString("utf8", at, nameEnd);
   at = nameEnd + frame.readUInt32LE(24);
-  const runs: readonly BatchRun[] | undefined =
-    at === nameEnd ? undefined : JSON.parse(frame.toString("utf8", nameEnd, at));
+  const told: ToldRuns = at === nameEnd ? {} : JSON.parse(frame.toString("utf8", nameEnd, at));
   const outputs = shapes.map(({ bytes, shape }) => {
     at += bytes;
     return { shape, parts: [frame.subarray(at - bytes, at)] };
@@ -101,7 +102,7 @@ export function readAnswer(frame: Buffer, isByRow: boolean): Answer {
     inferMs: frame.readDoubleLE(48),
     doneMs: frame.readDoubleLE(56),
     ...(isByRow ? { variantByRow } : {}),
-    ...(runs === undefined ? {} : { runs }),
+    ...told,
   };
 }
 

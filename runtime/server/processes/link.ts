@@ -111,7 +111,7 @@ export class Link {
       scheduled(house, inference, sloClass, request, { arrivalMs, lagMs });
     scheduling()
       .then(
-        (outcome) => this.#settle(id, outcome),
+        (outcome) => this.#settle(id, outcome, application.endpoint.bundleSha256),
         (error: unknown) => {
           const message = error instanceof Error ? error.message : String(error);
           this.#settle(id, { kind: "failed", reason: "inference", message });
@@ -125,19 +125,23 @@ export class Link {
     onChange();
   }
 
-  #settle(id: number, outcome: Outcome): void {
+  #settle(id: number, outcome: Outcome, bundleSha256?: string): void {
     this.#open.delete(id);
     if (this.#isEnded) return;
     if (outcome.kind === "failed") this.#fail(id, outcome);
-    else this.#answer(id, outcome);
+    else this.#answer(id, outcome, bundleSha256);
   }
 
-  #answer(id: number, answer: Answer): void {
+  #answer(id: number, answer: Answer, bundleSha256: string | undefined): void {
     const { offsetMs, tellsRuns } = this.#options;
-    const { runs = [] } = answer;
+    const { runs = [], waitsMs } = answer;
     const told =
       tellsRuns && runs.length > 0
-        ? JSON.stringify(runs.map((run) => sharedRun(run, offsetMs)))
+        ? JSON.stringify({
+            runs: runs.map((run) => sharedRun(run, offsetMs)),
+            waitsMs,
+            bundleSha256,
+          })
         : undefined;
     this.#channel.send(...answerFrame(id, { ...answer, doneMs: answer.doneMs + offsetMs }, told));
   }
@@ -178,6 +182,17 @@ export class Link {
   }
 }
 
+/** By the clock that all share, and nothing but what is told of a batch. */
 function sharedRun(run: BatchRun, offsetMs: number): BatchRun {
-  return { ...run, startMs: run.startMs + offsetMs, endMs: run.endMs + offsetMs };
+  const { task, variantName, level, rows, queued, slackMs, worker, places, doneRows } = run;
+  const { startMs, handedMs, endMs, wallMs, isLost } = run;
+  return {
+    ...(task === undefined ? {} : { task }),
+    ...{ variantName, level, rows, queued, slackMs, worker },
+    ...(places === undefined ? {} : { places }),
+    ...(doneRows === undefined ? {} : { doneRows }),
+    ...{ startMs: startMs + offsetMs, handedMs: handedMs + offsetMs },
+    ...{ endMs: endMs + offsetMs, wallMs },
+    ...(isLost === undefined ? {} : { isLost }),
+  };
 }

@@ -8,14 +8,31 @@ export interface BatchRun {
   readonly level: number;
   /** Rows, or queries, of all requests in it. */
   readonly rows: number;
+  /** Queries that waited where it was decided, its own included; 0 where nobody says. */
+  readonly queued: number;
   /** Time to the earliest deadline at its start; negative when that was over. */
   readonly slackMs: number;
   /** −1 where several ran it. */
   readonly worker: number;
+  /** Which workers ran it together, and how many rows were done before; left out where one did. */
+  readonly places?: readonly number[];
+  readonly doneRows?: number;
   /** Of the clock of the server. */
   readonly startMs: number;
+  /** When its worker had it. */
+  readonly handedMs: number;
   /** NaN until it is over. */
   endMs: number;
-  /** Time in the worker; NaN until it is over. */
+  /** Time in the worker; NaN until it is over, and of one whose worker was lost. */
   wallMs: number;
+  /** Whether its worker was lost; left out where it was not. */
+  readonly isLost?: true;
+}
+
+/** A batch as its requests remember it when its worker was lost. */
+export function lostRun(run: BatchRun, nowMs: number): BatchRun {
+  const { variantName, level, rows, queued, slackMs, worker, startMs, handedMs } = run;
+  const of = run.task === undefined ? {} : { task: run.task };
+  const decided = { ...of, variantName, level, rows, queued, slackMs, worker };
+  return { ...decided, startMs, handedMs, endMs: nowMs, wallMs: Number.NaN, isLost: true };
 }

@@ -52,6 +52,10 @@ export interface Answer extends AnswerTimes {
   readonly variantByRow?: readonly number[];
   /** Batches in which its rows ran, in the order in which they were done. */
   readonly runs?: readonly BatchRun[];
+  /** How long the first of its queries waited for each of them; left out where all came at once. */
+  readonly waitsMs?: readonly number[];
+  /** Of the bundle that decided; left out where the process that answers knows it. */
+  readonly bundleSha256?: string;
 }
 
 export interface Failure {
@@ -208,6 +212,11 @@ export class PendingRequest {
     if (run !== undefined && this.#runs[this.#runs.length - 1] !== run) this.#runs.push(run);
     this.#remaining--;
     if (this.#remaining === 0) this.#answer(nowMs);
+  }
+
+  /** A batch with rows of it was lost; they may be tried again. */
+  noteLost(run: BatchRun): void {
+    if (this.#runs[this.#runs.length - 1] !== run) this.#runs.push(run);
   }
 
   /** Settles the request unless it is settled. */

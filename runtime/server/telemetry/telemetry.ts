@@ -60,7 +60,15 @@ export class Telemetry {
       computeMs: Number.NaN,
       variant: "",
       accuracy: Number.NaN,
+      lagMs: 0,
+      sloMs: Number.NaN,
+      readMs: Number.NaN,
+      failedMs: Number.NaN,
+      kind: "",
+      reason: "",
+      bundleSha256: "",
       runs: [],
+      waitsMs: [],
       error: "",
     };
   }

@@ -1,5 +1,6 @@
 /** The endpoint of models that run as malleable pipelines. */
 import type { AccordionBundle, Bundle } from "../../../bundle/schema.ts";
+import { pathTimesOf } from "../../../core/decision-slo.ts";
 import type { Executor, ExecutorHandlers } from "../../../exec/executor.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
 import { ArrivalCounts } from "../../../server/drift/arrival-counts.ts";
@@ -32,9 +33,9 @@ export class AccordionEndpoint implements Endpoint {
   readonly models: readonly EndpointModel[];
   readonly handlers: Required<ExecutorHandlers>;
   readonly started: Promise<void>;
+  readonly bundleSha256: string;
   readonly watched: Watched;
   readonly #bundle: AccordionBundle;
-  readonly #bundleSha256: string;
   readonly #metrics: AccordionMetrics;
   readonly #scheduler: AccordionScheduler;
   readonly #driver: AccordionDriver;
@@ -60,9 +61,10 @@ export class AccordionEndpoint implements Endpoint {
       observer,
       times,
       kindOf: poolOfWorker(bundle),
+      path: pathTimesOf(bundle.cluster),
     });
     this.#bundle = bundle;
-    this.#bundleSha256 = bundleSha256;
+    this.bundleSha256 = bundleSha256;
     this.#metrics = metrics;
     this.#scheduler = scheduler;
     this.#driver = driver;
@@ -131,7 +133,7 @@ export class AccordionEndpoint implements Endpoint {
       topLevelQps: levels.at(-1)?.loadQps ?? Number.NaN,
       application,
       promisedViolationRate: carrying?.expected.violationRate ?? Number.NaN,
-      bundleSha256: this.#bundleSha256,
+      bundleSha256: this.bundleSha256,
     });
     return [...lines, ...this.watched.times.lines()];
   }
@@ -147,7 +149,7 @@ export class AccordionEndpoint implements Endpoint {
     const { arrivals, levels } = this.#bundle;
     const carrying = this.#carrying();
     return {
-      bundleSha256: this.#bundleSha256,
+      bundleSha256: this.bundleSha256,
       compiled: arrivals,
       loadQps: this.#driver.loadQps,
       topLevelQps: levels.at(-1)?.loadQps ?? Number.NaN,

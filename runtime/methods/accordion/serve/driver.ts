@@ -1,5 +1,6 @@
 /** Drives Accordion's scheduler on the wall clock. */
 import { assert } from "../../../core/assert.ts";
+import type { PathTimes } from "../../../core/decision-slo.ts";
 import { LoadMonitor } from "../../../core/load-monitor.ts";
 import type { Batch, BatchResult, Executor } from "../../../exec/executor.ts";
 import type { ServiceTimes } from "../../../server/drift/service-times.ts";
@@ -34,6 +35,8 @@ export interface AccordionDriverOptions {
   readonly maxPending: number;
   readonly nowMs: () => number;
   readonly recorder?: AccordionRecorder | undefined;
+  /** What the way of requests has of their deadlines; left out for nothing. */
+  readonly path?: PathTimes | undefined;
   readonly observer: AccordionObserver;
   /** Told what stages take; left out where nobody asks. */
   readonly times?: ServiceTimes | undefined;
@@ -97,6 +100,7 @@ export class AccordionDriver {
     this.#executor = executor;
   }
 
+  /** @param deadlineMs as the client has it; decisions leave time for the way before it. */
   submit(model: number, rows: RequestRows, deadlineMs: number, isHigh: boolean): Submission {
     let settle: (outcome: Outcome) => void = () => {};
     const outcome = new Promise<Outcome>((resolve) => {
@@ -104,7 +108,8 @@ export class AccordionDriver {
     });
     const arrivalMs = this.#now();
     const ofModel = at(this.#options.models, model);
-    const times = { arrivalMs, deadlineMs };
+    const { path } = this.#options;
+    const times = { arrivalMs, deadlineMs: deadlineMs - (path?.marginMs ?? 0) };
     const request = new AccordionRequest({ model, ofModel, rows, isHigh, ...times, settle });
     this.#load.recordArrival(arrivalMs);
     const run = this.#open(request);
@@ -268,6 +273,8 @@ export class AccordionDriver {
     assert(stages !== null, "a query gets a shape that its model has");
     const given = places.map((place) => at(this.#places, place));
     this.#observer.onInstancesForgotten(request.model, run.begin(stages, given));
+    const ownTurn = command.kind === "start" ? 1 : 0;
+    request.notePlaces(places, this.#scheduler.waitingCount + ownTurn, nowMs);
     if (Number.isNaN(request.startMs)) {
       request.startMs = nowMs;
       this.#observer.onStart(request.model, places.length, request.deadlineMs - nowMs);
@@ -287,7 +294,8 @@ export class AccordionDriver {
     if (!isLast) return;
     const { model, rows, deadlineMs, startMs } = request;
     this.#observer.onQueryDone(model, rows, nowMs - startMs);
-    this.#observer.onRowsDone(model, nowMs > deadlineMs ? "late" : "satisfied", rows);
+    const lateMs = deadlineMs + (this.#options.path?.graceMs ?? 0);
+    this.#observer.onRowsDone(model, nowMs > lateMs ? "late" : "satisfied", rows);
     request.answer(nowMs);
   }
 

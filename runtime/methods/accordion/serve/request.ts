@@ -5,6 +5,7 @@
 import { assert } from "../../../core/assert.ts";
 import { at } from "../../../server/graph/pipeline-signature.ts";
 import { answerTimes } from "../../../server/requests/answer-times.ts";
+import type { BatchRun } from "../../../server/requests/batch-run.ts";
 import {
   type FailureReason,
   joined,
@@ -43,6 +44,8 @@ export class AccordionRequest {
   startMs = Number.NaN;
   /** When that was handed to its place. */
   handedMs = Number.NaN;
+  /** The places that it had, one after another. */
+  readonly #runs: BatchRun[] = [];
   readonly #inputs: readonly Uint8Array[];
   readonly #inputBounds: readonly (readonly number[])[];
   readonly #settle: (outcome: Outcome) => void;
@@ -75,6 +78,26 @@ export class AccordionRequest {
 
   get isSettled(): boolean {
     return this.#isSettled;
+  }
+
+  /** It has these places from now on. @param queued queries that waited then, itself included. */
+  notePlaces(places: readonly number[], queued: number, nowMs: number): void {
+    this.#endRun(nowMs);
+    const [variant] = this.ofModel.signature.variants;
+    this.#runs.push({
+      variantName: variant?.name ?? "",
+      ...{ level: -1, rows: this.rows, queued, slackMs: this.deadlineMs - nowMs, worker: -1 },
+      ...{ places, doneRows: this.#doneRows, startMs: nowMs, handedMs: nowMs },
+      ...{ endMs: Number.NaN, wallMs: Number.NaN },
+    });
+  }
+
+  /** Its stages run on places of its own, one row behind the other, until it has others. */
+  #endRun(nowMs: number): void {
+    const run = this.#runs.at(-1);
+    if (run === undefined) return;
+    run.endMs = nowMs;
+    run.wallMs = nowMs - run.startMs;
   }
 
   /** Rows that have their answers: always the first ones. */
@@ -126,7 +149,7 @@ export class AccordionRequest {
     const [variant] = this.ofModel.signature.variants;
     assert(variant !== undefined, "a model is a variant");
     this.#isSettled = true;
-    const inferMs = nowMs - this.startMs;
+    this.#endRun(nowMs);
     this.#settle({
       kind: "answered",
       outputs: this.#partsByOutput.map((parts, index) => ({
@@ -135,14 +158,8 @@ export class AccordionRequest {
       })),
       answerer: { variant: variant.name, accuracy: variant.accuracy },
       ...answerTimes(this.arrivalMs, this.startMs, this.handedMs, nowMs),
-      // Its stages ran on places of its own, one row behind the other.
-      runs: [
-        {
-          ...{ variantName: variant.name, level: -1, rows: this.rows, worker: -1 },
-          ...{ slackMs: this.deadlineMs - this.startMs, startMs: this.startMs },
-          ...{ endMs: nowMs, wallMs: inferMs },
-        },
-      ],
+      runs: this.#runs,
+      waitsMs: this.#runs.map((_, index) => (index === 0 ? this.startMs - this.arrivalMs : 0)),
     });
   }
 

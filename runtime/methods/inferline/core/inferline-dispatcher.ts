@@ -253,7 +253,7 @@ class StageDispatcher implements InferlineDispatcher {
       // A replica of an earlier plan may be in a pool where smaller batches were profiled.
       const limit = Math.min(planned, maxBatchByTaskPool[cell]!);
       const batch = Math.min(limit, queues.length(task));
-      out.startBatch(worker, variantByTaskPool[cell]!, level);
+      out.startBatch(worker, variantByTaskPool[cell]!, level, queues.length(task));
       for (let taken = 0; taken < batch; taken++) out.appendQuery(queues.take(task));
       this.#fleet.start(worker);
     }

@@ -125,7 +125,7 @@ export class BatchStarter {
     const stage = layout.stageByTask[layout.taskByGroup[group]!];
     const executionMs = layout.latencyMsByGroup[group]!;
     const budgetMs = stage != null ? stage.budgetMs : executionMs / this.#sloFraction;
-    out.startBatch(worker, variant, this.#follower.level);
+    out.startBatch(worker, variant, this.#follower.level, queues.length(queue));
     for (let taken = 0; taken < batch; taken++) {
       const query = queues.take(queue);
       queries.variant[query] = variant;

@@ -181,14 +181,14 @@ export class BoundDispatcher implements Dispatcher {
       const count = queues.namedCount(worker, wanted);
       const { named } = policy;
       const batch = named.inTime(wanted, count, slackMs) || named.late(wanted, count);
-      out.startBatch(worker, wanted, policy.level);
+      out.startBatch(worker, wanted, policy.level, queued);
       queues.takeFor(worker, wanted, false, batch, out);
       return;
     }
     const action = policy.decide(queued, slackMs, nowMs);
     const batch = Math.min(policy.batch(action), queued);
     assert(batch > 0, "a batch holds at least one query");
-    out.startBatch(worker, policy.variant(action), policy.level);
+    out.startBatch(worker, policy.variant(action), policy.level, queued);
     if (queues.isChoosy(worker)) queues.takeFor(worker, policy.variant(action), true, batch, out);
     else for (let taken = 0; taken < batch; taken++) out.appendQuery(queues.take(worker));
   }

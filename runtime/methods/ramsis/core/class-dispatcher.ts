@@ -408,7 +408,7 @@ export class ClassDispatcher implements Dispatcher {
     out: CommandBuffer,
   ): void {
     const worker = this.#workers.take();
-    out.startBatch(worker, variant, this.#level);
+    out.startBatch(worker, variant, this.#level, this.#queues.length(line, kind));
     const taken = this.#queues.takeFor(line, kind, variant, isOpen, most, out);
     assert(taken > 0, "a batch holds at least one query");
     this.#workers.assign(worker, this.#queues.takenClass);

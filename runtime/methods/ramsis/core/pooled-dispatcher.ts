@@ -259,7 +259,7 @@ export class PooledDispatcher implements Dispatcher {
       return;
     }
     const worker = this.#takeIdle();
-    out.startBatch(worker, variant, policy.level);
+    out.startBatch(worker, variant, policy.level, queues.length(queue));
     for (let taken = 0; taken < batch; taken++) out.appendQuery(queues.take(queue));
   }
 
@@ -274,7 +274,8 @@ export class PooledDispatcher implements Dispatcher {
     batch: number,
     out: CommandBuffer,
   ): void {
-    out.startBatch(this.#takeIdle(), variant, this.#policy.level);
+    const queued = this.#queues.length(queue);
+    out.startBatch(this.#takeIdle(), variant, this.#policy.level, queued);
     const taken = this.#queues.takeFor(queue, variant, isOpen, batch, out);
     assert(taken > 0, "a batch holds at least one query");
   }

@@ -125,6 +125,10 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
     return this.#policy.bundle;
   }
 
+  get bundleSha256(): string {
+    return this.#policy.bundleSha256;
+  }
+
   get isReady(): boolean {
     return this.#scheduler.readyWorkerCount === this.#scheduler.workerCount;
   }

@@ -2,6 +2,7 @@
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import { CommandBuffer, DROP, DROP_LATE, DROP_NO_WORKER } from "../../../core/command-buffer.ts";
+import { type PathTimes, pathTimesOf } from "../../../core/decision-slo.ts";
 import { mayTryAgain } from "../../../core/second-try.ts";
 import { ANY_VARIANT, sameVariant } from "../../../core/wanted-variant.ts";
 import {
@@ -12,7 +13,7 @@ import {
 } from "../../../exec/executor.ts";
 import type { ServiceTimes } from "../../../server/drift/service-times.ts";
 import type { BatchTimes } from "../../../server/requests/answer-times.ts";
-import type { BatchRun } from "../../../server/requests/batch-run.ts";
+import { type BatchRun, lostRun } from "../../../server/requests/batch-run.ts";
 import {
   GIVEN_UP,
   type GivenUp,
@@ -104,6 +105,8 @@ export class Scheduler {
   readonly #batches: WorkerBatches<RunningBatch>;
   readonly #isUp: boolean[];
   readonly #requests = new Set<PendingRequest>();
+  /** What the way of requests has of their deadlines. */
+  readonly #path: PathTimes;
   #executor: Executor | undefined;
   #lastMs = 0;
   readonly #wakeTimer = new WakeTimer(() => this.#wake());
@@ -111,6 +114,7 @@ export class Scheduler {
   constructor(options: SchedulerOptions) {
     const { bundle, signature, nowMs, maxPending, recorder, observer } = options;
     this.#p99Ms = options.p99Ms;
+    this.#path = pathTimesOf(bundle.cluster);
     this.#signature = signature;
     this.#dispatcher = dispatcherOf(bundle, { ready: false });
     const { commandCapacity, waitingCapacity, workerCount } = this.#dispatcher;
@@ -149,14 +153,17 @@ export class Scheduler {
     this.#executor = executor;
   }
 
-  /** @param sloClass index of the request's class, where the bundle has some. */
+  /**
+   * @param deadlineMs as the client has it; decisions leave time for the way before it.
+   * @param sloClass index of the request's class, where the bundle has some.
+   */
   submit(rows: RequestRows, deadlineMs: number, sloClass = 0): Submission<RowAnswer> {
     let settle: (outcome: Outcome<RowAnswer>) => void = () => {};
     const outcome = new Promise<Outcome<RowAnswer>>((resolve) => {
       settle = resolve;
     });
     const nowMs = this.#now();
-    const times = { arrivalMs: nowMs, deadlineMs, sloClass };
+    const times = { arrivalMs: nowMs, deadlineMs: deadlineMs - this.#path.marginMs, sloClass };
     const request = new PendingRequest(this.#signature, rows, times, settle);
     if (rows.rows > this.#freeSlots.length) {
       for (let row = 0; row < rows.rows; row++) this.#observer?.onQueryDropped(sloClass);
@@ -328,6 +335,7 @@ export class Scheduler {
       variantName,
       level,
       rows: queries.length,
+      queued: commands.queued(command),
       slackMs,
       queries,
       startMs: nowMs,
@@ -425,7 +433,7 @@ export class Scheduler {
     for (const [index, query] of batch.queries.entries()) {
       const { request, row } = this.#free(query);
       if (request.isSettled) continue;
-      const isLate = nowMs > request.deadlineMs;
+      const isLate = nowMs > request.deadlineMs + this.#path.graceMs;
       this.#observer?.onQueryAnswered(isLate, request.sloClass, batch.variant);
       request.takeRow(row, outputs, index, nowMs, batch);
       if (request.isSettled) this.#takeBack(request);
@@ -493,13 +501,16 @@ export class Scheduler {
   }
 
   /** What may be tried again waits again; the others fail. */
-  #loseBatch({ queries, variant }: RunningBatch, message: string): void {
+  #loseBatch(batch: RunningBatch, message: string): void {
+    const { queries, variant } = batch;
     const nowMs = this.#now();
+    const lost = lostRun(batch, nowMs);
     for (const query of queries) {
       const row = this.#rowOf(query);
       const { request } = row;
       row.losses++;
       row.lossMessage = message;
+      request.noteLost(lost);
       if (!request.isSettled && mayTryAgain(row.losses, request.deadlineMs, nowMs)) {
         this.#observer?.onQueryRetried();
         this.#retry(query, request, variant, nowMs);

@@ -7,6 +7,7 @@ import {
   DROP_NO_WORKER,
   DROP_QUEUE_FULL,
 } from "../../../core/command-buffer.ts";
+import { decisionSloMs } from "../../../core/decision-slo.ts";
 import { DemandMonitor } from "../../../core/graph/demand-monitor.ts";
 import { LinkedQueues } from "../../../core/graph/linked-queues.ts";
 import type {
@@ -139,7 +140,7 @@ class ElasticDispatcher implements ThemisDispatcher {
     this.#graceMs =
       dropAfterSlos === null
         ? Number.POSITIVE_INFINITY
-        : (dropAfterSlos - 1) * bundle.slo.latencyMs;
+        : (dropAfterSlos - 1) * decisionSloMs(bundle.cluster, bundle.slo.latencyMs);
     this.#deadlineMs = new Float64Array(queryCapacity);
     this.#taken = new Uint32Array(Math.max(...shape.maxBatchByTaskPool));
     this.#isServable = new Uint8Array(taskCount);
@@ -343,14 +344,14 @@ class ElasticDispatcher implements ThemisDispatcher {
         else taken[batch++] = query;
       }
       if (batch === 0) return;
-      this.#start(task, level, out);
+      this.#start(task, level, batch + queues.length(task), out);
       for (let position = 0; position < batch; position++) out.appendQuery(taken[position]!);
     }
   }
 
-  #start(task: number, level: number, out: CommandBuffer): void {
+  #start(task: number, level: number, queued: number, out: CommandBuffer): void {
     const worker = this.#cores.mostOf(this.#fleet, task);
-    out.startBatch(worker, task, level);
+    out.startBatch(worker, task, level, queued);
     this.#fleet.start(worker);
   }
 }

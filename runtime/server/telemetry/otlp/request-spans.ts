@@ -127,6 +127,8 @@ function batchAttributes(run: BatchRun): Attributes {
 
 /** What a worker took is known, and when it began is not: it ended when its answer was there. */
 function workerTimes({ startMs, endMs, wallMs }: BatchRun): SpanTimes {
+  // Of a worker that was lost only the batch is known.
+  if (Number.isNaN(wallMs)) return { startMs, endMs };
   return { startMs: Math.max(startMs, endMs - wallMs), endMs };
 }
 

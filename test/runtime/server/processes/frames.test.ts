@@ -38,6 +38,9 @@ test("a request comes as it was sent", () => {
       }),
       { nil: undefined },
     ),
+    asker: fc.option(fc.record({ id: fc.string(), client: fc.string({ unit: "grapheme" }) }), {
+      nil: undefined,
+    }),
   });
   fc.assert(
     fc.property(request, (sent) => {
@@ -65,7 +68,7 @@ test("an answer comes as it was sent, its parts as one", () => {
   fc.assert(
     fc.property(u32, answer, (id, told) => {
       const sent = { kind: "answered", ...told } as const;
-      const frame = Buffer.concat(answerFrame(id, sent, '[{"worker":1}]'));
+      const frame = Buffer.concat(answerFrame(id, sent, '{"runs":[{"worker":1}],"waitsMs":[2]}'));
       expect([idOf(frame), kindOf(frame)]).toEqual([id, KINDS.answer]);
       const came = readAnswer(frame, true);
       const outputs = came.outputs.map(({ shape, parts }) => ({
@@ -79,6 +82,7 @@ test("an answer comes as it was sent, its parts as one", () => {
           bytes: [...Buffer.concat(parts)],
         })),
         runs: [{ worker: 1 }],
+        waitsMs: [2],
       });
       expect(readAnswer(Buffer.concat(answerFrame(id, sent)), false)).not.toHaveProperty("runs");
     }),

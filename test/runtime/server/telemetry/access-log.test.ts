@@ -43,7 +43,7 @@ test("a line of the access log says what became of a request, and how", async ()
   expect(headers["x-request-id"]).toBe("mine-1");
   const [line] = await settled(1);
   expect(line).toMatchObject({
-    time: "2026-01-01T00:00:01.000Z",
+    time: "2026-01-01T00:00:01.000000Z",
     requestId: "mine-1",
     protocol: "http",
     method: "POST",

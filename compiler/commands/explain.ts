@@ -1,0 +1,105 @@
+/** `stratagem explain LOG… --policy BUNDLE --request ID | --minute TIME`. */
+import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
+import { type LoadedBundle, loadBundle } from "stratagem-runtime/internal/load-bundle";
+import { explainRequest } from "../explain/explained-request.ts";
+import { timesProfiled } from "../explain/explained-run.ts";
+import { logPaths } from "../explain/log-files.ts";
+import { type LogSummary, passOver } from "../explain/log-pass.ts";
+import type { LoggedRequest } from "../explain/logged-request.ts";
+import type { SeenBatch } from "../explain/ran-batches.ts";
+import { reasonsOf, type TimesProfiledOf } from "../explain/reasons.ts";
+import { ContextGatherer } from "../explain/request-context.ts";
+import { requestJson } from "../explain/request-json.ts";
+import { requestText } from "../explain/request-text.ts";
+import { sourceJson, sourceLines } from "../explain/source-told.ts";
+import type { CompilerMethod } from "../methods/method.ts";
+import { methodOf } from "../methods/registry.ts";
+
+export interface ExplainOptions {
+  readonly logs: readonly string[];
+  readonly policy: string;
+  readonly request: string;
+}
+
+/**
+ * @throws RuntimeError RUNTIME_USAGE for an id or a time that the log does not have, or of another
+ * bundle; InputError for a log, BundleError for a bundle that cannot be read.
+ */
+export async function explainCommand(
+  { logs, policy, request: id }: ExplainOptions,
+  signal: AbortSignal,
+): Promise<CommandResult> {
+  const file = await loadBundle(policy);
+  const method = await methodOf(file.bundle);
+  const files = await logPaths(logs);
+  const { request, summary } = await findRequest(files, id, signal);
+  requireOwn(request, file);
+  const gatherer = new ContextGatherer(request, workerCountOf(file.bundle));
+  await passOver(files, signal, (other) => {
+    if (other.model === request.model) gatherer.take(other);
+  });
+  const context = gatherer.context();
+  const explained = await explainRequest(file.bundle, method, request, context);
+  const reasons = reasonsOf(explained, timesOfBatches(file.bundle, method));
+  const text = [requestText(explained, reasons), ...sourceLines(summary, file)].join("\n");
+  const json = { ...requestJson(explained, reasons), source: sourceJson(summary, file) };
+  return { exitCode: EXIT_CODES.ok, text, json };
+}
+
+interface FoundRequest {
+  readonly request: LoggedRequest;
+  readonly summary: LogSummary;
+}
+
+/** Of several of one id the last: a client may count from 1 again. */
+async function findRequest(
+  files: readonly string[],
+  id: string,
+  signal: AbortSignal,
+): Promise<FoundRequest> {
+  let request: LoggedRequest | undefined;
+  const summary = await passOver(files, signal, (one) => {
+    if (one.id === id) request = one;
+  });
+  if (request !== undefined) return { request, summary };
+  const expected = "expected the id of an inference request in the log";
+  throw usage(`--request: ${expected}, got "${id}"; ${spanText(summary)}`);
+}
+
+/** What the log covers. */
+function spanText({ firstMs, lastMs, lines, unreadable }: LogSummary): string {
+  const bad = unreadable === 0 ? "" : `, and ${unreadable} lines are none of an access log`;
+  if (firstMs === null || lastMs === null)
+    return `it has no inference requests in ${lines} lines${bad}`;
+  const [first, last] = [firstMs, lastMs].map((ms) => new Date(ms).toISOString());
+  return `it has those from ${first} to ${last}${bad}`;
+}
+
+function requireOwn({ bundle, id }: LoggedRequest, { sha256, path }: LoadedBundle): void {
+  if (bundle === null || sha256.startsWith(bundle)) return;
+  throw usage(
+    `--policy: expected the bundle that decided request "${id}", of digest ${bundle}…, ` +
+      `got ${path} of digest ${sha256.slice(0, bundle.length)}…`,
+  );
+}
+
+/** Against the profile, for every batch of the log. */
+export function timesOfBatches(bundle: Bundle, method: CompilerMethod): TimesProfiledOf {
+  return ({ run, kind }: SeenBatch) => {
+    const { task, variant, batch, level, worker, places } = run;
+    // Its times depend on no state, and to look one up takes longer.
+    const ran = { task, variant, batch, level, worker, kind, places, queued: null, slackMs: null };
+    const facts = method.batchFacts?.(bundle, ran);
+    return facts === undefined ? null : timesProfiled(run, facts);
+  };
+}
+
+function workerCountOf({ cluster }: Bundle): number {
+  return cluster.pools.reduce((sum, { workers }) => sum + workers, 0);
+}
+
+function usage(message: string): RuntimeError {
+  return new RuntimeError("RUNTIME_USAGE", message);
+}

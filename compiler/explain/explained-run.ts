@@ -1,0 +1,41 @@
+/** A batch of a request against what the bundle says: its decision and its profiled times. */
+import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
+import type { CompilerMethod } from "../methods/method.ts";
+import type { BatchFacts, RanBatch } from "../model/batch-facts.ts";
+import type { LoggedRun } from "./logged-request.ts";
+
+export interface ExplainedRun extends LoggedRun, BatchFacts {
+  /** Load of the level that decided; null where the bundle has no such level. */
+  readonly levelQps: number | null;
+  /** Of the time in the worker to the profiled median, or else to what decisions count with. */
+  readonly timesProfiled: number | null;
+}
+
+/** What the log says nothing of is told as such. */
+const UNKNOWN: BatchFacts = { profiled: null, state: null, rule: null };
+
+/** @param method of the bundle. */
+export function explainedRun(
+  bundle: Bundle,
+  method: CompilerMethod,
+  run: LoggedRun,
+  kind: string | null,
+): ExplainedRun {
+  const { task, variant, batch, level, queued, slackMs, worker, places } = run;
+  const ran: RanBatch = { task, variant, batch, level, queued, slackMs, worker, kind, places };
+  const facts = method.batchFacts?.(bundle, ran) ?? UNKNOWN;
+  return {
+    ...run,
+    ...facts,
+    levelQps: level === null ? null : (bundle.levels[level]?.loadQps ?? null),
+    timesProfiled: timesProfiled(run, facts),
+  };
+}
+
+export function timesProfiled(
+  { workerMs }: Pick<LoggedRun, "workerMs">,
+  { profiled }: Pick<BatchFacts, "profiled">,
+): number | null {
+  if (profiled === null || workerMs === null) return null;
+  return workerMs / (profiled.p50Ms ?? profiled.decisionMs);
+}

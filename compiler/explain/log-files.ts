@@ -1,0 +1,149 @@
+/** Reads access logs line by line, however large they are: plain or gzipped, one or several. */
+import { constants } from "node:fs";
+import { type FileHandle, open, readdir, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import type { Readable } from "node:stream";
+import { StringDecoder } from "node:string_decoder";
+import { createGunzip } from "node:zlib";
+import { InputError } from "../spec/input-error.ts";
+
+/** What is longer is no line of an access log; its beginning is not kept either. */
+const MAX_LINE_CHARACTERS = 2 ** 20;
+const CHUNK_BYTES = 2 ** 20;
+/** Files that one pattern may stand for. */
+const MAX_FILES = 10_000;
+const GZIP = [0x1f, 0x8b] as const;
+
+/**
+ * The files that paths and patterns name, each once, in the order of their names. In the last part
+ * of a pattern `*` is any text and `?` any character; a file of that very name comes first.
+ * @throws InputError INPUT_UNREADABLE where a pattern names none.
+ */
+export async function logPaths(named: readonly string[]): Promise<string[]> {
+  const found: string[] = [];
+  for (const path of named) found.push(...(await pathsOf(path)));
+  return [...new Set(found)];
+}
+
+async function pathsOf(path: string): Promise<string[]> {
+  if (!/[*?]/.test(basename(path)) || (await isThere(path))) return [path];
+  const folder = dirname(path);
+  const names = await readdir(folder).catch(() => []);
+  const matching = names.filter((name) => matches(basename(path), name)).sort();
+  if (matching.length > 0) return matching.slice(0, MAX_FILES).map((name) => join(folder, name));
+  throw unreadable(path, "no file of that pattern");
+}
+
+/** Whether a pattern stands for a name; after a text that does not fit, its last `*` is longer. */
+function matches(pattern: string, name: string): boolean {
+  let at = 0;
+  let starAt = -1;
+  let restAt = 0;
+  for (let index = 0; index < name.length; ) {
+    if (pattern[at] === "*") {
+      starAt = at++;
+      restAt = index;
+    } else if (at < pattern.length && (pattern[at] === "?" || pattern[at] === name[index])) {
+      at++;
+      index++;
+    } else if (starAt >= 0) {
+      at = starAt + 1;
+      index = ++restAt;
+    } else return false;
+  }
+  while (pattern[at] === "*") at++;
+  return at === pattern.length;
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+/**
+ * Calls back with every line that is not empty, without its end; null for one that is too long.
+ * @throws InputError INPUT_UNREADABLE for what is no file, or damaged where it is compressed; or
+ * the reason of the signal.
+ */
+export async function eachLine(
+  path: string,
+  signal: AbortSignal,
+  onLine: (line: string | null) => void,
+): Promise<void> {
+  const file = await opened(path);
+  try {
+    const splitter = new LineSplitter(onLine);
+    for await (const chunk of await contentOf(file)) {
+      signal.throwIfAborted();
+      splitter.take(chunk);
+    }
+    splitter.end();
+  } catch (error) {
+    signal.throwIfAborted();
+    throw unreadable(path, error instanceof Error ? error.message : String(error));
+  } finally {
+    await file.close();
+  }
+}
+
+/** @throws InputError for what is no regular file: a pipe might never end. */
+async function opened(path: string): Promise<FileHandle> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error) => {
+    throw unreadable(path, error.code === "ENOENT" ? "no such file" : String(error.code ?? error));
+  });
+  if ((await file.stat()).isFile()) return file;
+  await file.close();
+  throw unreadable(path, "not a file");
+}
+
+async function contentOf(file: FileHandle): Promise<Readable> {
+  const head = Buffer.alloc(GZIP.length);
+  await file.read(head, 0, head.length, 0);
+  const options = { start: 0, highWaterMark: CHUNK_BYTES, autoClose: false };
+  const stream = file.createReadStream(options);
+  if (head[0] !== GZIP[0] || head[1] !== GZIP[1]) return stream;
+  const unzip = createGunzip({ chunkSize: CHUNK_BYTES });
+  stream.once("error", (error) => unzip.destroy(error));
+  return stream.pipe(unzip);
+}
+
+class LineSplitter {
+  readonly #onLine: (line: string | null) => void;
+  readonly #decoder = new StringDecoder("utf8");
+  #rest = "";
+  #isTooLong = false;
+
+  constructor(onLine: (line: string | null) => void) {
+    this.#onLine = onLine;
+  }
+
+  take(chunk: Buffer): void {
+    const text = this.#rest + this.#decoder.write(chunk);
+    let start = 0;
+    for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", start)) {
+      this.#tell(text.slice(start, end));
+      start = end + 1;
+    }
+    this.#rest = text.slice(start);
+    if (this.#rest.length <= MAX_LINE_CHARACTERS) return;
+    this.#rest = "";
+    this.#isTooLong = true;
+  }
+
+  end(): void {
+    this.#tell(this.#rest + this.#decoder.end());
+  }
+
+  #tell(line: string): void {
+    if (this.#isTooLong || line.length > MAX_LINE_CHARACTERS) this.#onLine(null);
+    else if (line.trim() !== "") this.#onLine(line);
+    this.#isTooLong = false;
+  }
+}
+
+function unreadable(path: string, found: string): InputError {
+  const message = `${path}: expected a readable access log, got: ${found}`;
+  return new InputError("INPUT_UNREADABLE", `${message}; give files of serve --access-log`);
+}

@@ -1,0 +1,154 @@
+/** A line of an access log as data: what is missing is null, whatever wrote the line. */
+
+/** A batch with rows of a request. Times are ms since the request came. */
+export interface LoggedRun {
+  /** Null where there is one task. */
+  readonly task: string | null;
+  readonly variant: string;
+  /** Queries of all requests in it. */
+  readonly batch: number;
+  /** Index of the level that decided. */
+  readonly level: number | null;
+  /** Queries that waited when it was decided, its own included. */
+  readonly queued: number | null;
+  readonly slackMs: number | null;
+  readonly worker: number | null;
+  /** How long the request's query waited for it; null where all came with the request. */
+  readonly waitMs: number | null;
+  readonly decidedMs: number | null;
+  readonly handedMs: number | null;
+  readonly doneMs: number | null;
+  /** Time in the worker. */
+  readonly workerMs: number | null;
+  /** Workers that ran it together, and rows that were done before. */
+  readonly places: readonly number[] | null;
+  readonly doneRows: number | null;
+  readonly isLost: boolean;
+}
+
+export interface LoggedRequest {
+  /** Since 1970, ms with fractions. */
+  readonly timeMs: number;
+  readonly id: string;
+  /** Empty where no model was asked. */
+  readonly model: string;
+  /** Null where the client was gone before its answer. */
+  readonly status: number | null;
+  readonly isGrpc: boolean;
+  readonly totalMs: number;
+  readonly lagMs: number;
+  readonly sloMs: number | null;
+  /** Its class, or its bucket. */
+  readonly kind: string | null;
+  /** The first digits of the digest of the bundle that decided. */
+  readonly bundle: string | null;
+  readonly rows: number;
+  readonly readMs: number | null;
+  readonly failedMs: number | null;
+  readonly queueMs: number | null;
+  readonly variant: string | null;
+  /** In the order in which they were done; of old logs none. */
+  readonly runs: readonly LoggedRun[];
+  readonly reason: string | null;
+  readonly error: string | null;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** @returns null for what is no line of an access log. */
+export function loggedRequest(line: string): LoggedRequest | null {
+  const fields = fieldsOf(line);
+  if (fields === null) return null;
+  const timeMs = timeOf(fields["time"]);
+  const totalMs = number(fields["totalMs"]);
+  const id = text(fields["requestId"]);
+  if (timeMs === null || totalMs === null || id === null) return null;
+  return {
+    timeMs,
+    id,
+    totalMs,
+    model: text(fields["model"]) ?? "",
+    status: number(fields["status"]),
+    isGrpc: fields["protocol"] === "grpc",
+    lagMs: number(fields["lagMs"]) ?? 0,
+    sloMs: number(fields["sloMs"]),
+    kind: text(fields["class"]),
+    bundle: text(fields["bundle"]),
+    rows: number(fields["rows"]) ?? 0,
+    readMs: number(fields["readMs"]),
+    failedMs: number(fields["failedMs"]),
+    queueMs: number(fields["queueMs"]),
+    variant: text(fields["variant"]),
+    runs: runsOf(fields),
+    reason: text(fields["reason"]),
+    error: text(fields["error"]),
+  };
+}
+
+function fieldsOf(line: string): Fields | null {
+  try {
+    const value: unknown = JSON.parse(line);
+    return isFields(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Of a plain request the line itself tells of its batch. */
+function runsOf(fields: Fields): LoggedRun[] {
+  const { runs } = fields;
+  if (Array.isArray(runs)) return runs.filter(isFields).flatMap(runOf);
+  return runOf(fields);
+}
+
+function runOf(fields: Fields): LoggedRun[] {
+  const batch = number(fields["batch"]);
+  const variant = text(fields["variant"]);
+  if (batch === null || variant === null) return [];
+  const isOwn = fields["requestId"] === undefined;
+  return [
+    {
+      variant,
+      batch,
+      task: text(fields["task"]),
+      level: number(fields["level"]),
+      queued: number(fields["queued"]),
+      slackMs: number(fields["slackMs"]),
+      worker: number(fields["worker"]),
+      waitMs: isOwn ? number(fields["queueMs"]) : null,
+      decidedMs: number(fields["decidedMs"]),
+      handedMs: number(fields["handedMs"]),
+      doneMs: number(fields["doneMs"]),
+      workerMs: number(fields["workerMs"]),
+      places: numbers(fields["places"]),
+      doneRows: number(fields["doneRows"]),
+      isLost: fields["lost"] === true,
+    },
+  ];
+}
+
+/** `2026-11-23T03:00:00.000123Z`; digits after the milliseconds may be missing. */
+function timeOf(value: unknown): number | null {
+  const match = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3})(\d{0,6})Z$/.exec(String(value));
+  if (match === null) return null;
+  const [, whole, fraction = ""] = match;
+  const wholeMs = Date.parse(`${whole}Z`);
+  return Number.isNaN(wholeMs) ? null : wholeMs + Number(`0.${fraction}0`);
+}
+
+function number(value: unknown): number | null {
+  return typeof value === "number" && Number.isFinite(value) ? value : null;
+}
+
+function numbers(value: unknown): readonly number[] | null {
+  if (!Array.isArray(value)) return null;
+  return value.filter((one): one is number => typeof one === "number");
+}
+
+function text(value: unknown): string | null {
+  return typeof value === "string" ? value : null;
+}

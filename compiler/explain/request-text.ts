@@ -1,0 +1,100 @@
+/** An explained request in words, for a terminal. */
+import {
+  alignColumns,
+  percent,
+  rounded,
+  short,
+  wrapped,
+} from "stratagem-runtime/internal/tell/text";
+import type { ExplainedRequest, Verdict } from "./explained-request.ts";
+import type { ExplainedRun } from "./explained-run.ts";
+import { circumstances, nameOf, type Reason, runTime } from "./reasons.ts";
+import { STEPS } from "./steps.ts";
+
+/** The first sentence: what became of it, and what took the most. */
+export function headline(explained: ExplainedRequest, reasons: readonly Reason[]): string {
+  const { verdict, latencyMs, sloMs, request } = explained;
+  const took = `${rounded(latencyMs)} ms of at most ${short(sloMs)}`;
+  const [first] = reasons;
+  const most =
+    first === undefined ? "" : `; ${percent(first.ms / latencyMs)} of it ${PLACES[first.step]}`;
+  const why = request.error === null ? "" : `, ${request.error}`;
+  return `${VERDICTS[verdict]}: ${took}${why}${most}`;
+}
+
+const VERDICTS: Readonly<Record<Verdict, string>> = {
+  "in time": "in time",
+  late: "late",
+  dropped: "dropped",
+  failed: "failed",
+  gone: "its client was gone before the answer",
+};
+
+const PLACES: Readonly<Record<Reason["step"], string>> = {
+  "waiting for the server": "before the server saw it",
+  reading: "until it was read",
+  queue: "in the queue",
+  "handing over": "on its way to a worker",
+  compute: "computing",
+  "to the worker and back": "between server and worker",
+  answering: "after its last batch",
+  untold: "where the log does not say",
+};
+
+export function requestText(explained: ExplainedRequest, reasons: readonly Reason[]): string {
+  const { request, decision, runs } = explained;
+  const { id, timeMs, model, rows, variant, kind } = request;
+  const whose = kind === null ? "" : `, of ${kind}`;
+  const lines = [
+    `request ${id}, ${new Date(timeMs).toISOString()}: ${rows} x ${model}${whose}` +
+      (variant === null ? "" : `, answered by ${variant}`),
+    wrapped(headline(explained, reasons)),
+    "",
+    stepTable(explained),
+    "",
+    "why so long",
+    ...reasons.map(({ text }) => item(text)),
+    ...circumstances(explained).map(item),
+  ];
+  if (runs.length > 0) lines.push("", "what was decided", ...runs.map((run) => item(runText(run))));
+  if (decision !== null) lines.push("", decision.told.text);
+  return lines.join("\n");
+}
+
+/** A paragraph behind a dash. */
+export function item(text: string): string {
+  return wrapped(text, 98)
+    .split("\n")
+    .map((line, index) => `${index === 0 ? "-" : " "} ${line}`)
+    .join("\n");
+}
+
+function stepTable({ steps, latencyMs }: ExplainedRequest): string {
+  const told = STEPS.filter((name) => name !== "untold" || steps.untold >= 0.001);
+  return alignColumns([
+    ["step", "ms", "share"],
+    ...told.map((name) => [name, rounded(steps[name]), percent(steps[name] / latencyMs)]),
+    ["in all", rounded(latencyMs), ""],
+  ]);
+}
+
+function runText(run: ExplainedRun): string {
+  const { worker, level, levelQps, queued, slackMs, places, doneRows, waitMs } = run;
+  const on = worker === null ? "" : `, on worker ${worker}`;
+  const by =
+    level === null
+      ? ""
+      : levelQps === null
+        ? `, by level ${level}, which this bundle lacks: it was made in service, or is another's`
+        : `, by level ${short(levelQps)} qps`;
+  const among = places === null ? "" : `, on workers ${places.join(", ")}`;
+  const after = doneRows === null || doneRows === 0 ? "" : ` after ${doneRows} rows were done`;
+  const state =
+    queued === null || slackMs === null
+      ? ""
+      : `; ${queued} waited, the first with ${rounded(slackMs)} ms left`;
+  const waited = waitMs === null ? "" : `; it waited ${rounded(waitMs)} ms`;
+  const rule = run.rule === null ? "" : `; ${run.rule}`;
+  const decided = `${nameOf(run)}${on}${among}${after}${by}${state}${rule}${waited}`;
+  return `${decided}; it took ${runTime(run)}`;
+}

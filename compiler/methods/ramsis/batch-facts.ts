@@ -1,0 +1,98 @@
+/** What a bundle of tables knows of a batch that a server ran. */
+import type { RamsisBundle, ServiceTimes } from "stratagem-runtime/internal/bundle/schema";
+import {
+  type Decision,
+  inspectState,
+} from "stratagem-runtime/internal/methods/ramsis/tell/state-view";
+import { counted, percent, short } from "stratagem-runtime/internal/tell/text";
+import { type BatchFacts, profiledBatch, type RanBatch } from "../../model/batch-facts.ts";
+
+/** What a logged slack may be off: it is rounded to the microsecond. */
+const ROUNDED_MS = 0.0006;
+
+export function batchFacts(bundle: RamsisBundle, ran: RanBatch): BatchFacts {
+  const [task] = bundle.tasks;
+  const variant = task?.variants.findIndex(({ name }) => name === ran.variant) ?? -1;
+  const times = timesOf(bundle, ran.kind);
+  return {
+    profiled: times === undefined ? null : profiledBatch(times, variant, ran.batch),
+    state: stateOf(bundle, ran),
+    rule: ruleOf(bundle, ran),
+  };
+}
+
+function timesOf({ tasks, buckets }: RamsisBundle, kind: string | null): ServiceTimes | undefined {
+  const bucket = buckets?.find(({ name }) => name === kind);
+  return bucket?.serviceTimes ?? tasks[0]?.serviceTimes;
+}
+
+function stateOf(bundle: RamsisBundle, ran: RanBatch): string | null {
+  const { queued, slackMs } = ran;
+  if (queued === null || queued < 1 || slackMs === null) return null;
+  const { sloClass, bucket } = kindOf(bundle, ran);
+  const whose = sloClass !== undefined ? `,class=${sloClass}` : "";
+  const padded = bucket !== undefined ? `,bucket=${bucket}` : "";
+  // Without an exponent, which `--state` does not take.
+  return `queued=${queued},slack=${Number(slackMs.toFixed(3))}ms${whose}${padded}`;
+}
+
+function kindOf(
+  { slo, buckets }: RamsisBundle,
+  { kind }: RanBatch,
+): { readonly sloClass?: string; readonly bucket?: string } {
+  if (kind === null) return {};
+  if (slo.classes?.some(({ name }) => name === kind) === true) return { sloClass: kind };
+  return buckets?.some(({ name }) => name === kind) === true ? { bucket: kind } : {};
+}
+
+/** Whether the level's table says what ran, and if not, what else it can have been. */
+function ruleOf(bundle: RamsisBundle, ran: RanBatch): string | null {
+  const { queued, slackMs, level } = ran;
+  if (queued === null || queued < 1 || slackMs === null || level === null) return null;
+  const decides = bundle.levels[level];
+  if (decides === undefined) return null;
+  const { loadQps } = decides;
+  const whose = `the table of level ${short(loadQps)} qps`;
+  const asked = { queued, loadQps, ...kindOf(bundle, ran) };
+  const looks = [0, ROUNDED_MS, -ROUNDED_MS].map((offMs) => {
+    return inspectState(bundle, { ...asked, slackMs: slackMs + offMs });
+  });
+  if (looks.some(({ decision }) => isWhatRan(decision, ran))) return `${whose} says so`;
+  const other = looks.find(({ otherTable }) => {
+    return otherTable !== undefined && isWhatRan(otherTable.decision, ran);
+  })?.otherTable;
+  if (other !== undefined) {
+    return `a second table, which ${percent(other.share)} of the level's decisions follow, says so`;
+  }
+  const [look] = looks;
+  const said = look === undefined ? "something else" : decisionText(look.decision);
+  if (slackMs < fastestMs(bundle, ran)) {
+    const why = "late whatever was done, it was run so that most queries are done per time";
+    return `${why}; ${whose} says ${said}`;
+  }
+  return (
+    `${whose} says ${said}: a client named the variant, the queue was given up as late, or ` +
+    "another table decided then"
+  );
+}
+
+function isWhatRan(decision: Decision, { variant, batch, queued }: RanBatch): boolean {
+  if (!("batch" in decision) || decision.variant !== variant) return false;
+  return Math.min(decision.batch, queued ?? decision.batch) === batch;
+}
+
+function decisionText(decision: Decision): string {
+  if ("givesUp" in decision) return "to give the earliest query up";
+  if ("waitUntilSlackMs" in decision) return "to wait for another query";
+  return `${decision.variant} on ${counted(decision.batch, "query", "queries")}`;
+}
+
+/** What the fastest variant takes for one query. */
+function fastestMs(bundle: RamsisBundle, { kind }: RanBatch): number {
+  const times = timesOf(bundle, kind);
+  const variants = bundle.tasks[0]?.variants ?? [];
+  const single = variants.map((_, variant) => {
+    return times === undefined ? null : profiledBatch(times, variant, 1);
+  });
+  return Math.min(...single.map((one) => one?.decisionMs ?? Number.POSITIVE_INFINITY));
+}
