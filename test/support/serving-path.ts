@@ -1,3 +1,4 @@
+/** Ways through a server, as profiles say them. */
 import type { ServingPath, Spread } from "../../runtime/bundle/schema.ts";
 
 /** A time that is always as long. */
@@ -8,7 +9,7 @@ export function always(ms: number): Spread {
 /** A path on which nothing takes time and nobody contends, but for what is given. */
 export function servingPath(given: Partial<ServingPath> = {}): ServingPath {
   return {
-    processors: 64,
+    processors: 1000,
     requestBytes: 0,
     requestMs: always(0),
     batchMs: always(0),
@@ -46,4 +47,12 @@ export const CROWDED: ServingPath = servingPath({
 /** The same bundle on such a machine. */
 export function onMachine<B extends { readonly cluster: object }>(bundle: B, path: ServingPath): B {
   return { ...bundle, cluster: { ...bundle.cluster, serving: path } };
+}
+
+/** The same bundle, of a machine that was measured. */
+export function servedOn<B extends { readonly cluster: object }>(
+  bundle: B,
+  rows: Partial<ServingPath>,
+): B {
+  return onMachine(bundle, servingPath(rows));
 }

@@ -25,8 +25,10 @@ export class WorkerEvents {
   readonly #wakes: SpreadDraws | null;
   readonly #idleSinceMs: Float64Array;
   /** [workerCount]: processors that its batch keeps busy; 0 where it runs none. */
-  readonly #demand: Float64Array;
+  readonly #demand: Uint32Array;
   readonly #neighbours: number;
+  /** By how many are busy beside neighbours, as far as it was asked. */
+  readonly #factorByBusy: number[] = [];
   #busy = 0;
   /** Until when the server works; in the past where it does not. */
   #serverUntilMs = Number.NEGATIVE_INFINITY;
@@ -51,7 +53,7 @@ export class WorkerEvents {
     this.#contention = contention;
     this.#wakes = wakes;
     this.#idleSinceMs = new Float64Array(workerCount).fill(Number.NEGATIVE_INFINITY);
-    this.#demand = new Float64Array(workerCount);
+    this.#demand = new Uint32Array(workerCount);
     this.#neighbours = neighbours;
     this.#setFactor();
   }
@@ -193,6 +195,12 @@ export class WorkerEvents {
   }
 
   #factorWith(server: number): number {
-    return this.#contention?.factorOf(this.#busy + this.#neighbours + server) ?? 1;
+    const busy = this.#busy + server;
+    const known = this.#factorByBusy[busy];
+    if (known !== undefined) return known;
+    const factor = this.#contention?.factorOf(busy + this.#neighbours) ?? 1;
+    // Places of pipelines keep parts of processors busy, of which there is no end.
+    if (Number.isInteger(busy)) this.#factorByBusy[busy] = factor;
+    return factor;
   }
 }

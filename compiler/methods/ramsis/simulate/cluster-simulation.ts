@@ -40,6 +40,8 @@ export interface ClusterOptions extends CountOptions {
   readonly path?: { readonly stations: StationOptions; readonly rng: Rng };
 }
 
+const NONE = -1;
+
 /**
  * Serves simulated arrivals on the cluster of a bundle. At equal times arrivals come before
  * completions, and these before what waits for a time.
@@ -181,10 +183,10 @@ class Simulation {
 
   /** The worker has its next batch before answers are written, as it does in service. */
   #takeBack(worker: number, nowMs: number): void {
-    const row = this.#isForeknown ? worker : this.#running.setAside(worker);
+    const row = this.#isForeknown ? NONE : this.#running.setAside(worker);
     this.#dispatcher.onBatchDone(worker, nowMs, this.#commands);
     this.#carryOut(nowMs);
-    if (!this.#isForeknown) this.#answer(row, nowMs);
+    if (row !== NONE) this.#answer(row, nowMs);
   }
 
   #wake(nowMs: number): void {
@@ -222,7 +224,8 @@ class Simulation {
     const serviceMs = times?.nextMs(variant, batch) ?? Number.NaN;
     assert(serviceMs >= 0, "a service time is a number, not negative");
     this.#stations.workers.run(nowMs, worker, serviceMs);
-    const begin = running.start(worker, variant, batch);
+    const row = running.start(worker, variant, batch);
+    const begin = running.begin(row);
     for (let position = 0; position < batch; position++) {
       const slot = commands.query(command, position);
       running.sentMs[begin + position] = this.#sentMsBySlot[slot] ?? Number.NaN;
@@ -230,7 +233,7 @@ class Simulation {
       this.#release(slot);
     }
     this.#counts.countBatch(variant, commands.level(command), running.sentMs[begin] ?? Number.NaN);
-    if (this.#isForeknown) this.#answer(worker, nowMs + serviceMs);
+    if (this.#isForeknown) this.#answer(row, nowMs + serviceMs);
   }
 
   /** Clients have their answers, one after the other. @param row of the batch. */

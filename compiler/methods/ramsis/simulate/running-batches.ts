@@ -4,28 +4,31 @@
 export class RunningBatches {
   readonly variantByRow: Uint32Array;
   readonly queriesByRow: Uint32Array;
-  /** [workerCount + 1, maxBatch], when each was sent. */
+  /** [workerCount + 1, maxBatch]: when each was sent. */
   readonly sentMs: Float64Array;
   /** [workerCount + 1, maxBatch] */
   readonly sloClass: Uint8Array;
-  readonly #workerCount: number;
   readonly #maxBatch: number;
+  readonly #rowByWorker: Uint32Array;
+  #spareRow: number;
 
   constructor(workerCount: number, maxBatch: number) {
     const rows = workerCount + 1;
-    this.#workerCount = workerCount;
     this.#maxBatch = maxBatch;
     this.variantByRow = new Uint32Array(rows);
     this.queriesByRow = new Uint32Array(rows);
     this.sentMs = new Float64Array(rows * maxBatch);
     this.sloClass = new Uint8Array(rows * maxBatch);
+    this.#rowByWorker = Uint32Array.from({ length: workerCount }, (_, worker) => worker);
+    this.#spareRow = workerCount;
   }
 
-  /** @returns where its queries are to stand. */
+  /** @returns the row that its queries are to stand in. */
   start(worker: number, variant: number, queries: number): number {
-    this.variantByRow[worker] = variant;
-    this.queriesByRow[worker] = queries;
-    return worker * this.#maxBatch;
+    const row = this.#rowByWorker[worker] ?? 0;
+    this.variantByRow[row] = variant;
+    this.queriesByRow[row] = queries;
+    return row;
   }
 
   /** Where the queries of a row stand. */
@@ -33,15 +36,14 @@ export class RunningBatches {
     return row * this.#maxBatch;
   }
 
-  /** The worker may begin another batch. @returns the row that its batch is in from now on. */
+  /**
+   * The worker may begin another batch.
+   * @returns the row of its batch, which stays until the next one is set aside.
+   */
   setAside(worker: number): number {
-    const row = this.#workerCount;
-    this.variantByRow[row] = this.variantByRow[worker] ?? 0;
-    const queries = this.queriesByRow[worker] ?? 0;
-    this.queriesByRow[row] = queries;
-    const from = this.begin(worker);
-    this.sentMs.copyWithin(this.begin(row), from, from + queries);
-    this.sloClass.copyWithin(this.begin(row), from, from + queries);
+    const row = this.#rowByWorker[worker] ?? 0;
+    this.#rowByWorker[worker] = this.#spareRow;
+    this.#spareRow = row;
     return row;
   }
 }
