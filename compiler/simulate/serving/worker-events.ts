@@ -4,6 +4,8 @@ import { EventQueue } from "../event-queue.ts";
 import type { Contention } from "./contention.ts";
 import type { SpreadDraws } from "./spread-draws.ts";
 
+/** Parts of a processor, a power of two, so that sums of them are exact. */
+export const DEMAND_PARTS = 16;
 /** A worker that had nothing to do for this long sleeps, ms. */
 export const SLEEPS_AFTER_MS = 0.2;
 
@@ -25,9 +27,9 @@ export class WorkerEvents {
   readonly #wakes: SpreadDraws | null;
   readonly #idleSinceMs: Float64Array;
   /** [workerCount]: processors that its batch keeps busy; 0 where it runs none. */
-  readonly #demand: Uint32Array;
+  readonly #demand: Float64Array;
   readonly #neighbours: number;
-  /** By how many are busy beside neighbours, as far as it was asked. */
+  /** By how many parts of processors are busy beside neighbours, as far as it was asked. */
   readonly #factorByBusy: number[] = [];
   #busy = 0;
   /** Until when the server works; in the past where it does not. */
@@ -53,7 +55,7 @@ export class WorkerEvents {
     this.#contention = contention;
     this.#wakes = wakes;
     this.#idleSinceMs = new Float64Array(workerCount).fill(Number.NEGATIVE_INFINITY);
-    this.#demand = new Uint32Array(workerCount);
+    this.#demand = new Float64Array(workerCount);
     this.#neighbours = neighbours;
     this.#setFactor();
   }
@@ -91,7 +93,7 @@ export class WorkerEvents {
   /**
    * A worker begins a batch.
    * @param serviceMs what it takes alone, on as many processors as it keeps busy.
-   * @param demand processors that it keeps busy, a whole number.
+   * @param demand processors that it keeps busy, a multiple of 1 / `DEMAND_PARTS`.
    */
   run(nowMs: number, worker: number, serviceMs: number, rank = 0, demand = 1): void {
     const workMs = serviceMs + this.#wakeMs(nowMs, worker);
@@ -196,11 +198,10 @@ export class WorkerEvents {
 
   #factorWith(server: number): number {
     const busy = this.#busy + server;
-    const known = this.#factorByBusy[busy];
+    const known = this.#factorByBusy[busy * DEMAND_PARTS];
     if (known !== undefined) return known;
     const factor = this.#contention?.factorOf(busy + this.#neighbours) ?? 1;
-    // Places of pipelines keep parts of processors busy, of which there is no end.
-    if (Number.isInteger(busy)) this.#factorByBusy[busy] = factor;
+    this.#factorByBusy[busy * DEMAND_PARTS] = factor;
     return factor;
   }
 }

@@ -1,7 +1,7 @@
 /** Orders when instances leave their pipelines, on places that may take processors from others. */
 import type { AccordionBundle, LayerPipeline } from "stratagem-runtime/internal/bundle/schema";
 import { NONE } from "stratagem-runtime/internal/methods/accordion/core/pipeline-table";
-import type { WorkerEvents } from "../../../simulate/serving/worker-events.ts";
+import { DEMAND_PARTS, type WorkerEvents } from "../../../simulate/serving/worker-events.ts";
 import type { RunningQueries } from "./running-queries.ts";
 
 /** What a pipeline keeps busy. */
@@ -99,7 +99,8 @@ export class PlaceEvents {
     const work = this.#work?.[this.#running.pipeline(slot)];
     if (!work) return 1;
     const count = this.#running.instances(slot);
-    return (count * work.instanceMs) / (work.instanceMs + (count - 1) * work.stepMs);
+    const demand = (count * work.instanceMs) / (work.instanceMs + (count - 1) * work.stepMs);
+    return Math.max(1, Math.round(demand * DEMAND_PARTS)) / DEMAND_PARTS;
   }
 }
 

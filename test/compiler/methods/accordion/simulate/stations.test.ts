@@ -49,8 +49,8 @@ function latencies(
 }
 
 describe("a query", () => {
-  test("that is alone takes the sum of all that it passes; stages hold what is between them", () => {
-    // There, taken up, two places that slept, three instances, the last taken back, answered, back.
+  test("that is alone takes the sum of what it passes; stages hold what is between them", () => {
+    // There, taken up, two sleeping places, three instances, the last taken back, answered, back.
     const sum = 2 + 2 + (40 + 2 * 20) + 1 + 0.5 + 2 + 4 * 0.25;
     const asked = [
       [0, 3],
@@ -108,7 +108,8 @@ describe("places", () => {
   test("of one query contend no more than they did when their stages were measured", () => {
     const path = servingPath({ processors: 2, contention: [1, 1.5] });
     const takes = (batch: number) => {
-      const demand = (batch * 40) / (40 + (batch - 1) * 20);
+      // In sixteenths of a processor.
+      const demand = Math.round((16 * batch * 40) / (40 + (batch - 1) * 20)) / 16;
       return ((40 + (batch - 1) * 20) / 1.5) * (1 + 0.5 * (demand - 1));
     };
     // The fewer instances, the less of the time both places have something to do.
@@ -116,6 +117,16 @@ describe("places", () => {
       const [ms] = latencies(onMachine(evenBundle(2), path), [[0, batch]]);
       expect(ms).toBeCloseTo(takes(batch), 6);
     }
+  });
+
+  test("are free again in full: queries far apart take as long as the first", () => {
+    const path = servingPath({ processors: 2, contention: [1, 1.5] });
+    const asked = Array.from(
+      { length: 50 },
+      (_, query) => [query * 1000, 2 + (query % 7)] as const,
+    );
+    const all = latencies(onMachine(evenBundle(2), path), asked);
+    expect(all.slice(7)).toEqual(all.slice(0, -7));
   });
 
   test("without path and contention are what they are where nothing is known, to the bit", () => {
