@@ -19,7 +19,9 @@ export function haveStageSpreads({ tasks }: Pick<AccordionBundle, "tasks">): boo
 interface Lane {
   /** By stage, as `quantileKnots` has them. */
   knots: readonly Float64Array[];
-  /** By stage: when it was done with the last instance, and when it began that and the one before. */
+  /**
+   * By stage: when it was done with the last instance, and when it began that and the one before.
+   */
   readonly doneMs: Float64Array;
   readonly beganMs: Float64Array;
   readonly beganBeforeMs: Float64Array;

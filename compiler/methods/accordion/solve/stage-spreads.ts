@@ -10,9 +10,9 @@ interface MeasuredRange {
 }
 
 /**
- * Of each stage of a pipeline, as it was measured; of one that was not, as those of the measured run
- * of layers that has most in common with it, as many times as long as its p95 says. Undefined where
- * a pool has none of quantiles, and where stages are not known.
+ * Of each stage of a pipeline, as it was measured; of one that was not, as those of the measured
+ * run of layers that has most in common with it, as many times as long as its p95 says. Undefined
+ * where a pool has none of quantiles, and where stages are not known.
  * @param profiles of the pools, in their order.
  */
 export function stageSpreadsOf(

@@ -51,7 +51,7 @@ export interface ThemisSimulationOptions {
    */
   readonly durationMs: number;
   readonly seed: number;
-  /** Whether batches take what was planned with, or draws from what was measured; p95 if left out. */
+  /** Whether batches take what was planned with, or draws of what was measured; p95 if left out. */
   readonly serviceTimes?: ServiceTimeMode;
   /** What is simulated of the machine that serves; left out, all that the bundle says of it. */
   readonly stations?: StationOptions;

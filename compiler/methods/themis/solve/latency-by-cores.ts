@@ -71,8 +71,8 @@ export function latencyByCores(
 }
 
 /**
- * Quantiles of the points of a table, [pointCount, 4]: p50, p95, p99 and mean; undefined where there
- * are none, or one was measured without.
+ * Quantiles of the points of a table, [pointCount, 4]: p50, p95, p99 and mean; undefined where
+ * there are none, or one was measured without.
  */
 export function pointQuantiles(
   { byCores }: Pick<VariantProfile, "byCores">,

@@ -75,8 +75,8 @@ const pipeline = record<LayerPipeline>({
   ],
   stageSpreads: optional(
     listOf([1, MAX_DEPTH], spread),
-    "How that spreads, for each stage, in ms. Left out without layers, where the profiles have no " +
-      "quantiles, and where `cluster` has no `serving`.",
+    "How that spreads, for each stage, in ms. Left out without layers, where the profiles have " +
+      "no quantiles, and where `cluster` has no `serving`.",
   ),
   stepMs: [
     milliseconds,

@@ -136,7 +136,7 @@ describe("baselines", () => {
   });
 });
 
-test("service times that are to be drawn are refused where the bundle has no quantiles", () => {
+test("service times that are to be drawn are refused where there are no quantiles", () => {
   const options = { ...OPTIONS, serviceTimes: "sampled" } as const;
   expect(() => simulateAccordionCommand(BUNDLE, options, null, watch())).toThrow(
     expect.objectContaining({

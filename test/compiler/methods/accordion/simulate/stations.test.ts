@@ -49,8 +49,8 @@ function latencies(
 }
 
 describe("a query", () => {
-  test("that is alone takes the sum of all that it passes; stages hold what is between them", () => {
-    // There, taken up, two places that slept, three instances, the last taken back, answered, back.
+  test("that is alone takes the sum of what it passes; stages hold what is between them", () => {
+    // There, taken up, two sleeping places, three instances, the last taken back, answered, back.
     const sum = 2 + 2 + (40 + 2 * 20) + 1 + 0.5 + 2 + 4 * 0.25;
     const asked = [
       [0, 3],

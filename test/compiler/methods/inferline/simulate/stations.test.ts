@@ -59,7 +59,7 @@ describe("replicas", () => {
     levels: [{ loadQps: 50, stages: [[1, 2]] }],
   });
 
-  test("that share one processor take twice as long, and as long as ever where each has one", () => {
+  test("that share a processor take twice as long, and as long as ever where each has one", () => {
     const on = (processors: number) =>
       rounded(latencies(onMachine(ONE, servingPath({ processors })), at([0, 0])));
     expect(on(1)).toEqual([20, 20]);

@@ -1,4 +1,4 @@
-/** Scaled stages on the machine that serves, and the times of their batches as they were measured. */
+/** Scaled stages on the machine that serves, and the times of batches as they were measured. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
@@ -141,7 +141,7 @@ describe("times of batches that are drawn", () => {
   test.each([
     [1, 1, [5, 10, 12]],
     [1, 4, [3, 4, 4.4]],
-    // As far from one core as from four: the smaller. Twice the time of the batch that was measured.
+    // As far from one core as from four: the smaller. Twice the time that was measured.
     [2, 2, [8, 16, 19.2]],
     [1, 3, [4.5, 6, 6.6]],
   ])("of %i on %i cores are spread as the nearest cell was", (batch, cores, expected) => {
