@@ -1,0 +1,96 @@
+/** `simulate` of a bundle that says what serving takes, with its stations and without. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { encodeBundle } from "../../runtime/checked-bundle.ts";
+import { EXIT_CODES } from "../../runtime/errors.ts";
+import { stratagemHere } from "../support/cli-here.ts";
+import { always, servedOn } from "../support/serving-path.ts";
+import { tinyBundle } from "../support/tiny-bundle.ts";
+
+const RATIOS = { p50: 0.8, p95: 1, p99: 1.1, mean: 0.82 };
+const LOAD = ["--poisson", "10", "--duration", "20s"];
+
+const ROWS = { requestMs: always(1), wireMs: always(2), processors: 1 };
+
+const folder = mkdtempSync(join(tmpdir(), "stratagem-stations-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const drawable = tinyBundle({ workers: 2, quantileRatios: RATIOS });
+const bare = written("bare.msgpack", drawable);
+const served = written("served.msgpack", servedOn(drawable, ROWS));
+const withoutQuantiles = written("plain.msgpack", servedOn(tinyBundle({ workers: 2 }), ROWS));
+
+function written(name: string, bundle: Parameters<typeof encodeBundle>[0]): string {
+  const path = join(folder, name);
+  writeFileSync(path, encodeBundle(bundle));
+  return path;
+}
+
+async function simulated(...args: string[]) {
+  const { stdout } = await stratagemHere("simulate", ...args, ...LOAD, "--json");
+  return JSON.parse(stdout);
+}
+
+describe("latencies", () => {
+  test("say what they are without, and why", async () => {
+    expect(await simulated(bare)).toMatchObject({
+      latenciesWithout: ["serving path", "contention"],
+      serviceTimes: "p95",
+    });
+    expect((await simulated(served)).latenciesWithout).toEqual([]);
+    expect((await simulated(served, "--without", "path")).latenciesWithout).toEqual([
+      "serving path",
+    ]);
+    const text = async (...args: string[]) =>
+      (await stratagemHere("simulate", ...args, ...LOAD)).stdout.trimEnd().split("\n").at(-1);
+    expect(await text(bare)).toBe("latencies without serving path and contention (not profiled)");
+    expect(await text(served, "--without", "contention")).toBe(
+      "latencies without contention (left out)",
+    );
+    expect(await text(served)).not.toContain("without");
+  });
+
+  test("are those of the models alone where both stations are left out", async () => {
+    const timeless = ({ wallMs: _, queriesPerWallSecond: __, ...rest }: Record<string, unknown>) =>
+      rest;
+    const left = await simulated(served, "--without", "path,contention", "--service-times", "p95");
+    expect(timeless(left)).toEqual({
+      ...timeless(await simulated(bare)),
+      latenciesWithout: ["serving path", "contention"],
+    });
+    const all = await simulated(served, "--service-times", "p95");
+    expect(all.latencyMs.p50).toBeGreaterThan(left.latencyMs.p50 + 3 - 1e-9);
+  });
+
+  test("of what is compared with measured ones are of times drawn, where there are quantiles", async () => {
+    expect((await simulated(served)).serviceTimes).toBe("sampled");
+    expect((await simulated(served, "--service-times", "p95")).serviceTimes).toBe("p95");
+    expect((await simulated(withoutQuantiles)).serviceTimes).toBe("p95");
+  });
+
+  test("are longer beside neighbours", async () => {
+    const mean = async (...args: string[]) => (await simulated(served, ...args)).latencyMs.mean;
+    expect(await mean("--neighbours", "1")).toBeGreaterThan(1.5 * (await mean()));
+  });
+});
+
+describe("an option that makes no sense is refused:", () => {
+  test.each([
+    [["--without", "wire"], 'expected --without path, contention or path,contention, got "wire"'],
+    [["--neighbours", "-1"], 'such as 1, got "-1"'],
+    [["--neighbours", "many"], "expected --neighbours a number of processors from 0 to 65536"],
+    [["--neighbours", "1", "--without", "contention"], "--neighbours are contended with"],
+  ])("%j", async (args, message) => {
+    const { status, stderr } = await stratagemHere("simulate", served, ...LOAD, ...args);
+    expect(status).toBe(EXIT_CODES.usage);
+    expect(stderr).toContain(message);
+  });
+
+  test("neighbours of a bundle that does not know how workers contend", async () => {
+    const { status, stderr } = await stratagemHere("simulate", bare, ...LOAD, "--neighbours", "1");
+    expect(status).toBe(EXIT_CODES.usage);
+    expect(stderr).toContain("needs a bundle whose profile says how workers contend");
+  });
+});
