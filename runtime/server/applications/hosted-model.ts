@@ -2,6 +2,7 @@
 import { type InferLimits, inferLimits } from "../bodies/body-limits.ts";
 import { HttpError } from "../connections/http-error.ts";
 import { FeedbackBook } from "../feedback/feedback-book.ts";
+import { labelEvidence } from "../feedback/label-evidence.ts";
 import { ShadowRuns } from "../feedback/shadow-runs.ts";
 import type { ReadModel } from "../json/json-jobs.ts";
 import { Latencies } from "../metrics/latencies.ts";
@@ -30,7 +31,7 @@ export interface HostedModel {
 
 /** @param epochMs now, since 1970. */
 export function hostedModels(application: Application, epochMs: number): HostedModel[] {
-  return application.endpoint.models.map((model) => {
+  const hosted = application.endpoint.models.map((model): HostedModel => {
     const { maxRows, maxBodyBytes } = application.limits;
     const ownMaxRows = model.maxRows ?? maxRows;
     const feedback = feedbackOf(application, model, epochMs);
@@ -51,6 +52,9 @@ export function hostedModels(application: Application, epochMs: number): HostedM
       shadowRuns: shadowRunsOf(application, model, feedback),
     };
   });
+  const books = hosted.flatMap(({ feedback }) => feedback ?? []);
+  if (books.length > 0) application.drift?.learnFrom({ counts: () => labelEvidence(books) });
+  return hosted;
 }
 
 function shadowRunsOf(
