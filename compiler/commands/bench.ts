@@ -123,7 +123,8 @@ function processorLine({ processors }: LoadResult): string {
   const { generatorShare, stealShare, busyShare } = processors;
   const generator = `the load generator took ${percent(generatorShare)} of the processors`;
   if (stealShare === null || busyShare === null) return generator;
-  return `${generator}, all of this machine ${percent(busyShare)}, other guests ${percent(stealShare)}`;
+  const others = `other guests ${percent(stealShare)}`;
+  return `${generator}, all of this machine ${percent(busyShare)}, ${others}`;
 }
 
 function classTable(byClass: readonly (readonly [string, LoadOutcome])[]): string {

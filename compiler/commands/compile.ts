@@ -13,6 +13,7 @@ import { levelTable } from "stratagem-runtime/internal/commands/inspect";
 import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
 import { levelReports } from "stratagem-runtime/internal/inspect";
 import { devicePools, onDevice } from "stratagem-runtime/internal/tell/pool-device";
+import { servingPathText } from "stratagem-runtime/internal/tell/serving-path";
 import { counted, percent } from "stratagem-runtime/internal/tell/text";
 import { expectWritable, writeAllAtomically } from "../atomic-write.ts";
 import { bindChain } from "../binding/bind-chain.ts";
@@ -217,6 +218,7 @@ function report(path: string, bytes: Uint8Array, told: Told, compileMs: number):
       ...pools.map(
         (pool) => `pool ${pool.name}: ${counted(pool.workers, "worker")}${onDevice(pool)}`,
       ),
+      servingPathText(bundle.cluster),
       "",
       ...(around?.before ?? []).flatMap((table) => [table, ""]),
       levelTable(bundle),
@@ -232,6 +234,7 @@ function report(path: string, bytes: Uint8Array, told: Told, compileMs: number):
       compileMs,
       ...(pools.length === 0 ? {} : { pools: pools.map(poolReport) }),
       ...(placement === null ? {} : { placement }),
+      serving: bundle.cluster.serving ?? null,
       levels: levelReports(bundle, solveMs),
     },
   };

@@ -1,4 +1,4 @@
-/** Requests whose bodies are files as they are, such as pictures to a model that takes their bytes. */
+/** Requests whose bodies are files as they are, such as pictures to a model that takes bytes. */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { InputError } from "../spec/input-error.ts";
@@ -37,8 +37,8 @@ export async function openBodyWorkload(client: InferenceClient, folder: string):
 async function readBodies(folder: string): Promise<Uint8Array[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(
     (error: NodeJS.ErrnoException) => {
-      const message = `${folder}: expected a readable folder, but it cannot be read (${error.code})`;
-      throw new InputError("INPUT_UNREADABLE", message);
+      const found = `but it cannot be read (${error.code})`;
+      throw new InputError("INPUT_UNREADABLE", `${folder}: expected a readable folder, ${found}`);
     },
   );
   const files = entries.filter((entry) => entry.isFile()).map(({ name }) => name);

@@ -44,7 +44,7 @@ export interface LoadedApplication<P extends Policy = Policy> {
 
 /** Files that take the place of those that a spec names. */
 export interface ApplicationFiles {
-  /** A profile in which variants are looked up, by the names that the spec has for them; or none. */
+  /** A profile in which variants are looked up by the names that the spec has; null for none. */
   readonly profile?: string | null;
 }
 

@@ -23,7 +23,7 @@ export class NamedFiles {
 
   /**
    * @param path of the spec, whose folder the names in it are relative to.
-   * @param oneProfile path of the profile that stands in for all that the spec names; null for none.
+   * @param oneProfile path of a profile in place of all that the spec names; null for none.
    */
   constructor(document: SourceDocument, path: string, oneProfile: string | null = null) {
     this.#document = document;

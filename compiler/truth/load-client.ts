@@ -1,4 +1,4 @@
-/** The process that sends the load, so that neither the server nor the simulation shares its loop. */
+/** The process that sends the load: neither the server nor the simulation shares its loop. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";

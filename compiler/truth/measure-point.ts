@@ -40,7 +40,7 @@ export interface Stand {
   readonly pause: (ms: number) => Promise<void>;
 }
 
-/** A run in which other guests took more than this, beyond what the profile saw, may be repeated. */
+/** A run in which other guests took so much more than in the profile may be repeated. */
 export const DISTURBED_SHARE = 0.05;
 /** A request that has not been answered after so many SLOs, or after so long, is given up. */
 const PATIENCE_SLOS = 5;

@@ -5,8 +5,8 @@ import type { ServedRequest } from "./access-lines.ts";
 export type BatchMeans = readonly { readonly batch: number; readonly meanMs: number }[];
 
 /**
- * Over requests whose variant and batch the profile has: time computed, over the means of the
- * profile. Requests that several variants answered are left out. Null of none.
+ * Over batches whose variant and size the profile has: what they took, over the means of the
+ * profile. A batch counts for each request in it. Null of none.
  */
 export function serviceRatio(
   served: readonly ServedRequest[],
@@ -14,10 +14,10 @@ export function serviceRatio(
 ): number | null {
   let took = 0;
   let stated = 0;
-  for (const { variant, batch, computeMs } of served) {
-    const meanMs = meanAt(profile.get(variant) ?? [], batch);
+  for (const { variant, rows, aroundWorkerMs } of served.flatMap(({ batches }) => batches)) {
+    const meanMs = meanAt(profile.get(variant) ?? [], rows);
     if (meanMs === null) continue;
-    took += computeMs;
+    took += aroundWorkerMs;
     stated += meanMs;
   }
   return stated === 0 ? null : took / stated;

@@ -85,7 +85,7 @@ export interface Interval {
   readonly asked: number;
 }
 
-/** Shares of the time of all processors during the run, 0..1; null where the system does not say. */
+/** Of the time of all processors during the run, 0..1; null where the system does not say. */
 export interface MachineShares {
   /** That other guests of the host took. */
   readonly stealShare: number | null;

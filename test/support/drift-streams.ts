@@ -1,4 +1,4 @@
-/** Streams of batches, arrivals and outcomes as servers see them, drawn, on a clock of their own. */
+/** Streams of batches and arrivals as servers see them, drawn. */
 import { Rng } from "../../runtime/core/rng.ts";
 import type { Reading } from "../../runtime/server/drift/watched.ts";
 

@@ -1,8 +1,6 @@
 /** Measures the way of a request through a server that listens, phase by phase. */
-import { open } from "node:fs/promises";
 import { InferenceClient } from "../../load/inference-client.ts";
-import { SequenceIds } from "../../load/load-sequences.ts";
-import { InputError } from "../../spec/input-error.ts";
+import { GrowingFile } from "./growing-file.ts";
 import {
   type PathWindow,
   pathWindow,
@@ -10,11 +8,11 @@ import {
   type WindowSources,
 } from "./path-window.ts";
 import { quietWindows, type WindowCounts } from "./quiet-windows.ts";
-import { type Ask, atOnce, type LoopClock, type LoopEnd, oneByOne } from "./request-loops.ts";
-import { readServedModel, type ServedModel, type ShapeOf } from "./served-model.ts";
+import { atOnce, type LoopClock, type LoopEnd, oneByOne } from "./request-loops.ts";
+import { readServedModel, type ShapeOf } from "./served-model.ts";
+import { ServedPath, type ServedPathSources } from "./served-path.ts";
 import type { ServedProcess } from "./served-process.ts";
-import { type RowsOf, type ServedRequest, servedRequest } from "./served-request.ts";
-import { serverCounters } from "./server-counters.ts";
+import type { ServedRequest } from "./served-request.ts";
 import type { PathSamples } from "./serving-rows.ts";
 import { meanOf } from "./spread.ts";
 
@@ -30,11 +28,10 @@ export interface PathEffort {
   readonly single: LoopEnd & WindowCounts;
 }
 
-export interface PathSources extends LoopClock {
+export interface PathSources extends LoopClock, ServedPathSources {
   readonly signal: AbortSignal;
   /** Until the next request that comes alone. */
   readonly gapMs: () => number;
-  readonly rowsOf: RowsOf;
   readonly shapeOf: ShapeOf;
   readonly onProgress: (done: number, total: number, stage: string) => void;
 }
@@ -64,76 +61,93 @@ export async function measurePath(
   try {
     const model = await readServedModel(client, sources.shapeOf);
     const path = new ServedPath(client, model, sources);
-    return await measurePhases(
-      path,
-      await sourcesOf(server, accessLog, path, sources),
-      effort,
-      sources,
-    );
+    const watched = await sourcesOf(server, accessLog, path, sources);
+    return await new Phases(path, watched, effort, sources).run();
   } finally {
     await client.close();
   }
 }
 
-async function measurePhases(
-  path: ServedPath,
-  watched: WindowSources,
-  effort: PathEffort,
-  { gapMs, onProgress, signal, ...clock }: PathSources,
-): Promise<ServedSamples> {
-  const one = path.request(1);
-  const stage = (index: number, name: string) => onProgress(index, 5, `serving path, ${name}`);
-  const many =
-    (width: number, end: LoopEnd, request: ServedRequest = one) =>
-    () =>
-      path.sent(request, (ask) => atOnce(ask, width, end, clock, signal));
-  stage(0, "warm-up");
-  const warm = await many(effort.widths[1] ?? 1, effort.warmUp)();
-  path.expectAnswers(warm);
-  stage(1, "many requests at once");
-  const width = await bestWidth(effort.widths, (tried) =>
-    pathWindow(watched, many(tried, effort.width)),
-  );
-  const hot = await quietWindows(() => pathWindow(watched, many(width, effort.many)), effort.many);
-  stage(2, "larger requests");
-  const large = await path.larger(effort.large.rows);
-  const fewer = Math.max(1, Math.floor(width / effort.large.rows));
-  const larger =
-    large === null
-      ? null
-      : {
-          windows: await quietWindows(
-            () => pathWindow(watched, many(fewer, effort.large, large)),
-            effort.large,
-          ),
-          bytes: large.body.length,
-        };
-  stage(3, "one request at a time");
-  const single = await quietWindows(
-    () =>
-      pathWindow(watched, () =>
-        path.sent(one, (ask) => oneByOne(ask, gapMs, effort.single, clock, signal)),
-      ),
-    effort.single,
-  );
-  return { requestBytes: one.body.length, single, many: hot, large: larger };
-}
+/** What is done one after the other; the code of the server is compiled before any counts. */
+class Phases {
+  readonly #path: ServedPath;
+  readonly #watched: WindowSources;
+  readonly #effort: PathEffort;
+  readonly #sources: PathSources;
+  readonly #one: ServedRequest;
 
-/** The number of requests under way at which the server takes least of the processors for each. */
-async function bestWidth(
-  widths: readonly number[],
-  take: (width: number) => Promise<PathWindow>,
-): Promise<number> {
-  let best = { width: widths[0] ?? 1, ms: Number.POSITIVE_INFINITY };
-  for (const [index, width] of widths.entries()) {
-    const { processorMs, answered, failed, requests } = await take(width);
-    if (failed > MOST_FAILED * (answered + failed)) break;
-    if (processorMs < best.ms) best = { width, ms: processorMs };
-    // More under way wait for each other: where that takes long, it is not tried.
-    const nextMs = meanOf(requests.map(({ roundTripMs }) => roundTripMs)) / width;
-    if (nextMs * (widths[index + 1] ?? 0) > LONG_MS) break;
+  constructor(path: ServedPath, watched: WindowSources, effort: PathEffort, sources: PathSources) {
+    this.#path = path;
+    this.#watched = watched;
+    this.#effort = effort;
+    this.#sources = sources;
+    this.#one = path.request(1);
   }
-  return best.width;
+
+  async run(): Promise<ServedSamples> {
+    const { warmUp, widths } = this.#effort;
+    this.#tell(0, "warm-up");
+    this.#path.expectAnswers(await this.#sent(this.#one, widths[1] ?? 1, warmUp));
+    this.#tell(1, "many requests at once");
+    const width = await this.#bestWidth();
+    const many = await this.#windows(this.#one, width, this.#effort.many);
+    this.#tell(2, "larger requests");
+    const large = await this.#larger(width);
+    this.#tell(3, "one request at a time");
+    const single = await this.#single();
+    this.#tell(4, "done");
+    return { requestBytes: this.#one.body.length, single, many, large };
+  }
+
+  /** The number of requests under way at which each takes least of the server's processor. */
+  async #bestWidth(): Promise<number> {
+    const { widths, width: end } = this.#effort;
+    let best = { width: widths[0] ?? 1, ms: Number.POSITIVE_INFINITY };
+    for (const [index, width] of widths.entries()) {
+      const window = await pathWindow(this.#watched, () => this.#sent(this.#one, width, end));
+      const { processorMs, answered, failed, requests } = window;
+      if (failed > MOST_FAILED * (answered + failed)) break;
+      if (processorMs < best.ms) best = { width, ms: processorMs };
+      // More under way wait for each other: where that takes long, it is not tried.
+      const eachMs = meanOf(requests.map(({ roundTripMs }) => roundTripMs)) / width;
+      if (eachMs * (widths[index + 1] ?? 0) > LONG_MS) break;
+    }
+    return best.width;
+  }
+
+  async #larger(width: number): Promise<ServedSamples["large"]> {
+    const { large } = this.#effort;
+    const request = await this.#path.larger(large.rows, LONG_MS);
+    if (request === null) return null;
+    const fewer = Math.max(1, Math.floor(width / large.rows));
+    return { windows: await this.#windows(request, fewer, large), bytes: request.body.length };
+  }
+
+  #windows(
+    request: ServedRequest,
+    width: number,
+    end: LoopEnd & WindowCounts,
+  ): Promise<PathWindow[]> {
+    const take = () => pathWindow(this.#watched, () => this.#sent(request, width, end));
+    return quietWindows(take, end, this.#sources.nowMs);
+  }
+
+  #single(): Promise<PathWindow[]> {
+    const { single } = this.#effort;
+    const { gapMs, signal, nowMs } = this.#sources;
+    const send = () =>
+      this.#path.sent(this.#one, (ask) => oneByOne(ask, gapMs, single, this.#sources, signal));
+    return quietWindows(() => pathWindow(this.#watched, send), single, nowMs);
+  }
+
+  #sent(request: ServedRequest, width: number, end: LoopEnd): Promise<SentRequests> {
+    const { signal } = this.#sources;
+    return this.#path.sent(request, (ask) => atOnce(ask, width, end, this.#sources, signal));
+  }
+
+  #tell(done: number, what: string): void {
+    this.#sources.onProgress(done, 4, `serving path, ${what}`);
+  }
 }
 
 async function sourcesOf(
@@ -161,101 +175,4 @@ async function sourcesOf(
       return text;
     },
   };
-}
-
-/** Requests of one kind to one model. */
-class ServedPath {
-  readonly #client: InferenceClient;
-  readonly #model: ServedModel;
-  readonly #rowsOf: RowsOf;
-  readonly #nowMs: () => number;
-  readonly #url: string;
-  readonly #sequences: SequenceIds | null;
-  #count = 0;
-  #failure = "";
-
-  constructor(client: InferenceClient, model: ServedModel, { rowsOf, nowMs }: PathSources) {
-    this.#client = client;
-    this.#model = model;
-    this.#rowsOf = rowsOf;
-    this.#nowMs = nowMs;
-    this.#url = `/v2/models/${encodeURIComponent(model.name)}/infer`;
-    this.#sequences = model.wantsSequences ? new SequenceIds() : null;
-  }
-
-  /** @throws InputError as `servedRequest`. */
-  request(rows: number): ServedRequest {
-    return servedRequest(this.#model, rows, this.#rowsOf, this.#sequences?.first ?? null);
-  }
-
-  /** A request of as many rows; null where the model answers none. */
-  async larger(rows: number): Promise<ServedRequest | null> {
-    if (this.#sequences !== null) return null;
-    const request = this.request(rows);
-    const { roundTripMs } = await this.sent(request, async (ask) => {
-      await ask(new AbortController().signal);
-    });
-    return [...roundTripMs.values()].some(Number.isNaN) ? null : request;
-  }
-
-  /** What came of the requests that a loop sends. */
-  async sent(request: ServedRequest, loop: (ask: Ask) => Promise<unknown>): Promise<SentRequests> {
-    const roundTripMs = new Map<string, number>();
-    await loop(async () => {
-      const id = `path-${this.#count++}`;
-      const ms = await this.#ask(request, id);
-      roundTripMs.set(id, ms);
-      return ms;
-    });
-    return { roundTripMs };
-  }
-
-  async counters() {
-    const { body } = await this.#client.send("/metrics", null);
-    return serverCounters(body.toString(), this.#model.name);
-  }
-
-  /** @throws InputError where none of the requests was answered. */
-  expectAnswers({ roundTripMs }: SentRequests): void {
-    if ([...roundTripMs.values()].some((ms) => !Number.isNaN(ms))) return;
-    throw new InputError(
-      "INPUT_CONFLICT",
-      `expected a server that answers requests for "${this.#model.name}", to measure its ` +
-        `serving path, got: ${this.#failure}`,
-    );
-  }
-
-  async #ask({ headers, body }: ServedRequest, id: string): Promise<number> {
-    const startMs = this.#nowMs();
-    const sequence = this.#sequences;
-    const own = sequence === null ? body : sequence.next(body);
-    const reply = await this.#client.send(this.#url, own, { ...headers, "x-request-id": id });
-    if (reply.status === 200) return this.#nowMs() - startMs;
-    this.#failure = `${reply.status} ${reply.body.toString("utf8", 0, 200)}`;
-    return Number.NaN;
-  }
-}
-
-/** A file that another process appends to. */
-class GrowingFile {
-  readonly #path: string;
-  #at = 0;
-
-  constructor(path: string) {
-    this.#path = path;
-  }
-
-  /** What has come since the last call. */
-  async more(): Promise<string> {
-    const file = await open(this.#path, "r");
-    try {
-      const { size } = await file.stat();
-      const bytes = Buffer.alloc(Math.max(0, size - this.#at));
-      const { bytesRead } = await file.read(bytes, 0, bytes.length, this.#at);
-      this.#at += bytesRead;
-      return bytes.toString("utf8", 0, bytesRead);
-    } finally {
-      await file.close();
-    }
-  }
 }

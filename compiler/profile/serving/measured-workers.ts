@@ -8,8 +8,9 @@ import type { WorkerSamples } from "./serving-rows.ts";
 export interface WorkerEffort {
   /** Workers that are busy at once at most. */
   readonly width: number;
-  /** Rounds of each variant. */
+  /** Rounds of each variant at most, and the time after which none begins but the first. */
   readonly rounds: number;
+  readonly withinMs: number;
   /** Of one width of a round. */
   readonly spellMs: number;
   /** Runs of each kind that tell what sleeping costs. */
@@ -45,7 +46,9 @@ export async function measureWorkers(
     const steadyMs: number[] = [];
     const wokenMs: number[] = [];
     const contention: number[][][] = chosen.map(() => []);
+    const startMs = sources.nowMs();
     for (let round = 0; round < effort.rounds; round++) {
+      if (round > 0 && sources.nowMs() - startMs > effort.withinMs) break;
       for (const [at, variant] of chosen.entries()) {
         const means: number[] = [];
         for (let width = 1; width <= effort.width; width++) {

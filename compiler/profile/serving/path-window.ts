@@ -10,7 +10,7 @@ export interface PathWindow {
   readonly failed: number;
   /** Batches per request. */
   readonly batches: number;
-  /** Processor time of the server per request, of its main thread where the system tells, ms. */
+  /** Processor time of the server per request, of its main thread where that is told, ms. */
   readonly processorMs: number;
   /** From the choice of the first batch until a worker had it, ms. */
   readonly inputMs: number;
@@ -94,7 +94,7 @@ export async function pathWindow(
     processorMs:
       threadTook === null
         ? Math.max(0, each((counted) => counted.processorMs) - countersMs / answered)
-        : threadTook / Math.max(1, answered),
+        : threadTook / Math.max(1, roundTripMs.size),
     inputMs: each((counted) => counted.inputMs),
     outputMs: each((counted) => counted.outputMs),
     requests,

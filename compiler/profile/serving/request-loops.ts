@@ -1,7 +1,7 @@
 /** How requests follow each other: one by one with time between them, or several at once. */
 
 /** Of a request: how long the client waited for its answer; NaN where it was no answer. */
-export type Ask = (signal: AbortSignal) => Promise<number>;
+export type Ask = () => Promise<number>;
 
 /** Time that has no mean to it but that nothing else happens meanwhile. */
 export interface LoopClock {
@@ -34,7 +34,7 @@ export async function oneByOne(
   while (goesOn(took.length, clock.nowMs() - startMs, end)) {
     await clock.sleep(gapMs());
     signal.throwIfAborted();
-    took.push(await ask(signal));
+    took.push(await ask());
   }
   return took;
 }
@@ -54,7 +54,7 @@ export async function atOnce(
     while (goesOn(sent, clock.nowMs() - startMs, end)) {
       sent++;
       signal.throwIfAborted();
-      took.push(await ask(signal));
+      took.push(await ask());
     }
   };
   await Promise.all(Array.from({ length: width }, lane));

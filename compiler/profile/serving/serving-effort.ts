@@ -15,13 +15,13 @@ export interface ServingEffort {
 export const SERVING_EFFORT: ServingEffort = {
   path: {
     warmUp: { leastMs: 3000, fewest: 6000, mostMs: 8000 },
-    widths: [4, 16, 64, 128],
+    widths: [2, 8, 32, 128],
     width: { leastMs: 700, fewest: 64, mostMs: 2000 },
-    many: { leastMs: 700, fewest: 32, mostMs: 2000, wanted: 4, most: 8 },
-    large: { rows: 8, leastMs: 400, fewest: 8, mostMs: 2000, wanted: 3, most: 6 },
-    single: { leastMs: 700, fewest: 8, mostMs: 2500, wanted: 8, most: 16 },
+    many: { leastMs: 700, fewest: 32, mostMs: 2000, wanted: 4, most: 8, withinMs: 8000 },
+    large: { rows: 8, leastMs: 400, fewest: 8, mostMs: 2000, wanted: 3, most: 6, withinMs: 4000 },
+    single: { leastMs: 700, fewest: 8, mostMs: 2500, wanted: 8, most: 16, withinMs: 12_000 },
   },
-  workers: { rounds: 8, spellMs: 100, wakes: 160 },
+  workers: { rounds: 8, spellMs: 100, wakes: 160, withinMs: 12_000 },
   mostWorkers: 8,
   gapMs: 5,
 };

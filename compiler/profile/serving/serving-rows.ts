@@ -106,7 +106,8 @@ interface HotTimes {
 
 /**
  * Answers of a batch are written one after the other, so each of B waits (B + 1) / 2 answers in the
- * mean until its own is written.
+ * mean until its own is written. Sending is told of a request's first batch alone: of a request
+ * that takes several, what is not its answer is divided evenly among itself and them.
  */
 function hotTimes(many: readonly PathWindow[]): HotTimes {
   const processorMs = weighted(many, (window) => window.processorMs);
@@ -118,7 +119,10 @@ function hotTimes(many: readonly PathWindow[]): HotTimes {
   const written = (2 * weighted(many, (window) => window.outputMs)) / (meanOf(sizes) + 1);
   const sent = weighted(many, (window) => window.inputMs);
   const answerMs = Math.min(MOST_PART * processorMs, written);
-  const batchMs = Math.min((MOST_PART * processorMs) / batches, sent);
+  const batchMs =
+    batches > 1
+      ? (processorMs - answerMs) / (1 + batches)
+      : Math.min((MOST_PART * processorMs) / batches, sent);
   return { requestMs: Math.max(0, processorMs - answerMs - batchMs * batches), batchMs, answerMs };
 }
 

@@ -101,7 +101,10 @@ export class RequestFlow {
     this.latencyMsByRequest = hasLatencies ? new Float64Array(length).fill(Number.NaN) : null;
   }
 
-  /** When something comes or the server is done with something, Infinity when nothing is left. */
+  /**
+   * When something comes or the server is done with something, Infinity when nothing is left. The
+   * server may begin something by this, so it is to be asked before workers are.
+   */
   get nextMs(): number {
     const comesMs = Math.min(this.#nextArrivalMs, this.#deliveries.nextMs);
     return this.#server === null ? comesMs : Math.min(comesMs, this.#server.nextMs);

@@ -14,8 +14,10 @@ const STYLE = `td.broken{color:var(--limit);font-weight:700}
 .verdict{font-weight:700;white-space:nowrap}.verdict.held{color:#18794e}
 .verdict.broken{color:var(--limit)}
 @media (prefers-color-scheme:dark){.verdict.held{color:#5bd6a0}}
-p.cause{max-width:none;padding:.5rem .8rem;background:var(--panel);border-left:3px solid var(--limit)}
-.figures{grid-template-columns:repeat(auto-fit,minmax(min(100%,420px),1fr))}figure{max-width:none}
+p.cause{max-width:none;padding:.5rem .8rem;background:var(--panel);
+border-left:3px solid var(--limit)}
+.figures{grid-template-columns:repeat(auto-fit,minmax(min(100%,420px),1fr))}
+figure{max-width:none}
 .key svg{color:inherit}td{white-space:nowrap}
 #promises table{width:100%}#promises th,#promises td{padding-right:8px}`;
 
@@ -29,7 +31,7 @@ export function truthPage(documents: readonly TruthDocument[]): string {
     subtitle: `stratagem truth · ${names}`,
     lead:
       "Each load was sent to a live server and, with the very same arrivals, to the simulation " +
-      "that the bundle's promises come from. A point holds if p50 and p99 are within 20% or 2 ms, " +
+      "that the promises come from. A point holds if p50 and p99 are within 20% or 2 ms, " +
       "violations within 0.5 points, and accuracy within 0.2.",
     facts: factsOf(documents),
     sections: [
@@ -84,8 +86,7 @@ function tables(documents: readonly TruthDocument[]): Markup {
     ({ application, method, slo, points }) => html`<h3>${application} (${method}), SLO ${msText(
       slo.latencyMs,
     )}, at most ${ratioText(slo.ceiling)} late</h3>
-<div class="scroll"><table><thead>${headRow(HEAD)}</thead><tbody>${points.map(rowOf)}</tbody></table>
-</div>`,
+${table(HEAD, points.map(rowOf))}`,
   )}`;
 }
 
@@ -155,17 +156,17 @@ function ablationOf({ predicted, ablation, measured }: TruthPoint): Markup {
     ["measured", measured],
   ] as const;
   if (ablation.withoutPath === null) return html``;
-  return html`<div class="scroll"><table><thead>${headRow(["", "p50", "p99", "late"])}</thead><tbody>${rows.map(
-    ([name, outcome]) =>
-      outcome === null
-        ? html``
-        : tableRow([
-            name,
-            msOrDash(outcome.p50Ms),
-            msOrDash(outcome.p99Ms),
-            ratioText(outcome.violationRate),
-          ]),
-  )}</tbody></table></div>`;
+  const told = rows.flatMap(([name, outcome]) => {
+    if (outcome === null) return [];
+    const { p50Ms, p99Ms, violationRate } = outcome;
+    return [tableRow([name, msOrDash(p50Ms), msOrDash(p99Ms), ratioText(violationRate)])];
+  });
+  return table(["", "p50", "p99", "late"], told);
+}
+
+function table(head: readonly string[], rows: readonly Markup[]): Markup {
+  const body = html`<thead>${headRow(head)}</thead><tbody>${rows}</tbody>`;
+  return html`<div class="scroll"><table>${body}</table></div>`;
 }
 
 const KEY = html`<ul class="key">

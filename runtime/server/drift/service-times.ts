@@ -27,6 +27,8 @@ export interface TimedBatch {
   readonly aroundMs: number;
   /** In the worker. */
   readonly insideMs: number;
+  /** When the result was here. */
+  readonly endMs: number;
   /** Most workers that computed at its start and at its end, its own included. */
   readonly busyWorkers: number;
 }
@@ -63,16 +65,15 @@ export class ServiceTimes {
     return this.#profiled.variants;
   }
 
-  onBatch({ variant, rows, kind, aroundMs, insideMs, busyWorkers }: TimedBatch): void {
+  onBatch({ variant, rows, kind, aroundMs, insideMs, endMs, busyWorkers }: TimedBatch): void {
     const cell = this.#cellOf(variant, rows, kind);
     if (cell === undefined) return;
-    const nowMs = this.#nowMs();
-    cell.times.add(aroundMs, nowMs);
+    cell.times.add(aroundMs, endMs);
     if (cell.profiled === undefined) return;
     const { contention } = this.#profiled;
     const factor = contention?.[Math.min(busyWorkers, contention.length) - 1] ?? 1;
     const batch = { rows, insideMs: insideMs / factor, wayMs: aroundMs - insideMs };
-    this.#blocks[variant]?.add(batch, cell.profiled, nowMs);
+    this.#blocks[variant]?.add(batch, cell.profiled, endMs);
   }
 
   /** Another bundle of the same variants decides from now on. */

@@ -409,9 +409,10 @@ export class PipelineScheduler {
     batch.busyWorkers = Math.max(batch.busyWorkers, this.#batches.busyCount);
   }
 
-  #tellTimes({ variant, rows, kind, busyWorkers, wallMs, handedMs }: RunningBatch, doneMs: number) {
-    const times = { aroundMs: doneMs - handedMs, insideMs: wallMs, busyWorkers };
-    this.#options.times?.onBatch({ variant, rows, kind, ...times });
+  #tellTimes(batch: RunningBatch, endMs: number): void {
+    const { variant, rows, kind, busyWorkers, wallMs: insideMs, handedMs } = batch;
+    const aroundMs = endMs - handedMs;
+    this.#options.times?.onBatch({ variant, rows, kind, aroundMs, insideMs, endMs, busyWorkers });
   }
 
   /** Gives the rows of a result to their requests, and to the tasks behind. */

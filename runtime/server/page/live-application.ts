@@ -7,7 +7,14 @@ import type { PromiseState } from "../drift/drift.ts";
 import { PROMISE_WORDS } from "../drift/watch.ts";
 import type { MetricLine } from "../metrics/exposition.ts";
 import { Latencies } from "../metrics/latencies.ts";
-import type { LiveApplication, LiveClass, LivePlaces, LivePromise, LiveRows, LiveVariant } from "./live.ts";
+import type {
+  LiveApplication,
+  LiveClass,
+  LivePlaces,
+  LivePromise,
+  LiveRows,
+  LiveVariant,
+} from "./live.ts";
 import { promisedLevels } from "./promises.ts";
 import { Samples } from "./samples.ts";
 
@@ -20,7 +27,7 @@ const MAX_NAME = 80;
 /** And of what breaks a promise. */
 const MAX_BECAUSE = 600;
 /** Evidence against a promise that is worth a word, of 1. */
-const DOUBT = 0.1;
+const DOUBT = 0.3;
 
 const QUERIES = "stratagem_queries_total";
 const ACCURACY = "stratagem_satisfied_accuracy_total";

@@ -217,8 +217,9 @@ class PlaceSimulation {
     const { server, toServerMs } = this.#stations;
     const sentMs = this.#queries.arrivalMs[this.#nextQuery] ?? Number.POSITIVE_INFINITY;
     const comesMs = sentMs + toServerMs;
-    const instanceMs = this.#instances.nextMs;
+    // The server may begin something by this, which tells when instances are computed.
     const serverMs = server === null ? Number.POSITIVE_INFINITY : server.nextMs;
+    const instanceMs = this.#instances.nextMs;
     const { wakeMs } = scheduler;
     const nowMs = Math.min(instanceMs, serverMs, comesMs, wakeMs);
     assert(nowMs < Number.POSITIVE_INFINITY, "a query that waits is started some time");

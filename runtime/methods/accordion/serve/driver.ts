@@ -239,12 +239,14 @@ export class AccordionDriver {
     const handedMs = this.#now();
     const result = await this.#executor.run(place, batch);
     const { variant, rows } = batch;
+    const endMs = this.#now();
     times?.onBatch({
       variant,
       rows,
       kind: kindOf?.(place) ?? 0,
-      aroundMs: this.#now() - handedMs,
+      aroundMs: endMs - handedMs,
       insideMs: result.wallMs,
+      endMs,
       busyWorkers: Math.max(busyAtStart, this.#busyPlaces()),
     });
     return result;

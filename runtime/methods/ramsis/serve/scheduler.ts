@@ -410,12 +410,10 @@ export class Scheduler {
     batch.busyWorkers = Math.max(batch.busyWorkers, this.#batches.busyCount);
   }
 
-  #tellTimes(
-    { variant, rows, bucket, busyWorkers, wallMs, handedMs }: RunningBatch,
-    doneMs: number,
-  ) {
-    const times = { aroundMs: doneMs - handedMs, insideMs: wallMs, busyWorkers };
-    this.#times?.onBatch({ variant, rows, kind: bucket, ...times });
+  #tellTimes(batch: RunningBatch, endMs: number): void {
+    const { variant, rows, bucket, busyWorkers, wallMs: insideMs, handedMs } = batch;
+    const aroundMs = endMs - handedMs;
+    this.#times?.onBatch({ variant, rows, kind: bucket, aroundMs, insideMs, endMs, busyWorkers });
   }
 
   /** Gives the rows of a result to their requests. */

