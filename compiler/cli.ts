@@ -1,6 +1,8 @@
 #!/usr/bin/env node
 /** Runs `stratagem`; no other file of the compiler prints for people, exits, or reads a clock. */
 import { availableParallelism } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import { Command, Option } from "commander";
 import {
   addCompletion,
@@ -13,9 +15,11 @@ import {
   runProgram,
   wholeNumber,
 } from "stratagem-runtime/internal/command-line";
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { packageVersion } from "stratagem-runtime/internal/version";
 import type { BenchOptions } from "./commands/bench.ts";
 import type { ProfileCommand, ProfileSurroundings } from "./commands/profile.ts";
+import type { ServingCommand, ServingSurroundings } from "./commands/profile-serving.ts";
 import type { DeviceFlags } from "./commands/profiled-device.ts";
 import { startProgress } from "./commands/progress.ts";
 import type { SchemaKind } from "./commands/schema.ts";
@@ -24,6 +28,7 @@ import { explainCompilerError, InterruptedError } from "./errors.ts";
 import { SOLVER_NAMES, type SolverName } from "./methods/solver-names.ts";
 import {
   collect,
+  count,
   loads,
   MODEL_MEMORY,
   type ModelFlags,
@@ -50,6 +55,9 @@ type ProfileFlags = Required<
   readonly task?: string;
   readonly hardware?: string;
   readonly budget?: number;
+  readonly serving?: true;
+  readonly into?: string;
+  readonly inputs?: string;
   readonly dryRun?: true;
   readonly force?: true;
 } & DeviceFlags;
@@ -144,6 +152,7 @@ program
         "glpk or highs",
     ).choices(SOLVER_NAMES),
   )
+  .option("--profile <file>", "profile in place of those that the spec names")
   .option("--fanouts <file>", "metrics of a server of the pipeline, for the fan-outs it observed")
   .option("--model-memory <bytes>", MODEL_MEMORY, memoryBytes)
   .addOption(modelTimeout())
@@ -152,10 +161,10 @@ program
   .option("--json", "one JSON document on stdout")
   .action(async (app: string, options: CompileFlags) => {
     const { compileCommand } = await import("./commands/compile.ts");
-    const { out, jobs, solver = null, fanouts = null, check = false } = options;
+    const { out, jobs, solver = null, fanouts = null, check = false, profile = null } = options;
     const compiler = `stratagem ${version}`;
     const { ModelReader } = await import("stratagem-runtime/internal/exec/model-reader");
-    const command = { app, out, check, solver, fanouts, compiler, nowMs };
+    const command = { app, out, check, solver, profile, fanouts, compiler, nowMs };
     const run = async (pool: LevelPoolOptions) => {
       const modelReader = new ModelReader(modelLimitsOf(options), pool.signal);
       try {
@@ -198,10 +207,18 @@ program
   .option("--duration <time>", "such as 30s or 5 min (default: 30s, or the whole trace)")
   .option("--seed <n>", "of arrivals and service times", "1")
   .addOption(
-    new Option("--service-times <kind>", "the profile's percentile, or drawn from its quantiles")
-      .choices(["p95", "sampled"])
-      .default("p95"),
+    new Option(
+      "--service-times <kind>",
+      "the profile's percentile, or drawn from its quantiles (default: sampled where the " +
+        "bundle has quantiles and says what serving takes, or else p95)",
+    ).choices(["p95", "sampled"]),
   )
+  .option(
+    "--without <stations>",
+    "leave out the server's own work (path), what workers take from each other (contention), " +
+      "or both (path,contention)",
+  )
+  .option("--neighbours <n>", "processors that others keep busy, such as a load generator")
   .option(
     "--baseline <name>",
     "instead of the policy: fixed:VARIANT, greedy, jellyfish, model-switching, proteus, " +
@@ -293,6 +310,13 @@ program
       "measure the layers of the models and the stages they are best cut into, for accordion",
     ).conflicts("cores"),
   )
+  .option(
+    "--serving",
+    "measure the serving path too: what the server takes beside the models, and how workers " +
+      "slow each other down",
+  )
+  .option("--into <file>", "with --serving, a profile to add that to; nothing else is measured")
+  .option("--inputs <file>", "with --serving, rows to send, raw bytes (default: random numbers)")
   .addOption(
     new Option("--device <device>", "what runs the models, such as webgpu or cuda:1").default(
       "cpu",
@@ -324,6 +348,8 @@ program
     const { describeMachine } = await import("./profile/machine.ts");
     const { describeDevice } = await import("stratagem-runtime/internal/devices/describe-device");
     const { profiledDevice } = await import("./commands/profiled-device.ts");
+    const { servingOutput, withServing } = await import("./commands/profile-serving.ts");
+    const serving = servingOutput(flags);
     const { precisionOf } = await import("./onnx/precision.ts");
     const { ModelReader } = await import("stratagem-runtime/internal/exec/model-reader");
     const { startAssignedExecutor } = await import("stratagem-runtime/internal/exec/assigned-pool");
@@ -366,7 +392,11 @@ program
         sample,
         startExecutor,
       };
-      try {
+      const path = (into: string) => {
+        const asked = { ...options, into, inputs: flags.inputs ?? null };
+        return servingPath(asked, watch, { ...surroundings, modelReader: reader });
+      };
+      const models = async () => {
         if (!layers) {
           const budgetMs = flags.budget ?? null;
           const cells = { batches, cores, budgetMs, effort: PROFILING_EFFORT };
@@ -379,6 +409,13 @@ program
         const { openLayeredModel } = await import("./onnx/layered-model.ts");
         const openLayers = (path: string) => openLayeredModel(path, reader.probe);
         return await commands.profileLayersCommand(options, { ...surroundings, openLayers });
+      };
+      try {
+        if (serving?.isAlone === true && !dryRun) return await path(serving.into);
+        const measured = await models();
+        return serving === null || dryRun
+          ? measured
+          : withServing(measured, await path(serving.into));
       } finally {
         reader.close();
       }
@@ -422,6 +459,35 @@ program
   });
 
 program
+  .command("truth")
+  .description("find out whether an application's promises hold on this machine")
+  .argument("<app>", "application spec, YAML or JSON")
+  .option("--profile <file>", "a profile of this machine (default: it is measured first)")
+  .option("--loads <n>", "how many of the levels' loads to send", wholeNumber, 3)
+  .option("--seconds <n>", "how long each is sent", wholeNumber, 10)
+  .option("--runs <n>", "how often each is sent", wholeNumber, 1)
+  .option("--retries <n>", "runs to repeat that other guests of the host disturbed", count, 1)
+  .option("--seed <n>", "of the arrivals", "1")
+  .option("--models <folder>", "where the models are (default: where the spec says)")
+  .option("--inputs <file>", "rows to send, or a folder of request bodies (default: zeros)")
+  .option("--labels <file>", "the right class of each row, one number per line")
+  .option("-o, --out <folder>", "where profile, bundle, document and a page are kept")
+  .option("--json", "one JSON document on stdout")
+  .action(async (app: string, flags: TruthFlags) => {
+    const { truthCommand } = await import("./commands/truth.ts");
+    const { out = null, profile = null, models = null, inputs = null, labels = null } = flags;
+    const { loads: loadCount, seconds, runs, retries, seed } = flags;
+    const files = { app, out, profile, models, inputs, labels };
+    const command = { ...files, loads: loadCount, seconds, runs, retries, seed };
+    const run = (watch: Watch) => {
+      const pause = (ms: number) => sleep(ms, undefined, { signal: watch.signal });
+      const clocks = { nowMs, epochMs: () => Date.now(), every, pause };
+      return truthCommand(command, { jobs: availableParallelism(), ...clocks, ...watch });
+    };
+    print(await watched("truth", run, TOLD));
+  });
+
+program
   .command("schema")
   .description("print the JSON Schema of the files you write, for editors")
   .addArgument(
@@ -450,12 +516,45 @@ interface InitFlags extends ModelFlags {
   readonly force?: true;
 }
 
+interface TruthFlags {
+  readonly out?: string;
+  readonly profile?: string;
+  readonly loads: number;
+  readonly seconds: number;
+  readonly runs: number;
+  readonly retries: number;
+  readonly seed: string;
+  readonly models?: string;
+  readonly inputs?: string;
+  readonly labels?: string;
+}
+
 interface CompileFlags extends ModelFlags {
   readonly out: string;
   readonly jobs: number;
   readonly solver?: SolverName;
+  readonly profile?: string;
   readonly fanouts?: string;
   readonly check?: true;
+}
+
+/** Measures what serving takes beside the models. */
+async function servingPath(
+  asked: Omit<ServingCommand, "effort">,
+  watch: Watch,
+  surroundings: Omit<ServingSurroundings, "cli" | "compiler" | "pool" | "sleep" | "rng" | "onNote">,
+): Promise<CommandResult> {
+  const { servingCommand } = await import("./commands/profile-serving.ts");
+  const { SERVING_EFFORT: effort } = await import("./profile/serving/serving-effort.ts");
+  const { Rng } = await import("stratagem-runtime/internal/core/rng");
+  const own = {
+    cli: fileURLToPath(import.meta.url),
+    compiler: `stratagem ${version}`,
+    pool: { ...watch, jobs: availableParallelism() },
+    sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)),
+    rng: new Rng(asked.seed, 1),
+  };
+  return servingCommand({ ...asked, effort }, { ...surroundings, ...watch, ...own });
 }
 
 function never(): () => void {

@@ -8,11 +8,24 @@ export const COMPILER_ERRORS = {
   ...INPUT_ERRORS,
   COMPILER_INTERRUPTED: "the work was interrupted by SIGINT or SIGTERM; no output was written",
   COMPILER_MEMORY: "a process that solves levels ran out of memory; nothing was written",
+  COMPILER_STEP: "a command that another one runs as a step failed, and says above why",
   COMPILER_UNWRITABLE: "the output file could not be written; the old one, if any, is as it was",
 } as const;
 
 /** 128 + SIGINT, as shells have it. */
 const INTERRUPTED_EXIT_CODE = 130;
+
+/** A step failed, and its process has said why. */
+export class StepError extends Error {
+  /** Of the step's process. */
+  readonly exitCode: number;
+
+  constructor(command: string, exitCode: number) {
+    super(`stratagem ${command} ended with ${exitCode}, for the reason that it gives above`);
+    this.name = "StepError";
+    this.exitCode = exitCode;
+  }
+}
 
 /** Reason of an aborted command. */
 export class InterruptedError extends Error {
@@ -42,6 +55,10 @@ export function explainCompilerError(error: unknown): ExplainedError | null {
   if (error instanceof SolverMemoryError) {
     const { message } = error;
     return { code: "COMPILER_MEMORY", message, exitCode: EXIT_CODES.badInput };
+  }
+  if (error instanceof StepError) {
+    const { message, exitCode } = error;
+    return { code: "COMPILER_STEP", message, exitCode };
   }
   if (error instanceof InterruptedError) {
     const { message } = error;

@@ -50,6 +50,12 @@ export function loads(text: string): number[] {
   throw new InvalidArgumentError(`expected ${LOADS_EXPECTED}`);
 }
 
+/** An option value such as 0, a whole number up to 100. */
+export function count(text: string): number {
+  if (/^(\d{1,2}|100)$/.test(text)) return Number(text);
+  throw new InvalidArgumentError("expected a whole number from 0 to 100");
+}
+
 /** Gathers the values of an option that may be repeated. */
 export function collect(value: string, earlier: readonly string[]): string[] {
   return [...earlier, value];

@@ -1,10 +1,11 @@
-/** All experiments, by the method whose page they print. */
+/** All experiments, by the method whose page they print, and those of all methods together. */
 import { accordion } from "./accordion/accordion.ts";
 import type { Experiment } from "./harness/experiment.ts";
 import { inferline } from "./inferline/inferline.ts";
 import { loki } from "./loki/loki.ts";
 import { ramsis } from "./ramsis/ramsis.ts";
 import { themis } from "./themis/themis.ts";
+import { truth } from "./truth/truth.ts";
 
 export const METHODS: Readonly<Record<string, readonly Experiment[]>> = {
   ramsis,
@@ -12,4 +13,5 @@ export const METHODS: Readonly<Record<string, readonly Experiment[]>> = {
   inferline,
   themis,
   accordion,
+  truth,
 };

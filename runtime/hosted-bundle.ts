@@ -20,7 +20,12 @@ export interface HostingOptions extends WorkersOptions {
    */
   readonly models?: string | readonly string[] | undefined;
   readonly limits?: Partial<ServerLimits>;
+  /** Of the rows, what the best variant answers again, 0..1; left out for nothing. */
+  readonly shadowShare?: number | undefined;
   readonly nowMs: () => number;
+  /** What to add to it for milliseconds since 1970. */
+  readonly epochOffsetMs: number;
+  readonly hoursPerFalseAlarm?: number;
   readonly generateLevel?: GenerateLevel | undefined;
   readonly onNotice: Notice;
   /** Whether the server has no other, so that notices need not say of which they are. */
@@ -63,7 +68,8 @@ export async function hostBundle(
   files: OpenedModels,
   options: HostingOptions,
 ): Promise<HostedBundle> {
-  const { generateLevel, limits, isOnly, onNotice, nowMs } = options;
+  const { generateLevel, limits, isOnly, onNotice, nowMs, epochOffsetMs } = options;
+  const { hoursPerFalseAlarm, shadowShare = 0 } = options;
   const tell: Notice = (message, severity) =>
     onNotice(isOnly ? message : `${bundle.application}: ${message}`, severity);
   const models = await servedModels(bundle, folderOf(options, place) ?? dirname(policy), files);
@@ -79,6 +85,8 @@ export async function hostBundle(
   const application = await method.host(bundle, {
     bundleSha256: sha256,
     nowMs,
+    epochOffsetMs,
+    ...(hoursPerFalseAlarm === undefined ? {} : { hoursPerFalseAlarm }),
     ...(limits === undefined ? {} : { limits }),
     onWorkerLost: (worker, reason) => tell(`worker ${worker} was lost: ${reason}`, "warn"),
     onNotice: tell,
@@ -86,7 +94,12 @@ export async function hostBundle(
     axisNames: models.map((model) => model.axisNames),
     workers,
     generateLevel,
+    shadowShare,
   });
+  if (shadowShare > 0 && application.shadow === undefined) {
+    const why = "shadow runs are of models whose rows one variant answers each";
+    tell(`--shadow-share: nothing of ${application.name} is answered again: ${why}`, "warn");
+  }
   return { policy, bundle, sha256, workers, application, files, failed };
 }
 

@@ -50,6 +50,8 @@ export interface ServerOptions extends WorkersOptions {
   /** Left out, or 0, for any that is free. */
   readonly port?: number;
   readonly limits?: Partial<ServerLimits>;
+  /** Of the rows, what the best variant answers again, 0..1; left out for nothing. */
+  readonly shadowShare?: number | undefined;
   /** Left out for no gRPC beside HTTP. */
   readonly grpc?: GrpcOptions;
   /**
@@ -61,6 +63,10 @@ export interface ServerOptions extends WorkersOptions {
   readonly page?: boolean;
   /** What the server calls itself to clients; left out, "stratagem". */
   readonly serverName?: string;
+  /** Hours between false alarms that a promise is broken, in the mean; left out, 1000. */
+  readonly hoursPerFalseAlarm?: number;
+  /** Whether health tells it unready while a promise is broken; left out, it does not. */
+  readonly readyNeedsPromises?: boolean;
   /** Whether parameters of answers are all texts; left out, accuracies are numbers. */
   readonly textParameters?: boolean;
   /** Who may come in; left out, everybody, over connections that are not encrypted. */
@@ -143,7 +149,9 @@ async function startWith(
   const { policy, onNotice = () => {}, limits, grpc, adminAt, metricsAt } = options;
   const policies = typeof policy === "string" ? [policy] : policy;
   const clock = clockOf(options);
-  const hosting = { ...options, onNotice, nowMs: clock.nowMs, isOnly: policies.length === 1 };
+  const { nowMs, epochOffsetMs } = clock;
+  const isOnly = policies.length === 1;
+  const hosting = { ...options, onNotice, nowMs, epochOffsetMs, isOnly };
   const hosted = await hostedBundles(policies, opened, hosting);
   const { otlp, telemetry } = await telemetryOf(options);
   const acceptors = await acceptorsOf(options);
@@ -160,6 +168,7 @@ async function startWith(
       page: options.page ?? true,
       serverName: options.serverName ?? "stratagem",
       textParameters: options.textParameters ?? false,
+      readyNeedsPromises: options.readyNeedsPromises ?? false,
       ...(limits === undefined ? {} : { limits }),
       ...(grpc === undefined ? {} : { grpc }),
       access,

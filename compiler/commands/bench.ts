@@ -76,7 +76,7 @@ function classesOf({ sloClass, sloClasses }: BenchOptions): Pick<LoadOptions, "c
 }
 
 function render(result: LoadResult): string {
-  const { queries, latencyMs: latency, sendLagMs: lag } = result;
+  const { queries, latencyMs: latency, latencyFromSendMs: fromSend, sendLagMs: lag } = result;
   const byClass = Object.entries(result.byClass ?? {});
   const none = byClass.length === 0 ? "no SLO" : "the SLO of each class";
   const slo = result.sloMs === null ? none : `SLO ${result.sloMs} ms`;
@@ -100,12 +100,16 @@ function render(result: LoadResult): string {
       ? "no query was answered"
       : `latency ms: mean ${ms(latency.mean)}, p50 ${ms(latency.p50)}, p95 ` +
         `${ms(latency.p95)}, p99 ${ms(latency.p99)}, max ${ms(latency.max)}`,
+    ...(fromSend === null
+      ? []
+      : [`from the moment sent: p50 ${ms(fromSend.p50)}, p99 ${ms(fromSend.p99)}`]),
     ...(lag === null
       ? []
       : [`sent late by ms: p50 ${ms(lag.p50)}, p99 ${ms(lag.p99)}, max ${ms(lag.max)}`]),
     ...(lag !== null && result.sloMs !== null && lag.p99 > LAG_SHARE * result.sloMs
       ? ["warning: the load generator itself took more than a tenth of the SLO before it sent"]
       : []),
+    processorLine(result),
     ...(errors.length === 0 ? [] : [`errors: ${errors.join(", ")}`]),
     "",
     alignColumns(totals),
@@ -113,6 +117,14 @@ function render(result: LoadResult): string {
     "",
     alignColumns([["variant", "share", "accuracy by labels"], ...variants]),
   ].join("\n");
+}
+
+function processorLine({ processors }: LoadResult): string {
+  const { generatorShare, stealShare, busyShare } = processors;
+  const generator = `the load generator took ${percent(generatorShare)} of the processors`;
+  if (stealShare === null || busyShare === null) return generator;
+  const others = `other guests ${percent(stealShare)}`;
+  return `${generator}, all of this machine ${percent(busyShare)}, ${others}`;
 }
 
 function classTable(byClass: readonly (readonly [string, LoadOutcome])[]): string {

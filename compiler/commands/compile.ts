@@ -13,6 +13,7 @@ import { levelTable } from "stratagem-runtime/internal/commands/inspect";
 import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
 import { levelReports } from "stratagem-runtime/internal/inspect";
 import { devicePools, onDevice } from "stratagem-runtime/internal/tell/pool-device";
+import { servingPathText } from "stratagem-runtime/internal/tell/serving-path";
 import { counted, percent } from "stratagem-runtime/internal/tell/text";
 import { expectWritable, writeAllAtomically } from "../atomic-write.ts";
 import { bindChain } from "../binding/bind-chain.ts";
@@ -39,6 +40,8 @@ export interface CompileCommand {
   readonly out: string;
   /** How to solve; null for what the policy says. */
   readonly solver: SolverName | null;
+  /** Profile in place of those that the spec names; null, or left out, for theirs. */
+  readonly profile?: string | null;
   /** Saved metrics of a server, whose fan-outs replace those of the spec; null for none. */
   readonly fanouts: string | null;
   /** Compare with `out` instead of writing it. */
@@ -51,23 +54,17 @@ export interface CompileCommand {
   readonly nowMs: () => number;
 }
 
+export type CompileSources = Pick<CompileCommand, "compiler" | "modelReader" | "pool" | "nowMs">;
+
 export async function compileCommand(command: CompileCommand): Promise<CommandResult> {
   const startMs = command.nowMs();
-  const { app, fanouts, out } = command;
-  const asked = loadApplication(app);
+  const { app, fanouts, out, profile = null } = command;
+  const asked = loadApplication(app, { profile });
   const method = await methodOf(asked.application.policy);
   const specified = withSolver(asked, method, command.solver);
   const loaded = fanouts === null ? specified : withObservedFanouts(specified, fanouts, app);
   if (!command.check) await expectWritable(out);
-  const models = await readModels(loaded, command.modelReader);
-  const opened = (await method.openModels?.(loaded, command.modelReader)) ?? null;
-  const compiled = await compile(loaded, {
-    compiler: command.compiler,
-    models,
-    opened,
-    openLevelSolver: (frame) => openLevelSolver(frame, method, command.pool, command.nowMs),
-  });
-  const { bundle, files } = opened?.cut(compiled.bundle) ?? { bundle: compiled.bundle, files: [] };
+  const { bundle, files, ...compiled } = await compiledFiles(loaded, method, command);
   const bytes = encodeBundle(bundle);
   if (command.check) return compareWith(out, bytes, files);
   command.pool.signal.throwIfAborted();
@@ -80,6 +77,29 @@ export async function compileCommand(command: CompileCommand): Promise<CommandRe
     warnings: method.warnings(bundle, loaded.application),
   };
   return report(out, bytes, told, command.nowMs() - startMs);
+}
+
+/** What compiling gives before any of it is written: the bundle, and files beside it. */
+export interface CompiledFiles extends Compiled {
+  readonly files: readonly BundleFile[];
+}
+
+/** @throws InputError as `compile` and for models that cannot be read. */
+export async function compiledFiles(
+  loaded: LoadedApplication,
+  method: CompilerMethod,
+  { compiler, modelReader, pool, nowMs }: CompileSources,
+): Promise<CompiledFiles> {
+  const models = await readModels(loaded, modelReader);
+  const opened = (await method.openModels?.(loaded, modelReader)) ?? null;
+  const compiled = await compile(loaded, {
+    compiler,
+    models,
+    opened,
+    openLevelSolver: (frame) => openLevelSolver(frame, method, pool, nowMs),
+  });
+  const { bundle } = compiled;
+  return { ...compiled, ...(opened?.cut(bundle) ?? { bundle, files: [] }) };
 }
 
 /** @throws RuntimeError if the method of the application has no such solver. */
@@ -198,6 +218,7 @@ function report(path: string, bytes: Uint8Array, told: Told, compileMs: number):
       ...pools.map(
         (pool) => `pool ${pool.name}: ${counted(pool.workers, "worker")}${onDevice(pool)}`,
       ),
+      servingPathText(bundle.cluster),
       "",
       ...(around?.before ?? []).flatMap((table) => [table, ""]),
       levelTable(bundle),
@@ -213,6 +234,7 @@ function report(path: string, bytes: Uint8Array, told: Told, compileMs: number):
       compileMs,
       ...(pools.length === 0 ? {} : { pools: pools.map(poolReport) }),
       ...(placement === null ? {} : { placement }),
+      serving: bundle.cluster.serving ?? null,
       levels: levelReports(bundle, solveMs),
     },
   };

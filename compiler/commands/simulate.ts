@@ -1,4 +1,5 @@
 /** `stratagem simulate BUNDLE`: the bundle's decisions on a virtual clock. */
+import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { loadBundle } from "stratagem-runtime/internal/load-bundle";
@@ -12,13 +13,21 @@ import {
   parseDurationMs,
   parseSeed,
 } from "./load-arguments.ts";
+import {
+  checkStations,
+  omissionsOf,
+  omissionsText,
+  parseStations,
+  type StationArguments,
+} from "./station-arguments.ts";
 
 /** As given on the command line. */
-export interface SimulateOptions extends ArrivalArguments {
+export interface SimulateOptions extends ArrivalArguments, StationArguments {
   readonly bundle: string;
   readonly duration?: string;
   readonly seed: string;
-  readonly serviceTimes: ServiceTimeMode;
+  /** Left out, drawn where the bundle says what serving takes and how times spread. */
+  readonly serviceTimes?: ServiceTimeMode;
   readonly baseline?: string;
   /** Of a baseline of one task: with the parameters that hindsight gives it. */
   readonly tuned?: boolean;
@@ -38,15 +47,33 @@ export async function simulateCommand(
     arrivals,
     durationMs: parseDurationMs(options.duration, arrivals),
     seed: parseSeed(options.seed),
-    serviceTimes: options.serviceTimes,
     fanout: options.fanout,
+    stations: parseStations(options),
   };
   const { tuned = false } = options;
   const baseline = await parseBaseline(options.baseline, tuned);
   const { bundle } = await loadBundle(options.bundle);
   const method = await methodOf(bundle);
   if (tuned && !method.baselines.tunable) throw await notTunable(method);
-  return method.simulate(bundle, { ...steady, baseline }, watch);
+  checkStations(steady.stations, bundle.cluster);
+  const serviceTimes = options.serviceTimes ?? usualServiceTimes(bundle, method);
+  const result = await method.simulate(bundle, { ...steady, serviceTimes, baseline }, watch);
+  const omissions = omissionsOf(steady.stations, bundle.cluster);
+  const latenciesWithout = omissions.map(({ name }) => name);
+  return {
+    ...result,
+    text: omissions.length === 0 ? result.text : `${result.text}\n\n${omissionsText(omissions)}`,
+    json: { ...result.json, serviceTimes, latenciesWithout },
+  };
+}
+
+/**
+ * Latencies of a bundle that says what serving takes are compared with measured ones, so batches
+ * take what they take there; those of any other with promises, which know percentiles.
+ */
+function usualServiceTimes(bundle: Bundle, method: CompilerMethod): ServiceTimeMode {
+  const isServed = bundle.cluster.serving !== undefined;
+  return isServed && method.hasServiceTimeQuantiles?.(bundle) === true ? "sampled" : "p95";
 }
 
 /** A name that several methods have stays a name: what it stands for is the bundle's to say. */

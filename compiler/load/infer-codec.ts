@@ -78,25 +78,28 @@ export function elementBytes(datatype: string): number | null {
 }
 
 /**
- * The JSON header that every request for one row has; the bytes of the inputs follow it.
+ * The JSON header of a request; the bytes of the inputs follow it.
  * @param sloClass null for requests that name none.
  * @param sequence id of the one that the request begins and ends; null for none.
+ * @param rows of each input, and how urgent they are; one row if left out.
  */
 export function encodeRequestHeader(
   model: LoadModel,
   sloClass: string | null = null,
   sequence: string | null = null,
+  { rows, priority }: { readonly rows: number; readonly priority?: number } = { rows: 1 },
 ): Buffer {
   return Buffer.from(
     JSON.stringify({
       inputs: model.inputs.map(({ name, datatype, rowShape, rowBytes }) => ({
         name,
         datatype,
-        shape: [1, ...rowShape],
-        parameters: { binary_data_size: rowBytes },
+        shape: [rows, ...rowShape],
+        parameters: { binary_data_size: rows * rowBytes },
       })),
       parameters: {
         binary_data_output: true,
+        ...(priority === undefined ? {} : { priority }),
         ...(sloClass === null ? {} : { slo_class: sloClass }),
         ...(sequence === null
           ? {}

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { InputError } from "../spec/input-error.ts";
 import type { LoadModel } from "./infer-codec.ts";
-import type { LoadInput } from "./run-load.ts";
+import type { LoadInput } from "./row-workload.ts";
 
 /**
  * Rows of a file, over and over.

@@ -29,6 +29,8 @@ export interface LoadOutcome {
    * was late counts against the server too.
    */
   readonly latencyMs: LatencySummary | null;
+  /** The same from the moment at which the request was really sent. */
+  readonly latencyFromSendMs: LatencySummary | null;
   readonly byVariant: Readonly<Record<string, VariantLoadOutcome>>;
   /** Queries without a good reply, by HTTP status, or by what went wrong where there was none. */
   readonly errors: Readonly<Record<string, number>>;
@@ -51,6 +53,8 @@ export interface Answer {
   /** Null for a query without a label. */
   readonly isCorrect: boolean | null;
   readonly latencyMs: number;
+  /** From the moment it was really sent. */
+  readonly fromSendMs: number;
   /** Of the query's class; left out where the tally's holds for all. */
   readonly sloMs?: number;
 }
@@ -62,6 +66,7 @@ const UNNAMED = "(unnamed)";
 export class LoadTally {
   readonly #sloMs: number | null;
   readonly #latency = new LatencySample();
+  readonly #fromSend = new LatencySample();
   readonly #sendLag = new LatencySample();
   readonly #byVariant = new Map<string, Writable<VariantLoadOutcome>>();
   readonly #errors = new Map<string, number>();
@@ -83,12 +88,13 @@ export class LoadTally {
     this.#sendLag.record(lagMs);
   }
 
-  countAnswer({ variant, accuracy, isCorrect, latencyMs, sloMs }: Answer): void {
+  countAnswer({ variant, accuracy, isCorrect, latencyMs, fromSendMs, sloMs }: Answer): void {
     const limitMs = sloMs ?? this.#sloMs;
     const satisfied = limitMs === null || latencyMs <= limitMs;
     const counts = this.#countsOf(variant ?? UNNAMED);
     this.#answered++;
     this.#latency.record(latencyMs);
+    this.#fromSend.record(fromSendMs);
     counts.queries++;
     if (isCorrect !== null) counts.labelled++;
     if (isCorrect) counts.correct++;
@@ -122,6 +128,7 @@ export class LoadTally {
       accuracyPerQuery: known ? ratio(this.#satisfiedAccuracy, queries) : null,
       measuredAccuracy: ratio(this.#satisfiedCorrect, this.#satisfiedLabelled),
       latencyMs: this.#latency.summary(),
+      latencyFromSendMs: this.#fromSend.summary(),
       byVariant: sortedRecord(this.#byVariant),
       errors: sortedRecord(this.#errors),
       sendLagMs: lag === null ? null : { p50: lag.p50, p99: lag.p99, max: lag.max },

@@ -23,7 +23,8 @@ export async function readLoadModel(
   return { name: model, inputs, rowBytes: inputs.reduce((sum, input) => sum + input.rowBytes, 0) };
 }
 
-async function firstModel(client: InferenceClient): Promise<string> {
+/** The first model that a server lists. @throws RuntimeError if there is none. */
+export async function firstModel(client: InferenceClient): Promise<string> {
   const path = "/v2/repository/index";
   const index = await ask(client, path, Buffer.from("{}"));
   const name = Array.isArray(index) ? fieldsOf(index[0])?.["name"] : undefined;

@@ -12,13 +12,16 @@ import type {
 } from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
+import type { PlannedRequests } from "../load/planned-workload.ts";
 import type { BatchFacts, RanBatch } from "../model/batch-facts.ts";
 import type { BundleFrame } from "../model/frames.ts";
 import type { FeedKind } from "../model/model-feeds.ts";
 import type { ModelFiles } from "../model/model-files.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
+import type { OnOutcome } from "../simulate/outcomes.ts";
 import type { ServiceTimeMode } from "../simulate/service-times.ts";
+import type { StationOptions } from "../simulate/serving/stations.ts";
 import type { Application, MethodName, Policy, PolicyOf } from "../spec/application.ts";
 import type { LoadedApplication } from "../spec/load-application.ts";
 import type { Mistake } from "../spec/mistakes.ts";
@@ -93,6 +96,9 @@ export interface CompilerMethod<
 
   // What a level promises.
 
+  /** The highest violation rate that a level promises, of a class or bucket if need be. */
+  worstViolationRate(level: L): number;
+
   /** What a bundle tells of the frame it was compiled from. */
   frameOf(bundle: B): F;
   /** Whether promises can be computed again from the frame of a bundle alone; left out for yes. */
@@ -114,9 +120,20 @@ export interface CompilerMethod<
 
   // Simulation.
 
+  /** What of its models is measured beside whole batches on one core; left out for nothing. */
+  readonly profiled?: "layers" | "cores";
+  /** The requests that its simulation draws; left out where each is one row to the one model. */
+  requestsOf?(
+    bundle: B,
+    arrivals: ArrivalProcess,
+    durationMs: number,
+    seed: number,
+  ): PlannedRequests;
   readonly baselines: Baselines;
   /** The level as a baseline would plan it, null for none; for baselines solved in processes. */
   baselineLevel?(frame: F, level: L, baseline: string, nowMs: () => number): L | null;
+  /** Whether the times of batches can be drawn from their quantiles; left out for no. */
+  hasServiceTimeQuantiles?(bundle: B): boolean;
   /** @throws RuntimeError for a baseline of another method, and for what cannot be simulated. */
   simulate(
     bundle: B,
@@ -217,8 +234,12 @@ export interface SimulationRequest {
   readonly seed: number;
   readonly serviceTimes: ServiceTimeMode;
   readonly fanout: "rounded" | "poisson";
+  /** Which stations of the machine that serves are simulated, where the bundle knows them. */
+  readonly stations: StationOptions;
   /** Null for the bundle itself. */
   readonly baseline: NamedBaseline | null;
+  /** Told of every request; left out, nobody asks. */
+  readonly onOutcome?: OnOutcome;
 }
 
 export interface ReportRequest {

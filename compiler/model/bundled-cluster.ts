@@ -8,7 +8,7 @@ import type { Application, MeasuredServing, Pool } from "../spec/application.ts"
 import { profileFor } from "../spec/pool-profiles.ts";
 
 /**
- * The serving path has no margin yet: that is a matter of the method.
+ * The serving path has a margin once it was planned with.
  * @param application whose variants agree, pool by pool, on what they were measured on.
  */
 export function bundledCluster({ cluster, tasks }: Application): Cluster {
@@ -23,8 +23,9 @@ export function bundledCluster({ cluster, tasks }: Application): Cluster {
   };
 }
 
-function bundledServing({ isPlannedWith: _, ...path }: MeasuredServing): ServingPath {
-  return { ...path, marginMs: 0 };
+function bundledServing(serving: MeasuredServing): ServingPath {
+  const { isPlannedWith: _, marginMs = 0, stretch, ...path } = serving;
+  return { ...path, marginMs, ...(stretch === undefined ? {} : { stretch }) };
 }
 
 function measuredOnOf(

@@ -16,13 +16,18 @@ export interface ServiceTimeModel {
   nextMs(variant: number, batch: number): number;
 }
 
-/** @throws InputError INPUT_CONFLICT when samples are wanted and the profile had no quantiles. */
+/**
+ * @param stretch of the decision times of a bundle that is planned with contention, which is
+ * simulated by itself.
+ * @throws InputError INPUT_CONFLICT when samples are wanted and the profile had no quantiles.
+ */
 export function serviceTimeModel(
   times: ServiceTimes,
   mode: ServiceTimeMode,
   rng: Rng,
+  stretch = 1,
 ): ServiceTimeModel {
-  if (mode === "p95") return new DecisionServiceTimes(times);
+  if (mode === "p95") return new DecisionServiceTimes(times, stretch);
   if (times.quantiles === null) {
     throw new InputError(
       "INPUT_CONFLICT",
@@ -39,8 +44,8 @@ class DecisionServiceTimes implements ServiceTimeModel {
   readonly #ms: Float64Array;
   readonly #maxBatch: number;
 
-  constructor(times: ServiceTimes) {
-    this.#ms = Float64Array.from(times.decisionMs.data);
+  constructor(times: ServiceTimes, stretch: number) {
+    this.#ms = Float64Array.from(times.decisionMs.data, (ms) => ms / stretch);
     this.#maxBatch = times.decisionMs.shape[1] ?? 0;
   }
 

@@ -72,6 +72,10 @@ export interface Cluster {
 export interface MeasuredServing extends ProfiledServing {
   /** Whether plans leave time of the SLO to it: the spec does not say what hops take. */
   readonly isPlannedWith: boolean;
+  /** Time of the SLO that decisions leave to it, ms; the compiler chooses it. */
+  readonly marginMs?: number;
+  /** As bundles have it; the compiler says it. */
+  readonly stretch?: number;
 }
 
 export interface Pool {

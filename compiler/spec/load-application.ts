@@ -42,6 +42,12 @@ export interface LoadedApplication<P extends Policy = Policy> {
   readonly refuse: (mistakes: Iterable<Mistake>) => void;
 }
 
+/** Files that take the place of those that a spec names. */
+export interface ApplicationFiles {
+  /** A profile in which variants are looked up by the names that the spec has; null for none. */
+  readonly profile?: string | null;
+}
+
 /**
  * Reads an application spec and every profile it names, and checks that the traces and models it
  * names exist.
@@ -49,12 +55,15 @@ export interface LoadedApplication<P extends Policy = Policy> {
  * @returns deep-frozen values in ms, queries/s and 0..1.
  * @throws InputError for the first mistake.
  */
-export function loadApplication(path: string): LoadedApplication {
+export function loadApplication(
+  path: string,
+  { profile = null }: ApplicationFiles = {},
+): LoadedApplication {
   const document = readDocument(path);
   const spec = parseStructure(document, applicationSchema);
   refuse(document, specMistakes(spec));
   refuse(document, policyMistakes(spec));
-  const files = new NamedFiles(document, path);
+  const files = new NamedFiles(document, path, profile);
   const cluster = resolveCluster(spec.cluster);
   const tasks = spec.tasks.map((task, index) => {
     return resolveTask(task, ["tasks", index], { files, pools: cluster.pools });
@@ -192,9 +201,9 @@ function profiledVariants(
   files: NamedFiles,
 ): [ProfiledVariant, ...ProfiledVariant[]] {
   if (typeof references === "string") return [files.profiledVariant(references, path)];
-  const [first, ...others] = references.map((reference, index) =>
-    files.profiledVariant(reference, [...path, index]),
-  );
+  const [first, ...others] = files
+    .distinct(references)
+    .map((reference, index) => files.profiledVariant(reference, [...path, index]));
   if (first === undefined) {
     return files.fail(invalid(path, "at least one profile", "an empty list"));
   }

@@ -17,12 +17,17 @@ export interface InputFile {
 export class NamedFiles {
   readonly #document: SourceDocument;
   readonly #folder: string;
+  readonly #oneProfile: string | null;
   readonly #profiles = new Map<string, Profile>();
   readonly #sha256ByPath = new Map<string, string>();
 
-  /** @param path of the spec, whose folder the names in it are relative to. */
-  constructor(document: SourceDocument, path: string) {
+  /**
+   * @param path of the spec, whose folder the names in it are relative to.
+   * @param oneProfile path of a profile in place of all that the spec names; null for none.
+   */
+  constructor(document: SourceDocument, path: string, oneProfile: string | null = null) {
     this.#document = document;
+    this.#oneProfile = oneProfile === null ? null : resolve(oneProfile);
     this.#folder = dirname(path);
     this.#sha256ByPath.set(resolve(path), document.sha256);
   }
@@ -42,7 +47,7 @@ export class NamedFiles {
     if (hash <= 0 || hash === reference.length - 1) {
       return this.fail(invalid(keyPath, "<file>#<variant>", show(reference)));
     }
-    const profile = this.#profile(reference.slice(0, hash), keyPath);
+    const profile = this.#profile(this.#oneProfile ?? reference.slice(0, hash), keyPath);
     const name = reference.slice(hash + 1);
     const known = [...profile.variants.keys()];
     return (
@@ -51,6 +56,11 @@ export class NamedFiles {
         conflict(keyPath, `the profile has no variant ${show(name)}${suggestion(name, known)}`),
       )
     );
+  }
+
+  /** References to profiles without those that mean the same, since one stands in for all. */
+  distinct(references: readonly string[]): readonly string[] {
+    return this.#oneProfile === null ? references : references.slice(0, 1);
   }
 
   /**

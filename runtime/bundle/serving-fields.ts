@@ -1,7 +1,7 @@
 /** What bundles say of the way of a request through the server. */
 import { integerIn, listOf, numberIn, type Shape } from "./fields.ts";
 import { MAX_CONTENTION, MAX_MS, MAX_STRETCH } from "./limits.ts";
-import { type Field, record } from "./record.ts";
+import { type Field, optional, record } from "./record.ts";
 import { refuse } from "./refuse.ts";
 import type { ServingPath, Spread } from "./schema.ts";
 
@@ -15,7 +15,8 @@ const spreadRecord = record<Spread>({
   mean: [fromZero, "Mean."],
 });
 
-const spread: Shape<Spread> = {
+/** Times of one kind, ms. */
+export const spread: Shape<Spread> = {
   ...spreadRecord,
   read(value, path) {
     const read = spreadRecord.read(value, path);
@@ -56,5 +57,10 @@ export const servingPath = record<ServingPath>({
     contention,
     "Service times with 1, 2, … workers busy at once, relative to those with one.",
   ],
-  marginMs: [fromZero, "Time of the SLO that decisions leave to the path."],
+  marginMs: [fromZero, "Time of the SLO that decisions leave to the path; less than any SLO."],
+  stretch: optional(
+    numberIn(1, MAX_STRETCH),
+    "Service times that plans reckon with at most, relative to those measured. Absent: the path " +
+      "was not planned with.",
+  ),
 });

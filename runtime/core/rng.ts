@@ -27,6 +27,11 @@ export class Rng {
     const low = nextUint32(this.#state) >>> 6;
     return (high * 0x400_0000 + low) * 2 ** -53;
   }
+
+  /** Uniform in [0, 1), a multiple of 2^-32: at half the price. */
+  nextShortFloat(): number {
+    return nextUint32(this.#state) * 2 ** -32;
+  }
 }
 
 /**

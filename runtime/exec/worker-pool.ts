@@ -178,6 +178,7 @@ class WorkerPool implements ProcessExecutor {
       trying,
       keptModels: null,
       cpuFallback: this.#options.cpuFallback ?? "allow",
+      niceness: this.#options.niceness,
     };
     return new Promise((resolve, reject) => {
       const listener: WorkerListener = {

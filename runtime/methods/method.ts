@@ -122,6 +122,11 @@ export interface WorkerStarter {
   start(handlers: ExecutorHandlers): Promise<Executor>;
   /** On every worker what it is assigned. @throws RuntimeError RUNTIME_DEVICE */
   startAssigned(handlers: AssignedExecutorHandlers): Promise<AssignedExecutor>;
+  /**
+   * One more that holds a single variant and stands back behind all others; left out where nothing
+   * is answered again. @param variant by index. @throws Error if it does not start.
+   */
+  startShadow?(variant: number): Promise<Executor>;
 }
 
 /** Computes what the actions of a state are worth. @param level index of the level that decides. */

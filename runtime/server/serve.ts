@@ -43,6 +43,8 @@ export interface OpenOptions {
   readonly epochOffsetMs?: number;
   /** What the server calls itself; left out, "stratagem". */
   readonly serverName?: string;
+  /** Whether health tells it unready while a promise is broken; left out, it does not. */
+  readonly readyNeedsPromises?: boolean;
   /** Of the program, as the server tells it. */
   readonly version: string;
   /** Whether parameters of answers are all texts; left out, accuracies are numbers. */
@@ -219,6 +221,7 @@ function houseOf(
   const { nowMs, loopNowMs, version, epochOffsetMs = 0 } = options;
   const { telemetry, logs, onNotice, log, admin, access = Access.off(nowMs) } = options;
   const { serverName = "stratagem", textParameters = false } = options;
+  const { readyNeedsPromises = false } = options;
   return new House({
     telemetry,
     logs,
@@ -230,6 +233,7 @@ function houseOf(
     lag: new LoopLag(loopNowMs),
     loopDelay: new LoopDelay(),
     serverName,
+    readyNeedsPromises,
     version,
     hasTextParameters: textParameters,
     nowMs,

@@ -76,6 +76,20 @@ export function bytes({ least = 1, most = 2 ** 50 }: Bounds = {}): Kind<number> 
   };
 }
 
+const SHARE = /^(\d{1,3}(?:\.\d{1,9})?)(%?)$/;
+
+/** A part of all, 0..1; of a text also in hundredths. */
+export const share: Kind<number> = {
+  sign: "<share>",
+  expected: "a share such as 0.01 or 1%, at most 100%",
+  read: (value) => {
+    const match = SHARE.exec(String(value));
+    const number = Number(match?.[1] ?? Number.NaN);
+    return within(match?.[2] === "%" ? number / 100 : number, { most: 1 });
+  },
+  write: (value) => `${Number((100 * value).toPrecision(12))}%`,
+};
+
 export function oneOf<const T extends string>(choices: readonly T[]): Kind<T> {
   return {
     sign: "<name>",

@@ -1,7 +1,8 @@
-/** What is told to the outside: the log, the access log, traces and metrics. */
+/** What is told to the outside: the log, the access log, promises, traces and metrics. */
+import { HOURS_PER_FALSE_ALARM } from "../server/drift/drift.ts";
 import { LOG_FORMATS } from "../server/telemetry/log.ts";
 import { SEVERITIES } from "../server/telemetry/notice.ts";
-import { oneOf, text } from "./kinds.ts";
+import { count, oneOf, text, truth } from "./kinds.ts";
 import { setting } from "./setting.ts";
 
 export const TELEMETRY = {
@@ -12,6 +13,16 @@ export const TELEMETRY = {
     null,
     "where a line of JSON goes for every request; - for stderr",
     "none",
+  ),
+  hoursPerFalseAlarm: setting(
+    count({ least: 1, most: 1_000_000 }),
+    HOURS_PER_FALSE_ALARM,
+    "hours between false alarms that a promise is broken, of one application, in the mean",
+  ),
+  readyNeedsPromises: setting(
+    truth,
+    false,
+    "not be ready at /v2/health/ready while a promise is broken",
   ),
   otlpEndpoint: setting(
     text("<url>", "a URL such as http://127.0.0.1:4318"),

@@ -1,7 +1,7 @@
 /** The workers: on what they run, how many are in reserve, what they may take. */
 import { CPU_FALLBACKS } from "../exec/model-facts.ts";
 import { deviceName, poolDevices, providerOptions, workerVariables } from "./device-kinds.ts";
-import { bytes, count, counts, oneOf, truth } from "./kinds.ts";
+import { bytes, count, counts, oneOf, share, truth } from "./kinds.ts";
 import { setting } from "./setting.ts";
 
 /** Less than Node and onnxruntime take is a mistake. */
@@ -35,6 +35,11 @@ export const WORKERS = {
   ),
   threads: setting(count({ least: 1 }), 1, "threads of a worker, unless the bundle says its cores"),
   standby: setting(count(), 1, "warm workers in reserve, of each application"),
+  shadowShare: setting(
+    share,
+    0,
+    "share of the rows that the best variant answers again when nothing else runs, such as 1%",
+  ),
   meansCheck: setting(truth, true, "refuse a bundle whose workers want more than the machine has"),
   workerMemory: setting(
     bytes({ least: MIN_MEMORY_BYTES }),

@@ -22,6 +22,11 @@ interface Answer {
   readonly outputs: readonly object[];
 }
 
+interface Counts {
+  readonly correct: number;
+  readonly wrong: number;
+}
+
 interface House {
   readonly subject: ServedSubject;
   readonly server: RunningServer;
@@ -115,6 +120,26 @@ describe.each(BY_METHOD)("an endpoint of %s", (method, { served }) => {
     await running(house);
     for (const p99Ms of house.workers.p99sMs()) expect(p99Ms).toBeGreaterThan(0);
     await driven(house, reply);
+  });
+
+  test("counts for who answered what clients say of answers by their ids", async () => {
+    const house = await serving(served);
+    const reply = await driven(house, infer(house, { id: "asked" }));
+    const { parameters } = (await reply.json()) as Answer;
+    const url = `${house.server.url}/v2/models/${served.model}/feedback`;
+    const body = JSON.stringify({ id: "asked", correct: [true, false] });
+    const fed = await fetch(url, { method: "POST", body });
+    const counted = JSON.parse(await fed.text());
+    expect(fed.status).toBe(200);
+    expect(counted).toEqual({ correct: 1, wrong: 1, variants: expect.any(Object) });
+    const told = JSON.parse(await (await fetch(url)).text());
+    for (const [variant, { correct, wrong }] of Object.entries<Counts>(counted.variants)) {
+      expect(parameters.variant).toContain(variant);
+      expect(told.variants[variant]).toMatchObject({ labels: { correct, wrong } });
+      expect(told.variants[variant].profiled).toBeGreaterThan(0);
+    }
+    const again = await fetch(url, { method: "POST", body });
+    expect(again.status).toBe(409);
   });
 
   test("tries a request once more whose worker hangs, and answers it", async () => {

@@ -110,6 +110,17 @@ function promiseAlerts(): AlertRule[] {
       },
     },
     {
+      alert: "StratagemPromiseBroken",
+      expr: "stratagem_promise_holds == 0",
+      labels: { severity: "ticket" },
+      annotations: {
+        summary: "{{ $labels.model }} breaks its promise of {{ $labels.promise }}",
+        description:
+          "What {{ $labels.instance }} measures is other than its bundle promises; its log says " +
+          "since when and why.",
+      },
+    },
+    {
       alert: "StratagemLoadAboveTopLevel",
       expr: "stratagem_load_qps > stratagem_top_level_qps",
       for: "10m",

@@ -9,6 +9,8 @@ import { refuseTableOptions } from "../table-options.ts";
 import { ACCORDION_BASELINES } from "./baselines.ts";
 import { openModels } from "./compile-stages.ts";
 import { pipelineTable } from "./pipeline-table.ts";
+import { drawQueries } from "./simulate/queries.ts";
+import { haveStageSpreads } from "./simulate/drawn-instance-times.ts";
 import { shapeOf } from "./shape-of-places.ts";
 import { simulatedLevel } from "./simulated-level.ts";
 import { accordion } from "./solve/accordion.ts";
@@ -35,6 +37,7 @@ export const accordionMethod: CompilerMethodOf<"accordion"> = {
   bundle: (frame, levels, provenance) => ({ ...frame, levels, provenance }),
 
   frameOf: ({ levels: _, provenance: __, ...frame }) => frame,
+  worstViolationRate: ({ expected }) => expected.violationRate,
   stated: ({ capacityQps, expected }) => ({ capacityQps, expected }),
   promised(frame, { loadQps }) {
     const { capacityQps, expected } = simulatedLevel(frame, loadQps);
@@ -61,6 +64,13 @@ export const accordionMethod: CompilerMethodOf<"accordion"> = {
     tunable: false,
     has: (text) => ACCORDION_BASELINES.some((name) => name === text),
   },
+  profiled: "layers",
+  requestsOf(bundle, arrivals, durationMs, seed) {
+    const { model, batch, isHigh } = drawQueries(bundle, arrivals, durationMs, seed);
+    const models = bundle.tasks[0]?.variants.map(({ name }) => name) ?? [];
+    return { models, model, rows: batch, priority: isHigh.map((high) => (high === 1 ? 1 : 2)) };
+  },
+  hasServiceTimeQuantiles: haveStageSpreads,
   async simulate(bundle, { baseline, fanout: _, ...options }, watch) {
     const { simulateAccordionCommand } = await import("./simulate-command.ts");
     return simulateAccordionCommand(bundle, options, baseline?.name ?? null, watch);

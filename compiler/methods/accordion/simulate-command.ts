@@ -5,12 +5,12 @@
 import type { AccordionBundle, AccordionLevel } from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { levelForLoad } from "stratagem-runtime/internal/core/level-choice";
-import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
+import { EXIT_CODES } from "stratagem-runtime/internal/errors";
 import { alignColumns, percent, short } from "stratagem-runtime/internal/tell/text";
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
 import type { ArrivalProcess } from "../../simulate/arrivals.ts";
 import type { LatencySummary } from "../../simulate/latency-sample.ts";
-import type { ServiceTimeMode } from "../../simulate/service-times.ts";
+import { type OnOutcome, tellOutcomes } from "../../simulate/outcomes.ts";
 import { accordionBaseline } from "./baselines.ts";
 import {
   type AccordionSimulationOptions,
@@ -19,15 +19,16 @@ import {
 } from "./simulate/simulate.ts";
 
 export interface AccordionCommandOptions
-  extends Pick<AccordionSimulationOptions, "durationMs" | "seed"> {
+  extends Pick<AccordionSimulationOptions, "durationMs" | "seed" | "serviceTimes" | "stations"> {
   readonly arrivals: ArrivalProcess;
-  readonly serviceTimes: ServiceTimeMode;
+  /** Told of every request. */
+  readonly onOutcome?: OnOutcome;
 }
 
 /**
  * @param baseline null for the bundle itself.
- * @throws RuntimeError for a baseline of another kind of bundle, and for service times that are to
- * be drawn.
+ * @throws RuntimeError for a baseline of another kind of bundle, InputError for service times that
+ * are to be drawn from quantiles that there are not.
  */
 export function simulateAccordionCommand(
   bundle: AccordionBundle,
@@ -35,12 +36,16 @@ export function simulateAccordionCommand(
   baseline: string | { readonly kind: string } | null,
   watch: Pick<SimulateWatch, "nowMs">,
 ): CommandResult {
-  const { serviceTimes, ...simulation } = options;
-  checkServiceTimes(serviceTimes);
+  const { onOutcome, ...simulation } = options;
   const simulated = baseline === null ? bundle : compared(bundle, baseline);
   const startMs = watch.nowMs();
-  const { latencyMsByQuery: _, ...result } = simulateAccordion(simulated, simulation);
+  const withLatencies = onOutcome !== undefined;
+  const ran = simulateAccordion(simulated, { ...simulation, withLatencies });
+  const { latencyMsByQuery, ...result } = ran;
   const wallMs = watch.nowMs() - startMs;
+  if (onOutcome !== undefined && latencyMsByQuery !== null) {
+    tellOutcomes(onOutcome, options, latencyMsByQuery);
+  }
   const queriesPerWallSecond = Math.round((1000 * result.queries) / wallMs);
   const level = baseline === null ? levelFor(bundle, options) : null;
   return {
@@ -54,16 +59,6 @@ export function simulateAccordionCommand(
       ...(level === null ? {} : { expected: level.expected }),
     },
   };
-}
-
-function checkServiceTimes(mode: ServiceTimeMode): void {
-  if (mode === "p95") return;
-  throw new RuntimeError(
-    "RUNTIME_USAGE",
-    `--service-times ${mode} needs quantiles of every batch's time, ` +
-      "and a bundle of method accordion holds one latency per model, shape and batch; " +
-      "leave the option out",
-  );
 }
 
 /** What is simulated in place of the bundle. */

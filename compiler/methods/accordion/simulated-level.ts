@@ -25,7 +25,8 @@ const MOST = 5;
 
 /** The same frame and load give the same level, bit for bit. */
 export function simulatedLevel(frame: AccordionFrame, loadQps: number): AccordionLevel {
-  const capacityQps = capacityQpsOf(frame);
+  const { stretch = 1 } = frame.cluster.serving ?? {};
+  const capacityQps = capacityQpsOf(frame) / stretch;
   const expected = placeExpectation(frame, loadQps);
   const feasible = loadQps <= capacityQps && expected.violationRate <= violationCeiling(frame.slo);
   return { loadQps, feasible, capacityQps, expected };

@@ -3,6 +3,7 @@
 import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { pooledBatchFacts } from "../../graph/batch-facts.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";
+import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
 import type { CompilerMethodOf } from "../method.ts";
 import { refuseTableOptions } from "../table-options.ts";
 import { INFERLINE_BASELINES } from "./baselines.ts";
@@ -29,12 +30,15 @@ export const inferlineMethod: CompilerMethodOf<"inferline"> = {
   frame: inferline.frame,
 
   isQuick: false,
-  solveLevel: (frame, loadQps) => ({ level: simulatedLevel(frame, loadQps) }),
+  async solveLevel(frame, loadQps) {
+    return { level: await simulatedLevel(frame, loadQps) };
+  },
   // What only the compiler needs stays here.
   bundle: ({ recorded: _, ...frame }, levels, provenance) => ({ ...frame, levels, provenance }),
 
   frameOf: ({ levels: _, provenance: __, ...frame }) => ({ ...frame, recorded: null }),
   isRecomputable: hasTraces,
+  worstViolationRate: ({ expected }) => expected.violationRate,
   stated: ({ sample, expected }) => ({ sample, expected }),
   promised: promisedByInferline,
 
@@ -46,6 +50,7 @@ export const inferlineMethod: CompilerMethodOf<"inferline"> = {
     tunable: false,
     has: (text) => INFERLINE_BASELINES.some((name) => name === text),
   },
+  hasServiceTimeQuantiles: ({ tasks }) => havePipelineQuantiles(tasks),
   async simulate(bundle, { baseline, ...options }, watch) {
     const { simulateInferlineCommand } = await import("./simulate-command.ts");
     return simulateInferlineCommand(bundle, options, baseline?.name ?? null, watch);

@@ -7,6 +7,7 @@ import { alignColumns, percent, short } from "stratagem-runtime/internal/tell/te
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
 import type { ArrivalProcess } from "../../simulate/arrivals.ts";
 import { initialQpsOf } from "../../simulate/graph/arriving-requests.ts";
+import { type OnOutcome, tellOutcomes } from "../../simulate/outcomes.ts";
 import { inferlineBaseline } from "./baselines.ts";
 import {
   type InferlineSimulationOptions,
@@ -17,6 +18,8 @@ import {
 export interface InferlineCommandOptions
   extends Pick<InferlineSimulationOptions, "durationMs" | "seed" | "serviceTimes" | "fanout"> {
   readonly arrivals: ArrivalProcess;
+  /** Told of every request. */
+  readonly onOutcome?: OnOutcome;
 }
 
 /**
@@ -29,11 +32,17 @@ export function simulateInferlineCommand(
   baseline: string | { readonly kind: string } | null,
   watch: Pick<SimulateWatch, "nowMs">,
 ): CommandResult {
+  const { onOutcome, ...steady } = options;
   const [simulated, simulation] =
-    baseline === null ? [bundle, options] : compared(bundle, options, baseline);
+    baseline === null ? [bundle, steady] : compared(bundle, steady, baseline);
   const startMs = watch.nowMs();
-  const { latencyMsByRequest: _, ...result } = simulateInferline(simulated, simulation);
+  const withLatencies = onOutcome !== undefined;
+  const ran = simulateInferline(simulated, { ...simulation, withLatencies });
+  const { latencyMsByRequest, ...result } = ran;
   const wallMs = watch.nowMs() - startMs;
+  if (onOutcome !== undefined && latencyMsByRequest !== null) {
+    tellOutcomes(onOutcome, options, latencyMsByRequest);
+  }
   const served = Object.values(result.byTask).reduce((sum, { queries }) => sum + queries, 0);
   const taskQueriesPerWallSecond = Math.round((1000 * served) / wallMs);
   const level = baseline === null ? levelFor(bundle, options) : null;

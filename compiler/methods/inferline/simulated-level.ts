@@ -7,10 +7,14 @@ import type {
   InferlineLevel,
   ProvisioningExpected,
 } from "stratagem-runtime/internal/bundle/schema";
+import { depthOf } from "../../graph/depth.ts";
 import type { InferlineFrame } from "../../model/frames.ts";
 import type { RequestArrivals } from "../../simulate/graph/arriving-requests.ts";
+import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
+import { settledPlan } from "../../simulate/serving/planned-contention.ts";
+import { planningFrame } from "./planning-frame.ts";
 import { simulateInferline } from "./simulate/simulate.ts";
-import { inferline } from "./solve/inferline.ts";
+import { inferline, type ProvisionedLevel } from "./solve/inferline.ts";
 import { LEAST_SIMULATED_S } from "./solve/mistakes.ts";
 import { hasTraces, SampleTraces } from "./solve/sample-traces.ts";
 
@@ -24,9 +28,24 @@ const REQUESTS = 50_000;
 const MIN_DURATION_MS = 1000 * LEAST_SIMULATED_S;
 const MAX_DURATION_MS = 600_000;
 
-export function simulatedLevel(frame: InferlineFrame, loadQps: number): InferlineLevel {
-  const { heldOut, ...level } = inferline.provisionLevel(frame, loadQps);
+export async function simulatedLevel(
+  frame: InferlineFrame,
+  loadQps: number,
+): Promise<InferlineLevel> {
+  const { heldOut, ...level } = await provisioned(frame, loadQps);
   return { ...level, expected: { ...simulated(frame, level), heldOut } };
+}
+
+/** Planned with the way through the server, and told as models alone make it. */
+async function provisioned(frame: InferlineFrame, loadQps: number): Promise<ProvisionedLevel> {
+  if (frame.cluster.serving === undefined) return inferline.provisionLevel(frame, loadQps);
+  const found = await settledPlan(
+    frame.cluster,
+    { loadQps, batches: depthOf(frame.tasks) },
+    (stretch) => inferline.provisionLevel(planningFrame(frame, stretch), loadQps),
+    ({ plan }) => plan.stages.reduce((sum, { replicas }) => sum + replicas, 0),
+  );
+  return inferline.toldLevel(frame, found);
 }
 
 /**
@@ -61,7 +80,8 @@ function simulated(
     arrivals,
     durationMs,
     seed: SEED,
-    serviceTimes: "p95",
+    serviceTimes:
+      frame.cluster.serving !== undefined && havePipelineQuantiles(frame.tasks) ? "sampled" : "p95",
   });
   return {
     violationRate: outcome.violationRate,

@@ -5,13 +5,17 @@ import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { pooledBatchFacts } from "../../graph/batch-facts.ts";
 import type { LokiFrame } from "../../model/frames.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";
+import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
+import { settledPlan } from "../../simulate/serving/planned-contention.ts";
 import type { CompilerMethodOf, Solved } from "../method.ts";
 import { refuseTableOptions } from "../table-options.ts";
 import { lokiGap } from "./level-gap.ts";
+import { frameOfPlan, longestPath, planningFrame } from "./planning-frame.ts";
 import { settleLevels } from "./settled-levels.ts";
 import { predictLevel, simulatedExpectation } from "./simulated-level.ts";
 import { baselinePlan, PIPELINE_BASELINES } from "./solve/baseline-plan.ts";
-import { loki } from "./solve/loki.ts";
+import { loki, type PlannedLevel } from "./solve/loki.ts";
+import { pipelineProblem } from "./solve/problem.ts";
 import type { TaskSolver } from "./task-policies.ts";
 import { planWarnings } from "./warnings.ts";
 
@@ -36,14 +40,16 @@ export function lokiMethod(taskSolver: TaskSolver): CompilerMethodOf<"loki"> {
     solveLevel: (frame, loadQps, nowMs) => plannedLevel(taskSolver, frame, loadQps, nowMs),
     afterLevels: settleLevels,
     async settle(frame, level, neighbour, nowMs) {
-      const plan = await loki.settle(frame, level, neighbour, nowMs);
+      const planned = frameOfPlan(frame, level.loadQps, level.plan);
+      const plan = await loki.settle(planned, level, neighbour, nowMs);
       const isSame = JSON.stringify(plan) === JSON.stringify(level.plan);
-      return isSame ? level : predictLevel(taskSolver, frame, { ...level, plan });
+      return isSame ? level : predictLevel(taskSolver, frame, planned, { ...level, plan });
     },
     gapOf: lokiGap,
     bundle: (frame, levels, provenance) => ({ ...frame, levels, provenance }),
 
     frameOf: ({ levels: _, provenance: __, ...frame }) => frame,
+    worstViolationRate: ({ expected }) => expected.violationRate,
     stated: ({ expected }) => expected,
     promised: (frame, level) => simulatedExpectation(frame, level),
 
@@ -60,6 +66,7 @@ export function lokiMethod(taskSolver: TaskSolver): CompilerMethodOf<"loki"> {
       const plan = known === undefined ? null : baselinePlan(frame, known, level.loadQps, nowMs);
       return plan && { ...level, plan, stages: null };
     },
+    hasServiceTimeQuantiles: ({ tasks }) => havePipelineQuantiles(tasks),
     async simulate(bundle, { baseline, ...options }, watch) {
       const { simulateLokiCommand } = await import("./simulate-command.ts");
       return simulateLokiCommand(bundle, options, baseline, watch);
@@ -90,9 +97,16 @@ async function plannedLevel(
   let solveMs = Number.NaN;
   for (const room of headroom === "auto" ? HEADROOMS : [headroom]) {
     const startMs = nowMs();
-    const planned = await loki.planLevel(frame, loadQps, { headroom: room, nowMs });
+    const planned = await settledPlan(
+      frame.cluster,
+      { loadQps, batches: longestPath(frame) },
+      (stretch) =>
+        planAt(planningFrame(frame, stretch), loadQps, { headroom: room, nowMs }, stretch),
+      ({ plan }) => plan.servers,
+    );
     solveMs = nowMs() - startMs;
-    const level = predictLevel(taskSolver, frame, planned);
+    const reckoned = frameOfPlan(frame, loadQps, planned.plan);
+    const level = predictLevel(taskSolver, frame, reckoned, planned);
     const { violationRate } = level.expected;
     if (best === null || violationRate < best.expected.violationRate) best = level;
     // More room than the capacity changes nothing.
@@ -101,4 +115,30 @@ async function plannedLevel(
   }
   if (best === null) throw new RangeError("some headroom is tried");
   return { level: best, solveMs };
+}
+
+/** Null where stretched times leave no plan for any load. */
+async function planAt(
+  frame: LokiFrame,
+  loadQps: number,
+  options: Parameters<typeof loki.planLevel>[2],
+  stretch: number,
+): Promise<PlannedLevel | null> {
+  if (stretch > 1 && !isServable(frame)) return null;
+  return loki.planLevel(frame, loadQps, options);
+}
+
+/** Whether every path can be served in time at all, by what is fastest at each task. */
+function isServable(frame: LokiFrame): boolean {
+  const { tasks, leaves } = pipelineProblem(frame);
+  return leaves.every(({ path, latencyLimitMs }) => {
+    const leastMs = path.map((task) =>
+      Math.min(
+        ...(tasks[task]?.variants ?? []).flatMap(({ configurations }) =>
+          configurations.map(({ latencyMs }) => latencyMs),
+        ),
+      ),
+    );
+    return leastMs.reduce((sum, ms) => sum + ms, 0) <= latencyLimitMs;
+  });
 }

@@ -5,6 +5,7 @@ import type {
   PipelineExpected,
 } from "stratagem-runtime/internal/bundle/schema";
 import type { LokiFrame } from "../../model/frames.ts";
+import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
 import { simulateLoki } from "./simulate/simulate.ts";
 import type { PlannedLevel } from "./solve/loki.ts";
 import { LEAST_SIMULATED_S } from "./solve/mistakes.ts";
@@ -29,15 +30,17 @@ const TRIED_LOADS = [0.9, 1] as const;
 /**
  * Adds what a simulation gives, and the tables of its stages, where the policy asks for them and
  * they serve requests more accurately.
+ * @param reckoned the frame that it was planned with.
  */
 export function predictLevel(
   stageSolver: TaskSolver,
   frame: LokiFrame,
+  reckoned: LokiFrame,
   planned: PlannedLevel,
 ): LokiLevel {
   const transition = { modelLoadsFromBelow: null, modelLoadsFromAbove: null };
   const fixed: LokiLevel = { ...planned, stages: null, transition, expected: UNKNOWN };
-  const stages = taskPoliciesOf(stageSolver, frame, planned);
+  const stages = taskPoliciesOf(stageSolver, reckoned, planned);
   const level = stages === null ? fixed : moreAccurate(frame, fixed, { ...fixed, stages });
   return { ...level, expected: simulatedExpectation(frame, level) };
 }
@@ -85,7 +88,8 @@ export function simulatedExpectation(
         : { kind: "poisson", qps: loadQps },
     durationMs,
     seed: SEED,
-    serviceTimes: "p95",
+    serviceTimes:
+      frame.cluster.serving !== undefined && havePipelineQuantiles(frame.tasks) ? "sampled" : "p95",
     fanout: "rounded",
   });
   return {

@@ -4,6 +4,7 @@ import type {
   NoActionValues,
   RamsisBundle,
 } from "stratagem-runtime/internal/bundle/schema";
+import { planningFrame } from "./planning-frame.ts";
 import { ramsis } from "./solve/ramsis.ts";
 
 /** @param level index of the level that decides. */
@@ -15,5 +16,5 @@ export function actionValuesOf(
 ): ActionValues | NoActionValues {
   const decides = levels[level];
   if (decides === undefined) throw new RangeError(`no level ${level}`);
-  return ramsis.actionValues(frame, decides, queued, slackMs);
+  return ramsis.actionValues(planningFrame(frame), decides, queued, slackMs);
 }

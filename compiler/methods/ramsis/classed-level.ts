@@ -59,6 +59,7 @@ export function classedExpectation(
   frame: RamsisFrame,
   level: RamsisLevel,
   { queries, seed }: typeof PROMISE = PROMISE,
+  boundAt: (rate: number) => number = (rate) => classBound(frame, level.loadQps, rate),
 ): Expected {
   const { arrivals } = frame;
   const { loadQps } = level;
@@ -78,7 +79,7 @@ export function classedExpectation(
     arrivals: isGamma ? { kind: "gamma", qps: loadQps, cv2 } : { kind: "poisson", qps: loadQps },
     durationMs,
     seed,
-    serviceTimes: frame.policy.serviceTimes === "quantiles" ? "sampled" : "p95",
+    serviceTimes: isSampled(frame) ? "sampled" : "p95",
     baseline: null,
     onViolation: (arrivalMs, kind) => {
       all.count(arrivalMs);
@@ -91,19 +92,27 @@ export function classedExpectation(
   });
   const rates = ratesOf(result, all);
   const allowed = Math.min(1, Math.max(violationCeiling(frame.slo), rates.violationRate));
-  const upperBoundAccuracy = classBound(frame, loadQps, allowed);
+  const upperBoundAccuracy = boundAt(allowed);
   return {
     ...rates,
     // What a sample shows above it is chance.
     accuracyPerQuery: Math.min(rates.accuracyPerQuery, upperBoundAccuracy),
     upperBoundAccuracy,
-    servedBoundAccuracy: classBound(frame, loadQps, 0),
+    servedBoundAccuracy: boundAt(0),
     sample: { queries: result.queries, violations: result.queries - result.satisfied },
     byBatch: byBatchOf(result),
-    ...(frame.buckets === undefined
-      ? { byClass: Object.fromEntries(byKind) }
-      : { byBucket: byKind.map(([, figures]) => figures) }),
+    ...(kinds.length === 0
+      ? {}
+      : frame.buckets === undefined
+        ? { byClass: Object.fromEntries(byKind) }
+        : { byBucket: byKind.map(([, figures]) => figures) }),
   };
+}
+
+/** Where latencies have the way through the server, batches take what was measured, too. */
+function isSampled({ policy, cluster, tasks }: RamsisFrame): boolean {
+  const hasQuantiles = tasks.every(({ serviceTimes }) => serviceTimes.quantiles !== null);
+  return policy.serviceTimes === "quantiles" || (cluster.serving !== undefined && hasQuantiles);
 }
 
 /** The level of a load with the tables of another level, and what they promise there. */

@@ -17,6 +17,8 @@ import {
 import { classedExpectation, classedLevel, classedTableAt, hasClasses } from "./classed-level.ts";
 import { inheritLevels } from "./inherited-levels.ts";
 import { ramsisGap } from "./level-gap.ts";
+import { planningFrame } from "./planning-frame.ts";
+import { hasPath, servedExpectation, servedLevel, servedTableAt } from "./served-level.ts";
 import { ramsis } from "./solve/ramsis.ts";
 import { bucketWarnings, tableWarnings } from "./warnings.ts";
 
@@ -46,10 +48,12 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
       : hasClasses(frame)
         ? classedLevel
         : ramsis.solveLevel;
-    return { level: solve(frame, loadQps) };
+    const level = solve(planningFrame(frame), loadQps);
+    return { level: hasPath(frame) ? servedLevel(frame, level) : level };
   },
   afterLevels(frame, solved) {
     if (frame.policy.balancer !== "pooled") return solved;
+    if (hasPath(frame)) return inheritLevels(frame, solved, { withTableOf: servedTableAt });
     if (hasBuckets(frame)) {
       return inheritLevels(frame, solved, { withTableOf: bucketedTableAt });
     }
@@ -60,8 +64,13 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
   bundle: (frame, levels, provenance) => ({ ...frame, levels, provenance }),
 
   frameOf: ({ levels: _, provenance: __, ...frame }) => frame,
+  worstViolationRate({ expected: { violationRate, byClass = {} } }) {
+    const rates = Object.values(byClass).map((one) => one.violationRate);
+    return Math.max(violationRate, ...rates);
+  },
   stated: ({ expected }) => expected,
   promised(frame, level) {
+    if (hasPath(frame)) return servedExpectation(frame, level);
     if (hasBuckets(frame)) return bucketedExpectation(frame, level);
     return hasClasses(frame) ? classedExpectation(frame, level) : ramsis.expectedOf(frame, level);
   },
@@ -75,6 +84,8 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
     tunable: true,
     has: (text, tuned) => singleBaselineNamed(text, tuned) !== null,
   },
+  hasServiceTimeQuantiles: ({ tasks, buckets = [] }) =>
+    [...tasks, ...buckets].every(({ serviceTimes }) => serviceTimes.quantiles !== null),
   async simulate(bundle, asked, watch) {
     const { simulateTablesCommand } = await import("./simulate-command.ts");
     return simulateTablesCommand(bundle, asked, watch);

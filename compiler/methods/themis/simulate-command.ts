@@ -6,11 +6,11 @@ import type {
 } from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { levelForLoad } from "stratagem-runtime/internal/core/level-choice";
-import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
+import { EXIT_CODES } from "stratagem-runtime/internal/errors";
 import { alignColumns, percent, short } from "stratagem-runtime/internal/tell/text";
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
 import type { ArrivalProcess } from "../../simulate/arrivals.ts";
-import type { ServiceTimeMode } from "../../simulate/service-times.ts";
+import { type OnOutcome, tellOutcomes } from "../../simulate/outcomes.ts";
 import { themisBaseline } from "./baselines.ts";
 import { foretoldLooks } from "./foretold-looks.ts";
 import {
@@ -20,15 +20,19 @@ import {
 } from "./simulate/simulate.ts";
 
 export interface ThemisCommandOptions
-  extends Pick<ThemisSimulationOptions, "durationMs" | "seed" | "fanout"> {
+  extends Pick<
+    ThemisSimulationOptions,
+    "durationMs" | "seed" | "fanout" | "serviceTimes" | "stations"
+  > {
   readonly arrivals: ArrivalProcess;
-  readonly serviceTimes: ServiceTimeMode;
+  /** Told of every request. */
+  readonly onOutcome?: OnOutcome;
 }
 
 /**
  * @param baseline null for the bundle itself.
- * @throws RuntimeError for a baseline of another kind of bundle, and for service times that are to
- * be drawn.
+ * @throws RuntimeError for a baseline of another kind of bundle, InputError for service times that
+ * are to be drawn from quantiles that there are not.
  */
 export async function simulateThemisCommand(
   bundle: ThemisBundle,
@@ -36,14 +40,18 @@ export async function simulateThemisCommand(
   baseline: string | { readonly kind: string } | null,
   watch: Pick<SimulateWatch, "nowMs">,
 ): Promise<CommandResult> {
-  const { serviceTimes, ...steady } = options;
-  checkServiceTimes(serviceTimes);
+  const { onOutcome, ...steady } = options;
   const simulated = baseline === null ? bundle : compared(bundle, baseline);
   const forecastByLook = await foretoldLooks(simulated, steady);
   const simulation = { ...steady, ...(forecastByLook === undefined ? {} : { forecastByLook }) };
   const startMs = watch.nowMs();
-  const { latencyMsByRequest: _, ...result } = simulateThemis(simulated, simulation);
+  const withLatencies = onOutcome !== undefined;
+  const ran = simulateThemis(simulated, { ...simulation, withLatencies });
+  const { latencyMsByRequest, ...result } = ran;
   const wallMs = watch.nowMs() - startMs;
+  if (onOutcome !== undefined && latencyMsByRequest !== null) {
+    tellOutcomes(onOutcome, options, latencyMsByRequest);
+  }
   const served = Object.values(result.byTask).reduce((sum, { queries }) => sum + queries, 0);
   const taskQueriesPerWallSecond = Math.round((1000 * served) / wallMs);
   const level = baseline === null ? levelFor(bundle, options) : null;
@@ -58,14 +66,6 @@ export async function simulateThemisCommand(
       ...(level === null ? {} : { expected: level.steady.expected }),
     },
   };
-}
-
-function checkServiceTimes(mode: ServiceTimeMode): void {
-  if (mode === "p95") return;
-  throw usage(
-    `--service-times ${mode} needs quantiles of every batch's time, ` +
-      "and a bundle of method themis holds one latency per batch and cores; leave the option out",
-  );
 }
 
 /** What is simulated in place of the bundle. */
@@ -152,8 +152,4 @@ function ms(value: number): string {
 
 function msOrDash(value: number | undefined): string {
   return value === undefined ? "-" : ms(value);
-}
-
-function usage(message: string): RuntimeError {
-  return new RuntimeError("RUNTIME_USAGE", message);
 }

@@ -5,6 +5,9 @@ import { modelFitMistakes } from "../../model/model-fit.ts";
 import type { CompilerMethodOf } from "../method.ts";
 import { refuseTableOptions } from "../table-options.ts";
 import { THEMIS_BASELINES } from "./baselines.ts";
+import { planningFrame } from "./planning-frame.ts";
+import { servedExpectation, servedLevel } from "./served-level.ts";
+import { haveBatchQuantiles } from "./simulate/drawn-batch-times.ts";
 import { themis } from "./solve/themis.ts";
 import { scalingWarnings } from "./warnings.ts";
 
@@ -24,16 +27,25 @@ export const themisMethod: CompilerMethodOf<"themis"> = {
   frame: themis.frame,
 
   isQuick: true,
-  solveLevel: (frame, loadQps) => ({ level: scalerOf(frame).scaleLevel(loadQps) }),
+  async solveLevel(frame, loadQps) {
+    if (frame.cluster.serving === undefined) return { level: scalerOf(frame).scaleLevel(loadQps) };
+    return { level: await servedLevel(frame, loadQps, scalerOf) };
+  },
   bundle(frame, levels, provenance) {
-    return { ...frame, transitions: scalerOf(frame).transitions(levels), levels, provenance };
+    // Whatever plans there are side by side, no more cores contend than there are.
+    const planned = planningFrame(frame, frame.cluster.serving?.stretch ?? 1);
+    return { ...frame, transitions: scalerOf(planned).transitions(levels), levels, provenance };
   },
 
   frameOf({ levels: _, provenance: __, transitions: ___, ...frame }) {
     return frame;
   },
+  worstViolationRate: ({ steady }) => steady.expected.violationRate,
   stated: ({ horizontal, vertical, joint, steady }) => ({ horizontal, vertical, joint, steady }),
-  promised: themis.expectedOf,
+  promised(frame, level) {
+    const isServed = frame.cluster.serving !== undefined;
+    return isServed ? servedExpectation(frame, level) : themis.expectedOf(frame, level);
+  },
 
   batchFacts({ tasks, levels }, { task, variant, batch, level }) {
     const index = tasks.findIndex(({ name }) => name === task);
@@ -59,6 +71,8 @@ export const themisMethod: CompilerMethodOf<"themis"> = {
     tunable: false,
     has: (text) => THEMIS_BASELINES.some((name) => name === text),
   },
+  profiled: "cores",
+  hasServiceTimeQuantiles: ({ tasks }) => haveBatchQuantiles(tasks),
   async simulate(bundle, { baseline, ...options }, watch) {
     const { simulateThemisCommand } = await import("./simulate-command.ts");
     return simulateThemisCommand(bundle, options, baseline?.name ?? null, watch);

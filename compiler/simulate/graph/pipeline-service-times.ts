@@ -13,6 +13,15 @@ interface ProfiledTask {
   }[];
 }
 
+/** Whether the times of every batch can be drawn. */
+export function havePipelineQuantiles(tasks: readonly ProfiledTask[]): boolean {
+  return tasks.every(({ variants }) =>
+    variants.every(({ profiles }) =>
+      profiles.every((profile) => profile === null || profile.serviceTimes.quantiles !== null),
+    ),
+  );
+}
+
 /**
  * Gives the service times of each variant on each pool, the pools in a row; null where it does not
  * run.

@@ -8,35 +8,22 @@ import {
 import { NONE } from "stratagem-runtime/internal/core/graph/pipeline-shape";
 import { REQUESTS, SPREAD, type TaskGraph } from "stratagem-runtime/internal/core/graph/task-graph";
 import { VisitProgress } from "stratagem-runtime/internal/core/graph/visit-progress";
+import { BATCH, REQUEST, type ServerStation } from "../serving/server-station.ts";
+import type { Stations } from "../serving/stations.ts";
 import { DeliveryRing } from "./delivery-ring.ts";
 import { RequestSlots } from "./request-slots.ts";
 import type { RequestTally } from "./request-tally.ts";
+import { MADE_CAPACITY, madeCountFor, rowCountFor, slotCountFor } from "./row-counts.ts";
 import type { RequestTrace } from "./visits.ts";
-
-/** Requests under way at most; one that finds no room is dropped. */
-const REQUEST_CAPACITY = 2 ** 20;
-
-/** Rows that fan-outs have made of these at most; a request that finds no room is dropped. */
-const MADE_CAPACITY = 2 ** 22;
-
-/** Rows that are under way at most at one time, those of requests and those made of them. */
-export function rowCountFor(trace: RequestTrace): number {
-  return slotCountFor(trace) + madeCountFor(trace);
-}
-
-function slotCountFor({ arrivalMs }: RequestTrace): number {
-  return Math.max(1, Math.min(arrivalMs.length, REQUEST_CAPACITY));
-}
-
-function madeCountFor({ rowsByScope = [] }: RequestTrace): number {
-  const made = rowsByScope.slice(1).reduce((sum, { count }) => sum + count, 0);
-  return Math.min(made, MADE_CAPACITY);
-}
 
 export interface FlowFrame {
   readonly graph: TaskGraph;
   readonly trace: RequestTrace;
+  /** As clients have it, and what decisions may spend of it. */
   readonly sloMs: number;
+  readonly decisionSloMs: number;
+  /** What requests pass on their way to a decision, and answers on theirs back. */
+  readonly stations: Pick<Stations, "server" | "toServerMs" | "toClientMs">;
   /** Queries are on their way to every task for this long. */
   readonly hopMs: number;
   readonly hasLatencies: boolean;
@@ -62,6 +49,10 @@ export class RequestFlow {
   readonly #isPlain: boolean;
   readonly #trace: RequestTrace;
   readonly #sloMs: number;
+  readonly #decisionSloMs: number;
+  readonly #server: ServerStation | null;
+  readonly #toServerMs: number;
+  readonly #toClientMs: () => number;
   readonly #hopMs: number;
   readonly #dispatcher: PipelineDispatcher;
   readonly #commands: CommandBuffer;
@@ -72,6 +63,8 @@ export class RequestFlow {
   /** [slotCount]: queries that were sent and are not over; and whether one of them was dropped. */
   readonly #pending: Uint32Array;
   readonly #isLost: Uint8Array;
+  /** [slotCount]: of the request, as the dispatcher is told it. */
+  readonly #deadlineMs: Float64Array;
   /** By row: its number among the rows of its scope in the trace. */
   readonly #traceRow: Uint32Array;
   readonly #hasRoomForAll: boolean;
@@ -79,7 +72,7 @@ export class RequestFlow {
 
   /** @param commands to which the dispatcher appends; empty whenever something is handed in. */
   constructor(
-    { graph, trace, sloMs, hopMs, hasLatencies }: FlowFrame,
+    { graph, trace, sloMs, decisionSloMs, stations, hopMs, hasLatencies }: FlowFrame,
     dispatcher: PipelineDispatcher,
     commands: CommandBuffer,
     tally: RequestTally,
@@ -89,6 +82,10 @@ export class RequestFlow {
     this.#isPlain = graph.scopes.length === 1;
     this.#trace = trace;
     this.#sloMs = sloMs;
+    this.#decisionSloMs = decisionSloMs;
+    this.#server = stations.server;
+    this.#toServerMs = stations.toServerMs;
+    this.#toClientMs = stations.toClientMs;
     this.#hopMs = hopMs;
     this.#dispatcher = dispatcher;
     this.#commands = commands;
@@ -99,25 +96,63 @@ export class RequestFlow {
     this.#slots = new RequestSlots(slotCount);
     this.#pending = new Uint32Array(slotCount);
     this.#isLost = new Uint8Array(slotCount);
+    this.#deadlineMs = new Float64Array(slotCount);
     const { length } = trace.arrivalMs;
     this.latencyMsByRequest = hasLatencies ? new Float64Array(length).fill(Number.NaN) : null;
   }
 
-  /** When the next request or query comes, Infinity when none is left. */
+  /**
+   * When something comes or the server is done with something, Infinity when nothing is left. The
+   * server may begin something by this, so it is to be asked before workers are.
+   */
   get nextMs(): number {
-    return Math.min(this.#nextArrivalMs, this.#deliveries.nextMs);
+    const comesMs = Math.min(this.#nextArrivalMs, this.#deliveries.nextMs);
+    return this.#server === null ? comesMs : Math.min(comesMs, this.#server.nextMs);
   }
 
   /** Whether all requests have come and are over. */
   get isOver(): boolean {
-    return this.#slots.openCount === 0 && this.#nextArrivalMs === Number.POSITIVE_INFINITY;
+    if (this.#slots.openCount > 0 || this.#nextArrivalMs < Number.POSITIVE_INFINITY) return false;
+    return this.#server === null || this.#server.nextMs === Number.POSITIVE_INFINITY;
   }
 
-  /** Hands in what comes now: requests, then queries. */
+  /**
+   * Hands in what comes now: requests, where no server has to take them up first, then queries.
+   */
   step(nowMs: number): void {
-    while (this.#nextArrivalMs === nowMs) this.#arrive(this.#nextRequest++, nowMs);
+    const server = this.#server;
+    while (this.#nextArrivalMs === nowMs) {
+      const request = this.#nextRequest++;
+      if (server === null) this.#arrive(request, nowMs);
+      else server.push(nowMs, REQUEST, request);
+    }
     const deliveries = this.#deliveries;
     while (deliveries.nextMs === nowMs) this.#handIn(deliveries.pop(), nowMs);
+  }
+
+  /**
+   * A worker has computed its batch.
+   * @returns whether that is done with it: if not, the server has to take it back first.
+   */
+  takesBack(worker: number, nowMs: number): boolean {
+    this.#server?.push(nowMs, BATCH, worker);
+    return this.#server === null;
+  }
+
+  /**
+   * Hands in the requests that the server is done with now, as far as to the next batch.
+   * @returns the worker whose batch that is, after which there may be more; NONE without.
+   */
+  nextBatch(nowMs: number): number {
+    const server = this.#server;
+    if (server === null) return NONE;
+    while (server.nextMs === nowMs) {
+      const isBatch = server.nextKind === BATCH;
+      const id = server.pop();
+      if (isBatch) return id;
+      this.#arrive(id, nowMs);
+    }
+    return NONE;
   }
 
   /**
@@ -135,7 +170,7 @@ export class RequestFlow {
     }
     const task = query % taskCount;
     if (!this.#isPlain && !this.#hasRoom(row, task)) {
-      this.drop(query);
+      this.drop(query, nowMs);
       return;
     }
     this.#end(slot);
@@ -155,8 +190,8 @@ export class RequestFlow {
     if (progress.isDone(slot)) this.#close(slot, nowMs);
   }
 
-  /** A query is given up, and with it its request. */
-  drop(query: number): void {
+  /** A query is given up, and with it its request, which is answered so. */
+  drop(query: number, nowMs: number): void {
     const { taskCount } = this.#graph;
     const progress = this.#progress;
     const slot = progress.requestOf(Math.floor(query / taskCount));
@@ -164,6 +199,7 @@ export class RequestFlow {
       this.#isLost[slot] = 1;
       this.lostCount++;
       this.#tally.countDropped(this.#arrivalMs(slot));
+      this.#server?.answer(nowMs);
       for (let row = slot; row !== NONE; row = progress.nextRow(row)) {
         const first = row * taskCount;
         for (let other = first; other < first + taskCount; other++) {
@@ -174,8 +210,10 @@ export class RequestFlow {
     this.#forget(slot);
   }
 
+  /** When the next request comes to the server. */
   get #nextArrivalMs(): number {
-    return this.#trace.arrivalMs[this.#nextRequest] ?? Number.POSITIVE_INFINITY;
+    const sentMs = this.#trace.arrivalMs[this.#nextRequest] ?? Number.POSITIVE_INFINITY;
+    return sentMs + this.#toServerMs;
   }
 
   #arrivalMs(slot: number): number {
@@ -184,13 +222,16 @@ export class RequestFlow {
 
   #arrive(request: number, nowMs: number): void {
     const { outStart, outEdge } = this.#graph;
-    this.#tally.countRequest(nowMs);
+    const sentMs = this.#trace.arrivalMs[request] ?? Number.NaN;
+    this.#tally.countRequest(sentMs);
     this.#dispatcher.onRequest(nowMs);
     if (this.#slots.isFull) {
-      this.#tally.countDropped(nowMs);
+      this.#tally.countDropped(sentMs);
+      this.#server?.answer(nowMs);
       return;
     }
     const slot = this.#slots.open(request);
+    this.#deadlineMs[slot] = nowMs + this.#decisionSloMs;
     this.#progress.open(slot);
     this.#traceRow[slot] = request;
     const end = outStart[REQUESTS + 2] ?? 0;
@@ -270,12 +311,12 @@ export class RequestFlow {
       return;
     }
     const commands = this.#commands;
-    const deadlineMs = this.#arrivalMs(slot) + this.#sloMs;
+    const deadlineMs = this.#deadlineMs[slot] ?? Number.NaN;
     this.#dispatcher.onQuery(query, query % taskCount, NO_PARENT, deadlineMs, nowMs, commands);
     if (commands.count === 0) return;
     assert(commands.kind(0) === DROP, "no batch starts before all queries are in");
     commands.clear();
-    this.drop(query);
+    this.drop(query, nowMs);
   }
 
   /** One query less is under way. */
@@ -295,9 +336,10 @@ export class RequestFlow {
   #close(slot: number, nowMs: number): void {
     const request = this.#slots.request[slot] ?? 0;
     const arrivalMs = this.#trace.arrivalMs[request] ?? Number.NaN;
-    const latencyMs = nowMs - arrivalMs;
-    // Done − arrival > SLO would round differently.
-    const isLate = nowMs > arrivalMs + this.#sloMs;
+    const endMs = this.#server === null ? nowMs : this.#server.answer(nowMs) + this.#toClientMs();
+    const latencyMs = endMs - arrivalMs;
+    // End − arrival > SLO would round differently.
+    const isLate = endMs > arrivalMs + this.#sloMs;
     this.#tally.countServed(arrivalMs, latencyMs, isLate, this.#slots.accuracy(slot));
     if (this.latencyMsByRequest !== null) this.latencyMsByRequest[request] = latencyMs;
     this.#progress.close(slot);

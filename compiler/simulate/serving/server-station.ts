@@ -23,15 +23,15 @@ export class ServerStation {
   readonly #times: StationTimes;
   readonly #workers: WorkerEvents;
   #atMs = new Float64Array(256);
+  #sentMs = new Float64Array(256);
   #kind = new Uint8Array(256);
   #id = new Uint32Array(256);
   #head = 0;
   #length = 0;
   /** When it has done all that it took out. */
-  #freeMs = 0;
+  #freeMs = Number.NEGATIVE_INFINITY;
   /** When the first is done; NaN before it has begun. */
   #doneMs = Number.NaN;
-  #isBusy = false;
 
   /** @param workers which contend with it. */
   constructor(times: StationTimes, workers: WorkerEvents) {
@@ -51,40 +51,51 @@ export class ServerStation {
     return this.#kind[this.#head] ?? 0;
   }
 
-  /** Something comes, no earlier than what came before. @param id of a request, or a worker. */
-  push(nowMs: number, kind: typeof REQUEST | typeof BATCH, id: number): void {
+  /** When its client sent what comes first, if that is a request. */
+  get nextSentMs(): number {
+    return this.#sentMs[this.#head] ?? Number.NaN;
+  }
+
+  /**
+   * Something comes, no earlier than what came before.
+   * @param id of a request, or a worker. @param sentMs when its client sent a request.
+   */
+  push(nowMs: number, kind: typeof REQUEST | typeof BATCH, id: number, sentMs = nowMs): void {
     if (this.#length === this.#atMs.length) this.#grow();
     const tail = (this.#head + this.#length) & (this.#atMs.length - 1);
     this.#atMs[tail] = nowMs;
+    this.#sentMs[tail] = sentMs;
     this.#kind[tail] = kind;
     this.#id[tail] = id;
     this.#length++;
-    if (this.#isBusy) return;
-    this.#isBusy = true;
-    this.#workers.addOthers(nowMs, 1);
+    if (this.#length === 1) this.#begin();
   }
 
   /** Takes the first thing out; there is one. @returns whose it is. */
   pop(): number {
-    const doneMs = this.nextMs;
     assert(this.#length > 0, "something is done");
+    this.#freeMs = this.nextMs;
     const id = this.#id[this.#head] ?? 0;
     this.#head = (this.#head + 1) & (this.#atMs.length - 1);
     this.#length--;
-    this.#freeMs = doneMs;
     this.#doneMs = Number.NaN;
-    if (this.#length === 0) {
-      this.#isBusy = false;
-      this.#workers.addOthers(doneMs, -1);
-    }
     return id;
   }
 
-  /** Writes an answer behind what was taken out last. @returns when it is written. */
+  /**
+   * Writes an answer before anything else begins; behind what is being done, if the clock and not
+   * what was taken out last is the cause.
+   * @returns when it is written.
+   */
   answer(nowMs: number): number {
-    this.#freeMs =
-      Math.max(nowMs, this.#freeMs) + this.#times.answer.nextMs() * this.#workers.factor;
-    return this.#freeMs;
+    const isBusy = !Number.isNaN(this.#doneMs);
+    const fromMs = Math.max(nowMs, isBusy ? this.#doneMs : this.#freeMs);
+    this.#workers.serveFrom(fromMs);
+    const writtenMs = fromMs + this.#times.answer.nextMs() * this.#workers.factor;
+    this.#workers.serveUntil(writtenMs);
+    if (isBusy) this.#doneMs = writtenMs;
+    else this.#freeMs = writtenMs;
+    return writtenMs;
   }
 
   #begin(): void {
@@ -92,24 +103,30 @@ export class ServerStation {
     const { request, batch, wake } = this.#times;
     const own = this.nextKind === REQUEST ? request : batch;
     const wakeMs = atMs > this.#freeMs ? wake.nextMs() : 0;
-    const workMs = own.nextMs() + wakeMs;
-    this.#doneMs = Math.max(atMs, this.#freeMs) + workMs * this.#workers.factor;
+    const fromMs = Math.max(atMs, this.#freeMs);
+    this.#workers.serveFrom(fromMs);
+    this.#doneMs = fromMs + (own.nextMs() + wakeMs) * this.#workers.factor;
+    this.#workers.serveUntil(this.#doneMs);
   }
 
   #grow(): void {
     const size = this.#atMs.length;
-    const order = Uint32Array.from({ length: size }, (_, at) => (this.#head + at) & (size - 1));
-    const atMs = new Float64Array(2 * size);
-    const kind = new Uint8Array(2 * size);
-    const id = new Uint32Array(2 * size);
-    for (const [to, from] of order.entries()) {
-      atMs[to] = this.#atMs[from] ?? Number.NaN;
-      kind[to] = this.#kind[from] ?? 0;
-      id[to] = this.#id[from] ?? 0;
-    }
-    this.#atMs = atMs;
-    this.#kind = kind;
-    this.#id = id;
+    const from = this.#head;
+    this.#atMs = unrolled(this.#atMs, new Float64Array(2 * size), from);
+    this.#sentMs = unrolled(this.#sentMs, new Float64Array(2 * size), from);
+    this.#kind = unrolled(this.#kind, new Uint8Array(2 * size), from);
+    this.#id = unrolled(this.#id, new Uint32Array(2 * size), from);
     this.#head = 0;
   }
+}
+
+/** What stands in a full ring, in order. @param to is twice as long, and given back. */
+function unrolled<T extends Float64Array | Uint32Array | Uint8Array>(
+  ring: T,
+  to: T,
+  head: number,
+): T {
+  to.set(ring.subarray(head));
+  to.set(ring.subarray(0, head), ring.length - head);
+  return to;
 }

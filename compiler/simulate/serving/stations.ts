@@ -28,28 +28,30 @@ export interface Stations {
   readonly toServerMs: number;
   /** From the server to a client, drawn for each answer; ms. */
   toClientMs(): number;
+  /** What a process that slept takes longer, drawn for each time; ms. */
+  wakeMs(): number;
 }
 
 /**
  * The stations of a cluster. Of one whose profiles say nothing of the path there is none but
  * workers that do not contend, and what happens is what happened without stations, bit for bit.
+ * @param workersWake whether a worker that slept takes longer; false where who asks sees to that.
  */
 export function stationsOf(
   { serving }: Pick<Cluster, "serving">,
   workerCount: number,
   rng: Rng,
   { path = true, contention = true, neighbours = 0 }: StationOptions = {},
+  workersWake = true,
 ): Stations {
-  if (serving === undefined || !(path || contention)) {
-    return { workers: new WorkerEvents(workerCount), ...NO_PATH };
-  }
+  if (serving === undefined || !(path || contention)) return modelsAlone(workerCount);
   const drawsOf = (row: "requestMs" | "batchMs" | "answerMs" | "wakeMs" | "wireMs") =>
     new SpreadDraws(serving[row], rng);
   const wake = drawsOf("wakeMs");
   const workers = new WorkerEvents(
     workerCount,
     contention ? new Contention(serving) : null,
-    path ? wake : null,
+    path && workersWake ? wake : null,
     neighbours,
   );
   if (!path) return { workers, ...NO_PATH };
@@ -62,7 +64,13 @@ export function stationsOf(
     server: new ServerStation(times, workers),
     toServerMs,
     toClientMs: () => Math.max(0, wire.nextMs() - toServerMs),
+    wakeMs: () => wake.nextMs(),
   };
 }
 
-const NO_PATH = { server: null, toServerMs: 0, toClientMs: () => 0 } as const;
+/** Nothing but models takes time. */
+export function modelsAlone(workerCount: number): Stations {
+  return { workers: new WorkerEvents(workerCount), ...NO_PATH };
+}
+
+const NO_PATH = { server: null, toServerMs: 0, toClientMs: () => 0, wakeMs: () => 0 } as const;

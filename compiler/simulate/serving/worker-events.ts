@@ -5,7 +5,7 @@ import type { Contention } from "./contention.ts";
 import type { SpreadDraws } from "./spread-draws.ts";
 
 /** A worker that had nothing to do for this long sleeps, ms. */
-const SLEEPS_AFTER_MS = 0.2;
+export const SLEEPS_AFTER_MS = 0.2;
 
 /**
  * Ends of batches, which depend on how many run at once, beside what happens at a time that is
@@ -25,9 +25,14 @@ export class WorkerEvents {
   readonly #wakes: SpreadDraws | null;
   readonly #idleSinceMs: Float64Array;
   /** [workerCount]: processors that its batch keeps busy; 0 where it runs none. */
-  readonly #demand: Float64Array;
+  readonly #demand: Uint32Array;
+  readonly #neighbours: number;
+  /** By how many are busy beside neighbours, as far as it was asked. */
+  readonly #factorByBusy: number[] = [];
   #busy = 0;
-  #otherBusy: number;
+  /** Until when the server works; in the past where it does not. */
+  #serverUntilMs = Number.NEGATIVE_INFINITY;
+  #isServerBusy = false;
   #factor = 1;
   #nowMs = 0;
   #virtualMs = 0;
@@ -48,8 +53,14 @@ export class WorkerEvents {
     this.#contention = contention;
     this.#wakes = wakes;
     this.#idleSinceMs = new Float64Array(workerCount).fill(Number.NEGATIVE_INFINITY);
-    this.#demand = new Float64Array(workerCount);
-    this.#otherBusy = neighbours;
+    this.#demand = new Uint32Array(workerCount);
+    this.#neighbours = neighbours;
+    this.#setFactor();
+  }
+
+  /** Whether a batch takes longer while others run, so that its end is not known before. */
+  get contend(): boolean {
+    return this.#contention !== null;
   }
 
   get length(): number {
@@ -58,12 +69,18 @@ export class WorkerEvents {
 
   /** Time of the first event, Infinity when there is none. */
   get nextMs(): number {
-    return Math.min(this.#timed.nextMs, this.#nextBatchMs);
+    if (this.#contention === null) return this.#timed.nextMs;
+    return Math.min(this.#timed.nextMs, this.#nextBatchMs());
   }
 
   /** How many times as long work takes now. */
   get factor(): number {
     return this.#factor;
+  }
+
+  /** How many times as long as on one processor work takes on so many, with nobody beside it. */
+  aloneFactor(demand: number): number {
+    return demand === 1 || this.#contention === null ? 1 : this.#contention.factorOf(demand);
   }
 
   /** Something happens at a time that is known. @param rank as `EventQueue` has it. */
@@ -73,58 +90,63 @@ export class WorkerEvents {
 
   /**
    * A worker begins a batch.
-   * @param serviceMs what it takes alone. @param demand processors that it keeps busy.
+   * @param serviceMs what it takes alone, on as many processors as it keeps busy.
+   * @param demand processors that it keeps busy, a whole number.
    */
   run(nowMs: number, worker: number, serviceMs: number, rank = 0, demand = 1): void {
-    const wakes = this.#wakes;
-    const idleMs = nowMs - (this.#idleSinceMs[worker] ?? 0);
-    const workMs =
-      wakes !== null && idleMs > SLEEPS_AFTER_MS ? serviceMs + wakes.nextMs() : serviceMs;
+    const workMs = serviceMs + this.#wakeMs(nowMs, worker);
     if (this.#contention === null) {
       this.#timed.push(nowMs + workMs, worker, rank);
       return;
     }
-    this.#change(nowMs, demand);
+    this.#advance(nowMs);
+    this.#busy += demand;
     this.#demand[worker] = demand;
-    this.#batches.push(this.#virtualMs + workMs, worker, rank);
+    this.#setFactor();
+    this.#batches.push(this.#virtualMs + workMs / this.aloneFactor(demand), worker, rank);
   }
 
   /** Removes the first event; there is one. @returns its worker. */
   pop(): number {
     const timedMs = this.#timed.nextMs;
-    const batchMs = this.#nextBatchMs;
-    if (this.#contention === null || timedMs <= batchMs) return this.#popTimed(timedMs);
+    if (this.#contention === null) return this.#popTimed(timedMs);
+    const batchMs = this.#nextBatchMs();
+    if (timedMs <= batchMs) return this.#popTimed(timedMs);
     const worker = this.#batches.pop();
-    this.#change(batchMs, -(this.#demand[worker] ?? 0));
-    this.#demand[worker] = 0;
-    this.#idleSinceMs[worker] = batchMs;
+    this.#end(worker, batchMs);
     return worker;
   }
 
   /** Calls the event of a worker off, if it has one. */
   cancel(worker: number, nowMs: number): void {
     this.#timed.cancel(worker);
-    const demand = this.#demand[worker] ?? 0;
-    if (demand === 0) return;
+    if (this.#demand[worker] === 0) return;
     this.#batches.cancel(worker);
-    this.#change(nowMs, -demand);
-    this.#demand[worker] = 0;
-    this.#idleSinceMs[worker] = nowMs;
+    this.#end(worker, nowMs);
   }
 
-  /** Others than workers begin, or with a number below 0 end, to keep processors busy. */
-  addOthers(nowMs: number, change: number): void {
+  /**
+   * The server begins to work, or goes on; until when is told next.
+   * @param fromMs now, or the end of what it does now.
+   */
+  serveFrom(fromMs: number): void {
     if (this.#contention === null) return;
-    this.#change(nowMs, 0);
-    this.#otherBusy += change;
-    this.#factor = this.#contention.factorOf(this.#busy + this.#otherBusy);
+    if (!this.#isServerBusy || this.#serverUntilMs < fromMs) {
+      this.#advance(fromMs);
+      this.#isServerBusy = true;
+      this.#setFactor();
+    }
+    this.#serverUntilMs = Number.POSITIVE_INFINITY;
   }
 
-  get #nextBatchMs(): number {
-    if (this.#contention === null) return Number.POSITIVE_INFINITY;
-    const virtualMs = this.#batches.nextMs;
-    if (virtualMs === Number.POSITIVE_INFINITY) return virtualMs;
-    return this.#nowMs + Math.max(0, virtualMs - this.#virtualMs) * this.#factor;
+  serveUntil(untilMs: number): void {
+    this.#serverUntilMs = untilMs;
+  }
+
+  #wakeMs(nowMs: number, worker: number): number {
+    const wakes = this.#wakes;
+    if (wakes === null) return 0;
+    return nowMs - (this.#idleSinceMs[worker] ?? 0) > SLEEPS_AFTER_MS ? wakes.nextMs() : 0;
   }
 
   #popTimed(timedMs: number): number {
@@ -133,12 +155,52 @@ export class WorkerEvents {
     return worker;
   }
 
-  /** Takes the virtual clock up to now, and from there on at another pace. */
-  #change(nowMs: number, demand: number): void {
+  #end(worker: number, nowMs: number): void {
+    this.#advance(nowMs);
+    this.#busy -= this.#demand[worker] ?? 0;
+    this.#demand[worker] = 0;
+    this.#idleSinceMs[worker] = nowMs;
+    this.#setFactor();
+  }
+
+  /** When the first batch ends, if no other begins before. */
+  #nextBatchMs(): number {
+    const virtualMs = this.#batches.nextMs;
+    if (virtualMs === Number.POSITIVE_INFINITY) return virtualMs;
+    const endMs = this.#nowMs + Math.max(0, virtualMs - this.#virtualMs) * this.#factor;
+    if (!this.#isServerBusy || endMs <= this.#serverUntilMs) return endMs;
+    const serverMs = Math.max(0, this.#serverUntilMs - this.#nowMs);
+    const leftMs = virtualMs - this.#virtualMs - serverMs / this.#factor;
+    return this.#nowMs + serverMs + Math.max(0, leftMs) * this.#factorWith(0);
+  }
+
+  /** Takes the clocks up to now. */
+  #advance(nowMs: number): void {
     assert(nowMs >= this.#nowMs, "time does not go back");
+    if (this.#isServerBusy && this.#serverUntilMs <= nowMs) {
+      this.#step(Math.max(this.#nowMs, this.#serverUntilMs));
+      this.#isServerBusy = false;
+      this.#setFactor();
+    }
+    this.#step(nowMs);
+  }
+
+  #step(nowMs: number): void {
     this.#virtualMs += (nowMs - this.#nowMs) / this.#factor;
     this.#nowMs = nowMs;
-    this.#busy += demand;
-    this.#factor = this.#contention?.factorOf(this.#busy + this.#otherBusy) ?? 1;
+  }
+
+  #setFactor(): void {
+    this.#factor = this.#factorWith(this.#isServerBusy ? 1 : 0);
+  }
+
+  #factorWith(server: number): number {
+    const busy = this.#busy + server;
+    const known = this.#factorByBusy[busy];
+    if (known !== undefined) return known;
+    const factor = this.#contention?.factorOf(busy + this.#neighbours) ?? 1;
+    // Places of pipelines keep parts of processors busy, of which there is no end.
+    if (Number.isInteger(busy)) this.#factorByBusy[busy] = factor;
+    return factor;
   }
 }

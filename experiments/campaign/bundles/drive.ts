@@ -99,6 +99,7 @@ async function simulate(bundle: Bundle, level: number): Promise<void> {
     seed: 1,
     serviceTimes: "p95",
     fanout: "rounded",
+    stations: {},
     baseline: null,
   } as const;
   await refusable(async () => {

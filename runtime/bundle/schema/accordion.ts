@@ -1,5 +1,6 @@
 /** The bundle of Accordion: pipelines of the layers of models over execution places. */
 import type { CommonFields, ModelFile, ProfileReference, Table } from "./common.ts";
+import type { Spread } from "./serving.ts";
 
 /**
  * Models that run as pipelines of layers over execution places (EPs): a table says how a model is
@@ -65,6 +66,11 @@ export interface LayerPipeline {
   readonly pools: readonly number[];
   /** What one instance takes in each stage; empty like `cut`. */
   readonly stageMs: readonly number[];
+  /**
+   * How these times spread, ms; left out where profiles have no quantiles, or say nothing of
+   * serving.
+   */
+  readonly stageSpreads?: readonly Spread[];
   /** τ: time between two instances, that of the heaviest stage. */
   readonly stepMs: number;
   /**

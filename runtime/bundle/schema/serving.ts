@@ -33,4 +33,9 @@ export interface ServingPath {
   readonly contention: readonly number[];
   /** Time of the SLO that decisions leave to the path; 0 where it was planned without. */
   readonly marginMs: number;
+  /**
+   * Service times that plans reckon with at most, relative to the measured ones: what all workers
+   * take from each other. Left out where it was planned without the path.
+   */
+  readonly stretch?: number;
 }

@@ -54,6 +54,11 @@ export interface LatencyByCores {
    * batch; empty where the fit was given.
    */
   readonly points: Table;
+  /**
+   * float64 [pointCount, 4]: p50, p95, p99 and mean of the points in ms; left out where a point was
+   * measured without, and where profiles say nothing of serving.
+   */
+  readonly quantiles?: Table;
 }
 
 export interface LatencyFit {

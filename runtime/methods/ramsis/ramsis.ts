@@ -41,6 +41,7 @@ export const ramsis = {
   host: async (bundle, { workers, ...options }) => {
     const { ramsisApplication } = await import("./serve/ramsis-application.ts");
     const executorFactory = workers.start.bind(workers);
-    return ramsisApplication({ ...options, bundle, executorFactory });
+    const startShadow = workers.startShadow?.bind(workers);
+    return ramsisApplication({ ...options, bundle, executorFactory, startShadow });
   },
 } satisfies RuntimeMethod<RamsisBundle>;

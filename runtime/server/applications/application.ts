@@ -1,12 +1,17 @@
 /** An application on a server: what answers, on which workers, and who is let in. */
 import type { Bundle, Cluster } from "../../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../../exec/executor.ts";
+import { Drift, HOURS_PER_FALSE_ALARM } from "../drift/drift.ts";
+import type { Shadow } from "../feedback/shadow.ts";
 import type { MetricLine } from "../metrics/exposition.ts";
 import type { Endpoint } from "../requests/endpoint.ts";
 import type { Notice } from "../telemetry/notice.ts";
 import { Gate } from "./gate.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "./limits.ts";
 import { Occupancy } from "./occupancy.ts";
+
+/** Time between two looks at what is promised. */
+const LOOK_MS = 1000;
 
 /** What applications of all methods have in common. */
 export interface ApplicationOptions {
@@ -20,6 +25,12 @@ export interface ApplicationOptions {
   readonly onNotice?: Notice;
   /** What is counted of its workers, whatever the method; left out for nothing. */
   readonly workerLines?: () => readonly MetricLine[];
+  /** Of the rows, what the best variant answers again, 0..1; left out for nothing. */
+  readonly shadowShare?: number;
+  /** Is added to `nowMs` to have milliseconds since 1970; left out, that of the process. */
+  readonly epochOffsetMs?: number;
+  /** Mean time between false alarms of its promises, hours; left out, 1000. */
+  readonly hoursPerFalseAlarm?: number;
 }
 
 /** What answers, on what: where the methods differ. */
@@ -33,6 +44,8 @@ export interface Opening<E extends Executor, H extends Required<ExecutorHandlers
   ) => ServedEndpoint<E, H>;
   /** Makes the executor, whose workers may be ready at once. Called when the server listens. */
   readonly executorFactory: (handlers: H) => E | Promise<E>;
+  /** Opened with the workers, and closed with them. */
+  readonly shadow?: Shadow | undefined;
 }
 
 /** An endpoint that takes an executor of a kind, and what that has to tell. */
@@ -49,6 +62,10 @@ export interface Application {
   readonly limits: ServerLimits;
   /** What is counted of its workers, whatever the method. */
   readonly workerLines: () => readonly MetricLine[];
+  /** The best variant beside the workers; left out where nothing is answered again. */
+  readonly shadow?: Shadow | undefined;
+  /** Whether its promises hold; undefined where nobody measures them, or another process does. */
+  readonly drift?: Drift | undefined;
   /** Starts its workers, once. @throws what making the executor throws. */
   openWorkers(): Promise<void>;
   /** An inference request of one of its models has come in. */
@@ -79,10 +96,13 @@ class OpenedApplication<E extends Executor, H extends Required<ExecutorHandlers>
   readonly sloMs: number;
   readonly limits: ServerLimits;
   readonly workerLines: () => readonly MetricLine[];
+  readonly shadow: Shadow | undefined;
+  readonly drift: Drift | undefined;
   readonly #executorFactory: (handlers: H) => E | Promise<E>;
   #executor: E | undefined;
   #isDraining = false;
   readonly #occupancy = new Occupancy();
+  #looks: NodeJS.Timeout | undefined;
 
   constructor(options: ApplicationOptions, opening: Opening<E, H>) {
     const { bundle, executorFactory, maxPending = DEFAULT_LIMITS.maxPending } = opening;
@@ -95,6 +115,8 @@ class OpenedApplication<E extends Executor, H extends Required<ExecutorHandlers>
     this.gate = new Gate(this.limits.maxPending, workerCountOf(bundle.cluster));
     this.sloMs = bundle.slo.latencyMs;
     this.#executorFactory = executorFactory;
+    this.shadow = opening.shadow;
+    this.drift = driftOf(this.endpoint, bundle, options);
   }
 
   /**
@@ -112,9 +134,11 @@ class OpenedApplication<E extends Executor, H extends Required<ExecutorHandlers>
     );
     this.#executor = executor;
     endpoint.attach(executor);
+    this.#looks = setInterval(() => this.drift?.look(), LOOK_MS).unref();
     const waiting = early;
     early = undefined;
     for (const act of waiting) act();
+    this.shadow?.open();
   }
 
   enter(): void {
@@ -135,8 +159,28 @@ class OpenedApplication<E extends Executor, H extends Required<ExecutorHandlers>
   }
 
   async close(): Promise<void> {
+    await this.shadow?.close();
+    clearInterval(this.#looks);
     await this.#executor?.close();
   }
+}
+
+function driftOf(
+  { watched }: Endpoint,
+  { tasks }: Bundle,
+  { nowMs, epochOffsetMs = performance.timeOrigin, onNotice, ...more }: ApplicationOptions,
+): Drift | undefined {
+  if (watched === undefined) return undefined;
+  const { hoursPerFalseAlarm = HOURS_PER_FALSE_ALARM } = more;
+  const stated = tasks.flatMap(({ name, variants }) =>
+    variants.map(({ name: variant, accuracy }) => ({
+      task: tasks.length > 1 ? name : undefined,
+      variant,
+      accuracy,
+    })),
+  );
+  const tell = onNotice ?? (() => {});
+  return new Drift({ watched, stated, hoursPerFalseAlarm, nowMs, epochOffsetMs, onNotice: tell });
 }
 
 /** The same handlers, called by way of `tell`. */

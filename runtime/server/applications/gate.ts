@@ -26,6 +26,11 @@ export class Gate {
     this.#admission = new Admission({ maxLimit: maxPending, workers });
   }
 
+  /** Whether nothing waits or runs. */
+  get isEmpty(): boolean {
+    return this.#admission.inside === 0;
+  }
+
   /** Whether a request that has just arrived has to go, whatever it asks. */
   isShut(model: EndpointModel): boolean {
     return model.isFull === undefined ? !this.#admission.hasRoom() : model.isFull();

@@ -1,6 +1,8 @@
 /** The models of all applications of a server, by the names that clients call them. */
 import { type InferLimits, inferLimits } from "../bodies/body-limits.ts";
 import { HttpError } from "../connections/http-error.ts";
+import { FeedbackBook } from "../feedback/feedback-book.ts";
+import { ShadowRuns } from "../feedback/shadow-runs.ts";
 import type { ReadModel } from "../json/json-jobs.ts";
 import { Latencies } from "../metrics/latencies.ts";
 import { RequestReader } from "../protocol/request-reader.ts";
@@ -20,12 +22,18 @@ export interface HostedModel {
   /** Rows of one request at most. */
   readonly maxRows: number;
   readonly latencies: Latencies;
+  /** Left out where no feedback is taken, or another process takes it. */
+  readonly feedback?: FeedbackBook | undefined;
+  /** Left out where nothing is answered again. */
+  readonly shadowRuns?: ShadowRuns | undefined;
 }
 
-export function hostedModels(application: Application): HostedModel[] {
+/** @param epochMs now, since 1970. */
+export function hostedModels(application: Application, epochMs: number): HostedModel[] {
   return application.endpoint.models.map((model) => {
     const { maxRows, maxBodyBytes } = application.limits;
     const ownMaxRows = model.maxRows ?? maxRows;
+    const feedback = feedbackOf(application, model, epochMs);
     const limits = inferLimits(model.signature.inputs, ownMaxRows, maxBodyBytes);
     return {
       application,
@@ -39,7 +47,43 @@ export function hostedModels(application: Application): HostedModel[] {
         application.sloMs,
         model.classes?.stated.map(({ latencyMs }) => latencyMs),
       ),
+      feedback,
+      shadowRuns: shadowRunsOf(application, model, feedback),
     };
+  });
+}
+
+function shadowRunsOf(
+  { shadow, gate }: Application,
+  { signature }: EndpointModel,
+  book: FeedbackBook | undefined,
+): ShadowRuns | undefined {
+  if (shadow === undefined || book === undefined || !book.reader.isClassifier) return undefined;
+  const own = { shadow, book, signature, random: Math.random };
+  const later = (act: () => void) => void setImmediate(act);
+  return new ShadowRuns({ ...own, isIdle: () => gate.isEmpty, later });
+}
+
+function feedbackOf(
+  { endpoint: { bundle }, limits, shadow }: Application,
+  { signature }: EndpointModel,
+  sinceEpochMs: number,
+): FeedbackBook | undefined {
+  const { feedbackRows: maxRows, feedbackMs: keptMs } = limits;
+  if (bundle === undefined || maxRows === 0) return undefined;
+  const profiledByVariant = new Map<string, number>();
+  // Of a pipeline the accuracy is that of a path, which answers tell.
+  for (const task of signature.answersByRow === true ? bundle.tasks : []) {
+    for (const { name, accuracy } of task.variants) profiledByVariant.set(name, accuracy);
+  }
+  return new FeedbackBook({
+    model: signature.names[0] ?? "",
+    signature,
+    profiledByVariant,
+    maxRows,
+    keptMs,
+    isShadowed: shadow !== undefined,
+    sinceEpochMs,
   });
 }
 

@@ -1,6 +1,7 @@
 /** What all doors of a server share: its applications, and which inference requests are in. */
 import type { Access } from "../access/access.ts";
 import type { ByteBudget } from "../bodies/byte-budget.ts";
+import { feedbackLines } from "../feedback/feedback-document.ts";
 import { head, labelled, line, type MetricLine } from "../metrics/exposition.ts";
 import { Latencies } from "../metrics/latencies.ts";
 import type { LoopDelay } from "../metrics/loop-delay.ts";
@@ -23,6 +24,8 @@ export interface HouseOptions {
   readonly loopDelay: LoopDelay;
   /** What the server calls itself. */
   readonly serverName: string;
+  /** Whether it is not ready while a promise of an application is broken. */
+  readonly readyNeedsPromises: boolean;
   /** Of the program, as the server tells it. */
   readonly version: string;
   /** Whether parameters of answers are all texts. */
@@ -61,6 +64,7 @@ export class House {
   readonly nowMs: () => number;
   readonly epochOffsetMs: number;
   readonly reloads: ReloadCounts;
+  readonly #readyNeedsPromises: boolean;
   readonly telemetry: Telemetry | undefined;
   readonly onNotice: Notice;
   readonly log: LogState | undefined;
@@ -73,7 +77,9 @@ export class House {
 
   constructor(options: HouseOptions) {
     this.#applications = options.applications;
-    this.#models = namedApart(options.applications.flatMap(hostedModels));
+    const epochMs = options.nowMs() + options.epochOffsetMs;
+    const models = options.applications.flatMap((one) => hostedModels(one, epochMs));
+    this.#models = namedApart(models);
     this.access = options.access;
     this.budget = options.budget;
     this.lag = options.lag;
@@ -85,6 +91,7 @@ export class House {
     this.onNotice = options.onNotice ?? (() => {});
     this.log = options.log;
     this.#logs = options.logs ?? {};
+    this.#readyNeedsPromises = options.readyNeedsPromises;
     this.reloads = new ReloadCounts(
       options.applications.map(({ name }) => name),
       () => (options.nowMs() + options.epochOffsetMs) / 1000,
@@ -123,6 +130,12 @@ export class House {
     return !this.#isStopping && this.#applications.every(({ endpoint }) => endpoint.isReady);
   }
 
+  /** Whether clients should be sent here, as those are told who ask whether it is ready. */
+  get isFit(): boolean {
+    if (!this.#readyNeedsPromises) return this.isReady;
+    return this.isReady && this.#applications.every(({ drift }) => drift?.holds ?? true);
+  }
+
   /** Whether the models of an application answer, whatever the others do. */
   isApplicationReady({ endpoint }: Application): boolean {
     return !this.#isStopping && endpoint.isReady;
@@ -138,7 +151,7 @@ export class House {
     const at = this.#applications.indexOf(before);
     this.#applications = this.#applications.with(at, after);
     const models = this.#applications.flatMap((application) => {
-      if (application === after) return hostedModels(after);
+      if (application === after) return hostedModels(after, this.nowMs() + this.epochOffsetMs);
       return this.#models.filter((hosted) => hosted.application === application);
     });
     this.#models = namedApart(models);
@@ -150,15 +163,25 @@ export class House {
       return [model.signature.names[0] ?? "", own] as const;
     });
     return [
-      ...this.applications.flatMap(({ name, endpoint, workerLines }) =>
-        labelled([...endpoint.metricLines(), ...workerLines()], { model: name }),
-      ),
+      ...this.applications.flatMap(({ name, endpoint, workerLines, drift }) => {
+        const own = [...endpoint.metricLines(), ...workerLines(), ...(drift?.lines() ?? [])];
+        return labelled(own, { model: name });
+      }),
       ...Latencies.lines(latencies),
+      ...this.#feedbackLines(),
       ...this.reloads.lines(),
       ...this.access.metricLines(),
       ...this.#logLines(),
       ...(this.telemetry?.lines() ?? []),
     ];
+  }
+
+  #feedbackLines(): MetricLine[] {
+    return this.models.flatMap(({ model, feedback, shadowRuns }) => {
+      const own = feedback === undefined ? [] : feedbackLines(feedback);
+      const lines = [...own, ...(shadowRuns?.lines() ?? [])];
+      return labelled(lines, { model: model.signature.names[0] ?? "" });
+    });
   }
 
   #logLines(): MetricLine[] {

@@ -3,6 +3,7 @@ import { bucketSizes } from "../../bundle/schema.ts";
 import type { ByteHold } from "../bodies/byte-budget.ts";
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
 import type { InferRequest } from "../protocol/protocol.ts";
+import type { Asker } from "../requests/asker.ts";
 import type {
   Answer,
   Failure,
@@ -44,6 +45,8 @@ export interface Inference {
   readonly record?: RequestRecord | undefined;
   /** Name of the client's token; undefined or empty where it has shown none. */
   readonly client?: string | undefined;
+  /** By which its client knows the request, once it was read; left out where by none. */
+  readonly id?: () => string | undefined;
   /**
    * Takes the request in. @param hold of the budget for its bytes. @throws HttpError, BadRequest
    */
@@ -86,7 +89,8 @@ export async function infer(house: House, inference: Inference): Promise<void> {
     const { sloMs } = application;
     const sloClass = { ...requestClass(classes, modelName, request.sloClass, sloMs), ...kind };
     if (record !== undefined) noteKind(record, sloClass, request.timeoutMs, nowMs());
-    const outcome = await scheduled(house, inference, sloClass, request, arrival);
+    const asked = { ...request, asker: askerOf(inference) };
+    const outcome = await scheduled(house, inference, sloClass, asked, arrival);
     if (outcome.kind === "failed") {
       reason = outcome.reason;
       throw errorOf(outcome);
@@ -175,7 +179,14 @@ function ownSequence(request: InferRequest, client = ""): InferRequest {
   return { ...request, sequence: { ...sequence, client } };
 }
 
-type Scheduled = RequestRows & Pick<InferRequest, "timeoutMs" | "isHigh">;
+/** Who may tell later whether the answer was right; undefined where nobody can. */
+function askerOf({ id, client = "" }: Inference): Asker | undefined {
+  const own = id?.();
+  return own === undefined ? undefined : { id: own, client };
+}
+
+type Scheduled = RequestRows &
+  Pick<InferRequest, "timeoutMs" | "isHigh"> & { readonly asker?: Asker | undefined };
 
 /**
  * Requests of a sequence are let in one after another. The deadline counts from the arrival of the
@@ -192,12 +203,49 @@ export function scheduled(
   const { model } = inference.hosted;
   const { onceGone } = inference;
   if (model.ask !== undefined) {
-    const { rows, inputs, timeoutMs, isHigh, variant, sequence } = request;
-    const asked = { rows, inputs, timeoutMs, isHigh, variant, sequence };
+    const { rows, inputs, timeoutMs, isHigh, variant, sequence, asker } = request;
+    const asked = { rows, inputs, timeoutMs, isHigh, variant, sequence, asker };
     const { outcome, cancel } = model.ask({ ...asked, sloClass: sloClass.index, ...arrival });
     const stayed = onceGone(cancel);
     return outcome.finally(stayed);
   }
+  return remembered(
+    house,
+    inference.hosted,
+    request,
+    inTurn(house, inference, sloClass, request, arrival),
+  );
+}
+
+/** What is answered may get feedback, and be answered again. */
+function remembered(
+  { nowMs }: Pick<House, "nowMs">,
+  { feedback, shadowRuns }: HostedModel,
+  request: Scheduled,
+  outcome: Outcome | Promise<Outcome>,
+): Outcome | Promise<Outcome> {
+  const { asker, rows } = request;
+  const isNoted = (feedback !== undefined && asker !== undefined) || shadowRuns !== undefined;
+  if (!isNoted || !(outcome instanceof Promise)) return outcome;
+  return outcome.then((found) => {
+    if (found.kind === "answered") {
+      if (asker !== undefined) feedback?.onAnswered(asker, rows, found, nowMs());
+      shadowRuns?.onAnswered(request, found);
+    }
+    shadowRuns?.onSettled();
+    return found;
+  });
+}
+
+function inTurn(
+  house: Pick<House, "nowMs">,
+  inference: Pick<Inference, "hosted" | "onceGone">,
+  sloClass: Pick<RequestClass, "index" | "sloMs">,
+  request: Scheduled,
+  arrival: Arrival,
+): Outcome | Promise<Outcome> {
+  const { model } = inference.hosted;
+  const { onceGone } = inference;
   const { sequence: step, inputs } = request;
   if (model.sequences === undefined || step === undefined) {
     return admitted(house, inference, sloClass, request, arrival);

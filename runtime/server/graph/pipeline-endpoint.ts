@@ -1,6 +1,11 @@
 /** A pipeline as one model of a server. */
+
 import type { Bundle } from "../../bundle/schema.ts";
+import { pathTimesOf } from "../../core/decision-slo.ts";
 import type { AssignedExecutor, AssignedExecutorHandlers } from "../../exec/executor.ts";
+import { ArrivalCounts } from "../drift/arrival-counts.ts";
+import { ServiceTimes } from "../drift/service-times.ts";
+import type { Reading, Watched } from "../drift/watched.ts";
 import type { MetricLine } from "../metrics/exposition.ts";
 import type { Promised } from "../metrics/promise-lines.ts";
 import type { Endpoint, EndpointModel } from "../requests/endpoint.ts";
@@ -33,6 +38,7 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
   readonly fastestMs: number;
   readonly started: Promise<void>;
   readonly bundleSha256: string;
+  readonly watched: Watched;
   readonly #bundle: PipelineBundle;
   readonly #pipeline: ServedPipeline;
   readonly #scheduler: PipelineScheduler;
@@ -47,7 +53,12 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
     this.#pipeline = pipeline;
     const observer = this.metrics;
     const recorder = bothOf(pipeline.watch, options.recorder);
-    const scheduler = new PipelineScheduler({ ...pipeline, maxPending, nowMs, recorder, observer });
+    const times = new ServiceTimes(pipeline.cells, nowMs);
+    const arrivals = new ArrivalCounts(bundle.slo.latencyMs, nowMs);
+    this.watched = { times, arrivals, reading: () => this.#reading() };
+    const path = pathTimesOf(bundle.cluster);
+    const told = { observer, recorder, times, path };
+    const scheduler = new PipelineScheduler({ ...pipeline, ...told, maxPending, nowMs });
     this.#scheduler = scheduler;
     const onLost = (worker: number, reason: string, isHung?: boolean) => {
       scheduler.onWorkerLost(worker, reason, isHung);
@@ -85,10 +96,12 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
   }
 
   submit(rows: RequestRows, deadlineMs: number): Submission {
+    this.watched.arrivals.onRows(rows.rows);
     return this.#scheduler.submit(rows, deadlineMs);
   }
 
   onTurnedAway(rows: number): void {
+    this.watched.arrivals.onRows(rows);
     this.#scheduler.turnAway(rows);
   }
 
@@ -108,7 +121,30 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
       bundleSha256: this.bundleSha256,
       promise: promisedBy(this.#bundle, scheduler.level),
     };
-    return [...this.metrics.lines(gauges), ...this.#pipeline.metricLines(scheduler.workers)];
+    return [
+      ...this.metrics.lines(gauges),
+      ...this.#pipeline.metricLines(scheduler.workers),
+      ...this.watched.times.lines(),
+    ];
+  }
+
+  #reading(): Reading {
+    const { arrivals, levels } = this.#bundle;
+    const scheduler = this.#scheduler;
+    const followed = levels[scheduler.level];
+    return {
+      bundleSha256: this.bundleSha256,
+      compiled: arrivals,
+      loadQps: scheduler.loadQps,
+      topLevelQps: levels.at(-1)?.loadQps ?? Number.NaN,
+      promised: followed && {
+        feasible: followed.feasible,
+        ...promisedBy(this.#bundle, scheduler.level),
+      },
+      rows: this.metrics.rows,
+      accuracySum: this.metrics.accuracySum,
+      cost: this.#pipeline.costNow?.(scheduler.level, scheduler.workers),
+    };
   }
 
   /** Never in place: what waits is bound to the plan it was routed by. */
@@ -127,7 +163,11 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
 
 function promisedBy({ levels }: PipelineBundle, level: number): Promised {
   const followed = levels[level];
-  const expected = followed !== undefined && "expected" in followed ? followed.expected : undefined;
+  // Of levels with several plans, the one that is followed at their load is what they promise.
+  const expected =
+    followed === undefined || "expected" in followed
+      ? followed?.expected
+      : followed.steady.expected;
   const accuracyPerSatisfied =
     expected !== undefined && "accuracyPerSatisfied" in expected
       ? expected.accuracyPerSatisfied

@@ -86,6 +86,16 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
     this.#slackByTask = tasks.map(() => new Histogram(SLACK_BOUNDS_MS));
   }
 
+  /** By what became of them, since the start. */
+  get rows(): Readonly<Record<RowsOutcome, number>> {
+    return { ...this.#rows };
+  }
+
+  /** Stated accuracies of those who answered rows in time, summed. */
+  get accuracySum(): number {
+    return this.#accuracySum;
+  }
+
   onBatchStart({ variant, rows, slackMs }: StartedBatch): void {
     const counters = at(this.#variants, variant);
     counters.batches++;

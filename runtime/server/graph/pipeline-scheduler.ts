@@ -1,6 +1,7 @@
 /** Drives a pipeline's dispatcher on the wall clock. */
 import { assert } from "../../core/assert.ts";
 import { DROP_LATE, DROP_NO_WORKER } from "../../core/command-buffer.ts";
+import type { PathTimes } from "../../core/decision-slo.ts";
 import { NO_PARENT } from "../../core/graph/pipeline-dispatcher.ts";
 import { mayTryAgain } from "../../core/second-try.ts";
 import {
@@ -9,6 +10,7 @@ import {
   RowsRefusedError,
   WorkerLostError,
 } from "../../exec/executor.ts";
+import type { ServiceTimes } from "../drift/service-times.ts";
 import { type BatchRun, lostRun } from "../requests/batch-run.ts";
 import {
   type FailureReason,
@@ -46,9 +48,15 @@ export interface PipelineSchedulerOptions {
   readonly p99Ms?: ServedPipeline["p99Ms"] | undefined;
   /** Left out where the dispatcher takes no forecasts, or makes its own. */
   readonly forecasts?: Forecasts | undefined;
+  /** What the way of requests has of their deadlines; left out for nothing. */
+  readonly path?: PathTimes | undefined;
   readonly nowMs: () => number;
   readonly recorder?: PipelineRecorder | undefined;
   readonly observer: PipelineObserver;
+  /** Told what batches take; left out where nobody asks. */
+  readonly times?: ServiceTimes | undefined;
+  /** Which kind of place a worker is to its profile; of cores where workers have several. */
+  readonly kindOf?: ServedPipeline["kindOf"] | undefined;
 }
 
 interface RunningBatch extends StartedBatch, BatchRun {
@@ -56,6 +64,10 @@ interface RunningBatch extends StartedBatch, BatchRun {
   readonly startMs: number;
   /** When its worker had it. */
   handedMs: number;
+  /** Of place, as the profile tells them apart. */
+  kind: number;
+  /** Workers that computed, its own included, when it started, or when it was over if more. */
+  busyWorkers: number;
 }
 
 type StartBatch = Extract<PipelineCommand, { readonly kind: "start-batch" }>;
@@ -137,15 +149,16 @@ export class PipelineScheduler {
     this.#executor = executor;
   }
 
+  /** @param deadlineMs as the client has it; decisions leave time for the way before it. */
   submit(rows: RequestRows, deadlineMs: number): Submission {
     let settle: (outcome: Outcome) => void = () => {};
     const outcome = new Promise<Outcome>((resolve) => {
       settle = resolve;
     });
-    const { answererOf } = this.#options;
+    const { answererOf, path } = this.#options;
     const signature = this.#signature;
     const arrivalMs = this.#now();
-    const times = { arrivalMs, deadlineMs };
+    const times = { arrivalMs, deadlineMs: deadlineMs - (path?.marginMs ?? 0) };
     const request = new PipelineRequest({ signature, answererOf, rows, ...times, settle });
     const course = this.#courses.courseOf(request);
     this.#courseByRequest.set(request, course);
@@ -326,6 +339,8 @@ export class PipelineScheduler {
       slots,
       startMs: nowMs,
       handedMs: nowMs,
+      kind: 0,
+      busyWorkers: 0,
       endMs: Number.NaN,
       wallMs: Number.NaN,
     };
@@ -345,6 +360,8 @@ export class PipelineScheduler {
     // Inside an async function, so that an executor that throws at once rejects as well.
     const cores = this.#models.leastCores(worker);
     const p99Ms = this.#options.p99Ms?.(variant, rows, worker, cores);
+    batch.kind = this.#options.kindOf?.(worker, cores) ?? 0;
+    batch.busyWorkers = this.#batches.busyCount;
     const onComputed = () => this.#onComputed(batch);
     const run = async () => executor.run(worker, { variant, rows, inputs, p99Ms }, onComputed);
     run().then(
@@ -363,6 +380,7 @@ export class PipelineScheduler {
    */
   #onComputed(batch: RunningBatch): void {
     if (!this.#batches.isComputing(batch)) return;
+    this.#noteBusy(batch);
     this.#batches.onComputed(batch);
     const nowMs = this.#now();
     this.#tellDone(batch.worker, nowMs);
@@ -371,6 +389,7 @@ export class PipelineScheduler {
 
   #onResult(batch: RunningBatch, result: BatchResult): void {
     if (!this.#batches.isOpen(batch)) return;
+    if (this.#batches.isComputing(batch)) this.#noteBusy(batch);
     const doneMs = this.#release(batch);
     batch.endMs = doneMs;
     batch.wallMs = result.wallMs;
@@ -383,6 +402,17 @@ export class PipelineScheduler {
       inferMs: doneMs - handedMs,
       outputMs,
     });
+    this.#tellTimes(batch, doneMs);
+  }
+
+  #noteBusy(batch: RunningBatch): void {
+    batch.busyWorkers = Math.max(batch.busyWorkers, this.#batches.busyCount);
+  }
+
+  #tellTimes(batch: RunningBatch, endMs: number): void {
+    const { variant, rows, kind, busyWorkers, wallMs: insideMs, handedMs } = batch;
+    const aroundMs = endMs - handedMs;
+    this.#options.times?.onBatch({ variant, rows, kind, aroundMs, insideMs, endMs, busyWorkers });
   }
 
   /** Gives the rows of a result to their requests, and to the tasks behind. */
@@ -447,7 +477,8 @@ export class PipelineScheduler {
     request.answerIfDone(course, nowMs);
     if (!request.isSettled) return;
     const { rows, accuracy, deadlineMs } = request;
-    this.#observer.onRowsDone(nowMs > deadlineMs ? "late" : "satisfied", rows, accuracy);
+    const lateMs = deadlineMs + (this.#options.path?.graceMs ?? 0);
+    this.#observer.onRowsDone(nowMs > lateMs ? "late" : "satisfied", rows, accuracy);
     this.#takeBack(request);
   }
 

@@ -1,5 +1,7 @@
 /** A pipeline as its server sees it. */
 import type { Bundle, PoolProfile } from "../../bundle/schema.ts";
+import type { ProfiledCells } from "../drift/service-times.ts";
+import type { CostNow } from "../drift/watched.ts";
 import type { MetricLine } from "../metrics/exposition.ts";
 import type { Courses } from "./course.ts";
 import type { Forecasts } from "./forecasts.ts";
@@ -29,6 +31,10 @@ export interface ServedPipeline {
     worker: number,
     cores: number,
   ) => number | undefined;
+  /** What is promised of batches, by variant, size and the kind of place that a worker is. */
+  readonly cells: ProfiledCells;
+  /** @param cores where workers have several. */
+  readonly kindOf: (worker: number, cores: number) => number;
   /** Least time in which a request can be answered. */
   readonly fastestMs: number;
   /** Where the driver makes forecasts for the dispatcher. */
@@ -40,6 +46,11 @@ export interface ServedPipeline {
    * does.
    */
   readonly differenceFrom: (after: Bundle) => string | null;
+  /** Where plans promise a cost: that of the level, and what is held now. */
+  readonly costNow?: (
+    level: number,
+    workers: Pick<WorkerModels, "isAssigned">,
+  ) => CostNow | undefined;
   /** Lines of the metrics that only this method has. */
   readonly metricLines: (workers: Pick<WorkerModels, "isAssigned">) => MetricLine[];
 }

@@ -72,7 +72,7 @@ export class Health {
   }
 
   get #status(): Status {
-    return this.#house.isReady ? Status.SERVING : Status.NOT_SERVING;
+    return this.#house.isFit ? Status.SERVING : Status.NOT_SERVING;
   }
 
   #watch(call: WritableCall): void {

@@ -36,6 +36,7 @@ export async function inferMessage(
     modelName: wire.modelName,
     record: seen.record,
     client: seen.clientName,
+    id: () => seen.id,
     read: async (hold) => checked(wire, message, signature, hosted.maxRows, hold, client),
     onceGone: (act) => client.onceGone(act),
     write: (request, answer, { name, bucket }) => {

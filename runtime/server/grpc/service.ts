@@ -55,7 +55,7 @@ function registerServerState(server: Server, context: GrpcContext): void {
   const live = [pb.ServerLiveRequestSchema, pb.ServerLiveResponseSchema] as const;
   registerAnswer(server, context, `${PATH}/ServerLive`, live, () => ({ live: true }));
   const ready = [pb.ServerReadyRequestSchema, pb.ServerReadyResponseSchema] as const;
-  registerAnswer(server, context, `${PATH}/ServerReady`, ready, () => ({ ready: house.isReady }));
+  registerAnswer(server, context, `${PATH}/ServerReady`, ready, () => ({ ready: house.isFit }));
   const modelReady = [pb.ModelReadyRequestSchema, pb.ModelReadyResponseSchema] as const;
   registerAnswer(server, context, `${PATH}/ModelReady`, modelReady, ({ name, version }) => {
     const hosted = knownModel(context, name, version);

@@ -16,6 +16,7 @@ import {
 import { segmentsOf } from "../protocol/request-target.ts";
 import { adminAnswer } from "./admin.ts";
 import type { HttpContext } from "./context.ts";
+import { answerFeedback } from "./feedback.ts";
 import { answerInfer } from "./infer.ts";
 import { routeV1 } from "./kserve-v1.ts";
 import { isOfSettings, routeSettings } from "./operator-settings.ts";
@@ -115,7 +116,7 @@ function routeV2(
     "": () => sendJson(context, response, 200, serverMetadata(house, ownExtensions(house))),
     "/health/live": () => sendJson(context, response, 200, { live: true }),
     "/health/ready": () => {
-      const ready = house.isReady;
+      const ready = house.isFit;
       sendJson(context, response, ready ? 200 : 503, { ready }, ready ? {} : RETRY_LATER);
     },
     "/models": () => sendJson(context, response, 200, { models: house.modelNames }),
@@ -148,6 +149,7 @@ function routeModel(
     expectMethod(request, "POST");
     return answerInfer(context, hosted, name, request, response);
   }
+  if (action === "feedback") return answerFeedback(context, hosted, request, response);
   const pages: Readonly<Record<string, () => [number, object]>> = {
     "": () => [200, modelMetadata(name, signature)],
     ready: () => [isReady ? 200 : 503, { name, ready: isReady }],

@@ -13,7 +13,7 @@ import { writeInferResponse } from "../protocol/response.ts";
 import { lengthOf } from "../tensors/parts.ts";
 import type { HttpContext } from "./context.ts";
 import { jsonOutputs, readRequest } from "./json-work.ts";
-import { adoptId } from "./seen.ts";
+import { adoptId, repeatedId } from "./seen.ts";
 import { mayStay, turnAway } from "./turn-away.ts";
 
 const HEADER_LENGTH = "inference-header-content-length";
@@ -57,6 +57,7 @@ export function answerInfer(
     modelName,
     record,
     client: context.clients.get(response),
+    id: () => repeatedId(response),
     read: async (hold) => {
       const parsed = await parsedRequest(context, hosted, request, hold);
       if (parsed.id !== undefined) adoptId(response, record, parsed.id);

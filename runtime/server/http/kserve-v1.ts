@@ -10,6 +10,7 @@ import type { HttpContext } from "./context.ts";
 import { parsedRequest } from "./infer.ts";
 import { predictions } from "./json-work.ts";
 import { expectMethod, sendJson } from "./replies.ts";
+import { repeatedId } from "./seen.ts";
 
 const PREDICT = ":predict";
 
@@ -53,6 +54,8 @@ function answerPredict(
   return infer(house, {
     hosted,
     modelName,
+    client: context.clients.get(response),
+    id: () => repeatedId(response),
     read: (hold) => parsedRequest(context, hosted, request, hold, "kserve-v1"),
     onceGone: (act) => {
       response.on("close", act);

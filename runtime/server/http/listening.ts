@@ -24,7 +24,7 @@ import type { Door } from "./doors.ts";
 import { enter } from "./entrance.ts";
 import { handle } from "./http.ts";
 import { turnedAway } from "./infer.ts";
-import { beginSeen, repeatId } from "./seen.ts";
+import { adoptClient, beginSeen, repeatId } from "./seen.ts";
 
 /**
  * Connections that wait to be accepted; the system caps it. Beyond it they are lost and tried again
@@ -65,8 +65,10 @@ export function serverOf(
     const taken = connection.take(request, response);
     connections.onAsked(connection);
     if (taken === "ignore") return;
-    if (door.isInner === true) repeatId(request, response);
-    else beginSeen(context, request, response);
+    if (door.isInner === true) {
+      repeatId(request, response);
+      adoptClient(context, request, response);
+    } else beginSeen(context, request, response);
     const refusal = taken === "answer" ? refusedHead(request, limits) : taken;
     const go = (why?: HttpError) => {
       if (why === undefined && turnedAway(context, request, response)) return;

@@ -1,22 +1,24 @@
 /** A short body of JSON, as requests have that ask for no inference. */
 import type { IncomingMessage } from "node:http";
 import { readBody } from "../bodies/body.ts";
-import { SMALL_LIMIT } from "../bodies/body-limits.ts";
+import { type BodyLimit, SMALL_LIMIT } from "../bodies/body-limits.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
 import { parseJson } from "../tensors/json-text.ts";
 import type { HttpContext } from "./context.ts";
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** @returns without fields where there is no body. @throws BadRequest, HttpError */
+/**
+ * @param limit left out for that of requests that ask little.
+ * @returns without fields where there is no body. @throws BadRequest, HttpError
+ */
 export async function smallJson(
   { pace, house }: HttpContext,
   request: IncomingMessage,
+  limit: BodyLimit = SMALL_LIMIT,
 ): Promise<Fields> {
   const hold = house.budget.hold();
-  const body = await readBody(request, { limit: SMALL_LIMIT, pace, hold }).finally(() =>
-    hold.release(),
-  );
+  const body = await readBody(request, { limit, pace, hold }).finally(() => hold.release());
   return body.length === 0 ? {} : jsonObjectOf(body);
 }
 

@@ -2,7 +2,7 @@
 
 export type Labels = Readonly<Record<string, string>>;
 
-export type MetricType = "counter" | "gauge" | "histogram";
+export type MetricType = "counter" | "gauge" | "histogram" | "summary";
 
 /** Opens a family: samples that follow are of it. */
 export interface FamilyHead {
@@ -14,7 +14,10 @@ export interface FamilyHead {
 
 export interface Sample {
   readonly kind: "sample";
-  /** That of its family, of a histogram with `_bucket`, `_sum` or `_count`. */
+  /**
+   * That of its family, of a histogram with `_bucket`, `_sum` or `_count`, of a summary itself or
+   * with the last two.
+   */
   readonly name: string;
   readonly labels: Labels;
   readonly value: number;

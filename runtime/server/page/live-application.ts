@@ -3,9 +3,18 @@ import { type Bundle, violationCeiling } from "../../bundle/schema.ts";
 import { levelForLoad } from "../../core/level-choice.ts";
 import type { Application } from "../applications/application.ts";
 import type { House } from "../applications/house.ts";
+import type { PromiseState } from "../drift/drift.ts";
+import { PROMISE_WORDS } from "../drift/watch.ts";
 import type { MetricLine } from "../metrics/exposition.ts";
 import { Latencies } from "../metrics/latencies.ts";
-import type { LiveApplication, LiveClass, LivePlaces, LiveRows, LiveVariant } from "./live.ts";
+import type {
+  LiveApplication,
+  LiveClass,
+  LivePlaces,
+  LivePromise,
+  LiveRows,
+  LiveVariant,
+} from "./live.ts";
 import { promisedLevels } from "./promises.ts";
 import { Samples } from "./samples.ts";
 
@@ -14,6 +23,11 @@ const MAX_VARIANTS = 64;
 const MAX_CLASSES = 16;
 /** Letters of a name at most. */
 const MAX_NAME = 80;
+
+/** And of what breaks a promise. */
+const MAX_BECAUSE = 600;
+/** Evidence against a promise that is worth a word, of 1. */
+const DOUBT = 0.3;
 
 const QUERIES = "stratagem_queries_total";
 const ACCURACY = "stratagem_satisfied_accuracy_total";
@@ -62,7 +76,15 @@ export function liveApplication(house: House, served: Application): LiveApplicat
     variantsLeftOut: Math.max(0, variants.length - MAX_VARIANTS),
     classes: classesOf(samples, bundle),
     places: placesOf(samples),
+    promises: (served.drift?.states() ?? []).map(livePromise),
   };
+}
+
+function livePromise({ promise, holds, evidence, because }: PromiseState): LivePromise {
+  const name = PROMISE_WORDS[promise];
+  if (!holds) return { holds, text: `✗ ${name}: broken, because ${because.slice(0, MAX_BECAUSE)}` };
+  const doubt = `, evidence against it ${Math.round(100 * evidence)} %`;
+  return { holds, text: `✓ ${name}: holds${evidence < DOUBT ? "" : doubt}` };
 }
 
 function latencyLines({ models }: House, served: Application): MetricLine[] {

@@ -58,6 +58,15 @@ export interface LiveApplication {
   readonly variantsLeftOut: number;
   readonly classes: readonly LiveClass[];
   readonly places: LivePlaces | null;
+  /** Empty where nobody measures them. */
+  readonly promises: readonly LivePromise[];
+}
+
+/** Something that the bundle promises, as sequential tests of what is measured see it. */
+export interface LivePromise {
+  readonly holds: boolean;
+  /** Such as "✓ arrivals: as promised"; else since when they are not, and why. */
+  readonly text: string;
 }
 
 /** A level and what the bundle promises of it. */

@@ -25,7 +25,7 @@ const MODULES = [
   ...["live", "client/numbers", "client/dom", "client/history", "client/measures"],
   ...["client/verdict", "client/figure", "client/chart", "client/colours", "client/trends"],
   ...["client/load-figures", "client/share-figure", "client/worker-figure", "client/tables"],
-  ...["client/tiles", "client/application-view", "client/main"],
+  ...["client/tiles", "client/promise-list", "client/application-view", "client/main"],
 ];
 
 export interface Page {

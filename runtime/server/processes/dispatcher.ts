@@ -73,7 +73,8 @@ export class Dispatcher {
     this.#lastId = id;
     const arrivalMs = request.arrivalMs + this.#offsetMs;
     const { rows, inputs, variant, sequence, isHigh, sloClass, timeoutMs, lagMs } = request;
-    const framed = { rows, inputs, variant, sequence, isHigh, sloClass, timeoutMs, lagMs };
+    const { asker } = request;
+    const framed = { rows, inputs, variant, sequence, isHigh, sloClass, timeoutMs, lagMs, asker };
     const outcome = new Promise<Outcome>((settle) => {
       this.#waiting.set(id, { isByRow, settle });
     });

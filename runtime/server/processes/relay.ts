@@ -6,11 +6,12 @@
 import type { ServerResponse } from "node:http";
 import { Agent, request as ask, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
 import { readBody } from "../bodies/body.ts";
-import { SMALL_LIMIT } from "../bodies/body-limits.ts";
+import { FEEDBACK_LIMIT, SMALL_LIMIT } from "../bodies/body-limits.ts";
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
 import type { HttpContext } from "../http/context.ts";
 import { isOfSettings } from "../http/operator-settings.ts";
 import { sendBody } from "../http/replies.ts";
+import { CLIENT } from "../http/seen.ts";
 import { LIVE_PATH } from "../page/live.ts";
 
 /** Requests at a time. */
@@ -20,6 +21,8 @@ const MAX_SOCKETS = 64;
 const OWN_HEADERS: ReadonlySet<string> = new Set([
   ...["connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding"],
   ...["upgrade", "expect", "content-length", "content-encoding", "date", "authorization"],
+  // Nobody but the acceptor says who a client is.
+  CLIENT,
 ]);
 /** What the acceptor has said itself. */
 const SAID: ReadonlySet<string> = new Set(["x-request-id", "traceparent", "tracestate"]);
@@ -56,7 +59,10 @@ export class Relay {
     if (isCounting) await this.#countAll();
     const id = response.getHeader("x-request-id");
     const named = typeof id === "string" ? { "x-request-id": id } : {};
-    const { status, headers, body: answer } = await this.#asked(request, body, named);
+    const client = context.clients.get(response);
+    const who = client === undefined ? {} : { [CLIENT]: encodeURIComponent(client) };
+    const more = { ...named, ...who };
+    const { status, headers, body: answer } = await this.#asked(request, body, more);
     sendBody(context, response, status, answer, headers);
   }
 
@@ -108,9 +114,11 @@ async function bodyOf(
   const { method: verb } = request;
   const isOfAdmin = path[0] === "admin";
   const isOfV2 = path[0] === "v2" && (path[1] === "repository" || isOfSettings(path.slice(1)));
-  if (verb !== "POST" || !(isOfAdmin || isOfV2)) return undefined;
+  const isFeedback = path[0] === "v2" && path[1] === "models" && path.at(-1) === "feedback";
+  if (verb !== "POST" || !(isOfAdmin || isOfV2 || isFeedback)) return undefined;
   const hold = house.budget.hold();
-  return readBody(request, { limit: SMALL_LIMIT, pace, hold }).finally(() => hold.release());
+  const limit = isFeedback ? FEEDBACK_LIMIT : SMALL_LIMIT;
+  return readBody(request, { limit, pace, hold }).finally(() => hold.release());
 }
 
 function kept(

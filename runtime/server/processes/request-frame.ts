@@ -3,10 +3,11 @@
  *
  *     8 u32 id, u32 model, u32 rows, i32 variant (−1 none, −2 the same for all), u32 class,
  *     28 u32 whether its priority is high, 32 f64 arrival, 40 f64 lag, 48 f64 timeout (NaN: none),
- *     56 u32 inputs, u32 bytes of what it says of its sequence as JSON (0: none), for each input
- *     u32 bytes; the sequence, the inputs. Times in ms, those of arrival of the clock that all
- *     processes share.
+ *     56 u32 inputs, u32 bytes of what it says of its sequence as JSON (0: none), 64 u32 bytes of
+ *     who asks as JSON (0: nobody can tell), for each input u32 bytes; the sequence, who asks, the
+ *     inputs. Times in ms, those of arrival of the clock that all processes share.
  */
+import type { Asker } from "../requests/asker.ts";
 import type { AskedRequest } from "../requests/endpoint.ts";
 import type { SequenceStep } from "../requests/sequence-step.ts";
 import type { VariantWish } from "../requests/variant-wish.ts";
@@ -16,7 +17,8 @@ const NO_VARIANT = -1;
 const SAME_VARIANT = -2;
 const INPUTS_AT = 56;
 const SEQUENCE_AT = 60;
-const FIXED_BYTES = 64;
+const ASKER_AT = 64;
+const FIXED_BYTES = 68;
 
 export interface FramedRequest extends AskedRequest {
   readonly id: number;
@@ -24,12 +26,14 @@ export interface FramedRequest extends AskedRequest {
 }
 
 export function requestFrame(request: FramedRequest): Uint8Array[] {
-  const { inputs, variant, sequence } = request;
+  const { inputs, variant, sequence, asker } = request;
   let bytes = 0;
   for (const { length } of inputs) bytes += length;
   const told = sequence === undefined ? undefined : Buffer.from(JSON.stringify(sequence));
-  const inputsAt = FIXED_BYTES + 4 * inputs.length;
-  const head = headed(KINDS.request, inputsAt + (told?.length ?? 0), bytes);
+  const asks = asker === undefined ? undefined : Buffer.from(JSON.stringify(asker));
+  const toldAt = FIXED_BYTES + 4 * inputs.length;
+  const askerAt = toldAt + (told?.length ?? 0);
+  const head = headed(KINDS.request, askerAt + (asks?.length ?? 0), bytes);
   head.writeUInt32LE(request.id, HEAD_BYTES);
   head.writeUInt32LE(request.model, 12);
   head.writeUInt32LE(request.rows, 16);
@@ -41,7 +45,9 @@ export function requestFrame(request: FramedRequest): Uint8Array[] {
   head.writeDoubleLE(request.timeoutMs ?? Number.NaN, 48);
   head.writeUInt32LE(inputs.length, INPUTS_AT);
   head.writeUInt32LE(told?.length ?? 0, SEQUENCE_AT);
-  if (told !== undefined) head.set(told, inputsAt);
+  head.writeUInt32LE(asks?.length ?? 0, ASKER_AT);
+  if (told !== undefined) head.set(told, toldAt);
+  if (asks !== undefined) head.set(asks, askerAt);
   for (let index = 0; index < inputs.length; index++) {
     head.writeUInt32LE(inputs[index]?.length ?? 0, FIXED_BYTES + 4 * index);
   }
@@ -55,7 +61,8 @@ export function readRequest(frame: Buffer): FramedRequest {
   const inputs: Uint8Array[] = [];
   const sequenceAt = FIXED_BYTES + 4 * count;
   const sequenceEnd = sequenceAt + frame.readUInt32LE(SEQUENCE_AT);
-  let at = sequenceEnd;
+  const askerEnd = sequenceEnd + frame.readUInt32LE(ASKER_AT);
+  let at = askerEnd;
   for (let index = 0; index < count; index++) {
     const end = at + frame.readUInt32LE(FIXED_BYTES + 4 * index);
     inputs.push(frame.subarray(at, end));
@@ -72,11 +79,16 @@ export function readRequest(frame: Buffer): FramedRequest {
     lagMs: frame.readDoubleLE(40),
     timeoutMs: Number.isNaN(timeoutMs) ? undefined : timeoutMs,
     sequence: sequenceIn(frame, sequenceAt, sequenceEnd),
+    asker: askerIn(frame, sequenceEnd, askerEnd),
     inputs,
   };
 }
 
 function sequenceIn(frame: Buffer, begin: number, end: number): SequenceStep | undefined {
+  return begin === end ? undefined : JSON.parse(frame.toString("utf8", begin, end));
+}
+
+function askerIn(frame: Buffer, begin: number, end: number): Asker | undefined {
   return begin === end ? undefined : JSON.parse(frame.toString("utf8", begin, end));
 }
 

@@ -1,7 +1,9 @@
 /** What HTTP talks to, whatever the method. */
 import type { Bundle } from "../../bundle/schema.ts";
+import type { Watched } from "../drift/watched.ts";
 import type { MetricLine } from "../metrics/exposition.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
+import type { Asker } from "./asker.ts";
 import type { RequestRows, Submission } from "./request.ts";
 import type { RequestClasses } from "./request-classes.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
@@ -17,6 +19,8 @@ export interface AskedRequest extends RequestRows {
   readonly arrivalMs: number;
   /** How far the event loop was behind then. */
   readonly lagMs: number;
+  /** Who may give feedback to its answer; undefined where nobody can. */
+  readonly asker?: Asker | undefined;
 }
 
 /** A model as clients see it: rows in, tensors out. */
@@ -66,6 +70,8 @@ export interface Endpoint {
   readonly isReady: boolean;
   /** Kept once it is ready for the first time. */
   readonly started: Promise<void>;
+  /** What it measures of what is promised; left out where another process decides. */
+  readonly watched?: Watched;
   /** What it counts, without the name of its application. */
   metricLines(): MetricLine[];
   /**

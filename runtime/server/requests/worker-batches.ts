@@ -15,6 +15,13 @@ export class WorkerBatches<Batch extends { readonly worker: number }> {
     this.#answering = this.#computing.map(() => new Set<Batch>());
   }
 
+  /** Workers that compute a batch. */
+  get busyCount(): number {
+    let count = 0;
+    for (const batch of this.#computing) if (batch !== undefined) count++;
+    return count;
+  }
+
   isBusy(worker: number): boolean {
     return this.#computing[worker] !== undefined;
   }

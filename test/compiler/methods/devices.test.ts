@@ -88,6 +88,7 @@ async function simulated(bundle: Bundle) {
     seed: 1,
     serviceTimes: "p95",
     fanout: "rounded",
+    stations: {},
     baseline: null,
   } as const;
   return (await method.simulate(bundle, request, { ...POOL, nowMs: () => 0 })).json;

@@ -2,6 +2,7 @@
 import type { AccordionBundle } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import type { PipelineTable } from "stratagem-runtime/internal/methods/accordion/core/pipeline-table";
+import type { InstanceTimes } from "./instance-times.ts";
 
 /**
  * How far every query has come: since when it runs on its places, and which of its instances is
@@ -14,7 +15,7 @@ export class RunningQueries {
   reconfigurations = 0;
   instancesRedone = 0;
   readonly #table: PipelineTable;
-  readonly #reconfigurationMs: number;
+  readonly #times: InstanceTimes;
   /** [modelCount, shapeCount]: time between two instances. */
   readonly #stepMs: Float64Array;
   readonly #model: Uint16Array;
@@ -22,15 +23,24 @@ export class RunningQueries {
   readonly #shape: Uint16Array;
   /**
    * Start of the run, which is a part of the query on the same places; instances done before it and
-   * in it.
+   * in it, and those of it that have left the pipeline, done or not.
    */
   readonly #runMs: Float64Array;
   readonly #doneBefore: Uint32Array;
   readonly #doneInRun: Uint32Array;
+  readonly #outOfRun: Uint32Array;
+  /** When the next instance leaves the pipeline and the last one did, from the start of the run. */
+  readonly #nextMs: Float64Array;
+  readonly #lastMs: Float64Array;
 
-  constructor(bundle: AccordionBundle, table: PipelineTable, slotCount: number) {
+  constructor(
+    bundle: AccordionBundle,
+    table: PipelineTable,
+    slotCount: number,
+    times: InstanceTimes,
+  ) {
     this.#table = table;
-    this.#reconfigurationMs = bundle.policy.reconfigurationMs;
+    this.#times = times;
     const variants = bundle.tasks[0]?.variants ?? [];
     this.#stepMs = Float64Array.from(
       variants.flatMap(({ pipelines }) => pipelines.map((one) => one?.stepMs ?? Number.NaN)),
@@ -41,6 +51,9 @@ export class RunningQueries {
     this.#runMs = new Float64Array(slotCount);
     this.#doneBefore = new Uint32Array(slotCount);
     this.#doneInRun = new Uint32Array(slotCount);
+    this.#outOfRun = new Uint32Array(slotCount);
+    this.#nextMs = new Float64Array(slotCount);
+    this.#lastMs = new Float64Array(slotCount);
   }
 
   admit(slot: number, model: number, batch: number): void {
@@ -50,56 +63,80 @@ export class RunningQueries {
     this.#doneInRun[slot] = 0;
   }
 
-  /** @returns when the next instance is done. */
-  start(slot: number, shape: number, resumeAt: number, nowMs: number): number {
-    this.#begin(slot, shape, resumeAt);
-    this.#runMs[slot] = nowMs;
-    return this.#nextMs(slot);
+  /** @param startMs when its first instance begins. */
+  start(slot: number, shape: number, resumeAt: number, startMs: number): void {
+    this.#begin(slot, shape, resumeAt, startMs);
   }
 
-  /** The instances in flight are lost. @returns when the next instance is done. */
-  reshape(slot: number, shape: number, resumeAt: number, nowMs: number): number {
+  /** The instances in flight are lost. @param startMs when it goes on. */
+  reshape(slot: number, shape: number, resumeAt: number, nowMs: number, startMs: number): void {
     const change = this.#table.sizeOf(shape) - this.#table.sizeOf(this.#shape[slot] ?? 0);
     if (change < 0) this.shrinks++;
     else if (change > 0) this.grows++;
     this.reconfigurations++;
     this.instancesRedone += this.#inFlight(slot, nowMs);
-    this.#begin(slot, shape, resumeAt);
-    this.#runMs[slot] = nowMs + this.#reconfigurationMs;
-    return this.#nextMs(slot);
+    this.#begin(slot, shape, resumeAt, startMs);
   }
 
-  /** One more is done. @returns when the next one is; Infinity after the last. */
-  finishInstance(slot: number): number {
-    const done = (this.#doneInRun[slot] ?? 0) + 1;
-    this.#doneInRun[slot] = done;
-    const left = (this.#batch[slot] ?? 0) - (this.#doneBefore[slot] ?? 0) - done;
-    return left === 0 ? Number.POSITIVE_INFINITY : this.#nextMs(slot);
+  /** Of the pipeline that it runs in: its place among those of all models and shapes. */
+  pipeline(slot: number): number {
+    return (this.#model[slot] ?? 0) * this.#table.shapeCount + (this.#shape[slot] ?? 0);
   }
 
-  #begin(slot: number, shape: number, resumeAt: number): void {
+  /** Instances of the run, those included that are done. */
+  instances(slot: number): number {
+    return (this.#batch[slot] ?? 0) - (this.#doneBefore[slot] ?? 0);
+  }
+
+  /** When the next instance leaves the pipeline, if nothing takes its processors. */
+  nextMs(slot: number): number {
+    return (this.#runMs[slot] ?? Number.NaN) + (this.#nextMs[slot] ?? Number.NaN);
+  }
+
+  /** How long after the one before, or after the start of the run. */
+  stepMs(slot: number): number {
+    return (this.#nextMs[slot] ?? Number.NaN) - (this.#lastMs[slot] ?? Number.NaN);
+  }
+
+  /** The next instance has left the pipeline. @returns whether it was the last. */
+  leavePipeline(slot: number): boolean {
+    const out = (this.#outOfRun[slot] ?? 0) + 1;
+    this.#outOfRun[slot] = out;
+    if (out === this.instances(slot)) return true;
+    this.#lastMs[slot] = this.#nextMs[slot] ?? Number.NaN;
+    this.#nextMs[slot] = this.#times.doneMs(slot, out + 1);
+    return false;
+  }
+
+  /** One more is done. */
+  finishInstance(slot: number): void {
+    this.#doneInRun[slot] = (this.#doneInRun[slot] ?? 0) + 1;
+  }
+
+  /** The query is over. */
+  end(slot: number): void {
+    this.#times.end(slot);
+  }
+
+  #begin(slot: number, shape: number, resumeAt: number, startMs: number): void {
     const done = (this.#doneBefore[slot] ?? 0) + (this.#doneInRun[slot] ?? 0);
     assert(resumeAt === done, "a query goes on with the first instance that is not done");
     this.#shape[slot] = shape;
     this.#doneBefore[slot] = resumeAt;
     this.#doneInRun[slot] = 0;
-  }
-
-  #nextMs(slot: number): number {
-    const next = (this.#doneInRun[slot] ?? 0) + 1;
-    const model = this.#model[slot] ?? 0;
-    return (
-      (this.#runMs[slot] ?? Number.NaN) + this.#table.latencyMs(model, this.#shape[slot] ?? 0, next)
-    );
+    this.#outOfRun[slot] = 0;
+    this.#runMs[slot] = startMs;
+    this.#times.begin(slot, this.#model[slot] ?? 0, shape);
+    this.#lastMs[slot] = 0;
+    this.#nextMs[slot] = this.#times.doneMs(slot, 1);
   }
 
   /** Instances that have begun and are not done: one begins with every step of the pipeline. */
   #inFlight(slot: number, nowMs: number): number {
     const ranMs = nowMs - (this.#runMs[slot] ?? Number.NaN);
     if (ranMs < 0) return 0;
-    const at = (this.#model[slot] ?? 0) * this.#table.shapeCount + (this.#shape[slot] ?? 0);
-    const left = (this.#batch[slot] ?? 0) - (this.#doneBefore[slot] ?? 0);
-    const begun = Math.min(left, 1 + Math.floor(ranMs / (this.#stepMs[at] ?? Number.NaN)));
+    const stepMs = this.#stepMs[this.pipeline(slot)] ?? Number.NaN;
+    const begun = Math.min(this.instances(slot), 1 + Math.floor(ranMs / stepMs));
     return Math.max(0, begun - (this.#doneInRun[slot] ?? 0));
   }
 }

@@ -1,6 +1,7 @@
 /** Drives the scheduler of a bundle on a virtual clock. */
 import type { AccordionBundle } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
+import { Rng } from "stratagem-runtime/internal/core/rng";
 import {
   AccordionCommands,
   DROP,
@@ -8,12 +9,26 @@ import {
   START,
 } from "stratagem-runtime/internal/methods/accordion/core/commands";
 import {
+  NONE,
+  type PipelineTable,
+} from "stratagem-runtime/internal/methods/accordion/core/pipeline-table";
+import {
   AccordionScheduler,
   type AccordionSchedulerOptions,
 } from "stratagem-runtime/internal/methods/accordion/core/scheduler";
-import { EventQueue } from "../../../simulate/event-queue.ts";
+import type { ServiceTimeMode } from "../../../simulate/service-times.ts";
+import { BATCH, REQUEST } from "../../../simulate/serving/server-station.ts";
+import {
+  type StationOptions,
+  type Stations,
+  stationsOf,
+} from "../../../simulate/serving/stations.ts";
+import { DrawnInstanceTimes } from "./drawn-instance-times.ts";
+import { type InstanceTimes, TableTimes } from "./instance-times.ts";
+import { PlaceEvents } from "./place-events.ts";
 import { type AccordionArrivals, type AccordionQueries, queriesOf } from "./queries.ts";
 import { RunningQueries } from "./running-queries.ts";
+import { SleepingPlaces } from "./sleeping-places.ts";
 import { AccordionTally, type QueryOutcome } from "./tally.ts";
 import { PlaceTimeline, type PlaceTimelineSteps } from "./timeline.ts";
 
@@ -25,6 +40,10 @@ export interface AccordionSimulationOptions {
    */
   readonly durationMs: number;
   readonly seed: number;
+  /** Whether stages take what the table says, or draws from what was measured; p95 if left out. */
+  readonly serviceTimes?: ServiceTimeMode;
+  /** What is simulated of the machine that serves; left out, all that the bundle says of it. */
+  readonly stations?: StationOptions;
   /** Steps of the timeline, above 0; left out: there is none. */
   readonly timelineStepMs?: number;
   /** Whether the result has the latency of every query. */
@@ -64,6 +83,10 @@ export interface AccordionSimulationResult extends QueryOutcome {
 /** Queries that wait or run at most; one that finds no room is dropped. */
 const QUERY_CAPACITY = 2 ** 20;
 
+/** Random streams of one seed; those of the queries go up to 4. */
+const PATH_STREAM = 5;
+const SERVICE_STREAM = 6;
+
 /**
  * Serves simulated queries with the table of a bundle, on a virtual clock, with the scheduler that
  * serves real ones.
@@ -71,8 +94,14 @@ const QUERY_CAPACITY = 2 ** 20;
  * All places are up at time 0. The k-th instance of a run is done when the table says; a query that
  * gets other places goes on `reconfigurationMs` later. Of what happens at one time, instances that
  * are done come first, since the places they free serve who comes then; then arrivals, then what
- * the scheduler woke for. Same bundle, options and seed give the same result. Source: Accordion §3,
- * §4.
+ * the scheduler woke for. Same bundle, options and seed give the same result.
+ *
+ * Where the bundle says what serving takes, queries pass the server before the scheduler sees them,
+ * and so does the last instance of each, with its answer; the way to a place and back is a part of
+ * what stages took when they were measured, so no other instance passes it. Places take processors
+ * from each other, and those that slept wake for the first instance.
+ * @throws InputError INPUT_CONFLICT if service times are to be sampled and the bundle holds no
+ * quantiles. Source: Accordion §3, §4.
  */
 export function simulateAccordion(
   bundle: AccordionBundle,
@@ -93,8 +122,16 @@ class PlaceSimulation {
   readonly #queries: AccordionQueries;
   readonly #scheduler: AccordionScheduler;
   readonly #commands = new AccordionCommands();
+  readonly #stations: Stations;
+  readonly #marginMs: number;
+  readonly #reconfigurationMs: number;
   /** The next instance of every query that runs. */
-  readonly #instances: EventQueue;
+  readonly #instances: PlaceEvents;
+  /** Null where nobody knows what waking takes. */
+  readonly #sleeping: SleepingPlaces | null;
+  /** [slotCount]: whether its last instance is at the server; such that are to be ignored. */
+  readonly #isLastBack: Uint8Array;
+  readonly #staleCount: Uint16Array;
   readonly #running: RunningQueries;
   readonly #tally: AccordionTally;
   readonly #timeline: PlaceTimeline;
@@ -121,8 +158,19 @@ class PlaceSimulation {
     this.#queries = queries;
     const named = { queryCapacity: slotCount };
     this.#scheduler = schedulerOf?.(bundle, named) ?? new AccordionScheduler(bundle, named);
-    this.#instances = new EventQueue(slotCount);
-    this.#running = new RunningQueries(bundle, this.#scheduler.table, slotCount);
+    const { cluster, policy } = bundle;
+    const pathRng = new Rng(options.seed, PATH_STREAM);
+    this.#stations = stationsOf(cluster, slotCount, pathRng, options.stations, false);
+    const { workers, server } = this.#stations;
+    this.#marginMs = cluster.serving?.marginMs ?? 0;
+    this.#reconfigurationMs = policy.reconfigurationMs;
+    const { table } = this.#scheduler;
+    const times = instanceTimesOf(bundle, table, slotCount, options);
+    this.#running = new RunningQueries(bundle, table, slotCount, times);
+    this.#instances = new PlaceEvents(bundle, workers, this.#running, slotCount);
+    this.#sleeping = server === null ? null : new SleepingPlaces(this.#scheduler.placeCount);
+    this.#isLastBack = new Uint8Array(server === null ? 0 : slotCount);
+    this.#staleCount = new Uint16Array(server === null ? 0 : slotCount);
     this.#tally = new AccordionTally(queries, bundle.tasks[0]?.variants ?? []);
     this.#timeline = new PlaceTimeline(timelineStepMs);
     this.#latencyMs = options.withLatencies === true ? new Float64Array(count).fill(NaN) : null;
@@ -166,14 +214,22 @@ class PlaceSimulation {
   /** The next thing that happens. */
   #step(): void {
     const scheduler = this.#scheduler;
-    const arrivalMs = this.#queries.arrivalMs[this.#nextQuery] ?? Number.POSITIVE_INFINITY;
+    const { server, toServerMs } = this.#stations;
+    const sentMs = this.#queries.arrivalMs[this.#nextQuery] ?? Number.POSITIVE_INFINITY;
+    const comesMs = sentMs + toServerMs;
+    // The server may begin something by this, which tells when instances are computed.
+    const serverMs = server === null ? Number.POSITIVE_INFINITY : server.nextMs;
     const instanceMs = this.#instances.nextMs;
     const { wakeMs } = scheduler;
-    const nowMs = Math.min(instanceMs, arrivalMs, wakeMs);
+    const nowMs = Math.min(instanceMs, serverMs, comesMs, wakeMs);
     assert(nowMs < Number.POSITIVE_INFINITY, "a query that waits is started some time");
-    if (instanceMs === nowMs) this.#finishInstance(nowMs);
-    else if (arrivalMs === nowMs) this.#arrive(nowMs);
-    else {
+    if (instanceMs === nowMs) this.#leavePipeline(nowMs);
+    else if (serverMs === nowMs) this.#passServer(nowMs);
+    else if (comesMs === nowMs) {
+      const query = this.#nextQuery++;
+      if (server === null) this.#arrive(query, nowMs);
+      else server.push(nowMs, REQUEST, query);
+    } else {
       scheduler.onWake(nowMs, this.#commands);
       assert(scheduler.wakeMs > nowMs, "a wake is answered");
       this.#carryOut(nowMs);
@@ -182,54 +238,113 @@ class PlaceSimulation {
     this.#timeline.observe(nowMs, busyPlaceCount, activeCount, waitingCount);
   }
 
-  #arrive(nowMs: number): void {
-    const query = this.#nextQuery++;
+  /** The server is done with a query that came, or with the last instance of one. */
+  #passServer(nowMs: number): void {
+    const { server } = this.#stations;
+    assert(server !== null, "what passes the server has one");
+    const isRequest = server.nextKind === REQUEST;
+    const id = server.pop();
+    if (isRequest) this.#arrive(id, nowMs);
+    else if ((this.#staleCount[id] ?? 0) > 0)
+      this.#staleCount[id] = (this.#staleCount[id] ?? 0) - 1;
+    else {
+      this.#isLastBack[id] = 0;
+      this.#finishInstance(id, true, nowMs);
+    }
+  }
+
+  #arrive(query: number, nowMs: number): void {
     if (this.#freeCount === 0) {
+      this.#stations.server?.answer(nowMs);
       this.#over(query, Number.NaN, nowMs);
       return;
     }
     const slot = this.#freeSlots[--this.#freeCount] ?? 0;
-    const { model, batch, isHigh, deadlineMs } = this.#queries;
+    const { arrivalMs, model, batch, isHigh, deadlineMs } = this.#queries;
     const ask = this.#ask;
     ask.model = model[query] ?? 0;
     ask.batch = batch[query] ?? 0;
     ask.isHigh = isHigh[query] === 1;
-    ask.deadlineMs = deadlineMs[query] ?? Number.NaN;
+    // As a server has it, whose clock starts when a query is taken up.
+    const onTheWayMs = nowMs - (arrivalMs[query] ?? Number.NaN);
+    ask.deadlineMs = (deadlineMs[query] ?? Number.NaN) + onTheWayMs - this.#marginMs;
     this.#queryBySlot[slot] = query;
     this.#running.admit(slot, ask.model, ask.batch);
     this.#scheduler.onQuery(slot, ask, nowMs, this.#commands);
     this.#carryOut(nowMs);
   }
 
-  #finishInstance(nowMs: number): void {
-    const slot = this.#instances.pop();
-    const nextMs = this.#running.finishInstance(slot);
-    if (nextMs < Number.POSITIVE_INFINITY) this.#instances.push(nextMs, slot);
+  /** An instance is computed; the last of a query is done once the server has it. */
+  #leavePipeline(nowMs: number): void {
+    const slot = this.#instances.pop(nowMs);
+    if (slot === NONE) return;
+    const { server } = this.#stations;
+    const isLast = this.#running.leavePipeline(slot);
+    if (!isLast) this.#instances.goOn(slot, nowMs);
+    if (isLast && server !== null) {
+      this.#isLastBack[slot] = 1;
+      server.push(nowMs, BATCH, slot);
+    } else this.#finishInstance(slot, isLast, nowMs);
+  }
+
+  #finishInstance(slot: number, isLast: boolean, nowMs: number): void {
+    this.#running.finishInstance(slot);
+    if (isLast) {
+      this.#running.end(slot);
+      this.#sleeping?.leave(slot, nowMs);
+    }
     this.#scheduler.onInstanceDone(slot, nowMs, this.#commands);
     this.#carryOut(nowMs);
-    if (nextMs === Number.POSITIVE_INFINITY) this.#release(slot, nowMs, nowMs);
+    if (isLast) this.#release(slot, this.#answeredMs(nowMs), nowMs);
+  }
+
+  /** When the client has the answer that is written now. */
+  #answeredMs(nowMs: number): number {
+    const { server, toClientMs } = this.#stations;
+    return server === null ? nowMs : server.answer(nowMs) + toClientMs();
   }
 
   #carryOut(nowMs: number): void {
     const commands = this.#commands;
     for (let command = 0; command < commands.count; command++) {
       const kind = commands.kind(command);
-      const slot = commands.query(command);
       if (kind === DROP) {
-        this.#release(slot, Number.NaN, nowMs);
+        this.#stations.server?.answer(nowMs);
+        this.#release(commands.query(command), Number.NaN, nowMs);
         continue;
       }
       assert(kind === START || kind === RESHAPE, "a command is of a known kind");
-      const shape = commands.shape(command);
-      const resumeAt = commands.resumeAt(command);
-      if (kind === RESHAPE) this.#instances.cancel(slot);
-      const nextMs =
-        kind === START
-          ? this.#running.start(slot, shape, resumeAt, nowMs)
-          : this.#running.reshape(slot, shape, resumeAt, nowMs);
-      this.#instances.push(nextMs, slot);
+      if (kind === START) this.#start(command, nowMs);
+      else this.#reshape(command, nowMs);
     }
     commands.clear();
+  }
+
+  #start(command: number, nowMs: number): void {
+    const commands = this.#commands;
+    const slot = commands.query(command);
+    let startMs = nowMs;
+    const asleep = this.#sleeping?.take(slot, commands, command, nowMs) ?? 0;
+    for (let place = 0; place < asleep; place++) startMs += this.#stations.wakeMs();
+    const shape = commands.shape(command);
+    this.#running.start(slot, shape, commands.resumeAt(command), startMs);
+    this.#instances.begin(slot, nowMs, startMs);
+  }
+
+  #reshape(command: number, nowMs: number): void {
+    const commands = this.#commands;
+    const slot = commands.query(command);
+    this.#instances.cancel(slot, nowMs);
+    this.#sleeping?.take(slot, commands, command, nowMs);
+    if (this.#isLastBack[slot] === 1) {
+      // As a server does, which does not hear any more of what is on its way.
+      this.#isLastBack[slot] = 0;
+      this.#staleCount[slot] = (this.#staleCount[slot] ?? 0) + 1;
+    }
+    const startMs = nowMs + this.#reconfigurationMs;
+    const shape = commands.shape(command);
+    this.#running.reshape(slot, shape, commands.resumeAt(command), nowMs, startMs);
+    this.#instances.begin(slot, nowMs, startMs);
   }
 
   #release(slot: number, endMs: number, nowMs: number): void {
@@ -239,10 +354,21 @@ class PlaceSimulation {
 
   #over(query: number, endMs: number, nowMs: number): void {
     this.#overCount++;
-    this.#makespanMs = nowMs;
+    this.#makespanMs = Math.max(this.#makespanMs, Number.isNaN(endMs) ? nowMs : endMs);
     this.#tally.countOver(query, endMs);
     if (this.#latencyMs !== null) {
       this.#latencyMs[query] = endMs - (this.#queries.arrivalMs[query] ?? Number.NaN);
     }
   }
+}
+
+function instanceTimesOf(
+  bundle: AccordionBundle,
+  table: PipelineTable,
+  slotCount: number,
+  { serviceTimes = "p95", seed }: AccordionSimulationOptions,
+): InstanceTimes {
+  return serviceTimes === "p95"
+    ? new TableTimes(table, slotCount)
+    : new DrawnInstanceTimes(bundle, new Rng(seed, SERVICE_STREAM));
 }

@@ -23,6 +23,7 @@ import type {
 import { profileFor } from "../../../spec/pool-profiles.ts";
 import { latencyTable } from "./latency-table.ts";
 import { pipelinesOf } from "./pipelines.ts";
+import { stageSpreadsOf } from "./stage-spreads.ts";
 
 /**
  * @param application one without mistakes, whose method is accordion.
@@ -46,7 +47,8 @@ export function accordionFrame(
       name: task.name,
       variants: task.variants.map((variant) => {
         const profiles = profilesOf(application, variant);
-        return malleable(variant, profiles, pipelinesOf(profiles, shapes), options, models);
+        const pipelines = withSpreads(profiles, pipelinesOf(profiles, shapes), application);
+        return malleable(variant, profiles, pipelines, options, models);
       }),
     })),
     policy: options,
@@ -79,6 +81,21 @@ function profilesOf({ cluster }: Application, variant: Variant): VariantProfile[
     const profile = profileFor(variant, pool);
     if (profile === null) throw new RangeError("a variant has a profile for every pool");
     return profile;
+  });
+}
+
+/** Bundles that say what serving takes are simulated as they will be measured. */
+function withSpreads(
+  profiles: readonly VariantProfile[],
+  pipelines: readonly (LayerPipeline | null)[],
+  { cluster }: Application,
+): readonly (LayerPipeline | null)[] {
+  if (cluster.serving === undefined) return pipelines;
+  return pipelines.map((pipeline) => {
+    const stageSpreads = pipeline === null ? undefined : stageSpreadsOf(profiles, pipeline);
+    return stageSpreads === undefined || pipeline === null
+      ? pipeline
+      : { ...pipeline, stageSpreads };
   });
 }
 

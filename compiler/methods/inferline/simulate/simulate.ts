@@ -7,6 +7,8 @@ import {
   RELEASE,
   START_BATCH,
 } from "stratagem-runtime/internal/core/command-buffer";
+import { decisionSloMs } from "stratagem-runtime/internal/core/decision-slo";
+import { NONE } from "stratagem-runtime/internal/core/graph/pipeline-shape";
 import {
   busyNames,
   type ReplicaShape,
@@ -18,7 +20,6 @@ import {
   inferlineDispatcherOf,
 } from "stratagem-runtime/internal/methods/inferline/core/inferline-dispatcher";
 import type { ReplicaTuner } from "stratagem-runtime/internal/methods/inferline/core/replica-tuner";
-import { EventQueue } from "../../../simulate/event-queue.ts";
 import {
   initialQpsOf,
   type RequestArrivals,
@@ -26,8 +27,15 @@ import {
 } from "../../../simulate/graph/arriving-requests.ts";
 import type { FanoutMode } from "../../../simulate/graph/fanout-source.ts";
 import { pipelineServiceTimes } from "../../../simulate/graph/pipeline-service-times.ts";
-import { RequestFlow, rowCountFor } from "../../../simulate/graph/request-flow.ts";
+import { RequestFlow } from "../../../simulate/graph/request-flow.ts";
+import { rowCountFor } from "../../../simulate/graph/row-counts.ts";
 import type { ServiceTimeMode, ServiceTimeModel } from "../../../simulate/service-times.ts";
+import {
+  PATH_STREAM,
+  type StationOptions,
+  stationsOf,
+} from "../../../simulate/serving/stations.ts";
+import type { WorkerEvents } from "../../../simulate/serving/worker-events.ts";
 import { type InferlineOutcome, InferlineTally } from "./tally.ts";
 
 export interface InferlineSimulationOptions {
@@ -39,6 +47,8 @@ export interface InferlineSimulationOptions {
   readonly durationMs: number;
   readonly seed: number;
   readonly serviceTimes: ServiceTimeMode;
+  /** What is simulated of the machine that serves; left out, all that the bundle says of it. */
+  readonly stations?: StationOptions;
   /** How rows are drawn that a fan-out makes; rounded if left out. */
   readonly fanout?: FanoutMode;
   /** Whether the result says what happened in each second. */
@@ -70,7 +80,8 @@ const SERVICE_STREAM = 2;
  * The cluster is warm: the replicas of the first plan are ready at time 0, later ones
  * `activationMs` after they are assigned. Queries take the communication latency to every task. All
  * that happens at one time is applied before batches start: arrivals, deliveries, then completions
- * by task and by start. Same bundle, options and seed give the same result.
+ * by task and by start. Where the bundle says what serving takes, requests and batches pass the
+ * server, and batches compute under contention. Same bundle, options and seed give the same result.
  * @throws InputError INPUT_CONFLICT if service times are to be sampled and the bundle holds no
  * quantiles. Source: InferLine §4.2.
  */
@@ -92,7 +103,7 @@ class StageSimulation {
   readonly #shape: ReplicaShape;
   readonly #dispatcher: InferlineDispatcher;
   readonly #commands: CommandBuffer;
-  readonly #workerEvents: EventQueue;
+  readonly #workerEvents: WorkerEvents;
   readonly #serviceTimes: readonly (ServiceTimeModel | null)[];
   readonly #tally: InferlineTally;
   readonly #accuracyByVariant: Float64Array;
@@ -127,15 +138,20 @@ class StageSimulation {
       ...(tuner === undefined ? {} : { tuner }),
     });
     this.#commands = new CommandBuffer(this.#dispatcher.commandCapacity, queryCapacity);
-    this.#workerEvents = new EventQueue(workerCount);
+    const { cluster, slo } = bundle;
+    const pathRng = new Rng(seed, PATH_STREAM);
+    const stations = stationsOf(cluster, workerCount, pathRng, options.stations);
+    this.#workerEvents = stations.workers;
     const rng = new Rng(seed, SERVICE_STREAM);
     this.#serviceTimes = pipelineServiceTimes(bundle, options.serviceTimes, rng);
     this.#tally = new InferlineTally(bundle, durationMs, options.timeline === true);
     const frame = {
       graph: shape.graph,
       trace,
-      sloMs: bundle.slo.latencyMs,
-      hopMs: bundle.cluster.communicationLatencyMs,
+      sloMs: slo.latencyMs,
+      decisionSloMs: decisionSloMs(cluster, slo.latencyMs),
+      stations,
+      hopMs: cluster.communicationLatencyMs,
       hasLatencies: options.withLatencies === true,
     };
     this.flow = new RequestFlow(frame, this.#dispatcher, this.#commands, this.#tally.requests);
@@ -184,6 +200,7 @@ class StageSimulation {
       }
       if (nowMs === Number.POSITIVE_INFINITY) return;
       flow.step(nowMs);
+      this.#takeBack(nowMs);
       while (workerEvents.nextMs === nowMs) this.#workerEvent(nowMs);
       if (dispatcher.wakeMs <= nowMs) this.#wake(nowMs);
     }
@@ -200,7 +217,15 @@ class StageSimulation {
       this.#isLoading[worker] = 0;
       this.#dispatcher.onModelReady(worker, nowMs, this.#commands);
       this.#carryOut(nowMs);
-    } else this.#finishBatch(worker, nowMs);
+    } else if (this.flow.takesBack(worker, nowMs)) this.#finishBatch(worker, nowMs);
+  }
+
+  /** What the server is done with now. */
+  #takeBack(nowMs: number): void {
+    const { flow } = this;
+    for (let worker = flow.nextBatch(nowMs); worker !== NONE; worker = flow.nextBatch(nowMs)) {
+      this.#finishBatch(worker, nowMs);
+    }
   }
 
   #finishBatch(worker: number, nowMs: number): void {
@@ -248,7 +273,7 @@ class StageSimulation {
     this.#batchByWorker[worker] = batch;
     this.#tally.batches.countBatch(variant, batch);
     const task = this.#shape.taskByVariant[variant] ?? 0;
-    this.#workerEvents.push(nowMs + serviceMs, worker, task);
+    this.#workerEvents.run(nowMs, worker, serviceMs, task);
   }
 
   #assign(worker: number, variant: number, nowMs: number): void {
@@ -264,7 +289,7 @@ class StageSimulation {
   #release(worker: number, nowMs: number): void {
     if (this.#variantByWorker[worker] === -1) return;
     this.#count(worker, -1, nowMs);
-    if (this.#isLoading[worker] === 1) this.#workerEvents.cancel(worker);
+    if (this.#isLoading[worker] === 1) this.#workerEvents.cancel(worker, nowMs);
     this.#isLoading[worker] = 0;
     this.#variantByWorker[worker] = -1;
   }

@@ -26,7 +26,7 @@ import { scaleFactorsOf } from "./scale-factors.ts";
 import { serviceTimeMs } from "./service-time.ts";
 
 /** A level as provisioned, before a simulation with the tuner has said what to expect of it. */
-type ProvisionedLevel = Omit<InferlineLevel, "expected"> & {
+export type ProvisionedLevel = Omit<InferlineLevel, "expected"> & {
   readonly heldOut: InferlineLevel["expected"]["heldOut"];
 };
 
@@ -35,6 +35,7 @@ export const inferline = {
   frame: inferlineFrame,
   provisionLevel,
   estimateOf,
+  toldLevel,
 };
 
 /** Traces that a margin is chosen with, and traces that judge a plan. */
@@ -240,18 +241,40 @@ function reportOf(
   };
 }
 
+/** A level, its plan and sample as a frame has them: it may have been planned with longer times. */
+function toldLevel(frame: InferlineFrame, level: ProvisionedLevel): ProvisionedLevel {
+  const problem = provisioningProblem(frame);
+  const configuration = configurationOf(problem, level.plan);
+  const sources = new SampleTraces(frame, level.capacityQps);
+  const samples = sources.samples(frame.policy.traces);
+  const sample = sampleOf(frame, problem, configuration, samples, level.sample.margin);
+  return {
+    ...level,
+    plan: bundledPlan(problem, configuration, samples, sample.meanQps),
+    sample,
+    heldOut: heldOutOf(frame, problem, configuration, sources),
+  };
+}
+
+function configurationOf(
+  problem: ProvisioningProblem,
+  { stages }: ProvisioningPlan,
+): Configuration {
+  return stages.map(({ variant, pool, batch, replicas }, stage) => {
+    const hardware = problem.stages[stage]?.hardware.findIndex(
+      (one) => one.variant === variant && one.pool === pool,
+    );
+    return { hardware: hardware ?? -1, batch, replicas };
+  });
+}
+
 function estimateOf(
   frame: InferlineFrame,
   { plan, sample, capacityQps }: InferlineLevel,
 ): Pick<ProvisionedLevel, "sample" | "heldOut"> | null {
   if (!hasTraces(frame)) return null;
   const problem = provisioningProblem(frame);
-  const configuration = plan.stages.map(({ variant, pool, batch, replicas }, stage) => {
-    const hardware = problem.stages[stage]?.hardware.findIndex(
-      (one) => one.variant === variant && one.pool === pool,
-    );
-    return { hardware: hardware ?? -1, batch, replicas };
-  });
+  const configuration = configurationOf(problem, plan);
   const sources = new SampleTraces(frame, capacityQps);
   const samples = sources.samples(frame.policy.traces);
   return {

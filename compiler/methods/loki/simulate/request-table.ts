@@ -8,7 +8,10 @@ const NONE = -1;
  * and are not done.
  */
 export class RequestTable {
-  readonly arrivalMs: Float64Array;
+  /** When its client sent it. */
+  readonly sentMs: Float64Array;
+  /** Until when core is to have its queries served. */
+  readonly deadlineMs: Float64Array;
   /**
    * When the last of its leaf queries was done; of a request that has reached no leaf, the last of
    * all.
@@ -21,7 +24,8 @@ export class RequestTable {
   #freeCount: number;
 
   constructor(capacity: number) {
-    this.arrivalMs = new Float64Array(capacity);
+    this.sentMs = new Float64Array(capacity);
+    this.deadlineMs = new Float64Array(capacity);
     this.leafDoneMs = new Float64Array(capacity);
     this.doneMs = new Float64Array(capacity);
     this.isDropped = new Uint8Array(capacity);
@@ -35,12 +39,13 @@ export class RequestTable {
   }
 
   /** @returns the slot of a new request, −1 when all are taken. */
-  open(nowMs: number): number {
+  open(sentMs: number, deadlineMs: number): number {
     if (this.#freeCount === 0) return NONE;
     const slot = this.#free[--this.#freeCount] ?? NONE;
-    this.arrivalMs[slot] = nowMs;
+    this.sentMs[slot] = sentMs;
+    this.deadlineMs[slot] = deadlineMs;
     this.leafDoneMs[slot] = Number.NEGATIVE_INFINITY;
-    this.doneMs[slot] = nowMs;
+    this.doneMs[slot] = sentMs;
     this.isDropped[slot] = 0;
     this.openCount[slot] = 0;
     return slot;

@@ -7,6 +7,7 @@ import {
   DROP,
   START_BATCH,
 } from "stratagem-runtime/internal/core/command-buffer";
+import { decisionSloMs } from "stratagem-runtime/internal/core/decision-slo";
 import {
   NO_PARENT,
   type PipelineDispatcher,
@@ -20,11 +21,18 @@ import { Rng } from "stratagem-runtime/internal/core/rng";
 import { pipelineDispatcherOf } from "stratagem-runtime/internal/methods/loki/core/loki-dispatcher";
 import { ArrivalFeed } from "../../../simulate/arrival-feed.ts";
 import { type ArrivalProcess, arrivalSource, initialQps } from "../../../simulate/arrivals.ts";
-import { EventQueue } from "../../../simulate/event-queue.ts";
 import { DeliveryRing } from "../../../simulate/graph/delivery-ring.ts";
 import { type FanoutMode, FanoutSource } from "../../../simulate/graph/fanout-source.ts";
 import { pipelineServiceTimes } from "../../../simulate/graph/pipeline-service-times.ts";
+import type { OnOutcome } from "../../../simulate/outcomes.ts";
 import type { ServiceTimeMode, ServiceTimeModel } from "../../../simulate/service-times.ts";
+import { BATCH, REQUEST } from "../../../simulate/serving/server-station.ts";
+import {
+  PATH_STREAM,
+  type StationOptions,
+  type Stations,
+  stationsOf,
+} from "../../../simulate/serving/stations.ts";
 import { RequestAccuracy } from "./request-accuracy.ts";
 import { QuerySlots, RequestTable } from "./request-table.ts";
 import { type LokiOutcome, LokiTally } from "./tally.ts";
@@ -39,8 +47,12 @@ export interface LokiSimulationOptions {
   readonly seed: number;
   readonly serviceTimes: ServiceTimeMode;
   readonly fanout: FanoutMode;
+  /** What of the machine that serves is simulated, where the bundle knows it; by default all. */
+  readonly stations?: StationOptions;
   /** Whether the result says what happened in each second. */
   readonly timeline?: boolean;
+  /** Told of every request. */
+  readonly onOutcome?: OnOutcome;
 }
 
 export interface LokiSimulationResult extends LokiOutcome {
@@ -90,7 +102,7 @@ class PipelineSimulation {
   readonly #dispatcher: PipelineDispatcher;
   readonly #commands: CommandBuffer;
   readonly #feed: ArrivalFeed;
-  readonly #workerEvents: EventQueue;
+  readonly #stations: Stations;
   readonly #deliveries = new DeliveryRing();
   readonly #serviceTimes: readonly (ServiceTimeModel | null)[];
   readonly #fanouts: FanoutSource;
@@ -99,6 +111,8 @@ class PipelineSimulation {
   readonly #tally: LokiTally;
   readonly #accuracy: RequestAccuracy;
   readonly #sloMs: number;
+  /** What core may spend of it. */
+  readonly #decisionSloMs: number;
   readonly #hopMs: number;
   readonly #loadMs: number;
   readonly #maxBatch: number;
@@ -128,7 +142,8 @@ class PipelineSimulation {
       arrivalSource(arrivals, new Rng(seed, ARRIVAL_STREAM)),
       durationMs,
     );
-    this.#workerEvents = new EventQueue(shape.workerCount);
+    const pathRng = new Rng(seed, PATH_STREAM);
+    this.#stations = stationsOf(bundle.cluster, shape.workerCount, pathRng, options.stations);
     this.#serviceTimes = pipelineServiceTimes(
       bundle,
       options.serviceTimes,
@@ -136,9 +151,10 @@ class PipelineSimulation {
     );
     this.#fanouts = new FanoutSource(options.fanout, new Rng(seed, FANOUT_STREAM));
     const seconds = options.timeline === true ? Math.ceil(durationMs / 1000) : null;
-    this.#tally = new LokiTally(bundle, seconds);
+    this.#tally = new LokiTally(bundle, seconds, options.onOutcome);
     this.#accuracy = new RequestAccuracy(bundle, REQUEST_CAPACITY);
     this.#sloMs = bundle.slo.latencyMs;
+    this.#decisionSloMs = decisionSloMs(bundle.cluster, bundle.slo.latencyMs);
     this.#hopMs = bundle.cluster.communicationLatencyMs;
     this.#loadMs = bundle.policy.modelLoadMs;
     this.#maxBatch = Math.max(...shape.maxBatch);
@@ -155,7 +171,7 @@ class PipelineSimulation {
       this.#dispatcher.onWorkerReady(worker, 0, this.#commands);
       this.#carryOut(0);
     }
-    while (this.#workerEvents.length > 0) this.#workerEvent(0);
+    while (this.#stations.workers.length > 0) this.#workerEvent(0);
     this.#isWarm = true;
     this.#step();
     const { openRequests } = this.#requests;
@@ -167,38 +183,61 @@ class PipelineSimulation {
     return this.#tally.outcome();
   }
 
-  /** At equal times requests come before deliveries, and these before the events of workers. */
+  /**
+   * At equal times requests come before deliveries, these before what the server has done, and that
+   * before the events of workers.
+   */
   #step(): void {
     const feed = this.#feed;
     const deliveries = this.#deliveries;
-    const workerEvents = this.#workerEvents;
+    const { workers, server, toServerMs } = this.#stations;
     const dispatcher = this.#dispatcher;
     for (;;) {
-      const arrivalMs = feed.nextMs;
+      const arrivalMs = feed.nextMs + toServerMs;
       const deliveryMs = deliveries.nextMs;
-      const eventMs = workerEvents.nextMs;
+      const handledMs = server === null ? Number.POSITIVE_INFINITY : server.nextMs;
+      const eventMs = workers.nextMs;
       const { wakeMs } = dispatcher;
-      const soonestMs = Math.min(arrivalMs, deliveryMs, eventMs);
+      const soonestMs = Math.min(arrivalMs, deliveryMs, handledMs, eventMs);
       if (wakeMs < soonestMs) {
         if (soonestMs === Number.POSITIVE_INFINITY && this.#requests.openRequests === 0) return;
         dispatcher.onWake(wakeMs, this.#commands);
         this.#carryOut(wakeMs);
       } else if (arrivalMs === soonestMs) {
         if (arrivalMs === Number.POSITIVE_INFINITY) return;
-        this.#arrive(arrivalMs);
+        this.#arrive(feed.nextMs, arrivalMs);
         feed.advance();
       } else if (deliveryMs === soonestMs) this.#deliver(deliveries.pop(), deliveryMs);
+      else if (handledMs === soonestMs) this.#handle(handledMs);
       else this.#workerEvent(eventMs);
     }
   }
 
-  #arrive(nowMs: number): void {
+  #arrive(sentMs: number, nowMs: number): void {
+    const { server } = this.#stations;
+    if (server === null) this.#takeUp(sentMs, nowMs);
+    else server.push(nowMs, REQUEST, 0, sentMs);
+  }
+
+  /** The server's process has done something. */
+  #handle(nowMs: number): void {
+    const { server } = this.#stations;
+    assert(server !== null, "there is a server where it does something");
+    const { nextKind, nextSentMs } = server;
+    const worker = server.pop();
+    if (nextKind === REQUEST) this.#takeUp(nextSentMs, nowMs);
+    else this.#finishBatch(worker, nowMs);
+  }
+
+  #takeUp(sentMs: number, nowMs: number): void {
     const tally = this.#tally;
     tally.countRequest();
     const isAdmitted = this.#dispatcher.onRequest(nowMs);
-    const request = isAdmitted ? this.#requests.open(nowMs) : NONE;
+    const deadlineMs = nowMs + this.#decisionSloMs;
+    const request = isAdmitted ? this.#requests.open(sentMs, deadlineMs) : NONE;
     if (request === NONE) {
-      tally.countDropped(nowMs);
+      this.#stations.server?.answer(nowMs);
+      tally.countDropped(sentMs);
       return;
     }
     const { entryTasks, entryShareByTask } = this.#shape;
@@ -208,7 +247,7 @@ class PipelineSimulation {
     for (const task of entryTasks) {
       this.#send(request, task, this.#fanouts.rounded(entryShareByTask[task] ?? 0), NONE, nowMs);
     }
-    this.#closeOne(request);
+    this.#closeOne(request, nowMs);
   }
 
   /** Sends queries to a task; with no way to go they are there at once. */
@@ -219,7 +258,7 @@ class PipelineSimulation {
     for (let sent = 0; sent < count; sent++) {
       if (requests.isDropped[request] === 1) return;
       if (!queries.hasFree) {
-        this.#drop(request);
+        this.#drop(request, nowMs);
         return;
       }
       const query = queries.open(request, task, parent, cell);
@@ -236,9 +275,9 @@ class PipelineSimulation {
     const request = queries.request[query] ?? 0;
     const parent = queries.parent[query] ?? NONE;
     if (this.#requests.isDropped[request] === 1) {
-      this.#release(query);
+      this.#release(query, nowMs);
     } else {
-      const deadlineMs = (this.#requests.arrivalMs[request] ?? Number.NaN) + this.#sloMs;
+      const deadlineMs = this.#requests.deadlineMs[request] ?? Number.NaN;
       const from = parent === NONE ? NO_PARENT : parent;
       const task = queries.task[query] ?? 0;
       this.#dispatcher.onQuery(query, task, from, deadlineMs, nowMs, this.#commands);
@@ -248,12 +287,14 @@ class PipelineSimulation {
   }
 
   #workerEvent(nowMs: number): void {
-    const worker = this.#workerEvents.pop();
+    const { workers, server } = this.#stations;
+    const worker = workers.pop();
     if (this.#isLoading[worker] === 1) {
       this.#isLoading[worker] = 0;
       this.#dispatcher.onModelReady(worker, nowMs, this.#commands);
       this.#carryOut(nowMs);
-    } else this.#finishBatch(worker, nowMs);
+    } else if (server === null) this.#finishBatch(worker, nowMs);
+    else server.push(nowMs, BATCH, worker);
   }
 
   /**
@@ -273,7 +314,7 @@ class PipelineSimulation {
       const request = this.#queries.request[query] ?? 0;
       this.#requests.doneMs[request] = nowMs;
       if (this.#requests.isDropped[request] === 0) this.#handOn(query, variant, nowMs);
-      this.#release(query);
+      this.#release(query, nowMs);
     }
   }
 
@@ -313,7 +354,7 @@ class PipelineSimulation {
           this.#runBatch(command, nowMs);
           break;
         case DROP:
-          this.#giveUp(commands.query(command, 0));
+          this.#giveUp(commands.query(command, 0), nowMs);
           break;
         case ASSIGN:
           this.#load(commands.worker(command), nowMs);
@@ -347,60 +388,68 @@ class PipelineSimulation {
       this.#tally.servedByTask[task] = (this.#tally.servedByTask[task] ?? 0) + 1;
     }
     this.#tally.countBatch(variant, commands.level(command), batch);
-    this.#workerEvents.push(nowMs + ms, worker);
+    this.#stations.workers.run(nowMs, worker, ms);
   }
 
   #load(worker: number, nowMs: number): void {
     this.#isLoading[worker] = 1;
-    this.#workerEvents.push(nowMs + (this.#isWarm ? this.#loadMs : 0), worker);
+    this.#stations.workers.push(nowMs + (this.#isWarm ? this.#loadMs : 0), worker);
     if (this.#isWarm) this.#tally.modelLoads++;
   }
 
-  #giveUp(query: number): void {
-    this.#drop(this.#queries.request[query] ?? 0);
-    this.#release(query);
+  #giveUp(query: number, nowMs: number): void {
+    this.#drop(this.#queries.request[query] ?? 0, nowMs);
+    this.#release(query, nowMs);
   }
 
-  /** The request has failed: what waits for it costs no more work. */
-  #drop(request: number): void {
+  /** The request has failed, and its client is told: what waits for it costs no more work. */
+  #drop(request: number, nowMs: number): void {
     const queries = this.#queries;
     const requests = this.#requests;
     if (requests.isDropped[request] === 1) return;
     requests.isDropped[request] = 1;
-    this.#tally.countDropped(requests.arrivalMs[request] ?? Number.NaN);
+    this.#stations.server?.answer(nowMs);
+    this.#tally.countDropped(requests.sentMs[request] ?? Number.NaN);
     let sibling = queries.firstOfRequest[request] ?? NONE;
     while (sibling !== NONE) {
       const next = queries.next[sibling] ?? NONE;
-      if (this.#dispatcher.onCancel(sibling)) this.#release(sibling);
+      if (this.#dispatcher.onCancel(sibling)) this.#release(sibling, nowMs);
       sibling = next;
     }
   }
 
   /** A query is done with. */
-  #release(query: number): void {
+  #release(query: number, nowMs: number): void {
     const request = this.#queries.request[query] ?? 0;
     this.#queries.unlink(query);
     this.#queries.letGo(query);
-    this.#closeOne(request);
+    this.#closeOne(request, nowMs);
   }
 
-  #closeOne(request: number): void {
+  #closeOne(request: number, nowMs: number): void {
     const requests = this.#requests;
     const open = (requests.openCount[request] ?? 0) - 1;
     requests.openCount[request] = open;
     if (open > 0) return;
-    if (requests.isDropped[request] === 0) this.#countServed(request);
+    if (requests.isDropped[request] === 0) this.#countServed(request, nowMs);
     requests.close(request);
   }
 
-  #countServed(request: number): void {
+  #countServed(request: number, nowMs: number): void {
     const requests = this.#requests;
-    const arrivalMs = requests.arrivalMs[request] ?? Number.NaN;
-    const leafDoneMs = requests.leafDoneMs[request] ?? Number.NaN;
+    const sentMs = requests.sentMs[request] ?? Number.NaN;
+    const endMs = this.#endMs(request, nowMs);
+    // The deadline is the dispatcher's own sum; end − sent <= SLO would round differently.
+    const satisfied = endMs <= sentMs + this.#sloMs;
+    this.#tally.countServed(sentMs, endMs - sentMs, satisfied, this.#accuracy.of(request));
+  }
+
+  /** When its client has the answer; without a server that writes it, as soon as it is known. */
+  #endMs(request: number, nowMs: number): number {
+    const { server } = this.#stations;
+    if (server !== null) return server.answer(nowMs) + this.#stations.toClientMs();
+    const leafDoneMs = this.#requests.leafDoneMs[request] ?? Number.NaN;
     const isLeafless = leafDoneMs === Number.NEGATIVE_INFINITY;
-    const doneMs = isLeafless ? (requests.doneMs[request] ?? Number.NaN) : leafDoneMs;
-    // The deadline is the dispatcher's own sum; done − arrival <= SLO would round differently.
-    const satisfied = doneMs <= arrivalMs + this.#sloMs;
-    this.#tally.countServed(arrivalMs, doneMs - arrivalMs, satisfied, this.#accuracy.of(request));
+    return isLeafless ? (this.#requests.doneMs[request] ?? Number.NaN) : leafDoneMs;
   }
 }

@@ -1,6 +1,7 @@
 /** Counts the outcomes of a simulated pipeline, by variant and by second. */
 import type { LokiBundle } from "stratagem-runtime/internal/bundle/schema";
 import { LatencySample, type LatencySummary } from "../../../simulate/latency-sample.ts";
+import type { OnOutcome } from "../../../simulate/outcomes.ts";
 
 /**
  * What became of the requests of one simulation. Ratios of nothing are null, except the violation
@@ -91,8 +92,10 @@ export class LokiTally {
   #observedMs = 0;
   #servers = 0;
   readonly #timeline: Timeline | null;
+  readonly #onOutcome: OnOutcome;
 
-  constructor(bundle: LokiBundle, timelineSeconds: number | null) {
+  constructor(bundle: LokiBundle, timelineSeconds: number | null, onOutcome: OnOutcome = () => {}) {
+    this.#onOutcome = onOutcome;
     const variantCount = bundle.tasks.reduce((total, { variants }) => total + variants.length, 0);
     this.#bundle = bundle;
     this.queriesByTask = new Float64Array(bundle.tasks.length);
@@ -109,12 +112,14 @@ export class LokiTally {
 
   countDropped(arrivalMs: number): void {
     this.#dropped++;
+    this.#onOutcome(arrivalMs, Number.NaN);
     this.#timeline?.count(arrivalMs, false, Number.NaN);
   }
 
   /** @param accuracy NaN for a request that reached no leaf. */
   countServed(arrivalMs: number, latencyMs: number, satisfied: boolean, accuracy: number): void {
     this.#latency.record(latencyMs);
+    this.#onOutcome(arrivalMs, latencyMs);
     this.#timeline?.count(arrivalMs, satisfied, accuracy);
     if (!satisfied) {
       this.#late++;

@@ -1,4 +1,5 @@
 /** Writes a rule as a bundle, so that the core follows it like a policy. */
+
 import {
   NO_ACTION,
   type RamsisBundle,
@@ -7,6 +8,7 @@ import {
   type Task,
 } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
+import { decisionSloMs } from "stratagem-runtime/internal/core/decision-slo";
 
 /** What a state runs: a variant, and how many of the queued queries at most. */
 export interface Decision {
@@ -54,7 +56,7 @@ export function loadGranularBundle(
   choose: (loadQps: number) => Decision,
 ): RamsisBundle {
   const maxQueue = CENTRAL_QUEUE_CAPACITY - 1;
-  const grid = Float64Array.of(0, bundle.slo.latencyMs);
+  const grid = Float64Array.of(0, decisionSloMs(bundle.cluster, bundle.slo.latencyMs));
   const actions = new ActionList(maxBatchOf(bundle));
   const levels = bundle.levels.map((level) => {
     const { variant, batch } = choose(level.loadQps);
@@ -83,7 +85,8 @@ export function loadGranularBundle(
 export function lastResort(bundle: RamsisBundle): Decision {
   const serviceMs = serviceMsByVariant(taskOf(bundle));
   const variant = fastestVariant(serviceMs, 1);
-  const largest = largestWithin(serviceMs[variant] ?? new Float64Array(), bundle.slo.latencyMs);
+  const sloMs = decisionSloMs(bundle.cluster, bundle.slo.latencyMs);
+  const largest = largestWithin(serviceMs[variant] ?? new Float64Array(), sloMs);
   return { variant, batch: Math.max(1, largest) };
 }
 

@@ -1,22 +1,30 @@
 /** The cluster on a virtual clock, whichever dispatcher decides. */
-import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
+import type { Cluster, RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { CommandBuffer, DROP } from "stratagem-runtime/internal/core/command-buffer";
+import { decisionSloMs } from "stratagem-runtime/internal/core/decision-slo";
 import type { Rng } from "stratagem-runtime/internal/core/rng";
 import { ArrivalFeed } from "../../../simulate/arrival-feed.ts";
 import { type ArrivalProcess, arrivalSource } from "../../../simulate/arrivals.ts";
-import { EventQueue } from "../../../simulate/event-queue.ts";
 import type { QueryClasses } from "../../../simulate/query-classes.ts";
 import {
   type ServiceTimeMode,
   type ServiceTimeModel,
   serviceTimeModel,
 } from "../../../simulate/service-times.ts";
-import { ClassTally, type OutcomeByClass } from "./class-tally.ts";
+import { BATCH, REQUEST } from "../../../simulate/serving/server-station.ts";
+import {
+  modelsAlone,
+  type StationOptions,
+  type Stations,
+  stationsOf,
+} from "../../../simulate/serving/stations.ts";
+import type { OutcomeByClass } from "./class-tally.ts";
 import type { SimulatedDispatcher } from "./peers/peer.ts";
-import { Tally } from "./tally.ts";
+import { type CountOptions, QueryCounts } from "./query-counts.ts";
+import { RunningBatches } from "./running-batches.ts";
 
-export interface ClusterOptions {
+export interface ClusterOptions extends CountOptions {
   readonly arrivals: ArrivalProcess;
   /**
    * Queries arrive from time 0 until this time, exclusive; what waits then is still served and
@@ -28,19 +36,11 @@ export interface ClusterOptions {
   readonly serviceRng: Rng;
   /** What SLO, or bucket, each query has; by default all have the SLO of the bundle. */
   readonly classes?: QueryClasses;
-  /** Only these queries are counted, and batches by their first one; by default all of them. */
-  readonly counted?: ArrivedBetween;
-  /** Told of every query counted that is late or dropped. */
-  readonly onViolation?: OnViolation;
+  /** Left out, nothing but the models takes time, whatever the bundle says of serving. */
+  readonly path?: { readonly stations: StationOptions; readonly rng: Rng };
 }
 
-export type OnViolation = (arrivalMs: number, sloClass: number) => void;
-
-/** Queries that arrive from one time until another, exclusive. */
-interface ArrivedBetween {
-  readonly fromMs: number;
-  readonly untilMs: number;
-}
+const NONE = -1;
 
 /**
  * Serves simulated arrivals on the cluster of a bundle. At equal times arrivals come before
@@ -64,24 +64,22 @@ export function simulateCluster(
 class Simulation {
   readonly #dispatcher: SimulatedDispatcher;
   readonly #commands: CommandBuffer;
-  readonly #completions: EventQueue;
+  readonly #stations: Stations;
+  /** Whether the end of a batch is known when it begins. */
+  readonly #isForeknown: boolean;
   readonly #feed: ArrivalFeed;
   /** Of each bucket, or one for all. */
   readonly #serviceTimes: readonly ServiceTimeModel[];
   readonly #hasBuckets: boolean;
-  readonly #tally: Tally;
-  readonly #sloMs: number;
+  readonly #counts: QueryCounts;
   readonly #classes: QueryClasses | null;
-  /** One for each class, none where all queries have the same SLO. */
-  readonly #classTallies: readonly ClassTally[];
-  readonly #countedFromMs: number;
-  readonly #countedUntilMs: number;
-  readonly #onViolation: OnViolation | undefined;
+  readonly #cluster: Cluster;
+  readonly #running: RunningBatches;
   /**
    * A waiting query is a slot of these arrays; the free ones are the first `#freeCount` entries of
    * `#freeSlot`.
    */
-  readonly #arrivalMsBySlot: Float64Array;
+  readonly #sentMsBySlot: Float64Array;
   readonly #classBySlot: Uint8Array;
   readonly #freeSlot: Uint32Array;
   #freeCount: number;
@@ -89,28 +87,41 @@ class Simulation {
   constructor(bundle: RamsisBundle, dispatcher: SimulatedDispatcher, options: ClusterOptions) {
     const task = bundle.tasks[0];
     assert(task !== undefined, "a bundle has a task");
+    const { workerCount } = dispatcher;
     this.#dispatcher = dispatcher;
     this.#commands = new CommandBuffer(dispatcher.commandCapacity, dispatcher.waitingCapacity);
-    this.#completions = new EventQueue(dispatcher.workerCount);
+    const { path } = options;
+    this.#cluster = bundle.cluster;
+    this.#stations =
+      path === undefined
+        ? modelsAlone(workerCount)
+        : stationsOf(bundle.cluster, workerCount, path.rng, path.stations);
+    this.#isForeknown = this.#stations.server === null && !this.#stations.workers.contend;
     const { arrivals, arrivalRng, durationMs } = options;
     this.#feed = new ArrivalFeed(arrivalSource(arrivals, arrivalRng), durationMs);
     const { serviceTimes, serviceRng } = options;
     const { buckets } = bundle;
     this.#hasBuckets = buckets !== undefined;
-    this.#serviceTimes = (buckets ?? [task]).map((one) =>
-      serviceTimeModel(one.serviceTimes, serviceTimes, serviceRng),
+    const profiles = (buckets ?? [task]).map((one) => one.serviceTimes);
+    // Times that decisions reckon with have contention in them, which is simulated by itself.
+    const { stretch = 1 } = bundle.cluster.serving ?? {};
+    this.#serviceTimes = profiles.map((one) =>
+      serviceTimeModel(one, serviceTimes, serviceRng, stretch),
     );
-    this.#tally = new Tally(task.variants, bundle.levels);
-    this.#sloMs = bundle.slo.latencyMs;
     const { classes } = options;
     this.#classes = classes === undefined || classes.isOne ? null : classes;
-    this.#classTallies = this.#classes?.names.map(() => new ClassTally(task.variants)) ?? [];
-    this.#countedFromMs = options.counted?.fromMs ?? 0;
-    this.#countedUntilMs = options.counted?.untilMs ?? Number.POSITIVE_INFINITY;
-    this.#onViolation = options.onViolation;
+    const served = {
+      variants: task.variants,
+      levels: bundle.levels,
+      sloMs: bundle.slo.latencyMs,
+      hasBuckets: this.#hasBuckets,
+    };
+    this.#counts = new QueryCounts(served, this.#classes, options);
+    const maxBatch = Math.max(...profiles.map(({ decisionMs }) => decisionMs.shape[1] ?? 0));
+    this.#running = new RunningBatches(workerCount, maxBatch);
     // One more than can wait: the query at hand, which may be dropped.
     const slotCount = dispatcher.waitingCapacity + 1;
-    this.#arrivalMsBySlot = new Float64Array(slotCount);
+    this.#sentMsBySlot = new Float64Array(slotCount);
     this.#classBySlot = new Uint8Array(slotCount);
     this.#freeSlot = Uint32Array.from({ length: slotCount }, (_, slot) => slot);
     this.#freeCount = slotCount;
@@ -118,47 +129,68 @@ class Simulation {
 
   run(): void {
     const feed = this.#feed;
-    const completions = this.#completions;
+    const { workers, server, toServerMs } = this.#stations;
     const dispatcher = this.#dispatcher;
     for (;;) {
-      const doneMs = completions.nextMs;
+      const arrivalMs = feed.nextMs + toServerMs;
+      const handledMs = server === null ? Number.POSITIVE_INFINITY : server.nextMs;
+      const doneMs = workers.nextMs;
       const { wakeMs } = dispatcher;
-      if (feed.nextMs <= doneMs && feed.nextMs <= wakeMs) {
-        if (feed.nextMs === Number.POSITIVE_INFINITY) break;
-        this.#arrive(feed.nextMs);
-      } else if (doneMs <= wakeMs) this.#complete(doneMs);
+      if (arrivalMs <= doneMs && arrivalMs <= wakeMs && arrivalMs <= handledMs) {
+        if (arrivalMs === Number.POSITIVE_INFINITY) break;
+        this.#arrive(feed.nextMs, arrivalMs);
+        feed.advance();
+      } else if (handledMs <= doneMs && handledMs <= wakeMs) this.#handle(handledMs);
+      else if (doneMs <= wakeMs) this.#complete(doneMs);
       else this.#wake(wakeMs);
     }
     assert(this.#freeCount === this.#freeSlot.length, "every query was served or dropped");
   }
 
   outcome(): OutcomeByClass {
-    const outcome = this.#tally.outcome();
-    if (this.#classes === null) return outcome;
-    const byClass = this.#classes.names.map((name, index) => [
-      name,
-      this.#classTallies[index]?.outcome(),
-    ]);
-    const byKind = Object.fromEntries(byClass);
-    return this.#hasBuckets ? { ...outcome, byBucket: byKind } : { ...outcome, byClass: byKind };
+    return this.#counts.outcome();
   }
 
-  #arrive(nowMs: number): void {
-    const slot = this.#freeSlot[this.#freeCount - 1];
-    assert(slot !== undefined, "a slot is free for every query that may wait");
-    this.#freeCount--;
+  #arrive(sentMs: number, nowMs: number): void {
+    const { server } = this.#stations;
+    if (server === null) this.#takeUp(sentMs, nowMs);
+    else server.push(nowMs, REQUEST, 0, sentMs);
+  }
+
+  /** The server's process has done something. */
+  #handle(nowMs: number): void {
+    const { server } = this.#stations;
+    assert(server !== null, "there is a server where it does something");
+    const { nextKind, nextSentMs } = server;
+    const worker = server.pop();
+    if (nextKind === REQUEST) this.#takeUp(nextSentMs, nowMs);
+    else this.#takeBack(worker, nowMs);
+  }
+
+  #takeUp(sentMs: number, nowMs: number): void {
+    const slot = this.#freeSlot[--this.#freeCount];
+    assert(slot !== undefined, "no more queries wait than the dispatcher has room for");
     const sloClass = this.#classes?.next() ?? 0;
-    this.#arrivalMsBySlot[slot] = nowMs;
+    this.#sentMsBySlot[slot] = sentMs;
     this.#classBySlot[slot] = sloClass;
-    const deadlineMs = nowMs + this.#sloOf(sloClass);
+    const deadlineMs = nowMs + decisionSloMs(this.#cluster, this.#counts.sloOf(sloClass));
     this.#dispatcher.onArrival(slot, deadlineMs, nowMs, this.#commands, sloClass);
     this.#carryOut(nowMs);
-    this.#feed.advance();
   }
 
   #complete(nowMs: number): void {
-    this.#dispatcher.onBatchDone(this.#completions.pop(), nowMs, this.#commands);
+    const { workers, server } = this.#stations;
+    const worker = workers.pop();
+    if (server === null) this.#takeBack(worker, nowMs);
+    else server.push(nowMs, BATCH, worker);
+  }
+
+  /** The worker has its next batch before answers are written, as it does in service. */
+  #takeBack(worker: number, nowMs: number): void {
+    const row = this.#isForeknown ? NONE : this.#running.setAside(worker);
+    this.#dispatcher.onBatchDone(worker, nowMs, this.#commands);
     this.#carryOut(nowMs);
+    if (row !== NONE) this.#answer(row, nowMs);
   }
 
   #wake(nowMs: number): void {
@@ -171,13 +203,11 @@ class Simulation {
     for (let command = 0; command < commands.count; command++) {
       if (commands.kind(command) === DROP) {
         const slot = commands.query(command, 0);
-        const arrivalMs = this.#arrivalMsBySlot[slot] ?? Number.NaN;
-        if (this.#isCounted(arrivalMs)) {
-          const sloClass = this.#classBySlot[slot] ?? 0;
-          this.#tally.countDrop();
-          this.#classTallies[sloClass]?.countDrop();
-          this.#onViolation?.(arrivalMs, sloClass);
-        }
+        this.#stations.server?.answer(nowMs);
+        this.#counts.countDrop(
+          this.#sentMsBySlot[slot] ?? Number.NaN,
+          this.#classBySlot[slot] ?? 0,
+        );
         this.#release(slot);
       } else {
         this.#runBatch(command, nowMs);
@@ -186,43 +216,44 @@ class Simulation {
     commands.clear();
   }
 
-  /**
-   * The finish of a batch is known when it starts, so its queries are counted then and their slots
-   * are free at once.
-   */
+  /** Its queries wait no more, so their slots are free. */
   #runBatch(command: number, nowMs: number): void {
     const commands = this.#commands;
+    const running = this.#running;
+    const worker = commands.worker(command);
     const variant = commands.variant(command);
     const batch = commands.queryCount(command);
     const first = commands.query(command, 0);
     const times = this.#serviceTimes[this.#hasBuckets ? (this.#classBySlot[first] ?? 0) : 0];
-    const finishMs = nowMs + (times?.nextMs(variant, batch) ?? Number.NaN);
-    assert(finishMs >= nowMs, "a service time is a number, not negative");
-    this.#completions.push(finishMs, commands.worker(command));
-    const firstMs = this.#arrivalMsBySlot[first] ?? Number.NaN;
-    if (this.#isCounted(firstMs)) this.#tally.countBatch(variant, commands.level(command));
+    const serviceMs = times?.nextMs(variant, batch) ?? Number.NaN;
+    assert(serviceMs >= 0, "a service time is a number, not negative");
+    this.#stations.workers.run(nowMs, worker, serviceMs);
+    const row = running.start(worker, variant, batch);
+    const begin = running.begin(row);
     for (let position = 0; position < batch; position++) {
       const slot = commands.query(command, position);
-      const arrivalMs = this.#arrivalMsBySlot[slot] ?? Number.NaN;
-      // The deadline is the dispatcher's own sum; finish − arrival <= SLO would round differently.
-      const sloClass = this.#classBySlot[slot] ?? 0;
-      const satisfied = finishMs <= arrivalMs + this.#sloOf(sloClass);
-      if (this.#isCounted(arrivalMs)) {
-        if (position === 0 && satisfied) this.#tally.countTimelyBatch(variant);
-        this.#tally.countServed(variant, finishMs - arrivalMs, satisfied);
-        this.#classTallies[sloClass]?.countServed(variant, finishMs - arrivalMs, satisfied);
-        if (!satisfied) this.#onViolation?.(arrivalMs, sloClass);
-      }
+      running.sentMs[begin + position] = this.#sentMsBySlot[slot] ?? Number.NaN;
+      running.sloClass[begin + position] = this.#classBySlot[slot] ?? 0;
       this.#release(slot);
     }
+    this.#counts.countBatch(variant, commands.level(command), running.sentMs[begin] ?? Number.NaN);
+    if (this.#isForeknown) this.#answer(row, nowMs + serviceMs);
   }
 
-  #sloOf(sloClass: number): number {
-    return this.#classes?.sloMs(sloClass) ?? this.#sloMs;
-  }
-
-  #isCounted(arrivalMs: number): boolean {
-    return arrivalMs >= this.#countedFromMs && arrivalMs < this.#countedUntilMs;
+  /** Clients have their answers, one after the other. @param row of the batch. */
+  #answer(row: number, nowMs: number): void {
+    const stations = this.#stations;
+    const { server } = stations;
+    const running = this.#running;
+    const variant = running.variantByRow[row] ?? 0;
+    const begin = running.begin(row);
+    const end = begin + (running.queriesByRow[row] ?? 0);
+    for (let query = begin; query < end; query++) {
+      const endMs = server === null ? nowMs : server.answer(nowMs) + stations.toClientMs();
+      const sentMs = running.sentMs[query] ?? Number.NaN;
+      const sloClass = running.sloClass[query] ?? 0;
+      this.#counts.countServed(variant, sentMs, endMs, sloClass, query === begin);
+    }
   }
 
   #release(slot: number): void {

@@ -6,15 +6,18 @@ import { withoutBuckets } from "stratagem-runtime/internal/methods/ramsis/bundle
 import { withoutClasses } from "stratagem-runtime/internal/methods/ramsis/bundle/class-views";
 import { dispatcherOf } from "stratagem-runtime/internal/methods/ramsis/core/dispatcher-of";
 import type { ArrivalProcess } from "../../../simulate/arrivals.ts";
+import type { OnOutcome } from "../../../simulate/outcomes.ts";
 import { CLASS_STREAM, QueryClasses } from "../../../simulate/query-classes.ts";
 import type { ServiceTimeMode } from "../../../simulate/service-times.ts";
+import { PATH_STREAM, type StationOptions } from "../../../simulate/serving/stations.ts";
 import { type Baseline, baselineBundle, isPeer } from "./baselines/baseline.ts";
 import type { ResponseLatencyProfiler } from "./baselines/model-switching.ts";
 import type { OutcomeByClass } from "./class-tally.ts";
-import { type ClusterOptions, type OnViolation, simulateCluster } from "./cluster-simulation.ts";
+import { type ClusterOptions, simulateCluster } from "./cluster-simulation.ts";
 import type { PeerParameters, PeerSetting } from "./peers/peer.ts";
 import type { PeerName } from "./peers/peers.ts";
 import { paperSetting, simulatePeer, triedSettings, tunedSettings } from "./peers/simulate-peer.ts";
+import type { OnViolation } from "./query-counts.ts";
 
 export interface SimulationOptions {
   readonly arrivals: ArrivalProcess;
@@ -27,8 +30,12 @@ export interface SimulationOptions {
   readonly serviceTimes: ServiceTimeMode;
   /** Null simulates the policy of the bundle; otherwise what it has to beat. */
   readonly baseline: Baseline | null;
+  /** What of the machine that serves is simulated, where the bundle knows it; by default all. */
+  readonly stations?: StationOptions;
   /** Told of every query that is late or dropped. */
   readonly onViolation?: OnViolation;
+  /** Told of every query. */
+  readonly onOutcome?: OnOutcome;
 }
 
 export interface SimulationResult extends OutcomeByClass {
@@ -86,14 +93,22 @@ export function simulate(bundle: RamsisBundle, options: SimulationOptions): Simu
     return { ...run, ...outcome, baseline: { name, tuned, parameters: setting.parameters } };
   }
   const { kind: name, ...parameters } = baseline;
-  const made = baselineBundle(served, baseline, responseLatencyProfiler(options.serviceTimes));
+  const made = baselineBundle(served, baseline, responseLatencyProfiler(options));
   const outcome = simulateCluster(made, dispatcherOf(made), cluster);
   return { ...run, ...outcome, baseline: { name, tuned: false, parameters } };
 }
 
 function clusterOptions(
   bundle: RamsisBundle,
-  { arrivals, durationMs, seed, serviceTimes, onViolation }: SimulationOptions,
+  {
+    arrivals,
+    durationMs,
+    seed,
+    serviceTimes,
+    stations = {},
+    onViolation,
+    onOutcome,
+  }: SimulationOptions,
 ): ClusterOptions {
   return {
     arrivals,
@@ -101,8 +116,10 @@ function clusterOptions(
     serviceTimes,
     arrivalRng: new Rng(seed, ARRIVAL_STREAM),
     serviceRng: new Rng(seed, SERVICE_STREAM),
+    path: { stations, rng: new Rng(seed, PATH_STREAM) },
     classes: QueryClasses.ofBundle(bundle, new Rng(seed, CLASS_STREAM)),
     ...(onViolation !== undefined && { onViolation }),
+    ...(onOutcome !== undefined && { onOutcome }),
   };
 }
 
@@ -138,7 +155,10 @@ function ofLargestBucket(bundle: RamsisBundle): RamsisBundle {
  * Measures on the simulated cluster itself, under arrivals as its bundle was compiled for, Poisson
  * where these are a trace.
  */
-function responseLatencyProfiler(serviceTimes: ServiceTimeMode): ResponseLatencyProfiler {
+function responseLatencyProfiler({
+  serviceTimes,
+  stations = {},
+}: Pick<SimulationOptions, "serviceTimes" | "stations">): ResponseLatencyProfiler {
   return (cluster, loadQps) => {
     const { arrivals } = cluster;
     const { dropped, latencyMs } = simulate(cluster, {
@@ -149,6 +169,7 @@ function responseLatencyProfiler(serviceTimes: ServiceTimeMode): ResponseLatency
       durationMs: PROFILE_DURATION_MS,
       seed: PROFILE_SEED,
       serviceTimes,
+      stations,
       baseline: null,
     });
     return dropped > 0 ? Number.POSITIVE_INFINITY : (latencyMs?.p99 ?? 0);

@@ -17,6 +17,7 @@ import type { RamsisFrame } from "../../../model/frames.ts";
 import { type ModelFiles, modelOf } from "../../../model/model-files.ts";
 import { withState } from "../../../model/model-state.ts";
 import { dominatedVariants } from "../../../model/pareto.ts";
+import { sloLess } from "../../../model/planned-times.ts";
 import { serviceTimesByBatch } from "../../../model/service-time.ts";
 import { rivalCounts } from "../../../numeric/rivals.ts";
 import type { Application, RamsisPolicy } from "../../../spec/application.ts";
@@ -36,7 +37,10 @@ export function ramsisFrame(application: RamsisApplication, models: ModelFiles):
   const options = optionsOf(application, Math.max(...largestByVariant));
   const maxBatch = options.maxQueue + 1;
   const buckets = bucketsOf(task);
-  const timesOf = (rowsOf: RowsOf) => serviceTimesOf(task.variants, maxBatch, rowsOf);
+  const { stretch = 1, marginMs = 0 } = application.cluster.serving ?? {};
+  const timesOf = (rowsOf: RowsOf) => serviceTimesOf(task.variants, maxBatch, rowsOf, stretch);
+  // Decisions have of the SLO what the way through the server leaves of it.
+  const decided = { ...application, slo: sloLess(application.slo, marginMs) };
   const bucketTimes = buckets?.map((_, bucket) => {
     return timesOf(({ profile }) => profile.buckets?.[bucket]?.rows ?? []);
   });
@@ -69,13 +73,13 @@ export function ramsisFrame(application: RamsisApplication, models: ModelFiles):
     cluster: bundledCluster(application),
     tasks: [{ name: task.name, variants, serviceTimes }],
     policy: options,
-    decisionSpace: decisionSpaceOf(application, options, variants, serviceTimes, largestByVariant),
-    ...classSpacesOf(application, options, variants, serviceTimes),
+    decisionSpace: decisionSpaceOf(decided, options, variants, serviceTimes, largestByVariant),
+    ...classSpacesOf(decided, options, variants, serviceTimes),
     ...(buckets !== null && {
       buckets: buckets.map(({ name, share }, index) => {
         const times = bucketTimes?.[index] ?? serviceTimes;
         // Each queue holds what all of the load brings: shares may be other than those stated.
-        const axes = axesOf(application, options, variants, times);
+        const axes = axesOf(decided, options, variants, times);
         return { name, share, serviceTimes: times, ...axes };
       }),
     }),
@@ -114,10 +118,12 @@ function onlyTask({ tasks }: RamsisApplication): Task {
 
 type RowsOf = (variant: SpecVariant) => SpecVariant["profile"]["rows"];
 
+/** @param stretch of the times that decisions reckon with; quantiles are as measured. */
 function serviceTimesOf(
   variants: readonly SpecVariant[],
   maxBatch: number,
   rowsOf: RowsOf,
+  stretch: number,
 ): ServiceTimes {
   const table = (msOf: (row: SpecVariant["profile"]["rows"][number]) => number): Table => {
     const data = new Float64Array(variants.length * maxBatch);
@@ -134,7 +140,7 @@ function serviceTimesOf(
   const [percentile] = percentiles;
   return {
     percentile: hasQuantiles ? 95 : percentiles.size === 1 ? (percentile ?? null) : null,
-    decisionMs: table((row) => row.latencyMs),
+    decisionMs: table((row) => stretch * row.latencyMs),
     quantiles: hasQuantiles
       ? {
           p50Ms: table((row) => row.quantiles?.p50 ?? 0),

@@ -2,10 +2,7 @@
 import type { ScaledTask } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 
-/**
- * What a batch takes on so many cores: one number each, since a bundle of scaled tasks holds no
- * distribution.
- */
+/** What a batch takes on so many cores, as it was planned with. */
 export class BatchTimes {
   /** Largest batch of any task. */
   readonly maxBatch: number;
@@ -24,11 +21,17 @@ export class BatchTimes {
     this.maxBatch = Math.max(...this.#maxBatch);
   }
 
-  ms(task: number, batch: number, cores: number): number {
-    const maxBatch = this.#maxBatch[task] ?? 0;
-    assert(batch >= 1 && batch <= maxBatch, "a batch has a time");
-    const ms = this.#ms[task]?.[(cores - 1) * maxBatch + batch - 1] ?? Number.NaN;
+  /** What the next batch takes. */
+  nextMs(task: number, batch: number, cores: number): number {
+    const ms = this.#ms[task]?.[this.cell(task, batch, cores)] ?? Number.NaN;
     assert(ms > 0, "cores in force have a time");
     return ms;
+  }
+
+  /** Where the table of a task has a batch on so many cores. */
+  protected cell(task: number, batch: number, cores: number): number {
+    const maxBatch = this.#maxBatch[task] ?? 0;
+    assert(batch >= 1 && batch <= maxBatch, "a batch has a time");
+    return (cores - 1) * maxBatch + batch - 1;
   }
 }

@@ -9,8 +9,11 @@ import {
   RESIZE,
   START_BATCH,
 } from "stratagem-runtime/internal/core/command-buffer";
+import { decisionSloMs } from "stratagem-runtime/internal/core/decision-slo";
 import { HISTORY_SECONDS } from "stratagem-runtime/internal/core/forecasters";
+import { NONE } from "stratagem-runtime/internal/core/graph/pipeline-shape";
 import { busyNames } from "stratagem-runtime/internal/core/graph/replica-shape";
+import { Rng } from "stratagem-runtime/internal/core/rng";
 import {
   type ThemisShape,
   themisShapeOf,
@@ -26,9 +29,18 @@ import {
   requestsOf,
 } from "../../../simulate/graph/arriving-requests.ts";
 import type { FanoutMode } from "../../../simulate/graph/fanout-source.ts";
-import { RequestFlow, rowCountFor } from "../../../simulate/graph/request-flow.ts";
+import { RequestFlow } from "../../../simulate/graph/request-flow.ts";
+import { rowCountFor } from "../../../simulate/graph/row-counts.ts";
 import type { RequestTrace } from "../../../simulate/graph/visits.ts";
+import type { ServiceTimeMode } from "../../../simulate/service-times.ts";
+import {
+  PATH_STREAM,
+  type StationOptions,
+  stationsOf,
+} from "../../../simulate/serving/stations.ts";
+import type { WorkerEvents } from "../../../simulate/serving/worker-events.ts";
 import { BatchTimes } from "./batch-times.ts";
+import { DrawnBatchTimes } from "./drawn-batch-times.ts";
 import { type ThemisOutcome, ThemisTally } from "./tally.ts";
 
 export interface ThemisSimulationOptions {
@@ -39,6 +51,10 @@ export interface ThemisSimulationOptions {
    */
   readonly durationMs: number;
   readonly seed: number;
+  /** Whether batches take what was planned with, or draws from what was measured; p95 if left out. */
+  readonly serviceTimes?: ServiceTimeMode;
+  /** What is simulated of the machine that serves; left out, all that the bundle says of it. */
+  readonly stations?: StationOptions;
   /** How rows are drawn that a fan-out makes; rounded if left out. */
   readonly fanout?: FanoutMode;
   /** Whether the result says what happened in each second. */
@@ -76,8 +92,11 @@ export interface ThemisSimulationResult extends ThemisOutcome {
  * after they are assigned; and other cores are in force `resizeMs` after they are asked for, for
  * batches that start then. Queries take the communication latency to every task. All that happens
  * at one time is applied before batches start: arrivals, deliveries, completions by task and by
- * start, instances that come up, resizes. Same bundle, options and seed give the same result.
- * Source: Themis §5, §6.
+ * start, instances that come up, resizes. Where the bundle says what serving takes, requests and
+ * batches pass the server, and batches compute under contention, each on the cores of its instance.
+ * Same bundle, options and seed give the same result.
+ * @throws InputError INPUT_CONFLICT if service times are to be sampled and the bundle holds no
+ * quantiles. Source: Themis §5, §6.
  */
 export function simulateThemis(
   bundle: ThemisBundle,
@@ -100,7 +119,7 @@ class ScaleSimulation {
   readonly #dispatcher: ThemisDispatcher;
   readonly #commands: CommandBuffer;
   /** Ends of batches and of cold starts; and of resizes, which happen beside batches. */
-  readonly #workerEvents: EventQueue;
+  readonly #workerEvents: WorkerEvents;
   readonly #resizes: EventQueue;
   readonly #times: BatchTimes;
   readonly #tally: ThemisTally;
@@ -132,16 +151,21 @@ class ScaleSimulation {
     const queryCapacity = rowCountFor(this.#trace) * taskCount + busyNames(shape);
     this.#dispatcher = dispatcherFor(bundle, options, queryCapacity);
     this.#commands = new CommandBuffer(this.#dispatcher.commandCapacity, queryCapacity);
-    this.#workerEvents = new EventQueue(workerCount);
+    const { cluster, slo } = bundle;
+    const pathRng = new Rng(seed, PATH_STREAM);
+    const stations = stationsOf(cluster, workerCount, pathRng, options.stations);
+    this.#workerEvents = stations.workers;
     this.#resizes = new EventQueue(workerCount);
-    this.#times = new BatchTimes(bundle.tasks);
+    this.#times = batchTimesOf(bundle, options);
     const hasTimeline = options.timeline === true;
     this.#tally = new ThemisTally(bundle, workerCount, { durationMs, hasTimeline });
     const frame = {
       graph: shape.graph,
       trace: this.#trace,
-      sloMs: bundle.slo.latencyMs,
-      hopMs: bundle.cluster.communicationLatencyMs,
+      sloMs: slo.latencyMs,
+      decisionSloMs: decisionSloMs(cluster, slo.latencyMs),
+      stations,
+      hopMs: cluster.communicationLatencyMs,
       hasLatencies: hasTimeline || options.withLatencies === true,
     };
     this.flow = new RequestFlow(frame, this.#dispatcher, this.#commands, this.#tally.requests);
@@ -198,6 +222,7 @@ class ScaleSimulation {
       }
       this.#eventMs = nowMs;
       flow.step(nowMs);
+      this.#takeBack(nowMs);
       while (workerEvents.nextMs === nowMs) this.#workerEvent(nowMs);
       while (resizes.nextMs === nowMs) this.#resized(nowMs);
       if (dispatcher.wakeMs <= nowMs) this.#wake(nowMs);
@@ -231,12 +256,20 @@ class ScaleSimulation {
     const worker = this.#workerEvents.pop();
     const { held } = this.#tally;
     if (held.inForce(worker) > 0) {
-      this.#finishBatch(worker, nowMs);
+      if (this.flow.takesBack(worker, nowMs)) this.#finishBatch(worker, nowMs);
       return;
     }
     held.takeForce(worker, nowMs);
     this.#dispatcher.onModelReady(worker, nowMs, this.#commands);
     this.#carryOut(nowMs);
+  }
+
+  /** What the server is done with now. */
+  #takeBack(nowMs: number): void {
+    const { flow } = this;
+    for (let worker = flow.nextBatch(nowMs); worker !== NONE; worker = flow.nextBatch(nowMs)) {
+      this.#finishBatch(worker, nowMs);
+    }
   }
 
   #resized(nowMs: number): void {
@@ -268,7 +301,7 @@ class ScaleSimulation {
     for (let command = 0; command < commands.count; command++) {
       const kind = commands.kind(command);
       if (kind === START_BATCH) this.#runBatch(command, nowMs);
-      else if (kind === DROP) this.flow.drop(commands.query(command, 0));
+      else if (kind === DROP) this.flow.drop(commands.query(command, 0), nowMs);
       else {
         this.#scale(command, nowMs);
         isChanged = true;
@@ -290,7 +323,8 @@ class ScaleSimulation {
     this.#batchByWorker[worker] = batch;
     this.#tally.batches.countBatch(task, batch);
     const cores = this.#tally.held.inForce(worker);
-    this.#workerEvents.push(nowMs + this.#times.ms(task, batch, cores), worker, task);
+    const serviceMs = this.#times.nextMs(task, batch, cores);
+    this.#workerEvents.run(nowMs, worker, serviceMs, task, cores);
   }
 
   #scale(command: number, nowMs: number): void {
@@ -319,7 +353,7 @@ class ScaleSimulation {
   #stop(worker: number, nowMs: number): void {
     assert(this.#batchByWorker[worker] === 0, "an instance that goes runs no batch");
     // It may still be coming up.
-    this.#workerEvents.cancel(worker);
+    this.#workerEvents.cancel(worker, nowMs);
     this.#resizes.cancel(worker);
     this.#tally.held.stop(worker, nowMs);
   }
@@ -330,6 +364,18 @@ class ScaleSimulation {
     this.#level = level;
     this.#tally.observe(nowMs, level);
   }
+}
+
+/** Batches' times have a random stream of their own. */
+const SERVICE_STREAM = 2;
+
+function batchTimesOf(
+  { tasks }: ThemisBundle,
+  { serviceTimes = "p95", seed }: ThemisSimulationOptions,
+): BatchTimes {
+  return serviceTimes === "p95"
+    ? new BatchTimes(tasks)
+    : new DrawnBatchTimes(tasks, new Rng(seed, SERVICE_STREAM));
 }
 
 function dispatcherFor(

@@ -18,7 +18,7 @@ import type {
   VariantProfile,
 } from "../../../spec/application.ts";
 import { profileFor } from "../../../spec/pool-profiles.ts";
-import { isUsable, latencyByCores } from "./latency-by-cores.ts";
+import { isUsable, latencyByCores, pointQuantiles } from "./latency-by-cores.ts";
 import { visitRates } from "./visit-rates.ts";
 
 /** @param application one without mistakes, whose method is themis. */
@@ -100,7 +100,10 @@ function latencyOf(
 ): LatencyByCores {
   const latency = latencyByCores(profile, policy.maxBatch, mostCores(application, policy));
   if (!isUsable(latency)) throw new RangeError("the latencies of a variant can be used");
-  return latency;
+  // Bundles that say what serving takes are simulated as they will be measured.
+  const quantiles =
+    application.cluster.serving === undefined ? undefined : pointQuantiles(profile, latency);
+  return quantiles === undefined ? latency : { ...latency, quantiles };
 }
 
 /** The paper's programmes know the paper's queueing only. */

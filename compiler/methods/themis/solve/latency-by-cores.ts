@@ -6,6 +6,7 @@ import {
   fittedMs,
   type LatencyByCores,
   type LatencyFit,
+  type Table,
 } from "stratagem-runtime/internal/bundle/schema";
 import type { CoreProfile, ProfileRow, VariantProfile } from "../../../spec/application.ts";
 import { fitLatency, type LatencyPoint, worstCell } from "./latency-fit.ts";
@@ -67,6 +68,24 @@ export function latencyByCores(
       data: Float64Array.from(kept.flatMap((point) => [point.batch, point.cores, point.ms])),
     },
   };
+}
+
+/**
+ * Quantiles of the points of a table, [pointCount, 4]: p50, p95, p99 and mean; undefined where there
+ * are none, or one was measured without.
+ */
+export function pointQuantiles(
+  { byCores }: Pick<VariantProfile, "byCores">,
+  { ms: { shape } }: Pick<LatencyByCores, "ms">,
+): Table | undefined {
+  const [mostCores = 0, mostBatch = 0] = shape;
+  const rows = (byCores ?? [])
+    .filter(({ cores }) => cores <= mostCores)
+    .flatMap((one) => one.rows.filter(({ batch }) => batch <= mostBatch));
+  const known = rows.flatMap(({ quantiles }) => (quantiles === null ? [] : [quantiles]));
+  if (known.length === 0 || known.length < rows.length) return undefined;
+  const data = Float64Array.from(known.flatMap(({ p50, p95, p99, mean }) => [p50, p95, p99, mean]));
+  return { dtype: "float64", shape: [known.length, 4], data };
 }
 
 const NOTHING: UnusableLatency = {

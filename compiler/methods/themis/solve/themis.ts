@@ -25,6 +25,12 @@ export const themis = {
    * levels, bit for bit, in any order.
    */
   open: (frame: ThemisFrame): ThemisLevels => new ThemisLevels(frame),
+  /** Whether some load has a plan in the pool: where nothing waits for anything. */
+  isServable(frame: ThemisFrame): boolean {
+    const planner = new ThemisPlanner(frame);
+    const answer = planner.alone(frame.policy.scaling === "horizontal" ? "horizontal" : "joint");
+    return isPlan(answer) && answer.cores <= planner.coreBudget;
+  },
   /** Recomputes what a level's plans promise, from the bundle alone. */
   expectedOf: (frame: ThemisFrame, level: ThemisLevel): PromisedPlans => {
     const judge = new PlanJudge(frame);

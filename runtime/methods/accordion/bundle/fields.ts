@@ -34,7 +34,7 @@ import {
   text,
 } from "../../../bundle/fields.ts";
 import { MAX_VARIANTS } from "../../../bundle/limits.ts";
-import { record } from "../../../bundle/record.ts";
+import { optional, record } from "../../../bundle/record.ts";
 import type {
   AccordionBundle,
   AccordionLevel,
@@ -45,6 +45,7 @@ import type {
   PlaceExpected,
   StageModel,
 } from "../../../bundle/schema.ts";
+import { spread } from "../../../bundle/serving-fields.ts";
 import { table } from "../../../bundle/tables.ts";
 
 const MAX_PLACES = 4096;
@@ -72,6 +73,11 @@ const pipeline = record<LayerPipeline>({
     listOf([0, MAX_DEPTH], milliseconds),
     "Time of one instance in each stage; empty without layers.",
   ],
+  stageSpreads: optional(
+    listOf([1, MAX_DEPTH], spread),
+    "How that spreads, for each stage, in ms. Left out without layers, where the profiles have no " +
+      "quantiles, and where `cluster` has no `serving`.",
+  ),
   stepMs: [
     milliseconds,
     "Time between two instances, τ: that of the heaviest stage in the mean, where `stageMs` may " +

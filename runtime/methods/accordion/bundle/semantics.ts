@@ -1,4 +1,5 @@
 /** What an Accordion bundle must say so that its tables alone schedule every query. */
+
 import {
   type AccordionBundle,
   type AccordionLevel,
@@ -7,6 +8,7 @@ import {
   type MalleableVariant,
   violationCeiling,
 } from "../../../bundle/schema.ts";
+import { checkMargin } from "../../../bundle/serving-semantics.ts";
 import { checkRequests, checkWorkers } from "../../../bundle/size-semantics.ts";
 import { checkClose, TOLERANCE } from "../../../bundle/stage-semantics.ts";
 import {
@@ -24,6 +26,7 @@ export function checkAccordionSemantics(bundle: AccordionBundle): void {
   const { tasks, cluster, policy, slo, levels } = bundle;
   checkUnique(cluster.pools, "cluster.pools");
   const workers = checkWorkers(cluster);
+  checkMargin(cluster, bundle.slo);
   if (policy.executionPlaces > workers) {
     const allowed = `at most ${workers}, the workers of all pools`;
     refuse("policy.executionPlaces", policy.executionPlaces, allowed);
@@ -142,7 +145,7 @@ function checkPools({ pools }: LayerPipeline, shape: readonly number[], path: st
 
 /** Layers and times of each stage, or of none where speed-ups are given. */
 function checkStages(
-  { cut, stageMs }: LayerPipeline,
+  { cut, stageMs, stageSpreads }: LayerPipeline,
   layerCount: number,
   places: number,
   path: string,
@@ -153,6 +156,10 @@ function checkStages(
   }
   if (stageMs.length !== stageCount) {
     refuse(`${path}.stageMs.length`, stageMs.length, `${stageCount}, the stages`);
+  }
+  const spreadCount = stageSpreads?.length ?? stageCount;
+  if (spreadCount !== stageCount) {
+    refuse(`${path}.stageSpreads.length`, spreadCount, `${stageCount}, the stages`);
   }
   if (stageCount === 0) return;
   const layers = cut.reduce((sum, count) => sum + count, 0);

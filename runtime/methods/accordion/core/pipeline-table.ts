@@ -22,12 +22,20 @@ export class PipelineTable {
    * [shapeCount, classCount]: the shape with one place of the class less, NONE where there is none.
    */
   readonly #less: Int32Array;
+  /**
+   * How many times as long as measured queries are foretold to take, since all places may run at
+   * once; 1 where the bundle was planned without that.
+   */
+  readonly stretch: number;
   /** [modelCount, shapeCount, maxBatch] */
   readonly #latencyMs: Float64Array;
   /** [modelCount, shapeCount, maxDepth] */
   readonly #classOfStage: Uint8Array;
 
-  constructor({ shapes, tasks, policy }: Pick<AccordionBundle, "shapes" | "tasks" | "policy">) {
+  constructor(bundle: Pick<AccordionBundle, "shapes" | "tasks" | "policy" | "cluster">) {
+    const { shapes, tasks, policy, cluster } = bundle;
+    const { stretch = 1 } = cluster.serving ?? {};
+    this.stretch = stretch;
     const [shapeCount = 0, classCount = 0] = shapes.shape;
     const models = tasks.flatMap(({ variants }) => variants);
     this.modelCount = models.length;
@@ -48,7 +56,8 @@ export class PipelineTable {
     this.#latencyMs = new Float64Array(models.length * shapeCount * this.maxBatch);
     this.#classOfStage = new Uint8Array(models.length * shapeCount * this.maxDepth);
     for (const [model, { latencyMs, pipelines }] of models.entries()) {
-      this.#latencyMs.set(latencyMs.data, model * shapeCount * this.maxBatch);
+      const foretoldMs = latencyMs.data.map((ms) => ms * stretch);
+      this.#latencyMs.set(foretoldMs, model * shapeCount * this.maxBatch);
       for (const [shape, pipeline] of pipelines.entries()) {
         this.#classOfStage.set(pipeline?.pools ?? [], (model * shapeCount + shape) * this.maxDepth);
       }
@@ -79,7 +88,7 @@ export class PipelineTable {
   }
 
   /**
-   * Time of a query of 1 to `maxBatch` instances, ms; Infinity where the model has no pipeline of
+   * Foretold time of a query of 1 to `maxBatch` instances, ms; Infinity where the model has no pipeline of
    * the shape.
    */
   latencyMs(model: number, shape: number, batch: number): number {

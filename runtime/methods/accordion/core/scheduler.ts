@@ -1,6 +1,7 @@
 /** Decides which query has which places: the core of Accordion. */
 import type { AccordionBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
+import { decisionSloMs } from "../../../core/decision-slo.ts";
 import { LinkedQueues } from "../../../core/graph/linked-queues.ts";
 import { mayTryAgain } from "../../../core/second-try.ts";
 import { type AccordionCommands, DROP_LATE, DROP_NO_PLACE, DROP_PLACES_LOST } from "./commands.ts";
@@ -58,7 +59,8 @@ export class AccordionScheduler {
 
   /** @param bundle a validated one. All places are down at first. */
   constructor(bundle: AccordionBundle, { queryCapacity }: AccordionSchedulerOptions) {
-    const { policy, slo } = bundle;
+    const { policy, slo, cluster } = bundle;
+    const sloMs = decisionSloMs(cluster, slo.latencyMs);
     const { scheduler, reconfigurationMs, dropAfterSlos, dropout } = policy;
     const isMalleable = scheduler === "accordion";
     const isGrowing = isMalleable && policy.regrow;
@@ -75,8 +77,8 @@ export class AccordionScheduler {
     const malleable = { reconfigurationMs, isEager: isGrowing };
     this.#rule = isMalleable
       ? new MalleableRule(table, ledger, runs, choice, malleable)
-      : new FixedRule(scheduler === "bbs" ? "slo-conforming" : scheduler, slo.latencyMs, choice);
-    const window = dropAfterSlos === null ? null : { sloMs: slo.latencyMs, slos: dropAfterSlos };
+      : new FixedRule(scheduler === "bbs" ? "slo-conforming" : scheduler, sloMs, choice);
+    const window = dropAfterSlos === null ? null : { sloMs, slos: dropAfterSlos };
     this.#predictor =
       window !== null && dropout === "arrival"
         ? new DropoutPredictor(table, ledger, runs, window)

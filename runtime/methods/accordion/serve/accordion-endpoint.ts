@@ -1,7 +1,12 @@
 /** The endpoint of models that run as malleable pipelines. */
 import type { AccordionBundle, Bundle } from "../../../bundle/schema.ts";
+import { pathTimesOf } from "../../../core/decision-slo.ts";
 import type { Executor, ExecutorHandlers } from "../../../exec/executor.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
+import { ArrivalCounts } from "../../../server/drift/arrival-counts.ts";
+import { poolOfWorker, stageCells } from "../../../server/drift/profiled-cells.ts";
+import { ServiceTimes } from "../../../server/drift/service-times.ts";
+import type { Reading, Watched } from "../../../server/drift/watched.ts";
 import type { MetricLine } from "../../../server/metrics/exposition.ts";
 import type { Endpoint, EndpointModel } from "../../../server/requests/endpoint.ts";
 import { AccordionScheduler } from "../core/scheduler.ts";
@@ -29,6 +34,7 @@ export class AccordionEndpoint implements Endpoint {
   readonly handlers: Required<ExecutorHandlers>;
   readonly started: Promise<void>;
   readonly bundleSha256: string;
+  readonly watched: Watched;
   readonly #bundle: AccordionBundle;
   readonly #metrics: AccordionMetrics;
   readonly #scheduler: AccordionScheduler;
@@ -43,6 +49,9 @@ export class AccordionEndpoint implements Endpoint {
     const metrics = new AccordionMetrics(models.map(({ signature }) => signature.names[0] ?? ""));
     const scheduler = new AccordionScheduler(bundle, { queryCapacity: maxPending });
     const observer = metrics;
+    const times = new ServiceTimes(stageCells(bundle), nowMs);
+    const arrivals = new ArrivalCounts(bundle.slo.latencyMs, nowMs);
+    this.watched = { times, arrivals, reading: () => this.#reading() };
     const driver = new AccordionDriver({
       models,
       scheduler,
@@ -50,6 +59,9 @@ export class AccordionEndpoint implements Endpoint {
       nowMs,
       recorder,
       observer,
+      times,
+      kindOf: poolOfWorker(bundle),
+      path: pathTimesOf(bundle.cluster),
     });
     this.#bundle = bundle;
     this.bundleSha256 = bundleSha256;
@@ -61,8 +73,15 @@ export class AccordionEndpoint implements Endpoint {
       metrics: metrics.requests(model),
       fastestMs,
       maxRows: bundle.policy.maxBatch,
-      onTurnedAway: (rows) => driver.turnAway(model, rows),
-      submit: (rows, deadlineMs, isHigh) => driver.submit(model, rows, deadlineMs, isHigh),
+      // A request is one query, whatever its rows.
+      onTurnedAway: (rows) => {
+        arrivals.onRows(1);
+        driver.turnAway(model, rows);
+      },
+      submit: (rows, deadlineMs, isHigh) => {
+        arrivals.onRows(1);
+        return driver.submit(model, rows, deadlineMs, isHigh);
+      },
     }));
     let settleStarted: () => void = () => {};
     this.started = new Promise((resolve) => {
@@ -102,8 +121,8 @@ export class AccordionEndpoint implements Endpoint {
     const scheduler = this.#scheduler;
     const { levels, application } = this.#bundle;
     const { loadQps } = this.#driver;
-    const carrying = levels.find((level) => !(level.loadQps < loadQps)) ?? levels.at(-1);
-    return this.#metrics.lines({
+    const carrying = this.#carrying();
+    const lines = this.#metrics.lines({
       places: scheduler.placeCount,
       readyPlaces: scheduler.readyPlaceCount,
       busyPlaces: scheduler.busyPlaceCount,
@@ -116,6 +135,28 @@ export class AccordionEndpoint implements Endpoint {
       promisedViolationRate: carrying?.expected.violationRate ?? Number.NaN,
       bundleSha256: this.bundleSha256,
     });
+    return [...lines, ...this.watched.times.lines()];
+  }
+
+  /** The lowest level that is not below the load. */
+  #carrying() {
+    const { levels } = this.#bundle;
+    const { loadQps } = this.#driver;
+    return levels.find((level) => !(level.loadQps < loadQps)) ?? levels.at(-1);
+  }
+
+  #reading(): Reading {
+    const { arrivals, levels } = this.#bundle;
+    const carrying = this.#carrying();
+    return {
+      bundleSha256: this.bundleSha256,
+      compiled: arrivals,
+      loadQps: this.#driver.loadQps,
+      topLevelQps: levels.at(-1)?.loadQps ?? Number.NaN,
+      promised: carrying && { feasible: carrying.feasible, ...carrying.expected },
+      rows: this.#metrics.rows,
+      accuracySum: 0,
+    };
   }
 
   /** Never in place: queries run by the table they were started by. */

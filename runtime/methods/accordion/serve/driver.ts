@@ -1,7 +1,9 @@
 /** Drives Accordion's scheduler on the wall clock. */
 import { assert } from "../../../core/assert.ts";
+import type { PathTimes } from "../../../core/decision-slo.ts";
 import { LoadMonitor } from "../../../core/load-monitor.ts";
-import type { Executor } from "../../../exec/executor.ts";
+import type { Batch, BatchResult, Executor } from "../../../exec/executor.ts";
+import type { ServiceTimes } from "../../../server/drift/service-times.ts";
 import { at } from "../../../server/graph/pipeline-signature.ts";
 import {
   type FailureReason,
@@ -33,7 +35,13 @@ export interface AccordionDriverOptions {
   readonly maxPending: number;
   readonly nowMs: () => number;
   readonly recorder?: AccordionRecorder | undefined;
+  /** What the way of requests has of their deadlines; left out for nothing. */
+  readonly path?: PathTimes | undefined;
   readonly observer: AccordionObserver;
+  /** Told what stages take; left out where nobody asks. */
+  readonly times?: ServiceTimes | undefined;
+  /** The pool of a place. */
+  readonly kindOf?: ((place: number) => number) | undefined;
 }
 
 type PlacesCommand = Exclude<AccordionCommand, { readonly kind: "drop" }>;
@@ -70,10 +78,7 @@ export class AccordionDriver {
     this.#observer = options.observer;
     this.#recorded = new RecordedScheduler({ scheduler, recorder, onWake: () => this.#wake() });
     this.#places = Array.from({ length: scheduler.placeCount }, (_, place) => {
-      return new ExecutionPlace(place, (batch) => {
-        assert(this.#executor !== undefined, "places are ready once there is an executor");
-        return this.#executor.run(place, batch);
-      });
+      return new ExecutionPlace(place, (batch) => this.#runTimed(place, batch));
     });
     this.#runByQuery = new Array<PipelineRun | undefined>(maxPending).fill(undefined);
     this.#free = Array.from({ length: maxPending }, (_, query) => maxPending - 1 - query);
@@ -95,6 +100,7 @@ export class AccordionDriver {
     this.#executor = executor;
   }
 
+  /** @param deadlineMs as the client has it; decisions leave time for the way before it. */
   submit(model: number, rows: RequestRows, deadlineMs: number, isHigh: boolean): Submission {
     let settle: (outcome: Outcome) => void = () => {};
     const outcome = new Promise<Outcome>((resolve) => {
@@ -102,7 +108,8 @@ export class AccordionDriver {
     });
     const arrivalMs = this.#now();
     const ofModel = at(this.#options.models, model);
-    const times = { arrivalMs, deadlineMs };
+    const { path } = this.#options;
+    const times = { arrivalMs, deadlineMs: deadlineMs - (path?.marginMs ?? 0) };
     const request = new AccordionRequest({ model, ofModel, rows, isHigh, ...times, settle });
     this.#load.recordArrival(arrivalMs);
     const run = this.#open(request);
@@ -225,6 +232,32 @@ export class AccordionDriver {
     for (const act of acts) act();
   }
 
+  async #runTimed(place: number, batch: Batch): Promise<BatchResult> {
+    assert(this.#executor !== undefined, "places are ready once there is an executor");
+    const { times, kindOf } = this.#options;
+    const busyAtStart = this.#busyPlaces();
+    const handedMs = this.#now();
+    const result = await this.#executor.run(place, batch);
+    const { variant, rows } = batch;
+    const endMs = this.#now();
+    times?.onBatch({
+      variant,
+      rows,
+      kind: kindOf?.(place) ?? 0,
+      aroundMs: endMs - handedMs,
+      insideMs: result.wallMs,
+      endMs,
+      busyWorkers: Math.max(busyAtStart, this.#busyPlaces()),
+    });
+    return result;
+  }
+
+  #busyPlaces(): number {
+    let count = 0;
+    for (const place of this.#places) if (place.isRunning) count++;
+    return count;
+  }
+
   #pump(run: PipelineRun): void {
     run.pump();
     const { request } = run;
@@ -261,7 +294,8 @@ export class AccordionDriver {
     if (!isLast) return;
     const { model, rows, deadlineMs, startMs } = request;
     this.#observer.onQueryDone(model, rows, nowMs - startMs);
-    this.#observer.onRowsDone(model, nowMs > deadlineMs ? "late" : "satisfied", rows);
+    const lateMs = deadlineMs + (this.#options.path?.graceMs ?? 0);
+    this.#observer.onRowsDone(model, nowMs > lateMs ? "late" : "satisfied", rows);
     request.answer(nowMs);
   }
 

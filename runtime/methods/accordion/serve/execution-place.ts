@@ -42,6 +42,11 @@ export class ExecutionPlace {
     return this.#isUp && !this.#isBroken && !this.#isRunning;
   }
 
+  /** Whether something runs on it, whoever has it. */
+  get isRunning(): boolean {
+    return this.#isRunning;
+  }
+
   up(): void {
     this.#isUp = true;
     this.#isBroken = false;

@@ -76,6 +76,13 @@ export class AccordionMetrics implements AccordionObserver {
     return at(this.#models, model).requests;
   }
 
+  /** Of all models by what became of them, since the start. */
+  get rows(): Readonly<Record<RowsOutcome, number>> {
+    const sum = (outcome: RowsOutcome) =>
+      this.#models.reduce((total, { rows }) => total + rows[outcome], 0);
+    return { satisfied: sum("satisfied"), late: sum("late"), dropped: sum("dropped") };
+  }
+
   onStart(model: number, places: number, slackMs: number): void {
     const { places: histogram, slack } = at(this.#models, model);
     histogram.observe(places);

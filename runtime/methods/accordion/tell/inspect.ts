@@ -7,6 +7,7 @@ import { levelAt } from "../../../core/level-choice.ts";
 import { feasibleText, missedTexts } from "../../../tell/missed-limits.ts";
 import { onDevice } from "../../../tell/pool-device.ts";
 import { alignColumns, counted, percent, short } from "../../../tell/text.ts";
+import { servingPathText } from "../../../tell/serving-path.ts";
 import type { BundleFile, Told } from "../../method.ts";
 import { placesByPool } from "../bundle/place-shapes.ts";
 import { modelLetters } from "./letters.ts";
@@ -35,6 +36,7 @@ export function accordionSummary(
     `sha256 ${sha256}`,
     `compiled by ${provenance.compiler} from ${provenance.inputs.length} inputs`,
     `slo: ${short(slo.latencyMs)} ms${violations}`,
+    servingPathText(bundle.cluster),
     ...cluster.pools.map(
       ({ name, workers, ...on }, pool) =>
         `pool ${name}: ${counted(workers, "worker")}, ` +

@@ -1,4 +1,5 @@
 /** What an InferLine bundle must say so that its plans can be followed without a look aside. */
+
 import { MAX_PIPELINE_WORKERS } from "../../../bundle/limits.ts";
 import { checkProfile } from "../../../bundle/profile-semantics.ts";
 import {
@@ -14,6 +15,7 @@ import {
   type TrafficEnvelope,
   violationCeiling,
 } from "../../../bundle/schema.ts";
+import { checkMargin } from "../../../bundle/serving-semantics.ts";
 import { checkRequests, checkSeats, checkWorkers } from "../../../bundle/size-semantics.ts";
 import {
   checkBranches,
@@ -40,6 +42,7 @@ const LONGEST_WINDOW_MS = 60_000;
 export function checkInferlineSemantics(bundle: InferlineBundle): void {
   const { tasks, levels, cluster } = bundle;
   const workers = checkWorkers(cluster, MAX_PIPELINE_WORKERS);
+  checkMargin(cluster, bundle.slo);
   checkPools(cluster.pools);
   checkUnique(tasks, "tasks");
   for (const [index, task] of tasks.entries()) {

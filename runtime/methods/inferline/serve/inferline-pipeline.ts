@@ -3,6 +3,7 @@ import type { InferlineBundle } from "../../../bundle/schema.ts";
 import { busyNames, replicaShapeOf } from "../../../core/graph/replica-shape.ts";
 import { levelForLoad } from "../../../core/level-choice.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
+import { pooledCells, poolOfWorker } from "../../../server/drift/profiled-cells.ts";
 import { lastAnswererOf } from "../../../server/graph/last-answerer.ts";
 import { madeRowCapacity } from "../../../server/graph/made-rows.ts";
 import type { AxisNames } from "../../../server/graph/output-groups.ts";
@@ -46,9 +47,17 @@ export function inferlinePipeline(
     answererOf: lastAnswererOf(signature),
     holdsAllVariants: () => false,
     p99Ms: pooledP99Ms(bundle),
+    cells: pooledCells(bundle),
+    kindOf: poolOfWorker(bundle),
     // Each on the fastest hardware for one query.
     fastestMs: surelyMs(bundle, (task) => fastestQueryMs(bundle.tasks[task]?.variants ?? [])),
     differenceFrom: (after) => bundleDifference(bundle, after, SERVED_PARTS),
+    costNow: (level, workers) => {
+      const promised = bundle.levels[level]?.expected.costPerHour;
+      if (promised === undefined) return undefined;
+      const { mostPerHour: most } = metrics;
+      return { held: metrics.costPerHour(workers), promised, most, unit: "an hour" };
+    },
     metricLines: (workers) => metrics.lines(workers),
   };
 }

@@ -49,7 +49,7 @@ export class InferlineMetrics {
         "stratagem_cost_per_hour",
         "gauge",
         "Price of the replicas there are, in the unit of the pools",
-        this.#costPerHour(workers),
+        this.costPerHour(workers),
       ),
     ];
   }
@@ -94,7 +94,13 @@ export class InferlineMetrics {
     ];
   }
 
-  #costPerHour(workers: Pick<WorkerModels, "isAssigned">): number {
+  /** Of all workers there are. */
+  get mostPerHour(): number {
+    return this.#microsByWorker.reduce((sum, price) => sum + price, 0) / MICROS;
+  }
+
+  /** Of those that are replicas now. */
+  costPerHour(workers: Pick<WorkerModels, "isAssigned">): number {
     const micros = this.#microsByWorker.reduce(
       (sum, price, worker) => sum + (workers.isAssigned(worker) ? price : 0),
       0,

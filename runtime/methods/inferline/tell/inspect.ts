@@ -10,6 +10,7 @@ import { feasibleText, missedTexts } from "../../../tell/missed-limits.ts";
 import { onDevice, startOrigin } from "../../../tell/pool-device.ts";
 import { taskTitle } from "../../../tell/task-title.ts";
 import { alignColumns, counted, percent, short } from "../../../tell/text.ts";
+import { servingPathText } from "../../../tell/serving-path.ts";
 import type { BundleFile, Told } from "../../method.ts";
 import { hardwareLetters } from "./letters.ts";
 import { inferlineMissed } from "./missed.ts";
@@ -50,6 +51,7 @@ export function inferlineSummary(
     `sha256 ${sha256}`,
     `compiled by ${provenance.compiler} from ${provenance.inputs.length} inputs`,
     `slo: ${short(slo.latencyMs)} ms${violations}`,
+    servingPathText(bundle.cluster),
     ...cluster.pools.map(
       (pool) =>
         `pool ${pool.name}: ${counted(pool.workers, "worker")} of ${hardwareOf(pool)}` +

@@ -1,4 +1,5 @@
 /** What a Loki bundle must say so that its plans can be followed without a look aside. */
+
 import { MAX_PIPELINE_WORKERS, MAX_QUERIES_PER_REQUEST } from "../../../bundle/limits.ts";
 import { checkProfile } from "../../../bundle/profile-semantics.ts";
 import type {
@@ -10,6 +11,7 @@ import type {
   PlannedInstance,
   StagePolicy,
 } from "../../../bundle/schema.ts";
+import { checkMargin } from "../../../bundle/serving-semantics.ts";
 import { checkRequests, checkSeats, checkWorkers } from "../../../bundle/size-semantics.ts";
 import {
   batchByActionOf,
@@ -31,6 +33,7 @@ const TOLERANCE = 1e-6;
 export function checkLokiSemantics(bundle: LokiBundle): void {
   const { tasks, leaves, levels, cluster } = bundle;
   const workers = checkWorkers(cluster, MAX_PIPELINE_WORKERS);
+  checkMargin(cluster, bundle.slo);
   checkUnique(tasks, "tasks");
   const childCounts = childCountsOf(tasks);
   for (const [index, task] of tasks.entries()) {

@@ -2,6 +2,7 @@
 import type { LokiBundle } from "../../../bundle/schema.ts";
 import { busyNames, pipelineShapeOf } from "../../../core/graph/pipeline-shape.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
+import { pooledCells, poolOfWorker } from "../../../server/drift/profiled-cells.ts";
 import type { AxisNames } from "../../../server/graph/output-groups.ts";
 import { answererOf } from "../../../server/graph/paths.ts";
 import { pipelineSignatureOf } from "../../../server/graph/pipeline-signature.ts";
@@ -39,6 +40,8 @@ export function lokiPipeline(
     holdsAllVariants: (task) =>
       bundle.levels.some(({ stages }) => (stages?.[task] ?? null) !== null),
     p99Ms: pooledP99Ms(bundle),
+    cells: pooledCells(bundle),
+    kindOf: poolOfWorker(bundle),
     fastestMs: fastestMs(bundle),
     differenceFrom: (after) => bundleDifference(bundle, after, SERVED_PARTS),
     metricLines: () => [],

@@ -5,6 +5,7 @@ import { type Lettered, letterOf } from "../../../tell/letters.ts";
 import { feasibleText, missedTexts } from "../../../tell/missed-limits.ts";
 import { onDevice, startOrigin } from "../../../tell/pool-device.ts";
 import { alignColumns, counted, percent, short } from "../../../tell/text.ts";
+import { servingPathText } from "../../../tell/serving-path.ts";
 import type { BundleFile, Told } from "../../method.ts";
 import { variantLetters } from "./letters.ts";
 import { lokiMissed } from "./missed.ts";
@@ -23,6 +24,7 @@ export function lokiSummary(
     `sha256 ${sha256}`,
     `compiled by ${provenance.compiler} from ${provenance.inputs.length} inputs`,
     `slo: ${short(slo.latencyMs)} ms${violations}`,
+    servingPathText(bundle.cluster),
     ...cluster.pools.map((pool) => {
       return `pool ${pool.name}: ${counted(pool.workers, "server")}${onDevice(pool)}`;
     }),

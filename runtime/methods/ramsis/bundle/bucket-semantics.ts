@@ -1,13 +1,14 @@
 /** What a RAMSIS bundle must say of buckets, of each other and of the rest. */
+
 import { isDeepStrictEqual } from "node:util";
 import { MAX_SEATS } from "../../../bundle/limits.ts";
 import type { Bucket, RamsisBundle, RamsisLevel } from "../../../bundle/schema.ts";
 import { bucketNames } from "../../../bundle/schema.ts";
+import { checkSlackOf } from "../../../bundle/serving-semantics.ts";
 import {
   checkRows,
   checkServiceTimes,
   checkShape,
-  checkSlacks,
   checkTable,
   checkUnique,
   refuse,
@@ -22,7 +23,7 @@ const SHARE_TOLERANCE = 1e-6;
  * the models.
  */
 export function checkBuckets(bundle: RamsisBundle): void {
-  const { buckets, slo, policy, tasks, decisionSpace } = bundle;
+  const { buckets, cluster, slo, policy, tasks, decisionSpace } = bundle;
   checkUnique(buckets ?? [], "buckets");
   checkModels(bundle);
   if (buckets === undefined) return;
@@ -43,7 +44,7 @@ export function checkBuckets(bundle: RamsisBundle): void {
       refuse(`${path}.serviceTimes.quantiles`, "another kind", "nil or tables as of the task");
     }
     if (queued !== undefined) checkRows(queued, maxQueue, `${path}.queued`);
-    checkSlacks(slackMs, slo.latencyMs, `${path}.slackMs`, "slo.latencyMs");
+    checkSlackOf(slackMs, cluster, slo.latencyMs, [path, "slo.latencyMs"]);
   }
   const capacity = 1 + Math.max(...buckets.map(({ maxQueue }) => maxQueue));
   if (buckets.length * capacity > MAX_SEATS) {

@@ -1,13 +1,14 @@
 /** What a RAMSIS bundle must say of classes, of each other and of the rest. */
+
 import {
   type RamsisBundle,
   type RamsisLevel,
   type SloClass,
   violationCeiling,
 } from "../../../bundle/schema.ts";
+import { checkSlackOf } from "../../../bundle/serving-semantics.ts";
 import {
   checkRows,
-  checkSlacks,
   checkTable,
   checkUnique,
   refuse,
@@ -46,13 +47,16 @@ export function checkClasses(bundle: RamsisBundle): void {
   checkSpaces(bundle, classes);
 }
 
-function checkSpaces({ classSpaces = [] }: RamsisBundle, classes: readonly SloClass[]): void {
+function checkSpaces(
+  { cluster, classSpaces = [] }: RamsisBundle,
+  classes: readonly SloClass[],
+): void {
   checkCount(classSpaces, classes, "classSpaces");
   for (const [index, { maxQueue, queued, slackMs }] of classSpaces.entries()) {
     const path = `classSpaces[${index}]`;
     if (queued !== undefined) checkRows(queued, maxQueue, `${path}.queued`);
     const sloMs = classes[index]?.latencyMs ?? Number.NaN;
-    checkSlacks(slackMs, sloMs, `${path}.slackMs`, `slo.classes[${index}].latencyMs`);
+    checkSlackOf(slackMs, cluster, sloMs, [path, `slo.classes[${index}].latencyMs`]);
   }
 }
 

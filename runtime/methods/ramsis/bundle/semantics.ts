@@ -1,5 +1,6 @@
 /** What a RAMSIS bundle must say so that no lookup of the runtime leaves a table. */
 import { type RamsisBundle, type RamsisOptions, violationCeiling } from "../../../bundle/schema.ts";
+import { checkMargin, checkSlackOf } from "../../../bundle/serving-semantics.ts";
 import { checkSeats, checkWorkers } from "../../../bundle/size-semantics.ts";
 import { checkState } from "../../../bundle/state-semantics.ts";
 import {
@@ -11,7 +12,6 @@ import {
   checkRows,
   checkServiceTimes,
   checkShape,
-  checkSlacks,
   checkTable,
   checkUnique,
   refuse,
@@ -24,6 +24,7 @@ import { checkClasses, checkClassLevel } from "./class-semantics.ts";
 export function checkRamsisSemantics(bundle: RamsisBundle): void {
   const { tasks, policy, decisionSpace, levels, slo } = bundle;
   const workers = checkWorkers(bundle.cluster);
+  checkMargin(bundle.cluster, bundle.slo);
   for (const [index, { variants, serviceTimes }] of tasks.entries()) {
     const path = `tasks[${index}]`;
     checkUnique(variants, `${path}.variants`);
@@ -51,7 +52,7 @@ export function checkRamsisSemantics(bundle: RamsisBundle): void {
   if (policy.discretization.kind === "fixed" && policy.balancer !== "pooled") {
     checkShape(slackMs, [policy.discretization.steps + 1], "decisionSpace.slackMs");
   }
-  checkSlacks(slackMs, slo.latencyMs, "decisionSpace.slackMs", "slo.latencyMs");
+  checkSlackOf(slackMs, bundle.cluster, slo.latencyMs, ["decisionSpace", "slo.latencyMs"]);
   checkClasses(bundle);
   checkBuckets(bundle);
   const rule = tableRuleOf(policy);

@@ -1,5 +1,6 @@
 /** How much work the queries of each bucket bring, so that levels are chosen by work. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
+import { decisionSloMs } from "../../../core/decision-slo.ts";
 
 /**
  * Gives what a query of each bucket is worth, as many queries of the mix that the levels are for:
@@ -7,8 +8,10 @@ import type { RamsisBundle } from "../../../bundle/schema.ts";
  * requests of a large bucket than its share call for a higher level, and fewer for a lower one.
  * @returns shape (bucketCount,), 1 in the mean over the shares; null where there are no buckets.
  */
-export function bucketWeights({ buckets, slo, decisionSpace }: RamsisBundle): Float64Array | null {
+export function bucketWeights(bundle: RamsisBundle): Float64Array | null {
+  const { buckets, slo, cluster, decisionSpace } = bundle;
   if (buckets === undefined) return null;
+  const sloMs = decisionSloMs(cluster, slo.latencyMs);
   const actions = decisionSpace.actions.data;
   const costs = buckets.map(({ serviceTimes: { decisionMs } }) => {
     const maxBatch = decisionMs.shape[1] ?? 0;
@@ -17,7 +20,7 @@ export function bucketWeights({ buckets, slo, decisionSpace }: RamsisBundle): Fl
     for (let action = 0; action < actions.length; action += 2) {
       const batch = actions[action + 1]!;
       const ms = decisionMs.data[actions[action]! * maxBatch + batch - 1]!;
-      if (ms <= slo.latencyMs) least = Math.min(least, ms / batch);
+      if (ms <= sloMs) least = Math.min(least, ms / batch);
       if (batch === 1) leastOfOne = Math.min(leastOfOne, ms);
     }
     return least < Number.POSITIVE_INFINITY ? least : leastOfOne;

@@ -1,5 +1,6 @@
 /** How many queries that ask for one variant make a batch; the decision tables know of none. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
+import { decisionSloMs } from "../../../core/decision-slo.ts";
 
 /** By the service times that the decisions of a bundle rest on. */
 export class NamedBatches {
@@ -9,7 +10,7 @@ export class NamedBatches {
   readonly #largest: Uint32Array;
   readonly #sloMs: number;
 
-  constructor({ tasks, slo, decisionSpace }: RamsisBundle) {
+  constructor({ tasks, slo, cluster, decisionSpace }: RamsisBundle) {
     const { decisionMs } = tasks[0]!.serviceTimes;
     this.#serviceMs = decisionMs.data;
     this.#maxBatch = decisionMs.shape[1]!;
@@ -19,7 +20,7 @@ export class NamedBatches {
       const variant = actions[action]!;
       this.#largest[variant] = Math.max(this.#largest[variant]!, actions[action + 1]!);
     }
-    this.#sloMs = slo.latencyMs;
+    this.#sloMs = decisionSloMs(cluster, slo.latencyMs);
   }
 
   serviceMs(variant: number, batch: number): number {

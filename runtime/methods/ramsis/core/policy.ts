@@ -1,5 +1,6 @@
 /** What to run in a state, by the load that was measured. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
+import { decisionSloMs } from "../../../core/decision-slo.ts";
 import {
   DEFAULT_LEVEL_CHOICE,
   LevelChoice,
@@ -148,7 +149,8 @@ export function fastestServiceMs({ tasks, buckets }: RamsisBundle): number {
  * Finds, for each number of queries up to the largest batch, the batch of the highest rate that
  * does not make a query late by itself.
  */
-function rescuesOf({ slo, tasks, decisionSpace }: RamsisBundle): Uint16Array {
+function rescuesOf({ slo, cluster, tasks, decisionSpace }: RamsisBundle): Uint16Array {
+  const sloMs = decisionSloMs(cluster, slo.latencyMs);
   const { decisionMs } = tasks[0]!.serviceTimes;
   const maxBatch = decisionMs.shape[1]!;
   const actions = decisionSpace.actions.data;
@@ -159,7 +161,7 @@ function rescuesOf({ slo, tasks, decisionSpace }: RamsisBundle): Uint16Array {
     for (let action = 0; 2 * action < actions.length; action++) {
       if (actions[2 * action + 1] !== queued) continue;
       const ms = decisionMs.data[actions[2 * action]! * maxBatch + queued - 1]!;
-      if ((ms > slo.latencyMs && queued > 1) || queued / ms <= bestRate) continue;
+      if ((ms > sloMs && queued > 1) || queued / ms <= bestRate) continue;
       best = action;
       bestRate = queued / ms;
     }

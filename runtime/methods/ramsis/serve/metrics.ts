@@ -64,6 +64,21 @@ export class Metrics extends RequestMetrics implements SchedulerObserver {
     this.#batchSizeByVariant = variantNames.map(() => new Histogram(BATCH_BOUNDS));
   }
 
+  /** Index of the level that decided last; NaN before. */
+  get level(): number {
+    return this.#level;
+  }
+
+  /** By what became of them, since the start. */
+  get rows(): Readonly<Record<"satisfied" | "late" | "dropped", number>> {
+    return { ...this.#queries };
+  }
+
+  /** Stated accuracies of the variants that answered rows in time, summed. */
+  get accuracySum(): number {
+    return this.#accuracySum;
+  }
+
   onBatchStart({ variant, level, rows, slackMs }: BatchStart): void {
     this.#level = level;
     this.#slack.observe(slackMs);

@@ -2,6 +2,10 @@
 import type { Bundle, RamsisBundle } from "../../../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../../../exec/executor.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "../../../server/applications/limits.ts";
+import { ArrivalCounts } from "../../../server/drift/arrival-counts.ts";
+import { ramsisCells } from "../../../server/drift/profiled-cells.ts";
+import { ServiceTimes } from "../../../server/drift/service-times.ts";
+import type { Reading, Watched } from "../../../server/drift/watched.ts";
 import type { MetricLine } from "../../../server/metrics/exposition.ts";
 import { p99MsOf } from "../../../server/metrics/profiled-times.ts";
 import type { Endpoint, EndpointModel } from "../../../server/requests/endpoint.ts";
@@ -42,6 +46,7 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
   readonly metrics: Metrics;
   readonly handlers: Required<ExecutorHandlers>;
   readonly started: Promise<void>;
+  readonly watched: Watched;
   readonly #scheduler: Scheduler;
   readonly #policy: ServedPolicy;
   readonly #generation: LevelGeneration | undefined;
@@ -72,6 +77,9 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
       if (isArrival || entry.kind === "refused") this.#generation?.onArrival(entry.nowMs);
       recorder?.(entry);
     };
+    const times = new ServiceTimes(ramsisCells(bundle), nowMs);
+    const arrivals = new ArrivalCounts(bundle.slo.latencyMs, nowMs);
+    this.watched = { times, arrivals, reading: () => this.#reading() };
     const scheduler = new Scheduler({
       bundle,
       signature,
@@ -84,6 +92,7 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
       maxPending,
       recorder: record,
       observer: this.metrics,
+      times,
     });
     this.#scheduler = scheduler;
     this.#policy = new ServedPolicy(bundle, bundleSha256, scheduler);
@@ -133,6 +142,7 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
   }
 
   submit(rows: RequestRows, deadlineMs: number, _isHigh?: boolean, sloClass?: number): Submission {
+    this.watched.arrivals.onRows(rows.rows);
     return this.#scheduler.submit(rows, deadlineMs, sloClass);
   }
 
@@ -141,6 +151,7 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
   }
 
   onTurnedAway(rows: number, sloClass: number): void {
+    this.watched.arrivals.onRows(rows);
     this.#scheduler.turnAway(rows, sloClass);
   }
 
@@ -167,13 +178,29 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
         return { violationRate, accuracyPerSatisfied };
       },
     });
-    return [...lines, ...(this.sequences?.lines() ?? [])];
+    return [...lines, ...this.watched.times.lines(), ...(this.sequences?.lines() ?? [])];
+  }
+
+  #reading(): Reading {
+    const { bundle, bundleSha256, topLevel } = this.#policy;
+    const { level, rows, accuracySum } = this.metrics;
+    const followed = bundle.levels[level];
+    return {
+      bundleSha256,
+      compiled: bundle.arrivals,
+      loadQps: this.#scheduler.loadQps,
+      topLevelQps: topLevel.loadQps,
+      promised: followed && { feasible: followed.feasible, ...followed.expected },
+      rows,
+      accuracySum,
+    };
   }
 
   replaceBundle(bundle: Bundle, bundleSha256: string): string | null {
     const refusal = this.#policy.replace(bundle, bundleSha256);
     if (refusal !== null) return refusal;
     this.#generation?.onPolicyReplaced();
+    this.watched.times.follow(ramsisCells(this.#policy.bundle));
     // Their shares of the load may have changed, and nothing else about them.
     if (this.classes !== undefined) this.classes.stated = bundle.slo.classes ?? [];
     return refusal;

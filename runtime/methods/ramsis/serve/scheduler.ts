@@ -2,6 +2,7 @@
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import { CommandBuffer, DROP, DROP_LATE, DROP_NO_WORKER } from "../../../core/command-buffer.ts";
+import { type PathTimes, pathTimesOf } from "../../../core/decision-slo.ts";
 import { mayTryAgain } from "../../../core/second-try.ts";
 import { ANY_VARIANT, sameVariant } from "../../../core/wanted-variant.ts";
 import {
@@ -10,6 +11,7 @@ import {
   RowsRefusedError,
   WorkerLostError,
 } from "../../../exec/executor.ts";
+import type { ServiceTimes } from "../../../server/drift/service-times.ts";
 import type { BatchTimes } from "../../../server/requests/answer-times.ts";
 import { type BatchRun, lostRun } from "../../../server/requests/batch-run.ts";
 import {
@@ -41,6 +43,8 @@ export interface SchedulerOptions {
   readonly maxPending: number;
   readonly recorder?: Recorder | undefined;
   readonly observer?: SchedulerObserver | undefined;
+  /** Told what batches take. */
+  readonly times?: ServiceTimes | undefined;
 }
 
 /** Undefined where it is not known. */
@@ -73,6 +77,10 @@ interface RunningBatch extends BatchStart, BatchRun {
   readonly startMs: number;
   /** When its worker had it. */
   handedMs: number;
+  /** Of its rows; 0 where there are none. */
+  bucket: number;
+  /** Workers that computed, its own included, when it started, or when it was over if more. */
+  busyWorkers: number;
 }
 
 /**
@@ -91,11 +99,14 @@ export class Scheduler {
   readonly #p99Ms: P99MsOf | undefined;
   readonly #recorder: Recorder | undefined;
   readonly #observer: SchedulerObserver | undefined;
+  readonly #times: ServiceTimes | undefined;
   readonly #rowBySlot: (Row | undefined)[];
   readonly #freeSlots: number[];
   readonly #batches: WorkerBatches<RunningBatch>;
   readonly #isUp: boolean[];
   readonly #requests = new Set<PendingRequest>();
+  /** What the way of requests has of their deadlines. */
+  readonly #path: PathTimes;
   #executor: Executor | undefined;
   #lastMs = 0;
   readonly #wakeTimer = new WakeTimer(() => this.#wake());
@@ -103,6 +114,7 @@ export class Scheduler {
   constructor(options: SchedulerOptions) {
     const { bundle, signature, nowMs, maxPending, recorder, observer } = options;
     this.#p99Ms = options.p99Ms;
+    this.#path = pathTimesOf(bundle.cluster);
     this.#signature = signature;
     this.#dispatcher = dispatcherOf(bundle, { ready: false });
     const { commandCapacity, waitingCapacity, workerCount } = this.#dispatcher;
@@ -110,6 +122,7 @@ export class Scheduler {
     this.#nowMs = nowMs;
     this.#recorder = recorder;
     this.#observer = observer;
+    this.#times = options.times;
     this.#rowBySlot = new Array<Row | undefined>(maxPending).fill(undefined);
     this.#freeSlots = Array.from({ length: maxPending }, (_, slot) => maxPending - 1 - slot);
     this.#batches = new WorkerBatches(workerCount);
@@ -140,14 +153,17 @@ export class Scheduler {
     this.#executor = executor;
   }
 
-  /** @param sloClass index of the request's class, where the bundle has some. */
+  /**
+   * @param deadlineMs as the client has it; decisions leave time for the way before it.
+   * @param sloClass index of the request's class, where the bundle has some.
+   */
   submit(rows: RequestRows, deadlineMs: number, sloClass = 0): Submission<RowAnswer> {
     let settle: (outcome: Outcome<RowAnswer>) => void = () => {};
     const outcome = new Promise<Outcome<RowAnswer>>((resolve) => {
       settle = resolve;
     });
     const nowMs = this.#now();
-    const times = { arrivalMs: nowMs, deadlineMs, sloClass };
+    const times = { arrivalMs: nowMs, deadlineMs: deadlineMs - this.#path.marginMs, sloClass };
     const request = new PendingRequest(this.#signature, rows, times, settle);
     if (rows.rows > this.#freeSlots.length) {
       for (let row = 0; row < rows.rows; row++) this.#observer?.onQueryDropped(sloClass);
@@ -324,6 +340,8 @@ export class Scheduler {
       queries,
       startMs: nowMs,
       handedMs: nowMs,
+      bucket: 0,
+      busyWorkers: 0,
       endMs: Number.NaN,
       wallMs: Number.NaN,
     };
@@ -345,6 +363,8 @@ export class Scheduler {
     // Rows of one batch are of one bucket.
     const bucket = this.#signature.axes === undefined ? 0 : (own[0]?.request.sloClass ?? 0);
     const p99Ms = this.#p99Ms?.(variant, rows, bucket);
+    batch.bucket = bucket;
+    batch.busyWorkers = this.#batches.busyCount;
     const batchOf = { variant, rows, inputs, p99Ms, ...(bucket > 0 ? { bucket } : {}) };
     const run = async () => executor.run(worker, batchOf, () => this.#onComputed(batch));
     run().then(
@@ -363,12 +383,14 @@ export class Scheduler {
    */
   #onComputed(batch: RunningBatch): void {
     if (!this.#batches.isComputing(batch)) return;
+    this.#noteBusy(batch);
     this.#batches.onComputed(batch);
     this.#tellDone(batch.worker, this.#now());
   }
 
   #onResult(batch: RunningBatch, result: BatchResult): void {
     if (!this.#batches.isOpen(batch)) return;
+    if (this.#batches.isComputing(batch)) this.#noteBusy(batch);
     const doneMs = this.#release(batch);
     batch.endMs = doneMs;
     batch.wallMs = result.wallMs;
@@ -381,6 +403,17 @@ export class Scheduler {
       inferMs: doneMs - handedMs,
       outputMs,
     });
+    this.#tellTimes(batch, doneMs);
+  }
+
+  #noteBusy(batch: RunningBatch): void {
+    batch.busyWorkers = Math.max(batch.busyWorkers, this.#batches.busyCount);
+  }
+
+  #tellTimes(batch: RunningBatch, endMs: number): void {
+    const { variant, rows, bucket, busyWorkers, wallMs: insideMs, handedMs } = batch;
+    const aroundMs = endMs - handedMs;
+    this.#times?.onBatch({ variant, rows, kind: bucket, aroundMs, insideMs, endMs, busyWorkers });
   }
 
   /** Gives the rows of a result to their requests. */
@@ -400,7 +433,7 @@ export class Scheduler {
     for (const [index, query] of batch.queries.entries()) {
       const { request, row } = this.#free(query);
       if (request.isSettled) continue;
-      const isLate = nowMs > request.deadlineMs;
+      const isLate = nowMs > request.deadlineMs + this.#path.graceMs;
       this.#observer?.onQueryAnswered(isLate, request.sloClass, batch.variant);
       request.takeRow(row, outputs, index, nowMs, batch);
       if (request.isSettled) this.#takeBack(request);

@@ -4,6 +4,7 @@ import { letterAt, positionsOf } from "../../../tell/letters.ts";
 import { feasibleText } from "../../../tell/missed-limits.ts";
 import { onDevice } from "../../../tell/pool-device.ts";
 import { alignColumns, counted, percent, promisedViolations, short } from "../../../tell/text.ts";
+import { servingPathText } from "../../../tell/serving-path.ts";
 import type { BundleFile } from "../../method.ts";
 import { bucketViews, classViews } from "./class-level-view.ts";
 import { ramsisMissed } from "./missed.ts";
@@ -20,6 +21,7 @@ export function ramsisSummary(bundle: RamsisBundle, file: BundleFile): string {
     `sha256 ${file.sha256}`,
     `compiled by ${provenance.compiler} from ${provenance.inputs.length} inputs`,
     ...sloLines(bundle, violations),
+    servingPathText(cluster),
     ...cluster.pools.map((pool) => {
       return `pool ${pool.name}: ${counted(pool.workers, "worker")}${onDevice(pool)}`;
     }),

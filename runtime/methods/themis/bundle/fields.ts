@@ -50,7 +50,7 @@ import {
   planReportFields,
   stageFields,
 } from "../../../bundle/pipeline-fields.ts";
-import { record } from "../../../bundle/record.ts";
+import { optional, record } from "../../../bundle/record.ts";
 import type {
   LatencyByCores,
   LatencyFit,
@@ -91,6 +91,11 @@ const latency = record<LatencyByCores>({
     "What was measured: batch, cores and time, within the axes of `ms`, strictly ascending by " +
       "cores and then batch; pointCount may be 0.",
   ],
+  quantiles: optional(
+    timesOf(["pointCount", "4"]),
+    "Of each of the `points`: p50, p95, p99 and mean, the first three of which do not descend. " +
+      "Left out unless there are points, all were measured so, and `cluster` has `serving`.",
+  ),
 });
 
 const variant = record<ScaledVariant>({

@@ -1,4 +1,5 @@
 /** What a Themis bundle must say so that its plans can be followed without a look aside. */
+
 import { MAX_MS, MIN_MS } from "../../../bundle/limits.ts";
 import type {
   LatencyByCores,
@@ -12,6 +13,7 @@ import type {
   ThemisLevel,
   ThemisOptions,
 } from "../../../bundle/schema.ts";
+import { checkMargin } from "../../../bundle/serving-semantics.ts";
 import { checkPoolCores, checkSeats, checkWorkers } from "../../../bundle/size-semantics.ts";
 import {
   checkBranches,
@@ -34,6 +36,7 @@ import {
 export function checkThemisSemantics(bundle: ThemisBundle): void {
   const { tasks, levels, policy } = bundle;
   checkWorkers(bundle.cluster);
+  checkMargin(bundle.cluster, bundle.slo);
   const cores = checkPoolCores(bundle.cluster);
   const batches = tasks.map(({ variants }) => variants[0]?.latency.ms.shape[1] ?? 0);
   checkSeats(cores, Math.max(...batches), "batches");
@@ -89,7 +92,7 @@ function checkScaleFactor(
 }
 
 function checkLatency(
-  { ms, points }: LatencyByCores,
+  { ms, points, quantiles }: LatencyByCores,
   policy: Pick<ThemisOptions, "maxBatch" | "maxCores">,
   path: string,
 ): void {
@@ -100,6 +103,17 @@ function checkLatency(
   }
   checkNonDecreasing(ms, maxBatch, `${path}.ms`);
   checkPoints(points, [maxCores, maxBatch], `${path}.points`);
+  if (quantiles !== undefined) checkQuantiles(quantiles, points, `${path}.quantiles`);
+}
+
+/** Of each point, in their order. */
+function checkQuantiles(quantiles: Table, points: Table, path: string): void {
+  checkShape(quantiles, [points.shape[0] ?? 0, 4], path);
+  for (let at = 0; at < quantiles.data.length; at += 4) {
+    const [p50 = 0, p95 = 0, p99 = 0] = quantiles.data.subarray(at);
+    if (p50 <= p95 && p95 <= p99) continue;
+    refuse(`${path}.data[${at}]`, `${p50}, ${p95}, ${p99}`, "p50 ≤ p95 ≤ p99");
+  }
 }
 
 /** Each once, by ascending cores and batch, where the table has a cell. */

@@ -1,5 +1,6 @@
 /** Says which level the traffic calls for. */
 import type { ThemisBundle } from "../../../bundle/schema.ts";
+import { decisionSloMs } from "../../../core/decision-slo.ts";
 import { type Forecaster, forecasterOf } from "../../../core/forecasters.ts";
 import { RateHistory } from "./rate-history.ts";
 import type { ThemisShape } from "./shape.ts";
@@ -36,13 +37,13 @@ export interface ThemisDemand {
 }
 
 export function themisDemandOf(
-  { policy, slo }: Pick<ThemisBundle, "policy" | "slo">,
+  { policy, slo, cluster }: Pick<ThemisBundle, "policy" | "slo" | "cluster">,
   shape: ThemisShape,
 ): ThemisDemand {
   const { scaling, predictor, stableTicks } = policy;
   // The LSTM runs in the driver. Until it has spoken, the last ten seconds speak for the next.
   const forecaster = forecasterOf(predictor === "lstm" ? "last-max" : predictor);
-  const options = { stableTicks, forecaster, sloMs: slo.latencyMs };
+  const options = { stableTicks, forecaster, sloMs: decisionSloMs(cluster, slo.latencyMs) };
   if (scaling === "joint") return new SureDemand(shape, options);
   return new LastSecondDemand(shape, { ...options, scaling });
 }

@@ -7,6 +7,7 @@ import {
   DROP_NO_WORKER,
   DROP_QUEUE_FULL,
 } from "../../../core/command-buffer.ts";
+import { decisionSloMs } from "../../../core/decision-slo.ts";
 import { DemandMonitor } from "../../../core/graph/demand-monitor.ts";
 import { LinkedQueues } from "../../../core/graph/linked-queues.ts";
 import type {
@@ -139,7 +140,7 @@ class ElasticDispatcher implements ThemisDispatcher {
     this.#graceMs =
       dropAfterSlos === null
         ? Number.POSITIVE_INFINITY
-        : (dropAfterSlos - 1) * bundle.slo.latencyMs;
+        : (dropAfterSlos - 1) * decisionSloMs(bundle.cluster, bundle.slo.latencyMs);
     this.#deadlineMs = new Float64Array(queryCapacity);
     this.#taken = new Uint32Array(Math.max(...shape.maxBatchByTaskPool));
     this.#isServable = new Uint8Array(taskCount);

@@ -4,6 +4,7 @@ import { assert } from "../../../core/assert.ts";
 import { busyNames } from "../../../core/graph/replica-shape.ts";
 import type { OnnxForecaster } from "../../../exec/onnx-forecaster.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
+import { scaledCells } from "../../../server/drift/profiled-cells.ts";
 import { lastAnswererOf } from "../../../server/graph/last-answerer.ts";
 import { madeRowCapacity } from "../../../server/graph/made-rows.ts";
 import type { AxisNames } from "../../../server/graph/output-groups.ts";
@@ -11,7 +12,7 @@ import { pipelineSignatureOf } from "../../../server/graph/pipeline-signature.ts
 import type { ServedPipeline } from "../../../server/graph/served-pipeline.ts";
 import { surelyMs } from "../../../server/graph/sure-visits.ts";
 import { VisitCourses } from "../../../server/graph/visit-courses.ts";
-import { themisShapeOf } from "../core/shape.ts";
+import { coreBudgetOf, themisShapeOf } from "../core/shape.ts";
 import { type ThemisDispatcher, themisDispatcherOf } from "../core/themis-dispatcher.ts";
 import { LookForecasts } from "./look-forecasts.ts";
 import { ThemisMetrics } from "./metrics.ts";
@@ -51,6 +52,8 @@ export function themisPipeline(
     courses: new VisitCourses(signature, shape.graph, maxPending, madeRows),
     answererOf: lastAnswererOf(signature),
     holdsAllVariants: () => false,
+    cells: scaledCells(bundle),
+    kindOf: (_worker, cores) => cores,
     p99Ms: (task, rows, _worker, cores) => batchMs(bundle, task, rows, cores),
     fastestMs: surelyMs(bundle, (task) => fastestQueryMs(bundle, task)),
     forecasts:
@@ -59,6 +62,12 @@ export function themisPipeline(
         : undefined,
     watch: (entry) => metrics.watch(entry),
     differenceFrom: (after) => bundleDifference(bundle, after, SERVED_PARTS),
+    costNow: (level) => {
+      const promised = bundle.levels[level]?.steady.cores;
+      if (promised === undefined) return undefined;
+      const held = dispatcher.coresByTask.reduce((sum, cores) => sum + cores, 0);
+      return { held, promised, most: coreBudgetOf(bundle), unit: "cores" };
+    },
     metricLines: () => metrics.lines(),
   };
 }

@@ -15,6 +15,7 @@ import { feasibleText, missedTexts } from "../../../tell/missed-limits.ts";
 import { onDevice, startOrigin } from "../../../tell/pool-device.ts";
 import { taskTitle } from "../../../tell/task-title.ts";
 import { alignColumns, percent, short } from "../../../tell/text.ts";
+import { servingPathText } from "../../../tell/serving-path.ts";
 import type { BundleFile, Told } from "../../method.ts";
 import { type Burst, type BurstStage, burstsFrom, distinctBursts } from "./burst-view.ts";
 import { type FittedPoint, fitError, fittedPoints } from "./latency-fit-view.ts";
@@ -55,6 +56,7 @@ export function themisSummary(
     `sha256 ${sha256}`,
     `compiled by ${provenance.compiler} from ${provenance.inputs.length} inputs`,
     `slo: ${short(slo.latencyMs)} ms${violations}`,
+    servingPathText(bundle.cluster),
     ...cluster.pools.map(
       ({ name, workers, cores, ...on }) =>
         `pool ${name}: ${workers} × ${cores ?? 1} cores, ${workers * (cores ?? 1)} in all` +

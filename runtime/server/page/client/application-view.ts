@@ -13,6 +13,7 @@ import {
 } from "./load-figures.ts";
 import { measuresOf } from "./measures.ts";
 import { msText } from "./numbers.ts";
+import { promiseList } from "./promise-list.ts";
 import { shareFigure } from "./share-figure.ts";
 import { classTable, levelTable, numberTable, variantTable } from "./tables.ts";
 import { Tiles } from "./tiles.ts";
@@ -28,6 +29,7 @@ export class ApplicationView {
   readonly #about = element("p", { class: "kicker" });
   readonly #tiles = new Tiles();
   readonly #figures: readonly Drawn[];
+  readonly #promises = promiseList();
   readonly #numbers = numberTable();
   readonly #variants = variantTable();
   readonly #classes = classTable();
@@ -54,6 +56,7 @@ export class ApplicationView {
       heading,
       this.#about,
       this.#tiles.root,
+      this.#promises.root,
       element("div", { class: "figures" }, ...this.#figures.map(({ figure }) => figure.root)),
       element(
         "div",
@@ -78,6 +81,7 @@ export class ApplicationView {
     setText(this.#about, `${method} · SLO ${msText(slo.latencyMs)} · ${bundle} · ${ready}`);
     this.#tiles.update(application, now, verdictsOf(this.#history.snapshots));
     for (const one of this.#figures) one.update(application, moments);
+    this.#promises.update(application);
     this.#numbers.update(application, { now, lately });
     this.#variants.update(application, { now, lately });
     this.#classes.update(application);

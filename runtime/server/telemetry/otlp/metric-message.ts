@@ -13,16 +13,21 @@ export interface MetricTimes {
 /** @returns metrics of a scope; gauges that are not known yet have no point. */
 export function metricsOf(families: readonly Family[], times: MetricTimes): object[] {
   return families.flatMap((family) => {
-    const { name, help, type, samples } = family;
+    const { name, help } = family;
     const unit = unitOf(name);
-    const data =
-      type === "histogram"
-        ? { histogram: { dataPoints: histogramPoints(family, times), ...temporality } }
-        : type === "counter"
-          ? { sum: { dataPoints: points(samples, times), isMonotonic: true, ...temporality } }
-          : { gauge: { dataPoints: points(samples, times) } };
-    return [{ name, description: help, unit, ...data }];
+    return [{ name, description: help, unit, ...dataOf(family, times) }];
   });
+}
+
+function dataOf(family: Family, times: MetricTimes): object {
+  const { type, samples } = family;
+  if (type === "histogram") {
+    return { histogram: { dataPoints: histogramPoints(family, times), ...temporality } };
+  }
+  if (type === "summary") return { summary: { dataPoints: summaryPoints(family, times) } };
+  const dataPoints = points(samples, times);
+  if (type === "gauge") return { gauge: { dataPoints } };
+  return { sum: { dataPoints, isMonotonic: true, ...temporality } };
 }
 
 const temporality = { aggregationTemporality: CUMULATIVE };
@@ -79,4 +84,31 @@ function histogramPoints({ name, samples }: Family, times: MetricTimes): object[
       return String(below - (buckets[index - 1]?.[1] ?? 0));
     }),
   }));
+}
+
+/** Quantiles that are not known yet are left out. */
+function summaryPoints({ name, samples }: Family, times: MetricTimes): object[] {
+  const byLabels = new Map<string, Summarized>();
+  for (const { name: own, labels, value } of samples) {
+    const { quantile, ...rest } = labels;
+    const key = JSON.stringify(rest);
+    const gathered = byLabels.get(key) ?? { labels: rest, values: [], sum: 0, count: 0 };
+    byLabels.set(key, gathered);
+    if (own === `${name}_sum`) gathered.sum = value;
+    else if (own === `${name}_count`) gathered.count = value;
+    else if (Number.isFinite(value)) gathered.values.push({ quantile: Number(quantile), value });
+  }
+  return [...byLabels.values()].map(({ labels, values, sum, count }) => ({
+    ...pointOf(labels, times),
+    count: String(count),
+    sum,
+    quantileValues: values,
+  }));
+}
+
+interface Summarized {
+  readonly labels: Labels;
+  readonly values: { readonly quantile: number; readonly value: number }[];
+  sum: number;
+  count: number;
 }

@@ -10,6 +10,7 @@ import {
   simulateAccordionCommand,
 } from "../../../../compiler/methods/accordion/simulate-command.ts";
 import { encodeBundle } from "../../../../runtime/checked-bundle.ts";
+import type { CommandResult } from "../../../../runtime/commands/command-result.ts";
 import { accordionBundle } from "../../../support/accordion-bundle.ts";
 
 const BUNDLE = accordionBundle();
@@ -135,12 +136,14 @@ describe("baselines", () => {
   });
 });
 
-test("service times that are to be drawn are refused", () => {
+test("service times that are to be drawn are refused where the bundle has no quantiles", () => {
   const options = { ...OPTIONS, serviceTimes: "sampled" } as const;
   expect(() => simulateAccordionCommand(BUNDLE, options, null, watch())).toThrow(
     expect.objectContaining({
-      code: "RUNTIME_USAGE",
-      message: expect.stringMatching(/--service-times sampled .* one latency per model, shape/),
+      code: "INPUT_CONFLICT",
+      message: expect.stringMatching(
+        /sampled service times need .* measured stages or of the whole model/,
+      ),
     }),
   );
 });
@@ -164,11 +167,22 @@ describe("the command", () => {
       { ...watch(), jobs: 1, onProgress: () => undefined, signal: new AbortController().signal },
     );
 
+  /** What the command says besides. */
+  const told = ({ text, json, ...others }: CommandResult) => ({
+    ...others,
+    text: `${text}\n\nlatencies without serving path and contention (not profiled)`,
+    json: {
+      ...json,
+      serviceTimes: "p95",
+      latenciesWithout: ["serving path", "contention"],
+    },
+  });
+
   test("simulates a bundle of malleable pipelines, and its baselines", async () => {
     const own = simulateAccordionCommand(BUNDLE, OPTIONS, null, watch());
-    expect(await run({})).toEqual(own);
+    expect(await run({})).toEqual(told(own));
     const fastest = simulateAccordionCommand(BUNDLE, OPTIONS, "fastest", watch());
-    expect(await run({ baseline: "fastest" })).toEqual(fastest);
+    expect(await run({ baseline: "fastest" })).toEqual(told(fastest));
   });
 
   test.each(["proteus", "fa2", "fixed:small"])(

@@ -98,12 +98,12 @@ describe("the answer", () => {
   });
 });
 
-test("service times that are to be drawn are refused", async () => {
+test("service times that are to be drawn are refused where the bundle has no quantiles", async () => {
   const options = { ...OPTIONS, serviceTimes: "sampled" } as const;
   await expect(simulateThemisCommand(BUNDLE, options, null, watch())).rejects.toThrow(
     expect.objectContaining({
-      code: "RUNTIME_USAGE",
-      message: expect.stringMatching(/--service-times sampled .* one latency per batch and cores/),
+      code: "INPUT_CONFLICT",
+      message: expect.stringMatching(/sampled service times need .* every batch in byCores/),
     }),
   );
 });

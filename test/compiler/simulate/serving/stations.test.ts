@@ -47,7 +47,7 @@ test("two batches on one processor share it, and the longer one is alone in the 
   expect(events.nextMs).toBe(8);
   expect(events.pop()).toBe(1);
   expect(events.nextMs).toBe(14);
-  events.addOthers(10, 1);
+  events.serveFrom(10);
   // Of the 4 ms that were left, half the pace.
   expect(events.nextMs).toBe(18);
   events.cancel(0, 12);

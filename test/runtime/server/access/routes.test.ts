@@ -67,6 +67,8 @@ const ROUTES: readonly (readonly [method: string, path: string, need: string])[]
   ["GET", "/v2/models/tiny/stats", "infer"],
   ["GET", "/v2/models/tiny/versions/1", "infer"],
   ["GET", "/v2/models/stats", "infer"],
+  ["GET", "/v2/models/tiny/feedback", "infer"],
+  ["POST", "/v2/models/tiny/feedback", "infer"],
   ["POST", "/v2/repository/index", "infer"],
   ["POST", INFER, "infer"],
   ["GET", "/v1/models/tiny", "infer"],

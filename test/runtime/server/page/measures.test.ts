@@ -28,6 +28,7 @@ function application(satisfied: number, late: number, accuracy = 0.9): LiveAppli
     requests: { answered: satisfied + late, failed: 0, answeredMs: 20 * (satisfied + late) },
     latency: { bounds: [10, 20], counts: [satisfied, late, 0] },
     slack: null,
+    promises: [],
     variants: [
       { ...VARIANT, ...none, name: "one", accuracy: 0.5, rows: 0 },
       { ...VARIANT, ...none, name: "two", accuracy: 0.9, rows: satisfied + late },

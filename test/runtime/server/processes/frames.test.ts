@@ -38,6 +38,9 @@ test("a request comes as it was sent", () => {
       }),
       { nil: undefined },
     ),
+    asker: fc.option(fc.record({ id: fc.string(), client: fc.string({ unit: "grapheme" }) }), {
+      nil: undefined,
+    }),
   });
   fc.assert(
     fc.property(request, (sent) => {

@@ -1,5 +1,7 @@
 /** Serves by load alone, as Jellyfish+ does. */
+
 import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
+import { decisionSloMs } from "stratagem-runtime/internal/core/decision-slo";
 import {
   type Decision,
   lastResort,
@@ -28,9 +30,10 @@ export function jellyfishBundle(bundle: RamsisBundle): RamsisBundle {
   const task = taskOf(bundle);
   const serviceMs = serviceMsByVariant(task);
   const workerCount = workerCountOf(bundle);
+  const sloMs = decisionSloMs(bundle.cluster, bundle.slo.latencyMs);
   return loadGranularBundle(bundle, (loadQps): Decision => {
     const batches = serviceMs.map((byBatch) =>
-      largestCarrying(byBatch, bundle.slo.latencyMs / 2, (HEADROOM * loadQps) / workerCount),
+      largestCarrying(byBatch, sloMs / 2, (HEADROOM * loadQps) / workerCount),
     );
     const variant = mostAccurate(task, (index) => (batches[index] ?? 0) > 0);
     if (variant >= 0) return { variant, batch: batches[variant] ?? 0 };

@@ -1,5 +1,7 @@
 /** Serves by measured response latencies, as ModelSwitching does. */
+
 import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
+import { decisionSloMs } from "stratagem-runtime/internal/core/decision-slo";
 import {
   type Decision,
   largestWithin,
@@ -32,9 +34,10 @@ export function modelSwitchingBundle(
 ): RamsisBundle {
   const { slo, levels } = bundle;
   const { variants } = taskOf(bundle);
+  const sloMs = decisionSloMs(bundle.cluster, slo.latencyMs);
   const accuracyOf = ({ variant }: Decision) => variants[variant]?.accuracy ?? Number.NaN;
   const candidates = serviceMsByVariant(taskOf(bundle))
-    .map((ms, variant) => ({ variant, batch: Math.max(1, largestWithin(ms, slo.latencyMs / 2)) }))
+    .map((ms, variant) => ({ variant, batch: Math.max(1, largestWithin(ms, sloMs / 2)) }))
     .sort((a, b) => accuracyOf(b) - accuracyOf(a));
   const isInTime = (candidate: Decision, loadQps: number): boolean => {
     const steady = { ...bundle, levels: levels.filter((level) => level.loadQps === loadQps) };

@@ -1,6 +1,7 @@
 /** The cluster and the profiles of a bundle, as peers are given them. */
 import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
+import { decisionSloMs } from "stratagem-runtime/internal/core/decision-slo";
 import { largestWithin, serviceMsByVariant, taskOf, workerCountOf } from "../baseline-bundle.ts";
 
 export interface PeerVariant {
@@ -14,6 +15,7 @@ export interface PeerVariant {
 
 export interface PeerCluster {
   readonly workerCount: number;
+  /** What decisions may spend of the SLO. */
   readonly sloMs: number;
   /** The variants that no other beats, in the order of the bundle; at least one. */
   readonly variants: readonly PeerVariant[];
@@ -60,7 +62,7 @@ export function peerCluster(
   const sizingQps = isSteady ? initialQps : (bundle.levels.at(-1)?.loadQps ?? Number.NaN);
   return {
     workerCount: workerCountOf(bundle),
-    sloMs: bundle.slo.latencyMs,
+    sloMs: decisionSloMs(bundle.cluster, bundle.slo.latencyMs),
     variants,
     largestBatch,
     sizingQps,

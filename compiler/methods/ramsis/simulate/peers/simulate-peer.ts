@@ -2,6 +2,7 @@
 import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { Rng } from "stratagem-runtime/internal/core/rng";
 import { type ArrivalProcess, initialQps } from "../../../../simulate/arrivals.ts";
+import type { StationOptions } from "../../../../simulate/serving/stations.ts";
 import type { OutcomeByClass } from "../class-tally.ts";
 import { type ClusterOptions, simulateCluster } from "../cluster-simulation.ts";
 import type { PeerSetting } from "./peer.ts";
@@ -10,12 +11,15 @@ import { type Measured, PEERS, type PeerName, tune } from "./peers.ts";
 import { tuningLooks } from "./tuning-looks.ts";
 
 /** Of what is simulated; a tuning looks at other random numbers. */
-export type TunedFor = Pick<ClusterOptions, "arrivals" | "durationMs" | "serviceTimes">;
+export interface TunedFor extends Pick<ClusterOptions, "arrivals" | "durationMs" | "serviceTimes"> {
+  readonly stations?: StationOptions;
+}
 
 /** Streams of their own: no seed of a simulation gives the same arrivals. */
 const TUNING_SEED = 1;
 const ARRIVAL_STREAMS = [0x74756e65, 0x74756e66] as const;
 const SERVICE_STREAMS = [0x74756e67, 0x74756e68] as const;
+const PATH_STREAMS = [0x74756e69, 0x74756e6a] as const;
 
 /**
  * @returns what became of the queries; levels have no meaning to a peer, so the highest one stands
@@ -52,7 +56,7 @@ export function triedSettings(
 export function tunedSettings(
   bundle: RamsisBundle,
   settings: readonly PeerSetting[],
-  { serviceTimes, ...simulated }: TunedFor,
+  { serviceTimes, stations = {}, ...simulated }: TunedFor,
 ): Measured[] {
   const looks = tuningLooks(simulated, bundle.slo.latencyMs);
   return tune(settings, (setting, round) =>
@@ -61,6 +65,7 @@ export function tunedSettings(
       serviceTimes,
       arrivalRng: new Rng(TUNING_SEED, ARRIVAL_STREAMS[round]),
       serviceRng: new Rng(TUNING_SEED, SERVICE_STREAMS[round]),
+      path: { stations, rng: new Rng(TUNING_SEED, PATH_STREAMS[round]) },
     }),
   );
 }

@@ -1,0 +1,111 @@
+/** Draws what stages take from what was measured, and lets instances pass them. */
+import type {
+  AccordionBundle,
+  LayerPipeline,
+  MalleableVariant,
+} from "stratagem-runtime/internal/bundle/schema";
+import { assert } from "stratagem-runtime/internal/core/assert";
+import type { Rng } from "stratagem-runtime/internal/core/rng";
+import { quantileAt, quantileKnots } from "../../../numeric/quantile-distribution.ts";
+import { InputError } from "../../../spec/input-error.ts";
+import type { InstanceTimes } from "./instance-times.ts";
+
+/** Whether the times of every stage can be drawn. */
+export function haveStageSpreads({ tasks }: Pick<AccordionBundle, "tasks">): boolean {
+  return tasks.every(({ variants }) => variants.every((variant) => hasSpreads(variant)));
+}
+
+/** Of one run; all from its start, ms. */
+interface Lane {
+  /** By stage, as `quantileKnots` has them. */
+  knots: readonly Float64Array[];
+  /** By stage: when it was done with the last instance, and when it began that and the one before. */
+  readonly doneMs: Float64Array;
+  readonly beganMs: Float64Array;
+  readonly beganBeforeMs: Float64Array;
+}
+
+/**
+ * Instances that pass the stages of their pipeline as they do in service: each stage runs one at a
+ * time, in order, and begins none while two that it is done with wait for the next stage.
+ */
+export class DrawnInstanceTimes implements InstanceTimes {
+  /** By model, by shape, by stage; empty where there is no pipeline. */
+  readonly #knots: readonly (readonly (readonly Float64Array[])[])[];
+  readonly #maxDepth: number;
+  readonly #rng: Rng;
+  readonly #lanes = new Map<number, Lane>();
+  readonly #free: Lane[] = [];
+
+  /** @throws InputError INPUT_CONFLICT where a model has a pipeline without quantiles. */
+  constructor({ tasks, policy }: Pick<AccordionBundle, "tasks" | "policy">, rng: Rng) {
+    this.#maxDepth = policy.maxDepth;
+    this.#rng = rng;
+    this.#knots = tasks.flatMap(({ name, variants }) =>
+      variants.map((variant) => {
+        if (!hasSpreads(variant)) throw noSpreads(name, variant.name);
+        return variant.pipelines.map(knotsOf);
+      }),
+    );
+  }
+
+  begin(slot: number, model: number, shape: number): void {
+    const lane = this.#lanes.get(slot) ?? this.#free.pop() ?? this.#newLane();
+    lane.knots = this.#knots[model]?.[shape] ?? [];
+    lane.doneMs.fill(0);
+    lane.beganMs.fill(0);
+    lane.beganBeforeMs.fill(0);
+    this.#lanes.set(slot, lane);
+  }
+
+  doneMs(slot: number): number {
+    const lane = this.#lanes.get(slot);
+    assert(lane !== undefined, "a run has begun");
+    const { knots, doneMs, beganMs, beganBeforeMs } = lane;
+    let readyMs = 0;
+    for (let stage = 0; stage < knots.length; stage++) {
+      const ofStage = knots[stage] ?? NO_KNOTS;
+      // Of the stage behind, still that of the last instance but one.
+      const roomMs = stage + 1 < knots.length ? (beganBeforeMs[stage + 1] ?? 0) : 0;
+      const beginsMs = Math.max(readyMs, doneMs[stage] ?? 0, roomMs);
+      beganBeforeMs[stage] = beganMs[stage] ?? 0;
+      beganMs[stage] = beginsMs;
+      readyMs = beginsMs + quantileAt(ofStage, 0, this.#rng.nextFloat());
+      doneMs[stage] = readyMs;
+    }
+    return readyMs;
+  }
+
+  end(slot: number): void {
+    const lane = this.#lanes.get(slot);
+    if (lane === undefined) return;
+    this.#lanes.delete(slot);
+    this.#free.push(lane);
+  }
+
+  #newLane(): Lane {
+    const ofStages = () => new Float64Array(this.#maxDepth);
+    return { knots: [], doneMs: ofStages(), beganMs: ofStages(), beganBeforeMs: ofStages() };
+  }
+}
+
+const NO_KNOTS = new Float64Array(0);
+
+function hasSpreads({ pipelines }: Pick<MalleableVariant, "pipelines">): boolean {
+  return pipelines.every((pipeline) => pipeline === null || pipeline.stageSpreads !== undefined);
+}
+
+function knotsOf(pipeline: LayerPipeline | null): Float64Array[] {
+  return (pipeline?.stageSpreads ?? []).map(({ p50, p95, p99, mean }) => {
+    return quantileKnots(p50, p95, p99, mean);
+  });
+}
+
+function noSpreads(task: string, variant: string): InputError {
+  return new InputError(
+    "INPUT_CONFLICT",
+    `tasks/${task}/${variant}: sampled service times need p50, p95, p99 and mean of measured ` +
+      "stages or of the whole model, and rows of serving in the profile, and this bundle was " +
+      "compiled from one without; simulate with p95 service times",
+  );
+}

@@ -1,0 +1,116 @@
+/** Orders when instances leave their pipelines, on places that may take processors from others. */
+import type { AccordionBundle, LayerPipeline } from "stratagem-runtime/internal/bundle/schema";
+import { NONE } from "stratagem-runtime/internal/methods/accordion/core/pipeline-table";
+import type { WorkerEvents } from "../../../simulate/serving/worker-events.ts";
+import type { RunningQueries } from "./running-queries.ts";
+
+/** What a pipeline keeps busy. */
+interface PipelineWork {
+  /** Of one instance in all stages, ms. */
+  readonly instanceMs: number;
+  readonly stepMs: number;
+  /** Places whose stages were measured beside each other. */
+  readonly measuredPlaces: number;
+}
+
+/**
+ * The next instance of every query that runs. Where places contend, those of a query keep as many
+ * processors busy as its work says, spread over its run: of n instances that take W in all stages
+ * and follow each other in steps of τ, n W / (W + (n − 1) τ). Stages were measured beside each
+ * other, as many as the machine has processors for, so what they took from each other then is taken
+ * off before it is put on again.
+ */
+export class PlaceEvents {
+  readonly #workers: WorkerEvents;
+  readonly #running: RunningQueries;
+  /** By pipeline of the running queries; null where nothing contends. */
+  readonly #work: readonly (PipelineWork | null)[] | null;
+  /** [slotCount]: whether its run has yet to begin; processors that it keeps busy. */
+  readonly #isDue: Uint8Array;
+  readonly #demand: Float64Array;
+
+  /** @param workers one for each slot. */
+  constructor(
+    { tasks, cluster }: Pick<AccordionBundle, "tasks" | "cluster">,
+    workers: WorkerEvents,
+    running: RunningQueries,
+    slotCount: number,
+  ) {
+    this.#workers = workers;
+    this.#running = running;
+    const processors = cluster.serving?.processors ?? 1;
+    const variants = tasks[0]?.variants ?? [];
+    this.#work = workers.contend
+      ? variants.flatMap(({ pipelines }) => pipelines.map((one) => workOf(one, processors)))
+      : null;
+    this.#isDue = new Uint8Array(workers.contend ? slotCount : 0);
+    this.#demand = new Float64Array(workers.contend ? slotCount : 0);
+  }
+
+  get nextMs(): number {
+    return this.#workers.nextMs;
+  }
+
+  /** A run has begun, or does at a time to come. */
+  begin(slot: number, nowMs: number, startMs: number): void {
+    if (this.#work === null) {
+      this.#workers.push(this.#running.nextMs(slot), slot);
+      return;
+    }
+    this.#demand[slot] = this.#demandOf(slot);
+    if (startMs > nowMs) {
+      this.#isDue[slot] = 1;
+      this.#workers.push(startMs, slot);
+    } else this.#run(slot, nowMs);
+  }
+
+  /** The next instance of a run is on its way. */
+  goOn(slot: number, nowMs: number): void {
+    if (this.#work === null) this.#workers.push(this.#running.nextMs(slot), slot);
+    else this.#run(slot, nowMs);
+  }
+
+  /** Takes the next event. @returns whose instance has left the pipeline; NONE where none has. */
+  pop(nowMs: number): number {
+    const slot = this.#workers.pop();
+    if (this.#isDue[slot] !== 1) return slot;
+    this.#isDue[slot] = 0;
+    this.#run(slot, nowMs);
+    return NONE;
+  }
+
+  /** Forgets the next event of a slot. */
+  cancel(slot: number, nowMs: number): void {
+    this.#workers.cancel(slot, nowMs);
+    if (this.#work !== null) this.#isDue[slot] = 0;
+  }
+
+  #run(slot: number, nowMs: number): void {
+    const workers = this.#workers;
+    const demand = this.#demand[slot] ?? 1;
+    const { measuredPlaces = 1 } = this.#work?.[this.#running.pipeline(slot)] ?? {};
+    const aloneMs =
+      (this.#running.stepMs(slot) * workers.aloneFactor(demand)) /
+      workers.aloneFactor(measuredPlaces);
+    workers.run(nowMs, slot, aloneMs, 0, demand);
+  }
+
+  #demandOf(slot: number): number {
+    const work = this.#work?.[this.#running.pipeline(slot)];
+    if (!work) return 1;
+    const count = this.#running.instances(slot);
+    return (count * work.instanceMs) / (work.instanceMs + (count - 1) * work.stepMs);
+  }
+}
+
+function workOf(pipeline: LayerPipeline | null, processors: number): PipelineWork | null {
+  if (pipeline === null) return null;
+  const { pools, stageMs, stepMs, stageSpreads } = pipeline;
+  const places = pools.length;
+  const sum = (times: readonly number[]) => times.reduce((total, ms) => total + ms, 0);
+  // Stages may be known at a higher quantile than steps, of which each has at most one.
+  const knownMs = sum(stageSpreads?.map(({ mean }) => mean) ?? stageMs);
+  const mostMs = places * stepMs;
+  const instanceMs = stageMs.length === 0 ? mostMs : Math.min(knownMs, mostMs);
+  return { instanceMs, stepMs, measuredPlaces: Math.min(places, processors) };
+}

@@ -1,0 +1,55 @@
+/**
+ * A level of a bundle whose latencies have the way through the server: what it promises is what a
+ * simulation gives with the server's process, contention and service times as they were measured.
+ */
+import {
+  type Expected,
+  type RamsisLevel,
+  violationCeiling,
+} from "stratagem-runtime/internal/bundle/schema";
+import type { RamsisFrame } from "../../model/frames.ts";
+import { hasBuckets } from "./bucketed-level.ts";
+import { classedExpectation, hasClasses } from "./classed-level.ts";
+import { boundingFrame } from "./planning-frame.ts";
+import { classBound } from "./solve/class-fluid.ts";
+import { accuracyBound } from "./solve/ramsis.ts";
+
+/** A minute of traffic, and at least as much as tells 1 % to about a tenth of it. */
+const SIMULATED_S = 60;
+const LEAST_QUERIES = 50_000;
+const MOST_QUERIES = 250_000;
+const SEED = 1;
+
+/** Whether the bundle says what serving takes beside the models. */
+export function hasPath({ cluster }: Pick<RamsisFrame, "cluster">): boolean {
+  return cluster.serving !== undefined;
+}
+
+/** What a level promises, from its tables alone: the same numbers for the same tables. */
+export function servedExpectation(frame: RamsisFrame, level: RamsisLevel): Expected {
+  const bounded = boundingFrame(frame);
+  const isDivided = hasClasses(frame) || hasBuckets(frame);
+  const bound = isDivided ? classBound : accuracyBound;
+  const boundAt = (rate: number) => bound(bounded, level.loadQps, rate);
+  const wanted = Math.ceil(SIMULATED_S * level.loadQps);
+  const queries = Math.min(MOST_QUERIES, Math.max(LEAST_QUERIES, wanted));
+  return classedExpectation(frame, level, { queries, seed: SEED }, boundAt);
+}
+
+/** The level with that promise; feasible where it keeps the ceiling, of each class too. */
+export function servedLevel(frame: RamsisFrame, level: RamsisLevel): RamsisLevel {
+  const expected = servedExpectation(frame, level);
+  const ceiling = violationCeiling(frame.slo);
+  const rates = Object.values(expected.byClass ?? {}).map((one) => one.violationRate);
+  const isKept = [expected.violationRate, ...rates].every((rate) => rate <= ceiling);
+  return { ...level, feasible: level.loadQps <= level.capacityQps && isKept, expected };
+}
+
+/** The level of a load with the tables of another level, and what they promise there. */
+export function servedTableAt(
+  frame: RamsisFrame,
+  loadQps: number,
+  level: RamsisLevel,
+): RamsisLevel {
+  return servedLevel(frame, { ...level, loadQps });
+}

@@ -1,0 +1,110 @@
+/** Counts what became of queries: all of them, and those of each class. */
+import type { RamsisLevel, Variant } from "stratagem-runtime/internal/bundle/schema";
+import type { OnOutcome } from "../../../simulate/outcomes.ts";
+import type { QueryClasses } from "../../../simulate/query-classes.ts";
+import { ClassTally, type OutcomeByClass } from "./class-tally.ts";
+import { Tally } from "./tally.ts";
+
+export type OnViolation = (arrivalMs: number, sloClass: number) => void;
+
+/** Queries that arrive from one time until another, exclusive. */
+export interface ArrivedBetween {
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
+
+export interface CountOptions {
+  /** Only these queries are counted, and batches by their first one; by default all of them. */
+  readonly counted?: ArrivedBetween;
+  /** Told of every query counted that is late or dropped. */
+  readonly onViolation?: OnViolation;
+  /** Told of every query counted. */
+  readonly onOutcome?: OnOutcome;
+}
+
+/** A query is known by when its client sent it. */
+export class QueryCounts {
+  readonly #tally: Tally;
+  readonly #sloMs: number;
+  readonly #classes: QueryClasses | null;
+  /** One for each class, none where all queries have the same SLO. */
+  readonly #classTallies: readonly ClassTally[];
+  readonly #hasBuckets: boolean;
+  readonly #fromMs: number;
+  readonly #untilMs: number;
+  readonly #onViolation: OnViolation | undefined;
+  readonly #onOutcome: OnOutcome | undefined;
+
+  /** @param classes null where all queries have the same SLO. */
+  constructor(
+    served: {
+      readonly variants: readonly Variant[];
+      readonly levels: readonly RamsisLevel[];
+      readonly sloMs: number;
+      readonly hasBuckets: boolean;
+    },
+    classes: QueryClasses | null,
+    { counted, onViolation, onOutcome }: CountOptions,
+  ) {
+    this.#tally = new Tally(served.variants, served.levels);
+    this.#sloMs = served.sloMs;
+    this.#hasBuckets = served.hasBuckets;
+    this.#classes = classes;
+    this.#classTallies = classes?.names.map(() => new ClassTally(served.variants)) ?? [];
+    this.#fromMs = counted?.fromMs ?? 0;
+    this.#untilMs = counted?.untilMs ?? Number.POSITIVE_INFINITY;
+    this.#onViolation = onViolation;
+    this.#onOutcome = onOutcome;
+  }
+
+  /** As its client has it. */
+  sloOf(sloClass: number): number {
+    return this.#classes?.sloMs(sloClass) ?? this.#sloMs;
+  }
+
+  countDrop(sentMs: number, sloClass: number): void {
+    if (!this.#isCounted(sentMs)) return;
+    this.#tally.countDrop();
+    this.#classTallies[sloClass]?.countDrop();
+    this.#onViolation?.(sentMs, sloClass);
+    this.#onOutcome?.(sentMs, Number.NaN);
+  }
+
+  /** A batch begins. @param firstMs when its first query was sent. */
+  countBatch(variant: number, level: number, firstMs: number): void {
+    if (this.#isCounted(firstMs)) this.#tally.countBatch(variant, level);
+  }
+
+  /** A client has its answer. @param isFirst whether the query was the first of its batch. */
+  countServed(
+    variant: number,
+    sentMs: number,
+    endMs: number,
+    sloClass: number,
+    isFirst: boolean,
+  ): void {
+    if (!this.#isCounted(sentMs)) return;
+    // The deadline is the dispatcher's own sum; end − sent <= SLO would round differently.
+    const satisfied = endMs <= sentMs + this.sloOf(sloClass);
+    if (isFirst && satisfied) this.#tally.countTimelyBatch(variant);
+    this.#tally.countServed(variant, endMs - sentMs, satisfied);
+    this.#classTallies[sloClass]?.countServed(variant, endMs - sentMs, satisfied);
+    if (!satisfied) this.#onViolation?.(sentMs, sloClass);
+    this.#onOutcome?.(sentMs, endMs - sentMs);
+  }
+
+  outcome(): OutcomeByClass {
+    const outcome = this.#tally.outcome();
+    if (this.#classes === null) return outcome;
+    const byClass = this.#classes.names.map((name, index) => [
+      name,
+      this.#classTallies[index]?.outcome(),
+    ]);
+    const byKind = Object.fromEntries(byClass);
+    return this.#hasBuckets ? { ...outcome, byBucket: byKind } : { ...outcome, byClass: byKind };
+  }
+
+  #isCounted(sentMs: number): boolean {
+    return sentMs >= this.#fromMs && sentMs < this.#untilMs;
+  }
+}

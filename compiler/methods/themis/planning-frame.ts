@@ -1,0 +1,19 @@
+/** Themis's frames as planners see them: models alone, as long as cores stretch their times. */
+import type { ThemisFrame } from "../../model/frames.ts";
+import { framesByStretch } from "../../model/planned-frames.ts";
+import { stretchedTable, withoutPath } from "../../model/planned-times.ts";
+
+/** Its SLO is what decisions may spend, and its times are so many times as long. */
+export const planningFrame = framesByStretch((frame: ThemisFrame, stretch: number): ThemisFrame => {
+  if (frame.cluster.serving === undefined) return frame;
+  return {
+    ...withoutPath(frame),
+    tasks: frame.tasks.map((task) => ({
+      ...task,
+      variants: task.variants.map((variant) => {
+        const { latency } = variant;
+        return { ...variant, latency: { ...latency, ms: stretchedTable(latency.ms, stretch) } };
+      }),
+    })),
+  };
+});

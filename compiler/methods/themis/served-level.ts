@@ -1,0 +1,92 @@
+/**
+ * A level of a bundle whose latencies have the way through the server: planned with it, and what its
+ * plans promise is what simulations give with the server's process, contention and service times
+ * as they were measured.
+ */
+import type {
+  ScaleExpected,
+  ScalePlan,
+  ThemisBundle,
+  ThemisLevel,
+} from "stratagem-runtime/internal/bundle/schema";
+import { depthOf } from "../../graph/depth.ts";
+import type { ThemisFrame } from "../../model/frames.ts";
+import { settledPlan } from "../../simulate/serving/planned-contention.ts";
+import { planningFrame } from "./planning-frame.ts";
+import { simulateThemis } from "./simulate/simulate.ts";
+import { JUDGED_REQUESTS } from "./solve/plan-judge.ts";
+import { type PromisedPlans, themis } from "./solve/themis.ts";
+
+const SEED = 1;
+
+type Scaler = ReturnType<typeof themis.open>;
+
+/** @param scalerOf keeps what was found for a frame. */
+export async function servedLevel(
+  frame: ThemisFrame,
+  loadQps: number,
+  scalerOf: (frame: ThemisFrame) => Scaler,
+): Promise<ThemisLevel> {
+  const level = await settledPlan(
+    frame.cluster,
+    { loadQps, batches: depthOf(frame.tasks) },
+    (stretch) => {
+      const planned = planningFrame(frame, stretch);
+      if (stretch > 1 && !themis.isServable(planned)) return null;
+      return scalerOf(planned).scaleLevel(loadQps);
+    },
+    ({ steady }) => steady.cores,
+  );
+  return { ...level, ...servedExpectation(frame, level) };
+}
+
+/** What a level's plans promise, from the bundle alone: the same numbers for the same plans. */
+export function servedExpectation(frame: ThemisFrame, level: ThemisLevel): PromisedPlans {
+  const at = (plan: ScalePlan, qps: number): ScalePlan => {
+    return { ...plan, expected: expectedOf(frame, level, plan, qps) };
+  };
+  const { horizontal, vertical, joint, steady, loadQps, capacityQps } = level;
+  return {
+    horizontal: horizontal && at(horizontal, loadQps),
+    vertical: vertical && at(vertical, loadQps),
+    joint: joint && at(joint, loadQps),
+    steady: at(steady, capacityQps),
+  };
+}
+
+function expectedOf(
+  frame: ThemisFrame,
+  level: ThemisLevel,
+  plan: ScalePlan,
+  qps: number,
+): ScaleExpected {
+  const { arrivals, tasks } = frame;
+  const cells = plan.stages.flatMap(({ batch, cores }) => [batch, cores, 0]);
+  const shape = [1, 1, plan.stages.length, 3];
+  const bundle: ThemisBundle = {
+    ...frame,
+    transitions: { dtype: "uint16", shape, data: Uint16Array.from(cells) },
+    levels: [{ ...level, loadQps: qps, capacityQps: qps, steady: plan }],
+    provenance: { compiler: "", inputs: [] },
+  };
+  const isSampled = tasks.every(({ variants }) =>
+    variants.every(({ latency }) => latency.quantiles !== undefined),
+  );
+  const { queries, violationRate, latencyMs } = simulateThemis(bundle, {
+    arrivals:
+      arrivals.process === "gamma"
+        ? { kind: "gamma", qps, cv2: arrivals.cv2 }
+        : { kind: "poisson", qps },
+    durationMs: (1000 * JUDGED_REQUESTS) / qps,
+    seed: SEED,
+    serviceTimes: isSampled ? "sampled" : "p95",
+    level: 0,
+  });
+  return {
+    violationRate,
+    latencyMsP50: latencyMs?.p50 ?? 0,
+    latencyMsP99: latencyMs?.p99 ?? 0,
+    requests: queries,
+    seed: SEED,
+  };
+}

@@ -1,0 +1,67 @@
+/** What plans reckon with: times as workers stretch each other's, and an SLO less its margin. */
+import type {
+  Cluster,
+  PoolProfile,
+  ServiceTimes,
+  Slo,
+  Table,
+} from "stratagem-runtime/internal/bundle/schema";
+
+export function stretchedTable(table: Table, stretch: number): Table {
+  const data = Float64Array.from(table.data, (ms) => ms * stretch);
+  return { dtype: "float64", shape: table.shape, data };
+}
+
+/** Times, and all that is known of their distribution, so many times as long. */
+export function stretchedTimes(times: ServiceTimes, stretch: number): ServiceTimes {
+  return {
+    ...stretchedQuantiles(times, stretch),
+    decisionMs: stretchedTable(times.decisionMs, stretch),
+  };
+}
+
+/** Of the variants of tasks on pools. */
+export function stretchedProfile(profile: PoolProfile | null, stretch: number): PoolProfile | null {
+  if (profile === null || stretch === 1) return profile;
+  const { latencyMs, serviceTimes } = profile;
+  return {
+    ...profile,
+    latencyMs: stretchedTable(latencyMs, stretch),
+    serviceTimes: stretchedTimes(serviceTimes, stretch),
+  };
+}
+
+/** The same decision times, and quantiles so many times as long. */
+export function stretchedQuantiles(times: ServiceTimes, stretch: number): ServiceTimes {
+  const { quantiles } = times;
+  if (quantiles === null) return times;
+  const { p50Ms, p95Ms, p99Ms, meanMs } = quantiles;
+  return {
+    ...times,
+    quantiles: {
+      p50Ms: stretchedTable(p50Ms, stretch),
+      p95Ms: stretchedTable(p95Ms, stretch),
+      p99Ms: stretchedTable(p99Ms, stretch),
+      meanMs: stretchedTable(meanMs, stretch),
+    },
+  };
+}
+
+/** An SLO, and those of its classes, less what is kept for the way through the server. */
+export function sloLess<S extends Pick<Slo, "latencyMs" | "classes">>(slo: S, marginMs: number): S {
+  if (marginMs === 0) return slo;
+  const { classes } = slo;
+  const latencyMs = slo.latencyMs - marginMs;
+  if (classes === undefined) return { ...slo, latencyMs };
+  const less = classes.map((one) => ({ ...one, latencyMs: one.latencyMs - marginMs }));
+  return { ...slo, latencyMs, classes: less };
+}
+
+/** A frame for planners, who know models alone: without the path, its SLO less the margin. */
+export function withoutPath<F extends { readonly slo: Slo; readonly cluster: Cluster }>(
+  frame: F,
+): F {
+  const { serving, ...cluster } = frame.cluster;
+  if (serving === undefined) return frame;
+  return { ...frame, slo: sloLess(frame.slo, serving.marginMs), cluster };
+}

@@ -1,0 +1,178 @@
+/** Measures the way of a request through a server that listens, phase by phase. */
+import { InferenceClient } from "../../load/inference-client.ts";
+import { GrowingFile } from "./growing-file.ts";
+import {
+  type PathWindow,
+  pathWindow,
+  type SentRequests,
+  type WindowSources,
+} from "./path-window.ts";
+import { quietWindows, type WindowCounts } from "./quiet-windows.ts";
+import { atOnce, type LoopClock, type LoopEnd, oneByOne } from "./request-loops.ts";
+import { readServedModel, type ShapeOf } from "./served-model.ts";
+import { ServedPath, type ServedPathSources } from "./served-path.ts";
+import type { ServedProcess } from "./served-process.ts";
+import type { ServedRequest } from "./served-request.ts";
+import type { PathSamples } from "./serving-rows.ts";
+import { meanOf } from "./spread.ts";
+
+/** How much is done of each phase. */
+export interface PathEffort {
+  /** Until the code of the server is compiled: as many requests, or as long. */
+  readonly warmUp: LoopEnd;
+  /** Requests under way of which the best is sought, ascending; each is tried so long. */
+  readonly widths: readonly number[];
+  readonly width: LoopEnd;
+  readonly many: LoopEnd & WindowCounts;
+  readonly large: LoopEnd & WindowCounts & { readonly rows: number };
+  readonly single: LoopEnd & WindowCounts;
+}
+
+export interface PathSources extends LoopClock, ServedPathSources {
+  readonly signal: AbortSignal;
+  /** Until the next request that comes alone. */
+  readonly gapMs: () => number;
+  readonly shapeOf: ShapeOf;
+  readonly onProgress: (done: number, total: number, stage: string) => void;
+}
+
+/** What of the samples a server tells. */
+export type ServedSamples = Pick<PathSamples, "requestBytes" | "single" | "many" | "large">;
+
+const TIMEOUT_MS = 60_000;
+/** Part of the requests of a width that may go without an answer. */
+const MOST_FAILED = 0.01;
+/** Requests of a width that would take longer are not waited for. */
+const LONG_MS = 1000;
+/** Looks at the counters that tell what one costs. */
+const COUNTER_LOOKS = 5;
+/** How long lines of the access log are waited for, in steps of. */
+const LINES_MS = 1000;
+const LINES_STEP_MS = 10;
+
+/** @throws InputError where the server does not answer; the reason of the signal. */
+export async function measurePath(
+  server: ServedProcess,
+  accessLog: string,
+  effort: PathEffort,
+  sources: PathSources,
+): Promise<ServedSamples> {
+  const client = new InferenceClient({ url: server.url, timeoutMs: TIMEOUT_MS });
+  try {
+    const model = await readServedModel(client, sources.shapeOf);
+    const path = new ServedPath(client, model, sources);
+    const watched = await sourcesOf(server, accessLog, path, sources);
+    return await new Phases(path, watched, effort, sources).run();
+  } finally {
+    await client.close();
+  }
+}
+
+/** What is done one after the other; the code of the server is compiled before any counts. */
+class Phases {
+  readonly #path: ServedPath;
+  readonly #watched: WindowSources;
+  readonly #effort: PathEffort;
+  readonly #sources: PathSources;
+  readonly #one: ServedRequest;
+
+  constructor(path: ServedPath, watched: WindowSources, effort: PathEffort, sources: PathSources) {
+    this.#path = path;
+    this.#watched = watched;
+    this.#effort = effort;
+    this.#sources = sources;
+    this.#one = path.request(1);
+  }
+
+  async run(): Promise<ServedSamples> {
+    const { warmUp, widths } = this.#effort;
+    this.#tell(0, "warm-up");
+    this.#path.expectAnswers(await this.#sent(this.#one, widths[1] ?? 1, warmUp));
+    this.#tell(1, "many requests at once");
+    const width = await this.#bestWidth();
+    const many = await this.#windows(this.#one, width, this.#effort.many);
+    this.#tell(2, "larger requests");
+    const large = await this.#larger(width);
+    this.#tell(3, "one request at a time");
+    const single = await this.#single();
+    this.#tell(4, "done");
+    return { requestBytes: this.#one.body.length, single, many, large };
+  }
+
+  /** The number of requests under way at which each takes least of the server's processor. */
+  async #bestWidth(): Promise<number> {
+    const { widths, width: end } = this.#effort;
+    let best = { width: widths[0] ?? 1, ms: Number.POSITIVE_INFINITY };
+    for (const [index, width] of widths.entries()) {
+      const window = await pathWindow(this.#watched, () => this.#sent(this.#one, width, end));
+      const { processorMs, answered, failed, requests } = window;
+      if (failed > MOST_FAILED * (answered + failed)) break;
+      if (processorMs < best.ms) best = { width, ms: processorMs };
+      // More under way wait for each other: where that takes long, it is not tried.
+      const eachMs = meanOf(requests.map(({ roundTripMs }) => roundTripMs)) / width;
+      if (eachMs * (widths[index + 1] ?? 0) > LONG_MS) break;
+    }
+    return best.width;
+  }
+
+  async #larger(width: number): Promise<ServedSamples["large"]> {
+    const { large } = this.#effort;
+    const request = await this.#path.larger(large.rows, LONG_MS);
+    if (request === null) return null;
+    const fewer = Math.max(1, Math.floor(width / large.rows));
+    return { windows: await this.#windows(request, fewer, large), bytes: request.body.length };
+  }
+
+  #windows(
+    request: ServedRequest,
+    width: number,
+    end: LoopEnd & WindowCounts,
+  ): Promise<PathWindow[]> {
+    const take = () => pathWindow(this.#watched, () => this.#sent(request, width, end));
+    return quietWindows(take, end, this.#sources.nowMs);
+  }
+
+  #single(): Promise<PathWindow[]> {
+    const { single } = this.#effort;
+    const { gapMs, signal, nowMs } = this.#sources;
+    const send = () =>
+      this.#path.sent(this.#one, (ask) => oneByOne(ask, gapMs, single, this.#sources, signal));
+    return quietWindows(() => pathWindow(this.#watched, send), single, nowMs);
+  }
+
+  #sent(request: ServedRequest, width: number, end: LoopEnd): Promise<SentRequests> {
+    const { signal } = this.#sources;
+    return this.#path.sent(request, (ask) => atOnce(ask, width, end, this.#sources, signal));
+  }
+
+  #tell(done: number, what: string): void {
+    this.#sources.onProgress(done, 4, `serving path, ${what}`);
+  }
+}
+
+async function sourcesOf(
+  server: ServedProcess,
+  accessLog: string,
+  path: ServedPath,
+  { nowMs, sleep }: LoopClock,
+): Promise<WindowSources> {
+  const looks: number[] = [];
+  for (let look = 0; look < COUNTER_LOOKS; look++) looks.push((await path.counters()).processorMs);
+  const last = looks.length - 1;
+  const log = new GrowingFile(accessLog);
+  return {
+    serverPid: server.pid,
+    counters: () => path.counters(),
+    countersMs: Math.max(0, (looks[last] ?? 0) - (looks[last - 1] ?? 0)),
+    nowMs,
+    newLines: async (wanted) => {
+      let text = "";
+      for (let waitedMs = 0; waitedMs < LINES_MS; waitedMs += LINES_STEP_MS) {
+        text += await log.more();
+        if (text.split("\n").length > wanted && text.endsWith("\n")) break;
+        await sleep(LINES_STEP_MS);
+      }
+      return text;
+    },
+  };
+}

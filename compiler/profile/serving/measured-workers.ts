@@ -1,0 +1,147 @@
+/** Runs workers that no server stands before: beside each other, and after they have slept. */
+import { type InputsOf, runBatch } from "../measure.ts";
+import type { ProfilePlan } from "../profile-plan.ts";
+import { type ProfiledWorker, startWorkers, type WorkerSources } from "../profiled-worker.ts";
+import type { LoopClock } from "./request-loops.ts";
+import type { WorkerSamples } from "./serving-rows.ts";
+
+export interface WorkerEffort {
+  /** Workers that are busy at once at most. */
+  readonly width: number;
+  /** Rounds of each variant at most, and the time after which none begins but the first. */
+  readonly rounds: number;
+  readonly withinMs: number;
+  /** Of one width of a round. */
+  readonly spellMs: number;
+  /** Runs of each kind that tell what sleeping costs. */
+  readonly wakes: number;
+  /** Index of the variant that is woken; null for the quickest. */
+  readonly woken: number | null;
+}
+
+/** Where it is told how far it is. */
+type OnProgress = (done: number, total: number) => void;
+
+/** Variants that run this long are worked, not talked, with: from here, to here. */
+const LEAST_MS = 1;
+const MOST_MS = 200;
+const TRIED_RUNS = 5;
+
+/** @throws as `startWorkers` and `runBatch`. */
+export async function measureWorkers(
+  plan: ProfilePlan,
+  inputsOf: InputsOf,
+  effort: WorkerEffort,
+  sources: WorkerSources &
+    LoopClock & { readonly gapMs: () => number; readonly onProgress: OnProgress },
+): Promise<Omit<WorkerSamples, "isOfPath">> {
+  const all = [...plan.variants.keys()];
+  const held = Array.from({ length: effort.width }, () => all);
+  const { workers, close } = await startWorkers(plan, held, sources);
+  try {
+    const runs = new Runs(plan, inputsOf, workers, sources);
+    const chosen = chosenVariants(await runs.usualMs(all));
+    // What takes longest hides what waking costs.
+    const woken = effort.woken ?? chosen[0] ?? 0;
+    const steadyMs: number[] = [];
+    const wokenMs: number[] = [];
+    const contention: number[][][] = chosen.map(() => []);
+    const startMs = sources.nowMs();
+    for (let round = 0; round < effort.rounds; round++) {
+      if (round > 0 && sources.nowMs() - startMs > effort.withinMs) break;
+      for (const [at, variant] of chosen.entries()) {
+        const means: number[] = [];
+        for (let width = 1; width <= effort.width; width++) {
+          means.push(await runs.besideMs(variant, width, effort.spellMs));
+        }
+        contention[at]?.push(means);
+      }
+      const count = Math.ceil(effort.wakes / effort.rounds);
+      steadyMs.push(...(await runs.timesMs(woken, count, () => 0)));
+      wokenMs.push(...(await runs.timesMs(woken, count, sources.gapMs)));
+      sources.onProgress(round + 1, effort.rounds);
+    }
+    return { steadyMs, wokenMs, contention };
+  } finally {
+    await close();
+  }
+}
+
+/** The quickest and the slowest of those that neither talk nor last too long. @param ms of each. */
+export function chosenVariants(ms: readonly number[]): number[] {
+  const order = [...ms.keys()].sort((a, b) => (ms[a] ?? 0) - (ms[b] ?? 0));
+  const fitting = order.filter((at) => (ms[at] ?? 0) >= LEAST_MS && (ms[at] ?? 0) <= MOST_MS);
+  const quick = order.filter((at) => (ms[at] ?? 0) < LEAST_MS);
+  const usable =
+    fitting.length > 0 ? fitting : quick.length > 0 ? quick.slice(-1) : order.slice(0, 1);
+  return [...new Set([usable[0] ?? 0, usable[usable.length - 1] ?? 0])];
+}
+
+class Runs {
+  readonly #plan: ProfilePlan;
+  readonly #inputsOf: InputsOf;
+  readonly #workers: readonly ProfiledWorker[];
+  readonly #sources: LoopClock & Pick<WorkerSources, "signal">;
+
+  constructor(
+    plan: ProfilePlan,
+    inputsOf: InputsOf,
+    workers: readonly ProfiledWorker[],
+    sources: LoopClock & Pick<WorkerSources, "signal">,
+  ) {
+    this.#plan = plan;
+    this.#inputsOf = inputsOf;
+    this.#workers = workers;
+    this.#sources = sources;
+  }
+
+  /** Of each variant the shortest of some runs, after one on every worker. */
+  async usualMs(variants: readonly number[]): Promise<number[]> {
+    const usual: number[] = [];
+    for (const variant of variants) {
+      await Promise.all(this.#workers.map((_, worker) => this.#runMs(worker, variant)));
+      usual.push(Math.min(...(await this.timesMs(variant, TRIED_RUNS, () => 0))));
+    }
+    return usual;
+  }
+
+  /** Runs on the first worker, each after a while. */
+  async timesMs(variant: number, count: number, gapMs: () => number): Promise<number[]> {
+    const times: number[] = [];
+    for (let run = 0; run < count; run++) {
+      const ms = gapMs();
+      if (ms > 0) await this.#sources.sleep(ms);
+      times.push(await this.#runMs(0, variant));
+    }
+    return times;
+  }
+
+  /** Mean of the runs of as many workers, all busy for so long. */
+  async besideMs(variant: number, width: number, forMs: number): Promise<number> {
+    const { nowMs } = this.#sources;
+    const endMs = nowMs() + forMs;
+    let [sum, count] = [0, 0];
+    const lane = async (worker: number): Promise<void> => {
+      for (let first = true; first || nowMs() < endMs; first = false) {
+        const ms = await this.#runMs(worker, variant);
+        sum += ms;
+        count++;
+      }
+    };
+    await Promise.all(Array.from({ length: width }, (_, worker) => lane(worker)));
+    return sum / Math.max(1, count);
+  }
+
+  async #runMs(place: number, index: number): Promise<number> {
+    const { nowMs, signal } = this.#sources;
+    signal.throwIfAborted();
+    const variant = this.#plan.variants[index];
+    const worker = this.#workers[place];
+    if (variant === undefined || worker === undefined) throw new TypeError("a run has a worker");
+    const rows = variant.batches[0] ?? 1;
+    const inputs = this.#inputsOf(index, rows, 0).map((bytes) => [bytes]);
+    const startMs = nowMs();
+    await runBatch(worker, variant.name, { variant: index, rows, inputs });
+    return nowMs() - startMs;
+  }
+}

@@ -1,0 +1,35 @@
+/** Adds the rows of the serving path to a profile that is there, and changes nothing else of it. */
+import { readFile } from "node:fs/promises";
+import { InputError } from "../../spec/input-error.ts";
+import { readProfile } from "../../spec/profile.ts";
+import type { ServingRows } from "./serving-rows.ts";
+
+/** @throws InputError if there is no profile that is JSON. */
+export async function expectProfile(path: string): Promise<void> {
+  readProfile(path);
+  await profileObject(path);
+}
+
+/** The file with the rows, before the variants. @throws InputError as `expectProfile`. */
+export async function withServingRows(path: string, serving: ServingRows): Promise<Uint8Array> {
+  const { variants, serving: _, ...head } = await profileObject(path);
+  const whole = { ...head, serving, variants };
+  return Buffer.from(`${JSON.stringify(whole, null, 2)}\n`);
+}
+
+async function profileObject(path: string): Promise<Readonly<Record<string, unknown>>> {
+  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+    throw new InputError("INPUT_UNREADABLE", `${path}: cannot be read (${error.code})`);
+  });
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null) return { ...value };
+  } catch {
+    // YAML, say.
+  }
+  throw new InputError(
+    "INPUT_INVALID_VALUE",
+    `${path}: expected a profile in JSON to add the serving path to, got another form; ` +
+      "write it as JSON first",
+  );
+}

@@ -1,0 +1,71 @@
+/** What a server says that its model takes. */
+import * as z from "zod";
+import { elementBytes } from "../../load/infer-codec.ts";
+import type { InferenceClient } from "../../load/inference-client.ts";
+import { wantsSequences } from "../../load/load-sequences.ts";
+import { InputError } from "../../spec/input-error.ts";
+
+export interface ServedTensor {
+  readonly name: string;
+  /** As the protocol names it, such as FP32. */
+  readonly datatype: string;
+  /** Of one row; axis 0, the rows, is left out. */
+  readonly rowShape: readonly number[];
+  /** Null where elements have no fixed size. */
+  readonly rowBytes: number | null;
+}
+
+export interface ServedModel {
+  readonly name: string;
+  readonly inputs: readonly ServedTensor[];
+  /** Whether requests have to name sequences. */
+  readonly wantsSequences: boolean;
+}
+
+/** Shape of a row of an input whose axes are open, by its name; null where it is not known. */
+export type ShapeOf = (input: string) => readonly number[] | null;
+
+const indexSchema = z.array(z.object({ name: z.string() }));
+const tensorSchema = z.object({
+  name: z.string(),
+  datatype: z.string(),
+  shape: z.array(z.union([z.number(), z.string()]).transform(Number)),
+});
+const metadataSchema = z.object({ inputs: z.array(tensorSchema) });
+
+/** The first that the server lists. @throws InputError if it says nothing of its inputs. */
+export async function readServedModel(
+  client: InferenceClient,
+  shapeOf: ShapeOf,
+): Promise<ServedModel> {
+  const index = indexSchema.parse(await ask(client, "/v2/repository/index", Buffer.from("{}")));
+  const name = index[0]?.name;
+  if (name === undefined) throw unlike("a server with a model", "none");
+  const path = `/v2/models/${encodeURIComponent(name)}`;
+  const { inputs } = metadataSchema.parse(await ask(client, path, null));
+  return {
+    name,
+    inputs: inputs.map(({ name: input, datatype, shape }) => {
+      const own = shape.slice(1);
+      const rowShape = own.some((size) => size < 0) ? (shapeOf(input) ?? own) : own;
+      if (rowShape.some((size) => size < 0)) {
+        throw unlike(`sizes for input "${input}"`, `shape [${shape.join(", ")}]`);
+      }
+      const element = elementBytes(datatype);
+      const rowBytes =
+        element === null ? null : rowShape.reduce((product, size) => product * size, element);
+      return { name: input, datatype, rowShape, rowBytes };
+    }),
+    wantsSequences: await wantsSequences(client, name),
+  };
+}
+
+async function ask(client: InferenceClient, path: string, body: Buffer | null): Promise<unknown> {
+  const reply = await client.send(path, body);
+  if (reply.status !== 200) throw unlike(`status 200 of ${path}`, String(reply.status));
+  return JSON.parse(reply.body.toString());
+}
+
+function unlike(expected: string, found: string): InputError {
+  return new InputError("INPUT_CONFLICT", `expected ${expected}, got ${found}`);
+}

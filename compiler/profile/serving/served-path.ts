@@ -1,0 +1,87 @@
+/** Sends requests to one model of a server, and asks the server what it has counted. */
+import type { InferenceClient } from "../../load/inference-client.ts";
+import { SequenceIds } from "../../load/load-sequences.ts";
+import { InputError } from "../../spec/input-error.ts";
+import type { SentRequests } from "./path-window.ts";
+import type { Ask } from "./request-loops.ts";
+import type { ServedModel } from "./served-model.ts";
+import { type RowsOf, type ServedRequest, servedRequest } from "./served-request.ts";
+import { type ServerCounters, serverCounters } from "./server-counters.ts";
+
+export interface ServedPathSources {
+  readonly rowsOf: RowsOf;
+  /** A monotonic clock. */
+  readonly nowMs: () => number;
+}
+
+export class ServedPath {
+  readonly #client: InferenceClient;
+  readonly #model: ServedModel;
+  readonly #rowsOf: RowsOf;
+  readonly #nowMs: () => number;
+  readonly #url: string;
+  readonly #sequences: SequenceIds | null;
+  #count = 0;
+  #failure = "";
+
+  constructor(client: InferenceClient, model: ServedModel, { rowsOf, nowMs }: ServedPathSources) {
+    this.#client = client;
+    this.#model = model;
+    this.#rowsOf = rowsOf;
+    this.#nowMs = nowMs;
+    this.#url = `/v2/models/${encodeURIComponent(model.name)}/infer`;
+    this.#sequences = model.wantsSequences ? new SequenceIds() : null;
+  }
+
+  /** @throws InputError as `servedRequest`. */
+  request(rows: number): ServedRequest {
+    return servedRequest(this.#model, rows, this.#rowsOf, this.#sequences?.first ?? null);
+  }
+
+  /** A request of as many rows; null where the model answers none, or none in that time. */
+  async larger(rows: number, mostMs: number): Promise<ServedRequest | null> {
+    if (this.#sequences !== null) return null;
+    const request = this.request(rows);
+    const { roundTripMs } = await this.sent(request, (ask) => ask());
+    const [tookMs = Number.NaN] = roundTripMs.values();
+    return tookMs <= mostMs ? request : null;
+  }
+
+  /** What came of the requests that a loop sends. */
+  async sent(request: ServedRequest, loop: (ask: Ask) => Promise<unknown>): Promise<SentRequests> {
+    const roundTripMs = new Map<string, number>();
+    await loop(async () => {
+      const id = `path-${this.#count++}`;
+      const ms = await this.#ask(request, id);
+      roundTripMs.set(id, ms);
+      return ms;
+    });
+    return { roundTripMs };
+  }
+
+  /** What the server has counted since it started. */
+  async counters(): Promise<ServerCounters> {
+    const { body } = await this.#client.send("/metrics", null);
+    return serverCounters(body.toString(), this.#model.name);
+  }
+
+  /** @throws InputError where none of the requests was answered. */
+  expectAnswers({ roundTripMs }: SentRequests): void {
+    if ([...roundTripMs.values()].some((ms) => !Number.isNaN(ms))) return;
+    throw new InputError(
+      "INPUT_CONFLICT",
+      `expected a server that answers requests for "${this.#model.name}", to measure its ` +
+        `serving path, got: ${this.#failure}`,
+    );
+  }
+
+  async #ask({ headers, body }: ServedRequest, id: string): Promise<number> {
+    const startMs = this.#nowMs();
+    const sequence = this.#sequences;
+    const own = sequence === null ? body : sequence.next(body);
+    const reply = await this.#client.send(this.#url, own, { ...headers, "x-request-id": id });
+    if (reply.status === 200) return this.#nowMs() - startMs;
+    this.#failure = `${reply.status} ${reply.body.toString("utf8", 0, 200)}`;
+    return Number.NaN;
+  }
+}

@@ -1,0 +1,92 @@
+/** The product's own server in a process of its own, on a free port of this machine. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { InputError } from "../../spec/input-error.ts";
+
+export interface ServedProcess {
+  readonly url: string;
+  /** Of the server, without its workers. */
+  readonly pid: number;
+  /** Asks it to end, and waits until it has. */
+  stop(): Promise<void>;
+}
+
+export interface ServedOptions {
+  /** Path of the built command line, whose `serve` is run. */
+  readonly cli: string;
+  readonly bundle: string;
+  /** Folder of its models. */
+  readonly models: string;
+  /** Gets a line for every request. */
+  readonly accessLog: string;
+  readonly threads: number;
+  readonly signal: AbortSignal;
+}
+
+/** A server that does not end when it is asked to is ended after this. */
+const STOP_MS = 10_000;
+/** What is told of a server that does not start: the last of what it said. */
+const MOST_TOLD = 600;
+
+/** @throws InputError if it ends before it listens; the reason of the signal. */
+export async function startServed(options: ServedOptions): Promise<ServedProcess> {
+  const { cli, bundle, models, accessLog, threads, signal } = options;
+  signal.throwIfAborted();
+  const where = ["--http", "127.0.0.1:0", "--json", "--no-page", "--access-log", accessLog];
+  const what = ["--policy", bundle, "--models", models, "--threads", String(threads)];
+  const child = spawn(process.execPath, [cli, "serve", ...what, ...where], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const ended = new Promise<void>((resolve) => {
+    child.once("exit", () => resolve());
+    child.once("error", () => resolve());
+  });
+  const stop = () => end(child, ended);
+  // Whoever waits for it rejects then by itself.
+  signal.addEventListener("abort", () => child.kill("SIGKILL"), { once: true });
+  const url = await listening(child, ended).catch((error: unknown) => {
+    signal.throwIfAborted();
+    throw error;
+  });
+  return { url, pid: child.pid ?? 0, stop };
+}
+
+async function end(child: ChildProcess, ended: Promise<void>): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill("SIGTERM");
+  const timer = setTimeout(() => child.kill("SIGKILL"), STOP_MS);
+  await ended;
+  clearTimeout(timer);
+}
+
+/** The server tells one JSON document once it is ready. */
+function listening(child: ChildProcess, ended: Promise<void>): Promise<string> {
+  let told = "";
+  let complaints = "";
+  child.stderr?.on("data", (chunk: Buffer) => {
+    complaints = (complaints + chunk.toString()).slice(-MOST_TOLD);
+  });
+  return new Promise((resolve, reject) => {
+    child.stdout?.on("data", (chunk: Buffer) => {
+      told += chunk.toString();
+      const url = urlOf(told);
+      if (url !== null) resolve(url);
+    });
+    void ended.then(() => {
+      const found = complaints.trim() === "" ? "one that ended at once" : complaints.trim();
+      const message = `expected a server that starts, to measure its serving path, got: ${found}`;
+      reject(new InputError("INPUT_CONFLICT", message));
+    });
+  });
+}
+
+/** Null while the document is not whole. */
+function urlOf(text: string): string | null {
+  if (!text.trimEnd().endsWith("}")) return null;
+  try {
+    const document: unknown = JSON.parse(text);
+    if (typeof document !== "object" || document === null || !("url" in document)) return null;
+    return typeof document.url === "string" ? document.url : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,27 @@
+/** How long the serving path is measured. */
+import type { PathEffort } from "./measured-path.ts";
+import type { WorkerEffort } from "./measured-workers.ts";
+
+export interface ServingEffort {
+  readonly path: PathEffort;
+  readonly workers: Omit<WorkerEffort, "width" | "woken">;
+  /** Workers beside each other at most, however many the application has. */
+  readonly mostWorkers: number;
+  /** Mean time between requests that come alone. */
+  readonly gapMs: number;
+}
+
+/** About half a minute, of which the warm-up takes most: until code is compiled, all takes long. */
+export const SERVING_EFFORT: ServingEffort = {
+  path: {
+    warmUp: { leastMs: 3000, fewest: 6000, mostMs: 8000 },
+    widths: [2, 8, 32, 128],
+    width: { leastMs: 700, fewest: 64, mostMs: 2000 },
+    many: { leastMs: 700, fewest: 32, mostMs: 2000, wanted: 4, most: 8, withinMs: 8000 },
+    large: { rows: 8, leastMs: 400, fewest: 8, mostMs: 2000, wanted: 3, most: 6, withinMs: 4000 },
+    single: { leastMs: 700, fewest: 8, mostMs: 2500, wanted: 8, most: 16, withinMs: 12_000 },
+  },
+  workers: { rounds: 8, spellMs: 100, wakes: 160, withinMs: 12_000 },
+  mostWorkers: 8,
+  gapMs: 5,
+};

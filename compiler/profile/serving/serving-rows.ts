@@ -1,0 +1,151 @@
+/** The serving path from what was seen of it: pure arithmetic on samples. */
+import type { Spread } from "stratagem-runtime/internal/bundle/schema";
+import type { ServingSpec } from "../../spec/profile-schema.ts";
+import { type ContentionRound, contentionCurve } from "./contention-curve.ts";
+import type { PathWindow } from "./path-window.ts";
+import { meanOf, medianOf, partOf, rounded, scaledTo, spreadOf } from "./spread.ts";
+
+/** What was measured through the server, and of workers without it. */
+export interface PathSamples {
+  readonly processors: number;
+  /** Body of the request. */
+  readonly requestBytes: number;
+  /** One request at a time, everything asleep before it. */
+  readonly single: readonly PathWindow[];
+  /** Many requests at once, so that the server does not sleep. */
+  readonly many: readonly PathWindow[];
+  /** The same of requests with more rows; null where the application takes none. */
+  readonly large: { readonly windows: readonly PathWindow[]; readonly bytes: number } | null;
+  readonly workers: WorkerSamples;
+}
+
+/** Runs of workers that no server stands before, ms. */
+export interface WorkerSamples {
+  /** Whether those who ran are who answered one request at a time, in one batch of one. */
+  readonly isOfPath: boolean;
+  /** One right after the other, and each after a while of nothing. */
+  readonly steadyMs: readonly number[];
+  readonly wokenMs: readonly number[];
+  readonly contention: readonly (readonly ContentionRound[])[];
+}
+
+/** Rows of a profile that tools write: all of them, with their quantiles. */
+export interface ServingRows extends ServingSpec {
+  readonly requestMs: Spread;
+  readonly batchMs: Spread;
+  readonly answerMs: Spread;
+  readonly wakeMs: Spread;
+  readonly wireMs: Spread;
+  readonly contention: number[];
+}
+
+/** Of the processor time of a request, what one of its parts takes at most. */
+const MOST_PART = 0.4;
+/** Sleepers on the way of a request of one batch: the server twice, a worker once. */
+const WAKES = 3;
+const MIB = 2 ** 20;
+
+/**
+ * The rows that add up to what was seen.
+ *
+ * Hot, a request takes of the server what its process took of the processors while many were under
+ * way; the server's own time stamps divide that. Alone, it takes longer: what of that passes
+ * between taking the request up and its answer are wakes, the rest is wire. So that wire, requests,
+ * batches, answers and wakes make the round trip again, less the time in workers.
+ */
+export function servingRows(samples: PathSamples): ServingRows {
+  const { processors, requestBytes, single, many, workers } = samples;
+  const hot = hotTimes(many);
+  const form = spreadOf(many.flatMap(({ requests }) => requests.map(serverMs)));
+  const seen = single.flatMap(({ requests }) => requests);
+  const batches = weighted(single, (window) => window.batches);
+  const hotMs = hot.requestMs + hot.answerMs + hot.batchMs * Math.min(1, batches);
+  const wakesMs = seen.map((request) => Math.max(0, beyondModels(request, samples) - hotMs));
+  const all = [...single, ...many];
+  const steals = all.flatMap(({ machine }) => machine.steal ?? []);
+  return {
+    processors,
+    requestBytes,
+    requestMs: scaledTo(rounded(hot.requestMs), form),
+    batchMs: scaledTo(rounded(hot.batchMs), form),
+    answerMs: scaledTo(rounded(hot.answerMs), form),
+    perMiBMs: rounded(perMiB(samples, hot)),
+    wakeMs: partOf(wakesMs, WAKES),
+    wireMs: spreadOf(seen.map(({ roundTripMs, totalMs }) => Math.max(0, roundTripMs - totalMs))),
+    contention: contentionCurve(workers.contention),
+    ...(steals.length === 0 ? {} : { stealShare: toThousandths(meanOf(steals)) }),
+    generatorShare: toThousandths(meanOf(all.map(({ machine }) => machine.generator))),
+  };
+}
+
+/**
+ * Time of a request from taking it up to its answer, beyond what it waits and what profiles say of
+ * its models, in whose times the way to a worker and back is. Where these are not known, that way
+ * is what the server takes for sending, and what a worker takes longer that slept comes on top.
+ */
+function beyondModels(
+  request: PathWindow["requests"][number],
+  { single, workers: { isOfPath, steadyMs, wokenMs } }: PathSamples,
+): number {
+  const steady = medianOf(steadyMs);
+  if (isOfPath) return request.totalMs - request.queueMs - steady;
+  const sentMs = weighted(single, (window) => window.inputMs);
+  return serverMs(request) - sentMs + Math.max(0, medianOf(wokenMs) - steady);
+}
+
+/** Time of a request in the server that no worker had it, and that it did not wait, ms. */
+function serverMs({ totalMs, queueMs, computeMs }: PathWindow["requests"][number]): number {
+  return Math.max(0, totalMs - queueMs - computeMs);
+}
+
+interface HotTimes {
+  readonly requestMs: number;
+  readonly batchMs: number;
+  readonly answerMs: number;
+}
+
+/**
+ * Answers of a batch are written one after the other, so each of B waits (B + 1) / 2 answers in the
+ * mean until its own is written. Sending is told of a request's first batch alone: of a request
+ * that takes several, what is not its answer is divided evenly among itself and them.
+ */
+function hotTimes(many: readonly PathWindow[]): HotTimes {
+  const processorMs = weighted(many, (window) => window.processorMs);
+  const batches = Math.max(
+    1e-6,
+    weighted(many, (window) => window.batches),
+  );
+  const sizes = many.flatMap(({ requests }) => requests.map(({ batch }) => batch));
+  const written = (2 * weighted(many, (window) => window.outputMs)) / (meanOf(sizes) + 1);
+  const sent = weighted(many, (window) => window.inputMs);
+  const answerMs = Math.min(MOST_PART * processorMs, written);
+  const batchMs =
+    batches > 1
+      ? (processorMs - answerMs) / (1 + batches)
+      : Math.min((MOST_PART * processorMs) / batches, sent);
+  return { requestMs: Math.max(0, processorMs - answerMs - batchMs * batches), batchMs, answerMs };
+}
+
+/** What more bytes take, 0 where nothing was sent with more. */
+function perMiB({ large, many, requestBytes }: PathSamples, hot: HotTimes): number {
+  if (large === null || large.windows.length === 0) return 0;
+  const bytesOf = (windows: readonly PathWindow[]) =>
+    meanOf(windows.flatMap(({ requests }) => requests.map(({ responseBytes }) => responseBytes)));
+  const more = large.bytes - requestBytes + bytesOf(large.windows) - bytesOf(many);
+  const batches = weighted(large.windows, (window) => window.batches);
+  const oneMs = hot.requestMs + hot.answerMs + hot.batchMs * batches;
+  const beyondMs = weighted(large.windows, (window) => window.processorMs) - oneMs;
+  return more <= 0 ? 0 : Math.max(0, beyondMs / (more / MIB));
+}
+
+/** Mean over the requests of the windows. */
+function weighted(windows: readonly PathWindow[], of: (window: PathWindow) => number): number {
+  const count = windows.reduce((sum, { answered }) => sum + answered, 0);
+  return (
+    windows.reduce((sum, window) => sum + of(window) * window.answered, 0) / Math.max(1, count)
+  );
+}
+
+function toThousandths(share: number): number {
+  return Math.round(share * 1000) / 1000;
+}

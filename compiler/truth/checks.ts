@@ -1,0 +1,75 @@
+/** Promises against what was measured: which of them hold. */
+import type { Check, CheckName, MeasuredOutcome, Outcome, TruthPoint } from "./truth-document.ts";
+
+/** Latencies may be so far from their prediction, as a part of it or in ms, whichever is more. */
+export const LATENCY_SHARE = 0.2;
+export const LATENCY_MS = 2;
+/** Ratios of late and lost requests, and accuracies, may be so far from theirs. */
+export const VIOLATION_POINTS = 0.005;
+export const ACCURACY_POINTS = 0.002;
+/** A promise below this part of the ceiling is taken to keep it. */
+const SAFE_SHARE = 0.5;
+
+/** What a point is judged by. */
+export interface Judged {
+  readonly promised: TruthPoint["promised"];
+  readonly predicted: Outcome;
+  readonly measured: MeasuredOutcome;
+  /** Ratio of requests that may be late or lost. */
+  readonly ceiling: number;
+}
+
+/** One check for each figure that is known. */
+export function checksOf(judged: Judged): Check[] {
+  const { predicted, measured } = judged;
+  return [
+    latencyCheck("p50", predicted.p50Ms, measured.p50Ms),
+    latencyCheck("p99", predicted.p99Ms, measured.p99Ms),
+    violationCheck(judged),
+    ...accuracyChecks(predicted, measured),
+  ];
+}
+
+/** Without an answer nothing holds. */
+function latencyCheck(name: CheckName, promised: number | null, measured: number | null): Check {
+  const tolerance = Math.max(LATENCY_SHARE * (promised ?? 0), LATENCY_MS);
+  const known = promised !== null && measured !== null;
+  const holds = known && Math.abs(measured - promised) <= tolerance;
+  return { name, promised, measured, tolerance, holds };
+}
+
+/** Close to what was predicted, and below the ceiling where the level promises to be well below. */
+function violationCheck({ promised, predicted, measured, ceiling }: Judged): Check {
+  const isClose = isWithin(measured.violationRate, predicted.violationRate, VIOLATION_POINTS);
+  const isSafe = (promised.violationRate ?? predicted.violationRate) < SAFE_SHARE * ceiling;
+  return {
+    name: "violations",
+    promised: predicted.violationRate,
+    measured: measured.violationRate,
+    tolerance: VIOLATION_POINTS,
+    holds: isClose && (!isSafe || measured.violationRate <= ceiling),
+  };
+}
+
+/** As the server states it; and by labels, as far as chance lets that be known. */
+function accuracyChecks(predicted: Outcome, measured: MeasuredOutcome): Check[] {
+  const checks: Check[] = [];
+  const tolerance = ACCURACY_POINTS;
+  if (predicted.accuracy !== null && measured.accuracy !== null) {
+    const [promised, found] = [predicted.accuracy, measured.accuracy];
+    const holds = isWithin(found, promised, tolerance);
+    checks.push({ name: "accuracy", promised, measured: found, tolerance, holds });
+  }
+  const { accuracyByLabels: labels } = measured;
+  if (labels !== null && measured.accuracy !== null) {
+    const promised = measured.accuracy;
+    const holds = promised >= labels.lower - tolerance && promised <= labels.upper + tolerance;
+    checks.push({ name: "labels", promised, measured: labels.estimate, tolerance, holds });
+  }
+  return checks;
+}
+
+/** Differences of decimals are not exact. */
+function isWithin(measured: number, promised: number, tolerance: number): boolean {
+  return Math.abs(measured - promised) <= tolerance + Number.EPSILON;
+}

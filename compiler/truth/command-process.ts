@@ -1,0 +1,19 @@
+/** Commands of the product as steps of a longer one, each in a process of its own. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { CLI } from "./server-process.ts";
+
+/**
+ * Runs a command; what it tells people goes on to them, its result is not wanted.
+ * @returns its exit code. @throws the reason of the signal, once the process is gone.
+ */
+export async function runCommand(args: readonly string[], signal: AbortSignal): Promise<number> {
+  signal.throwIfAborted();
+  const child = spawn(process.execPath, [CLI, ...args], { stdio: ["ignore", "ignore", "inherit"] });
+  const onAbort = (): void => void child.kill("SIGTERM");
+  signal.addEventListener("abort", onAbort, { once: true });
+  const [code]: (number | null)[] = await once(child, "exit");
+  signal.removeEventListener("abort", onAbort);
+  signal.throwIfAborted();
+  return code ?? 1;
+}

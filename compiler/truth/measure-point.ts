@@ -1,0 +1,168 @@
+/** One load, sent to a live server and simulated, judged. */
+import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
+import { violationCeiling } from "stratagem-runtime/internal/bundle/schema";
+import type { PlannedRequests } from "../load/planned-workload.ts";
+import type { SimulateWatch } from "../processes/simulate-watch.ts";
+import type { ArrivalProcess } from "../simulate/arrivals.ts";
+import type { ServiceTimeMode } from "../simulate/service-times.ts";
+import type { ServedRequest } from "./access-lines.ts";
+import { causeOf } from "./cause.ts";
+import { checksOf } from "./checks.ts";
+import type { LoadClient, LoadDone } from "./load-client.ts";
+import type { LoadContent } from "./load-messages.ts";
+import type { MachineSeen, MachineWatch } from "./machine-watch.ts";
+import { measuredOutcome, measuredTimes } from "./measured.ts";
+import { ablationOf, type Prediction, predict } from "./predicted.ts";
+import type { ServerProcess } from "./server-process.ts";
+import { type BatchMeans, serviceRatio } from "./service-ratio.ts";
+import { timelineOf } from "./timeline.ts";
+import type { EarlierTry, MachineShares, TruthPoint } from "./truth-document.ts";
+import { LEAD_IN_MS, type PlannedPoint } from "./truth-plan.ts";
+
+/** What all points of an application have in common. */
+export interface Stand {
+  readonly bundle: Bundle;
+  readonly server: ServerProcess;
+  readonly load: LoadClient;
+  readonly machine: MachineWatch;
+  /** The requests of a point; those of the command line where the method draws none. */
+  readonly contentOf: (arrivals: ArrivalProcess, durationMs: number, seed: number) => LoadContent;
+  readonly arrivalsAt: (loadQps: number) => ArrivalProcess;
+  readonly serviceTimes: ServiceTimeMode;
+  /** By the names of variants, for those that are whole models. */
+  readonly profileMeans: ReadonlyMap<string, BatchMeans>;
+  readonly profileStealShare: number | null;
+  readonly durationMs: number;
+  /** Runs that are repeated at most because other guests took so much of the processors. */
+  readonly retries: number;
+  readonly watch: SimulateWatch;
+  /** Waits, or ends with the reason of the signal. */
+  readonly pause: (ms: number) => Promise<void>;
+}
+
+/** A run in which other guests took so much more than in the profile may be repeated. */
+export const DISTURBED_SHARE = 0.05;
+/** A request that has not been answered after so many SLOs, or after so long, is given up. */
+const PATIENCE_SLOS = 5;
+const LEAST_PATIENCE_MS = 10_000;
+/** Until the last lines of the access log are written. */
+const LOG_MS = 300;
+
+/** @param onSecond is told how much of the run is over. */
+export async function measurePoint(
+  stand: Stand,
+  point: PlannedPoint,
+  onSecond: (doneSeconds: number) => void,
+): Promise<TruthPoint> {
+  const { bundle, watch, durationMs, serviceTimes } = stand;
+  const earlier: EarlierTry[] = [];
+  const run = { arrivals: stand.arrivalsAt(point.loadQps), durationMs, seed: point.seed };
+  for (;;) {
+    const sent = await sendOnce(stand, point, onSecond);
+    const predicted = await predict(bundle, run, serviceTimes, watch);
+    const judged = judge(stand, sent, predicted);
+    if (earlier.length < stand.retries && isDisturbed(stand, judged.machine)) {
+      const { measured, machine, checks, holds, cause } = judged;
+      earlier.push({ measured, machine, checks, holds, cause });
+      continue;
+    }
+    const ablation = await ablationOf(bundle, run, serviceTimes, watch);
+    const { promised, outcome } = predicted;
+    const said = { ...point, durationMs, queries: judged.queries, promised };
+    const { queries: _, ...rest } = judged;
+    return { ...said, predicted: outcome, ablation, ...rest, earlier };
+  }
+}
+
+/** A run, and all that was seen of it. */
+interface Sent {
+  readonly done: LoadDone;
+  readonly served: readonly ServedRequest[];
+  readonly seen: MachineSeen;
+}
+
+async function sendOnce(
+  stand: Stand,
+  { loadQps, seed }: PlannedPoint,
+  onSecond: (doneSeconds: number) => void,
+): Promise<Sent> {
+  const { bundle, server, load, durationMs } = stand;
+  const { latencyMs: sloMs, classes } = bundle.slo;
+  const arrivals = stand.arrivalsAt(loadQps);
+  const order = {
+    url: server.url,
+    content: stand.contentOf(arrivals, durationMs, seed),
+    hasClasses: classes !== undefined,
+    arrivals,
+    durationMs,
+    seed,
+    sloMs,
+    warmUpQueries: 0,
+    warmUpLimitMs: 0,
+    leadInMs: LEAD_IN_MS,
+    timeoutMs: Math.max(LEAST_PATIENCE_MS, PATIENCE_SLOS * sloMs),
+  };
+  const done = await load.send(order, onSecond);
+  await stand.pause(LOG_MS);
+  const { startEpochMs } = done;
+  const endEpochMs = startEpochMs + durationMs;
+  const served = (await server.served()).filter(({ arrivalEpochMs }) => {
+    return arrivalEpochMs >= startEpochMs && arrivalEpochMs < endEpochMs;
+  });
+  return { done, served, seen: stand.machine.between(startEpochMs, endEpochMs) };
+}
+
+function judge(
+  stand: Stand,
+  { done, served, seen }: Sent,
+  { outcome, times, promised }: Prediction,
+) {
+  const { bundle, durationMs, profileStealShare } = stand;
+  const sloMs = bundle.slo.latencyMs;
+  const { startEpochMs, sent, result } = done;
+  const measured = measuredOutcome(sent, result, sloMs);
+  const machine: MachineShares = {
+    stealShare: seen.stealShare,
+    generatorShare: result.processors.generatorShare,
+    busyShare: seen.busyShare,
+    serverShare: seen.serverShare,
+  };
+  const ceiling = violationCeiling(bundle.slo);
+  const checks = checksOf({ promised, predicted: outcome, measured, ceiling });
+  const seconds = timelineOf({
+    durationMs,
+    sloMs,
+    measured: measuredTimes(sent),
+    predicted: times,
+    served,
+    startEpochMs,
+    samples: seen.samples,
+  });
+  const ratio = serviceRatio(served, stand.profileMeans);
+  const evidence = { checks, timeline: seconds, machine, measured, profileStealShare };
+  return {
+    queries: result.queries,
+    measured,
+    machine,
+    checks,
+    holds: checks.every(({ holds }) => holds),
+    cause: causeOf({ ...evidence, serviceRatio: ratio }),
+    timeline: seconds,
+  };
+}
+
+function isDisturbed({ profileStealShare }: Stand, { stealShare }: MachineShares): boolean {
+  return stealShare !== null && stealShare > (profileStealShare ?? 0) + DISTURBED_SHARE;
+}
+
+/** What a method draws itself, or what was asked for. */
+export function contentOf(
+  planned: PlannedRequests | undefined,
+  inputs: string | null,
+  labels: string | null,
+  isFolder: boolean,
+): LoadContent {
+  if (planned !== undefined) return { kind: "planned", requests: planned };
+  if (inputs !== null && isFolder) return { kind: "bodies", folder: inputs };
+  return { kind: "rows", inputs, labels };
+}

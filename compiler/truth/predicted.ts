@@ -1,0 +1,114 @@
+/** What a simulation of the very arrivals of a run predicts, with the serving path and without. */
+import type { Bundle, ServingPath } from "stratagem-runtime/internal/bundle/schema";
+import { RuntimeError } from "stratagem-runtime/internal/errors";
+import * as z from "zod";
+import { methodOf } from "../methods/registry.ts";
+import type { SimulateWatch } from "../processes/simulate-watch.ts";
+import type { ArrivalProcess } from "../simulate/arrivals.ts";
+import type { ServiceTimeMode } from "../simulate/service-times.ts";
+import { InputError } from "../spec/input-error.ts";
+import { GatheredTimes, outcomeOf, type RequestTimes } from "./request-times.ts";
+import type { Ablation, BriefOutcome, Outcome, TruthPoint } from "./truth-document.ts";
+
+export interface Run {
+  readonly arrivals: ArrivalProcess;
+  readonly durationMs: number;
+  readonly seed: number;
+}
+
+export interface Prediction {
+  readonly outcome: Outcome;
+  readonly times: RequestTimes;
+  readonly promised: TruthPoint["promised"];
+}
+
+/** What every method's simulation says. */
+const resultSchema = z.object({
+  violationRate: z.number(),
+  accuracyPerSatisfied: z.number().nullish(),
+  expected: z
+    .object({ violationRate: z.number(), accuracyPerSatisfied: z.number().nullish() })
+    .optional(),
+});
+
+/** Drawn service times where the profile has their quantiles, its percentile where it has not. */
+export async function serviceTimesOf(bundle: Bundle, watch: SimulateWatch) {
+  const brief = { arrivals: { kind: "poisson", qps: 1 }, durationMs: 1, seed: 1 } as const;
+  try {
+    await predict(bundle, brief, "sampled", watch);
+    return "sampled";
+  } catch (error) {
+    if (error instanceof InputError || error instanceof RuntimeError) return "p95";
+    throw error;
+  }
+}
+
+/** @throws InputError where service times are to be drawn and the bundle holds no quantiles. */
+export async function predict(
+  bundle: Bundle,
+  run: Run,
+  serviceTimes: ServiceTimeMode,
+  watch: SimulateWatch,
+): Promise<Prediction> {
+  const method = await methodOf(bundle);
+  const gathered = new GatheredTimes();
+  const { json } = await method.simulate(
+    bundle,
+    {
+      ...run,
+      serviceTimes,
+      fanout: "rounded",
+      baseline: null,
+      stations: {},
+      onOutcome: gathered.tell,
+    },
+    watch,
+  );
+  const { violationRate, accuracyPerSatisfied, expected } = resultSchema.parse(json);
+  const times = gathered.times();
+  const outcome = outcomeOf(times, bundle.slo.latencyMs, accuracyPerSatisfied ?? null);
+  return {
+    outcome: { ...outcome, violationRate },
+    times,
+    promised: {
+      violationRate: expected?.violationRate ?? null,
+      accuracy: expected?.accuracyPerSatisfied ?? null,
+    },
+  };
+}
+
+/** The same without what is left out; null where the bundle knows of nothing to leave out. */
+export async function ablationOf(
+  bundle: Bundle,
+  run: Run,
+  serviceTimes: ServiceTimeMode,
+  watch: SimulateWatch,
+): Promise<Ablation> {
+  const { serving } = bundle.cluster;
+  if (serving === undefined) {
+    return { withoutPath: null, withoutContention: null, withoutBoth: null };
+  }
+  const without = async (path: ServingPath): Promise<BriefOutcome> => {
+    const changed = { ...bundle, cluster: { ...bundle.cluster, serving: path } };
+    const { outcome } = await predict(changed as Bundle, run, serviceTimes, watch);
+    const { p50Ms, p99Ms, violationRate } = outcome;
+    return { p50Ms, p99Ms, violationRate };
+  };
+  return {
+    withoutPath: await without(withoutPath(serving)),
+    withoutContention: await without(withoutContention(serving)),
+    withoutBoth: await without(withoutContention(withoutPath(serving))),
+  };
+}
+
+const NOTHING = { p50: 0, p95: 0, p99: 0, mean: 0 };
+
+/** Decisions leave the same time to the path, which then takes none. */
+function withoutPath(path: ServingPath): ServingPath {
+  const times = { requestMs: NOTHING, batchMs: NOTHING, answerMs: NOTHING, wakeMs: NOTHING };
+  return { ...path, ...times, wireMs: NOTHING, perMiBMs: 0 };
+}
+
+function withoutContention(path: ServingPath): ServingPath {
+  return { ...path, contention: [1] };
+}

@@ -1,0 +1,228 @@
+/** Profiles, compiles, serves, loads and compares an application: each step in its own process. */
+import { cpus } from "node:os";
+import { join } from "node:path";
+import { type Bundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
+import { loadBundle } from "stratagem-runtime/internal/load-bundle";
+import { StepError } from "../errors.ts";
+import { readProcessorTicks, sharesBetween } from "../load/processor-time.ts";
+import { methodOf } from "../methods/registry.ts";
+import type { SimulateWatch } from "../processes/simulate-watch.ts";
+import type { ArrivalProcess } from "../simulate/arrivals.ts";
+import type { Application } from "../spec/application.ts";
+import { loadApplication } from "../spec/load-application.ts";
+import { runCommand } from "./command-process.ts";
+import { LoadClient } from "./load-client.ts";
+import { watchMachine } from "./machine-watch.ts";
+import { contentOf, measurePoint, type Stand } from "./measure-point.ts";
+import { modelFolder } from "./model-folder.ts";
+import { serviceTimesOf } from "./predicted.ts";
+import { type ServerProcess, startServerProcess } from "./server-process.ts";
+import type { BatchMeans } from "./service-ratio.ts";
+import type { TruthDocument, TruthPoint } from "./truth-document.ts";
+import { type PlannedPoint, WARM_UP_MS, WARM_UP_QUERIES } from "./truth-plan.ts";
+
+export interface TruthOptions {
+  /** Path of the application spec. */
+  readonly app: string;
+  /** Where bundle, log and, if it is measured, the profile are written. */
+  readonly folder: string;
+  /** A profile of this machine; null to measure one, with these options of `profile`. */
+  readonly profile: string | null;
+  readonly profileOptions: readonly string[];
+  /** Further options of `serve`. */
+  readonly serveOptions: readonly string[];
+  /** Folder of the models; null to find it. */
+  readonly models: string | null;
+  /** Rows to send, or a folder of bodies; null for zeros. */
+  readonly inputs: string | null;
+  readonly isInputsFolder: boolean;
+  /** The class of each row; null where nobody knows. */
+  readonly labels: string | null;
+  readonly durationMs: number;
+  readonly retries: number;
+  /** The loads to send, once the levels are known. */
+  readonly pointsOf: (bundle: Bundle) => readonly PlannedPoint[];
+}
+
+export interface TruthSurroundings extends SimulateWatch {
+  readonly epochMs: () => number;
+  readonly every: (intervalMs: number, callback: () => void) => () => void;
+  readonly pause: (ms: number) => Promise<void>;
+  /** Called with a line that is to be read while the work goes on. */
+  readonly onNote: (line: string) => void;
+  /** Called with each point that is judged. */
+  readonly onPoint: (point: TruthPoint) => void;
+}
+
+/** @throws InputError for the spec, StepError for a step, the reason of the signal. */
+export async function runTruth(
+  options: TruthOptions,
+  around: TruthSurroundings,
+): Promise<TruthDocument> {
+  const { profile, stealShare } = await profiled(options, around);
+  const bundlePath = join(options.folder, "bundle.msgpack");
+  await step(["compile", options.app, "--profile", profile, "-o", bundlePath], around);
+  const { bundle } = await loadBundle(bundlePath);
+  const { application } = loadApplication(options.app, { profile });
+  const folder = options.folder;
+  const models = options.models ?? (await modelFolder(bundle, bundlePath, application, folder));
+  const log = join(folder, `access.${process.pid}.log`);
+  const served = ["--models", models, ...options.serveOptions];
+  const server = await startServerProcess(bundlePath, served, log, around.signal);
+  const load = new LoadClient(around.signal);
+  try {
+    const stand = await standOf(options, around, { bundle, application, server, load, stealShare });
+    try {
+      const points = await measurePoints(stand, options.pointsOf(bundle), around);
+      return documentOf(stand, points);
+    } finally {
+      stand.machine.end();
+    }
+  } finally {
+    await Promise.allSettled([load.close(), server.stop()]);
+  }
+}
+
+/** What a noisy machine refuses is taken as it is: this is about what the machine does today. */
+async function profiled(options: TruthOptions, around: TruthSurroundings) {
+  if (options.profile !== null) return { profile: options.profile, stealShare: null };
+  const profile = join(options.folder, "profile.json");
+  const before = readProcessorTicks();
+  const args = ["profile", options.app, "-o", profile, ...options.profileOptions];
+  const code = await runCommand(args, around.signal);
+  if (code === EXIT_BAD_INPUT) {
+    around.onNote("taking what was measured, if it was the noise; promises may not hold then");
+    await step([...args, "--force"], around);
+  } else if (code !== 0) throw new StepError("profile", code);
+  const shares = sharesBetween(before, readProcessorTicks());
+  return { profile, stealShare: shares?.stealShare ?? null };
+}
+
+const EXIT_BAD_INPUT = 65;
+
+async function step(args: readonly string[], { signal }: TruthSurroundings): Promise<void> {
+  const code = await runCommand(args, signal);
+  if (code !== 0) throw new StepError(args[0] ?? "", code);
+}
+
+interface Served {
+  readonly bundle: Bundle;
+  readonly application: Application;
+  readonly server: ServerProcess;
+  readonly load: LoadClient;
+  readonly stealShare: number | null;
+}
+
+async function standOf(
+  options: TruthOptions,
+  around: TruthSurroundings,
+  { bundle, application, server, load, stealShare }: Served,
+): Promise<Stand> {
+  const method = await methodOf(bundle);
+  const { inputs, labels, isInputsFolder } = options;
+  return {
+    bundle,
+    server,
+    load,
+    machine: watchMachine(server.pid, around.epochMs, around.every),
+    contentOf: (arrivals, durationMs, seed) => {
+      const planned = method.requestsOf?.(bundle, arrivals, durationMs, seed);
+      return contentOf(planned, inputs, labels, isInputsFolder);
+    },
+    arrivalsAt: arrivalsOf(application),
+    serviceTimes: await serviceTimesOf(bundle, around),
+    profileMeans: profileMeansOf(application),
+    profileStealShare: stealShare,
+    durationMs: options.durationMs,
+    retries: options.retries,
+    watch: around,
+    pause: around.pause,
+  };
+}
+
+/** As the spec has them; where that is a trace, Poisson arrivals of its rate. */
+function arrivalsOf({ arrivals }: Application): (loadQps: number) => ArrivalProcess {
+  return (qps) => {
+    if (arrivals.process === "gamma") return { kind: "gamma", qps, cv2: arrivals.cv2 };
+    return { kind: "poisson", qps };
+  };
+}
+
+/** Means of whole batches on the first number of cores. */
+function profileMeansOf({ tasks }: Application): Map<string, BatchMeans> {
+  const means = new Map<string, BatchMeans>();
+  for (const { name, profile } of tasks.flatMap(({ variants }) => variants)) {
+    const rows = profile.rows.flatMap(({ batch, quantiles }) =>
+      quantiles === null ? [] : [{ batch, meanMs: quantiles.mean }],
+    );
+    means.set(name, rows);
+  }
+  return means;
+}
+
+async function measurePoints(
+  stand: Stand,
+  points: readonly PlannedPoint[],
+  around: TruthSurroundings,
+): Promise<TruthPoint[]> {
+  const [first] = points;
+  if (first === undefined) return [];
+  around.onProgress(0, points.length, "warming up the server");
+  await warmUp(stand, first);
+  const seconds = Math.ceil(stand.durationMs / 1000);
+  const total = points.length * seconds;
+  const measured: TruthPoint[] = [];
+  for (const [index, point] of points.entries()) {
+    const name = `${point.loadQps} requests/s`;
+    const tell = (done: number): void => around.onProgress(index * seconds + done, total, name);
+    tell(0);
+    const judged = await measurePoint(stand, point, tell);
+    measured.push(judged);
+    around.onPoint(judged);
+  }
+  return measured;
+}
+
+/** At full speed: a cold server takes several times as much processor time for a request. */
+async function warmUp({ bundle, server, load, contentOf, arrivalsAt }: Stand, first: PlannedPoint) {
+  const arrivals = arrivalsAt(first.loadQps);
+  await load.send(
+    {
+      url: server.url,
+      content: contentOf(arrivals, WARM_UP_MS, first.seed),
+      hasClasses: bundle.slo.classes !== undefined,
+      arrivals,
+      durationMs: 1,
+      seed: first.seed,
+      sloMs: bundle.slo.latencyMs,
+      warmUpQueries: WARM_UP_QUERIES,
+      warmUpLimitMs: WARM_UP_MS,
+      leadInMs: 0,
+      timeoutMs: 60_000,
+    },
+    () => {},
+  );
+}
+
+function documentOf(stand: Stand, points: readonly TruthPoint[]): TruthDocument {
+  const { bundle, serviceTimes, profileStealShare } = stand;
+  const held = points.filter(({ holds }) => holds).length;
+  const [processor] = cpus();
+  return {
+    format: "truth/1",
+    application: bundle.application,
+    method: bundle.method,
+    machine: {
+      processors: cpus().length,
+      cpu: processor?.model ?? "unknown",
+      profileStealShare,
+    },
+    slo: { latencyMs: bundle.slo.latencyMs, ceiling: violationCeiling(bundle.slo) },
+    latenciesWithout: bundle.cluster.serving === undefined ? ["serving path"] : [],
+    serviceTimes,
+    points,
+    held,
+    of: points.length,
+    holds: held === points.length,
+  };
+}

@@ -1,0 +1,81 @@
+/** A server of a bundle in a process of its own, that ends with whoever started it. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { RuntimeError } from "stratagem-runtime/internal/errors";
+import { type ServedRequest, servedRequests } from "./access-lines.ts";
+
+export interface ServerProcess {
+  readonly url: string;
+  readonly pid: number;
+  /** What it has told of requests since it was asked last. */
+  served(): Promise<ServedRequest[]>;
+  /** Lets it answer what it has accepted; resolves when it is gone. */
+  stop(): Promise<void>;
+}
+
+/** The product's own command line. */
+export const CLI = fileURLToPath(new URL("../cli.js", import.meta.url));
+
+/** A server that does not stop by then is killed. */
+const STOP_MS = 15_000;
+
+/**
+ * @param options of `serve`, besides the bundle. @param accessLog file for a line of each request.
+ * @throws RuntimeError with what it says where it does not come up; the reason of the signal.
+ */
+export async function startServerProcess(
+  bundle: string,
+  options: readonly string[],
+  accessLog: string,
+  signal: AbortSignal,
+): Promise<ServerProcess> {
+  signal.throwIfAborted();
+  const where = ["--http", "127.0.0.1:0", "--json", "--access-log", accessLog];
+  const args = [CLI, "serve", "--policy", bundle, ...options, ...where];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
+  let told = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    told = (told + text).slice(-MAX_TOLD);
+  });
+  const exited = once(child, "exit");
+  const stop = async (): Promise<void> => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill("SIGTERM");
+    const timer = setTimeout(() => child.kill("SIGKILL"), STOP_MS);
+    await exited;
+    clearTimeout(timer);
+  };
+  const onAbort = (): void => void child.kill("SIGTERM");
+  signal.addEventListener("abort", onAbort, { once: true });
+  void exited.then(() => signal.removeEventListener("abort", onAbort));
+  const url = await Promise.race([urlFrom(child.stdout), exited.then(() => null)]);
+  signal.throwIfAborted();
+  if (url === null) {
+    const reason = told.trim().replaceAll(/\s+/g, " ");
+    throw new RuntimeError("RUNTIME_DEVICE", `${bundle}: its server did not come up: ${reason}`);
+  }
+  let read = 0;
+  const served = async (): Promise<ServedRequest[]> => {
+    const log = await readFile(accessLog);
+    const fresh = log.subarray(read).toString();
+    read = log.length;
+    return servedRequests(fresh);
+  };
+  return { url, pid: child.pid ?? 0, served, stop };
+}
+
+const MAX_TOLD = 4000;
+
+/** The address of the document that a server prints when its workers are ready. */
+async function urlFrom(stdout: NodeJS.ReadableStream): Promise<string | null> {
+  const lines = createInterface({ input: stdout });
+  return new Promise((resolve) => {
+    lines.on("line", (line) => {
+      const url = /^\s*"url": "([^"]*)"/.exec(line)?.[1];
+      if (url !== undefined) resolve(url);
+    });
+  });
+}

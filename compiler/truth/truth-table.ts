@@ -1,0 +1,96 @@
+/** The points of an application as a table for people: promised beside measured. */
+import { alignColumns, percent } from "stratagem-runtime/internal/tell/text";
+import type { CheckName, TruthDocument, TruthPoint } from "./truth-document.ts";
+
+const HEAD = [
+  "load/s",
+  "run",
+  "p50 ms",
+  "measured",
+  "p99 ms",
+  "measured",
+  "late",
+  "measured",
+  "accuracy",
+  "measured",
+  "by labels",
+  "steal",
+  "verdict",
+];
+
+/** The table and what is to be known about it. */
+export function truthText(document: TruthDocument): string {
+  const { application, method, points, held, of, slo, machine } = document;
+  const steal =
+    machine.profileStealShare === null
+      ? ""
+      : `; other guests took ${percent(machine.profileStealShare)} while it was profiled`;
+  const failed = points.filter(({ holds }) => !holds);
+  return [
+    `${application} (${method}), SLO ${slo.latencyMs} ms, at most ${percent(slo.ceiling)} late; ` +
+      `${machine.processors} processors, ${machine.cpu}${steal}`,
+    ...document.latenciesWithout.map((what) => `latencies without ${what}`),
+    "",
+    alignColumns([HEAD, ...points.map(rowOf)]),
+    "",
+    ...failed.map(
+      ({ loadQps, run, cause }) =>
+        `${loadQps} requests/s, run ${run}: ${cause ?? "no cause found"}`,
+    ),
+    ...points.flatMap(earlierLines),
+    ...lagLines(points),
+    `${held} of ${of} hold`,
+  ].join("\n");
+}
+
+/** A mark stands at each figure that does not hold. */
+function rowOf(point: TruthPoint): string[] {
+  const { loadQps, run, predicted, measured, machine, holds } = point;
+  const marked = (name: CheckName, text: string): string => {
+    const check = point.checks.find((one) => one.name === name);
+    return check?.holds === false ? `${text} !` : text;
+  };
+  const labels = measured.accuracyByLabels;
+  return [
+    String(loadQps),
+    String(run),
+    msText(predicted.p50Ms),
+    marked("p50", msText(measured.p50Ms)),
+    msText(predicted.p99Ms),
+    marked("p99", msText(measured.p99Ms)),
+    percent(predicted.violationRate),
+    marked("violations", percent(measured.violationRate)),
+    percent(predicted.accuracy),
+    marked("accuracy", percent(measured.accuracy)),
+    labels === null ? "-" : marked("labels", percent(labels.estimate)),
+    percent(machine.stealShare),
+    holds ? "holds" : "BROKEN",
+  ];
+}
+
+function earlierLines({ loadQps, run, earlier }: TruthPoint): string[] {
+  return earlier.map(({ machine, holds }) => {
+    const verdict = holds ? "it held" : "it did not hold";
+    return (
+      `${loadQps} requests/s, run ${run} was repeated: the machine lost ` +
+      `${percent(machine.stealShare)} to other guests, and ${verdict}`
+    );
+  });
+}
+
+function lagLines(points: readonly TruthPoint[]): string[] {
+  const lags = points.flatMap(({ measured: { sendLagMs } }) => sendLagMs ?? []);
+  if (lags.length === 0) return [];
+  const shares = points.flatMap(({ machine }) => machine.generatorShare ?? []);
+  const most = Math.max(...lags.map(({ p99 }) => p99));
+  const typical = Math.max(...lags.map(({ p50 }) => p50));
+  return [
+    `latencies count from the moment a request was sent: at most ${typical.toFixed(1)} ms late ` +
+      `in the median of a run, ${most.toFixed(1)} ms at p99; the load generator took up to ` +
+      `${percent(Math.max(...shares))} of the processors`,
+  ];
+}
+
+function msText(ms: number | null): string {
+  return ms === null ? "-" : ms.toFixed(1);
+}

@@ -1,0 +1,90 @@
+/** How rows come in: how many in each window of time, over some seconds. */
+
+/** A block has so many windows, and lasts so long, at least. */
+const BLOCK_WINDOWS = 24;
+const BLOCK_MS = 5000;
+/** Windows are as long as the SLO, within these. */
+const LEAST_WINDOW_MS = 50;
+const MOST_WINDOW_MS = 1000;
+/** Windows that are kept where nobody takes blocks. */
+const MAX_WINDOWS = 512;
+
+export interface ArrivalBlock {
+  readonly rows: number;
+  readonly windows: number;
+  readonly windowMs: number;
+  /** Variance over mean of the rows of a window; NaN where none came. */
+  readonly dispersion: number;
+  readonly startMs: number;
+  readonly endMs: number;
+}
+
+export class ArrivalCounts {
+  readonly #windowMs: number;
+  readonly #nowMs: () => number;
+  #counts: number[] = [];
+  #startMs: number;
+  #rows = 0;
+  #window = 0;
+
+  /** @param sloMs what is late is what comes too densely within that. */
+  constructor(sloMs: number, nowMs: () => number) {
+    this.#windowMs = Math.min(MOST_WINDOW_MS, Math.max(LEAST_WINDOW_MS, sloMs));
+    this.#nowMs = nowMs;
+    this.#startMs = nowMs();
+  }
+
+  /** Rows of one request have come. */
+  onRows(rows: number): void {
+    this.#passTo(this.#nowMs());
+    this.#rows += rows;
+  }
+
+  /** @returns undefined while the block is too short; else it begins anew. */
+  take(): ArrivalBlock | undefined {
+    const nowMs = this.#nowMs();
+    const wanted = Math.max(BLOCK_WINDOWS, Math.ceil(BLOCK_MS / this.#windowMs));
+    this.#passTo(nowMs);
+    const windows = this.#counts.length;
+    if (windows < wanted) return undefined;
+    const endMs = this.#startMs + windows * this.#windowMs;
+    const rows = this.#counts.reduce((sum, count) => sum + count, 0);
+    const dispersion = dispersionOf(this.#counts);
+    const block = { rows, windows, windowMs: this.#windowMs, dispersion, endMs };
+    const startMs = this.#startMs;
+    this.#counts = [];
+    this.#startMs = endMs;
+    this.#window = 0;
+    if (nowMs - endMs > this.#windowMs) this.#startMs = nowMs;
+    return { ...block, startMs };
+  }
+
+  /** Closes the windows that are over. */
+  #passTo(nowMs: number): void {
+    const window = Math.floor((nowMs - this.#startMs) / this.#windowMs);
+    if (window === this.#window) return;
+    while (this.#window < window && this.#counts.length < MAX_WINDOWS) {
+      this.#counts.push(this.#rows);
+      this.#rows = 0;
+      this.#window++;
+    }
+    this.#window = window;
+  }
+}
+
+/**
+ * Variance over mean of counts, by the differences of neighbours, which a rate that changes slowly
+ * leaves as they are. Source: von Neumann, "Distribution of the ratio of the mean square successive
+ * difference to the variance" (1941). @returns NaN where all are 0 or there are fewer than two.
+ */
+export function dispersionOf(counts: readonly number[]): number {
+  let squares = 0;
+  let sum = counts[0] ?? 0;
+  for (let index = 1; index < counts.length; index++) {
+    const count = counts[index] ?? 0;
+    const step = count - (counts[index - 1] ?? 0);
+    squares += step * step;
+    sum += count;
+  }
+  return squares / (2 * (counts.length - 1)) / (sum / counts.length);
+}

@@ -1,0 +1,149 @@
+/** Watches what becomes of rows: how many are late or dropped, and who answers the others. */
+import { Watch } from "./watch.ts";
+import type { Reading } from "./watched.ts";
+import type { Change, SeenBlock } from "./watched-promise.ts";
+
+/** A block lasts so long and has so many rows at least. */
+const BLOCK_MS = 5000;
+const BLOCK_ROWS = 50;
+/** Violations come together, so it takes five minutes to see that they are over. */
+const BLOCKS_TO_HOLD = 60;
+
+/** Violations above the promise that are none, of all rows. */
+export const VIOLATION_TOLERANCE = 0.005;
+/** Accuracy below the promise that is none. */
+export const ACCURACY_TOLERANCE = 0.01;
+
+/** Shares of rows between two looks, added up to blocks. */
+class OutcomeBlock {
+  #startMs = Number.NaN;
+  #rows = 0;
+  #bad = 0;
+  #promised = 0;
+
+  /** @param promised the share of `bad` at most. @returns the block, if it is whole. */
+  add(rows: number, bad: number, promised: number, nowMs: number): SeenBlock | undefined {
+    if (Number.isNaN(this.#startMs)) this.#startMs = nowMs;
+    this.#rows += rows;
+    this.#bad += bad;
+    this.#promised = Math.max(this.#promised, promised);
+    if (nowMs - this.#startMs < BLOCK_MS || this.#rows < BLOCK_ROWS) return undefined;
+    const value = Math.min(1, Math.max(0, this.#bad / this.#rows));
+    const block = { value, promised: this.#promised, startMs: this.#startMs, endMs: nowMs };
+    this.#startMs = nowMs;
+    this.#rows = 0;
+    this.#bad = 0;
+    this.#promised = 0;
+    return block;
+  }
+}
+
+/** Of the blocks that speak against a promise, what they say. */
+class Doubted {
+  #blocks = 0;
+  #value = 0;
+  #promised = 0;
+
+  add({ value, promised }: SeenBlock, isDoubted: boolean): void {
+    if (!isDoubted) {
+      this.#blocks = 0;
+      this.#value = 0;
+      this.#promised = 0;
+    }
+    this.#blocks++;
+    this.#value += value;
+    this.#promised += promised;
+  }
+
+  get value(): number {
+    return this.#value / this.#blocks;
+  }
+
+  get promised(): number {
+    return this.#promised / this.#blocks;
+  }
+}
+
+/** Rows since the last look, of what a level promises something. */
+export class PromisedRows {
+  #before: Reading | undefined;
+
+  /** @returns undefined where nothing was promised of them. */
+  since(reading: Reading): { satisfied: number; violations: number; accuracy: number } | undefined {
+    const { promised, loadQps, topLevelQps, rows, accuracySum } = reading;
+    const before = this.#before;
+    this.#before = reading;
+    // Above the highest level nothing is promised.
+    const isPromised = promised?.feasible === true && !(loadQps > topLevelQps);
+    if (before === undefined || !isPromised) return undefined;
+    return {
+      satisfied: rows.satisfied - before.rows.satisfied,
+      violations: rows.late + rows.dropped - before.rows.late - before.rows.dropped,
+      accuracy: accuracySum - before.accuracySum,
+    };
+  }
+}
+
+export class ViolationWatch extends Watch {
+  readonly promise = "violations";
+  readonly #rows = new PromisedRows();
+  readonly #block = new OutcomeBlock();
+  readonly #doubted = new Doubted();
+
+  constructor(threshold: number) {
+    super(threshold, BLOCKS_TO_HOLD);
+  }
+
+  look(reading: Reading, nowMs: number): Change {
+    const promised = reading.promised?.violationRate;
+    const rows = this.#rows.since(reading);
+    if (promised === undefined || Number.isNaN(promised) || rows === undefined) return undefined;
+    const { satisfied, violations } = rows;
+    const most = Math.min(1, promised + VIOLATION_TOLERANCE);
+    const block = this.#block.add(satisfied + violations, violations, most, nowMs);
+    if (block === undefined) return undefined;
+    this.#doubted.add(block, this.isDoubted);
+    return this.see(block);
+  }
+
+  because(since: string): string {
+    const { value, promised } = this.#doubted;
+    const most = percent(promised - VIOLATION_TOLERANCE);
+    return `${percent(value)} of the rows are late or dropped ${since}, ${most} at most promised`;
+  }
+}
+
+/** Whether the levels let answer whom they promise. */
+export class AnswererWatch extends Watch {
+  readonly promise = "accuracy";
+  readonly #rows = new PromisedRows();
+  readonly #block = new OutcomeBlock();
+  readonly #doubted = new Doubted();
+
+  constructor(threshold: number) {
+    super(threshold, BLOCKS_TO_HOLD);
+  }
+
+  look(reading: Reading, nowMs: number): Change {
+    const promised = reading.promised?.accuracyPerSatisfied;
+    const rows = this.#rows.since(reading);
+    if (promised === undefined || Number.isNaN(promised) || rows === undefined) return undefined;
+    const { satisfied, accuracy } = rows;
+    const most = Math.min(1, 1 - promised + ACCURACY_TOLERANCE);
+    const block = this.#block.add(satisfied, satisfied - accuracy, most, nowMs);
+    if (block === undefined) return undefined;
+    this.#doubted.add(block, this.isDoubted);
+    return this.see(block);
+  }
+
+  because(since: string): string {
+    const { value, promised } = this.#doubted;
+    const least = percent(1 - promised + ACCURACY_TOLERANCE);
+    const who = `the variants that answer have an accuracy of ${percent(1 - value)}`;
+    return `${who} ${since}, ${least} is promised`;
+  }
+}
+
+export function percent(share: number): string {
+  return `${(100 * share).toFixed(1)} %`;
+}

@@ -1,0 +1,79 @@
+/** What is told of the accuracy of a model in service: a document, and metrics. */
+import { head, line, type MetricLine } from "../metrics/exposition.ts";
+import { ALPHA } from "./accuracy-estimate.ts";
+import type { FeedbackBook } from "./feedback-book.ts";
+import type { VariantAccuracy } from "./variant-counts.ts";
+
+export interface FeedbackDocument {
+  readonly model: string;
+  /** When counting began, as RFC 3339 has it. */
+  readonly since: string;
+  /** With which the interval of a variant holds, at all times at once. */
+  readonly confidence: number;
+  /** The variant that others are compared with; null where none is. */
+  readonly best: string | null;
+  readonly variants: Readonly<Record<string, ToldVariant>>;
+}
+
+export interface ToldVariant {
+  /** As the bundle has it; null where several paths are counted as one. */
+  readonly profiled: number | null;
+  readonly labels: { readonly correct: number; readonly wrong: number };
+  /** Null where nothing was observed. */
+  readonly estimate: number | null;
+  readonly lower: number;
+  readonly upper: number;
+  readonly agreement?: { readonly same: number; readonly different: number };
+}
+
+export function feedbackDocument(book: FeedbackBook): FeedbackDocument {
+  const accuracies = book.counts.accuracies();
+  const isCompared = accuracies.some(({ agreement }) => agreement !== undefined);
+  return {
+    model: book.model,
+    since: new Date(book.sinceEpochMs).toISOString(),
+    confidence: 1 - ALPHA,
+    best: isCompared ? book.counts.best : null,
+    variants: Object.fromEntries(accuracies.map((one) => [one.name, toldVariant(one)])),
+  };
+}
+
+function toldVariant(accuracy: VariantAccuracy): ToldVariant {
+  const { profiled, labels, estimate, lower, upper, agreement } = accuracy;
+  return {
+    profiled: Number.isNaN(profiled) ? null : profiled,
+    labels,
+    estimate,
+    lower,
+    upper,
+    ...(agreement === undefined ? {} : { agreement }),
+  };
+}
+
+/** Without the name of its application. */
+export function feedbackLines(book: FeedbackBook): MetricLine[] {
+  const accuracies = book.counts.accuracies();
+  const { unknown, repeated } = book.refused;
+  const feedback = "stratagem_feedback_total";
+  const observed = "stratagem_observed_accuracy_ratio";
+  const refused = "stratagem_feedback_refused_total";
+  const kept = "stratagem_feedback_rows";
+  return [
+    head(feedback, "counter", "Rows that feedback called right or wrong, by who answered them"),
+    ...accuracies.flatMap(({ name: variant, labels }) => [
+      line(feedback, { variant, correct: "true" }, labels.correct),
+      line(feedback, { variant, correct: "false" }, labels.wrong),
+    ]),
+    head(observed, "gauge", "Accuracy in service by feedback and agreement, NaN before any"),
+    ...accuracies.flatMap(({ name: variant, estimate, lower, upper }) => [
+      line(observed, { variant, bound: "estimate" }, estimate ?? Number.NaN),
+      line(observed, { variant, bound: "lower" }, lower),
+      line(observed, { variant, bound: "upper" }, upper),
+    ]),
+    head(refused, "counter", "Feedback for no request that is known, or that came again"),
+    line(refused, { reason: "unknown" }, unknown),
+    line(refused, { reason: "repeated" }, repeated),
+    head(kept, "gauge", "Rows that feedback may come for"),
+    line(kept, {}, book.keptRows),
+  ];
+}

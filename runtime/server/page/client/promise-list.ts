@@ -1,0 +1,17 @@
+/** Promise by promise whether it holds. */
+import type { LiveApplication } from "../live.ts";
+import { element, setText } from "./dom.ts";
+
+export function promiseList(): { root: HTMLElement; update: (one: LiveApplication) => void } {
+  const root = element("div");
+  return {
+    root,
+    update: ({ promises }) => {
+      for (const [place, { holds, text }] of promises.entries()) {
+        const line = root.children[place] ?? root.appendChild(element("p"));
+        line.className = `note ${holds ? "kept" : "broken"}`;
+        setText(line, text);
+      }
+    },
+  };
+}

@@ -1,0 +1,40 @@
+/** What a bundle says of the way of requests through the server, in words. */
+import type { Cluster, ServingPath, Spread } from "../bundle/schema.ts";
+import { counted, short } from "./text.ts";
+
+/**
+ * Such as `serving path: 0.9 ms p50, 3.1 ms p99; 6 ms of the SLO are kept for it; 2 processors, 3
+ * workers take 1.6x`.
+ */
+export function servingPathText({ serving, pools }: Cluster): string {
+  if (serving === undefined) return "latencies without serving path";
+  const { p50, p99 } = pathSpread(serving);
+  const { marginMs, stretch, processors } = serving;
+  const workers = pools.reduce((sum, pool) => sum + pool.workers, 0);
+  const each = [
+    `serving path: ${short(p50)} ms p50, ${short(p99)} ms p99`,
+    stretch === undefined
+      ? "planned without it"
+      : `${short(marginMs)} ms of the SLO are kept for it`,
+    ...(stretch === undefined
+      ? []
+      : [`${counted(processors, "processor")}, ${take(workers)} ${Number(stretch.toFixed(2))}x`]),
+  ];
+  return each.join("; ");
+}
+
+function take(workers: number): string {
+  return `${counted(workers, "worker")} ${workers === 1 ? "takes" : "take"}`;
+}
+
+/**
+ * Of a request in one batch, on a machine where all slept: times of its parts are taken to be
+ * independent, so that what is above their medians adds up as squares do.
+ */
+function pathSpread(path: ServingPath): Pick<Spread, "p50" | "p99"> {
+  const { wireMs, requestMs, batchMs, answerMs, wakeMs } = path;
+  const parts = [wireMs, requestMs, batchMs, answerMs, wakeMs, wakeMs];
+  const p50 = parts.reduce((sum, part) => sum + part.p50, 0);
+  const squares = parts.reduce((sum, part) => sum + (part.p99 - part.p50) ** 2, 0);
+  return { p50, p99: p50 + Math.sqrt(squares) };
+}

@@ -1,0 +1,177 @@
+/** Intervals of accuracy: they hold under continuous looking, and agreement bounds what it says. */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { Rng } from "../../../../runtime/core/rng.ts";
+import {
+  agreementEstimate,
+  combinedEstimate,
+  labelEstimate,
+} from "../../../../runtime/server/feedback/accuracy-estimate.ts";
+import { logEvidence, shareInterval } from "../../../../runtime/server/feedback/confidence.ts";
+import { FeedbackBook } from "../../../../runtime/server/feedback/feedback-book.ts";
+import { labelEvidence } from "../../../../runtime/server/feedback/label-evidence.ts";
+
+const ALPHA = 0.05;
+
+function uniform(seed: number): () => number {
+  const rng = new Rng(seed, 0);
+  return () => rng.nextFloat();
+}
+
+/** Chance of `misses` failures or more in `runs` trials, were each to fail with chance `alpha`. */
+function tail(misses: number, runs: number, alpha: number): number {
+  let [term, sum] = [(1 - alpha) ** runs, 0];
+  for (let k = 0; k < runs; k++) {
+    if (k >= misses) sum += term;
+    term *= ((runs - k) / (k + 1)) * (alpha / (1 - alpha));
+  }
+  return sum;
+}
+
+test.each([0.5, 0.9, 0.985])(
+  "leaves out a chance of %d no more often than stated, with a look after every trial",
+  (chance) => {
+    const random = uniform(22);
+    const [runs, trials] = [250, 2000];
+    let misses = 0;
+    for (let run = 0; run < runs; run++) {
+      let [right, wrong, isMissed] = [0, 0, false];
+      for (let trial = 0; trial < trials; trial++) {
+        if (random() < chance) right++;
+        else wrong++;
+        isMissed ||= logEvidence(right, wrong, chance) > -Math.log(ALPHA);
+      }
+      if (isMissed) misses++;
+    }
+    // Were the chance above what is stated, so few would be a rare accident, and so many no more.
+    expect(tail(misses, runs, ALPHA)).toBeGreaterThan(0.01);
+  },
+);
+
+test("an interval is the chances that are not refuted, to the last bits", () => {
+  fc.assert(
+    fc.property(fc.nat(5000), fc.nat(5000), (right, wrong) => {
+      const { lower, upper } = shareInterval(right, wrong, ALPHA);
+      const share = right + wrong === 0 ? 0.5 : right / (right + wrong);
+      expect(lower).toBeLessThanOrEqual(share);
+      expect(upper).toBeGreaterThanOrEqual(share);
+      const limit = -Math.log(ALPHA);
+      if (lower > 0) {
+        expect(logEvidence(right, wrong, lower * (1 - 1e-9))).toBeGreaterThan(limit - 1e-6);
+        expect(logEvidence(right, wrong, lower * (1 + 1e-6))).toBeLessThanOrEqual(limit);
+      }
+      if (upper < 1) {
+        expect(logEvidence(right, wrong, upper + 1e-9 * (1 - upper))).toBeGreaterThan(limit - 1e-6);
+        expect(logEvidence(right, wrong, upper - 1e-6 * (1 - upper))).toBeLessThanOrEqual(limit);
+      }
+    }),
+  );
+});
+
+test("evidence is what bets with the odds of what came so far have made of 1", () => {
+  const random = uniform(3);
+  let [right, wrong, log] = [0, 0, 0];
+  for (let trial = 0; trial < 500; trial++) {
+    // Krichevsky and Trofimov's estimate, one trial after the other.
+    const bet = (right + 0.5) / (right + wrong + 1);
+    const isRight = random() < 0.8;
+    log += isRight ? Math.log(bet / 0.7) : Math.log((1 - bet) / 0.3);
+    if (isRight) right++;
+    else wrong++;
+    expect(logEvidence(right, wrong, 0.7)).toBeCloseTo(log, 9);
+  }
+});
+
+test("knows nothing without trials, and ever more with them", () => {
+  expect(shareInterval(0, 0, ALPHA)).toEqual({ lower: 0, upper: 1 });
+  const widths = [10, 100, 1000, 10_000].map((trials) => {
+    const { lower, upper } = shareInterval(0.9 * trials, 0.1 * trials, ALPHA);
+    return upper - lower;
+  });
+  expect(widths).toEqual(widths.toSorted((a, b) => b - a));
+  expect(widths.at(-1)).toBeLessThan(0.025);
+});
+
+test("bounds from agreement hold whatever the errors of both variants are", () => {
+  const share = fc.double({ min: 0, max: 1, noNaN: true });
+  fc.assert(
+    fc.property(share, share, share, (bestRight, agree, rightWhereNot) => {
+      // Both right, both wrong, only the best right, only the other right, neither and unlike.
+      const both = bestRight * agree;
+      const onlyBest = bestRight * (1 - agree);
+      const unlike = (1 - bestRight) * (1 - agree);
+      const accuracy = both + unlike * rightWhereNot;
+      const differ = onlyBest + unlike;
+      const trials = 1e9;
+      const agreement = { same: (1 - differ) * trials, different: differ * trials };
+      const best = { profiled: bestRight, labels: { correct: 0, wrong: 0 } };
+      const { lower, upper } = agreementEstimate(agreement, best, 10);
+      expect(accuracy).toBeGreaterThanOrEqual(lower - 1e-12);
+      expect(accuracy).toBeLessThanOrEqual(upper + 1e-12);
+    }),
+  );
+});
+
+test("combined intervals hold with shadow runs and labels, looked at after every request", () => {
+  const [bestAccuracy, runs] = [0.98, 80];
+  let misses = 0;
+  for (let run = 0; run < runs; run++) {
+    const random = uniform(1000 + run);
+    const labels = { correct: 0, wrong: 0 };
+    const ofBest = { correct: 0, wrong: 0 };
+    const agreement = { same: 0, different: 0 };
+    let isMissed = false;
+    for (let request = 0; request < 600; request++) {
+      // The other is right in 95 of 100 where the best is, and in 30 of 100 where it is not.
+      const isBestRight = random() < bestAccuracy;
+      const isRight = random() < (isBestRight ? 0.95 : 0.3);
+      const isSame = isRight === isBestRight && (isRight || random() < 0.5);
+      if (random() < 0.3) labels[isRight ? "correct" : "wrong"]++;
+      if (random() < 0.2) ofBest[isBestRight ? "correct" : "wrong"]++;
+      agreement[isSame ? "same" : "different"]++;
+      if (request % 5 > 0) continue;
+      const best = { profiled: bestAccuracy, labels: ofBest };
+      const { lower, upper } = combinedEstimate(labels, agreement, best, 20);
+      const accuracy = bestAccuracy * 0.95 + (1 - bestAccuracy) * 0.3;
+      isMissed ||= lower > accuracy || upper < accuracy;
+    }
+    if (isMissed) misses++;
+  }
+  expect(tail(misses, runs, ALPHA)).toBeGreaterThan(0.01);
+});
+
+test("labels count where agreement contradicts them, and where they are all there is", () => {
+  const best = { profiled: 0.99, labels: { correct: 0, wrong: 0 } };
+  const labels = { correct: 300, wrong: 300 };
+  const contradicted = combinedEstimate(labels, { same: 5000, different: 0 }, best, 20);
+  const { lower, upper } = labelEstimate(labels, ALPHA / 3);
+  expect(contradicted).toEqual({ estimate: 0.5, lower, upper });
+  expect(combinedEstimate(labels, { same: 0, different: 0 }, best, 20)).toEqual(contradicted);
+});
+
+test("takes the best variant's profile for true until its labels refute it", () => {
+  const agreement = { same: 900, different: 100 };
+  const fitting = { profiled: 0.9, labels: { correct: 85, wrong: 15 } };
+  const refuted = { profiled: 0.9, labels: { correct: 300, wrong: 700 } };
+  expect(agreementEstimate(agreement, fitting, undefined).estimate).toBeCloseTo(0.81, 12);
+  expect(agreementEstimate(agreement, refuted, undefined).estimate).toBeCloseTo(0.27, 12);
+  expect(agreementEstimate(agreement, refuted, undefined).upper).toBeLessThan(0.6);
+});
+
+test("evidence of a variant is its labels, and none of paths or of agreement", () => {
+  const profiledByVariant = new Map([
+    ["small", 0.6],
+    ["large", 0.8],
+  ]);
+  const signature = { names: ["m"], inputs: [], outputs: [], variants: [], answersByRow: true };
+  const options = { model: "m", maxRows: 9, keptMs: 9, isShadowed: true, sinceEpochMs: 0 };
+  const own = new FeedbackBook({ ...options, signature, profiledByVariant });
+  const paths = { ...signature, answersByRow: false, variants: [{ name: "a" }, { name: "b" }] };
+  const others = new FeedbackBook({ ...options, signature: paths, profiledByVariant });
+  for (const { counts } of [own, others]) {
+    counts.onLabel("small", true);
+    counts.onLabel("small", false);
+    counts.onCompared("small", true);
+  }
+  expect(labelEvidence([own, others])).toEqual([{ variant: "small", asked: 2, correct: 1 }]);
+});
