@@ -97,7 +97,9 @@ function queueText(explained: ExplainedRequest, timesOf: TimesProfiledOf): strin
   ];
   if (batchesBefore.length > 0) parts.push(batchesText(batchesBefore, timesOf));
   const freeShare = steps.queue > 0 ? idleMs / steps.queue : 0;
-  if (freeShare > 0.1) {
+  // Workers of a pipeline may have other models, and a query waits more than once.
+  const isOneTask = explained.runs.every(({ task, places }) => task === null && places === null);
+  if (isOneTask && freeShare > 0.1) {
     const what = `for ${rounded(idleMs)} ms of it a worker was free by the log`;
     parts.push(`${what}: the policy waited for more queries, or the server's process was not on`);
   }

@@ -6,13 +6,19 @@ import { counted, short } from "./text.ts";
  * Such as `serving path: 0.9 ms p50, 3.1 ms p99; 6 ms of the SLO are kept for it; 2 processors, 3
  * workers take 1.6x`.
  */
-export function servingPathText({ serving, pools }: Cluster): string {
-  if (serving === undefined) return "latencies without serving path";
+export function servingPathText(cluster: Cluster): string {
+  const told = servingPathWords(cluster);
+  return told === null ? "latencies without serving path" : `serving path: ${told}`;
+}
+
+/** What it takes and what is kept for it; null where nobody says. */
+export function servingPathWords({ serving, pools }: Cluster): string | null {
+  if (serving === undefined) return null;
   const { p50, p99 } = pathSpread(serving);
   const { marginMs, stretch, processors } = serving;
   const workers = pools.reduce((sum, pool) => sum + pool.workers, 0);
   const each = [
-    `serving path: ${short(p50)} ms p50, ${short(p99)} ms p99`,
+    `${short(p50)} ms p50, ${short(p99)} ms p99`,
     stretch === undefined
       ? "planned without it"
       : `${short(marginMs)} ms of the SLO are kept for it`,
@@ -35,6 +41,10 @@ function pathSpread(path: ServingPath): Pick<Spread, "p50" | "p99"> {
   const { wireMs, requestMs, batchMs, answerMs, wakeMs } = path;
   const parts = [wireMs, requestMs, batchMs, answerMs, wakeMs, wakeMs];
   const p50 = parts.reduce((sum, part) => sum + part.p50, 0);
-  const squares = parts.reduce((sum, part) => sum + (part.p99 - part.p50) ** 2, 0);
+  const squares = parts.reduce((sum, part) => sum + square(part.p99 - part.p50), 0);
   return { p50, p99: p50 + Math.sqrt(squares) };
+}
+
+function square(value: number): number {
+  return value * value;
 }

@@ -33,7 +33,7 @@ const PROFILE = {
 };
 
 beforeAll(() => {
-  writeFileSync(join(folder, "model.onnx"), meanModel());
+  writeFileSync(join(folder, "model.onnx"), meanModel(8, 4));
   writeFileSync(app, JSON.stringify(SPEC));
   writeFileSync(profile, JSON.stringify(PROFILE));
 });

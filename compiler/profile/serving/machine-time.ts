@@ -22,8 +22,9 @@ export function machineTime(): MachineTime {
  * where there is none. Source: proc_stat(5).
  */
 export function linuxTime(stat: string): MachineTime | null {
-  const match = /^cpu +(.*)$/m.exec(stat);
-  const ticks = (match?.[1] ?? "").split(" ").map(Number);
+  const [first = ""] = stat.split("\n", 1);
+  if (!first.startsWith("cpu ")) return null;
+  const ticks = first.split(" ").slice(1).filter(Boolean).map(Number);
   const [user, nice, system, idle, iowait, irq, softirq, steal] = ticks;
   if (user === undefined || nice === undefined || system === undefined) return null;
   if (idle === undefined || iowait === undefined || steal === undefined) return null;

@@ -1,4 +1,5 @@
 /** What an Accordion bundle is and promises, in words and facts. */
+
 import {
   type AccordionBundle,
   type AccordionLevel,
@@ -7,6 +8,7 @@ import {
 import { placesByPool } from "stratagem-runtime/internal/methods/accordion/bundle/place-shapes";
 import { SCHEDULER_WORDS } from "stratagem-runtime/internal/methods/accordion/tell/scheduler-words";
 import { onDevice } from "stratagem-runtime/internal/tell/pool-device";
+import { servingPathWords } from "stratagem-runtime/internal/tell/serving-path";
 import { definitionList } from "../../../report/definition-list.ts";
 import { arrivalText } from "../../../report/kit/arrival-text.ts";
 import type { Markup } from "../../../report/markup.ts";
@@ -106,6 +108,7 @@ export function bundleFacts(
   const ceiling = ratioText(violationCeiling(slo));
   const entries: readonly (readonly [string, string])[] = [
     ["SLO", msText(slo.latencyMs)],
+    ["Serving path", servingPathWords(bundle.cluster) ?? "latencies are without it"],
     [
       "Violations allowed",
       slo.maxViolationRate === null

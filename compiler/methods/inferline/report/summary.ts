@@ -1,4 +1,5 @@
 /** What the plans of an InferLine bundle are and do, in words and facts. */
+
 import {
   type InferlineBundle,
   type InferlineLevel,
@@ -7,6 +8,7 @@ import {
 } from "stratagem-runtime/internal/bundle/schema";
 import { hardwareOf } from "stratagem-runtime/internal/methods/inferline/tell/plan-view";
 import { onDevice, startOrigin } from "stratagem-runtime/internal/tell/pool-device";
+import { servingPathWords } from "stratagem-runtime/internal/tell/serving-path";
 import { definitionList } from "../../../report/definition-list.ts";
 import { arrivalText } from "../../../report/kit/arrival-text.ts";
 import { whichText } from "../../../report/kit/which-levels.ts";
@@ -159,6 +161,7 @@ export function bundleFacts(
   const length = arrivals.process === "trace" ? "" : ` of ${seconds} s`;
   const entries: readonly (readonly [string, string])[] = [
     ["SLO", msText(slo.latencyMs)],
+    ["Serving path", servingPathWords(bundle.cluster) ?? "latencies are without it"],
     [
       "Violations allowed",
       slo.maxViolationRate === null

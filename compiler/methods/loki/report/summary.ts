@@ -1,4 +1,5 @@
 /** What the plans of a pipeline are and do, in words and facts. */
+
 import {
   type LokiBundle,
   type LokiLevel,
@@ -6,6 +7,7 @@ import {
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
 import { onDevice } from "stratagem-runtime/internal/tell/pool-device";
+import { servingPathWords } from "stratagem-runtime/internal/tell/serving-path";
 import { definitionList } from "../../../report/definition-list.ts";
 import { whichText } from "../../../report/kit/which-levels.ts";
 import type { Markup } from "../../../report/markup.ts";
@@ -137,6 +139,7 @@ export function bundleFacts(
     policy.headroom === "auto" ? "as little as keeps the ceiling" : ratioText(policy.headroom);
   const entries: readonly (readonly [string, string])[] = [
     ["Deadline (SLO)", msText(slo.latencyMs)],
+    ["Serving path", servingPathWords(bundle.cluster) ?? "latencies are without it"],
     [
       "Violations allowed",
       slo.maxViolationRate === null

@@ -1,4 +1,5 @@
 /** What the policy is and does, in words and facts. */
+
 import {
   type RamsisBundle,
   type RamsisLevel,
@@ -6,6 +7,7 @@ import {
 } from "stratagem-runtime/internal/bundle/schema";
 import { ramsisMissed } from "stratagem-runtime/internal/methods/ramsis/tell/missed";
 import { onDevice } from "stratagem-runtime/internal/tell/pool-device";
+import { servingPathWords } from "stratagem-runtime/internal/tell/serving-path";
 import { definitionList } from "../../../report/definition-list.ts";
 import { missedWords } from "../../../report/kit/feasible-cell.ts";
 import { html, type Markup } from "../../../report/markup.ts";
@@ -142,6 +144,7 @@ export function facts(bundle: RamsisBundle, file: { byteCount: number; sha256: s
   const dropped = policy.drop ? ", hopeless queries are dropped" : "";
   const entries: readonly (readonly [string, string])[] = [
     ["Deadline", deadlineText(bundle)],
+    ["Serving path", servingPathWords(cluster) ?? "latencies are without it"],
     ["Violations allowed", stated],
     ["Arrivals", arrivals.process === "gamma" ? `gamma, CV² ${arrivals.cv2}` : arrivals.process],
     ["Cluster", pools.join("; ")],

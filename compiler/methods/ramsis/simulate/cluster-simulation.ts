@@ -1,5 +1,5 @@
 /** The cluster on a virtual clock, whichever dispatcher decides. */
-import type { Cluster, RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
+import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { CommandBuffer, DROP } from "stratagem-runtime/internal/core/command-buffer";
 import { decisionSloMs } from "stratagem-runtime/internal/core/decision-slo";
@@ -73,7 +73,8 @@ class Simulation {
   readonly #hasBuckets: boolean;
   readonly #counts: QueryCounts;
   readonly #classes: QueryClasses | null;
-  readonly #cluster: Cluster;
+  /** Of each class, or one for all. */
+  readonly #decisionSloMs: Float64Array;
   readonly #running: RunningBatches;
   /**
    * A waiting query is a slot of these arrays; the free ones are the first `#freeCount` entries of
@@ -91,7 +92,6 @@ class Simulation {
     this.#dispatcher = dispatcher;
     this.#commands = new CommandBuffer(dispatcher.commandCapacity, dispatcher.waitingCapacity);
     const { path } = options;
-    this.#cluster = bundle.cluster;
     this.#stations =
       path === undefined
         ? modelsAlone(workerCount)
@@ -116,7 +116,9 @@ class Simulation {
       sloMs: bundle.slo.latencyMs,
       hasBuckets: this.#hasBuckets,
     };
-    this.#counts = new QueryCounts(served, this.#classes, options);
+    const counts = new QueryCounts(served, this.#classes, options);
+    this.#counts = counts;
+    this.#decisionSloMs = counts.sloMs.map((sloMs) => decisionSloMs(bundle.cluster, sloMs));
     const maxBatch = Math.max(...profiles.map(({ decisionMs }) => decisionMs.shape[1] ?? 0));
     this.#running = new RunningBatches(workerCount, maxBatch);
     // One more than can wait: the query at hand, which may be dropped.
@@ -173,7 +175,7 @@ class Simulation {
     const sloClass = this.#classes?.next() ?? 0;
     this.#sentMsBySlot[slot] = sentMs;
     this.#classBySlot[slot] = sloClass;
-    const deadlineMs = nowMs + decisionSloMs(this.#cluster, this.#counts.sloOf(sloClass));
+    const deadlineMs = nowMs + (this.#decisionSloMs[sloClass] ?? Number.NaN);
     this.#dispatcher.onArrival(slot, deadlineMs, nowMs, this.#commands, sloClass);
     this.#carryOut(nowMs);
   }
@@ -216,7 +218,10 @@ class Simulation {
     commands.clear();
   }
 
-  /** Its queries wait no more, so their slots are free. */
+  /**
+   * Its queries wait no more, so their slots are free. Where nothing but models takes time its end
+   * is known, and they are counted at once.
+   */
   #runBatch(command: number, nowMs: number): void {
     const commands = this.#commands;
     const running = this.#running;
@@ -228,16 +233,21 @@ class Simulation {
     const serviceMs = times?.nextMs(variant, batch) ?? Number.NaN;
     assert(serviceMs >= 0, "a service time is a number, not negative");
     this.#stations.workers.run(nowMs, worker, serviceMs);
-    const row = running.start(worker, variant, batch);
-    const begin = running.begin(row);
+    const firstMs = this.#sentMsBySlot[first] ?? Number.NaN;
+    this.#counts.countBatch(variant, commands.level(command), firstMs);
+    const begin = this.#isForeknown ? NONE : running.start(worker, variant, batch);
     for (let position = 0; position < batch; position++) {
       const slot = commands.query(command, position);
-      running.sentMs[begin + position] = this.#sentMsBySlot[slot] ?? Number.NaN;
-      running.sloClass[begin + position] = this.#classBySlot[slot] ?? 0;
+      const sentMs = this.#sentMsBySlot[slot] ?? Number.NaN;
+      const sloClass = this.#classBySlot[slot] ?? 0;
+      if (begin === NONE) {
+        this.#counts.countServed(variant, sentMs, nowMs + serviceMs, sloClass, position === 0);
+      } else {
+        running.sentMs[begin + position] = sentMs;
+        running.sloClass[begin + position] = sloClass;
+      }
       this.#release(slot);
     }
-    this.#counts.countBatch(variant, commands.level(command), running.sentMs[begin] ?? Number.NaN);
-    if (this.#isForeknown) this.#answer(row, nowMs + serviceMs);
   }
 
   /** Clients have their answers, one after the other. @param row of the batch. */

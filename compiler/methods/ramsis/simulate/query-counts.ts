@@ -24,8 +24,9 @@ export interface CountOptions {
 
 /** A query is known by when its client sent it. */
 export class QueryCounts {
+  /** Of each class, or one for all, as clients have it. */
+  readonly sloMs: Float64Array;
   readonly #tally: Tally;
-  readonly #sloMs: number;
   readonly #classes: QueryClasses | null;
   /** One for each class, none where all queries have the same SLO. */
   readonly #classTallies: readonly ClassTally[];
@@ -47,7 +48,10 @@ export class QueryCounts {
     { counted, onViolation, onOutcome }: CountOptions,
   ) {
     this.#tally = new Tally(served.variants, served.levels);
-    this.#sloMs = served.sloMs;
+    this.sloMs =
+      classes === null
+        ? Float64Array.of(served.sloMs)
+        : Float64Array.from(classes.names, (_, sloClass) => classes.sloMs(sloClass));
     this.#hasBuckets = served.hasBuckets;
     this.#classes = classes;
     this.#classTallies = classes?.names.map(() => new ClassTally(served.variants)) ?? [];
@@ -55,11 +59,6 @@ export class QueryCounts {
     this.#untilMs = counted?.untilMs ?? Number.POSITIVE_INFINITY;
     this.#onViolation = onViolation;
     this.#onOutcome = onOutcome;
-  }
-
-  /** As its client has it. */
-  sloOf(sloClass: number): number {
-    return this.#classes?.sloMs(sloClass) ?? this.#sloMs;
   }
 
   countDrop(sentMs: number, sloClass: number): void {
@@ -85,7 +84,7 @@ export class QueryCounts {
   ): void {
     if (!this.#isCounted(sentMs)) return;
     // The deadline is the dispatcher's own sum; end − sent <= SLO would round differently.
-    const satisfied = endMs <= sentMs + this.sloOf(sloClass);
+    const satisfied = endMs <= sentMs + (this.sloMs[sloClass] ?? Number.NaN);
     if (isFirst && satisfied) this.#tally.countTimelyBatch(variant);
     this.#tally.countServed(variant, endMs - sentMs, satisfied);
     this.#classTallies[sloClass]?.countServed(variant, endMs - sentMs, satisfied);

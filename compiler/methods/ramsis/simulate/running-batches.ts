@@ -23,12 +23,12 @@ export class RunningBatches {
     this.#spareRow = workerCount;
   }
 
-  /** @returns the row that its queries are to stand in. */
+  /** @returns where its queries are to stand. */
   start(worker: number, variant: number, queries: number): number {
     const row = this.#rowByWorker[worker] ?? 0;
     this.variantByRow[row] = variant;
     this.queriesByRow[row] = queries;
-    return row;
+    return this.begin(row);
   }
 
   /** Where the queries of a row stand. */

@@ -1,4 +1,5 @@
 /** What the plans of a Themis bundle are and do, in words and facts. */
+
 import {
   type ThemisBundle,
   type ThemisLevel,
@@ -6,6 +7,7 @@ import {
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
 import { onDevice, startOrigin } from "stratagem-runtime/internal/tell/pool-device";
+import { servingPathWords } from "stratagem-runtime/internal/tell/serving-path";
 import { definitionList } from "../../../report/definition-list.ts";
 import { arrivalText } from "../../../report/kit/arrival-text.ts";
 import { whichText } from "../../../report/kit/which-levels.ts";
@@ -152,6 +154,7 @@ export function bundleFacts(
       : `quantile ${policy.quantile}`;
   const entries: readonly (readonly [string, string])[] = [
     ["SLO", msText(slo.latencyMs)],
+    ["Serving path", servingPathWords(cluster) ?? "latencies are without it"],
     [
       "Violations allowed",
       slo.maxViolationRate === null

@@ -6,8 +6,8 @@ import type { AccordionBundle, AccordionLevel, MalleableVariant } from "../../..
 import { levelAt } from "../../../core/level-choice.ts";
 import { feasibleText, missedTexts } from "../../../tell/missed-limits.ts";
 import { onDevice } from "../../../tell/pool-device.ts";
-import { alignColumns, counted, percent, short } from "../../../tell/text.ts";
 import { servingPathText } from "../../../tell/serving-path.ts";
+import { alignColumns, counted, percent, short } from "../../../tell/text.ts";
 import type { BundleFile, Told } from "../../method.ts";
 import { placesByPool } from "../bundle/place-shapes.ts";
 import { modelLetters } from "./letters.ts";
