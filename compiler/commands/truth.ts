@@ -102,7 +102,7 @@ function announce(
   const minutes = (ms / 60_000).toFixed(1);
   const first = profile === null ? "profiles, compiles" : "compiles";
   onNote(
-    `${first}, serves and loads: ${loads} loads, ${runs} ${runs === 1 ? "run" : "runs"} of ` +
+    `${first}, serves and loads: ${loads} ${loads === 1 ? "load" : "loads"}, ${runs} ${runs === 1 ? "run" : "runs"} of ` +
       `${seconds} s each; about ${minutes} minutes in all`,
   );
 }
