@@ -479,7 +479,10 @@ program
     const files = { app, out, profile, models, inputs, labels };
     const command = { ...files, loads: loadCount, seconds, runs, retries, seed };
     const run = (watch: Watch) => {
-      const pause = (ms: number) => sleep(ms, undefined, { signal: watch.signal });
+      const pause = async (ms: number) => {
+        await sleep(ms);
+        watch.signal.throwIfAborted();
+      };
       const clocks = { nowMs, epochMs: () => Date.now(), every, pause };
       return truthCommand(command, { jobs: availableParallelism(), ...clocks, ...watch });
     };

@@ -5,6 +5,7 @@ import { availableParallelism, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
+import { counted } from "stratagem-runtime/internal/tell/text";
 import { expectWritable, writeAllAtomically } from "../atomic-write.ts";
 import { methodOf } from "../methods/registry.ts";
 import { type ApplicationSpec, applicationSchema } from "../spec/application-schema.ts";
@@ -101,8 +102,9 @@ function announce(
   const ms = expectedMs(loads * runs, 1000 * seconds, profile !== null);
   const minutes = (ms / 60_000).toFixed(1);
   const first = profile === null ? "profiles, compiles" : "compiles";
+  const counts = `${counted(loads, "load")}, ${counted(runs, "run")}`;
   onNote(
-    `${first}, serves and loads: ${loads} loads, ${runs} ${runs === 1 ? "run" : "runs"} of ` +
+    `${first}, serves and loads: ${counts} of ` +
       `${seconds} s each; about ${minutes} minutes in all`,
   );
 }

@@ -15,7 +15,7 @@ export interface Run {
   readonly arrivals: ArrivalProcess;
   readonly durationMs: number;
   readonly seed: number;
-  /** What takes processors beside the server and its workers, where the bundle can count with it. */
+  /** What takes processors beside server and workers, where the bundle can count with it. */
   readonly stations: StationOptions;
 }
 

@@ -92,7 +92,7 @@ test("a second has what arrived in it, what the log says and what was looked at"
   expect(second).toMatchObject({ stealShare: null, serverShare: 0.7 });
 });
 
-test("lines of the access log tell the batches of a request, and what else is there is skipped", () => {
+test("lines of the access log tell the batches of a request, and other lines are skipped", () => {
   const line = { time: "2026-01-01T00:00:00.000Z", status: 200, queueMs: 1, computeMs: 5 };
   const own = { variant: "small", batch: 4, handedMs: 2, doneMs: 6 };
   const runs = [own, { ...own, variant: "big", places: [0, 1] }];
