@@ -63,7 +63,6 @@ export async function predict(
       serviceTimes,
       fanout: "rounded",
       baseline: null,
-      stations: {},
       onOutcome: gathered.tell,
     },
     watch,

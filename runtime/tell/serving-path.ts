@@ -3,8 +3,8 @@ import type { Cluster, ServingPath, Spread } from "../bundle/schema.ts";
 import { counted, short } from "./text.ts";
 
 /**
- * Such as `serving path: 0.9 ms p50, 3.1 ms p99; 6 ms of the SLO are kept for it; 2 processors, 3
- * workers take 1.6x`.
+ * Such as `serving path: 0.9 ms p50, 3.1 ms p99; 6 ms of the SLO kept for it; 3 workers on 2
+ * processors take 1.6x`.
  */
 export function servingPathText(cluster: Cluster): string {
   const told = servingPathWords(cluster);
@@ -21,16 +21,17 @@ export function servingPathWords({ serving, pools }: Cluster): string | null {
     `${short(p50)} ms p50, ${short(p99)} ms p99`,
     stretch === undefined
       ? "planned without it"
-      : `${short(marginMs)} ms of the SLO are kept for it`,
+      : `${short(marginMs)} ms of the SLO kept for it`,
     ...(stretch === undefined
       ? []
-      : [`${counted(processors, "processor")}, ${take(workers)} ${Number(stretch.toFixed(2))}x`]),
+      : [`${beside(workers, processors)} ${Number(stretch.toFixed(2))}x`]),
   ];
   return each.join("; ");
 }
 
-function take(workers: number): string {
-  return `${counted(workers, "worker")} ${workers === 1 ? "takes" : "take"}`;
+function beside(workers: number, processors: number): string {
+  const take = workers === 1 ? "takes" : "take";
+  return `${counted(workers, "worker")} on ${counted(processors, "processor")} ${take}`;
 }
 
 /**

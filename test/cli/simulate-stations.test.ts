@@ -64,7 +64,7 @@ describe("latencies", () => {
     expect(all.latencyMs.p50).toBeGreaterThan(left.latencyMs.p50 + 3 - 1e-9);
   });
 
-  test("of what is compared with measured ones are of times drawn, where there are quantiles", async () => {
+  test("of what is compared with measured ones are drawn, given quantiles", async () => {
     expect((await simulated(served)).serviceTimes).toBe("sampled");
     expect((await simulated(served, "--service-times", "p95")).serviceTimes).toBe("p95");
     expect((await simulated(withoutQuantiles)).serviceTimes).toBe("p95");

@@ -17,6 +17,7 @@ test("inspect sums a bundle up", async () => {
 sha256 …
 compiled by sample/1 from 2 inputs
 slo: 120 ms, violations at most 5.000%
+latencies without serving path
 pool default: 4 workers
 policy: per-query, 6 slack steps, maximal batching, 4 queued at most, round-robin
 

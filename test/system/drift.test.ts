@@ -1,6 +1,6 @@
 /** A worker that is slower than its profile is found by a server under load, and told. */
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -120,9 +120,31 @@ test("a worker 1.5 times as slow as its profile is found; one with room is not",
   expect(Math.abs(Number(since) - Date.now() / 1000)).toBeLessThan(300);
   const median = /service_time_seconds\{[^}]*batch="1",quantile="0.5"\} (\S+)/.exec(metrics)?.[1];
   expect(Number(median)).toBeGreaterThan(TAKES_MS / 1000);
+  writeFileSync(join(folder, "metrics.txt"), metrics);
 
   for (const { child } of [slow, well]) {
     child.kill("SIGTERM");
     expect((await once(child, "exit"))[0]).toBe(0);
   }
+});
+
+test("what it measured makes a profile that holds, and a bundle of that one promises it", () => {
+  const [before, after] = ["slow-profile.json", "new-profile.json"].map((file) =>
+    join(folder, file),
+  );
+  const from = ["--metrics", join(folder, "metrics.txt"), "--profile", before ?? ""];
+  expect(stratagem("recalibrate", ...from, "-o", after ?? "").status).toBe(0);
+  const profile = JSON.parse(readFileSync(after ?? "", "utf8"));
+  const { p50, p99 } = profile.variants.one.latencyMs[1];
+  expect(p50).toBeGreaterThanOrEqual(TAKES_MS);
+  expect(p99).toBeGreaterThanOrEqual(p50);
+  const bundle = join(folder, "again.msgpack");
+  const compiled = stratagem(
+    "compile",
+    join(folder, "slow.json"),
+    ...["--profile", after ?? "", "-o", bundle],
+  );
+  expect(compiled.status).toBe(0);
+  const inspected = stratagem("inspect", bundle, "--json");
+  expect(inspected.stdout).toContain('"new-profile.json');
 });

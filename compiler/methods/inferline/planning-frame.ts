@@ -1,4 +1,4 @@
-/** InferLine's frames as planners see them: models alone, as long as workers stretch their times. */
+/** InferLine's frames as planners see them: models alone, times as workers stretch them. */
 import type { InferlineFrame } from "../../model/frames.ts";
 import { framesByStretch } from "../../model/planned-frames.ts";
 import { stretchedProfile, withoutPath } from "../../model/planned-times.ts";

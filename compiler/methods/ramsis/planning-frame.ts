@@ -1,4 +1,4 @@
-/** Frames of bundles whose latencies have the way through the server, as solvers and bounds see them. */
+/** Frames of bundles whose latencies have the serving path, as solvers and bounds see them. */
 import type { DecisionSpace, ServiceTimes } from "stratagem-runtime/internal/bundle/schema";
 import type { RamsisFrame } from "../../model/frames.ts";
 import { stretchedQuantiles, stretchedTable, withoutPath } from "../../model/planned-times.ts";

@@ -1,7 +1,7 @@
 /**
- * A level of a bundle whose latencies have the way through the server: planned with it, and what its
- * plans promise is what simulations give with the server's process, contention and service times
- * as they were measured.
+ * A level of a bundle whose latencies have the serving path: planned with it, and what its plans
+ * promise is what simulations give with the server's process, contention and service times as they
+ * were measured.
  */
 import type {
   ScaleExpected,

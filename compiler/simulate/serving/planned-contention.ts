@@ -4,7 +4,10 @@ import { Contention } from "./contention.ts";
 
 type Path = Omit<ServingPath, "marginMs">;
 
-/** Share of its time that the server's process works at a load, at most 1. @param batches of a request. */
+/**
+ * Share of its time that the server's process works at a load, at most 1.
+ * @param batches of a request.
+ */
 export function serverUtilisation(path: Path, loadQps: number, batches: number): number {
   const { requestMs, answerMs, batchMs } = path;
   const eachMs = requestMs.mean + answerMs.mean + batches * batchMs.mean;

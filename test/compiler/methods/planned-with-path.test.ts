@@ -41,7 +41,7 @@ test("bundles say what is kept for the path, or that latencies are without it", 
   const told = (bundle: Bundle) => runtimeMethodOf(bundle).summary(bundle, file);
   const machine = { loads: [40], slo: "40 ms" };
   const planned = told(await servedBundle("themis", machine));
-  expect(planned).toMatch(/serving path: \S+ ms p50, \S+ ms p99; \S+ ms of the SLO are kept for/);
+  expect(planned).toMatch(/serving path: \S+ ms p50, \S+ ms p99; \S+ ms of the SLO kept for/);
   expect(planned).toMatch(/2 processors, 3 workers take 1\.\d+x/);
   const without = told(await servedBundle("themis", { ...machine, hops: "0 ms" }));
   expect(without).toMatch(/serving path: .*; planned without it/);

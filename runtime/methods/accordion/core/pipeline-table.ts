@@ -88,8 +88,8 @@ export class PipelineTable {
   }
 
   /**
-   * Foretold time of a query of 1 to `maxBatch` instances, ms; Infinity where the model has no pipeline of
-   * the shape.
+   * Foretold time of a query of 1 to `maxBatch` instances, ms; Infinity where the model has no
+   * pipeline of the shape.
    */
   latencyMs(model: number, shape: number, batch: number): number {
     return this.#latencyMs[(model * this.shapeCount + shape) * this.maxBatch + batch - 1]!;

@@ -3,15 +3,15 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, expect, test } from "vitest";
-import type { InferlineBundle } from "../../../../../runtime/bundle/schema.ts";
-import { ofOneModel } from "../../../../support/metrics-text.ts";
-import { type RealServer, realServer } from "../../../server/graph/real-server.ts";
+import type { InferlineBundle } from "../../runtime/bundle/schema.ts";
+import { type RealServer, realServer } from "../runtime/server/graph/real-server.ts";
 import {
   type CascadeRow,
   expectedOutputs,
   servedStages,
   writeModels,
-} from "../../../server/graph/served-tasks.ts";
+} from "../runtime/server/graph/served-tasks.ts";
+import { ofOneModel } from "../support/metrics-text.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-stages-"));
 writeModels(folder);

@@ -3,9 +3,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, expect, test } from "vitest";
-import type { LokiBundle } from "../../../../../runtime/bundle/schema.ts";
-import { ofOneModel } from "../../../../support/metrics-text.ts";
-import { type RealServer, realServer } from "../../../server/graph/real-server.ts";
+import type { LokiBundle } from "../../runtime/bundle/schema.ts";
+import { type RealServer, realServer } from "../runtime/server/graph/real-server.ts";
 import {
   expectedOutputs,
   FACTORS,
@@ -14,7 +13,8 @@ import {
   sceneBytes,
   servedPipeline,
   writeModels,
-} from "../../../server/graph/served-pipeline.ts";
+} from "../runtime/server/graph/served-pipeline.ts";
+import { ofOneModel } from "../support/metrics-text.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-pipeline-"));
 writeModels(folder);

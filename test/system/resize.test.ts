@@ -2,11 +2,11 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { AssignedProcessExecutor } from "../../../runtime/exec/assigned-pool.ts";
-import type { VariantModel } from "../../../runtime/exec/executor.ts";
-import { meanModel } from "../../support/onnx-model.ts";
-import { gone, type StartedAssigned, startedAssigned } from "./built-assigned.ts";
-import { countingRows, identityVariant, WorkerLostError } from "./built-executor.ts";
+import type { AssignedProcessExecutor } from "../../runtime/exec/assigned-pool.ts";
+import type { VariantModel } from "../../runtime/exec/executor.ts";
+import { gone, type StartedAssigned, startedAssigned } from "../runtime/exec/built-assigned.ts";
+import { countingRows, identityVariant, WorkerLostError } from "../runtime/exec/built-executor.ts";
+import { meanModel } from "../support/onnx-model.ts";
 
 const batchOf = (first: number) => ({ variant: 0, rows: 1, inputs: [[countingRows(first, 1)]] });
 const warmVariant = (name: string) => ({ ...identityVariant(name), warmCores: [1, 2, 3] });
