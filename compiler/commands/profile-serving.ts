@@ -22,6 +22,7 @@ import { startServed } from "../profile/serving/served-process.ts";
 import type { ServingEffort } from "../profile/serving/serving-effort.ts";
 import { type PathSamples, servingRows } from "../profile/serving/serving-rows.ts";
 import { refuseDisturbed, servingLines } from "../profile/serving/serving-told.ts";
+import { watchStalls } from "../profile/serving/stall-watch.ts";
 import type { Application } from "../spec/application.ts";
 import { type LoadedApplication, loadApplication } from "../spec/load-application.ts";
 import { type CompileSources, compiledFiles } from "./compile.ts";
@@ -64,26 +65,37 @@ export async function servingCommand(
     { ...command, out: null, task: null, batches: [1], repeat: 1, cores: null },
     surroundings,
   );
-  const served = await servedSamples(command, loaded, plan, surroundings);
-  const woken = answererOf(served, loaded, plan);
-  const ran = await workerSamples(command, { loaded, plan, woken }, surroundings);
-  const samples = { ...served, ...ran };
+  const endStalls = watchStalls(surroundings.sleep, surroundings.nowMs);
+  const seen = await seenSamples(command, loaded, plan, surroundings).finally(endStalls);
+  const samples = { ...seen, stalls: endStalls() };
   if (!force) refuseDisturbed(into, samples);
   const rows = servingRows(samples);
-  const seen = `${into}.serving.json`;
+  const measurement = `${into}.serving.json`;
   await writeAllAtomically([
-    { path: seen, bytes: jsonBytes(describeSamples(samples)) },
+    { path: measurement, bytes: jsonBytes(describeSamples(samples)) },
     { path: into, bytes: await withServingRows(into, rows) },
   ]);
   return {
     exitCode: EXIT_CODES.ok,
     text: [
       `${into}: with the serving path`,
-      `${seen}: how it was measured`,
+      `${measurement}: how it was measured`,
       ...servingLines(rows, samples),
     ].join("\n"),
-    json: { profile: into, servingMeasurement: seen, serving: rows },
+    json: { profile: into, servingMeasurement: measurement, serving: rows },
   };
+}
+
+async function seenSamples(
+  command: ServingCommand,
+  loaded: LoadedApplication,
+  plan: ProfilePlan,
+  surroundings: ServingSurroundings,
+): Promise<Omit<PathSamples, "stalls">> {
+  const served = await servedSamples(command, loaded, plan, surroundings);
+  const woken = answererOf(served, loaded, plan);
+  const ran = await workerSamples(command, { loaded, plan, woken }, surroundings);
+  return { ...served, ...ran };
 }
 
 /**

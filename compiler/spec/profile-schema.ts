@@ -31,6 +31,7 @@ const LEAST_LAYER_MS = 1e-9;
 const MAX_LAYERS = 100_000;
 const MAX_NODES = 1_000_000;
 const MAX_PROCESSORS = 65_536;
+const MAX_STALLS = 1000;
 const MAX_REQUEST_BYTES = 2 ** 40;
 const LEAST_SPEEDUP = 1e-6;
 const MAX_SPEEDUP = 1e9;
@@ -113,15 +114,15 @@ const device = mapping({
     .describe("Of the provider, as ONNX Runtime calls them"),
 }).describe("What the latencies were measured on, where a tool wrote it");
 
-const spread = z
-  .union(
-    [
-      mapping({ p50: span(), p95: span(), p99: span(), mean: span() }).describe("Quantiles, in ms"),
-      span(),
-    ],
-    { error: () => "a time of at least 0 in ms, or a mapping with p50, p95, p99 and mean" },
-  )
-  .optional();
+const stallTimes = z.union(
+  [
+    mapping({ p50: span(), p95: span(), p99: span(), mean: span() }).describe("Quantiles, in ms"),
+    span(),
+  ],
+  { error: () => "a time of at least 0 in ms, or a mapping with p50, p95, p99 and mean" },
+);
+
+const spread = stallTimes.optional();
 
 const serving = mapping({
   processors: count(MAX_PROCESSORS).describe("Of the machine that serves"),
@@ -135,6 +136,12 @@ const serving = mapping({
   contention: list(amount(MAX_STRETCH), "a list of factors", MAX_CONTENTION)
     .optional()
     .describe("Service times with 1, 2, … workers busy at once, relative to one; the first is 1"),
+  stalls: mapping({
+    perSecond: amount(MAX_STALLS).describe("How often, of one processor"),
+    ms: stallTimes.describe("How long they last"),
+  })
+    .optional()
+    .describe("Times that the host takes a processor away"),
   stealShare: ratio().optional().describe("Of its processors, what the machine lost meanwhile"),
   generatorShare: amount(MAX_PROCESSORS)
     .optional()

@@ -5,12 +5,15 @@ import { conflict, invalid, type Mistake } from "./mistakes.ts";
 import { profileFor } from "./pool-profiles.ts";
 import type { ServingSpec } from "./profile-schema.ts";
 
+/** Fewer are none: one in thirty years. */
+const MIN_STALLS = 1e-9;
+
 /** Rows of times that the path has. */
 const SPREADS = ["requestMs", "batchMs", "answerMs", "wakeMs", "wireMs"] as const;
 
 /** The path of a profile; a row that is left out takes no time. */
 export function servingOf(spec: ServingSpec): ProfiledServing {
-  const { processors, requestBytes, perMiBMs, contention } = spec;
+  const { processors, requestBytes, perMiBMs, contention, stalls } = spec;
   return {
     processors,
     requestBytes: Math.round(requestBytes),
@@ -21,6 +24,9 @@ export function servingOf(spec: ServingSpec): ProfiledServing {
     wakeMs: spreadOf(spec.wakeMs),
     wireMs: spreadOf(spec.wireMs),
     contention: contention ?? [1],
+    ...(stalls !== undefined && stalls.perSecond >= MIN_STALLS
+      ? { stalls: { perSecond: stalls.perSecond, ms: spreadOf(stalls.ms) } }
+      : {}),
   };
 }
 
@@ -29,8 +35,9 @@ function spreadOf(row: number | Spread = 0): Spread {
 }
 
 export function* servingMistakes(spec: ServingSpec): Generator<Mistake> {
-  for (const name of SPREADS) {
-    const { p50, p95, p99 } = spreadOf(spec[name]);
+  const rows = [...SPREADS.map((name) => [name, spec[name]] as const)];
+  for (const [name, row] of [...rows, ["stalls", spec.stalls?.ms] as const]) {
+    const { p50, p95, p99 } = spreadOf(row);
     if (p50 <= p95 && p95 <= p99) continue;
     const found = `p50 = ${p50}, p95 = ${p95}, p99 = ${p99}`;
     yield conflict(["serving", name], `expected p50 ≤ p95 ≤ p99, got ${found}`);

@@ -6,6 +6,8 @@ import { refuse } from "./refuse.ts";
 import type { ServingPath, Spread } from "./schema.ts";
 
 const MAX_PROCESSORS = 65_536;
+const MIN_STALLS = 1e-9;
+const MAX_STALLS = 1000;
 const fromZero = numberIn(0, MAX_MS);
 
 const spreadRecord = record<Spread>({
@@ -44,6 +46,11 @@ const contention: Shape<readonly number[]> = {
 
 const row = (meaning: string): Field<Spread> => [spread, meaning];
 
+const stalls = record<NonNullable<ServingPath["stalls"]>>({
+  perSecond: [numberIn(MIN_STALLS, MAX_STALLS), "How often, of one processor."],
+  ms: row("How long they last."),
+});
+
 export const servingPath = record<ServingPath>({
   processors: [integerIn(1, MAX_PROCESSORS), "Processors of the machine that was measured."],
   requestBytes: [integerIn(0, 2 ** 40), "Bytes of the request that was measured."],
@@ -57,6 +64,10 @@ export const servingPath = record<ServingPath>({
     contention,
     "Service times with 1, 2, … workers busy at once, relative to those with one.",
   ],
+  stalls: optional(
+    stalls,
+    "Times at which the host takes a processor away; left out where it takes none.",
+  ),
   marginMs: [fromZero, "Time of the SLO that decisions leave to the path; less than any SLO."],
   stretch: optional(
     numberIn(1, MAX_STRETCH),

@@ -135,9 +135,8 @@ test("what it measured makes a profile that holds, and a bundle of that one prom
   const from = ["--metrics", join(folder, "metrics.txt"), "--profile", before ?? ""];
   expect(stratagem("recalibrate", ...from, "-o", after ?? "").status).toBe(0);
   const profile = JSON.parse(readFileSync(after ?? "", "utf8"));
-  const { p50, p99 } = profile.variants.one.latencyMs[1];
-  expect(p50).toBeGreaterThanOrEqual(TAKES_MS);
-  expect(p99).toBeGreaterThanOrEqual(p50);
+  // One number stays one number, of the percentile that it was.
+  expect(profile.variants.one.latencyMs[1]).toBeGreaterThanOrEqual(TAKES_MS);
   const bundle = join(folder, "again.msgpack");
   const compiled = stratagem(
     "compile",

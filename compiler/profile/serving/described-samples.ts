@@ -4,7 +4,7 @@ import type { PathSamples } from "./serving-rows.ts";
 import { spreadOf } from "./spread.ts";
 
 export function describeSamples(samples: PathSamples): object {
-  const { processors, requestBytes, single, many, large, workers } = samples;
+  const { processors, requestBytes, single, many, large, workers, stalls } = samples;
   return {
     format: "serving-measurement/1",
     processors,
@@ -17,6 +17,7 @@ export function describeSamples(samples: PathSamples): object {
       wokenMs: spreadOf(workers.wokenMs),
       meanMsByBusy: workers.contention,
     },
+    stalls,
   };
 }
 

@@ -33,6 +33,13 @@ export function linuxTime(stat: string): MachineTime | null {
   return { busyMs: busy * TICK_MS, idleMs, stealMs: steal * TICK_MS };
 }
 
+/** What the hypervisor took of each processor, hundredths of a second; null where nobody says. */
+export function stealTicks(stat: string = textOf("/proc/stat")): number[] | null {
+  const lines = stat.split("\n").filter((line) => line.startsWith("cpu") && line[3] !== " ");
+  const ticks = lines.map((line) => Number(line.split(" ")[8]));
+  return ticks.length === 0 || ticks.some(Number.isNaN) ? null : ticks;
+}
+
 function nodeTime(): MachineTime {
   let [busyMs, idleMs] = [0, 0];
   for (const { times } of cpus()) {

@@ -4,6 +4,7 @@ import type { ServingSpec } from "../../spec/profile-schema.ts";
 import { type ContentionRound, contentionCurve } from "./contention-curve.ts";
 import type { PathWindow } from "./path-window.ts";
 import { meanOf, medianOf, partOf, rounded, scaledTo, spreadOf } from "./spread.ts";
+import type { StallsSeen } from "./stall-watch.ts";
 
 /** What was measured through the server, and of workers without it. */
 export interface PathSamples {
@@ -17,6 +18,8 @@ export interface PathSamples {
   /** The same of requests with more rows; null where the application takes none. */
   readonly large: { readonly windows: readonly PathWindow[]; readonly bytes: number } | null;
   readonly workers: WorkerSamples;
+  /** What the host took while all this was measured; null where it took nothing that is seen. */
+  readonly stalls: StallsSeen | null;
 }
 
 /** Runs of workers that no server stands before, ms. */
@@ -73,6 +76,7 @@ export function servingRows(samples: PathSamples): ServingRows {
     wakeMs: partOf(wakesMs, WAKES),
     wireMs: spreadOf(seen.map(({ roundTripMs, totalMs }) => Math.max(0, roundTripMs - totalMs))),
     contention: contentionCurve(workers.contention),
+    ...(samples.stalls === null ? {} : { stalls: samples.stalls }),
     ...(steals.length === 0 ? {} : { stealShare: toThousandths(meanOf(steals)) }),
     generatorShare: toThousandths(meanOf(all.map(({ machine }) => machine.generator))),
   };

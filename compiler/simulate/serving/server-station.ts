@@ -91,7 +91,8 @@ export class ServerStation {
     const isBusy = !Number.isNaN(this.#doneMs);
     const fromMs = Math.max(nowMs, isBusy ? this.#doneMs : this.#freeMs);
     this.#workers.serveFrom(fromMs);
-    const writtenMs = fromMs + this.#times.answer.nextMs() * this.#workers.factor;
+    const workMs = this.#times.answer.nextMs() * this.#workers.factor;
+    const writtenMs = this.#workers.endOf(fromMs, workMs);
     this.#workers.serveUntil(writtenMs);
     if (isBusy) this.#doneMs = writtenMs;
     else this.#freeMs = writtenMs;
@@ -105,7 +106,8 @@ export class ServerStation {
     const wakeMs = atMs > this.#freeMs ? wake.nextMs() : 0;
     const fromMs = Math.max(atMs, this.#freeMs);
     this.#workers.serveFrom(fromMs);
-    this.#doneMs = fromMs + (own.nextMs() + wakeMs) * this.#workers.factor;
+    const workMs = (own.nextMs() + wakeMs) * this.#workers.factor;
+    this.#doneMs = this.#workers.endOf(fromMs, workMs);
     this.#workers.serveUntil(this.#doneMs);
   }
 

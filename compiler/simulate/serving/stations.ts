@@ -1,9 +1,10 @@
 /** The way of a request through the machine that serves, as a simulation has it. */
-import type { Cluster } from "stratagem-runtime/internal/bundle/schema";
-import type { Rng } from "stratagem-runtime/internal/core/rng";
+import type { Cluster, ServingPath } from "stratagem-runtime/internal/bundle/schema";
+import { Rng } from "stratagem-runtime/internal/core/rng";
 import { Contention } from "./contention.ts";
 import { ServerStation } from "./server-station.ts";
 import { SpreadDraws } from "./spread-draws.ts";
+import { Stalls } from "./stalls.ts";
 import { WorkerEvents } from "./worker-events.ts";
 
 /** What is simulated of it. */
@@ -18,6 +19,8 @@ export interface StationOptions {
 
 /** Random streams of one seed go up to 3; the path never changes what else is drawn. */
 export const PATH_STREAM = 4;
+/** Of a seed that the stream of the path gives. */
+const STALL_STREAM = 7;
 
 /** The stations of a simulation. */
 export interface Stations {
@@ -53,6 +56,7 @@ export function stationsOf(
     contention ? new Contention(serving) : null,
     path && workersWake ? wake : null,
     neighbours,
+    contention ? stallsOf(serving, rng) : null,
   );
   if (!path) return { workers, ...NO_PATH };
   const request = drawsOf("requestMs");
@@ -66,6 +70,11 @@ export function stationsOf(
     toClientMs: () => Math.max(0, wire.nextMs() - toServerMs),
     wakeMs: () => wake.nextMs(),
   };
+}
+
+function stallsOf({ stalls }: ServingPath, rng: Rng): Stalls | null {
+  if (stalls === undefined) return null;
+  return new Stalls(stalls, new Rng(Math.floor(rng.nextFloat() * 2 ** 32), STALL_STREAM));
 }
 
 /** Nothing but models takes time. */

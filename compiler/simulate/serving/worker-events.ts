@@ -3,6 +3,7 @@ import { assert } from "stratagem-runtime/internal/core/assert";
 import { EventQueue } from "../event-queue.ts";
 import type { Contention } from "./contention.ts";
 import type { SpreadDraws } from "./spread-draws.ts";
+import type { Stalls } from "./stalls.ts";
 
 /** Parts of a processor, a power of two, so that sums of them are exact. */
 export const DEMAND_PARTS = 16;
@@ -29,6 +30,7 @@ export class WorkerEvents {
   /** [workerCount]: processors that its batch keeps busy; 0 where it runs none. */
   readonly #demand: Float64Array;
   readonly #neighbours: number;
+  readonly #stalls: Stalls | null;
   /** By how many parts of processors are busy beside neighbours, as far as it was asked. */
   readonly #factorByBusy: number[] = [];
   #busy = 0;
@@ -43,12 +45,14 @@ export class WorkerEvents {
    * @param contention null where batches run as if they were alone.
    * @param wakes what a worker that slept takes longer; null for nothing.
    * @param neighbours processors that others keep busy all the time.
+   * @param stalls when the machine stands still, where workers contend; null for never.
    */
   constructor(
     workerCount: number,
     contention: Contention | null = null,
     wakes: SpreadDraws | null = null,
     neighbours = 0,
+    stalls: Stalls | null = null,
   ) {
     this.#timed = new EventQueue(workerCount);
     this.#batches = contention === null ? this.#timed : new EventQueue(workerCount);
@@ -57,6 +61,7 @@ export class WorkerEvents {
     this.#idleSinceMs = new Float64Array(workerCount).fill(Number.NEGATIVE_INFINITY);
     this.#demand = new Float64Array(workerCount);
     this.#neighbours = neighbours;
+    this.#stalls = stalls;
     this.#setFactor();
   }
 
@@ -83,6 +88,11 @@ export class WorkerEvents {
   /** How many times as long as on one processor work takes on so many, with nobody beside it. */
   aloneFactor(demand: number): number {
     return demand === 1 || this.#contention === null ? 1 : this.#contention.factorOf(demand);
+  }
+
+  /** When work is done that begins at a time and takes so long where the machine never stalls. */
+  endOf(fromMs: number, workMs: number): number {
+    return this.#stalls?.endOf(fromMs, workMs) ?? fromMs + workMs;
   }
 
   /** Something happens at a time that is known. @param rank as `EventQueue` has it. */
@@ -169,11 +179,18 @@ export class WorkerEvents {
   #nextBatchMs(): number {
     const virtualMs = this.#batches.nextMs;
     if (virtualMs === Number.POSITIVE_INFINITY) return virtualMs;
-    const endMs = this.#nowMs + Math.max(0, virtualMs - this.#virtualMs) * this.#factor;
+    const workMs = Math.max(0, virtualMs - this.#virtualMs) * this.#factor;
+    const endMs = this.endOf(this.#nowMs, workMs);
     if (!this.#isServerBusy || endMs <= this.#serverUntilMs) return endMs;
-    const serverMs = Math.max(0, this.#serverUntilMs - this.#nowMs);
-    const leftMs = virtualMs - this.#virtualMs - serverMs / this.#factor;
-    return this.#nowMs + serverMs + Math.max(0, leftMs) * this.#factorWith(0);
+    const untilMs = Math.max(this.#nowMs, this.#serverUntilMs);
+    const doneMs = untilMs - this.#nowMs - this.#foreseenStallMs(untilMs);
+    const leftMs = virtualMs - this.#virtualMs - doneMs / this.#factor;
+    return this.endOf(untilMs, Math.max(0, leftMs) * this.#factorWith(0));
+  }
+
+  /** How long the machine stands still from now on until a time. */
+  #foreseenStallMs(untilMs: number): number {
+    return this.#stalls?.between(this.#nowMs, untilMs) ?? 0;
   }
 
   /** Takes the clocks up to now. */
@@ -188,7 +205,8 @@ export class WorkerEvents {
   }
 
   #step(nowMs: number): void {
-    this.#virtualMs += (nowMs - this.#nowMs) / this.#factor;
+    const stoodMs = this.#stalls?.stoodMs(this.#nowMs, nowMs) ?? 0;
+    this.#virtualMs += (nowMs - this.#nowMs - stoodMs) / this.#factor;
     this.#nowMs = nowMs;
   }
 

@@ -31,6 +31,11 @@ export interface ServingPath {
    * descend, and the first is 1.
    */
   readonly contention: readonly number[];
+  /**
+   * Times at which the host takes a processor away, of one processor; left out where there were
+   * none.
+   */
+  readonly stalls?: { readonly perSecond: number; readonly ms: Spread };
   /** Time of the SLO that decisions leave to the path; 0 where it was planned without. */
   readonly marginMs: number;
   /**

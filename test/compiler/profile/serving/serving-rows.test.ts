@@ -71,6 +71,7 @@ const SAMPLES: PathSamples = {
     }),
   ],
   large: null,
+  stalls: null,
   workers: WORKERS,
 };
 
