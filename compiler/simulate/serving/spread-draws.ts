@@ -6,7 +6,11 @@ import { quantileAt, quantileKnots } from "../../numeric/quantile-distribution.t
 /** The quantiles between which the distribution is not linear are multiples of 1 / CELLS. */
 const CELLS = 100;
 
-/** Times of one kind, ms; where all are 0, nothing is drawn. */
+/**
+ * Times of one kind, ms; where all are 0, nothing is drawn. Their mean is the measured one, which
+ * is what queues depend on: where lines between quantiles have a larger one, since times gather
+ * near the lower of the two, all are shortened alike.
+ */
 export class SpreadDraws {
   /** [CELLS + 1]: quantiles of 0, 1 / CELLS, …, 1. */
   readonly #quantileMs: Float64Array;
@@ -15,9 +19,11 @@ export class SpreadDraws {
 
   constructor({ p50, p95, p99, mean }: Spread, rng: Rng) {
     const knots = quantileKnots(p50, p95, p99, mean);
-    this.#quantileMs = Float64Array.from({ length: CELLS + 1 }, (_, cell) =>
+    const quantileMs = Float64Array.from({ length: CELLS + 1 }, (_, cell) =>
       cell < CELLS ? quantileAt(knots, 0, cell / CELLS) : (knots.at(-1) ?? Number.NaN),
     );
+    const drawnMs = meanOf(quantileMs);
+    this.#quantileMs = drawnMs > mean ? quantileMs.map((ms) => (ms * mean) / drawnMs) : quantileMs;
     this.#isZero = p99 === 0 && mean === 0;
     this.#rng = rng;
   }
@@ -29,4 +35,13 @@ export class SpreadDraws {
     const lowMs = this.#quantileMs[cell] ?? Number.NaN;
     return lowMs + ((this.#quantileMs[cell + 1] ?? Number.NaN) - lowMs) * (place - cell);
   }
+}
+
+/** Of what is drawn along the lines between quantiles. */
+function meanOf(quantileMs: Float64Array): number {
+  let sum = 0;
+  for (let cell = 0; cell < CELLS; cell++) {
+    sum += ((quantileMs[cell] ?? 0) + (quantileMs[cell + 1] ?? 0)) / 2;
+  }
+  return sum / CELLS;
 }

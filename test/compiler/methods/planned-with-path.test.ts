@@ -42,7 +42,7 @@ test("bundles say what is kept for the path, or that latencies are without it", 
   const machine = { loads: [40], slo: "40 ms" };
   const planned = told(await servedBundle("themis", machine));
   expect(planned).toMatch(/serving path: \S+ ms p50, \S+ ms p99; \S+ ms of the SLO kept for/);
-  expect(planned).toMatch(/2 processors, 3 workers take 1\.\d+x/);
+  expect(planned).toMatch(/3 workers on 2 processors take 1\.\d+x/);
   const without = told(await servedBundle("themis", { ...machine, hops: "0 ms" }));
   expect(without).toMatch(/serving path: .*; planned without it/);
   const unknown = told(await servedBundle("themis", { ...machine, serving: null }));
