@@ -3,6 +3,7 @@ import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import { violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import type { PlannedRequests } from "../load/planned-workload.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
+import { type StallsSeen, watchStalls } from "../profile/serving/stall-watch.ts";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import type { ServiceTimeMode } from "../simulate/service-times.ts";
 import type { StationOptions } from "../simulate/serving/stations.ts";
@@ -68,7 +69,8 @@ export async function measurePoint(
       earlier.push({ measured, machine, checks, holds, cause });
       continue;
     }
-    const ablation = await ablationOf(bundle, run, serviceTimes, watch);
+    const seen = { ...run, stalls: sent.stalls };
+    const ablation = await ablationOf(bundle, seen, serviceTimes, watch);
     const { promised, outcome } = predicted;
     const said = { ...point, durationMs, queries: judged.queries, promised };
     const { queries: _, ...rest } = judged;
@@ -87,6 +89,8 @@ interface Sent {
   readonly done: LoadDone;
   readonly served: readonly ServedRequest[];
   readonly seen: MachineSeen;
+  /** Of the host; null where none was seen. */
+  readonly stalls: StallsSeen | null;
 }
 
 async function sendOnce(
@@ -110,14 +114,16 @@ async function sendOnce(
     leadInMs: LEAD_IN_MS,
     timeoutMs: Math.max(LEAST_PATIENCE_MS, PATIENCE_SLOS * sloMs),
   };
-  const done = await load.send(order, onSecond);
+  const endStalls = watchStalls(stand.pause, stand.watch.nowMs);
+  const done = await load.send(order, onSecond).finally(endStalls);
+  const stalls = endStalls();
   await stand.pause(LOG_MS);
   const { startEpochMs } = done;
   const endEpochMs = startEpochMs + durationMs;
   const served = (await server.served()).filter(({ arrivalEpochMs }) => {
     return arrivalEpochMs >= startEpochMs && arrivalEpochMs < endEpochMs;
   });
-  return { done, served, seen: stand.machine.between(startEpochMs, endEpochMs) };
+  return { done, served, seen: stand.machine.between(startEpochMs, endEpochMs), stalls };
 }
 
 function judge(

@@ -1,9 +1,10 @@
 /** What a simulation of the very arrivals of a run predicts, with the serving path and without. */
-import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
+import type { Bundle, ServingPath } from "stratagem-runtime/internal/bundle/schema";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
 import * as z from "zod";
 import { methodOf } from "../methods/registry.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
+import type { StallsSeen } from "../profile/serving/stall-watch.ts";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import type { ServiceTimeMode } from "../simulate/service-times.ts";
 import type { StationOptions } from "../simulate/serving/stations.ts";
@@ -80,19 +81,23 @@ export async function predict(
   };
 }
 
-/** The same without what is left out; null where the bundle knows of nothing to leave out. */
+/**
+ * The same without what is left out, and on the machine as it was; null where the bundle knows of
+ * nothing to leave out.
+ * @param stalls of the run; null where none was seen.
+ */
 export async function ablationOf(
   bundle: Bundle,
-  run: Run,
+  { stalls, ...run }: Run & { readonly stalls: StallsSeen | null },
   serviceTimes: ServiceTimeMode,
   watch: SimulateWatch,
 ): Promise<Ablation> {
   const { serving } = bundle.cluster;
   if (serving === undefined) {
-    return { withoutPath: null, withoutContention: null, withoutBoth: null };
+    return { withoutPath: null, withoutContention: null, withoutBoth: null, asItWas: null };
   }
-  const without = async (stations: StationOptions): Promise<BriefOutcome> => {
-    const { outcome } = await predict(bundle, { ...run, stations }, serviceTimes, watch);
+  const without = async (stations: StationOptions, of = bundle): Promise<BriefOutcome> => {
+    const { outcome } = await predict(of, { ...run, stations }, serviceTimes, watch);
     const { p50Ms, p99Ms, violationRate } = outcome;
     return { p50Ms, p99Ms, violationRate };
   };
@@ -100,5 +105,15 @@ export async function ablationOf(
     withoutPath: await without({ ...run.stations, path: false }),
     withoutContention: await without({ contention: false }),
     withoutBoth: await without({ path: false, contention: false }),
+    asItWas: await without(run.stations, withStalls(bundle, serving, stalls)),
   };
+}
+
+function withStalls(
+  bundle: Bundle,
+  { stalls: _, ...path }: ServingPath,
+  stalls: StallsSeen | null,
+): Bundle {
+  const serving = stalls === null ? path : { ...path, stalls };
+  return { ...bundle, cluster: { ...bundle.cluster, serving } };
 }

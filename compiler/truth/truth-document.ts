@@ -101,6 +101,11 @@ export interface Ablation {
   readonly withoutPath: BriefOutcome | null;
   readonly withoutContention: BriefOutcome | null;
   readonly withoutBoth: BriefOutcome | null;
+  /**
+   * With nothing left out, but the stalls that were seen in this very run in place of the
+   * profile's: what is far from measured here is not the host's doing.
+   */
+  readonly asItWas: BriefOutcome | null;
 }
 
 export interface BriefOutcome {

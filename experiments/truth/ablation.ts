@@ -7,6 +7,7 @@ const PARTS = [
   ["without the serving path", ({ ablation }: TruthPoint) => ablation.withoutPath],
   ["without contention", ({ ablation }: TruthPoint) => ablation.withoutContention],
   ["without both", ({ ablation }: TruthPoint) => ablation.withoutBoth],
+  ["with the stalls of each run", ({ ablation }: TruthPoint) => ablation.asItWas],
 ] as const;
 const JUDGED = ["p50", "p99", "violations"] as const;
 

@@ -153,6 +153,7 @@ function ablationOf({ predicted, ablation, measured }: TruthPoint): Markup {
     ["without the serving path", ablation.withoutPath],
     ["without contention", ablation.withoutContention],
     ["without both", ablation.withoutBoth],
+    ["with the stalls of this run", ablation.asItWas],
     ["measured", measured],
   ] as const;
   if (ablation.withoutPath === null) return html``;

@@ -46,7 +46,7 @@ export const POINT: TruthPoint = {
   queries: 200,
   promised: { violationRate: 0.001, accuracy: 0.97 },
   predicted: PREDICTED,
-  ablation: { withoutPath: null, withoutContention: null, withoutBoth: null },
+  ablation: { withoutPath: null, withoutContention: null, withoutBoth: null, asItWas: null },
   measured: MEASURED,
   machine: { stealShare: 0.001, generatorShare: 0.1, busyShare: 0.6, serverShare: 0.3 },
   checks: [],
