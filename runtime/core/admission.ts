@@ -60,11 +60,13 @@ export class Admission {
   }
 
   /**
-   * Whether queries that come together may come in; where nobody is in, they may.
+   * Whether queries that come together may come in; where nobody is in, they may, and as long as
+   * there is a worker for each.
    * @param share of the limit, 0..1, that queries of a lesser kind may fill.
    */
   hasRoom(queries = 1, share = 1): boolean {
-    return this.#inside === 0 || this.#inside + queries <= share * this.#limit;
+    const inside = this.#inside + queries;
+    return this.#inside === 0 || inside <= Math.max(this.#workers, share * this.#limit);
   }
 
   /** Queries come in. @returns how many are in then, to be told when they leave. */

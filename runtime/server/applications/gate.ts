@@ -9,9 +9,9 @@ import type { Outcome } from "../requests/request.ts";
 /** Of what may be in, what requests of low priority may fill. */
 const LOW_SHARE = 0.7;
 
-/** Rows that were let in. */
+/** A request that was let in. */
 export interface Entry {
-  readonly rows: number;
+  readonly queries: number;
   readonly found: number;
   readonly arrivalMs: number;
   readonly sloMs: number;
@@ -39,17 +39,23 @@ export class Gate {
   /** Whether a request that was read may come in. */
   admits(model: EndpointModel, rows: number, isHigh: boolean): boolean {
     if (model.isFull !== undefined) return true;
-    return this.#admission.hasRoom(rows, isHigh ? 1 : LOW_SHARE);
+    return this.#admission.hasRoom(queriesOf(model, rows), isHigh ? 1 : LOW_SHARE);
   }
 
-  enter(rows: number, arrivalMs: number, sloMs: number): Entry {
-    return { rows, found: this.#admission.enter(rows), arrivalMs, sloMs };
+  enter(model: EndpointModel, rows: number, arrivalMs: number, sloMs: number): Entry {
+    const queries = queriesOf(model, rows);
+    return { queries, found: this.#admission.enter(queries), arrivalMs, sloMs };
   }
 
-  leave({ rows, found, arrivalMs, sloMs }: Entry, outcome: Outcome, nowMs: number): void {
+  leave({ queries, found, arrivalMs, sloMs }: Entry, outcome: Outcome, nowMs: number): void {
     const share = (nowMs - arrivalMs) / sloMs;
-    if (outcome.kind === "answered") this.#admission.leave(rows, found, share);
-    else if (outcome.reason === "late") this.#admission.leave(rows, found, Math.max(1, share));
-    else this.#admission.forget(rows);
+    if (outcome.kind === "answered") this.#admission.leave(queries, found, share);
+    else if (outcome.reason === "late") this.#admission.leave(queries, found, Math.max(1, share));
+    else this.#admission.forget(queries);
   }
+}
+
+/** A large query that is one is late by its own size, which says nothing of who else may come. */
+function queriesOf({ isWhole }: EndpointModel, rows: number): number {
+  return isWhole === true ? 1 : rows;
 }

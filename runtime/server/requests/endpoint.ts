@@ -32,6 +32,11 @@ export interface EndpointModel {
   readonly fastestMs: number;
   /** Least time in which one variant can answer, of models whose requests may name one. */
   variantMs?(variant: number): number;
+  /**
+   * A request is one query, whatever rows it has, so that who is let in counts requests; left out
+   * where rows are queries.
+   */
+  readonly isWhole?: true;
   /** Rows of one request at most; left out where only the server has a limit. */
   readonly maxRows?: number;
   /** Left out of models without state, and where another process decides. */

@@ -72,6 +72,7 @@ export class AccordionEndpoint implements Endpoint {
       signature,
       metrics: metrics.requests(model),
       fastestMs,
+      isWhole: true,
       maxRows: bundle.policy.maxBatch,
       // A request is one query, whatever its rows.
       onTurnedAway: (rows) => {

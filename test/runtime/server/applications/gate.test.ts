@@ -1,0 +1,34 @@
+/** Who is let in, by what was in and how long that took. */
+import { expect, test } from "vitest";
+import { Gate } from "../../../../runtime/server/applications/gate.ts";
+import type { EndpointModel } from "../../../../runtime/server/requests/endpoint.ts";
+import type { Outcome } from "../../../../runtime/server/requests/request.ts";
+
+const ANSWERED = { kind: "answered" } as Outcome;
+
+/** Eight at a time, each of 40 rows and as late as that makes it; then one after the other. */
+function admittedAfterCrowd(model: EndpointModel): number {
+  const gate = new Gate(4096, 2);
+  let nowMs = 0;
+  for (let round = 0; round < 50; round++) {
+    const crowd = Array.from({ length: 8 }, () => gate.enter(model, 40, nowMs, 250));
+    nowMs += 500;
+    for (const entry of crowd) gate.leave(entry, ANSWERED, nowMs);
+  }
+  let admitted = 0;
+  for (let request = 0; request < 20; request++) {
+    const small = gate.enter(model, 1, nowMs, 250);
+    if (gate.admits(model, 60, false)) admitted++;
+    nowMs += 500;
+    gate.leave(small, ANSWERED, nowMs - 490);
+  }
+  return admitted;
+}
+
+test("large queries that are one each come in behind a small one, whatever a crowd said", () => {
+  expect(admittedAfterCrowd({ isWhole: true } as EndpointModel)).toBe(20);
+});
+
+test("where rows are queries as many rows wait for room", () => {
+  expect(admittedAfterCrowd({} as EndpointModel)).toBeLessThan(20);
+});
