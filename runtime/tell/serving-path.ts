@@ -19,9 +19,7 @@ export function servingPathWords({ serving, pools }: Cluster): string | null {
   const workers = pools.reduce((sum, pool) => sum + pool.workers, 0);
   const each = [
     `${short(p50)} ms p50, ${short(p99)} ms p99`,
-    stretch === undefined
-      ? "planned without it"
-      : `${short(marginMs)} ms of the SLO kept for it`,
+    stretch === undefined ? "planned without it" : `${short(marginMs)} ms of the SLO kept for it`,
     ...(stretch === undefined
       ? []
       : [`${beside(workers, processors)} ${Number(stretch.toFixed(2))}x`]),
