@@ -24,7 +24,7 @@ import { type Fence, readMarkdown } from "./markdown.ts";
 const NOT_HERE = "yours are not here";
 /** Why a fence is not run, and the commands that each reason excuses. */
 const REASONS: Readonly<Record<string, readonly string[]>> = {
-  "measures this machine": ["profile"],
+  "measures this machine": ["profile", "truth"],
   "npm test compiles it": ["compile"],
   "serves until stopped": ["serve"],
   "needs a server": ["bench", "compile", "curl"],
