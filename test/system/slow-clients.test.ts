@@ -1,8 +1,8 @@
 /** Clients that are slow, or do not read: cut by limits, and what they hold is given back. */
 import { afterEach, describe, expect, test } from "vitest";
-import { openSlow, SLOW_KINDS } from "../../../../experiments/campaign/wire/slow-clients.ts";
-import type { TensorInfo } from "../../../../runtime/bundle/schema.ts";
-import type { ServerLimits } from "../../../../runtime/server/applications/limits.ts";
+import { openSlow, SLOW_KINDS } from "../../experiments/campaign/wire/slow-clients.ts";
+import type { TensorInfo } from "../../runtime/bundle/schema.ts";
+import type { ServerLimits } from "../../runtime/server/applications/limits.ts";
 import {
   call,
   closeAll,
@@ -12,8 +12,8 @@ import {
   serve,
   servedBundle,
   X,
-} from "../harness.ts";
-import { reasonOf, Wire } from "../wire.ts";
+} from "../runtime/server/harness.ts";
+import { reasonOf, Wire } from "../runtime/server/wire.ts";
 
 afterEach(closeAll);
 

@@ -10,7 +10,7 @@ import {
   type StartedExecutor,
   startedExecutor,
   WorkerLostError,
-} from "./built-executor.ts";
+} from "../runtime/exec/built-executor.ts";
 
 let executor: StartedExecutor;
 
