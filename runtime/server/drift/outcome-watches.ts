@@ -84,63 +84,73 @@ export class PromisedRows {
   }
 }
 
-export class ViolationWatch extends Watch {
-  readonly promise = "violations";
+type RowsOf = NonNullable<ReturnType<PromisedRows["since"]>>;
+
+/** A share of rows that is promised to be at most so much. */
+abstract class OutcomeWatch extends Watch {
   readonly #rows = new PromisedRows();
   readonly #block = new OutcomeBlock();
-  readonly #doubted = new Doubted();
+  protected readonly doubted = new Doubted();
 
   constructor(threshold: number) {
     super(threshold, BLOCKS_TO_HOLD);
   }
 
   look(reading: Reading, nowMs: number): Change {
-    const promised = reading.promised?.violationRate;
+    const most = this.mostOf(reading.promised);
     const rows = this.#rows.since(reading);
-    if (promised === undefined || Number.isNaN(promised) || rows === undefined) return undefined;
-    const { satisfied, violations } = rows;
-    const most = Math.min(1, promised + VIOLATION_TOLERANCE);
-    const block = this.#block.add(satisfied + violations, violations, most, nowMs);
+    if (most === undefined || Number.isNaN(most) || rows === undefined) return undefined;
+    const { of, bad } = this.share(rows);
+    const block = this.#block.add(of, bad, Math.min(1, most), nowMs);
     if (block === undefined) return undefined;
-    this.#doubted.add(block, this.isDoubted);
+    this.doubted.add(block, this.isDoubted);
     return this.see(block);
   }
 
+  /** The share that is granted; undefined or NaN where nothing is promised. */
+  protected abstract mostOf(promised: Reading["promised"]): number | undefined;
+
+  protected abstract share(rows: RowsOf): { readonly of: number; readonly bad: number };
+}
+
+/** Whether no more rows are late or dropped than the level promises. */
+export class ViolationWatch extends OutcomeWatch {
+  readonly promise = "violations";
+
   because(since: string): string {
-    const { value, promised } = this.#doubted;
+    const { value, promised } = this.doubted;
     const most = percent(promised - VIOLATION_TOLERANCE);
     return `${percent(value)} of the rows are late or dropped ${since}, ${most} at most promised`;
+  }
+
+  protected mostOf(promised: Reading["promised"]): number | undefined {
+    const rate = promised?.violationRate;
+    return rate === undefined ? undefined : rate + VIOLATION_TOLERANCE;
+  }
+
+  protected share({ satisfied, violations }: RowsOf) {
+    return { of: satisfied + violations, bad: violations };
   }
 }
 
 /** Whether the levels let answer whom they promise. */
-export class AnswererWatch extends Watch {
+export class AnswererWatch extends OutcomeWatch {
   readonly promise = "accuracy";
-  readonly #rows = new PromisedRows();
-  readonly #block = new OutcomeBlock();
-  readonly #doubted = new Doubted();
-
-  constructor(threshold: number) {
-    super(threshold, BLOCKS_TO_HOLD);
-  }
-
-  look(reading: Reading, nowMs: number): Change {
-    const promised = reading.promised?.accuracyPerSatisfied;
-    const rows = this.#rows.since(reading);
-    if (promised === undefined || Number.isNaN(promised) || rows === undefined) return undefined;
-    const { satisfied, accuracy } = rows;
-    const most = Math.min(1, 1 - promised + ACCURACY_TOLERANCE);
-    const block = this.#block.add(satisfied, satisfied - accuracy, most, nowMs);
-    if (block === undefined) return undefined;
-    this.#doubted.add(block, this.isDoubted);
-    return this.see(block);
-  }
 
   because(since: string): string {
-    const { value, promised } = this.#doubted;
+    const { value, promised } = this.doubted;
     const least = percent(1 - promised + ACCURACY_TOLERANCE);
     const who = `the variants that answer have an accuracy of ${percent(1 - value)}`;
     return `${who} ${since}, ${least} is promised`;
+  }
+
+  protected mostOf(promised: Reading["promised"]): number | undefined {
+    const accuracy = promised?.accuracyPerSatisfied;
+    return accuracy === undefined ? undefined : 1 - accuracy + ACCURACY_TOLERANCE;
+  }
+
+  protected share({ satisfied, accuracy }: RowsOf) {
+    return { of: satisfied, bad: satisfied - accuracy };
   }
 }
 

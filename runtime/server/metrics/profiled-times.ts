@@ -17,12 +17,9 @@ export function p99MsOf(
   variant: number,
   rows: number,
 ): number | undefined {
-  if (times === undefined) return undefined;
-  const { data, shape } = times.decisionMs;
-  const maxBatch = shape.at(-1) ?? 0;
-  if (rows > maxBatch) return undefined;
-  const cell = variant * maxBatch + rows - 1;
-  const decisionMs = data[cell];
+  const cell = cellOf(times, variant, rows);
+  if (times === undefined || cell === undefined) return undefined;
+  const decisionMs = times.decisionMs.data[cell];
   const p99Ms = times.quantiles?.p99Ms.data[cell];
   // Decisions may rest on more than was measured.
   return decisionMs === undefined ? p99Ms : Math.max(decisionMs, p99Ms ?? 0);
@@ -37,12 +34,15 @@ export function profiledOf(
   variant: number,
   rows: number,
 ): ProfiledTime | undefined {
-  if (times === undefined) return undefined;
-  const { data, shape } = times.decisionMs;
-  const maxBatch = shape.at(-1) ?? 0;
-  if (rows > maxBatch) return undefined;
-  const cell = variant * maxBatch + rows - 1;
-  const decisionMs = data[cell];
+  const cell = cellOf(times, variant, rows);
+  if (times === undefined || cell === undefined) return undefined;
+  const decisionMs = times.decisionMs.data[cell];
   if (decisionMs === undefined) return undefined;
   return { p50Ms: times.quantiles?.p50Ms.data[cell] ?? decisionMs, decisionMs };
+}
+
+/** Place in the tables; undefined for a batch that was not profiled. */
+function cellOf(times: ServiceTimes | undefined, variant: number, rows: number) {
+  const maxBatch = times?.decisionMs.shape.at(-1) ?? 0;
+  return rows > maxBatch ? undefined : variant * maxBatch + rows - 1;
 }
