@@ -81,6 +81,7 @@ async function reloaded(served: ServedMethod, { size, folder }: Attack) {
   await clients.end();
   const { fates } = clients;
   if (fates.unanswered.length > 0) lost.push(`${fates.unanswered.length} requests unanswered`);
+  if (fates.resetUnheard > 0) lost.push(`${fates.resetUnheard} connections were reset`);
   for (const [status, count] of fates.byStatus) {
     if (!SHED.has(status)) lost.push(`${count} requests answered ${status}`);
   }

@@ -14,6 +14,8 @@ const LEAST_MS = 200;
 const MORE_MS = 500;
 /** Mean pause of each of 17 clients. */
 const GAP_MS = 20;
+/** Of a stop: connections that the kernel may accept while the listener closes. */
+const MOST_RESET = 1;
 
 export const STOPS: Part = {
   name: "stops",
@@ -30,7 +32,7 @@ async function run({ size, seed, say }: Attack): Promise<Outcome> {
   const rng = new Rng(seed, 1);
   const lost: string[] = [];
   const byStatus = new Map<number, number>();
-  let [sent, unanswered, longestMs] = [0, 0, 0];
+  let [sent, unanswered, reset, longestMs] = [0, 0, 0, 0];
   for (let at = 0; at < size; at++) {
     const served = methods[at % methods.length];
     const messages = requests[at % methods.length]?.messages;
@@ -43,9 +45,13 @@ async function run({ size, seed, say }: Attack): Promise<Outcome> {
       byStatus.set(status, (byStatus.get(status) ?? 0) + count);
     }
     unanswered += fates.unanswered.length;
+    reset += fates.resetUnheard;
     const told = `stop ${at}, ${served.name}`;
     if (fates.unanswered.length > 0) {
       lost.push(`${told}: no answer for ${fates.unanswered.join(", ")}`);
+    }
+    if (fates.resetUnheard > MOST_RESET) {
+      lost.push(`${told}: ${fates.resetUnheard} connections were reset`);
     }
     if (stop.code !== 0) lost.push(`${told}: it ended with ${stop.code}`);
     const answers = `${fatesText(fates)}, unanswered ${fates.unanswered.length}`;
@@ -53,8 +59,9 @@ async function run({ size, seed, say }: Attack): Promise<Outcome> {
   }
   const figures = {
     requests: String(sent),
-    answers: fatesText({ byStatus, unanswered: [] }),
+    answers: fatesText({ byStatus }),
     unanswered: String(unanswered),
+    "reset while the listener closed": String(reset),
     "longest stop": `${longestMs} ms`,
   };
   return { tried: size, lost, figures };

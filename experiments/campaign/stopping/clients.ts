@@ -6,6 +6,12 @@ import { NotListening, type Reply, Talk } from "./talk.ts";
 export interface Fates {
   readonly byStatus: Map<number, number>;
   readonly unanswered: string[];
+  /**
+   * First requests of connections that were reset before a byte came. The kernel does so to a
+   * connection that it accepts for a listener between its last look and its close, which no program
+   * can prevent; the client knows that nobody has read its request.
+   */
+  resetUnheard: number;
 }
 
 /** How a client asks: on a connection that is there, and to be left when it says so. */
@@ -30,7 +36,7 @@ const HABITS: readonly Habit[] = [
 const HALF_MS = 15;
 
 export class Clients {
-  readonly fates: Fates = { byStatus: new Map(), unanswered: [] };
+  readonly fates: Fates = { byStatus: new Map(), unanswered: [], resetUnheard: 0 };
   readonly #port: number;
   readonly #messages: readonly Uint8Array[];
   readonly #gapMs: number;
@@ -100,7 +106,8 @@ export class Clients {
       const reply = await talk.reply();
       if (reply === null) {
         // What was pipelined behind the last answer is the client's to send again.
-        if (replies.at(-1)?.isLast !== true) this.fates.unanswered.push(name);
+        if (talk.isResetUnheard) this.fates.resetUnheard++;
+        else if (replies.at(-1)?.isLast !== true) this.fates.unanswered.push(name);
         break;
       }
       replies.push(reply);
@@ -111,7 +118,7 @@ export class Clients {
   }
 }
 
-export function fatesText({ byStatus }: Fates): string {
+export function fatesText({ byStatus }: Pick<Fates, "byStatus">): string {
   const fates = [...byStatus].sort(([one], [other]) => one - other);
   return fates.map(([status, count]) => `${status}: ${count}`).join(" ");
 }

@@ -18,10 +18,13 @@ export class Talk {
   #bytes = Buffer.alloc(0);
   #waiting: ((reply: Reply | null) => void)[] = [];
   #isOver = false;
+  #isReset = false;
+  #hasHeard = false;
 
   private constructor(socket: Socket) {
     this.#socket = socket;
     socket.on("data", (chunk: Buffer) => {
+      this.#hasHeard = true;
       this.#bytes = Buffer.concat([this.#bytes, chunk]);
       this.#read();
     });
@@ -29,7 +32,10 @@ export class Talk {
       this.#isOver = true;
       for (const settle of this.#waiting.splice(0)) settle(null);
     };
-    socket.on("end", over).on("close", over).on("error", over);
+    socket.on("end", over).on("close", over).on("error", (error: NodeJS.ErrnoException) => {
+      this.#isReset = error.code === "ECONNRESET";
+      over();
+    });
   }
 
   /** @throws NotListening */
@@ -44,6 +50,14 @@ export class Talk {
   /** Whether the server has ended it. */
   get isOver(): boolean {
     return this.#isOver;
+  }
+
+  /**
+   * Whether the kernel ended it before a byte came: as it does to what it has accepted for a
+   * listener that closes at the same moment.
+   */
+  get isResetUnheard(): boolean {
+    return this.#isReset && !this.#hasHeard;
   }
 
   write(bytes: Uint8Array): void {

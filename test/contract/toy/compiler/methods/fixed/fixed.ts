@@ -3,6 +3,7 @@ import { basename } from "node:path";
 import type { FixedBundle, FixedLevel } from "stratagem-runtime/internal/bundle/schema";
 import { violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
+import { bundledCluster } from "../../model/bundled-cluster.ts";
 import type { FrameOf } from "../../model/frames.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";
 import { serviceTimesByBatch } from "../../model/service-time.ts";
@@ -27,7 +28,8 @@ export const fixedMethod: CompilerMethodOf<"fixed"> = {
   withSolver() {
     throw new RuntimeError("RUNTIME_USAGE", "--solver: method fixed has one solver");
   },
-  frame({ name, slo, arrivals, cluster, tasks, policy }, models) {
+  frame(application, models) {
+    const { name, slo, arrivals, tasks, policy } = application;
     const { variant, maxBatch } = policy;
     return {
       application: name,
@@ -37,7 +39,7 @@ export const fixedMethod: CompilerMethodOf<"fixed"> = {
         arrivals.process === "trace"
           ? { process: "trace", file: basename(arrivals.file), dispersion: 1 }
           : arrivals,
-      cluster,
+      cluster: bundledCluster(application),
       tasks: tasks.map((task) => ({
         name: task.name,
         variants: task.variants
