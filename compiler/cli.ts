@@ -33,6 +33,7 @@ import {
 } from "./option-values.ts";
 import type { LevelPoolOptions } from "./processes/level-pool.ts";
 import { addProfile } from "./profile-command.ts";
+import { addRegistryCommands } from "./registry-commands.ts";
 import { addExplain, addRecalibrate, type RunAndPrint } from "./service-commands.ts";
 import { MORTAL, type Watch, watchedBy } from "./watched.ts";
 
@@ -231,6 +232,7 @@ const runAndPrint: RunAndPrint = async (label, work) => {
 };
 addExplain(program, runAndPrint);
 addRecalibrate(program, runAndPrint, () => Date.now());
+addRegistryCommands(program, runAndPrint);
 
 program
   .command("report")

@@ -10,6 +10,7 @@ import {
   print,
   runProgram,
 } from "./command-line.ts";
+import { addPull } from "./registry-commands.ts";
 import { packageVersion } from "./version.ts";
 
 const program = new Command("stratagem-runtime")
@@ -20,6 +21,7 @@ const program = new Command("stratagem-runtime")
 addInspect(program);
 addDiff(program);
 addServe(program);
+addPull(program);
 addToken(program);
 addCompletion(program);
 

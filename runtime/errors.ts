@@ -23,6 +23,10 @@ const COMMAND_ERRORS = {
   RUNTIME_MEANS: "the workers of the bundle want more than this machine has",
   RUNTIME_DEVICE: "no worker could be started on the device, or with the models",
   RUNTIME_HARDWARE: "the bundle was measured on other hardware than its workers are to run on",
+  RUNTIME_REGISTRY: "a registry does not answer, refuses, or has something else than a policy",
+  RUNTIME_CREDENTIALS: "a registry wants to know who asks, or does not let them do it",
+  RUNTIME_DIGEST: "content is not what its digest says, so nothing of it is used",
+  RUNTIME_UNWRITABLE: "a file or folder cannot be written to; what was there is as it was",
 } as const;
 
 /** Every error of the runtime that is not a bug. */
@@ -53,6 +57,10 @@ export const EXIT_CODE_BY_ERROR: Readonly<Record<RuntimeErrorCode, number>> = {
   RUNTIME_MEANS: EXIT_CODES.badInput,
   RUNTIME_DEVICE: EXIT_CODES.badInput,
   RUNTIME_HARDWARE: EXIT_CODES.badInput,
+  RUNTIME_REGISTRY: EXIT_CODES.badInput,
+  RUNTIME_CREDENTIALS: EXIT_CODES.badInput,
+  RUNTIME_DIGEST: EXIT_CODES.badInput,
+  RUNTIME_UNWRITABLE: EXIT_CODES.badInput,
 };
 
 /**
