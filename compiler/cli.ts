@@ -26,6 +26,8 @@ import type { SimulateOptions } from "./commands/simulate.ts";
 import { explainCompilerError } from "./errors.ts";
 import { addBench, addTruth, type MeasuringTools } from "./measuring-commands.ts";
 import { SOLVER_NAMES, type SolverName } from "./methods/solver-names.ts";
+import { addCompile, addGate } from "./gate-commands.ts";
+import { addBench, addProfile, addTruth, type MeasuringTools } from "./measuring-commands.ts";
 import {
   collect,
   loads,
@@ -123,42 +125,7 @@ program
     print(await watched("reading models", run));
   });
 
-program
-  .command("compile")
-  .description("compile an application spec and its profiles into a policy bundle")
-  .argument("<app>", "application spec, YAML or JSON")
-  .requiredOption("-o, --out <file>", "where to write the bundle")
-  .option("--jobs <n>", "levels to solve at a time", wholeNumber, availableParallelism())
-  .addOption(
-    new Option(
-      "--solver <name>",
-      "how to solve: value-iteration for ramsis; of loki instead of the policy's: auto, " +
-        "glpk or highs",
-    ).choices(SOLVER_NAMES),
-  )
-  .option("--profile <file>", "profile in place of those that the spec names")
-  .option("--fanouts <file>", "metrics of a server of the pipeline, for the fan-outs it observed")
-  .option("--model-memory <bytes>", MODEL_MEMORY, memoryBytes)
-  .addOption(modelTimeout())
-  .option("--check", "write nothing; exit with 2 if the file differs from what would be written")
-  .option("--all-errors", "show all that is wrong with the spec, however much it is")
-  .option("--json", "one JSON document on stdout")
-  .action(async (app: string, options: CompileFlags) => {
-    const { compileCommand } = await import("./commands/compile.ts");
-    const { out, jobs, solver = null, fanouts = null, check = false, profile = null } = options;
-    const compiler = `stratagem ${version}`;
-    const { ModelReader } = await import("stratagem-runtime/internal/exec/model-reader");
-    const command = { app, out, check, solver, profile, fanouts, compiler, nowMs };
-    const run = async (pool: LevelPoolOptions) => {
-      const modelReader = new ModelReader(modelLimitsOf(options), pool.signal);
-      try {
-        return await compileCommand({ ...command, modelReader, pool });
-      } finally {
-        modelReader.close();
-      }
-    };
-    print(await withPool("solving levels", jobs, run));
-  });
+addCompile(program, tools);
 
 addInspect(program, async (bundle, level, queued, slackMs) => {
   const { methodOf } = await import("./methods/registry.ts");
@@ -189,6 +156,7 @@ addSignatureFlags(
   });
 
 addDiff(program);
+addGate(program, tools);
 
 program
   .command("simulate")
@@ -306,13 +274,4 @@ interface InitFlags extends ModelFlags {
   readonly axes: readonly string[];
   readonly yes?: true;
   readonly force?: true;
-}
-
-interface CompileFlags extends ModelFlags {
-  readonly out: string;
-  readonly jobs: number;
-  readonly solver?: SolverName;
-  readonly profile?: string;
-  readonly fanouts?: string;
-  readonly check?: true;
 }

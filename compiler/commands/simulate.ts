@@ -1,10 +1,10 @@
 /** `stratagem simulate BUNDLE`: the bundle's decisions on a virtual clock. */
-import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { loadBundle } from "stratagem-runtime/internal/load-bundle";
 import type { CompilerMethod, NamedBaseline } from "../methods/method.ts";
 import { allMethods, methodOf } from "../methods/registry.ts";
+import { usualServiceTimes } from "../methods/usual-service-times.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
 import type { ServiceTimeMode } from "../simulate/service-times.ts";
 import {
@@ -65,15 +65,6 @@ export async function simulateCommand(
     text: omissions.length === 0 ? result.text : `${result.text}\n\n${omissionsText(omissions)}`,
     json: { ...result.json, serviceTimes, latenciesWithout },
   };
-}
-
-/**
- * Latencies of a bundle that says what serving takes are compared with measured ones, so batches
- * take what they take there; those of any other with promises, which know percentiles.
- */
-function usualServiceTimes(bundle: Bundle, method: CompilerMethod): ServiceTimeMode {
-  const isServed = bundle.cluster.serving !== undefined;
-  return isServed && method.hasServiceTimeQuantiles?.(bundle) === true ? "sampled" : "p95";
 }
 
 /** A name that several methods have stays a name: what it stands for is the bundle's to say. */
