@@ -48,6 +48,22 @@ export function listedMethods(page: string): string[] {
 
 export const METHODS = [...BUNDLES.keys()];
 
+/** Names of all fields that may be left out, each once, ascending. */
+export function optionalFieldNames(): string[] {
+  const seen = new Set<MapTold>();
+  const names = new Set<string>();
+  const open = [...BUNDLES.values()].flatMap(({ maps = [] }) => maps);
+  for (const map of open) {
+    if (seen.has(map)) continue;
+    seen.add(map);
+    for (const { name, shape, isOptional } of map.fields) {
+      if (isOptional) names.add(name);
+      open.push(...(shape.maps ?? []));
+    }
+  }
+  return [...names].sort();
+}
+
 interface Page {
   /** The anchor of the heading over a map's list. */
   readonly anchors: ReadonlyMap<MapTold, string>;

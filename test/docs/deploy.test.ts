@@ -51,6 +51,29 @@ test.each(["pod.yaml", "inference-service.yaml"])("%s runs what is there", async
   await closeAll();
 });
 
+test.each([
+  ["Containerfile.runtime", /^ENTRYPOINT|^CMD/],
+  ["stratagem.service", /^ExecStart=/],
+])("%s starts the runtime with flags that there are", (file, starts) => {
+  const lines = readFileSync(`docs/deploy/${file}`, "utf8").replaceAll("\\\n", " ").split("\n");
+  const words = lines.filter((line) => starts.test(line)).flatMap((line) => line.split(/[\s",]+/));
+  const flags = words.filter((word) => word.startsWith("--"));
+  expect(flags).toContain("--policy");
+  const known = Object.keys(SETTINGS).map(flagOf);
+  expect(flags.filter((flag) => !known.includes(flag))).toEqual([]);
+  expect(words).toContain("/opt/stratagem/node_modules/stratagem-runtime/dist/cli.js");
+});
+
+test("both Containerfiles install and thin out in the same way", () => {
+  const [runtime = "", compiler = ""] = ["runtime", "compiler"].map((name) => {
+    const text = readFileSync(`docs/deploy/Containerfile.${name}`, "utf8");
+    const [installing = ""] = text.slice(text.indexOf("ARG ")).split(/^FROM \$\{BASE_IMAGE/m);
+    return installing.replace(`COPY ${name}/ ./`, "COPY");
+  });
+  expect(runtime).toContain("npm ci");
+  expect(compiler).toBe(runtime);
+});
+
 test("the inference service asks for the runtime beside it", () => {
   const [runtime, service] = resourcesOf("inference-service.yaml");
   expect([runtime?.kind, service?.kind]).toEqual(["ServingRuntime", "InferenceService"]);
