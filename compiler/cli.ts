@@ -15,7 +15,6 @@ import {
   runProgram,
   wholeNumber,
 } from "stratagem-runtime/internal/command-line";
-import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { packageVersion } from "stratagem-runtime/internal/version";
 import type { SchemaKind } from "./commands/schema.ts";
 import type { SimulateOptions } from "./commands/simulate.ts";
@@ -33,7 +32,7 @@ import {
   slo,
 } from "./option-values.ts";
 import type { LevelPoolOptions } from "./processes/level-pool.ts";
-import { addExplain, addRecalibrate, type RunAndPrint } from "./service-commands.ts";
+import { addExplain, addRecalibrate, addReplay, type RunAndPrint } from "./service-commands.ts";
 import { MORTAL, type Watch, watchedBy } from "./watched.ts";
 
 interface ReportFlags {
@@ -178,9 +177,18 @@ program
   .command("simulate")
   .description("run a bundle's decisions on a virtual clock")
   .argument("<bundle>", "policy bundle")
-  .addOption(new Option("--poisson <qps>", "Poisson arrivals").conflicts(["gamma", "trace"]))
-  .addOption(new Option("--gamma <qps,cv2>", "gamma inter-arrival times").conflicts("trace"))
-  .option("--trace <file>", "arrivals or rates from a file, plain or .gz")
+  .addOption(
+    new Option("--poisson <qps>", "Poisson arrivals").conflicts(["gamma", "trace", "arrivals"]),
+  )
+  .addOption(
+    new Option("--gamma <qps,cv2>", "gamma inter-arrival times").conflicts(["trace", "arrivals"]),
+  )
+  .addOption(
+    new Option("--trace <file>", "arrivals or rates from a file, plain or .gz").conflicts(
+      "arrivals",
+    ),
+  )
+  .option("--arrivals <log>", "when requests came, by a decision log, an access log, or a URL")
   .option("--duration <time>", "such as 30s or 5 min (default: 30s, or the whole trace)")
   .option("--seed <n>", "of arrivals and service times", "1")
   .addOption(
@@ -230,6 +238,7 @@ const runAndPrint: RunAndPrint = async (label, work) => {
   print(await watched(label, ({ signal }) => work(signal)));
 };
 addExplain(program, runAndPrint);
+addReplay(program, runAndPrint);
 addRecalibrate(program, runAndPrint, () => Date.now());
 
 program

@@ -52,6 +52,10 @@ export interface RequestRecord extends SeenRequest {
   responseBytes: number;
   /** Empty where no model was asked. */
   model: string;
+  /** That has the model; empty likewise. */
+  application: string;
+  /** Whether it named its variant, or asked for the same one for all its rows. */
+  isNamed: boolean;
   rows: number;
   /** NaN where nothing ran. */
   queueMs: number;
