@@ -38,6 +38,8 @@ export class ReplayedCore {
   #event: LoggedEntry | undefined;
   #logged: LoggedEntry[] = [];
   #replayed: readonly RecordedEntry[] = [];
+  /** What queries ask for, where that is a model and no task. */
+  readonly #modelByQuery = new Map<number, number>();
   #nowMs = Number.NaN;
   #stopped: string | undefined;
 
@@ -83,6 +85,8 @@ export class ReplayedCore {
   #tell(event: LoggedEntry): boolean {
     this.#event = event;
     this.#nowMs = event.nowMs ?? this.#nowMs;
+    const { query, model } = event;
+    if (query !== undefined && model !== undefined) this.#modelByQuery.set(query, model);
     try {
       this.#replayed = this.#replayer.tell(this.#eventOf(event));
       return true;
@@ -107,7 +111,7 @@ export class ReplayedCore {
     this.#logged = [];
     this.#replayed = [];
     for (const command of logged) {
-      this.#listener.onStart(command, likeOf(command, replayed), this.#nowMs);
+      this.#listener.onStart(command, this.#likeOf(command, replayed), this.#nowMs);
     }
     if (event === undefined) return;
     const isAll =
@@ -116,14 +120,21 @@ export class ReplayedCore {
     if (isAll) this.#listener.onSame(logged.length);
     else this.#listener.onDifferent({ event, logged, replayed });
   }
-}
 
-/** The command about the same worker or, of queries on places, about the same query. */
-function likeOf(
-  { kind, worker, query }: LoggedEntry,
-  replayed: readonly RecordedEntry[],
-): RecordedEntry | undefined {
-  return replayed.find((one) => one.kind === kind && one.worker === worker && one.query === query);
+  /**
+   * The command about the same worker or, of queries on places, about the same query, with what
+   * that asks for.
+   */
+  #likeOf(
+    { kind, worker, query = -1 }: LoggedEntry,
+    replayed: readonly RecordedEntry[],
+  ): RecordedEntry | undefined {
+    const like = replayed.find((one) => {
+      return one.kind === kind && one.worker === worker && (one.query ?? -1) === query;
+    });
+    const model = this.#modelByQuery.get(query);
+    return like === undefined || model === undefined ? like : { variant: model, ...like };
+  }
 }
 
 /** By what a log can say. */
