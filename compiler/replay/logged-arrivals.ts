@@ -14,7 +14,7 @@ const FIRST_CAPACITY = 2 ** 12;
 export interface LoggedArrivals {
   readonly trace: Extract<Trace, { readonly kind: "arrivals" }>;
   readonly requests: number;
-  /** That the simulation has: of requests of several rows each row, unless they are served whole. */
+  /** That are simulated: of requests of several rows each row, unless they are served whole. */
   readonly queries: number;
   /** By which clients called them. */
   readonly models: readonly string[];

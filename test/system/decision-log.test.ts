@@ -128,7 +128,7 @@ describe.each(COMPILED)("the decisions of a server of %s", (method, { model }) =
   });
 });
 
-test("a sample is replayed by the states that it has, and what is masked is not there", async () => {
+test("a sample is replayed by the states that it has, and masked fields are not there", async () => {
   const log = join(folder, "sample.jsonl");
   const flags = ["--decision-log", log, "--decision-sample", "50%", "--decision-mask", "client"];
   const { url, stop } = await serve("ramsis", ...flags);

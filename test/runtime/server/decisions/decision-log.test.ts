@@ -59,7 +59,7 @@ async function logged({ sample = 1, mask = [] }: Options = {}) {
   return { harness, clock, log, lines, ofKind };
 }
 
-test("a line has its client's id, the state, the decision, the runner-up, the outcome", async () => {
+test("a line has its client's id, its state, decision, runner-up and outcome", async () => {
   const { harness, clock, log, ofKind } = await logged();
   const { executor } = harness;
   executor.isHolding = true;
