@@ -162,7 +162,7 @@ async function startWith(
   const hosting = { ...options, ...clock, onNotice, isOnly: policies.length === 1, follow };
   const hosted = await hostedBundles(policies, opened, hosting);
   const { otlp, telemetry } = await telemetryOf(options, decisions);
-  const acceptors = await acceptorsOf(options);
+  const acceptors = await acceptorsOf(options, decisions);
   let reloading: Reloading | undefined;
   const gpus = new ServerGpus(() => reloading?.hosted ?? hosted);
   const opening = openServer(
@@ -306,7 +306,10 @@ function stateOf(reloading: Reloading, access: Access, acceptors?: Acceptors): o
 }
 
 /** Takes the address for them; undefined where this process accepts itself. */
-async function acceptorsOf(options: ServerOptions): Promise<Acceptors | undefined> {
+async function acceptorsOf(
+  options: ServerOptions,
+  decisions: DecisionLog | undefined,
+): Promise<Acceptors | undefined> {
   const { processes = 1, host = "127.0.0.1", port = 0, access = {}, onNotice = () => {} } = options;
   if (processes === 1) return undefined;
   if (process.platform === "win32") {
@@ -334,10 +337,11 @@ async function acceptorsOf(options: ServerOptions): Promise<Acceptors | undefine
     access,
     needs: [...(main?.needs ?? [])],
     hasAccessLog: accessLog !== undefined,
+    hasDecisionLog: decisions !== undefined,
     textParameters: options.textParameters ?? false,
     otlp,
   };
-  return Acceptors.bind({ count: processes, host, port, base, accessLog, onNotice });
+  return Acceptors.bind({ count: processes, host, port, base, accessLog, decisions, onNotice });
 }
 
 /** Where processes that accept ask what is no inference. */
@@ -382,13 +386,8 @@ async function telemetryOf(options: ServerOptions, decisions: DecisionLog | unde
 
 /** Nothing of it is loaded where nothing is logged. @throws RuntimeError RUNTIME_USAGE. */
 async function decisionsOf(options: ServerOptions): Promise<DecisionLog | undefined> {
-  const { decisionLog, processes = 1, onNotice = () => {} } = options;
+  const { decisionLog, onNotice = () => {} } = options;
   if (decisionLog === undefined) return undefined;
-  if (processes > 1) {
-    const message = "expected --processes 1 beside --decision-log: ids and outcomes of requests";
-    const found = `are known to other processes than decisions, got ${processes}`;
-    throw new RuntimeError("RUNTIME_USAGE", `${message} ${found}`);
-  }
   const { openDecisionLog } = await import("./open-decision-log.ts");
   const { nowMs, epochOffsetMs } = clockOf(options);
   return openDecisionLog(decisionLog, { nowMs, epochOffsetMs, onNotice });

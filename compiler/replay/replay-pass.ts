@@ -146,10 +146,20 @@ export class ReplayPass {
     const requests = this.requestsByRevision.get(revision) ?? 0;
     this.requestsByRevision.set(revision, requests + 1);
     for (const decision of decisions) {
-      const start = this.#startByPlace.get(placeOf(application, decision, decision.atMs));
+      const start = this.#startOf(application, decision);
       if (start !== undefined) this.#compare(line, decision, start);
       else this.#review(line, decision);
     }
+  }
+
+  /** Clocks of several processes do not agree to the nanosecond. */
+  #startOf(application: string, decision: LoggedDecision): Start | undefined {
+    for (const offUs of [0, -1, 1]) {
+      const place = placeOf(application, decision, decision.atMs + offUs / 1000);
+      const start = this.#startByPlace.get(place);
+      if (start !== undefined) return start;
+    }
+    return undefined;
   }
 
   /** The core was told the events before it again. */
@@ -224,13 +234,17 @@ export class ReplayPass {
   }
 }
 
-/** Who started it, and when: what a request says of its batch, and a command of itself. */
+/**
+ * Who started it, and in which microsecond: what a request says of its batch, and a command of
+ * itself.
+ */
 function placeOf(
   application: string,
   { worker, places }: Pick<LoggedEntry, "worker" | "places">,
   atMs: number,
 ): string {
-  return `${application} ${places === undefined ? worker : places.join("+")} ${atMs}`;
+  const who = places === undefined ? worker : places.join("+");
+  return `${application} ${who} ${Math.round(1000 * atMs)}`;
 }
 
 /** Whether a command, as far as it says, is the start of a request's batch. */

@@ -128,7 +128,7 @@ describe.each(COMPILED)("the decisions of a server of %s", (method, { model }) =
   });
 });
 
-test("a sample is replayed by the states that it has, and masked fields are not there", async () => {
+test("a sample is replayed by the states that it has, without masked fields", async () => {
   const log = join(folder, "sample.jsonl");
   const flags = ["--decision-log", log, "--decision-sample", "50%", "--decision-mask", "client"];
   const { url, stop } = await serve("ramsis", ...flags);
@@ -147,6 +147,26 @@ test("a sample is replayed by the states that it has, and masked fields are not 
     ...["simulate", String(bundles.get("ramsis")), "--arrivals", log, "--json"],
   );
   expect(JSON.parse(simulated.stdout).arrivals).toMatchObject({ requests: ids.length });
+});
+
+test("several processes write one log, which is replayed as that of one", async () => {
+  const log = join(folder, "processes.gz");
+  const policy = String(bundles.get("ramsis"));
+  const { url, stop } = await serve("ramsis", "--decision-log", log, "--processes", "2");
+  const ids = await requests(url, "echo", 40);
+  await stop();
+  const decisions = linesOf(log).filter(({ kind }) => kind === "decision");
+  expect(decisions.map(({ id }) => id).sort()).toEqual([...ids].sort());
+  const { status, stdout } = stratagem("replay", log, "--policy", policy, "--json");
+  expect(status).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({
+    decisions: { different: 0, notSettled: 0 },
+    events: { different: 0, skipped: 0 },
+    ...{
+      requests: ids.length,
+      requestsByRevision: { [JSON.parse(stdout).bundles[0].sha256]: ids.length },
+    },
+  });
 });
 
 test("a receiver that is away has them once it is back, and nobody waited", async () => {

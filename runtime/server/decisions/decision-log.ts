@@ -80,9 +80,11 @@ export class DecisionLog implements DecisionSink {
       return;
     }
     this.#decisionCount++;
-    const bundle = this.#bundleOf(record.bundleSha256);
+    // What another process has refused, the bundle in force has.
+    const bundleSha256 = record.bundleSha256 || this.#revisionOf(application);
     const options = { mask: this.#mask, epochOffsetMs, review };
-    const text = lineText(decisionLine(record, bundle, options));
+    const bundle = this.#bundleOf(bundleSha256);
+    const text = lineText(decisionLine({ ...record, bundleSha256 }, bundle, options));
     this.#decided.push(text);
     this.#decidedLength += text.length;
     if (this.#decidedLength > MAX_NOTED) this.#writeNoted();
@@ -173,6 +175,11 @@ export class DecisionLog implements DecisionSink {
     for (const decided of this.#decided) this.#batches.write(decided);
     this.#decided = [];
     this.#decidedLength = 0;
+  }
+
+  #revisionOf(application: string): string {
+    const found = [...this.#applications].findLast(({ name }) => name === application);
+    return found?.endpoint.bundleSha256 ?? "";
   }
 
   #bundleOf(sha256: string): Bundle | undefined {
