@@ -43,6 +43,7 @@ import { addProfile } from "./profile-command.ts";
 import { addRegistryCommands } from "./registry-commands.ts";
 import { addExplain, addRecalibrate, type RunAndPrint } from "./service-commands.ts";
 import { addKeygen, addSign } from "./signing-commands.ts";
+import { addExplain, addRecalibrate, addReplay, type RunAndPrint } from "./service-commands.ts";
 import { MORTAL, type Watch, watchedBy } from "./watched.ts";
 
 interface ReportFlags {
@@ -162,9 +163,18 @@ program
   .command("simulate")
   .description("run a bundle's decisions on a virtual clock")
   .argument("<bundle>", "policy bundle")
-  .addOption(new Option("--poisson <qps>", "Poisson arrivals").conflicts(["gamma", "trace"]))
-  .addOption(new Option("--gamma <qps,cv2>", "gamma inter-arrival times").conflicts("trace"))
-  .option("--trace <file>", "arrivals or rates from a file, plain or .gz")
+  .addOption(
+    new Option("--poisson <qps>", "Poisson arrivals").conflicts(["gamma", "trace", "arrivals"]),
+  )
+  .addOption(
+    new Option("--gamma <qps,cv2>", "gamma inter-arrival times").conflicts(["trace", "arrivals"]),
+  )
+  .addOption(
+    new Option("--trace <file>", "arrivals or rates from a file, plain or .gz").conflicts(
+      "arrivals",
+    ),
+  )
+  .option("--arrivals <log>", "when requests came, by a decision log, an access log, or a URL")
   .option("--duration <time>", "such as 30s or 5 min (default: 30s, or the whole trace)")
   .option("--seed <n>", "of arrivals and service times", "1")
   .addOption(
@@ -214,6 +224,7 @@ const runAndPrint: RunAndPrint = async (label, work) => {
   print(await watched(label, ({ signal }) => work(signal)));
 };
 addExplain(program, runAndPrint);
+addReplay(program, runAndPrint);
 addRecalibrate(program, runAndPrint, () => Date.now());
 addRegistryCommands(program, runAndPrint);
 

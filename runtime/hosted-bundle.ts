@@ -1,6 +1,7 @@
 /** A bundle of a server: its models opened and checked, and an application made of it. */
 import { dirname } from "node:path";
 import type { Bundle } from "./bundle/schema.ts";
+import { type FollowCore, untilClosed } from "./core-follower.ts";
 import { RuntimeError } from "./errors.ts";
 import type { GenerateLevel } from "./methods/method.ts";
 import { methodOf } from "./methods/registry.ts";
@@ -30,6 +31,8 @@ export interface HostingOptions extends WorkersOptions {
   readonly generateLevel?: GenerateLevel | undefined;
   /** Whose bundles are followed; null for anybody's. */
   readonly trust: Trust | null;
+  /** Who is told what cores are told and what they say; left out for nobody. */
+  readonly follow?: FollowCore | undefined;
   readonly onNotice: Notice;
   /** Whether the server has no other, so that notices need not say of which they are. */
   readonly isOnly: boolean;
@@ -68,11 +71,13 @@ export function expectFolders(models: HostingOptions["models"], policyCount: num
  */
 export async function hostBundle(
   { path: policy, bundle, sha256, claims }: TrustedBundle,
+  loaded: LoadedBundle,
   place: number,
   shared: SharedMeans,
   files: OpenedModels,
   options: HostingOptions,
 ): Promise<HostedBundle> {
+  const { path: policy, bundle, sha256 } = loaded;
   const { generateLevel, limits, isOnly, onNotice, nowMs, epochOffsetMs } = options;
   const { hoursPerFalseAlarm, shadowShare = 0 } = options;
   const tell: Notice = (message, severity) =>
@@ -87,6 +92,7 @@ export async function hostBundle(
   const { pools } = bundle.cluster;
   const told = { ...options, shared, policy, pools, onNotice: tell, onStartFailed };
   const workers = new Workers(told, models, method.workerCount(bundle));
+  const follower = options.follow?.(loaded);
   const application = await method.host(bundle, {
     bundleSha256: sha256,
     nowMs,
@@ -100,7 +106,9 @@ export async function hostBundle(
     workers,
     generateLevel,
     shadowShare,
+    ...(follower === undefined ? {} : { recorder: (entry) => follower.onEntry(entry) }),
   });
+  if (follower !== undefined) untilClosed(follower, application);
   if (shadowShare > 0 && application.shadow === undefined) {
     const why = "shadow runs are of models whose rows one variant answers each";
     tell(`--shadow-share: nothing of ${application.name} is answered again: ${why}`, "warn");

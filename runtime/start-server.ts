@@ -1,6 +1,7 @@
 /** Opens a server of bundles in this process: its doors, and its workers beside it. */
 import { availableParallelism } from "node:os";
 import type { Bundle } from "./bundle/schema.ts";
+import { type FollowCore, followedByAll } from "./core-follower.ts";
 import { RuntimeError } from "./errors.ts";
 import { hasLimits } from "./exec/worker-spawn.ts";
 import {
@@ -14,12 +15,14 @@ import {
 import { instantMs } from "./instant.ts";
 import type { GenerateLevel } from "./methods/method.ts";
 import { methodOf } from "./methods/registry.ts";
+import type { DecisionLogSettings } from "./open-decision-log.ts";
 import { OpenedModels } from "./opened-models.ts";
 import { hardwareJson, type PoolHardware } from "./pool-hardware.ts";
 import { Reloading } from "./reloading.ts";
 import { Access, type AccessOptions } from "./server/access/access.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "./server/applications/limits.ts";
 import { HttpError, RETRY_LATER } from "./server/connections/http-error.ts";
+import type { DecisionLog } from "./server/decisions/decision-log.ts";
 import type { GrpcOptions } from "./server/grpc/door.ts";
 import type { Reloaded } from "./server/http/admin-hooks.ts";
 import { type DoorAddress, doorsOf } from "./server/http/doors.ts";
@@ -85,6 +88,8 @@ export interface ServerOptions extends WorkersOptions {
   readonly log?: LogState | undefined;
   /** Takes a line of JSON for every request; left out, nothing is noted of them. */
   readonly accessLog?: Pick<LineSink, "write"> | undefined;
+  /** Where decisions are logged, and how many; left out for nowhere. */
+  readonly decisionLog?: DecisionLogSettings | undefined;
   /** Logs by what they are, as far as lines of theirs may be dropped. */
   readonly logs?: Readonly<Record<string, Pick<LineSink, "droppedCount">>>;
   /** Where traces and metrics are sent; left out for nowhere. */
@@ -137,10 +142,13 @@ export async function startServer(options: ServerOptions): Promise<StartedServer
   const { access: who = {}, onNotice } = options;
   const { nowMs } = clockOf(options);
   const access = await Access.open(who, { nowMs, ...(onNotice === undefined ? {} : { onNotice }) });
+  let decisions: DecisionLog | undefined;
   try {
-    return await startWith(opened, access, options);
+    decisions = await decisionsOf(options);
+    return await startWith(opened, access, decisions, options);
   } catch (error) {
     access.close();
+    await decisions?.close();
     await Promise.all(opened.map((files) => files.close()));
     throw error;
   }
@@ -149,6 +157,7 @@ export async function startServer(options: ServerOptions): Promise<StartedServer
 async function startWith(
   opened: OpenedModels[],
   access: Access,
+  decisions: DecisionLog | undefined,
   options: ServerOptions,
 ): Promise<StartedServer> {
   const { policy, onNotice = () => {}, limits, grpc, adminAt, metricsAt } = options;
@@ -157,9 +166,11 @@ async function startWith(
   const isOnly = policies.length === 1;
   const trust = await trustOf(options);
   const hosting = { ...options, ...clock, onNotice, isOnly, trust };
+  const follow = followersOf(decisions);
+  const hosting = { ...options, ...clock, onNotice, isOnly: policies.length === 1, follow };
   const hosted = await hostedBundles(policies, opened, hosting);
-  const { otlp, telemetry } = await telemetryOf(options);
-  const acceptors = await acceptorsOf(options);
+  const { otlp, telemetry } = await telemetryOf(options, decisions);
+  const acceptors = await acceptorsOf(options, decisions);
   let reloading: Reloading | undefined;
   const gpus = new ServerGpus(() => reloading?.hosted ?? hosted);
   const opening = openServer(
@@ -230,9 +241,17 @@ async function startWith(
       gpus.close();
       access.close();
       await otlp?.close();
+      await decisions?.close();
       await following.close();
     },
   };
+}
+
+/** Everybody who is told what cores are told and what they say. */
+function followersOf(decisions: DecisionLog | undefined): FollowCore | undefined {
+  return followedByAll([
+    decisions === undefined ? undefined : ({ bundle }) => decisions.follow(bundle),
+  ]);
 }
 
 /** All of them, or none is left open. @throws what making one throws. */
@@ -334,7 +353,10 @@ async function rememberOnceStarted(
 }
 
 /** Takes the address for them; undefined where this process accepts itself. */
-async function acceptorsOf(options: ServerOptions): Promise<Acceptors | undefined> {
+async function acceptorsOf(
+  options: ServerOptions,
+  decisions: DecisionLog | undefined,
+): Promise<Acceptors | undefined> {
   const { processes = 1, host = "127.0.0.1", port = 0, access = {}, onNotice = () => {} } = options;
   if (processes === 1) return undefined;
   if (process.platform === "win32") {
@@ -362,10 +384,11 @@ async function acceptorsOf(options: ServerOptions): Promise<Acceptors | undefine
     access,
     needs: [...(main?.needs ?? [])],
     hasAccessLog: accessLog !== undefined,
+    hasDecisionLog: decisions !== undefined,
     textParameters: options.textParameters ?? false,
     otlp,
   };
-  return Acceptors.bind({ count: processes, host, port, base, accessLog, onNotice });
+  return Acceptors.bind({ count: processes, host, port, base, accessLog, decisions, onNotice });
 }
 
 /** Where processes that accept ask what is no inference. */
@@ -389,7 +412,7 @@ function urlsOf(
 }
 
 /** Nothing of OTLP is loaded where nothing is sent. */
-async function telemetryOf(options: ServerOptions) {
+async function telemetryOf(options: ServerOptions, decisions: DecisionLog | undefined) {
   const { accessLog, otlp: settings, onNotice = () => {} } = options;
   const { nowMs, epochOffsetMs } = clockOf(options);
   const clock = { nowMs, epochOffsetMs };
@@ -403,8 +426,18 @@ async function telemetryOf(options: ServerOptions) {
           onNotice,
         });
   const traces = otlp?.traces;
-  const isOff = accessLog === undefined && traces === undefined;
-  return { otlp, telemetry: isOff ? undefined : new Telemetry({ accessLog, traces, ...clock }) };
+  const isOff = accessLog === undefined && traces === undefined && decisions === undefined;
+  if (isOff) return { otlp };
+  return { otlp, telemetry: new Telemetry({ accessLog, traces, decisions, ...clock }) };
+}
+
+/** Nothing of it is loaded where nothing is logged. @throws RuntimeError RUNTIME_USAGE. */
+async function decisionsOf(options: ServerOptions): Promise<DecisionLog | undefined> {
+  const { decisionLog, onNotice = () => {} } = options;
+  if (decisionLog === undefined) return undefined;
+  const { openDecisionLog } = await import("./open-decision-log.ts");
+  const { nowMs, epochOffsetMs } = clockOf(options);
+  return openDecisionLog(decisionLog, { nowMs, epochOffsetMs, onNotice });
 }
 
 function clockOf({ nowMs, epochOffsetMs = performance.timeOrigin }: ServerOptions) {

@@ -123,6 +123,8 @@ export interface CompilerMethod<
 
   // Simulation.
 
+  /** Whether a request is one query whatever rows it has; left out where each row is one. */
+  readonly servesWhole?: true;
   /** What of its models is measured beside whole batches on one core; left out for nothing. */
   readonly profiled?: "layers" | "cores";
   /** The requests that its simulation draws; left out where each is one row to the one model. */

@@ -5,6 +5,7 @@ import { parseProviderOptions } from "../exec/provider-options.ts";
 import { settleCollection } from "../heap-collection.ts";
 import type { GenerateLevel } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
+import type { DecisionLogSettings } from "../open-decision-log.ts";
 import { hardwareJson, hardwareText } from "../pool-hardware.ts";
 import type { AccessOptions } from "../server/access/access.ts";
 import type { ServerLimits } from "../server/applications/limits.ts";
@@ -25,13 +26,15 @@ import { openLogs, type ServeLogs } from "./serve-logs.ts";
 
 /** Folder in that where bundles are kept. */
 const SERIALS = "serials";
+/** Of the receiver of decisions; a setting would be shown by --print-config. */
+const DECISION_TOKEN = "STRATAGEM_DECISION_TOKEN";
 
 export interface ServeSurroundings {
   /** Aborting it stops the server: what was accepted is answered first. */
   readonly signal: AbortSignal;
   /** Called once every worker is ready. */
   readonly onReady: (result: CommandResult) => void;
-  /** For what OpenTelemetry's variables say. */
+  /** For what OpenTelemetry's variables say, and secrets. */
   readonly environment: NodeJS.ProcessEnv;
   /** Calls back, any number of times, when the bundle's file is to be read again. */
   readonly onReload: (reload: () => void) => void;
@@ -61,7 +64,8 @@ export async function serveCommand(
   const logs = openLogs(settings.values);
   const config = () => printedSettings(inForce(settings, logs.log)).json;
   try {
-    const all = { ...options, otlp, ...logs.options, generateLevel, config };
+    const decisionLog = decisionLogOf(settings.values, surroundings.environment);
+    const all = { ...options, otlp, ...logs.options, decisionLog, generateLevel, config };
     await serveWith(all, logs, surroundings);
   } finally {
     await logs.close();
@@ -87,6 +91,19 @@ async function serveWith(
   if (typeof signal.reason === "string") onNotice(signal.reason, "warn");
   onNotice("stopping: answering what was accepted");
   await server.close();
+}
+
+/** @throws RuntimeError RUNTIME_USAGE where a setting lacks another. */
+function decisionLogOf(
+  { decisionLog: place, decisionSample: sample, decisionMask: mask }: SettingValues,
+  environment: NodeJS.ProcessEnv,
+): DecisionLogSettings | undefined {
+  if (place !== null) {
+    return { place, sample, mask: mask ?? [], token: environment[DECISION_TOKEN] };
+  }
+  if (mask === null && sample === 1) return undefined;
+  const found = mask === null ? "--decision-sample" : "--decision-mask";
+  throw new RuntimeError("RUNTIME_USAGE", `expected --decision-log beside ${found}`);
 }
 
 /** With what administrators have changed since the settings were read. */

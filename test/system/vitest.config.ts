@@ -14,7 +14,7 @@ export default defineConfig({
       "test/contract/toy.test.ts",
       "test/contract/hostile-*.test.ts",
       "test/contract/ranges.test.ts",
-      "test/contract/{core,scheduled}.test.ts",
+      "test/contract/{core,scheduled,replayed}.test.ts",
       "test/compiler/methods/inferline/solve/provision.test.ts",
       "test/compiler/methods/loki/simulate/simulate.test.ts",
       "test/compiler/methods/loki/solve/plan/{brute-force,plan-pipeline}.test.ts",

@@ -19,6 +19,7 @@ import { accordionWarnings } from "./warnings.ts";
 
 export const accordionMethod: CompilerMethodOf<"accordion"> = {
   name: "accordion",
+  servesWhole: true,
 
   mistakes: accordion.mistakes,
   // Clients name the model, so models need not be alike.

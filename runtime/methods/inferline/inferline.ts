@@ -1,7 +1,10 @@
 /** InferLine: plans say on what hardware each task runs, in what batches, on how many replicas. */
 import type { InferlineBundle } from "../../bundle/schema.ts";
 import { CommandBuffer } from "../../core/command-buffer.ts";
+import { replicaShapeOf } from "../../core/graph/replica-shape.ts";
 import { levelAt } from "../../core/level-choice.ts";
+import { PipelineReplayer } from "../../server/graph/pipeline-replayer.ts";
+import { queryRoom } from "../../server/graph/query-room.ts";
 import { refuseStates } from "../../tell/asked-state.ts";
 import { pooledWorkers, servingTold } from "../../tell/serving-told.ts";
 import type { RuntimeMethod } from "../method.ts";
@@ -39,6 +42,10 @@ export const inferline = {
   core: (bundle: InferlineBundle, options: InferlineDispatcherOptions) => {
     const core = inferlineDispatcherOf(bundle, options);
     return { core, commands: new CommandBuffer(core.commandCapacity, options.queryCapacity) };
+  },
+  replayer: (bundle, { maxPending }) => {
+    const { queryCapacity } = queryRoom(replicaShapeOf(bundle), maxPending);
+    return new PipelineReplayer(inferlineDispatcherOf(bundle, { queryCapacity }), queryCapacity);
   },
   diffFrame: ({ levels: _, ...frame }) => frame,
   levelDiffer: inferlineDiffer,

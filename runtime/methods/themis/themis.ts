@@ -2,6 +2,8 @@
 import type { ThemisBundle } from "../../bundle/schema.ts";
 import { CommandBuffer } from "../../core/command-buffer.ts";
 import { levelAt } from "../../core/level-choice.ts";
+import { PipelineReplayer } from "../../server/graph/pipeline-replayer.ts";
+import { queryRoom } from "../../server/graph/query-room.ts";
 import { refuseStates } from "../../tell/asked-state.ts";
 import { servingTold } from "../../tell/serving-told.ts";
 import type { RuntimeMethod } from "../method.ts";
@@ -40,6 +42,10 @@ export const themis = {
   core: (bundle: ThemisBundle, options: ThemisDispatcherOptions) => {
     const core = themisDispatcherOf(bundle, options);
     return { core, commands: new CommandBuffer(core.commandCapacity, options.queryCapacity) };
+  },
+  replayer: (bundle, { maxPending }) => {
+    const { queryCapacity } = queryRoom(themisShapeOf(bundle), maxPending);
+    return new PipelineReplayer(themisDispatcherOf(bundle, { queryCapacity }), queryCapacity);
   },
   diffFrame: ({ levels: _levels, transitions: _rows, ...frame }) => frame,
   levelDiffer: themisDiffer,

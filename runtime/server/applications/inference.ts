@@ -88,7 +88,7 @@ export async function infer(house: House, inference: Inference): Promise<void> {
     if (record !== undefined) record.rows = request.rows;
     const { sloMs } = application;
     const sloClass = { ...requestClass(classes, modelName, request.sloClass, sloMs), ...kind };
-    if (record !== undefined) noteKind(record, sloClass, request.timeoutMs, nowMs());
+    if (record !== undefined) noteKind(record, sloClass, request, nowMs());
     const asked = { ...request, asker: askerOf(inference) };
     const outcome = await scheduled(house, inference, sloClass, asked, arrival);
     if (outcome.kind === "failed") {
@@ -140,6 +140,7 @@ function noteArrival(
   lagMs: number,
 ): void {
   record.model = modelName;
+  record.application = application.name;
   record.lagMs = lagMs;
   record.sloMs = application.sloMs;
   record.bundleSha256 = application.endpoint.bundleSha256 ?? "";
@@ -148,9 +149,10 @@ function noteArrival(
 function noteKind(
   record: RequestRecord,
   { name, bucket, sloMs }: RequestClass,
-  timeoutMs: number | undefined,
+  { timeoutMs, variant }: Pick<InferRequest, "timeoutMs" | "variant">,
   readMs: number,
 ): void {
+  record.isNamed = variant !== undefined;
   record.readMs = readMs;
   record.sloMs = Math.min(sloMs, timeoutMs ?? sloMs);
   record.kind = bucket ?? name ?? "";
