@@ -33,6 +33,7 @@ import {
 } from "./option-values.ts";
 import type { LevelPoolOptions } from "./processes/level-pool.ts";
 import { addExplain, addRecalibrate, addReplay, type RunAndPrint } from "./service-commands.ts";
+import { addShadowReport } from "./shadow-commands.ts";
 import { MORTAL, type Watch, watchedBy } from "./watched.ts";
 
 interface ReportFlags {
@@ -240,6 +241,9 @@ const runAndPrint: RunAndPrint = async (label, work) => {
 addExplain(program, runAndPrint);
 addReplay(program, runAndPrint);
 addRecalibrate(program, runAndPrint, () => Date.now());
+addShadowReport(program, async (work, jobs) => {
+  print(await watched("simulating", (watch) => work({ jobs, nowMs, ...watch }), MORTAL));
+});
 
 program
   .command("report")

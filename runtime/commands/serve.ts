@@ -139,6 +139,7 @@ function optionsOf(settings: SettingValues): ServerOptions {
     processes: settings.processes,
     limits: limitsOf(settings),
     shadowShare: settings.shadowShare,
+    ...(settings.shadow === null ? {} : { shadow: settings.shadow }),
     ...grpcOf(settings),
     access: accessOf(settings),
     adminAt: settings.admin ?? undefined,
