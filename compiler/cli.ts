@@ -44,6 +44,7 @@ import { addRegistryCommands } from "./registry-commands.ts";
 import { addExplain, addRecalibrate, type RunAndPrint } from "./service-commands.ts";
 import { addKeygen, addSign } from "./signing-commands.ts";
 import { addExplain, addRecalibrate, addReplay, type RunAndPrint } from "./service-commands.ts";
+import { addShadowReport } from "./shadow-commands.ts";
 import { MORTAL, type Watch, watchedBy } from "./watched.ts";
 
 interface ReportFlags {
@@ -227,6 +228,9 @@ addExplain(program, runAndPrint);
 addReplay(program, runAndPrint);
 addRecalibrate(program, runAndPrint, () => Date.now());
 addRegistryCommands(program, runAndPrint);
+addShadowReport(program, async (work, jobs) => {
+  print(await watched("simulating", (watch) => work({ jobs, nowMs, ...watch }), MORTAL));
+});
 
 program
   .command("report")

@@ -37,6 +37,7 @@ import { Telemetry } from "./server/telemetry/telemetry.ts";
 import { ServerGpus } from "./server-gpus.ts";
 import type { WorkersOptions } from "./server-workers.ts";
 import { devicesText, expectOptions, expectPools } from "./serving-devices.ts";
+import type { ShadowPolicies } from "./shadow-policies.ts";
 import { SharedMeans } from "./shared-means.ts";
 import { type Claims, Trust, type TrustOptions } from "./trust/trust.ts";
 import { loadTrusted } from "./trusted-bundle.ts";
@@ -55,6 +56,8 @@ export interface ServerOptions extends WorkersOptions {
   /** Left out, or 0, for any that is free. */
   readonly port?: number;
   readonly limits?: Partial<ServerLimits>;
+  /** Paths of bundles that look on, one for an application at most; left out for none. */
+  readonly shadow?: readonly string[] | undefined;
   /** Of the rows, what the best variant answers again, 0..1; left out for nothing. */
   readonly shadowShare?: number | undefined;
   /** Left out for no gRPC beside HTTP. */
@@ -167,8 +170,11 @@ async function startWith(
   const trust = await trustOf(options);
   const hosting = { ...options, ...clock, onNotice, isOnly, trust };
   const follow = followersOf(decisions);
+  const shadows = await shadowsOf(options);
+  const follow = followersOf(decisions, shadows);
   const hosting = { ...options, ...clock, onNotice, isOnly: policies.length === 1, follow };
   const hosted = await hostedBundles(policies, opened, hosting);
+  shadows?.watch(hosted);
   const { otlp, telemetry } = await telemetryOf(options, decisions);
   const acceptors = await acceptorsOf(options, decisions);
   let reloading: Reloading | undefined;
@@ -193,35 +199,30 @@ async function startWith(
       telemetry,
       logs: options.logs,
       log: options.log,
-      otherLines: () => gpus.lines(),
+      otherLines: () => [...gpus.lines(), ...(shadows?.lines() ?? [])],
       onNotice,
       admin: {
         reload: async (name) => {
           const started = expectStarted(reloading);
           if (name !== undefined && !started.has(name)) return null;
-          const reloaded = await started.reload(name);
-          onNotice(reloaded.notice, reloaded.isFollowed ? "info" : "error");
-          return reloaded;
+          return tellReloaded(await reloadedWith(shadows, started.reload(name)), onNotice);
         },
         config: options.config ?? (() => ({})),
         state: () => stateOf(expectStarted(reloading), access, acceptors),
+        ...(shadows === undefined ? {} : shadows.adminHooks),
       },
     },
   );
   const server = await opening.catch(async (error) => {
+    shadows?.close();
     await acceptors?.end();
     throw error;
   });
   gpus.look();
   otlp?.watch(() => server.metricLines());
-  if (!hasLimits()) {
-    onNotice("workers have no limit of memory: this system cannot set one", "warn");
-  }
+  tellLimits(onNotice);
   const following = new Reloading(server, hosted, hosting, {
-    refresh: async () => {
-      const own = await access.refresh();
-      return [...new Set([...own, ...((await acceptors?.readAccessFiles()) ?? [])])];
-    },
+    refresh: () => refreshed(access, acceptors),
   });
   reloading = following;
   void rememberOnceStarted(server.started, hosted, hosting);
@@ -234,10 +235,11 @@ async function startWith(
         return { policy, bundle, sha256, device: devicesText(devices), hardware };
       });
     },
-    reload: (name) => following.reload(name),
+    reload: (name) => reloadedWith(shadows, following.reload(name)),
     close: async () => {
       following.stop();
       await server.close();
+      shadows?.close();
       gpus.close();
       access.close();
       await otlp?.close();
@@ -247,11 +249,50 @@ async function startWith(
   };
 }
 
+function tellLimits(onNotice: Notice): void {
+  if (hasLimits()) return;
+  onNotice("workers have no limit of memory: this system cannot set one", "warn");
+}
+
+/** Who may come in, here and where others accept. @returns what is wrong with the files. */
+async function refreshed(access: Access, acceptors: Acceptors | undefined): Promise<string[]> {
+  const own = await access.refresh();
+  return [...new Set([...own, ...((await acceptors?.readAccessFiles()) ?? [])])];
+}
+
 /** Everybody who is told what cores are told and what they say. */
-function followersOf(decisions: DecisionLog | undefined): FollowCore | undefined {
+function followersOf(
+  decisions: DecisionLog | undefined,
+  shadows: ShadowPolicies | undefined,
+): FollowCore | undefined {
   return followedByAll([
     decisions === undefined ? undefined : ({ bundle }) => decisions.follow(bundle),
+    shadows === undefined ? undefined : (loaded) => shadows.follow(loaded),
   ]);
+}
+
+/** Nothing of it is loaded where none looks on. @throws BundleError, RuntimeError */
+async function shadowsOf(options: ServerOptions): Promise<ShadowPolicies | undefined> {
+  const { shadow = [], onNotice = () => {} } = options;
+  if (shadow.length === 0) return undefined;
+  const { ShadowPolicies: Policies } = await import("./shadow-policies.ts");
+  const { nowMs, epochOffsetMs } = clockOf(options);
+  return Policies.open(shadow, { nowMs, epochOffsetMs, onNotice });
+}
+
+function tellReloaded(reloaded: Reloaded, onNotice: Notice): Reloaded {
+  onNotice(reloaded.notice, reloaded.isFollowed ? "info" : "error");
+  return reloaded;
+}
+
+/** Bundles that look on are read again after the others. */
+async function reloadedWith(
+  shadows: ShadowPolicies | undefined,
+  others: Promise<Reloaded>,
+): Promise<Reloaded> {
+  const reloaded = await others;
+  if (shadows === undefined) return reloaded;
+  return { ...reloaded, notice: reloaded.notice + (await shadows.reload()) };
 }
 
 /** All of them, or none is left open. @throws what making one throws. */

@@ -143,6 +143,7 @@ function optionsOf(settings: SettingValues, environment: NodeJS.ProcessEnv): Ser
     processes: settings.processes,
     limits: limitsOf(settings),
     shadowShare: settings.shadowShare,
+    ...(settings.shadow === null ? {} : { shadow: settings.shadow }),
     ...grpcOf(settings),
     access: accessOf(settings),
     trust: trustOf(settings, environment),

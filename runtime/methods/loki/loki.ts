@@ -4,6 +4,7 @@ import { CommandBuffer } from "../../core/command-buffer.ts";
 import type { PipelineDispatcherOptions } from "../../core/graph/pipeline-dispatcher.ts";
 import { levelAt } from "../../core/level-choice.ts";
 import { PipelineReplayer } from "../../server/graph/pipeline-replayer.ts";
+import { pooledOnlookerTimes } from "../../server/graph/pooled-onlooker-times.ts";
 import { refuseStates } from "../../tell/asked-state.ts";
 import { pooledWorkers, servingTold } from "../../tell/serving-told.ts";
 import type { RuntimeMethod } from "../method.ts";
@@ -40,6 +41,7 @@ export const loki = {
     const queryCapacity = queryRoom(bundle, maxPending);
     return new PipelineReplayer(pipelineDispatcherOf(bundle, { queryCapacity }), queryCapacity);
   },
+  onlookerTimes: (bundle, rng) => pooledOnlookerTimes(bundle, bundle.policy.modelLoadMs, rng),
   diffFrame: ({ levels: _, ...frame }) => frame,
   levelDiffer: lokiDiffer,
   models: lokiModels,

@@ -6,6 +6,7 @@ import type { RuntimeMethod } from "../method.ts";
 import { readRamsisBundle } from "./bundle/read.ts";
 import { type DispatcherOptions, dispatcherOf } from "./core/dispatcher-of.ts";
 import { ramsisModels } from "./serve/models.ts";
+import { ramsisOnlookerTimes } from "./serve/onlooker-times.ts";
 import { RamsisReplayer } from "./serve/replayer.ts";
 import { tableDecision } from "./tell/decision.ts";
 import { tableDiffer } from "./tell/diff.ts";
@@ -37,6 +38,7 @@ export const ramsis = {
   },
   replayer: (bundle) => new RamsisReplayer(bundle),
   reviewed: reviewedByTables,
+  onlookerTimes: ramsisOnlookerTimes,
   diffFrame: ({ levels: _, ...frame }) => frame,
   levelDiffer: tableDiffer,
   models: ramsisModels,
