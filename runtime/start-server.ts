@@ -1,6 +1,8 @@
 /** Opens a server of bundles in this process: its doors, and its workers beside it. */
 import { availableParallelism } from "node:os";
 import type { Bundle } from "./bundle/schema.ts";
+import { Canaries, expectCanaries } from "./canaries.ts";
+import type { AskedCanary, CanaryRules } from "./canary-run.ts";
 import { RuntimeError } from "./errors.ts";
 import { hasLimits } from "./exec/worker-spawn.ts";
 import {
@@ -21,7 +23,7 @@ import { Access, type AccessOptions } from "./server/access/access.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "./server/applications/limits.ts";
 import { HttpError, RETRY_LATER } from "./server/connections/http-error.ts";
 import type { GrpcOptions } from "./server/grpc/door.ts";
-import type { Reloaded } from "./server/http/admin-hooks.ts";
+import type { CanaryHooks, Reloaded } from "./server/http/admin-hooks.ts";
 import { type DoorAddress, doorsOf } from "./server/http/doors.ts";
 import { Acceptors } from "./server/processes/acceptors.ts";
 import { dividedLimits } from "./server/processes/divided-limits.ts";
@@ -93,6 +95,12 @@ export interface ServerOptions extends WorkersOptions {
   readonly epochOffsetMs?: number;
   /** Computes a level above the highest one; left out where there is no solver. */
   readonly generateLevel?: GenerateLevel | undefined;
+  /** Bundles that answer a share of the requests until they are taken; left out for none. */
+  readonly canary?: CanaryOptions;
+}
+
+export interface CanaryOptions extends Partial<CanaryRules> {
+  readonly asked: readonly AskedCanary[];
 }
 
 export interface StartedServer extends RunningServer {
@@ -128,6 +136,7 @@ export interface ServedBundle {
  * RUNTIME_DEVICE.
  */
 export async function startServer(options: ServerOptions): Promise<StartedServer> {
+  expectCanaries(options.canary?.asked ?? [], options.processes ?? 1);
   const opened: OpenedModels[] = [];
   const { access: who = {}, onNotice } = options;
   const { nowMs } = clockOf(options);
@@ -156,6 +165,7 @@ async function startWith(
   const { otlp, telemetry } = await telemetryOf(options);
   const acceptors = await acceptorsOf(options);
   let reloading: Reloading | undefined;
+  let canaries: Canaries | undefined;
   const gpus = new ServerGpus(() => reloading?.hosted ?? hosted);
   const opening = openServer(
     hosted.map(({ application }) => application),
@@ -177,18 +187,13 @@ async function startWith(
       telemetry,
       logs: options.logs,
       log: options.log,
-      otherLines: () => gpus.lines(),
+      otherLines: () => [...gpus.lines(), ...(canaries?.lines() ?? [])],
       onNotice,
       admin: {
-        reload: async (name) => {
-          const started = expectStarted(reloading);
-          if (name !== undefined && !started.has(name)) return null;
-          const reloaded = await started.reload(name);
-          onNotice(reloaded.notice, reloaded.isFollowed ? "info" : "error");
-          return reloaded;
-        },
+        reload: (name) => reloadByHand(expectStarted(reloading), onNotice, name),
         config: options.config ?? (() => ({})),
         state: () => stateOf(expectStarted(reloading), access, acceptors),
+        canary: canaryHooks(() => canaries),
       },
     },
   );
@@ -208,6 +213,8 @@ async function startWith(
     },
   });
   reloading = following;
+  const trying = startedCanaries(server, following, hosting, options.canary);
+  canaries = trying;
   return {
     ...server,
     ...urlsOf(server, options, acceptors),
@@ -219,11 +226,13 @@ async function startWith(
     },
     reload: (name) => following.reload(name),
     close: async () => {
+      trying.stop();
       following.stop();
       await server.close();
       gpus.close();
       access.close();
       await otlp?.close();
+      await trying.close();
       await following.close();
     },
   };
@@ -257,6 +266,44 @@ async function hostedBundles(
   const told = shared.sharedCores(count, options.threads ?? 1);
   if (told !== null) options.onNotice(told);
   return hosted;
+}
+
+/** @returns null where there is no such application. */
+async function reloadByHand(
+  reloading: Reloading,
+  onNotice: Notice,
+  name: string | undefined,
+): Promise<Reloaded | null> {
+  if (name !== undefined && !reloading.has(name)) return null;
+  const reloaded = await reloading.reload(name);
+  onNotice(reloaded.notice, reloaded.isFollowed ? "info" : "error");
+  return reloaded;
+}
+
+function canaryHooks(canaries: () => Canaries | undefined): CanaryHooks {
+  return {
+    told: () => canaries()?.told() ?? [],
+    act: async (action, name) => (await canaries()?.act(action, name)) ?? null,
+  };
+}
+
+/** They start when what is served is ready. */
+function startedCanaries(
+  { trials, started }: RunningServer,
+  reloading: Reloading,
+  options: HostingOptions,
+  { asked = [], ...rules }: Partial<CanaryOptions> = {},
+): Canaries {
+  const canaries = new Canaries(asked, {
+    ...{ timeMs: 600_000, tolerance: 0.005, ...rules },
+    trials,
+    options,
+    hosted: () => reloading.hosted,
+    adopt: (place, next, take) => reloading.adopt(place, next, take),
+    load: loadBundle,
+  });
+  void started.then(() => canaries.start());
+  return canaries;
 }
 
 /** @throws HttpError 503 for administrators who come while the first workers start. */

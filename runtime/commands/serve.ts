@@ -10,6 +10,7 @@ import type { ServerLimits } from "../server/applications/limits.ts";
 import type { LogState } from "../server/telemetry/log.ts";
 import { otlpSettings } from "../server/telemetry/otlp/otlp-settings.ts";
 import type { DeviceOptions, WorkerVariable } from "../serving-devices.ts";
+import { askedCanary } from "../settings/canary.ts";
 import { splitPair, splitPoolDevice } from "../settings/device-kinds.ts";
 import { readSettingsFile } from "../settings/file.ts";
 import { LIMIT_KEYS } from "../settings/limits.ts";
@@ -120,6 +121,11 @@ function optionsOf(settings: SettingValues): ServerOptions {
     readyNeedsPromises: settings.readyNeedsPromises,
     processes: settings.processes,
     limits: limitsOf(settings),
+    canary: {
+      asked: (settings.canary ?? []).flatMap((text) => askedCanary(text) ?? []),
+      timeMs: settings.canaryTime,
+      tolerance: settings.canaryTolerance,
+    },
     shadowShare: settings.shadowShare,
     ...grpcOf(settings),
     access: accessOf(settings),

@@ -81,7 +81,7 @@ async function routeAdmin(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const method = (allowed: "GET" | "POST") => expectMethod(request, allowed);
+  const method = (allowed: "GET" | "POST" | "GET or POST") => expectMethod(request, allowed);
   const [status, document] = await adminAnswer(context, path, request, method);
   sendJson(context, response, status, document);
 }
