@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { Rng } from "../../../../runtime/core/rng.ts";
 import { BelowBet } from "../../../../runtime/server/canary/below-bet.ts";
 import { Comparison, MISTAKE } from "../../../../runtime/server/canary/comparison.ts";
+import { casesOf } from "../../../support/cases.ts";
 
 const TIME_MS = 600_000;
 const OPTIONS = { tolerance: 0.005, timeMs: TIME_MS };
@@ -70,9 +71,9 @@ function together(seed: number, share: number): Draw {
   return (count, nowMs) => (bad.has(nowMs) ? count : 0);
 }
 
-const SEEDS = Array.from({ length: 200 }, (_, seed) => seed);
-/** Of 200 whose chance is one in a hundred: more are drawn once in ten thousand. */
-const MOST_MISTAKES = 8;
+const SEEDS = Array.from({ length: casesOf(1000, 25) }, (_, seed) => seed);
+/** Of so many with a chance of one in a hundred each; more are drawn once in ten thousand. */
+const MOST_MISTAKES = SEEDS.length === 1000 ? 23 : 4;
 
 test.each([
   ["none is violated", () => 0, () => 0],
