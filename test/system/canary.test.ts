@@ -1,4 +1,4 @@
-/** A bundle on trial: taken where it does well, given up where it fails, and nobody waits for it. */
+/** A bundle on trial: taken where it does well, given up where it fails, and no request is lost. */
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -159,7 +159,7 @@ test("one whose requests fail is rolled back, and the others are answered", asyn
   await server.close();
 }, 120_000);
 
-test("a trial begins anew when what is served is read again, and ends as an operator says", async () => {
+test("a trial begins anew when what is served is read again, and ends as it is told", async () => {
   const { server, notices } = await serve(good);
   const tried = () => notices.filter((notice) => / is tried with /.test(notice)).length;
   await keepAsking(server.url, () => tried() > 0);

@@ -1,4 +1,4 @@
-/** An application that is tried beside the one that is served: who answers, and what became of it. */
+/** An application that is tried beside the one that is served: who answers what, and how well. */
 import type { Arms } from "../canary/comparison.ts";
 import { Lot } from "../canary/lot.ts";
 import type { Application } from "./application.ts";

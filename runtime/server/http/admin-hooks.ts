@@ -56,7 +56,7 @@ export interface CanaryTold {
 /** Bundles that are tried, for administrators. */
 export interface CanaryHooks {
   told(): readonly CanaryTold[];
-  /** @returns null where there is no such canary, or the name is left out where there are several. */
+  /** @returns null where there is no such canary, or there are several and no name. */
   act(action: CanaryAction, name?: string): Promise<CanaryDone | null>;
 }
 

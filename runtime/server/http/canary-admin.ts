@@ -15,7 +15,8 @@ export async function canaryAnswer(
   hooks: CanaryHooks | undefined,
   request: IncomingMessage,
 ): Promise<readonly [status: number, document: object]> {
-  if (request.method !== "POST") return [200, { canaries: hooks?.told() ?? [] }];
+  const { method: verb } = request;
+  if (verb !== "POST") return [200, { canaries: hooks?.told() ?? [] }];
   const { action, application } = askedAction(await smallJson(context, request));
   const done = (await hooks?.act(action, application)) ?? null;
   if (done === null) {
