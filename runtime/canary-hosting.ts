@@ -1,11 +1,11 @@
 /** Hosts a bundle beside the one of its application that is served, on workers of its own. */
 import { RuntimeError } from "./errors.ts";
 import { type HostedBundle, type HostingOptions, hostBundle } from "./hosted-bundle.ts";
-import type { LoadedBundle } from "./load-bundle.ts";
 import { OpenedModels } from "./opened-models.ts";
 import { clientDifference } from "./server/applications/client-difference.ts";
 import type { ServerTrials } from "./server/serve.ts";
 import { SharedMeans } from "./shared-means.ts";
+import type { TrustedBundle } from "./trusted-bundle.ts";
 
 export interface BesideSurroundings {
   readonly trials: Pick<ServerTrials, "open">;
@@ -29,7 +29,7 @@ export interface Beside {
  * workers throws. Nothing is left open.
  */
 export async function openBeside(
-  loaded: LoadedBundle,
+  loaded: TrustedBundle,
   { trials, hosted, options, isTaken }: BesideSurroundings,
 ): Promise<Beside> {
   const { path, bundle, sha256 } = loaded;

@@ -1,7 +1,6 @@
 /** A bundle that is tried beside the one that is served: from its file until it is taken or not. */
 import { type Beside, type BesideSurroundings, openBeside } from "./canary-hosting.ts";
 import type { HostedBundle, HostingOptions } from "./hosted-bundle.ts";
-import type { LoadedBundle } from "./load-bundle.ts";
 import type { Reloading } from "./reloading.ts";
 import type { Application } from "./server/applications/application.ts";
 import { clientDifference } from "./server/applications/client-difference.ts";
@@ -10,6 +9,7 @@ import type { Arms } from "./server/canary/comparison.ts";
 import { Judgement, type Progress } from "./server/canary/judgement.ts";
 import type { CanaryTold } from "./server/http/admin-hooks.ts";
 import type { ServerTrials } from "./server/serve.ts";
+import type { TrustedBundle } from "./trusted-bundle.ts";
 
 /** What an operator asks for. */
 export interface AskedCanary {
@@ -31,7 +31,7 @@ export interface CanarySurroundings extends CanaryRules, BesideSurroundings {
   readonly trials: ServerTrials;
   readonly adopt: Reloading["adopt"];
   /** @throws BundleError, RuntimeError */
-  readonly load: (path: string) => Promise<LoadedBundle>;
+  readonly load: (path: string) => Promise<TrustedBundle>;
   /** Whether the server is shutting down. */
   readonly isStopped: () => boolean;
 }

@@ -10,6 +10,8 @@ export const BLOCK_MS = 5000;
 export const BLOCK_REQUESTS = 20;
 /** Chance at most of each mistake: to give up a bundle that is as good, to take one that is not. */
 export const MISTAKE = 0.01;
+/** Of the bundle beside it as many are looked back on: what disturbed both before is forgotten. */
+export const BLOCKS_BACK = 12;
 /** What is bet against has to be possible. */
 const MOST_BOUND = 0.9;
 
@@ -37,6 +39,8 @@ export class Comparison {
   readonly #options: ComparisonOptions;
   readonly #worse = new EDetector();
   readonly #asGood = new BelowBet();
+  /** Of the bundle beside it, the last blocks. */
+  readonly #stable: ArmCounts[] = [];
   #before: Arms;
   #startMs: number;
 
@@ -52,11 +56,13 @@ export class Comparison {
     const canary = since(this.#before.canary, arms.canary);
     if (nowMs - this.#startMs < BLOCK_MS || countOf(canary) < BLOCK_REQUESTS) return;
     const { tolerance } = this.#options;
-    const now = shareOf(since(this.#before.stable, arms.stable));
-    const sofar = shareOf(arms.stable);
+    this.#stable.push(since(this.#before.stable, arms.stable));
+    if (this.#stable.length > BLOCKS_BACK) this.#stable.shift();
+    const now = shareOf(this.#stable.at(-1) ?? NONE);
+    const lately = shareOf(sumOf(this.#stable));
     // What speaks against the canary is held against the more lenient of both, and what speaks for
     // it against the stricter, for the share of a few requests is uncertain.
-    const [lenient, strict] = [Math.max(now, sofar), Math.min(now, sofar)];
+    const [lenient, strict] = [Math.max(now, lately), Math.min(now, lately)];
     this.#worse.observe(shareOf(canary), Math.min(1, lenient + tolerance));
     const bound = Math.min(MOST_BOUND, strict + 2 * tolerance);
     this.#asGood.observe(canary.kept, canary.violated, bound);
@@ -80,6 +86,14 @@ export class Comparison {
     const log = Math.log(this.#asGood.evidence) / Math.log(1 / MISTAKE);
     return Math.min(1, Math.max(0, log));
   }
+}
+
+const NONE: ArmCounts = { kept: 0, violated: 0 };
+
+function sumOf(all: readonly ArmCounts[]): ArmCounts {
+  return all.reduce((sum, one) => {
+    return { kept: sum.kept + one.kept, violated: sum.violated + one.violated };
+  }, NONE);
 }
 
 function since(before: ArmCounts, now: ArmCounts): ArmCounts {

@@ -4,8 +4,11 @@ import { percent } from "../drift/outcome-watches.ts";
 import { PROMISE_WORDS } from "../drift/watch.ts";
 import { type Arms, Comparison, type ComparisonOptions, countOf, shareOf } from "./comparison.ts";
 
-/** Evidence against a promise of the stable bundle from which it is no better than the canary. */
-const SHARED = 0.5;
+/**
+ * Evidence against a promise that is a doubt: of the stable bundle, that it is no better than the
+ * canary; of the canary, that it is not to be taken yet.
+ */
+const DOUBT = 0.5;
 
 export interface Seen {
   readonly arms: Arms;
@@ -54,7 +57,7 @@ export class Judgement {
       return { kind: "worse", because };
     }
     const isOver = nowMs - this.#startMs >= this.#options.timeMs;
-    const holds = seen.canaryPromises.every((one) => one.holds);
+    const holds = seen.canaryPromises.every((one) => one.holds && one.evidence < DOUBT);
     if (!isOver || evidenceFor < 1 || isDoubted || !holds || !seen.isReady) return undefined;
     return { kind: "as good", because: violationsText(arms) };
   }
@@ -71,7 +74,7 @@ function brokenAlone({ stablePromises, canaryPromises }: Seen): PromiseState | u
   return canaryPromises.find(({ promise, holds }) => {
     if (holds) return false;
     const other = stablePromises.find((one) => one.promise === promise);
-    return other === undefined || (other.holds && other.evidence < SHARED);
+    return other === undefined || (other.holds && other.evidence < DOUBT);
   });
 }
 

@@ -117,6 +117,15 @@ test("one that becomes bad after it was well for an hour is found as soon", () =
   expect(worseMs - 3_600_000).toBeLessThanOrEqual(20_000);
 });
 
+test("what disturbed both at the start does not hide what the canary does after it", () => {
+  const disturbed: Draw = (count, nowMs) => (nowMs <= 20_000 ? Math.ceil(count / 2) : 0);
+  for (const seed of SEEDS.slice(0, 50)) {
+    const fails = independent(seed, 2, 0.1);
+    const own: Draw = (count, nowMs) => disturbed(count, nowMs) || fails(count, nowMs);
+    expect(compared(disturbed, own).worseMs).toBeLessThanOrEqual(150_000);
+  }
+});
+
 test("one without a failure is taken for as good as soon as its requests allow", () => {
   // Each multiplies the boldest bet by 1 + 0.9 * 0.01 / 0.99, of which a fourth of 400 is needed.
   const needed = Math.log(4 / MISTAKE) / Math.log(1 + (0.9 * 0.01) / 0.99);

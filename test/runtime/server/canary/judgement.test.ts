@@ -51,6 +51,13 @@ test("it waits while its workers are not ready, or a promise that both break is 
   expect(judged(600, both)).toBeUndefined();
 });
 
+test("it waits while a promise of its own is in doubt", () => {
+  const doubted = (second: number) => ({
+    canaryPromises: [promise(true, second < 90 ? 0.6 : 0.4)],
+  });
+  expect(judged(600, doubted)?.second).toBe(90);
+});
+
 test("a promise that it breaks alone gives it up; of one that both are about to, it waits", () => {
   const alone = { canaryPromises: [promise(false, 1)], stablePromises: [promise(true, 0.2)] };
   expect(judged(10, (second) => (second < 5 ? {} : alone))).toEqual({
