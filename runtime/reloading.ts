@@ -11,6 +11,7 @@ import {
 } from "./hosted-bundle.ts";
 import { OpenedModels } from "./opened-models.ts";
 import type { Access } from "./server/access/access.ts";
+import type { Replaced } from "./server/applications/succession.ts";
 import type { Reloaded, ReloadedApplication } from "./server/http/admin-hooks.ts";
 import type { RunningServer } from "./server/serve.ts";
 import { SharedMeans } from "./shared-means.ts";
@@ -69,6 +70,22 @@ export class Reloading {
   reload(name?: string): Promise<Reloaded> {
     const done = this.#last.then(() => this.#reload(name));
     this.#last = done;
+    return done;
+  }
+
+  /**
+   * Another bundle, whose workers run already, answers in the place of one; in turn with reloads.
+   * @param take has it take over. @throws what that throws; all goes on as before then.
+   */
+  adopt(place: number, next: HostedBundle, take: () => Replaced): Promise<void> {
+    const done = this.#last.then(async () => {
+      await this.#retired;
+      const before = this.#hosted[place];
+      const { retired } = take();
+      this.#hosted[place] = next;
+      this.#retired = retired.then(() => before?.files.close());
+    });
+    this.#last = done.catch(() => {});
     return done;
   }
 

@@ -2,6 +2,8 @@
 import { availableParallelism } from "node:os";
 import type { Bundle } from "./bundle/schema.ts";
 import { type FollowCore, followedByAll } from "./core-follower.ts";
+import { Canaries, expectCanaries } from "./canaries.ts";
+import type { AskedCanary, CanaryRules } from "./canary-run.ts";
 import { RuntimeError } from "./errors.ts";
 import { hasLimits } from "./exec/worker-spawn.ts";
 import {
@@ -24,7 +26,7 @@ import { DEFAULT_LIMITS, type ServerLimits } from "./server/applications/limits.
 import { HttpError, RETRY_LATER } from "./server/connections/http-error.ts";
 import type { DecisionLog } from "./server/decisions/decision-log.ts";
 import type { GrpcOptions } from "./server/grpc/door.ts";
-import type { Reloaded } from "./server/http/admin-hooks.ts";
+import type { CanaryHooks, Reloaded } from "./server/http/admin-hooks.ts";
 import { type DoorAddress, doorsOf } from "./server/http/doors.ts";
 import { Acceptors } from "./server/processes/acceptors.ts";
 import { dividedLimits } from "./server/processes/divided-limits.ts";
@@ -105,6 +107,12 @@ export interface ServerOptions extends WorkersOptions {
   readonly trust?: Omit<TrustOptions, "nowEpochMs"> | undefined;
   /** Computes a level above the highest one; left out where there is no solver. */
   readonly generateLevel?: GenerateLevel | undefined;
+  /** Bundles that answer a share of the requests until they are taken; left out for none. */
+  readonly canary?: CanaryOptions;
+}
+
+export interface CanaryOptions extends Partial<CanaryRules> {
+  readonly asked: readonly AskedCanary[];
 }
 
 export interface StartedServer extends RunningServer {
@@ -141,6 +149,7 @@ export interface ServedBundle {
  * RUNTIME_SIGNATURE, RUNTIME_WRONG_KEY, RUNTIME_EXPIRED, RUNTIME_SCOPE, RUNTIME_ROLLBACK.
  */
 export async function startServer(options: ServerOptions): Promise<StartedServer> {
+  expectCanaries(options.canary?.asked ?? [], options.processes ?? 1);
   const opened: OpenedModels[] = [];
   const { access: who = {}, onNotice } = options;
   const { nowMs } = clockOf(options);
@@ -178,6 +187,7 @@ async function startWith(
   const { otlp, telemetry } = await telemetryOf(options, decisions);
   const acceptors = await acceptorsOf(options, decisions);
   let reloading: Reloading | undefined;
+  let canaries: Canaries | undefined;
   const gpus = new ServerGpus(() => reloading?.hosted ?? hosted);
   const opening = openServer(
     hosted.map(({ application }) => application),
@@ -210,6 +220,13 @@ async function startWith(
         config: options.config ?? (() => ({})),
         state: () => stateOf(expectStarted(reloading), access, acceptors),
         ...(shadows === undefined ? {} : shadows.adminHooks),
+      otherLines: () => [...gpus.lines(), ...(canaries?.lines() ?? [])],
+      onNotice,
+      admin: {
+        reload: (name) => reloadByHand(expectStarted(reloading), onNotice, name),
+        config: options.config ?? (() => ({})),
+        state: () => stateOf(expectStarted(reloading), access, acceptors),
+        canary: canaryHooks(() => canaries),
       },
     },
   );
@@ -226,6 +243,7 @@ async function startWith(
   });
   reloading = following;
   void rememberOnceStarted(server.started, hosted, hosting);
+  canaries = startedCanaries(server, following, hosting, options.canary);
   return {
     ...server,
     ...urlsOf(server, options, acceptors),
@@ -237,6 +255,7 @@ async function startWith(
     },
     reload: (name) => reloadedWith(shadows, following.reload(name)),
     close: async () => {
+      canaries?.stop();
       following.stop();
       await server.close();
       shadows?.close();
@@ -244,6 +263,7 @@ async function startWith(
       access.close();
       await otlp?.close();
       await decisions?.close();
+      await canaries?.close();
       await following.close();
     },
   };
@@ -325,6 +345,44 @@ async function hostedBundles(
   const told = shared.sharedCores(count, options.threads ?? 1);
   if (told !== null) options.onNotice(told);
   return hosted;
+}
+
+/** @returns null where there is no such application. */
+async function reloadByHand(
+  reloading: Reloading,
+  onNotice: Notice,
+  name: string | undefined,
+): Promise<Reloaded | null> {
+  if (name !== undefined && !reloading.has(name)) return null;
+  const reloaded = await reloading.reload(name);
+  onNotice(reloaded.notice, reloaded.isFollowed ? "info" : "error");
+  return reloaded;
+}
+
+function canaryHooks(canaries: () => Canaries | undefined): CanaryHooks {
+  return {
+    told: () => canaries()?.told() ?? [],
+    act: async (action, name) => (await canaries()?.act(action, name)) ?? null,
+  };
+}
+
+/** They start when what is served is ready. */
+function startedCanaries(
+  { trials, started }: RunningServer,
+  reloading: Reloading,
+  options: HostingOptions,
+  { asked = [], ...rules }: Partial<CanaryOptions> = {},
+): Canaries {
+  const canaries = new Canaries(asked, {
+    ...{ timeMs: 600_000, tolerance: 0.005, ...rules },
+    trials,
+    options,
+    hosted: () => reloading.hosted,
+    adopt: (place, next, take) => reloading.adopt(place, next, take),
+    load: (path) => loadTrusted(path, options.trust),
+  });
+  void started.then(() => canaries.start());
+  return canaries;
 }
 
 /** @throws HttpError 503 for administrators who come while the first workers start. */

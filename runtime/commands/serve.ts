@@ -12,6 +12,7 @@ import type { ServerLimits } from "../server/applications/limits.ts";
 import type { LogState } from "../server/telemetry/log.ts";
 import { otlpSettings } from "../server/telemetry/otlp/otlp-settings.ts";
 import type { DeviceOptions, WorkerVariable } from "../serving-devices.ts";
+import { askedCanary } from "../settings/canary.ts";
 import { splitPair, splitPoolDevice } from "../settings/device-kinds.ts";
 import { readSettingsFile } from "../settings/file.ts";
 import { LIMIT_KEYS } from "../settings/limits.ts";
@@ -142,6 +143,11 @@ function optionsOf(settings: SettingValues, environment: NodeJS.ProcessEnv): Ser
     readyNeedsPromises: settings.readyNeedsPromises,
     processes: settings.processes,
     limits: limitsOf(settings),
+    canary: {
+      asked: (settings.canary ?? []).flatMap((text) => askedCanary(text) ?? []),
+      timeMs: settings.canaryTime,
+      tolerance: settings.canaryTolerance,
+    },
     shadowShare: settings.shadowShare,
     ...(settings.shadow === null ? {} : { shadow: settings.shadow }),
     ...grpcOf(settings),

@@ -36,6 +36,16 @@ const STATUS_BY_REASON: Readonly<Record<FailureReason, number>> = {
   closed: 503,
 };
 
+/** Failures that the server, a model or a worker is to blame for, and no client. */
+const VIOLATIONS: ReadonlySet<FailureReason> = new Set([
+  "queue-full",
+  "shed",
+  "late",
+  "no-worker",
+  "worker-lost",
+  "inference",
+]);
+
 /** What a protocol does of it. */
 export interface Inference {
   readonly hosted: HostedModel;
@@ -73,6 +83,7 @@ export async function infer(house: House, inference: Inference): Promise<void> {
   const lagMs = house.lag.onRequest();
   const arrival = { arrivalMs: seenMs - lagMs, lagMs };
   let reason: FailureReason | undefined;
+  let isAnswered = false;
   const hold = house.budget.hold();
   const { application } = hosted;
   if (record !== undefined) noteArrival(record, hosted, modelName, lagMs);
@@ -95,6 +106,7 @@ export async function infer(house: House, inference: Inference): Promise<void> {
       reason = outcome.reason;
       throw errorOf(outcome);
     }
+    isAnswered = true;
     if (record !== undefined) noteAnswer(record, outcome);
     const written = inference.write(read, outcome, sloClass);
     if (written !== undefined) await written;
@@ -104,7 +116,12 @@ export async function infer(house: House, inference: Inference): Promise<void> {
     const { queueMs, inputMs, inferMs } = outcome;
     metrics.onRequestAnswered({ requestMs, queueMs, inputMs, inferMs, outputMs }, writtenMs);
     hosted.latencies.onAnswered(requestMs, queueMs, inferMs);
+    house.trials.onSettled(application, requestMs <= sloClass.sloMs);
   } catch (error) {
+    // What cannot be written is no answer.
+    if (isAnswered || (reason !== undefined && VIOLATIONS.has(reason))) {
+      house.trials.onSettled(application, false);
+    }
     if (record !== undefined && reason !== undefined) noteFailure(record, reason, nowMs());
     metrics.onRequestFailed(reason, nowMs() - arrival.arrivalMs, nowMs());
     throw error;

@@ -3,6 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { HttpError } from "../connections/http-error.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
 import type { AdminHooks } from "./admin-hooks.ts";
+import { canaryAnswer } from "./canary-admin.ts";
 import type { HttpContext } from "./context.ts";
 import { smallJson } from "./small-json.ts";
 
@@ -15,7 +16,7 @@ export async function adminAnswer(
   context: HttpContext,
   path: readonly string[],
   request: IncomingMessage,
-  expectMethod: (allowed: "GET" | "POST") => void,
+  expectMethod: (allowed: "GET" | "POST" | "GET or POST") => void,
 ): Promise<readonly [status: number, document: object]> {
   const { admin } = context;
   const [action] = path;
@@ -27,6 +28,10 @@ export async function adminAnswer(
   if (action === "reload") {
     expectMethod("POST");
     return reloaded(admin, await askedApplication(context, request));
+  }
+  if (action === "canary") {
+    expectMethod("GET or POST");
+    return canaryAnswer(context, admin.canary, request);
   }
   if (action !== "config" && action !== "state") throw noPath(request);
   expectMethod("GET");

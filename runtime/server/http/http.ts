@@ -88,6 +88,7 @@ async function routeAdmin(
     sendBody(context, response, 200, trace, { "content-type": "text/csv; charset=utf-8" });
     return;
   }
+  const method = (allowed: "GET" | "POST" | "GET or POST") => expectMethod(request, allowed);
   const [status, document] = await adminAnswer(context, path, request, method);
   sendJson(context, response, status, document);
 }
