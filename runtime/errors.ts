@@ -23,6 +23,9 @@ const COMMAND_ERRORS = {
   RUNTIME_MEANS: "the workers of the bundle want more than this machine has",
   RUNTIME_DEVICE: "no worker could be started on the device, or with the models",
   RUNTIME_HARDWARE: "the bundle was measured on other hardware than its workers are to run on",
+  RUNTIME_SOURCE: "a source of bundles is away, or what it has is not what there should be",
+  RUNTIME_STORE: "the folder that bundles of sources are kept in cannot be used",
+  RUNTIME_DISCOVERY: "the document that names the bundles of sites is none, or names none for one",
 } as const;
 
 /** Every error of the runtime that is not a bug. */
@@ -53,6 +56,9 @@ export const EXIT_CODE_BY_ERROR: Readonly<Record<RuntimeErrorCode, number>> = {
   RUNTIME_MEANS: EXIT_CODES.badInput,
   RUNTIME_DEVICE: EXIT_CODES.badInput,
   RUNTIME_HARDWARE: EXIT_CODES.badInput,
+  RUNTIME_SOURCE: EXIT_CODES.badInput,
+  RUNTIME_STORE: EXIT_CODES.badInput,
+  RUNTIME_DISCOVERY: EXIT_CODES.badInput,
 };
 
 /**

@@ -15,6 +15,7 @@ import { loadBundle } from "./load-bundle.ts";
 import type { GenerateLevel } from "./methods/method.ts";
 import { methodOf } from "./methods/registry.ts";
 import { OpenedModels } from "./opened-models.ts";
+import { openedSources, policiesOf } from "./opened-sources.ts";
 import { hardwareJson, type PoolHardware } from "./pool-hardware.ts";
 import { Reloading } from "./reloading.ts";
 import { Access, type AccessOptions } from "./server/access/access.ts";
@@ -35,11 +36,14 @@ import { ServerGpus } from "./server-gpus.ts";
 import type { WorkersOptions } from "./server-workers.ts";
 import { devicesText, expectOptions, expectPools } from "./serving-devices.ts";
 import { SharedMeans } from "./shared-means.ts";
+import type { PolicySources, SourceSettings } from "./sources/policy-sources.ts";
 import { packageVersion } from "./version.ts";
 
 export interface ServerOptions extends WorkersOptions {
-  /** Paths of the bundles, one for each application, or that of the only one. */
+  /** Paths or URLs of the bundles, one for each application, or that of the only one. */
   readonly policy: string | readonly string[];
+  /** How those that are no files are followed, and which they are; left out, all are files. */
+  readonly sources?: SourceSettings | undefined;
   /**
    * Folder of the model files, or one for each bundle, in their order; left out for each bundle's
    * own.
@@ -112,6 +116,8 @@ export interface StartedServer extends RunningServer {
 export interface ServedBundle {
   /** Path of its file. */
   readonly policy: string;
+  /** Where that is from; left out where it is from nowhere else. */
+  readonly source?: string;
   readonly bundle: Bundle;
   /** Of the file. */
   readonly sha256: string;
@@ -125,16 +131,19 @@ export interface ServedBundle {
  * Starts serving bundles. Inference is answered from `started` on, the rest at once.
  * @throws BundleError for a bundle that is refused. @throws RuntimeError RUNTIME_UNREADABLE,
  * RUNTIME_USAGE, RUNTIME_ACCESS, RUNTIME_MODEL, RUNTIME_LISTEN, RUNTIME_PROCESSES, RUNTIME_MEANS,
- * RUNTIME_DEVICE.
+ * RUNTIME_DEVICE; of sources RUNTIME_SOURCE, RUNTIME_STORE, RUNTIME_DISCOVERY and those of trust.
  */
 export async function startServer(options: ServerOptions): Promise<StartedServer> {
   const opened: OpenedModels[] = [];
   const { access: who = {}, onNotice } = options;
   const { nowMs } = clockOf(options);
   const access = await Access.open(who, { nowMs, ...(onNotice === undefined ? {} : { onNotice }) });
+  let sources: PolicySources | null = null;
   try {
-    return await startWith(opened, access, options);
+    sources = await openedSources(options);
+    return await startWith(opened, access, sources, options);
   } catch (error) {
+    await sources?.close();
     access.close();
     await Promise.all(opened.map((files) => files.close()));
     throw error;
@@ -144,10 +153,11 @@ export async function startServer(options: ServerOptions): Promise<StartedServer
 async function startWith(
   opened: OpenedModels[],
   access: Access,
+  sources: PolicySources | null,
   options: ServerOptions,
 ): Promise<StartedServer> {
-  const { policy, onNotice = () => {}, limits, grpc, adminAt, metricsAt } = options;
-  const policies = typeof policy === "string" ? [policy] : policy;
+  const { onNotice = () => {}, limits, grpc, adminAt, metricsAt } = options;
+  const policies = sources?.paths ?? policiesOf(options.policy);
   const clock = clockOf(options);
   const { nowMs, epochOffsetMs } = clock;
   const isOnly = policies.length === 1;
@@ -177,7 +187,7 @@ async function startWith(
       telemetry,
       logs: options.logs,
       log: options.log,
-      otherLines: () => gpus.lines(),
+      otherLines: () => [...gpus.lines(), ...(sources?.lines() ?? [])],
       onNotice,
       admin: {
         reload: async (name) => {
@@ -189,6 +199,7 @@ async function startWith(
         },
         config: options.config ?? (() => ({})),
         state: () => stateOf(expectStarted(reloading), access, acceptors),
+        ...(sources === null ? {} : { policies: () => sources.document() }),
       },
     },
   );
@@ -201,26 +212,31 @@ async function startWith(
   if (!hasLimits()) {
     onNotice("workers have no limit of memory: this system cannot set one", "warn");
   }
-  const following = new Reloading(server, hosted, hosting, {
-    refresh: async () => {
-      const own = await access.refresh();
-      return [...new Set([...own, ...((await acceptors?.readAccessFiles()) ?? [])])];
-    },
-  });
+  const refresh = async () => {
+    const own = await access.refresh();
+    return [...new Set([...own, ...((await acceptors?.readAccessFiles()) ?? [])])];
+  };
+  const following = new Reloading(server, hosted, hosting, { refresh }, sources);
   reloading = following;
+  sources?.run(following, server.started);
   return {
     ...server,
     ...urlsOf(server, options, acceptors),
     get served() {
-      return following.hosted.map(({ policy, bundle, sha256, workers }) => {
+      return following.hosted.map(({ policy, bundle, sha256, workers }, place) => {
         const { devices, hardware } = workers;
-        return { policy, bundle, sha256, device: devicesText(devices), hardware };
+        const source = sources?.nameOf(place) ?? null;
+        const from = source === null ? {} : { source };
+        return { policy, ...from, bundle, sha256, device: devicesText(devices), hardware };
       });
     },
     reload: (name) => following.reload(name),
     close: async () => {
       following.stop();
+      // What it is about to follow is given up by the server.
+      const ended = sources?.close();
       await server.close();
+      await ended;
       gpus.close();
       access.close();
       await otlp?.close();

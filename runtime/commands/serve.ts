@@ -16,6 +16,8 @@ import { LIMIT_KEYS } from "../settings/limits.ts";
 import { type Resolved, resolveSettings } from "../settings/resolve.ts";
 import { flagOf } from "../settings/setting.ts";
 import type { SettingValues } from "../settings/table.ts";
+import type { SourceSettings } from "../sources/policy-sources.ts";
+import { storeFolder } from "../sources/store-folder.ts";
 import { type ServerOptions, type StartedServer, startServer } from "../start-server.ts";
 import type { CommandResult } from "./command-result.ts";
 import { printedSettings } from "./print-settings.ts";
@@ -56,7 +58,8 @@ export async function serveCommand(
   const logs = openLogs(settings.values);
   const config = () => printedSettings(inForce(settings, logs.log)).json;
   try {
-    const all = { ...options, otlp, ...logs.options, generateLevel, config };
+    const sources = sourcesOf(settings.values, surroundings);
+    const all = { ...options, sources, otlp, ...logs.options, generateLevel, config };
     await serveWith(all, logs, surroundings);
   } finally {
     await logs.close();
@@ -97,13 +100,13 @@ function inForce({ values, sources }: Resolved, { level, format }: LogState): Re
 
 /** @throws RuntimeError RUNTIME_USAGE without a bundle. */
 function optionsOf(settings: SettingValues): ServerOptions {
-  const { policy, models, http, workerMemory, threads } = settings;
-  if (policy === null) {
+  const { policy, discovery, models, http, workerMemory, threads } = settings;
+  if (policy === null && discovery === null) {
     const ways = `expected --policy or STRATAGEM_POLICY, or policy in the file of --config`;
     throw new RuntimeError("RUNTIME_USAGE", `${ways}: the bundle to serve`);
   }
   return {
-    policy,
+    policy: policy ?? [],
     ...http,
     ...(models === null ? {} : { models }),
     ...(workerMemory === null ? {} : { workerMemoryBytes: workerMemory }),
@@ -125,6 +128,21 @@ function optionsOf(settings: SettingValues): ServerOptions {
     access: accessOf(settings),
     adminAt: settings.admin ?? undefined,
     metricsAt: settings.metrics ?? undefined,
+  };
+}
+
+function sourcesOf(
+  { discovery, poll, policyStore, policyToken, statusUrl }: SettingValues,
+  { environment, signal }: ServeSurroundings,
+): SourceSettings {
+  return {
+    storeFolder: storeFolder(policyStore, environment),
+    pollMs: poll,
+    statusUrl: statusUrl ?? undefined,
+    discovery: discovery ?? undefined,
+    tokenFile: policyToken ?? undefined,
+    environment,
+    signal,
   };
 }
 
@@ -192,13 +210,15 @@ function limitsOf(settings: SettingValues): Partial<ServerLimits> {
 
 function readyResult(server: StartedServer): CommandResult {
   const { url, grpcUrl, adminUrl, metricsUrl, served } = server;
-  const told = served.map(({ policy, bundle, device, hardware }) => {
+  const told = served.map(({ policy, source, bundle, device, hardware }) => {
     const method = methodOf(bundle);
     const { workers, more, json } = method.tellServing(bundle);
+    const name = source ?? policy;
     return {
-      text: `serving ${policy} at ${url}: ${workers}${hardwareText(hardware)}${more}`,
+      text: `serving ${name} at ${url}: ${workers}${hardwareText(hardware)}${more}`,
       json: {
-        ...{ policy, workers: method.workerCount(bundle), device },
+        ...{ policy, ...(source === undefined ? {} : { source }) },
+        ...{ workers: method.workerCount(bundle), device },
         ...{ hardware: hardwareJson(hardware), ...json },
       },
     };

@@ -4,11 +4,13 @@ import { GRPC } from "./grpc.ts";
 import { LIMITS } from "./limits.ts";
 import { SERVED } from "./served.ts";
 import type { Setting, SettingGroup, ValueOf } from "./setting.ts";
+import { SOURCES } from "./sources.ts";
 import { TELEMETRY } from "./telemetry.ts";
 import { WORKERS } from "./workers.ts";
 
 export const SETTING_GROUPS: readonly SettingGroup[] = [
   { title: "What is served, and where", settings: SERVED },
+  { title: "Bundles of sources", settings: SOURCES },
   { title: "gRPC", settings: GRPC },
   { title: "Who may come in", settings: ACCESS },
   { title: "Workers", settings: WORKERS },
@@ -16,7 +18,7 @@ export const SETTING_GROUPS: readonly SettingGroup[] = [
   { title: "Logs, traces and metrics", settings: TELEMETRY },
 ];
 
-const TABLE = { ...SERVED, ...GRPC, ...ACCESS, ...WORKERS, ...LIMITS, ...TELEMETRY };
+const TABLE = { ...SERVED, ...SOURCES, ...GRPC, ...ACCESS, ...WORKERS, ...LIMITS, ...TELEMETRY };
 export const SETTINGS: Readonly<Record<string, Setting>> = TABLE;
 
 export type SettingValues = { readonly [K in keyof typeof TABLE]: ValueOf<(typeof TABLE)[K]> };
