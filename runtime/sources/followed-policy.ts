@@ -272,7 +272,8 @@ export class FollowedPolicy {
   #answered(): void {
     const { nowEpochMs, onNotice } = this.#options;
     const wasAway = this.status.away !== null;
-    this.#isNews ||= this.status.answered(nowEpochMs());
+    const isNews = this.status.answered(nowEpochMs());
+    this.#isNews ||= isNews;
     if (wasAway) onNotice(`${this.#source.name}: it answers again`, "info");
   }
 

@@ -13,7 +13,8 @@ export interface HttpClientOptions {
 
 /** A document, as far as there is one that is not known already. */
 export type Answer =
-  | { readonly kind: "unchanged" | "missing" }
+  | { readonly kind: "unchanged" }
+  | { readonly kind: "missing" }
   | { readonly kind: "found"; readonly bytes: Uint8Array; readonly validator: string | null };
 
 export interface Asked {
