@@ -15,7 +15,6 @@ import {
   runProgram,
   wholeNumber,
 } from "stratagem-runtime/internal/command-line";
-import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { packageVersion } from "stratagem-runtime/internal/version";
 import type { SchemaKind } from "./commands/schema.ts";
 import type { SimulateOptions } from "./commands/simulate.ts";

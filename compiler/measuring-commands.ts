@@ -121,7 +121,10 @@ export function addProfile(program: Command, tools: MeasuringTools): void {
       ),
     )
     .option("--worker-env <name=value>", "a variable of the worker (repeatable)", collect, [])
-    .option("--provider-options <name=value>", "such as preferredLayout=NHWC,enableRobustness=false")
+    .option(
+      "--provider-options <name=value>",
+      "such as preferredLayout=NHWC,enableRobustness=false",
+    )
     .addOption(
       new Option("--cpu-fallback <name>", "models of which a GPU leaves nodes to the processor")
         .choices(["allow", "refuse"])
@@ -150,7 +153,9 @@ export function addProfile(program: Command, tools: MeasuringTools): void {
       const serving = servingOutput(flags);
       const { precisionOf } = await import("./onnx/precision.ts");
       const { ModelReader } = await import("stratagem-runtime/internal/exec/model-reader");
-      const { startAssignedExecutor } = await import("stratagem-runtime/internal/exec/assigned-pool");
+      const { startAssignedExecutor } = await import(
+        "stratagem-runtime/internal/exec/assigned-pool"
+      );
       const { provider: device, ...on } = profiledDevice(flags);
       const { repeat, threads, seed, layers = false, out = null } = flags;
       const { task = null, hardware = null, dryRun = false, force = false } = flags;

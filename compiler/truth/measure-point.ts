@@ -114,7 +114,7 @@ async function sendOnce(
     leadInMs: LEAD_IN_MS,
     timeoutMs: Math.max(LEAST_PATIENCE_MS, PATIENCE_SLOS * sloMs),
   };
-  const endStalls = watchStalls(stand.pause, stand.watch.nowMs);
+  const endStalls = watchStalls(stand.pause);
   const done = await load.send(order, onSecond).finally(endStalls);
   const stalls = endStalls();
   await stand.pause(LOG_MS);

@@ -67,7 +67,7 @@ test("the server does one thing after the other, wakes for the first, and answer
     new Rng(1, 4),
     { contention: false },
   );
-  expect([toServerMs, toClientMs(), workers.factor]).toEqual([2, 2, 1]);
+  expect([toServerMs, toClientMs(), workers.serverFactor]).toEqual([2, 2, 1]);
   server?.push(10, REQUEST, 7);
   server?.push(10.5, BATCH, 3);
   expect([server?.nextMs, server?.nextKind, server?.pop()]).toEqual([12.25, REQUEST, 7]);
