@@ -22,7 +22,7 @@ import { Access, type AccessOptions } from "./server/access/access.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "./server/applications/limits.ts";
 import { HttpError, RETRY_LATER } from "./server/connections/http-error.ts";
 import type { GrpcOptions } from "./server/grpc/door.ts";
-import type { Reloaded } from "./server/http/admin-hooks.ts";
+import type { AdminHooks, Reloaded } from "./server/http/admin-hooks.ts";
 import { type DoorAddress, doorsOf } from "./server/http/doors.ts";
 import { Acceptors } from "./server/processes/acceptors.ts";
 import { dividedLimits } from "./server/processes/divided-limits.ts";
@@ -97,6 +97,13 @@ export interface ServerOptions extends WorkersOptions {
   readonly epochOffsetMs?: number;
   /** Computes a level above the highest one; left out where there is no solver. */
   readonly generateLevel?: GenerateLevel | undefined;
+}
+
+interface AdminSurroundings {
+  readonly options: ServerOptions;
+  readonly access: Access;
+  readonly sources: PolicySources | null;
+  readonly acceptors: Acceptors | undefined;
 }
 
 export interface StartedServer extends RunningServer {
@@ -189,18 +196,7 @@ async function startWith(
       log: options.log,
       otherLines: () => [...gpus.lines(), ...(sources?.lines() ?? [])],
       onNotice,
-      admin: {
-        reload: async (name) => {
-          const started = expectStarted(reloading);
-          if (name !== undefined && !started.has(name)) return null;
-          const reloaded = await started.reload(name);
-          onNotice(reloaded.notice, reloaded.isFollowed ? "info" : "error");
-          return reloaded;
-        },
-        config: options.config ?? (() => ({})),
-        state: () => stateOf(expectStarted(reloading), access, acceptors),
-        ...(sources === null ? {} : { policies: () => sources.document() }),
-      },
+      admin: adminOf(() => expectStarted(reloading), { options, access, sources, acceptors }),
     },
   );
   const server = await opening.catch(async (error) => {
@@ -273,6 +269,24 @@ async function hostedBundles(
   const told = shared.sharedCores(count, options.threads ?? 1);
   if (told !== null) options.onNotice(told);
   return hosted;
+}
+
+/** @param started what there is to administer. @throws HttpError 503 before there is. */
+function adminOf(started: () => Reloading, around: AdminSurroundings): AdminHooks {
+  const { options, access, sources, acceptors } = around;
+  const { config = () => ({}), onNotice = () => {} } = options;
+  return {
+    reload: async (name) => {
+      const reloading = started();
+      if (name !== undefined && !reloading.has(name)) return null;
+      const reloaded = await reloading.reload(name);
+      onNotice(reloaded.notice, reloaded.isFollowed ? "info" : "error");
+      return reloaded;
+    },
+    config,
+    state: () => stateOf(started(), access, acceptors),
+    ...(sources === null ? {} : { policies: () => sources.document() }),
+  };
 }
 
 /** @throws HttpError 503 for administrators who come while the first workers start. */

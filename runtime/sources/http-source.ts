@@ -39,7 +39,12 @@ export class HttpSource implements PolicySource {
     if (bundle.kind !== "found") {
       throw new AwayError(`${this.name}: expected a bundle, got 404: there is none`);
     }
-    const provenance = await this.#get(this.#sidecar("provenance"), null, MAX_SIDECAR_BYTES, signal);
+    const provenance = await this.#get(
+      this.#sidecar("provenance"),
+      null,
+      MAX_SIDECAR_BYTES,
+      signal,
+    );
     const validators = { bundle: bundle.validator, envelope: validatorOf(envelope) };
     return {
       validator: bundle.validator === null ? null : JSON.stringify(validators),

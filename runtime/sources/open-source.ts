@@ -1,5 +1,5 @@
 /** The source of a URL; of registries nothing is loaded where none is named. */
-import { HttpClient } from "./http-client.ts";
+import type { HttpClient } from "./http-client.ts";
 import { HttpSource } from "./http-source.ts";
 import type { PolicySource } from "./policy-source.ts";
 import type { PolicyUrl } from "./policy-url.ts";

@@ -5,7 +5,7 @@ import type { Notice } from "../server/telemetry/notice.ts";
 import type { Labels } from "../trust/labels.ts";
 import type { Trust } from "../trust/trust.ts";
 import { type Chosen, Discovery } from "./discovery.ts";
-import { type Follower, FollowedPolicy, type Following } from "./followed-policy.ts";
+import { FollowedPolicy, type Follower, type Following } from "./followed-policy.ts";
 import { HttpClient } from "./http-client.ts";
 import { openSource } from "./open-source.ts";
 import type { Pace } from "./pace.ts";

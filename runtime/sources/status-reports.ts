@@ -69,8 +69,7 @@ export class StatusReports {
       this.#nudge = new AbortController();
       if (this.#isDue) askedMs = await this.#send();
       if (this.#isDue && this.#failures === 0) continue;
-      const ms =
-        this.#failures === 0 ? HEARTBEAT_MS : nextRetryMs(this.#failures, askedMs, pace);
+      const ms = this.#failures === 0 ? HEARTBEAT_MS : nextRetryMs(this.#failures, askedMs, pace);
       await wait(ms, AbortSignal.any([signal, this.#nudge.signal]));
       this.#isDue = true;
     }

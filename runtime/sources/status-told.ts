@@ -48,9 +48,9 @@ function instant(epochMs: number | null): string | null {
 
 /** Of all policies that have a source. */
 export function policyLines(statuses: readonly PolicyStatus[]): MetricLine[] {
-  const gauge = (name: string, help: string, valueOf: (status: PolicyStatus) => number) => [
+  const gauge = (name: string, help: string, toldOf: (status: PolicyStatus) => number) => [
     head(name, "gauge", help),
-    ...statuses.map((status) => line(name, labelsOf(status), valueOf(status))),
+    ...statuses.map((status) => line(name, labelsOf(status), toldOf(status))),
   ];
   const looks = "stratagem_policy_looks_total";
   const received = "stratagem_policy_received_bytes_total";

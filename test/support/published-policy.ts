@@ -1,5 +1,11 @@
 /** Bundles as somebody publishes them: with their models, and signed where somebody has a key. */
-import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import {
+  createHash,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  sign,
+} from "node:crypto";
 import type { ModelFile } from "../../runtime/bundle/schema.ts";
 import { encodeBundle } from "../../runtime/checked-bundle.ts";
 import { envelopeBytes, signedBytes } from "../../runtime/trust/envelope.ts";
@@ -29,7 +35,10 @@ const TENSOR = { dtype: "float32", shape: [-1, 2] } as const;
 /** A bundle of two variants, each with a model file. Nobody runs them. */
 export function published(options: PublishedOptions = {}): Published {
   const { application = "tiny", sloMs = 100, isCode = false } = options;
-  const models = options.models ?? { "small.onnx": bytesOf("small"), "large.onnx": bytesOf("large") };
+  const models = options.models ?? {
+    "small.onnx": bytesOf("small"),
+    "large.onnx": bytesOf("large"),
+  };
   const names = Object.keys(models);
   const tiny = tinyBundle({ sloMs });
   const tasks = tiny.tasks.map((task) => ({
@@ -77,7 +86,11 @@ export function signed(
   });
   const signature = sign(null, signedBytes(SIGNATURE_TYPE, payload), key);
   const keyId = keyIdOf(createPublicKey(pem));
-  return envelopeBytes({ payloadType: SIGNATURE_TYPE, payload, signatures: [{ keyId, signature }] });
+  return envelopeBytes({
+    payloadType: SIGNATURE_TYPE,
+    payload,
+    signatures: [{ keyId, signature }],
+  });
 }
 
 export function digestOf(bytes: Uint8Array): string {

@@ -323,5 +323,8 @@ test("a discovery document says what a site serves, and moves it elsewhere", asy
   expect(await answered(url, 4)).toBe(200);
   const reports = site.seen.filter(({ path }) => path === "/status");
   const last: Status = JSON.parse(reports.at(-1)?.body ?? "null");
-  expect(last.policies[0]).toMatchObject({ state: "followed", revision: { sha256: second.sha256 } });
+  expect(last.policies[0]).toMatchObject({
+    state: "followed",
+    revision: { sha256: second.sha256 },
+  });
 });

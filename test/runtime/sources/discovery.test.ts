@@ -12,7 +12,11 @@ test("of each application the first entry whose labels a site has is for it", ()
   const entries = entriesOf({
     version: 1,
     policies: [
-      { application: "letters", labels: { site: ["bonn", "berlin"] }, policy: "oci://r:5000/l:city" },
+      {
+        application: "letters",
+        labels: { site: ["bonn", "berlin"] },
+        policy: "oci://r:5000/l:city",
+      },
       { application: "letters", labels: { tier: "edge" }, policy: "letters/bundle.msgpack" },
       { application: "scenes", labels: { tier: "edge", gpu: "yes" }, policy: "https://a/scenes" },
       { application: "scenes", policy: "https://a/scenes-cpu" },
