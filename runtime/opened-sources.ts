@@ -2,6 +2,7 @@
 import type { Notice } from "./server/telemetry/notice.ts";
 import { haveSources } from "./sources/have-sources.ts";
 import type { PolicySources, SourceSettings } from "./sources/policy-sources.ts";
+import type { Trust } from "./trust/trust.ts";
 import { packageVersion } from "./version.ts";
 
 export interface OpenedSourcesOptions {
@@ -16,10 +17,13 @@ export function policiesOf(policy: string | readonly string[]): readonly string[
 }
 
 /**
- * @returns null where all bundles are files.
+ * @param trust null where nobody has to sign. @returns null where all bundles are files.
  * @throws RuntimeError, BundleError where a source has none to start with.
  */
-export async function openedSources(options: OpenedSourcesOptions): Promise<PolicySources | null> {
+export async function openedSources(
+  options: OpenedSourcesOptions,
+  trust: Trust | null,
+): Promise<PolicySources | null> {
   const { policy, sources, models, onNotice = () => {} } = options;
   const policies = policiesOf(policy);
   if (sources === undefined || !haveSources(policies, sources)) return null;
@@ -28,7 +32,7 @@ export async function openedSources(options: OpenedSourcesOptions): Promise<Poli
     ...sources,
     policies,
     hasOwnModels: models !== undefined,
-    trust: null,
+    trust,
     version: packageVersion(),
     nowEpochMs: Date.now,
     onNotice,

@@ -10,12 +10,13 @@ import {
   hostBundle,
   modelNamesOf,
 } from "./hosted-bundle.ts";
-import { type LoadedBundle, loadBundle } from "./load-bundle.ts";
 import { OpenedModels } from "./opened-models.ts";
 import type { Access } from "./server/access/access.ts";
 import type { Reloaded, ReloadedApplication } from "./server/http/admin-hooks.ts";
 import type { RunningServer } from "./server/serve.ts";
 import { SharedMeans } from "./shared-means.ts";
+import type { Claims } from "./trust/trust.ts";
+import { loadTrusted, type TrustedBundle } from "./trusted-bundle.ts";
 
 /** Bundles that come from elsewhere than their files. */
 export interface Sources {
@@ -171,8 +172,9 @@ export class Reloading {
     const { application } = before.bundle;
     const policy = path ?? before.policy;
     try {
-      const loaded = await loadBundle(policy);
-      const more = await this.#follow(loaded, before, place);
+      const loaded = await loadTrusted(policy, this.#options.trust);
+      const followed = await this.#follow(loaded, before, place);
+      const more = `${followed}${await this.#remember(loaded)}`;
       this.#server.onReloaded(application, true);
       const notice = `${policy}: serving it as it is now, SHA-256 ${loaded.sha256}${more}`;
       return { application, policy, isFollowed: true, notice };
@@ -185,12 +187,28 @@ export class Reloading {
     }
   }
 
+  /**
+   * The next start finds the bundle where it lies: of a source as what was staged last, should the
+   * power go before it is kept as good.
+   * @returns what is to be said of it: the bundle is followed, whether this works or not.
+   */
+  async #remember({ claims }: TrustedBundle): Promise<string> {
+    if (claims === null) return "";
+    try {
+      await this.#options.trust?.accept(claims);
+      return `, ${serialText(claims)}`;
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      return `, ${serialText(claims)}, which is not remembered: ${reason}`;
+    }
+  }
+
   /** @returns what else is to be said. @throws Error if it is not followed; nothing has changed. */
-  async #follow(loaded: LoadedBundle, before: HostedBundle, place: number): Promise<string> {
-    const { bundle, sha256 } = loaded;
+  async #follow(loaded: TrustedBundle, before: HostedBundle, place: number): Promise<string> {
+    const { bundle, sha256, claims } = loaded;
     const refusal = this.#server.replaceBundle(bundle, sha256, place);
     if (refusal === null || sha256 === before.sha256) {
-      this.#hosted[place] = { ...before, bundle, sha256, policy: loaded.path };
+      this.#hosted[place] = { ...before, bundle, sha256, claims, policy: loaded.path };
       // Files of a source may be gone by then: each of its bundles has its own.
       return loaded.path === before.policy ? changesOf(before.files) : "";
     }
@@ -211,6 +229,10 @@ export class Reloading {
       throw error;
     }
   }
+}
+
+function serialText({ serial, keyId }: Claims): string {
+  return `serial ${serial}, signed by key ${keyId}`;
 }
 
 /** Models that clients do not find any more. */

@@ -11,7 +11,7 @@ import {
   hostBundle,
   ownNamesOf,
 } from "./hosted-bundle.ts";
-import { loadBundle } from "./load-bundle.ts";
+import { instantMs } from "./instant.ts";
 import type { GenerateLevel } from "./methods/method.ts";
 import { methodOf } from "./methods/registry.ts";
 import { OpenedModels } from "./opened-models.ts";
@@ -37,6 +37,8 @@ import type { WorkersOptions } from "./server-workers.ts";
 import { devicesText, expectOptions, expectPools } from "./serving-devices.ts";
 import { SharedMeans } from "./shared-means.ts";
 import type { PolicySources, SourceSettings } from "./sources/policy-sources.ts";
+import { type Claims, Trust, type TrustOptions } from "./trust/trust.ts";
+import { loadTrusted } from "./trusted-bundle.ts";
 import { packageVersion } from "./version.ts";
 
 export interface ServerOptions extends WorkersOptions {
@@ -95,6 +97,8 @@ export interface ServerOptions extends WorkersOptions {
   readonly nowMs?: () => number;
   /** What to add to it for milliseconds since 1970. */
   readonly epochOffsetMs?: number;
+  /** Whose bundles are followed, and as what site; left out, anybody's are. */
+  readonly trust?: Omit<TrustOptions, "nowEpochMs"> | undefined;
   /** Computes a level above the highest one; left out where there is no solver. */
   readonly generateLevel?: GenerateLevel | undefined;
 }
@@ -138,7 +142,9 @@ export interface ServedBundle {
  * Starts serving bundles. Inference is answered from `started` on, the rest at once.
  * @throws BundleError for a bundle that is refused. @throws RuntimeError RUNTIME_UNREADABLE,
  * RUNTIME_USAGE, RUNTIME_ACCESS, RUNTIME_MODEL, RUNTIME_LISTEN, RUNTIME_PROCESSES, RUNTIME_MEANS,
- * RUNTIME_DEVICE; of sources RUNTIME_SOURCE, RUNTIME_STORE, RUNTIME_DISCOVERY and those of trust.
+ * RUNTIME_DEVICE; where signatures are required, RUNTIME_KEY, RUNTIME_SERIALS, RUNTIME_UNSIGNED,
+ * RUNTIME_SIGNATURE, RUNTIME_WRONG_KEY, RUNTIME_EXPIRED, RUNTIME_SCOPE, RUNTIME_ROLLBACK; of sources
+ * RUNTIME_SOURCE, RUNTIME_STORE, RUNTIME_DISCOVERY.
  */
 export async function startServer(options: ServerOptions): Promise<StartedServer> {
   const opened: OpenedModels[] = [];
@@ -147,8 +153,9 @@ export async function startServer(options: ServerOptions): Promise<StartedServer
   const access = await Access.open(who, { nowMs, ...(onNotice === undefined ? {} : { onNotice }) });
   let sources: PolicySources | null = null;
   try {
-    sources = await openedSources(options);
-    return await startWith(opened, access, sources, options);
+    const trust = await trustOf(options);
+    sources = await openedSources(options, trust);
+    return await startWith(opened, access, { trust, sources }, options);
   } catch (error) {
     await sources?.close();
     access.close();
@@ -160,15 +167,14 @@ export async function startServer(options: ServerOptions): Promise<StartedServer
 async function startWith(
   opened: OpenedModels[],
   access: Access,
-  sources: PolicySources | null,
+  { trust, sources }: { readonly trust: Trust | null; readonly sources: PolicySources | null },
   options: ServerOptions,
 ): Promise<StartedServer> {
   const { onNotice = () => {}, limits, grpc, adminAt, metricsAt } = options;
   const policies = sources?.paths ?? policiesOf(options.policy);
   const clock = clockOf(options);
-  const { nowMs, epochOffsetMs } = clock;
   const isOnly = policies.length === 1;
-  const hosting = { ...options, onNotice, nowMs, epochOffsetMs, isOnly };
+  const hosting = { ...options, ...clock, onNotice, isOnly, trust };
   const hosted = await hostedBundles(policies, opened, hosting);
   const { otlp, telemetry } = await telemetryOf(options);
   const acceptors = await acceptorsOf(options);
@@ -215,6 +221,7 @@ async function startWith(
   const following = new Reloading(server, hosted, hosting, { refresh }, sources);
   reloading = following;
   sources?.run(following, server.started);
+  void rememberOnceStarted(server.started, hosted, hosting);
   return {
     ...server,
     ...urlsOf(server, options, acceptors),
@@ -254,7 +261,9 @@ async function hostedBundles(
     for (const [place, policy] of policies.entries()) {
       const files = new OpenedModels();
       opened.push(files);
-      hosted.push(await hostBundle(await loadBundle(policy), place, shared, files, options));
+      const loaded = await loadTrusted(policy, options.trust);
+      warnOfExpiry(policy, loaded.claims, options.onNotice);
+      hosted.push(await hostBundle(loaded, place, shared, files, options));
     }
     expectOwnNames(hosted);
     const pools = hosted.flatMap(({ bundle }) => bundle.cluster.pools);
@@ -310,6 +319,7 @@ function stateOf(reloading: Reloading, access: Access, acceptors?: Acceptors): o
       workers: methodOf(one.bundle).workerCount(one.bundle),
       models: ownNamesOf(one),
       sha256: one.sha256,
+      signature: one.claims === null ? null : signatureJson(one.claims),
       reload: reloading.resultAt(place),
     })),
     access: {
@@ -317,6 +327,41 @@ function stateOf(reloading: Reloading, access: Access, acceptors?: Acceptors): o
       ...(acceptors === undefined ? {} : { refused: acceptors.refusals(access.metricLines()) }),
     },
   };
+}
+
+/** As administrators are told it. */
+function signatureJson({ keyId, serial, issuedAt, expiresAt, scope }: Claims): object {
+  return { key: keyId, serial, issuedAt, expiresAt, scope };
+}
+
+async function trustOf({ trust }: ServerOptions): Promise<Trust | null> {
+  // The wall clock and not that of the server, since it may be set right while that runs.
+  return trust === undefined ? null : Trust.open({ ...trust, nowEpochMs: () => Date.now() });
+}
+
+/** A bundle that this site has followed before goes on after its signature has expired. */
+function warnOfExpiry(policy: string, claims: Claims | null, onNotice: Notice): void {
+  const untilMs = instantMs(claims?.expiresAt);
+  if (untilMs === undefined || untilMs > Date.now()) return;
+  onNotice(`${policy}: its signature has expired, and it was followed before: it goes on`, "warn");
+}
+
+/** Bundles that were served at the start are those that later ones must not be older than. */
+async function rememberOnceStarted(
+  started: Promise<void>,
+  hosted: readonly HostedBundle[],
+  { trust, onNotice }: Pick<HostingOptions, "trust" | "onNotice">,
+): Promise<void> {
+  const isStarted = await started.then(
+    () => true,
+    () => false,
+  );
+  if (!isStarted) return;
+  try {
+    for (const { claims } of hosted) if (claims !== null) await trust?.accept(claims);
+  } catch (error) {
+    onNotice(error instanceof Error ? error.message : String(error), "error");
+  }
 }
 
 /** Takes the address for them; undefined where this process accepts itself. */

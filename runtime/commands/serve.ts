@@ -1,4 +1,5 @@
 /** `serve --policy BUNDLE…`: answers inference requests until it is told to stop. */
+import { join } from "node:path";
 import { EXIT_CODES, RuntimeError } from "../errors.ts";
 import { parseProviderOptions } from "../exec/provider-options.ts";
 import { settleCollection } from "../heap-collection.ts";
@@ -22,6 +23,9 @@ import { type ServerOptions, type StartedServer, startServer } from "../start-se
 import type { CommandResult } from "./command-result.ts";
 import { printedSettings } from "./print-settings.ts";
 import { openLogs, type ServeLogs } from "./serve-logs.ts";
+
+/** Folder in that where bundles are kept. */
+const SERIALS = "serials";
 
 export interface ServeSurroundings {
   /** Aborting it stops the server: what was accepted is answered first. */
@@ -53,7 +57,7 @@ export async function serveCommand(
   generateLevel: GenerateLevel | undefined,
   surroundings: ServeSurroundings,
 ): Promise<void> {
-  const options = optionsOf(settings.values);
+  const options = optionsOf(settings.values, surroundings.environment);
   const otlp = otlpSettings(settings.values.otlpEndpoint, surroundings.environment);
   const logs = openLogs(settings.values);
   const config = () => printedSettings(inForce(settings, logs.log)).json;
@@ -99,7 +103,7 @@ function inForce({ values, sources }: Resolved, { level, format }: LogState): Re
 }
 
 /** @throws RuntimeError RUNTIME_USAGE without a bundle. */
-function optionsOf(settings: SettingValues): ServerOptions {
+function optionsOf(settings: SettingValues, environment: NodeJS.ProcessEnv): ServerOptions {
   const { policy, discovery, models, http, workerMemory, threads } = settings;
   if (policy === null && discovery === null) {
     const ways = `expected --policy or STRATAGEM_POLICY, or policy in the file of --config`;
@@ -126,13 +130,14 @@ function optionsOf(settings: SettingValues): ServerOptions {
     shadowShare: settings.shadowShare,
     ...grpcOf(settings),
     access: accessOf(settings),
+    trust: trustOf(settings, environment),
     adminAt: settings.admin ?? undefined,
     metricsAt: settings.metrics ?? undefined,
   };
 }
 
 function sourcesOf(
-  { discovery, poll, policyStore, policyToken, statusUrl }: SettingValues,
+  { discovery, labels, poll, policyStore, policyToken, statusUrl }: SettingValues,
   { environment, signal }: ServeSurroundings,
 ): SourceSettings {
   return {
@@ -141,6 +146,7 @@ function sourcesOf(
     statusUrl: statusUrl ?? undefined,
     discovery: discovery ?? undefined,
     tokenFile: policyToken ?? undefined,
+    labels: labels ?? undefined,
     environment,
     signal,
   };
@@ -195,6 +201,14 @@ function accessOf(settings: SettingValues): AccessOptions {
     ...(clientBurst === null ? {} : { clientBurst }),
     ...(clientConcurrency === null ? {} : { clientConcurrency }),
   };
+}
+
+/** Undefined where no signature is required. */
+function trustOf(settings: SettingValues, environment: NodeJS.ProcessEnv) {
+  const { requireSignature, labels, policyStore } = settings;
+  if (requireSignature === null) return undefined;
+  const memory = join(storeFolder(policyStore, environment), SERIALS);
+  return { keyFiles: requireSignature, labels: labels ?? {}, memory };
 }
 
 function grpcOf({ grpc, grpcMaxMessage, grpcMaxStreams }: SettingValues) {

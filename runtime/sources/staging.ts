@@ -6,6 +6,7 @@ import { decodeBundle } from "../checked-bundle.ts";
 import { RuntimeError } from "../errors.ts";
 import { partsOf, type ShippedPart } from "../shipping/parts.ts";
 import type { Claims, Trust } from "../trust/trust.ts";
+import { expectClaimed } from "../trusted-bundle.ts";
 import type { Found } from "./policy-source.ts";
 import { namingStore, type PolicyStore } from "./policy-store.ts";
 import { RESERVED_NAMES, type Revision, type StoredPolicy } from "./stored-policy.ts";
@@ -138,15 +139,4 @@ function expectPlainParts(parts: readonly ShippedPart[], { name, trust }: Stagin
 
 function sourceFault(message: string): RuntimeError {
   return new RuntimeError("RUNTIME_SOURCE", message);
-}
-
-/**
- * A serial is remembered by the application that the signature names, so it has to be the bundle's.
- * @throws RuntimeError RUNTIME_SIGNATURE
- */
-function expectClaimed({ application }: Bundle, claims: Claims, name: string): void {
-  if (claims.application === application) return;
-  const found = `got one for ${claims.application}`;
-  const message = `expected a signature for the application ${application}, ${found}`;
-  throw new RuntimeError("RUNTIME_SIGNATURE", `${name}: ${message}`);
 }

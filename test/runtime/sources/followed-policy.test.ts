@@ -346,17 +346,35 @@ test("a signature that is renewed is followed, though the bundle stays", async (
   expect((await loadBundle(path)).sha256).toBe(first.sha256);
 });
 
-test("a last good one that has expired is not started with, and says what is to be mended", async () => {
+test("a last good one goes on after its signature has expired: this site has followed it", async () => {
   const key = signer();
   const first = published();
   publish(first, signed(first, key, { expiresAt: "2026-11-24T00:00:00.000Z" }));
-  await started(await policyAt(`${site.url}${BUNDLE}`, await trustIn(key)));
+  const trust = await trustIn(key);
+  await started(await policyAt(`${site.url}${BUNDLE}`, trust), trust);
   nowMs = Date.UTC(2026, 10, 25);
   const url = `${site.url}${BUNDLE}`;
   await site.leave();
-  const again = started(await policyAt(url, await trustIn(key)));
-  await expect(again).rejects.toMatchObject({ code: "RUNTIME_EXPIRED" });
+  const path = await started(await policyAt(url, await trustIn(key)));
+  expect((await loadBundle(path)).sha256).toBe(first.sha256);
+});
+
+test("a last good one whose key is trusted no more is not started with, and says so", async () => {
+  const key = signer();
+  const first = published();
+  publish(first, signed(first, key));
+  const trust = await trustIn(key);
+  await started(await policyAt(`${site.url}${BUNDLE}`, trust), trust);
+  const url = `${site.url}${BUNDLE}`;
+  const next = signer();
+  const port = await site.leave();
+  const again = started(await policyAt(url, await trustIn(next)));
+  await expect(again).rejects.toMatchObject({ code: "RUNTIME_WRONG_KEY" });
   await expect(again).rejects.toThrow("and what its source has is not followed");
+  await site.listen(port);
+  publish(first, signed(first, next));
+  const path = await started(await policyAt(url, await trustIn(next)));
+  expect((await loadBundle(path)).sha256).toBe(first.sha256);
 });
 
 test("a download that was cut goes on where it was", async () => {
