@@ -19,6 +19,7 @@ import type { GenerateLevel } from "./methods/method.ts";
 import { methodOf } from "./methods/registry.ts";
 import type { DecisionLogSettings } from "./open-decision-log.ts";
 import { OpenedModels } from "./opened-models.ts";
+import { openedSources, policiesOf } from "./opened-sources.ts";
 import { hardwareJson, type PoolHardware } from "./pool-hardware.ts";
 import { Reloading } from "./reloading.ts";
 import { Access, type AccessOptions } from "./server/access/access.ts";
@@ -27,6 +28,7 @@ import { HttpError, RETRY_LATER } from "./server/connections/http-error.ts";
 import type { DecisionLog } from "./server/decisions/decision-log.ts";
 import type { GrpcOptions } from "./server/grpc/door.ts";
 import type { CanaryHooks, Reloaded } from "./server/http/admin-hooks.ts";
+import type { AdminHooks, Reloaded } from "./server/http/admin-hooks.ts";
 import { type DoorAddress, doorsOf } from "./server/http/doors.ts";
 import { Acceptors } from "./server/processes/acceptors.ts";
 import { dividedLimits } from "./server/processes/divided-limits.ts";
@@ -41,13 +43,16 @@ import type { WorkersOptions } from "./server-workers.ts";
 import { devicesText, expectOptions, expectPools } from "./serving-devices.ts";
 import type { ShadowPolicies } from "./shadow-policies.ts";
 import { SharedMeans } from "./shared-means.ts";
+import type { PolicySources, SourceSettings } from "./sources/policy-sources.ts";
 import { type Claims, Trust, type TrustOptions } from "./trust/trust.ts";
 import { loadTrusted } from "./trusted-bundle.ts";
 import { packageVersion } from "./version.ts";
 
 export interface ServerOptions extends WorkersOptions {
-  /** Paths of the bundles, one for each application, or that of the only one. */
+  /** Paths or URLs of the bundles, one for each application, or that of the only one. */
   readonly policy: string | readonly string[];
+  /** How those that are no files are followed, and which they are; left out, all are files. */
+  readonly sources?: SourceSettings | undefined;
   /**
    * Folder of the model files, or one for each bundle, in their order; left out for each bundle's
    * own.
@@ -115,6 +120,13 @@ export interface CanaryOptions extends Partial<CanaryRules> {
   readonly asked: readonly AskedCanary[];
 }
 
+interface AdminSurroundings {
+  readonly options: ServerOptions;
+  readonly access: Access;
+  readonly sources: PolicySources | null;
+  readonly acceptors: Acceptors | undefined;
+}
+
 export interface StartedServer extends RunningServer {
   /** What it serves now, in the order of the options. */
   readonly served: readonly ServedBundle[];
@@ -132,6 +144,8 @@ export interface StartedServer extends RunningServer {
 export interface ServedBundle {
   /** Path of its file. */
   readonly policy: string;
+  /** Where that is from; left out where it is from nowhere else. */
+  readonly source?: string;
   readonly bundle: Bundle;
   /** Of the file. */
   readonly sha256: string;
@@ -146,7 +160,8 @@ export interface ServedBundle {
  * @throws BundleError for a bundle that is refused. @throws RuntimeError RUNTIME_UNREADABLE,
  * RUNTIME_USAGE, RUNTIME_ACCESS, RUNTIME_MODEL, RUNTIME_LISTEN, RUNTIME_PROCESSES, RUNTIME_MEANS,
  * RUNTIME_DEVICE; where signatures are required, RUNTIME_KEY, RUNTIME_SERIALS, RUNTIME_UNSIGNED,
- * RUNTIME_SIGNATURE, RUNTIME_WRONG_KEY, RUNTIME_EXPIRED, RUNTIME_SCOPE, RUNTIME_ROLLBACK.
+ * RUNTIME_SIGNATURE, RUNTIME_WRONG_KEY, RUNTIME_EXPIRED, RUNTIME_SCOPE, RUNTIME_ROLLBACK; of sources
+ * RUNTIME_SOURCE, RUNTIME_STORE, RUNTIME_DISCOVERY.
  */
 export async function startServer(options: ServerOptions): Promise<StartedServer> {
   expectCanaries(options.canary?.asked ?? [], options.processes ?? 1);
@@ -158,7 +173,13 @@ export async function startServer(options: ServerOptions): Promise<StartedServer
   try {
     decisions = await decisionsOf(options);
     return await startWith(opened, access, decisions, options);
+  let sources: PolicySources | null = null;
+  try {
+    const trust = await trustOf(options);
+    sources = await openedSources(options, trust);
+    return await startWith(opened, access, { trust, sources }, options);
   } catch (error) {
+    await sources?.close();
     access.close();
     await decisions?.close();
     await Promise.all(opened.map((files) => files.close()));
@@ -170,13 +191,13 @@ async function startWith(
   opened: OpenedModels[],
   access: Access,
   decisions: DecisionLog | undefined,
+  { trust, sources }: { readonly trust: Trust | null; readonly sources: PolicySources | null },
   options: ServerOptions,
 ): Promise<StartedServer> {
-  const { policy, onNotice = () => {}, limits, grpc, adminAt, metricsAt } = options;
-  const policies = typeof policy === "string" ? [policy] : policy;
+  const { onNotice = () => {}, limits, grpc, adminAt, metricsAt } = options;
+  const policies = sources?.paths ?? policiesOf(options.policy);
   const clock = clockOf(options);
   const isOnly = policies.length === 1;
-  const trust = await trustOf(options);
   const hosting = { ...options, ...clock, onNotice, isOnly, trust };
   const follow = followersOf(decisions);
   const shadows = await shadowsOf(options);
@@ -228,6 +249,9 @@ async function startWith(
         state: () => stateOf(expectStarted(reloading), access, acceptors),
         canary: canaryHooks(() => canaries),
       },
+      otherLines: () => [...gpus.lines(), ...(sources?.lines() ?? [])],
+      onNotice,
+      admin: adminOf(() => expectStarted(reloading), { options, access, sources, acceptors }),
     },
   );
   const server = await opening.catch(async (error) => {
@@ -241,24 +265,38 @@ async function startWith(
   const following = new Reloading(server, hosted, hosting, {
     refresh: () => refreshed(access, acceptors),
   });
+  if (!hasLimits()) {
+    onNotice("workers have no limit of memory: this system cannot set one", "warn");
+  }
+  const refresh = async () => {
+    const own = await access.refresh();
+    return [...new Set([...own, ...((await acceptors?.readAccessFiles()) ?? [])])];
+  };
+  const following = new Reloading(server, hosted, hosting, { refresh }, sources);
   reloading = following;
+  sources?.run(following, server.started);
   void rememberOnceStarted(server.started, hosted, hosting);
   canaries = startedCanaries(server, following, hosting, options.canary);
   return {
     ...server,
     ...urlsOf(server, options, acceptors),
     get served() {
-      return following.hosted.map(({ policy, bundle, sha256, workers }) => {
+      return following.hosted.map(({ policy, bundle, sha256, workers }, place) => {
         const { devices, hardware } = workers;
-        return { policy, bundle, sha256, device: devicesText(devices), hardware };
+        const source = sources?.nameOf(place) ?? null;
+        const from = source === null ? {} : { source };
+        return { policy, ...from, bundle, sha256, device: devicesText(devices), hardware };
       });
     },
     reload: (name) => reloadedWith(shadows, following.reload(name)),
     close: async () => {
       canaries?.stop();
       following.stop();
+      // What it is about to follow is given up by the server.
+      const ended = sources?.close();
       await server.close();
       shadows?.close();
+      await ended;
       gpus.close();
       access.close();
       await otlp?.close();
@@ -383,6 +421,24 @@ function startedCanaries(
   });
   void started.then(() => canaries.start());
   return canaries;
+}
+
+/** @param started what there is to administer. @throws HttpError 503 before there is. */
+function adminOf(started: () => Reloading, around: AdminSurroundings): AdminHooks {
+  const { options, access, sources, acceptors } = around;
+  const { config = () => ({}), onNotice = () => {} } = options;
+  return {
+    reload: async (name) => {
+      const reloading = started();
+      if (name !== undefined && !reloading.has(name)) return null;
+      const reloaded = await reloading.reload(name);
+      onNotice(reloaded.notice, reloaded.isFollowed ? "info" : "error");
+      return reloaded;
+    },
+    config,
+    state: () => stateOf(started(), access, acceptors),
+    ...(sources === null ? {} : { policies: () => sources.document() }),
+  };
 }
 
 /** @throws HttpError 503 for administrators who come while the first workers start. */

@@ -5,6 +5,7 @@ import { GRPC } from "./grpc.ts";
 import { LIMITS } from "./limits.ts";
 import { SERVED } from "./served.ts";
 import type { Setting, SettingGroup, ValueOf } from "./setting.ts";
+import { SOURCES } from "./sources.ts";
 import { TELEMETRY } from "./telemetry.ts";
 import { TRUST } from "./trust.ts";
 import { WORKERS } from "./workers.ts";
@@ -12,6 +13,7 @@ import { WORKERS } from "./workers.ts";
 export const SETTING_GROUPS: readonly SettingGroup[] = [
   { title: "What is served, and where", settings: SERVED },
   { title: "A bundle on trial", settings: CANARY },
+  { title: "Bundles of sources", settings: SOURCES },
   { title: "gRPC", settings: GRPC },
   { title: "Who may come in", settings: ACCESS },
   { title: "Whose bundles are followed", settings: TRUST },
@@ -29,6 +31,8 @@ const TABLE = {
   ...WORKERS,
   ...LIMITS,
   ...TELEMETRY,
+  ...{ ...SERVED, ...SOURCES, ...GRPC, ...ACCESS },
+  ...{ ...TRUST, ...WORKERS, ...LIMITS, ...TELEMETRY },
 };
 export const SETTINGS: Readonly<Record<string, Setting>> = TABLE;
 

@@ -8,6 +8,8 @@ export interface ReloadedApplication {
   readonly isFollowed: boolean;
   /** In words. */
   readonly notice: string;
+  /** Of the error; left out where it is followed. */
+  readonly code?: string | undefined;
 }
 
 export interface Reloaded {
@@ -82,4 +84,6 @@ export interface AdminHooks {
   shadowArrivals?(application?: string): Promise<Uint8Array> | null;
   /** Left out where no bundle is tried. */
   readonly canary?: CanaryHooks | undefined;
+  /** How policies stand with their sources; left out where all are files. */
+  policies?: (() => object) | undefined;
 }
