@@ -24,10 +24,8 @@ import { packageVersion } from "stratagem-runtime/internal/version";
 import type { SchemaKind } from "./commands/schema.ts";
 import type { SimulateOptions } from "./commands/simulate.ts";
 import { explainCompilerError } from "./errors.ts";
-import { addBench, addTruth, type MeasuringTools } from "./measuring-commands.ts";
-import { SOLVER_NAMES, type SolverName } from "./methods/solver-names.ts";
 import { addCompile, addGate } from "./gate-commands.ts";
-import { addBench, addProfile, addTruth, type MeasuringTools } from "./measuring-commands.ts";
+import { addBench, addTruth, type MeasuringTools } from "./measuring-commands.ts";
 import {
   collect,
   loads,
@@ -41,10 +39,9 @@ import {
 import type { LevelPoolOptions } from "./processes/level-pool.ts";
 import { addProfile } from "./profile-command.ts";
 import { addRegistryCommands } from "./registry-commands.ts";
-import { addExplain, addRecalibrate, type RunAndPrint } from "./service-commands.ts";
-import { addKeygen, addSign } from "./signing-commands.ts";
 import { addExplain, addRecalibrate, addReplay, type RunAndPrint } from "./service-commands.ts";
 import { addShadowReport } from "./shadow-commands.ts";
+import { addKeygen, addSign } from "./signing-commands.ts";
 import { MORTAL, type Watch, watchedBy } from "./watched.ts";
 
 interface ReportFlags {

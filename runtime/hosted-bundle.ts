@@ -72,14 +72,13 @@ export function expectFolders(models: HostingOptions["models"], policyCount: num
  * @throws RuntimeError RUNTIME_MODEL.
  */
 export async function hostBundle(
-  { path: policy, bundle, sha256, claims }: TrustedBundle,
-  loaded: LoadedBundle,
+  loaded: TrustedBundle,
   place: number,
   shared: SharedMeans,
   files: OpenedModels,
   options: HostingOptions,
 ): Promise<HostedBundle> {
-  const { path: policy, bundle, sha256 } = loaded;
+  const { path: policy, bundle, sha256, claims } = loaded;
   const { generateLevel, limits, isOnly, onNotice, nowMs, epochOffsetMs } = options;
   const { hoursPerFalseAlarm, shadowShare = 0 } = options;
   const tell: Notice = (message, severity) =>

@@ -1,9 +1,9 @@
 /** Opens a server of bundles in this process: its doors, and its workers beside it. */
 import { availableParallelism } from "node:os";
 import type { Bundle } from "./bundle/schema.ts";
-import { type FollowCore, followedByAll } from "./core-follower.ts";
 import { Canaries, expectCanaries } from "./canaries.ts";
 import type { AskedCanary, CanaryRules } from "./canary-run.ts";
+import { type FollowCore, followedByAll } from "./core-follower.ts";
 import { RuntimeError } from "./errors.ts";
 import { hasLimits } from "./exec/worker-spawn.ts";
 import {
@@ -27,8 +27,7 @@ import { DEFAULT_LIMITS, type ServerLimits } from "./server/applications/limits.
 import { HttpError, RETRY_LATER } from "./server/connections/http-error.ts";
 import type { DecisionLog } from "./server/decisions/decision-log.ts";
 import type { GrpcOptions } from "./server/grpc/door.ts";
-import type { CanaryHooks, Reloaded } from "./server/http/admin-hooks.ts";
-import type { AdminHooks, Reloaded } from "./server/http/admin-hooks.ts";
+import type { AdminHooks, CanaryHooks, Reloaded } from "./server/http/admin-hooks.ts";
 import { type DoorAddress, doorsOf } from "./server/http/doors.ts";
 import { Acceptors } from "./server/processes/acceptors.ts";
 import { dividedLimits } from "./server/processes/divided-limits.ts";
@@ -120,11 +119,20 @@ export interface CanaryOptions extends Partial<CanaryRules> {
   readonly asked: readonly AskedCanary[];
 }
 
+/** What a server has beside its bundles, opened before them. */
+interface Beside {
+  readonly decisions: DecisionLog | undefined;
+  readonly trust: Trust | null;
+  readonly sources: PolicySources | null;
+}
+
 interface AdminSurroundings {
   readonly options: ServerOptions;
   readonly access: Access;
   readonly sources: PolicySources | null;
   readonly acceptors: Acceptors | undefined;
+  readonly shadows: ShadowPolicies | undefined;
+  readonly canaries: () => Canaries | undefined;
 }
 
 export interface StartedServer extends RunningServer {
@@ -170,14 +178,12 @@ export async function startServer(options: ServerOptions): Promise<StartedServer
   const { nowMs } = clockOf(options);
   const access = await Access.open(who, { nowMs, ...(onNotice === undefined ? {} : { onNotice }) });
   let decisions: DecisionLog | undefined;
-  try {
-    decisions = await decisionsOf(options);
-    return await startWith(opened, access, decisions, options);
   let sources: PolicySources | null = null;
   try {
+    decisions = await decisionsOf(options);
     const trust = await trustOf(options);
     sources = await openedSources(options, trust);
-    return await startWith(opened, access, { trust, sources }, options);
+    return await startWith(opened, access, { decisions, trust, sources }, options);
   } catch (error) {
     await sources?.close();
     access.close();
@@ -190,19 +196,16 @@ export async function startServer(options: ServerOptions): Promise<StartedServer
 async function startWith(
   opened: OpenedModels[],
   access: Access,
-  decisions: DecisionLog | undefined,
-  { trust, sources }: { readonly trust: Trust | null; readonly sources: PolicySources | null },
+  { decisions, trust, sources }: Beside,
   options: ServerOptions,
 ): Promise<StartedServer> {
   const { onNotice = () => {}, limits, grpc, adminAt, metricsAt } = options;
   const policies = sources?.paths ?? policiesOf(options.policy);
   const clock = clockOf(options);
   const isOnly = policies.length === 1;
-  const hosting = { ...options, ...clock, onNotice, isOnly, trust };
-  const follow = followersOf(decisions);
   const shadows = await shadowsOf(options);
   const follow = followersOf(decisions, shadows);
-  const hosting = { ...options, ...clock, onNotice, isOnly: policies.length === 1, follow };
+  const hosting = { ...options, ...clock, onNotice, isOnly, trust, follow };
   const hosted = await hostedBundles(policies, opened, hosting);
   shadows?.watch(hosted);
   const { otlp, telemetry } = await telemetryOf(options, decisions);
@@ -230,28 +233,17 @@ async function startWith(
       telemetry,
       logs: options.logs,
       log: options.log,
-      otherLines: () => [...gpus.lines(), ...(shadows?.lines() ?? [])],
+      otherLines: () => [
+        ...gpus.lines(),
+        ...(shadows?.lines() ?? []),
+        ...(canaries?.lines() ?? []),
+        ...(sources?.lines() ?? []),
+      ],
       onNotice,
-      admin: {
-        reload: async (name) => {
-          const started = expectStarted(reloading);
-          if (name !== undefined && !started.has(name)) return null;
-          return tellReloaded(await reloadedWith(shadows, started.reload(name)), onNotice);
-        },
-        config: options.config ?? (() => ({})),
-        state: () => stateOf(expectStarted(reloading), access, acceptors),
-        ...(shadows === undefined ? {} : shadows.adminHooks),
-      otherLines: () => [...gpus.lines(), ...(canaries?.lines() ?? [])],
-      onNotice,
-      admin: {
-        reload: (name) => reloadByHand(expectStarted(reloading), onNotice, name),
-        config: options.config ?? (() => ({})),
-        state: () => stateOf(expectStarted(reloading), access, acceptors),
-        canary: canaryHooks(() => canaries),
-      },
-      otherLines: () => [...gpus.lines(), ...(sources?.lines() ?? [])],
-      onNotice,
-      admin: adminOf(() => expectStarted(reloading), { options, access, sources, acceptors }),
+      admin: adminOf(() => expectStarted(reloading), {
+        ...{ options, access, sources, acceptors, shadows },
+        canaries: () => canaries,
+      }),
     },
   );
   const server = await opening.catch(async (error) => {
@@ -262,16 +254,7 @@ async function startWith(
   gpus.look();
   otlp?.watch(() => server.metricLines());
   tellLimits(onNotice);
-  const following = new Reloading(server, hosted, hosting, {
-    refresh: () => refreshed(access, acceptors),
-  });
-  if (!hasLimits()) {
-    onNotice("workers have no limit of memory: this system cannot set one", "warn");
-  }
-  const refresh = async () => {
-    const own = await access.refresh();
-    return [...new Set([...own, ...((await acceptors?.readAccessFiles()) ?? [])])];
-  };
+  const refresh = () => refreshed(access, acceptors);
   const following = new Reloading(server, hosted, hosting, { refresh }, sources);
   reloading = following;
   sources?.run(following, server.started);
@@ -385,18 +368,6 @@ async function hostedBundles(
   return hosted;
 }
 
-/** @returns null where there is no such application. */
-async function reloadByHand(
-  reloading: Reloading,
-  onNotice: Notice,
-  name: string | undefined,
-): Promise<Reloaded | null> {
-  if (name !== undefined && !reloading.has(name)) return null;
-  const reloaded = await reloading.reload(name);
-  onNotice(reloaded.notice, reloaded.isFollowed ? "info" : "error");
-  return reloaded;
-}
-
 function canaryHooks(canaries: () => Canaries | undefined): CanaryHooks {
   return {
     told: () => canaries()?.told() ?? [],
@@ -425,18 +396,18 @@ function startedCanaries(
 
 /** @param started what there is to administer. @throws HttpError 503 before there is. */
 function adminOf(started: () => Reloading, around: AdminSurroundings): AdminHooks {
-  const { options, access, sources, acceptors } = around;
+  const { options, access, sources, acceptors, shadows, canaries } = around;
   const { config = () => ({}), onNotice = () => {} } = options;
   return {
     reload: async (name) => {
       const reloading = started();
       if (name !== undefined && !reloading.has(name)) return null;
-      const reloaded = await reloading.reload(name);
-      onNotice(reloaded.notice, reloaded.isFollowed ? "info" : "error");
-      return reloaded;
+      return tellReloaded(await reloadedWith(shadows, reloading.reload(name)), onNotice);
     },
     config,
     state: () => stateOf(started(), access, acceptors),
+    canary: canaryHooks(canaries),
+    ...(shadows === undefined ? {} : shadows.adminHooks),
     ...(sources === null ? {} : { policies: () => sources.document() }),
   };
 }

@@ -1,4 +1,5 @@
 /** `stratagem simulate BUNDLE`: the bundle's decisions on a virtual clock. */
+import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { loadBundle } from "stratagem-runtime/internal/load-bundle";
@@ -106,15 +107,6 @@ function arrivalsText({ requests, models, fromMs, toMs }: LoggedArrivals): strin
 function arrivalsJson({ requests, queries, models, fromMs, toMs }: LoggedArrivals): object {
   const [from, to] = [fromMs, toMs].map((ms) => new Date(ms).toISOString());
   return { requests, queries, models, from, to };
-}
-
-/**
- * Latencies of a bundle that says what serving takes are compared with measured ones, so batches
- * take what they take there; those of any other with promises, which know percentiles.
- */
-function usualServiceTimes(bundle: Bundle, method: CompilerMethod): ServiceTimeMode {
-  const isServed = bundle.cluster.serving !== undefined;
-  return isServed && method.hasServiceTimeQuantiles?.(bundle) === true ? "sampled" : "p95";
 }
 
 /** A name that several methods have stays a name: what it stands for is the bundle's to say. */

@@ -67,10 +67,9 @@ export async function serveCommand(
   const config = () => printedSettings(inForce(settings, logs.log)).json;
   try {
     const decisionLog = decisionLogOf(settings.values, surroundings.environment);
-    const all = { ...options, otlp, ...logs.options, decisionLog, generateLevel, config };
     const sources = sourcesOf(settings.values, surroundings);
-    const all = { ...options, sources, otlp, ...logs.options, generateLevel, config };
-    await serveWith(all, logs, surroundings);
+    const told = { otlp, ...logs.options, decisionLog, config };
+    await serveWith({ ...options, ...told, sources, generateLevel }, logs, surroundings);
   } finally {
     await logs.close();
   }

@@ -72,6 +72,10 @@ export class RequestRecord implements SeenRequest {
   responseBytes = 0;
   /** Empty where no model was asked. */
   model = "";
+  /** That has the model; empty likewise. */
+  application = "";
+  /** Whether it named its variant, or asked for the same one for all its rows. */
+  isNamed = false;
   rows = 0;
   /** NaN where nothing ran. */
   queueMs = Number.NaN;
@@ -101,41 +105,4 @@ export class RequestRecord implements SeenRequest {
     this.isSampled = isSampled;
     this.arrivalMs = arrivalMs;
   }
-  endMs: number;
-  /** HTTP's; of gRPC the code of its answer. Null where the client was gone before it. */
-  status: number | null;
-  /** How far the server was behind when it came, which counts too. */
-  lagMs: number;
-  /** What its answer may take; NaN where no model was asked. */
-  sloMs: number;
-  /** When it was read and handed to what schedules; NaN where it was not. */
-  readMs: number;
-  /** When it was known that there will be no answer; NaN where there is one. */
-  failedMs: number;
-  /** Name of its class or sizes of its bucket; empty where there are none. */
-  kind: string;
-  /** Why there is no answer, in a word; empty where there is one, or none was scheduled. */
-  reason: string;
-  /** Of the file of the bundle that decides; empty where that is not known. */
-  bundleSha256: string;
-  responseBytes: number;
-  /** Empty where no model was asked. */
-  model: string;
-  /** That has the model; empty likewise. */
-  application: string;
-  /** Whether it named its variant, or asked for the same one for all its rows. */
-  isNamed: boolean;
-  rows: number;
-  /** NaN where nothing ran. */
-  queueMs: number;
-  computeMs: number;
-  /** Who answered; empty where nobody did. */
-  variant: string;
-  accuracy: number;
-  /** Batches in which its rows ran. */
-  runs: readonly BatchRun[];
-  /** How long the first of its queries waited for each of them; empty where all came at once. */
-  waitsMs: readonly number[];
-  /** Why there is no answer; empty where there is one. */
-  error: string;
 }

@@ -51,37 +51,6 @@ export class Telemetry {
     const spanId = randomHex(8);
     const isSampled = traces?.sampling.sample(traceId, parent) ?? parent?.isSampled === true;
     return new RequestRecord(seen, { traceId, spanId, isSampled, arrivalMs: nowMs() });
-    return {
-      ...seen,
-      id: seen.id ?? `${traceId}-${spanId}`,
-      isIdMade: seen.id === undefined,
-      traceId,
-      spanId,
-      isSampled:
-        traces === undefined ? parent?.isSampled === true : traces.sampling.sample(traceId, parent),
-      arrivalMs: nowMs(),
-      endMs: Number.NaN,
-      status: null,
-      responseBytes: 0,
-      model: "",
-      application: "",
-      isNamed: false,
-      rows: 0,
-      queueMs: Number.NaN,
-      computeMs: Number.NaN,
-      variant: "",
-      accuracy: Number.NaN,
-      lagMs: 0,
-      sloMs: Number.NaN,
-      readMs: Number.NaN,
-      failedMs: Number.NaN,
-      kind: "",
-      reason: "",
-      bundleSha256: "",
-      runs: [],
-      waitsMs: [],
-      error: "",
-    };
   }
 
   /** The request is over. @param status null where its client was gone before the answer. */
