@@ -20,7 +20,7 @@ import type { SchemaKind } from "./commands/schema.ts";
 import type { SimulateOptions } from "./commands/simulate.ts";
 import { explainCompilerError } from "./errors.ts";
 import { addCompile, addGate } from "./gate-commands.ts";
-import { addBench, addProfile, addTruth, type MeasuringTools } from "./measuring-commands.ts";
+import { addBench, addTruth, type MeasuringTools } from "./measuring-commands.ts";
 import {
   collect,
   loads,
@@ -32,6 +32,7 @@ import {
   slo,
 } from "./option-values.ts";
 import type { LevelPoolOptions } from "./processes/level-pool.ts";
+import { addProfile } from "./profile-command.ts";
 import { addExplain, addRecalibrate, type RunAndPrint } from "./service-commands.ts";
 import { MORTAL, type Watch, watchedBy } from "./watched.ts";
 

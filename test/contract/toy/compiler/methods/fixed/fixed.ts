@@ -74,8 +74,8 @@ export const fixedMethod: CompilerMethodOf<"fixed"> = {
     const figures = { violations, p99 };
     return { loadQps, feasible, missed: [], figures, classes: [], buckets: [] };
   },
-  worstViolationRate: ({ expected }) => expected.violationRate,
   stated: ({ expected }) => expected,
+  worstViolationRate: ({ expected }) => expected.violationRate,
   promised: (frame, { loadQps, batch }) => promised(frame, loadQps, batch),
 
   baselines: {
