@@ -137,6 +137,9 @@ describe("a registry for everybody", () => {
     expect(readdirSync(out).sort()).toEqual([...CUT_FILES, ...beside].sort());
     const verify = ["verify", join(out, "bundle.msgpack"), "--key", `${key}.pub`];
     expect(await run("runtime", verify)).toMatchObject({ status: 0, stderr: "" });
+    const trusted = ["--key", `${key}.pub`, "--json"];
+    const again = await run("runtime", ["pull", reference, "-o", join(home, "again"), ...trusted]);
+    expect(JSON.parse(again.stdout)).toMatchObject({ isSigned: true, signature: { serial: 1 } });
   });
 
   test("a line that dies again and again costs no byte twice", async () => {
