@@ -15,6 +15,11 @@ import {
   runProgram,
   wholeNumber,
 } from "stratagem-runtime/internal/command-line";
+import {
+  addSignatureFlags,
+  type SignatureFlags,
+  signatureOptions,
+} from "stratagem-runtime/internal/signature-flags";
 import { packageVersion } from "stratagem-runtime/internal/version";
 import type { SchemaKind } from "./commands/schema.ts";
 import type { SimulateOptions } from "./commands/simulate.ts";
@@ -33,7 +38,9 @@ import {
 } from "./option-values.ts";
 import type { LevelPoolOptions } from "./processes/level-pool.ts";
 import { addProfile } from "./profile-command.ts";
+import { addRegistryCommands } from "./registry-commands.ts";
 import { addExplain, addRecalibrate, type RunAndPrint } from "./service-commands.ts";
+import { addKeygen, addSign } from "./signing-commands.ts";
 import { MORTAL, type Watch, watchedBy } from "./watched.ts";
 
 interface ReportFlags {
@@ -126,15 +133,24 @@ addInspect(program, async (bundle, level, queued, slackMs) => {
   return values;
 });
 
-program
-  .command("verify")
-  .description("check a bundle and recompute the guarantees it states")
-  .argument("<bundle>", "policy bundle")
+addSignatureFlags(
+  program
+    .command("verify")
+    .description(
+      "check a bundle and recompute the guarantees it states; with --key check its signature first",
+    )
+    .argument("<bundle>", "policy bundle"),
+)
   .option("--jobs <n>", "levels to check at a time", wholeNumber, availableParallelism())
   .option("--json", "one JSON document on stdout")
-  .action(async (path: string, { jobs }: { jobs: number }) => {
+  .action(async (path: string, { jobs, ...flags }: { jobs: number } & SignatureFlags) => {
     const { verifyCommand } = await import("./commands/verify.ts");
-    print(await withPool("checking levels", jobs, (pool) => verifyCommand(path, pool)));
+    const { verifySigned } = await import("stratagem-runtime/internal/commands/verify-signature");
+    const signature = signatureOptions(flags, () => Date.now());
+    const verify = () => {
+      return withPool("checking levels", jobs, (pool) => verifyCommand(path, pool));
+    };
+    print(await verifySigned(path, signature, verify));
   });
 
 addDiff(program);
@@ -197,6 +213,7 @@ const runAndPrint: RunAndPrint = async (label, work) => {
 };
 addExplain(program, runAndPrint);
 addRecalibrate(program, runAndPrint, () => Date.now());
+addRegistryCommands(program, runAndPrint);
 
 program
   .command("report")
@@ -215,6 +232,8 @@ program
     print(await watched("drawing", run, MORTAL));
   });
 
+addKeygen(program);
+addSign(program, `stratagem ${version}`, () => Date.now());
 addProfile(program, tools);
 addToken(program);
 addCompletion(program);
