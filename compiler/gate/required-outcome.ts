@@ -60,7 +60,7 @@ export async function requiredOutcome(
 function unasked(infeasible: number, count: number): string {
   const are = infeasible === 1 ? "is" : "are";
   return (
-    `WARNING ${infeasible} of ${count} levels ${are} not feasible, and nothing requires it: ` +
+    `WARNING ${infeasible} of ${count} levels ${are} infeasible, and nothing requires otherwise: ` +
     "--require feasible has compile end with 3"
   );
 }

@@ -155,18 +155,18 @@ describe("the requirements of a spec", () => {
     const { status, stderr } = await stratagemHere("compile", app, "-o", join(folder, "no"));
     expect(status).toBe(65);
     expect(stderr).toMatch(
-      /INPUT_INVALID_VALUE .*app\.json:\d+ require\[1\]: expected a ratio .* for accuracy, got "97"/,
+      /INPUT_INVALID_VALUE .*app\.json:\d+ require\[1\]: expected a ratio .* accuracy, got "97"/,
     );
   });
 });
 
-test("levels that are not feasible are warned of, unless somebody says what is required", async () => {
+test("levels that are not feasible are warned of, unless somebody requires them to be", async () => {
   const app = written("overloaded", { loads: [50, 5000] });
   const out = join(folder, "overloaded", "bundle.msgpack");
   const compile = (...args: string[]) => stratagemHere("compile", app, "-o", out, ...args);
   const silent = await compile();
   expect(silent.status).toBe(0);
-  expect(silent.stdout).toMatch(/^WARNING 1 of 2 levels is not feasible, and nothing requires it/m);
+  expect(silent.stdout).toMatch(/^WARNING 1 of 2 levels is infeasible, and nothing requires/m);
   const required = await compile("--require", "feasible");
   expect(required.status).toBe(3);
   expect(required.stdout).not.toContain("WARNING");
@@ -245,7 +245,7 @@ describe("gate", () => {
     ]);
   });
 
-  test("compares percentiles that tables do not state, once they are allowed something", async () => {
+  test("compares percentiles that tables do not state, once they may become worse", async () => {
     const asked = ["--allow", "p99 1% @ 10", "--json"];
     const { stdout } = await stratagemHere("gate", paths.old, paths.lesser, ...asked);
     const rows: { figure: string; loadQps: number; verdict: string; before: number }[] =

@@ -49,7 +49,9 @@ beforeAll(() => {
     stratagem: file("stratagem-0"),
     "stratagem-runtime": file("stratagem-runtime"),
   };
-  write(origin, "package.json", { name: "policies", private: true, devDependencies });
+  // Later ones name packages for other systems that were never published, and npm ci misses them.
+  const overrides = { "msgpackr-extract": "3.0.4" };
+  write(origin, "package.json", { name: "policies", private: true, devDependencies, overrides });
   writeFileSync(join(origin, ".gitignore"), "node_modules\ngate\n");
   const quiet = ["--no-audit", "--no-fund", "--ignore-scripts"];
   execFileSync("npm", ["install", ...quiet], { cwd: origin, env: surroundings(), stdio: "ignore" });

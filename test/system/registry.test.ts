@@ -1,6 +1,5 @@
 /** Policies in a real registry, Debian's docker-registry, by the commands as processes. */
 import { execFile, spawn } from "node:child_process";
-import { createHash } from "node:crypto";
 import { once } from "node:events";
 import {
   mkdirSync,
@@ -110,29 +109,37 @@ describe("a registry for everybody", () => {
   test("lists a signature by the tag that stands for a list, and gives it back", async () => {
     const home = newHome();
     const { host } = await registryIn(home);
-    const sha256 = createHash("sha256").update(readFileSync(CUT)).digest("hex");
     const bundle = join(home, "bundle.msgpack");
     writeFileSync(bundle, readFileSync(CUT));
-    const payload = Buffer.from(JSON.stringify({ version: 1, sha256 })).toString("base64");
-    writeFileSync(`${bundle}.dsse.json`, JSON.stringify({ payload, signatures: [] }));
+    const key = join(home, "ci");
+    expect((await run("compiler", ["keygen", "-o", key])).stderr).toBe("");
+    const sign = ["sign", bundle, "--key", `${key}.key`, "--serial", "1", "--provenance"];
+    expect((await run("compiler", sign)).stderr).toBe("");
     const reference = `oci://${host}/team/policy:signed`;
     const push = ["push", bundle, reference, "--models", "policies/malleable", "--json"];
     const { stdout, stderr } = await run("compiler", push);
     expect(stderr).toBe("");
-    const { digest, referrers } = JSON.parse(stdout);
-    expect(referrers).toBe("tag");
+    const { digest, referrers, isSigned } = JSON.parse(stdout);
+    expect({ referrers, isSigned }).toEqual({ referrers: "tag", isSigned: true });
     const tag = digest.replace(":", "-");
     const answer = await fetch(`http://${host}/v2/team/policy/manifests/${tag}`, {
       headers: { accept: "application/vnd.oci.image.index.v1+json" },
     });
     expect(await answer.json()).toMatchObject({
-      manifests: [{ artifactType: "application/vnd.dsse.envelope.v1+json" }],
+      manifests: [
+        { artifactType: "application/vnd.dsse.envelope.v1+json" },
+        { artifactType: "application/vnd.in-toto+json" },
+      ],
     });
     const out = join(home, "out");
     expect((await pull(reference, out)).stderr).toBe("");
-    expect(readFileSync(join(out, "bundle.msgpack.dsse.json"))).toEqual(
-      readFileSync(`${bundle}.dsse.json`),
-    );
+    const beside = ["bundle.msgpack.dsse.json", "bundle.msgpack.intoto.json"];
+    expect(readdirSync(out).sort()).toEqual([...CUT_FILES, ...beside].sort());
+    const verify = ["verify", join(out, "bundle.msgpack"), "--key", `${key}.pub`];
+    expect(await run("runtime", verify)).toMatchObject({ status: 0, stderr: "" });
+    const trusted = ["--key", `${key}.pub`, "--json"];
+    const again = await run("runtime", ["pull", reference, "-o", join(home, "again"), ...trusted]);
+    expect(JSON.parse(again.stdout)).toMatchObject({ isSigned: true, signature: { serial: 1 } });
   });
 
   test("a line that dies again and again costs no byte twice", async () => {
