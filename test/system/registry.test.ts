@@ -1,5 +1,5 @@
 /** Policies in a real registry, Debian's docker-registry, by the commands as processes. */
-import { execFile, spawn } from "node:child_process";
+import { execFile, execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import {
   mkdirSync,
@@ -19,7 +19,9 @@ import type { CliRun } from "../support/run-cli.ts";
 import { TokenServer } from "../support/token-server.ts";
 import { testWith } from "./needs.ts";
 
+const HAS_SKOPEO = spawnSync("skopeo", ["--version"]).status === 0;
 const test = testWith("docker-registry", HAS_DOCKER_REGISTRY);
+const testMirrors = testWith("docker-registry and skopeo", HAS_DOCKER_REGISTRY && HAS_SKOPEO);
 const folder = mkdtempSync(join(tmpdir(), "stratagem-docker-registry-"));
 const CUT = "policies/malleable/bundle.msgpack";
 const CUT_FILES = readdirSync("policies/malleable").filter((name) => name !== "app.yaml");
@@ -142,6 +144,24 @@ describe("a registry for everybody", () => {
     expect(JSON.parse(again.stdout)).toMatchObject({ isSigned: true, signature: { serial: 1 } });
   });
 
+  testMirrors("another client carries it to where there is no network", async () => {
+    const [home, farHome] = [newHome(), newHome()];
+    const { host } = await registryIn(home);
+    const far = await registryIn(farHome);
+    const { digest } = await pushed(`oci://${host}/team/policy:1`);
+    const stick = `dir:${join(home, "stick")}`;
+    const copy = ["copy", "--insecure-policy", "--src-tls-verify=false", "--dest-tls-verify=false"];
+    for (const [from, to] of [
+      [`docker://${host}/team/policy:1`, stick],
+      [stick, `docker://${far.host}/mirror/policy:1`],
+    ]) {
+      execFileSync("skopeo", [...copy, from ?? "", to ?? ""], { stdio: "pipe" });
+    }
+    const out = join(home, "out");
+    expect((await pull(`oci://${far.host}/mirror/policy@${digest}`, out)).stderr).toBe("");
+    expectPulled(out);
+  });
+
   test("a line that dies again and again costs no byte twice", async () => {
     const home = newHome();
     const { host } = await registryIn(home);
@@ -213,6 +233,29 @@ describe("a registry for everybody", () => {
   });
 });
 
+describe("a registry with TLS", () => {
+  test("is believed where its certificate is trusted", async () => {
+    const home = newHome();
+    const [key, certificate] = [join(home, "tls.key"), join(home, "tls.crt")];
+    const made = ["-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate];
+    const names = ["-subj", "/CN=registry", "-addext", "subjectAltName=IP:127.0.0.1"];
+    execFileSync("openssl", ["req", "-x509", ...made, ...names], { stdio: "pipe" });
+    const { host } = await registryIn(home, undefined, 0, { certificate, key });
+    const reference = `oci+https://${host}/team/policy:1`;
+    const trusting = { NODE_EXTRA_CA_CERTS: certificate };
+    await pushed(reference, trusting);
+    const out = join(home, "out");
+    expect((await pull(reference, out, trusting)).stderr).toBe("");
+    expectPulled(out);
+    const distrusting = await pull(reference, join(home, "none"));
+    expect(distrusting.status).toBe(65);
+    expect(distrusting.stderr).toMatch(/^RUNTIME_REGISTRY .*self-signed certificate/);
+    // In the clear it does not answer, and nobody is sent there.
+    const clear = await pull(`oci+http://${host}/team/policy:1`, join(home, "clear"), trusting);
+    expect(clear.stderr).toMatch(/^RUNTIME_REGISTRY .*it said 400: Client sent an HTTP request/);
+  });
+});
+
 describe("a registry for accounts", () => {
   test("lets in who is known by a file, by variables or by a flag", async () => {
     const home = newHome();
@@ -268,5 +311,10 @@ describe("a registry for tokens", () => {
     const refused = await pull(reference, join(home, "wrong"), wrong);
     expect(refused.stderr).toMatch(/^RUNTIME_CREDENTIALS /);
     expect(refused.stderr).not.toContain("not-the-password");
+    // A token that has ended is not asked for again and again.
+    tokens.lifeSeconds = -3600;
+    const late = await pull(reference, join(home, "late"), known);
+    expect(late.stderr).toMatch(/^RUNTIME_CREDENTIALS /);
+    expect(tokens.given).toBe(before + 2);
   });
 });
