@@ -37,6 +37,7 @@ import {
   slo,
 } from "./option-values.ts";
 import type { LevelPoolOptions } from "./processes/level-pool.ts";
+import { addRegistryCommands } from "./registry-commands.ts";
 import { addExplain, addRecalibrate, type RunAndPrint } from "./service-commands.ts";
 import { addKeygen, addSign } from "./signing-commands.ts";
 import { MORTAL, type Watch, watchedBy } from "./watched.ts";
@@ -245,6 +246,7 @@ const runAndPrint: RunAndPrint = async (label, work) => {
 };
 addExplain(program, runAndPrint);
 addRecalibrate(program, runAndPrint, () => Date.now());
+addRegistryCommands(program, runAndPrint);
 
 program
   .command("report")
