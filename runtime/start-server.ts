@@ -168,8 +168,8 @@ export interface ServedBundle {
  * @throws BundleError for a bundle that is refused. @throws RuntimeError RUNTIME_UNREADABLE,
  * RUNTIME_USAGE, RUNTIME_ACCESS, RUNTIME_MODEL, RUNTIME_LISTEN, RUNTIME_PROCESSES, RUNTIME_MEANS,
  * RUNTIME_DEVICE; where signatures are required, RUNTIME_KEY, RUNTIME_SERIALS, RUNTIME_UNSIGNED,
- * RUNTIME_SIGNATURE, RUNTIME_WRONG_KEY, RUNTIME_EXPIRED, RUNTIME_SCOPE, RUNTIME_ROLLBACK; of sources
- * RUNTIME_SOURCE, RUNTIME_STORE, RUNTIME_DISCOVERY.
+ * RUNTIME_SIGNATURE, RUNTIME_WRONG_KEY, RUNTIME_EXPIRED, RUNTIME_SCOPE, RUNTIME_ROLLBACK; of
+ * sources RUNTIME_SOURCE, RUNTIME_STORE, RUNTIME_DISCOVERY.
  */
 export async function startServer(options: ServerOptions): Promise<StartedServer> {
   expectCanaries(options.canary?.asked ?? [], options.processes ?? 1);

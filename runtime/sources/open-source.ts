@@ -22,7 +22,9 @@ export async function openSource(
   switch (kind) {
     case "web":
       return new HttpSource(text, options.client);
-    case "registry":
-      throw new Error("registries come with the merge of w-c");
+    case "registry": {
+      const { RegistrySource } = await import("./registry-source.ts");
+      return new RegistrySource(text, options);
+    }
   }
 }

@@ -59,7 +59,7 @@ test.each([
   expect(read).not.toThrow("secret");
 });
 
-test("labels that nothing is for are refused, and so are applications with and without a name", () => {
+test("labels that nothing is for are refused, and so are some applications without a name", () => {
   const entries = entriesOf({ version: 1, policies: [{ labels: { site: "ulm" }, policy: "a" }] });
   const expected = 'expected a policy for the labels of this site, got {"site":"bonn"}';
   expect(() => policiesFor(entries, { site: "bonn" }, URL)).toThrow(expected);

@@ -126,7 +126,7 @@ async function trustIn({ pem }: Signer, labels: Record<string, string> = {}): Pr
   return Trust.open({ keyFiles: [keyFile], labels, nowEpochMs: () => nowMs, memory });
 }
 
-test("a first start fetches the bundle and its models, and what follows is asked by tag", async () => {
+test("a first start fetches a bundle and its models, and then asks by its tag", async () => {
   const first = published();
   publish(first);
   const one = await policyAt(`${site.url}${BUNDLE}`);
@@ -180,7 +180,7 @@ test("a server without tags is asked for all, and the same bundle is followed on
   expect(served).toEqual([second.sha256]);
 });
 
-test("a start while the source is away is with the last good one, and it is followed later", async () => {
+test("a start while the source is away is with the last good one", async () => {
   const first = published();
   publish(first);
   await started(await policyAt(`${site.url}${BUNDLE}`));
@@ -346,7 +346,7 @@ test("a signature that is renewed is followed, though the bundle stays", async (
   expect((await loadBundle(path)).sha256).toBe(first.sha256);
 });
 
-test("a last good one goes on after its signature has expired: this site has followed it", async () => {
+test("a last good one goes on after its signature has expired", async () => {
   const key = signer();
   const first = published();
   publish(first, signed(first, key, { expiresAt: "2026-11-24T00:00:00.000Z" }));
@@ -400,7 +400,7 @@ test("a download that was cut goes on where it was", async () => {
   expect(rest?.headers.range).toMatch(/^bytes=[1-9]\d*-$/);
 });
 
-test("revisions that are neither good nor in use go, and with them files nobody names", async () => {
+test("revisions that are neither good nor in use go, and so do their files", async () => {
   publish(published());
   const one = await policyAt(`${site.url}${BUNDLE}`);
   await started(one);
