@@ -1,4 +1,4 @@
-/** A folder in which packages of a release are installed, and their commands, as a user has them. */
+/** A folder in which packages of a release are installed, and their commands as users have them. */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
