@@ -15,11 +15,16 @@ import {
   runProgram,
   wholeNumber,
 } from "stratagem-runtime/internal/command-line";
+import {
+  addSignatureFlags,
+  type SignatureFlags,
+  signatureOptions,
+} from "stratagem-runtime/internal/signature-flags";
 import { packageVersion } from "stratagem-runtime/internal/version";
 import type { SchemaKind } from "./commands/schema.ts";
 import type { SimulateOptions } from "./commands/simulate.ts";
 import { explainCompilerError } from "./errors.ts";
-import { addBench, addProfile, addTruth, type MeasuringTools } from "./measuring-commands.ts";
+import { addBench, addTruth, type MeasuringTools } from "./measuring-commands.ts";
 import { SOLVER_NAMES, type SolverName } from "./methods/solver-names.ts";
 import {
   collect,
@@ -32,7 +37,9 @@ import {
   slo,
 } from "./option-values.ts";
 import type { LevelPoolOptions } from "./processes/level-pool.ts";
+import { addProfile } from "./profile-command.ts";
 import { addExplain, addRecalibrate, type RunAndPrint } from "./service-commands.ts";
+import { addKeygen, addSign } from "./signing-commands.ts";
 import { MORTAL, type Watch, watchedBy } from "./watched.ts";
 
 interface ReportFlags {
@@ -160,15 +167,24 @@ addInspect(program, async (bundle, level, queued, slackMs) => {
   return values;
 });
 
-program
-  .command("verify")
-  .description("check a bundle and recompute the guarantees it states")
-  .argument("<bundle>", "policy bundle")
+addSignatureFlags(
+  program
+    .command("verify")
+    .description(
+      "check a bundle and recompute the guarantees it states; with --key check its signature first",
+    )
+    .argument("<bundle>", "policy bundle"),
+)
   .option("--jobs <n>", "levels to check at a time", wholeNumber, availableParallelism())
   .option("--json", "one JSON document on stdout")
-  .action(async (path: string, { jobs }: { jobs: number }) => {
+  .action(async (path: string, { jobs, ...flags }: { jobs: number } & SignatureFlags) => {
     const { verifyCommand } = await import("./commands/verify.ts");
-    print(await withPool("checking levels", jobs, (pool) => verifyCommand(path, pool)));
+    const { verifySigned } = await import("stratagem-runtime/internal/commands/verify-signature");
+    const signature = signatureOptions(flags, () => Date.now());
+    const verify = () => {
+      return withPool("checking levels", jobs, (pool) => verifyCommand(path, pool));
+    };
+    print(await verifySigned(path, signature, verify));
   });
 
 addDiff(program);
@@ -248,6 +264,8 @@ program
     print(await watched("drawing", run, MORTAL));
   });
 
+addKeygen(program);
+addSign(program, `stratagem ${version}`, () => Date.now());
 addProfile(program, tools);
 addToken(program);
 addCompletion(program);

@@ -10,6 +10,7 @@ import {
   print,
   runProgram,
 } from "./command-line.ts";
+import { addSignatureFlags, type SignatureFlags, signatureOptions } from "./signature-flags.ts";
 import { packageVersion } from "./version.ts";
 
 const program = new Command("stratagem-runtime")
@@ -23,14 +24,18 @@ addServe(program);
 addToken(program);
 addCompletion(program);
 
-program
-  .command("verify")
-  .description("check integrity, schema and semantics of a bundle")
-  .argument("<bundle>", "policy bundle")
+addSignatureFlags(
+  program
+    .command("verify")
+    .description("check integrity, schema and semantics of a bundle, and with --key its signature")
+    .argument("<bundle>", "policy bundle"),
+)
   .option("--json", "one JSON document on stdout")
-  .action(async (path: string) => {
+  .action(async (path: string, flags: SignatureFlags) => {
     const { verifyCommand } = await import("./commands/verify.ts");
-    print(await verifyCommand(path));
+    const { verifySigned } = await import("./commands/verify-signature.ts");
+    const signature = signatureOptions(flags, () => Date.now());
+    print(await verifySigned(path, signature, () => verifyCommand(path)));
   });
 
 await runProgram(program);

@@ -23,6 +23,14 @@ const COMMAND_ERRORS = {
   RUNTIME_MEANS: "the workers of the bundle want more than this machine has",
   RUNTIME_DEVICE: "no worker could be started on the device, or with the models",
   RUNTIME_HARDWARE: "the bundle was measured on other hardware than its workers are to run on",
+  RUNTIME_KEY: "a file that should hold a key holds none, or one of another kind",
+  RUNTIME_SERIALS: "the folder that remembers the serials of bundles cannot be read or written",
+  RUNTIME_UNSIGNED: "a signature is required, and the bundle has none",
+  RUNTIME_SIGNATURE: "the signature is malformed, was changed, or is that of another bundle",
+  RUNTIME_WRONG_KEY: "the bundle is signed, but with none of the keys that are trusted",
+  RUNTIME_EXPIRED: "the signature of the bundle holds no longer",
+  RUNTIME_SCOPE: "the bundle is signed for sites with other labels",
+  RUNTIME_ROLLBACK: "the bundle is older than one that this site has followed",
 } as const;
 
 /** Every error of the runtime that is not a bug. */
@@ -53,6 +61,14 @@ export const EXIT_CODE_BY_ERROR: Readonly<Record<RuntimeErrorCode, number>> = {
   RUNTIME_MEANS: EXIT_CODES.badInput,
   RUNTIME_DEVICE: EXIT_CODES.badInput,
   RUNTIME_HARDWARE: EXIT_CODES.badInput,
+  RUNTIME_KEY: EXIT_CODES.badInput,
+  RUNTIME_SERIALS: EXIT_CODES.badInput,
+  RUNTIME_UNSIGNED: EXIT_CODES.notVerified,
+  RUNTIME_SIGNATURE: EXIT_CODES.notVerified,
+  RUNTIME_WRONG_KEY: EXIT_CODES.notVerified,
+  RUNTIME_EXPIRED: EXIT_CODES.notVerified,
+  RUNTIME_SCOPE: EXIT_CODES.notVerified,
+  RUNTIME_ROLLBACK: EXIT_CODES.notVerified,
 };
 
 /**

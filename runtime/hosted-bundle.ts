@@ -2,7 +2,6 @@
 import { dirname } from "node:path";
 import type { Bundle } from "./bundle/schema.ts";
 import { RuntimeError } from "./errors.ts";
-import type { LoadedBundle } from "./load-bundle.ts";
 import type { GenerateLevel } from "./methods/method.ts";
 import { methodOf } from "./methods/registry.ts";
 import type { OpenedModels } from "./opened-models.ts";
@@ -12,6 +11,8 @@ import type { ServerLimits } from "./server/applications/limits.ts";
 import type { Notice } from "./server/telemetry/notice.ts";
 import { Workers, type WorkersOptions } from "./server-workers.ts";
 import type { SharedMeans } from "./shared-means.ts";
+import type { Claims, Trust } from "./trust/trust.ts";
+import type { TrustedBundle } from "./trusted-bundle.ts";
 
 export interface HostingOptions extends WorkersOptions {
   /**
@@ -27,6 +28,8 @@ export interface HostingOptions extends WorkersOptions {
   readonly epochOffsetMs: number;
   readonly hoursPerFalseAlarm?: number;
   readonly generateLevel?: GenerateLevel | undefined;
+  /** Whose bundles are followed; null for anybody's. */
+  readonly trust: Trust | null;
   readonly onNotice: Notice;
   /** Whether the server has no other, so that notices need not say of which they are. */
   readonly isOnly: boolean;
@@ -38,6 +41,8 @@ export interface HostedBundle {
   readonly bundle: Bundle;
   /** Of the file. */
   readonly sha256: string;
+  /** What its signature says; null where none is asked for. */
+  readonly claims: Claims | null;
   readonly workers: Workers;
   readonly application: Application;
   /** Those that its workers have open. */
@@ -62,7 +67,7 @@ export function expectFolders(models: HostingOptions["models"], policyCount: num
  * @throws RuntimeError RUNTIME_MODEL.
  */
 export async function hostBundle(
-  { path: policy, bundle, sha256 }: LoadedBundle,
+  { path: policy, bundle, sha256, claims }: TrustedBundle,
   place: number,
   shared: SharedMeans,
   files: OpenedModels,
@@ -100,7 +105,7 @@ export async function hostBundle(
     const why = "shadow runs are of models whose rows one variant answers each";
     tell(`--shadow-share: nothing of ${application.name} is answered again: ${why}`, "warn");
   }
-  return { policy, bundle, sha256, workers, application, files, failed };
+  return { policy, bundle, sha256, claims, workers, application, files, failed };
 }
 
 function folderOf({ models }: HostingOptions, place: number): string | undefined {

@@ -27,11 +27,15 @@ export interface LoadedBundle {
  * @throws BundleError if the file is refused, RuntimeError if it cannot be read; the message begins
  * with the path.
  */
-export async function loadBundle(
-  path: string,
-  { maxBytes = MAX_BUNDLE_BYTES }: LoadOptions = {},
-): Promise<LoadedBundle> {
-  const bytes = await readCapped(path, maxBytes);
+export async function loadBundle(path: string, options: LoadOptions = {}): Promise<LoadedBundle> {
+  return bundleOfBytes(path, await readBundleFile(path, options));
+}
+
+/**
+ * The bundle of a file that was read. @param path of it, for messages.
+ * @throws BundleError if it is refused; the message begins with the path.
+ */
+export function bundleOfBytes(path: string, bytes: Uint8Array): LoadedBundle {
   const sha256 = createHash("sha256").update(bytes).digest("hex");
   try {
     return { bundle: decodeBundle(bytes), path, byteCount: bytes.length, sha256 };
@@ -41,7 +45,14 @@ export async function loadBundle(
   }
 }
 
-async function readCapped(path: string, maxBytes: number): Promise<Uint8Array> {
+/**
+ * All bytes of a bundle's file, of which nothing is checked but their number.
+ * @throws BundleError BUNDLE_TOO_LARGE, RuntimeError RUNTIME_UNREADABLE
+ */
+export async function readBundleFile(
+  path: string,
+  { maxBytes = MAX_BUNDLE_BYTES }: LoadOptions = {},
+): Promise<Uint8Array> {
   const { bytes, isTooLarge } = await readRegularFile(path, maxBytes).catch((error) => {
     if (error instanceof NotAFileError) throw unreadable(path, error.message);
     const { code } = error as NodeJS.ErrnoException;

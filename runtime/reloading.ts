@@ -9,12 +9,13 @@ import {
   hostBundle,
   modelNamesOf,
 } from "./hosted-bundle.ts";
-import { type LoadedBundle, loadBundle } from "./load-bundle.ts";
 import { OpenedModels } from "./opened-models.ts";
 import type { Access } from "./server/access/access.ts";
 import type { Reloaded, ReloadedApplication } from "./server/http/admin-hooks.ts";
 import type { RunningServer } from "./server/serve.ts";
 import { SharedMeans } from "./shared-means.ts";
+import type { Claims } from "./trust/trust.ts";
+import { loadTrusted, type TrustedBundle } from "./trusted-bundle.ts";
 
 type Server = Pick<RunningServer, "replaceBundle" | "replaceApplication" | "onReloaded">;
 
@@ -121,8 +122,9 @@ export class Reloading {
     const { bundle, policy } = before;
     const { application } = bundle;
     try {
-      const loaded = await loadBundle(policy);
-      const more = await this.#follow(loaded, before, place);
+      const loaded = await loadTrusted(policy, this.#options.trust);
+      const followed = await this.#follow(loaded, before, place);
+      const more = `${followed}${await this.#remember(loaded)}`;
       this.#server.onReloaded(application, true);
       const notice = `${policy}: serving it as it is now, SHA-256 ${loaded.sha256}${more}`;
       return { application, policy, isFollowed: true, notice };
@@ -134,15 +136,35 @@ export class Reloading {
     }
   }
 
+  /**
+   * Of a bundle that is a file, which the next start finds. Whoever keeps bundles of sources
+   * remembers them itself, once they are kept as good: not before, or a cut between the two would
+   * leave an older one that is refused.
+   * @returns what is to be said of it: the bundle is followed, whether this works or not.
+   */
+  async #remember({ claims }: TrustedBundle): Promise<string> {
+    if (claims === null) return "";
+    try {
+      await this.#options.trust?.accept(claims);
+      return `, ${serialText(claims)}`;
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      return `, ${serialText(claims)}, which is not remembered: ${reason}`;
+    }
+  }
+
   /** @returns what else is to be said. @throws Error if it is not followed; nothing has changed. */
-  async #follow(loaded: LoadedBundle, before: HostedBundle, place: number): Promise<string> {
-    const { bundle, sha256 } = loaded;
+  async #follow(loaded: TrustedBundle, before: HostedBundle, place: number): Promise<string> {
+    const { bundle, sha256, claims } = loaded;
     const refusal = this.#server.replaceBundle(bundle, sha256, place);
     if (refusal === null) {
-      this.#hosted[place] = { ...before, bundle, sha256 };
+      this.#hosted[place] = { ...before, bundle, sha256, claims };
       return changesOf(before.files);
     }
-    if (sha256 === before.sha256) return changesOf(before.files);
+    if (sha256 === before.sha256) {
+      this.#hosted[place] = { ...before, claims };
+      return changesOf(before.files);
+    }
     await this.#retired;
     const files = new OpenedModels(before.files);
     try {
@@ -160,6 +182,10 @@ export class Reloading {
       throw error;
     }
   }
+}
+
+function serialText({ serial, keyId }: Claims): string {
+  return `serial ${serial}, signed by key ${keyId}`;
 }
 
 /** Models that clients do not find any more. */

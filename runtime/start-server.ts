@@ -11,7 +11,7 @@ import {
   hostBundle,
   ownNamesOf,
 } from "./hosted-bundle.ts";
-import { loadBundle } from "./load-bundle.ts";
+import { instantMs } from "./instant.ts";
 import type { GenerateLevel } from "./methods/method.ts";
 import { methodOf } from "./methods/registry.ts";
 import { OpenedModels } from "./opened-models.ts";
@@ -35,6 +35,8 @@ import { ServerGpus } from "./server-gpus.ts";
 import type { WorkersOptions } from "./server-workers.ts";
 import { devicesText, expectOptions, expectPools } from "./serving-devices.ts";
 import { SharedMeans } from "./shared-means.ts";
+import { type Claims, Trust, type TrustOptions } from "./trust/trust.ts";
+import { loadTrusted } from "./trusted-bundle.ts";
 import { packageVersion } from "./version.ts";
 
 export interface ServerOptions extends WorkersOptions {
@@ -91,6 +93,8 @@ export interface ServerOptions extends WorkersOptions {
   readonly nowMs?: () => number;
   /** What to add to it for milliseconds since 1970. */
   readonly epochOffsetMs?: number;
+  /** Whose bundles are followed, and as what site; left out, anybody's are. */
+  readonly trust?: Omit<TrustOptions, "nowEpochMs"> | undefined;
   /** Computes a level above the highest one; left out where there is no solver. */
   readonly generateLevel?: GenerateLevel | undefined;
 }
@@ -125,7 +129,8 @@ export interface ServedBundle {
  * Starts serving bundles. Inference is answered from `started` on, the rest at once.
  * @throws BundleError for a bundle that is refused. @throws RuntimeError RUNTIME_UNREADABLE,
  * RUNTIME_USAGE, RUNTIME_ACCESS, RUNTIME_MODEL, RUNTIME_LISTEN, RUNTIME_PROCESSES, RUNTIME_MEANS,
- * RUNTIME_DEVICE.
+ * RUNTIME_DEVICE; where signatures are required, RUNTIME_KEY, RUNTIME_SERIALS, RUNTIME_UNSIGNED,
+ * RUNTIME_SIGNATURE, RUNTIME_WRONG_KEY, RUNTIME_EXPIRED, RUNTIME_SCOPE, RUNTIME_ROLLBACK.
  */
 export async function startServer(options: ServerOptions): Promise<StartedServer> {
   const opened: OpenedModels[] = [];
@@ -149,9 +154,9 @@ async function startWith(
   const { policy, onNotice = () => {}, limits, grpc, adminAt, metricsAt } = options;
   const policies = typeof policy === "string" ? [policy] : policy;
   const clock = clockOf(options);
-  const { nowMs, epochOffsetMs } = clock;
   const isOnly = policies.length === 1;
-  const hosting = { ...options, onNotice, nowMs, epochOffsetMs, isOnly };
+  const trust = await trustOf(options);
+  const hosting = { ...options, ...clock, onNotice, isOnly, trust };
   const hosted = await hostedBundles(policies, opened, hosting);
   const { otlp, telemetry } = await telemetryOf(options);
   const acceptors = await acceptorsOf(options);
@@ -208,6 +213,7 @@ async function startWith(
     },
   });
   reloading = following;
+  void rememberOnceStarted(server.started, hosted, hosting);
   return {
     ...server,
     ...urlsOf(server, options, acceptors),
@@ -242,7 +248,9 @@ async function hostedBundles(
     for (const [place, policy] of policies.entries()) {
       const files = new OpenedModels();
       opened.push(files);
-      hosted.push(await hostBundle(await loadBundle(policy), place, shared, files, options));
+      const loaded = await loadTrusted(policy, options.trust);
+      warnOfExpiry(policy, loaded.claims, options.onNotice);
+      hosted.push(await hostBundle(loaded, place, shared, files, options));
     }
     expectOwnNames(hosted);
     const pools = hosted.flatMap(({ bundle }) => bundle.cluster.pools);
@@ -280,6 +288,7 @@ function stateOf(reloading: Reloading, access: Access, acceptors?: Acceptors): o
       workers: methodOf(one.bundle).workerCount(one.bundle),
       models: ownNamesOf(one),
       sha256: one.sha256,
+      signature: one.claims === null ? null : signatureJson(one.claims),
       reload: reloading.resultAt(place),
     })),
     access: {
@@ -287,6 +296,41 @@ function stateOf(reloading: Reloading, access: Access, acceptors?: Acceptors): o
       ...(acceptors === undefined ? {} : { refused: acceptors.refusals(access.metricLines()) }),
     },
   };
+}
+
+/** As administrators are told it. */
+function signatureJson({ keyId, serial, issuedAt, expiresAt, scope }: Claims): object {
+  return { key: keyId, serial, issuedAt, expiresAt, scope };
+}
+
+async function trustOf({ trust }: ServerOptions): Promise<Trust | null> {
+  // The wall clock and not that of the server, since it may be set right while that runs.
+  return trust === undefined ? null : Trust.open({ ...trust, nowEpochMs: () => Date.now() });
+}
+
+/** A bundle that this site has followed before goes on after its signature has expired. */
+function warnOfExpiry(policy: string, claims: Claims | null, onNotice: Notice): void {
+  const untilMs = instantMs(claims?.expiresAt);
+  if (untilMs === undefined || untilMs > Date.now()) return;
+  onNotice(`${policy}: its signature has expired, and it was followed before: it goes on`, "warn");
+}
+
+/** Bundles that were served at the start are those that later ones must not be older than. */
+async function rememberOnceStarted(
+  started: Promise<void>,
+  hosted: readonly HostedBundle[],
+  { trust, onNotice }: Pick<HostingOptions, "trust" | "onNotice">,
+): Promise<void> {
+  const isStarted = await started.then(
+    () => true,
+    () => false,
+  );
+  if (!isStarted) return;
+  try {
+    for (const { claims } of hosted) if (claims !== null) await trust?.accept(claims);
+  } catch (error) {
+    onNotice(error instanceof Error ? error.message : String(error), "error");
+  }
 }
 
 /** Takes the address for them; undefined where this process accepts itself. */

@@ -1,4 +1,5 @@
 /** `serve --policy BUNDLE…`: answers inference requests until it is told to stop. */
+import { join } from "node:path";
 import { EXIT_CODES, RuntimeError } from "../errors.ts";
 import { parseProviderOptions } from "../exec/provider-options.ts";
 import { settleCollection } from "../heap-collection.ts";
@@ -16,10 +17,14 @@ import { LIMIT_KEYS } from "../settings/limits.ts";
 import { type Resolved, resolveSettings } from "../settings/resolve.ts";
 import { flagOf } from "../settings/setting.ts";
 import type { SettingValues } from "../settings/table.ts";
+import { storeFolder } from "../sources/store-folder.ts";
 import { type ServerOptions, type StartedServer, startServer } from "../start-server.ts";
 import type { CommandResult } from "./command-result.ts";
 import { printedSettings } from "./print-settings.ts";
 import { openLogs, type ServeLogs } from "./serve-logs.ts";
+
+/** Folder in that where bundles are kept. */
+const SERIALS = "serials";
 
 export interface ServeSurroundings {
   /** Aborting it stops the server: what was accepted is answered first. */
@@ -51,7 +56,7 @@ export async function serveCommand(
   generateLevel: GenerateLevel | undefined,
   surroundings: ServeSurroundings,
 ): Promise<void> {
-  const options = optionsOf(settings.values);
+  const options = optionsOf(settings.values, surroundings.environment);
   const otlp = otlpSettings(settings.values.otlpEndpoint, surroundings.environment);
   const logs = openLogs(settings.values);
   const config = () => printedSettings(inForce(settings, logs.log)).json;
@@ -96,7 +101,7 @@ function inForce({ values, sources }: Resolved, { level, format }: LogState): Re
 }
 
 /** @throws RuntimeError RUNTIME_USAGE without a bundle. */
-function optionsOf(settings: SettingValues): ServerOptions {
+function optionsOf(settings: SettingValues, environment: NodeJS.ProcessEnv): ServerOptions {
   const { policy, models, http, workerMemory, threads } = settings;
   if (policy === null) {
     const ways = `expected --policy or STRATAGEM_POLICY, or policy in the file of --config`;
@@ -123,6 +128,7 @@ function optionsOf(settings: SettingValues): ServerOptions {
     shadowShare: settings.shadowShare,
     ...grpcOf(settings),
     access: accessOf(settings),
+    trust: trustOf(settings, environment),
     adminAt: settings.admin ?? undefined,
     metricsAt: settings.metrics ?? undefined,
   };
@@ -177,6 +183,13 @@ function accessOf(settings: SettingValues): AccessOptions {
     ...(clientBurst === null ? {} : { clientBurst }),
     ...(clientConcurrency === null ? {} : { clientConcurrency }),
   };
+}
+
+/** Undefined where no signature is required. */
+function trustOf({ requireSignature, labels }: SettingValues, environment: NodeJS.ProcessEnv) {
+  if (requireSignature === null) return undefined;
+  const memory = join(storeFolder(null, environment), SERIALS);
+  return { keyFiles: requireSignature, labels: labels ?? {}, memory };
 }
 
 function grpcOf({ grpc, grpcMaxMessage, grpcMaxStreams }: SettingValues) {

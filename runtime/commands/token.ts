@@ -1,8 +1,9 @@
 /** `token`: makes a token, and the line that lets whoever has it in. */
 import { randomBytes } from "node:crypto";
 import { EXIT_CODES, RuntimeError } from "../errors.ts";
+import { INSTANT_EXPECTED } from "../instant.ts";
 import { SCOPES } from "../server/access/scopes.ts";
-import { EXPIRY_EXPECTED, tokensOf } from "../server/access/token-file.ts";
+import { tokensOf } from "../server/access/token-file.ts";
 import { hashOf, type TokenHash } from "../server/access/token-hash.ts";
 import type { CommandResult } from "./command-result.ts";
 
@@ -30,7 +31,7 @@ export async function tokenCommand(asked: TokenCommand): Promise<CommandResult> 
   try {
     tokensOf(line, "token");
   } catch (error) {
-    const hint = `scopes are ${SCOPES.join(", ")}; an expiry is ${EXPIRY_EXPECTED}`;
+    const hint = `scopes are ${SCOPES.join(", ")}; an expiry is ${INSTANT_EXPECTED}`;
     const message = (error as Error).message.replace(/^token:\d+:\d+: /, "");
     throw new RuntimeError("RUNTIME_USAGE", `${message}; ${hint}`);
   }

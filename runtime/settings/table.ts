@@ -5,18 +5,20 @@ import { LIMITS } from "./limits.ts";
 import { SERVED } from "./served.ts";
 import type { Setting, SettingGroup, ValueOf } from "./setting.ts";
 import { TELEMETRY } from "./telemetry.ts";
+import { TRUST } from "./trust.ts";
 import { WORKERS } from "./workers.ts";
 
 export const SETTING_GROUPS: readonly SettingGroup[] = [
   { title: "What is served, and where", settings: SERVED },
   { title: "gRPC", settings: GRPC },
   { title: "Who may come in", settings: ACCESS },
+  { title: "Whose bundles are followed", settings: TRUST },
   { title: "Workers", settings: WORKERS },
   { title: "Limits", settings: LIMITS },
   { title: "Logs, traces and metrics", settings: TELEMETRY },
 ];
 
-const TABLE = { ...SERVED, ...GRPC, ...ACCESS, ...WORKERS, ...LIMITS, ...TELEMETRY };
+const TABLE = { ...SERVED, ...GRPC, ...ACCESS, ...TRUST, ...WORKERS, ...LIMITS, ...TELEMETRY };
 export const SETTINGS: Readonly<Record<string, Setting>> = TABLE;
 
 export type SettingValues = { readonly [K in keyof typeof TABLE]: ValueOf<(typeof TABLE)[K]> };

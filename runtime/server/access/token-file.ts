@@ -1,6 +1,7 @@
 /** The file of tokens: who may come in, by name, and for what. */
 import { type Document, isMap, isSeq, LineCounter, type Node, parseDocument } from "yaml";
 import { RuntimeError } from "../../errors.ts";
+import { INSTANT_EXPECTED, instantMs } from "../../instant.ts";
 import { readRegularFile } from "../../regular-file.ts";
 import { suggestion } from "../../tell/nearest.ts";
 import { SCOPES, type Scope } from "./scopes.ts";
@@ -20,7 +21,6 @@ const MAX_BYTES = 4 * 2 ** 20;
 const MAX_TOKENS = 10_000;
 const KEYS = ["name", "hash", "scopes", "expires"];
 const NAME = /^[\w.@+-]{1,64}$/;
-const DATE = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?Z)?$/;
 
 /**
  * Reads a list of `{name, hash, scopes, expires}` in YAML, of which JSON is a part; `[]` is nobody.
@@ -119,19 +119,11 @@ function scopesOf(value: unknown, name: string, place: string): ReadonlySet<Scop
 
 function expiryOf(value: unknown, name: string, place: string): number {
   if (value === undefined || value === null) return Number.POSITIVE_INFINITY;
-  const ms = expiryMs(value);
+  // A day ends the token as it begins.
+  const ms = instantMs(value);
   if (ms !== undefined) return ms;
-  const expected = `expected ${EXPIRY_EXPECTED}`;
+  const expected = `expected ${INSTANT_EXPECTED}`;
   throw refusal(place, `expires of ${name}: ${expected}, got ${told(value)}`);
-}
-
-export const EXPIRY_EXPECTED = "a day such as 2027-01-31, or a time such as 2027-01-31T12:00:00Z";
-
-/** Milliseconds since 1970; a day ends the token as it begins, in UTC. */
-export function expiryMs(value: unknown): number | undefined {
-  if (typeof value !== "string" || !DATE.test(value)) return undefined;
-  const ms = Date.parse(value);
-  return Number.isNaN(ms) ? undefined : ms;
 }
 
 function refusal(place: string, message: string): RuntimeError {

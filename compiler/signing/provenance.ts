@@ -1,0 +1,121 @@
+/**
+ * How a bundle was made, as an in-toto statement with SLSA provenance: what went in, what made it,
+ * and what came out, each by its digest. Source: slsa.dev/spec/v1.0/provenance.
+ */
+import { basename, dirname, join } from "node:path";
+import type { Bundle, InputDigest } from "stratagem-runtime/internal/bundle/schema";
+import { FORMAT_VERSION } from "stratagem-runtime/internal/bundle/schema";
+import { RuntimeError } from "stratagem-runtime/internal/errors";
+import { digestOfFile } from "stratagem-runtime/internal/shipping/file-digest";
+import { PREDICATE_TYPE, STATEMENT_TYPE } from "stratagem-runtime/internal/trust/provenance";
+import type { SignedFile } from "stratagem-runtime/internal/trust/statement";
+import { type PackageDigest, packageDigest } from "./package-digest.ts";
+
+/** What `buildDefinition` has, as docs/signing.md describes it. */
+export const BUILD_TYPE = "urn:stratagem:compile:1";
+/** Where nobody says who made it. */
+export const UNNAMED_BUILDER = "urn:stratagem:builder:unnamed";
+
+export interface Making {
+  readonly bundle: Bundle;
+  /** Of its file. */
+  readonly path: string;
+  readonly sha256: string;
+  /** Files that it names. */
+  readonly models: readonly SignedFile[];
+  /** Name and version of the program that says so. */
+  readonly compiler: string;
+  /** URI of whoever had it compiled; null where nobody says. */
+  readonly builder: string | null;
+  /** Path of the spec it was compiled from; null where nobody says. */
+  readonly spec: string | null;
+}
+
+/** An artifact, as in-toto describes one. */
+interface ResourceDescriptor {
+  readonly name: string;
+  readonly uri?: string;
+  readonly digest: Readonly<Record<string, string>>;
+}
+
+const PACKAGES = ["stratagem", "stratagem-runtime"];
+
+/**
+ * The statement's JSON. Packages are digested where they are those that compiled the bundle.
+ * @throws RuntimeError RUNTIME_USAGE unless spec and inputs are what the bundle was compiled from.
+ */
+export async function provenanceBytes(making: Making): Promise<Uint8Array> {
+  const { inputs, compiler } = making.bundle.provenance;
+  if (making.spec !== null) await expectInputs(making.spec, inputs);
+  const packages = compiler === making.compiler ? PACKAGES.map(packageDigest) : [];
+  return Buffer.from(JSON.stringify(provenanceOf(making, packages)));
+}
+
+/**
+ * @param packages those that compiled it; none where another version did, of which only the name is
+ * known.
+ */
+export function provenanceOf(making: Making, packages: readonly PackageDigest[]): object {
+  const { bundle, path, sha256, models, builder, spec } = making;
+  const { application, method, provenance } = bundle;
+  const isInput = ({ sha256: digest }: SignedFile) => {
+    return provenance.inputs.some((input) => input.sha256 === digest);
+  };
+  // Stages are cut by the compiler, and lie beside the bundle.
+  const made = models.filter((file) => !isInput(file));
+  return {
+    _type: STATEMENT_TYPE,
+    subject: [
+      { name: basename(path), digest: { sha256 } },
+      ...made.map(({ file, sha256: digest }) => ({ name: file, digest: { sha256: digest } })),
+    ],
+    predicateType: PREDICATE_TYPE,
+    predicate: {
+      buildDefinition: {
+        buildType: BUILD_TYPE,
+        externalParameters: {
+          ...(spec === null ? {} : { spec: basename(spec) }),
+          application,
+          method,
+        },
+        internalParameters: { compiler: provenance.compiler, formatVersion: FORMAT_VERSION },
+        resolvedDependencies: [...provenance.inputs.map(inputOf), ...packages.map(packageOf)],
+      },
+      runDetails: {
+        builder: { id: builder ?? UNNAMED_BUILDER },
+      },
+    },
+  };
+}
+
+/** By the path that the spec gives it. */
+function inputOf({ path, sha256 }: InputDigest): ResourceDescriptor {
+  return { name: path, digest: { sha256 } };
+}
+
+function packageOf({ name, version, dirHash }: PackageDigest): ResourceDescriptor {
+  return { name, uri: `pkg:npm/${name}@${version}`, digest: { dirHash } };
+}
+
+/** That the files around a spec are still those the bundle was compiled from. */
+async function expectInputs(spec: string, inputs: readonly InputDigest[]): Promise<void> {
+  if (!inputs.some(({ path }) => path === basename(spec))) {
+    const names = inputs.map(({ path }) => path).join(", ");
+    throw mismatch(spec, `one of the files that the bundle was compiled from, ${names}`);
+  }
+  for (const { path, sha256 } of inputs) {
+    const place = join(dirname(spec), path);
+    const found = await digestOfFile(place).catch((error: NodeJS.ErrnoException) => {
+      throw mismatch(
+        place,
+        `what the bundle was compiled from, got ${error.code ?? error.message}`,
+      );
+    });
+    if (found.sha256 === sha256) continue;
+    throw mismatch(place, `SHA-256 ${sha256} as the bundle was compiled from, got ${found.sha256}`);
+  }
+}
+
+function mismatch(place: string, expected: string): RuntimeError {
+  return new RuntimeError("RUNTIME_USAGE", `--spec: ${place}: expected ${expected}`);
+}
