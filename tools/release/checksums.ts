@@ -5,6 +5,8 @@ import { basename, join } from "node:path";
 
 export const LIST = "SHA256SUMS";
 export const SIGNATURE = `${LIST}.sig`;
+/** What `stratagem keygen` encrypted a key with, where it is set. */
+const PASSPHRASE = "STRATAGEM_KEY_PASSPHRASE";
 
 /** Writes the list of `files` into `folder`, by name. @returns its text. */
 export function writeChecksums(folder: string, files: readonly string[]): string {
@@ -21,7 +23,9 @@ export function writeChecksums(folder: string, files: readonly string[]): string
  * `cosign verify-blob --key NAME.pub --signature SHA256SUMS.sig` takes it.
  */
 export function signChecksums(folder: string, keyFile: string): void {
-  const key = createPrivateKey(readFileSync(keyFile));
+  const passphrase = process.env[PASSPHRASE];
+  const pem = readFileSync(keyFile);
+  const key = createPrivateKey(passphrase === undefined ? pem : { key: pem, passphrase });
   if (key.asymmetricKeyType !== "ed25519") {
     throw new Error(`${keyFile}: expected an Ed25519 key, found ${key.asymmetricKeyType}`);
   }

@@ -1,4 +1,4 @@
-/** A folder in which packages of a release are installed, and their commands, as a user has them. */
+/** A folder in which packages of a release are installed, and their commands as users have them. */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -50,7 +50,7 @@ export async function whileServing<Answer>(
   const options = ["--http", "127.0.0.1:0", "--json"];
   const server = spawn(program, ["serve", ...args, ...options], {
     cwd: folder,
-    env: ownEnvironment(),
+    env: environmentIn(folder),
     stdio: ["ignore", "pipe", "pipe"],
   });
   const ended = once(server, "exit");
@@ -76,12 +76,18 @@ export async function whileServing<Answer>(
 function ran(program: string, args: readonly string[], cwd: string): Outcome {
   const { status, stdout, stderr, error } = spawnSync(program, args, {
     cwd,
-    env: ownEnvironment(),
+    env: environmentIn(cwd),
     encoding: "utf8",
     maxBuffer: MOST_BYTES,
     timeout: PATIENCE_MS,
   });
   return { status, stdout: stdout ?? "", stderr: error === undefined ? stderr : String(error) };
+}
+
+/** What servers keep, serials of signatures among it, is kept in the folder, not the user's home. */
+function environmentIn(folder: string): NodeJS.ProcessEnv {
+  const state = join(folder, "state");
+  return { ...ownEnvironment(), STATE_DIRECTORY: state, XDG_STATE_HOME: state };
 }
 
 /** Without what npm tells the scripts that it runs: a user's shell has none of it. */

@@ -1,4 +1,4 @@
-/** What one of this repository's packages brings where it is installed, as the lock file pins it. */
+/** What one of this repository's packages brings where it is installed, by the lock file. */
 import { readFileSync } from "node:fs";
 
 /** A package in package-lock.json, or a link to a folder of this repository. */
@@ -48,7 +48,8 @@ export function readLock(file = "package-lock.json"): Lock {
 
 /**
  * The package of a workspace first, then all that it brings, by folder.
- * @param workspace its folder, such as "runtime". @throws Error naming a package that is not pinned.
+ * @param workspace its folder, such as "runtime".
+ * @throws Error naming a package that is not pinned.
  */
 export function closureOf(lock: Lock, workspace: string): PinnedPackage[] {
   const found = new Map<string, PinnedPackage>();

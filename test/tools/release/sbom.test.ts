@@ -1,11 +1,13 @@
-/** Bills of materials: valid by the schema of CycloneDX 1.6, whole, and the same every time. */
+/**
+ * Bills of materials: whole, and the same every time. Their schema takes seconds to compile, so it
+ * is test/system/sbom.test.ts that asks it.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { closureOf, readLock } from "../../../tools/release/lock.ts";
 import { sbomOf } from "../../../tools/release/sbom.ts";
-import { sbomFaults } from "../../../tools/release/sbom-check.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-sbom-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -39,10 +41,7 @@ describe.each(["runtime", "compiler", "kit"])("of %s", (workspace) => {
   const bill = JSON.parse(text) as Bill;
   const [own, ...brought] = closureOf(lock, workspace);
 
-  test("keeps the schema", async () => {
-    const file = join(folder, `${workspace}.cdx.json`);
-    writeFileSync(file, text);
-    expect(await sbomFaults(file)).toEqual([]);
+  test("is of CycloneDX 1.6", () => {
     expect(bill).toMatchObject({ bomFormat: "CycloneDX", specVersion: "1.6" });
     expect(bill.serialNumber).toMatch(/^urn:uuid:[0-9a-f-]{36}$/);
   });
@@ -76,13 +75,4 @@ describe.each(["runtime", "compiler", "kit"])("of %s", (workspace) => {
   test("is the same twice", () => {
     expect(sbomOf({ lock, workspace, tarball })).toBe(text);
   });
-});
-
-test("what the schema forbids is told", async () => {
-  const file = join(folder, "bad.cdx.json");
-  const bad = { ...JSON.parse(sbomOf({ lock, workspace: "kit", tarball })), version: "one" };
-  writeFileSync(file, JSON.stringify(bad));
-  expect(await sbomFaults(file)).toEqual([expect.stringMatching(/^bad\.cdx\.json: .*version/)]);
-  writeFileSync(file, JSON.stringify({ ...bad, specVersion: "1.4" }));
-  expect(await sbomFaults(file)).toEqual([expect.stringMatching(/expected CycloneDX 1\.6/)]);
 });
