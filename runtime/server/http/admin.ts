@@ -33,7 +33,6 @@ export async function adminAnswer(
     expectMethod("GET or POST");
     return canaryAnswer(context, admin.canary, request);
   }
-  if (action !== "config" && action !== "state") throw noPath(request);
   const told = action === undefined ? undefined : documentOf(admin, action);
   if (told === undefined) throw noPath(request);
   expectMethod("GET");
