@@ -31,6 +31,9 @@ const COMMAND_ERRORS = {
   RUNTIME_EXPIRED: "the signature of the bundle holds no longer",
   RUNTIME_SCOPE: "the bundle is signed for sites with other labels",
   RUNTIME_ROLLBACK: "the bundle is older than one that this site has followed",
+  RUNTIME_SOURCE: "a source of bundles is away, or what it has is not what there should be",
+  RUNTIME_STORE: "the folder that bundles of sources are kept in cannot be used",
+  RUNTIME_DISCOVERY: "the document that names the bundles of sites is none, or names none for one",
 } as const;
 
 /** Every error of the runtime that is not a bug. */
@@ -69,6 +72,9 @@ export const EXIT_CODE_BY_ERROR: Readonly<Record<RuntimeErrorCode, number>> = {
   RUNTIME_EXPIRED: EXIT_CODES.notVerified,
   RUNTIME_SCOPE: EXIT_CODES.notVerified,
   RUNTIME_ROLLBACK: EXIT_CODES.notVerified,
+  RUNTIME_SOURCE: EXIT_CODES.badInput,
+  RUNTIME_STORE: EXIT_CODES.badInput,
+  RUNTIME_DISCOVERY: EXIT_CODES.badInput,
 };
 
 /**

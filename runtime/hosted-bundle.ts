@@ -41,6 +41,8 @@ export interface HostedBundle {
   readonly bundle: Bundle;
   /** Of the file. */
   readonly sha256: string;
+  /** Where its models were opened. */
+  readonly folder: string;
   /** What its signature says; null where none is asked for. */
   readonly claims: Claims | null;
   readonly workers: Workers;
@@ -77,7 +79,8 @@ export async function hostBundle(
   const { hoursPerFalseAlarm, shadowShare = 0 } = options;
   const tell: Notice = (message, severity) =>
     onNotice(isOnly ? message : `${bundle.application}: ${message}`, severity);
-  const models = await servedModels(bundle, folderOf(options, place) ?? dirname(policy), files);
+  const folder = folderOf(options, place) ?? dirname(policy);
+  const models = await servedModels(bundle, folder, files);
   const method = methodOf(bundle);
   let onStartFailed: (reason: string) => void = () => {};
   const failed = new Promise<never>((_, reject) => {
@@ -105,7 +108,7 @@ export async function hostBundle(
     const why = "shadow runs are of models whose rows one variant answers each";
     tell(`--shadow-share: nothing of ${application.name} is answered again: ${why}`, "warn");
   }
-  return { policy, bundle, sha256, claims, workers, application, files, failed };
+  return { policy, bundle, sha256, folder, claims, workers, application, files, failed };
 }
 
 function folderOf({ models }: HostingOptions, place: number): string | undefined {

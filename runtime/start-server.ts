@@ -1,8 +1,7 @@
 /** Opens a server of bundles in this process: its doors, and its workers beside it. */
 import { availableParallelism } from "node:os";
 import type { Bundle } from "./bundle/schema.ts";
-import { Canaries, expectCanaries } from "./canaries.ts";
-import type { AskedCanary, CanaryRules } from "./canary-run.ts";
+import { type Canaries, type CanaryOptions, expectCanaries, startCanaries } from "./canaries.ts";
 import { RuntimeError } from "./errors.ts";
 import { hasLimits } from "./exec/worker-spawn.ts";
 import {
@@ -17,13 +16,14 @@ import { instantMs } from "./instant.ts";
 import type { GenerateLevel } from "./methods/method.ts";
 import { methodOf } from "./methods/registry.ts";
 import { OpenedModels } from "./opened-models.ts";
+import { openedSources, policiesOf } from "./opened-sources.ts";
 import { hardwareJson, type PoolHardware } from "./pool-hardware.ts";
 import { Reloading } from "./reloading.ts";
 import { Access, type AccessOptions } from "./server/access/access.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "./server/applications/limits.ts";
 import { HttpError, RETRY_LATER } from "./server/connections/http-error.ts";
 import type { GrpcOptions } from "./server/grpc/door.ts";
-import type { CanaryHooks, Reloaded } from "./server/http/admin-hooks.ts";
+import type { AdminHooks, Reloaded } from "./server/http/admin-hooks.ts";
 import { type DoorAddress, doorsOf } from "./server/http/doors.ts";
 import { Acceptors } from "./server/processes/acceptors.ts";
 import { dividedLimits } from "./server/processes/divided-limits.ts";
@@ -37,13 +37,16 @@ import { ServerGpus } from "./server-gpus.ts";
 import type { WorkersOptions } from "./server-workers.ts";
 import { devicesText, expectOptions, expectPools } from "./serving-devices.ts";
 import { SharedMeans } from "./shared-means.ts";
+import type { PolicySources, SourceSettings } from "./sources/policy-sources.ts";
 import { type Claims, Trust, type TrustOptions } from "./trust/trust.ts";
 import { loadTrusted } from "./trusted-bundle.ts";
 import { packageVersion } from "./version.ts";
 
 export interface ServerOptions extends WorkersOptions {
-  /** Paths of the bundles, one for each application, or that of the only one. */
+  /** Paths or URLs of the bundles, one for each application, or that of the only one. */
   readonly policy: string | readonly string[];
+  /** How those that are no files are followed, and which they are; left out, all are files. */
+  readonly sources?: SourceSettings | undefined;
   /**
    * Folder of the model files, or one for each bundle, in their order; left out for each bundle's
    * own.
@@ -103,8 +106,12 @@ export interface ServerOptions extends WorkersOptions {
   readonly canary?: CanaryOptions;
 }
 
-export interface CanaryOptions extends Partial<CanaryRules> {
-  readonly asked: readonly AskedCanary[];
+interface AdminSurroundings {
+  readonly options: ServerOptions;
+  readonly access: Access;
+  readonly sources: PolicySources | null;
+  readonly acceptors: Acceptors | undefined;
+  readonly canaries: () => Canaries | undefined;
 }
 
 export interface StartedServer extends RunningServer {
@@ -124,6 +131,8 @@ export interface StartedServer extends RunningServer {
 export interface ServedBundle {
   /** Path of its file. */
   readonly policy: string;
+  /** Where that is from; left out where it is from nowhere else. */
+  readonly source?: string;
   readonly bundle: Bundle;
   /** Of the file. */
   readonly sha256: string;
@@ -138,7 +147,8 @@ export interface ServedBundle {
  * @throws BundleError for a bundle that is refused. @throws RuntimeError RUNTIME_UNREADABLE,
  * RUNTIME_USAGE, RUNTIME_ACCESS, RUNTIME_MODEL, RUNTIME_LISTEN, RUNTIME_PROCESSES, RUNTIME_MEANS,
  * RUNTIME_DEVICE; where signatures are required, RUNTIME_KEY, RUNTIME_SERIALS, RUNTIME_UNSIGNED,
- * RUNTIME_SIGNATURE, RUNTIME_WRONG_KEY, RUNTIME_EXPIRED, RUNTIME_SCOPE, RUNTIME_ROLLBACK.
+ * RUNTIME_SIGNATURE, RUNTIME_WRONG_KEY, RUNTIME_EXPIRED, RUNTIME_SCOPE, RUNTIME_ROLLBACK; of sources
+ * RUNTIME_SOURCE, RUNTIME_STORE, RUNTIME_DISCOVERY.
  */
 export async function startServer(options: ServerOptions): Promise<StartedServer> {
   expectCanaries(options.canary?.asked ?? [], options.processes ?? 1);
@@ -146,9 +156,13 @@ export async function startServer(options: ServerOptions): Promise<StartedServer
   const { access: who = {}, onNotice } = options;
   const { nowMs } = clockOf(options);
   const access = await Access.open(who, { nowMs, ...(onNotice === undefined ? {} : { onNotice }) });
+  let sources: PolicySources | null = null;
   try {
-    return await startWith(opened, access, options);
+    const trust = await trustOf(options);
+    sources = await openedSources(options, trust);
+    return await startWith(opened, access, { trust, sources }, options);
   } catch (error) {
+    await sources?.close();
     access.close();
     await Promise.all(opened.map((files) => files.close()));
     throw error;
@@ -158,13 +172,13 @@ export async function startServer(options: ServerOptions): Promise<StartedServer
 async function startWith(
   opened: OpenedModels[],
   access: Access,
+  { trust, sources }: { readonly trust: Trust | null; readonly sources: PolicySources | null },
   options: ServerOptions,
 ): Promise<StartedServer> {
-  const { policy, onNotice = () => {}, limits, grpc, adminAt, metricsAt } = options;
-  const policies = typeof policy === "string" ? [policy] : policy;
+  const { onNotice = () => {}, limits, grpc, adminAt, metricsAt } = options;
+  const policies = sources?.paths ?? policiesOf(options.policy);
   const clock = clockOf(options);
   const isOnly = policies.length === 1;
-  const trust = await trustOf(options);
   const hosting = { ...options, ...clock, onNotice, isOnly, trust };
   const hosted = await hostedBundles(policies, opened, hosting);
   const { otlp, telemetry } = await telemetryOf(options);
@@ -192,14 +206,12 @@ async function startWith(
       telemetry,
       logs: options.logs,
       log: options.log,
-      otherLines: () => [...gpus.lines(), ...(canaries?.lines() ?? [])],
+      otherLines: () => [gpus, sources, canaries].flatMap((one) => one?.lines() ?? []),
       onNotice,
-      admin: {
-        reload: (name) => reloadByHand(expectStarted(reloading), onNotice, name),
-        config: options.config ?? (() => ({})),
-        state: () => stateOf(expectStarted(reloading), access, acceptors),
-        canary: canaryHooks(() => canaries),
-      },
+      admin: adminOf(() => expectStarted(reloading), {
+        ...{ options, access, sources, acceptors },
+        canaries: () => canaries,
+      }),
     },
   );
   const server = await opening.catch(async (error) => {
@@ -211,29 +223,29 @@ async function startWith(
   if (!hasLimits()) {
     onNotice("workers have no limit of memory: this system cannot set one", "warn");
   }
-  const following = new Reloading(server, hosted, hosting, {
-    refresh: async () => {
-      const own = await access.refresh();
-      return [...new Set([...own, ...((await acceptors?.readAccessFiles()) ?? [])])];
-    },
-  });
+  const refresh = async () => {
+    const own = await access.refresh();
+    return [...new Set([...own, ...((await acceptors?.readAccessFiles()) ?? [])])];
+  };
+  const following = new Reloading(server, hosted, hosting, { refresh }, sources);
   reloading = following;
+  sources?.run(following, server.started);
   void rememberOnceStarted(server.started, hosted, hosting);
-  canaries = startedCanaries(server, following, hosting, options.canary);
+  canaries = startCanaries(server, following, hosting, options.canary);
   return {
     ...server,
     ...urlsOf(server, options, acceptors),
     get served() {
-      return following.hosted.map(({ policy, bundle, sha256, workers }) => {
-        const { devices, hardware } = workers;
-        return { policy, bundle, sha256, device: devicesText(devices), hardware };
-      });
+      return servedOf(following, sources);
     },
     reload: (name) => following.reload(name),
     close: async () => {
       canaries?.stop();
       following.stop();
+      // What it is about to follow is given up by the server.
+      const ended = sources?.close();
       await server.close();
+      await ended;
       gpus.close();
       access.close();
       await otlp?.close();
@@ -241,6 +253,15 @@ async function startWith(
       await following.close();
     },
   };
+}
+
+function servedOf({ hosted }: Reloading, sources: PolicySources | null): ServedBundle[] {
+  return hosted.map(({ policy, bundle, sha256, workers }, place) => {
+    const { devices, hardware } = workers;
+    const source = sources?.nameOf(place) ?? null;
+    const from = source === null ? {} : { source };
+    return { policy, ...from, bundle, sha256, device: devicesText(devices), hardware };
+  });
 }
 
 /** All of them, or none is left open. @throws what making one throws. */
@@ -275,42 +296,26 @@ async function hostedBundles(
   return hosted;
 }
 
-/** @returns null where there is no such application. */
-async function reloadByHand(
-  reloading: Reloading,
-  onNotice: Notice,
-  name: string | undefined,
-): Promise<Reloaded | null> {
-  if (name !== undefined && !reloading.has(name)) return null;
-  const reloaded = await reloading.reload(name);
-  onNotice(reloaded.notice, reloaded.isFollowed ? "info" : "error");
-  return reloaded;
-}
-
-function canaryHooks(canaries: () => Canaries | undefined): CanaryHooks {
+/** @param started what there is to administer. @throws HttpError 503 before there is. */
+function adminOf(started: () => Reloading, around: AdminSurroundings): AdminHooks {
+  const { options, access, sources, acceptors, canaries } = around;
+  const { config = () => ({}), onNotice = () => {} } = options;
   return {
-    told: () => canaries()?.told() ?? [],
-    act: async (action, name) => (await canaries()?.act(action, name)) ?? null,
+    reload: async (name) => {
+      const reloading = started();
+      if (name !== undefined && !reloading.has(name)) return null;
+      const reloaded = await reloading.reload(name);
+      onNotice(reloaded.notice, reloaded.isFollowed ? "info" : "error");
+      return reloaded;
+    },
+    config,
+    state: () => stateOf(started(), access, acceptors),
+    canary: {
+      told: () => canaries()?.told() ?? [],
+      act: async (action, name) => (await canaries()?.act(action, name)) ?? null,
+    },
+    ...(sources === null ? {} : { policies: () => sources.document() }),
   };
-}
-
-/** They start when what is served is ready. */
-function startedCanaries(
-  { trials, started }: RunningServer,
-  reloading: Reloading,
-  options: HostingOptions,
-  { asked = [], ...rules }: Partial<CanaryOptions> = {},
-): Canaries {
-  const canaries = new Canaries(asked, {
-    ...{ timeMs: 600_000, tolerance: 0.005, ...rules },
-    trials,
-    options,
-    hosted: () => reloading.hosted,
-    adopt: (place, next, take) => reloading.adopt(place, next, take),
-    load: (path) => loadTrusted(path, options.trust),
-  });
-  void started.then(() => canaries.start());
-  return canaries;
 }
 
 /** @throws HttpError 503 for administrators who come while the first workers start. */

@@ -22,8 +22,8 @@ export interface KeygenOptions {
 }
 
 /**
- * Writes NAME.key (PKCS #8) and NAME.pub (SPKI) in PEM, Ed25519 unless they are for cosign. A key that is there is never
- * replaced: what it has signed could not be signed again.
+ * Writes NAME.key (PKCS #8) and NAME.pub (SPKI) in PEM, Ed25519 unless they are for cosign. A key
+ * that is there is never replaced: what it has signed could not be signed again.
  * @throws UnwritableError
  */
 export async function keygenCommand(options: KeygenOptions): Promise<CommandResult> {

@@ -18,6 +18,7 @@ import { LIMIT_KEYS } from "../settings/limits.ts";
 import { type Resolved, resolveSettings } from "../settings/resolve.ts";
 import { flagOf } from "../settings/setting.ts";
 import type { SettingValues } from "../settings/table.ts";
+import type { SourceSettings } from "../sources/policy-sources.ts";
 import { storeFolder } from "../sources/store-folder.ts";
 import { type ServerOptions, type StartedServer, startServer } from "../start-server.ts";
 import type { CommandResult } from "./command-result.ts";
@@ -62,7 +63,8 @@ export async function serveCommand(
   const logs = openLogs(settings.values);
   const config = () => printedSettings(inForce(settings, logs.log)).json;
   try {
-    const all = { ...options, otlp, ...logs.options, generateLevel, config };
+    const sources = sourcesOf(settings.values, surroundings);
+    const all = { ...options, sources, otlp, ...logs.options, generateLevel, config };
     await serveWith(all, logs, surroundings);
   } finally {
     await logs.close();
@@ -103,13 +105,13 @@ function inForce({ values, sources }: Resolved, { level, format }: LogState): Re
 
 /** @throws RuntimeError RUNTIME_USAGE without a bundle. */
 function optionsOf(settings: SettingValues, environment: NodeJS.ProcessEnv): ServerOptions {
-  const { policy, models, http, workerMemory, threads } = settings;
-  if (policy === null) {
+  const { policy, discovery, models, http, workerMemory, threads } = settings;
+  if (policy === null && discovery === null) {
     const ways = `expected --policy or STRATAGEM_POLICY, or policy in the file of --config`;
     throw new RuntimeError("RUNTIME_USAGE", `${ways}: the bundle to serve`);
   }
   return {
-    policy,
+    policy: policy ?? [],
     ...http,
     ...(models === null ? {} : { models }),
     ...(workerMemory === null ? {} : { workerMemoryBytes: workerMemory }),
@@ -137,6 +139,22 @@ function optionsOf(settings: SettingValues, environment: NodeJS.ProcessEnv): Ser
     trust: trustOf(settings, environment),
     adminAt: settings.admin ?? undefined,
     metricsAt: settings.metrics ?? undefined,
+  };
+}
+
+function sourcesOf(
+  { discovery, labels, poll, policyStore, policyToken, statusUrl }: SettingValues,
+  { environment, signal }: ServeSurroundings,
+): SourceSettings {
+  return {
+    storeFolder: storeFolder(policyStore, environment),
+    pollMs: poll,
+    statusUrl: statusUrl ?? undefined,
+    discovery: discovery ?? undefined,
+    tokenFile: policyToken ?? undefined,
+    labels: labels ?? undefined,
+    environment,
+    signal,
   };
 }
 
@@ -192,9 +210,10 @@ function accessOf(settings: SettingValues): AccessOptions {
 }
 
 /** Undefined where no signature is required. */
-function trustOf({ requireSignature, labels }: SettingValues, environment: NodeJS.ProcessEnv) {
+function trustOf(settings: SettingValues, environment: NodeJS.ProcessEnv) {
+  const { requireSignature, labels, policyStore } = settings;
   if (requireSignature === null) return undefined;
-  const memory = join(storeFolder(null, environment), SERIALS);
+  const memory = join(storeFolder(policyStore, environment), SERIALS);
   return { keyFiles: requireSignature, labels: labels ?? {}, memory };
 }
 
@@ -211,13 +230,15 @@ function limitsOf(settings: SettingValues): Partial<ServerLimits> {
 
 function readyResult(server: StartedServer): CommandResult {
   const { url, grpcUrl, adminUrl, metricsUrl, served } = server;
-  const told = served.map(({ policy, bundle, device, hardware }) => {
+  const told = served.map(({ policy, source, bundle, device, hardware }) => {
     const method = methodOf(bundle);
     const { workers, more, json } = method.tellServing(bundle);
+    const name = source ?? policy;
     return {
-      text: `serving ${policy} at ${url}: ${workers}${hardwareText(hardware)}${more}`,
+      text: `serving ${name} at ${url}: ${workers}${hardwareText(hardware)}${more}`,
       json: {
-        ...{ policy, workers: method.workerCount(bundle), device },
+        ...{ policy, ...(source === undefined ? {} : { source }) },
+        ...{ workers: method.workerCount(bundle), device },
         ...{ hardware: hardwareJson(hardware), ...json },
       },
     };

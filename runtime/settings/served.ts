@@ -5,10 +5,10 @@ import { setting } from "./setting.ts";
 
 export const SERVED = {
   policy: setting(
-    texts("<bundle>", "paths of policy bundles"),
+    texts("<bundle>", "paths or URLs of policy bundles"),
     null,
-    "policy bundle; once for each application",
-    "there has to be one",
+    "policy bundle, a file or at https:// or oci://; once for each application",
+    "there has to be one, or --discovery",
   ),
   models: setting(
     texts("<folder>", "folders"),

@@ -5,12 +5,14 @@ import { GRPC } from "./grpc.ts";
 import { LIMITS } from "./limits.ts";
 import { SERVED } from "./served.ts";
 import type { Setting, SettingGroup, ValueOf } from "./setting.ts";
+import { SOURCES } from "./sources.ts";
 import { TELEMETRY } from "./telemetry.ts";
 import { TRUST } from "./trust.ts";
 import { WORKERS } from "./workers.ts";
 
 export const SETTING_GROUPS: readonly SettingGroup[] = [
   { title: "What is served, and where", settings: SERVED },
+  { title: "Bundles of sources", settings: SOURCES },
   { title: "A bundle on trial", settings: CANARY },
   { title: "gRPC", settings: GRPC },
   { title: "Who may come in", settings: ACCESS },
@@ -21,14 +23,8 @@ export const SETTING_GROUPS: readonly SettingGroup[] = [
 ];
 
 const TABLE = {
-  ...SERVED,
-  ...CANARY,
-  ...GRPC,
-  ...ACCESS,
-  ...TRUST,
-  ...WORKERS,
-  ...LIMITS,
-  ...TELEMETRY,
+  ...{ ...SERVED, ...SOURCES, ...CANARY, ...GRPC, ...ACCESS },
+  ...{ ...TRUST, ...WORKERS, ...LIMITS, ...TELEMETRY },
 };
 export const SETTINGS: Readonly<Record<string, Setting>> = TABLE;
 

@@ -8,6 +8,8 @@ export interface ReloadedApplication {
   readonly isFollowed: boolean;
   /** In words. */
   readonly notice: string;
+  /** Of the error; left out where it is followed. */
+  readonly code?: string | undefined;
 }
 
 export interface Reloaded {
@@ -72,6 +74,8 @@ export interface AdminHooks {
   config(): object;
   /** What is served, and by whose leave. */
   state(): object;
+  /** How policies stand with their sources; left out where all are files. */
+  policies?: (() => object) | undefined;
   /** Left out where no bundle is tried. */
   readonly canary?: CanaryHooks | undefined;
 }

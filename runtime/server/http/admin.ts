@@ -29,9 +29,16 @@ export async function adminAnswer(
     expectMethod("GET or POST");
     return canaryAnswer(context, admin.canary, request);
   }
-  if (action !== "config" && action !== "state") throw noPath(request);
+  const told = action === undefined ? undefined : documentOf(admin, action);
+  if (told === undefined) throw noPath(request);
   expectMethod("GET");
-  return [200, action === "config" ? admin.config() : admin.state()];
+  return [200, told()];
+}
+
+function documentOf(admin: AdminHooks, action: string): (() => object) | undefined {
+  if (action === "config") return () => admin.config();
+  if (action === "state") return () => admin.state();
+  return action === "policies" ? admin.policies : undefined;
 }
 
 async function reloaded(
