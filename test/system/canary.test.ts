@@ -1,10 +1,10 @@
 /** A bundle on trial: taken where it does well, given up where it fails, and no request is lost. */
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { StartedServer } from "../../runtime/start-server.ts";
+import type { ServerOptions, StartedServer } from "../../runtime/start-server.ts";
 import { startStratagem, stratagem, urlOf } from "../support/run-cli.ts";
 
 /** Its rows come back, and fail once there is a file beside it that says so. */
@@ -68,7 +68,11 @@ interface Served {
 }
 
 /** A server of the stable bundle, half of whose requests go to another. */
-async function serve(policy: string, tolerance = 0.05): Promise<Served> {
+async function serve(
+  policy: string,
+  tolerance = 0.05,
+  more: Partial<ServerOptions> = {},
+): Promise<Served> {
   const notices: string[] = [];
   const server = await started.startServer({
     policy: stable,
@@ -76,6 +80,7 @@ async function serve(policy: string, tolerance = 0.05): Promise<Served> {
     standby: 0,
     meansCheck: false,
     onNotice: (notice) => notices.push(notice),
+    ...more,
   });
   await server.started;
   return { server, notices };
@@ -199,6 +204,46 @@ test.each([
   },
   60_000,
 );
+
+test("one whose signature does not hold is not tried, where signatures are required", async () => {
+  const key = join(folder, "site");
+  expect(stratagem("keygen", "-o", key).status).toBe(0);
+  expect(stratagem("sign", stable, "--key", `${key}.key`, "--serial", "7").status).toBe(0);
+  const memory = join(folder, "serials");
+  mkdirSync(memory);
+  const trust = { keyFiles: [`${key}.pub`], labels: {}, memory };
+  const signed = (serial: string) =>
+    expect(stratagem("sign", good, "--key", `${key}.key`, "--serial", serial).status).toBe(0);
+  for (const [serial, refused] of [
+    [null, /expected a signature/],
+    ["6", /serial/],
+  ] as const) {
+    if (serial !== null) signed(serial);
+    const { server, notices } = await serve(good, 0.05, { trust });
+    const told = () => notices.find((notice) => notice.startsWith("canary: "));
+    await keepAsking(server.url, () => told() !== undefined);
+    expect(told()).toContain("is not tried: ");
+    expect(told()).toMatch(refused);
+    expect((await canaryOf(server.url)).canary).toMatchObject({ state: "rolled back" });
+    await server.close();
+  }
+  signed("8");
+  const { server } = await serve(good, 0.05, { trust });
+  const isTried = async () => (await canaryOf(server.url)).canary?.state === "tried";
+  while (!(await isTried())) await keepAsking(server.url, once5());
+  expect((await canaryOf(server.url, { action: "promote" })).status).toBe(200);
+  await server.close();
+  // A start with the settings of before follows the bundle of before.
+  const again = await serve(good, 0.05, { trust });
+  expect(again.server.served[0]?.policy).toBe(stable);
+  await again.server.close();
+}, 120_000);
+
+/** Enough after five requests. */
+function once5(): () => boolean {
+  let left = 5;
+  return () => left-- <= 0;
+}
 
 test("the command line reads it, and a server that stops meanwhile ends well", async () => {
   const flags = ["--http", "127.0.0.1:0", "--json", "--standby", "0", "--no-means-check"];
