@@ -114,8 +114,10 @@ async function canaryOf(url: string, body?: object) {
   return { status: reply.status, notice: told.notice, canary: told.canaries?.[0] };
 }
 
-test("one that does well is promoted, and no request is lost", async () => {
-  const { server, notices } = await serve(good);
+test("one that does well is promoted step by step, and no request is lost", async () => {
+  const asked = [{ policy: good, shares: [0.25, 0.5] }];
+  const canary = { asked, timeMs: 1000, tolerance: 0.05 };
+  const { server, notices } = await serve(good, 0.05, { canary });
   const before = server.served[0]?.sha256;
   const isOver = () => notices.some((notice) => / answers all requests /.test(notice));
   const { sent, answered, counts } = await keepAsking(server.url, isOver);
@@ -125,7 +127,8 @@ test("one that does well is promoted, and no request is lost", async () => {
   expect(sha256).not.toBe(before);
   expect(counts[`200 ${sha256.slice(0, 12)}`]).toBeGreaterThan(50);
   expect(notices.filter((notice) => notice.startsWith("canary: "))).toEqual([
-    `canary: ${good} is tried with 50 % of the requests, SHA-256 ${sha256}`,
+    `canary: ${good} is tried with 25 % of the requests, SHA-256 ${sha256}`,
+    expect.stringContaining(`${good} is tried with 50 % of the requests now: 0.0 % of its `),
     expect.stringMatching(/0\.0 % of its \d+ requests are late or failed, of the \d+ beside it/),
   ]);
   expect((await canaryOf(server.url)).canary).toMatchObject({ state: "promoted", share: 0 });
