@@ -208,6 +208,14 @@ test.each([
   60_000,
 );
 
+test("a server that closes while a canary starts gives it up", async () => {
+  const { server, notices } = await serve(good);
+  await server.close();
+  const told = notices.filter((notice) => notice.startsWith("canary: "));
+  expect(told.every((notice) => notice.endsWith("the server is shutting down"))).toBe(true);
+  await expect(fetch(server.url)).rejects.toThrow("fetch failed");
+}, 60_000);
+
 test("one whose signature does not hold is not tried, where signatures are required", async () => {
   const key = join(folder, "site");
   expect(stratagem("keygen", "-o", key).status).toBe(0);
