@@ -1,13 +1,29 @@
 /** The bundles that a server tries beside those that it serves, and what administrators may do. */
-import { type AskedCanary, CanaryRun, type CanarySurroundings } from "./canary-run.ts";
+import {
+  type AskedCanary,
+  type CanaryRules,
+  CanaryRun,
+  type CanarySurroundings,
+} from "./canary-run.ts";
 import { RuntimeError } from "./errors.ts";
+import type { HostingOptions } from "./hosted-bundle.ts";
+import type { Reloading } from "./reloading.ts";
 import type { CanaryAction, CanaryDone, CanaryTold } from "./server/http/admin-hooks.ts";
 import { head, line, type MetricLine } from "./server/metrics/exposition.ts";
+import type { RunningServer } from "./server/serve.ts";
+import { loadTrusted } from "./trusted-bundle.ts";
 
 /** Time between two looks. */
 const LOOK_MS = 1000;
 
 const BY_HAND = "an administrator says so";
+
+/** Where nothing else is said. */
+const RULES: CanaryRules = { timeMs: 600_000, tolerance: 0.005 };
+
+export interface CanaryOptions extends Partial<CanaryRules> {
+  readonly asked: readonly AskedCanary[];
+}
 
 type Around = Omit<CanarySurroundings, "isTaken" | "isStopped">;
 
@@ -136,6 +152,25 @@ export class Canaries {
     counts[state]++;
     this.#ended.set(name, counts);
   }
+}
+
+/** They start when what is served is ready. */
+export function startCanaries(
+  { trials, started }: RunningServer,
+  reloading: Reloading,
+  options: HostingOptions,
+  { asked = [], ...rules }: Partial<CanaryOptions> = {},
+): Canaries {
+  const canaries = new Canaries(asked, {
+    ...{ ...RULES, ...rules },
+    trials,
+    options,
+    hosted: () => reloading.hosted,
+    adopt: (place, next, take) => reloading.adopt(place, next, take),
+    load: (path) => loadTrusted(path, options.trust),
+  });
+  void started.then(() => canaries.start());
+  return canaries;
 }
 
 /** @throws RuntimeError RUNTIME_USAGE where nobody could split the requests. */

@@ -4,6 +4,7 @@ import type { Bundle } from "./bundle/schema.ts";
 import { Canaries, expectCanaries } from "./canaries.ts";
 import type { AskedCanary, CanaryRules } from "./canary-run.ts";
 import { type FollowCore, followedByAll } from "./core-follower.ts";
+import { type Canaries, type CanaryOptions, expectCanaries, startCanaries } from "./canaries.ts";
 import { RuntimeError } from "./errors.ts";
 import { hasLimits } from "./exec/worker-spawn.ts";
 import {
@@ -28,6 +29,7 @@ import { HttpError, RETRY_LATER } from "./server/connections/http-error.ts";
 import type { DecisionLog } from "./server/decisions/decision-log.ts";
 import type { GrpcOptions } from "./server/grpc/door.ts";
 import type { AdminHooks, CanaryHooks, Reloaded } from "./server/http/admin-hooks.ts";
+import type { AdminHooks, Reloaded } from "./server/http/admin-hooks.ts";
 import { type DoorAddress, doorsOf } from "./server/http/doors.ts";
 import { Acceptors } from "./server/processes/acceptors.ts";
 import { dividedLimits } from "./server/processes/divided-limits.ts";
@@ -242,6 +244,10 @@ async function startWith(
       onNotice,
       admin: adminOf(() => expectStarted(reloading), {
         ...{ options, access, sources, acceptors, shadows },
+      otherLines: () => [gpus, sources, canaries].flatMap((one) => one?.lines() ?? []),
+      onNotice,
+      admin: adminOf(() => expectStarted(reloading), {
+        ...{ options, access, sources, acceptors },
         canaries: () => canaries,
       }),
     },
@@ -259,17 +265,12 @@ async function startWith(
   reloading = following;
   sources?.run(following, server.started);
   void rememberOnceStarted(server.started, hosted, hosting);
-  canaries = startedCanaries(server, following, hosting, options.canary);
+  canaries = startCanaries(server, following, hosting, options.canary);
   return {
     ...server,
     ...urlsOf(server, options, acceptors),
     get served() {
-      return following.hosted.map(({ policy, bundle, sha256, workers }, place) => {
-        const { devices, hardware } = workers;
-        const source = sources?.nameOf(place) ?? null;
-        const from = source === null ? {} : { source };
-        return { policy, ...from, bundle, sha256, device: devicesText(devices), hardware };
-      });
+      return servedOf(following, sources);
     },
     reload: (name) => reloadedWith(shadows, following.reload(name)),
     close: async () => {
@@ -334,6 +335,13 @@ async function reloadedWith(
   const reloaded = await others;
   if (shadows === undefined) return reloaded;
   return { ...reloaded, notice: reloaded.notice + (await shadows.reload()) };
+function servedOf({ hosted }: Reloading, sources: PolicySources | null): ServedBundle[] {
+  return hosted.map(({ policy, bundle, sha256, workers }, place) => {
+    const { devices, hardware } = workers;
+    const source = sources?.nameOf(place) ?? null;
+    const from = source === null ? {} : { source };
+    return { policy, ...from, bundle, sha256, device: devicesText(devices), hardware };
+  });
 }
 
 /** All of them, or none is left open. @throws what making one throws. */
@@ -397,6 +405,9 @@ function startedCanaries(
 /** @param started what there is to administer. @throws HttpError 503 before there is. */
 function adminOf(started: () => Reloading, around: AdminSurroundings): AdminHooks {
   const { options, access, sources, acceptors, shadows, canaries } = around;
+/** @param started what there is to administer. @throws HttpError 503 before there is. */
+function adminOf(started: () => Reloading, around: AdminSurroundings): AdminHooks {
+  const { options, access, sources, acceptors, canaries } = around;
   const { config = () => ({}), onNotice = () => {} } = options;
   return {
     reload: async (name) => {
@@ -408,6 +419,16 @@ function adminOf(started: () => Reloading, around: AdminSurroundings): AdminHook
     state: () => stateOf(started(), access, acceptors),
     canary: canaryHooks(canaries),
     ...(shadows === undefined ? {} : shadows.adminHooks),
+      const reloaded = await reloading.reload(name);
+      onNotice(reloaded.notice, reloaded.isFollowed ? "info" : "error");
+      return reloaded;
+    },
+    config,
+    state: () => stateOf(started(), access, acceptors),
+    canary: {
+      told: () => canaries()?.told() ?? [],
+      act: async (action, name) => (await canaries()?.act(action, name)) ?? null,
+    },
     ...(sources === null ? {} : { policies: () => sources.document() }),
   };
 }

@@ -14,6 +14,8 @@ export const SETTING_GROUPS: readonly SettingGroup[] = [
   { title: "What is served, and where", settings: SERVED },
   { title: "A bundle on trial", settings: CANARY },
   { title: "Bundles of sources", settings: SOURCES },
+  { title: "Bundles of sources", settings: SOURCES },
+  { title: "A bundle on trial", settings: CANARY },
   { title: "gRPC", settings: GRPC },
   { title: "Who may come in", settings: ACCESS },
   { title: "Whose bundles are followed", settings: TRUST },
@@ -32,6 +34,7 @@ const TABLE = {
   ...LIMITS,
   ...TELEMETRY,
   ...{ ...SERVED, ...SOURCES, ...GRPC, ...ACCESS },
+  ...{ ...SERVED, ...SOURCES, ...CANARY, ...GRPC, ...ACCESS },
   ...{ ...TRUST, ...WORKERS, ...LIMITS, ...TELEMETRY },
 };
 export const SETTINGS: Readonly<Record<string, Setting>> = TABLE;

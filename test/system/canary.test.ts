@@ -1,10 +1,10 @@
 /** A bundle on trial: taken where it does well, given up where it fails, and no request is lost. */
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { StartedServer } from "../../runtime/start-server.ts";
+import type { ServerOptions, StartedServer } from "../../runtime/start-server.ts";
 import { startStratagem, stratagem, urlOf } from "../support/run-cli.ts";
 
 /** Its rows come back, and fail once there is a file beside it that says so. */
@@ -68,7 +68,11 @@ interface Served {
 }
 
 /** A server of the stable bundle, half of whose requests go to another. */
-async function serve(policy: string, tolerance = 0.05): Promise<Served> {
+async function serve(
+  policy: string,
+  tolerance = 0.05,
+  more: Partial<ServerOptions> = {},
+): Promise<Served> {
   const notices: string[] = [];
   const server = await started.startServer({
     policy: stable,
@@ -76,6 +80,7 @@ async function serve(policy: string, tolerance = 0.05): Promise<Served> {
     standby: 0,
     meansCheck: false,
     onNotice: (notice) => notices.push(notice),
+    ...more,
   });
   await server.started;
   return { server, notices };
@@ -109,8 +114,10 @@ async function canaryOf(url: string, body?: object) {
   return { status: reply.status, notice: told.notice, canary: told.canaries?.[0] };
 }
 
-test("one that does well is promoted, and no request is lost", async () => {
-  const { server, notices } = await serve(good);
+test("one that does well is promoted step by step, and no request is lost", async () => {
+  const asked = [{ policy: good, shares: [0.25, 0.5] }];
+  const canary = { asked, timeMs: 1000, tolerance: 0.05 };
+  const { server, notices } = await serve(good, 0.05, { canary });
   const before = server.served[0]?.sha256;
   const isOver = () => notices.some((notice) => / answers all requests /.test(notice));
   const { sent, answered, counts } = await keepAsking(server.url, isOver);
@@ -120,7 +127,8 @@ test("one that does well is promoted, and no request is lost", async () => {
   expect(sha256).not.toBe(before);
   expect(counts[`200 ${sha256.slice(0, 12)}`]).toBeGreaterThan(50);
   expect(notices.filter((notice) => notice.startsWith("canary: "))).toEqual([
-    `canary: ${good} is tried with 50 % of the requests, SHA-256 ${sha256}`,
+    `canary: ${good} is tried with 25 % of the requests, SHA-256 ${sha256}`,
+    expect.stringContaining(`${good} is tried with 50 % of the requests now: 0.0 % of its `),
     expect.stringMatching(/0\.0 % of its \d+ requests are late or failed, of the \d+ beside it/),
   ]);
   expect((await canaryOf(server.url)).canary).toMatchObject({ state: "promoted", share: 0 });
@@ -199,6 +207,54 @@ test.each([
   },
   60_000,
 );
+
+test("a server that closes while a canary starts gives it up", async () => {
+  const { server, notices } = await serve(good);
+  await server.close();
+  const told = notices.filter((notice) => notice.startsWith("canary: "));
+  expect(told.every((notice) => notice.endsWith("the server is shutting down"))).toBe(true);
+  await expect(fetch(server.url)).rejects.toThrow("fetch failed");
+}, 60_000);
+
+test("one whose signature does not hold is not tried, where signatures are required", async () => {
+  const key = join(folder, "site");
+  expect(stratagem("keygen", "-o", key).status).toBe(0);
+  expect(stratagem("sign", stable, "--key", `${key}.key`, "--serial", "7").status).toBe(0);
+  const memory = join(folder, "serials");
+  mkdirSync(memory);
+  const trust = { keyFiles: [`${key}.pub`], labels: {}, memory };
+  const signed = (serial: string) =>
+    expect(stratagem("sign", good, "--key", `${key}.key`, "--serial", serial).status).toBe(0);
+  for (const [serial, refused] of [
+    [null, /expected a signature/],
+    ["6", /serial/],
+  ] as const) {
+    if (serial !== null) signed(serial);
+    const { server, notices } = await serve(good, 0.05, { trust });
+    const told = () => notices.find((notice) => notice.startsWith("canary: "));
+    await keepAsking(server.url, () => told() !== undefined);
+    expect(told()).toContain("is not tried: ");
+    expect(told()).toMatch(refused);
+    expect((await canaryOf(server.url)).canary).toMatchObject({ state: "rolled back" });
+    await server.close();
+  }
+  signed("8");
+  const { server } = await serve(good, 0.05, { trust });
+  const isTried = async () => (await canaryOf(server.url)).canary?.state === "tried";
+  while (!(await isTried())) await keepAsking(server.url, once5());
+  expect((await canaryOf(server.url, { action: "promote" })).status).toBe(200);
+  await server.close();
+  // A start with the settings of before follows the bundle of before.
+  const again = await serve(good, 0.05, { trust });
+  expect(again.server.served[0]?.policy).toBe(stable);
+  await again.server.close();
+}, 120_000);
+
+/** Enough after five requests. */
+function once5(): () => boolean {
+  let left = 5;
+  return () => left-- <= 0;
+}
 
 test("the command line reads it, and a server that stops meanwhile ends well", async () => {
   const flags = ["--http", "127.0.0.1:0", "--json", "--standby", "0", "--no-means-check"];

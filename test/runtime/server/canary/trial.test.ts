@@ -135,7 +135,7 @@ test("heads of answers that come again are those of who has answered", async () 
   expect([...revisions].sort()).toEqual([STABLE, CANARY]);
 });
 
-test("what is late or fails counts against who had it, a fault of clients against nobody", async () => {
+test("what is late or fails counts against who had it, clients count for nobody", async () => {
   const harness = await serve();
   const { trial, executor } = await tried(harness);
   executor.isHolding = true;
