@@ -24,7 +24,7 @@ import { packageVersion } from "stratagem-runtime/internal/version";
 import type { SchemaKind } from "./commands/schema.ts";
 import type { SimulateOptions } from "./commands/simulate.ts";
 import { explainCompilerError } from "./errors.ts";
-import { addBench, addProfile, addTruth, type MeasuringTools } from "./measuring-commands.ts";
+import { addBench, addTruth, type MeasuringTools } from "./measuring-commands.ts";
 import { SOLVER_NAMES, type SolverName } from "./methods/solver-names.ts";
 import {
   collect,
@@ -37,6 +37,7 @@ import {
   slo,
 } from "./option-values.ts";
 import type { LevelPoolOptions } from "./processes/level-pool.ts";
+import { addProfile } from "./profile-command.ts";
 import { addRegistryCommands } from "./registry-commands.ts";
 import { addExplain, addRecalibrate, type RunAndPrint } from "./service-commands.ts";
 import { addKeygen, addSign } from "./signing-commands.ts";

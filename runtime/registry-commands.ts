@@ -5,6 +5,7 @@ import type { CommandResult } from "./commands/command-result.ts";
 import { RuntimeError } from "./errors.ts";
 import type { RegistryAuth } from "./registry/credentials.ts";
 import { parseReference, type RegistryReference } from "./registry/reference.ts";
+import { addTrustOptions, type SignatureFlags, signatureOptions } from "./signature-flags.ts";
 
 /** As the command line has them. */
 export interface RegistryFlags {
@@ -64,14 +65,20 @@ export function addPull(program: Command, run: RunPull = printed): void {
     .description("bring a policy with its models from a registry into a folder")
     .argument("<reference>", "such as oci://registry.example/team/policy:1.2, or …@sha256:…")
     .requiredOption("-o, --out <folder>", "where to write the bundle and its models");
-  addRegistryOptions(command)
+  addRegistryOptions(addTrustOptions(command))
     .option("--json", "one JSON document on stdout")
-    .action(async (text: string, flags: RegistryFlags & { readonly out: string }) => {
+    .action(async (text: string, flags: PullFlags) => {
       const { pullCommand } = await import("./commands/pull.ts");
+      const { out } = flags;
+      const trusted = signatureOptions(flags, () => Date.now());
       const reference = referenceOf(text, flags);
       const auth = await registryAuth(flags, process.env);
-      await run((signal) => pullCommand({ reference, out: flags.out, auth, signal }));
+      await run((signal) => pullCommand({ reference, out, trusted, auth, signal }));
     });
+}
+
+interface PullFlags extends RegistryFlags, Omit<SignatureFlags, "models"> {
+  readonly out: string;
 }
 
 /** Where a signal ends the process: what was fetched stays for the next time. */

@@ -71,7 +71,7 @@ export async function pushCommand(options: PushOptions): Promise<CommandResult> 
   };
 }
 
-/** @throws RuntimeError RUNTIME_DIGEST for one that is about another bundle. */
+/** @throws RuntimeError RUNTIME_SIGNATURE for one that is about another bundle. */
 async function sidecarsOf(path: string, sha256: string): Promise<ShippedPolicy["sidecars"]> {
   const found: Partial<Record<Sidecar, Uint8Array>> = {};
   for (const sidecar of SIDECARS) {

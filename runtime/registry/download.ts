@@ -28,6 +28,7 @@ const FLAGS = constants.O_RDWR | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0)
  * Brings a blob into a file of its own, which is on the disk then. What is cut stays for the next
  * try; what has another digest goes.
  * @param path of a file that nobody else reads yet; a link there is refused.
+ * @returns bytes that came from the registry.
  * @throws RuntimeError RUNTIME_REGISTRY, RUNTIME_CREDENTIALS, RUNTIME_DIGEST, RUNTIME_UNWRITABLE.
  */
 export async function download(
@@ -36,17 +37,21 @@ export async function download(
   wanted: WantedBlob,
   path: string,
   { resume = false }: DownloadOptions = {},
-): Promise<void> {
+): Promise<number> {
   const file = await naming(path, () => open(path, FLAGS, 0o666));
   try {
     const kept = resume ? await keptBytes(file, path) : 0;
-    if (kept > 0 && (await hasDigest(file, wanted))) return;
-    const isKept = await filled(new Filling(transport, url, wanted, file, kept), file, path);
-    if (await hasDigest(file, wanted)) return;
-    // What an earlier try left may be something else, so that all is asked for once.
-    if (isKept) await filled(new Filling(transport, url, wanted, file, 0), file, path);
+    if (kept > 0 && (await hasDigest(file, wanted))) return 0;
+    const first = await filled(new Filling(transport, url, wanted, file, kept), file, path);
+    if (await hasDigest(file, wanted)) return first.receivedBytes;
+    let { receivedBytes } = first;
+    if (first.isKept) {
+      // What an earlier try left was something else, so all is asked for once.
+      const again = await filled(new Filling(transport, url, wanted, file, 0), file, path);
+      receivedBytes += again.receivedBytes;
+    }
     const { sha256 } = await digestOf(file);
-    if (sha256 === wanted.sha256) return;
+    if (sha256 === wanted.sha256) return receivedBytes;
     await rm(path, { force: true });
     throw digestError(`${transport.where}: sha256:${wanted.sha256}`, wanted.sha256, sha256);
   } finally {
@@ -54,14 +59,14 @@ export async function download(
   }
 }
 
-/** @returns whether bytes that were there before are among those of the file. */
-async function filled(filling: Filling, file: FileHandle, path: string): Promise<boolean> {
+/** Fills the file; it is on the disk then. */
+async function filled(filling: Filling, file: FileHandle, path: string): Promise<Filling> {
   await naming(path, async () => {
     await filling.fill();
     await file.truncate(filling.bytes);
     await file.sync();
   });
-  return filling.isKept;
+  return filling;
 }
 
 async function keptBytes(file: FileHandle, path: string): Promise<number> {

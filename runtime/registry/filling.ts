@@ -22,6 +22,7 @@ export class Filling {
   #furthest: number;
   #bytes: number;
   #isKept: boolean;
+  #receivedBytes = 0;
 
   /** @param kept bytes that are in the file, and are kept. */
   constructor(transport: Transport, url: URL, wanted: Wanted, file: FileHandle, kept: number) {
@@ -38,6 +39,11 @@ export class Filling {
   /** How many are in the file, from its start. */
   get bytes(): number {
     return this.#bytes;
+  }
+
+  /** How many came, those that came again among them. */
+  get receivedBytes(): number {
+    return this.#receivedBytes;
   }
 
   /** Whether some of them were there before. */
@@ -104,6 +110,7 @@ export class Filling {
         if (this.#bytes + value.length > limit) {
           throw this.#error(`expected at most ${limit} bytes, got more`);
         }
+        this.#receivedBytes += value.length;
         await this.#write(value);
       }
     } catch (error) {

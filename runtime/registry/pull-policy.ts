@@ -2,7 +2,7 @@
  * Brings a policy into a folder: everything is there and checked before the first file is put in
  * its place, and the bundle is put there last.
  */
-import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { BundleError } from "../bundle/bundle-error.ts";
 import type { Bundle } from "../bundle/schema.ts";
@@ -37,6 +37,16 @@ export interface PulledPolicy {
   readonly files: readonly PulledFile[];
 }
 
+/**
+ * Judges a bundle by its signature, before anything of it is decoded; what it gives judges the
+ * bundle that was decoded. Either throws for what is not to be followed.
+ */
+export type JudgePulled = (
+  bundle: Uint8Array,
+  envelope: Uint8Array | null,
+  place: string,
+) => Promise<(bundle: Bundle) => void>;
+
 /** A file that is put in its place; from null where it is there. */
 interface Arrival extends PulledFile {
   readonly from: string | null;
@@ -51,10 +61,15 @@ const USUAL_NAME = "bundle.msgpack";
 /**
  * Only files that the bundle names are written, its signature and its provenance, all in the folder
  * itself; what is there already with the right content stays.
+ * @param judge called before models are fetched; left out, whatever is signed or not is pulled.
  * @throws RuntimeError RUNTIME_REGISTRY, RUNTIME_CREDENTIALS, RUNTIME_DIGEST, RUNTIME_MODEL,
  * RUNTIME_UNWRITABLE. @throws BundleError for a bundle that is refused.
  */
-export async function pullPolicy(registry: Registry, folder: string): Promise<PulledPolicy> {
+export async function pullPolicy(
+  registry: Registry,
+  folder: string,
+  judge?: JudgePulled,
+): Promise<PulledPolicy> {
   const where = formatReference(registry.reference);
   const found = await registry.manifest();
   if (found === null) throw registryError(where, "expected a manifest, got none");
@@ -63,9 +78,16 @@ export async function pullPolicy(registry: Registry, folder: string): Promise<Pu
   const pull = new Pull(registry, folder, where);
   const name = artifact.title ?? USUAL_NAME;
   const bundleFile = await pull.bring(name, artifact.bundle, MAX_BUNDLE_BYTES);
-  const bundle = await checkedBundle(bundleFile, folder, where);
-  const models = await pull.models(bundle, artifact, name);
   const sidecars = await pull.sidecars(artifact, found.digest, name);
+  const signature = sidecars.find(({ file }) => file === sidecarOf(name, "signature"));
+  const expectSame = await judge?.(
+    await readFile(placeOf(folder, bundleFile)),
+    signature === undefined ? null : await readFile(placeOf(folder, signature)),
+    where,
+  );
+  const bundle = await checkedBundle(bundleFile, folder, where);
+  expectSame?.(bundle);
+  const models = await pull.models(bundle, artifact, name);
   const files = [...models, ...sidecars, bundleFile];
   const gone = SIDECARS.map((sidecar) => sidecarOf(name, sidecar)).filter((file) => {
     return sidecars.every((one) => one.file !== file);
@@ -144,13 +166,15 @@ class Pull {
   }
 }
 
+/** Where it is until all are put in their places. */
+function placeOf(folder: string, { from, file }: Arrival): string {
+  return from ?? join(folder, file);
+}
+
 /** One that came and is refused does not stay. */
-async function checkedBundle(
-  { from, file }: Arrival,
-  folder: string,
-  where: string,
-): Promise<Bundle> {
-  const path = from ?? join(folder, file);
+async function checkedBundle(arrival: Arrival, folder: string, where: string): Promise<Bundle> {
+  const { from } = arrival;
+  const path = placeOf(folder, arrival);
   try {
     return (await loadBundle(path)).bundle;
   } catch (error) {

@@ -1,5 +1,6 @@
 /** Names of artifacts in registries: `oci://host[:port]/repository[:tag][@sha256:…]`. */
 import { RuntimeError } from "../errors.ts";
+import { printable } from "./registry-errors.ts";
 
 export interface RegistryReference {
   /** Of the registry: `http:` where its host is this machine, or the reference says so. */
@@ -84,13 +85,17 @@ function isScheme(scheme: string): scheme is Scheme {
   return scheme in PROTOCOL_BY_SCHEME;
 }
 
-/** A first part without a dot or a port is a folder of Docker's own registry, which has no name. */
+/**
+ * A first part without a dot or a port is a folder of Docker's own registry, which has no name; a
+ * port may be too large, and an address none.
+ */
 function isHost(host: string): boolean {
-  return /[.:]/.test(host) || host.toLowerCase() === "localhost";
+  const hasName = /[.:]/.test(host) || host.toLowerCase() === "localhost";
+  return hasName && URL.canParse(`http://${host}/`);
 }
 
 function refuse(text: string): never {
   // Somebody may have put a password into it.
-  const told = text.slice(0, 200).replace(/\/\/[^/]*@/, "//…@");
+  const told = printable(text.slice(0, 200)).replace(/\/\/[^/]*@/, "//…@");
   throw new RuntimeError("RUNTIME_USAGE", `${told}: expected ${EXPECTED}`);
 }

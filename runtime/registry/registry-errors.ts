@@ -20,7 +20,12 @@ export class TransientError extends Error {
 
 /** @param where what was asked for, such as a reference. */
 export function registryError(where: string, message: string): RuntimeError {
-  return new RuntimeError("RUNTIME_REGISTRY", `${where}: ${message}`);
+  return new RuntimeError("RUNTIME_REGISTRY", `${where}: ${printable(message)}`);
+}
+
+/** On one line, whatever somebody put into it. */
+export function printable(text: string): string {
+  return text.replaceAll(UNPRINTABLE, " ").trim();
 }
 
 export function digestError(where: string, expected: string, found: string): RuntimeError {
@@ -32,7 +37,7 @@ export function digestError(where: string, expected: string, found: string): Run
 export function wordsOf(status: number, body: Uint8Array): string {
   const text = new TextDecoder().decode(body);
   const told = listedErrors(text) ?? text;
-  const words = told.replaceAll(UNPRINTABLE, " ").trim().slice(0, MAX_TOLD);
+  const words = printable(told).slice(0, MAX_TOLD);
   return words === "" ? `it said ${status}` : `it said ${status}: ${words}`;
 }
 
@@ -51,5 +56,5 @@ function listedErrors(text: string): string | null {
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { code, message } = error as NodeJS.ErrnoException;
-  return message.replaceAll(UNPRINTABLE, " ").trim() || code || "no answer";
+  return printable(message) || code || "no answer";
 }

@@ -116,13 +116,14 @@ export class Registry {
    * Brings content into a file that nobody reads yet; it is what its digest says, and on the disk.
    * @param digest `sha256:` and 64 digits. @param path of the file.
    * @param options `resume` keeps what an earlier try left; `size` is what it has to have.
+   * @returns bytes that came from the registry.
    * @throws RuntimeError RUNTIME_REGISTRY, RUNTIME_CREDENTIALS, RUNTIME_DIGEST, RUNTIME_UNWRITABLE
    */
   blob(
     digest: string,
     path: string,
     { size, resume }: DownloadOptions & { readonly size?: number | undefined } = {},
-  ): Promise<void> {
+  ): Promise<number> {
     const url = this.#transport.urlOf(`${this.#base}/blobs/${digest}`);
     const wanted = { sha256: digest.replace(/^sha256:/, ""), size };
     return download(this.#transport, url, wanted, path, { resume });

@@ -6,7 +6,7 @@ type Fields = Readonly<Record<string, unknown>>;
 /**
  * @param path as messages name it. @param bytes of an envelope of DSSE, or of a statement of
  * in-toto. @param sha256 that of the bundle.
- * @throws RuntimeError RUNTIME_DIGEST if it is about another file, or about none.
+ * @throws RuntimeError RUNTIME_SIGNATURE if it is about another file, or about none.
  */
 export function expectAbout(path: string, bytes: Uint8Array, sha256: string): void {
   const subjects = subjectsOf(bytes);
@@ -14,7 +14,7 @@ export function expectAbout(path: string, bytes: Uint8Array, sha256: string): vo
   const told = subjects.join(", ").slice(0, 200);
   const found = subjects.length === 0 ? "nothing of the kind" : told;
   const message = `expected it to be about the bundle, SHA-256 ${sha256}, got ${found}`;
-  throw new RuntimeError("RUNTIME_DIGEST", `${path}: ${message}; sign the bundle again`);
+  throw new RuntimeError("RUNTIME_SIGNATURE", `${path}: ${message}; sign the bundle again`);
 }
 
 /** SHA-256 of each file that it is about. */

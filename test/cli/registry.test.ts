@@ -88,9 +88,9 @@ test("a signature goes along, unless it is of another bundle", async () => {
   const reference = `oci://${small.host}/team/signed:1`;
   sign("0".repeat(64));
   const refused = await stratagemHere("push", bundle, reference, ...KNOWN());
-  expect(refused.status).toBe(65);
+  expect(refused.status).toBe(3);
   expect(refused.stderr).toMatch(
-    /^RUNTIME_DIGEST .*bundle\.msgpack\.dsse\.json: expected it to be about the bundle.*got 0{64}/,
+    /^RUNTIME_SIGNATURE .*bundle\.msgpack\.dsse\.json: expected it to be about the.*, got 0{64}/,
   );
   expect(small.manifests.size).toBe(0);
   sign(sha256);
@@ -102,9 +102,42 @@ test("a signature goes along, unless it is of another bundle", async () => {
   expect(pushed).toMatchObject({ isSigned: true, referrers: "tag" });
   const out = join(folder, "signed-out");
   const pulled = await stratagemHere("pull", reference, "-o", out, ...KNOWN());
-  expect(pulled.stdout).toContain("its signature is beside it, and not checked");
+  expect(pulled.stdout).toContain("its signature is beside it, and not checked: --key");
   const beside = ["bundle.msgpack.dsse.json", "bundle.msgpack.intoto.json"];
   expect(readdirSync(out).sort()).toEqual([...CUT_FILES, ...beside].sort());
+});
+
+test("with a key nothing is pulled whose signature does not hold", async () => {
+  const signed = mkdtempSync(join(folder, "trusted-"));
+  const bundle = join(signed, "bundle.msgpack");
+  copyFileSync(CUT, bundle);
+  const [ours, theirs] = ["ours", "theirs"].map((name) => join(signed, name));
+  for (const key of [ours, theirs]) await stratagemHere("keygen", "-o", key ?? "");
+  const reference = `oci://${small.host}/team/trusted:1`;
+  const push = () => {
+    return stratagemHere("push", bundle, reference, "--models", "policies/malleable", ...KNOWN());
+  };
+  const pull = async (key: string | undefined, ...more: string[]) => {
+    const out = mkdtempSync(join(folder, "trusting-"));
+    const args = ["-o", out, "--key", `${key}.pub`, ...more, ...KNOWN()];
+    const { status, stdout, stderr } = await stratagemRuntimeHere("pull", reference, ...args);
+    const files = readdirSync(out).filter((name) => !name.startsWith("."));
+    return { status, stdout, code: stderr.split(" ")[0], files: files.length };
+  };
+  const refused = (code: string) => ({ status: 3, stdout: "", code, files: 0 });
+  expect((await push()).status).toBe(0);
+  expect(await pull(ours)).toEqual(refused("RUNTIME_UNSIGNED"));
+  const sign = ["sign", bundle, "--key", `${ours}.key`, "--scope", "site=berlin", "--serial", "7"];
+  expect((await stratagemHere(...sign)).stderr).toBe("");
+  expect((await push()).status).toBe(0);
+  small.asked();
+  expect(await pull(theirs)).toEqual(refused("RUNTIME_WRONG_KEY"));
+  // The manifest, the bundle and its signature are asked for; of its models nothing is.
+  expect(small.asked().filter((line) => line.includes("/blobs/")).length).toBe(2);
+  expect(await pull(ours, "--labels", "site=paris")).toEqual(refused("RUNTIME_SCOPE"));
+  const good = await pull(ours, "--labels", "site=berlin");
+  expect(good).toMatchObject({ status: 0, files: CUT_FILES.length + 1 });
+  expect(good.stdout).toMatch(/\nits signature holds: key [0-9a-f]{16}, serial 7, issued 20/);
 });
 
 test("a model that is missing, or another, is refused before anything is sent", async () => {
@@ -144,6 +177,7 @@ test("who asks is never told", async () => {
 test.each([
   ["no reference", ["policy"], "RUNTIME_USAGE policy: expected a reference such as oci://"],
   ["a user alone", ["oci://r.example/p", "--username", "me"], "--password-stdin beside --username"],
+  ["labels alone", ["oci://r.example/p", "--labels", "a=b"], "--key NAME.pub beside --labels"],
 ])("%s is a mistake of usage", async (_, args, message) => {
   const { status, stderr } = await stratagemRuntimeHere("pull", "-o", folder, ...args);
   expect(status).toBe(64);

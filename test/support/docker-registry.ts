@@ -22,13 +22,19 @@ export class DockerRegistry {
   /**
    * Starts one that keeps its content in a folder.
    * @param auth whom it lets in; undefined for anybody. @param port 0 for any.
+   * @param tls paths of its certificate and key; undefined for none.
    */
-  static async start(folder: string, auth?: RegistryAccess, port = 0): Promise<DockerRegistry> {
+  static async start(
+    folder: string,
+    auth?: RegistryAccess,
+    port = 0,
+    tls?: { readonly certificate: string; readonly key: string },
+  ): Promise<DockerRegistry> {
     const config = {
       version: 0.1,
       log: { level: "info", formatter: "text" },
       storage: { filesystem: { rootdirectory: join(folder, "content") } },
-      http: { addr: `127.0.0.1:${port}` },
+      http: { addr: `127.0.0.1:${port}`, ...(tls === undefined ? {} : { tls }) },
       ...(auth === undefined ? {} : { auth }),
     };
     const path = join(folder, "registry.yml");

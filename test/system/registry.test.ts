@@ -1,6 +1,5 @@
 /** Policies in a real registry, Debian's docker-registry, by the commands as processes. */
-import { execFile, spawn } from "node:child_process";
-import { createHash } from "node:crypto";
+import { execFile, execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import {
   mkdirSync,
@@ -20,7 +19,9 @@ import type { CliRun } from "../support/run-cli.ts";
 import { TokenServer } from "../support/token-server.ts";
 import { testWith } from "./needs.ts";
 
+const HAS_SKOPEO = spawnSync("skopeo", ["--version"]).status === 0;
 const test = testWith("docker-registry", HAS_DOCKER_REGISTRY);
+const testMirrors = testWith("docker-registry and skopeo", HAS_DOCKER_REGISTRY && HAS_SKOPEO);
 const folder = mkdtempSync(join(tmpdir(), "stratagem-docker-registry-"));
 const CUT = "policies/malleable/bundle.msgpack";
 const CUT_FILES = readdirSync("policies/malleable").filter((name) => name !== "app.yaml");
@@ -110,29 +111,55 @@ describe("a registry for everybody", () => {
   test("lists a signature by the tag that stands for a list, and gives it back", async () => {
     const home = newHome();
     const { host } = await registryIn(home);
-    const sha256 = createHash("sha256").update(readFileSync(CUT)).digest("hex");
     const bundle = join(home, "bundle.msgpack");
     writeFileSync(bundle, readFileSync(CUT));
-    const payload = Buffer.from(JSON.stringify({ version: 1, sha256 })).toString("base64");
-    writeFileSync(`${bundle}.dsse.json`, JSON.stringify({ payload, signatures: [] }));
+    const key = join(home, "ci");
+    expect((await run("compiler", ["keygen", "-o", key])).stderr).toBe("");
+    const sign = ["sign", bundle, "--key", `${key}.key`, "--serial", "1", "--provenance"];
+    expect((await run("compiler", sign)).stderr).toBe("");
     const reference = `oci://${host}/team/policy:signed`;
     const push = ["push", bundle, reference, "--models", "policies/malleable", "--json"];
     const { stdout, stderr } = await run("compiler", push);
     expect(stderr).toBe("");
-    const { digest, referrers } = JSON.parse(stdout);
-    expect(referrers).toBe("tag");
+    const { digest, referrers, isSigned } = JSON.parse(stdout);
+    expect({ referrers, isSigned }).toEqual({ referrers: "tag", isSigned: true });
     const tag = digest.replace(":", "-");
     const answer = await fetch(`http://${host}/v2/team/policy/manifests/${tag}`, {
       headers: { accept: "application/vnd.oci.image.index.v1+json" },
     });
     expect(await answer.json()).toMatchObject({
-      manifests: [{ artifactType: "application/vnd.dsse.envelope.v1+json" }],
+      manifests: [
+        { artifactType: "application/vnd.dsse.envelope.v1+json" },
+        { artifactType: "application/vnd.in-toto+json" },
+      ],
     });
     const out = join(home, "out");
     expect((await pull(reference, out)).stderr).toBe("");
-    expect(readFileSync(join(out, "bundle.msgpack.dsse.json"))).toEqual(
-      readFileSync(`${bundle}.dsse.json`),
-    );
+    const beside = ["bundle.msgpack.dsse.json", "bundle.msgpack.intoto.json"];
+    expect(readdirSync(out).sort()).toEqual([...CUT_FILES, ...beside].sort());
+    const verify = ["verify", join(out, "bundle.msgpack"), "--key", `${key}.pub`];
+    expect(await run("runtime", verify)).toMatchObject({ status: 0, stderr: "" });
+    const trusted = ["--key", `${key}.pub`, "--json"];
+    const again = await run("runtime", ["pull", reference, "-o", join(home, "again"), ...trusted]);
+    expect(JSON.parse(again.stdout)).toMatchObject({ isSigned: true, signature: { serial: 1 } });
+  });
+
+  testMirrors("another client carries it to where there is no network", async () => {
+    const [home, farHome] = [newHome(), newHome()];
+    const { host } = await registryIn(home);
+    const far = await registryIn(farHome);
+    const { digest } = await pushed(`oci://${host}/team/policy:1`);
+    const stick = `dir:${join(home, "stick")}`;
+    const copy = ["copy", "--insecure-policy", "--src-tls-verify=false", "--dest-tls-verify=false"];
+    for (const [from, to] of [
+      [`docker://${host}/team/policy:1`, stick],
+      [stick, `docker://${far.host}/mirror/policy:1`],
+    ]) {
+      execFileSync("skopeo", [...copy, from ?? "", to ?? ""], { stdio: "pipe" });
+    }
+    const out = join(home, "out");
+    expect((await pull(`oci://${far.host}/mirror/policy@${digest}`, out)).stderr).toBe("");
+    expectPulled(out);
   });
 
   test("a line that dies again and again costs no byte twice", async () => {
@@ -206,6 +233,29 @@ describe("a registry for everybody", () => {
   });
 });
 
+describe("a registry with TLS", () => {
+  test("is believed where its certificate is trusted", async () => {
+    const home = newHome();
+    const [key, certificate] = [join(home, "tls.key"), join(home, "tls.crt")];
+    const made = ["-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate];
+    const names = ["-subj", "/CN=registry", "-addext", "subjectAltName=IP:127.0.0.1"];
+    execFileSync("openssl", ["req", "-x509", ...made, ...names], { stdio: "pipe" });
+    const { host } = await registryIn(home, undefined, 0, { certificate, key });
+    const reference = `oci+https://${host}/team/policy:1`;
+    const trusting = { NODE_EXTRA_CA_CERTS: certificate };
+    await pushed(reference, trusting);
+    const out = join(home, "out");
+    expect((await pull(reference, out, trusting)).stderr).toBe("");
+    expectPulled(out);
+    const distrusting = await pull(reference, join(home, "none"));
+    expect(distrusting.status).toBe(65);
+    expect(distrusting.stderr).toMatch(/^RUNTIME_REGISTRY .*self-signed certificate/);
+    // In the clear it does not answer, and nobody is sent there.
+    const clear = await pull(`oci+http://${host}/team/policy:1`, join(home, "clear"), trusting);
+    expect(clear.stderr).toMatch(/^RUNTIME_REGISTRY .*it said 400: Client sent an HTTP request/);
+  });
+});
+
 describe("a registry for accounts", () => {
   test("lets in who is known by a file, by variables or by a flag", async () => {
     const home = newHome();
@@ -261,5 +311,10 @@ describe("a registry for tokens", () => {
     const refused = await pull(reference, join(home, "wrong"), wrong);
     expect(refused.stderr).toMatch(/^RUNTIME_CREDENTIALS /);
     expect(refused.stderr).not.toContain("not-the-password");
+    // A token that has ended is not asked for again and again.
+    tokens.lifeSeconds = -3600;
+    const late = await pull(reference, join(home, "late"), known);
+    expect(late.stderr).toMatch(/^RUNTIME_CREDENTIALS /);
+    expect(tokens.given).toBe(before + 2);
   });
 });

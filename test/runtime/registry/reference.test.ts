@@ -43,6 +43,8 @@ test.each([
   `oci://registry.example/p@${DIGEST}@${DIGEST}`,
   "oci://user:secret@registry.example/p",
   "oci://registry.example:port/p",
+  "oci://registry.example:99999/p",
+  "oci://300.300.300.300/p",
   "oci://registry.example?x=/p",
   "https://registry.example/p",
   `oci://registry.example/${"p".repeat(2000)}`,

@@ -190,7 +190,8 @@ describe("content", () => {
     small.intercept = () => false;
     writeFileSync(path, CONTENT.subarray(0, 1000));
     small.asked();
-    await registry().blob(DIGEST, path, { size: CONTENT.length, resume: true });
+    const more = { size: CONTENT.length, resume: true };
+    expect(await registry().blob(DIGEST, path, more)).toBe(CONTENT.length - 1000);
     expect(small.seen.map(({ headers }) => headers.range)).toEqual(["bytes=1000-"]);
     expect(readFileSync(path).equals(CONTENT)).toBe(true);
   });
@@ -199,9 +200,9 @@ describe("content", () => {
     const { small, registry } = await started();
     const path = newPath();
     writeFileSync(path, CONTENT);
-    await registry().blob(DIGEST, path, { resume: true });
+    expect(await registry().blob(DIGEST, path, { resume: true })).toBe(0);
     expect(small.asked()).toEqual([]);
-    await registry().blob(DIGEST, path);
+    expect(await registry().blob(DIGEST, path)).toBe(CONTENT.length);
     expect(small.asked()).toEqual([`GET /v2/team/policy/blobs/${DIGEST}`]);
   });
 
