@@ -129,6 +129,11 @@ test("a server follows what is signed and newer, refuses the rest, and remembers
       false,
       expect.stringContaining("expected a serial of echo above 2, got 1"),
     ]);
+    const reload = await fetch(`${server.adminUrl}/admin/reload`, { method: "POST" });
+    expect([reload.status, ((await reload.json()) as { error: string }).error]).toEqual([
+      409,
+      expect.stringContaining("expected a serial of echo above 2, got 1"),
+    ]);
     expect(server.served[0]?.sha256).not.toBe(before);
     const told = await (await fetch(`${server.adminUrl}/admin/state`)).json();
     expect(told).toMatchObject({ applications: [{ signature: { serial: 2, scope: {} } }] });
@@ -148,6 +153,23 @@ test("both command lines verify it alike", () => {
     expect([status, stdout]).toEqual([0, expect.stringContaining("files ok: 1 of 1")]);
     expect(run("verify", policy, "--key", `${other}.pub`).status).toBe(3);
   }
+});
+
+test("the digest of a package in the provenance is what sha256sum prints", () => {
+  signed(policy, "--provenance");
+  const { payload } = JSON.parse(readFileSync(`${policy}.intoto.json`, "utf8"));
+  const { predicate } = JSON.parse(Buffer.from(payload, "base64").toString());
+  const { resolvedDependencies } = predicate.buildDefinition;
+  const digests = ["stratagem", "stratagem-runtime"].map((name) => {
+    return resolvedDependencies.find((one: { name: string }) => one.name === name).digest.dirHash;
+  });
+  // As docs/signing.md has it.
+  const command = `find package.json $(node -p 'require("./package.json").files.join(" ")') -type f \
+    | LC_ALL=C sort | xargs sha256sum | sha256sum`;
+  const printed = ["compiler", "runtime"].map((cwd) => {
+    return spawnSync("sh", ["-c", command], { cwd, encoding: "utf8" }).stdout.split(" ")[0];
+  });
+  expect(digests).toEqual(printed);
 });
 
 /** Remembers serial after serial, and says each once it is on the disk. */
