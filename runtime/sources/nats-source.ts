@@ -1,4 +1,4 @@
-/** Bundles of an object store of NATS: an object, with those it names beside it, and told of news. */
+/** Bundles of an object store of NATS: an object, with those it names beside it. */
 import { open, readFile } from "node:fs/promises";
 import { RuntimeError } from "../errors.ts";
 import { MAX_BUNDLE_BYTES } from "../load-bundle.ts";
