@@ -1,4 +1,4 @@
-/** The source of a URL; of registries nothing is loaded where none is named. */
+/** The source of a URL; of registries and NATS nothing is loaded where none is named. */
 import type { HttpClient } from "./http-client.ts";
 import { HttpSource } from "./http-source.ts";
 import type { PolicySource } from "./policy-source.ts";
@@ -6,6 +6,8 @@ import type { PolicyUrl } from "./policy-url.ts";
 
 export interface OpenSourceOptions {
   readonly client: HttpClient;
+  /** Path of the file of a token, where the client does not show it. */
+  readonly tokenFile?: string | undefined;
   /** Where a file of that digest is put together. */
   readonly partOf: (sha256: string) => string;
   /** Variables that say who we are to a registry. */
@@ -25,6 +27,10 @@ export async function openSource(
     case "registry": {
       const { RegistrySource } = await import("./registry-source.ts");
       return new RegistrySource(text, options);
+    }
+    case "nats": {
+      const { NatsSource } = await import("./nats-source.ts");
+      return new NatsSource(text, options);
     }
   }
 }

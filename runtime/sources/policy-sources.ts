@@ -206,9 +206,9 @@ export class PolicySources {
 
   async #open(url: PolicyUrl): Promise<PolicySource> {
     const { signal } = this.#closing;
-    const { environment = {} } = this.#options;
+    const { environment = {}, tokenFile } = this.#options;
     const partOf = (sha256: string) => this.#store.partOf(sha256);
-    return openSource(url, { client: this.#client, partOf, environment, signal });
+    return openSource(url, { client: this.#client, tokenFile, partOf, environment, signal });
   }
 
   /** Applications stay: a server that gains or loses some starts again. */

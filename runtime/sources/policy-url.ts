@@ -9,8 +9,9 @@ const KIND_BY_SCHEME = {
   oci: "registry",
   "oci+http": "registry",
   "oci+https": "registry",
+  nats: "nats",
 } as const;
-export type SourceKind = "web" | "registry";
+export type SourceKind = "web" | "registry" | "nats";
 
 export interface PolicyUrl {
   readonly kind: SourceKind;
@@ -34,7 +35,7 @@ export function policyUrlOf(text: string, flag = "--policy"): PolicyUrl | null {
   const kind = kindOf(name.toLowerCase());
   const [authority = ""] = rest.split(/[/?#]/);
   if (kind === undefined || authority === "") {
-    const allowed = "the path of a bundle, or a URL of https, http or oci with a host";
+    const allowed = "the path of a bundle, or a URL of https, http, oci or nats with a host";
     throw new RuntimeError("RUNTIME_USAGE", `${flag}: expected ${allowed}, got ${told(text)}`);
   }
   if (authority.includes("@")) {
