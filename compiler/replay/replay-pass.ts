@@ -111,8 +111,9 @@ export class ReplayPass {
     const bundle = this.#bundleFor(application, revision);
     if (!hasEvents || bundle === undefined) return;
     const replayer = methodOf(bundle).replayer(bundle, { maxPending });
+    // Only the very one: its levels are those that decided then.
     const bundleOf = (digest: string, levelCount: number): Bundle | undefined => {
-      const found = this.#bundleFor(application, digest);
+      const found = this.#bundles.find(({ sha256 }) => sha256 === digest)?.bundle;
       return found?.levels.length === levelCount ? found : undefined;
     };
     const opened: ReplayedCore = new ReplayedCore(replayer, bundleOf, {

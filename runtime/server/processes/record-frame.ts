@@ -1,4 +1,4 @@
-/** What was noted of a request, from the process that accepted it to the one that logs decisions. */
+/** What was noted of a request, from where it was accepted to where decisions are logged. */
 import type { BatchRun } from "../requests/batch-run.ts";
 import type { RequestRecord } from "../telemetry/request-record.ts";
 import { KINDS, textFrame, textOf } from "./frames.ts";
