@@ -19,7 +19,7 @@ import { packageVersion } from "stratagem-runtime/internal/version";
 import type { SchemaKind } from "./commands/schema.ts";
 import type { SimulateOptions } from "./commands/simulate.ts";
 import { explainCompilerError } from "./errors.ts";
-import { addBench, addProfile, addTruth, type MeasuringTools } from "./measuring-commands.ts";
+import { addBench, addTruth, type MeasuringTools } from "./measuring-commands.ts";
 import { SOLVER_NAMES, type SolverName } from "./methods/solver-names.ts";
 import {
   collect,
@@ -32,6 +32,7 @@ import {
   slo,
 } from "./option-values.ts";
 import type { LevelPoolOptions } from "./processes/level-pool.ts";
+import { addProfile } from "./profile-command.ts";
 import { addExplain, addRecalibrate, addReplay, type RunAndPrint } from "./service-commands.ts";
 import { MORTAL, type Watch, watchedBy } from "./watched.ts";
 

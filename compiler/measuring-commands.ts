@@ -1,21 +1,10 @@
-/** The commands that measure: `profile`, `bench` and `truth`. */
+/** The commands that measure servers: `bench` and `truth`. */
 import { availableParallelism } from "node:os";
 import { type Command, Option } from "commander";
 import { wholeNumber } from "stratagem-runtime/internal/command-line";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import type { BenchOptions } from "./commands/bench.ts";
-import type { ProfileCommand, ProfileSurroundings } from "./commands/profile.ts";
-import type { ServingCommand, ServingSurroundings } from "./commands/profile-serving.ts";
-import type { DeviceFlags } from "./commands/profiled-device.ts";
-import {
-  collect,
-  count,
-  MODEL_MEMORY,
-  memoryBytes,
-  modelLimitsOf,
-  modelTimeout,
-  timeoutMs,
-} from "./option-values.ts";
+import { count } from "./option-values.ts";
 import { type Clock, TOLD, type Watch, type Watched } from "./watched.ts";
 
 /** What the program has that these commands need. */
@@ -31,25 +20,6 @@ export interface MeasuringTools extends Clock {
   readonly compiler: string;
 }
 
-type ProfileFlags = Required<
-  Pick<ProfileCommand, "repeat" | "threads" | "seed" | "cpuFallback">
-> & {
-  readonly out?: string;
-  readonly batches?: string;
-  readonly cores?: string;
-  readonly layers?: true;
-  readonly modelMemory?: number;
-  readonly modelTimeout: number;
-  readonly task?: string;
-  readonly hardware?: string;
-  readonly budget?: number;
-  readonly serving?: true;
-  readonly into?: string;
-  readonly inputs?: string;
-  readonly dryRun?: true;
-  readonly force?: true;
-} & DeviceFlags;
-
 interface TruthFlags {
   readonly out?: string;
   readonly profile?: string;
@@ -61,164 +31,6 @@ interface TruthFlags {
   readonly models?: string;
   readonly inputs?: string;
   readonly labels?: string;
-}
-
-/** Unless `--batches` says otherwise. */
-const PROFILED_BATCHES = "1,2,4,8";
-/** Beyond the runs that were asked for; see docs/profiling.md. */
-const PROFILING_EFFORT = { warmUpMs: 1000, extraMs: 20_000 };
-
-export function addProfile(program: Command, tools: MeasuringTools): void {
-  const { watched, print, nowMs } = tools;
-  program
-    .command("profile")
-    .description("measure the models of an application spec on this machine")
-    .argument("<app>", "application spec, YAML or JSON")
-    .option("-o, --out <file>", "where to write the profile; --dry-run needs none")
-    .option("--task <name>", "which task, if there are several")
-    .option(
-      "--batches <sizes>",
-      `batch sizes to measure (default: "${PROFILED_BATCHES}"; with --layers 1)`,
-    )
-    .option(
-      "--repeat <n>",
-      "measurements of each batch size; those that vary get more, for 20 s at most",
-      wholeNumber,
-      30,
-    )
-    .addOption(
-      new Option(
-        "--budget <time>",
-        "time to measure for, such as 60s or 5min: what is worth it most; the rest is named",
-      )
-        .argParser(timeoutMs)
-        .conflicts("layers"),
-    )
-    .option("--threads <n>", "threads of the worker", wholeNumber, 1)
-    .addOption(
-      new Option(
-        "--cores <counts>",
-        "numbers of cores to measure every batch on, such as 1,2,4; other methods than " +
-          "themis count with the first",
-      ).conflicts("threads"),
-    )
-    .addOption(
-      new Option(
-        "--layers",
-        "measure the layers of the models and the stages they are best cut into, for accordion",
-      ).conflicts("cores"),
-    )
-    .option(
-      "--serving",
-      "measure the serving path too: what the server takes beside the models, and how workers " +
-        "slow each other down",
-    )
-    .option("--into <file>", "with --serving, a profile to add that to; nothing else is measured")
-    .option("--inputs <file>", "with --serving, rows to send, raw bytes (default: random numbers)")
-    .addOption(
-      new Option("--device <device>", "what runs the models, such as webgpu or cuda:1").default(
-        "cpu",
-      ),
-    )
-    .option("--worker-env <name=value>", "a variable of the worker (repeatable)", collect, [])
-    .option("--provider-options <name=value>", "such as preferredLayout=NHWC,enableRobustness=false")
-    .addOption(
-      new Option("--cpu-fallback <name>", "models of which a GPU leaves nodes to the processor")
-        .choices(["allow", "refuse"])
-        .default("allow"),
-    )
-    .option("--model-memory <bytes>", MODEL_MEMORY, memoryBytes)
-    .addOption(modelTimeout())
-    .option("--hardware <name>", "what the profile calls this machine")
-    .option("--seed <n>", "of the inputs", wholeNumber, 1)
-    .option("--dry-run", "say what would be measured")
-    .option(
-      "--force",
-      "write the profile however noisy the machine was; takes what was refused before",
-    )
-    .option("--all-errors", "show all that is wrong with the spec, however much it is")
-    .option("--json", "one JSON document on stdout")
-    .action(async (app: string, flags: ProfileFlags) => {
-      const { parseBatches, parseCores, profileCommand } = await import("./commands/profile.ts");
-      const { bindChain } = await import("./binding/bind-chain.ts");
-      const { bindModel } = await import("./binding/bind-model.ts");
-      const { methodOf } = await import("./methods/registry.ts");
-      const { describeMachine } = await import("./profile/machine.ts");
-      const { describeDevice } = await import("stratagem-runtime/internal/devices/describe-device");
-      const { profiledDevice } = await import("./commands/profiled-device.ts");
-      const { alsoServing, servingOutput } = await import("./commands/profile-serving.ts");
-      const serving = servingOutput(flags);
-      const { precisionOf } = await import("./onnx/precision.ts");
-      const { ModelReader } = await import("stratagem-runtime/internal/exec/model-reader");
-      const { startAssignedExecutor } = await import("stratagem-runtime/internal/exec/assigned-pool");
-      const { provider: device, ...on } = profiledDevice(flags);
-      const { repeat, threads, seed, layers = false, out = null } = flags;
-      const { task = null, hardware = null, dryRun = false, force = false } = flags;
-      const batches = parseBatches(flags.batches ?? (layers ? "1" : PROFILED_BATCHES));
-      const cores = flags.cores === undefined ? null : parseCores(flags.cores);
-      const how = { device, on, cpuFallback: flags.cpuFallback };
-      const options = { app, out, repeat, threads, ...how, seed, task, hardware, dryRun, force };
-      const modelLimits = modelLimitsOf(flags);
-      const startExecutor: ProfileSurroundings["startExecutor"] = (started, handlers) =>
-        startAssignedExecutor(started, handlers, {
-          memoryBytes: modelLimits.memoryBytes,
-          modelTimeoutMs: modelLimits.timeoutMs,
-          batchTimeoutMs: modelLimits.timeoutMs,
-        });
-      const profileUnder = async (watch: Watch) => {
-        const reader = new ModelReader(modelLimits, watch.signal);
-        const readModel: ProfileSurroundings["readModel"] = async (path, binding, at, chain) => {
-          if (chain !== undefined) return bindChain(chain, binding, at, reader);
-          return bindModel(path, await reader.describe(path), binding, at, reader);
-        };
-        const readHost: ProfileSurroundings["readHost"] = (host) => reader.readHost(host);
-        const sample: ProfileSurroundings["sample"] = (host, rows, seed) =>
-          reader.sample(host, rows, seed);
-        const feedsOf: ProfileSurroundings["feedsOf"] = async (policy) => {
-          return (await methodOf(policy)).feeds;
-        };
-        const machine = describeMachine();
-        const surroundings = {
-          precisionOf,
-          describeDevice,
-          feedsOf,
-          nowMs,
-          ...watch,
-          machine,
-          readModel,
-          readHost,
-          sample,
-          startExecutor,
-        };
-        const path = (into: string) => {
-          const asked = { ...options, into, inputs: flags.inputs ?? null };
-          return servingPath(asked, watch, tools, { ...surroundings, modelReader: reader });
-        };
-        const models = async () => {
-          if (!layers) {
-            const budgetMs = flags.budget ?? null;
-            const cells = { batches, cores, budgetMs, effort: PROFILING_EFFORT };
-            const { measureStarts } = await import("./profile/measured-starts.ts");
-            const sources = { ...surroundings, measureStarts };
-            return await profileCommand({ ...options, ...cells }, sources);
-          }
-          const commands = await import("./commands/profile-layers.ts");
-          commands.requireSingleInstances(batches);
-          const { openLayeredModel } = await import("./onnx/layered-model.ts");
-          const openLayers = (path: string) => openLayeredModel(path, reader.probe);
-          return await commands.profileLayersCommand(options, { ...surroundings, openLayers });
-        };
-        try {
-          if (serving?.isAlone === true && !dryRun) return await path(serving.into);
-          const measured = await models();
-          if (serving === null) return measured;
-          return await alsoServing(measured, serving.into, dryRun, path);
-        } finally {
-          reader.close();
-        }
-      };
-      print(await watched("measuring", profileUnder, { ...TOLD, hasLines: !dryRun }));
-    });
 }
 
 export function addBench(program: Command, { watched, print, nowMs }: MeasuringTools): void {
@@ -284,24 +96,4 @@ export function addTruth(program: Command, tools: MeasuringTools): void {
       };
       print(await watched("truth", run, TOLD));
     });
-}
-
-/** Measures what serving takes beside the models. */
-async function servingPath(
-  asked: Omit<ServingCommand, "effort">,
-  watch: Watch,
-  { cli, compiler, sleep }: MeasuringTools,
-  surroundings: Omit<ServingSurroundings, "cli" | "compiler" | "pool" | "sleep" | "rng" | "onNote">,
-): Promise<CommandResult> {
-  const { servingCommand } = await import("./commands/profile-serving.ts");
-  const { SERVING_EFFORT: effort } = await import("./profile/serving/serving-effort.ts");
-  const { Rng } = await import("stratagem-runtime/internal/core/rng");
-  const own = {
-    cli,
-    compiler,
-    pool: { ...watch, jobs: availableParallelism() },
-    sleep,
-    rng: new Rng(asked.seed, 1),
-  };
-  return servingCommand({ ...asked, effort }, { ...surroundings, ...watch, ...own });
 }

@@ -48,7 +48,10 @@ export function watchedBy({ nowMs, every }: Clock): Watched {
       if (isBusy) process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
     };
     onBusy(!isMortal);
-    const progress = startProgress(process.stderr, label, { nowMs, every: hasLines ? every : never });
+    const progress = startProgress(process.stderr, label, {
+      nowMs,
+      every: hasLines ? every : never,
+    });
     try {
       const watch = { signal: abort.signal, onProgress: progress.update, onNote: progress.note };
       return await run(isMortal ? { ...watch, onBusy } : watch);

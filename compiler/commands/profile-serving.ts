@@ -65,7 +65,7 @@ export async function servingCommand(
     { ...command, out: null, task: null, batches: [1], repeat: 1, cores: null },
     surroundings,
   );
-  const endStalls = watchStalls(surroundings.sleep, surroundings.nowMs);
+  const endStalls = watchStalls(surroundings.sleep);
   const seen = await seenSamples(command, loaded, plan, surroundings).finally(endStalls);
   const samples = { ...seen, stalls: endStalls() };
   if (!force) refuseDisturbed(into, samples);

@@ -137,7 +137,7 @@ const serving = mapping({
     .optional()
     .describe("Service times with 1, 2, … workers busy at once, relative to one; the first is 1"),
   stalls: mapping({
-    perSecond: amount(MAX_STALLS).describe("How often, of one processor"),
+    perSecond: amount(MAX_STALLS).describe("How often in a second that a processor works"),
     ms: stallTimes.describe("How long they last"),
   })
     .optional()

@@ -14,7 +14,7 @@ import type { LoadClient, LoadDone } from "./load-client.ts";
 import type { LoadContent } from "./load-messages.ts";
 import type { MachineSeen, MachineWatch } from "./machine-watch.ts";
 import { measuredOutcome, measuredTimes } from "./measured.ts";
-import { ablationOf, type Prediction, predict } from "./predicted.ts";
+import { ablationOf, expected, type Prediction } from "./predicted.ts";
 import type { ServerProcess } from "./server-process.ts";
 import { type BatchMeans, serviceRatio } from "./service-ratio.ts";
 import { timelineOf } from "./timeline.ts";
@@ -62,7 +62,7 @@ export async function measurePoint(
   for (;;) {
     const sent = await sendOnce(stand, point, onSecond);
     const run = { ...asked, stations: stationsBeside(bundle, sent.done) };
-    const predicted = await predict(bundle, run, serviceTimes, watch);
+    const predicted = await expected(bundle, run, serviceTimes, watch);
     const judged = judge(stand, sent, predicted);
     if (earlier.length < stand.retries && isDisturbed(stand, judged.machine)) {
       const { measured, machine, checks, holds, cause } = judged;
@@ -114,7 +114,7 @@ async function sendOnce(
     leadInMs: LEAD_IN_MS,
     timeoutMs: Math.max(LEAST_PATIENCE_MS, PATIENCE_SLOS * sloMs),
   };
-  const endStalls = watchStalls(stand.pause, stand.watch.nowMs);
+  const endStalls = watchStalls(stand.pause);
   const done = await load.send(order, onSecond).finally(endStalls);
   const stalls = endStalls();
   await stand.pause(LOG_MS);

@@ -48,6 +48,39 @@ export async function serviceTimesOf(bundle: Bundle, watch: SimulateWatch) {
   }
 }
 
+/** Draws of path and stalls, for the same arrivals: one alone has its own luck with its p99. */
+const DRAWS = 5;
+
+/**
+ * What is to be expected of the arrivals of a run: quantiles over all draws, and means of rates.
+ * Times are those of the first draw.
+ * @throws as `predict`.
+ */
+export async function expected(
+  bundle: Bundle,
+  run: Run,
+  serviceTimes: ServiceTimeMode,
+  watch: SimulateWatch,
+): Promise<Prediction> {
+  const first = await predict(bundle, run, serviceTimes, watch);
+  if (bundle.cluster.serving === undefined) return first;
+  const all = [first];
+  for (let draw = 1; draw < DRAWS; draw++) {
+    const stations = { ...run.stations, draw };
+    all.push(await predict(bundle, { ...run, stations }, serviceTimes, watch));
+  }
+  const latencies = all.map(({ times }) => times.latencyMs);
+  const latencyMs = Float64Array.from(latencies.flatMap((one) => [...one]));
+  const pooled = outcomeOf({ ...first.times, latencyMs }, bundle.slo.latencyMs, null);
+  const meanOf = (of: (outcome: Outcome) => number | null) => {
+    const values = all.flatMap(({ outcome }) => of(outcome) ?? []);
+    return values.length < all.length ? null : values.reduce((sum, one) => sum + one) / all.length;
+  };
+  const violationRate = meanOf((outcome) => outcome.violationRate) ?? 0;
+  const accuracy = meanOf((outcome) => outcome.accuracy);
+  return { ...first, outcome: { ...pooled, violationRate, accuracy } };
+}
+
 /** @throws InputError where service times are to be drawn and the bundle holds no quantiles. */
 export async function predict(
   bundle: Bundle,
@@ -97,7 +130,7 @@ export async function ablationOf(
     return { withoutPath: null, withoutContention: null, withoutBoth: null, asItWas: null };
   }
   const without = async (stations: StationOptions, of = bundle): Promise<BriefOutcome> => {
-    const { outcome } = await predict(of, { ...run, stations }, serviceTimes, watch);
+    const { outcome } = await expected(of, { ...run, stations }, serviceTimes, watch);
     const { p50Ms, p99Ms, violationRate } = outcome;
     return { p50Ms, p99Ms, violationRate };
   };

@@ -15,7 +15,7 @@ export interface PlannedPoint {
 }
 
 /** Arrivals at the load of a point, right before it, that are counted nowhere. */
-export const LEAD_IN_MS = 2000;
+export const LEAD_IN_MS = 3000;
 /** Requests at full speed before the first point, and what they may take at most. */
 export const WARM_UP_QUERIES = 4000;
 export const WARM_UP_MS = 8000;

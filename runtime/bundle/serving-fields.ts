@@ -47,7 +47,7 @@ const contention: Shape<readonly number[]> = {
 const row = (meaning: string): Field<Spread> => [spread, meaning];
 
 const stalls = record<NonNullable<ServingPath["stalls"]>>({
-  perSecond: [numberIn(MIN_STALLS, MAX_STALLS), "How often, of one processor."],
+  perSecond: [numberIn(MIN_STALLS, MAX_STALLS), "How often in a second that a processor works."],
   ms: row("How long they last."),
 });
 

@@ -6,6 +6,8 @@ export interface AdmissionOptions {
   readonly maxLimit: number;
   /** Who serves: while no more queries are in than these, a late one is late by itself. */
   readonly workers: number;
+  /** Time in which answers are to be there, ms. */
+  readonly sloMs: number;
 }
 
 /**
@@ -22,6 +24,9 @@ const REACH = 2;
 /** An answer that took so much of its SLO bounds the limit, by so many times what it says. */
 const TOLD = 0.2;
 const BOUND = 2;
+/** Answers are counted over this long, or over so many SLOs where that is longer. */
+const WINDOW_MS = 1000;
+const WINDOW_SLOS = 4;
 
 /**
  * A limit on the queries in a system, waiting or running, by how long the answers take.
@@ -32,6 +37,10 @@ const BOUND = 2;
  * falls after answers that took more than TARGET while more were in than workers. Earlier answers
  * bound it by twice what they say, so that an overload is met before anybody is late.
  *
+ * Whoever is let in while no more are in than are answered in TARGET of an SLO, at the pace of the
+ * last second, is in time however long the last answers took: the limit is never below that. A
+ * machine that stood still for a moment makes a few answers late, and is no slower afterwards.
+ *
  * Where load is below capacity nobody is refused but in a crowd that waits longer than its SLO.
  *
  * A state machine without a clock; nothing is allocated.
@@ -39,13 +48,23 @@ const BOUND = 2;
 export class Admission {
   readonly #maxLimit: number;
   readonly #workers: number;
+  readonly #sloMs: number;
+  readonly #windowMs: number;
   #limit: number;
   #inside = 0;
+  /** Answers of the window that began then, and of the one before it. */
+  #fromMs = Number.NEGATIVE_INFINITY;
+  #answered = 0;
+  #answeredBefore = 0;
+  /** Queries that are answered in TARGET of an SLO. */
+  #carried = 0;
 
-  constructor({ maxLimit, workers }: AdmissionOptions) {
+  constructor({ maxLimit, workers, sloMs }: AdmissionOptions) {
     assert(maxLimit > 0, "a limit lets at least one query in");
     this.#maxLimit = maxLimit;
     this.#workers = workers;
+    this.#sloMs = sloMs;
+    this.#windowMs = Math.max(WINDOW_MS, WINDOW_SLOS * sloMs);
     this.#limit = maxLimit;
   }
 
@@ -56,7 +75,7 @@ export class Admission {
 
   /** Queries in the system at most, 1 at least. */
   get limit(): number {
-    return this.#limit;
+    return Math.min(this.#maxLimit, Math.max(this.#limit, this.#carried));
   }
 
   /**
@@ -66,7 +85,7 @@ export class Admission {
    */
   hasRoom(queries = 1, share = 1): boolean {
     const inside = this.#inside + queries;
-    return this.#inside === 0 || inside <= Math.max(this.#workers, share * this.#limit);
+    return this.#inside === 0 || inside <= Math.max(this.#workers, share * this.limit);
   }
 
   /** Queries come in. @returns how many are in then, to be told when they leave. */
@@ -78,10 +97,11 @@ export class Admission {
   /**
    * Queries leave, with an answer or because they were too late for one.
    * @param found what `enter` returned.
-   * @param share of their SLO that they took.
+   * @param share of their SLO that they took. @param nowMs never before that of another call.
    */
-  leave(queries: number, found: number, share: number): void {
+  leave(queries: number, found: number, share: number, nowMs: number): void {
     this.forget(queries);
+    this.#count(share < 1 ? queries : 0, nowMs);
     const limit = this.#limit;
     const said = (found * TARGET) / share;
     if (share > TOLD && found > BOUND * this.#workers && limit > BOUND * said) {
@@ -98,6 +118,25 @@ export class Admission {
   forget(queries: number): void {
     this.#inside -= queries;
     assert(this.#inside >= 0, "who leaves was in");
+  }
+
+  /** A count over a window that moves: what is left of the one before counts by its part. */
+  #count(answered: number, nowMs: number): void {
+    const windowMs = this.#windowMs;
+    const passedMs = nowMs - this.#fromMs;
+    if (passedMs >= 2 * windowMs) {
+      this.#answered = 0;
+      this.#answeredBefore = 0;
+      this.#fromMs = nowMs;
+    } else if (passedMs >= windowMs) {
+      this.#answeredBefore = this.#answered;
+      this.#answered = 0;
+      this.#fromMs += windowMs;
+    }
+    this.#answered += answered;
+    const left = 1 - (nowMs - this.#fromMs) / windowMs;
+    const each = (this.#answered + left * this.#answeredBefore) / windowMs;
+    this.#carried = TARGET * this.#sloMs * each;
   }
 
   #move(limit: number): void {

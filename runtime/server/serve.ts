@@ -9,6 +9,7 @@ import { LoopLag } from "./applications/loop-lag.ts";
 import { type Replaced, Succession } from "./applications/succession.ts";
 import { ByteBudget } from "./bodies/byte-budget.ts";
 import { Connections } from "./connections/connections.ts";
+import { NotesAt } from "./connections/notes-at.ts";
 import { RequestCounts } from "./connections/request-counts.ts";
 import type { GrpcDoor, GrpcOptions } from "./grpc/door.ts";
 import type { AdminHooks } from "./http/admin-hooks.ts";
@@ -278,8 +279,8 @@ function contextOf(
     connections,
     inferred,
     counts,
-    records: new WeakMap(),
-    clients: new WeakMap(),
+    records: new NotesAt(),
+    clients: new NotesAt(),
     admin,
     turnShare: new TurnShare(),
     jsonThread: new JsonThread(),

@@ -16,7 +16,7 @@ const CALM = { ...SERVING, processors: 8, contention: [1, 1.1, 1.2, 1.3] };
 const CASES = [
   ["ramsis", { loads: [150] }],
   ["loki", { serving: CALM, loads: [60], slo: "40 ms" }],
-  ["inferline", { serving: CALM, loads: [100], slo: "18 ms", workers: 6 }],
+  ["inferline", { serving: CALM, loads: [100], slo: "17 ms", workers: 6 }],
   ["themis", { serving: CALM, loads: [100], slo: "25 ms", workers: 6 }],
 ] as const;
 

@@ -33,11 +33,26 @@ export function linuxTime(stat: string): MachineTime | null {
   return { busyMs: busy * TICK_MS, idleMs, stealMs: steal * TICK_MS };
 }
 
-/** What the hypervisor took of each processor, hundredths of a second; null where nobody says. */
-export function stealTicks(stat: string = textOf("/proc/stat")): number[] | null {
+/** Of one processor since the machine started, hundredths of a second. */
+export interface ProcessorCounts {
+  /** In which it worked for this machine. */
+  readonly busy: number;
+  /** In which the hypervisor gave it to others while it had work. */
+  readonly steal: number;
+}
+
+/** Null where nobody says. */
+export function processorCounts(stat: string = textOf("/proc/stat")): ProcessorCounts[] | null {
   const lines = stat.split("\n").filter((line) => line.startsWith("cpu") && line[3] !== " ");
-  const ticks = lines.map((line) => Number(line.split(" ")[8]));
-  return ticks.length === 0 || ticks.some(Number.isNaN) ? null : ticks;
+  const counts = lines.map((line) => {
+    const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, steal = Number.NaN] = line
+      .split(" ")
+      .slice(1)
+      .map(Number);
+    return { busy: user + nice + system + irq + softirq, steal };
+  });
+  const isKnown = counts.length > 0 && counts.every(({ steal }) => !Number.isNaN(steal));
+  return isKnown ? counts : null;
 }
 
 function nodeTime(): MachineTime {

@@ -1,10 +1,10 @@
 /** Sees how often, and for how long, the host takes a processor away. */
 import type { Spread } from "stratagem-runtime/internal/bundle/schema";
-import { stealTicks } from "./machine-time.ts";
+import { type ProcessorCounts, processorCounts } from "./machine-time.ts";
 import { rounded, spreadOf } from "./spread.ts";
 
-/** Of one processor. */
 export interface StallsSeen {
+  /** Of the time that a processor works: the host takes nothing from one that rests. */
   readonly perSecond: number;
   readonly ms: Spread;
 }
@@ -17,31 +17,27 @@ const LOOK_MS = 10;
 /** What was taken of each processor, look by look: what goes on from one to the next is one. */
 export class StallCount {
   readonly #lengthsMs: number[] = [];
-  #before: readonly number[] | null = null;
+  #before: readonly ProcessorCounts[] | null = null;
   /** By processor: the stall that it is in; −1 where it is in none. */
   #open: number[] = [];
-  #firstMs = Number.NaN;
-  #lastMs = Number.NaN;
+  #workMs = 0;
 
-  /** @param ticks of each processor since the machine started. */
-  look(ticks: readonly number[], nowMs: number): void {
+  /** @param counts of each processor since the machine started. */
+  look(counts: readonly ProcessorCounts[]): void {
     const before = this.#before;
-    if (before === null) {
-      this.#firstMs = nowMs;
-      this.#open = ticks.map(() => -1);
-    } else {
-      for (const [processor, count] of ticks.entries()) {
-        this.#note(processor, count - (before[processor] ?? count));
-      }
+    if (before === null) this.#open = counts.map(() => -1);
+    for (const [processor, count] of counts.entries()) {
+      const last = before?.[processor] ?? count;
+      this.#workMs += (count.busy - last.busy) * TICK_MS;
+      this.#note(processor, count.steal - last.steal);
     }
-    this.#before = ticks;
-    this.#lastMs = nowMs;
+    this.#before = counts;
   }
 
   /** Null where nothing was taken, or nobody looked. */
   seen(): StallsSeen | null {
-    const seconds = ((this.#lastMs - this.#firstMs) / 1000) * (this.#before?.length ?? 0);
-    if (!(seconds > 0) || this.#lengthsMs.length === 0) return null;
+    const seconds = this.#workMs / 1000;
+    if (seconds === 0 || this.#lengthsMs.length === 0) return null;
     return {
       perSecond: rounded(this.#lengthsMs.length / seconds),
       ms: spreadOf(this.#lengthsMs),
@@ -61,17 +57,14 @@ export class StallCount {
 }
 
 /** Looks until it is ended. @returns ends it, and gives what was seen; null where nobody can. */
-export function watchStalls(
-  sleep: (ms: number) => Promise<void>,
-  nowMs: () => number,
-): () => StallsSeen | null {
+export function watchStalls(sleep: (ms: number) => Promise<void>): () => StallsSeen | null {
   const count = new StallCount();
   let isOver = false;
   const looking = async () => {
     while (!isOver) {
-      const ticks = stealTicks();
-      if (ticks === null) return;
-      count.look(ticks, nowMs());
+      const counts = processorCounts();
+      if (counts === null) return;
+      count.look(counts);
       await sleep(LOOK_MS);
     }
   };

@@ -91,8 +91,8 @@ export class ServerStation {
     const isBusy = !Number.isNaN(this.#doneMs);
     const fromMs = Math.max(nowMs, isBusy ? this.#doneMs : this.#freeMs);
     this.#workers.serveFrom(fromMs);
-    const workMs = this.#times.answer.nextMs() * this.#workers.factor;
-    const writtenMs = this.#workers.endOf(fromMs, workMs);
+    const workMs = this.#times.answer.nextMs() * this.#workers.serverFactor;
+    const writtenMs = fromMs + this.#workers.withStalls(workMs);
     this.#workers.serveUntil(writtenMs);
     if (isBusy) this.#doneMs = writtenMs;
     else this.#freeMs = writtenMs;
@@ -106,8 +106,8 @@ export class ServerStation {
     const wakeMs = atMs > this.#freeMs ? wake.nextMs() : 0;
     const fromMs = Math.max(atMs, this.#freeMs);
     this.#workers.serveFrom(fromMs);
-    const workMs = (own.nextMs() + wakeMs) * this.#workers.factor;
-    this.#doneMs = this.#workers.endOf(fromMs, workMs);
+    const workMs = wakeMs + own.nextMs() * this.#workers.serverFactor;
+    this.#doneMs = fromMs + this.#workers.withStalls(workMs);
     this.#workers.serveUntil(this.#doneMs);
   }
 

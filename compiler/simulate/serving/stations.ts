@@ -15,6 +15,8 @@ export interface StationOptions {
   readonly contention?: boolean;
   /** Processors that others keep busy, such as a load generator; 0 unless said otherwise. */
   readonly neighbours?: number;
+  /** Which of many draws of path and stalls it is, the rest being the same; 0 unless said. */
+  readonly draw?: number;
 }
 
 /** Random streams of one seed go up to 3; the path never changes what else is drawn. */
@@ -43,11 +45,12 @@ export interface Stations {
 export function stationsOf(
   { serving }: Pick<Cluster, "serving">,
   workerCount: number,
-  rng: Rng,
-  { path = true, contention = true, neighbours = 0 }: StationOptions = {},
+  seeded: Rng,
+  { path = true, contention = true, neighbours = 0, draw = 0 }: StationOptions = {},
   workersWake = true,
 ): Stations {
   if (serving === undefined || !(path || contention)) return modelsAlone(workerCount);
+  const rng = draw === 0 ? seeded : new Rng(Math.floor(seeded.nextFloat() * 2 ** 32), draw);
   const drawsOf = (row: "requestMs" | "batchMs" | "answerMs" | "wakeMs" | "wireMs") =>
     new SpreadDraws(serving[row], rng);
   const wake = drawsOf("wakeMs");

@@ -31,7 +31,7 @@ export class WorkerEvents {
   readonly #demand: Float64Array;
   readonly #neighbours: number;
   readonly #stalls: Stalls | null;
-  /** By how many parts of processors are busy beside neighbours, as far as it was asked. */
+  /** By how many parts of processors workers keep busy, without the server and with it. */
   readonly #factorByBusy: number[] = [];
   #busy = 0;
   /** Until when the server works; in the past where it does not. */
@@ -45,7 +45,7 @@ export class WorkerEvents {
    * @param contention null where batches run as if they were alone.
    * @param wakes what a worker that slept takes longer; null for nothing.
    * @param neighbours processors that others keep busy all the time.
-   * @param stalls when the machine stands still, where workers contend; null for never.
+   * @param stalls of processors, where workers contend; null for none.
    */
   constructor(
     workerCount: number,
@@ -80,9 +80,9 @@ export class WorkerEvents {
     return Math.min(this.#timed.nextMs, this.#nextBatchMs());
   }
 
-  /** How many times as long work takes now. */
-  get factor(): number {
-    return this.#factor;
+  /** How many times as long the server's work takes now. */
+  get serverFactor(): number {
+    return this.#contention?.serverFactorOf(this.#busy + 1 + this.#neighbours) ?? 1;
   }
 
   /** How many times as long as on one processor work takes on so many, with nobody beside it. */
@@ -90,9 +90,9 @@ export class WorkerEvents {
     return demand === 1 || this.#contention === null ? 1 : this.#contention.factorOf(demand);
   }
 
-  /** When work is done that begins at a time and takes so long where the machine never stalls. */
-  endOf(fromMs: number, workMs: number): number {
-    return this.#stalls?.endOf(fromMs, workMs) ?? fromMs + workMs;
+  /** What work takes on a processor that the host takes away now and then. */
+  withStalls(workMs: number): number {
+    return workMs + (this.#stalls?.duringMs(workMs) ?? 0);
   }
 
   /** Something happens at a time that is known. @param rank as `EventQueue` has it. */
@@ -115,7 +115,8 @@ export class WorkerEvents {
     this.#busy += demand;
     this.#demand[worker] = demand;
     this.#setFactor();
-    this.#batches.push(this.#virtualMs + workMs / this.aloneFactor(demand), worker, rank);
+    const aloneMs = this.withStalls(workMs / this.aloneFactor(demand));
+    this.#batches.push(this.#virtualMs + aloneMs, worker, rank);
   }
 
   /** Removes the first event; there is one. @returns its worker. */
@@ -180,17 +181,11 @@ export class WorkerEvents {
     const virtualMs = this.#batches.nextMs;
     if (virtualMs === Number.POSITIVE_INFINITY) return virtualMs;
     const workMs = Math.max(0, virtualMs - this.#virtualMs) * this.#factor;
-    const endMs = this.endOf(this.#nowMs, workMs);
+    const endMs = this.#nowMs + workMs;
     if (!this.#isServerBusy || endMs <= this.#serverUntilMs) return endMs;
     const untilMs = Math.max(this.#nowMs, this.#serverUntilMs);
-    const doneMs = untilMs - this.#nowMs - this.#foreseenStallMs(untilMs);
-    const leftMs = virtualMs - this.#virtualMs - doneMs / this.#factor;
-    return this.endOf(untilMs, Math.max(0, leftMs) * this.#factorWith(0));
-  }
-
-  /** How long the machine stands still from now on until a time. */
-  #foreseenStallMs(untilMs: number): number {
-    return this.#stalls?.between(this.#nowMs, untilMs) ?? 0;
+    const leftMs = virtualMs - this.#virtualMs - (untilMs - this.#nowMs) / this.#factor;
+    return untilMs + Math.max(0, leftMs) * this.#factorWith(0);
   }
 
   /** Takes the clocks up to now. */
@@ -205,8 +200,7 @@ export class WorkerEvents {
   }
 
   #step(nowMs: number): void {
-    const stoodMs = this.#stalls?.stoodMs(this.#nowMs, nowMs) ?? 0;
-    this.#virtualMs += (nowMs - this.#nowMs - stoodMs) / this.#factor;
+    this.#virtualMs += (nowMs - this.#nowMs) / this.#factor;
     this.#nowMs = nowMs;
   }
 
@@ -215,11 +209,13 @@ export class WorkerEvents {
   }
 
   #factorWith(server: number): number {
-    const busy = this.#busy + server;
-    const known = this.#factorByBusy[busy * DEMAND_PARTS];
+    const index = 2 * this.#busy * DEMAND_PARTS + server;
+    const known = this.#factorByBusy[index];
     if (known !== undefined) return known;
-    const factor = this.#contention?.factorOf(busy + this.#neighbours) ?? 1;
-    this.#factorByBusy[busy * DEMAND_PARTS] = factor;
-    return factor;
+    const busy = this.#busy + server + this.#neighbours;
+    const contention = this.#contention;
+    const factor = server === 0 ? contention?.factorOf(busy) : contention?.besideServerOf(busy);
+    this.#factorByBusy[index] = factor ?? 1;
+    return factor ?? 1;
   }
 }

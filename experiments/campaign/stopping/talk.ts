@@ -32,10 +32,13 @@ export class Talk {
       this.#isOver = true;
       for (const settle of this.#waiting.splice(0)) settle(null);
     };
-    socket.on("end", over).on("close", over).on("error", (error: NodeJS.ErrnoException) => {
-      this.#isReset = error.code === "ECONNRESET";
-      over();
-    });
+    socket
+      .on("end", over)
+      .on("close", over)
+      .on("error", (error: NodeJS.ErrnoException) => {
+        this.#isReset = error.code === "ECONNRESET";
+        over();
+      });
   }
 
   /** @throws NotListening */

@@ -118,8 +118,8 @@ class OpenedApplication<E extends Executor, H extends Required<ExecutorHandlers>
     this.endpoint = opening.endpointOf(this.limits.maxPending, (worker, reason) => {
       if (!this.#isDraining) options.onWorkerLost?.(worker, reason);
     });
-    this.gate = new Gate(this.limits.maxPending, workerCountOf(bundle.cluster));
     this.sloMs = bundle.slo.latencyMs;
+    this.gate = new Gate(this.limits.maxPending, workerCountOf(bundle.cluster), this.sloMs);
     this.#executorFactory = executorFactory;
     this.shadow = opening.shadow;
     this.drift = driftOf(this.endpoint, bundle, options);

@@ -22,8 +22,8 @@ export class Gate {
   readonly #admission: Admission;
 
   /** @param maxPending rows that wait or run at most. @param workers of the cluster. */
-  constructor(maxPending: number, workers: number) {
-    this.#admission = new Admission({ maxLimit: maxPending, workers });
+  constructor(maxPending: number, workers: number, sloMs: number) {
+    this.#admission = new Admission({ maxLimit: maxPending, workers, sloMs });
   }
 
   /** Whether nothing waits or runs. */
@@ -49,9 +49,11 @@ export class Gate {
 
   leave({ queries, found, arrivalMs, sloMs }: Entry, outcome: Outcome, nowMs: number): void {
     const share = (nowMs - arrivalMs) / sloMs;
-    if (outcome.kind === "answered") this.#admission.leave(queries, found, share);
-    else if (outcome.reason === "late") this.#admission.leave(queries, found, Math.max(1, share));
-    else this.#admission.forget(queries);
+    if (outcome.kind === "answered") {
+      this.#admission.leave(queries, found, share, nowMs);
+    } else if (outcome.reason === "late") {
+      this.#admission.leave(queries, found, Math.max(1, share), nowMs);
+    } else this.#admission.forget(queries);
   }
 }
 

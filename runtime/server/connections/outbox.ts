@@ -4,6 +4,7 @@
  */
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { NotesAt } from "./notes-at.ts";
 
 export interface OutboxLimits {
   /** Within which a client must have taken the next `SLICE_BYTES` of an answer, or its rest. */
@@ -37,7 +38,7 @@ export class Outbox {
   readonly #limits: OutboxLimits;
   /** Those that clients have kept waiting the longest come first. */
   readonly #sendings = new Set<Sending>();
-  readonly #bytesBySocket = new WeakMap<Socket, number>();
+  readonly #bytesBySocket = new NotesAt<Socket, number>();
   readonly #onCut: (reason: Unread) => void;
   #unsentBytes = 0;
 

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { head, line, type MetricLine, metric } from "../metrics/exposition.ts";
+import { NotesAt } from "./notes-at.ts";
 
 /** In place of a status where the client was gone before its answer was written. */
 const NONE = "none";
@@ -12,8 +13,8 @@ const NONE = "none";
  */
 export class RequestCounts {
   readonly #byCode = new Map<string, number>();
-  readonly #lastBySocket = new WeakMap<Socket, IncomingMessage>();
-  readonly #refusedWith = new WeakMap<IncomingMessage, number>();
+  readonly #lastBySocket = new NotesAt<Socket, IncomingMessage>();
+  readonly #refusedWith = new NotesAt<IncomingMessage, number>();
   #inFlight = 0;
 
   /** A request has come; it is counted when it is over. */

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { HostedModel } from "../applications/hosted-model.ts";
 import type { House } from "../applications/house.ts";
 import type { Connections } from "../connections/connections.ts";
+import type { NotesAt } from "../connections/notes-at.ts";
 import type { PaceLimits } from "../connections/pace.ts";
 import type { RequestCounts } from "../connections/request-counts.ts";
 import type { Dialect } from "../json/json-jobs.ts";
@@ -30,9 +31,9 @@ export interface HttpContext {
   readonly inferred: ReadonlyMap<string, InferPath>;
   readonly counts: RequestCounts;
   /** Requests without an answer; none where no log and no trace is kept. */
-  readonly records: WeakMap<ServerResponse, RequestRecord>;
+  readonly records: NotesAt<ServerResponse, RequestRecord>;
   /** Names of the clients of requests without an answer; none of those that have shown no token. */
-  readonly clients: WeakMap<ServerResponse, string>;
+  readonly clients: NotesAt<ServerResponse, string>;
   /** For short JSON, which is read and written on the event loop. */
   readonly turnShare: TurnShare;
   /** For long JSON, which is not. */

@@ -65,7 +65,7 @@ class RemoteGate extends Gate {
   readonly #dispatcher: Dispatcher;
 
   constructor(dispatcher: Dispatcher) {
-    super(Number.MAX_SAFE_INTEGER, 1);
+    super(Number.MAX_SAFE_INTEGER, 1, 1);
     this.#dispatcher = dispatcher;
   }
 

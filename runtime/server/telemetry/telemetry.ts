@@ -3,7 +3,7 @@ import type { MetricLine } from "../metrics/exposition.ts";
 import { accessLine } from "./access-log.ts";
 import type { LineSink } from "./line-sink.ts";
 import type { Sampling } from "./otlp/sampling.ts";
-import type { RequestRecord, SeenRequest } from "./request-record.ts";
+import { RequestRecord, type SeenRequest } from "./request-record.ts";
 import { randomHex } from "./trace-context.ts";
 
 /** Takes spans of requests; none where traces are off. */
@@ -49,37 +49,8 @@ export class Telemetry {
     const { parent } = seen;
     const traceId = parent?.traceId ?? randomHex(16);
     const spanId = randomHex(8);
-    return {
-      ...seen,
-      id: seen.id ?? `${traceId}-${spanId}`,
-      isIdMade: seen.id === undefined,
-      traceId,
-      spanId,
-      isSampled:
-        traces === undefined ? parent?.isSampled === true : traces.sampling.sample(traceId, parent),
-      arrivalMs: nowMs(),
-      endMs: Number.NaN,
-      status: null,
-      responseBytes: 0,
-      model: "",
-      application: "",
-      isNamed: false,
-      rows: 0,
-      queueMs: Number.NaN,
-      computeMs: Number.NaN,
-      variant: "",
-      accuracy: Number.NaN,
-      lagMs: 0,
-      sloMs: Number.NaN,
-      readMs: Number.NaN,
-      failedMs: Number.NaN,
-      kind: "",
-      reason: "",
-      bundleSha256: "",
-      runs: [],
-      waitsMs: [],
-      error: "",
-    };
+    const isSampled = traces?.sampling.sample(traceId, parent) ?? parent?.isSampled === true;
+    return new RequestRecord(seen, { traceId, spanId, isSampled, arrivalMs: nowMs() });
   }
 
   /** The request is over. @param status null where its client was gone before the answer. */

@@ -30,13 +30,25 @@ interface Leaving {
   readonly share: number;
 }
 
-function simulated(server: Server, phases: readonly Phase[], limited = true): Outcome[] {
+/** A machine that does nothing for a while, again and again. */
+interface Stillness {
+  readonly everyMs: number;
+  readonly forMs: number;
+}
+
+function simulated(
+  server: Server,
+  phases: readonly Phase[],
+  limited = true,
+  { everyMs, forMs }: Stillness = { everyMs: Number.POSITIVE_INFINITY, forMs: 0 },
+): Outcome[] {
   const { sloMs, msPerQuery, workers } = server;
-  const admission = new Admission({ maxLimit: limited ? 4096 : 1e9, workers });
+  const admission = new Admission({ maxLimit: limited ? 4096 : 1e9, workers, sloMs });
   const rng = new Rng(3, 0);
   const freeMs = new Array<number>(workers).fill(0);
   const leaving: Leaving[] = [];
   let startMs = 0;
+  let stillMs = everyMs;
   return phases.map(({ load, seconds }) => {
     const endMs = startMs + 1000 * seconds;
     const gapMs = msPerQuery / workers / load;
@@ -45,9 +57,13 @@ function simulated(server: Server, phases: readonly Phase[], limited = true): Ou
     for (let nowMs = startMs; ; offered++) {
       nowMs -= gapMs * Math.log(1 - rng.nextFloat());
       if (nowMs > endMs) break;
+      while (stillMs <= nowMs) {
+        for (const [worker, ms] of freeMs.entries()) freeMs[worker] = Math.max(ms, stillMs) + forMs;
+        stillMs += everyMs;
+      }
       while ((leaving[0]?.atMs ?? Number.POSITIVE_INFINITY) <= nowMs) {
-        const { found, share } = leaving.shift() ?? { found: 0, share: 0 };
-        if (limited) admission.leave(1, found, share);
+        const { found, share, atMs } = leaving.shift() ?? { found: 0, share: 0, atMs: 0 };
+        if (limited) admission.leave(1, found, share, atMs);
         else admission.forget(1);
       }
       if (!admission.hasRoom()) {
@@ -109,6 +125,12 @@ describe.each(SERVERS)("admission to %s", (_, server) => {
     expect(after?.p99).toBeLessThan(1);
   });
 
+  test("refuses nobody for a machine that stands still now and then", () => {
+    const stalls = { everyMs: 500, forMs: 0.5 * server.sloMs };
+    const [still] = simulated(server, [{ load: 0.5, seconds: 60 }], true, stalls);
+    expect(still?.refused).toBeLessThan(0.005 * (still?.offered ?? 0));
+  });
+
   test("is what keeps it: without, nothing is in time", () => {
     const [over] = simulated(server, [{ load: 2, seconds: 30 }], false);
     expect(over?.goodput).toBeLessThan(0.1);
@@ -117,7 +139,7 @@ describe.each(SERVERS)("admission to %s", (_, server) => {
 
 describe("the limit", () => {
   test("lets one request in however large it is, and lesser kinds into a part only", () => {
-    const admission = new Admission({ maxLimit: 10, workers: 1 });
+    const admission = new Admission({ maxLimit: 10, workers: 1, sloMs: 100 });
     expect([admission.hasRoom(64), admission.hasRoom(64, 0.5)]).toEqual([true, true]);
     expect(admission.enter(6)).toBe(6);
     expect([admission.hasRoom(4), admission.hasRoom(5), admission.hasRoom(1, 0.5)]).toEqual([
@@ -128,16 +150,16 @@ describe("the limit", () => {
   });
 
   test("takes no late query for a crowd that found nobody waiting", () => {
-    const admission = new Admission({ maxLimit: 100, workers: 4 });
-    for (let query = 0; query < 50; query++) admission.leave(3, admission.enter(3), 5);
+    const admission = new Admission({ maxLimit: 100, workers: 4, sloMs: 100 });
+    for (let query = 0; query < 50; query++) admission.leave(3, admission.enter(3), 5, query);
     expect(admission.limit).toBe(100);
   });
 
   test("never falls below one, never rises above what there is room for", () => {
-    const admission = new Admission({ maxLimit: 100, workers: 1 });
-    for (let query = 0; query < 50; query++) admission.leave(8, admission.enter(8), 1000);
+    const admission = new Admission({ maxLimit: 100, workers: 1, sloMs: 100 });
+    for (let query = 0; query < 50; query++) admission.leave(8, admission.enter(8), 1000, query);
     expect(admission.limit).toBeGreaterThanOrEqual(1);
-    for (let query = 0; query < 1e5; query++) admission.leave(1, admission.enter(1), 0.01);
+    for (let query = 0; query < 1e5; query++) admission.leave(1, admission.enter(1), 0.01, query);
     expect(admission.limit).toBe(100);
   });
 });

@@ -1,6 +1,6 @@
 /** What a host takes of processors, look by look. */
 import { expect, test } from "vitest";
-import { stealTicks } from "../../../../compiler/profile/serving/machine-time.ts";
+import { processorCounts } from "../../../../compiler/profile/serving/machine-time.ts";
 import { StallCount } from "../../../../compiler/profile/serving/stall-watch.ts";
 
 test("what goes on from one look to the next is one stall, of each processor by itself", () => {
@@ -12,8 +12,11 @@ test("what goes on from one look to the next is one stall, of each processor by 
     [8, 2],
     [8, 3],
   ];
-  for (const [index, ticks] of looks.entries()) count.look(ticks, 500 * index);
-  // 30, 20 and 10 ms in two seconds of two processors.
+  // Each processor works for half of each second.
+  for (const [index, steals] of looks.entries()) {
+    count.look(steals.map((steal) => ({ steal, busy: 50 * index })));
+  }
+  // 30, 20 and 10 ms in two seconds of work on each of two processors.
   const seen = count.seen();
   expect(seen?.perSecond).toBe(0.75);
   expect(seen?.ms.mean).toBe(20);
@@ -23,13 +26,16 @@ test("what goes on from one look to the next is one stall, of each processor by 
 test("a machine from which nothing is taken has no stalls", () => {
   const count = new StallCount();
   expect(count.seen()).toBeNull();
-  for (const nowMs of [0, 10, 20]) count.look([7, 7], nowMs);
+  for (const busy of [0, 1, 2]) count.look([{ steal: 7, busy }]);
   expect(count.seen()).toBeNull();
 });
 
-test("the eighth number of each processor's line is what was taken", () => {
+test("each processor's line says what it worked and what was taken", () => {
   const stat =
     "cpu  1 0 2 3 0 0 0 9 0 0\ncpu0 1 0 1 1 0 0 0 4 0 0\ncpu1 0 0 1 2 0 0 0 5 0 0\nintr 7\n";
-  expect(stealTicks(stat)).toEqual([4, 5]);
-  expect(stealTicks("")).toBeNull();
+  expect(processorCounts(stat)).toEqual([
+    { busy: 2, steal: 4 },
+    { busy: 1, steal: 5 },
+  ]);
+  expect(processorCounts("")).toBeNull();
 });

@@ -47,9 +47,10 @@ test("two batches on one processor share it, and the longer one is alone in the 
   expect(events.nextMs).toBe(8);
   expect(events.pop()).toBe(1);
   expect(events.nextMs).toBe(14);
+  // The only processor goes to the server first; the 4 ms that were left come after it.
   events.serveFrom(10);
-  // Of the 4 ms that were left, half the pace.
-  expect(events.nextMs).toBe(18);
+  events.serveUntil(12);
+  expect(events.nextMs).toBeCloseTo(16, 1);
   events.cancel(0, 12);
   expect(events.length).toBe(0);
 });
@@ -60,6 +61,14 @@ test("contention is measured up to what was measured, and shared beyond the proc
   expect(busy.map((each) => contention.factorOf(each))).toEqual([1, 1, 1.1, 1.2, 1.2, 1.2, 2.4]);
 });
 
+test("the server goes first, and what it takes beyond the processors the batches lack", () => {
+  const contention = new Contention({ contention: [1, 1.1, 1.65], processors: 2 });
+  expect([1, 2, 3].map((busy) => contention.serverFactorOf(busy))).toEqual([1, 1.1, 1.1]);
+  expect(contention.besideServerOf(2)).toBe(1.1);
+  // Of what three get done in 1.65, 20/11, the server has 10/11: two are left with 10/11.
+  expect(contention.besideServerOf(3)).toBeCloseTo(2.2, 9);
+});
+
 test("the server does one thing after the other, wakes for the first, and answers at once", () => {
   const { server, toServerMs, toClientMs, workers } = stationsOf(
     { serving: SERVING },
@@ -67,7 +76,7 @@ test("the server does one thing after the other, wakes for the first, and answer
     new Rng(1, 4),
     { contention: false },
   );
-  expect([toServerMs, toClientMs(), workers.factor]).toEqual([2, 2, 1]);
+  expect([toServerMs, toClientMs(), workers.serverFactor]).toEqual([2, 2, 1]);
   server?.push(10, REQUEST, 7);
   server?.push(10.5, BATCH, 3);
   expect([server?.nextMs, server?.nextKind, server?.pop()]).toEqual([12.25, REQUEST, 7]);

@@ -8,7 +8,7 @@ const ANSWERED = { kind: "answered" } as Outcome;
 
 /** Eight at a time, each of 40 rows and as late as that makes it; then one after the other. */
 function admittedAfterCrowd(model: EndpointModel): number {
-  const gate = new Gate(4096, 2);
+  const gate = new Gate(4096, 2, 250);
   let nowMs = 0;
   for (let round = 0; round < 50; round++) {
     const crowd = Array.from({ length: 8 }, () => gate.enter(model, 40, nowMs, 250));
@@ -19,8 +19,8 @@ function admittedAfterCrowd(model: EndpointModel): number {
   for (let request = 0; request < 20; request++) {
     const small = gate.enter(model, 1, nowMs, 250);
     if (gate.admits(model, 60, false)) admitted++;
+    gate.leave(small, ANSWERED, nowMs + 10);
     nowMs += 500;
-    gate.leave(small, ANSWERED, nowMs - 490);
   }
   return admitted;
 }

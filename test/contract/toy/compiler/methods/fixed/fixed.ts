@@ -70,6 +70,7 @@ export const fixedMethod: CompilerMethodOf<"fixed"> = {
 
   frameOf: ({ levels: _, provenance: __, ...frame }) => frame,
   stated: ({ expected }) => expected,
+  worstViolationRate: ({ expected }) => expected.violationRate,
   promised: (frame, { loadQps, batch }) => promised(frame, loadQps, batch),
 
   baselines: {
