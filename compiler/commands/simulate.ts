@@ -6,8 +6,6 @@ import { loadBundle } from "stratagem-runtime/internal/load-bundle";
 import type { CompilerMethod, NamedBaseline } from "../methods/method.ts";
 import { allMethods, methodOf } from "../methods/registry.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
-import type { LoggedArrivals } from "../replay/logged-arrivals.ts";
-import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import type { ServiceTimeMode } from "../simulate/service-times.ts";
 import {
   type ArrivalArguments,
@@ -15,6 +13,7 @@ import {
   parseDurationMs,
   parseSeed,
 } from "./load-arguments.ts";
+import { arrivalsJson, arrivalsOf, arrivalsText, writeTrace } from "./logged-traffic.ts";
 import {
   checkStations,
   omissionsOf,
@@ -28,6 +27,8 @@ export interface SimulateOptions extends ArrivalArguments, StationArguments {
   readonly bundle: string;
   /** A decision log, an access log, or a URL that answers with lines of either. */
   readonly arrivals?: string;
+  /** File for the arrivals of the log, as a trace. */
+  readonly writeTrace?: string;
   readonly duration?: string;
   readonly seed: string;
   /** Left out, drawn where the bundle says what serving takes and how times spread. */
@@ -46,7 +47,10 @@ export async function simulateCommand(
   options: SimulateOptions,
   watch: SimulateWatch,
 ): Promise<CommandResult> {
-  const { arrivals: log } = options;
+  const { arrivals: log, writeTrace: traceFile } = options;
+  if (log === undefined && traceFile !== undefined) {
+    throw usage("expected --arrivals beside --write-trace");
+  }
   const stated = log === undefined ? parseArrivals(options) : log;
   const seed = parseSeed(options.seed);
   const stations = parseStations(options);
@@ -57,6 +61,7 @@ export async function simulateCommand(
   if (tuned && !method.baselines.tunable) throw await notTunable(method);
   checkStations(stations, bundle.cluster);
   const [arrivals, logged] = await arrivalsOf(stated, bundle, method, watch.signal);
+  if (traceFile !== undefined && logged !== null) await writeTrace(traceFile, logged);
   const durationMs = parseDurationMs(options.duration, arrivals);
   const steady = { arrivals, durationMs, seed, fanout, stations };
   const serviceTimes = options.serviceTimes ?? usualServiceTimes(bundle, method);
@@ -77,35 +82,6 @@ export async function simulateCommand(
       ...(logged === null ? {} : { arrivals: arrivalsJson(logged) }),
     },
   };
-}
-
-/**
- * Those that are stated, or those of a log and what it says of them.
- * @throws RuntimeError, InputError for a log.
- */
-async function arrivalsOf(
-  stated: ArrivalProcess | string,
-  bundle: Bundle,
-  { servesWhole }: CompilerMethod,
-  signal: AbortSignal,
-): Promise<readonly [ArrivalProcess, LoggedArrivals | null]> {
-  if (typeof stated !== "string") return [stated, null];
-  const { loggedArrivals } = await import("../replay/logged-arrivals.ts");
-  const { toldText } = await import("../recalibrate/told-text.ts");
-  const asked = { bundle, isWhole: servesWhole === true };
-  const textOf = async (url: string) => (await toldText(url, "/", signal)).text;
-  const logged = await loggedArrivals(stated, asked, textOf, signal);
-  return [{ kind: "trace", trace: logged.trace }, logged];
-}
-
-function arrivalsText({ requests, models, fromMs, toMs }: LoggedArrivals): string {
-  const [from, to] = [fromMs, toMs].map((ms) => new Date(ms).toISOString());
-  return `arrivals of ${requests} requests for ${models.join(", ")}, ${from} to ${to}`;
-}
-
-function arrivalsJson({ requests, queries, models, fromMs, toMs }: LoggedArrivals): object {
-  const [from, to] = [fromMs, toMs].map((ms) => new Date(ms).toISOString());
-  return { requests, queries, models, from, to };
 }
 
 /**

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readTrace, type Trace } from "../../compiler/spec/trace.ts";
 import { writeApplication } from "../contract/application.ts";
 import { SUBJECTS } from "../contract/subjects.ts";
 import { startStratagem, stratagem } from "../support/run-cli.ts";
@@ -122,11 +123,22 @@ describe.each(COMPILED)("the decisions of a server of %s", (method, { model }) =
     expect(found.status).toBe(3);
     expect(found.stdout).toContain(`echo: request ${bad?.id} at `);
 
-    const simulated = stratagem("simulate", policy, "--arrivals", log, "--json");
+    const trace = join(folder, `${method}.csv`);
+    const simulated = stratagem(
+      ...["simulate", policy, "--arrivals", log, "--write-trace", trace, "--json"],
+    );
     expect([simulated.status, simulated.stderr]).toEqual([0, ""]);
-    expect(JSON.parse(simulated.stdout).arrivals).toMatchObject({ requests: ids.length });
+    const { arrivals } = JSON.parse(simulated.stdout);
+    expect(arrivals).toMatchObject({ requests: ids.length });
+    const { arrivalMs } = arrivalsIn(readTrace(trace));
+    expect(arrivalMs).toHaveLength(arrivals.queries);
   });
 });
+
+function arrivalsIn(trace: Trace) {
+  if (trace.kind === "arrivals") return trace;
+  throw new Error("a trace of times has times");
+}
 
 test("a sample is replayed by the states that it has, without masked fields", async () => {
   const log = join(folder, "sample.jsonl");
