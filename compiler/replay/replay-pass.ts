@@ -121,6 +121,13 @@ export class ReplayPass {
         this.counts.commands += commands;
       },
       onDifferent: (found) => this.#tellCommands(application, bundle, found),
+      onImpossible: (event, reason) => {
+        this.counts.differentEvents++;
+        const atMs = event.nowMs ?? Number.NaN;
+        const logged = `event "${event.kind}"`;
+        const replayed = `it cannot have come: ${reason}`;
+        this.#tell({ application, id: null, time: null, atMs, logged, replayed });
+      },
       onStart: (logged, replayed, atMs) => {
         this.#noteStart(placeOf(application, logged, atMs), { bundle, replayed });
       },
