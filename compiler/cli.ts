@@ -43,6 +43,7 @@ import { addExplain, addRecalibrate, addReplay, type RunAndPrint } from "./servi
 import { addShadowReport } from "./shadow-commands.ts";
 import { addExplain, addRecalibrate, type RunAndPrint } from "./service-commands.ts";
 import { addKeygen, addSign } from "./signing-commands.ts";
+import { addExplain, addRecalibrate, addReplay, type RunAndPrint } from "./service-commands.ts";
 import { MORTAL, type Watch, watchedBy } from "./watched.ts";
 
 interface ReportFlags {
@@ -174,6 +175,7 @@ program
     ),
   )
   .option("--arrivals <log>", "when requests came, by a decision log, an access log, or a URL")
+  .option("--write-trace <file>", "write these arrivals as a trace, for specs and --trace")
   .option("--duration <time>", "such as 30s or 5 min (default: 30s, or the whole trace)")
   .option("--seed <n>", "of arrivals and service times", "1")
   .addOption(

@@ -7,8 +7,6 @@ import type { CompilerMethod, NamedBaseline } from "../methods/method.ts";
 import { allMethods, methodOf } from "../methods/registry.ts";
 import { usualServiceTimes } from "../methods/usual-service-times.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
-import type { LoggedArrivals } from "../replay/logged-arrivals.ts";
-import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import type { ServiceTimeMode } from "../simulate/service-times.ts";
 import {
   type ArrivalArguments,
@@ -16,6 +14,7 @@ import {
   parseDurationMs,
   parseSeed,
 } from "./load-arguments.ts";
+import { arrivalsJson, arrivalsOf, arrivalsText, writeTrace } from "./logged-traffic.ts";
 import {
   checkStations,
   omissionsOf,
@@ -29,6 +28,8 @@ export interface SimulateOptions extends ArrivalArguments, StationArguments {
   readonly bundle: string;
   /** A decision log, an access log, or a URL that answers with lines of either. */
   readonly arrivals?: string;
+  /** File for the arrivals of the log, as a trace. */
+  readonly writeTrace?: string;
   readonly duration?: string;
   readonly seed: string;
   /** Left out, drawn where the bundle says what serving takes and how times spread. */
@@ -47,7 +48,10 @@ export async function simulateCommand(
   options: SimulateOptions,
   watch: SimulateWatch,
 ): Promise<CommandResult> {
-  const { arrivals: log } = options;
+  const { arrivals: log, writeTrace: traceFile } = options;
+  if (log === undefined && traceFile !== undefined) {
+    throw usage("expected --arrivals beside --write-trace");
+  }
   const stated = log === undefined ? parseArrivals(options) : log;
   const seed = parseSeed(options.seed);
   const stations = parseStations(options);
@@ -58,6 +62,7 @@ export async function simulateCommand(
   if (tuned && !method.baselines.tunable) throw await notTunable(method);
   checkStations(stations, bundle.cluster);
   const [arrivals, logged] = await arrivalsOf(stated, bundle, method, watch.signal);
+  if (traceFile !== undefined && logged !== null) await writeTrace(traceFile, logged);
   const durationMs = parseDurationMs(options.duration, arrivals);
   const steady = { arrivals, durationMs, seed, fanout, stations };
   const serviceTimes = options.serviceTimes ?? usualServiceTimes(bundle, method);
@@ -107,6 +112,12 @@ function arrivalsText({ requests, models, fromMs, toMs }: LoggedArrivals): strin
 function arrivalsJson({ requests, queries, models, fromMs, toMs }: LoggedArrivals): object {
   const [from, to] = [fromMs, toMs].map((ms) => new Date(ms).toISOString());
   return { requests, queries, models, from, to };
+ * Latencies of a bundle that says what serving takes are compared with measured ones, so batches
+ * take what they take there; those of any other with promises, which know percentiles.
+ */
+function usualServiceTimes(bundle: Bundle, method: CompilerMethod): ServiceTimeMode {
+  const isServed = bundle.cluster.serving !== undefined;
+  return isServed && method.hasServiceTimeQuantiles?.(bundle) === true ? "sampled" : "p95";
 }
 
 /** A name that several methods have stays a name: what it stands for is the bundle's to say. */

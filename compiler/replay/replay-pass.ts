@@ -111,8 +111,9 @@ export class ReplayPass {
     const bundle = this.#bundleFor(application, revision);
     if (!hasEvents || bundle === undefined) return;
     const replayer = methodOf(bundle).replayer(bundle, { maxPending });
+    // Only the very one: its levels are those that decided then.
     const bundleOf = (digest: string, levelCount: number): Bundle | undefined => {
-      const found = this.#bundleFor(application, digest);
+      const found = this.#bundles.find(({ sha256 }) => sha256 === digest)?.bundle;
       return found?.levels.length === levelCount ? found : undefined;
     };
     const opened: ReplayedCore = new ReplayedCore(replayer, bundleOf, {
@@ -120,6 +121,13 @@ export class ReplayPass {
         this.counts.commands += commands;
       },
       onDifferent: (found) => this.#tellCommands(application, bundle, found),
+      onImpossible: (event, reason) => {
+        this.counts.differentEvents++;
+        const atMs = event.nowMs ?? Number.NaN;
+        const logged = `event "${event.kind}"`;
+        const replayed = `it cannot have come: ${reason}`;
+        this.#tell({ application, id: null, time: null, atMs, logged, replayed });
+      },
       onStart: (logged, replayed, atMs) => {
         this.#noteStart(placeOf(application, logged, atMs), { bundle, replayed });
       },

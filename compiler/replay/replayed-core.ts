@@ -23,6 +23,8 @@ export interface CoreListener {
   /** Commands of an event are as they were: so many. */
   onSame(commands: number): void;
   onDifferent(found: DifferentCommands): void;
+  /** The core cannot have been told the event: what came before it is not what is logged. */
+  onImpossible(event: LoggedEntry, reason: string): void;
   /** A command was logged that starts something. @param replayed its like, where there is one. */
   onStart(logged: LoggedEntry, replayed: RecordedEntry | undefined, atMs: number): void;
 }
@@ -87,22 +89,28 @@ export class ReplayedCore {
     this.#nowMs = event.nowMs ?? this.#nowMs;
     const { query, model } = event;
     if (query !== undefined && model !== undefined) this.#modelByQuery.set(query, model);
+    const told = this.#eventOf(event);
+    if (told === undefined) return false;
     try {
-      this.#replayed = this.#replayer.tell(this.#eventOf(event));
+      this.#replayed = this.#replayer.tell(told);
       return true;
     } catch (error) {
-      this.#stopped = error instanceof Error ? error.message : String(error);
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#event = undefined;
+      this.#stopped = `the core cannot be told what is logged: ${reason}`;
+      this.#listener.onImpossible(event, reason);
       return false;
     }
   }
 
-  /** @throws Error where the bundle that decides from here on is not at hand. */
-  #eventOf({ revision = "", levelCount = 0, ...event }: LoggedEntry): RecordedEntry {
+  /** Undefined, and it stops, where the bundle that decides from here on is not at hand. */
+  #eventOf({ revision = "", levelCount = 0, ...event }: LoggedEntry): RecordedEntry | undefined {
     if (event.kind !== "policy") return event;
     const bundle = this.#bundleOf(revision, levelCount);
     if (bundle !== undefined) return { ...event, bundle };
-    const digest = revision.slice(0, 12);
-    throw new Error(`from here on a bundle ${digest}… of ${levelCount} levels decided, not given`);
+    const which = `a bundle ${revision.slice(0, 12)}… of ${levelCount} levels`;
+    this.#stopped = `from here on ${which} decided, not given`;
+    return undefined;
   }
 
   #settle(): void {

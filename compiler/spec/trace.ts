@@ -26,7 +26,7 @@ export type Trace =
 export const MAX_TRACE_BYTES = 64 * MEBIBYTE;
 const MAX_LINE_LENGTH = 10_000;
 /** Three weeks of seconds. */
-const MAX_ROWS = 2_000_000;
+export const MAX_TRACE_ROWS = 2_000_000;
 /** A leap year, from the first row to the end. */
 const MAX_TRACE_MS = 366 * 86_400_000;
 
@@ -93,8 +93,8 @@ function* rowsOf(text: string, path: string): Generator<Row, undefined> {
   let start = 0;
   let rowCount = 0;
   for (let line = 1; start < text.length; line++) {
-    if (line > 2 * MAX_ROWS || rowCount > MAX_ROWS) {
-      throw refusal(`${path}:${line}`, `at most ${MAX_ROWS} rows`, "more");
+    if (line > 2 * MAX_TRACE_ROWS || rowCount > MAX_TRACE_ROWS) {
+      throw refusal(`${path}:${line}`, `at most ${MAX_TRACE_ROWS} rows`, "more");
     }
     const newline = text.indexOf("\n", start);
     const end = newline === -1 ? text.length : newline;

@@ -46,6 +46,7 @@ describe.each(BY_METHOD)("a decision log of %s", (_, { scheduled: { stories, run
               same += count;
             },
             onDifferent: (found) => void different.push(found),
+            onImpossible: (_, reason) => expect.fail(reason),
             onStart: () => {},
           });
           for (const entry of own) core.take(entry);

@@ -1,12 +1,13 @@
 /** A server that logs its decisions, and the compiler that makes them again and plans by them. */
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readTrace, type Trace } from "../../compiler/spec/trace.ts";
 import { writeApplication } from "../contract/application.ts";
 import { SUBJECTS } from "../contract/subjects.ts";
 import { startStratagem, stratagem } from "../support/run-cli.ts";
@@ -122,11 +123,22 @@ describe.each(COMPILED)("the decisions of a server of %s", (method, { model }) =
     expect(found.status).toBe(3);
     expect(found.stdout).toContain(`echo: request ${bad?.id} at `);
 
-    const simulated = stratagem("simulate", policy, "--arrivals", log, "--json");
+    const trace = join(folder, `${method}.csv`);
+    const simulated = stratagem(
+      ...["simulate", policy, "--arrivals", log, "--write-trace", trace, "--json"],
+    );
     expect([simulated.status, simulated.stderr]).toEqual([0, ""]);
-    expect(JSON.parse(simulated.stdout).arrivals).toMatchObject({ requests: ids.length });
+    const { arrivals } = JSON.parse(simulated.stdout);
+    expect(arrivals).toMatchObject({ requests: ids.length });
+    const { arrivalMs } = arrivalsIn(readTrace(trace));
+    expect(arrivalMs).toHaveLength(arrivals.queries);
   });
 });
+
+function arrivalsIn(trace: Trace) {
+  if (trace.kind === "arrivals") return trace;
+  throw new Error("a trace of times has times");
+}
 
 test("a sample is replayed by the states that it has, without masked fields", async () => {
   const log = join(folder, "sample.jsonl");
@@ -147,6 +159,41 @@ test("a sample is replayed by the states that it has, without masked fields", as
     ...["simulate", String(bundles.get("ramsis")), "--arrivals", log, "--json"],
   );
   expect(JSON.parse(simulated.stdout).arrivals).toMatchObject({ requests: ids.length });
+});
+
+test("a bundle that was reloaded decides from there on, in a replay too", async () => {
+  const log = join(folder, "reloaded.gz");
+  const served = join(folder, "ramsis", "served.msgpack");
+  const first = String(bundles.get("ramsis"));
+  const second = join(folder, "ramsis", "second.msgpack");
+  const spec = JSON.parse(readFileSync(join(folder, "ramsis", "app.json"), "utf8"));
+  spec.workload.loads = [10, 40];
+  writeFileSync(join(folder, "ramsis", "second.json"), JSON.stringify(spec));
+  const path = join(folder, "ramsis", "second.json");
+  expect(stratagem("compile", path, "-o", second).status).toBe(0);
+  copyFileSync(first, served);
+  bundles.set("reloaded", served);
+  const { url, stop } = await serve("reloaded", "--decision-log", log);
+  await requests(url, "echo", 10);
+  copyFileSync(second, served);
+  const reply = await fetch(`${url}/admin/reload`, { method: "POST" });
+  expect(reply.status, await reply.text()).toBe(200);
+  await requests(url, "echo", 10);
+  await stop();
+  const replay = (...policies: string[]) => {
+    const flags = policies.flatMap((policy) => ["--policy", policy]);
+    return JSON.parse(stratagem("replay", log, ...flags, "--json").stdout);
+  };
+  const both = replay(first, second);
+  expect(Object.keys(both.requestsByRevision)).toHaveLength(2);
+  expect(both).toMatchObject({
+    differences: [],
+    decisions: { notSettled: 0 },
+    events: { skipped: 0 },
+  });
+  const one = replay(first);
+  expect(one.events.skipped).toBeGreaterThan(0);
+  expect(Object.keys(one.reasons)[0]).toMatch(/^from here on a bundle [\da-f]{12}… of 2 levels/);
 });
 
 test("several processes write one log, which is replayed as that of one", async () => {

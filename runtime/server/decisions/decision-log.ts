@@ -6,7 +6,7 @@ import type { RequestRecord } from "../telemetry/request-record.ts";
 import type { DecisionSink } from "../telemetry/telemetry.ts";
 import { timeText } from "../telemetry/time-text.ts";
 import { ArrivalNotes } from "./arrival-notes.ts";
-import { decisionLine, type ReviewDecision } from "./decision-line.ts";
+import { decisionText, type ReviewDecision } from "./decision-line.ts";
 import { EventNotes } from "./event-notes.ts";
 import { LineBatches } from "./line-batches.ts";
 import { DECISIONS_FORMAT, lineText, type OpenedLine } from "./log-lines.ts";
@@ -81,10 +81,9 @@ export class DecisionLog implements DecisionSink {
     }
     this.#decisionCount++;
     // What another process has refused, the bundle in force has.
-    const bundleSha256 = record.bundleSha256 || this.#revisionOf(application);
+    if (record.bundleSha256 === "") record.bundleSha256 = this.#revisionOf(application);
     const options = { mask: this.#mask, epochOffsetMs, review };
-    const bundle = this.#bundleOf(bundleSha256);
-    const text = lineText(decisionLine({ ...record, bundleSha256 }, bundle, options));
+    const text = decisionText(record, this.#bundleOf(record.bundleSha256), options);
     this.#decided.push(text);
     this.#decidedLength += text.length;
     if (this.#decidedLength > MAX_NOTED) this.#writeNoted();

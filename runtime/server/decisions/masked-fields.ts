@@ -34,12 +34,11 @@ export class MaskedFields {
     }
   }
 
-  /** @returns the field as a line has it, none where it is empty or left out. */
-  field<F extends Maskable>(name: F, value: string | undefined): { readonly [K in F]?: string } {
+  /** Sets the field as a line has it; none where it is empty or left out. */
+  set<F extends Maskable>(line: { [K in F]?: string }, name: F, value: string | undefined): void {
     const way = this.#ways.get(name);
-    if (value === undefined || value === "" || way === "none") return {};
-    const told = way === "digest" ? this.#digestOf(value) : value;
-    return { [name]: told } as { readonly [K in F]?: string };
+    if (value === undefined || value === "" || way === "none") return;
+    line[name] = way === "digest" ? this.#digestOf(value) : value;
   }
 
   #digestOf(value: string): string {

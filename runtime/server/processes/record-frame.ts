@@ -1,51 +1,35 @@
-/** What was noted of a request, from the process that accepted it to the one that logs decisions. */
+/** What was noted of a request, from where it was accepted to where decisions are logged. */
 import type { BatchRun } from "../requests/batch-run.ts";
 import type { RequestRecord } from "../telemetry/request-record.ts";
 import { KINDS, textFrame, textOf } from "./frames.ts";
 
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
+type Told = Omit<Writable<RequestRecord>, "runs"> & { runs: Writable<BatchRun>[] };
+
 /** @param offsetMs to be added to the record's times for the clock that all processes share. */
 export function recordFrame(record: RequestRecord, offsetMs: number): Buffer {
-  return textFrame(KINDS.record, JSON.stringify(moved(record, offsetMs)));
+  return textFrame(KINDS.record, `[${offsetMs},${JSON.stringify(record)}]`);
 }
 
-/** The same by the clock of this process. @param offsetMs of it to the shared one. */
-export function readRecord(frame: Buffer, offsetMs: number): RequestRecord {
-  const told: RequestRecord = JSON.parse(textOf(frame));
-  return moved(known(told), -offsetMs);
-}
-
-/** JSON knows no NaN. */
-function known(told: RequestRecord): RequestRecord {
-  return {
-    ...told,
-    sloMs: told.sloMs ?? Number.NaN,
-    readMs: told.readMs ?? Number.NaN,
-    failedMs: told.failedMs ?? Number.NaN,
-    queueMs: told.queueMs ?? Number.NaN,
-    computeMs: told.computeMs ?? Number.NaN,
-    accuracy: told.accuracy ?? Number.NaN,
-    runs: told.runs.map((run) => ({
-      ...run,
-      endMs: run.endMs ?? Number.NaN,
-      wallMs: run.wallMs ?? Number.NaN,
-      slackMs: run.slackMs ?? Number.NaN,
-    })),
-  };
-}
-
-function moved(record: RequestRecord, byMs: number): RequestRecord {
-  const { arrivalMs, endMs, readMs, failedMs, runs } = record;
-  return {
-    ...record,
-    arrivalMs: arrivalMs + byMs,
-    endMs: endMs + byMs,
-    readMs: readMs + byMs,
-    failedMs: failedMs + byMs,
-    runs: runs.map((run) => movedRun(run, byMs)),
-  };
-}
-
-function movedRun(run: BatchRun, byMs: number): BatchRun {
-  const { startMs, handedMs, endMs } = run;
-  return { ...run, startMs: startMs + byMs, handedMs: handedMs + byMs, endMs: endMs + byMs };
+/** The same by the clock of this process. @param ownOffsetMs of it to the shared one. */
+export function readRecord(frame: Buffer, ownOffsetMs: number): RequestRecord {
+  const [offsetMs, told]: [number, Told] = JSON.parse(textOf(frame));
+  const byMs = offsetMs - ownOffsetMs;
+  // JSON knows no NaN.
+  told.sloMs ??= Number.NaN;
+  told.queueMs ??= Number.NaN;
+  told.computeMs ??= Number.NaN;
+  told.accuracy ??= Number.NaN;
+  told.readMs = (told.readMs ?? Number.NaN) + byMs;
+  told.failedMs = (told.failedMs ?? Number.NaN) + byMs;
+  told.arrivalMs += byMs;
+  told.endMs += byMs;
+  for (const run of told.runs) {
+    run.startMs += byMs;
+    run.handedMs += byMs;
+    run.endMs = (run.endMs ?? Number.NaN) + byMs;
+    run.wallMs ??= Number.NaN;
+    run.slackMs ??= Number.NaN;
+  }
+  return told;
 }
