@@ -24,6 +24,7 @@ describe("a bundle that looks on, what a query costs", () => {
       replayer: method.replayer(bundle, { maxPending: 4096 }),
       times,
       workerCount: method.workerCount(bundle),
+      servedWorkerCount: method.workerCount(bundle),
       queryCapacity: 4096,
     },
     arrivals: new ArrivalBook(0),

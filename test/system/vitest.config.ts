@@ -22,6 +22,7 @@ export default defineConfig({
       "test/compiler/methods/ramsis/solve/{pooled-search,solver}.test.ts",
       "test/compiler/methods/themis/simulate/invariants.test.ts",
       "test/runtime/server/bodies/hostile-bodies.test.ts",
+      "test/runtime/server/shadow-policy/onlooker.test.ts",
       "test/regular-expressions.test.ts",
     ],
     env: { STRATAGEM_CASES: "all" },

@@ -37,7 +37,7 @@ export class OwnQueries {
     this.#free = Array.from({ length: capacity }, (_, name) => capacity - 1 - name);
   }
 
-  /** @returns undefined where there is no room. @param original its name in the core that serves. */
+  /** @param original its name where it is served. @returns undefined where there is no room. */
   open(original: number, query: Pick<OwnQuery, QueryFacts>): OwnQuery | undefined {
     this.forget(original);
     const name = this.#free.pop();
