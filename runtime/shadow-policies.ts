@@ -1,4 +1,5 @@
 /** The bundles of `serve --shadow`: each looks on while the bundle of its application serves. */
+import type { Bundle } from "./bundle/schema.ts";
 import { Rng } from "./core/rng.ts";
 import type { CoreFollower } from "./core-follower.ts";
 import { RuntimeError } from "./errors.ts";
@@ -10,7 +11,8 @@ import { labelled, type MetricLine } from "./server/metrics/exposition.ts";
 import { ArrivalBook, arrivalsIn, KEPT_MS } from "./server/shadow-policy/arrival-book.ts";
 import { arrivalsTrace } from "./server/shadow-policy/arrivals-trace.ts";
 import { onlookerRefusal } from "./server/shadow-policy/compared-bundles.ts";
-import { type OnlookerParts, ShadowPolicy } from "./server/shadow-policy/shadow-policy.ts";
+import type { OnlookerParts } from "./server/shadow-policy/onlooker-of.ts";
+import { ShadowPolicy } from "./server/shadow-policy/shadow-policy.ts";
 import type { Notice } from "./server/telemetry/notice.ts";
 
 /** Time between two looks. */
@@ -210,7 +212,7 @@ export class ShadowPolicies {
       bundle: endpoint.bundle ?? served.bundle,
     });
     const refusal = onlookerRefusal(now().bundle, shadow.bundle);
-    const parts = refusal ?? partsOf(shadow, limits.maxPending);
+    const parts = refusal ?? partsOf(shadow, now().bundle, limits.maxPending);
     if (typeof parts === "string") {
       const rest = "its decisions are not compared, and arrivals are kept for simulations";
       this.#options.onNotice(`${shadow.path} does not look on, ${rest}: ${parts}`, "warn");
@@ -224,7 +226,11 @@ export class ShadowPolicies {
 }
 
 /** As text, why there are none. @param maxPending rows that wait or run at most. */
-function partsOf({ bundle }: LoadedBundle, maxPending: number): OnlookerParts | string {
+function partsOf(
+  { bundle }: LoadedBundle,
+  served: Bundle,
+  maxPending: number,
+): OnlookerParts | string {
   const method = methodOf(bundle);
   const times = method.onlookerTimes?.(bundle, new Rng(SEED, SERVICE_STREAM));
   if (times === undefined) return `bundles of method ${bundle.method} cannot`;
@@ -233,7 +239,8 @@ function partsOf({ bundle }: LoadedBundle, maxPending: number): OnlookerParts | 
   return {
     replayer: method.replayer(bundle, { maxPending: queryCapacity }),
     times,
-    workerCount: bundle.cluster.pools.reduce((sum, { workers }) => sum + workers, 0),
+    workerCount: method.workerCount(bundle),
+    servedWorkerCount: methodOf(served).workerCount(served),
     queryCapacity,
   };
 }

@@ -4,12 +4,13 @@ import { Rng } from "../../runtime/core/rng.ts";
 import { methodOf } from "../../runtime/methods/registry.ts";
 import type { RecordedEntry } from "../../runtime/server/decisions/recorded-entry.ts";
 import { ArrivalBook } from "../../runtime/server/shadow-policy/arrival-book.ts";
+import type { OnlookerParts } from "../../runtime/server/shadow-policy/onlooker-of.ts";
 import { ShadowPolicy } from "../../runtime/server/shadow-policy/shadow-policy.ts";
 
 /** Room for all that tests have under way at a time. */
 const MAX_PENDING = 4096;
 /** When all that was begun is over. */
-const AFTER_ALL_MS = 1e7;
+export const AFTER_ALL_MS = 1e5;
 
 export interface LookedOn {
   readonly policy: ShadowPolicy;
@@ -18,22 +19,28 @@ export interface LookedOn {
   passTo(nowMs: number): void;
 }
 
+/** @throws Error where bundles of the method do not look on. */
+export function partsOf(bundle: Bundle, served = bundle): OnlookerParts {
+  const method = methodOf(bundle);
+  const times = method.onlookerTimes?.(bundle, new Rng(1, 1));
+  if (times === undefined) throw new Error(`bundles of ${bundle.method} do not look on`);
+  return {
+    replayer: method.replayer(bundle, { maxPending: MAX_PENDING }),
+    times,
+    workerCount: method.workerCount(bundle),
+    servedWorkerCount: methodOf(served).workerCount(served),
+    queryCapacity: MAX_PENDING,
+  };
+}
+
 export function lookOn(served: Bundle, shadow: Bundle): LookedOn {
   let clockMs = 0;
   const notices: string[] = [];
-  const method = methodOf(shadow);
-  const times = method.onlookerTimes?.(shadow, new Rng(1, 1));
-  if (times === undefined) throw new Error(`bundles of ${shadow.method} do not look on`);
   const file = (bundle: Bundle, path: string) => ({ path, sha256: path, bundle });
   const policy = new ShadowPolicy({
     served: () => file(served, "served.msgpack"),
     shadow: file(shadow, "shadow.msgpack"),
-    parts: {
-      replayer: method.replayer(shadow, { maxPending: MAX_PENDING }),
-      times,
-      workerCount: shadow.cluster.pools.reduce((sum, { workers }) => sum + workers, 0),
-      queryCapacity: MAX_PENDING,
-    },
+    parts: partsOf(shadow, served),
     arrivals: new ArrivalBook(0),
     nowMs: () => clockMs,
     epochOffsetMs: 0,

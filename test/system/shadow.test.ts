@@ -12,7 +12,7 @@ const log: string[] = [];
 let child: ReturnType<typeof startStratagem>;
 let url = "";
 
-/** @returns the path of its bundle. @param variants with their accuracies; all take next to none. */
+/** @param accuracies of its variants, which take next to nothing. @returns path of the bundle. */
 function compiled(file: string, application: string, accuracies: Record<string, number>): string {
   const entries = Object.entries(accuracies);
   const variants = Object.fromEntries(

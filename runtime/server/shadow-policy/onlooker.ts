@@ -8,7 +8,7 @@ import { ANY_VARIANT, isNamed, sameVariant } from "../../core/wanted-variant.ts"
 import type { RecordedEntry, Replayer } from "../decisions/recorded-entry.ts";
 import type { LooksOn } from "./looks-on.ts";
 import type { OnlookerTimes } from "./onlooker-times.ts";
-import { type HeldEntry, OwnQueries, type OwnQuery } from "./own-queries.ts";
+import { type HeldEntry, hold, OwnQueries, type OwnQuery, taken } from "./own-queries.ts";
 import type { OutcomeObserver } from "./query-outcomes.ts";
 import { SupposedWorkers } from "./supposed-workers.ts";
 
@@ -144,7 +144,7 @@ export class Onlooker implements LooksOn {
 
   #follow(from: OwnQuery, held: HeldEntry): void {
     if (from.state === "answered") this.#say(held.entry);
-    else from.held.push(held);
+    else hold(from, held);
   }
 
   #cancel(entry: RecordedEntry): void {
@@ -188,7 +188,7 @@ export class Onlooker implements LooksOn {
     const { query = 0, deadlineMs = Number.NaN, sloClass, task } = entry;
     const { shiftMs, observer } = this.#options;
     const ownDeadlineMs = deadlineMs + shiftMs(sloClass ?? 0);
-    const facts = { serial, deadlineMs: ownDeadlineMs, wanted: undefined, sloClass, task };
+    const facts = { serial, deadlineMs: ownDeadlineMs, sloClass, task };
     const own = this.#queries.open(query, facts);
     if (own === undefined) observer.onDropped(serial);
     return own;
@@ -197,6 +197,11 @@ export class Onlooker implements LooksOn {
   /** Tells the core something of a query. */
   #sayOf(own: OwnQuery, entry: RecordedEntry): void {
     const { name: query, deadlineMs, wanted, sloClass, task } = own;
+    const { kind, nowMs = this.#nowMs } = entry;
+    if (wanted === undefined && sloClass === undefined && task === undefined) {
+      this.#say({ kind, query, deadlineMs, nowMs });
+      return;
+    }
     this.#say({
       ...entry,
       query,
@@ -288,10 +293,4 @@ export class Onlooker implements LooksOn {
       lost.push(...taken(follower));
     }
   }
-}
-
-function taken(query: OwnQuery): readonly HeldEntry[] {
-  const { held } = query;
-  query.held = [];
-  return held;
 }

@@ -2,36 +2,19 @@
  * A bundle that looks on while another serves: what it would have decided, counted beside what was
  * decided, and when queries came, for simulations of both.
  */
-import type { Bundle } from "../../bundle/schema.ts";
 import { pathTimesOf } from "../../core/decision-slo.ts";
-import type { EntryRecorder, RecordedEntry, Replayer } from "../decisions/recorded-entry.ts";
+import type { EntryRecorder, RecordedEntry } from "../decisions/recorded-entry.ts";
 import type { MetricLine } from "../metrics/exposition.ts";
 import type { Notice } from "../telemetry/notice.ts";
 import type { ArrivalBook } from "./arrival-book.ts";
-import {
-  type ComparedBundle,
-  countedVariants,
-  deadlineShiftMs,
-  haveSameWorkers,
-  variantIn,
-} from "./compared-bundles.ts";
+import { type ComparedBundle, countedVariants } from "./compared-bundles.ts";
 import type { LooksOn } from "./looks-on.ts";
-import { Onlooker } from "./onlooker.ts";
-import type { OnlookerTimes } from "./onlooker-times.ts";
+import { type OnlookerParts, onlookerOf } from "./onlooker-of.ts";
 import { PairedQueries, toAll } from "./paired-queries.ts";
-import { PlacesOnlooker } from "./places-onlooker.ts";
 import { PolicyCounts } from "./policy-counts.ts";
 import { ServedRun } from "./served-run.ts";
 import { shadowLines } from "./shadow-lines.ts";
 import { Looks, type ShadowReport, type ShadowView, shadowReport } from "./shadow-report.ts";
-
-/** What drives the core of a bundle that nobody follows. */
-export interface OnlookerParts {
-  readonly replayer: Replayer;
-  readonly times: OnlookerTimes;
-  readonly workerCount: number;
-  readonly queryCapacity: number;
-}
 
 export interface ShadowPolicyOptions {
   /** As it is served now. */
@@ -82,24 +65,12 @@ export class ShadowPolicy {
       sinceMs: nowMs(),
       fault: typeof parts === "string" ? parts : null,
     };
-    const grace = (bundle: Bundle) => pathTimesOf(bundle.cluster).graceMs;
     const seen = toAll([counts.served, pairs.observer("served")]);
-    this.#servedRun = new ServedRun(seen, grace(served.bundle));
+    this.#servedRun = new ServedRun(seen, pathTimesOf(served.bundle.cluster).graceMs);
     this.#looks = new Looks(this.#view, onNotice);
     if (typeof parts === "string") return;
-    const shiftMs = deadlineShiftMs(served.bundle, shadow.bundle);
-    const common = {
-      ...parts,
-      graceMs: grace(shadow.bundle),
-      variantHere: variantIn(served.bundle, shadow.bundle),
-      observer: toAll([counts.shadow, pairs.observer("shadow")]),
-    };
-    const { places } = parts.times;
-    const sharesWorkers = haveSameWorkers(served.bundle, shadow.bundle);
-    this.#onlooker =
-      places === undefined
-        ? new Onlooker({ ...common, sharesWorkers, shiftMs })
-        : new PlacesOnlooker({ ...common, places, shiftMs: shiftMs(0) });
+    const supposed = toAll([counts.shadow, pairs.observer("shadow")]);
+    this.#onlooker = onlookerOf(served.bundle, shadow.bundle, parts, supposed);
     this.#guarded((onlooker) => onlooker.open(nowMs()));
   }
 

@@ -175,10 +175,12 @@ export class Looks {
       policyReport(shadowBundle, this.#view.shadow).levelQps,
       policyReport(servedBundle(), this.#view.served).levelQps,
     ];
+    const both = (what: string, tell: (one: CountedRates) => string) =>
+      `${what} ${tell(shadow)} (${tell(served)})`;
     const told = [
-      `late or dropped ${percentText(shadow.violationRate)} (${percentText(served.violationRate)})`,
-      `accuracy ${percentText(shadow.accuracyPerSatisfied)} (${percentText(served.accuracyPerSatisfied)})`,
-      `batches of ${sizeText(shadow.meanBatch)} (${sizeText(served.meanBatch)})`,
+      both("late or dropped", (one) => percentText(one.violationRate)),
+      both("accuracy", (one) => percentText(one.accuracyPerSatisfied)),
+      both("batches of", (one) => sizeText(one.meanBatch)),
       `level ${levels.map((qps) => qps ?? "-").join(" (")})`,
     ];
     const of = `${shadow.queries} queries (${served.queries})`;
