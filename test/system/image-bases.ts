@@ -12,6 +12,8 @@ export const IMAGE_TOOLS = ["buildah", "mmdebstrap"];
 /** Where images and containers of a test lie, and nothing of the machine's own. */
 export interface ImageStore {
   readonly folder: string;
+  /** What every command of buildah is given first. */
+  readonly options: readonly string[];
 }
 
 export interface Bases {
@@ -25,14 +27,21 @@ export function canMakeImages(): boolean {
   return isRoot && IMAGE_TOOLS.every((tool) => spawnSync(tool, ["--version"]).status === 0);
 }
 
+/** Layers share their files where the machine can lay folders over each other; else they copy. */
+export function openStore(folder: string): ImageStore {
+  const places = ["--root", join(folder, "store"), "--runroot", join(folder, "run")];
+  const overlay = ["--storage-driver", "overlay", ...places];
+  const { status } = spawnSync("buildah", [...overlay, "info"], { env: surroundings() });
+  return { folder, options: status === 0 ? overlay : ["--storage-driver", "vfs", ...places] };
+}
+
 /** Runs buildah on the store of a test. @returns what it prints. */
-export function buildah({ folder }: ImageStore, ...args: readonly string[]): string {
-  const own = ["--storage-driver", "vfs", "--root", join(folder, "store")];
-  const { status, stdout, stderr } = spawnSync(
-    "buildah",
-    [...own, "--runroot", join(folder, "run"), ...args],
-    { encoding: "utf8", maxBuffer: 2 ** 28, env: surroundings() },
-  );
+export function buildah({ options }: ImageStore, ...args: readonly string[]): string {
+  const { status, stdout, stderr } = spawnSync("buildah", [...options, ...args], {
+    encoding: "utf8",
+    maxBuffer: 2 ** 28,
+    env: surroundings(),
+  });
   if (status === 0) return stdout.trim();
   throw new Error(`buildah ${args.join(" ")}: ended with ${status}: ${stdout}${stderr}`);
 }

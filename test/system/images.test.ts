@@ -20,7 +20,14 @@ import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect } from "vitest";
 import { makeRelease } from "../../tools/release/release.ts";
 import { versionOf } from "../../tools/release/versions.ts";
-import { buildah, canMakeImages, IMAGE_TOOLS, type ImageStore, makeBases } from "./image-bases.ts";
+import {
+  buildah,
+  canMakeImages,
+  IMAGE_TOOLS,
+  type ImageStore,
+  makeBases,
+  openStore,
+} from "./image-bases.ts";
 import { testWith } from "./needs.ts";
 
 const hasRegistry = spawnSync("npm", ["ping"], { stdio: "ignore" }).status === 0;
@@ -31,7 +38,7 @@ const COMPILER = "localhost/stratagem";
 const NOBODY = "65534:65534";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-images-"));
-const store: ImageStore = { folder };
+const store: ImageStore = openStore(folder);
 /** What a pod mounts: the bundle and its models. */
 const served = join(folder, "served");
 
@@ -91,11 +98,10 @@ withImages("the image of the runtime serves what is mounted, as nobody", async (
   const container = buildah(store, "from", RUNTIME);
   const mount = ["--volume", `${served}:/srv/stratagem:ro`];
   const asked = [...config.Entrypoint, ...given, "--json"];
-  const own = ["--storage-driver", "vfs", "--root", join(folder, "store")];
   const server = spawn(
     "buildah",
     [
-      ...[...own, "--runroot", join(folder, "run")],
+      ...store.options,
       ...["run", "--isolation", "chroot", "--user", NOBODY, ...mount, container, "--", ...asked],
     ],
     { stdio: ["ignore", "pipe", "inherit"], detached: true },

@@ -3,11 +3,13 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { afterAll, expect } from "vitest";
+import { afterAll, expect, vi } from "vitest";
 import { LIST, SIGNATURE } from "../../tools/release/checksums.ts";
 import { versionOf } from "../../tools/release/versions.ts";
 import { testWith } from "./needs.ts";
 
+// It builds twice and installs twice, on whatever machine.
+vi.setConfig({ testTimeout: 1_200_000 });
 const hasRegistry = spawnSync("npm", ["ping"], { stdio: "ignore" }).status === 0;
 const withRegistry = testWith("an npm registry", hasRegistry);
 const folder = mkdtempSync(join(tmpdir(), "stratagem-release-test-"));

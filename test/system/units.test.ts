@@ -13,16 +13,16 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const hasSystemd = spawnSync("systemd-analyze", ["--version"]).status === 0;
 const verifies = testWith("systemd-analyze", hasSystemd);
 
-/** Lays the unit where systemd looks for it, with this machine's Node. */
+/** Lays the unit where systemd looks for it, with this machine's Node and changed at will. */
 function laid(name: string, dropIns: readonly string[], change = (text: string) => text): string {
   const path = join(folder, name);
   mkdirSync(join(path, `${UNIT}.d`), { recursive: true });
-  const node = (text: string): string => text.replaceAll("/usr/bin/node", process.execPath);
-  writeFileSync(join(path, UNIT), change(node(readFileSync(`docs/deploy/${UNIT}`, "utf8"))));
-  for (const dropIn of dropIns) {
-    const text = node(readFileSync(`docs/deploy/${dropIn}`, "utf8"));
-    writeFileSync(join(path, `${UNIT}.d`, dropIn), text);
-  }
+  const lay = (file: string, to: string): void => {
+    const text = readFileSync(`docs/deploy/${file}`, "utf8");
+    writeFileSync(to, change(text.replaceAll("/usr/bin/node", process.execPath)));
+  };
+  lay(UNIT, join(path, UNIT));
+  for (const dropIn of dropIns) lay(dropIn, join(path, `${UNIT}.d`, dropIn));
   return path;
 }
 
@@ -44,9 +44,11 @@ verifies("systemd verifies the unit of an edge node", () => {
   expect(verified(laid("edge", [EDGE]))).toEqual({ status: 0, said: "" });
 });
 
-verifies("systemd does not verify a unit with a key that there is not", () => {
-  const changed = (text: string): string => text.replace("NoNewPrivileges=", "NoNewPrivilege=");
-  expect(verified(laid("bad", [], changed)).said).toMatch(/Unknown key.*NoNewPrivilege/);
+verifies("systemd tells a key that there is not, in the unit and in the drop-in", () => {
+  const inUnit = (text: string): string => text.replace("NoNewPrivileges=", "NoNewPrivilege=");
+  expect(verified(laid("bad", [], inUnit)).said).toMatch(/Unknown key.*NoNewPrivilege/);
+  const inDropIn = (text: string): string => text.replace("LoadCredential=", "LoadCredentials=");
+  expect(verified(laid("bad-edge", [EDGE], inDropIn)).said).toMatch(/Unknown key.*LoadCredentials/);
 });
 
 test("an edge node keeps its revisions where systemd gives it a folder", () => {
