@@ -36,6 +36,7 @@ import { ServerGpus } from "./server-gpus.ts";
 import type { WorkersOptions } from "./server-workers.ts";
 import { devicesText, expectOptions, expectPools } from "./serving-devices.ts";
 import { SharedMeans } from "./shared-means.ts";
+import { signatureLines } from "./signature-lines.ts";
 import type { PolicySources, SourceSettings } from "./sources/policy-sources.ts";
 import { type Claims, Trust, type TrustOptions } from "./trust/trust.ts";
 import { loadTrusted } from "./trusted-bundle.ts";
@@ -179,7 +180,8 @@ async function startWith(
   const { otlp, telemetry } = await telemetryOf(options);
   const acceptors = await acceptorsOf(options);
   let reloading: Reloading | undefined;
-  const gpus = new ServerGpus(() => reloading?.hosted ?? hosted);
+  const served = () => reloading?.hosted ?? hosted;
+  const gpus = new ServerGpus(served);
   const opening = openServer(
     hosted.map(({ application }) => application),
     {
@@ -200,7 +202,7 @@ async function startWith(
       telemetry,
       logs: options.logs,
       log: options.log,
-      otherLines: () => [...gpus.lines(), ...(sources?.lines() ?? [])],
+      otherLines: () => [...gpus.lines(), ...signatureLines(served()), ...(sources?.lines() ?? [])],
       onNotice,
       admin: adminOf(() => expectStarted(reloading), { options, access, sources, acceptors }),
     },
