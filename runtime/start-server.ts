@@ -44,6 +44,7 @@ import type { WorkersOptions } from "./server-workers.ts";
 import { devicesText, expectOptions, expectPools } from "./serving-devices.ts";
 import type { ShadowPolicies } from "./shadow-policies.ts";
 import { SharedMeans } from "./shared-means.ts";
+import { signatureLines } from "./signature-lines.ts";
 import type { PolicySources, SourceSettings } from "./sources/policy-sources.ts";
 import { type Claims, Trust, type TrustOptions } from "./trust/trust.ts";
 import { loadTrusted } from "./trusted-bundle.ts";
@@ -215,6 +216,8 @@ async function startWith(
   let reloading: Reloading | undefined;
   let canaries: Canaries | undefined;
   const gpus = new ServerGpus(() => reloading?.hosted ?? hosted);
+  const served = () => reloading?.hosted ?? hosted;
+  const gpus = new ServerGpus(served);
   const opening = openServer(
     hosted.map(({ application }) => application),
     {
@@ -241,6 +244,7 @@ async function startWith(
         ...(canaries?.lines() ?? []),
         ...(sources?.lines() ?? []),
       ],
+      otherLines: () => [...gpus.lines(), ...signatureLines(served()), ...(sources?.lines() ?? [])],
       onNotice,
       admin: adminOf(() => expectStarted(reloading), {
         ...{ options, access, sources, acceptors, shadows },

@@ -108,7 +108,7 @@ test("a server follows what is signed and newer, refuses the rest, and remembers
   copyFileSync(policy, first);
   copyFileSync(next, second);
   signed(first, "--serial", "1", "--scope", "site=berlin");
-  signed(second, "--serial", "2");
+  signed(second, "--serial", "2", "--expires", "2099-02-01");
   place(first);
   const server = await startedServer();
   try {
@@ -135,6 +135,9 @@ test("a server follows what is signed and newer, refuses the rest, and remembers
       expect.stringContaining("expected a serial of echo above 2, got 1"),
     ]);
     expect(server.served[0]?.sha256).not.toBe(before);
+    const metrics = await (await fetch(`${server.url}/metrics`)).text();
+    const until = 'stratagem_signature_expires_timestamp_seconds{model="echo"}';
+    expect(metrics).toContain(`${until} 4073587200\n`);
     const told = await (await fetch(`${server.adminUrl}/admin/state`)).json();
     expect(told).toMatchObject({ applications: [{ signature: { serial: 2, scope: {} } }] });
     expect(await answer(server)).toEqual([1, 2, 3]);
