@@ -2,7 +2,8 @@
  * The workflow files of docs/ci, run as their hosts run them: every shell line of every job, in a
  * clone of a repository that has the packages from a registry and a change to be judged.
  */
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import {
   existsSync,
   mkdirSync,
@@ -15,9 +16,10 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect } from "vitest";
 import { parse } from "yaml";
 import { stratagem } from "../support/run-cli.ts";
+import { SmallRegistry } from "../support/small-registry.ts";
 import { testWith } from "./needs.ts";
 
 const hasRegistry = spawnSync("npm", ["ping"], { stdio: "ignore" }).status === 0;
@@ -248,14 +250,99 @@ describe.each([
   });
 });
 
-test("no workflow file may use what only its host's shell would find", () => {
-  for (const { file } of [GITHUB, GITLAB]) {
-    const verbs = [...readFileSync(file, "utf8").matchAll(/npx stratagem (\w+)/g)];
-    expect(new Set(verbs.map(([, verb]) => verb))).toEqual(
-      new Set(["compile", "gate", "sign", "push"]),
-    );
-  }
+describe.each([
+  ["GitHub", githubRelease],
+  ["GitLab", gitlabRelease],
+] as const)("a release on %s", (name, stepsOf) => {
+  withRegistry("signs and pushes what a site then pulls and trusts", async () => {
+    const account = { username: "ci", password: "not a word" };
+    const registry = await SmallRegistry.start({ account });
+    const home = join(folder, `release-${name}`);
+    git(folder, "clone", "--quiet", origin, home);
+    symlinkSync(join(origin, "node_modules"), join(home, "node_modules"));
+    const key = join(folder, name);
+    expect(stratagem("keygen", "-o", key).status).toBe(0);
+    const access = {
+      STRATAGEM_REGISTRY_USERNAME: account.username,
+      STRATAGEM_REGISTRY_PASSWORD: account.password,
+    };
+    try {
+      for (const { script, env } of stepsOf({ home, key: `${key}.key`, registry: registry.host })) {
+        const step = await shell(script, home, { ...access, ...env });
+        expect(step).toMatchObject({ status: 0 });
+      }
+      const reference = `${registry.host}/policies/letters:release`;
+      const pull = `npx stratagem pull ${reference} -o site && npx stratagem verify`;
+      const script = `${pull} site/bundle.msgpack --key ${key}.pub`;
+      expect(await shell(script, home, access)).toMatchObject({ status: 0 });
+      const pushed = readFileSync(join(origin, "policies/letters/bundle.msgpack"));
+      expect(readFileSync(join(home, "site/bundle.msgpack")).equals(pushed)).toBe(true);
+      const envelope = readFileSync(join(home, "site/bundle.msgpack.dsse.json"), "utf8");
+      const { payload } = JSON.parse(envelope);
+      expect(JSON.parse(Buffer.from(payload, "base64").toString())).toMatchObject({ serial: 17 });
+    } finally {
+      await registry.close();
+    }
+  });
 });
+
+interface Release {
+  readonly home: string;
+  /** File of the private key. */
+  readonly key: string;
+  /** Host and port. */
+  readonly registry: string;
+}
+
+/** All that the job runs but `npm ci`, which the other job's test has tried. */
+function githubRelease({ home, key, registry }: Release): Step[] {
+  const workflow = parse(readFileSync(GITHUB.file, "utf8"));
+  const { needs, steps } = workflow.jobs.release;
+  expect(needs).toBe("gate");
+  const values = {
+    "secrets.SIGNING_KEY": readFileSync(key, "utf8").trimEnd(),
+    "secrets.REGISTRY_USERNAME": "ci",
+    "secrets.REGISTRY_PASSWORD": "not a word",
+    "vars.REGISTRY": `${registry}/policies`,
+  };
+  const given = { GITHUB_RUN_NUMBER: "17", GITHUB_SHA: "release", RUNNER_TEMP: home };
+  return (steps as readonly GithubStep[]).flatMap(({ name = "", run, env = {} }) => {
+    if (run === undefined || run === "npm ci") return [];
+    const own = Object.entries(env).map(([variable, text]) => [variable, filledIn(text, values)]);
+    return [{ name, script: run, env: { ...given, ...Object.fromEntries(own) } }];
+  });
+}
+
+function gitlabRelease({ key, registry }: Release): Step[] {
+  const { stages, release } = parse(readFileSync(GITLAB.file, "utf8"));
+  expect(stages).toEqual(["gate", "release"]);
+  const [install, ...rest]: readonly string[] = release.script;
+  expect(install).toMatch(/^npm ci/);
+  const env = {
+    SIGNING_KEY: key,
+    REGISTRY: `${registry}/policies`,
+    CI_PIPELINE_IID: "17",
+    CI_COMMIT_SHA: "release",
+  };
+  return [{ name: "release", script: rest.join("\n"), env }];
+}
+
+/** Beside which this process can answer as a registry. */
+async function shell(script: string, home: string, env: Readonly<Record<string, string>>) {
+  const child = spawn("bash", ["-e", "-o", "pipefail", "-c", script], {
+    cwd: home,
+    env: { ...surroundings(), ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let said = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on("data", (chunk: Buffer) => {
+      said += chunk.toString();
+    });
+  }
+  const [status] = await once(child, "close");
+  return { status, said };
+}
 
 function write(home: string, name: string, content: object): void {
   writeFileSync(join(home, name), `${JSON.stringify(content, null, 2)}\n`);
