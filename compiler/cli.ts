@@ -41,9 +41,7 @@ import { addProfile } from "./profile-command.ts";
 import { addRegistryCommands } from "./registry-commands.ts";
 import { addExplain, addRecalibrate, addReplay, type RunAndPrint } from "./service-commands.ts";
 import { addShadowReport } from "./shadow-commands.ts";
-import { addExplain, addRecalibrate, type RunAndPrint } from "./service-commands.ts";
 import { addKeygen, addSign } from "./signing-commands.ts";
-import { addExplain, addRecalibrate, addReplay, type RunAndPrint } from "./service-commands.ts";
 import { MORTAL, type Watch, watchedBy } from "./watched.ts";
 
 interface ReportFlags {

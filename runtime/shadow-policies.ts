@@ -3,7 +3,7 @@ import type { Bundle } from "./bundle/schema.ts";
 import { Rng } from "./core/rng.ts";
 import type { CoreFollower } from "./core-follower.ts";
 import { RuntimeError } from "./errors.ts";
-import { type LoadedBundle, loadBundle } from "./load-bundle.ts";
+import type { LoadedBundle } from "./load-bundle.ts";
 import { methodOf } from "./methods/registry.ts";
 import type { Application } from "./server/applications/application.ts";
 import type { AdminHooks } from "./server/http/admin-hooks.ts";
@@ -14,6 +14,8 @@ import { onlookerRefusal } from "./server/shadow-policy/compared-bundles.ts";
 import type { OnlookerParts } from "./server/shadow-policy/onlooker-of.ts";
 import { ShadowPolicy } from "./server/shadow-policy/shadow-policy.ts";
 import type { Notice } from "./server/telemetry/notice.ts";
+import type { Trust } from "./trust/trust.ts";
+import { loadTrusted } from "./trusted-bundle.ts";
 
 /** Time between two looks. */
 const LOOK_MS = 1000;
@@ -26,6 +28,8 @@ export interface ShadowPoliciesOptions {
   /** Is added to `nowMs` to have milliseconds since 1970. */
   readonly epochOffsetMs: number;
   readonly onNotice: Notice;
+  /** Whose bundles may look on; null for anybody's. */
+  readonly trust: Trust | null;
 }
 
 interface Followed {
@@ -71,7 +75,7 @@ export class ShadowPolicies {
   ): Promise<ShadowPolicies> {
     const shadows: LoadedBundle[] = [];
     for (const path of paths) {
-      const shadow = await loadBundle(path);
+      const shadow = await loadTrusted(path, options.trust);
       const { application } = shadow.bundle;
       const other = shadows.find(({ bundle }) => bundle.application === application);
       if (other !== undefined) {
@@ -145,7 +149,7 @@ export class ShadowPolicies {
     for (const [application, watched] of this.#byApplication) {
       const { path, sha256 } = watched.shadow;
       try {
-        const shadow = await loadBundle(path);
+        const shadow = await loadTrusted(path, this.#options.trust);
         if (shadow.sha256 === sha256) continue;
         if (shadow.bundle.application !== application) {
           throw usage(path, `of application "${application}"`, `"${shadow.bundle.application}"`);

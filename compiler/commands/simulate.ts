@@ -5,7 +5,6 @@ import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { loadBundle } from "stratagem-runtime/internal/load-bundle";
 import type { CompilerMethod, NamedBaseline } from "../methods/method.ts";
 import { allMethods, methodOf } from "../methods/registry.ts";
-import { usualServiceTimes } from "../methods/usual-service-times.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
 import type { ServiceTimeMode } from "../simulate/service-times.ts";
 import {
@@ -86,32 +85,6 @@ export async function simulateCommand(
 }
 
 /**
- * Those that are stated, or those of a log and what it says of them.
- * @throws RuntimeError, InputError for a log.
- */
-async function arrivalsOf(
-  stated: ArrivalProcess | string,
-  bundle: Bundle,
-  { servesWhole }: CompilerMethod,
-  signal: AbortSignal,
-): Promise<readonly [ArrivalProcess, LoggedArrivals | null]> {
-  if (typeof stated !== "string") return [stated, null];
-  const { loggedArrivals } = await import("../replay/logged-arrivals.ts");
-  const { toldText } = await import("../recalibrate/told-text.ts");
-  const asked = { bundle, isWhole: servesWhole === true };
-  const textOf = async (url: string) => (await toldText(url, "/", signal)).text;
-  const logged = await loggedArrivals(stated, asked, textOf, signal);
-  return [{ kind: "trace", trace: logged.trace }, logged];
-}
-
-function arrivalsText({ requests, models, fromMs, toMs }: LoggedArrivals): string {
-  const [from, to] = [fromMs, toMs].map((ms) => new Date(ms).toISOString());
-  return `arrivals of ${requests} requests for ${models.join(", ")}, ${from} to ${to}`;
-}
-
-function arrivalsJson({ requests, queries, models, fromMs, toMs }: LoggedArrivals): object {
-  const [from, to] = [fromMs, toMs].map((ms) => new Date(ms).toISOString());
-  return { requests, queries, models, from, to };
  * Latencies of a bundle that says what serving takes are compared with measured ones, so batches
  * take what they take there; those of any other with promises, which know percentiles.
  */

@@ -12,8 +12,6 @@ import { WORKERS } from "./workers.ts";
 
 export const SETTING_GROUPS: readonly SettingGroup[] = [
   { title: "What is served, and where", settings: SERVED },
-  { title: "A bundle on trial", settings: CANARY },
-  { title: "Bundles of sources", settings: SOURCES },
   { title: "Bundles of sources", settings: SOURCES },
   { title: "A bundle on trial", settings: CANARY },
   { title: "gRPC", settings: GRPC },
@@ -25,15 +23,6 @@ export const SETTING_GROUPS: readonly SettingGroup[] = [
 ];
 
 const TABLE = {
-  ...SERVED,
-  ...CANARY,
-  ...GRPC,
-  ...ACCESS,
-  ...TRUST,
-  ...WORKERS,
-  ...LIMITS,
-  ...TELEMETRY,
-  ...{ ...SERVED, ...SOURCES, ...GRPC, ...ACCESS },
   ...{ ...SERVED, ...SOURCES, ...CANARY, ...GRPC, ...ACCESS },
   ...{ ...TRUST, ...WORKERS, ...LIMITS, ...TELEMETRY },
 };

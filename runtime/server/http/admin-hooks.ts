@@ -86,8 +86,4 @@ export interface AdminHooks {
   readonly canary?: CanaryHooks | undefined;
   /** How policies stand with their sources; left out where all are files. */
   policies?: (() => object) | undefined;
-  /** How policies stand with their sources; left out where all are files. */
-  policies?: (() => object) | undefined;
-  /** Left out where no bundle is tried. */
-  readonly canary?: CanaryHooks | undefined;
 }
