@@ -24,8 +24,8 @@ import { packageVersion } from "stratagem-runtime/internal/version";
 import type { SchemaKind } from "./commands/schema.ts";
 import type { SimulateOptions } from "./commands/simulate.ts";
 import { explainCompilerError } from "./errors.ts";
+import { addCompile, addGate } from "./gate-commands.ts";
 import { addBench, addTruth, type MeasuringTools } from "./measuring-commands.ts";
-import { SOLVER_NAMES, type SolverName } from "./methods/solver-names.ts";
 import {
   collect,
   loads,
@@ -38,7 +38,9 @@ import {
 } from "./option-values.ts";
 import type { LevelPoolOptions } from "./processes/level-pool.ts";
 import { addProfile } from "./profile-command.ts";
-import { addExplain, addRecalibrate, type RunAndPrint } from "./service-commands.ts";
+import { addRegistryCommands } from "./registry-commands.ts";
+import { addExplain, addRecalibrate, addReplay, type RunAndPrint } from "./service-commands.ts";
+import { addShadowReport } from "./shadow-commands.ts";
 import { addKeygen, addSign } from "./signing-commands.ts";
 import { MORTAL, type Watch, watchedBy } from "./watched.ts";
 
@@ -122,42 +124,7 @@ program
     print(await watched("reading models", run));
   });
 
-program
-  .command("compile")
-  .description("compile an application spec and its profiles into a policy bundle")
-  .argument("<app>", "application spec, YAML or JSON")
-  .requiredOption("-o, --out <file>", "where to write the bundle")
-  .option("--jobs <n>", "levels to solve at a time", wholeNumber, availableParallelism())
-  .addOption(
-    new Option(
-      "--solver <name>",
-      "how to solve: value-iteration for ramsis; of loki instead of the policy's: auto, " +
-        "glpk or highs",
-    ).choices(SOLVER_NAMES),
-  )
-  .option("--profile <file>", "profile in place of those that the spec names")
-  .option("--fanouts <file>", "metrics of a server of the pipeline, for the fan-outs it observed")
-  .option("--model-memory <bytes>", MODEL_MEMORY, memoryBytes)
-  .addOption(modelTimeout())
-  .option("--check", "write nothing; exit with 2 if the file differs from what would be written")
-  .option("--all-errors", "show all that is wrong with the spec, however much it is")
-  .option("--json", "one JSON document on stdout")
-  .action(async (app: string, options: CompileFlags) => {
-    const { compileCommand } = await import("./commands/compile.ts");
-    const { out, jobs, solver = null, fanouts = null, check = false, profile = null } = options;
-    const compiler = `stratagem ${version}`;
-    const { ModelReader } = await import("stratagem-runtime/internal/exec/model-reader");
-    const command = { app, out, check, solver, profile, fanouts, compiler, nowMs };
-    const run = async (pool: LevelPoolOptions) => {
-      const modelReader = new ModelReader(modelLimitsOf(options), pool.signal);
-      try {
-        return await compileCommand({ ...command, modelReader, pool });
-      } finally {
-        modelReader.close();
-      }
-    };
-    print(await withPool("solving levels", jobs, run));
-  });
+addCompile(program, tools);
 
 addInspect(program, async (bundle, level, queued, slackMs) => {
   const { methodOf } = await import("./methods/registry.ts");
@@ -188,14 +155,24 @@ addSignatureFlags(
   });
 
 addDiff(program);
+addGate(program, tools);
 
 program
   .command("simulate")
   .description("run a bundle's decisions on a virtual clock")
   .argument("<bundle>", "policy bundle")
-  .addOption(new Option("--poisson <qps>", "Poisson arrivals").conflicts(["gamma", "trace"]))
-  .addOption(new Option("--gamma <qps,cv2>", "gamma inter-arrival times").conflicts("trace"))
-  .option("--trace <file>", "arrivals or rates from a file, plain or .gz")
+  .addOption(
+    new Option("--poisson <qps>", "Poisson arrivals").conflicts(["gamma", "trace", "arrivals"]),
+  )
+  .addOption(
+    new Option("--gamma <qps,cv2>", "gamma inter-arrival times").conflicts(["trace", "arrivals"]),
+  )
+  .addOption(
+    new Option("--trace <file>", "arrivals or rates from a file, plain or .gz").conflicts(
+      "arrivals",
+    ),
+  )
+  .option("--arrivals <log>", "when requests came, by a decision log, an access log, or a URL")
   .option("--duration <time>", "such as 30s or 5 min (default: 30s, or the whole trace)")
   .option("--seed <n>", "of arrivals and service times", "1")
   .addOption(
@@ -245,7 +222,12 @@ const runAndPrint: RunAndPrint = async (label, work) => {
   print(await watched(label, ({ signal }) => work(signal)));
 };
 addExplain(program, runAndPrint);
+addReplay(program, runAndPrint);
 addRecalibrate(program, runAndPrint, () => Date.now());
+addRegistryCommands(program, runAndPrint);
+addShadowReport(program, async (work, jobs) => {
+  print(await watched("simulating", (watch) => work({ jobs, nowMs, ...watch }), MORTAL));
+});
 
 program
   .command("report")
@@ -304,13 +286,4 @@ interface InitFlags extends ModelFlags {
   readonly axes: readonly string[];
   readonly yes?: true;
   readonly force?: true;
-}
-
-interface CompileFlags extends ModelFlags {
-  readonly out: string;
-  readonly jobs: number;
-  readonly solver?: SolverName;
-  readonly profile?: string;
-  readonly fanouts?: string;
-  readonly check?: true;
 }

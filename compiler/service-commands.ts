@@ -1,8 +1,9 @@
-/** The commands that look at what a server did: `explain` and `recalibrate`. */
+/** The commands that look at what a server did: `explain`, `replay` and `recalibrate`. */
 import type { Command } from "commander";
 import { positiveNumber, wholeNumber } from "stratagem-runtime/internal/command-line";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import type { ExplainOptions } from "./commands/explain.ts";
+import { collect } from "./option-values.ts";
 
 /** Runs long work that a signal ends, and prints what it gives. */
 export type RunAndPrint = (
@@ -25,6 +26,24 @@ export function addExplain(program: Command, run: RunAndPrint): void {
       const { explainCommand } = await import("./commands/explain.ts");
       await run("reading the log", (signal) => explainCommand({ logs, ...flags }, signal));
     });
+}
+
+export function addReplay(program: Command, run: RunAndPrint): void {
+  program
+    .command("replay")
+    .description("decide again, by the bundle alone, what a decision log says was decided")
+    .argument("<logs...>", "files that serve --decision-log wrote, or patterns")
+    .requiredOption("--policy <bundle>", "the bundle that was served (repeatable)", several)
+    .option("--json", "one JSON document on stdout")
+    .action(async (logs: string[], { policy }: { readonly policy: readonly string[] }) => {
+      const { replayCommand } = await import("./commands/replay.ts");
+      await run("replaying the log", (signal) => replayCommand({ logs, policy }, signal));
+    });
+}
+
+/** Of an option without a default, which is required. */
+function several(value: string, earlier?: readonly string[]): string[] {
+  return collect(value, earlier ?? []);
 }
 
 interface RecalibrateFlags {

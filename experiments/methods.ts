@@ -1,5 +1,6 @@
 /** All experiments, by the method whose page they print, and those of all methods together. */
 import { accordion } from "./accordion/accordion.ts";
+import { edge } from "./edge/edge.ts";
 import type { Experiment } from "./harness/experiment.ts";
 import { inferline } from "./inferline/inferline.ts";
 import { loki } from "./loki/loki.ts";
@@ -14,4 +15,5 @@ export const METHODS: Readonly<Record<string, readonly Experiment[]>> = {
   themis,
   accordion,
   truth,
+  edge,
 };

@@ -10,6 +10,7 @@ import {
   print,
   runProgram,
 } from "./command-line.ts";
+import { addPull } from "./registry-commands.ts";
 import { addSignatureFlags, type SignatureFlags, signatureOptions } from "./signature-flags.ts";
 import { packageVersion } from "./version.ts";
 
@@ -21,6 +22,7 @@ const program = new Command("stratagem-runtime")
 addInspect(program);
 addDiff(program);
 addServe(program);
+addPull(program);
 addToken(program);
 addCompletion(program);
 

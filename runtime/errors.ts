@@ -23,6 +23,10 @@ const COMMAND_ERRORS = {
   RUNTIME_MEANS: "the workers of the bundle want more than this machine has",
   RUNTIME_DEVICE: "no worker could be started on the device, or with the models",
   RUNTIME_HARDWARE: "the bundle was measured on other hardware than its workers are to run on",
+  RUNTIME_REGISTRY: "a registry does not answer, refuses, or has something else than a policy",
+  RUNTIME_CREDENTIALS: "a registry wants to know who asks, or does not let them do it",
+  RUNTIME_DIGEST: "content is not what its digest says, so nothing of it is used",
+  RUNTIME_UNWRITABLE: "a file or folder cannot be written to; what was there is as it was",
   RUNTIME_KEY: "a file that should hold a key holds none, or one of another kind",
   RUNTIME_SERIALS: "the folder that remembers the serials of bundles cannot be read or written",
   RUNTIME_UNSIGNED: "a signature is required, and the bundle has none",
@@ -31,6 +35,9 @@ const COMMAND_ERRORS = {
   RUNTIME_EXPIRED: "the signature of the bundle holds no longer",
   RUNTIME_SCOPE: "the bundle is signed for sites with other labels",
   RUNTIME_ROLLBACK: "the bundle is older than one that this site has followed",
+  RUNTIME_SOURCE: "a source of bundles is away, or what it has is not what there should be",
+  RUNTIME_STORE: "the folder that bundles of sources are kept in cannot be used",
+  RUNTIME_DISCOVERY: "the document that names the bundles of sites is none, or names none for one",
 } as const;
 
 /** Every error of the runtime that is not a bug. */
@@ -61,6 +68,10 @@ export const EXIT_CODE_BY_ERROR: Readonly<Record<RuntimeErrorCode, number>> = {
   RUNTIME_MEANS: EXIT_CODES.badInput,
   RUNTIME_DEVICE: EXIT_CODES.badInput,
   RUNTIME_HARDWARE: EXIT_CODES.badInput,
+  RUNTIME_REGISTRY: EXIT_CODES.badInput,
+  RUNTIME_CREDENTIALS: EXIT_CODES.badInput,
+  RUNTIME_DIGEST: EXIT_CODES.badInput,
+  RUNTIME_UNWRITABLE: EXIT_CODES.badInput,
   RUNTIME_KEY: EXIT_CODES.badInput,
   RUNTIME_SERIALS: EXIT_CODES.badInput,
   RUNTIME_UNSIGNED: EXIT_CODES.notVerified,
@@ -69,6 +80,9 @@ export const EXIT_CODE_BY_ERROR: Readonly<Record<RuntimeErrorCode, number>> = {
   RUNTIME_EXPIRED: EXIT_CODES.notVerified,
   RUNTIME_SCOPE: EXIT_CODES.notVerified,
   RUNTIME_ROLLBACK: EXIT_CODES.notVerified,
+  RUNTIME_SOURCE: EXIT_CODES.badInput,
+  RUNTIME_STORE: EXIT_CODES.badInput,
+  RUNTIME_DISCOVERY: EXIT_CODES.badInput,
 };
 
 /**

@@ -1,6 +1,7 @@
 /** A bundle of a server: its models opened and checked, and an application made of it. */
 import { dirname } from "node:path";
 import type { Bundle } from "./bundle/schema.ts";
+import { type FollowCore, untilClosed } from "./core-follower.ts";
 import { RuntimeError } from "./errors.ts";
 import type { GenerateLevel } from "./methods/method.ts";
 import { methodOf } from "./methods/registry.ts";
@@ -30,6 +31,8 @@ export interface HostingOptions extends WorkersOptions {
   readonly generateLevel?: GenerateLevel | undefined;
   /** Whose bundles are followed; null for anybody's. */
   readonly trust: Trust | null;
+  /** Who is told what cores are told and what they say; left out for nobody. */
+  readonly follow?: FollowCore | undefined;
   readonly onNotice: Notice;
   /** Whether the server has no other, so that notices need not say of which they are. */
   readonly isOnly: boolean;
@@ -41,6 +44,8 @@ export interface HostedBundle {
   readonly bundle: Bundle;
   /** Of the file. */
   readonly sha256: string;
+  /** Where its models were opened. */
+  readonly folder: string;
   /** What its signature says; null where none is asked for. */
   readonly claims: Claims | null;
   readonly workers: Workers;
@@ -67,17 +72,19 @@ export function expectFolders(models: HostingOptions["models"], policyCount: num
  * @throws RuntimeError RUNTIME_MODEL.
  */
 export async function hostBundle(
-  { path: policy, bundle, sha256, claims }: TrustedBundle,
+  loaded: TrustedBundle,
   place: number,
   shared: SharedMeans,
   files: OpenedModels,
   options: HostingOptions,
 ): Promise<HostedBundle> {
+  const { path: policy, bundle, sha256, claims } = loaded;
   const { generateLevel, limits, isOnly, onNotice, nowMs, epochOffsetMs } = options;
   const { hoursPerFalseAlarm, shadowShare = 0 } = options;
   const tell: Notice = (message, severity) =>
     onNotice(isOnly ? message : `${bundle.application}: ${message}`, severity);
-  const models = await servedModels(bundle, folderOf(options, place) ?? dirname(policy), files);
+  const folder = folderOf(options, place) ?? dirname(policy);
+  const models = await servedModels(bundle, folder, files);
   const method = methodOf(bundle);
   let onStartFailed: (reason: string) => void = () => {};
   const failed = new Promise<never>((_, reject) => {
@@ -87,6 +94,7 @@ export async function hostBundle(
   const { pools } = bundle.cluster;
   const told = { ...options, shared, policy, pools, onNotice: tell, onStartFailed };
   const workers = new Workers(told, models, method.workerCount(bundle));
+  const follower = options.follow?.(loaded);
   const application = await method.host(bundle, {
     bundleSha256: sha256,
     nowMs,
@@ -100,12 +108,14 @@ export async function hostBundle(
     workers,
     generateLevel,
     shadowShare,
+    ...(follower === undefined ? {} : { recorder: (entry) => follower.onEntry(entry) }),
   });
+  if (follower !== undefined) untilClosed(follower, application);
   if (shadowShare > 0 && application.shadow === undefined) {
     const why = "shadow runs are of models whose rows one variant answers each";
     tell(`--shadow-share: nothing of ${application.name} is answered again: ${why}`, "warn");
   }
-  return { policy, bundle, sha256, claims, workers, application, files, failed };
+  return { policy, bundle, sha256, folder, claims, workers, application, files, failed };
 }
 
 function folderOf({ models }: HostingOptions, place: number): string | undefined {

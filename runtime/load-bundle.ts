@@ -7,7 +7,7 @@ import { RuntimeError } from "./errors.ts";
 import { NotAFileError, readRegularFile } from "./regular-file.ts";
 
 /** A bundle of 200 levels is about 1.3 MiB. */
-const MAX_BUNDLE_BYTES = 64 * 2 ** 20;
+export const MAX_BUNDLE_BYTES = 64 * 2 ** 20;
 
 export interface LoadOptions {
   /** Larger files are refused, and no more than this is read of one that grows. */

@@ -2,6 +2,7 @@
  * Bundles of a running server, read again: followed on the workers they have, or on workers of
  * their own that take over, or not at all. Source: docs/decisions/0015-reload.md.
  */
+import { isRuntimeError } from "./errors.ts";
 import {
   expectOwnNames,
   type HostedBundle,
@@ -11,11 +12,18 @@ import {
 } from "./hosted-bundle.ts";
 import { OpenedModels } from "./opened-models.ts";
 import type { Access } from "./server/access/access.ts";
+import type { Replaced } from "./server/applications/succession.ts";
 import type { Reloaded, ReloadedApplication } from "./server/http/admin-hooks.ts";
 import type { RunningServer } from "./server/serve.ts";
 import { SharedMeans } from "./shared-means.ts";
 import type { Claims } from "./trust/trust.ts";
 import { loadTrusted, type TrustedBundle } from "./trusted-bundle.ts";
+
+/** Bundles that come from elsewhere than their files. */
+export interface Sources {
+  /** Asks now what the source of a place has; undefined where it is a file. Never rejects. */
+  look(place: number): Promise<Omit<ReloadedApplication, "application" | "policy">> | undefined;
+}
 
 type Server = Pick<RunningServer, "replaceBundle" | "replaceApplication" | "onReloaded">;
 
@@ -27,6 +35,7 @@ export class Reloading {
   readonly #server: Server;
   readonly #options: HostingOptions;
   readonly #access: Pick<Access, "refresh">;
+  readonly #sources: Sources | null;
   readonly #hosted: HostedBundle[];
   /** What the last reading of each has come to, by place. */
   readonly #results: ReloadedApplication[] = [];
@@ -40,11 +49,13 @@ export class Reloading {
     hosted: readonly HostedBundle[],
     options: HostingOptions,
     access: Pick<Access, "refresh">,
+    sources: Sources | null = null,
   ) {
     this.#server = server;
     this.#hosted = [...hosted];
     this.#options = options;
     this.#access = access;
+    this.#sources = sources;
   }
 
   /** Those that are served. */
@@ -66,9 +77,39 @@ export class Reloading {
    * Reads files again. Never rejects.
    * @param name of an application, or of a model of it; left out for all, and for who may come in.
    */
-  reload(name?: string): Promise<Reloaded> {
-    const done = this.#last.then(() => this.#reload(name));
-    this.#last = done;
+  async reload(name?: string): Promise<Reloaded> {
+    // Sources are asked before it is its turn: what they have is followed in turns of its own.
+    const looks = this.#placesOf(name).map(async (place) => {
+      return [place, await this.#sources?.look(place)] as const;
+    });
+    const looked = new Map(await Promise.all(looks));
+    return this.#inTurn(() => this.#reload(name, looked));
+  }
+
+  /** Has a place follow the bundle of another path. Never rejects. */
+  follow(place: number, path: string): Promise<ReloadedApplication> {
+    return this.#inTurn(() => this.#reloadAt(place, path));
+  }
+
+  /** Folders and files of a place that may be opened again. */
+  inUse(place: number): string[] {
+    const hosted = this.#hosted[place];
+    return hosted === undefined ? [] : [hosted.policy, hosted.folder];
+  }
+
+  /**
+   * Another bundle, whose workers run already, answers in the place of one; in turn with reloads.
+   * @param take has it take over. @throws what that throws; all goes on as before then.
+   */
+  adopt(place: number, next: HostedBundle, take: () => Replaced): Promise<void> {
+    const done = this.#last.then(async () => {
+      await this.#retired;
+      const before = this.#hosted[place];
+      const { retired } = take();
+      this.#hosted[place] = next;
+      this.#retired = retired.then(() => before?.files.close());
+    });
+    this.#last = done.catch(() => {});
     return done;
   }
 
@@ -84,10 +125,24 @@ export class Reloading {
     await Promise.all(this.#hosted.map(({ files }) => files.close()));
   }
 
-  async #reload(name: string | undefined): Promise<Reloaded> {
-    const places = [...this.#hosted.keys()].filter((place) => {
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#last.then(work);
+    this.#last = done;
+    return done;
+  }
+
+  #placesOf(name: string | undefined): number[] {
+    return [...this.#hosted.keys()].filter((place) => {
       return name === undefined || this.#namesAt(place).includes(name);
     });
+  }
+
+  /** @param looked of places that have a source what that came to. */
+  async #reload(
+    name: string | undefined,
+    looked: ReadonlyMap<number, Awaited<ReturnType<Sources["look"]>>>,
+  ): Promise<Reloaded> {
+    const places = this.#placesOf(name);
     if (places.length === 0) {
       const known = this.#hosted.map(({ bundle }) => bundle.application).join(", ");
       const notice = `there is no application ${name}; there are ${known}`;
@@ -95,9 +150,9 @@ export class Reloading {
     }
     const done: ReloadedApplication[] = [];
     for (const place of places) {
-      const result = await this.#reloadAt(place);
-      this.#results[place] = result;
-      done.push(result);
+      const own = looked.get(place);
+      const { application = "", policy = "" } = this.#told(place);
+      done.push(own === undefined ? await this.#reloadAt(place) : { application, policy, ...own });
     }
     const faults = name === undefined ? await this.#access.refresh() : [];
     return {
@@ -112,15 +167,27 @@ export class Reloading {
     return hosted === undefined ? [] : [hosted.bundle.application, ...modelNamesOf(hosted)];
   }
 
-  /** Never rejects. */
-  async #reloadAt(place: number): Promise<ReloadedApplication> {
+  #told(place: number): { readonly application?: string; readonly policy?: string } {
+    const hosted = this.#hosted[place];
+    if (hosted === undefined) return {};
+    return { application: hosted.bundle.application, policy: hosted.policy };
+  }
+
+  /** Never rejects. @param path of its bundle; left out for where it lay. */
+  async #reloadAt(place: number, path?: string): Promise<ReloadedApplication> {
+    const result = await this.#followedAt(place, path);
+    this.#results[place] = result;
+    return result;
+  }
+
+  async #followedAt(place: number, path?: string): Promise<ReloadedApplication> {
     const before = this.#hosted[place];
     if (before === undefined || this.#isClosed) {
       const notice = "not followed: the server is shutting down";
       return { application: "", policy: "", isFollowed: false, notice };
     }
-    const { bundle, policy } = before;
-    const { application } = bundle;
+    const { application } = before.bundle;
+    const policy = path ?? before.policy;
     try {
       const loaded = await loadTrusted(policy, this.#options.trust);
       const followed = await this.#follow(loaded, before, place);
@@ -132,14 +199,14 @@ export class Reloading {
       this.#server.onReloaded(application, false);
       const reason = error instanceof Error ? error.message : String(error);
       const notice = `not followed, the bundle before it goes on deciding: ${reason}`;
-      return { application, policy, isFollowed: false, notice };
+      const code = isRuntimeError(error) ? error.code : "RUNTIME_DEVICE";
+      return { application, policy, isFollowed: false, notice, code };
     }
   }
 
   /**
-   * Of a bundle that is a file, which the next start finds. Whoever keeps bundles of sources
-   * remembers them itself, once they are kept as good: not before, or a cut between the two would
-   * leave an older one that is refused.
+   * The next start finds the bundle where it lies: of a source as what was staged last, should the
+   * power go before it is kept as good.
    * @returns what is to be said of it: the bundle is followed, whether this works or not.
    */
   async #remember({ claims }: TrustedBundle): Promise<string> {
@@ -157,13 +224,10 @@ export class Reloading {
   async #follow(loaded: TrustedBundle, before: HostedBundle, place: number): Promise<string> {
     const { bundle, sha256, claims } = loaded;
     const refusal = this.#server.replaceBundle(bundle, sha256, place);
-    if (refusal === null) {
-      this.#hosted[place] = { ...before, bundle, sha256, claims };
-      return changesOf(before.files);
-    }
-    if (sha256 === before.sha256) {
-      this.#hosted[place] = { ...before, claims };
-      return changesOf(before.files);
+    if (refusal === null || sha256 === before.sha256) {
+      this.#hosted[place] = { ...before, bundle, sha256, claims, policy: loaded.path };
+      // Files of a source may be gone by then: each of its bundles has its own.
+      return loaded.path === before.policy ? changesOf(before.files) : "";
     }
     await this.#retired;
     const files = new OpenedModels(before.files);

@@ -11,6 +11,14 @@ export interface SignatureFlags {
 }
 
 export function addSignatureFlags(command: Command): Command {
+  return addTrustOptions(command).option(
+    "--models <folder>",
+    "where the files are that were signed (default: beside it)",
+  );
+}
+
+/** Those that say which signatures are trusted. */
+export function addTrustOptions(command: Command): Command {
   return command
     .addOption(
       new Option(
@@ -18,8 +26,7 @@ export function addSignatureFlags(command: Command): Command {
         "public key that has to have signed it, NAME.pub (repeatable)",
       ).argParser((text, before: readonly string[] = []) => [...before, text]),
     )
-    .option("--labels <labels>", "of the site that its signature has to be for", labelsFlag)
-    .option("--models <folder>", "where the files are that were signed (default: beside it)");
+    .option("--labels <labels>", "of the site that its signature has to be for", labelsFlag);
 }
 
 /** An option value such as site=berlin,tier=edge. */

@@ -1,6 +1,9 @@
 /** Opens a server of bundles in this process: its doors, and its workers beside it. */
 import { availableParallelism } from "node:os";
 import type { Bundle } from "./bundle/schema.ts";
+import { Canaries, expectCanaries } from "./canaries.ts";
+import type { AskedCanary, CanaryRules } from "./canary-run.ts";
+import { type FollowCore, followedByAll } from "./core-follower.ts";
 import { RuntimeError } from "./errors.ts";
 import { hasLimits } from "./exec/worker-spawn.ts";
 import {
@@ -14,14 +17,17 @@ import {
 import { instantMs } from "./instant.ts";
 import type { GenerateLevel } from "./methods/method.ts";
 import { methodOf } from "./methods/registry.ts";
+import type { DecisionLogSettings } from "./open-decision-log.ts";
 import { OpenedModels } from "./opened-models.ts";
+import { openedSources, policiesOf } from "./opened-sources.ts";
 import { hardwareJson, type PoolHardware } from "./pool-hardware.ts";
 import { Reloading } from "./reloading.ts";
 import { Access, type AccessOptions } from "./server/access/access.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "./server/applications/limits.ts";
 import { HttpError, RETRY_LATER } from "./server/connections/http-error.ts";
+import type { DecisionLog } from "./server/decisions/decision-log.ts";
 import type { GrpcOptions } from "./server/grpc/door.ts";
-import type { Reloaded } from "./server/http/admin-hooks.ts";
+import type { AdminHooks, CanaryHooks, Reloaded } from "./server/http/admin-hooks.ts";
 import { type DoorAddress, doorsOf } from "./server/http/doors.ts";
 import { Acceptors } from "./server/processes/acceptors.ts";
 import { dividedLimits } from "./server/processes/divided-limits.ts";
@@ -34,14 +40,18 @@ import { Telemetry } from "./server/telemetry/telemetry.ts";
 import { ServerGpus } from "./server-gpus.ts";
 import type { WorkersOptions } from "./server-workers.ts";
 import { devicesText, expectOptions, expectPools } from "./serving-devices.ts";
+import type { ShadowPolicies } from "./shadow-policies.ts";
 import { SharedMeans } from "./shared-means.ts";
+import type { PolicySources, SourceSettings } from "./sources/policy-sources.ts";
 import { type Claims, Trust, type TrustOptions } from "./trust/trust.ts";
 import { loadTrusted } from "./trusted-bundle.ts";
 import { packageVersion } from "./version.ts";
 
 export interface ServerOptions extends WorkersOptions {
-  /** Paths of the bundles, one for each application, or that of the only one. */
+  /** Paths or URLs of the bundles, one for each application, or that of the only one. */
   readonly policy: string | readonly string[];
+  /** How those that are no files are followed, and which they are; left out, all are files. */
+  readonly sources?: SourceSettings | undefined;
   /**
    * Folder of the model files, or one for each bundle, in their order; left out for each bundle's
    * own.
@@ -52,6 +62,8 @@ export interface ServerOptions extends WorkersOptions {
   /** Left out, or 0, for any that is free. */
   readonly port?: number;
   readonly limits?: Partial<ServerLimits>;
+  /** Paths of bundles that look on, one for an application at most; left out for none. */
+  readonly shadow?: readonly string[] | undefined;
   /** Of the rows, what the best variant answers again, 0..1; left out for nothing. */
   readonly shadowShare?: number | undefined;
   /** Left out for no gRPC beside HTTP. */
@@ -85,6 +97,8 @@ export interface ServerOptions extends WorkersOptions {
   readonly log?: LogState | undefined;
   /** Takes a line of JSON for every request; left out, nothing is noted of them. */
   readonly accessLog?: Pick<LineSink, "write"> | undefined;
+  /** Where decisions are logged, and how many; left out for nowhere. */
+  readonly decisionLog?: DecisionLogSettings | undefined;
   /** Logs by what they are, as far as lines of theirs may be dropped. */
   readonly logs?: Readonly<Record<string, Pick<LineSink, "droppedCount">>>;
   /** Where traces and metrics are sent; left out for nowhere. */
@@ -97,6 +111,28 @@ export interface ServerOptions extends WorkersOptions {
   readonly trust?: Omit<TrustOptions, "nowEpochMs"> | undefined;
   /** Computes a level above the highest one; left out where there is no solver. */
   readonly generateLevel?: GenerateLevel | undefined;
+  /** Bundles that answer a share of the requests until they are taken; left out for none. */
+  readonly canary?: CanaryOptions;
+}
+
+export interface CanaryOptions extends Partial<CanaryRules> {
+  readonly asked: readonly AskedCanary[];
+}
+
+/** What a server has beside its bundles, opened before them. */
+interface Beside {
+  readonly decisions: DecisionLog | undefined;
+  readonly trust: Trust | null;
+  readonly sources: PolicySources | null;
+}
+
+interface AdminSurroundings {
+  readonly options: ServerOptions;
+  readonly access: Access;
+  readonly sources: PolicySources | null;
+  readonly acceptors: Acceptors | undefined;
+  readonly shadows: ShadowPolicies | undefined;
+  readonly canaries: () => Canaries | undefined;
 }
 
 export interface StartedServer extends RunningServer {
@@ -116,6 +152,8 @@ export interface StartedServer extends RunningServer {
 export interface ServedBundle {
   /** Path of its file. */
   readonly policy: string;
+  /** Where that is from; left out where it is from nowhere else. */
+  readonly source?: string;
   readonly bundle: Bundle;
   /** Of the file. */
   readonly sha256: string;
@@ -130,17 +168,26 @@ export interface ServedBundle {
  * @throws BundleError for a bundle that is refused. @throws RuntimeError RUNTIME_UNREADABLE,
  * RUNTIME_USAGE, RUNTIME_ACCESS, RUNTIME_MODEL, RUNTIME_LISTEN, RUNTIME_PROCESSES, RUNTIME_MEANS,
  * RUNTIME_DEVICE; where signatures are required, RUNTIME_KEY, RUNTIME_SERIALS, RUNTIME_UNSIGNED,
- * RUNTIME_SIGNATURE, RUNTIME_WRONG_KEY, RUNTIME_EXPIRED, RUNTIME_SCOPE, RUNTIME_ROLLBACK.
+ * RUNTIME_SIGNATURE, RUNTIME_WRONG_KEY, RUNTIME_EXPIRED, RUNTIME_SCOPE, RUNTIME_ROLLBACK; of
+ * sources RUNTIME_SOURCE, RUNTIME_STORE, RUNTIME_DISCOVERY.
  */
 export async function startServer(options: ServerOptions): Promise<StartedServer> {
+  expectCanaries(options.canary?.asked ?? [], options.processes ?? 1);
   const opened: OpenedModels[] = [];
   const { access: who = {}, onNotice } = options;
   const { nowMs } = clockOf(options);
   const access = await Access.open(who, { nowMs, ...(onNotice === undefined ? {} : { onNotice }) });
+  let decisions: DecisionLog | undefined;
+  let sources: PolicySources | null = null;
   try {
-    return await startWith(opened, access, options);
+    decisions = await decisionsOf(options);
+    const trust = await trustOf(options);
+    sources = await openedSources(options, trust);
+    return await startWith(opened, access, { decisions, trust, sources }, options);
   } catch (error) {
+    await sources?.close();
     access.close();
+    await decisions?.close();
     await Promise.all(opened.map((files) => files.close()));
     throw error;
   }
@@ -149,18 +196,22 @@ export async function startServer(options: ServerOptions): Promise<StartedServer
 async function startWith(
   opened: OpenedModels[],
   access: Access,
+  { decisions, trust, sources }: Beside,
   options: ServerOptions,
 ): Promise<StartedServer> {
-  const { policy, onNotice = () => {}, limits, grpc, adminAt, metricsAt } = options;
-  const policies = typeof policy === "string" ? [policy] : policy;
+  const { onNotice = () => {}, limits, grpc, adminAt, metricsAt } = options;
+  const policies = sources?.paths ?? policiesOf(options.policy);
   const clock = clockOf(options);
   const isOnly = policies.length === 1;
-  const trust = await trustOf(options);
-  const hosting = { ...options, ...clock, onNotice, isOnly, trust };
+  const shadows = await shadowsOf(options);
+  const follow = followersOf(decisions, shadows);
+  const hosting = { ...options, ...clock, onNotice, isOnly, trust, follow };
   const hosted = await hostedBundles(policies, opened, hosting);
-  const { otlp, telemetry } = await telemetryOf(options);
-  const acceptors = await acceptorsOf(options);
+  shadows?.watch(hosted);
+  const { otlp, telemetry } = await telemetryOf(options, decisions);
+  const acceptors = await acceptorsOf(options, decisions);
   let reloading: Reloading | undefined;
+  let canaries: Canaries | undefined;
   const gpus = new ServerGpus(() => reloading?.hosted ?? hosted);
   const opening = openServer(
     hosted.map(({ application }) => application),
@@ -182,57 +233,107 @@ async function startWith(
       telemetry,
       logs: options.logs,
       log: options.log,
-      otherLines: () => gpus.lines(),
+      otherLines: () => [
+        ...gpus.lines(),
+        ...(shadows?.lines() ?? []),
+        ...(canaries?.lines() ?? []),
+        ...(sources?.lines() ?? []),
+      ],
       onNotice,
-      admin: {
-        reload: async (name) => {
-          const started = expectStarted(reloading);
-          if (name !== undefined && !started.has(name)) return null;
-          const reloaded = await started.reload(name);
-          onNotice(reloaded.notice, reloaded.isFollowed ? "info" : "error");
-          return reloaded;
-        },
-        config: options.config ?? (() => ({})),
-        state: () => stateOf(expectStarted(reloading), access, acceptors),
-      },
+      admin: adminOf(() => expectStarted(reloading), {
+        ...{ options, access, sources, acceptors, shadows },
+        canaries: () => canaries,
+      }),
     },
   );
   const server = await opening.catch(async (error) => {
+    shadows?.close();
     await acceptors?.end();
     throw error;
   });
   gpus.look();
   otlp?.watch(() => server.metricLines());
-  if (!hasLimits()) {
-    onNotice("workers have no limit of memory: this system cannot set one", "warn");
-  }
-  const following = new Reloading(server, hosted, hosting, {
-    refresh: async () => {
-      const own = await access.refresh();
-      return [...new Set([...own, ...((await acceptors?.readAccessFiles()) ?? [])])];
-    },
-  });
+  tellLimits(onNotice);
+  const refresh = () => refreshed(access, acceptors);
+  const following = new Reloading(server, hosted, hosting, { refresh }, sources);
   reloading = following;
+  sources?.run(following, server.started);
   void rememberOnceStarted(server.started, hosted, hosting);
+  canaries = startedCanaries(server, following, hosting, options.canary);
   return {
     ...server,
     ...urlsOf(server, options, acceptors),
     get served() {
-      return following.hosted.map(({ policy, bundle, sha256, workers }) => {
+      return following.hosted.map(({ policy, bundle, sha256, workers }, place) => {
         const { devices, hardware } = workers;
-        return { policy, bundle, sha256, device: devicesText(devices), hardware };
+        const source = sources?.nameOf(place) ?? null;
+        const from = source === null ? {} : { source };
+        return { policy, ...from, bundle, sha256, device: devicesText(devices), hardware };
       });
     },
-    reload: (name) => following.reload(name),
+    reload: (name) => reloadedWith(shadows, following.reload(name)),
     close: async () => {
+      canaries?.stop();
       following.stop();
+      // What it is about to follow is given up by the server.
+      const ended = sources?.close();
       await server.close();
+      shadows?.close();
+      await ended;
       gpus.close();
       access.close();
       await otlp?.close();
+      await decisions?.close();
+      await canaries?.close();
       await following.close();
     },
   };
+}
+
+function tellLimits(onNotice: Notice): void {
+  if (hasLimits()) return;
+  onNotice("workers have no limit of memory: this system cannot set one", "warn");
+}
+
+/** Who may come in, here and where others accept. @returns what is wrong with the files. */
+async function refreshed(access: Access, acceptors: Acceptors | undefined): Promise<string[]> {
+  const own = await access.refresh();
+  return [...new Set([...own, ...((await acceptors?.readAccessFiles()) ?? [])])];
+}
+
+/** Everybody who is told what cores are told and what they say. */
+function followersOf(
+  decisions: DecisionLog | undefined,
+  shadows: ShadowPolicies | undefined,
+): FollowCore | undefined {
+  return followedByAll([
+    decisions === undefined ? undefined : ({ bundle }) => decisions.follow(bundle),
+    shadows === undefined ? undefined : (loaded) => shadows.follow(loaded),
+  ]);
+}
+
+/** Nothing of it is loaded where none looks on. @throws BundleError, RuntimeError */
+async function shadowsOf(options: ServerOptions): Promise<ShadowPolicies | undefined> {
+  const { shadow = [], onNotice = () => {} } = options;
+  if (shadow.length === 0) return undefined;
+  const { ShadowPolicies: Policies } = await import("./shadow-policies.ts");
+  const { nowMs, epochOffsetMs } = clockOf(options);
+  return Policies.open(shadow, { nowMs, epochOffsetMs, onNotice });
+}
+
+function tellReloaded(reloaded: Reloaded, onNotice: Notice): Reloaded {
+  onNotice(reloaded.notice, reloaded.isFollowed ? "info" : "error");
+  return reloaded;
+}
+
+/** Bundles that look on are read again after the others. */
+async function reloadedWith(
+  shadows: ShadowPolicies | undefined,
+  others: Promise<Reloaded>,
+): Promise<Reloaded> {
+  const reloaded = await others;
+  if (shadows === undefined) return reloaded;
+  return { ...reloaded, notice: reloaded.notice + (await shadows.reload()) };
 }
 
 /** All of them, or none is left open. @throws what making one throws. */
@@ -265,6 +366,50 @@ async function hostedBundles(
   const told = shared.sharedCores(count, options.threads ?? 1);
   if (told !== null) options.onNotice(told);
   return hosted;
+}
+
+function canaryHooks(canaries: () => Canaries | undefined): CanaryHooks {
+  return {
+    told: () => canaries()?.told() ?? [],
+    act: async (action, name) => (await canaries()?.act(action, name)) ?? null,
+  };
+}
+
+/** They start when what is served is ready. */
+function startedCanaries(
+  { trials, started }: RunningServer,
+  reloading: Reloading,
+  options: HostingOptions,
+  { asked = [], ...rules }: Partial<CanaryOptions> = {},
+): Canaries {
+  const canaries = new Canaries(asked, {
+    ...{ timeMs: 600_000, tolerance: 0.005, ...rules },
+    trials,
+    options,
+    hosted: () => reloading.hosted,
+    adopt: (place, next, take) => reloading.adopt(place, next, take),
+    load: (path) => loadTrusted(path, options.trust),
+  });
+  void started.then(() => canaries.start());
+  return canaries;
+}
+
+/** @param started what there is to administer. @throws HttpError 503 before there is. */
+function adminOf(started: () => Reloading, around: AdminSurroundings): AdminHooks {
+  const { options, access, sources, acceptors, shadows, canaries } = around;
+  const { config = () => ({}), onNotice = () => {} } = options;
+  return {
+    reload: async (name) => {
+      const reloading = started();
+      if (name !== undefined && !reloading.has(name)) return null;
+      return tellReloaded(await reloadedWith(shadows, reloading.reload(name)), onNotice);
+    },
+    config,
+    state: () => stateOf(started(), access, acceptors),
+    canary: canaryHooks(canaries),
+    ...(shadows === undefined ? {} : shadows.adminHooks),
+    ...(sources === null ? {} : { policies: () => sources.document() }),
+  };
 }
 
 /** @throws HttpError 503 for administrators who come while the first workers start. */
@@ -334,7 +479,10 @@ async function rememberOnceStarted(
 }
 
 /** Takes the address for them; undefined where this process accepts itself. */
-async function acceptorsOf(options: ServerOptions): Promise<Acceptors | undefined> {
+async function acceptorsOf(
+  options: ServerOptions,
+  decisions: DecisionLog | undefined,
+): Promise<Acceptors | undefined> {
   const { processes = 1, host = "127.0.0.1", port = 0, access = {}, onNotice = () => {} } = options;
   if (processes === 1) return undefined;
   if (process.platform === "win32") {
@@ -362,10 +510,11 @@ async function acceptorsOf(options: ServerOptions): Promise<Acceptors | undefine
     access,
     needs: [...(main?.needs ?? [])],
     hasAccessLog: accessLog !== undefined,
+    hasDecisionLog: decisions !== undefined,
     textParameters: options.textParameters ?? false,
     otlp,
   };
-  return Acceptors.bind({ count: processes, host, port, base, accessLog, onNotice });
+  return Acceptors.bind({ count: processes, host, port, base, accessLog, decisions, onNotice });
 }
 
 /** Where processes that accept ask what is no inference. */
@@ -389,7 +538,7 @@ function urlsOf(
 }
 
 /** Nothing of OTLP is loaded where nothing is sent. */
-async function telemetryOf(options: ServerOptions) {
+async function telemetryOf(options: ServerOptions, decisions: DecisionLog | undefined) {
   const { accessLog, otlp: settings, onNotice = () => {} } = options;
   const { nowMs, epochOffsetMs } = clockOf(options);
   const clock = { nowMs, epochOffsetMs };
@@ -403,8 +552,18 @@ async function telemetryOf(options: ServerOptions) {
           onNotice,
         });
   const traces = otlp?.traces;
-  const isOff = accessLog === undefined && traces === undefined;
-  return { otlp, telemetry: isOff ? undefined : new Telemetry({ accessLog, traces, ...clock }) };
+  const isOff = accessLog === undefined && traces === undefined && decisions === undefined;
+  if (isOff) return { otlp };
+  return { otlp, telemetry: new Telemetry({ accessLog, traces, decisions, ...clock }) };
+}
+
+/** Nothing of it is loaded where nothing is logged. @throws RuntimeError RUNTIME_USAGE. */
+async function decisionsOf(options: ServerOptions): Promise<DecisionLog | undefined> {
+  const { decisionLog, onNotice = () => {} } = options;
+  if (decisionLog === undefined) return undefined;
+  const { openDecisionLog } = await import("./open-decision-log.ts");
+  const { nowMs, epochOffsetMs } = clockOf(options);
+  return openDecisionLog(decisionLog, { nowMs, epochOffsetMs, onNotice });
 }
 
 function clockOf({ nowMs, epochOffsetMs = performance.timeOrigin }: ServerOptions) {

@@ -19,6 +19,7 @@ import { expectWritable, writeAllAtomically } from "../atomic-write.ts";
 import { bindChain } from "../binding/bind-chain.ts";
 import { type Bound, bindModel } from "../binding/bind-model.ts";
 import { InterruptedError } from "../errors.ts";
+import { type RequiredOutcome, requiredOutcome } from "../gate/required-outcome.ts";
 import { withObservedFanouts } from "../graph/observed-fanouts.ts";
 import type { Placement } from "../levels/adaptive-levels.ts";
 import { type Compiled, compile } from "../levels/compile.ts";
@@ -32,7 +33,9 @@ import type { KeyPath } from "../spec/document.ts";
 import { InputError } from "../spec/input-error.ts";
 import { type LoadedApplication, loadApplication } from "../spec/load-application.ts";
 import type { Mistake } from "../spec/mistakes.ts";
-import { existingFile, filesThatDiffer, pathsBeside } from "./bundle-files.ts";
+import type { Requirement } from "../spec/requirement.ts";
+import { pathsBeside } from "./bundle-files.ts";
+import { compareWith } from "./compile-check.ts";
 import { openLevelSolver } from "./level-solvers.ts";
 
 export interface CompileCommand {
@@ -46,6 +49,8 @@ export interface CompileCommand {
   readonly fanouts: string | null;
   /** Compare with `out` instead of writing it. */
   readonly check: boolean;
+  /** Of its promises, beside those of the spec; null for none at all, nor those of the spec. */
+  readonly requirements?: readonly Requirement[] | null;
   readonly compiler: string;
   readonly pool: LevelPoolOptions;
   /** Reads models and runs them, under limits. */
@@ -66,17 +71,39 @@ export async function compileCommand(command: CompileCommand): Promise<CommandRe
   if (!command.check) await expectWritable(out);
   const { bundle, files, ...compiled } = await compiledFiles(loaded, method, command);
   const bytes = encodeBundle(bundle);
-  if (command.check) return compareWith(out, bytes, files);
-  command.pool.signal.throwIfAborted();
-  await writeAllAtomically([...pathsBeside(out, files), { path: out, bytes }], command.pool.signal);
+  const { nowMs, pool } = command;
+  const requirements = requirementsOf(loaded, command);
+  const required = await requiredOutcome(requirements, bundle, bytes.length, { nowMs, ...pool });
+  if (command.check) return withRequired(await compareWith(out, bytes, files), required);
+  pool.signal.throwIfAborted();
+  const written = [...pathsBeside(out, files), { path: out, bytes }];
+  if (required.holds) await writeAllAtomically(written, pool.signal);
   const told = {
     ...compiled,
     method,
     bundle,
     files,
-    warnings: method.warnings(bundle, loaded.application),
+    required,
+    warnings: [...method.warnings(bundle, loaded.application), ...required.warnings],
   };
-  return report(out, bytes, told, command.nowMs() - startMs);
+  return report(out, bytes, told, nowMs() - startMs);
+}
+
+/** Those of the spec, then those of the command line; none where it asks for none. */
+function requirementsOf(
+  { application }: LoadedApplication,
+  { requirements = [] }: CompileCommand,
+): readonly Requirement[] {
+  return requirements === null ? [] : [...(application.requirements ?? []), ...requirements];
+}
+
+/** A broken promise weighs more than a bundle that is out of date. */
+function withRequired(checked: CommandResult, required: RequiredOutcome): CommandResult {
+  return {
+    exitCode: required.holds ? checked.exitCode : required.exitCode,
+    text: [checked.text, ...required.warnings, ...required.lines].join("\n"),
+    json: { ...checked.json, warnings: required.warnings, requirements: required.judged },
+  };
 }
 
 /** What compiling gives before any of it is written: the bundle, and files beside it. */
@@ -167,52 +194,25 @@ async function boundModel(
   }
 }
 
-async function compareWith(
-  path: string,
-  bytes: Uint8Array,
-  files: readonly BundleFile[],
-): Promise<CommandResult> {
-  const existing = await existingFile(path, bytes.length).catch((error) => {
-    const { code, message } = error as NodeJS.ErrnoException;
-    throw new InputError("INPUT_UNREADABLE", `${path}: cannot be read (${code ?? message})`);
-  });
-  const isSame = existing !== null && Buffer.compare(existing, bytes) === 0;
-  const differing = await filesThatDiffer(path, files);
-  const same = isSame && differing.length === 0;
-  const state = existing === null ? "does not exist" : isSame ? "is up to date" : "differs";
-  const stages =
-    differing.length === 0
-      ? ""
-      : `, but these of its stages are missing or differ: ${differing.join(", ")}`;
-  return {
-    exitCode: same ? 0 : 2,
-    text: `${path} ${state}${stages}${same ? "" : "; compile it again to update it"}`,
-    json: {
-      path,
-      same,
-      exists: existing !== null,
-      sha256: sha256(bytes),
-      ...(files.length === 0 ? {} : { differingStages: differing }),
-    },
-  };
-}
-
 interface Told extends Compiled {
   readonly method: CompilerMethod;
+  readonly required: RequiredOutcome;
   readonly warnings: readonly string[];
   readonly files: readonly BundleFile[];
 }
 
 function report(path: string, bytes: Uint8Array, told: Told, compileMs: number): CommandResult {
-  const { bundle, solveMs, placement, files } = told;
+  const { bundle, solveMs, placement, files, required, warnings } = told;
+  const { holds } = required;
   const digest = sha256(bytes);
   const { application, method } = bundle;
   const pools = devicePools(bundle.cluster);
   const around = told.method.tablesAround?.(bundle);
+  const state = holds ? "" : "not written, for a promise is broken; ";
   return {
-    exitCode: 0,
+    exitCode: required.exitCode,
     text: [
-      `${path}: ${bytes.length} bytes, sha256 ${digest.slice(0, 12)}…, compiled in ` +
+      `${path}: ${state}${bytes.length} bytes, sha256 ${digest.slice(0, 12)}…, compiled in ` +
         `${Math.round(compileMs)} ms`,
       ...(files.length === 0 ? [] : [`${files.length} stages of models beside it`]),
       ...pools.map(
@@ -224,7 +224,8 @@ function report(path: string, bytes: Uint8Array, told: Told, compileMs: number):
       levelTable(bundle),
       ...(around?.after ?? []).flatMap((table) => ["", table]),
       ...(placement === null ? [] : placementText(placement, bundle)),
-      ...told.warnings,
+      ...warnings,
+      ...required.lines,
     ].join("\n"),
     json: {
       bundle: { path, bytes: bytes.length, sha256: digest, formatVersion: FORMAT_VERSION },
@@ -236,6 +237,9 @@ function report(path: string, bytes: Uint8Array, told: Told, compileMs: number):
       ...(placement === null ? {} : { placement }),
       serving: bundle.cluster.serving ?? null,
       levels: levelReports(bundle, solveMs),
+      warnings,
+      written: holds,
+      requirements: required.judged,
     },
   };
 }

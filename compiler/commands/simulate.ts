@@ -5,7 +5,10 @@ import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { loadBundle } from "stratagem-runtime/internal/load-bundle";
 import type { CompilerMethod, NamedBaseline } from "../methods/method.ts";
 import { allMethods, methodOf } from "../methods/registry.ts";
+import { usualServiceTimes } from "../methods/usual-service-times.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
+import type { LoggedArrivals } from "../replay/logged-arrivals.ts";
+import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import type { ServiceTimeMode } from "../simulate/service-times.ts";
 import {
   type ArrivalArguments,
@@ -24,6 +27,8 @@ import {
 /** As given on the command line. */
 export interface SimulateOptions extends ArrivalArguments, StationArguments {
   readonly bundle: string;
+  /** A decision log, an access log, or a URL that answers with lines of either. */
+  readonly arrivals?: string;
   readonly duration?: string;
   readonly seed: string;
   /** Left out, drawn where the bundle says what serving takes and how times spread. */
@@ -42,38 +47,66 @@ export async function simulateCommand(
   options: SimulateOptions,
   watch: SimulateWatch,
 ): Promise<CommandResult> {
-  const arrivals = parseArrivals(options);
-  const steady = {
-    arrivals,
-    durationMs: parseDurationMs(options.duration, arrivals),
-    seed: parseSeed(options.seed),
-    fanout: options.fanout,
-    stations: parseStations(options),
-  };
-  const { tuned = false } = options;
+  const { arrivals: log } = options;
+  const stated = log === undefined ? parseArrivals(options) : log;
+  const seed = parseSeed(options.seed);
+  const stations = parseStations(options);
+  const { tuned = false, fanout } = options;
   const baseline = await parseBaseline(options.baseline, tuned);
   const { bundle } = await loadBundle(options.bundle);
   const method = await methodOf(bundle);
   if (tuned && !method.baselines.tunable) throw await notTunable(method);
-  checkStations(steady.stations, bundle.cluster);
+  checkStations(stations, bundle.cluster);
+  const [arrivals, logged] = await arrivalsOf(stated, bundle, method, watch.signal);
+  const durationMs = parseDurationMs(options.duration, arrivals);
+  const steady = { arrivals, durationMs, seed, fanout, stations };
   const serviceTimes = options.serviceTimes ?? usualServiceTimes(bundle, method);
   const result = await method.simulate(bundle, { ...steady, serviceTimes, baseline }, watch);
-  const omissions = omissionsOf(steady.stations, bundle.cluster);
+  const omissions = omissionsOf(stations, bundle.cluster);
   const latenciesWithout = omissions.map(({ name }) => name);
+  const text = [
+    ...(logged === null ? [] : [arrivalsText(logged), ""]),
+    result.text,
+    ...(omissions.length === 0 ? [] : ["", omissionsText(omissions)]),
+  ];
   return {
     ...result,
-    text: omissions.length === 0 ? result.text : `${result.text}\n\n${omissionsText(omissions)}`,
-    json: { ...result.json, serviceTimes, latenciesWithout },
+    text: text.join("\n"),
+    json: {
+      ...result.json,
+      ...{ serviceTimes, latenciesWithout },
+      ...(logged === null ? {} : { arrivals: arrivalsJson(logged) }),
+    },
   };
 }
 
 /**
- * Latencies of a bundle that says what serving takes are compared with measured ones, so batches
- * take what they take there; those of any other with promises, which know percentiles.
+ * Those that are stated, or those of a log and what it says of them.
+ * @throws RuntimeError, InputError for a log.
  */
-function usualServiceTimes(bundle: Bundle, method: CompilerMethod): ServiceTimeMode {
-  const isServed = bundle.cluster.serving !== undefined;
-  return isServed && method.hasServiceTimeQuantiles?.(bundle) === true ? "sampled" : "p95";
+async function arrivalsOf(
+  stated: ArrivalProcess | string,
+  bundle: Bundle,
+  { servesWhole }: CompilerMethod,
+  signal: AbortSignal,
+): Promise<readonly [ArrivalProcess, LoggedArrivals | null]> {
+  if (typeof stated !== "string") return [stated, null];
+  const { loggedArrivals } = await import("../replay/logged-arrivals.ts");
+  const { toldText } = await import("../recalibrate/told-text.ts");
+  const asked = { bundle, isWhole: servesWhole === true };
+  const textOf = async (url: string) => (await toldText(url, "/", signal)).text;
+  const logged = await loggedArrivals(stated, asked, textOf, signal);
+  return [{ kind: "trace", trace: logged.trace }, logged];
+}
+
+function arrivalsText({ requests, models, fromMs, toMs }: LoggedArrivals): string {
+  const [from, to] = [fromMs, toMs].map((ms) => new Date(ms).toISOString());
+  return `arrivals of ${requests} requests for ${models.join(", ")}, ${from} to ${to}`;
+}
+
+function arrivalsJson({ requests, queries, models, fromMs, toMs }: LoggedArrivals): object {
+  const [from, to] = [fromMs, toMs].map((ms) => new Date(ms).toISOString());
+  return { requests, queries, models, from, to };
 }
 
 /** A name that several methods have stays a name: what it stands for is the bundle's to say. */

@@ -4,7 +4,7 @@ import { type FileHandle, open, readdir, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
-import { createGunzip } from "node:zlib";
+import { createGunzip, constants as zlib } from "node:zlib";
 import { InputError } from "../spec/input-error.ts";
 
 /** What is longer is no line of an access log; its beginning is not kept either. */
@@ -31,7 +31,7 @@ async function pathsOf(path: string): Promise<string[]> {
   const names = await readdir(folder).catch(() => []);
   const matching = names.filter((name) => matches(basename(path), name)).sort();
   if (matching.length > 0) return matching.slice(0, MAX_FILES).map((name) => join(folder, name));
-  throw unreadable(path, "no file of that pattern");
+  throw unreadableLog(path, "no file of that pattern", "--access-log");
 }
 
 /** Whether a pattern stands for a name; after a text that does not fit, its last `*` is longer. */
@@ -62,6 +62,13 @@ async function isThere(path: string): Promise<boolean> {
   );
 }
 
+export interface LogKind {
+  /** Whether a compressed file may end in the middle, as one does that is written to. */
+  readonly isGrowing?: boolean;
+  /** Of `serve`, that writes it, as messages say; left out for `--access-log`. */
+  readonly flag?: string;
+}
+
 /**
  * Calls back with every line that is not empty, without its end; null for one that is too long.
  * @throws InputError INPUT_UNREADABLE for what is no file, or damaged where it is compressed; or
@@ -71,40 +78,47 @@ export async function eachLine(
   path: string,
   signal: AbortSignal,
   onLine: (line: string | null) => void,
+  { isGrowing = false, flag = "--access-log" }: LogKind = {},
 ): Promise<void> {
-  const file = await opened(path);
+  const unreadable = (found: string) => unreadableLog(path, found, flag);
+  const file = await opened(path, unreadable);
   try {
     const splitter = new LineSplitter(onLine);
-    for await (const chunk of await contentOf(file)) {
+    for await (const chunk of await contentOf(file, isGrowing)) {
       signal.throwIfAborted();
       splitter.take(chunk);
     }
     splitter.end();
   } catch (error) {
     signal.throwIfAborted();
-    throw unreadable(path, error instanceof Error ? error.message : String(error));
+    throw unreadable(error instanceof Error ? error.message : String(error));
   } finally {
     await file.close();
   }
 }
 
 /** @throws InputError for what is no regular file: a pipe might never end. */
-async function opened(path: string): Promise<FileHandle> {
+async function opened(
+  path: string,
+  unreadable: (found: string) => InputError,
+): Promise<FileHandle> {
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error) => {
-    throw unreadable(path, error.code === "ENOENT" ? "no such file" : String(error.code ?? error));
+    throw unreadable(error.code === "ENOENT" ? "no such file" : String(error.code ?? error));
   });
   if ((await file.stat()).isFile()) return file;
   await file.close();
-  throw unreadable(path, "not a file");
+  throw unreadable("not a file");
 }
 
-async function contentOf(file: FileHandle): Promise<Readable> {
+async function contentOf(file: FileHandle, isGrowing: boolean): Promise<Readable> {
   const head = Buffer.alloc(GZIP.length);
   await file.read(head, 0, head.length, 0);
   const options = { start: 0, highWaterMark: CHUNK_BYTES, autoClose: false };
   const stream = file.createReadStream(options);
   if (head[0] !== GZIP[0] || head[1] !== GZIP[1]) return stream;
-  const unzip = createGunzip({ chunkSize: CHUNK_BYTES });
+  // Of what was cut, all is told that is there, and its end is not missed.
+  const finish = isGrowing ? { finishFlush: zlib.Z_SYNC_FLUSH } : {};
+  const unzip = createGunzip({ chunkSize: CHUNK_BYTES, ...finish });
   stream.once("error", (error) => unzip.destroy(error));
   return stream.pipe(unzip);
 }
@@ -143,7 +157,8 @@ class LineSplitter {
   }
 }
 
-function unreadable(path: string, found: string): InputError {
-  const message = `${path}: expected a readable access log, got: ${found}`;
-  return new InputError("INPUT_UNREADABLE", `${message}; give files of serve --access-log`);
+function unreadableLog(path: string, found: string, flag: string): InputError {
+  const what = flag.slice(2).replace("-", " ");
+  const message = `${path}: expected a readable ${what}, got: ${found}`;
+  return new InputError("INPUT_UNREADABLE", `${message}; give files of serve ${flag}`);
 }

@@ -25,6 +25,7 @@ import type { StationOptions } from "../simulate/serving/stations.ts";
 import type { Application, MethodName, Policy, PolicyOf } from "../spec/application.ts";
 import type { LoadedApplication } from "../spec/load-application.ts";
 import type { Mistake } from "../spec/mistakes.ts";
+import type { LevelPromises } from "./level-promises.ts";
 import type { SolverName } from "./solver-names.ts";
 
 /** The method of a name, with the bundle, frame and policy that are its own. */
@@ -96,6 +97,8 @@ export interface CompilerMethod<
 
   // What a level promises.
 
+  /** What a level promises, in the terms of all methods. @param level one of the bundle's. */
+  promises(bundle: B, level: L): LevelPromises;
   /** The highest violation rate that a level promises, of a class or bucket if need be. */
   worstViolationRate(level: L): number;
 
@@ -120,6 +123,8 @@ export interface CompilerMethod<
 
   // Simulation.
 
+  /** Whether a request is one query whatever rows it has; left out where each row is one. */
+  readonly servesWhole?: true;
   /** What of its models is measured beside whole batches on one core; left out for nothing. */
   readonly profiled?: "layers" | "cores";
   /** The requests that its simulation draws; left out where each is one row to the one model. */

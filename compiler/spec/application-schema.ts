@@ -43,6 +43,7 @@ import {
   url,
 } from "./fields.ts";
 import { policySchema } from "./policy-schema.ts";
+import { REQUIREMENT_FORM } from "./requirement.ts";
 
 /** Most load levels one application may ask for. */
 export const MAX_LOADS = MAX_LEVELS;
@@ -238,6 +239,12 @@ export const applicationSchema = mapping({
   cluster,
   tasks: list(task, "a list of tasks", MAX_TASKS).describe("A rooted DAG"),
   policy: policySchema,
+  require: list(text(REQUIREMENT_FORM), "a list of requirements", 100)
+    .optional()
+    .describe(
+      "What the promises have to be, or compile ends with 3: feasible, violations <= ceiling, " +
+        "accuracy >= 97% @ 1000",
+    ),
 });
 
 export type ApplicationSpec = z.output<typeof applicationSchema>;

@@ -5,6 +5,7 @@
 
 import type { Provider, ServingPath } from "stratagem-runtime/internal/bundle/schema";
 import type { Binding } from "./binding.ts";
+import type { Requirement } from "./requirement.ts";
 import type { Trace } from "./trace.ts";
 /** @typeParam P policy of the method that it is compiled by, where one is meant. */
 export interface Application<P extends Policy = Policy> {
@@ -16,6 +17,8 @@ export interface Application<P extends Policy = Policy> {
   /** A rooted DAG in the order of the spec; names are unique. */
   readonly tasks: readonly Task[];
   readonly policy: P;
+  /** What its promises have to be; left out where the spec requires nothing. */
+  readonly requirements?: readonly Requirement[];
 }
 
 export interface Slo {

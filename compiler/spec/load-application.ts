@@ -20,6 +20,7 @@ import {
   workersOf,
 } from "./pool-profiles.ts";
 import type { ProfiledVariant } from "./profile.ts";
+import { requiredMistakes, requiredPart } from "./required.ts";
 import { withServing } from "./serving.ts";
 import { resolveSlo, sloMistakes } from "./slo.ts";
 import { measuredStarts } from "./start-times.ts";
@@ -76,6 +77,7 @@ export function loadApplication(
     cluster: withServing(cluster, tasks, spec.cluster.communicationLatency === "auto"),
     tasks,
     policy: resolvePolicy(spec, measuredStarts({ cluster, tasks })),
+    ...requiredPart(spec.require),
   };
   refuse(document, poolDeviceMistakes(application));
   refuse(document, measurementMistakes(application));
@@ -105,6 +107,7 @@ function* specMistakes(spec: ApplicationSpec): Generator<Mistake> {
   }
   yield* duplicateNames(pools ?? [], ["cluster", "pools"], "pool");
   yield* pipelineMistakes(spec.tasks);
+  yield* requiredMistakes(spec.require);
 }
 
 const WORKERS_FORM = `a whole number from 1 to ${MAX_WORKERS}`;

@@ -41,12 +41,14 @@ export interface DiffTextOptions {
   /** Levels of both bundles together; null where it is not known. */
   readonly levelCount?: number | null;
   readonly isAll?: boolean;
+  /** What shows the rest of it. */
+  readonly allBy?: string;
 }
 
 /** A summary, and the differences one by one as far as a screen goes. */
 export function diffText(
   diff: BundleDiff,
-  { levelCount = null, isAll = false }: DiffTextOptions = {},
+  { levelCount = null, isAll = false, allBy = "--all shows them" }: DiffTextOptions = {},
 ): string {
   const summary = diffSummary({ ...diff, levelCount });
   if (diff.same) return summary.join("\n");
@@ -57,7 +59,7 @@ export function diffText(
     ...summary,
     "",
     ...details.slice(0, room),
-    ...(left === 0 ? [] : [`and ${counted(left, "line")} more; --all shows them`]),
+    ...(left === 0 ? [] : [`and ${counted(left, "line")} more; ${allBy}`]),
   ].join("\n");
 }
 

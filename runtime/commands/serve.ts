@@ -5,18 +5,21 @@ import { parseProviderOptions } from "../exec/provider-options.ts";
 import { settleCollection } from "../heap-collection.ts";
 import type { GenerateLevel } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
+import type { DecisionLogSettings } from "../open-decision-log.ts";
 import { hardwareJson, hardwareText } from "../pool-hardware.ts";
 import type { AccessOptions } from "../server/access/access.ts";
 import type { ServerLimits } from "../server/applications/limits.ts";
 import type { LogState } from "../server/telemetry/log.ts";
 import { otlpSettings } from "../server/telemetry/otlp/otlp-settings.ts";
 import type { DeviceOptions, WorkerVariable } from "../serving-devices.ts";
+import { askedCanary } from "../settings/canary.ts";
 import { splitPair, splitPoolDevice } from "../settings/device-kinds.ts";
 import { readSettingsFile } from "../settings/file.ts";
 import { LIMIT_KEYS } from "../settings/limits.ts";
 import { type Resolved, resolveSettings } from "../settings/resolve.ts";
 import { flagOf } from "../settings/setting.ts";
 import type { SettingValues } from "../settings/table.ts";
+import type { SourceSettings } from "../sources/policy-sources.ts";
 import { storeFolder } from "../sources/store-folder.ts";
 import { type ServerOptions, type StartedServer, startServer } from "../start-server.ts";
 import type { CommandResult } from "./command-result.ts";
@@ -25,13 +28,15 @@ import { openLogs, type ServeLogs } from "./serve-logs.ts";
 
 /** Folder in that where bundles are kept. */
 const SERIALS = "serials";
+/** Of the receiver of decisions; a setting would be shown by --print-config. */
+const DECISION_TOKEN = "STRATAGEM_DECISION_TOKEN";
 
 export interface ServeSurroundings {
   /** Aborting it stops the server: what was accepted is answered first. */
   readonly signal: AbortSignal;
   /** Called once every worker is ready. */
   readonly onReady: (result: CommandResult) => void;
-  /** For what OpenTelemetry's variables say. */
+  /** For what OpenTelemetry's variables say, and secrets. */
   readonly environment: NodeJS.ProcessEnv;
   /** Calls back, any number of times, when the bundle's file is to be read again. */
   readonly onReload: (reload: () => void) => void;
@@ -61,8 +66,10 @@ export async function serveCommand(
   const logs = openLogs(settings.values);
   const config = () => printedSettings(inForce(settings, logs.log)).json;
   try {
-    const all = { ...options, otlp, ...logs.options, generateLevel, config };
-    await serveWith(all, logs, surroundings);
+    const decisionLog = decisionLogOf(settings.values, surroundings.environment);
+    const sources = sourcesOf(settings.values, surroundings);
+    const told = { otlp, ...logs.options, decisionLog, config };
+    await serveWith({ ...options, ...told, sources, generateLevel }, logs, surroundings);
   } finally {
     await logs.close();
   }
@@ -89,6 +96,19 @@ async function serveWith(
   await server.close();
 }
 
+/** @throws RuntimeError RUNTIME_USAGE where a setting lacks another. */
+function decisionLogOf(
+  { decisionLog: place, decisionSample: sample, decisionMask: mask }: SettingValues,
+  environment: NodeJS.ProcessEnv,
+): DecisionLogSettings | undefined {
+  if (place !== null) {
+    return { place, sample, mask: mask ?? [], token: environment[DECISION_TOKEN] };
+  }
+  if (mask === null && sample === 1) return undefined;
+  const found = mask === null ? "--decision-sample" : "--decision-mask";
+  throw new RuntimeError("RUNTIME_USAGE", `expected --decision-log beside ${found}`);
+}
+
 /** With what administrators have changed since the settings were read. */
 function inForce({ values, sources }: Resolved, { level, format }: LogState): Resolved {
   const now = { logLevel: level, logFormat: format };
@@ -102,13 +122,13 @@ function inForce({ values, sources }: Resolved, { level, format }: LogState): Re
 
 /** @throws RuntimeError RUNTIME_USAGE without a bundle. */
 function optionsOf(settings: SettingValues, environment: NodeJS.ProcessEnv): ServerOptions {
-  const { policy, models, http, workerMemory, threads } = settings;
-  if (policy === null) {
+  const { policy, discovery, models, http, workerMemory, threads } = settings;
+  if (policy === null && discovery === null) {
     const ways = `expected --policy or STRATAGEM_POLICY, or policy in the file of --config`;
     throw new RuntimeError("RUNTIME_USAGE", `${ways}: the bundle to serve`);
   }
   return {
-    policy,
+    policy: policy ?? [],
     ...http,
     ...(models === null ? {} : { models }),
     ...(workerMemory === null ? {} : { workerMemoryBytes: workerMemory }),
@@ -125,12 +145,34 @@ function optionsOf(settings: SettingValues, environment: NodeJS.ProcessEnv): Ser
     readyNeedsPromises: settings.readyNeedsPromises,
     processes: settings.processes,
     limits: limitsOf(settings),
+    canary: {
+      asked: (settings.canary ?? []).flatMap((text) => askedCanary(text) ?? []),
+      timeMs: settings.canaryTime,
+      tolerance: settings.canaryTolerance,
+    },
     shadowShare: settings.shadowShare,
+    ...(settings.shadow === null ? {} : { shadow: settings.shadow }),
     ...grpcOf(settings),
     access: accessOf(settings),
     trust: trustOf(settings, environment),
     adminAt: settings.admin ?? undefined,
     metricsAt: settings.metrics ?? undefined,
+  };
+}
+
+function sourcesOf(
+  { discovery, labels, poll, policyStore, policyToken, statusUrl }: SettingValues,
+  { environment, signal }: ServeSurroundings,
+): SourceSettings {
+  return {
+    storeFolder: storeFolder(policyStore, environment),
+    pollMs: poll,
+    statusUrl: statusUrl ?? undefined,
+    discovery: discovery ?? undefined,
+    tokenFile: policyToken ?? undefined,
+    labels: labels ?? undefined,
+    environment,
+    signal,
   };
 }
 
@@ -186,9 +228,10 @@ function accessOf(settings: SettingValues): AccessOptions {
 }
 
 /** Undefined where no signature is required. */
-function trustOf({ requireSignature, labels }: SettingValues, environment: NodeJS.ProcessEnv) {
+function trustOf(settings: SettingValues, environment: NodeJS.ProcessEnv) {
+  const { requireSignature, labels, policyStore } = settings;
   if (requireSignature === null) return undefined;
-  const memory = join(storeFolder(null, environment), SERIALS);
+  const memory = join(storeFolder(policyStore, environment), SERIALS);
   return { keyFiles: requireSignature, labels: labels ?? {}, memory };
 }
 
@@ -205,13 +248,15 @@ function limitsOf(settings: SettingValues): Partial<ServerLimits> {
 
 function readyResult(server: StartedServer): CommandResult {
   const { url, grpcUrl, adminUrl, metricsUrl, served } = server;
-  const told = served.map(({ policy, bundle, device, hardware }) => {
+  const told = served.map(({ policy, source, bundle, device, hardware }) => {
     const method = methodOf(bundle);
     const { workers, more, json } = method.tellServing(bundle);
+    const name = source ?? policy;
     return {
-      text: `serving ${policy} at ${url}: ${workers}${hardwareText(hardware)}${more}`,
+      text: `serving ${name} at ${url}: ${workers}${hardwareText(hardware)}${more}`,
       json: {
-        ...{ policy, workers: method.workerCount(bundle), device },
+        ...{ policy, ...(source === undefined ? {} : { source }) },
+        ...{ workers: method.workerCount(bundle), device },
         ...{ hardware: hardwareJson(hardware), ...json },
       },
     };

@@ -7,6 +7,7 @@ import type {
   RamsisLevel,
 } from "../bundle/schema.ts";
 import type { OpenCore } from "../core/command-buffer.ts";
+import type { Rng } from "../core/rng.ts";
 import type {
   AssignedExecutor,
   AssignedExecutorHandlers,
@@ -14,9 +15,12 @@ import type {
   ExecutorHandlers,
 } from "../exec/executor.ts";
 import type { Application, ApplicationOptions } from "../server/applications/application.ts";
+import type { Replayer, ReplayerOptions } from "../server/decisions/recorded-entry.ts";
 import type { AxisNames } from "../server/graph/output-groups.ts";
+import type { OnlookerTimes } from "../server/shadow-policy/onlooker-times.ts";
 import type { Section } from "../tell/bundle-sections.ts";
 import type { DiffLevel } from "../tell/level-diff.ts";
+import type { MadeDecision, ReviewedDecision } from "../tell/made-decision.ts";
 import type { ServingTold } from "../tell/serving-told.ts";
 import type { WantedModel } from "../wanted-models.ts";
 
@@ -60,6 +64,19 @@ export interface RuntimeMethod<B extends Bundle> {
   decide(bundle: B, level: number, state: never): object;
   /** The machine that decides and a buffer for its commands, for a driver's own clock. */
   core(bundle: B, options: never): OpenCore<object, object>;
+  /** The same machine as a server drives it, driven by what a recorder was told instead. */
+  replayer(bundle: B, options: ReplayerOptions): Replayer;
+  /**
+   * What the bundle says of a batch that a server started, by the state it was started in alone;
+   * left out where more than that decides. Undefined where the bundle does not know the state.
+   */
+  reviewed?(bundle: B, made: MadeDecision): ReviewedDecision | undefined;
+
+  /**
+   * What workers take that are not there, for a bundle that looks on while another serves; left out
+   * where none of the method can. @param rng for what is drawn.
+   */
+  onlookerTimes?(bundle: B, rng: Rng): OnlookerTimes;
 
   /** All that `diff` does not compare level by level, with names where the bundle has indices. */
   diffFrame(bundle: B): object;

@@ -11,6 +11,7 @@ import { Relay } from "../server/processes/relay.ts";
 import { RemoteApplication } from "../server/processes/remote-application.ts";
 import type { AcceptorSetup, ToldApplication } from "../server/processes/told.ts";
 import { openServer, type RunningServer } from "../server/serve.ts";
+import type { RequestRecord } from "../server/telemetry/request-record.ts";
 import { Telemetry } from "../server/telemetry/telemetry.ts";
 
 /** How often it tells what it counts, unasked. */
@@ -144,9 +145,9 @@ class Following {
   }
 }
 
-/** Spans are sent from here; lines of the access log go where all of them are written. */
+/** Spans are sent from here; lines of logs go where all of them are written. */
 async function telemetryOf(
-  { otlp: settings, hasAccessLog, version }: AcceptorSetup,
+  { otlp: settings, hasAccessLog, hasDecisionLog, version }: AcceptorSetup,
   dispatcher: Dispatcher,
   nowMs: () => number,
 ) {
@@ -164,6 +165,8 @@ async function telemetryOf(
   const accessLog = hasAccessLog
     ? { write: (line: string) => dispatcher.writeLine(line) }
     : undefined;
-  const isOff = accessLog === undefined && traces === undefined;
-  return { otlp, telemetry: isOff ? undefined : new Telemetry({ accessLog, traces, ...clock }) };
+  const take = (record: RequestRecord) => dispatcher.logDecisions(record);
+  const decisions = hasDecisionLog ? { take, lines: () => [] } : undefined;
+  if (!hasAccessLog && !hasDecisionLog && traces === undefined) return { otlp };
+  return { otlp, telemetry: new Telemetry({ accessLog, decisions, traces, ...clock }) };
 }

@@ -7,6 +7,7 @@ import { House, type HouseOptions } from "./applications/house.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "./applications/limits.ts";
 import { LoopLag } from "./applications/loop-lag.ts";
 import { type Replaced, Succession } from "./applications/succession.ts";
+import type { Trial } from "./applications/trial.ts";
 import { ByteBudget } from "./bodies/byte-budget.ts";
 import { Connections } from "./connections/connections.ts";
 import { NotesAt } from "./connections/notes-at.ts";
@@ -114,6 +115,8 @@ export interface RunningServer {
    * goes on as before then.
    */
   replaceApplication(next: Application, place?: number, failed?: Promise<never>): Promise<Replaced>;
+  /** For applications that are tried beside those that are served. */
+  readonly trials: ServerTrials;
   /**
    * Becomes unready, answers all that was sent to it, and ends the workers. Further calls wait for
    * the first.
@@ -121,6 +124,22 @@ export interface RunningServer {
    * left out, it does not.
    */
   close(hasOthers?: boolean): Promise<void>;
+}
+
+export interface ServerTrials {
+  /** The application that is served at a place. */
+  stableAt(place: number): Application | undefined;
+  /**
+   * Starts the workers of one beside it. @param failed as of `replaceApplication`.
+   * @throws what that throws.
+   */
+  open(canary: Application, failed: Promise<never>): Promise<void>;
+  /** Has one that is open answer a share of the requests to one that is served, 0..1. */
+  begin(stable: Application, canary: Application, share: number): Trial;
+  /** Has it answer all of them. @throws Error where the other is not served any more. */
+  promote(trial: Trial): Replaced;
+  /** Gives one up. @returns kept when it has answered what it had, and its workers are ended. */
+  end(canary: Application): Promise<void>;
 }
 
 /**
@@ -181,9 +200,9 @@ export async function openServer(
     const closed = Promise.all([stopped, grpcStopped]).then(() => {});
     const succeeded = succession.close();
     const isEmptied = await house.drain(closed, limits.drainTimeoutMs);
-    if (!isEmptied) for (const { endpoint } of house.applications) endpoint.abort();
+    if (!isEmptied) for (const { endpoint } of house.running) endpoint.abort();
     await acceptors?.end();
-    await Promise.all(house.applications.map((application) => application.close()));
+    await Promise.all(house.running.map((application) => application.close()));
     await Promise.all([doors.close(stopped), grpc?.close(grpcStopped)]);
     await succeeded;
     house.loopDelay.stop();
@@ -205,12 +224,23 @@ export async function openServer(
       acceptors?.announce();
       return replaced;
     },
+    trials: trialsOf(house, succession),
     metricLines,
     onReloaded: (application, isFollowed) => house.reloads.onReload(application, isFollowed),
     close: (hasOthers = false) => {
       closing ??= close(hasOthers);
       return closing;
     },
+  };
+}
+
+function trialsOf(house: House, succession: Succession): ServerTrials {
+  return {
+    stableAt: (place) => house.applications[place],
+    open: (canary, failed) => succession.open(canary, failed),
+    begin: (stable, canary, share) => succession.begin(stable, canary, share),
+    promote: (trial) => succession.promote(trial),
+    end: (canary) => succession.end(canary),
   };
 }
 

@@ -72,7 +72,7 @@ interface OneOfList {
 }
 
 /** Texts that may have commas; a variable has semicolons between them. */
-function listOf({ sign, expected, isOne }: OneOfList): Kind<readonly string[]> {
+export function listOf({ sign, expected, isOne }: OneOfList): Kind<readonly string[]> {
   return {
     sign,
     expected,

@@ -5,16 +5,22 @@ import { setting } from "./setting.ts";
 
 export const SERVED = {
   policy: setting(
-    texts("<bundle>", "paths of policy bundles"),
+    texts("<bundle>", "paths or URLs of policy bundles"),
     null,
-    "policy bundle; once for each application",
-    "there has to be one",
+    "policy bundle, a file or at https:// or oci://; once for each application",
+    "there has to be one, or --discovery",
   ),
   models: setting(
     texts("<folder>", "folders"),
     null,
     "where the model files are; once for all bundles, or once for each in their order",
     "the folder of each bundle",
+  ),
+  shadow: setting(
+    texts("<bundle>", "paths of policy bundles"),
+    null,
+    "bundle that is told what comes and decides, and that nobody follows; once per application",
+    "none looks on",
   ),
   http: setting(address, { host: "127.0.0.1", port: 8000 }, "where to listen; port 0 for any"),
   processes: setting(

@@ -1,15 +1,19 @@
 /** All settings of `serve`: its flags, variables, keys of its file, and the table of the docs. */
 import { ACCESS } from "./access.ts";
+import { CANARY } from "./canary.ts";
 import { GRPC } from "./grpc.ts";
 import { LIMITS } from "./limits.ts";
 import { SERVED } from "./served.ts";
 import type { Setting, SettingGroup, ValueOf } from "./setting.ts";
+import { SOURCES } from "./sources.ts";
 import { TELEMETRY } from "./telemetry.ts";
 import { TRUST } from "./trust.ts";
 import { WORKERS } from "./workers.ts";
 
 export const SETTING_GROUPS: readonly SettingGroup[] = [
   { title: "What is served, and where", settings: SERVED },
+  { title: "A bundle on trial", settings: CANARY },
+  { title: "Bundles of sources", settings: SOURCES },
   { title: "gRPC", settings: GRPC },
   { title: "Who may come in", settings: ACCESS },
   { title: "Whose bundles are followed", settings: TRUST },
@@ -18,7 +22,18 @@ export const SETTING_GROUPS: readonly SettingGroup[] = [
   { title: "Logs, traces and metrics", settings: TELEMETRY },
 ];
 
-const TABLE = { ...SERVED, ...GRPC, ...ACCESS, ...TRUST, ...WORKERS, ...LIMITS, ...TELEMETRY };
+const TABLE = {
+  ...SERVED,
+  ...CANARY,
+  ...GRPC,
+  ...ACCESS,
+  ...TRUST,
+  ...WORKERS,
+  ...LIMITS,
+  ...TELEMETRY,
+  ...{ ...SERVED, ...SOURCES, ...GRPC, ...ACCESS },
+  ...{ ...TRUST, ...WORKERS, ...LIMITS, ...TELEMETRY },
+};
 export const SETTINGS: Readonly<Record<string, Setting>> = TABLE;
 
 export type SettingValues = { readonly [K in keyof typeof TABLE]: ValueOf<(typeof TABLE)[K]> };

@@ -1,9 +1,19 @@
 /** What is told to the outside: the log, the access log, promises, traces and metrics. */
+import { isMask, MASK_CHOICES } from "../server/decisions/masked-fields.ts";
 import { HOURS_PER_FALSE_ALARM } from "../server/drift/drift.ts";
 import { LOG_FORMATS } from "../server/telemetry/log.ts";
 import { SEVERITIES } from "../server/telemetry/notice.ts";
-import { count, oneOf, text, truth } from "./kinds.ts";
+import { count, type Kind, oneOf, share, text, texts, truth } from "./kinds.ts";
 import { setting } from "./setting.ts";
+
+const fields = texts("<field>", `one of ${MASK_CHOICES.join(", ")}`);
+const mask: Kind<readonly string[]> = {
+  ...fields,
+  read: (value) => {
+    const found = fields.read(value);
+    return found?.every(isMask) === true ? found : undefined;
+  },
+};
 
 export const TELEMETRY = {
   logLevel: setting(oneOf(SEVERITIES), "info", "what the log on stderr tells at least"),
@@ -12,6 +22,23 @@ export const TELEMETRY = {
     text("<file>", "a file, or - for stderr"),
     null,
     "where a line of JSON goes for every request; - for stderr",
+    "none",
+  ),
+  decisionLog: setting(
+    text("<place>", "a file, an http or https URL, or - for stdout"),
+    null,
+    "where decisions go, with their states and outcomes; - for stdout",
+    "none",
+  ),
+  decisionSample: setting(
+    share,
+    1,
+    "share of the requests that the decision log has; 100% has all that replaying them needs",
+  ),
+  decisionMask: setting(
+    mask,
+    null,
+    "field that the decision log leaves out, or has by its digest; may be repeated",
     "none",
   ),
   hoursPerFalseAlarm: setting(

@@ -126,6 +126,23 @@ export function commandLineContract(
       expect(levels[0].fields.length).toBeGreaterThan(0);
     });
 
+    test("is gated: by what is required of it, and against another one", async () => {
+      const required = ["--require", "feasible; violations <= ceiling; p99 <= slo; bytes <= 9MiB"];
+      const { ok, requirements } = await jsonOf("gate", bundle, bundle, ...required);
+      expect([ok, requirements.length]).toEqual([true, 4]);
+      const broken = await stratagem("gate", bundle, bundle, "--require", "violations < 0");
+      expect([broken.status, broken.stdout.match(/^BROKEN /gm)?.length]).toEqual([3, 1]);
+      const [there, back] = [
+        await stratagem("gate", bundle, changed, "--json"),
+        await stratagem("gate", changed, bundle, "--json"),
+      ];
+      const verdicts = JSON.parse(there.stdout).comparisons.map(
+        ({ verdict }: { verdict: string }) => verdict,
+      );
+      expect(verdicts.every((verdict: string) => verdict === "same")).toBe(false);
+      expect([there.status, back.status].sort()).toEqual([0, 3]);
+    });
+
     test("is simulated: every query ends one way, the same with the same seed", async () => {
       const args = ["simulate", bundle, "--poisson", "30", "--duration", "5s", "--seed", "7"];
       const {

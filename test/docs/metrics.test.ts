@@ -64,7 +64,9 @@ test("every metric of an application names its model", () => {
   }
   const doors = "connections|access|tls|unsent|request_bytes|http|grpc";
   const others = "^(process|nv_gpu|nv_energy)_";
-  const ofServer = new RegExp(`${others}|^stratagem_(${doors}|event_loop|log_lines|traced)`);
+  const ofServer = new RegExp(
+    `${others}|^stratagem_(${doors}|event_loop|log_lines|traced|decision_log)`,
+  );
   expect([...nameless].filter((name) => !ofServer.test(name))).toEqual([]);
 });
 
@@ -104,9 +106,9 @@ describe.skipIf(!hasPromtool)("promtool (skipped where the package prometheus is
 const INTRODUCTION = `This list is made of what servers of all methods tell, and the dashboard and
 the alerts in \`docs/deploy\` are made of it. Every metric of an application has the label \`model\`
 besides those named here: the application, or the model that clients name where it has several.
-Those that begin with \`stratagem_log\`, \`stratagem_traced\` or \`stratagem_grpc\` are there
-where the logs of \`serve\`, traces or gRPC are on; \`nv_gpu\`, \`nv_energy\` and
-\`stratagem_worker_gpu\` where a driver tells of the GPUs of workers.
+Those that begin with \`stratagem_log\`, \`stratagem_decision_log\`, \`stratagem_traced\` or
+\`stratagem_grpc\` are there where the logs of \`serve\`, that of decisions, traces or gRPC are on;
+\`nv_gpu\`, \`nv_energy\` and \`stratagem_worker_gpu\` where a driver tells of the GPUs of workers.
 `;
 
 interface Row {

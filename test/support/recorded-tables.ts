@@ -1,14 +1,9 @@
-/**
- * A recorded server of tables: what it was told, what it did, and a fresh dispatcher that is told
- * the same.
- */
+/** A recorded server of tables: what it was told, and what it did. */
 import fc from "fast-check";
 import { vi } from "vitest";
 import type { RamsisBundle } from "../../runtime/bundle/schema.ts";
-import { CommandBuffer, DROP } from "../../runtime/core/command-buffer.ts";
 import type { Batch, BatchResult, Executor } from "../../runtime/exec/executor.ts";
 import { WorkerLostError } from "../../runtime/exec/executor.ts";
-import { dispatcherOf } from "../../runtime/methods/ramsis/core/dispatcher-of.ts";
 import type {
   RecordedCommand,
   RecordedEvent,
@@ -231,56 +226,4 @@ function finish({ running }: HeldExecutor, pick: number): void {
   const batches = worker === undefined ? undefined : running.get(worker);
   batches?.shift()?.finish();
   if (worker !== undefined && batches?.length === 0) running.delete(worker);
-}
-
-/** The commands that a fresh dispatcher gives for the events of a log, in place. */
-export function replayTables(bundle: RamsisBundle, log: readonly Entry[]): Entry[] {
-  const dispatcher = dispatcherOf(bundle, { ready: false });
-  const { commandCapacity, waitingCapacity } = dispatcher;
-  const commands = new CommandBuffer(commandCapacity, waitingCapacity);
-  const replayed: Entry[] = [];
-  for (const entry of log) {
-    if (entry.kind === "start-batch" || entry.kind === "drop") continue;
-    replayed.push(entry);
-    if (entry.kind === "arrival") {
-      const { query, deadlineMs, nowMs, sloClass } = entry;
-      dispatcher.onArrival(query, deadlineMs, nowMs, commands, sloClass);
-    } else if (entry.kind === "joint-arrival") {
-      const { query, deadlineMs, wanted, nowMs, sloClass } = entry;
-      dispatcher.onJointArrival(query, deadlineMs, wanted, nowMs, commands, sloClass);
-    } else if (entry.kind === "joint-end") dispatcher.onJointEnd(entry.nowMs, commands);
-    else if (entry.kind === "refused") {
-      dispatcher.onRefused(entry.queries, entry.nowMs, entry.sloClass);
-    } else if (entry.kind === "done") dispatcher.onBatchDone(entry.worker, entry.nowMs, commands);
-    else if (entry.kind === "ready") dispatcher.onWorkerReady(entry.worker, entry.nowMs, commands);
-    else if (entry.kind === "lost") dispatcher.onWorkerLost(entry.worker, entry.nowMs, commands);
-    else if (entry.kind === "retry") {
-      const { query, deadlineMs, wanted, nowMs, sloClass } = entry;
-      dispatcher.onRetry(query, deadlineMs, wanted, nowMs, commands, sloClass);
-    } else if (entry.kind === "wake") dispatcher.onWake(entry.nowMs, commands);
-    else if (entry.kind === "policy") dispatcher.replaceBundle(entry.bundle);
-    else dispatcher.onCancel(entry.query);
-    replayed.push(...commandsOf(commands));
-    commands.clear();
-  }
-  return replayed;
-}
-
-function commandsOf(commands: CommandBuffer): RecordedCommand[] {
-  return Array.from({ length: commands.count }, (_, command) => {
-    const worker = commands.worker(command);
-    if (commands.kind(command) === DROP) {
-      const query = commands.query(command, 0);
-      return { kind: "drop", worker, query, reason: commands.reason(command) };
-    }
-    return {
-      kind: "start-batch",
-      worker,
-      variant: commands.variant(command),
-      level: commands.level(command),
-      queries: Array.from({ length: commands.queryCount(command) }, (_, position) =>
-        commands.query(command, position),
-      ),
-    };
-  });
 }

@@ -2,6 +2,7 @@
 import { Client, credentials } from "@grpc/grpc-js";
 import { methodOf } from "../../runtime/methods/registry.ts";
 import type { Application } from "../../runtime/server/applications/application.ts";
+import { DecisionLog } from "../../runtime/server/decisions/decision-log.ts";
 import type { MetricLine } from "../../runtime/server/metrics/exposition.ts";
 import { gpuLines } from "../../runtime/server/metrics/gpu-lines.ts";
 import { openServer } from "../../runtime/server/serve.ts";
@@ -64,7 +65,11 @@ export async function toldMetrics(subjects: readonly ServedSubject[]): Promise<T
   const settings = otlpSettings("http://127.0.0.1:9", { OTEL_TRACES_SAMPLER: "always_off" });
   if (settings === undefined) throw new Error("there is an endpoint");
   const otlp = openOtlp({ settings, version: "0.0.0", ...CLOCK, onNotice: () => {} });
-  const telemetry = new Telemetry({ traces: otlp.traces, ...CLOCK });
+  const decisions = new DecisionLog({
+    place: { name: "nowhere", send: async () => ({ kind: "taken" }) },
+    ...{ sample: 1, mask: [], review: () => undefined, onNotice: () => {}, ...CLOCK },
+  });
+  const telemetry = new Telemetry({ traces: otlp.traces, decisions, ...CLOCK });
   const sink = { write: () => {}, droppedCount: 0 };
   const server = await openServer(
     hosted.map(({ application }) => application),
@@ -93,6 +98,7 @@ export async function toldMetrics(subjects: readonly ServedSubject[]): Promise<T
   } finally {
     await server.close();
     await otlp.close();
+    await decisions.close();
   }
 }
 

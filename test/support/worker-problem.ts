@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import type { WorkerProblem } from "../../compiler/methods/ramsis/solve/worker-problem.ts";
-import { quantileKnots } from "../../compiler/numeric/quantile-distribution.ts";
+import { quantileKnots } from "../../runtime/core/quantile-distribution.ts";
 
 /**
  * A problem on the fixed-length grid.

@@ -9,6 +9,7 @@ import { refuseTableOptions } from "../table-options.ts";
 import { ACCORDION_BASELINES } from "./baselines.ts";
 import { openModels } from "./compile-stages.ts";
 import { pipelineTable } from "./pipeline-table.ts";
+import { accordionPromises } from "./promises.ts";
 import { shapeOf } from "./shape-of-places.ts";
 import { haveStageSpreads } from "./simulate/drawn-instance-times.ts";
 import { drawQueries } from "./simulate/queries.ts";
@@ -18,6 +19,7 @@ import { accordionWarnings } from "./warnings.ts";
 
 export const accordionMethod: CompilerMethodOf<"accordion"> = {
   name: "accordion",
+  servesWhole: true,
 
   mistakes: accordion.mistakes,
   // Clients name the model, so models need not be alike.
@@ -37,6 +39,7 @@ export const accordionMethod: CompilerMethodOf<"accordion"> = {
   bundle: (frame, levels, provenance) => ({ ...frame, levels, provenance }),
 
   frameOf: ({ levels: _, provenance: __, ...frame }) => frame,
+  promises: accordionPromises,
   worstViolationRate: ({ expected }) => expected.violationRate,
   stated: ({ capacityQps, expected }) => ({ capacityQps, expected }),
   promised(frame, { loadQps }) {

@@ -7,6 +7,7 @@ import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-tim
 import type { CompilerMethodOf } from "../method.ts";
 import { refuseTableOptions } from "../table-options.ts";
 import { INFERLINE_BASELINES } from "./baselines.ts";
+import { inferlinePromises } from "./promises.ts";
 import { promisedByInferline, simulatedLevel } from "./simulated-level.ts";
 import { inferline } from "./solve/inferline.ts";
 import { hasTraces } from "./solve/sample-traces.ts";
@@ -38,6 +39,7 @@ export const inferlineMethod: CompilerMethodOf<"inferline"> = {
 
   frameOf: ({ levels: _, provenance: __, ...frame }) => ({ ...frame, recorded: null }),
   isRecomputable: hasTraces,
+  promises: inferlinePromises,
   worstViolationRate: ({ expected }) => expected.violationRate,
   stated: ({ sample, expected }) => ({ sample, expected }),
   promised: promisedByInferline,

@@ -11,6 +11,7 @@ import type { CompilerMethodOf, Solved } from "../method.ts";
 import { refuseTableOptions } from "../table-options.ts";
 import { lokiGap } from "./level-gap.ts";
 import { frameOfPlan, longestPath, planningFrame } from "./planning-frame.ts";
+import { lokiPromises } from "./promises.ts";
 import { settleLevels } from "./settled-levels.ts";
 import { predictLevel, simulatedExpectation } from "./simulated-level.ts";
 import { baselinePlan, PIPELINE_BASELINES } from "./solve/baseline-plan.ts";
@@ -49,6 +50,7 @@ export function lokiMethod(taskSolver: TaskSolver): CompilerMethodOf<"loki"> {
     bundle: (frame, levels, provenance) => ({ ...frame, levels, provenance }),
 
     frameOf: ({ levels: _, provenance: __, ...frame }) => frame,
+    promises: lokiPromises,
     worstViolationRate: ({ expected }) => expected.violationRate,
     stated: ({ expected }) => expected,
     promised: (frame, level) => simulatedExpectation(frame, level),

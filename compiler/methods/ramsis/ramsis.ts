@@ -18,6 +18,7 @@ import { classedExpectation, classedLevel, classedTableAt, hasClasses } from "./
 import { inheritLevels } from "./inherited-levels.ts";
 import { ramsisGap } from "./level-gap.ts";
 import { planningFrame } from "./planning-frame.ts";
+import { ramsisPromises } from "./promises.ts";
 import { hasPath, servedExpectation, servedLevel, servedTableAt } from "./served-level.ts";
 import { ramsis } from "./solve/ramsis.ts";
 import { bucketWarnings, tableWarnings } from "./warnings.ts";
@@ -64,6 +65,7 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
   bundle: (frame, levels, provenance) => ({ ...frame, levels, provenance }),
 
   frameOf: ({ levels: _, provenance: __, ...frame }) => frame,
+  promises: ramsisPromises,
   worstViolationRate({ expected: { violationRate, byClass = {} } }) {
     const rates = Object.values(byClass).map((one) => one.violationRate);
     return Math.max(violationRate, ...rates);

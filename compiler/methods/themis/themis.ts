@@ -6,6 +6,7 @@ import type { CompilerMethodOf } from "../method.ts";
 import { refuseTableOptions } from "../table-options.ts";
 import { THEMIS_BASELINES } from "./baselines.ts";
 import { planningFrame } from "./planning-frame.ts";
+import { themisPromises } from "./promises.ts";
 import { servedExpectation, servedLevel } from "./served-level.ts";
 import { haveBatchQuantiles } from "./simulate/drawn-batch-times.ts";
 import { themis } from "./solve/themis.ts";
@@ -40,6 +41,7 @@ export const themisMethod: CompilerMethodOf<"themis"> = {
   frameOf({ levels: _, provenance: __, transitions: ___, ...frame }) {
     return frame;
   },
+  promises: themisPromises,
   worstViolationRate: ({ steady }) => steady.expected.violationRate,
   stated: ({ horizontal, vertical, joint, steady }) => ({ horizontal, vertical, joint, steady }),
   promised(frame, level) {

@@ -1,7 +1,7 @@
 /** Draws times from a measured spread. */
 import type { Spread } from "stratagem-runtime/internal/bundle/schema";
+import { quantileAt, quantileKnots } from "stratagem-runtime/internal/core/quantile-distribution";
 import type { Rng } from "stratagem-runtime/internal/core/rng";
-import { quantileAt, quantileKnots } from "../../numeric/quantile-distribution.ts";
 
 /** The quantiles between which the distribution is not linear are multiples of 1 / CELLS. */
 const CELLS = 100;

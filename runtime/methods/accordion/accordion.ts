@@ -6,6 +6,8 @@ import { AccordionCommands } from "./core/commands.ts";
 import { classOfPlaces } from "./core/pipeline-table.ts";
 import { AccordionScheduler, type AccordionSchedulerOptions } from "./core/scheduler.ts";
 import { accordionModels } from "./serve/models.ts";
+import { accordionOnlookerTimes } from "./serve/onlooker-times.ts";
+import { AccordionReplayer } from "./serve/replayer.ts";
 import { placeDecision } from "./tell/decision.ts";
 import { accordionDiffer, placesByName } from "./tell/diff.ts";
 import { accordionSummary, levelTable, levelTold } from "./tell/inspect.ts";
@@ -33,6 +35,9 @@ export const accordion = {
     core: new AccordionScheduler(bundle, options),
     commands: new AccordionCommands(),
   }),
+  replayer: (bundle, { maxPending: queryCapacity }) =>
+    new AccordionReplayer(new AccordionScheduler(bundle, { queryCapacity })),
+  onlookerTimes: accordionOnlookerTimes,
   diffFrame: ({ levels: _, ...frame }) => placesByName(frame),
   levelDiffer: accordionDiffer,
   models: accordionModels,

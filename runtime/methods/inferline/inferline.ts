@@ -1,7 +1,11 @@
 /** InferLine: plans say on what hardware each task runs, in what batches, on how many replicas. */
 import type { InferlineBundle } from "../../bundle/schema.ts";
 import { CommandBuffer } from "../../core/command-buffer.ts";
+import { replicaShapeOf } from "../../core/graph/replica-shape.ts";
 import { levelAt } from "../../core/level-choice.ts";
+import { PipelineReplayer } from "../../server/graph/pipeline-replayer.ts";
+import { pooledOnlookerTimes } from "../../server/graph/pooled-onlooker-times.ts";
+import { queryRoom } from "../../server/graph/query-room.ts";
 import { refuseStates } from "../../tell/asked-state.ts";
 import { pooledWorkers, servingTold } from "../../tell/serving-told.ts";
 import type { RuntimeMethod } from "../method.ts";
@@ -40,6 +44,11 @@ export const inferline = {
     const core = inferlineDispatcherOf(bundle, options);
     return { core, commands: new CommandBuffer(core.commandCapacity, options.queryCapacity) };
   },
+  replayer: (bundle, { maxPending }) => {
+    const { queryCapacity } = queryRoom(replicaShapeOf(bundle), maxPending);
+    return new PipelineReplayer(inferlineDispatcherOf(bundle, { queryCapacity }), queryCapacity);
+  },
+  onlookerTimes: (bundle, rng) => pooledOnlookerTimes(bundle, bundle.policy.activationMs, rng),
   diffFrame: ({ levels: _, ...frame }) => frame,
   levelDiffer: inferlineDiffer,
   models: inferlineModels,

@@ -3,12 +3,15 @@ import type { LokiBundle } from "../../bundle/schema.ts";
 import { CommandBuffer } from "../../core/command-buffer.ts";
 import type { PipelineDispatcherOptions } from "../../core/graph/pipeline-dispatcher.ts";
 import { levelAt } from "../../core/level-choice.ts";
+import { PipelineReplayer } from "../../server/graph/pipeline-replayer.ts";
+import { pooledOnlookerTimes } from "../../server/graph/pooled-onlooker-times.ts";
 import { refuseStates } from "../../tell/asked-state.ts";
 import { pooledWorkers, servingTold } from "../../tell/serving-told.ts";
 import type { RuntimeMethod } from "../method.ts";
 import { readLokiBundle } from "./bundle/read.ts";
 import { pipelineDispatcherOf } from "./core/loki-dispatcher.ts";
 import { lokiModels } from "./serve/models.ts";
+import { queryRoom } from "./serve/query-room.ts";
 import { lokiDiffer } from "./tell/diff.ts";
 import { levelTable, lokiSummary, planTold } from "./tell/inspect.ts";
 import { lokiLevels, lokiTasks } from "./tell/reports.ts";
@@ -34,6 +37,11 @@ export const loki = {
     const core = pipelineDispatcherOf(bundle, options);
     return { core, commands: new CommandBuffer(core.commandCapacity, options.queryCapacity) };
   },
+  replayer: (bundle, { maxPending }) => {
+    const queryCapacity = queryRoom(bundle, maxPending);
+    return new PipelineReplayer(pipelineDispatcherOf(bundle, { queryCapacity }), queryCapacity);
+  },
+  onlookerTimes: (bundle, rng) => pooledOnlookerTimes(bundle, bundle.policy.modelLoadMs, rng),
   diffFrame: ({ levels: _, ...frame }) => frame,
   levelDiffer: lokiDiffer,
   models: lokiModels,

@@ -6,12 +6,15 @@ import type { RuntimeMethod } from "../method.ts";
 import { readRamsisBundle } from "./bundle/read.ts";
 import { type DispatcherOptions, dispatcherOf } from "./core/dispatcher-of.ts";
 import { ramsisModels } from "./serve/models.ts";
+import { ramsisOnlookerTimes } from "./serve/onlooker-times.ts";
+import { RamsisReplayer } from "./serve/replayer.ts";
 import { tableDecision } from "./tell/decision.ts";
 import { tableDiffer } from "./tell/diff.ts";
 import { levelTable, ramsisSummary } from "./tell/inspect.ts";
 import { tableMap } from "./tell/inspect-level.ts";
 import { tableState } from "./tell/inspect-state.ts";
 import { ramsisLevels, ramsisTasks } from "./tell/reports.ts";
+import { reviewedByTables } from "./tell/review.ts";
 import { ramsisSections } from "./tell/sections.ts";
 
 export const ramsis = {
@@ -33,6 +36,9 @@ export const ramsis = {
     const core = dispatcherOf(bundle, options);
     return { core, commands: new CommandBuffer(core.commandCapacity, core.waitingCapacity) };
   },
+  replayer: (bundle) => new RamsisReplayer(bundle),
+  reviewed: reviewedByTables,
+  onlookerTimes: ramsisOnlookerTimes,
   diffFrame: ({ levels: _, ...frame }) => frame,
   levelDiffer: tableDiffer,
   models: ramsisModels,

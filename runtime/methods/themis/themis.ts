@@ -2,6 +2,8 @@
 import type { ThemisBundle } from "../../bundle/schema.ts";
 import { CommandBuffer } from "../../core/command-buffer.ts";
 import { levelAt } from "../../core/level-choice.ts";
+import { PipelineReplayer } from "../../server/graph/pipeline-replayer.ts";
+import { queryRoom } from "../../server/graph/query-room.ts";
 import { refuseStates } from "../../tell/asked-state.ts";
 import { servingTold } from "../../tell/serving-told.ts";
 import type { RuntimeMethod } from "../method.ts";
@@ -9,6 +11,7 @@ import { readThemisBundle } from "./bundle/read.ts";
 import { themisShapeOf } from "./core/shape.ts";
 import { type ThemisDispatcherOptions, themisDispatcherOf } from "./core/themis-dispatcher.ts";
 import { themisModels } from "./serve/models.ts";
+import { themisOnlookerTimes } from "./serve/onlooker-times.ts";
 import { themisDiffer } from "./tell/diff.ts";
 import { firstInstances } from "./tell/first-instances.ts";
 import { levelTable, planTold, themisSummary } from "./tell/inspect.ts";
@@ -41,6 +44,11 @@ export const themis = {
     const core = themisDispatcherOf(bundle, options);
     return { core, commands: new CommandBuffer(core.commandCapacity, options.queryCapacity) };
   },
+  replayer: (bundle, { maxPending }) => {
+    const { queryCapacity } = queryRoom(themisShapeOf(bundle), maxPending);
+    return new PipelineReplayer(themisDispatcherOf(bundle, { queryCapacity }), queryCapacity);
+  },
+  onlookerTimes: themisOnlookerTimes,
   diffFrame: ({ levels: _levels, transitions: _rows, ...frame }) => frame,
   levelDiffer: themisDiffer,
   models: themisModels,

@@ -6,6 +6,7 @@ import { HttpError } from "../connections/http-error.ts";
 const EXPOSED = [
   "inference-header-content-length",
   "stratagem-variant",
+  "stratagem-revision",
   "stratagem-accuracy",
   "retry-after",
   "www-authenticate",

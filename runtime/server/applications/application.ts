@@ -1,6 +1,7 @@
 /** An application on a server: what answers, on which workers, and who is let in. */
 import type { Bundle, Cluster } from "../../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../../exec/executor.ts";
+import type { RecordedEntry } from "../decisions/recorded-entry.ts";
 import { Drift, HOURS_PER_FALSE_ALARM } from "../drift/drift.ts";
 import type { Shadow } from "../feedback/shadow.ts";
 import type { MetricLine } from "../metrics/exposition.ts";
@@ -31,6 +32,11 @@ export interface ApplicationOptions {
   readonly epochOffsetMs?: number;
   /** Mean time between false alarms of its promises, hours; left out, 1000. */
   readonly hoursPerFalseAlarm?: number;
+  /**
+   * Receives every event just before the core that decides does, then the commands that answer it.
+   * It must not throw. A method, so that those who know the entries of one method may say so.
+   */
+  recorder?(entry: RecordedEntry): void;
 }
 
 /** What answers, on what: where the methods differ. */

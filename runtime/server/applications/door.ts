@@ -28,6 +28,7 @@ export function onTurnedAway(house: House, hosted: HostedModel, record?: Request
   const { model, application } = hosted;
   model.onTurnedAway(1, 0);
   model.metrics.onRequestFailed("shed", 0, house.nowMs());
+  house.trials.onSettled(application, false);
   if (record === undefined) return;
   record.model = model.signature.names[0] ?? "";
   record.sloMs = application.sloMs;

@@ -13,6 +13,7 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Application } from "./application.ts";
 import { type HostedModel, hostedModels, namedApart } from "./hosted-model.ts";
 import type { LoopLag } from "./loop-lag.ts";
+import { revisionOf, Trials } from "./trials.ts";
 
 export interface HouseOptions {
   readonly applications: readonly Application[];
@@ -69,6 +70,8 @@ export class House {
   readonly onNotice: Notice;
   readonly log: LogState | undefined;
   readonly reload: Reload | undefined;
+  /** Applications that are tried beside those that are served. */
+  readonly trials = new Trials();
   readonly #logs: Readonly<Record<string, Pick<LineSink, "droppedCount">>>;
   #applications: readonly Application[];
   #models: readonly HostedModel[];
@@ -111,6 +114,11 @@ export class House {
     return this.#applications;
   }
 
+  /** Those that are served and those that run beside them. */
+  get running(): readonly Application[] {
+    return [...this.#applications, ...this.trials.beside];
+  }
+
   /** In the order of the applications. */
   get models(): readonly HostedModel[] {
     return this.#models;
@@ -141,34 +149,35 @@ export class House {
     return !this.#isStopping && endpoint.isReady;
   }
 
-  /** Another application answers from the next request on, in the place of one. */
-  replace(before: Application, after: Application): void {
+  /**
+   * Another application answers from the next request on, in the place of one.
+   * @param known its models, where it has answered before; left out for new ones.
+   */
+  replace(before: Application, after: Application, known?: readonly HostedModel[]): void {
     for (const { signature, sequences } of after.endpoint.models) {
       const [name] = signature.names;
-      const known = before.endpoint.models.find((model) => model.signature.names[0] === name);
-      if (known?.sequences !== undefined) sequences?.takeOver(known.sequences);
+      const other = before.endpoint.models.find((model) => model.signature.names[0] === name);
+      if (other?.sequences !== undefined) sequences?.takeOver(other.sequences);
     }
     const at = this.#applications.indexOf(before);
     this.#applications = this.#applications.with(at, after);
     const models = this.#applications.flatMap((application) => {
-      if (application === after) return hostedModels(after, this.nowMs() + this.epochOffsetMs);
+      if (application === after) return known ?? this.modelsOf(after);
       return this.#models.filter((hosted) => hosted.application === application);
     });
     this.#models = namedApart(models);
   }
 
+  /** Those of an application whose requests are counted from now on. */
+  modelsOf(application: Application): readonly HostedModel[] {
+    return hostedModels(application, this.nowMs() + this.epochOffsetMs);
+  }
+
   /** What all applications count, and what is counted of their requests whatever the method. */
   metricLines(): MetricLine[] {
-    const latencies = this.models.map(({ model, latencies: own }) => {
-      return [model.signature.names[0] ?? "", own] as const;
-    });
     return [
-      ...this.applications.flatMap(({ name, endpoint, workerLines, drift }) => {
-        const own = [...endpoint.metricLines(), ...workerLines(), ...(drift?.lines() ?? [])];
-        return labelled(own, { model: name });
-      }),
-      ...Latencies.lines(latencies),
-      ...this.#feedbackLines(),
+      ...countedLines(this.applications, this.models),
+      ...this.#trialLines(),
       ...this.reloads.lines(),
       ...this.access.metricLines(),
       ...this.#logLines(),
@@ -176,12 +185,12 @@ export class House {
     ];
   }
 
-  #feedbackLines(): MetricLine[] {
-    return this.models.flatMap(({ model, feedback, shadowRuns }) => {
-      const own = feedback === undefined ? [] : feedbackLines(feedback);
-      const lines = [...own, ...(shadowRuns?.lines() ?? [])];
-      return labelled(lines, { model: model.signature.names[0] ?? "" });
+  /** The same of bundles that are tried, apart by their revisions. */
+  #trialLines(): MetricLine[] {
+    const own = this.trials.open.flatMap(({ canary, models }) => {
+      return labelled(countedLines([canary], models), { revision: revisionOf(canary) });
     });
+    return [...own, ...this.trials.lines()];
   }
 
   #logLines(): MetricLine[] {
@@ -206,12 +215,33 @@ export class House {
    */
   async drain(closed: Promise<void>, timeoutMs: number): Promise<boolean> {
     this.stop();
-    for (const application of this.#applications) application.drain();
-    const emptied = closed.then(() => Promise.all(this.#applications.map((one) => one.emptied())));
+    for (const application of this.running) application.drain();
+    const emptied = closed.then(() => Promise.all(this.running.map((one) => one.emptied())));
     const isEmptied = await within(timeoutMs, emptied);
     this.#isDraining = true;
     return isEmptied;
   }
+}
+
+function countedLines(
+  applications: readonly Application[],
+  models: readonly HostedModel[],
+): MetricLine[] {
+  const latencies = models.map(({ model, latencies: own }) => {
+    return [model.signature.names[0] ?? "", own] as const;
+  });
+  return [
+    ...applications.flatMap(({ name, endpoint, workerLines, drift }) => {
+      const own = [...endpoint.metricLines(), ...workerLines(), ...(drift?.lines() ?? [])];
+      return labelled(own, { model: name });
+    }),
+    ...Latencies.lines(latencies),
+    ...models.flatMap(({ model, feedback, shadowRuns }) => {
+      const own = feedback === undefined ? [] : feedbackLines(feedback);
+      const lines = [...own, ...(shadowRuns?.lines() ?? [])];
+      return labelled(lines, { model: model.signature.names[0] ?? "" });
+    }),
+  ];
 }
 
 /** @returns whether it was kept in time. */

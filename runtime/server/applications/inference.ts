@@ -36,6 +36,16 @@ const STATUS_BY_REASON: Readonly<Record<FailureReason, number>> = {
   closed: 503,
 };
 
+/** Failures that the server, a model or a worker is to blame for, and no client. */
+const VIOLATIONS: ReadonlySet<FailureReason> = new Set([
+  "queue-full",
+  "shed",
+  "late",
+  "no-worker",
+  "worker-lost",
+  "inference",
+]);
+
 /** What a protocol does of it. */
 export interface Inference {
   readonly hosted: HostedModel;
@@ -73,6 +83,7 @@ export async function infer(house: House, inference: Inference): Promise<void> {
   const lagMs = house.lag.onRequest();
   const arrival = { arrivalMs: seenMs - lagMs, lagMs };
   let reason: FailureReason | undefined;
+  let isAnswered = false;
   const hold = house.budget.hold();
   const { application } = hosted;
   if (record !== undefined) noteArrival(record, hosted, modelName, lagMs);
@@ -88,13 +99,14 @@ export async function infer(house: House, inference: Inference): Promise<void> {
     if (record !== undefined) record.rows = request.rows;
     const { sloMs } = application;
     const sloClass = { ...requestClass(classes, modelName, request.sloClass, sloMs), ...kind };
-    if (record !== undefined) noteKind(record, sloClass, request.timeoutMs, nowMs());
+    if (record !== undefined) noteKind(record, sloClass, request, nowMs());
     const asked = { ...request, asker: askerOf(inference) };
     const outcome = await scheduled(house, inference, sloClass, asked, arrival);
     if (outcome.kind === "failed") {
       reason = outcome.reason;
       throw errorOf(outcome);
     }
+    isAnswered = true;
     if (record !== undefined) noteAnswer(record, outcome);
     const written = inference.write(read, outcome, sloClass);
     if (written !== undefined) await written;
@@ -104,7 +116,12 @@ export async function infer(house: House, inference: Inference): Promise<void> {
     const { queueMs, inputMs, inferMs } = outcome;
     metrics.onRequestAnswered({ requestMs, queueMs, inputMs, inferMs, outputMs }, writtenMs);
     hosted.latencies.onAnswered(requestMs, queueMs, inferMs);
+    house.trials.onSettled(application, requestMs <= sloClass.sloMs);
   } catch (error) {
+    // What cannot be written is no answer.
+    if (isAnswered || (reason !== undefined && VIOLATIONS.has(reason))) {
+      house.trials.onSettled(application, false);
+    }
     if (record !== undefined && reason !== undefined) noteFailure(record, reason, nowMs());
     metrics.onRequestFailed(reason, nowMs() - arrival.arrivalMs, nowMs());
     throw error;
@@ -140,6 +157,7 @@ function noteArrival(
   lagMs: number,
 ): void {
   record.model = modelName;
+  record.application = application.name;
   record.lagMs = lagMs;
   record.sloMs = application.sloMs;
   record.bundleSha256 = application.endpoint.bundleSha256 ?? "";
@@ -148,9 +166,10 @@ function noteArrival(
 function noteKind(
   record: RequestRecord,
   { name, bucket, sloMs }: RequestClass,
-  timeoutMs: number | undefined,
+  { timeoutMs, variant }: Pick<InferRequest, "timeoutMs" | "variant">,
   readMs: number,
 ): void {
+  record.isNamed = variant !== undefined;
   record.readMs = readMs;
   record.sloMs = Math.min(sloMs, timeoutMs ?? sloMs);
   record.kind = bucket ?? name ?? "";

@@ -1,9 +1,10 @@
 /**
  * One application after another in a running server: the next has its workers ready before it gets
- * a request, and the one before answers all that it has.
+ * a request, and the one before answers all that it has. Or one beside another, for a trial.
  */
 import type { Application } from "./application.ts";
 import { type House, within } from "./house.ts";
+import { Trial } from "./trial.ts";
 
 /** Of workers that do not fail but do not come up either. */
 const READY_TIMEOUT_MS = 300_000;
@@ -20,7 +21,7 @@ export class Succession {
   readonly #retiring = new Set<Promise<void>>();
   readonly #closing: Promise<never>;
   #giveUp: (error: Error) => void = () => {};
-  #opening: Promise<unknown> = Promise.resolve();
+  readonly #opening = new Set<Promise<unknown>>();
 
   /** @param onSwitch called once other models answer. */
   constructor(house: House, drainTimeoutMs: number, onSwitch: () => void) {
@@ -39,21 +40,65 @@ export class Succession {
    * time or the server is closed; the one before goes on then.
    */
   async replace(before: Application, next: Application, failed: Promise<never>): Promise<Replaced> {
-    const opening = this.#open(next, failed);
-    this.#opening = opening.catch(() => {});
-    await opening;
+    await this.#opened(next, failed);
     this.#house.replace(before, next);
     this.#onSwitch();
-    const retired = this.#retire(before).finally(() => this.#retiring.delete(retired));
-    this.#retiring.add(retired);
-    return { retired };
+    return { retired: this.#retire(before) };
+  }
+
+  /**
+   * Starts the workers of an application that runs beside those that are served, for a trial.
+   * @throws as `replace`, with nothing left open.
+   */
+  async open(beside: Application, failed: Promise<never>): Promise<void> {
+    await this.#opened(beside, failed);
+    this.#house.trials.beside.add(beside);
+  }
+
+  /** A share of the requests to one that is served go from now on to one that is open beside it. */
+  begin(stable: Application, canary: Application, share: number): Trial {
+    const { trials } = this.#house;
+    const before = trials.open.find((one) => one.canary === canary);
+    if (before !== undefined) trials.end(before);
+    const models = before?.models ?? this.#house.modelsOf(canary);
+    const trial = new Trial({ stable, canary, models, share });
+    trials.begin(trial);
+    return trial;
+  }
+
+  /** The canary answers all from now on. @throws Error where the other is not served any more. */
+  promote(trial: Trial): Replaced {
+    const { stable, canary, models } = trial;
+    if (!this.#house.applications.includes(stable)) {
+      throw new Error("the bundle that it was tried beside is not served any more");
+    }
+    this.#house.trials.end(trial);
+    this.#house.trials.beside.delete(canary);
+    this.#house.replace(stable, canary, models);
+    this.#onSwitch();
+    return { retired: this.#retire(stable) };
+  }
+
+  /** One that is open beside others gets nothing more, answers what it has, and is closed. */
+  end(beside: Application): Promise<void> {
+    const { trials } = this.#house;
+    for (const trial of trials.open) if (trial.canary === beside) trials.end(trial);
+    trials.beside.delete(beside);
+    return this.#retire(beside);
   }
 
   /** Gives up on what is not ready, and waits for what was replaced. */
   async close(): Promise<void> {
     this.#giveUp(new Error("the server is shutting down"));
-    await this.#opening;
+    await Promise.all(this.#opening);
     await Promise.all(this.#retiring);
+  }
+
+  async #opened(next: Application, failed: Promise<never>): Promise<void> {
+    const opening = this.#open(next, failed);
+    const settled = opening.catch(() => {}).finally(() => this.#opening.delete(settled));
+    this.#opening.add(settled);
+    await opening;
   }
 
   async #open(next: Application, failed: Promise<never>): Promise<void> {
@@ -71,7 +116,13 @@ export class Succession {
     }
   }
 
-  async #retire(before: Application): Promise<void> {
+  #retire(before: Application): Promise<void> {
+    const retired = this.#emptied(before).finally(() => this.#retiring.delete(retired));
+    this.#retiring.add(retired);
+    return retired;
+  }
+
+  async #emptied(before: Application): Promise<void> {
     before.drain();
     if (!(await within(this.#drainTimeoutMs, before.emptied()))) before.endpoint.abort();
     await before.close();

@@ -4,7 +4,7 @@
  */
 
 /** Stakes on the next number: shares of what may be lost at most, from careful to bold. */
-const STAKES = [0.1, 0.25, 0.5, 0.9];
+export const STAKES = [0.1, 0.25, 0.5, 0.9];
 /** By whose bets the time of a change is told. */
 const TELLING = 3;
 

@@ -83,6 +83,11 @@ export class FeedbackBook {
     return this.#options.sinceEpochMs;
   }
 
+  /** Whether a request was answered here under that id; it may have had its feedback. */
+  knows(asker: Asker, nowMs: number): boolean {
+    return this.#requests.find(asker, nowMs) !== undefined;
+  }
+
   /** A request was answered, of whose id its client knows. */
   onAnswered(asker: Asker, rows: number, answer: Answer, nowMs: number): void {
     const answered = { variants: this.variantsOf(answer, rows), predictions: undefined };

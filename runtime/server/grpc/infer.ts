@@ -28,7 +28,9 @@ export async function inferMessage(
   context.answers.expectRoom();
   const wire = readWireRequest(message);
   seen.adoptId(wire.id);
-  const hosted = hostedModel(house.models, wire.modelName, wire.modelVersion);
+  const served = hostedModel(house.models, wire.modelName, wire.modelVersion);
+  const hosted = house.trials.routed(served, seen, () => seen.id);
+  const revision = house.trials.revisionOf(hosted);
   const { signature } = hosted.model;
   let response: Uint8Array | undefined;
   await infer(house, {
@@ -42,7 +44,7 @@ export async function inferMessage(
     write: (request, answer, { name, bucket }) => {
       const { hasTextParameters } = house;
       const { modelName } = wire;
-      const head = { modelName, sloClass: name, bucket, hasTextParameters, isStreamed };
+      const head = { modelName, sloClass: name, bucket, revision, hasTextParameters, isStreamed };
       response = inferResponseBytes(head, request, answer, signature);
     },
   });
@@ -55,8 +57,9 @@ export async function inferMessage(
  * @throws HttpError
  */
 function turnAway({ house, hostedOf }: GrpcContext, message: Uint8Array, seen: Seen): void {
-  const hosted = hostedOf(namedFirst(message));
-  if (hosted === undefined || house.isDraining) return;
+  const served = hostedOf(namedFirst(message));
+  if (served === undefined || house.isDraining) return;
+  const hosted = house.trials.routed(served, seen, () => seen.id);
   const shut = shutDoor(house, hosted);
   if (shut === undefined) return;
   onTurnedAway(house, hosted, seen.record);

@@ -3,6 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { HttpError } from "../connections/http-error.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
 import type { AdminHooks } from "./admin-hooks.ts";
+import { canaryAnswer } from "./canary-admin.ts";
 import type { HttpContext } from "./context.ts";
 import { smallJson } from "./small-json.ts";
 
@@ -15,18 +16,52 @@ export async function adminAnswer(
   context: HttpContext,
   path: readonly string[],
   request: IncomingMessage,
-  expectMethod: (allowed: "GET" | "POST") => void,
+  expectMethod: (allowed: "GET" | "POST" | "GET or POST") => void,
 ): Promise<readonly [status: number, document: object]> {
   const { admin } = context;
   const [action] = path;
   if (admin === undefined || path.length !== 1) throw noPath(request);
+  if (action === "shadow" && admin.shadow !== undefined) {
+    expectMethod("GET");
+    return [200, admin.shadow()];
+  }
   if (action === "reload") {
     expectMethod("POST");
     return reloaded(admin, await askedApplication(context, request));
   }
+  if (action === "canary") {
+    expectMethod("GET or POST");
+    return canaryAnswer(context, admin.canary, request);
+  }
   if (action !== "config" && action !== "state") throw noPath(request);
+  const told = action === undefined ? undefined : documentOf(admin, action);
+  if (told === undefined) throw noPath(request);
   expectMethod("GET");
-  return [200, action === "config" ? admin.config() : admin.state()];
+  return [200, told()];
+}
+
+function documentOf(admin: AdminHooks, action: string): (() => object) | undefined {
+  if (action === "config") return () => admin.config();
+  if (action === "state") return () => admin.state();
+  return action === "policies" ? admin.policies : undefined;
+}
+
+/**
+ * When queries came, for whoever simulates them.
+ * @param path segments after `admin`. @returns undefined for another path. @throws HttpError
+ */
+export async function shadowArrivals(
+  { admin }: Pick<HttpContext, "admin">,
+  path: readonly string[],
+): Promise<Uint8Array | undefined> {
+  const [first, second, application] = path;
+  if (first !== "shadow" || second !== "arrivals" || path.length > 3) return undefined;
+  const trace = admin?.shadowArrivals?.(application);
+  if (trace === undefined) return undefined;
+  if (trace !== null) return trace;
+  const found = application === undefined ? "none" : `'${application}'`;
+  const expected = "expected the name of an application with a bundle that looks on";
+  throw new HttpError(404, `${expected} behind the path, got ${found}`);
 }
 
 async function reloaded(

@@ -13,6 +13,7 @@ import { writeInferResponse } from "../protocol/response.ts";
 import { lengthOf } from "../tensors/parts.ts";
 import type { HttpContext } from "./context.ts";
 import { jsonOutputs, readRequest } from "./json-work.ts";
+import { routed } from "./routed.ts";
 import { adoptId, repeatedId } from "./seen.ts";
 import { mayStay, turnAway } from "./turn-away.ts";
 
@@ -32,8 +33,9 @@ export function turnedAway(
   response: ServerResponse,
 ): boolean {
   const { method: verb, url = "" } = request;
-  const hosted = verb === "POST" ? inferred.get(url)?.hosted : undefined;
-  if (hosted === undefined) return false;
+  const served = verb === "POST" ? inferred.get(url)?.hosted : undefined;
+  if (served === undefined) return false;
+  const hosted = routed({ house }, served, request);
   const shut = shutDoor(house, hosted);
   if (shut === undefined || house.isDraining || !mayStay(request)) return false;
   onTurnedAway(house, hosted, records.get(response));
@@ -44,12 +46,14 @@ export function turnedAway(
 /** @throws HttpError, BadRequest */
 export function answerInfer(
   context: HttpContext,
-  hosted: HostedModel,
+  served: HostedModel,
   modelName: string,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   const { house, connections } = context;
+  const hosted = routed(context, served, request);
+  const revision = house.trials.revisionOf(hosted);
   const { signature } = hosted.model;
   const record = context.records.get(response);
   return infer(house, {
@@ -72,7 +76,7 @@ export function answerInfer(
     write: (parsed, answer, { name, bucket }) => {
       const send = (texts?: JsonTexts) => {
         const { hasTextParameters } = house;
-        const head = { modelName, sloClass: name, bucket, hasTextParameters };
+        const head = { modelName, sloClass: name, bucket, revision, hasTextParameters };
         const written = writeInferResponse(head, parsed, answer, signature, texts);
         if (record !== undefined) record.responseBytes = lengthOf(written.parts);
         response.writeHead(200, written.headers);

@@ -10,6 +10,7 @@ import type { HttpContext } from "./context.ts";
 import { parsedRequest } from "./infer.ts";
 import { predictions } from "./json-work.ts";
 import { expectMethod, sendJson } from "./replies.ts";
+import { routed } from "./routed.ts";
 import { repeatedId } from "./seen.ts";
 
 const PREDICT = ":predict";
@@ -45,12 +46,14 @@ export function routeV1(
 
 function answerPredict(
   context: HttpContext,
-  hosted: HostedModel,
+  served: HostedModel,
   modelName: string,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   const { house, connections } = context;
+  const hosted = routed(context, served, request);
+  const revision = house.trials.revisionOf(hosted);
   return infer(house, {
     hosted,
     modelName,
@@ -68,6 +71,7 @@ function answerPredict(
         "content-type": "application/json",
         "content-length": body.length,
         "stratagem-variant": encodeURI(answer.answerer.variant),
+        ...(revision === undefined ? {} : { "stratagem-revision": revision }),
       });
       connections.outbox.send(response, [body]);
     },

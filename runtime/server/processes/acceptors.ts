@@ -11,6 +11,7 @@ import type { House } from "../applications/house.ts";
 import { head, line, type MetricLine, metric } from "../metrics/exposition.ts";
 import type { LineSink } from "../telemetry/line-sink.ts";
 import type { Notice } from "../telemetry/notice.ts";
+import type { DecisionSink } from "../telemetry/telemetry.ts";
 import { AcceptorCounts } from "./acceptor-counts.ts";
 import { type StartedProcess, startProcess } from "./acceptor-process.ts";
 import { Calls } from "./calls.ts";
@@ -36,6 +37,7 @@ export interface AcceptorsOptions {
   readonly port: number;
   readonly base: AcceptorBase;
   readonly accessLog?: Pick<LineSink, "write"> | undefined;
+  readonly decisions?: Pick<DecisionSink, "take"> | undefined;
   readonly onNotice: Notice;
 }
 
@@ -192,7 +194,7 @@ export class Acceptors {
 
   /** @returns kept when it listens. @throws RuntimeError where it ends before. */
   #start(place: number, house: House): Promise<void> {
-    const { base, accessLog } = this.#options;
+    const { base, accessLog, decisions } = this.#options;
     const setup = {
       ...base,
       relayPath: this.relayPath,
@@ -209,7 +211,7 @@ export class Acceptors {
       const link = new Link(process.socket, {
         house,
         offsetMs: this.#offsetMs,
-        tellsRuns: base.hasAccessLog || base.otlp !== undefined,
+        tellsRuns: base.hasAccessLog || base.hasDecisionLog || base.otlp !== undefined,
         onTold: (told) => {
           if (told.what === "listening") {
             acceptor.isListening = true;
@@ -219,6 +221,7 @@ export class Acceptors {
           else this.#onTold(place, acceptor, told);
         },
         onLine: (text) => accessLog?.write(text),
+        onRecord: (record) => decisions?.take(record),
         onChange: () => this.#lookLater(),
       });
       const acceptor = { process, link, startMs: performance.now(), isListening: false, left };

@@ -6,9 +6,11 @@ import type { AskedRequest } from "../requests/endpoint.ts";
 import type { Answer, Outcome, Submission } from "../requests/request.ts";
 import type { Notice } from "../telemetry/notice.ts";
 import type { SamplingState } from "../telemetry/otlp/sampling.ts";
+import type { RequestRecord } from "../telemetry/request-record.ts";
 import { readAnswer, readFailure } from "./answer-frame.ts";
 import { Channel } from "./channel.ts";
 import { cancelFrame, idOf, KINDS, kindOf, textFrame, textOf } from "./frames.ts";
+import { recordFrame } from "./record-frame.ts";
 import { type Report, reportFrame } from "./report-frame.ts";
 import { requestFrame } from "./request-frame.ts";
 import { sharedOffsetMs } from "./shared-clock.ts";
@@ -99,6 +101,11 @@ export class Dispatcher {
   /** Writes a line of the access log. */
   writeLine(line: string): void {
     this.#channel.sendLater(textFrame(KINDS.line, line));
+  }
+
+  /** Has what was noted of a request logged. */
+  logDecisions(record: RequestRecord): void {
+    this.#channel.sendLater(recordFrame(record, this.#offsetMs));
   }
 
   /** Kept once all processes that accept have told what they count. */

@@ -18,6 +18,8 @@ export const KINDS = {
   told: 6,
   /** A line of the access log. */
   line: 7,
+  /** What was noted of a request, by `record-frame.ts`. */
+  record: 8,
 } as const;
 
 /** Length, kind, and what there is room for up to a multiple of 4. */
@@ -46,7 +48,7 @@ export function cancelFrame(id: number): Buffer {
   return frame;
 }
 
-export function textFrame(kind: typeof KINDS.told | typeof KINDS.line, text: string): Buffer {
+export function textFrame(kind: (typeof KINDS)["told" | "line" | "record"], text: string): Buffer {
   const bytes = Buffer.byteLength(text);
   const frame = headed(kind, HEAD_BYTES + bytes, 0);
   frame.write(text, HEAD_BYTES);

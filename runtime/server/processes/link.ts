@@ -6,9 +6,11 @@ import type { House } from "../applications/house.ts";
 import { scheduled } from "../applications/inference.ts";
 import type { BatchRun } from "../requests/batch-run.ts";
 import type { Answer, Failure, Outcome } from "../requests/request.ts";
+import type { RequestRecord } from "../telemetry/request-record.ts";
 import { answerFrame, failureFrame } from "./answer-frame.ts";
 import { Channel } from "./channel.ts";
 import { idOf, KINDS, kindOf, textOf } from "./frames.ts";
+import { readRecord } from "./record-frame.ts";
 import { readReport } from "./report-frame.ts";
 import { type FramedRequest, readRequest } from "./request-frame.ts";
 import { type ToldAcceptor, type ToldDispatcher, toldFrame } from "./told.ts";
@@ -21,6 +23,8 @@ export interface LinkOptions {
   readonly tellsRuns: boolean;
   readonly onTold: (told: ToldDispatcher) => void;
   readonly onLine: (line: string) => void;
+  /** What was noted of a request, by the clock of the house. */
+  readonly onRecord: (record: RequestRecord) => void;
   /** There may be room for other requests than before. */
   readonly onChange: () => void;
 }
@@ -82,7 +86,9 @@ export class Link {
     else if (kind === KINDS.report) this.#onReport(frame);
     else if (kind === KINDS.cancel) this.#open.get(idOf(frame))?.();
     else if (kind === KINDS.line) this.#options.onLine(textOf(frame));
-    else this.#options.onTold(JSON.parse(textOf(frame)));
+    else if (kind === KINDS.record) {
+      this.#options.onRecord(readRecord(frame, this.#options.offsetMs));
+    } else this.#options.onTold(JSON.parse(textOf(frame)));
   }
 
   #onRequest(request: FramedRequest): void {

@@ -25,6 +25,7 @@ export interface AcceptorSetup {
   /** Of the socket where it asks what is no inference. */
   readonly relayPath: string;
   readonly hasAccessLog: boolean;
+  readonly hasDecisionLog: boolean;
   /** Where traces are sent; undefined for nowhere. */
   readonly otlp?: OtlpSettings | undefined;
   /** Which requests are traced, as it was changed since the start; null where nothing is. */

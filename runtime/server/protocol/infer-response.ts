@@ -13,6 +13,8 @@ export interface ResponseHead {
   readonly sloClass: string | null;
   /** Sizes that the inputs were padded to; left out of models without such axes. */
   readonly bucket?: string | undefined;
+  /** Of the bundle that answers, where that is one of two; left out where there is one. */
+  readonly revision?: string | undefined;
   /** Whether its parameters are all texts. */
   readonly hasTextParameters: boolean;
 }

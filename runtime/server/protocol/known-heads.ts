@@ -15,7 +15,7 @@ export interface WrittenHead {
 }
 
 /** And what it was made of. */
-interface KnownHead extends WrittenHead, Pick<ResponseHead, "modelName" | "sloClass"> {
+interface KnownHead extends WrittenHead, Pick<ResponseHead, "modelName" | "sloClass" | "revision"> {
   readonly answerer: Answer["answerer"];
   readonly variantByRow: readonly number[];
   readonly described: readonly { readonly shape: readonly number[]; readonly bytes: number }[];
@@ -26,7 +26,7 @@ const knownHeads = new WeakMap<InferRequest["outputs"], KnownHead>();
 
 /** @returns undefined where the answer needs a head of its own. */
 export function knownHead(
-  { modelName, sloClass }: ResponseHead,
+  { modelName, sloClass, revision }: ResponseHead,
   request: InferRequest,
   answer: Answer,
 ): WrittenHead | undefined {
@@ -34,6 +34,7 @@ export function knownHead(
   if (known === undefined) return undefined;
   const { answerer, variantByRow = [], outputs } = answer;
   if (known.modelName !== modelName || known.sloClass !== sloClass) return undefined;
+  if (known.revision !== revision) return undefined;
   if (known.answerer.variant !== answerer.variant) return undefined;
   if (known.answerer.accuracy !== answerer.accuracy) return undefined;
   if (!isSame(known.variantByRow, variantByRow)) return undefined;
@@ -48,7 +49,7 @@ export function knownHead(
 
 /** Only of requests that are remembered, and ask for binary outputs of the model alone. */
 export function rememberHead(
-  { modelName, sloClass }: ResponseHead,
+  { modelName, sloClass, revision }: ResponseHead,
   { id, outputs }: InferRequest,
   answer: Answer,
   signature: ClientSignature,
@@ -66,7 +67,7 @@ export function rememberHead(
     return { shape, bytes: lengthOf(parts) };
   });
   const { answerer, variantByRow = [] } = answer;
-  const head = { modelName, sloClass, answerer, variantByRow, described };
+  const head = { modelName, sloClass, revision, answerer, variantByRow, described };
   knownHeads.set(outputs, { ...head, ...written });
 }
 

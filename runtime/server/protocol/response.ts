@@ -69,6 +69,7 @@ export function writeInferResponse(
     "content-length": length,
     // Header values are ASCII; names of variants need not be.
     "stratagem-variant": encodeURI(answer.answerer.variant),
+    ...(stated.revision === undefined ? {} : { "stratagem-revision": stated.revision }),
     ...(hasBinary ? { "inference-header-content-length": jsonLength } : {}),
   };
   const [jsonHead] = jsonParts;
@@ -115,7 +116,7 @@ export function answeredOutputs(
 export function answerParameters(
   answer: Answer,
   signature: ClientSignature,
-  { sloClass, bucket, hasTextParameters }: ResponseHead,
+  { sloClass, bucket, revision, hasTextParameters }: ResponseHead,
 ): Readonly<Record<string, string | number>> {
   const names = variantNames(answer, signature);
   const { variant, accuracy } = answer.answerer;
@@ -126,6 +127,7 @@ export function answerParameters(
     ...(names.length > 1 ? { variants: JSON.stringify(names) } : {}),
     ...(sloClass === null ? {} : { slo_class: sloClass }),
     ...(bucket === undefined ? {} : { bucket }),
+    ...(revision === undefined ? {} : { revision }),
   };
 }
 

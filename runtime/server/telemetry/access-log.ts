@@ -1,6 +1,7 @@
 /** A line of JSON for every request. */
 import type { BatchRun } from "../requests/batch-run.ts";
 import type { RequestRecord } from "./request-record.ts";
+import { timeText } from "./time-text.ts";
 
 /** Digits of a bundle's digest that a line has, as the live page shows them. */
 export const BUNDLE_DIGITS = 12;
@@ -83,13 +84,6 @@ function runFields(run: BatchRun, arrivalMs: number): Record<string, number> {
 
 function waitOf(waitMs: number | undefined): { readonly queueMs?: number } {
   return waitMs === undefined || Number.isNaN(waitMs) ? {} : { queueMs: rounded(waitMs) };
-}
-
-/** As RFC 3339 has it, to the microsecond: what ran in one batch is told apart by it. */
-function timeText(epochMs: number): string {
-  const wholeMs = Math.floor(epochMs);
-  const micros = Math.floor((epochMs - wholeMs) * 1000);
-  return `${new Date(wholeMs).toISOString().slice(0, -1)}${String(micros).padStart(3, "0")}Z`;
 }
 
 /** Microseconds are enough. */

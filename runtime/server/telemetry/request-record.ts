@@ -72,6 +72,10 @@ export class RequestRecord implements SeenRequest {
   responseBytes = 0;
   /** Empty where no model was asked. */
   model = "";
+  /** That has the model; empty likewise. */
+  application = "";
+  /** Whether it named its variant, or asked for the same one for all its rows. */
+  isNamed = false;
   rows = 0;
   /** NaN where nothing ran. */
   queueMs = Number.NaN;

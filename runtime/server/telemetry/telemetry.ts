@@ -1,4 +1,4 @@
-/** What is told of requests to the outside, beyond what is counted: the access log, and traces. */
+/** What is told of requests beyond what is counted: the access log, decisions, and traces. */
 import type { MetricLine } from "../metrics/exposition.ts";
 import { accessLine } from "./access-log.ts";
 import type { LineSink } from "./line-sink.ts";
@@ -13,9 +13,16 @@ export interface TraceSink {
   lines(): MetricLine[];
 }
 
+/** Takes what is to be told of decisions; none where they are not logged. */
+export interface DecisionSink {
+  take(record: RequestRecord): void;
+  lines(): MetricLine[];
+}
+
 export interface TelemetryOptions {
   readonly accessLog?: Pick<LineSink, "write"> | undefined;
   readonly traces?: TraceSink | undefined;
+  readonly decisions?: DecisionSink | undefined;
   readonly nowMs: () => number;
   readonly epochOffsetMs: number;
 }
@@ -23,7 +30,7 @@ export interface TelemetryOptions {
 /** Reasons that a log repeats are cut here. */
 const LONGEST_ERROR = 500;
 
-/** There is none where neither is asked for, and nothing is noted then. */
+/** There is none where nothing of it is asked for, and nothing is noted then. */
 export class Telemetry {
   readonly #options: TelemetryOptions;
 
@@ -48,7 +55,7 @@ export class Telemetry {
 
   /** The request is over. @param status null where its client was gone before the answer. */
   end(record: RequestRecord, status: number | null): void {
-    const { accessLog, traces, nowMs, epochOffsetMs } = this.#options;
+    const { accessLog, decisions, traces, nowMs, epochOffsetMs } = this.#options;
     record.status = status;
     record.endMs = nowMs();
     if (record.error.length > LONGEST_ERROR) {
@@ -56,9 +63,11 @@ export class Telemetry {
     }
     accessLog?.write(accessLine(record, epochOffsetMs));
     if (record.isSampled) traces?.take(record);
+    if (record.model !== "") decisions?.take(record);
   }
 
   lines(): MetricLine[] {
-    return this.#options.traces?.lines() ?? [];
+    const { traces, decisions } = this.#options;
+    return [...(traces?.lines() ?? []), ...(decisions?.lines() ?? [])];
   }
 }

@@ -10,7 +10,7 @@ import {
   meanBetweenQuantiles,
   probabilityAtMost,
   quantileKnots,
-} from "../../../compiler/numeric/quantile-distribution.ts";
+} from "../../../runtime/core/quantile-distribution.ts";
 
 const sum = (values: Iterable<number>): number => [...values].reduce((a, b) => a + b, 0);
 

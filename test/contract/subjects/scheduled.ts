@@ -1,5 +1,6 @@
 /** What the scheduler of a method, which drives its core in a server, is put through. */
 import type fc from "fast-check";
+import type { RecordedEntry, Replayer } from "../../../runtime/server/decisions/recorded-entry.ts";
 import type { Answer, Outcome } from "../../../runtime/server/requests/request.ts";
 
 export interface ScheduledSubject {
@@ -23,9 +24,9 @@ export interface PlayedRequests {
   /** Rows that are still open. */
   pendingCount(): number;
   /** What the core was told and what it said. */
-  readonly log: readonly unknown[];
-  /** The same events with what a fresh core says to them. */
-  replayed(): readonly unknown[];
+  readonly log: readonly RecordedEntry[];
+  /** A fresh core to be told the same. */
+  replayer(): Replayer;
   /** Sends one more request, and gives up all that is open. */
   abort(): Promise<Outcome>;
 }

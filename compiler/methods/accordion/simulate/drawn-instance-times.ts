@@ -5,8 +5,8 @@ import type {
   MalleableVariant,
 } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
+import { quantileAt, quantileKnots } from "stratagem-runtime/internal/core/quantile-distribution";
 import type { Rng } from "stratagem-runtime/internal/core/rng";
-import { quantileAt, quantileKnots } from "../../../numeric/quantile-distribution.ts";
 import { InputError } from "../../../spec/input-error.ts";
 import type { InstanceTimes } from "./instance-times.ts";
 

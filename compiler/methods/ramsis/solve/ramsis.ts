@@ -14,8 +14,8 @@ import {
   type Table,
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
+import { KNOT_COUNT, quantileKnots } from "stratagem-runtime/internal/core/quantile-distribution";
 import type { RamsisFrame } from "../../../model/frames.ts";
-import { KNOT_COUNT, quantileKnots } from "../../../numeric/quantile-distribution.ts";
 import { actionValues } from "./action-values.ts";
 import { dispersionOfModel } from "./arrival-counts.ts";
 import { fluidBound } from "./fluid-bound.ts";

@@ -3,7 +3,7 @@ import {
   KNOT_COUNT,
   meanBetweenQuantiles,
   probabilityAtMost,
-} from "../../../numeric/quantile-distribution.ts";
+} from "stratagem-runtime/internal/core/quantile-distribution";
 
 export interface WorkerProblem {
   /** Workers that share the central queue round-robin. */

@@ -1,7 +1,11 @@
 /** Draws what a batch takes on so many cores from what was measured. */
 import type { LatencyByCores, ScaledTask } from "stratagem-runtime/internal/bundle/schema";
+import {
+  KNOT_COUNT,
+  quantileAt,
+  quantileKnots,
+} from "stratagem-runtime/internal/core/quantile-distribution";
 import type { Rng } from "stratagem-runtime/internal/core/rng";
-import { KNOT_COUNT, quantileAt, quantileKnots } from "../../../numeric/quantile-distribution.ts";
 import { InputError } from "../../../spec/input-error.ts";
 import { BatchTimes } from "./batch-times.ts";
 

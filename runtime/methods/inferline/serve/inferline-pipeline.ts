@@ -1,14 +1,14 @@
 /** What a server of pipelines needs of a bundle of inferline. */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
-import { busyNames, replicaShapeOf } from "../../../core/graph/replica-shape.ts";
+import { replicaShapeOf } from "../../../core/graph/replica-shape.ts";
 import { levelForLoad } from "../../../core/level-choice.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
 import { pooledCells, poolOfWorker } from "../../../server/drift/profiled-cells.ts";
 import { lastAnswererOf } from "../../../server/graph/last-answerer.ts";
-import { madeRowCapacity } from "../../../server/graph/made-rows.ts";
 import type { AxisNames } from "../../../server/graph/output-groups.ts";
 import { pipelineSignatureOf } from "../../../server/graph/pipeline-signature.ts";
 import { pooledP99Ms } from "../../../server/graph/pooled-times.ts";
+import { queryRoom } from "../../../server/graph/query-room.ts";
 import { fastestQueryMs, type ServedPipeline } from "../../../server/graph/served-pipeline.ts";
 import { surelyMs } from "../../../server/graph/sure-visits.ts";
 import { VisitCourses } from "../../../server/graph/visit-courses.ts";
@@ -32,9 +32,7 @@ export function inferlinePipeline(
 ): ServedPipeline & { readonly dispatcher: InferlineDispatcher } {
   const signature = pipelineSignatureOf(bundle, axisNames);
   const shape = replicaShapeOf(bundle);
-  const madeRows = madeRowCapacity(shape.graph, maxPending);
-  // A row waits for every task at once at most.
-  const queryCapacity = shape.taskCount * maxPending + madeRows + busyNames(shape);
+  const { queryCapacity, madeRows } = queryRoom(shape, maxPending);
   // The load is not known yet, and too many replicas are better than too few.
   const tuner = new WatchedTuner(replicaTunerOf(bundle, levelForLoad(bundle.levels, Number.NaN)));
   const dispatcher = inferlineDispatcherOf(bundle, { queryCapacity, tuner });

@@ -1,6 +1,5 @@
 /** What a server of pipelines needs of a bundle of loki. */
 import type { LokiBundle } from "../../../bundle/schema.ts";
-import { busyNames, pipelineShapeOf } from "../../../core/graph/pipeline-shape.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
 import { pooledCells, poolOfWorker } from "../../../server/drift/profiled-cells.ts";
 import type { AxisNames } from "../../../server/graph/output-groups.ts";
@@ -9,16 +8,11 @@ import { pipelineSignatureOf } from "../../../server/graph/pipeline-signature.ts
 import { pooledP99Ms } from "../../../server/graph/pooled-times.ts";
 import { fastestQueryMs, type ServedPipeline } from "../../../server/graph/served-pipeline.ts";
 import { pipelineDispatcherOf } from "../core/loki-dispatcher.ts";
+import { queryRoom } from "./query-room.ts";
 import { TreeCourses } from "./tree-courses.ts";
 
 /** What stays the same while a bundle is served. */
 const SERVED_PARTS = ["application", "slo", "cluster", "tasks", "leaves", "policy"] as const;
-
-/**
- * Room for what rows of requests become on their way: queries that wait, for each row that may be
- * pending.
- */
-const QUERIES_PER_ROW = 16;
 
 /**
  * @param maxPending rows that are open at most.
@@ -30,7 +24,7 @@ export function lokiPipeline(
   maxPending: number,
 ): ServedPipeline {
   const signature = pipelineSignatureOf(bundle, axisNames);
-  const queryCapacity = QUERIES_PER_ROW * maxPending + busyNames(pipelineShapeOf(bundle));
+  const queryCapacity = queryRoom(bundle, maxPending);
   return {
     signature,
     dispatcher: pipelineDispatcherOf(bundle, { queryCapacity }),

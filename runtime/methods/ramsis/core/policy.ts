@@ -149,7 +149,7 @@ export function fastestServiceMs({ tasks, buckets }: RamsisBundle): number {
  * Finds, for each number of queries up to the largest batch, the batch of the highest rate that
  * does not make a query late by itself.
  */
-function rescuesOf({ slo, cluster, tasks, decisionSpace }: RamsisBundle): Uint16Array {
+export function rescuesOf({ slo, cluster, tasks, decisionSpace }: RamsisBundle): Uint16Array {
   const sloMs = decisionSloMs(cluster, slo.latencyMs);
   const { decisionMs } = tasks[0]!.serviceTimes;
   const maxBatch = decisionMs.shape[1]!;

@@ -20,7 +20,7 @@ export interface QueueState extends AskedState {
   readonly bucket?: string;
 }
 
-interface OpenTable extends DecidingTable {
+export interface OpenTable extends DecidingTable {
   readonly table: PolicyTable;
 }
 
@@ -36,7 +36,8 @@ export function tableDecision(bundle: RamsisBundle, level: number, state: QueueS
   return decisionIn(deciding.bundle, table, deciding.level, queued, slackMs);
 }
 
-function openTable(bundle: RamsisBundle, level: number, asked: AskedKind): OpenTable {
+/** The table that decides for a class or bucket, opened once. @throws as `decidingTable`. */
+export function openTable(bundle: RamsisBundle, level: number, asked: AskedKind): OpenTable {
   const tables = openTables.get(bundle) ?? new Map<string, OpenTable>();
   openTables.set(bundle, tables);
   const key = `${level} ${asked.sloClass ?? ""} ${asked.bucket ?? ""}`;

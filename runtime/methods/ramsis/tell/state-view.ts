@@ -123,7 +123,13 @@ function below(grid: ArrayLike<number>, slackMs: number): number {
   return Array.from(grid).findLast((ms) => ms < slackMs) ?? 0;
 }
 
-function choiceOf(bundle: RamsisBundle, variant: number, batch: number, slackMs: number): Choice {
+/** A batch of a variant, by its index, and whether it is in time. */
+export function choiceOf(
+  bundle: RamsisBundle,
+  variant: number,
+  batch: number,
+  slackMs: number,
+): Choice {
   const { variants, serviceTimes } = onlyTask(bundle);
   const serviceMs = serviceMsOf(serviceTimes.decisionMs, variant, batch);
   const { name = "", accuracy = 0 } = variants[variant] ?? {};

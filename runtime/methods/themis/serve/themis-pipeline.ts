@@ -1,14 +1,13 @@
 /** What a server of pipelines needs of a bundle of themis. */
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
-import { busyNames } from "../../../core/graph/replica-shape.ts";
 import type { OnnxForecaster } from "../../../exec/onnx-forecaster.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
 import { scaledCells } from "../../../server/drift/profiled-cells.ts";
 import { lastAnswererOf } from "../../../server/graph/last-answerer.ts";
-import { madeRowCapacity } from "../../../server/graph/made-rows.ts";
 import type { AxisNames } from "../../../server/graph/output-groups.ts";
 import { pipelineSignatureOf } from "../../../server/graph/pipeline-signature.ts";
+import { queryRoom } from "../../../server/graph/query-room.ts";
 import type { ServedPipeline } from "../../../server/graph/served-pipeline.ts";
 import { surelyMs } from "../../../server/graph/sure-visits.ts";
 import { VisitCourses } from "../../../server/graph/visit-courses.ts";
@@ -37,9 +36,7 @@ export function themisPipeline(
 ): ServedPipeline & { readonly dispatcher: ThemisDispatcher } {
   const signature = pipelineSignatureOf(bundle, axisNames);
   const shape = themisShapeOf(bundle);
-  const madeRows = madeRowCapacity(shape.graph, maxPending);
-  // A row waits for every task at once at most.
-  const queryCapacity = shape.taskCount * maxPending + madeRows + busyNames(shape);
+  const { queryCapacity, madeRows } = queryRoom(shape, maxPending);
   // The load is not known yet: the plan of the highest level is the first.
   const dispatcher = themisDispatcherOf(bundle, { queryCapacity });
   const metrics = new ThemisMetrics(bundle, dispatcher);

@@ -1,6 +1,5 @@
 /** The serving path from what was seen of it. */
 import { expect, test } from "vitest";
-import { quantileAt, quantileKnots } from "../../../../compiler/numeric/quantile-distribution.ts";
 import { contentionCurve } from "../../../../compiler/profile/serving/contention-curve.ts";
 import type { PathWindow, SeenRequest } from "../../../../compiler/profile/serving/path-window.ts";
 import {
@@ -9,6 +8,7 @@ import {
   type WorkerSamples,
 } from "../../../../compiler/profile/serving/serving-rows.ts";
 import { partOf, scaledTo, spreadOf } from "../../../../compiler/profile/serving/spread.ts";
+import { quantileAt, quantileKnots } from "../../../../runtime/core/quantile-distribution.ts";
 import { Rng } from "../../../../runtime/core/rng.ts";
 
 const QUIET = { steal: 0, neighbours: 0, generator: 0.25 };

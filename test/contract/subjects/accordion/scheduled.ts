@@ -1,12 +1,12 @@
 /** The driver of execution places. */
 import fc from "fast-check";
 import { expect, vi } from "vitest";
+import { accordion } from "../../../../runtime/methods/accordion/accordion.ts";
 import {
   ask,
   drivenPlaces,
   expectOwnRows,
   finishAll,
-  replayedPlaces,
 } from "../../../runtime/methods/accordion/serve/driven.ts";
 import {
   act,
@@ -48,7 +48,7 @@ export const accordionScheduled: ScheduledSubject = {
             })),
             pendingCount: () => driven.executor.held.length,
             log: driven.log,
-            replayed: () => replayedPlaces(bundle, MAX_PENDING, driven.log),
+            replayer: () => accordion.replayer(bundle, { maxPending: MAX_PENDING }),
             abort() {
               const { submission } = ask(driven, [1]);
               driven.driver.abort();

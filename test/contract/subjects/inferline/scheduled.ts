@@ -1,13 +1,12 @@
 /** The scheduler of provisioned stages. */
 import fc from "fast-check";
 import { expect } from "vitest";
-import { inferlinePipeline } from "../../../../runtime/methods/inferline/serve/inferline-pipeline.ts";
+import { inferline } from "../../../../runtime/methods/inferline/inferline.ts";
 import {
   restlessStages,
   scheduledStages,
 } from "../../../runtime/methods/inferline/serve/scheduled.ts";
 import { played, STEP } from "../../../runtime/server/graph/played-steps.ts";
-import { replayed } from "../../../runtime/server/graph/replayed.ts";
 import { expectedOutputs } from "../../../runtime/server/graph/served-tasks.ts";
 import type { ScheduledSubject } from "../scheduled.ts";
 
@@ -28,10 +27,7 @@ export const inferlineScheduled: ScheduledSubject = {
         })),
         pendingCount: () => setup.scheduler.pendingCount,
         log: setup.log,
-        replayed() {
-          const { dispatcher, queryCapacity } = inferlinePipeline(bundle, MAX_PENDING);
-          return replayed(dispatcher, queryCapacity, setup.log);
-        },
+        replayer: () => inferline.replayer(bundle, { maxPending: MAX_PENDING }),
         abort() {
           const { outcome } = setup.submit([{ escalate: 1, keep: 1, value: 7 }]);
           setup.scheduler.abort();

@@ -1,6 +1,7 @@
 /** The scheduler of plans of servers. */
 import fc from "fast-check";
 import { pipelineDispatcherOf } from "../../../../runtime/methods/loki/core/loki-dispatcher.ts";
+import { PipelineReplayer } from "../../../../runtime/server/graph/pipeline-replayer.ts";
 import {
   DROP_MODES,
   expectOwn,
@@ -9,7 +10,6 @@ import {
   STEP,
   scheduled,
 } from "../../../runtime/methods/loki/serve/scheduled-pipeline.ts";
-import { replayed } from "../../../runtime/server/graph/replayed.ts";
 import { servedPipeline } from "../../../runtime/server/graph/served-pipeline.ts";
 import type { ScheduledSubject } from "../scheduled.ts";
 
@@ -30,9 +30,9 @@ export const lokiScheduled: ScheduledSubject = {
           })),
           pendingCount: () => setup.scheduler.pendingCount,
           log: setup.log,
-          replayed() {
+          replayer() {
             const dispatcher = pipelineDispatcherOf(bundle, { queryCapacity: QUERY_CAPACITY });
-            return replayed(dispatcher, QUERY_CAPACITY, setup.log);
+            return new PipelineReplayer(dispatcher, QUERY_CAPACITY);
           },
           abort() {
             const { outcome } = setup.submit([{ crops: 1, value: 1 }]);

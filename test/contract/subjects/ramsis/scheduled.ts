@@ -1,9 +1,9 @@
 /** The scheduler of tables: of one queue per worker, one for all, classes, and buckets. */
 import fc from "fast-check";
 import { expect, vi } from "vitest";
+import { ramsis } from "../../../../runtime/methods/ramsis/ramsis.ts";
 import {
   record,
-  replayTables,
   servedTables,
   type TableKind,
   tableActions,
@@ -35,7 +35,7 @@ export const ramsisScheduled: ScheduledSubject = {
             })),
             pendingCount: () => scheduler.pendingCount,
             log,
-            replayed: () => replayTables(bundle, log),
+            replayer: () => ramsis.replayer(bundle),
             abort() {
               const rows = { rows: 1, inputs: [new Uint8Array(4)] };
               const { outcome } = scheduler.submit(rows, 1e9);

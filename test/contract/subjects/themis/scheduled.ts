@@ -1,13 +1,12 @@
 /** The scheduler of scaled stages. */
 import fc from "fast-check";
 import { expect } from "vitest";
-import { themisPipeline } from "../../../../runtime/methods/themis/serve/themis-pipeline.ts";
+import { themis } from "../../../../runtime/methods/themis/themis.ts";
 import {
   restlessScales,
   scheduledScales,
 } from "../../../runtime/methods/themis/serve/scheduled.ts";
 import { played, STEP } from "../../../runtime/server/graph/played-steps.ts";
-import { replayed } from "../../../runtime/server/graph/replayed.ts";
 import { expectedOutputs } from "../../../runtime/server/graph/served-tasks.ts";
 import type { ScheduledSubject } from "../scheduled.ts";
 
@@ -32,10 +31,7 @@ export const themisScheduled: ScheduledSubject = {
         })),
         pendingCount: () => setup.scheduler.pendingCount,
         log: setup.log,
-        replayed() {
-          const pipeline = themisPipeline(bundle, { maxPending: MAX_PENDING });
-          return replayed(pipeline.dispatcher, pipeline.queryCapacity, setup.log);
-        },
+        replayer: () => themis.replayer(bundle, { maxPending: MAX_PENDING }),
         abort() {
           const { outcome } = setup.submit([{ escalate: 1, keep: 1, value: 7 }]);
           setup.scheduler.abort();

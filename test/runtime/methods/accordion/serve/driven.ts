@@ -1,11 +1,10 @@
 /** A driver on places that are not real, whose clock stands still. */
 import { expect } from "vitest";
 import type { AccordionBundle } from "../../../../../runtime/bundle/schema.ts";
-import { AccordionCommands } from "../../../../../runtime/methods/accordion/core/commands.ts";
+import { accordion } from "../../../../../runtime/methods/accordion/accordion.ts";
 import { AccordionScheduler } from "../../../../../runtime/methods/accordion/core/scheduler.ts";
 import { AccordionDriver } from "../../../../../runtime/methods/accordion/serve/driver.ts";
 import { AccordionMetrics } from "../../../../../runtime/methods/accordion/serve/metrics.ts";
-import { accordionCommandsOf } from "../../../../../runtime/methods/accordion/serve/recorded-scheduler.ts";
 import type {
   AccordionCommand,
   AccordionEvent,
@@ -16,6 +15,7 @@ import type {
   Outcome,
   Submission,
 } from "../../../../../runtime/server/requests/request.ts";
+import { replayedBy } from "../../../../support/replayed-by.ts";
 import { answeredRow, FakePlaces, rowBytes } from "./fake-places.ts";
 
 export type Entry = AccordionEvent | AccordionCommand;
@@ -111,33 +111,7 @@ export async function finishAll({ executor }: Driven): Promise<void> {
   while (executor.held.length > 0) await executor.finish();
 }
 
-const COMMANDS: readonly Entry["kind"][] = ["start", "reshape", "drop"];
-
 /** The log, as a fresh scheduler would write it that is told the same events. */
-export function replayedPlaces(
-  bundle: AccordionBundle,
-  queryCapacity: number,
-  log: readonly Entry[],
-): Entry[] {
-  const scheduler = new AccordionScheduler(bundle, { queryCapacity });
-  const commands = new AccordionCommands();
-  const entries: Entry[] = [];
-  for (const entry of log) {
-    if (COMMANDS.includes(entry.kind)) continue;
-    entries.push(entry);
-    if (entry.kind === "query") {
-      const { query, model, batch, isHigh, deadlineMs, nowMs } = entry;
-      scheduler.onQuery(query, { model, batch, isHigh, deadlineMs }, nowMs, commands);
-    } else if (entry.kind === "instance-done") {
-      scheduler.onInstanceDone(entry.query, entry.nowMs, commands);
-    } else if (entry.kind === "cancel") scheduler.onCancel(entry.query, entry.nowMs, commands);
-    else if (entry.kind === "ready") scheduler.onPlaceReady(entry.place, entry.nowMs, commands);
-    else if (entry.kind === "lost") scheduler.onPlaceLost(entry.place, entry.nowMs, commands);
-    else if (entry.kind === "replaced") {
-      scheduler.onPlaceReplaced(entry.place, entry.nowMs, commands);
-    } else if (entry.kind === "wake") scheduler.onWake(entry.nowMs, commands);
-    entries.push(...accordionCommandsOf(commands));
-    commands.clear();
-  }
-  return entries;
+export function replayedPlaces(bundle: AccordionBundle, maxPending: number, log: readonly Entry[]) {
+  return replayedBy(accordion.replayer(bundle, { maxPending }), log);
 }

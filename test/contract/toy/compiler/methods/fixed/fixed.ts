@@ -69,6 +69,11 @@ export const fixedMethod: CompilerMethodOf<"fixed"> = {
   bundle: (frame, levels, provenance) => ({ ...frame, levels, provenance }),
 
   frameOf: ({ levels: _, provenance: __, ...frame }) => frame,
+  promises(_, { loadQps, feasible, expected }) {
+    const { violationRate: violations, latencyMsP99: p99 } = expected;
+    const figures = { violations, p99 };
+    return { loadQps, feasible, missed: [], figures, classes: [], buckets: [] };
+  },
   stated: ({ expected }) => expected,
   worstViolationRate: ({ expected }) => expected.violationRate,
   promised: (frame, { loadQps, batch }) => promised(frame, loadQps, batch),

@@ -6,6 +6,7 @@ import { pooledWorkers, servingTold } from "../../tell/serving-told.ts";
 import type { RuntimeMethod } from "../method.ts";
 import { readFixedBundle } from "./bundle/read.ts";
 import { FixedCluster } from "./core/fixed-cluster.ts";
+import { FixedReplayer } from "./serve/fixed-replayer.ts";
 import {
   fixedDiffer,
   fixedLevels,
@@ -30,6 +31,7 @@ export const fixed = {
   decisions: () => ({ stateCount: null, text: "each with a batch that was profiled" }),
   decide: ({ levels }: FixedBundle, level: number) => levelAt(levels, level),
   core: ({ policy }: FixedBundle) => ({ core: new FixedCluster(policy.maxBatch), commands: [] }),
+  replayer: ({ levels }) => new FixedReplayer(levels.at(-1)?.batch ?? 1),
   diffFrame: ({ levels: _, ...frame }) => frame,
   levelDiffer: fixedDiffer,
   models: fixedModels,

@@ -9,6 +9,7 @@ import {
   type ServedEndpoint,
 } from "../../../server/applications/application.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
+import type { EntryRecorder } from "../../../server/decisions/recorded-entry.ts";
 import { type MetricLine, metric } from "../../../server/metrics/exposition.ts";
 import type { EndpointModel } from "../../../server/requests/endpoint.ts";
 import { PendingRequest, type RequestRows, rowedOutput } from "../../../server/requests/request.ts";
@@ -41,6 +42,7 @@ class FixedEndpoint implements ServedEndpoint<Executor, ExecutorHandlers>, Endpo
   readonly #nowMs: () => number;
   readonly #bundleSha256: string;
   readonly #cluster: FixedCluster;
+  readonly #record: EntryRecorder;
   readonly #up = new Set<number>();
   readonly #rows = new Map<number, { readonly request: PendingRequest; readonly row: number }>();
   #executor: Executor | undefined;
@@ -48,7 +50,7 @@ class FixedEndpoint implements ServedEndpoint<Executor, ExecutorHandlers>, Endpo
 
   constructor(
     bundle: FixedBundle,
-    { nowMs, bundleSha256 }: ApplicationOptions,
+    { nowMs, bundleSha256, recorder = () => {} }: ApplicationOptions,
     onWorkerLost: (w: number, r: string) => void,
   ) {
     const [task] = bundle.tasks;
@@ -58,6 +60,7 @@ class FixedEndpoint implements ServedEndpoint<Executor, ExecutorHandlers>, Endpo
     this.fastestMs = task?.variants[0]?.latencyMs.data[0] ?? 0;
     this.#bundle = bundle;
     this.#nowMs = nowMs;
+    this.#record = recorder;
     this.#bundleSha256 = bundleSha256;
     this.#cluster = new FixedCluster(bundle.levels.at(-1)?.batch ?? 1);
     let settleStarted: () => void = () => {};
@@ -66,12 +69,13 @@ class FixedEndpoint implements ServedEndpoint<Executor, ExecutorHandlers>, Endpo
     });
     const onReady = (worker: number) => {
       this.#up.add(worker);
-      this.#cluster.onFree(worker);
+      this.#free(worker);
       if (this.isReady) settleStarted();
       this.#start();
     };
     const onLost = (worker: number, reason: string) => {
       this.#up.delete(worker);
+      this.#record({ kind: "lost", worker, nowMs: nowMs() });
       this.#cluster.onLost(worker);
       onWorkerLost(worker, reason);
     };
@@ -103,7 +107,9 @@ class FixedEndpoint implements ServedEndpoint<Executor, ExecutorHandlers>, Endpo
     const request = new PendingRequest(this.signature, rows, times, resolve);
     for (let row = 0; row < rows.rows; row++) {
       this.#rows.set(this.#queries, { request, row });
-      this.#cluster.onArrival(this.#queries++);
+      const query = this.#queries++;
+      this.#record({ kind: "query", query, nowMs: times.arrivalMs });
+      this.#cluster.onArrival(query);
     }
     this.#start();
     return { outcome: promise, cancel: () => request.fail("cancelled", "the client has gone") };
@@ -127,8 +133,15 @@ class FixedEndpoint implements ServedEndpoint<Executor, ExecutorHandlers>, Endpo
     for (const { request } of this.#rows.values()) request.fail("closed", "the server closes");
   }
 
+  #free(worker: number): void {
+    this.#record({ kind: "free", worker, nowMs: this.#nowMs() });
+    this.#cluster.onFree(worker);
+  }
+
   #start(): void {
+    this.#record({ kind: "next", nowMs: this.#nowMs() });
     for (let start = this.#cluster.next(); start !== null; start = this.#cluster.next()) {
+      this.#record({ kind: "start-batch", ...start });
       void this.#run(start);
     }
   }
@@ -147,13 +160,13 @@ class FixedEndpoint implements ServedEndpoint<Executor, ExecutorHandlers>, Endpo
     try {
       const result = await this.#executor?.run(worker, { variant: 0, rows: rows.length, inputs });
       if (result !== undefined) this.#answer(rows, result, startMs);
-      this.#cluster.onFree(worker);
+      this.#free(worker);
     } catch (error) {
       const isRefused = error instanceof InferenceError;
       for (const { request } of rows) {
         request.fail(isRefused ? "inference" : "worker-lost", String(error));
       }
-      if (isRefused) this.#cluster.onFree(worker);
+      if (isRefused) this.#free(worker);
     }
     for (const query of queries) this.#rows.delete(query);
     this.#start();

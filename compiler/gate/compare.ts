@@ -1,0 +1,224 @@
+/** Compares what two bundles promise, level by level: what the gate between them is made of. */
+import { violationCeiling } from "stratagem-runtime/internal/bundle/schema";
+import type { Figures, NamedFigures } from "../methods/level-promises.ts";
+import { FIGURES, type Figure, LEVEL_FIGURES, type LevelFigure } from "../spec/promise-figures.ts";
+import { levelsInScope } from "./levels-in-scope.ts";
+import { type Part, type PromisedBundle, type PromisedLevel, sloMsOf } from "./promised-bundle.ts";
+import type { Tolerance } from "./tolerance.ts";
+
+/**
+ * Same and better pass; worse passes where a tolerance allows it. New is what the old bundle does
+ * not promise, and unjudged what changed without being a promise that was kept.
+ */
+export type Verdict = "same" | "better" | "allowed" | "new" | "unjudged" | "regression";
+
+export interface Comparison {
+  /** The load that both promises are for; null for the whole bundle. */
+  readonly loadQps: number | null;
+  readonly figure: Figure | "feasible" | "application";
+  /** The class or bucket that it is about; null for all queries. */
+  readonly part: Part | null;
+  /** In the figure's unit; null where nothing is promised. */
+  readonly before: number | boolean | string | null;
+  readonly after: number | boolean | string | null;
+  /** The tolerances that apply, as they were written. */
+  readonly tolerances: readonly string[];
+  readonly verdict: Verdict;
+}
+
+/** Of these a change for the worse is a regression unless it is allowed. */
+const JUDGED: readonly Figure[] = [
+  "violations",
+  "accuracy",
+  "accuracyPerQuery",
+  "p99",
+  "cost",
+  "slo",
+  "ceiling",
+];
+/** What the work is done with: judged where prices do not say it. */
+const MEANS: readonly Figure[] = ["workers", "cores"];
+const LEVEL_NAMES = Object.keys(LEVEL_FIGURES) as readonly LevelFigure[];
+/** Two roundings of one figure are no change. */
+const NO_CHANGE = 1e-12;
+
+interface Pair {
+  readonly before: PromisedBundle;
+  readonly after: PromisedBundle;
+  readonly tolerances: readonly Tolerance[];
+}
+
+/** Of the whole bundle first, then by ascending load. */
+export function compare(
+  before: PromisedBundle,
+  after: PromisedBundle,
+  tolerances: readonly Tolerance[],
+): Comparison[] {
+  const pair = { before, after, tolerances };
+  const loads = [...new Set([...before.levels, ...after.levels].map(({ loadQps }) => loadQps))];
+  loads.sort((a, b) => a - b);
+  const matched = loads.map((loadQps) => matchedAt(pair, loadQps));
+  return [...wholeBundle(pair), ...matched.flatMap((one) => levelRows(pair, matched, one))];
+}
+
+/** The levels that decide for a load in both bundles. */
+interface Matched {
+  readonly loadQps: number;
+  /** Whether the old bundle carries the load. */
+  readonly feasible: boolean;
+  readonly before: PromisedLevel | null;
+  readonly after: PromisedLevel | null;
+}
+
+function matchedAt({ before, after }: Pair, loadQps: number): Matched {
+  const old = decidingFor(before, loadQps);
+  return {
+    loadQps,
+    feasible: old?.feasible ?? false,
+    before: old,
+    after: decidingFor(after, loadQps),
+  };
+}
+
+function decidingFor({ levels }: PromisedBundle, qps: number): PromisedLevel | null {
+  return levels.find(({ loadQps }) => loadQps >= qps) ?? null;
+}
+
+function wholeBundle(pair: Pair): Comparison[] {
+  const { before, after } = pair;
+  const names = { before: before.application, after: after.application };
+  const isSame = names.before === names.after;
+  const none = { loadQps: null, part: null, tolerances: [] };
+  const applies = (figure: Figure, part: Part | null): readonly Tolerance[] =>
+    pair.tolerances.filter((one) => one.figure === figure && isAbout(one, part));
+  const row = (figure: Figure, a: number, b: number, part: Part | null = null): Comparison => {
+    const found = { figure, part, loadQps: null, before: a, after: b };
+    return judged(found, applies(figure, part), JUDGED.includes(figure));
+  };
+  const classes = before.slo.classes ?? [];
+  return [
+    { ...none, figure: "application", ...names, verdict: isSame ? "same" : "regression" },
+    row("bytes", before.byteCount, after.byteCount),
+    row("slo", before.slo.latencyMs, after.slo.latencyMs),
+    ...classes.map(({ name, latencyMs }) => {
+      const part = { kind: "class" as const, name };
+      return row("slo", latencyMs, sloMsOf(after, part), part);
+    }),
+    row("ceiling", violationCeiling(before.slo), violationCeiling(after.slo)),
+  ];
+}
+
+function levelRows(pair: Pair, all: readonly Matched[], matched: Matched): Comparison[] {
+  const { before, after, loadQps } = matched;
+  const here = pair.tolerances.filter(({ scope }) => {
+    return levelsInScope(scope, all).levels.includes(matched);
+  });
+  const feasible = feasibleRow(matched, here);
+  if (before === null || after === null) return [feasible];
+  const rows = (part: Part | null, a: Figures, b: Figures) =>
+    figureRows({ loadQps, part, isKept: before.feasible }, a, b, here);
+  const parts = (
+    kind: Part["kind"],
+    olds: readonly NamedFigures[],
+    news: readonly NamedFigures[],
+  ) =>
+    olds.flatMap(({ name, figures }) => {
+      const own = news.find((one) => one.name === name)?.figures ?? {};
+      return rows({ kind, name }, figures, own);
+    });
+  return [
+    feasible,
+    ...rows(null, before.figures, after.figures),
+    ...parts("class", before.classes, after.classes),
+    ...parts("bucket", before.buckets, after.buckets),
+  ];
+}
+
+/** A load above all levels of a bundle is one that it promises nothing for. */
+function feasibleRow(
+  { loadQps, before, after }: Matched,
+  tolerances: readonly Tolerance[],
+): Comparison {
+  const own = tolerances.filter(({ figure }) => figure === "feasible");
+  const row = {
+    loadQps,
+    figure: "feasible" as const,
+    part: null,
+    before: before?.feasible ?? null,
+    after: after?.feasible ?? null,
+    tolerances: own.map(({ text }) => text),
+  };
+  if (before === null) return { ...row, verdict: "new" };
+  const [was, is] = [before.feasible, after?.feasible ?? false];
+  if (was === is) return { ...row, verdict: after === null ? "unjudged" : "same" };
+  if (is) return { ...row, verdict: "better" };
+  return { ...row, verdict: own.length > 0 ? "allowed" : "regression" };
+}
+
+interface RowPlace {
+  readonly loadQps: number;
+  readonly part: Part | null;
+  /** Whether the old bundle keeps what it promises here. */
+  readonly isKept: boolean;
+}
+
+function figureRows(
+  { loadQps, part, isKept }: RowPlace,
+  before: Figures,
+  after: Figures,
+  tolerances: readonly Tolerance[],
+): Comparison[] {
+  const isPriced = before.cost !== undefined && after.cost !== undefined;
+  return LEVEL_NAMES.flatMap((figure) => {
+    const [a = null, b = null] = [before[figure], after[figure]];
+    if (a === null && b === null) return [];
+    const own = tolerances.filter((one) => one.figure === figure && isAbout(one, part));
+    const isJudged = JUDGED.includes(figure) || (MEANS.includes(figure) && !isPriced);
+    const row = { loadQps, figure, part, before: a, after: b };
+    return [judged(row, isKept ? own : [], isKept && isJudged)];
+  });
+}
+
+/** A tolerance for all queries is one for those of each class. */
+function isAbout({ whose }: Tolerance, part: Part | null): boolean {
+  if (whose.kind === "all") return true;
+  return part?.kind === whose.kind && (whose.name === null || whose.name === part.name);
+}
+
+/** A row of two amounts; null is what is not promised. */
+interface AmountRow extends Omit<Comparison, "tolerances" | "verdict" | "figure"> {
+  readonly figure: Figure;
+  readonly before: number | null;
+  readonly after: number | null;
+}
+
+/** @param isJudged whether worse is a regression where nothing is said of the figure. */
+function judged(row: AmountRow, own: readonly Tolerance[], isJudged: boolean): Comparison {
+  const { before, after, figure } = row;
+  const told = { ...row, tolerances: own.map(({ text }) => text) };
+  if (before === null) return { ...told, verdict: "new" };
+  const isAsked = isJudged || own.length > 0;
+  if (after === null) {
+    if (own.some(({ room }) => room.kind === "any")) return { ...told, verdict: "allowed" };
+    return { ...told, verdict: isAsked ? "regression" : "unjudged" };
+  }
+  const worse = FIGURES[figure].better === "less" ? after - before : before - after;
+  const least = NO_CHANGE * Math.max(Math.abs(before), Math.abs(after));
+  if (Math.abs(worse) <= least) return { ...told, verdict: "same" };
+  if (worse < 0) return { ...told, verdict: isAsked ? "better" : "unjudged" };
+  if (own.some(({ room }) => isWithin(worse - least, before, room))) {
+    return { ...told, verdict: "allowed" };
+  }
+  return { ...told, verdict: isAsked ? "regression" : "unjudged" };
+}
+
+function isWithin(worse: number, before: number, room: Tolerance["room"]): boolean {
+  switch (room.kind) {
+    case "any":
+      return true;
+    case "amount":
+      return worse <= room.amount;
+    case "share":
+      return worse <= room.share * Math.abs(before);
+  }
+}

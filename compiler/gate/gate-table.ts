@@ -1,0 +1,122 @@
+/** The comparison of two bundles as a table: for terminals, and as Markdown for pull requests. */
+import { alignColumns, counted, short } from "stratagem-runtime/internal/tell/text";
+import type { Comparison, Verdict } from "./compare.ts";
+import { changeText, judgementText, placeText, regressionLine } from "./comparison-text.ts";
+import type { GateOutcome } from "./gate-outcome.ts";
+import { brokenReason, judgedLines } from "./judged-text.ts";
+import type { PromisedBundle } from "./promised-bundle.ts";
+
+/** The worst of a row is the row's. */
+const RANKS: readonly Verdict[] = ["unjudged", "same", "new", "better", "allowed", "regression"];
+
+export function gateText(outcome: GateOutcome): string {
+  const { rows, requirements } = outcome;
+  return [
+    headline(outcome),
+    ...wholeLines(rows),
+    "",
+    alignColumns(tableOf(rows, (text, isWorse) => (isWorse ? `${text} !` : text))),
+    "",
+    ...regressionsOf(rows).map(regressionLine),
+    ...judgedLines(requirements),
+    summary(outcome),
+  ].join("\n");
+}
+
+export function gateMarkdown(outcome: GateOutcome): string {
+  const { rows, requirements } = outcome;
+  const [heads = [], ...body] = tableOf(rows, (text, isWorse) => (isWorse ? `**${text}**` : text));
+  const broken = requirements.filter(({ holds }) => !holds);
+  const items = [
+    ...regressionsOf(rows).map((one) => `**${placeText(one)}**: ${judgementText(one)}`),
+    ...broken.map((one) => `**${one.text}** is broken: ${brokenReason(one)}`),
+    ...wholeLines(rows),
+  ];
+  return [
+    `### ${escaped(summary(outcome))}`,
+    "",
+    escaped(headline(outcome)),
+    "",
+    ...items.map((item) => `- ${escaped(item)}`),
+    ...(items.length === 0 ? [] : [""]),
+    markdownRow(heads),
+    markdownRow(heads.map((_, column) => (column === 0 ? "---:" : "---"))),
+    ...body.map(markdownRow),
+  ].join("\n");
+}
+
+/** `letters: 2 regressions in 24 comparisons` */
+export function summary({ rows, requirements, after }: GateOutcome): string {
+  const judged = rows.filter(({ verdict }) => verdict !== "unjudged" && verdict !== "new");
+  const regressions = regressionsOf(rows).length;
+  const broken = requirements.filter(({ holds }) => !holds).length;
+  const found = [
+    ...(regressions === 0 ? [] : [counted(regressions, "regression")]),
+    ...(broken === 0 ? [] : [counted(broken, "broken requirement")]),
+  ];
+  const of = `in ${counted(judged.length, "comparison")}`;
+  return `${after.application}: ${found.length === 0 ? "no regression" : found.join(", ")} ${of}`;
+}
+
+export function regressionsOf(rows: readonly Comparison[]): readonly Comparison[] {
+  return rows.filter(({ verdict }) => verdict === "regression");
+}
+
+function headline({ before, after, oldPath, newPath }: GateOutcome): string {
+  const told = (path: string, { method, levels }: PromisedBundle): string =>
+    `${path} (${method}, ${counted(levels.length, "level")})`;
+  return `${told(oldPath, before)} → ${told(newPath, after)}`;
+}
+
+/** What changed of the whole bundle. */
+function wholeLines(rows: readonly Comparison[]): string[] {
+  return rows
+    .filter(({ loadQps, verdict }) => loadQps === null && verdict !== "same")
+    .map((row) => `${placeText(row)}: ${changeText(row)}`);
+}
+
+/** A row for each load, and for each class and bucket at it, under a heading row. */
+function tableOf(
+  rows: readonly Comparison[],
+  marked: (text: string, isWorse: boolean) => string,
+): string[][] {
+  const leveled = rows.filter(({ loadQps }) => loadQps !== null);
+  const told = leveled.filter(({ verdict }) => verdict !== "unjudged");
+  const figures = [...new Set(told.map(({ figure }) => figure))];
+  const hasParts = told.some(({ part }) => part !== null);
+  const lines = new Map<string, Comparison[]>();
+  for (const row of leveled) {
+    const key = JSON.stringify([row.loadQps, row.part]);
+    const line = lines.get(key);
+    if (line === undefined) lines.set(key, [row]);
+    else line.push(row);
+  }
+  const cell = (line: readonly Comparison[], figure: string): string => {
+    const own = line.find((row) => row.figure === figure);
+    return own === undefined ? "" : marked(changeText(own), own.verdict === "regression");
+  };
+  return [
+    ["load/s", ...(hasParts ? ["of"] : []), ...figures, "verdict"],
+    ...[...lines.values()].map((line) => [
+      short(line[0]?.loadQps ?? 0),
+      ...(hasParts ? [line[0]?.part?.name ?? ""] : []),
+      ...figures.map((figure) => cell(line, figure)),
+      verdictOf(line),
+    ]),
+  ];
+}
+
+function verdictOf(line: readonly Comparison[]): string {
+  const rank = Math.max(...line.map(({ verdict }) => RANKS.indexOf(verdict)));
+  const verdict = RANKS[rank] ?? "unjudged";
+  return verdict === "regression" ? "WORSE" : verdict;
+}
+
+function markdownRow(cells: readonly string[]): string {
+  return `| ${cells.map((cell) => escaped(cell)).join(" | ")} |`;
+}
+
+/** What users have named must not become markup, nor end a cell. */
+function escaped(text: string): string {
+  return text.replace(/[\\`_[\]<>|]/g, (sign) => `\\${sign}`);
+}

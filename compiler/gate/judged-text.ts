@@ -1,0 +1,37 @@
+/** What became of requirements, in lines: one for each that is broken. */
+import { counted, short } from "stratagem-runtime/internal/tell/text";
+import type { Break, Judged } from "./judge.ts";
+
+/** Loads that a line names beside that of the worst level. */
+const MAX_TOLD_LOADS = 6;
+
+export function judgedLines(judged: readonly Judged[]): string[] {
+  if (judged.length === 0) return [];
+  const broken = judged.filter(({ holds }) => !holds);
+  if (broken.length > 0) return broken.map(brokenLine);
+  return [`requirements kept: ${judged.map(({ text }) => text).join("; ")}`];
+}
+
+/** `BROKEN accuracy >= 97%: 96.100% at level 3200 qps, and at 2400, 2800 qps` */
+export function brokenLine(judged: Judged): string {
+  return `BROKEN ${judged.text}: ${brokenReason(judged)}`;
+}
+
+export function brokenReason({ broken }: Judged): string {
+  const [worst, ...others] = broken;
+  if (worst === undefined) return "";
+  return `${breakText(worst)}${othersText(worst, others)}`;
+}
+
+export function breakText({ reason, loadQps }: Break): string {
+  return loadQps === null ? reason : `${reason} at level ${short(loadQps)} qps`;
+}
+
+function othersText(worst: Break, others: readonly Break[]): string {
+  const loads = [...new Set(others.flatMap(({ loadQps }) => loadQps ?? []))]
+    .filter((loadQps) => loadQps !== worst.loadQps)
+    .sort((a, b) => a - b);
+  if (loads.length === 0) return "";
+  if (loads.length > MAX_TOLD_LOADS) return `, and at ${counted(loads.length, "level")} more`;
+  return `, and at ${loads.map(short).join(", ")} qps`;
+}

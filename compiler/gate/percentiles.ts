@@ -1,0 +1,123 @@
+/**
+ * Percentiles of latency of levels that do not state them: what a simulation of the level's load
+ * gives, the same for the same bundle.
+ */
+import { setImmediate } from "node:timers/promises";
+import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
+import * as z from "zod";
+import type { Figures, NamedFigures } from "../methods/level-promises.ts";
+import { methodOf } from "../methods/registry.ts";
+import { usualServiceTimes } from "../methods/usual-service-times.ts";
+import type { SimulateWatch } from "../processes/simulate-watch.ts";
+import type { ArrivalProcess } from "../simulate/arrivals.ts";
+import type { Scope } from "../spec/clause.ts";
+import type { Figure } from "../spec/promise-figures.ts";
+import type { Requirement } from "../spec/requirement.ts";
+import { levelsInScope } from "./levels-in-scope.ts";
+import type { PromisedBundle, PromisedLevel } from "./promised-bundle.ts";
+
+const PERCENTILES = ["p50", "p95", "p99"] as const;
+type Percentile = (typeof PERCENTILES)[number];
+
+/** A minute of traffic, and so many queries that a 99th percentile is more than chance. */
+const SIMULATED_S = 60;
+const LEAST_QUERIES = 10_000;
+const MOST_QUERIES = 100_000;
+const SEED = 1;
+
+/** Levels of which a percentile is asked. */
+export interface AskedPercentiles {
+  readonly scope: Scope;
+  readonly percentile: Percentile;
+}
+
+export function askedPercentile(figure: Figure | "feasible", scope: Scope): AskedPercentiles[] {
+  const percentile = PERCENTILES.find((one) => one === figure);
+  return percentile === undefined ? [] : [{ scope, percentile }];
+}
+
+export function askedByRequirements(requirements: readonly Requirement[]): AskedPercentiles[] {
+  return requirements.flatMap(({ demand, scope }) =>
+    demand.kind === "level" ? askedPercentile(demand.figure, scope) : [],
+  );
+}
+
+/** The promises with the percentiles that are asked for and not stated. */
+export async function withPercentiles(
+  promised: PromisedBundle,
+  bundle: Bundle,
+  asked: readonly AskedPercentiles[],
+  watch: SimulateWatch,
+): Promise<PromisedBundle> {
+  const lacking = new Set(
+    asked.flatMap(({ scope, percentile }) => {
+      const { levels } = levelsInScope(scope, promised.levels);
+      return levels.filter(({ figures }) => figures[percentile] === undefined);
+    }),
+  );
+  const levels: PromisedLevel[] = [];
+  for (const level of promised.levels) {
+    levels.push(lacking.has(level) ? await simulatedLevel(bundle, level, watch) : level);
+  }
+  return { ...promised, levels };
+}
+
+const latenciesSchema = z.object({ p50: z.number(), p95: z.number(), p99: z.number() }).nullish();
+const partsSchema = z.record(z.string(), z.object({ latencyMs: latenciesSchema })).optional();
+/** What every method's simulation says; null where no query was answered. */
+const resultSchema = z.object({
+  latencyMs: latenciesSchema,
+  byClass: partsSchema,
+  byBucket: partsSchema,
+});
+
+async function simulatedLevel(
+  bundle: Bundle,
+  level: PromisedLevel,
+  watch: SimulateWatch,
+): Promise<PromisedLevel> {
+  // A simulation holds the loop, and between two of them a signal is heard.
+  await setImmediate();
+  watch.signal.throwIfAborted();
+  const method = await methodOf(bundle);
+  const { loadQps } = level;
+  const wanted = Math.ceil(SIMULATED_S * loadQps);
+  const queries = Math.min(MOST_QUERIES, Math.max(LEAST_QUERIES, wanted));
+  const asked = {
+    arrivals: arrivalsOf(bundle, loadQps),
+    durationMs: (1000 * queries) / loadQps,
+    seed: SEED,
+    serviceTimes: usualServiceTimes(bundle, method),
+    fanout: "rounded" as const,
+    stations: {},
+    baseline: null,
+  };
+  const found = resultSchema.parse((await method.simulate(bundle, asked, watch)).json);
+  const figures = { ...found.latencyMs, ...level.figures };
+  return {
+    ...level,
+    figures,
+    classes: withLatencies(level.classes, found.byClass),
+    buckets: withLatencies(level.buckets, found.byBucket),
+    simulated: PERCENTILES.filter((name) => level.figures[name] === undefined),
+  };
+}
+
+function withLatencies(
+  parts: readonly NamedFigures[],
+  found: z.output<typeof partsSchema>,
+): NamedFigures[] {
+  return parts.map(({ name, figures }) => {
+    const all: Figures = { ...found?.[name]?.latencyMs, ...figures };
+    return { name, figures: all };
+  });
+}
+
+/** Of a trace, a renewal process as bursty as it is. */
+function arrivalsOf({ arrivals }: Bundle, qps: number): ArrivalProcess {
+  if (arrivals.process === "gamma") return { kind: "gamma", qps, cv2: arrivals.cv2 };
+  if (arrivals.process === "trace" && arrivals.dispersion > 1) {
+    return { kind: "gamma", qps, cv2: arrivals.dispersion };
+  }
+  return { kind: "poisson", qps };
+}

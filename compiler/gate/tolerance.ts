@@ -1,0 +1,70 @@
+/** What may become worse, as `--allow` writes it: `accuracy 0.5%; cost 5%; p99 2ms @ 1000`. */
+import { readClauses, readSubject, type Scope, Unreadable, type Whose } from "../spec/clause.ts";
+import { show } from "../spec/mistakes.ts";
+import {
+  AMOUNT_FORMS,
+  FIGURES,
+  type Figure,
+  isFigure,
+  readAmount,
+} from "../spec/promise-figures.ts";
+
+/** By how much: in the figure's unit, as a part of what was promised, or however much. */
+export type Room =
+  | { readonly kind: "amount"; readonly amount: number }
+  | { readonly kind: "share"; readonly share: number }
+  | { readonly kind: "any" };
+
+export interface Tolerance {
+  /** As it was written, with single spaces. */
+  readonly text: string;
+  readonly figure: Figure | "feasible";
+  /** Of all queries, it is that of each class and bucket as well. */
+  readonly whose: Whose;
+  readonly room: Room;
+  readonly scope: Scope;
+}
+
+export const TOLERANCE_FORM =
+  "tolerances such as accuracy 0.5%; violations 0.1%; cost 5%; p99 2ms @ 1000; feasible @ 4000";
+
+const NAMES = ["feasible", ...Object.keys(FIGURES)];
+/** `accuracy of class fast`. */
+const SUBJECT_WORDS = 4;
+
+/** @param text one tolerance or several, between semicolons. */
+export function readTolerances(text: string): readonly Tolerance[] | Unreadable {
+  const clauses = readClauses(text, TOLERANCE_FORM);
+  if (clauses instanceof Unreadable) return clauses;
+  const tolerances: Tolerance[] = [];
+  for (const clause of clauses) {
+    const words = clause.body.split(" ");
+    const count = words[1] === "of" ? SUBJECT_WORDS : 1;
+    const subject = readSubject(words.slice(0, count).join(" "), NAMES);
+    if (subject instanceof Unreadable) return subject;
+    const { name, whose } = subject;
+    const room = readRoom(name, words.slice(count).join(" "));
+    if (room instanceof Unreadable) return room;
+    const figure = isFigure(name) ? name : "feasible";
+    tolerances.push({ text: clause.text, figure, whose, room, scope: clause.scope });
+  }
+  return tolerances;
+}
+
+/** Ratios are allowed points; of all else a percentage is a part of what was promised. */
+function readRoom(name: string, text: string): Room | Unreadable {
+  if (!isFigure(name)) {
+    if (text === "") return { kind: "any" };
+    return new Unreadable("feasible by itself, or with @ and loads", show(`${name} ${text}`));
+  }
+  if (text === "any") return { kind: "any" };
+  const { unit } = FIGURES[name];
+  if (unit !== "ratio" && text.endsWith("%")) {
+    const share = readAmount("count", text);
+    if (share !== null) return { kind: "share", share };
+  }
+  const amount = readAmount(unit, text);
+  if (amount !== null) return { kind: "amount", amount };
+  const part = unit === "ratio" ? "" : ", a percentage";
+  return new Unreadable(`${AMOUNT_FORMS[unit]}${part}, or any, for ${name}`, show(text));
+}

@@ -1,0 +1,35 @@
+/** What a level of tables promises: of all queries, and of each class and bucket. */
+import type {
+  ClassExpected,
+  RamsisBundle,
+  RamsisLevel,
+} from "stratagem-runtime/internal/bundle/schema";
+import { ramsisMissed } from "stratagem-runtime/internal/methods/ramsis/tell/missed";
+import { type Figures, type LevelPromises, workerFigures } from "../level-promises.ts";
+
+export function ramsisPromises(bundle: RamsisBundle, level: RamsisLevel): LevelPromises {
+  const { loadQps, feasible, expected } = level;
+  const { pools } = bundle.cluster;
+  const { byClass = {}, byBucket = [] } = expected;
+  const workers = pools.map((pool) => pool.workers);
+  return {
+    loadQps,
+    feasible,
+    missed: feasible ? [] : ramsisMissed(bundle, level),
+    figures: { ...figuresOf(expected), ...workerFigures(pools, workers) },
+    classes: Object.entries(byClass).map(([name, one]) => ({ name, figures: figuresOf(one) })),
+    buckets: (bundle.buckets ?? []).flatMap(({ name }, index) => {
+      const one = byBucket[index];
+      return one === undefined ? [] : [{ name, figures: figuresOf(one) }];
+    }),
+  };
+}
+
+function figuresOf(expected: ClassExpected): Figures {
+  const { violationRate, accuracyPerSatisfied, accuracyPerQuery } = expected;
+  return {
+    violations: violationRate,
+    accuracy: accuracyPerSatisfied,
+    accuracyPerQuery,
+  };
+}

@@ -1,0 +1,283 @@
+/** Goes through the lines of a decision log and decides again what they say was decided. */
+import { isDeepStrictEqual } from "node:util";
+import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
+import type { LoadedBundle } from "stratagem-runtime/internal/load-bundle";
+import { methodOf } from "stratagem-runtime/internal/methods/registry";
+import {
+  type DecisionLine,
+  type EventsLine,
+  type LoggedDecision,
+  type LoggedEntry,
+  madeDecision,
+  type OpenedLine,
+} from "stratagem-runtime/internal/server/decisions/log-lines";
+import {
+  isCommand,
+  type RecordedEntry,
+} from "stratagem-runtime/internal/server/decisions/recorded-entry";
+import { counted, short } from "stratagem-runtime/internal/tell/text";
+import { parsedLine } from "./parsed-line.ts";
+import { type DifferentCommands, ReplayedCore } from "./replayed-core.ts";
+
+/** A decision, or the commands of an event, that the bundle does not give again. */
+export interface Difference {
+  readonly application: string;
+  /** Of the request; null of an event. */
+  readonly id: string | null;
+  /** Of the request, as the log has it; null of an event, which has the server's clock only. */
+  readonly time: string | null;
+  readonly atMs: number;
+  readonly logged: string;
+  readonly replayed: string;
+}
+
+export interface ReplayCounts {
+  /** Requests that have a line. */
+  requests: number;
+  /** Decisions of theirs that the bundle gives again, does not, or cannot be asked for. */
+  same: number;
+  different: number;
+  open: number;
+  /** Events that cores were told again, and commands that were the same. */
+  events: number;
+  commands: number;
+  /** Events that could not be told again. */
+  skippedEvents: number;
+  /** Events whose commands differ. */
+  differentEvents: number;
+  lostLines: number;
+  unreadable: number;
+}
+
+/** Differences that are told one by one. */
+const MAX_TOLD = 1000;
+/** Starts of batches that are kept for the requests in them; far more than run at a time. */
+const MAX_STARTS = 1 << 18;
+
+interface Start {
+  readonly bundle: Bundle;
+  readonly replayed: RecordedEntry | undefined;
+}
+
+export class ReplayPass {
+  readonly counts: ReplayCounts = {
+    ...{ requests: 0, same: 0, different: 0, open: 0, events: 0, commands: 0 },
+    ...{ skippedEvents: 0, differentEvents: 0, lostLines: 0, unreadable: 0 },
+  };
+  readonly differences: Difference[] = [];
+  /** Why decisions are open and events were skipped, with how often. */
+  readonly reasons = new Map<string, number>();
+  /** Digests of bundles that decided, with the requests of each. */
+  readonly requestsByRevision = new Map<string, number>();
+  readonly #bundles: readonly LoadedBundle[];
+  readonly #cores = new Map<string, ReplayedCore>();
+  readonly #startByPlace = new Map<string, Start>();
+
+  constructor(bundles: readonly LoadedBundle[]) {
+    this.#bundles = bundles;
+  }
+
+  /** @param text without its end; null of one that is too long. */
+  takeLine(text: string | null): void {
+    const line = text === null ? null : parsedLine(text);
+    if (line === null) this.counts.unreadable++;
+    else if (line.kind === "opened") this.#open(line);
+    else if (line.kind === "events") this.#takeEvents(line);
+    else if (line.kind === "decision") this.#takeDecisions(line);
+    else if (line.kind === "lost") {
+      this.counts.lostLines += line.lines;
+      for (const core of this.#cores.values()) core.stop("lines of the log were lost");
+    }
+  }
+
+  end(): void {
+    for (const core of this.#cores.values()) core.end();
+  }
+
+  /** By its digest, or else the one of the same application: another may be asked what it says. */
+  #bundleFor(application: string, revision: string): Bundle | undefined {
+    const own = this.#bundles.find(({ sha256 }) => sha256 === revision);
+    const other = this.#bundles.find(({ bundle }) => bundle.application === application);
+    return (own ?? other)?.bundle;
+  }
+
+  #open({ application, core, revision, maxPending, hasEvents }: OpenedLine): void {
+    const key = `${core} ${application}`;
+    const before = this.#cores.get(key);
+    before?.end();
+    // Another process wrote what follows, whose clock is another.
+    if (before !== undefined) this.#startByPlace.clear();
+    this.#cores.delete(key);
+    const bundle = this.#bundleFor(application, revision);
+    if (!hasEvents || bundle === undefined) return;
+    const replayer = methodOf(bundle).replayer(bundle, { maxPending });
+    const bundleOf = (digest: string, levelCount: number): Bundle | undefined => {
+      const found = this.#bundleFor(application, digest);
+      return found?.levels.length === levelCount ? found : undefined;
+    };
+    const opened: ReplayedCore = new ReplayedCore(replayer, bundleOf, {
+      onSame: (commands) => {
+        this.counts.commands += commands;
+      },
+      onDifferent: (found) => this.#tellCommands(application, bundle, found),
+      onStart: (logged, replayed, atMs) => {
+        this.#noteStart(placeOf(application, logged, atMs), { bundle, replayed });
+      },
+    });
+    this.#cores.set(key, opened);
+  }
+
+  #takeEvents({ application, core, entries }: EventsLine): void {
+    const opened = this.#cores.get(`${core} ${application}`);
+    for (const entry of entries) {
+      const isTold = opened?.take(entry) === true;
+      if (isCommand(entry)) continue;
+      if (isTold) this.counts.events++;
+      else {
+        this.counts.skippedEvents++;
+        this.#note(opened?.stopped ?? `no bundle of ${application} was given`);
+      }
+    }
+  }
+
+  #takeDecisions(line: DecisionLine): void {
+    const { application, revision, decisions } = line;
+    this.counts.requests++;
+    const requests = this.requestsByRevision.get(revision) ?? 0;
+    this.requestsByRevision.set(revision, requests + 1);
+    for (const decision of decisions) {
+      const start = this.#startOf(application, decision);
+      if (start !== undefined) this.#compare(line, decision, start);
+      else this.#review(line, decision);
+    }
+  }
+
+  /** Clocks of several processes do not agree to the nanosecond. */
+  #startOf(application: string, decision: LoggedDecision): Start | undefined {
+    for (const offUs of [0, -1, 1]) {
+      const place = placeOf(application, decision, decision.atMs + offUs / 1000);
+      const start = this.#startByPlace.get(place);
+      if (start !== undefined) return start;
+    }
+    return undefined;
+  }
+
+  /** The core was told the events before it again. */
+  #compare(line: DecisionLine, decision: LoggedDecision, { bundle, replayed }: Start): void {
+    if (replayed === undefined) this.#tellDecision(line, decision, "nothing");
+    else if (isStartOf(bundle, replayed, decision)) this.counts.same++;
+    else this.#tellDecision(line, decision, startText(bundle, replayed));
+  }
+
+  /** Its state is all that is known. */
+  #review(line: DecisionLine, decision: LoggedDecision): void {
+    const bundle = this.#bundleFor(line.application, line.revision);
+    if (bundle === undefined) {
+      this.#leaveOpen(`no bundle of ${line.application} was given`);
+      return;
+    }
+    const method = methodOf(bundle);
+    if (method.reviewed === undefined) {
+      const rest =
+        "whose decisions follow from more than one state; log all of them to replay them";
+      this.#leaveOpen(`sampled requests of method ${method.name}, ${rest}`);
+      return;
+    }
+    const reviewed = method.reviewed(bundle, madeDecision(line, decision));
+    if (reviewed === undefined) this.#leaveOpen("the bundle has no such level, class or bucket");
+    else if (reviewed.agrees === null) this.#leaveOpen("a client named the variant");
+    else if (reviewed.agrees) this.counts.same++;
+    else this.#tellDecision(line, decision, reviewed.says);
+  }
+
+  #leaveOpen(reason: string): void {
+    this.counts.open++;
+    this.#note(reason);
+  }
+
+  #note(reason: string): void {
+    this.reasons.set(reason, (this.reasons.get(reason) ?? 0) + 1);
+  }
+
+  #noteStart(place: string, start: Start): void {
+    this.#startByPlace.set(place, start);
+    if (this.#startByPlace.size <= MAX_STARTS) return;
+    const [oldest] = this.#startByPlace.keys();
+    if (oldest !== undefined) this.#startByPlace.delete(oldest);
+  }
+
+  #tellDecision(line: DecisionLine, decision: LoggedDecision, replayed: string): void {
+    this.counts.different++;
+    const { variant, batch, level, state, atMs } = decision;
+    const { application, id = null, time } = line;
+    const queued = state.queued === undefined ? "" : `, queued ${state.queued}`;
+    const where = `slack ${short(state.slackMs)} ms${queued}`;
+    const by = level === undefined ? "" : `level ${level}: `;
+    const logged = `${by}${variant} on ${counted(batch, "query", "queries")} at ${where}`;
+    this.#tell({ application, id, time, atMs, logged, replayed });
+  }
+
+  #tellCommands(application: string, bundle: Bundle, found: DifferentCommands): void {
+    this.counts.differentEvents++;
+    const { event, logged, replayed } = found;
+    const textOf = (commands: readonly (LoggedEntry | RecordedEntry)[]): string =>
+      commands.length === 0 ? "nothing" : commands.map((one) => startText(bundle, one)).join("; ");
+    this.#tell({
+      ...{ application, id: null, time: null, atMs: event.nowMs ?? Number.NaN },
+      logged: `to "${event.kind}": ${textOf(logged)}`,
+      replayed: textOf(replayed),
+    });
+  }
+
+  #tell(difference: Difference): void {
+    if (this.differences.length < MAX_TOLD) this.differences.push(difference);
+  }
+}
+
+/**
+ * Who started it, and in which microsecond: what a request says of its batch, and a command of
+ * itself.
+ */
+function placeOf(
+  application: string,
+  { worker, places }: Pick<LoggedEntry, "worker" | "places">,
+  atMs: number,
+): string {
+  const who = places === undefined ? worker : places.join("+");
+  return `${application} ${who} ${Math.round(1000 * atMs)}`;
+}
+
+/** Whether a command, as far as it says, is the start of a request's batch. */
+function isStartOf(
+  bundle: Bundle,
+  { variant, queries, level, places }: RecordedEntry,
+  decision: LoggedDecision,
+): boolean {
+  return (
+    (variant === undefined || variantsOf(bundle)[variant] === decision.variant) &&
+    (!Array.isArray(queries) || queries.length === decision.batch) &&
+    (level === undefined || level === decision.level) &&
+    (places === undefined || isDeepStrictEqual(places, decision.places))
+  );
+}
+
+function variantsOf({ tasks }: Bundle): readonly string[] {
+  return tasks.flatMap(({ variants }) => variants.map(({ name }) => name));
+}
+
+/** A command in words. */
+function startText(bundle: Bundle, command: LoggedEntry | RecordedEntry): string {
+  const { kind, worker, variant, queries, query, level, places, cores } = command;
+  const name = variant === undefined ? "" : (variantsOf(bundle)[variant] ?? `variant ${variant}`);
+  const parts = [
+    kind,
+    ...(name === "" ? [] : [name]),
+    ...(Array.isArray(queries) ? [`on ${counted(queries.length, "query", "queries")}`] : []),
+    ...(query === undefined ? [] : [`query ${query}`]),
+    ...(worker === undefined ? [] : [`worker ${worker}`]),
+    ...(places === undefined ? [] : [`places ${places.join(", ")}`]),
+    ...(cores === undefined ? [] : [`${cores} cores`]),
+    ...(level === undefined ? [] : [`level ${level}`]),
+  ];
+  return parts.join(" ");
+}

@@ -1,0 +1,85 @@
+/** Clients of a site, who go on whatever becomes of its server, and count what became of it all. */
+import { setTimeout as pause } from "node:timers/promises";
+import { NotListening, Talk } from "../campaign/stopping/talk.ts";
+
+/** What became of requests; a request is sent once a connection is there. */
+export interface Counts {
+  sent: number;
+  readonly byStatus: Map<number, number>;
+  /** Connections that ended before the answer. */
+  cut: number;
+  /** Times that nobody listened; nothing was sent then. */
+  away: number;
+}
+
+const CLIENTS = 4;
+/** Mean time between an answer and the next request of a client. */
+const GAP_MS = 25;
+
+export class Askers {
+  readonly #port: number;
+  readonly #messages: readonly Uint8Array[];
+  readonly #running: Promise<void>[];
+  #counts = noCounts();
+  #isOver = false;
+
+  constructor(port: number, messages: readonly Uint8Array[]) {
+    this.#port = port;
+    this.#messages = messages;
+    this.#running = Array.from({ length: CLIENTS }, () => this.#go());
+  }
+
+  /** What was counted since it was asked last. */
+  take(): Counts {
+    const counts = this.#counts;
+    this.#counts = noCounts();
+    return counts;
+  }
+
+  async end(): Promise<void> {
+    this.#isOver = true;
+    await Promise.all(this.#running);
+  }
+
+  async #go(): Promise<void> {
+    while (!this.#isOver) {
+      try {
+        await this.#talk(await Talk.open(this.#port));
+      } catch (error) {
+        if (!(error instanceof NotListening)) throw error;
+        this.#counts.away++;
+      }
+      await pause(GAP_MS);
+    }
+  }
+
+  async #talk(talk: Talk): Promise<void> {
+    while (!this.#isOver && !talk.isOver) {
+      const counts = this.#counts;
+      const message = this.#messages[counts.sent++ % this.#messages.length];
+      talk.write(message ?? new Uint8Array());
+      const reply = await talk.reply();
+      if (reply === null) {
+        counts.cut++;
+        break;
+      }
+      counts.byStatus.set(reply.status, (counts.byStatus.get(reply.status) ?? 0) + 1);
+      if (reply.isLast) break;
+      await pause(2 * Math.random() * GAP_MS);
+    }
+    talk.close();
+  }
+}
+
+function noCounts(): Counts {
+  return { sent: 0, byStatus: new Map(), cut: 0, away: 0 };
+}
+
+/** As a cell of a table: answers with 200 of what was sent, and what else there was. */
+export function countsText({ sent, byStatus, cut, away }: Counts): string {
+  const others = [...byStatus]
+    .filter(([status]) => status !== 200)
+    .map(([status, count]) => `${status}: ${count}`);
+  const rest = [...others, ...(cut > 0 ? [`cut: ${cut}`] : []), ...(away > 0 ? ["down"] : [])];
+  return [`${byStatus.get(200) ?? 0}/${sent}`, ...rest].join(", ");
+}

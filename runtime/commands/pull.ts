@@ -1,0 +1,88 @@
+/** `pull REF -o DIR`: a policy from a registry, with its models, into a folder. */
+import { EXIT_CODES } from "../errors.ts";
+import { type JudgePulled, type PulledFile, pullPolicy } from "../registry/pull-policy.ts";
+import { formatReference, type RegistryReference } from "../registry/reference.ts";
+import { openRegistry, type RegistryOptions } from "../registry/registry.ts";
+import { sidecarOf } from "../shipping/sidecars.ts";
+import { alignColumns, counted } from "../tell/text.ts";
+import { type Claims, Trust, type TrustOptions } from "../trust/trust.ts";
+import { expectClaimed } from "../trusted-bundle.ts";
+import type { CommandResult } from "./command-result.ts";
+
+export interface PullOptions extends Pick<RegistryOptions, "auth" | "signal"> {
+  readonly reference: RegistryReference;
+  /** Folder; it is made if its own folder is there. */
+  readonly out: string;
+  /** By which its signature is judged; null where none is asked for. */
+  readonly trusted: Pick<TrustOptions, "keyFiles" | "labels" | "nowEpochMs"> | null;
+}
+
+/** @throws BundleError, RuntimeError */
+export async function pullCommand(options: PullOptions): Promise<CommandResult> {
+  const { reference, out, auth, signal, trusted } = options;
+  const registry = openRegistry(reference, { auth, signal });
+  const trust = trusted === null ? null : await Trust.open({ ...trusted, memory: null });
+  const judged: { claims: Claims | null } = { claims: null };
+  const judge =
+    trust === null
+      ? undefined
+      : judgeBy(trust, (claims) => {
+          judged.claims = claims;
+        });
+  const { digest, path, bundle, files } = await pullPolicy(registry, out, judge);
+  const { claims } = judged;
+  const name = files.at(-1)?.file ?? "";
+  const isSigned = files.some(({ file }) => file === sidecarOf(name, "signature"));
+  const fetched = files.filter(({ wasFetched }) => wasFetched).length;
+  return {
+    exitCode: EXIT_CODES.ok,
+    text: [
+      `${formatReference(reference)} is ${digest}`,
+      `${path}: ${bundle.method} for "${bundle.application}", ${counted(fetched, "file")} fetched`,
+      "",
+      fileTable(files),
+      "",
+      signatureText(isSigned, claims),
+    ].join("\n"),
+    json: {
+      reference: formatReference(reference),
+      digest,
+      path,
+      application: bundle.application,
+      method: bundle.method,
+      isSigned,
+      signature: claims === null ? null : toldClaims(claims),
+      files,
+    },
+  };
+}
+
+function judgeBy(trust: Trust, onClaims: (claims: Claims) => void): JudgePulled {
+  return async (bytes, envelope, place) => {
+    const claims = await trust.expect(bytes, envelope, place);
+    onClaims(claims);
+    return (bundle) => expectClaimed(bundle, claims, place);
+  };
+}
+
+function signatureText(isSigned: boolean, claims: Claims | null): string {
+  if (claims !== null) {
+    const { keyId, serial, issuedAt } = claims;
+    return `its signature holds: key ${keyId}, serial ${serial}, issued ${issuedAt}`;
+  }
+  if (!isSigned) return "it has no signature";
+  return "its signature is beside it, and not checked: --key does that";
+}
+
+function toldClaims({ keyId: key, serial, issuedAt, expiresAt, scope }: Claims): object {
+  return { key, serial, issuedAt, expiresAt, scope };
+}
+
+function fileTable(files: readonly PulledFile[]): string {
+  return alignColumns([
+    ["file", "bytes", "sha256", ""],
+    ...files.map(({ file, bytes, sha256, wasFetched }) => {
+      return [file, String(bytes), `${sha256.slice(0, 12)}…`, wasFetched ? "fetched" : "was there"];
+    }),
+  ]);
+}

@@ -1,0 +1,115 @@
+/** A dispatcher of tables driven by recorded events alone. */
+import { isOfSameMethod } from "../../../bundle/same-method.ts";
+import type { RamsisBundle } from "../../../bundle/schema.ts";
+import { CommandBuffer, DROP } from "../../../core/command-buffer.ts";
+import {
+  given,
+  noEvent,
+  type RecordedEntry,
+  type Replayer,
+} from "../../../server/decisions/recorded-entry.ts";
+import type { Dispatcher } from "../core/dispatcher.ts";
+import { dispatcherOf } from "../core/dispatcher-of.ts";
+import type { RecordedCommand, RecordedEvent } from "./recording.ts";
+
+type Tell = (dispatcher: Dispatcher, event: RecordedEntry, out: CommandBuffer) => void;
+
+const TELL: Readonly<Record<Exclude<RecordedEvent["kind"], "policy">, Tell>> = {
+  arrival: (dispatcher, event, out) => {
+    const deadlineMs = given(event, "deadlineMs");
+    const nowMs = given(event, "nowMs");
+    dispatcher.onArrival(given(event, "query"), deadlineMs, nowMs, out, event.sloClass);
+  },
+  "joint-arrival": (dispatcher, event, out) =>
+    dispatcher.onJointArrival(
+      given(event, "query"),
+      given(event, "deadlineMs"),
+      given(event, "wanted"),
+      given(event, "nowMs"),
+      out,
+      event.sloClass,
+    ),
+  "joint-end": (dispatcher, event, out) => dispatcher.onJointEnd(given(event, "nowMs"), out),
+  refused: (dispatcher, event) =>
+    dispatcher.onRefused(countOf(event), given(event, "nowMs"), event.sloClass),
+  done: (dispatcher, event, out) =>
+    dispatcher.onBatchDone(given(event, "worker"), given(event, "nowMs"), out),
+  ready: (dispatcher, event, out) =>
+    dispatcher.onWorkerReady(given(event, "worker"), given(event, "nowMs"), out),
+  lost: (dispatcher, event, out) =>
+    dispatcher.onWorkerLost(given(event, "worker"), given(event, "nowMs"), out),
+  retry: (dispatcher, event, out) =>
+    dispatcher.onRetry(
+      given(event, "query"),
+      given(event, "deadlineMs"),
+      given(event, "wanted"),
+      given(event, "nowMs"),
+      out,
+      event.sloClass,
+    ),
+  wake: (dispatcher, event, out) => dispatcher.onWake(given(event, "nowMs"), out),
+  cancel: (dispatcher, event) => void dispatcher.onCancel(given(event, "query")),
+};
+
+function isKnown(kind: string): kind is keyof typeof TELL {
+  return Object.hasOwn(TELL, kind);
+}
+
+export class RamsisReplayer implements Replayer {
+  readonly #bundle: RamsisBundle;
+  readonly #dispatcher: Dispatcher;
+  readonly #commands: CommandBuffer;
+
+  /** @param bundle that decides until an event says another. */
+  constructor(bundle: RamsisBundle) {
+    this.#bundle = bundle;
+    this.#dispatcher = dispatcherOf(bundle, { ready: false });
+    const { commandCapacity, waitingCapacity } = this.#dispatcher;
+    this.#commands = new CommandBuffer(commandCapacity, waitingCapacity);
+  }
+
+  get wakeMs(): number {
+    return this.#dispatcher.wakeMs;
+  }
+
+  tell(event: RecordedEntry): readonly RecordedCommand[] {
+    if (event.kind === "policy") this.#replaceBundle(event);
+    else if (isKnown(event.kind)) TELL[event.kind](this.#dispatcher, event, this.#commands);
+    else noEvent(event, [...Object.keys(TELL), "policy"]);
+    const commands = commandsOf(this.#commands);
+    this.#commands.clear();
+    return commands;
+  }
+
+  #replaceBundle({ bundle }: RecordedEntry): void {
+    if (bundle === undefined || !isOfSameMethod(this.#bundle, bundle)) {
+      throw new RangeError('an event "policy" has a bundle of the method');
+    }
+    this.#dispatcher.replaceBundle(bundle);
+  }
+}
+
+function countOf({ queries }: RecordedEntry): number {
+  if (typeof queries === "number") return queries;
+  throw new RangeError('an event "refused" says how many queries were');
+}
+
+const NONE: readonly RecordedCommand[] = [];
+
+function commandsOf(commands: CommandBuffer): readonly RecordedCommand[] {
+  if (commands.count === 0) return NONE;
+  return Array.from({ length: commands.count }, (_, command) => commandOf(commands, command));
+}
+
+function commandOf(commands: CommandBuffer, command: number): RecordedCommand {
+  const worker = commands.worker(command);
+  if (commands.kind(command) === DROP) {
+    const query = commands.query(command, 0);
+    return { kind: "drop", worker, query, reason: commands.reason(command) };
+  }
+  const queries = Array.from({ length: commands.queryCount(command) }, (_, position) =>
+    commands.query(command, position),
+  );
+  const variant = commands.variant(command);
+  return { kind: "start-batch", worker, variant, level: commands.level(command), queries };
+}

@@ -1,0 +1,95 @@
+/** What tables say of a batch that a server started in a state, and what came second. */
+import type { RamsisBundle } from "../../../bundle/schema.ts";
+import { SLACK_ROUNDING_MS } from "../../../core/table-lookup.ts";
+import type { MadeDecision, OtherChoice, ReviewedDecision } from "../../../tell/made-decision.ts";
+import { counted, short } from "../../../tell/text.ts";
+import { fastestServiceMs, rescuesOf } from "../core/policy.ts";
+import { type OpenTable, openTable } from "./decision.ts";
+import { onlyTask, serviceMsOf } from "./service-ms.ts";
+import { choiceOf, type Decision, decisionIn } from "./state-view.ts";
+
+/**
+ * By the table of the level that decided, its mixture's other one, and the rule for late queries.
+ * @returns undefined of a level that the bundle has not: it was made while it was served.
+ */
+export function reviewedByTables(
+  bundle: RamsisBundle,
+  made: MadeDecision,
+): ReviewedDecision | undefined {
+  const { level, queued, slackMs } = made;
+  const asked = kindOf(bundle, made.kind);
+  const decides = bundle.levels[level];
+  if (decides === undefined || queued < 1 || asked === undefined) return undefined;
+  const open = openTable(bundle, level, asked);
+  const said = decisionsIn(open, queued, slackMs + SLACK_ROUNDING_MS);
+  const runnerUp = runnerUpOf(open.bundle, made);
+  const says = `level ${short(decides.loadQps)} qps: ${said.map(textOf).join(" or ")}`;
+  if (said.some((decision) => isMade(decision, made))) return { agrees: true, says, runnerUp };
+  if (made.isNamed) {
+    return { agrees: null, says: `${says}; its client named the variant`, runnerUp };
+  }
+  if (slackMs < fastestServiceMs(open.bundle)) {
+    const rescue = rescueOf(open.bundle, made);
+    const late = `${says}; late, it is run as ${textOf(rescue)}`;
+    return { agrees: isMade(rescue, made), says: late, runnerUp };
+  }
+  return { agrees: false, says, runnerUp };
+}
+
+function kindOf({ slo, buckets }: RamsisBundle, kind: string) {
+  if (kind === "") return {};
+  if (slo.classes?.some(({ name }) => name === kind) === true) return { sloClass: kind };
+  return buckets?.some(({ name }) => name === kind) === true ? { bucket: kind } : undefined;
+}
+
+/** One, or two where a level follows two tables by chance. */
+function decisionsIn(
+  { bundle, table, level }: OpenTable,
+  queued: number,
+  slackMs: number,
+): Decision[] {
+  const sides = table.mixtureShare(level) > 0 ? ([0, 1] as const) : ([0] as const);
+  return sides.map((side) => decisionIn(bundle, table, level, queued, slackMs, side));
+}
+
+function rescueOf(bundle: RamsisBundle, { queued, slackMs }: MadeDecision): Decision {
+  const rescues = rescuesOf(bundle);
+  const action = rescues[Math.min(queued, rescues.length) - 1] ?? 0;
+  const actions = bundle.decisionSpace.actions.data;
+  return choiceOf(bundle, actions[2 * action] ?? 0, actions[2 * action + 1] ?? 1, slackMs);
+}
+
+function isMade(decision: Decision, { variant, batch, queued }: MadeDecision): boolean {
+  if (!("batch" in decision) || decision.variant !== variant) return false;
+  return Math.min(decision.batch, queued) === batch;
+}
+
+/** Of the other variants on the same batch the most accurate in time, or else the fastest. */
+function runnerUpOf(bundle: RamsisBundle, made: MadeDecision): OtherChoice | null {
+  const { variants, serviceTimes } = onlyTask(bundle);
+  const { batch, slackMs } = made;
+  let best: OtherChoice | null = null;
+  for (const [variant, { name, accuracy }] of variants.entries()) {
+    const serviceMs = serviceMsOf(serviceTimes.decisionMs, variant, batch);
+    if (name === made.variant || Number.isNaN(serviceMs)) continue;
+    const other = { variant: name, batch, serviceMs, accuracy, meetsSlack: serviceMs <= slackMs };
+    if (best === null || isBetter(other, best)) best = other;
+  }
+  return best;
+}
+
+/** Ties go to the variant that is named first. */
+function isBetter(one: OtherChoice, other: OtherChoice): boolean {
+  if (one.meetsSlack !== other.meetsSlack) return one.meetsSlack;
+  if (!one.meetsSlack) return one.serviceMs < other.serviceMs;
+  if (one.accuracy !== other.accuracy) return one.accuracy > other.accuracy;
+  return one.serviceMs < other.serviceMs;
+}
+
+function textOf(decision: Decision): string {
+  if ("givesUp" in decision) return "give the earliest query up";
+  if ("waitUntilSlackMs" in decision) {
+    return `wait until the slack is below ${short(decision.waitUntilSlackMs)} ms`;
+  }
+  return `${decision.variant} on ${counted(decision.batch, "query", "queries")}`;
+}

@@ -1,0 +1,40 @@
+/** The sources of a server's bundles, where it has any: nothing of them is loaded where not. */
+import type { Notice } from "./server/telemetry/notice.ts";
+import { haveSources } from "./sources/have-sources.ts";
+import type { PolicySources, SourceSettings } from "./sources/policy-sources.ts";
+import type { Trust } from "./trust/trust.ts";
+import { packageVersion } from "./version.ts";
+
+export interface OpenedSourcesOptions {
+  readonly policy: string | readonly string[];
+  readonly sources?: SourceSettings | undefined;
+  readonly models?: string | readonly string[] | undefined;
+  readonly onNotice?: Notice;
+}
+
+export function policiesOf(policy: string | readonly string[]): readonly string[] {
+  return typeof policy === "string" ? [policy] : policy;
+}
+
+/**
+ * @param trust null where nobody has to sign. @returns null where all bundles are files.
+ * @throws RuntimeError, BundleError where a source has none to start with.
+ */
+export async function openedSources(
+  options: OpenedSourcesOptions,
+  trust: Trust | null,
+): Promise<PolicySources | null> {
+  const { policy, sources, models, onNotice = () => {} } = options;
+  const policies = policiesOf(policy);
+  if (sources === undefined || !haveSources(policies, sources)) return null;
+  const { PolicySources } = await import("./sources/policy-sources.ts");
+  return PolicySources.open({
+    ...sources,
+    policies,
+    hasOwnModels: models !== undefined,
+    trust,
+    version: packageVersion(),
+    nowEpochMs: Date.now,
+    onNotice,
+  });
+}

@@ -1,0 +1,151 @@
+/**
+ * Says who we are once a registry asks: by name and password, or by a token of the server that the
+ * registry names. Source: distribution's specification of token authentication.
+ */
+import { RuntimeError } from "../errors.ts";
+import { type Challenge, challengesOf } from "./challenge.ts";
+import type { Credentials } from "./credential-kinds.ts";
+import type { FoundCredentials } from "./credentials.ts";
+import { bodyOf, type HttpAnswer, type HttpRequest, send } from "./http-client.ts";
+import { registryError, TransientError, wordsOf } from "./registry-errors.ts";
+
+export interface AuthorizerOptions {
+  /** As messages name the registry. */
+  readonly where: string;
+  /** Of the registry: what it says in the clear must not send us elsewhere in the clear. */
+  readonly protocol: "http:" | "https:";
+  /** Such as `repository:team/policy:pull`, where a challenge does not name one. */
+  readonly scope: string;
+  /** Called whenever a registry asks: what was true a day ago may have changed. */
+  readonly credentials: () => Promise<FoundCredentials | null>;
+  readonly signal?: AbortSignal | undefined;
+}
+
+const MAX_TOKEN_BYTES = 2 ** 20;
+/** As we call ourselves to servers of tokens. */
+const CLIENT = "stratagem";
+
+export class Authorizer {
+  readonly #options: AuthorizerOptions;
+  #found: FoundCredentials | null = null;
+  #header: string | undefined;
+
+  constructor(options: AuthorizerOptions) {
+    this.#options = options;
+  }
+
+  /** What to send with a request to the registry; undefined until it has asked. */
+  get header(): string | undefined {
+    return this.#header;
+  }
+
+  /**
+   * Answers what a registry asks for, in the header of its refusal; `header` is another then.
+   * @throws RuntimeError RUNTIME_CREDENTIALS where there is nothing, or no more, to say.
+   * @throws TransientError where a server of tokens does not answer.
+   */
+  async answer(asked: string | undefined): Promise<void> {
+    const challenges = challengesOf(asked);
+    const bearer = challenges.find(({ scheme }) => scheme === "bearer");
+    this.#found = await this.#options.credentials();
+    const credentials = this.#found?.credentials ?? null;
+    const header =
+      bearer === undefined
+        ? basicOf(challenges, credentials)
+        : `Bearer ${await this.#token(bearer, credentials)}`;
+    if (header === undefined || header === this.#header) throw this.refusal();
+    this.#header = header;
+  }
+
+  /** Why a registry does not let us in, though we said who we are, or since we did not. */
+  refusal(): RuntimeError {
+    const { where, scope } = this.#options;
+    const found = this.#found;
+    const message =
+      found === null
+        ? "it wants to know who asks; log in, so that docker's config.json has the registry, or " +
+          "set STRATAGEM_REGISTRY_USERNAME and STRATAGEM_REGISTRY_PASSWORD"
+        : `it does not take the credentials from ${found.from}, or not for ${scope}`;
+    return new RuntimeError("RUNTIME_CREDENTIALS", `${where}: ${message}`);
+  }
+
+  async #token({ parameters }: Challenge, credentials: Credentials | null): Promise<string> {
+    if (credentials?.kind === "bearer") return credentials.token;
+    const realm = this.#realm(parameters.get("realm") ?? "");
+    const service = parameters.get("service");
+    const asked = new URLSearchParams({
+      ...(service === undefined ? {} : { service }),
+      scope: parameters.get("scope") ?? this.#options.scope,
+    });
+    const { signal } = this.#options;
+    const request = tokenRequest(realm, asked, credentials);
+    return this.#tokenOf(await send({ ...request, signal }), realm);
+  }
+
+  /** @throws RuntimeError RUNTIME_REGISTRY where nothing may be sent there. */
+  #realm(text: string): URL {
+    const { where, protocol } = this.#options;
+    const realm = URL.canParse(text) ? new URL(text) : null;
+    const isOpen = realm?.protocol === "http:" && protocol === "http:";
+    if (realm !== null && (realm.protocol === "https:" || isOpen)) return realm;
+    const found = JSON.stringify(text.slice(0, 200));
+    throw registryError(where, `expected a server of tokens by ${protocol}, got ${found}`);
+  }
+
+  async #tokenOf(answer: HttpAnswer, { host }: URL): Promise<string> {
+    const { where } = this.#options;
+    const { bytes } = await bodyOf(answer, MAX_TOKEN_BYTES);
+    const { status } = answer;
+    const isTransient = status === 429 || status >= 500;
+    if (isTransient) throw new TransientError(`${host}: ${wordsOf(status, bytes)}`);
+    if (status === 401 || status === 403) throw this.refusal();
+    // Its words may have the token in them, so they are not told.
+    if (status !== 200) throw registryError(where, `${host}, which gives tokens, said ${status}`);
+    const token = tokenIn(bytes.toString());
+    if (token !== null) return token;
+    throw registryError(where, `expected a token from ${host}, got another answer`);
+  }
+}
+
+function tokenRequest(
+  realm: URL,
+  asked: URLSearchParams,
+  credentials: Credentials | null,
+): Omit<HttpRequest, "signal"> {
+  if (credentials?.kind === "identity") {
+    const { token } = credentials;
+    const form = { grant_type: "refresh_token", client_id: CLIENT, refresh_token: token };
+    const body = new URLSearchParams({ ...Object.fromEntries(asked), ...form });
+    const headers = { "content-type": "application/x-www-form-urlencoded" };
+    return { method: "POST", url: realm, headers, body: Buffer.from(body.toString()) };
+  }
+  const url = new URL(realm);
+  for (const [name, value] of asked) url.searchParams.set(name, value);
+  const headers = credentials?.kind === "password" ? { authorization: basic(credentials) } : {};
+  return { method: "GET", url, headers };
+}
+
+/** Undefined where the registry asks for something else, or we have nothing to say. */
+function basicOf(
+  challenges: readonly Challenge[],
+  credentials: Credentials | null,
+): string | undefined {
+  if (credentials?.kind === "bearer") return `Bearer ${credentials.token}`;
+  if (!challenges.some(({ scheme }) => scheme === "basic")) return undefined;
+  return credentials?.kind === "password" ? basic(credentials) : undefined;
+}
+
+function basic({ username, password }: { readonly username: string; readonly password: string }) {
+  return `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`;
+}
+
+/** Null where an answer has none that can be sent on. */
+function tokenIn(text: string): string | null {
+  try {
+    const { token, access_token: accessToken } = JSON.parse(text);
+    const found: unknown = token ?? accessToken;
+    return typeof found === "string" && /^[!-~]+$/.test(found) ? found : null;
+  } catch {
+    return null;
+  }
+}

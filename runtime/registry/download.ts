@@ -1,0 +1,92 @@
+/**
+ * Content of a registry into a file: from where an earlier try was cut, as it comes, and compared
+ * with its digest as it then lies on the disk.
+ */
+import { constants } from "node:fs";
+import { type FileHandle, open, rm } from "node:fs/promises";
+import { RuntimeError } from "../errors.ts";
+import { digestOf } from "../shipping/file-digest.ts";
+import { Filling } from "./filling.ts";
+import { digestError, reasonOf } from "./registry-errors.ts";
+import type { Transport } from "./transport.ts";
+
+export interface WantedBlob {
+  /** As 64 hexadecimal digits in lower case. */
+  readonly sha256: string;
+  /** Bytes that it has, where that is known; more are not taken. */
+  readonly size?: number | undefined;
+}
+
+export interface DownloadOptions {
+  /** Whether what an earlier try left in the file is kept; left out, it is not. */
+  readonly resume?: boolean | undefined;
+}
+
+const FLAGS = constants.O_RDWR | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0);
+
+/**
+ * Brings a blob into a file of its own, which is on the disk then. What is cut stays for the next
+ * try; what has another digest goes.
+ * @param path of a file that nobody else reads yet; a link there is refused.
+ * @returns bytes that came from the registry.
+ * @throws RuntimeError RUNTIME_REGISTRY, RUNTIME_CREDENTIALS, RUNTIME_DIGEST, RUNTIME_UNWRITABLE.
+ */
+export async function download(
+  transport: Transport,
+  url: URL,
+  wanted: WantedBlob,
+  path: string,
+  { resume = false }: DownloadOptions = {},
+): Promise<number> {
+  const file = await naming(path, () => open(path, FLAGS, 0o666));
+  try {
+    const kept = resume ? await keptBytes(file, path) : 0;
+    if (kept > 0 && (await hasDigest(file, wanted))) return 0;
+    const first = await filled(new Filling(transport, url, wanted, file, kept), file, path);
+    if (await hasDigest(file, wanted)) return first.receivedBytes;
+    let { receivedBytes } = first;
+    if (first.isKept) {
+      // What an earlier try left was something else, so all is asked for once.
+      const again = await filled(new Filling(transport, url, wanted, file, 0), file, path);
+      receivedBytes += again.receivedBytes;
+    }
+    const { sha256 } = await digestOf(file);
+    if (sha256 === wanted.sha256) return receivedBytes;
+    await rm(path, { force: true });
+    throw digestError(`${transport.where}: sha256:${wanted.sha256}`, wanted.sha256, sha256);
+  } finally {
+    await file.close();
+  }
+}
+
+/** Fills the file; it is on the disk then. */
+async function filled(filling: Filling, file: FileHandle, path: string): Promise<Filling> {
+  await naming(path, async () => {
+    await filling.fill();
+    await file.truncate(filling.bytes);
+    await file.sync();
+  });
+  return filling;
+}
+
+async function keptBytes(file: FileHandle, path: string): Promise<number> {
+  const stats = await file.stat();
+  if (stats.isFile()) return stats.size;
+  throw new RuntimeError("RUNTIME_UNWRITABLE", `${path}: expected a file, got something else`);
+}
+
+async function hasDigest(file: FileHandle, { sha256 }: WantedBlob): Promise<boolean> {
+  return (await digestOf(file)).sha256 === sha256;
+}
+
+/** What the system says of a file is told with its name. */
+async function naming<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const isOfSystem = error instanceof Error && "syscall" in error;
+    if (!isOfSystem) throw error;
+    const expected = "expected a file that can be written";
+    throw new RuntimeError("RUNTIME_UNWRITABLE", `${path}: ${expected}, got: ${reasonOf(error)}`);
+  }
+}

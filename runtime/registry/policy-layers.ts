@@ -1,0 +1,51 @@
+/** The layers of a policy that is pushed: the bundle, then its models and what is about it. */
+import { basename } from "node:path";
+import type { PartFile } from "../shipping/part-files.ts";
+import { SIDECARS, type Sidecar, sidecarOf } from "../shipping/sidecars.ts";
+import { descriptorOf } from "./manifest.ts";
+import { MODEL, POLICY, TITLE } from "./media-types.ts";
+import { SIDECAR_TYPES } from "./policy-artifact.ts";
+import type { Sent } from "./upload.ts";
+
+export interface ShippedPolicy {
+  /** Its file, which was read and checked. */
+  readonly bundle: { readonly path: string; readonly byteCount: number; readonly sha256: string };
+  readonly parts: readonly PartFile[];
+  /** What lies beside it. */
+  readonly sidecars: Readonly<Partial<Record<Sidecar, Uint8Array>>>;
+}
+
+/** In an order that depends on nothing else. */
+export function policyLayers({ bundle, parts, sidecars }: ShippedPolicy): Sent[] {
+  const { path, byteCount, sha256 } = bundle;
+  const name = basename(path);
+  return [
+    fileLayer(POLICY, name, { path, bytes: byteCount, sha256 }),
+    ...parts.map((part) => fileLayer(MODEL, part.file, part)),
+    ...sidecarLayers(name, sidecars).map(({ sent }) => sent),
+  ];
+}
+
+function fileLayer(
+  mediaType: string,
+  title: string,
+  { path, bytes, sha256 }: Pick<PartFile, "path" | "bytes" | "sha256">,
+): Sent {
+  const annotations = { [TITLE]: title };
+  const descriptor = { mediaType, digest: `sha256:${sha256}`, size: bytes, annotations };
+  return { descriptor, body: { path, bytes } };
+}
+
+/** @param name of the bundle's file. */
+export function sidecarLayers(
+  name: string,
+  sidecars: ShippedPolicy["sidecars"],
+): { readonly sidecar: Sidecar; readonly sent: Sent }[] {
+  return SIDECARS.flatMap((sidecar) => {
+    const bytes = sidecars[sidecar];
+    if (bytes === undefined) return [];
+    const annotations = { [TITLE]: sidecarOf(name, sidecar) };
+    const descriptor = descriptorOf(SIDECAR_TYPES[sidecar], bytes, annotations);
+    return [{ sidecar, sent: { descriptor, body: bytes } }];
+  });
+}

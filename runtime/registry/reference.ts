@@ -1,0 +1,101 @@
+/** Names of artifacts in registries: `oci://host[:port]/repository[:tag][@sha256:…]`. */
+import { RuntimeError } from "../errors.ts";
+import { printable } from "./registry-errors.ts";
+
+export interface RegistryReference {
+  /** Of the registry: `http:` where its host is this machine, or the reference says so. */
+  readonly protocol: "http:" | "https:";
+  /** Host and port, as the reference has them. */
+  readonly host: string;
+  /** Such as `team/policies`. */
+  readonly repository: string;
+  /** Null where a digest alone is given. */
+  readonly tag: string | null;
+  /** `sha256:` and 64 digits: what was pushed under it, and nothing else ever. */
+  readonly digest: string | null;
+}
+
+/** Where neither a tag nor a digest is given. */
+const USUAL_TAG = "latest";
+const MAX_LENGTH = 1024;
+const EXPECTED =
+  "a reference such as oci://registry.example:5000/team/policy:1.2 or …/policy@sha256:…";
+
+const PROTOCOL_BY_SCHEME = {
+  "oci:": null,
+  "oci+http:": "http:",
+  "oci+https:": "https:",
+} as const;
+type Scheme = keyof typeof PROTOCOL_BY_SCHEME;
+
+const SCHEME = /^(oci(?:\+https?)?:)\/\//;
+/** A name or an address, and a port; anything else that may stand in a URL is refused. */
+const HOST = /^(?:[a-z\d](?:[a-z\d.-]*[a-z\d])?|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
+const COMPONENT = /^[a-z\d]+(?:(?:\.|_|__|-+)[a-z\d]+)*$/;
+const TAG = /^\w[\w.-]{0,127}$/;
+const DIGEST = /^sha256:[0-9a-f]{64}$/;
+const THIS_MACHINE = /^(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])(?::\d+)?$/i;
+
+/** Whether a place is one of a registry, by its scheme. */
+export function isRegistryReference(place: string): boolean {
+  return SCHEME.test(place);
+}
+
+/**
+ * Reads a reference, with or without its scheme. `oci://` means TLS, but for this machine's own
+ * registries; `oci+http://` and `oci+https://` say it whatever the host.
+ * @throws RuntimeError RUNTIME_USAGE
+ */
+export function parseReference(text: string): RegistryReference {
+  const scheme = SCHEME.exec(text)?.[1] ?? "oci:";
+  const rest = text.replace(SCHEME, "");
+  const slash = rest.indexOf("/");
+  const host = rest.slice(0, Math.max(slash, 0));
+  if (text.length > MAX_LENGTH || !HOST.test(host) || !isHost(host)) refuse(text);
+  const [path = "", digest = null, ...more] = rest.slice(slash + 1).split("@");
+  const colon = path.indexOf(":");
+  const repository = colon < 0 ? path : path.slice(0, colon);
+  const tag = colon < 0 ? null : path.slice(colon + 1);
+  const isSound =
+    more.length === 0 &&
+    repository.split("/").every((component) => COMPONENT.test(component)) &&
+    (tag === null || TAG.test(tag)) &&
+    (digest === null || DIGEST.test(digest));
+  if (!isSound || !isScheme(scheme)) refuse(text);
+  const protocol = PROTOCOL_BY_SCHEME[scheme] ?? (THIS_MACHINE.test(host) ? "http:" : "https:");
+  const named = tag ?? (digest === null ? USUAL_TAG : null);
+  return { protocol, host, repository, tag: named, digest };
+}
+
+/** As `parseReference` reads it, with its scheme. */
+export function formatReference({ protocol, host, ...name }: RegistryReference): string {
+  const usual = THIS_MACHINE.test(host) ? "http:" : "https:";
+  const scheme = protocol === usual ? "oci:" : `oci+${protocol}`;
+  const tag = name.tag === null ? "" : `:${name.tag}`;
+  const digest = name.digest === null ? "" : `@${name.digest}`;
+  return `${scheme}//${host}/${name.repository}${tag}${digest}`;
+}
+
+/** What a registry is asked for: by digest where there is one, since tags move. */
+export function wantedOf({ tag, digest }: RegistryReference): string {
+  return digest ?? tag ?? USUAL_TAG;
+}
+
+function isScheme(scheme: string): scheme is Scheme {
+  return scheme in PROTOCOL_BY_SCHEME;
+}
+
+/**
+ * A first part without a dot or a port is a folder of Docker's own registry, which has no name; a
+ * port may be too large, and an address none.
+ */
+function isHost(host: string): boolean {
+  const hasName = /[.:]/.test(host) || host.toLowerCase() === "localhost";
+  return hasName && URL.canParse(`http://${host}/`);
+}
+
+function refuse(text: string): never {
+  // Somebody may have put a password into it.
+  const told = printable(text.slice(0, 200)).replace(/\/\/[^/]*@/, "//…@");
+  throw new RuntimeError("RUNTIME_USAGE", `${told}: expected ${EXPECTED}`);
+}

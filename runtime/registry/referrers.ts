@@ -1,0 +1,62 @@
+/**
+ * Artifacts that are about another one, such as signatures that came later: by the registry's own
+ * list, or where it has none by a tag. Source: the distribution specification of OCI, 1.1.
+ */
+import { bodyOf } from "./http-client.ts";
+import { type Descriptor, indexBytes, MAX_MANIFEST_BYTES, readIndex } from "./manifest.ts";
+import { INDEX } from "./media-types.ts";
+import { registryError } from "./registry-errors.ts";
+import type { Transport } from "./transport.ts";
+import { uploadManifest } from "./upload.ts";
+
+/** None where nothing is about it. @param digest of the artifact that they are about. */
+export async function referrersOf(
+  transport: Transport,
+  base: string,
+  digest: string,
+): Promise<readonly Descriptor[]> {
+  const listed = await indexAt(transport, `${base}/referrers/${digest}`);
+  return listed ?? (await taggedReferrers(transport, base, digest));
+}
+
+/** Adds to the list by tag, of a registry that has no list of its own. */
+export async function tagReferrer(
+  transport: Transport,
+  base: string,
+  digest: string,
+  referrer: Descriptor,
+): Promise<void> {
+  const known = await taggedReferrers(transport, base, digest);
+  if (known.some((one) => one.digest === referrer.digest)) return;
+  const index = indexBytes([...known, referrer]);
+  await uploadManifest(transport, base, tagOf(digest), INDEX, index);
+}
+
+async function taggedReferrers(
+  transport: Transport,
+  base: string,
+  digest: string,
+): Promise<readonly Descriptor[]> {
+  return (await indexAt(transport, `${base}/manifests/${tagOf(digest)}`)) ?? [];
+}
+
+/** As a tag may be written. */
+function tagOf(digest: string): string {
+  return digest.replace(":", "-");
+}
+
+/** Null where there is none. */
+async function indexAt(transport: Transport, path: string): Promise<readonly Descriptor[] | null> {
+  const url = transport.urlOf(path);
+  return transport.retrying(path, async () => {
+    const answer = await transport.ask({ method: "GET", url, headers: { accept: INDEX } });
+    if (answer.status === 404) {
+      answer.body.resume();
+      return null;
+    }
+    if (answer.status !== 200) return transport.refuse(path, answer);
+    const { bytes, isTooLarge } = await bodyOf(answer, MAX_MANIFEST_BYTES);
+    if (isTooLarge) throw registryError(transport.where, `${path}: expected a shorter list`);
+    return readIndex(bytes, `${transport.where}: ${path}`);
+  });
+}

@@ -1,0 +1,26 @@
+/** Finds what is about a pulled policy: among its layers, or what was pushed for it later. */
+import type { Sidecar } from "../shipping/sidecars.ts";
+import type { Descriptor } from "./manifest.ts";
+import { type PolicyArtifact, SIDECAR_TYPES } from "./policy-artifact.ts";
+import type { Registry } from "./registry.ts";
+
+/**
+ * Null where there is none. Of several that were pushed later, the last that is listed.
+ * @param digest of the policy's manifest.
+ * @throws RuntimeError RUNTIME_REGISTRY, RUNTIME_CREDENTIALS, RUNTIME_DIGEST
+ */
+export async function sidecarLayer(
+  registry: Pick<Registry, "referrers" | "manifestOf">,
+  { sidecars }: Pick<PolicyArtifact, "sidecars">,
+  digest: string,
+  sidecar: Sidecar,
+): Promise<Descriptor | null> {
+  const own = sidecars[sidecar];
+  if (own !== undefined) return own;
+  const type = SIDECAR_TYPES[sidecar];
+  const referrers = await registry.referrers(digest);
+  const last = referrers.findLast(({ artifactType }) => artifactType === type);
+  if (last === undefined) return null;
+  const { manifest } = await registry.manifestOf(last.digest);
+  return manifest.layers.find(({ mediaType }) => mediaType === type) ?? null;
+}

@@ -1,0 +1,97 @@
+/** Content into a registry: whole, and only what it does not have yet. */
+import type { IncomingHttpHeaders } from "node:http";
+import type { SentBody } from "./http-client.ts";
+import { type Descriptor, digestOfBytes } from "./manifest.ts";
+import { registryError } from "./registry-errors.ts";
+import type { Transport } from "./transport.ts";
+
+/** Of a blob or a manifest: what is sent, and what the registry is told of it. */
+export interface Sent {
+  readonly descriptor: Descriptor;
+  readonly body: SentBody;
+}
+
+/**
+ * @param base path of the repository, such as `/v2/team/policy`.
+ * @returns whether it was sent; false where the registry had it.
+ * @throws RuntimeError RUNTIME_REGISTRY, RUNTIME_CREDENTIALS
+ */
+export async function uploadBlob(
+  transport: Transport,
+  base: string,
+  { descriptor: { digest }, body }: Sent,
+): Promise<boolean> {
+  return transport.retrying(digest, async () => {
+    if (await isThere(transport, base, digest)) return false;
+    const place = await uploadPlace(transport, base);
+    const headers = { "content-type": "application/octet-stream" };
+    const answer = await transport.ask({
+      method: "PUT",
+      url: withDigest(place, digest),
+      headers,
+      body,
+    });
+    if (answer.status !== 201) return transport.refuse(digest, answer);
+    answer.body.resume();
+    return true;
+  });
+}
+
+/**
+ * @param name tag or digest under which it is found then.
+ * @returns whether the registry lists it with what it is about, if it is about something.
+ * @throws RuntimeError RUNTIME_REGISTRY, RUNTIME_CREDENTIALS
+ */
+export async function uploadManifest(
+  transport: Transport,
+  base: string,
+  name: string,
+  mediaType: string,
+  body: Buffer,
+): Promise<{ readonly isListed: boolean }> {
+  const url = transport.urlOf(`${base}/manifests/${name}`);
+  const headers = { "content-type": mediaType };
+  return transport.retrying(name, async () => {
+    const answer = await transport.ask({ method: "PUT", url, headers, body });
+    if (answer.status !== 201) return transport.refuse(name, answer);
+    answer.body.resume();
+    const [digest, found] = [digestOfBytes(body), toldDigest(answer.headers)];
+    if (found !== null && found !== digest) {
+      throw registryError(transport.where, `expected it to keep ${digest}, it says ${found}`);
+    }
+    return { isListed: answer.headers["oci-subject"] !== undefined };
+  });
+}
+
+/** What a registry says that the digest is; null where it says none that we know. */
+export function toldDigest(headers: IncomingHttpHeaders): string | null {
+  const told = headers["docker-content-digest"];
+  return typeof told === "string" && told.startsWith("sha256:") ? told : null;
+}
+
+async function isThere(transport: Transport, base: string, digest: string): Promise<boolean> {
+  const url = transport.urlOf(`${base}/blobs/${digest}`);
+  const answer = await transport.ask({ method: "HEAD", url });
+  if (answer.status !== 200 && answer.status !== 404) return transport.refuse(digest, answer);
+  answer.body.resume();
+  return answer.status === 200;
+}
+
+/** Where the registry wants it. */
+async function uploadPlace(transport: Transport, base: string): Promise<URL> {
+  const url = transport.urlOf(`${base}/blobs/uploads/`);
+  const answer = await transport.ask({ method: "POST", url, body: new Uint8Array() });
+  if (answer.status !== 202) return transport.refuse("an upload", answer);
+  answer.body.resume();
+  const { location = "" } = answer.headers;
+  const place = URL.canParse(location, url.href) ? new URL(location, url) : null;
+  if (place?.protocol === "https:" || place?.protocol === url.protocol) return place;
+  throw registryError(transport.where, `expected a place for an upload by ${url.protocol}`);
+}
+
+/** What the place says beside stays as it is. */
+function withDigest(place: URL, digest: string): URL {
+  const url = new URL(place);
+  url.search = `${url.search}${url.search === "" ? "?" : "&"}digest=${encodeURIComponent(digest)}`;
+  return url;
+}

@@ -1,0 +1,66 @@
+/** A decision log that is posted to a URL, in gzipped batches of lines. */
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
+import { causeOf, type Delivery, type LogPlace, TAKEN } from "./log-place.ts";
+
+const TIMEOUT_MS = 10_000;
+/** Whoever answers so may take the same batch later. */
+const LATER: ReadonlySet<number> = new Set([408, 425, 429]);
+
+export class HttpPlace implements LogPlace {
+  /** The URL without who asks. */
+  readonly name: string;
+  readonly #headers: Readonly<Record<string, string>>;
+
+  /**
+   * @param url with the name and password of basic authentication, if that is asked for.
+   * @param token in its place, of `Authorization: Bearer`.
+   */
+  constructor(url: URL, token?: string) {
+    const bare = new URL(url);
+    const { username, password } = url;
+    bare.username = "";
+    bare.password = "";
+    this.name = bare.href;
+    this.#headers = {
+      "content-type": "application/x-ndjson",
+      "content-encoding": "gzip",
+      ...authorization(username, password, token),
+    };
+  }
+
+  async send(text: string, signal: AbortSignal): Promise<Delivery> {
+    try {
+      const answer = await fetch(this.name, {
+        method: "POST",
+        headers: this.#headers,
+        body: await promisify(gzip)(text),
+        redirect: "error",
+        signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+      });
+      await answer.body?.cancel();
+      return deliveryOf(answer);
+    } catch (error) {
+      return { kind: "away", reason: causeOf(error) };
+    }
+  }
+}
+
+function deliveryOf({ ok, status, headers }: Response): Delivery {
+  if (ok) return TAKEN;
+  const reason = `it answered ${status}`;
+  if (status < 500 && !LATER.has(status)) return { kind: "refused", reason };
+  const seconds = Number(headers.get("retry-after") ?? Number.NaN);
+  return { kind: "away", reason, ...(seconds > 0 ? { waitMs: 1000 * seconds } : {}) };
+}
+
+function authorization(
+  username: string,
+  password: string,
+  token: string | undefined,
+): Readonly<Record<string, string>> {
+  if (token !== undefined) return { authorization: `Bearer ${token}` };
+  if (username === "" && password === "") return {};
+  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return { authorization: `Basic ${Buffer.from(pair).toString("base64")}` };
+}

@@ -1,0 +1,91 @@
+/** What cores are told and what they say to it, whatever the method, and how that is said again. */
+import type { Bundle } from "../../bundle/schema.ts";
+
+/**
+ * An event that a core was told, or a command of those that answered it: plain values, so that logs
+ * may have them. Each method's recording says which kinds there are and which fields each has.
+ */
+export interface RecordedEntry {
+  readonly kind: string;
+  /** Of the clock of the server; commands, and events without a time of their own, have none. */
+  readonly nowMs?: number;
+  /** The driver's name for a query, which is free for another once this one is over. */
+  readonly query?: number;
+  /** Of a batch those that are in it; of a refusal how many. */
+  readonly queries?: number | readonly number[];
+  /** As the core has it, with the time of the way before it taken off. */
+  readonly deadlineMs?: number;
+  readonly worker?: number;
+  /** Index, in a graph of tasks among the variants of all of them. */
+  readonly variant?: number;
+  readonly level?: number;
+  readonly queued?: number;
+  readonly reason?: number;
+  readonly wanted?: number;
+  /** Index of its class, or bucket; left out for the first. */
+  readonly sloClass?: number;
+  readonly task?: number;
+  readonly parent?: number;
+  readonly childTask?: number;
+  readonly count?: number;
+  readonly qps?: number;
+  readonly cores?: number;
+  readonly model?: number;
+  readonly batch?: number;
+  readonly isHigh?: boolean;
+  readonly place?: number;
+  readonly places?: readonly number[];
+  readonly shape?: number;
+  readonly resumeAt?: number;
+  /** That decides from here on. */
+  readonly bundle?: Bundle;
+}
+
+/**
+ * Receives every event just before the core does, then the commands that answer it, in order. It
+ * must not throw, and takes no longer than a decision may.
+ */
+export type EntryRecorder = (entry: RecordedEntry) => void;
+
+/** A core that is driven by recorded events alone. */
+export interface Replayer {
+  /** When the core wants a "wake" unless another event comes first; infinite for never. */
+  readonly wakeMs: number;
+  /**
+   * @param event of the method's own recording, in the order of their times.
+   * @returns the commands that answer it, as its recorder had them.
+   * @throws RangeError for what is no event of the method, Error where its core cannot be told it.
+   */
+  tell(event: RecordedEntry): readonly RecordedEntry[];
+}
+
+export interface ReplayerOptions {
+  /** Rows that waited or ran at most where the events were recorded: `limits.maxPending`. */
+  readonly maxPending: number;
+}
+
+const COMMANDS: ReadonlySet<string> = new Set([
+  ...["start-batch", "drop", "assign", "resize", "release"],
+  ...["start", "reshape"],
+]);
+
+/** Whether a core said it, and not its driver. */
+export function isCommand({ kind }: RecordedEntry): boolean {
+  return COMMANDS.has(kind);
+}
+
+type NumberField = {
+  [K in keyof RecordedEntry]-?: RecordedEntry[K] extends number | undefined ? K : never;
+}[keyof RecordedEntry];
+
+/** A field that its kind of event has. @throws RangeError where it has not. */
+export function given(event: RecordedEntry, field: NumberField): number {
+  const value = event[field];
+  if (typeof value === "number") return value;
+  throw new RangeError(`an event "${event.kind}" has a number ${field}, this one has ${value}`);
+}
+
+/** @throws RangeError of what is no event of a method. */
+export function noEvent({ kind }: RecordedEntry, known: readonly string[]): never {
+  throw new RangeError(`no event of the method is "${kind}"; there are ${known.join(", ")}`);
+}

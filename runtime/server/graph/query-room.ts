@@ -1,0 +1,17 @@
+/** How many queries of a graph of replicas there is room for at a time. */
+import { busyNames, type ReplicaShape } from "../../core/graph/replica-shape.ts";
+import { madeRowCapacity } from "./made-rows.ts";
+
+export interface QueryRoom {
+  readonly queryCapacity: number;
+  /** Rows of them that fan-outs made. */
+  readonly madeRows: number;
+}
+
+/** @param maxPending rows that are open at most. */
+export function queryRoom(shape: ReplicaShape, maxPending: number): QueryRoom {
+  const madeRows = madeRowCapacity(shape.graph, maxPending);
+  // A row waits for every task at once at most.
+  const queryCapacity = shape.taskCount * maxPending + madeRows + busyNames(shape);
+  return { queryCapacity, madeRows };
+}

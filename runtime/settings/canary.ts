@@ -1,0 +1,45 @@
+/** Bundles that are tried beside those that are served. */
+import { listOf, splitPoolDevice } from "./device-kinds.ts";
+import { duration, type Kind, share } from "./kinds.ts";
+import { setting } from "./setting.ts";
+
+/** At half of the requests the two bundles are told apart soonest. */
+const MOST_SHARE = 0.5;
+
+const canaries: Kind<readonly string[]> = listOf({
+  sign: "<bundle=shares>",
+  expected: "a bundle and shares of the requests, such as new.msgpack=5% or new.msgpack=5%,25%",
+  isOne: (text) => askedCanary(text) !== undefined,
+});
+
+/** Of `new.msgpack=5%,25%`; the path may have "=" in it. @returns undefined for what is none. */
+export function askedCanary(
+  text: string,
+): { readonly policy: string; readonly shares: readonly number[] } | undefined {
+  const { name: policy, value } = splitPoolDevice(text);
+  const shares = value.split(",").flatMap((one) => share.read(one) ?? []);
+  const isEach = shares.length === value.split(",").length;
+  const isWithin = shares.every((one, index) => {
+    return one > (shares[index - 1] ?? 0) && one <= MOST_SHARE;
+  });
+  return policy === "" || !isEach || !isWithin ? undefined : { policy, shares };
+}
+
+export const CANARY = {
+  canary: setting(
+    canaries,
+    null,
+    "bundle that answers a share of the requests until it is taken or rolled back, such as new=5%",
+    "none is tried",
+  ),
+  canaryTime: setting(
+    duration({ least: 1000 }),
+    600_000,
+    "how long it has to do well at each share, at least",
+  ),
+  canaryTolerance: setting(
+    share,
+    0.005,
+    "share of its requests that may be late or failed beyond those of the bundle beside it",
+  ),
+};

@@ -1,0 +1,52 @@
+/** What registries ask for in their header WWW-Authenticate. */
+import { expect, test } from "vitest";
+import { challengesOf } from "../../../runtime/registry/challenge.ts";
+
+function told(header: string | undefined) {
+  return challengesOf(header).map(({ scheme, parameters }) => [
+    scheme,
+    Object.fromEntries(parameters),
+  ]);
+}
+
+test("a server of tokens, as Docker's own registry names it", () => {
+  const header =
+    'Bearer realm="https://auth.docker.io/token",service="registry.docker.io",' +
+    'scope="repository:library/alpine:pull,push"';
+  expect(told(header)).toEqual([
+    [
+      "bearer",
+      {
+        realm: "https://auth.docker.io/token",
+        service: "registry.docker.io",
+        scope: "repository:library/alpine:pull,push",
+      },
+    ],
+  ]);
+});
+
+test("several challenges, tokens without quotes, spaces, and what backslashes hide", () => {
+  const header = 'BASIC Realm = "a \\"b\\" c" , charset=UTF-8, Bearer realm=x';
+  expect(told(header)).toEqual([
+    ["basic", { realm: 'a "b" c', charset: "UTF-8" }],
+    ["bearer", { realm: "x" }],
+  ]);
+});
+
+test.each([
+  [undefined, []],
+  ["", []],
+  [",;= ,", []],
+  ["Basic", [["basic", {}]]],
+  ['Bearer realm="cut', [["bearer", { realm: "cut" }]]],
+  ["Bearer realm=", [["bearer", { realm: "" }]]],
+  ['="x"', [["x", {}]]],
+])("%j", (header, expected) => {
+  expect(told(header)).toEqual(expected);
+});
+
+test("reads no more than a header has", () => {
+  const header = `Basic ${"a=b,".repeat(1000)}${"b=c,".repeat(100_000)}z=d`;
+  const [[, parameters = {}] = []] = told(header);
+  expect(Object.keys(parameters)).toEqual(["a", "b"]);
+});
