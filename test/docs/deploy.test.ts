@@ -54,6 +54,7 @@ test.each(["pod.yaml", "inference-service.yaml"])("%s runs what is there", async
 test.each([
   ["Containerfile.runtime", /^ENTRYPOINT|^CMD/],
   ["stratagem.service", /^ExecStart=/],
+  ["stratagem-edge.conf", /^ExecStart=/],
 ])("%s starts the runtime with flags that there are", (file, starts) => {
   const lines = readFileSync(`docs/deploy/${file}`, "utf8").replaceAll("\\\n", " ").split("\n");
   const words = lines.filter((line) => starts.test(line)).flatMap((line) => line.split(/[\s",]+/));
