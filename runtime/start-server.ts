@@ -17,7 +17,12 @@ import { openServer, type RunningServer } from "./server/serve.ts";
 import type { Notice } from "./server/telemetry/notice.ts";
 import { adminOf, expectStarted, reloadedWith } from "./server-administration.ts";
 import { ServerGpus } from "./server-gpus.ts";
-import { clockOf, type ServedBundle, type ServerOptions, type StartedServer } from "./server-options.ts";
+import {
+  clockOf,
+  type ServedBundle,
+  type ServerOptions,
+  type StartedServer,
+} from "./server-options.ts";
 import { decisionsOf, followersOf, shadowsOf, telemetryOf } from "./server-telemetry.ts";
 import { devicesText } from "./serving-devices.ts";
 import { signatureLines } from "./signature-lines.ts";
@@ -70,7 +75,7 @@ async function startWith(
   { decisions, trust, sources }: Beside,
   options: ServerOptions,
 ): Promise<StartedServer> {
-  const { onNotice = () => {}, limits, grpc, adminAt, metricsAt } = options;
+  const { onNotice = () => {} } = options;
   const policies = sources?.paths ?? policiesOf(options.policy);
   const clock = clockOf(options);
   const isOnly = policies.length === 1;
@@ -88,23 +93,11 @@ async function startWith(
   const opening = openServer(
     hosted.map(({ application }) => application),
     {
-      host: options.host ?? "127.0.0.1",
-      port: options.port ?? 0,
+      ...saidOf(options),
       ...clock,
       ...(acceptors === undefined ? {} : { acceptors, door: innerDoor(acceptors) }),
-      version: packageVersion(),
-      page: options.page ?? true,
-      serverName: options.serverName ?? "stratagem",
-      textParameters: options.textParameters ?? false,
-      readyNeedsPromises: options.readyNeedsPromises ?? false,
-      ...(limits === undefined ? {} : { limits }),
-      ...(grpc === undefined ? {} : { grpc }),
       access,
-      adminAt,
-      metricsAt,
       telemetry,
-      logs: options.logs,
-      log: options.log,
       otherLines: () => [
         ...signatureLines(served()),
         ...[gpus, shadows, canaries, sources].flatMap((one) => one?.lines() ?? []),
@@ -152,6 +145,25 @@ async function startWith(
       await canaries?.close();
       await following.close();
     },
+  };
+}
+
+/** What the options say by themselves. */
+function saidOf({ limits, grpc, adminAt, metricsAt, logs, log, ...options }: ServerOptions) {
+  return {
+    host: options.host ?? "127.0.0.1",
+    port: options.port ?? 0,
+    version: packageVersion(),
+    page: options.page ?? true,
+    serverName: options.serverName ?? "stratagem",
+    textParameters: options.textParameters ?? false,
+    readyNeedsPromises: options.readyNeedsPromises ?? false,
+    ...(limits === undefined ? {} : { limits }),
+    ...(grpc === undefined ? {} : { grpc }),
+    adminAt,
+    metricsAt,
+    logs,
+    log,
   };
 }
 
