@@ -146,7 +146,7 @@ export class Play {
     });
   }
 
-  /** Each at another moment of an update: while it is fetched, checked, warmed, or just followed. */
+  /** Each at another moment of an update: as it is fetched, checked, warmed, or just followed. */
   async #powerCuts(versions: readonly [Version, Version]): Promise<void> {
     const [berlin] = this.#edges;
     const { cuts } = this.#options;

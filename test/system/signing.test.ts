@@ -167,7 +167,8 @@ test("the digest of a package in the provenance is what sha256sum prints", () =>
     return resolvedDependencies.find((one: { name: string }) => one.name === name).digest.dirHash;
   });
   // As docs/signing.md has it.
-  const command = `find package.json $(node -p 'require("./package.json").files.join(" ")') -type f \
+  const files = `$(node -p 'require("./package.json").files.join(" ")')`;
+  const command = `find package.json ${files} -type f \
     | LC_ALL=C sort | xargs sha256sum | sha256sum`;
   const printed = ["compiler", "runtime"].map((cwd) => {
     return spawnSync("sh", ["-c", command], { cwd, encoding: "utf8" }).stdout.split(" ")[0];

@@ -84,7 +84,7 @@ function ran(program: string, args: readonly string[], cwd: string): Outcome {
   return { status, stdout: stdout ?? "", stderr: error === undefined ? stderr : String(error) };
 }
 
-/** What servers keep, serials of signatures among it, is kept in the folder, not the user's home. */
+/** What servers keep, serials of signatures among it, is kept in the folder, not in any home. */
 function environmentIn(folder: string): NodeJS.ProcessEnv {
   const state = join(folder, "state");
   return { ...ownEnvironment(), STATE_DIRECTORY: state, XDG_STATE_HOME: state };
