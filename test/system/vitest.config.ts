@@ -34,6 +34,6 @@ export default defineConfig({
     setupFiles: "test/setup.ts",
     testTimeout: 300_000,
     hookTimeout: 60_000,
-    maxWorkers: 1,
+    maxWorkers: 2,
   },
 });
