@@ -152,3 +152,77 @@ describe("workers", () => {
     expect(latencyMs?.p50).toBeCloseTo(94, 1);
   });
 });
+
+describe("deadlines", () => {
+  test("leave the margin to the path, and clients judge by the whole SLO", () => {
+    const arrivals = recorded(0);
+    const tight = servedOn(tinyBundle(), { marginMs: 70 });
+    // 30 ms are left, in which the small variant runs; alone it had been the large one.
+    expect(run(tight, { arrivals }).byVariant["small"]).toMatchObject({ queries: 1, satisfied: 1 });
+    expect(run(tinyBundle(), { arrivals }).byVariant["large"]).toMatchObject({ queries: 1 });
+    const late = servedOn(tinyBundle(), { wireMs: always(70) });
+    expect(run(late, { arrivals })).toMatchObject({ late: 1, satisfied: 0 });
+    expect(run(late, { arrivals, stations: { path: false } })).toMatchObject({ satisfied: 1 });
+  });
+});
+
+const spread = fc
+  .tuple(fc.double({ min: 0, max: 3, noNaN: true }), fc.double({ min: 1, max: 4, noNaN: true }))
+  .map(([p50, tail]) => ({ p50, p95: p50 * tail, p99: p50 * tail * tail, mean: p50 * 1.1 }));
+const path: fc.Arbitrary<Partial<ServingPath>> = fc.record({
+  processors: fc.integer({ min: 1, max: 4 }),
+  requestMs: spread,
+  batchMs: spread,
+  answerMs: spread,
+  wakeMs: spread,
+  wireMs: spread,
+  contention: fc.constantFrom([1], [1, 1.1], [1, 1.05, 1.6]),
+  marginMs: fc.constantFrom(0, 20),
+});
+
+describe("whatever was measured", () => {
+  test("every query is counted once, no earlier than it can be, and again the same", () => {
+    fc.assert(
+      fc.property(
+        path,
+        fc.integer({ min: 1, max: 4 }),
+        fc.constantFrom("greedy", "clockwork", null),
+        fc.double({ min: 0, max: 2, noNaN: true }),
+        (rows, workers, name, neighbours) => {
+          const bare = tinyBundle({ workers, variants: [LARGE] });
+          const bundle = servedOn(bare, rows);
+          const baseline =
+            name === null || name === "greedy"
+              ? name && ({ kind: name } as const)
+              : ({ kind: name, tuned: false } as const);
+          const options = {
+            arrivals: { kind: "poisson", qps: 30 * workers },
+            durationMs: 3000,
+            baseline,
+            stations: { neighbours },
+          } as const;
+          const result = run(bundle, options);
+          const { queries, satisfied, late, dropped, latencyMs } = result;
+          expect(queries).toBe(run(bare, options).queries);
+          expect(satisfied + late + dropped).toBe(queries);
+          expect(latencyMs === null || latencyMs.p50 >= 40).toBe(true);
+          expect(run(bundle, options)).toEqual(result);
+        },
+      ),
+      { numRuns: casesOf(15, 300) },
+    );
+  });
+
+  test("without both stations nothing but the margin is left of it, bit for bit", () => {
+    fc.assert(
+      fc.property(path, fc.integer({ min: 1, max: 4 }), (rows, workers) => {
+        const bare = tinyBundle({ workers });
+        const options = { arrivals: { kind: "poisson", qps: 60 }, durationMs: 5000 } as const;
+        const stations = { path: false, contention: false };
+        const left = run(servedOn(bare, { ...rows, marginMs: 0 }), { ...options, stations });
+        expect(left).toEqual(run(bare, options));
+      }),
+      { numRuns: casesOf(10, 100) },
+    );
+  });
+});
