@@ -1,4 +1,4 @@
-/** The sources of a server's bundles, where it has any: nothing of them is loaded where not. */
+/** Opens the sources of a server's bundles; loads nothing of them where all bundles are files. */
 import type { Notice } from "./server/telemetry/notice.ts";
 import { haveSources } from "./sources/have-sources.ts";
 import type { PolicySources, SourceSettings } from "./sources/policy-sources.ts";

@@ -18,7 +18,7 @@ export class Filling {
   readonly #url: URL;
   readonly #wanted: Wanted;
   readonly #file: FileHandle;
-  /** As far as any try has come. */
+  /** Bytes that the best of all tries has brought. */
   #furthest: number;
   #bytes: number;
   #isKept: boolean;
