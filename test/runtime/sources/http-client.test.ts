@@ -122,7 +122,7 @@ test("a token does not go over a connection that others can read", async () => {
       socket.end("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
     });
   });
-  // The client takes 127.0.0.1 alone for this machine, and a test reaches no other one.
+  // The client takes 127.0.0.2 for another machine, and a test reaches no real one.
   await new Promise<void>((resolve) => void elsewhere.listen(0, "127.0.0.2", resolve));
   const address = elsewhere.address();
   const port = address !== null && typeof address === "object" ? address.port : 0;
