@@ -6,6 +6,7 @@ import { fileBytesOf } from "./variant-files.ts";
 import type { WorkerSetup } from "./worker-setup.ts";
 import { HEAP_MIB } from "./worker-spawn.ts";
 
+const MIB = 2 ** 20;
 const GIB = 2 ** 30;
 /** Node and onnxruntime without a model take 0.2 GiB. */
 const BASE_BYTES = GIB;
@@ -64,5 +65,6 @@ export function withMemoryLimit(reason: string, memoryBytes: number | null): str
   if (memoryBytes === null || !OUT_OF_MEMORY.test(reason)) return reason;
   const limit = `the memory limit of a worker is ${(memoryBytes / GIB).toFixed(1)} GiB`;
   const ofObjects = `, ${HEAP_MIB / 1024} GiB of it for JavaScript objects`;
-  return `${reason}; ${limit}${HEAP_SIGNALS.test(reason) ? ofObjects : ""}`;
+  const isHeap = HEAP_SIGNALS.test(reason) && HEAP_MIB * MIB < memoryBytes;
+  return `${reason}; ${limit}${isHeap ? ofObjects : ""}`;
 }

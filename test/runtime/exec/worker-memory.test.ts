@@ -43,6 +43,7 @@ test("messages name the limit where memory may be the cause, and only there", ()
   expect(named("signal SIGABRT")).toBe(
     "signal SIGABRT; the memory limit of a worker is 2.5 GiB, 0.5 GiB of it for JavaScript objects",
   );
+  expect(withMemoryLimit("signal SIGABRT", 2 ** 28)).toMatch(/is 0\.3 GiB$/);
   expect(named("signal SIGKILL")).toBe("signal SIGKILL");
   expect(withMemoryLimit("std::bad_alloc", null)).toBe("std::bad_alloc");
 });
