@@ -22,11 +22,15 @@ import { startServed } from "../profile/serving/served-process.ts";
 import type { ServingEffort } from "../profile/serving/serving-effort.ts";
 import { type PathSamples, servingRows } from "../profile/serving/serving-rows.ts";
 import { refuseDisturbed, servingLines } from "../profile/serving/serving-told.ts";
+import { StallProbe } from "../profile/serving/stall-probe.ts";
 import { watchStalls } from "../profile/serving/stall-watch.ts";
 import type { Application } from "../spec/application.ts";
 import { type LoadedApplication, loadApplication } from "../spec/load-application.ts";
 import { type CompileSources, compiledFiles } from "./compile.ts";
 import { jsonBytes, type ProfileCommand } from "./profile.ts";
+
+/** Of each of three looks at how long the host takes a processor away. */
+const PROBE_MS = 2000;
 
 export interface ServingCommand
   extends Omit<
@@ -66,8 +70,11 @@ export async function servingCommand(
     surroundings,
   );
   const endStalls = watchStalls(surroundings.sleep);
-  const seen = await seenSamples(command, loaded, plan, surroundings).finally(endStalls);
-  const samples = { ...seen, stalls: endStalls() };
+  const probe = probeOf(surroundings);
+  const seen = await seenSamples(command, loaded, plan, probe, surroundings).finally(() => {
+    endStalls(null);
+  });
+  const samples = { ...seen, stalls: endStalls(probe.form()) };
   if (!force) refuseDisturbed(into, samples);
   const rows = servingRows(samples);
   const measurement = `${into}.serving.json`;
@@ -90,12 +97,22 @@ async function seenSamples(
   command: ServingCommand,
   loaded: LoadedApplication,
   plan: ProfilePlan,
+  probe: StallProbe,
   surroundings: ServingSurroundings,
 ): Promise<Omit<PathSamples, "stalls">> {
+  // While nothing else is measured, at the beginning, in the middle and at the end.
+  await probe.look(PROBE_MS);
   const served = await servedSamples(command, loaded, plan, surroundings);
+  await probe.look(PROBE_MS);
   const woken = answererOf(served, loaded, plan);
   const ran = await workerSamples(command, { loaded, plan, woken }, surroundings);
+  await probe.look(PROBE_MS);
   return { ...served, ...ran };
+}
+
+function probeOf({ nowMs, sleep }: ServingSurroundings): StallProbe {
+  const switches = () => process.resourceUsage().involuntaryContextSwitches;
+  return new StallProbe({ nowMs, sleep, switches });
 }
 
 /**

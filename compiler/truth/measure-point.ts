@@ -115,8 +115,9 @@ async function sendOnce(
     timeoutMs: Math.max(LEAST_PATIENCE_MS, PATIENCE_SLOS * sloMs),
   };
   const endStalls = watchStalls(stand.pause);
-  const done = await load.send(order, onSecond).finally(endStalls);
-  const stalls = endStalls();
+  const done = await load.send(order, onSecond).finally(() => endStalls(null));
+  // How many there were is of this run; how long each is, only a profile measures.
+  const stalls = endStalls(bundle.cluster.serving?.stalls?.ms ?? null);
   await stand.pause(LOG_MS);
   const { startEpochMs } = done;
   const endEpochMs = startEpochMs + durationMs;

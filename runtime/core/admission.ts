@@ -24,6 +24,8 @@ const REACH = 2;
 /** An answer that took so much of its SLO bounds the limit, by so many times what it says. */
 const TOLD = 0.2;
 const BOUND = 2;
+/** Once nobody is in, an overload has ended: so many times the workers may come again. */
+const CLEARED = 2;
 /** Answers are counted over this long, or over so many SLOs where that is longer. */
 const WINDOW_MS = 1000;
 const WINDOW_SLOS = 4;
@@ -40,6 +42,9 @@ const WINDOW_SLOS = 4;
  * Whoever is let in while no more are in than are answered in TARGET of an SLO, at the pace of the
  * last second, is in time however long the last answers took: the limit is never below that. A
  * machine that stood still for a moment makes a few answers late, and is no slower afterwards.
+ *
+ * Where an answer takes much of its SLO by itself, what it says is of itself and not of a crowd. So
+ * the limit forgets what it has learnt as soon as nobody is in: there is no crowd then.
  *
  * Where load is below capacity nobody is refused but in a crowd that waits longer than its SLO.
  *
@@ -100,7 +105,6 @@ export class Admission {
    * @param share of their SLO that they took. @param nowMs never before that of another call.
    */
   leave(queries: number, found: number, share: number, nowMs: number): void {
-    this.forget(queries);
     this.#count(share < 1 ? queries : 0, nowMs);
     const limit = this.#limit;
     const said = (found * TARGET) / share;
@@ -112,12 +116,14 @@ export class Admission {
       const reached = Math.min(REACH * found, said);
       this.#move(limit + Math.max(RELAX * limit, RISE * (reached - limit)));
     }
+    this.forget(queries);
   }
 
   /** Queries leave, and how long they took says nothing: they were cancelled, or failed. */
   forget(queries: number): void {
     this.#inside -= queries;
     assert(this.#inside >= 0, "who leaves was in");
+    if (this.#inside === 0) this.#move(Math.max(this.#limit, CLEARED * this.#workers));
   }
 
   /** A count over a window that moves: what is left of the one before counts by its part. */

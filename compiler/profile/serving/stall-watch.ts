@@ -11,6 +11,8 @@ export interface StallsSeen {
 
 /** Linux counts what was taken in hundredths of a second. */
 const TICK_MS = 10;
+/** A profile states no more: nothing could be served on such a machine. */
+const MAX_PER_SECOND = 1000;
 /** Between two looks. */
 const LOOK_MS = 10;
 
@@ -34,14 +36,17 @@ export class StallCount {
     this.#before = counts;
   }
 
-  /** Null where nothing was taken, or nobody looked. */
-  seen(): StallsSeen | null {
+  /**
+   * Null where nothing was taken, or nobody looked.
+   * @param form how long stalls last, as a `StallProbe` found; null for the steps of the system,
+   * which put short ones together.
+   */
+  seen(form: Spread | null): StallsSeen | null {
     const seconds = this.#workMs / 1000;
     if (seconds === 0 || this.#lengthsMs.length === 0) return null;
-    return {
-      perSecond: rounded(this.#lengthsMs.length / seconds),
-      ms: spreadOf(this.#lengthsMs),
-    };
+    const ms = form ?? spreadOf(this.#lengthsMs);
+    const takenMs = this.#lengthsMs.reduce((sum, one) => sum + one);
+    return { perSecond: Math.min(MAX_PER_SECOND, rounded(takenMs / ms.mean / seconds)), ms };
   }
 
   #note(processor: number, taken: number): void {
@@ -56,8 +61,11 @@ export class StallCount {
   }
 }
 
+/** @param form as `seen` of a `StallCount` has it. */
+export type EndStalls = (form: Spread | null) => StallsSeen | null;
+
 /** Looks until it is ended. @returns ends it, and gives what was seen; null where nobody can. */
-export function watchStalls(sleep: (ms: number) => Promise<void>): () => StallsSeen | null {
+export function watchStalls(sleep: (ms: number) => Promise<void>): EndStalls {
   const count = new StallCount();
   let isOver = false;
   const looking = async () => {
@@ -70,8 +78,8 @@ export function watchStalls(sleep: (ms: number) => Promise<void>): () => StallsS
   };
   // A look that is interrupted ends the watch; what it interrupts says so itself.
   void looking().catch(() => {});
-  return () => {
+  return (form) => {
     isOver = true;
-    return count.seen();
+    return count.seen(form);
   };
 }

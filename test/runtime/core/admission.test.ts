@@ -137,6 +137,37 @@ describe.each(SERVERS)("admission to %s", (_, server) => {
   });
 });
 
+describe("admission where an answer takes half of its time by itself", () => {
+  const server = { sloMs: 250, msPerQuery: 120, workers: 4 };
+
+  test("has forgotten an overload as soon as nobody is left of it", () => {
+    const [, , after] = simulated(server, [
+      { load: 10, seconds: 10 },
+      { load: 0.5, seconds: 2 },
+      { load: 0.5, seconds: 60 },
+    ]);
+    expect(after?.refused).toBeLessThan(0.005 * (after?.offered ?? 0));
+  });
+
+  test("refuses nobody for a machine that stands still, and at four fifths whom it would lose", () => {
+    const stalls = { everyMs: 500, forMs: 60 };
+    const [still] = simulated(server, [{ load: 0.4, seconds: 60 }], true, stalls);
+    expect(still?.refused).toBeLessThan(0.005 * (still?.offered ?? 0));
+    const [busy] = simulated(server, [{ load: 0.8, seconds: 60 }]);
+    const [alone] = simulated(server, [{ load: 0.8, seconds: 60 }], false);
+    expect(busy?.goodput).toBeGreaterThan(alone?.goodput ?? 1);
+  });
+
+  test("keeps goodput under 2 and 10 times the load", () => {
+    for (const load of [2, 10]) {
+      const [over] = simulated(server, [{ load, seconds: 60 }]);
+      expect(over?.goodput).toBeGreaterThan(0.94);
+      // With those of the first second, when nobody knew.
+      expect(over?.p99).toBeLessThan(1.2);
+    }
+  });
+});
+
 describe("the limit", () => {
   test("lets one request in however large it is, and lesser kinds into a part only", () => {
     const admission = new Admission({ maxLimit: 10, workers: 1, sloMs: 100 });

@@ -17,17 +17,20 @@ test("what goes on from one look to the next is one stall, of each processor by 
     count.look(steals.map((steal) => ({ steal, busy: 50 * index })));
   }
   // 30, 20 and 10 ms in two seconds of work on each of two processors.
-  const seen = count.seen();
+  const seen = count.seen(null);
   expect(seen?.perSecond).toBe(0.75);
   expect(seen?.ms.mean).toBe(20);
   expect(seen?.ms.p50).toBe(20);
+  // The same time in pieces of 2 ms: ten times as many.
+  const form = { p50: 1, p95: 6, p99: 10, mean: 2 };
+  expect(count.seen(form)).toEqual({ perSecond: 7.5, ms: form });
 });
 
 test("a machine from which nothing is taken has no stalls", () => {
   const count = new StallCount();
-  expect(count.seen()).toBeNull();
+  expect(count.seen(null)).toBeNull();
   for (const busy of [0, 1, 2]) count.look([{ steal: 7, busy }]);
-  expect(count.seen()).toBeNull();
+  expect(count.seen(null)).toBeNull();
 });
 
 test("each processor's line says what it worked and what was taken", () => {
