@@ -147,3 +147,15 @@ test("what it measured makes a profile that holds, and a bundle of that one prom
   const inspected = stratagem("inspect", bundle, "--json");
   expect(inspected.stdout).toContain('"new-profile.json');
 });
+
+test("a server of that bundle keeps the promise that was broken", async () => {
+  const again = await serve(join(folder, "again.msgpack"));
+  let answers = 0;
+  // As many as the broken one was found by at most.
+  await keepAsking(again, "slow", () => ++answers > 1400 || again.promises.length > 0);
+  expect(again.promises.filter((line) => line.includes("service times"))).toEqual([]);
+  const metrics = await (await fetch(`${again.url}/metrics`)).text();
+  expect(metrics).toContain('stratagem_promise_holds{model="slow",promise="service_time"} 1');
+  again.child.kill("SIGTERM");
+  expect((await once(again.child, "exit"))[0]).toBe(0);
+});
