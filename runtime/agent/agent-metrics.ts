@@ -15,6 +15,7 @@ export function agentLines(state: AgentState): MetricLine[] {
     head(lost, "counter", "Processes of a model that ended by themselves"),
     ...models.held.map(({ model, lossCount }) => line(lost, { model: model.name }, lossCount)),
     ...metric("stratagem_agent_running", "gauge", "Batches that compute", running),
+    ...metric("stratagem_agent_batches", "gauge", "Batches that compute or wait", turns.count),
     ...metric("stratagem_agent_epoch", "gauge", "Highest epoch of a lease", fence.epoch),
     ...access.metricLines(),
     ...connections.metricLines(),

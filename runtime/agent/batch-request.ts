@@ -177,7 +177,11 @@ function bucketIn(inputs: readonly ShapedInput[], axes: readonly BucketAxis[]): 
     const own = places.map(({ input, axis }) => inputs[input]?.shape[axis] ?? 0);
     const [size = 0] = own;
     if (sizes.includes(size) && own.every((other) => other === size)) return size;
-    throw new BadRequest("inputs", `expected one of ${sizes.join(", ")} on an axis`, own.join());
+    throw new BadRequest(
+      "inputs",
+      `expected one of ${sizes.join(", ")} on an axis`,
+      own.length > 1 ? own.join() : size,
+    );
   });
   return bucketOf(axes, found);
 }

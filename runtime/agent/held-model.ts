@@ -1,5 +1,6 @@
 /** A model that an agent holds: a process of its own that runs it, and is replaced when it ends. */
-import type { Batch, BatchResult } from "../exec/executor.ts";
+import { setImmediate } from "node:timers/promises";
+import { type Batch, type BatchResult, WorkerLostError } from "../exec/executor.ts";
 import type { CpuFallback } from "../exec/model-facts.ts";
 import type { WorkerDevice } from "../exec/worker-device.ts";
 import { type ProcessExecutor, startExecutor } from "../exec/worker-pool.ts";
@@ -73,6 +74,10 @@ export class HeldModel {
     this.#runs++;
     try {
       return await executor.run(0, batch, onComputed);
+    } catch (error) {
+      // The loss is told right after: only then it is known whether the next batch has a process.
+      if (error instanceof WorkerLostError) await setImmediate();
+      throw error;
     } finally {
       this.#runs--;
       if (this.#runs === 0) this.#onIdle?.();

@@ -159,9 +159,9 @@ function send(
 }
 
 /** @throws HttpError 405 */
-function expectMethod({ method }: IncomingMessage, allowed: "GET" | "POST"): void {
-  if (method === allowed || (allowed === "GET" && method === "HEAD")) return;
-  throw new HttpError(405, `expected ${allowed}, got ${method}`, { allow: allowed });
+function expectMethod({ method: verb }: IncomingMessage, allowed: "GET" | "POST"): void {
+  if (verb === allowed || (allowed === "GET" && verb === "HEAD")) return;
+  throw new HttpError(405, `expected ${allowed}, got ${verb}`, { allow: allowed });
 }
 
 function noSuchPath({ url }: IncomingMessage): HttpError {

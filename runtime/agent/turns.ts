@@ -31,6 +31,11 @@ export class Turns {
     return this.#computing !== null;
   }
 
+  /** Batches that were let in and have not left. */
+  get count(): number {
+    return this.#in.size;
+  }
+
   /** Lets a batch in before its bytes have come; null where there is no room. */
   enter(): Turn | null {
     if (this.#in.size >= ROOM) return null;
