@@ -134,9 +134,9 @@ test("workers are members from their first beat until they leave or are silent",
   const line = await lineTo(nats.port);
   const [members] = await membership(nats.port);
   const leaving = await announced(nats.port, () => worker("leaving"));
-  await announced(line.port, () => worker("silent", { pool: null }));
+  await announced(line.port, () => worker("silent", { pool: "gpus" }));
   await until(members, (names) => names === "leaving silent");
-  expect(members.members[1]).toMatchObject({ ...worker("silent", { pool: null }) });
+  expect(members.members[1]).toMatchObject({ ...worker("silent", { pool: "gpus" }) });
   // Whoever starts now knows them by what is kept, or by the next beat.
   const [later] = await membership(nats.port);
   await until(later, (names) => names === "leaving silent");
