@@ -11,6 +11,7 @@ import {
   runProgram,
 } from "./command-line.ts";
 import { addPull } from "./registry-commands.ts";
+import { addScaler } from "./scaler-command.ts";
 import { addSignatureFlags, type SignatureFlags, signatureOptions } from "./signature-flags.ts";
 import { packageVersion } from "./version.ts";
 
@@ -23,6 +24,7 @@ addInspect(program);
 addDiff(program);
 addServe(program);
 addPull(program);
+addScaler(program);
 addToken(program);
 addCompletion(program);
 
