@@ -11,6 +11,7 @@ import {
   runProgram,
 } from "./command-line.ts";
 import { addPull } from "./registry-commands.ts";
+import { addScaler } from "./scaler-command.ts";
 import { addSignatureFlags, type SignatureFlags, signatureOptions } from "./signature-flags.ts";
 import { packageVersion } from "./version.ts";
 import { addWorker } from "./worker-command.ts";
@@ -25,6 +26,7 @@ addDiff(program);
 addServe(program);
 addWorker(program);
 addPull(program);
+addScaler(program);
 addToken(program);
 addCompletion(program);
 

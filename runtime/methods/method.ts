@@ -21,6 +21,7 @@ import type { OnlookerTimes } from "../server/shadow-policy/onlooker-times.ts";
 import type { Section } from "../tell/bundle-sections.ts";
 import type { DiffLevel } from "../tell/level-diff.ts";
 import type { MadeDecision, ReviewedDecision } from "../tell/made-decision.ts";
+import type { PlannedWorkers } from "../tell/planned-workers.ts";
 import type { ServingTold } from "../tell/serving-told.ts";
 import type { WantedModel } from "../wanted-models.ts";
 
@@ -87,6 +88,11 @@ export interface RuntimeMethod<B extends Bundle> {
   models(bundle: B): readonly WantedModel[];
   /** Worker processes that serving it takes. */
   workerCount(bundle: B): number;
+  /**
+   * Workers that the plan of a level uses, by task and pool; left out where every level is for all
+   * workers. @param level index.
+   */
+  plannedWorkers?(bundle: B, level: number): readonly PlannedWorkers[];
   /** What `serve` says once it is ready. */
   tellServing(bundle: B): ServingTold;
   /**

@@ -7,6 +7,7 @@ import { PipelineReplayer } from "../../server/graph/pipeline-replayer.ts";
 import { pooledOnlookerTimes } from "../../server/graph/pooled-onlooker-times.ts";
 import { queryRoom } from "../../server/graph/query-room.ts";
 import { refuseStates } from "../../tell/asked-state.ts";
+import { plannedWorkers } from "../../tell/planned-workers.ts";
 import { pooledWorkers, servingTold } from "../../tell/serving-told.ts";
 import type { RuntimeMethod } from "../method.ts";
 import { readInferlineBundle } from "./bundle/read.ts";
@@ -53,6 +54,13 @@ export const inferline = {
   levelDiffer: inferlineDiffer,
   models: inferlineModels,
   workerCount: pooledWorkers,
+  plannedWorkers: (bundle: InferlineBundle, level: number) =>
+    plannedWorkers(
+      bundle,
+      levelAt(bundle.levels, level).plan.stages.map(({ pool, replicas: workers }, task) => {
+        return { task, pool, workers, cores: null };
+      }),
+    ),
   tellServing: (bundle) => servingTold(pooledWorkers(bundle), firstReplicas(bundle)),
   host: async (bundle, { workers, ...options }) => {
     const { inferlineApplication } = await import("./serve/inferline-application.ts");

@@ -6,6 +6,7 @@ import { levelAt } from "../../core/level-choice.ts";
 import { PipelineReplayer } from "../../server/graph/pipeline-replayer.ts";
 import { pooledOnlookerTimes } from "../../server/graph/pooled-onlooker-times.ts";
 import { refuseStates } from "../../tell/asked-state.ts";
+import { plannedWorkers } from "../../tell/planned-workers.ts";
 import { pooledWorkers, servingTold } from "../../tell/serving-told.ts";
 import type { RuntimeMethod } from "../method.ts";
 import { readLokiBundle } from "./bundle/read.ts";
@@ -46,6 +47,13 @@ export const loki = {
   levelDiffer: lokiDiffer,
   models: lokiModels,
   workerCount: pooledWorkers,
+  plannedWorkers: (bundle: LokiBundle, level: number) =>
+    plannedWorkers(
+      bundle,
+      levelAt(bundle.levels, level).plan.instances.map(({ task, pool, replicas: workers }) => {
+        return { task, pool, workers, cores: null };
+      }),
+    ),
   tellServing: (bundle) => servingTold(pooledWorkers(bundle)),
   host: async (bundle, { workers, ...options }) => {
     const { lokiApplication } = await import("./serve/loki-application.ts");

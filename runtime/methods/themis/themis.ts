@@ -5,6 +5,7 @@ import { levelAt } from "../../core/level-choice.ts";
 import { PipelineReplayer } from "../../server/graph/pipeline-replayer.ts";
 import { queryRoom } from "../../server/graph/query-room.ts";
 import { refuseStates } from "../../tell/asked-state.ts";
+import { plannedWorkers } from "../../tell/planned-workers.ts";
 import { servingTold } from "../../tell/serving-told.ts";
 import type { RuntimeMethod } from "../method.ts";
 import { readThemisBundle } from "./bundle/read.ts";
@@ -53,6 +54,13 @@ export const themis = {
   levelDiffer: themisDiffer,
   models: themisModels,
   workerCount,
+  plannedWorkers: (bundle: ThemisBundle, level: number) =>
+    plannedWorkers(
+      bundle,
+      levelAt(bundle.levels, level).steady.stages.map(({ instances: workers, cores }, task) => {
+        return { task, pool: 0, workers, cores };
+      }),
+    ),
   tellServing: (bundle) => servingTold(workerCount(bundle), firstInstances(bundle)),
   host: async (bundle, { workers, ...options }) => {
     const { foretoldApplication } = await import("./serve/themis-application.ts");

@@ -1,0 +1,112 @@
+/** `scaler --policy BUNDLE --metrics URL`: says how many workers the observed load wants. */
+import { readFile } from "node:fs/promises";
+import { ServerCredentials } from "@grpc/grpc-js";
+import { EXIT_CODES, RuntimeError } from "../errors.ts";
+import { openKeda } from "../keda/keda.ts";
+import { loadBundle } from "../load-bundle.ts";
+import { FrontEnds } from "../scaling/front-ends.ts";
+import { LoadWatch } from "../scaling/load-watch.ts";
+import type { Address } from "../settings/kinds.ts";
+import { HttpClient } from "../sources/http-client.ts";
+import type { CommandResult } from "./command-result.ts";
+
+/** As the command line has them. */
+export interface ScalerFlags {
+  readonly policy: string;
+  readonly metrics: readonly string[];
+  readonly grpc: Address;
+  readonly tokenFile?: string;
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+  readonly tlsClientCa?: string;
+}
+
+export interface ScalerSurroundings {
+  readonly signal: AbortSignal;
+  /** Called once it answers. */
+  readonly onReady: (result: CommandResult) => void;
+  /** Milliseconds of a clock that does not go back. */
+  readonly nowMs: () => number;
+}
+
+/** Between two looks at the front ends. */
+const LOOK_MS = 1000;
+/** A front end that takes longer counts with what it said last. */
+const PATIENCE_MS = 900;
+/** The text of a front end with hundreds of variants is below 1 MiB. */
+const MOST_BYTES = 16 * 2 ** 20;
+
+/** Runs until the signal. @throws BundleError, RuntimeError */
+export async function scalerCommand(
+  flags: ScalerFlags,
+  { signal, onReady, nowMs }: ScalerSurroundings,
+): Promise<void> {
+  const { bundle } = await loadBundle(flags.policy);
+  const credentials = await credentialsOf(flags);
+  const { application } = bundle;
+  const frontEnds = new FrontEnds({ urls: flags.metrics, application, read: readerOf(flags) });
+  const watch = new LoadWatch({ bundle, frontEnds, nowMs });
+  const server = await openKeda({ watch, ...flags.grpc, credentials });
+  const timer = setInterval(() => void watch.look(), LOOK_MS);
+  onReady(readyText(server.url, application, watch));
+  await watch.look();
+  await aborted(signal);
+  clearInterval(timer);
+  await server.close();
+}
+
+function readerOf({ tokenFile }: ScalerFlags): (url: string) => Promise<string> {
+  const client = new HttpClient({ tokenFile, stallMs: PATIENCE_MS });
+  return async (url) => {
+    const signal = AbortSignal.timeout(PATIENCE_MS);
+    const answer = await client.get(url, { maxBytes: MOST_BYTES, signal });
+    if (answer.kind !== "found") throw new Error(`${url}: expected metrics, got 404`);
+    return Buffer.from(answer.bytes).toString("utf8");
+  };
+}
+
+/** @throws RuntimeError RUNTIME_USAGE, RUNTIME_UNREADABLE, RUNTIME_ACCESS */
+async function credentialsOf({
+  tlsCert,
+  tlsKey,
+  tlsClientCa,
+}: ScalerFlags): Promise<ServerCredentials> {
+  if (tlsCert === undefined && tlsKey === undefined && tlsClientCa === undefined) {
+    return ServerCredentials.createInsecure();
+  }
+  if (tlsCert === undefined || tlsKey === undefined) {
+    throw new RuntimeError("RUNTIME_USAGE", "expected --tls-cert and --tls-key together");
+  }
+  const [cert, key] = await Promise.all([pemOf(tlsCert), pemOf(tlsKey)]);
+  const ca = tlsClientCa === undefined ? null : await pemOf(tlsClientCa);
+  try {
+    const pair = [{ cert_chain: cert, private_key: key }];
+    return ServerCredentials.createSsl(ca, pair, ca !== null);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    const expected = `expected the private key of ${tlsCert}`;
+    throw new RuntimeError("RUNTIME_ACCESS", `${tlsKey}: ${expected}: ${reason}`);
+  }
+}
+
+async function pemOf(path: string): Promise<Buffer> {
+  try {
+    return await readFile(path);
+  } catch (error) {
+    const { code = String(error) } = error as NodeJS.ErrnoException;
+    throw new RuntimeError("RUNTIME_UNREADABLE", `${path}: expected a file, got ${code}`);
+  }
+}
+
+function readyText(grpc: string, application: string, watch: LoadWatch): CommandResult {
+  const { tasks, pools } = watch.plan.parts;
+  const text = `scaler of ${application} at ${grpc}, for pools ${pools.join(", ")}`;
+  return { exitCode: EXIT_CODES.ok, text, json: { grpc, application, tasks, pools } };
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}

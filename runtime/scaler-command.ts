@@ -1,0 +1,40 @@
+/** Adds `scaler`, which says how many workers the observed load wants. */
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { print, stopSignal } from "./command-line.ts";
+import type { ScalerFlags } from "./commands/scaler.ts";
+import { type Address, address } from "./settings/kinds.ts";
+
+export function addScaler(program: Command): void {
+  program
+    .command("scaler")
+    .description("tell KEDA how many workers the plan of the observed load wants, until SIGTERM")
+    .requiredOption("--policy <bundle>", "the bundle that the front ends serve")
+    .requiredOption(
+      "--metrics <url>",
+      "/metrics of a front end (repeatable); dns+http://… for one at each address of the name",
+      several,
+    )
+    .option("--grpc <host:port>", "where KEDA asks; port 0 for any", addressOf, DEFAULT)
+    .option("--token-file <file>", "token, or USER:PASSWORD, for the metrics")
+    .option("--tls-cert <file>", "certificate in PEM, with --tls-key; KEDA then has caCert")
+    .option("--tls-key <file>", "its private key")
+    .option("--tls-client-ca <file>", "who has to have signed KEDA's certificate")
+    .addOption(new Option("--json", "one JSON document on stdout, once it answers"))
+    .action(async (flags: ScalerFlags) => {
+      const { scalerCommand } = await import("./commands/scaler.ts");
+      const nowMs = () => performance.now();
+      await scalerCommand(flags, { signal: stopSignal(), onReady: print, nowMs });
+    });
+}
+
+const DEFAULT: Address = { host: "127.0.0.1", port: 6000 };
+
+function addressOf(text: string): Address {
+  const found = address.read(text);
+  if (found !== undefined) return found;
+  throw new InvalidArgumentError(`expected ${address.expected}`);
+}
+
+function several(value: string, earlier: readonly string[] = []): string[] {
+  return [...earlier, value];
+}

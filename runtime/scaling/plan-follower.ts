@@ -1,0 +1,106 @@
+/** Which plan the observed load wants, and how many workers that is. */
+import type { Bundle } from "../bundle/schema.ts";
+import { LevelChoice } from "../core/level-choice.ts";
+import type { MeasuredLoad } from "../core/load-monitor.ts";
+import { methodOf } from "../methods/registry.ts";
+import type { PlannedWorkers } from "../tell/planned-workers.ts";
+
+/**
+ * A level that was wanted stays so for this long: pods that end while the load only breathes out
+ * take longer to come back than it does.
+ */
+export const HOLD_MS = 60_000;
+
+/** Part of what a plan wants, by names; left out for all tasks, or all pools. */
+export interface WantedPart {
+  readonly task?: string | undefined;
+  readonly pool?: string | undefined;
+}
+
+export interface Wanted {
+  readonly workers: number;
+  /** Most that a plan gives each of them; null where plans do not say. */
+  readonly cores: number | null;
+}
+
+/** Pure: times are arguments, and must not go back. */
+export class PlanFollower {
+  readonly #choice: LevelChoice;
+  readonly #plans: readonly (readonly PlannedWorkers[])[];
+  /** [levelCount]: when the level was wanted last. */
+  readonly #wantedMs: Float64Array;
+  readonly #holdMs: number;
+  #level = 0;
+  #nowMs = Number.NEGATIVE_INFINITY;
+
+  constructor(bundle: Bundle, holdMs = HOLD_MS) {
+    const levels: readonly { readonly loadQps: number }[] = bundle.levels;
+    this.#choice = new LevelChoice(Float64Array.from(levels, ({ loadQps }) => loadQps));
+    this.#plans = plansOf(bundle);
+    this.#wantedMs = new Float64Array(bundle.levels.length).fill(Number.NEGATIVE_INFINITY);
+    this.#holdMs = holdMs;
+  }
+
+  /** Index of the level that the load wants now. */
+  get level(): number {
+    return this.#level;
+  }
+
+  follow(load: MeasuredLoad, nowMs: number): void {
+    this.#level = this.#choice.update(load, nowMs);
+    this.#wantedMs[this.#level] = nowMs;
+    this.#nowMs = nowMs;
+  }
+
+  /** The most that a level of the last while wants. */
+  wanted(part: WantedPart): Wanted {
+    const recent = this.#plans.filter((_, level) => {
+      return this.#nowMs - (this.#wantedMs[level] ?? Number.NaN) <= this.#holdMs;
+    });
+    const sums = recent.map((plan) => wantedOf(plan, part));
+    return {
+      workers: Math.max(0, ...sums.map(({ workers }) => workers)),
+      cores: sums.reduce<number | null>((most, { cores }) => larger(most, cores), null),
+    };
+  }
+
+  /** Whether any plan has workers of it. */
+  knows(part: WantedPart): boolean {
+    return this.#plans.some((plan) => plan.some((one) => isPart(one, part)));
+  }
+
+  /** Tasks and pools that plans have workers of. */
+  get parts(): { readonly tasks: readonly string[]; readonly pools: readonly string[] } {
+    const all = this.#plans.flat();
+    return {
+      tasks: [...new Set(all.map(({ task }) => task))],
+      pools: [...new Set(all.map(({ pool }) => pool))],
+    };
+  }
+}
+
+/** Where plans do not differ in their workers, each wants all there are. */
+function plansOf(bundle: Bundle): readonly (readonly PlannedWorkers[])[] {
+  const method = methodOf(bundle);
+  const task = bundle.tasks[0]?.name ?? "";
+  const all = bundle.cluster.pools.map(({ name: pool, workers }) => {
+    return { task, pool, workers, cores: null };
+  });
+  return bundle.levels.map((_, level) => method.plannedWorkers?.(bundle, level) ?? all);
+}
+
+function wantedOf(plan: readonly PlannedWorkers[], part: WantedPart): Wanted {
+  const own = plan.filter((one) => isPart(one, part));
+  return {
+    workers: own.reduce((total, { workers }) => total + workers, 0),
+    cores: own.reduce<number | null>((most, { cores }) => larger(most, cores), null),
+  };
+}
+
+function isPart(one: PlannedWorkers, { task = one.task, pool = one.pool }: WantedPart): boolean {
+  return one.task === task && one.pool === pool;
+}
+
+function larger(a: number | null, b: number | null): number | null {
+  return a === null || (b !== null && b > a) ? b : a;
+}
