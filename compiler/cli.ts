@@ -41,6 +41,7 @@ import { addProfile } from "./profile-command.ts";
 import { addRegistryCommands } from "./registry-commands.ts";
 import { addExplain, addRecalibrate, addReplay, type RunAndPrint } from "./service-commands.ts";
 import { addShadowReport } from "./shadow-commands.ts";
+import { addMerge } from "./sharding-commands.ts";
 import { addKeygen, addSign } from "./signing-commands.ts";
 import { MORTAL, type Watch, watchedBy } from "./watched.ts";
 
@@ -125,6 +126,7 @@ program
   });
 
 addCompile(program, tools);
+addMerge(program, tools);
 
 addInspect(program, async (bundle, level, queued, slackMs) => {
   const { methodOf } = await import("./methods/registry.ts");
