@@ -42,6 +42,7 @@ import { addProfile } from "./profile-command.ts";
 import { addRegistryCommands } from "./registry-commands.ts";
 import { addExplain, addRecalibrate, addReplay, type RunAndPrint } from "./service-commands.ts";
 import { addShadowReport } from "./shadow-commands.ts";
+import { addMerge } from "./sharding-commands.ts";
 import { addKeygen, addSign } from "./signing-commands.ts";
 import { MORTAL, type Watch, watchedBy } from "./watched.ts";
 
@@ -127,6 +128,7 @@ program
 
 addCompile(program, tools);
 addWorker(program);
+addMerge(program, tools);
 
 addInspect(program, async (bundle, level, queued, slackMs) => {
   const { methodOf } = await import("./methods/registry.ts");

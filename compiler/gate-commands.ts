@@ -3,16 +3,20 @@ import { availableParallelism } from "node:os";
 import { type Command, Option } from "commander";
 import { wholeNumber } from "stratagem-runtime/internal/command-line";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import type { CompileSources } from "./commands/compile.ts";
 import type { GateOptions } from "./commands/gate.ts";
 import { SOLVER_NAMES, type SolverName } from "./methods/solver-names.ts";
 import {
+  joined,
   MODEL_MEMORY,
   type ModelFlags,
   memoryBytes,
   modelLimitsOf,
   modelTimeout,
+  shardOption,
 } from "./option-values.ts";
 import type { LevelPoolOptions } from "./processes/level-pool.ts";
+import type { Shard } from "./sharding/shard.ts";
 import { type Clock, MORTAL, type Watch, type Watched } from "./watched.ts";
 
 /** What the program has that these commands need. */
@@ -31,6 +35,7 @@ interface CompileFlags extends ModelFlags {
   readonly fanouts?: string;
   readonly check?: true;
   readonly require?: string | false;
+  readonly shard?: Shard;
 }
 
 export function addCompile(program: Command, { watched, print, compiler, nowMs }: GateTools): void {
@@ -59,26 +64,40 @@ export function addCompile(program: Command, { watched, print, compiler, nowMs }
       joined,
     )
     .option("--no-require", "also write what breaks the requirements of the spec")
+    .addOption(shardOption())
     .option("--all-errors", "show all that is wrong with the spec, however much it is")
     .option("--json", "one JSON document on stdout")
     .action(async (app: string, options: CompileFlags) => {
-      const { compileCommand } = await import("./commands/compile.ts");
-      const { requirementsAsked } = await import("./gate/required-outcome.ts");
-      const { out, jobs, solver = null, fanouts = null, check = false, profile = null } = options;
-      const requirements = requirementsAsked(options.require);
+      const command = await compileCommandOf(app, options);
       const { ModelReader } = await import("stratagem-runtime/internal/exec/model-reader");
-      const command = { app, out, check, requirements, solver, profile, fanouts, compiler, nowMs };
       const run = async (watch: Watch) => {
-        const pool: LevelPoolOptions = { jobs, ...watch };
+        const pool: LevelPoolOptions = { jobs: options.jobs, ...watch };
         const modelReader = new ModelReader(modelLimitsOf(options), pool.signal);
         try {
-          return await compileCommand({ ...command, modelReader, pool });
+          return await command({ compiler, nowMs, modelReader, pool });
         } finally {
           modelReader.close();
         }
       };
       print(await watched("solving levels", run));
     });
+}
+
+/** What is to be run: the whole compile, or a share of it. */
+async function compileCommandOf(
+  app: string,
+  options: CompileFlags,
+): Promise<(sources: CompileSources) => Promise<CommandResult>> {
+  const { out, shard, solver = null, fanouts = null, check = false, profile = null } = options;
+  const asked = { app, out, solver, profile, fanouts };
+  if (shard !== undefined) {
+    const { compileShardCommand } = await import("./commands/compile-shard.ts");
+    return (sources) => compileShardCommand({ ...asked, ...sources, shard });
+  }
+  const { compileCommand } = await import("./commands/compile.ts");
+  const { requirementsAsked } = await import("./gate/required-outcome.ts");
+  const requirements = requirementsAsked(options.require);
+  return (sources) => compileCommand({ ...asked, ...sources, check, requirements });
 }
 
 export function addGate(program: Command, { watched, print, compiler, nowMs }: GateTools): void {
@@ -110,9 +129,4 @@ export function addGate(program: Command, { watched, print, compiler, nowMs }: G
         gateCommand(options, { jobs: availableParallelism(), nowMs, ...watch }, compiler);
       print(await watched("simulating", run, MORTAL));
     });
-}
-
-/** Values of an option that may be repeated, each of which may hold several. */
-function joined(value: string, earlier: unknown): string {
-  return typeof earlier === "string" ? `${earlier}; ${value}` : value;
 }

@@ -3,6 +3,7 @@ import { InvalidArgumentError, Option } from "commander";
 import type { ModelLimits } from "stratagem-runtime/internal/exec/model-reader";
 import { WORKERS } from "stratagem-runtime/internal/settings/workers";
 import { LOADS_EXPECTED, readLoads, readSlo, SLO_EXPECTED } from "./init/questions.ts";
+import { MAX_SHARDS, readShard, type Shard } from "./sharding/shard.ts";
 
 /** Unless `--model-timeout` says otherwise; as that of a server. */
 const MODEL_TIMEOUT_MS = 60_000;
@@ -67,4 +68,25 @@ export function memoryBytes(text: string): number {
   const found = kind.read(text);
   if (found !== undefined) return found;
   throw new InvalidArgumentError(`expected ${kind.expected}`);
+}
+
+/** Values of an option that may be repeated, each of which may hold several. */
+export function joined(value: string, earlier: unknown): string {
+  return typeof earlier === "string" ? `${earlier}; ${value}` : value;
+}
+
+/** An option of `compile`. */
+export function shardOption(): Option {
+  return new Option(
+    "--shard <i/N>",
+    "solve only share i of N, from 1, as a part that merge makes the bundle of",
+  )
+    .argParser(shard)
+    .conflicts(["check", "require"]);
+}
+
+function shard(text: string): Shard {
+  const read = readShard(text);
+  if (read !== undefined) return read;
+  throw new InvalidArgumentError(`expected i/N, i from 1 to N and N up to ${MAX_SHARDS}`);
 }

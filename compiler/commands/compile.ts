@@ -22,7 +22,7 @@ import { InterruptedError } from "../errors.ts";
 import { type RequiredOutcome, requiredOutcome } from "../gate/required-outcome.ts";
 import { withObservedFanouts } from "../graph/observed-fanouts.ts";
 import type { Placement } from "../levels/adaptive-levels.ts";
-import { type Compiled, compile } from "../levels/compile.ts";
+import { type Compiled, type CompileOptions, compile } from "../levels/compile.ts";
 import type { BundleFile, CompilerMethod } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
 import type { SolverName } from "../methods/solver-names.ts";
@@ -63,15 +63,46 @@ export type CompileSources = Pick<CompileCommand, "compiler" | "modelReader" | "
 
 export async function compileCommand(command: CompileCommand): Promise<CommandResult> {
   const startMs = command.nowMs();
-  const { app, fanouts, out, profile = null } = command;
+  const { loaded, method } = await loadAsked(command);
+  if (!command.check) await expectWritable(command.out);
+  const compiled = await compiledFiles(loaded, method, command);
+  return finishCompile(compiled, { loaded, method, command, startMs });
+}
+
+type Asked = Pick<CompileCommand, "app" | "solver" | "profile" | "fanouts">;
+
+export interface LoadedWithMethod {
+  readonly loaded: LoadedApplication;
+  readonly method: CompilerMethod;
+}
+
+/** The application of the spec with what options change. @throws InputError */
+export async function loadAsked(command: Asked): Promise<LoadedWithMethod> {
+  const { app, solver, fanouts, profile = null } = command;
   const asked = loadApplication(app, { profile });
   const method = await methodOf(asked.application.policy);
-  const specified = withSolver(asked, method, command.solver);
+  const specified = withSolver(asked, method, solver);
   const loaded = fanouts === null ? specified : withObservedFanouts(specified, fanouts, app);
-  if (!command.check) await expectWritable(out);
-  const { bundle, files, ...compiled } = await compiledFiles(loaded, method, command);
+  return { loaded, method };
+}
+
+type FinishCommand = Pick<
+  CompileCommand,
+  "out" | "check" | "requirements" | "pool" | "nowMs" | "compiler"
+>;
+
+interface Finish extends LoadedWithMethod {
+  readonly command: FinishCommand;
+  readonly startMs: number;
+}
+
+/** Holds what was compiled to what is required of it, then writes it, or compares. */
+export async function finishCompile(
+  { bundle, files, ...compiled }: CompiledFiles,
+  { loaded, method, command, startMs }: Finish,
+): Promise<CommandResult> {
+  const { out, nowMs, pool } = command;
   const bytes = encodeBundle(bundle);
-  const { nowMs, pool } = command;
   const requirements = requirementsOf(loaded, command);
   const required = await requiredOutcome(requirements, bundle, bytes.length, { nowMs, ...pool });
   if (command.check) return withRequired(await compareWith(out, bytes, files), required);
@@ -92,7 +123,7 @@ export async function compileCommand(command: CompileCommand): Promise<CommandRe
 /** Those of the spec, then those of the command line; none where it asks for none. */
 function requirementsOf(
   { application }: LoadedApplication,
-  { requirements = [] }: CompileCommand,
+  { requirements = [] }: FinishCommand,
 ): readonly Requirement[] {
   return requirements === null ? [] : [...(application.requirements ?? []), ...requirements];
 }
@@ -115,18 +146,33 @@ export interface CompiledFiles extends Compiled {
 export async function compiledFiles(
   loaded: LoadedApplication,
   method: CompilerMethod,
-  { compiler, modelReader, pool, nowMs }: CompileSources,
+  sources: CompileSources,
 ): Promise<CompiledFiles> {
+  const options = await openApplication(loaded, method, sources);
+  const compiled = await compile(loaded, options);
+  const { bundle } = compiled;
+  return { ...compiled, ...(options.opened?.cut(bundle) ?? { bundle, files: [] }) };
+}
+
+/** What solving takes beside the application. */
+export interface OpenedApplication extends CompileOptions {
+  readonly models: ReadonlyMap<string, ModelFile>;
+}
+
+/** @throws InputError for models that cannot be read. */
+export async function openApplication(
+  loaded: LoadedApplication,
+  method: CompilerMethod,
+  { compiler, modelReader, pool, nowMs }: CompileSources,
+): Promise<OpenedApplication> {
   const models = await readModels(loaded, modelReader);
   const opened = (await method.openModels?.(loaded, modelReader)) ?? null;
-  const compiled = await compile(loaded, {
+  return {
     compiler,
     models,
     opened,
     openLevelSolver: (frame) => openLevelSolver(frame, method, pool, nowMs),
-  });
-  const { bundle } = compiled;
-  return { ...compiled, ...(opened?.cut(bundle) ?? { bundle, files: [] }) };
+  };
 }
 
 /** @throws RuntimeError if the method of the application has no such solver. */

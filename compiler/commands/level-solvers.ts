@@ -19,10 +19,10 @@ export function openLevelSolver(
 function inProcesses(frame: BundleFrame, pool: LevelPoolOptions): LevelSolver {
   const workers = new LevelWorkers(frame, pool);
   return {
-    async solve(loadsQps, round) {
+    async solve(loadsQps, round, onSolved) {
       const requests = loadsQps.map((loadQps) => ({ kind: "solve", loadQps }) as const);
       const stage = round === undefined ? undefined : `round ${round}`;
-      const replies = await workers.run(requests, stage);
+      const replies = await workers.run(requests, stage, (reply) => onSolved?.(solvedBy(reply)));
       return replies.filter((reply) => reply.kind === "solved");
     },
     async settle(level, neighbour) {
@@ -40,12 +40,14 @@ function inTurn(
   nowMs: () => number,
 ): LevelSolver {
   return {
-    async solve(loadsQps) {
+    async solve(loadsQps, _round, onSolved) {
       const solved: SolvedLevel[] = [];
       for (const loadQps of loadsQps) {
         await new Promise((resolve) => setImmediate(resolve));
         signal.throwIfAborted();
-        solved.push(solvedBy(await answer(frame, { kind: "solve", loadQps }, nowMs)));
+        const level = solvedBy(await answer(frame, { kind: "solve", loadQps }, nowMs));
+        solved.push(level);
+        onSolved?.(level);
         onProgress(solved.length, loadsQps.length);
       }
       return solved;

@@ -57,7 +57,7 @@ export type SolveRound = (
 export type GapOf = (a: SolvedLevel["level"], b: SolvedLevel["level"]) => LevelGap;
 
 /** What neighbours are held to. */
-interface Step {
+export interface Step {
   readonly maxAccuracyStep: number;
   readonly gapOf: GapOf;
 }
@@ -86,13 +86,11 @@ export async function chooseLevels(
   let loadsQps = fromQps === toQps ? [fromQps] : [fromQps, toQps];
   let rounds = 0;
   while (loadsQps.length > 0) {
-    if (solved.length + loadsQps.length > MAX_SOLVED) return tooManyLevels(step, solved);
     rounds++;
     solved = [...solved, ...(await solve(loadsQps, rounds))].sort(byLoad);
     loadsQps = cutsOf(solved, step);
-    if (spread(solved, step) / maxAccuracyStep > MAX_SOLVED) {
-      return tooManyLevels(step, solved);
-    }
+    const mistake = tooManyLevels(solved, loadsQps.length, step);
+    if (mistake !== null) return mistake;
   }
   const levels = needed(solved, step);
   const jumps = pairsOf(levels)
@@ -110,13 +108,17 @@ function byLoad(a: SolvedLevel, b: SolvedLevel): number {
 }
 
 /** Steps between two levels: less than 1 for neighbours. */
-function stepsBetween({ level: a }: SolvedLevel, { level: b }: SolvedLevel, by: Step): number {
+export function stepsBetween(
+  { level: a }: SolvedLevel,
+  { level: b }: SolvedLevel,
+  by: Step,
+): number {
   const { accuracy, otherSteps } = by.gapOf(a, b);
   return Math.max(accuracy / by.maxAccuracyStep, otherSteps);
 }
 
-/** Loads of the next round, ascending. */
-function cutsOf(solved: readonly SolvedLevel[], step: Step): number[] {
+/** Loads of the next round, ascending; between two neighbours they depend on these alone. */
+export function cutsOf(solved: readonly SolvedLevel[], step: Step): number[] {
   return pairsOf(solved).flatMap(([a, b]) => {
     const steps = stepsBetween(a, b, step);
     if (steps < 1) return [];
@@ -203,13 +205,25 @@ function pairsOf(solved: readonly SolvedLevel[]): (readonly [SolvedLevel, Solved
   });
 }
 
-function tooManyLevels(step: Step, solved: readonly SolvedLevel[]): Mistake {
+/**
+ * What is wrong with a step that takes too many levels; null where it does not, as far as that is
+ * known.
+ * @param solved ascending. @param next levels of the next round.
+ */
+export function tooManyLevels(
+  solved: readonly SolvedLevel[],
+  next: number,
+  step: Step,
+): Mistake | null {
+  const apart = spread(solved, step);
+  const isMore = solved.length + next > MAX_SOLVED || apart / step.maxAccuracyStep > MAX_SOLVED;
+  if (!isMore) return null;
   const expected =
     `a step that takes at most ${MAX_SOLVED} levels to solve; choose a larger one, ` +
     "or from and to closer together";
   return invalid(
     ["workload", "loads", "maxAccuracyStep"],
     expected,
-    `${step.maxAccuracyStep} for accuracies that are ${spread(solved, step).toPrecision(3)} apart`,
+    `${step.maxAccuracyStep} for accuracies that are ${apart.toPrecision(3)} apart`,
   );
 }

@@ -5,6 +5,7 @@ import { methodOf } from "../methods/registry.ts";
 import type { BundleFrame } from "../model/frames.ts";
 import type { ModelFiles } from "../model/model-files.ts";
 import { stateMistakes, stateUseMistakes } from "../model/model-state.ts";
+import type { Application } from "../spec/application.ts";
 import type { LoadedApplication } from "../spec/load-application.ts";
 import { type ChosenLevels, chooseLevels, type GapOf, type Placement } from "./adaptive-levels.ts";
 import { type KeptLevels, keepsMore, keptLevels } from "./kept-levels.ts";
@@ -13,17 +14,20 @@ import {
   ofDecisions,
   pathMistakes,
   plannedApplication,
-  type ServingPlan,
   servingPlanOf,
 } from "./serving-plan.ts";
+
+type Solving = Promise<readonly SolvedLevel[]>;
+export type OnSolved = (solved: SolvedLevel) => void;
 
 /** Solves the levels of one frame. */
 export interface LevelSolver {
   /**
    * Solves every load, in any order; the result is in the order of `loadsQps`.
    * @param round where loads are found in rounds, from 1.
+   * @param onSolved told of each level once it is solved.
    */
-  solve(loadsQps: readonly number[], round?: number): Promise<readonly SolvedLevel[]>;
+  solve(loadsQps: readonly number[], round?: number, onSolved?: OnSolved): Solving;
   /** Brings a level closer to its neighbour. */
   readonly settle: Settle;
   /** Ends what it has started. */
@@ -47,41 +51,19 @@ export interface Compiled {
   readonly placement: Placement | null;
 }
 
-/** @throws InputError if the application asks for what its method cannot do. */
+/**
+ * With the smallest margin for the way through the server whose simulated promises keep the ceiling
+ * at all levels that carry their load; else with that which keeps it at the most.
+ * @throws InputError if the application asks for what its method cannot do.
+ */
 export async function compile(
   loaded: LoadedApplication,
   options: CompileOptions,
 ): Promise<Compiled> {
-  const { application, refuse } = loaded;
-  const method = await methodOf(application.policy);
-  refuse(method.mistakes(application));
-  refuse(stateUseMistakes(application, method));
-  const { models, opened } = options;
-  const fit = [...method.modelMistakes(application, models), ...(opened?.mistakes() ?? [])];
-  refuse([...fit, ...stateMistakes(application, models)]);
-  const plan = servingPlanOf(application);
-  if (plan === null) return (await solved(loaded, options, method)).compiled;
-  refuse(pathMistakes(application, plan));
-  return plannedWith(plan, loaded, options, method);
-}
-
-/**
- * With the smallest margin for the way through the server whose simulated promises keep the ceiling
- * at all levels that carry their load; else with that which keeps it at the most.
- */
-async function plannedWith(
-  { marginsMs, stretch }: ServingPlan,
-  loaded: LoadedApplication,
-  options: CompileOptions,
-  method: CompilerMethod,
-): Promise<Compiled> {
-  const { application, refuse } = loaded;
+  const method = await methodOf(loaded.application.policy);
+  refuseUnfit(loaded, options, method);
   let best: Tried | null = null;
-  for (const marginMs of marginsMs) {
-    const mistakes = [...method.mistakes(decidedApplication(application, marginMs))];
-    if (mistakes.length > 0 && best !== null) break;
-    refuse(mistakes.map((mistake) => ofDecisions(mistake, marginMs)));
-    const planned = plannedApplication(application, marginMs, stretch);
+  for (const planned of plannedApplications(loaded, method)) {
     const tried = await solved({ ...loaded, application: planned }, options, method);
     if (best !== null && keepsMore(best.kept, tried.kept)) break;
     if (best === null || keepsMore(tried.kept, best.kept)) best = tried;
@@ -89,6 +71,41 @@ async function plannedWith(
   }
   if (best === null) throw new RangeError("a margin is tried");
   return best.compiled;
+}
+
+/** @throws InputError if the application asks for what its method cannot do. */
+export function refuseUnfit(
+  { application, refuse }: LoadedApplication,
+  { models, opened }: Pick<CompileOptions, "models" | "opened">,
+  method: CompilerMethod,
+): void {
+  refuse(method.mistakes(application));
+  refuse(stateUseMistakes(application, method));
+  const fit = [...method.modelMistakes(application, models), ...(opened?.mistakes() ?? [])];
+  refuse([...fit, ...stateMistakes(application, models)]);
+}
+
+/**
+ * The application as it may be planned, in the order in which that is tried: with one margin for
+ * the way through the server after the other, or just as it is.
+ * @throws InputError
+ */
+export function* plannedApplications(
+  { application, refuse }: LoadedApplication,
+  method: CompilerMethod,
+): Generator<Application> {
+  const plan = servingPlanOf(application);
+  if (plan === null) {
+    yield application;
+    return;
+  }
+  refuse(pathMistakes(application, plan));
+  for (const [tried, marginMs] of plan.marginsMs.entries()) {
+    const mistakes = [...method.mistakes(decidedApplication(application, marginMs))];
+    if (mistakes.length > 0 && tried > 0) return;
+    refuse(mistakes.map((mistake) => ofDecisions(mistake, marginMs)));
+    yield plannedApplication(application, marginMs, plan.stretch);
+  }
 }
 
 interface Tried {
@@ -103,8 +120,7 @@ async function solved(
 ): Promise<Tried> {
   const { loads } = application;
   const frame = method.frame(application, models);
-  // Methods that do not choose accuracies have refused to place levels by them.
-  const gapOf: GapOf = (a, b) => method.gapOf?.(a, b) ?? { accuracy: 0, otherSteps: 0 };
+  const gapOf = gapOfMethod(method);
   const found = await withSolver(openLevelSolver(frame, method), async (solver) => {
     const placed =
       loads.kind === "adaptive"
@@ -127,7 +143,12 @@ async function solved(
   }
 }
 
-async function withSolver<T>(
+/** Methods that do not choose accuracies have refused to place levels by them. */
+export function gapOfMethod(method: CompilerMethod): GapOf {
+  return (a, b) => method.gapOf?.(a, b) ?? { accuracy: 0, otherSteps: 0 };
+}
+
+export async function withSolver<T>(
   solver: LevelSolver,
   work: (solver: LevelSolver) => Promise<T>,
 ): Promise<T> {

@@ -70,10 +70,15 @@ export class LevelWorkers<L extends Level = Level> {
   }
 
   /**
+   * @param onReply told of each reply once it is there.
    * @returns the replies in the order of the requests. One run at a time.
    * @throws the signal's reason once it is aborted.
    */
-  async run(requests: readonly LevelRequest[], stage?: string): Promise<LevelReply<L>[]> {
+  async run(
+    requests: readonly LevelRequest[],
+    stage?: string,
+    onReply?: (reply: LevelReply<L>) => void,
+  ): Promise<LevelReply<L>[]> {
     this.#options.signal.throwIfAborted();
     const { jobs, onProgress } = this.#options;
     while (this.#workers.length < Math.min(jobs, requests.length)) this.#start();
@@ -99,6 +104,7 @@ export class LevelWorkers<L extends Level = Level> {
             return;
           }
           replies[current] = reply;
+          onReply?.(reply);
           onProgress(++this.#done, this.#total, stage);
           sendNext();
         };

@@ -6,6 +6,7 @@ export const INPUT_ERRORS = {
   INPUT_MISSING_KEY: "a required key is absent",
   INPUT_INVALID_VALUE: "a value has the wrong type, unit or range",
   INPUT_CONFLICT: "values that are fine alone contradict each other",
+  INPUT_PARTS: "parts of a compile are lost, double, unfinished, damaged, or of different compiles",
   INPUT_UNSUPPORTED: "the value is part of the format, but this version does not implement it",
 } as const;
 

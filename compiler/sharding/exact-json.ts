@@ -1,0 +1,114 @@
+/**
+ * JSON from which the same value is read again, bit for bit: also typed arrays, maps, what is
+ * undefined, and the numbers that JSON has no words for.
+ */
+
+/** Typed arrays that values have. */
+const ARRAYS = {
+  Int8Array,
+  Uint8Array,
+  Int16Array,
+  Uint16Array,
+  Int32Array,
+  Uint32Array,
+  Float32Array,
+  Float64Array,
+} as const;
+
+type ArrayName = keyof typeof ARRAYS;
+
+/** What is not itself in JSON is an object of one key that begins with this. */
+const MARK = "$";
+/** Far above what applications and levels have. */
+const MAX_DEPTH = 100;
+
+/** Keys keep their order, which sums may follow. @throws TypeError for what is no plain data. */
+export function exactText(value: unknown): string {
+  return JSON.stringify(marked(value, 0));
+}
+
+/** @throws SyntaxError for what `exactText` has not written. */
+export function exactValue(text: string): unknown {
+  return plain(JSON.parse(text), 0);
+}
+
+function marked(value: unknown, depth: number): unknown {
+  if (depth > MAX_DEPTH) throw new TypeError("the value is nested too deeply");
+  if (value === undefined) return { [`${MARK}undefined`]: true };
+  if (typeof value === "number") return markedNumber(value);
+  if (value === null || typeof value === "string" || typeof value === "boolean") return value;
+  if (Array.isArray(value)) return value.map((one) => marked(one, depth + 1));
+  if (ArrayBuffer.isView(value)) return markedArray(value);
+  if (value instanceof Map) {
+    const pairs = [...value].map(([key, one]) => [marked(key, depth + 1), marked(one, depth + 1)]);
+    return { [`${MARK}map`]: pairs };
+  }
+  if (typeof value !== "object" || !isPlain(value)) throw new TypeError("expected plain data");
+  const entries = Object.entries(value).map(([key, one]) => [key, marked(one, depth + 1)] as const);
+  if (!entries.some(([key]) => key.startsWith(MARK))) return Object.fromEntries(entries);
+  return { [`${MARK}object`]: entries };
+}
+
+function markedNumber(value: number): unknown {
+  if (Number.isFinite(value) && !Object.is(value, -0)) return value;
+  return { [`${MARK}number`]: Object.is(value, -0) ? "-0" : String(value) };
+}
+
+function markedArray(view: ArrayBufferView): object {
+  const name = nameOf(view);
+  if (name === undefined) throw new TypeError("expected a typed array of numbers");
+  const bytes = Buffer.from(view.buffer, view.byteOffset, view.byteLength);
+  return { [`${MARK}array`]: [name, bytes.toString("base64")] };
+}
+
+/** A Buffer is an array of bytes, too. */
+function nameOf(view: ArrayBufferView): ArrayName | undefined {
+  return ARRAY_NAMES.find((name) => view instanceof ARRAYS[name]);
+}
+
+const ARRAY_NAMES = Object.keys(ARRAYS) as readonly ArrayName[];
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+function plain(value: unknown, depth: number): unknown {
+  if (depth > MAX_DEPTH) throw new SyntaxError("the value is nested too deeply");
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map((one) => plain(one, depth + 1));
+  const entries = Object.entries(value);
+  const [first] = entries;
+  if (first?.[0].startsWith(MARK)) {
+    if (entries.length > 1) throw new SyntaxError("a mark has company");
+    return unmarked(first[0].slice(MARK.length), first[1], depth);
+  }
+  return Object.fromEntries(entries.map(([key, one]) => [key, plain(one, depth + 1)]));
+}
+
+function unmarked(mark: string, content: unknown, depth: number): unknown {
+  if (mark === "undefined") return undefined;
+  if (mark === "number") return Number(content);
+  if (mark === "array") return arrayOf(content);
+  if (mark === "map") return new Map(pairsOf(content, depth));
+  if (mark === "object") return Object.fromEntries(pairsOf(content, depth));
+  throw new SyntaxError(`the mark ${mark} is unknown`);
+}
+
+function pairsOf(content: unknown, depth: number): [PropertyKey, unknown][] {
+  if (!Array.isArray(content)) throw new SyntaxError("pairs are a list");
+  return content.map((pair) => [
+    plain(pair?.[0], depth + 1) as string,
+    plain(pair?.[1], depth + 1),
+  ]);
+}
+
+function arrayOf(content: unknown): ArrayBufferView {
+  const [name, base64] = Array.isArray(content) ? content : [];
+  const known = ARRAY_NAMES.find((one) => one === name);
+  if (known === undefined || typeof base64 !== "string") throw new SyntaxError("no typed array");
+  const bytes = Uint8Array.from(Buffer.from(base64, "base64"));
+  const of = ARRAYS[known];
+  if (bytes.length % of.BYTES_PER_ELEMENT !== 0) throw new SyntaxError("a typed array is cut");
+  return new of(bytes.buffer);
+}

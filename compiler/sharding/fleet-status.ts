@@ -1,0 +1,83 @@
+/** How far the shards of a compile are. */
+import type { Loads } from "../spec/application.ts";
+import { type Fleet, type PresentPart, shardsText } from "./fleet.ts";
+import { shareOfList } from "./shard.ts";
+
+export type ShardState = "done" | "unfinished" | "lost" | "double";
+
+export interface ShardStatus {
+  readonly shard: number;
+  readonly state: ShardState;
+  /** As they were given; none of a shard that is lost. */
+  readonly paths: readonly string[];
+  readonly levels: number;
+  /** Levels that it is to solve with its first margin; null where levels place themselves. */
+  readonly planned: number | null;
+  /** What solving took, on all its processors together, ms. */
+  readonly solveMs: number;
+  /** Since it was last written, ms; null where it is lost. */
+  readonly quietMs: number | null;
+}
+
+export interface FleetStatus {
+  readonly isComplete: boolean;
+  readonly shards: readonly ShardStatus[];
+  readonly levels: number;
+  readonly solveMs: number;
+}
+
+/** @param epochMs now. */
+export function statusOf({ of, header, byShard }: Fleet, epochMs: number): FleetStatus {
+  const { loads } = header.source.application;
+  const shards = Array.from({ length: of }, (_, index) => {
+    const number = index + 1;
+    return shardStatus(number, byShard.get(number) ?? [], { loads, of, epochMs });
+  });
+  return {
+    isComplete: shards.every(({ state }) => state === "done"),
+    shards,
+    levels: shards.reduce((sum, { levels }) => sum + levels, 0),
+    solveMs: shards.reduce((sum, { solveMs }) => sum + solveMs, 0),
+  };
+}
+
+interface Around {
+  readonly loads: Loads;
+  readonly of: number;
+  readonly epochMs: number;
+}
+
+function shardStatus(
+  number: number,
+  parts: readonly PresentPart[],
+  { loads, of, epochMs }: Around,
+): ShardStatus {
+  const [first] = parts;
+  const levels = first?.part.levels ?? [];
+  const writtenMs = first?.writtenMs ?? null;
+  return {
+    shard: number,
+    state: stateOf(parts),
+    paths: parts.map(({ path }) => path),
+    levels: levels.length,
+    planned: loads.kind === "list" ? shareOfList(loads.qps, { number, of }).length : null,
+    solveMs: levels.reduce((sum, { ms }) => sum + ms, 0),
+    quietMs: writtenMs === null ? null : Math.max(0, epochMs - writtenMs),
+  };
+}
+
+function stateOf([first, second]: readonly PresentPart[]): ShardState {
+  if (first === undefined) return "lost";
+  if (second !== undefined) return "double";
+  return first.part.isWhole ? "done" : "unfinished";
+}
+
+/** A line for each state that shards are in, but those that are done. */
+export function openShards({ shards }: FleetStatus): string[] {
+  const states = ["unfinished", "lost", "double"] as const;
+  return states.flatMap((state) => {
+    const numbers = shards.filter((one) => one.state === state).map(({ shard }) => shard);
+    const verb = numbers.length === 1 ? "is" : "are";
+    return numbers.length === 0 ? [] : [`${shardsText(numbers)} ${verb} ${state}`];
+  });
+}

@@ -1,0 +1,59 @@
+/** Levels that were solved elsewhere, found by the frame they are of and their load. */
+import type { LevelSolver } from "../levels/compile.ts";
+import type { SolvedLevel } from "../methods/method.ts";
+import { levelText, type PartLevel } from "./part.ts";
+
+export class KnownLevels {
+  readonly #byFrame = new Map<string, Map<number, SolvedLevel>>();
+  #differing = 0;
+
+  /** Of two of the same frame and load the first counts. */
+  add({ frame, level, ms }: PartLevel): void {
+    const ofFrame = this.#byFrame.get(frame) ?? new Map<number, SolvedLevel>();
+    this.#byFrame.set(frame, ofFrame);
+    const before = ofFrame.get(level.loadQps);
+    if (before === undefined) ofFrame.set(level.loadQps, { level, ms });
+    else if (levelText(before.level) !== levelText(level)) this.#differing++;
+  }
+
+  /** @param frame its digest. */
+  of(frame: string, loadQps: number): SolvedLevel | undefined {
+    return this.#byFrame.get(frame)?.get(loadQps);
+  }
+
+  /** Levels that two have solved, to another result: as where a limit of time cuts a search. */
+  get differing(): number {
+    return this.#differing;
+  }
+}
+
+export interface KnownFirst {
+  /** Digest of the frame. */
+  readonly frame: string;
+  readonly known: KnownLevels;
+  /** Opened for the first level that is not known. */
+  readonly open: () => LevelSolver;
+  /** Called with each level that was not known, once it is solved. */
+  readonly onSolved: (level: SolvedLevel) => void;
+}
+
+/** A solver that solves only what is not known. */
+export function knownFirst({ frame, known, open, onSolved }: KnownFirst): LevelSolver {
+  let opened: LevelSolver | null = null;
+  const solver = () => {
+    opened ??= open();
+    return opened;
+  };
+  return {
+    async solve(loadsQps, round) {
+      const missing = loadsQps.filter((loadQps) => known.of(frame, loadQps) === undefined);
+      const solved = missing.length === 0 ? [] : await solver().solve(missing, round, onSolved);
+      const here = new Map(missing.map((loadQps, index) => [loadQps, solved[index]]));
+      return loadsQps.flatMap((loadQps) => known.of(frame, loadQps) ?? here.get(loadQps) ?? []);
+    },
+    settle: (level, neighbour) => solver().settle(level, neighbour),
+    async close() {
+      await opened?.close();
+    },
+  };
+}

@@ -1,0 +1,94 @@
+/** A part as text: a line of JSON for its header, for each level and set of stages, for its end. */
+
+import { exactText, exactValue } from "./exact-json.ts";
+import { type Part, type PartHeader, type PartLevel, type PartStages, sha256 } from "./part.ts";
+
+const FORMAT = "stratagem-part/1";
+
+/** What a part's text holds, as far as it goes. */
+export interface ReadPart extends Part {
+  /** Whether its end is there; a part that is being made has none yet. */
+  readonly isWhole: boolean;
+}
+
+export function headerLine(header: PartHeader): string {
+  return line({ format: FORMAT, ...header });
+}
+
+export function levelLine(level: PartLevel): string {
+  return line({ solved: level });
+}
+
+export function stagesLine(stages: PartStages): string {
+  return line({ stages });
+}
+
+/** The whole text of a part. */
+export function partText({ header, levels, stages }: Part): string {
+  const lines = [headerLine(header), ...levels.map(levelLine), ...stages.map(stagesLine)].join("");
+  return lines + line({ end: { levels: levels.length, sha256: sha256(lines) } });
+}
+
+function line(content: object): string {
+  return `${exactText(content)}\n`;
+}
+
+/**
+ * Reads a part. Of one that is being made, a last line that was cut is left out.
+ * @returns null for what is no part, or was damaged.
+ */
+export function readPartText(text: string): ReadPart | null {
+  const end = text.lastIndexOf("\n", text.length - 2) + 1;
+  const last = contentOf(text.slice(end));
+  const isWhole = last !== null && "end" in last && isEndOf(last["end"], text.slice(0, end));
+  if (last !== null && "end" in last && !isWhole) return null;
+  const lines = text.slice(0, isWhole ? end : undefined).split("\n");
+  const header = headerOf(contentOf(lines[0] ?? ""));
+  if (header === null) return null;
+  const levels: PartLevel[] = [];
+  const stages: PartStages[] = [];
+  // What follows the last line break is nothing, or was cut.
+  for (const one of lines.slice(1, -1)) {
+    const content = contentOf(one);
+    if (content === null) return null;
+    if ("solved" in content) levels.push(content["solved"] as PartLevel);
+    else if ("stages" in content) stages.push(content["stages"] as PartStages);
+    else return null;
+  }
+  return { header, levels, stages, isWhole };
+}
+
+/** The digest says that all is as it was written; what comes of it is checked as every bundle. */
+function isEndOf(end: unknown, before: string): boolean {
+  return isRecord(end) && end["sha256"] === sha256(before);
+}
+
+function headerOf(content: Record<string, unknown> | null): PartHeader | null {
+  if (content?.["format"] !== FORMAT) return null;
+  const { format: _, ...header } = content;
+  const { shard, app, compiler, fleet, source } = header;
+  const isHeader =
+    isRecord(shard) &&
+    isRecord(source) &&
+    isCount(shard["number"]) &&
+    isCount(shard["of"]) &&
+    [app, compiler, fleet].every((text) => typeof text === "string");
+  return isHeader ? (header as unknown as PartHeader) : null;
+}
+
+function isCount(value: unknown): boolean {
+  return typeof value === "number" && Number.isInteger(value) && value >= 1;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function contentOf(text: string): Record<string, unknown> | null {
+  try {
+    const content = exactValue(text);
+    return isRecord(content) ? content : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,43 @@
+/** Reads the parts that were given, also those that are still being made. */
+import { stat } from "node:fs/promises";
+import { NotAFileError, readRegularFile } from "stratagem-runtime/internal/regular-file";
+import { InputError } from "../spec/input-error.ts";
+import type { GivenPart } from "./fleet.ts";
+import { readPartText } from "./part-text.ts";
+import { MAX_PART_BYTES, partialPath } from "./partial-part.ts";
+
+/** @throws InputError for what is there and is no part, or cannot be read. */
+export async function readParts(paths: readonly string[]): Promise<readonly GivenPart[]> {
+  const parts: GivenPart[] = [];
+  for (const path of paths) {
+    const found = (await readPart(path, path)) ?? (await readPart(path, partialPath(path)));
+    parts.push(found ?? { path, part: null, writtenMs: null });
+  }
+  return parts;
+}
+
+/** Null where nothing is. @param given as it was given. @param path where it is looked for. */
+async function readPart(given: string, path: string): Promise<GivenPart | null> {
+  try {
+    const { bytes, isTooLarge } = await readRegularFile(path, MAX_PART_BYTES);
+    if (isTooLarge) throw refusal(path, `more than ${MAX_PART_BYTES} bytes`);
+    const part = readPartText(bytes.toString());
+    if (part === null) throw refusal(path, "something else, or one that was cut or damaged");
+    const isPartial = path !== given;
+    if (!part.isWhole && !isPartial && !given.endsWith(partialPath(""))) {
+      throw refusal(path, "one that was cut");
+    }
+    return { path: given, part, writtenMs: (await stat(path)).mtimeMs };
+  } catch (error) {
+    if (error instanceof InputError) throw error;
+    if (error instanceof NotAFileError) throw refusal(path, "something that is no file");
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return null;
+    throw new InputError("INPUT_UNREADABLE", `${path}: cannot be read (${code ?? message})`);
+  }
+}
+
+function refusal(path: string, found: string): InputError {
+  const message = `${path}: expected a part that stratagem compile --shard wrote, got ${found}`;
+  return new InputError("INPUT_PARTS", message);
+}
