@@ -69,7 +69,9 @@ function scalerContainer(options: ManifestOptions): object {
     command: [...RUNTIME_COMMAND, "scaler"],
     args: [
       ...["--policy", policy, "--grpc", `0.0.0.0:${SCALER_PORT}`],
-      ...["--metrics", `http://${frontEndName(options)}:${METRICS_PORT}/metrics`],
+      ...(options.cluster === null
+        ? ["--metrics", loadUrl(options)]
+        : ["--cluster", options.cluster]),
     ],
     ports: [{ name: "grpc", containerPort: SCALER_PORT }],
     securityContext: CONTAINER_SECURITY,
@@ -79,9 +81,16 @@ function scalerContainer(options: ManifestOptions): object {
   };
 }
 
+/** KServe makes a service of its own for what it hosts. */
+function loadUrl(options: ManifestOptions): string {
+  const { isKserve, name } = options;
+  const host = isKserve ? `${name}-predictor` : `${frontEndName(options)}:${METRICS_PORT}`;
+  return `http://${host}/metrics`;
+}
+
 /**
- * Push where KEDA has it: the stream wakes a pool at 0 at once. From 1 on the autoscaler asks, every
- * 15 s, for what was polled last; `compile` and `simulate` know what that takes.
+ * KEDA polls a pool at 0, where the scaler's stream is quicker. From 1 on the autoscaler asks the
+ * scaler itself, every 15 s; `useCachedMetrics: true` would have it see what was polled last.
  */
 function scaledObject(options: ManifestOptions, { pool, least }: PlannedPool) {
   const most = pool.workers;
@@ -117,7 +126,7 @@ function scaledObject(options: ManifestOptions, { pool, least }: PlannedPool) {
         {
           type: "external-push",
           metricType: "AverageValue",
-          useCachedMetrics: true,
+          useCachedMetrics: false,
           metadata: { scalerAddress: `${host}:${SCALER_PORT}`, pool: pool.name },
         },
       ],
