@@ -26,6 +26,7 @@ import type { SchemaKind } from "./commands/schema.ts";
 import type { SimulateOptions } from "./commands/simulate.ts";
 import { explainCompilerError } from "./errors.ts";
 import { addCompile, addGate } from "./gate-commands.ts";
+import { addManifests } from "./manifest-command.ts";
 import { addBench, addTruth, type MeasuringTools } from "./measuring-commands.ts";
 import {
   collect,
@@ -230,6 +231,7 @@ addExplain(program, runAndPrint);
 addReplay(program, runAndPrint);
 addRecalibrate(program, runAndPrint, () => Date.now());
 addRegistryCommands(program, runAndPrint);
+addManifests(program, runAndPrint, version);
 addShadowReport(program, async (work, jobs) => {
   print(await watched("simulating", (watch) => work({ jobs, nowMs, ...watch }), MORTAL));
 });

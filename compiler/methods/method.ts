@@ -102,6 +102,12 @@ export interface CompilerMethod<
   /** The highest violation rate that a level promises, of a class or bucket if need be. */
   worstViolationRate(level: L): number;
 
+  /**
+   * Workers of each pool, [poolCount], that a level's plan wants; left out where every level has
+   * all of them. @param level one of the bundle's.
+   */
+  plannedWorkers?(bundle: B, level: L): readonly number[];
+
   /** What a bundle tells of the frame it was compiled from. */
   frameOf(bundle: B): F;
   /** Whether promises can be computed again from the frame of a bundle alone; left out for yes. */

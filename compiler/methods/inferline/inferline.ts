@@ -3,6 +3,7 @@
 import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { pooledBatchFacts } from "../../graph/batch-facts.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";
+import { workersByPool } from "../../model/workers-by-pool.ts";
 import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
 import type { CompilerMethodOf } from "../method.ts";
 import { refuseTableOptions } from "../table-options.ts";
@@ -36,6 +37,7 @@ export const inferlineMethod: CompilerMethodOf<"inferline"> = {
   },
   // What only the compiler needs stays here.
   bundle: ({ recorded: _, ...frame }, levels, provenance) => ({ ...frame, levels, provenance }),
+  plannedWorkers: ({ cluster }, { plan }) => workersByPool(cluster, plan.stages),
 
   frameOf: ({ levels: _, provenance: __, ...frame }) => ({ ...frame, recorded: null }),
   isRecomputable: hasTraces,

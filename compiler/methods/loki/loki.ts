@@ -5,6 +5,7 @@ import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { pooledBatchFacts } from "../../graph/batch-facts.ts";
 import type { LokiFrame } from "../../model/frames.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";
+import { workersByPool } from "../../model/workers-by-pool.ts";
 import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
 import { settledPlan } from "../../simulate/serving/planned-contention.ts";
 import type { CompilerMethodOf, Solved } from "../method.ts";
@@ -48,6 +49,7 @@ export function lokiMethod(taskSolver: TaskSolver): CompilerMethodOf<"loki"> {
     },
     gapOf: lokiGap,
     bundle: (frame, levels, provenance) => ({ ...frame, levels, provenance }),
+    plannedWorkers: ({ cluster }, { plan }) => workersByPool(cluster, plan.instances),
 
     frameOf: ({ levels: _, provenance: __, ...frame }) => frame,
     promises: lokiPromises,

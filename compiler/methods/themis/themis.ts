@@ -2,6 +2,7 @@
 import { RuntimeError } from "stratagem-runtime/internal/errors";
 import type { ThemisFrame } from "../../model/frames.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";
+import { workersByPool } from "../../model/workers-by-pool.ts";
 import type { CompilerMethodOf } from "../method.ts";
 import { refuseTableOptions } from "../table-options.ts";
 import { THEMIS_BASELINES } from "./baselines.ts";
@@ -36,6 +37,12 @@ export const themisMethod: CompilerMethodOf<"themis"> = {
     // Whatever plans there are side by side, no more cores contend than there are.
     const planned = planningFrame(frame, frame.cluster.serving?.stretch ?? 1);
     return { ...frame, transitions: scalerOf(planned).transitions(levels), levels, provenance };
+  },
+  plannedWorkers: ({ cluster }, { steady }) => {
+    return workersByPool(
+      cluster,
+      steady.stages.map(({ instances }) => ({ pool: 0, replicas: instances })),
+    );
   },
 
   frameOf({ levels: _, provenance: __, transitions: ___, ...frame }) {

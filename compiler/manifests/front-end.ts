@@ -1,0 +1,125 @@
+/** The front end: a Deployment that decides and answers, and the Service clients ask. */
+import type { Pool } from "stratagem-runtime/internal/bundle/schema";
+import type { KubernetesObject, ManifestOptions } from "./manifest-options.ts";
+import {
+  CONTAINER_SECURITY,
+  frontEndName,
+  HTTP_PORT,
+  METRICS_PORT,
+  metaOf,
+  POD_NAME,
+  POD_SECURITY,
+  podFilesOf,
+  probesOf,
+  selectorOf,
+} from "./objects.ts";
+import { workerUrls } from "./workers.ts";
+
+/** It decides on one thread; the other core is for what the protocol and the system take. */
+const RESOURCES = {
+  requests: { cpu: "2", memory: "1Gi" },
+  limits: { memory: "2Gi" },
+} as const;
+/** Longer than load balancers take to see that it is not ready, and than its last answers. */
+const DRAIN_DELAY = "5s";
+const GRACE_SECONDS = 40;
+
+/** @param pools the bundle's. */
+export function frontEndObjects(
+  options: ManifestOptions,
+  pools: readonly Pool[],
+): KubernetesObject[] {
+  const name = frontEndName(options);
+  const selector = selectorOf(options, "front-end");
+  const usesApi = options.scaler === "kubernetes";
+  return [
+    {
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata: metaOf(options, name, "front-end"),
+      spec: {
+        replicas: options.frontEnds,
+        selector: { matchLabels: selector },
+        template: {
+          metadata: { labels: selector },
+          spec: {
+            ...POD_SECURITY,
+            ...(usesApi ? { automountServiceAccountToken: true, serviceAccountName: name } : {}),
+            terminationGracePeriodSeconds: GRACE_SECONDS,
+            containers: [frontEndContainer(options, pools)],
+            volumes: podFilesOf(options).volumes,
+          },
+        },
+      },
+    },
+    {
+      apiVersion: "v1",
+      kind: "Service",
+      metadata: metaOf(options, name, "front-end"),
+      spec: {
+        selector,
+        ports: [
+          { name: "http", port: HTTP_PORT, targetPort: "http" },
+          { name: "metrics", port: METRICS_PORT, targetPort: "metrics" },
+        ],
+      },
+    },
+  ];
+}
+
+/** The listeners of a front end, and what its host calls its container. */
+export interface FrontEndPlace {
+  readonly container: string;
+  readonly httpPort: number;
+  /** Null where `/metrics` is told by the listener of requests. */
+  readonly metricsPort: number | null;
+  /** What else the host asks of the protocol. */
+  readonly flags: readonly string[];
+}
+
+const DEPLOYMENT: FrontEndPlace = {
+  container: "serve",
+  httpPort: HTTP_PORT,
+  metricsPort: METRICS_PORT,
+  flags: [],
+};
+
+/** @param pools the bundle's. */
+export function frontEndContainer(
+  options: ManifestOptions,
+  pools: readonly Pool[],
+  place: FrontEndPlace = DEPLOYMENT,
+): object {
+  const { policy, modelsArgs, policyMounts, modelMounts } = podFilesOf(options);
+  const { image, cluster } = options;
+  const { container, httpPort, metricsPort, flags } = place;
+  const metrics = { name: "metrics", containerPort: metricsPort };
+  return {
+    name: container,
+    image,
+    args: [
+      ...["--policy", policy, ...modelsArgs, ...membersOf(options, pools)],
+      ...["--http", `0.0.0.0:${httpPort}`],
+      ...(metricsPort === null ? [] : ["--metrics", `0.0.0.0:${metricsPort}`]),
+      ...["--drain-delay", DRAIN_DELAY, ...flags],
+    ],
+    ...(cluster === null ? {} : { env: [POD_NAME] }),
+    ports: [
+      metricsPort === null
+        ? { containerPort: httpPort, protocol: "TCP" }
+        : { name: "http", containerPort: httpPort },
+      ...(metricsPort === null ? [] : [metrics]),
+    ],
+    securityContext: CONTAINER_SECURITY,
+    resources: RESOURCES,
+    ...probesOf(httpPort),
+    volumeMounts: [...policyMounts, ...modelMounts],
+  };
+}
+
+/** Where its workers are: a list that is known beforehand, or whoever meets in the cluster. */
+function membersOf(options: ManifestOptions, pools: readonly Pool[]): string[] {
+  const { cluster } = options;
+  if (cluster !== null) return ["--cluster", cluster, "--front-end", "$(POD_NAME)"];
+  return pools.flatMap((pool) => ["--workers", `${pool.name}=${workerUrls(options, pool).join()}`]);
+}

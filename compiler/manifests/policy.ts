@@ -1,0 +1,27 @@
+/** The bundle as a ConfigMap, where it is small enough for one. */
+import { RuntimeError } from "stratagem-runtime/internal/errors";
+import type { KubernetesObject, ManifestOptions } from "./manifest-options.ts";
+import { metaOf, policyName } from "./objects.ts";
+
+/** Of all values of a ConfigMap. */
+const MAX_CONFIG_MAP_BYTES = 2 ** 20;
+
+/**
+ * @param bytes of the bundle's file.
+ * @throws RuntimeError RUNTIME_USAGE for one that is too large.
+ */
+export function policyObject(options: ManifestOptions, bytes: Uint8Array): KubernetesObject {
+  if (bytes.length > MAX_CONFIG_MAP_BYTES) {
+    throw new RuntimeError(
+      "RUNTIME_USAGE",
+      `the bundle has ${bytes.length} bytes, and a ConfigMap at most ${MAX_CONFIG_MAP_BYTES}: ` +
+        "push it to a registry, and say --policy oci://… or nats://…",
+    );
+  }
+  return {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: metaOf(options, policyName(options), "policy"),
+    binaryData: { "bundle.msgpack": Buffer.from(bytes).toString("base64") },
+  };
+}

@@ -1,0 +1,135 @@
+/** Who sets the number of workers: KEDA's ScaledObjects, and the scaler that they ask. */
+import type { KubernetesObject, ManifestOptions } from "./manifest-options.ts";
+import {
+  CONTAINER_SECURITY,
+  frontEndName,
+  METRICS_PORT,
+  metaOf,
+  POD_SECURITY,
+  podFilesOf,
+  RUNTIME_COMMAND,
+  SCALER_PORT,
+  scalerName,
+  selectorOf,
+  workersName,
+} from "./objects.ts";
+import type { PlannedPool } from "./workers.ts";
+
+/** A pod that leaves is not needed any more: the plan has waited already. */
+const NO_WAIT = { stabilizationWindowSeconds: 0 };
+/** After so many answers that fail, the pool is as large as it can be. */
+const FAILURES = 3;
+
+/** @param pools those whose plans want more workers at some loads than at others. */
+export function scalingObjects(
+  options: ManifestOptions,
+  pools: readonly PlannedPool[],
+): KubernetesObject[] {
+  return [...scalerObjects(options), ...pools.map((pool) => scaledObject(options, pool))];
+}
+
+/** The external scaler: it reads the load of the front end and answers what the plan wants. */
+function scalerObjects(options: ManifestOptions): KubernetesObject[] {
+  const name = scalerName(options);
+  const selector = selectorOf(options, "scaler");
+  const metadata = metaOf(options, name, "scaler");
+  const { volumes } = podFilesOf({ ...options, modelsClaim: null });
+  return [
+    {
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata,
+      spec: {
+        replicas: 1,
+        selector: { matchLabels: selector },
+        template: {
+          metadata: { labels: selector },
+          spec: {
+            ...POD_SECURITY,
+            containers: [scalerContainer(options)],
+            ...(volumes.length === 0 ? {} : { volumes }),
+          },
+        },
+      },
+    },
+    {
+      apiVersion: "v1",
+      kind: "Service",
+      metadata,
+      spec: { selector, ports: [{ name: "grpc", port: SCALER_PORT, targetPort: "grpc" }] },
+    },
+  ];
+}
+
+function scalerContainer(options: ManifestOptions): object {
+  const { policy, policyMounts } = podFilesOf(options);
+  return {
+    name: "scaler",
+    image: options.image,
+    command: [...RUNTIME_COMMAND, "scaler"],
+    args: [
+      ...["--policy", policy, "--grpc", `0.0.0.0:${SCALER_PORT}`],
+      ...(options.cluster === null
+        ? ["--metrics", loadUrl(options)]
+        : ["--cluster", options.cluster]),
+    ],
+    ports: [{ name: "grpc", containerPort: SCALER_PORT }],
+    securityContext: CONTAINER_SECURITY,
+    resources: { requests: { cpu: "100m", memory: "128Mi" }, limits: { memory: "256Mi" } },
+    readinessProbe: { tcpSocket: { port: SCALER_PORT } },
+    ...(policyMounts.length === 0 ? {} : { volumeMounts: policyMounts }),
+  };
+}
+
+/** KServe makes a service of its own for what it hosts. */
+function loadUrl(options: ManifestOptions): string {
+  const { isKserve, name } = options;
+  const host = isKserve ? `${name}-predictor` : `${frontEndName(options)}:${METRICS_PORT}`;
+  return `http://${host}/metrics`;
+}
+
+/**
+ * KEDA polls a pool at 0, where the scaler's stream is quicker. From 1 on the autoscaler asks the
+ * scaler itself, every 15 s; `useCachedMetrics: true` would have it see what was polled last.
+ */
+function scaledObject(options: ManifestOptions, { pool, least }: PlannedPool) {
+  const most = pool.workers;
+  const name = workersName(options, pool.name);
+  const { namespace, pollingSeconds } = options;
+  const host = namespace === null ? scalerName(options) : `${scalerName(options)}.${namespace}`;
+  return {
+    apiVersion: "keda.sh/v1alpha1",
+    kind: "ScaledObject",
+    metadata: metaOf(options, name, "worker", pool.name),
+    spec: {
+      scaleTargetRef: { apiVersion: "apps/v1", kind: "StatefulSet", name },
+      minReplicaCount: least,
+      maxReplicaCount: most,
+      pollingInterval: pollingSeconds,
+      fallback: { failureThreshold: FAILURES, replicas: most },
+      advanced: {
+        horizontalPodAutoscalerConfig: {
+          behavior: {
+            scaleUp: {
+              ...NO_WAIT,
+              // All that the plan wants at once.
+              policies: [{ type: "Pods", value: most, periodSeconds: 15 }],
+            },
+            scaleDown: {
+              ...NO_WAIT,
+              policies: [{ type: "Percent", value: 100, periodSeconds: 15 }],
+            },
+          },
+        },
+      },
+      triggers: [
+        {
+          type: "external-push",
+          metricType: "AverageValue",
+          useCachedMetrics: false,
+          metadata: { scalerAddress: `${host}:${SCALER_PORT}`, pool: pool.name },
+        },
+      ],
+    },
+  };
+}

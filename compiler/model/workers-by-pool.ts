@@ -1,0 +1,12 @@
+/** Adds up what plans want of each pool. */
+import type { Cluster } from "stratagem-runtime/internal/bundle/schema";
+
+/** @returns [poolCount]. */
+export function workersByPool(
+  { pools }: Pick<Cluster, "pools">,
+  parts: readonly { readonly pool: number; readonly replicas: number }[],
+): number[] {
+  return pools.map((_, index) =>
+    parts.reduce((sum, { pool, replicas }) => sum + (pool === index ? replicas : 0), 0),
+  );
+}
