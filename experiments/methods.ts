@@ -1,5 +1,6 @@
 /** All experiments, by the method whose page they print, and those of all methods together. */
 import { accordion } from "./accordion/accordion.ts";
+import { cluster } from "./cluster/cluster.ts";
 import { edge } from "./edge/edge.ts";
 import type { Experiment } from "./harness/experiment.ts";
 import { inferline } from "./inferline/inferline.ts";
@@ -18,4 +19,5 @@ export const METHODS: Readonly<Record<string, readonly Experiment[]>> = {
   truth,
   edge,
   shares,
+  cluster,
 };

@@ -1,0 +1,145 @@
+/** The whole of it on machines of its own: NATS, worker agents, front ends. */
+import { mkdirSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { CLI } from "../harness/cli.ts";
+import { Nats } from "./nats.ts";
+import { Network } from "./network.ts";
+import { Node } from "./node.ts";
+
+const WORKERS = 4;
+const FRONT_ENDS = 2;
+const PORT = 8000;
+const RECORDER = "experiments/cluster/run-recorder.cjs";
+
+/**
+ * Who runs the models: `local` processes of each front end, agents at `urls` that front ends are
+ * given for good, or a `cluster` whose members find each other.
+ */
+export const TOPOLOGIES = ["local", "urls", "cluster"] as const;
+export type Topology = (typeof TOPOLOGIES)[number];
+
+interface SystemOptions {
+  readonly folder: string;
+  readonly policy: string;
+  readonly models: string;
+  readonly topology: Topology;
+  readonly workers?: number;
+  readonly frontEnds?: number;
+}
+
+export class System {
+  readonly network: Network;
+  readonly nats: Nats | null;
+  readonly agents: readonly Node[];
+  readonly frontEnds: readonly Node[];
+  /** Where the recorder of runs writes. */
+  readonly runs: string;
+
+  private constructor(
+    network: Network,
+    nats: Nats | null,
+    agents: readonly Node[],
+    frontEnds: readonly Node[],
+    runs: string,
+  ) {
+    this.network = network;
+    this.nats = nats;
+    this.agents = agents;
+    this.frontEnds = frontEnds;
+    this.runs = runs;
+  }
+
+  /** Starts all of it, and ends with it. */
+  static async with<T>(options: SystemOptions, use: (system: System) => Promise<T>): Promise<T> {
+    const network = await Network.open();
+    let nats: Nats | null = null;
+    try {
+      if (options.topology === "cluster") nats = await Nats.start(network, options.folder);
+      return await use(await System.#start(network, nats, options));
+    } finally {
+      await network.close();
+      await nats?.unmount();
+    }
+  }
+
+  static async #start(
+    network: Network,
+    nats: Nats | null,
+    options: SystemOptions,
+  ): Promise<System> {
+    const { folder, topology } = options;
+    const runs = join(folder, "runs");
+    mkdirSync(runs);
+    const agents: Node[] = [];
+    const agentCount = topology === "local" ? 0 : (options.workers ?? WORKERS);
+    for (let at = 0; at < agentCount; at++) {
+      const machine = await network.machine(`w${at + 1}`);
+      const http = ["--http", `${machine.address}:${PORT}`, "--name", machine.name];
+      const args = ["worker", "--models", options.models, ...http, ...clusterArgs(nats)];
+      agents.push(nodeOf(machine, folder, args, runs));
+    }
+    const frontEnds: Node[] = [];
+    const count = options.frontEnds ?? FRONT_ENDS;
+    for (let at = 0; at < count; at++) {
+      const machine = await network.machine(`f${at + 1}`);
+      const policy = ["--policy", options.policy, "--models", options.models];
+      const http = ["--http", `${machine.address}:${PORT}`, "--no-means-check", "--standby", "0"];
+      const own = agents.filter((_, worker) => worker % count === at);
+      const more = topology === "urls" ? ["--workers", urlsOf(own)] : clusterArgs(nats);
+      const name = nats === null ? [] : ["--front-end", machine.name];
+      const args = ["serve", ...policy, ...http, ...more, ...name];
+      frontEnds.push(nodeOf(machine, folder, args, runs));
+    }
+    const system = new System(network, nats, agents, frontEnds, runs);
+    await system.#ready();
+    return system;
+  }
+
+  get nodes(): readonly Node[] {
+    return [...(this.nats?.nodes ?? []), ...this.agents, ...this.frontEnds];
+  }
+
+  get urls(): readonly string[] {
+    return this.frontEnds.map(urlOf);
+  }
+
+  /** Waits until every front end says that it is ready. */
+  async #ready(): Promise<void> {
+    for (const node of [...this.agents, ...this.frontEnds]) node.start();
+    for (const node of [...this.agents, ...this.frontEnds]) await node.ready();
+    await pause(2000);
+  }
+}
+
+function nodeOf(
+  machine: Node["machine"],
+  folder: string,
+  args: readonly string[],
+  runs: string,
+): Node {
+  const state = join(folder, `state-${machine.name}`);
+  return new Node({
+    machine,
+    folder,
+    args: [process.execPath, CLI, ...args],
+    env: {
+      NODE_OPTIONS: `--require=${resolve(RECORDER)}`,
+      STRATAGEM_RUNS_FOLDER: resolve(runs),
+      STATE_DIRECTORY: state,
+    },
+    readyUrl: `http://${machine.address}:${PORT}/v2/health/ready`,
+  });
+}
+
+function clusterArgs(nats: Nats | null): string[] {
+  return nats === null ? [] : ["--cluster", nats.url];
+}
+
+function urlOf({ machine }: Node): string {
+  return `http://${machine.address}:${PORT}`;
+}
+
+function urlsOf(nodes: readonly Node[]): string {
+  return nodes.map(urlOf).join(",");
+}
