@@ -22,7 +22,7 @@ export function addWorker(program: Command): void {
         .argParser(readAs(address)),
     )
     .option("--name <name>", "what front ends call it (default: the name of the host)")
-    .option("--pool <pool>", "pool that it is a worker of", "default")
+    .option("--pool <pool>", "pool that it is a worker of (default: whichever needs one)")
     .option("--device <device>", "what runs the models, such as cuda:0", "cpu")
     .addOption(
       new Option("--threads <n>", "threads of a model, unless a front end says its cores")

@@ -26,7 +26,7 @@ export interface WorkerCommand {
   readonly policy: string | undefined;
   readonly http: Address;
   readonly name: string | undefined;
-  readonly pool: string;
+  readonly pool: string | undefined;
   readonly device: string;
   readonly threads: number;
   /** "all", "none", or names. */
@@ -101,11 +101,11 @@ async function agentOptions(
   return {
     ...http,
     name: command.name ?? hostname(),
-    pool,
+    pool: pool ?? null,
     models: resolve(models),
     variants: policy === undefined ? undefined : await variantsOf(policy, models, files),
     load: load.includes("all") ? null : load.filter((name) => name !== "none"),
-    device: deviceOf(pool, command.device),
+    device: deviceOf(command.device),
     threads,
     standby,
     memoryBytes: command.workerMemory ?? null,
@@ -151,8 +151,8 @@ async function variantsOf(
 }
 
 /** @throws RuntimeError RUNTIME_USAGE */
-function deviceOf(pool: string, device: string): AgentOptions["device"] {
-  const [found] = servingDevices([{ name: pool, workers: 1 }], 1, { device });
+function deviceOf(device: string): AgentOptions["device"] {
+  const [found] = servingDevices([{ name: "", workers: 1 }], 1, { device });
   if (found !== undefined && device !== "auto") return found;
   const expected = "expected cpu, cuda, tensorrt or webgpu, perhaps with a number behind";
   throw new RuntimeError("RUNTIME_USAGE", `--device: ${expected}, got "${device}"`);
