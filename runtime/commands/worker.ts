@@ -117,6 +117,9 @@ async function agentOptions(
   };
 }
 
+/** That of a spec which names none. */
+const DEFAULT_POOL = "default";
+
 /** Nothing of it is loaded where there is none. @throws RuntimeError */
 async function clusterOf(
   { cluster, clusterToken: tokenFile, name = hostname(), store, url }: WorkerCommand,
@@ -136,7 +139,8 @@ function inCluster(cluster: ClusterWorker): Pick<AgentOptions, "fetch" | "onChan
 /** What front ends of the cluster are told of it. */
 function announcedState(agent: Agent, { url }: WorkerCommand): AnnouncedState {
   const { name, pool, cores, device, provider, models } = agent.document();
-  const told = { name, url: announcedUrl(url, agent.url), pool, cores, device, provider };
+  const own = { cores, device, provider, pool: pool ?? DEFAULT_POOL };
+  const told = { ...own, name, url: announcedUrl(url, agent.url) };
   return { ...told, models };
 }
 
