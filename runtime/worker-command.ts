@@ -51,6 +51,11 @@ export function addWorker(program: Command): void {
         .argParser(readAs(bytes({ most: 1024 * MIB }))),
     )
     .addOption(
+      new Option("--max-values <bytes>", "bytes of tensors that stay for other workers")
+        .default(256 * MIB, "256MiB")
+        .argParser(readAs(bytes({ most: 2 ** 40 }))),
+    )
+    .addOption(
       new Option("--cpu-fallback <name>", "models of which a GPU leaves nodes to the processor")
         .choices(CPU_FALLBACKS)
         .default("allow"),

@@ -4,7 +4,7 @@ import { processMetricLines } from "../server/metrics/process-metrics.ts";
 import type { AgentState } from "./agent-state.ts";
 
 export function agentLines(state: AgentState): MetricLine[] {
-  const { models, turns, fence, counts, access, connections } = state;
+  const { models, turns, fence, values, counts, access, connections } = state;
   const ready = "stratagem_agent_model_ready";
   const lost = "stratagem_agent_model_lost_total";
   const running = turns.isRunning ? 1 : 0;
@@ -17,6 +17,7 @@ export function agentLines(state: AgentState): MetricLine[] {
     ...metric("stratagem_agent_running", "gauge", "Batches that compute", running),
     ...metric("stratagem_agent_batches", "gauge", "Batches that compute or wait", turns.count),
     ...metric("stratagem_agent_epoch", "gauge", "Highest epoch of a lease", fence.epoch),
+    ...metric("stratagem_agent_kept_bytes", "gauge", "Tensors for other workers", values.bytes),
     ...access.metricLines(),
     ...connections.metricLines(),
     ...processMetricLines(),

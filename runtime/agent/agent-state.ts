@@ -8,6 +8,7 @@ import type { Notice } from "../server/telemetry/notice.ts";
 import type { AgentCounts } from "./agent-counts.ts";
 import type { Fence } from "./fence.ts";
 import type { HeldModels, ToldModel } from "./held-models.ts";
+import type { KeptValues } from "./kept-values.ts";
 import type { RunIds } from "./run-ids.ts";
 import type { Turns } from "./turns.ts";
 
@@ -40,6 +41,7 @@ export interface AgentState {
   readonly turns: Turns;
   readonly ids: RunIds;
   readonly fence: Fence;
+  readonly values: KeptValues;
   readonly counts: AgentCounts;
   readonly access: Access;
   readonly connections: Connections;

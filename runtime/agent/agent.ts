@@ -15,6 +15,7 @@ import { agentServer } from "./agent-server.ts";
 import { type AgentDocument, type AgentState, agentDocument } from "./agent-state.ts";
 import { Fence } from "./fence.ts";
 import { HeldModels } from "./held-models.ts";
+import { KeptValues } from "./kept-values.ts";
 import { listenAt } from "./listening.ts";
 import { type FetchModel, ModelCatalog } from "./model-catalog.ts";
 import { RunIds } from "./run-ids.ts";
@@ -45,6 +46,8 @@ export interface AgentOptions {
   readonly cpuFallback: CpuFallback;
   /** Of a batch. */
   readonly maxBodyBytes: number;
+  /** Of all tensors that stay for other workers. */
+  readonly maxValueBytes: number;
   readonly access: AccessOptions;
   readonly onNotice: Notice;
   /** Called when `document` says something else. */
@@ -133,6 +136,7 @@ function stateOf(
     turns: new Turns(),
     ids: new RunIds(),
     fence: new Fence(),
+    values: new KeptValues(options.maxValueBytes, nowMs),
     counts: new AgentCounts(),
     access,
     connections: new Connections(limits),

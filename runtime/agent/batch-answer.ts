@@ -4,17 +4,23 @@ import { lengthOf } from "../server/tensors/parts.ts";
 import { jsonOfBytes } from "../server/tensors/tensors.ts";
 import type { AgentModel } from "./agent-model.ts";
 import type { ReadBatch } from "./batch-request.ts";
+import type { KeptValues } from "./kept-values.ts";
 
 export interface WrittenAnswer {
   readonly headers: Readonly<Record<string, string | number>>;
   readonly parts: readonly Uint8Array[];
 }
 
-/** @throws Error if an output that is asked for as JSON has an element that JSON cannot say. */
+/**
+ * @param values where outputs stay that are to be kept.
+ * @throws HttpError 413 where there is no room for one. @throws Error if an output that is asked
+ * for as JSON has an element that JSON cannot say.
+ */
 export function writeAnswer(
   { name, signature }: AgentModel,
-  { id, outputs }: ReadBatch,
+  { id, outputs, kept }: ReadBatch,
   { outputs: given, wallMs, cpuMs }: BatchResult,
+  values: KeptValues,
 ): WrittenAnswer {
   const binary: Uint8Array[] = [];
   const told = outputs.map(({ index, isBinary }) => {
@@ -23,6 +29,9 @@ export function writeAnswer(
     if (tensor === undefined || output === undefined) throw new Error(`no output ${index}`);
     const { shape, bytes } = output;
     const head = JSON.stringify({ name: tensor.name, datatype: tensor.datatype, shape });
+    if (kept.has(index)) {
+      return `${head.slice(0, -1)},"parameters":{"stratagem_value":"${values.put(bytes)}"}}`;
+    }
     if (isBinary) {
       binary.push(bytes);
       return `${head.slice(0, -1)},"parameters":{"binary_data_size":${bytes.length}}}`;

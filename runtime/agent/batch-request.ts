@@ -16,6 +16,7 @@ import { parseJson } from "../server/tensors/json-text.ts";
 import { bucketOf } from "../server/tensors/padding.ts";
 import { bytesOfJson } from "../server/tensors/tensors.ts";
 import type { AgentModel } from "./agent-model.ts";
+import { type ValueReference, valueReference } from "./value-source.ts";
 
 /** Tensors come as bytes; JSON of some length is for people who try something. */
 const MAX_JSON_BYTES = 2 ** 22;
@@ -28,15 +29,20 @@ export interface ReadBatch {
   readonly rows: number;
   /** Which of the sizes its rows have, as `bucketSizes` counts them. */
   readonly bucket: number;
-  /** In the order of the model's inputs; views on the body where they came as bytes. */
-  readonly inputs: readonly Uint8Array[];
+  /**
+   * In the order of the model's inputs; views on the body where they came as bytes. Those that
+   * another batch gave are to be taken from where they are.
+   */
+  readonly inputs: readonly (Uint8Array | ValueReference)[];
   readonly outputs: readonly RequestedOutput[];
+  /** Outputs that stay here, for the worker that takes them next; by index. */
+  readonly kept: ReadonlySet<number>;
 }
 
 /** An input with the shape that was checked. */
 interface ShapedInput {
   readonly shape: readonly number[];
-  readonly bytes: Uint8Array;
+  readonly bytes: Uint8Array | ValueReference;
 }
 
 /**
@@ -63,7 +69,20 @@ export function readBatch(
     bucket: bucketIn(inputs, model.variant.buckets ?? []),
     inputs: inputs.map(({ bytes }) => bytes),
     outputs,
+    kept: keptOutputs(request["outputs"], outputs),
   };
+}
+
+/** Outputs that are asked for with `stratagem_keep`. */
+function keptOutputs(stated: unknown, outputs: readonly RequestedOutput[]): Set<number> {
+  const asked: readonly unknown[] = Array.isArray(stated) ? stated : [];
+  const kept = asked.map((output, position) => {
+    const path = `outputs[${position}]`;
+    const keep = parametersOf(fieldsOf(output, path), `${path}.`)["stratagem_keep"];
+    if (keep === undefined || typeof keep === "boolean") return keep === true;
+    throw new BadRequest(`${path}.parameters.stratagem_keep`, "expected true or false", keep);
+  });
+  return new Set(outputs.filter((_, position) => kept[position]).map(({ index }) => index));
 }
 
 function jsonLength(body: Uint8Array, headerLength: string | undefined): number {
@@ -108,6 +127,11 @@ function inputsOf(given: unknown, binary: Uint8Array, model: AgentModel): Shaped
       throw new BadRequest(`${path}.datatype`, `expected "${tensor.datatype}"`, fields["datatype"]);
     }
     const shape = shapeOf(fields["shape"], model.variant.inputs[index]?.shape ?? [], path);
+    const reference = valueReference(parametersOf(fields, `${path}.`), path);
+    if (reference !== undefined) {
+      found[index] = { shape, bytes: { ...reference, tensor, shape, path } };
+      continue;
+    }
     const size = binarySizeOf(fields, path, binary.length - offset);
     const bytes =
       size === undefined

@@ -11,6 +11,7 @@ const EXTENSIONS = [
   "model_configuration",
   "statistics",
   "stratagem_worker",
+  "stratagem_values",
 ];
 
 export function serverMetadata({ version }: AgentState): object {

@@ -18,6 +18,7 @@ import { DEADLINE, deadlineMs } from "./deadline.ts";
 import { LEASE, type Lease, leaseOf } from "./fence.ts";
 import type { HeldModel } from "./held-model.ts";
 import type { Turn } from "./turns.ts";
+import { takenValue } from "./value-source.ts";
 
 const HEADER_LENGTH = "inference-header-content-length";
 /** Another worker may take it at once. */
@@ -55,8 +56,9 @@ export async function answerBatch(
     // What waits for a client that is gone gives its place away; what runs is let run.
     response.once("close", giveUp);
     const batch = await received(state, arrival.held, request, hold);
-    const ran = await runInTurn(state, arrival, batch, turn, response);
-    const { headers, parts } = writeAnswer(arrival.held.model, batch, ran.result);
+    const inputs = await gathered(state, batch, request, hold);
+    const ran = await runInTurn(state, arrival, { ...batch, inputs }, turn, response);
+    const { headers, parts } = writeAnswer(arrival.held.model, batch, ran.result, state.values);
     response.writeHead(200, headers);
     state.connections.outbox.send(response, parts);
     const { queueMs, runMs, result } = ran;
@@ -107,11 +109,28 @@ async function received(
   return readBatch(body, typeof header === "string" ? header : undefined, model);
 }
 
+/** Takes what other workers have of a batch, while the one before it computes. */
+function gathered(
+  { values }: AgentState,
+  { inputs }: ReadBatch,
+  { headers: { authorization } }: IncomingMessage,
+  hold: ByteHold,
+): Promise<Uint8Array[]> {
+  return Promise.all(
+    inputs.map(async (input) => {
+      if (input instanceof Uint8Array) return input;
+      const bytes = await takenValue(input, values, authorization);
+      hold.growTo(hold.bytes + bytes.length);
+      return bytes;
+    }),
+  );
+}
+
 /** Nothing of a batch has run where this throws a refusal, so that its id may come again. */
 async function runInTurn(
   state: AgentState,
   arrival: Arrival,
-  batch: ReadBatch,
+  batch: Pick<ReadBatch, "id" | "rows" | "bucket"> & { readonly inputs: readonly Uint8Array[] },
   turn: Turn,
   response: ServerResponse,
 ): Promise<Ran> {

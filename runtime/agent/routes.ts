@@ -12,6 +12,7 @@ import { type AgentState, agentDocument } from "./agent-state.ts";
 import { modelConfig, modelMetadata, serverMetadata } from "./descriptions.ts";
 import { answerBatch } from "./infer.ts";
 import { repositoryAnswer } from "./repository.ts";
+import { VALUES } from "./value-source.ts";
 
 const JSON_TYPE = "application/json";
 const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
@@ -53,6 +54,7 @@ function route(asked: Asked): Promise<void> | void {
   if (second === "models" && rest.length >= 1 && !(rest[0] === "stats" && rest.length === 1)) {
     return routeModel(asked, rest);
   }
+  if (second === "stratagem" && rest[0] === "values") return sendValue(asked, rest.slice(1));
   const document = serverPage(state, path.slice(1).join("/"));
   if (document === undefined) throw noSuchPath(request);
   expectMethod(request, "GET");
@@ -78,6 +80,14 @@ function serverPage(state: AgentState, page: string): readonly [number, object] 
     return [200, modelStatistics(all, state.epochOffsetMs)];
   }
   return undefined;
+}
+
+/** @param path behind that of values: the key. */
+function sendValue({ state, request, response }: Asked, path: readonly string[]): void {
+  expectMethod(request, "GET");
+  const bytes = path.length === 1 ? state.values.get(path[0] ?? "") : undefined;
+  if (bytes === undefined) throw new HttpError(404, `${VALUES}: expected the key of a kept value`);
+  send(state, response, 200, bytes, { "content-type": "application/octet-stream" });
 }
 
 async function routeRepository(

@@ -25,7 +25,7 @@ function tokenFile(tokens: Readonly<Record<string, readonly string[]>>): string 
   return path;
 }
 
-test("a front end shows a token for batches, models and what the worker is; probes none", async () => {
+test("a front end shows a token for all it asks; probes none", async () => {
   const tokens = tokenFile({ front: ["infer"], watch: ["metrics"] });
   const { client, close } = await agentWith({ access: { tokens } });
   const front = { authorization: "Bearer front" };

@@ -53,13 +53,18 @@ function read(variant: VariantModel, inputs: readonly Stated[], more: object = {
   return readBatch(body, String(json.length), agentModel(variant.name, variant, null));
 }
 
+function bytesOf(inputs: ReturnType<typeof readBatch>["inputs"]): Uint8Array[] {
+  return inputs.flatMap((input) => (input instanceof Uint8Array ? [input] : []));
+}
+
 describe("a batch", () => {
   test("has its inputs in the order of the model, and the rows of the open ones", () => {
     const batch = read(JOINED, [SCALE, Y, X]);
     expect(batch).toMatchObject({ id: "a-1", rows: 3, bucket: 0 });
-    expect(batch.inputs.map(({ length }) => length)).toEqual([24, 15, 4]);
-    expect(batch.inputs[2]?.[0]).toBe(0);
-    expect(batch.inputs[1]?.[0]).toBe(4);
+    const inputs = bytesOf(batch.inputs);
+    expect(inputs.map(({ length }) => length)).toEqual([24, 15, 4]);
+    expect(inputs[2]?.[0]).toBe(0);
+    expect(inputs[1]?.[0]).toBe(4);
     expect(batch.outputs).toEqual([{ index: 0, isBinary: true }]);
   });
 
@@ -72,6 +77,29 @@ describe("a batch", () => {
     );
   });
 
+  test("may have inputs that another worker keeps, and outputs that stay", () => {
+    const key = "01234567-89ab-cdef-0123-456789abcdef";
+    const request = (parameters: object) => ({
+      inputs: [{ name: "x", datatype: "INT64", shape: [2, 4], parameters }],
+      outputs: [{ name: "z", parameters: { stratagem_keep: true } }],
+    });
+    const readOf = (parameters: object) => {
+      const body = Buffer.from(JSON.stringify(request(parameters)));
+      return readBatch(body, undefined, agentModel("sized", SIZED, null));
+    };
+    const at = { stratagem_value: key, stratagem_source: "http://10.0.0.7:8000/" };
+    const batch = readOf(at);
+    expect(batch).toMatchObject({ rows: 2, bucket: 0, kept: new Set([0]) });
+    const reference = { key, source: "http://10.0.0.7:8000", shape: [2, 4], path: "inputs[0]" };
+    expect(batch.inputs).toMatchObject([reference]);
+    expect(readOf({ stratagem_value: key }).inputs).toMatchObject([{ key, source: null }]);
+    const source = "stratagem_source: expected a worker";
+    for (const wrong of ["http://a/b", "file:///etc", "http://u:p@a", "http://a?x", 7]) {
+      expect(() => readOf({ ...at, stratagem_source: wrong }), `${wrong}`).toThrow(source);
+    }
+    expect(() => readOf({ stratagem_value: "../m" })).toThrow("stratagem_value: expected a key");
+  });
+
   test("may come as JSON", () => {
     const request = {
       inputs: [{ name: "x", datatype: "INT64", shape: [1, 4], data: [1, 2, 3, 4] }],
@@ -79,7 +107,7 @@ describe("a batch", () => {
     const body = Buffer.from(JSON.stringify(request));
     const batch = readBatch(body, undefined, agentModel("sized", SIZED, null));
     expect(batch.id).toBeUndefined();
-    expect(new BigInt64Array(Uint8Array.from(batch.inputs[0] ?? []).buffer)).toEqual(
+    expect(new BigInt64Array(Uint8Array.from(bytesOf(batch.inputs)[0] ?? []).buffer)).toEqual(
       new BigInt64Array([1n, 2n, 3n, 4n]),
     );
     expect(batch.outputs).toEqual([{ index: 0, isBinary: false }]);

@@ -42,6 +42,7 @@ export async function agentWith(options: Partial<AgentOptions>): Promise<TestedA
     memoryBytes: null,
     cpuFallback: "allow",
     maxBodyBytes: 2 ** 24,
+    maxValueBytes: 2 ** 20,
     access: {},
     onNotice: (message) => notices.push(message),
     nowMs: () => performance.now(),
@@ -60,6 +61,14 @@ export interface Reply {
   readonly json: any;
   /** What is behind it. */
   readonly binary: Uint8Array;
+}
+
+/** An input that a worker keeps. */
+export interface KeptInput {
+  readonly key: string;
+  /** URL of the worker; left out for the one that is asked. */
+  readonly source?: string;
+  readonly rows: number;
 }
 
 export interface AskedBatch {
@@ -118,6 +127,23 @@ export class AgentClient {
       ...(signal === undefined ? {} : { signal }),
     });
     return replyOf(response);
+  }
+
+  /** Sends rows, or takes those that are kept, and has what comes of them kept as well. */
+  async keep(
+    model: string,
+    from: readonly number[] | KeptInput,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Reply> {
+    const isHere = !("key" in from);
+    const rows = isHere ? from.length / WIDTH : from.rows;
+    const parameters = isHere
+      ? undefined
+      : { stratagem_value: from.key, stratagem_source: from.source };
+    const data = isHere ? from : undefined;
+    const input = { name: "x", datatype: "FP32", shape: [rows, WIDTH], data, parameters };
+    const outputs = [{ name: "y", parameters: { stratagem_keep: true } }];
+    return this.post(`/v2/models/${model}/infer`, { inputs: [input], outputs }, headers);
   }
 
   /** Waits until a metric without labels has a value. */
