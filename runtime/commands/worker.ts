@@ -48,6 +48,9 @@ export interface WorkerCommand {
   readonly logFormat: LogState["format"];
 }
 
+/** As bundles call the pool of those that say none. */
+const DEFAULT_POOL = "default";
+
 export interface WorkerSurroundings {
   /** Aborting it stops the worker: what was accepted is answered first. */
   readonly signal: AbortSignal;
@@ -136,8 +139,8 @@ function inCluster(cluster: ClusterWorker): Pick<AgentOptions, "fetch" | "onChan
 /** What front ends of the cluster are told of it. */
 function announcedState(agent: Agent, { url }: WorkerCommand): AnnouncedState {
   const { name, pool, cores, device, provider, models } = agent.document();
-  const told = { name, url: announcedUrl(url, agent.url), pool, cores, device, provider };
-  return { ...told, models };
+  const told = { name, url: announcedUrl(url, agent.url), cores, device, provider };
+  return { ...told, pool: pool ?? DEFAULT_POOL, models };
 }
 
 /** Checked as a server does it. */
