@@ -49,6 +49,9 @@ export interface WorkerCommand {
   readonly logFormat: LogState["format"];
 }
 
+/** As bundles call the pool of those that say none. */
+const DEFAULT_POOL = "default";
+
 export interface WorkerSurroundings {
   /** Aborting it stops the worker: what was accepted is answered first. */
   readonly signal: AbortSignal;
@@ -144,6 +147,8 @@ function announcedState(agent: Agent, { url }: WorkerCommand): AnnouncedState {
   const own = { cores, device, provider, pool: pool ?? DEFAULT_POOL };
   const told = { ...own, name, url: announcedUrl(url, agent.url) };
   return { ...told, models };
+  const told = { name, url: announcedUrl(url, agent.url), cores, device, provider };
+  return { ...told, pool: pool ?? DEFAULT_POOL, models };
 }
 
 /** Checked as a server does it. */
