@@ -207,6 +207,11 @@ program
     "give the baseline, from proteus to maxbatch, the parameters that do best on other " +
       "arrivals of the same kind",
   )
+  .option(
+    "--scaling-delay <who>",
+    "who starts the replicas that a plan wants: hpa, keda, or keda:10s for another polling " +
+      "(default: they start at once)",
+  )
   .addOption(
     new Option(
       "--fanout <kind>",

@@ -1,11 +1,19 @@
 /** `stratagem simulate BUNDLE`: the bundle's decisions on a virtual clock. */
-import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
+import { type Bundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { loadBundle } from "stratagem-runtime/internal/load-bundle";
+import { percent } from "stratagem-runtime/internal/tell/text";
 import type { CompilerMethod, NamedBaseline } from "../methods/method.ts";
 import { allMethods, methodOf } from "../methods/registry.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
+import {
+  longestDelayMs,
+  parseScalerDelay,
+  SCALER_DELAY_FORM,
+  type ScalerDelay,
+  scalerDelayText,
+} from "../simulate/graph/scaler-clock.ts";
 import type { ServiceTimeMode } from "../simulate/service-times.ts";
 import {
   type ArrivalArguments,
@@ -37,6 +45,8 @@ export interface SimulateOptions extends ArrivalArguments, StationArguments {
   /** Of a baseline of one task: with the parameters that hindsight gives it. */
   readonly tuned?: boolean;
   readonly fanout: "rounded" | "poisson";
+  /** Who starts replicas that a plan wants; left out, they start at once. */
+  readonly scalingDelay?: string;
 }
 
 /**
@@ -60,10 +70,12 @@ export async function simulateCommand(
   const method = await methodOf(bundle);
   if (tuned && !method.baselines.tunable) throw await notTunable(method);
   checkStations(stations, bundle.cluster);
+  const scalerDelay = parseScaling(options.scalingDelay, method);
   const [arrivals, logged] = await arrivalsOf(stated, bundle, method, watch.signal);
   if (traceFile !== undefined && logged !== null) await writeTrace(traceFile, logged);
   const durationMs = parseDurationMs(options.duration, arrivals);
-  const steady = { arrivals, durationMs, seed, fanout, stations };
+  const scaled = scalerDelay === null ? {} : { scalerDelay };
+  const steady = { arrivals, durationMs, seed, fanout, stations, ...scaled };
   const serviceTimes = options.serviceTimes ?? usualServiceTimes(bundle, method);
   const result = await method.simulate(bundle, { ...steady, serviceTimes, baseline }, watch);
   const omissions = omissionsOf(stations, bundle.cluster);
@@ -71,6 +83,7 @@ export async function simulateCommand(
   const text = [
     ...(logged === null ? [] : [arrivalsText(logged), ""]),
     result.text,
+    ...(scalerDelay === null ? [] : ["", verdictText(scalerDelay, result.json, bundle)]),
     ...(omissions.length === 0 ? [] : ["", omissionsText(omissions)]),
   ];
   return {
@@ -79,6 +92,7 @@ export async function simulateCommand(
     json: {
       ...result.json,
       ...{ serviceTimes, latenciesWithout },
+      ...scaled,
       ...(logged === null ? {} : { arrivals: arrivalsJson(logged) }),
     },
   };
@@ -91,6 +105,28 @@ export async function simulateCommand(
 function usualServiceTimes(bundle: Bundle, method: CompilerMethod): ServiceTimeMode {
   const isServed = bundle.cluster.serving !== undefined;
   return isServed && method.hasServiceTimeQuantiles?.(bundle) === true ? "sampled" : "p95";
+}
+
+/** @throws RuntimeError RUNTIME_USAGE also for a method whose workers do not follow the load. */
+function parseScaling(text: string | undefined, method: CompilerMethod): ScalerDelay | null {
+  if (text === undefined) return null;
+  const delay = parseScalerDelay(text);
+  if (delay === null) throw usage(`expected --scaling-delay ${SCALER_DELAY_FORM}; got "${text}"`);
+  if (method.scales === true) return delay;
+  throw usage(
+    `--scaling-delay is for bundles whose replicas follow the load, and method ${method.name} ` +
+      "keeps its workers",
+  );
+}
+
+/** Whether the SLO was kept although replicas came later. */
+function verdictText(delay: ScalerDelay, json: object, { slo }: Bundle): string {
+  const rate = "violationRate" in json ? Number(json.violationRate) : Number.NaN;
+  const ceiling = violationCeiling(slo);
+  const latest = `replicas are asked for up to ${longestDelayMs(delay) / 1000} s later`;
+  const verdict = rate <= ceiling ? "this plan holds" : "this plan does not hold";
+  const found = `violations ${percent(rate)} of at most ${percent(ceiling)}`;
+  return `with ${scalerDelayText(delay)} ${latest}: ${verdict}, ${found}`;
 }
 
 /** A name that several methods have stays a name: what it stands for is the bundle's to say. */

@@ -2,12 +2,12 @@
 import type { Pool } from "stratagem-runtime/internal/bundle/schema";
 import { frontEndContainer } from "./front-end.ts";
 import type { KubernetesObject, ManifestOptions } from "./manifest-options.ts";
-import { metaOf, POD_SECURITY, podFilesOf } from "./objects.ts";
+import { KSERVE_PORT, metaOf, POD_SECURITY, podFilesOf } from "./objects.ts";
 
 /** As KServe names the container, and the port that it sends requests to. */
 const KSERVE = {
   container: "kserve-container",
-  httpPort: 8080,
+  httpPort: KSERVE_PORT,
   metricsPort: null,
   flags: ["--text-parameters"],
 } as const;

@@ -1,20 +1,17 @@
 /** What Prometheus' operator scrapes: the pods of the front ends and of the workers. */
 import type { KubernetesObject, ManifestOptions } from "./manifest-options.ts";
-import { frontEndName, metaOf, selectorOf } from "./objects.ts";
+import { frontEndName, frontEndSelector, KSERVE_PORT, metaOf, selectorOf } from "./objects.ts";
 
 /** As often as a level is followed for, at least; the alerts look over minutes. */
 const INTERVAL = "15s";
 
 export function monitoringObjects(options: ManifestOptions): KubernetesObject[] {
   const { isKserve, name } = options;
-  const frontEnds = isKserve
-    ? { "serving.kserve.io/inferenceservice": name }
-    : selectorOf(options, "front-end");
   return [
     podMonitor(options, frontEndName(options), "front-end", {
-      matchLabels: frontEnds,
+      matchLabels: frontEndSelector(options),
       // KServe names the port of its containers.
-      endpoint: isKserve ? { portNumber: 8080 } : { port: "metrics" },
+      endpoint: isKserve ? { portNumber: KSERVE_PORT } : { port: "metrics" },
     }),
     podMonitor(options, `${name}-workers`, "worker", {
       matchLabels: selectorOf(options, "worker"),

@@ -4,6 +4,8 @@ import type { ManifestOptions, ObjectMeta } from "./manifest-options.ts";
 /** Of requests, and of metrics where a listener of its own tells them. */
 export const HTTP_PORT = 8000;
 export const METRICS_PORT = 8002;
+/** That KServe sends requests to. */
+export const KSERVE_PORT = 8080;
 /** Of the external scaler, as KEDA's own examples have it. */
 export const SCALER_PORT = 6000;
 
@@ -27,6 +29,14 @@ export function selectorOf(
     "app.kubernetes.io/component": component,
     ...(pool === undefined ? {} : { "stratagem/pool": dnsLabel(pool) }),
   };
+}
+
+/** Labels of the pods of front ends, also of those that KServe makes. */
+export function frontEndSelector(options: ManifestOptions): Readonly<Record<string, string>> {
+  const { isKserve, name } = options;
+  return isKserve
+    ? { "serving.kserve.io/inferenceservice": name }
+    : selectorOf(options, "front-end");
 }
 
 export function metaOf(

@@ -2,7 +2,8 @@
 import type { KubernetesObject, ManifestOptions } from "./manifest-options.ts";
 import {
   CONTAINER_SECURITY,
-  frontEndName,
+  frontEndSelector,
+  KSERVE_PORT,
   METRICS_PORT,
   metaOf,
   POD_SECURITY,
@@ -58,6 +59,18 @@ function scalerObjects(options: ManifestOptions): KubernetesObject[] {
       metadata,
       spec: { selector, ports: [{ name: "grpc", port: SCALER_PORT, targetPort: "grpc" }] },
     },
+    {
+      apiVersion: "v1",
+      kind: "Service",
+      metadata: metaOf(options, loadName(options), "front-end"),
+      spec: {
+        clusterIP: "None",
+        // One that is full is not ready, and has the most load.
+        publishNotReadyAddresses: true,
+        selector: frontEndSelector(options),
+        ports: [{ name: "load", port: loadPort(options) }],
+      },
+    },
   ];
 }
 
@@ -69,9 +82,7 @@ function scalerContainer(options: ManifestOptions): object {
     command: [...RUNTIME_COMMAND, "scaler"],
     args: [
       ...["--policy", policy, "--grpc", `0.0.0.0:${SCALER_PORT}`],
-      ...(options.cluster === null
-        ? ["--metrics", loadUrl(options)]
-        : ["--cluster", options.cluster]),
+      ...["--metrics", `dns+http://${loadName(options)}:${loadPort(options)}/metrics`],
     ],
     ports: [{ name: "grpc", containerPort: SCALER_PORT }],
     securityContext: CONTAINER_SECURITY,
@@ -81,11 +92,13 @@ function scalerContainer(options: ManifestOptions): object {
   };
 }
 
-/** KServe makes a service of its own for what it hosts. */
-function loadUrl(options: ManifestOptions): string {
-  const { isKserve, name } = options;
-  const host = isKserve ? `${name}-predictor` : `${frontEndName(options)}:${METRICS_PORT}`;
-  return `http://${host}/metrics`;
+/** Of the service without an address of its own: its name has that of every front end. */
+function loadName({ name }: ManifestOptions): string {
+  return `${name}-load`;
+}
+
+function loadPort({ isKserve }: ManifestOptions): number {
+  return isKserve ? KSERVE_PORT : METRICS_PORT;
 }
 
 /**
@@ -127,7 +140,12 @@ function scaledObject(options: ManifestOptions, { pool, least }: PlannedPool) {
           type: "external-push",
           metricType: "AverageValue",
           useCachedMetrics: false,
-          metadata: { scalerAddress: `${host}:${SCALER_PORT}`, pool: pool.name },
+          metadata: {
+            scalerAddress: `${host}:${SCALER_PORT}`,
+            pool: pool.name,
+            // Of the autoscaler: the scaler asks for so much more that it is acted on.
+            tolerance: "0.1",
+          },
         },
       ],
     },

@@ -110,7 +110,7 @@ function podSpec(
   pool: Pool,
   selector: Readonly<Record<string, string>>,
 ): object {
-  const { volumes } = podFilesOf({ ...options, policy: "" });
+  const { volumes } = podFilesOf(options);
   return {
     ...POD_SECURITY,
     terminationGracePeriodSeconds: GRACE_SECONDS,
@@ -130,7 +130,9 @@ function podSpec(
 
 function container(options: ManifestOptions, pool: Pool): object {
   const { image, cluster, workerMemory } = options;
-  const { modelsArgs, modelMounts } = podFilesOf(options);
+  const { policy, modelsArgs, modelMounts, policyMounts } = podFilesOf(options);
+  const name = workersName(options, pool.name);
+  const mounts = [...policyMounts, ...modelMounts];
   const cores = pool.cores ?? 1;
   const provider = providerOf(pool);
   const gpu = provider !== null && isNvidia(provider) ? { "nvidia.com/gpu": "1" } : {};
@@ -143,7 +145,11 @@ function container(options: ManifestOptions, pool: Pool): object {
       ...["--http", `0.0.0.0:${HTTP_PORT}`, "--name", "$(POD_NAME)", "--pool", pool.name],
       ...["--threads", cpu, ...modelsArgs],
       ...(provider === null ? [] : ["--device", provider]),
-      ...(cluster === null ? [] : ["--cluster", cluster]),
+      // What the bundle says of its models, where it is a file here.
+      ...(options.policy === null ? ["--policy", policy] : []),
+      ...(cluster === null
+        ? []
+        : ["--cluster", cluster, "--url", `http://$(POD_NAME).${name}:${HTTP_PORT}`]),
     ],
     env: [POD_NAME],
     ports: [{ name: "http", containerPort: HTTP_PORT }],
@@ -158,7 +164,7 @@ function container(options: ManifestOptions, pool: Pool): object {
       { resourceName: "memory", restartPolicy: "RestartContainer" },
     ],
     ...probesOf(HTTP_PORT),
-    ...(modelMounts.length === 0 ? {} : { volumeMounts: modelMounts }),
+    ...(mounts.length === 0 ? {} : { volumeMounts: mounts }),
   };
 }
 

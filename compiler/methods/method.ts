@@ -19,6 +19,7 @@ import type { FeedKind } from "../model/model-feeds.ts";
 import type { ModelFiles } from "../model/model-files.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
+import type { ScalerDelay } from "../simulate/graph/scaler-clock.ts";
 import type { OnOutcome } from "../simulate/outcomes.ts";
 import type { ServiceTimeMode } from "../simulate/service-times.ts";
 import type { StationOptions } from "../simulate/serving/stations.ts";
@@ -107,6 +108,8 @@ export interface CompilerMethod<
    * all of them. @param level one of the bundle's.
    */
   plannedWorkers?(bundle: B, level: L): readonly number[];
+  /** Whether replicas come and go with the load, each as a process of its own. */
+  readonly scales?: true;
 
   /** What a bundle tells of the frame it was compiled from. */
   frameOf(bundle: B): F;
@@ -249,6 +252,8 @@ export interface SimulationRequest {
   readonly stations: StationOptions;
   /** Null for the bundle itself. */
   readonly baseline: NamedBaseline | null;
+  /** What an autoscaler adds before replicas start, of methods that scale; left out, nothing. */
+  readonly scalerDelay?: ScalerDelay | undefined;
   /** Told of every request; left out, nobody asks. */
   readonly onOutcome?: OnOutcome;
 }

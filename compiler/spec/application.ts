@@ -357,6 +357,8 @@ export interface InferlinePolicy {
   readonly tolerance: number;
   /** Time a replica takes to come up, in simulations. */
   readonly activationMs: number;
+  /** What an autoscaler adds to that; left out where nobody is in between. */
+  readonly scalerDelay?: ScalerDelay;
   /** Says that it is what profiles measured, not what was given. */
   readonly startFrom?: "profiles";
 }
@@ -375,6 +377,8 @@ export interface ThemisPolicy {
   readonly stableTicks: number;
   readonly resizeMs: number;
   readonly coldStartMs: number;
+  /** What an autoscaler adds to that; left out where nobody is in between. */
+  readonly scalerDelay?: ScalerDelay;
   /** Says that it is what profiles measured, not what was given. */
   readonly startFrom?: "profiles";
   readonly extraCores: "same" | "one";
@@ -398,4 +402,12 @@ export interface AccordionPolicy {
   readonly meanBatch: number;
   readonly batchSigma: number;
   readonly lowShare: number;
+}
+
+/** An autoscaler sees what is wanted when it is polled, and acts when it looks next. */
+export interface ScalerDelay {
+  /** Time between two looks of the horizontal pod autoscaler. */
+  readonly syncMs: number;
+  /** Time between two polls of what is wanted; 0 where each look asks. */
+  readonly pollingMs: number;
 }

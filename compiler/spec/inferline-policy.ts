@@ -2,6 +2,7 @@
 import type { InferlinePolicy } from "./application.ts";
 import type { TaskSpec } from "./application-schema.ts";
 import { type PolicyRulesOf, type PolicySpecOf, rowMistakes } from "./policy-rules.ts";
+import { scalerDelayOf } from "./scaler-delay.ts";
 import type { MeasuredStarts } from "./start-times.ts";
 
 export const inferlineRules: PolicyRulesOf<"inferline"> = {
@@ -17,11 +18,12 @@ function resolveInferline(
   _tasks: readonly TaskSpec[],
   { workerMs: measured }: MeasuredStarts,
 ): InferlinePolicy {
-  const { sampleDuration, solveLimit, activation, ...rest } = policy;
+  const { sampleDuration, solveLimit, activation, scaler, scalerPolling, ...rest } = policy;
   return {
     ...rest,
     sampleDurationMs: sampleDuration,
     solveLimitMs: solveLimit,
+    ...scalerDelayOf(scaler, scalerPolling),
     activationMs: activation ?? measured ?? DEFAULT_MS,
     ...(activation === undefined && measured !== null ? { startFrom: "profiles" } : {}),
   };

@@ -3,6 +3,7 @@ import type { ThemisPolicy } from "./application.ts";
 import type { TaskSpec } from "./application-schema.ts";
 import { conflict, show } from "./mistakes.ts";
 import type { PolicyRulesOf, PolicySpecOf } from "./policy-rules.ts";
+import { scalerDelayOf } from "./scaler-delay.ts";
 import type { MeasuredStarts } from "./start-times.ts";
 
 export const themisRules: PolicyRulesOf<"themis"> = {
@@ -22,11 +23,12 @@ function resolveThemis(
   _tasks: readonly TaskSpec[],
   { workerMs: measured }: MeasuredStarts,
 ): ThemisPolicy {
-  const { tick, resize, coldStart, dropAfter, ...rest } = policy;
+  const { tick, resize, coldStart, dropAfter, scaler, scalerPolling, ...rest } = policy;
   return {
     ...rest,
     tickMs: tick,
     resizeMs: resize,
+    ...scalerDelayOf(scaler, scalerPolling),
     coldStartMs: coldStart ?? measured ?? DEFAULT_MS,
     ...(coldStart === undefined && measured !== null ? { startFrom: "profiles" } : {}),
     dropAfterSlos: dropAfter === "never" ? null : dropAfter,

@@ -37,6 +37,7 @@ export const inferlineMethod: CompilerMethodOf<"inferline"> = {
   },
   // What only the compiler needs stays here.
   bundle: ({ recorded: _, ...frame }, levels, provenance) => ({ ...frame, levels, provenance }),
+  scales: true,
   plannedWorkers: ({ cluster }, { plan }) => workersByPool(cluster, plan.stages),
 
   frameOf: ({ levels: _, provenance: __, ...frame }) => ({ ...frame, recorded: null }),

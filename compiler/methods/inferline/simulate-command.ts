@@ -16,7 +16,10 @@ import {
 } from "./simulate/simulate.ts";
 
 export interface InferlineCommandOptions
-  extends Pick<InferlineSimulationOptions, "durationMs" | "seed" | "serviceTimes" | "fanout"> {
+  extends Pick<
+    InferlineSimulationOptions,
+    "durationMs" | "seed" | "serviceTimes" | "fanout" | "scalerDelay"
+  > {
   readonly arrivals: ArrivalProcess;
   /** Told of every request. */
   readonly onOutcome?: OnOutcome;

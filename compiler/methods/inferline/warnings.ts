@@ -6,11 +6,25 @@ import { type InferlineBundle, violationCeiling } from "stratagem-runtime/intern
 import { inferlineMissed } from "stratagem-runtime/internal/methods/inferline/tell/missed";
 import { missedTexts } from "stratagem-runtime/internal/tell/missed-limits";
 import { percent } from "stratagem-runtime/internal/tell/text";
+import { scalingWarnings } from "../../simulate/graph/scaling-steps.ts";
+import type { Application, InferlinePolicy } from "../../spec/application.ts";
+import { simulateInferline } from "./simulate/simulate.ts";
 
 /** Of held-out traces, for which a margin is worth a thought. */
 const FEW_MET = 0.95;
 
-export function inferlineWarnings(bundle: InferlineBundle): string[] {
+/** @param application with its autoscaler, where the spec names one. */
+export function inferlineWarnings(
+  bundle: InferlineBundle,
+  { policy: { scalerDelay } }: Application<InferlinePolicy>,
+): string[] {
+  const steps = scalingWarnings(bundle, scalerDelay, (options) => {
+    return simulateInferline(bundle, options);
+  });
+  return [...levelWarnings(bundle), ...steps];
+}
+
+function levelWarnings(bundle: InferlineBundle): string[] {
   const { levels, slo, policy } = bundle;
   const ceiling = violationCeiling(slo);
   const advice = policy.margin === "auto" ? "" : "; policy.margin: auto leaves room for them";

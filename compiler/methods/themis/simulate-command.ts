@@ -22,7 +22,7 @@ import {
 export interface ThemisCommandOptions
   extends Pick<
     ThemisSimulationOptions,
-    "durationMs" | "seed" | "fanout" | "serviceTimes" | "stations"
+    "durationMs" | "seed" | "fanout" | "serviceTimes" | "stations" | "scalerDelay"
   > {
   readonly arrivals: ArrivalProcess;
   /** Told of every request. */

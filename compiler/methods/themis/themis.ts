@@ -11,7 +11,7 @@ import { themisPromises } from "./promises.ts";
 import { servedExpectation, servedLevel } from "./served-level.ts";
 import { haveBatchQuantiles } from "./simulate/drawn-batch-times.ts";
 import { themis } from "./solve/themis.ts";
-import { scalingWarnings } from "./warnings.ts";
+import { themisWarnings } from "./warnings.ts";
 
 export const themisMethod: CompilerMethodOf<"themis"> = {
   name: "themis",
@@ -38,6 +38,7 @@ export const themisMethod: CompilerMethodOf<"themis"> = {
     const planned = planningFrame(frame, frame.cluster.serving?.stretch ?? 1);
     return { ...frame, transitions: scalerOf(planned).transitions(levels), levels, provenance };
   },
+  scales: true,
   plannedWorkers: ({ cluster }, { steady }) => {
     return workersByPool(
       cluster,
@@ -87,7 +88,7 @@ export const themisMethod: CompilerMethodOf<"themis"> = {
     return simulateThemisCommand(bundle, options, baseline?.name ?? null, watch);
   },
 
-  warnings: scalingWarnings,
+  warnings: themisWarnings,
   async report(bundle, asked) {
     refuseTableOptions(asked, "plans");
     const { renderThemisReport } = await import("./report/report.ts");

@@ -5,8 +5,20 @@ import { type ThemisBundle, violationCeiling } from "stratagem-runtime/internal/
 import { themisMissed } from "stratagem-runtime/internal/methods/themis/tell/missed";
 import { missedTexts } from "stratagem-runtime/internal/tell/missed-limits";
 import { percent } from "stratagem-runtime/internal/tell/text";
+import { scalingWarnings } from "../../simulate/graph/scaling-steps.ts";
+import type { Application, ThemisPolicy } from "../../spec/application.ts";
+import { simulateThemis } from "./simulate/simulate.ts";
 
-export function scalingWarnings(bundle: ThemisBundle): string[] {
+/** @param application with its autoscaler, where the spec names one. */
+export function themisWarnings(
+  bundle: ThemisBundle,
+  { policy: { scalerDelay } }: Application<ThemisPolicy>,
+): string[] {
+  const steps = scalingWarnings(bundle, scalerDelay, (options) => simulateThemis(bundle, options));
+  return [...levelWarnings(bundle), ...steps];
+}
+
+function levelWarnings(bundle: ThemisBundle): string[] {
   const { levels, slo, policy } = bundle;
   const ceiling = violationCeiling(slo);
   const advice =

@@ -30,7 +30,7 @@ interface Manifest {
     readonly replicas?: number;
     readonly serviceName?: string;
     readonly selector?: Readonly<Record<string, unknown>>;
-    readonly ports?: readonly { readonly targetPort: string }[];
+    readonly ports?: readonly { readonly targetPort?: string; readonly port: number }[];
     readonly template?: { readonly metadata: { labels: Labels }; readonly spec: PodSpec };
     readonly predictor?: PodSpec;
     readonly scaleTargetRef?: { readonly kind: string; readonly name: string };
@@ -110,6 +110,9 @@ function danglingOf(object: Manifest, all: readonly Manifest[]): string[] {
 
 /** Whether pods have the labels of a service, and its ports. */
 function isAnswered({ spec }: Manifest, all: readonly Manifest[]): boolean {
+  // KServe makes the pods of what it hosts, under the name of the service.
+  const hosted = spec.selector?.["serving.kserve.io/inferenceservice"];
+  if (hosted !== undefined) return one(all, "InferenceService").metadata.name === hosted;
   return all.some((other) => {
     const { template } = other.spec ?? {};
     if (template === undefined) return false;
@@ -117,9 +120,16 @@ function isAnswered({ spec }: Manifest, all: readonly Manifest[]): boolean {
     const ports = template.spec.containers.flatMap((container) => container.ports);
     return (
       Object.entries(spec.selector ?? {}).every(([key, value]) => labels[key] === value) &&
-      (spec.ports ?? []).every((port) => ports.some(({ name }) => name === port.targetPort))
+      (spec.ports ?? []).every((port) => ports.some(isMeant(port)))
     );
   });
+}
+
+/** By name, or where the service is of pods themselves by number. */
+function isMeant({ targetPort, port }: { readonly targetPort?: string; readonly port: number }) {
+  return ({ name, containerPort }: Container["ports"][number]) => {
+    return targetPort === undefined ? containerPort === port : name === targetPort;
+  };
 }
 
 test("a field that Kubernetes does not know is refused by the schemas", async () => {

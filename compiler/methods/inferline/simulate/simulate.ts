@@ -29,6 +29,7 @@ import type { FanoutMode } from "../../../simulate/graph/fanout-source.ts";
 import { pipelineServiceTimes } from "../../../simulate/graph/pipeline-service-times.ts";
 import { RequestFlow } from "../../../simulate/graph/request-flow.ts";
 import { rowCountFor } from "../../../simulate/graph/row-counts.ts";
+import { ScalerClock, type ScalerDelay } from "../../../simulate/graph/scaler-clock.ts";
 import type { ServiceTimeMode, ServiceTimeModel } from "../../../simulate/service-times.ts";
 import {
   PATH_STREAM,
@@ -57,6 +58,8 @@ export interface InferlineSimulationOptions {
   readonly level?: number;
   /** Replaces the bundle's tuner; it is new, and made for the level that is followed first. */
   readonly tuner?: ReplicaTuner;
+  /** What an autoscaler adds to the time that replicas take to come up; left out, nothing. */
+  readonly scalerDelay?: ScalerDelay | undefined;
   /** Whether the result has the latency of every request. */
   readonly withLatencies?: boolean;
 }
@@ -108,6 +111,7 @@ class StageSimulation {
   readonly #tally: InferlineTally;
   readonly #accuracyByVariant: Float64Array;
   readonly #activationMs: number;
+  readonly #scaler: ScalerClock;
   readonly #durationMs: number;
   readonly #maxBatch: number;
   /**
@@ -159,6 +163,7 @@ class StageSimulation {
       bundle.tasks.flatMap(({ variants }) => variants.map(({ accuracy }) => accuracy)),
     );
     this.#activationMs = bundle.policy.activationMs;
+    this.#scaler = new ScalerClock(options.scalerDelay ?? null, seed);
     this.#durationMs = durationMs;
     this.#variantByWorker = new Int32Array(workerCount).fill(-1);
     this.#isLoading = new Uint8Array(workerCount);
@@ -279,7 +284,7 @@ class StageSimulation {
   #assign(worker: number, variant: number, nowMs: number): void {
     this.#variantByWorker[worker] = variant;
     this.#isLoading[worker] = 1;
-    const readyMs = nowMs + (this.#isWarm ? this.#activationMs : 0);
+    const readyMs = this.#isWarm ? this.#scaler.actsMs(nowMs) + this.#activationMs : nowMs;
     // After the batches that end at the same time.
     this.#workerEvents.push(readyMs, worker, this.#shape.taskCount);
     this.#count(worker, 1, nowMs);

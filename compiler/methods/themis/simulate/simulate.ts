@@ -31,6 +31,7 @@ import {
 import type { FanoutMode } from "../../../simulate/graph/fanout-source.ts";
 import { RequestFlow } from "../../../simulate/graph/request-flow.ts";
 import { rowCountFor } from "../../../simulate/graph/row-counts.ts";
+import { ScalerClock, type ScalerDelay } from "../../../simulate/graph/scaler-clock.ts";
 import type { RequestTrace } from "../../../simulate/graph/visits.ts";
 import type { ServiceTimeMode } from "../../../simulate/service-times.ts";
 import {
@@ -68,6 +69,8 @@ export interface ThemisSimulationOptions {
    * then (`lookHistories` tells from what); NaN, or none left, for no forecast.
    */
   readonly forecastByLook?: Float64Array;
+  /** What an autoscaler adds to the time that replicas take to come up; left out, nothing. */
+  readonly scalerDelay?: ScalerDelay | undefined;
   /** Whether the result has the latency of every request. */
   readonly withLatencies?: boolean;
   /** In place of the bundle's own: one that is watched, say. */
@@ -126,6 +129,7 @@ class ScaleSimulation {
   readonly #accuracyByTask: Float64Array;
   readonly #forecastByLook: Float64Array;
   readonly #coldStartMs: number;
+  readonly #scaler: ScalerClock;
   readonly #resizeMs: number;
   readonly #durationMs: number;
   /** [workerCount]: queries of the batch that a worker runs, 0 without. */
@@ -175,6 +179,7 @@ class ScaleSimulation {
     );
     this.#forecastByLook = options.forecastByLook ?? new Float64Array(0);
     this.#coldStartMs = bundle.policy.coldStartMs;
+    this.#scaler = new ScalerClock(options.scalerDelay ?? null, seed);
     this.#resizeMs = bundle.policy.resizeMs;
     this.#durationMs = durationMs;
     const { tickMs, stableTicks } = bundle.policy;
@@ -345,7 +350,7 @@ class ScaleSimulation {
     if (held.isInstance(worker)) this.#stop(worker, nowMs);
     if (kind === RELEASE) return;
     held.start(worker, commands.variant(command), commands.cores(command), nowMs);
-    const readyMs = nowMs + (this.#isWarm ? this.#coldStartMs : 0);
+    const readyMs = this.#isWarm ? this.#scaler.actsMs(nowMs) + this.#coldStartMs : nowMs;
     // After the batches that end at the same time.
     this.#workerEvents.push(readyMs, worker, this.#shape.taskCount);
   }

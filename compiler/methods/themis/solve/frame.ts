@@ -107,6 +107,6 @@ function latencyOf(
 }
 
 /** The paper's programmes know the paper's queueing only. */
-function optionsOf({ method: _, ...options }: ThemisPolicy): ThemisOptions {
+function optionsOf({ method: _, scalerDelay: __, ...options }: ThemisPolicy): ThemisOptions {
   return options.solver === "paper" ? { ...options, queueing: "paper" } : options;
 }
