@@ -21,6 +21,7 @@ import {
   signatureOptions,
 } from "stratagem-runtime/internal/signature-flags";
 import { packageVersion } from "stratagem-runtime/internal/version";
+import { addWorker } from "stratagem-runtime/internal/worker-command";
 import type { SchemaKind } from "./commands/schema.ts";
 import type { SimulateOptions } from "./commands/simulate.ts";
 import { explainCompilerError } from "./errors.ts";
@@ -125,6 +126,7 @@ program
   });
 
 addCompile(program, tools);
+addWorker(program);
 
 addInspect(program, async (bundle, level, queued, slackMs) => {
   const { methodOf } = await import("./methods/registry.ts");

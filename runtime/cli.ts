@@ -13,6 +13,7 @@ import {
 import { addPull } from "./registry-commands.ts";
 import { addSignatureFlags, type SignatureFlags, signatureOptions } from "./signature-flags.ts";
 import { packageVersion } from "./version.ts";
+import { addWorker } from "./worker-command.ts";
 
 const program = new Command("stratagem-runtime")
   .description("Follows the policy bundles that stratagem compiles.")
@@ -22,6 +23,7 @@ const program = new Command("stratagem-runtime")
 addInspect(program);
 addDiff(program);
 addServe(program);
+addWorker(program);
 addPull(program);
 addToken(program);
 addCompletion(program);

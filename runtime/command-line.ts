@@ -163,7 +163,7 @@ export function addCompletion(program: Command): void {
  * were no handler. Where npm started the process and is gone, that is as good as a first, and its
  * reason says so.
  */
-function stopSignal(): AbortSignal {
+export function stopSignal(): AbortSignal {
   const stop = new AbortController();
   let isTold = false;
   const onSignal = (signal: (typeof STOP_SIGNALS)[number]) => {

@@ -38,6 +38,7 @@ const COMMAND_ERRORS = {
   RUNTIME_SOURCE: "a source of bundles is away, or what it has is not what there should be",
   RUNTIME_STORE: "the folder that bundles of sources are kept in cannot be used",
   RUNTIME_DISCOVERY: "the document that names the bundles of sites is none, or names none for one",
+  RUNTIME_CLUSTER: "the NATS of the cluster gives no answer, or refuses who asks",
 } as const;
 
 /** Every error of the runtime that is not a bug. */
@@ -83,6 +84,7 @@ export const EXIT_CODE_BY_ERROR: Readonly<Record<RuntimeErrorCode, number>> = {
   RUNTIME_SOURCE: EXIT_CODES.badInput,
   RUNTIME_STORE: EXIT_CODES.badInput,
   RUNTIME_DISCOVERY: EXIT_CODES.badInput,
+  RUNTIME_CLUSTER: EXIT_CODES.badInput,
 };
 
 /**

@@ -7,6 +7,7 @@ import type { GenerateLevel } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
 import type { DecisionLogSettings } from "../open-decision-log.ts";
 import { hardwareJson, hardwareText } from "../pool-hardware.ts";
+import { type ElsewhereOptions, parsePoolUrls } from "../remote/elsewhere.ts";
 import type { AccessOptions } from "../server/access/access.ts";
 import type { ServerLimits } from "../server/applications/limits.ts";
 import type { LogState } from "../server/telemetry/log.ts";
@@ -177,7 +178,7 @@ function sourcesOf(
 }
 
 /** @throws RuntimeError RUNTIME_USAGE where a setting lacks another. */
-function devicesOf(settings: SettingValues): DeviceOptions {
+function devicesOf(settings: SettingValues): DeviceOptions & ElsewhereOptions {
   const { device, deviceIds, poolDevice, workerEnv, providerOptions } = settings;
   if (deviceIds !== null && device !== "cuda" && device !== "tensorrt") {
     const message = "expected --device cuda or tensorrt beside --device-ids";
@@ -191,6 +192,8 @@ function devicesOf(settings: SettingValues): DeviceOptions {
     ...(device === null ? {} : { device: `${device}${ids}` }),
     poolDevices: Object.fromEntries(poolDevices),
     workerEnvironment: (workerEnv ?? []).map(workerVariable),
+    workerUrls: (settings.workers ?? []).flatMap((text) => parsePoolUrls(text) ?? []),
+    ...(settings.workerToken === null ? {} : { workerToken: settings.workerToken }),
     ...(providerOptions === null ? {} : { providerOptions: parseProviderOptions(providerOptions) }),
   };
 }

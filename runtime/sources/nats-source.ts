@@ -1,10 +1,11 @@
 /** Bundles of an object store of NATS: an object, with those it names beside it. */
-import { open, readFile } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import { RuntimeError } from "../errors.ts";
 import { MAX_BUNDLE_BYTES } from "../load-bundle.ts";
 import type { ShippedPart } from "../shipping/parts.ts";
 import { MAX_SIDECAR_BYTES, SIDECARS, sidecarOf } from "../shipping/sidecars.ts";
 import { type NatsConnection, natsPackages, type ObjectInfo, type ObjectStore } from "./nats.ts";
+import { natsCredentials } from "./nats-credentials.ts";
 import { type Found, MAX_PART_BYTES, type PolicySource } from "./policy-source.ts";
 import { AwayError } from "./source-error.ts";
 
@@ -27,7 +28,6 @@ interface Opened {
 }
 
 const CONNECT_MS = 10_000;
-const CREDENTIALS = "-----BEGIN NATS USER JWT-----";
 
 export class NatsSource implements PolicySource {
   readonly name: string;
@@ -140,7 +140,7 @@ export class NatsSource implements PolicySource {
     const { connect, credsAuthenticator, Objm } = await natsPackages(this.name);
     const connection = await connect({
       ...{ servers, name: "stratagem", timeout: CONNECT_MS, maxReconnectAttempts: -1 },
-      ...(await credentialsOf(this.#options.tokenFile, credsAuthenticator)),
+      ...(await natsCredentials(this.#options.tokenFile, credsAuthenticator)),
     });
     const stop = () => void connection.close();
     this.#options.signal.addEventListener("abort", stop, { once: true });
@@ -171,20 +171,4 @@ function placeOf(text: string): Place {
 
 function besideOf(object: string, file: string): string {
   return `${object.slice(0, object.lastIndexOf("/") + 1)}${file}`;
-}
-
-async function credentialsOf(
-  path: string | undefined,
-  credsAuthenticator: (bytes: Uint8Array) => unknown,
-): Promise<object> {
-  if (path === undefined) return {};
-  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
-    const found = error.code ?? error.message;
-    throw new RuntimeError("RUNTIME_UNREADABLE", `${path}: expected credentials, got: ${found}`);
-  });
-  if (text.includes(CREDENTIALS)) return { authenticator: credsAuthenticator(Buffer.from(text)) };
-  const token = text.trim();
-  const colon = token.indexOf(":");
-  if (colon < 0) return { token };
-  return { user: token.slice(0, colon), pass: token.slice(colon + 1) };
 }

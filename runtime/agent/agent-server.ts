@@ -1,0 +1,122 @@
+/** The HTTP server of an agent: its limits, who may come in, and how it stops. */
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import type { Socket } from "node:net";
+import { ANYBODY, type Decision } from "../server/access/access.ts";
+import type { Need } from "../server/access/scopes.ts";
+import { secureContextOf } from "../server/access/tls.ts";
+import type { ServerLimits } from "../server/applications/limits.ts";
+import { SURPLUS_CONNECTIONS } from "../server/connections/connections.ts";
+import { Handshakes } from "../server/connections/handshakes.ts";
+import { HttpError } from "../server/connections/http-error.ts";
+import { type ParseError, parseRefusal } from "../server/connections/parse-refusal.ts";
+import { refusedHead } from "../server/connections/request-head.ts";
+import type { AgentState } from "./agent-state.ts";
+import { handle, sendError } from "./routes.ts";
+
+/** The server, not listening yet. */
+export function agentServer(state: AgentState, limits: ServerLimits): Server {
+  const { connections } = state;
+  const server = createServerOf(state, limits, {
+    headersTimeout: limits.headerTimeoutMs,
+    // Bodies have a limit of their own, whose answer says what was missing.
+    requestTimeout: 0,
+    keepAliveTimeout: limits.idleTimeoutMs,
+    connectionsCheckingInterval: Math.min(1000, limits.headerTimeoutMs),
+    maxHeaderSize: limits.maxHeaderBytes,
+    requireHostHeader: false,
+    insecureHTTPParser: false,
+    // A batch is on its way as soon as it is written.
+    noDelay: true,
+  });
+  server.maxConnections = limits.maxConnections + SURPLUS_CONNECTIONS;
+  server.maxHeadersCount = 0;
+  // A client that ends its side is still owed its answer.
+  Object.assign(server, { httpAllowHalfOpen: true });
+  server.on("request", (request: IncomingMessage, response: ServerResponse) => {
+    const connection = connections.of(request.socket);
+    const taken = connection.take(request, response);
+    connections.onAsked(connection);
+    if (taken === "ignore") return;
+    const refusal = taken === "answer" ? refusedHead(request, limits) : taken;
+    if (refusal === undefined) enter(state, request, response);
+    else sendError(state, response, refusal);
+  });
+  server.on("clientError", (error: ParseError, socket: Socket) => {
+    const isOver = !socket.writable || error.code === "ECONNRESET";
+    if (isOver || !connections.has(socket)) socket.destroy();
+    else {
+      const refused = parseRefusal(error);
+      connections.onRefused(refused);
+      connections.of(socket).refuse(refused);
+    }
+  });
+  server.on("connect", (_request: IncomingMessage, socket: Socket) => {
+    connections.of(socket).refuse(new HttpError(405, "expected GET, HEAD or POST, got CONNECT"));
+  });
+  server.on("close", () => connections.close());
+  return server;
+}
+
+function createServerOf(
+  { access, connections }: AgentState,
+  limits: ServerLimits,
+  options: ServerOptions,
+): Server {
+  const open = (socket: Socket) => void connections.open(socket);
+  const { tls } = access;
+  if (tls === undefined) return createServer(options).on("connection", open);
+  const handshakes = new Handshakes(() => access.onHandshakeFailed());
+  const isMutual = tls.value.ca !== undefined;
+  const server = createTlsServer({
+    ...options,
+    ...secureContextOf(tls.value),
+    requestCert: isMutual,
+    rejectUnauthorized: isMutual,
+    handshakeTimeout: limits.headerTimeoutMs,
+  });
+  // Connections that are open keep what they have agreed on.
+  tls.onChange((pair) => server.setSecureContext(secureContextOf(pair)));
+  server.on("connection", (socket: Socket) => handshakes.begin(socket));
+  server.on("secureConnection", (socket: Socket) => {
+    handshakes.onDone(socket);
+    open(socket);
+  });
+  server.prependListener("tlsClientError", (_error: Error, socket: Socket) => {
+    handshakes.onFailed(socket);
+  });
+  return server;
+}
+
+/** Lets a request in, at once unless its token takes time, or answers why not. */
+function enter(state: AgentState, request: IncomingMessage, response: ServerResponse): void {
+  const go = (decision: Decision) => {
+    if (decision instanceof HttpError) {
+      sendError(state, response, decision);
+      return;
+    }
+    if (decision !== ANYBODY) {
+      response.once("close", decision.leave);
+      if (response.destroyed) decision.leave();
+    }
+    void handle(state, request, response);
+  };
+  const { authorization } = request.headers;
+  const { remoteAddress: address } = request.socket;
+  const need = needOf(request.url ?? "/");
+  const decision = state.access.admit({ need, authorization, address });
+  if (decision instanceof Promise) void decision.then(go);
+  else go(decision);
+}
+
+/** Whoever may send batches may also say which models are there to run them. */
+function needOf(url: string): Need {
+  if (url.startsWith("/v2/health/")) return "open";
+  return url.startsWith("/metrics") ? "metrics" : "infer";
+}

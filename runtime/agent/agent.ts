@@ -1,0 +1,190 @@
+/** A worker for front ends on other machines: holds models, and runs one batch at a time. */
+import { join } from "node:path";
+import type { VariantModel } from "../exec/executor.ts";
+import type { CpuFallback } from "../exec/model-facts.ts";
+import { deviceText, type WorkerDevice } from "../exec/worker-device.ts";
+import { Access, type AccessOptions, exposureOf } from "../server/access/access.ts";
+import { DEFAULT_LIMITS, type ServerLimits } from "../server/applications/limits.ts";
+import { ByteBudget } from "../server/bodies/byte-budget.ts";
+import { Connections } from "../server/connections/connections.ts";
+import { forceServer, stopServer } from "../server/http/stopping.ts";
+import type { Notice } from "../server/telemetry/notice.ts";
+import { packageVersion } from "../version.ts";
+import { AgentCounts } from "./agent-counts.ts";
+import { agentServer } from "./agent-server.ts";
+import { type AgentDocument, type AgentState, agentDocument } from "./agent-state.ts";
+import { Fence } from "./fence.ts";
+import { HeldModels } from "./held-models.ts";
+import { KeptValues } from "./kept-values.ts";
+import { listenAt } from "./listening.ts";
+import { type FetchModel, ModelCatalog } from "./model-catalog.ts";
+import { RunIds } from "./run-ids.ts";
+import { Turns } from "./turns.ts";
+
+export interface AgentOptions {
+  readonly host: string;
+  /** 0 for any that is free. */
+  readonly port: number;
+  readonly name: string;
+  /** Null where it may be of any. */
+  readonly pool: string | null;
+  /** Folder of the model files. */
+  readonly models: string;
+  /** Models of a bundle, checked and opened; left out for none. */
+  readonly variants?: readonly VariantModel[] | undefined;
+  /** Brings models that the folder lacks; left out, nothing does. */
+  readonly fetch?: FetchModel | undefined;
+  /** Names of models to hold from the start; null for all there are. */
+  readonly load: readonly string[] | null;
+  readonly device: WorkerDevice;
+  /** Of a model's sessions. */
+  readonly threads: number;
+  /** Processes in reserve, of each model. */
+  readonly standby: number;
+  /** Of the process of a model; null for what the model needs. */
+  readonly memoryBytes: number | null;
+  readonly cpuFallback: CpuFallback;
+  /** Of a batch. */
+  readonly maxBodyBytes: number;
+  /** Of all tensors that stay for other workers. */
+  readonly maxValueBytes: number;
+  readonly access: AccessOptions;
+  readonly onNotice: Notice;
+  /** Called when `document` says something else. */
+  readonly onChange?: (() => void) | undefined;
+  /** A clock that does not go back. */
+  readonly nowMs: () => number;
+  readonly epochOffsetMs: number;
+}
+
+export interface Agent {
+  /** Such as `http://10.0.0.7:8000`. */
+  readonly url: string;
+  /** Kept once the models of its start are there, or have failed. */
+  readonly started: Promise<void>;
+  /** What it is and holds now. */
+  document(): AgentDocument;
+  /** Process ids of its models, by their names. */
+  pids(): ReadonlyMap<string, number | undefined>;
+  /** Answers what was accepted, and ends its processes. */
+  close(): Promise<void>;
+}
+
+/** Of which it holds the bodies: the batch that computes, that which waits, one that leaves. */
+const BODIES = 3;
+
+/**
+ * Answers health and metadata at once, and batches of each model as soon as that is loaded.
+ * @throws RuntimeError RUNTIME_LISTEN, RUNTIME_UNREADABLE, RUNTIME_ACCESS
+ */
+export async function startAgent(options: AgentOptions): Promise<Agent> {
+  const { host, port, nowMs, onNotice, maxBodyBytes } = options;
+  const limits: ServerLimits = { ...DEFAULT_LIMITS, maxBodyBytes };
+  const access = await Access.open(options.access, { nowMs, onNotice });
+  const catalog = catalogOf(options);
+  const state = stateOf(options, access, catalog, limits);
+  const server = agentServer(state, limits);
+  const url = await listenAt(server, { host, port, isTls: access.tls !== undefined }).catch(
+    (error) => {
+      access.close();
+      state.connections.close();
+      throw error;
+    },
+  );
+  const exposure = exposureOf(host, access);
+  if (exposure !== undefined) onNotice(exposure.replace("--tokens", "--token-file"), "warn");
+  let closing: Promise<void> | undefined;
+  const close = async () => {
+    state.isStopping = true;
+    options.onChange?.();
+    await forceAfter(limits.drainTimeoutMs, stopServer(server, state.connections), (stopped) =>
+      forceServer(server, stopped),
+    );
+    await state.models.close();
+    access.close();
+  };
+  return {
+    url,
+    started: loadFirst(state, catalog, options),
+    document: () => agentDocument(state),
+    pids: () => new Map(state.models.held.map(({ model, pid }) => [model.name, pid])),
+    close: () => {
+      closing ??= close();
+      return closing;
+    },
+  };
+}
+
+function catalogOf({ models: folder, variants, fetch }: AgentOptions): ModelCatalog {
+  return new ModelCatalog({ folder, variants, fetch });
+}
+
+function stateOf(
+  options: AgentOptions,
+  access: Access,
+  catalog: ModelCatalog,
+  limits: ServerLimits,
+): AgentState {
+  const { name, pool, threads: cores, device, maxBodyBytes } = options;
+  const { nowMs, epochOffsetMs, onNotice, onChange = () => {} } = options;
+  const { standby, memoryBytes, cpuFallback } = options;
+  const holding = { device, standby, memoryBytes, cpuFallback, onNotice, onChange };
+  return {
+    identity: { name, pool, cores, device: deviceText(device), provider: device.provider },
+    version: packageVersion(),
+    models: new HeldModels(catalog, cores, holding),
+    turns: new Turns(),
+    ids: new RunIds(),
+    fence: new Fence(),
+    values: new KeptValues(options.maxValueBytes, nowMs),
+    counts: new AgentCounts(),
+    access,
+    connections: new Connections(limits),
+    budget: new ByteBudget(BODIES * maxBodyBytes),
+    bodyLimit: { bytes: maxBodyBytes, why: "what this worker takes at most" },
+    pace: limits,
+    nowMs,
+    epochOffsetMs,
+    onNotice,
+    isStarted: false,
+    isStopping: false,
+  };
+}
+
+/** A model that cannot be loaded is told of, and keeps no other from being served. */
+async function loadFirst(
+  state: AgentState,
+  catalog: ModelCatalog,
+  { load, onNotice, onChange, models: folder }: AgentOptions,
+): Promise<void> {
+  const names = load ?? (await catalog.ownNames().catch(() => []));
+  if (names.length === 0 && load === null) {
+    onNotice(`no models in ${join(folder, "*.onnx")}: waiting to be told to load some`, "warn");
+  }
+  for (const name of names) {
+    if (state.isStopping) return;
+    try {
+      await state.models.load({ name, sha256: undefined, cores: undefined });
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      onNotice(`failed to load '${name}', ${reason}`, "error");
+    }
+  }
+  state.isStarted = true;
+  onChange?.();
+}
+
+/** @param force ends what is left, once the time is over. */
+async function forceAfter(
+  timeoutMs: number,
+  stopped: Promise<void>,
+  force: (stopped: Promise<void>) => Promise<void>,
+): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, timeoutMs);
+  });
+  await Promise.race([stopped, late]);
+  clearTimeout(timer);
+  await force(stopped);
+}

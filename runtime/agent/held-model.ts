@@ -1,0 +1,130 @@
+/** A model that an agent holds: a process of its own that runs it, and is replaced when it ends. */
+import { setImmediate } from "node:timers/promises";
+import { type Batch, type BatchResult, WorkerLostError } from "../exec/executor.ts";
+import type { CpuFallback } from "../exec/model-facts.ts";
+import type { WorkerDevice } from "../exec/worker-device.ts";
+import { type ProcessExecutor, startExecutor } from "../exec/worker-pool.ts";
+import type { Notice } from "../server/telemetry/notice.ts";
+import type { AgentModel } from "./agent-model.ts";
+import type { FoundModel } from "./model-folder.ts";
+
+/** How the processes of all models are started. */
+export interface HoldingOptions {
+  readonly device: WorkerDevice;
+  /** Processes in reserve, of each model. */
+  readonly standby: number;
+  /** Null for what the model needs. */
+  readonly memoryBytes: number | null;
+  readonly cpuFallback: CpuFallback;
+  readonly onNotice: Notice;
+  /** Something has changed that others are told. */
+  readonly onChange: () => void;
+}
+
+export class HeldModel {
+  readonly model: AgentModel;
+  readonly cores: number;
+  /** Processes that ended by themselves. */
+  lossCount = 0;
+  readonly #found: FoundModel;
+  readonly #options: HoldingOptions;
+  #executor: ProcessExecutor | null = null;
+  #isReady = false;
+  #runs = 0;
+  /** Whether it takes no further batch. */
+  #isLeaving = false;
+  #onIdle: (() => void) | null = null;
+
+  private constructor(found: FoundModel, cores: number, options: HoldingOptions) {
+    this.model = found.model;
+    this.cores = cores;
+    this.#found = found;
+    this.#options = options;
+  }
+
+  /**
+   * Starts its process; the file is the model's from now on.
+   * @throws Error saying why it cannot be held; the file is closed then.
+   */
+  static async open(found: FoundModel, cores: number, options: HoldingOptions): Promise<HeldModel> {
+    const held = new HeldModel(found, cores, options);
+    try {
+      await held.#start();
+    } catch (error) {
+      await found.close();
+      throw error;
+    }
+    return held;
+  }
+
+  /** Whether its process can take a batch. */
+  get isReady(): boolean {
+    return this.#isReady && !this.#isLeaving;
+  }
+
+  /** Of the process that runs it. */
+  get pid(): number | undefined {
+    return this.#executor?.pids().slots[0];
+  }
+
+  /** @throws WorkerLostError, InferenceError, as `Executor.run`. */
+  async run(batch: Batch, onComputed: () => void): Promise<BatchResult> {
+    const executor = this.#executor;
+    if (executor === null) throw new Error("a model runs batches once it is loaded");
+    this.#runs++;
+    try {
+      return await executor.run(0, batch, onComputed);
+    } catch (error) {
+      // The loss is told right after: only then it is known whether the next batch has a process.
+      if (error instanceof WorkerLostError) await setImmediate();
+      throw error;
+    } finally {
+      this.#runs--;
+      if (this.#runs === 0) this.#onIdle?.();
+    }
+  }
+
+  /** Ends its process after the batches that it has; it takes no others. */
+  async close(): Promise<void> {
+    this.#isLeaving = true;
+    if (this.#runs > 0) {
+      await new Promise<void>((resolve) => {
+        this.#onIdle = resolve;
+      });
+    }
+    await this.#executor?.close();
+    await this.#found.close();
+  }
+
+  async #start(): Promise<void> {
+    const { device, standby, memoryBytes, cpuFallback, onNotice } = this.#options;
+    const { name, variant } = this.model;
+    const shared = { variants: [variant], workerCount: 1, standbyCount: standby };
+    this.#executor = await startExecutor(
+      { ...shared, threadsPerWorker: this.cores, devices: [device], cpuFallback },
+      {
+        onReady: () => this.#setReady(true),
+        onLost: (_worker, reason) => {
+          this.lossCount++;
+          this.#setReady(false);
+          onNotice(`${name}: its process is lost: ${reason}`, "warn");
+        },
+        onReplaced: (_worker, reason) => {
+          this.lossCount++;
+          onNotice(`${name}: its process is lost, another has its place: ${reason}`, "warn");
+        },
+        onStartFailed: (reason, retryMs) => {
+          onNotice(`${name}: its process failed: ${reason}; another try in ${retryMs} ms`, "warn");
+        },
+      },
+      { memoryBytes },
+    );
+    this.#isReady = true;
+  }
+
+  #setReady(isReady: boolean): void {
+    if (this.#isReady === isReady) return;
+    this.#isReady = isReady;
+    this.#options.onChange();
+  }
+}

@@ -1,0 +1,28 @@
+/** Where an agent listens. */
+import type { Server } from "node:http";
+import { RuntimeError } from "../errors.ts";
+
+export interface ListenAddress {
+  readonly host: string;
+  /** 0 for any that is free. */
+  readonly port: number;
+  readonly isTls: boolean;
+}
+
+/** @returns its URL. @throws RuntimeError RUNTIME_LISTEN */
+export function listenAt(server: Server, { host, port, isTls }: ListenAddress): Promise<string> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (error: NodeJS.ErrnoException) => {
+      const reason = error.code === "EADDRINUSE" ? "it is taken" : String(error.code ?? error);
+      const expected = "expected an address to serve at";
+      const message = `${host}:${port}: ${expected}, got: ${reason}; choose another with --http`;
+      reject(new RuntimeError("RUNTIME_LISTEN", message));
+    });
+    server.listen({ host, port }, () => {
+      const address = server.address();
+      const bound = typeof address === "object" && address !== null ? address.port : port;
+      const named = host.includes(":") ? `[${host}]` : host;
+      resolve(`${isTls ? "https" : "http"}://${named}:${bound}`);
+    });
+  });
+}

@@ -1,0 +1,25 @@
+/** Remembers which batches ran, by their ids, so that none runs twice. */
+
+/** Far more than are on their way to one worker at a time. */
+const REMEMBERED = 1024;
+
+export class RunIds {
+  /** The oldest first. */
+  readonly #ids = new Set<string>();
+
+  /** @returns whether it is new; it is known from now on. */
+  take(id: string): boolean {
+    if (this.#ids.has(id)) return false;
+    this.#ids.add(id);
+    for (const oldest of this.#ids) {
+      if (this.#ids.size <= REMEMBERED) break;
+      this.#ids.delete(oldest);
+    }
+    return true;
+  }
+
+  /** A batch did not run, so that it may come again. */
+  giveBack(id: string): void {
+    this.#ids.delete(id);
+  }
+}

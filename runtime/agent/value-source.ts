@@ -1,0 +1,92 @@
+/** Takes tensors from the worker that has kept them, as a front end names it. */
+import { HttpError } from "../server/connections/http-error.ts";
+import { binaryOf } from "../server/protocol/infer-request.ts";
+import { BadRequest } from "../server/tensors/bad-request.ts";
+import type { ModelTensor } from "../server/tensors/signature.ts";
+import type { KeptValues } from "./kept-values.ts";
+
+/** Path of a value, behind which its key is. */
+export const VALUES = "/v2/stratagem/values/";
+const KEY = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const FETCH_MS = 10_000;
+
+/** An input that is elsewhere, or here since an earlier batch. */
+export interface ValueReference {
+  readonly key: string;
+  /** URL of the worker that has it; null for this one. */
+  readonly source: string | null;
+  readonly tensor: ModelTensor;
+  readonly shape: readonly number[];
+  /** Of the input in its request. */
+  readonly path: string;
+}
+
+/**
+ * @param parameters of an input. @returns undefined where it is not kept anywhere.
+ * @throws BadRequest
+ */
+export function valueReference(
+  parameters: Readonly<Record<string, unknown>>,
+  path: string,
+): Pick<ValueReference, "key" | "source"> | undefined {
+  const { stratagem_value: key, stratagem_source: source } = parameters;
+  if (key === undefined) return undefined;
+  if (typeof key !== "string" || !KEY.test(key)) {
+    throw new BadRequest(`${path}.parameters.stratagem_value`, "expected a key", key);
+  }
+  return { key, source: source === undefined ? null : originOf(source, path) };
+}
+
+/** @throws BadRequest for what is more than the address of a worker. */
+function originOf(source: unknown, path: string): string {
+  const url = typeof source === "string" && URL.canParse(source) ? new URL(source) : null;
+  const isHttp = url?.protocol === "http:" || url?.protocol === "https:";
+  if (url !== null && isHttp && url.origin === String(source).replace(/\/$/, "")) return url.origin;
+  const at = `${path}.parameters.stratagem_source`;
+  throw new BadRequest(at, "expected a worker such as http://10.0.0.7:8000", source);
+}
+
+/**
+ * The bytes of a value.
+ * @param authorization of the front end, which is shown to the other worker as well.
+ * @throws HttpError 424 where it cannot be had. @throws BadRequest where it is another.
+ */
+export async function takenValue(
+  reference: ValueReference,
+  kept: KeptValues,
+  authorization: string | undefined,
+): Promise<Uint8Array> {
+  const { key, source, tensor, shape, path } = reference;
+  const bytes = source === null ? kept.get(key) : await fetched(reference, kept, authorization);
+  if (bytes === undefined) throw gone(path, "this worker", "it has it no more");
+  return binaryOf(bytes, tensor, shape, `${path}.parameters.stratagem_value`);
+}
+
+async function fetched(
+  { key, source, path }: ValueReference,
+  { maxBytes }: KeptValues,
+  authorization: string | undefined,
+): Promise<Uint8Array> {
+  try {
+    const response = await fetch(`${source}${VALUES}${key}`, {
+      redirect: "error",
+      signal: AbortSignal.timeout(FETCH_MS),
+      ...(authorization === undefined ? {} : { headers: { authorization } }),
+    });
+    if (response.status !== 200) throw new Error(`it said ${response.status}`);
+    return await limitedBody(response, maxBytes);
+  } catch (error) {
+    const { cause, message } = error instanceof Error ? error : new Error(String(error));
+    throw gone(path, `${source}`, cause instanceof Error ? cause.message : message);
+  }
+}
+
+async function limitedBody(response: Response, maxBytes: number): Promise<Uint8Array> {
+  const stated = Number(response.headers.get("content-length"));
+  if (!(stated <= maxBytes)) throw new Error(`it has ${stated} bytes, of at most ${maxBytes}`);
+  return new Uint8Array(await response.arrayBuffer());
+}
+
+function gone(path: string, where: string, reason: string): HttpError {
+  return new HttpError(424, `${path}: expected a value that ${where} keeps, got: ${reason}`);
+}

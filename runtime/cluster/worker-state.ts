@@ -1,0 +1,95 @@
+/** What a worker says of itself, once a second and whenever that changes. */
+
+export interface WorkerModel {
+  readonly name: string;
+  readonly sha256: string;
+  readonly state: "ready" | "loading" | "unavailable";
+}
+
+export interface WorkerState {
+  /** Of the worker: that of no other one in the cluster. */
+  readonly name: string;
+  /** Another one with every start of it. */
+  readonly session: string;
+  /** Where front ends reach it, such as `http://10.0.0.7:8000`. */
+  readonly url: string;
+  /** Null where it serves the only pool of whatever bundle. */
+  readonly pool: string | null;
+  readonly cores: number;
+  /** Such as `cpu` or `cuda:0`. */
+  readonly device: string;
+  /** Of onnxruntime, such as `cpu`. */
+  readonly provider: string;
+  readonly models: readonly WorkerModel[];
+  /** Whether it takes nothing new, and is about to go. */
+  readonly isLeaving: boolean;
+}
+
+const VERSION = 1;
+const STATES: readonly WorkerModel["state"][] = ["ready", "loading", "unavailable"];
+const MAX_TEXT = 512;
+const MAX_MODELS = 4096;
+const MAX_CHARACTERS = 2 ** 20;
+const DIGEST = /^[0-9a-f]{64}$/;
+
+export function textOfState(state: WorkerState): string {
+  return JSON.stringify({ v: VERSION, ...state });
+}
+
+/** What somebody sent, who may be anybody. @returns null for what is none. */
+export function readState(text: string): WorkerState | null {
+  if (text.length > MAX_CHARACTERS) return null;
+  const found = recordOf(parsed(text));
+  if (found === null || found["v"] !== VERSION) return null;
+  const { name, session, url, pool, cores, device, provider, models, isLeaving } = found;
+  const texts = [name, session, url, device, provider];
+  const [nameText, sessionText, urlText, deviceText, providerText] = texts.map(shortText);
+  const poolText = pool === null ? null : shortText(pool);
+  const modelList = modelsOf(models);
+  if (nameText === undefined || sessionText === undefined || poolText === undefined) return null;
+  if (urlText === undefined || !isWorkerUrl(urlText) || modelList === null) return null;
+  if (deviceText === undefined || providerText === undefined) return null;
+  if (typeof cores !== "number" || !(cores > 0) || typeof isLeaving !== "boolean") return null;
+  return {
+    ...{ name: nameText, session: sessionText, url: urlText, pool: poolText, cores },
+    ...{ device: deviceText, provider: providerText, models: modelList, isLeaving },
+  };
+}
+
+function modelsOf(value: unknown): WorkerModel[] | null {
+  if (!Array.isArray(value) || value.length > MAX_MODELS) return null;
+  const models: WorkerModel[] = [];
+  for (const one of value) {
+    const found = recordOf(one);
+    const name = shortText(found?.["name"]);
+    const sha256 = shortText(found?.["sha256"]);
+    const state = STATES.find((known) => known === found?.["state"]);
+    if (name === undefined || sha256 === undefined || state === undefined) return null;
+    if (!DIGEST.test(sha256)) return null;
+    models.push({ name, sha256, state });
+  }
+  return models;
+}
+
+function isWorkerUrl(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || url.username !== "" || url.password !== "") return false;
+  return ["http:", "https:", "grpc:", "grpcs:"].includes(url.protocol) && url.host !== "";
+}
+
+function shortText(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" && value.length <= MAX_TEXT ? value : undefined;
+}
+
+function recordOf(value: unknown): Readonly<Record<string, unknown>> | null {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
+  return Object.fromEntries(Object.entries(value));
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

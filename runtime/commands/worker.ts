@@ -1,0 +1,152 @@
+/** `worker --models DIR`: runs batches for front ends until it is told to stop. */
+import { hostname } from "node:os";
+import { dirname, resolve } from "node:path";
+import { type Agent, type AgentOptions, startAgent } from "../agent/agent.ts";
+import { EXIT_CODES, RuntimeError } from "../errors.ts";
+import type { VariantModel } from "../exec/executor.ts";
+import { settleCollection } from "../heap-collection.ts";
+import { loadBundle } from "../load-bundle.ts";
+import { OpenedModels } from "../opened-models.ts";
+import { servedModels } from "../served-models.ts";
+import type { AccessOptions } from "../server/access/access.ts";
+import { LineSink } from "../server/telemetry/line-sink.ts";
+import { Log, type LogState } from "../server/telemetry/log.ts";
+import { servingDevices } from "../serving-devices.ts";
+import type { Address } from "../settings/kinds.ts";
+import type { CommandResult } from "./command-result.ts";
+
+/** As the command line has them, each checked by itself. */
+export interface WorkerCommand {
+  readonly models: string | undefined;
+  /** Path of a bundle whose variants it holds. */
+  readonly policy: string | undefined;
+  readonly http: Address;
+  readonly name: string | undefined;
+  readonly pool: string | undefined;
+  readonly device: string;
+  readonly threads: number;
+  /** "all", "none", or names. */
+  readonly load: readonly string[];
+  readonly standby: number;
+  readonly workerMemory: number | undefined;
+  readonly maxBody: number;
+  readonly maxValues: number;
+  readonly cpuFallback: AgentOptions["cpuFallback"];
+  readonly tokenFile: string | undefined;
+  readonly tlsCert: string | undefined;
+  readonly tlsKey: string | undefined;
+  readonly tlsClientCa: string | undefined;
+  readonly logLevel: LogState["level"];
+  readonly logFormat: LogState["format"];
+}
+
+export interface WorkerSurroundings {
+  /** Aborting it stops the worker: what was accepted is answered first. */
+  readonly signal: AbortSignal;
+  /** Called once it has loaded its models. */
+  readonly onReady: (result: CommandResult) => void;
+}
+
+/** @throws BundleError, RuntimeError */
+export async function workerCommand(
+  command: WorkerCommand,
+  { signal, onReady }: WorkerSurroundings,
+): Promise<void> {
+  const sink = new LineSink();
+  const epochMs = () => performance.timeOrigin + performance.now();
+  const log = new Log({ sink, level: command.logLevel, format: command.logFormat, epochMs });
+  const files = new OpenedModels();
+  try {
+    settleCollection();
+    const agent = await startAgent({
+      ...(await agentOptions(command, files)),
+      onNotice: log.notice,
+    });
+    await Promise.race([agent.started, aborted(signal)]);
+    onReady(readyResult(agent));
+    await aborted(signal);
+    log.notice("stopping: answering what was accepted");
+    await agent.close();
+  } finally {
+    await files.close();
+    await sink.close();
+  }
+}
+
+/** @throws BundleError, RuntimeError */
+async function agentOptions(
+  command: WorkerCommand,
+  files: OpenedModels,
+): Promise<Omit<AgentOptions, "onNotice">> {
+  const { policy, http, pool, threads, standby, cpuFallback, load } = command;
+  const models = command.models ?? (policy === undefined ? undefined : dirname(policy));
+  if (models === undefined) {
+    throw new RuntimeError("RUNTIME_USAGE", "expected --models or --policy: what the worker runs");
+  }
+  return {
+    ...http,
+    name: command.name ?? hostname(),
+    pool: pool ?? null,
+    models: resolve(models),
+    variants: policy === undefined ? undefined : await variantsOf(policy, models, files),
+    load: load.includes("all") ? null : load.filter((name) => name !== "none"),
+    device: deviceOf(command.device),
+    threads,
+    standby,
+    memoryBytes: command.workerMemory ?? null,
+    cpuFallback,
+    maxBodyBytes: command.maxBody,
+    maxValueBytes: command.maxValues,
+    access: accessOf(command),
+    nowMs: () => performance.now(),
+    epochOffsetMs: performance.timeOrigin,
+  };
+}
+
+/** Checked as a server does it. */
+async function variantsOf(
+  policy: string,
+  folder: string,
+  files: OpenedModels,
+): Promise<readonly VariantModel[]> {
+  const { bundle } = await loadBundle(policy);
+  return servedModels(bundle, folder, files);
+}
+
+/** @throws RuntimeError RUNTIME_USAGE */
+function deviceOf(device: string): AgentOptions["device"] {
+  const [found] = servingDevices([{ name: "", workers: 1 }], 1, { device });
+  if (found !== undefined && device !== "auto") return found;
+  const expected = "expected cpu, cuda, tensorrt or webgpu, perhaps with a number behind";
+  throw new RuntimeError("RUNTIME_USAGE", `--device: ${expected}, got "${device}"`);
+}
+
+/** @throws RuntimeError RUNTIME_USAGE where one lacks another. */
+function accessOf({ tlsCert, tlsKey, tlsClientCa, tokenFile }: WorkerCommand): AccessOptions {
+  const tokens = tokenFile === undefined ? {} : { tokens: tokenFile };
+  if (tlsCert !== undefined && tlsKey !== undefined) {
+    const ca = tlsClientCa === undefined ? {} : { clientCa: tlsClientCa };
+    return { ...tokens, tls: { cert: tlsCert, key: tlsKey, ...ca } };
+  }
+  if (tlsCert === undefined && tlsKey === undefined && tlsClientCa === undefined) return tokens;
+  throw new RuntimeError("RUNTIME_USAGE", "expected --tls-cert and --tls-key beside each other");
+}
+
+function readyResult({ url, document }: Agent): CommandResult {
+  const told = document();
+  const { name, device, models } = told;
+  const ready = models.filter(({ state }) => state === "ready").map((model) => model.name);
+  const held = ready.length === 0 ? "no models" : ready.join(", ");
+  return {
+    exitCode: EXIT_CODES.ok,
+    text: `worker ${name} at ${url}, on ${device}: ${held}`,
+    json: { url, ...told },
+  };
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((done) => {
+    if (signal.aborted) done();
+    else signal.addEventListener("abort", () => done(), { once: true });
+  });
+}

@@ -1,0 +1,83 @@
+/** Adds `worker`, which both command lines have. */
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { print, stopSignal } from "./command-line.ts";
+import type { WorkerCommand } from "./commands/worker.ts";
+import { CPU_FALLBACKS } from "./exec/model-facts.ts";
+import { LOG_FORMATS } from "./server/telemetry/log.ts";
+import { SEVERITIES } from "./server/telemetry/notice.ts";
+import { address, bytes, count, type Kind } from "./settings/kinds.ts";
+
+const MIB = 2 ** 20;
+const file = "<file>";
+
+export function addWorker(program: Command): void {
+  program
+    .command("worker")
+    .description("run batches that front ends send, until SIGTERM or SIGINT")
+    .option("--models <folder>", "where the model files are (default: the folder of --policy)")
+    .option("--policy <bundle>", "hold the variants of a bundle, with all that it says of them")
+    .addOption(
+      new Option("--http <host:port>", "where to listen; port 0 for any")
+        .default({ host: "127.0.0.1", port: 8000 }, "127.0.0.1:8000")
+        .argParser(readAs(address)),
+    )
+    .option("--name <name>", "what front ends call it (default: the name of the host)")
+    .option("--pool <pool>", "pool that it is a worker of (default: whichever needs one)")
+    .option("--device <device>", "what runs the models, such as cuda:0", "cpu")
+    .addOption(
+      new Option("--threads <n>", "threads of a model, unless a front end says its cores")
+        .default(1)
+        .argParser(readAs(count({ least: 1, most: 1024 }))),
+    )
+    .addOption(
+      new Option("--load <names>", "models to hold from the start, with commas; all, or none")
+        .default(["all"], "all")
+        .argParser((text) => text.split(",")),
+    )
+    .addOption(
+      new Option("--standby <n>", "processes in reserve, of each model")
+        .default(0)
+        .argParser(readAs(count({ most: 16 }))),
+    )
+    .addOption(
+      new Option(
+        "--worker-memory <bytes>",
+        "memory of a model's process (default: by the model, at least 4GiB; none on a GPU)",
+      ).argParser(readAs(bytes({ least: 256 * MIB }))),
+    )
+    .addOption(
+      new Option("--max-body <bytes>", "bytes of a batch at most")
+        .default(256 * MIB, "256MiB")
+        .argParser(readAs(bytes({ most: 1024 * MIB }))),
+    )
+    .addOption(
+      new Option("--max-values <bytes>", "bytes of tensors that stay for other workers")
+        .default(256 * MIB, "256MiB")
+        .argParser(readAs(bytes({ most: 2 ** 40 }))),
+    )
+    .addOption(
+      new Option("--cpu-fallback <name>", "models of which a GPU leaves nodes to the processor")
+        .choices(CPU_FALLBACKS)
+        .default("allow"),
+    )
+    .option(`--token-file ${file}`, "tokens that front ends have to show, as serve --tokens")
+    .option(`--tls-cert ${file}`, "certificate of the worker and those between, PEM")
+    .option(`--tls-key ${file}`, "its private key, PEM")
+    .option(`--tls-client-ca ${file}`, "certificates of which one has signed that of a front end")
+    .addOption(new Option("--log-level <name>").choices(SEVERITIES).default("info"))
+    .addOption(new Option("--log-format <name>").choices(LOG_FORMATS).default("text"))
+    .option("--json", "one JSON document on stdout, once it serves")
+    .action(async (command: WorkerCommand) => {
+      const { workerCommand } = await import("./commands/worker.ts");
+      await workerCommand(command, { signal: stopSignal(), onReady: print });
+    });
+}
+
+/** Reads a value of a flag as a setting of that kind is read. */
+function readAs<T>({ read, expected }: Kind<T>): (text: string) => T {
+  return (text) => {
+    const value = read(text);
+    if (value === undefined) throw new InvalidArgumentError(`expected ${expected}`);
+    return value;
+  };
+}

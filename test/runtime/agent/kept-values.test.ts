@@ -1,0 +1,58 @@
+/** Tensors that go from worker to worker, and not by the front end. */
+import { describe, expect, test } from "vitest";
+import { KeptValues } from "../../../runtime/agent/kept-values.ts";
+import { agentWith, type Reply } from "./built-agent.ts";
+
+describe("kept values", () => {
+  test("make room by the oldest, and those that nobody took in time go", () => {
+    let nowMs = 0;
+    const values = new KeptValues(100, () => nowMs);
+    const keys = [1, 2, 3].map((fill) => values.put(new Uint8Array(40).fill(fill)));
+    expect(keys.map((key) => values.get(key)?.[0])).toEqual([undefined, 2, 3]);
+    expect(values.bytes).toBe(80);
+    nowMs = 60_000;
+    const last = values.put(new Uint8Array(1));
+    expect(values.bytes).toBe(1);
+    expect(values.get(last)).toHaveLength(1);
+    expect(() => values.put(new Uint8Array(101))).toThrow(expect.objectContaining({ status: 413 }));
+  });
+
+  test("hold no memory that lies beside them", () => {
+    const values = new KeptValues(1000, () => 0);
+    const frame = new Uint8Array(1000);
+    expect(values.get(values.put(frame.subarray(0, 10)))?.buffer.byteLength).toBe(10);
+    expect(values.get(values.put(frame.subarray(0, 900)))?.buffer).toBe(frame.buffer);
+  });
+});
+
+function keyOf({ json }: Reply): string {
+  return json.outputs[0].parameters.stratagem_value;
+}
+
+test("a worker takes what another has kept, and gives what it makes of it to a third", async () => {
+  const rows = [1, 2, 3, 4, 5, 6, 7, 8];
+  const [first, second] = await Promise.all([agentWith({}), agentWith({})]);
+  const sent = await first.client.keep("m", rows);
+  expect(sent).toMatchObject({ status: 200, json: { outputs: [{ name: "y", shape: [2, 4] }] } });
+  expect(sent.json.outputs[0]).not.toHaveProperty("data");
+  await first.client.untilMetric("stratagem_agent_kept_bytes", 32);
+  const at = { key: keyOf(sent), source: first.url, rows: 2 };
+  const passed = await second.client.keep("m", at);
+  expect(passed.status).toBe(200);
+  // The second time it is where it is needed.
+  const here = await second.client.keep("m", { key: keyOf(passed), rows: 2 });
+  const value = await fetch(`${second.url}/v2/stratagem/values/${keyOf(here)}`);
+  expect([...new Float32Array(await value.arrayBuffer())]).toEqual(rows);
+
+  const other = await second.client.keep("m", { ...at, rows: 3 });
+  expect(other).toMatchObject({ status: 400 });
+  expect(other.json.error).toContain("stratagem_value: expected 48, 12 elements of FP32");
+  const unknown = "01234567-89ab-cdef-0123-456789abcdef";
+  expect(await second.client.keep("m", { ...at, key: unknown })).toMatchObject({ status: 424 });
+  expect(await second.client.keep("m", { key: unknown, rows: 2 })).toMatchObject({ status: 424 });
+  await first.close();
+  const gone = await second.client.keep("m", at);
+  expect(gone).toMatchObject({ status: 424 });
+  expect(gone.json.error).toContain(`expected a value that ${first.url} keeps`);
+  await second.close();
+});
