@@ -129,16 +129,13 @@ export class ClusterMembership {
   }
 }
 
-/** Of a pool of its own or of any; of a front end that has all workers for itself. */
+/** Of a front end that has all of them for itself. @param pools of its bundle. */
 export function remoteMembers(
   states: readonly WorkerState[],
   pools: readonly string[],
 ): RemoteMember[] {
-  const [only = ""] = pools;
-  return states.flatMap(({ name, url, pool }) => {
-    const own = pool ?? (pools.length === 1 ? only : null);
-    return own === null || !pools.includes(own) ? [] : [{ name, url, pool: own, lease: null }];
-  });
+  const own = states.filter(({ pool }) => pools.includes(pool));
+  return own.map(({ name, url, pool }) => ({ name, url, pool, lease: null }));
 }
 
 /** All members of those pools. @param pools of the bundle. */
