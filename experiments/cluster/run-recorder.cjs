@@ -1,8 +1,10 @@
 /**
  * Loaded before a process (`NODE_OPTIONS=--require`): writes down which rows onnxruntime begins and
  * ends to compute in it, whatever else the process says of itself. Rows that begin with the mark
- * have the number of their request behind it (experiments/cluster/marked-rows.ts).
+ * have the number of their request behind it (experiments/cluster/marked-rows.ts). Processes that
+ * run models are given next to nothing of the environment, so whoever starts them hands this on.
  */
+const childProcess = require("node:child_process");
 const { appendFileSync } = require("node:fs");
 const { join } = require("node:path");
 const Module = require("node:module");
@@ -53,3 +55,12 @@ Module._load = function (request, ...rest) {
   }
   return loaded;
 };
+
+const { spawn } = childProcess;
+childProcess.spawn = (program, args, options) => {
+  const { NODE_OPTIONS, STRATAGEM_RUNS_FOLDER } = process.env;
+  if (options?.env === undefined) return spawn(program, args, options);
+  const env = { ...options.env, NODE_OPTIONS, STRATAGEM_RUNS_FOLDER };
+  return spawn(program, args, { ...options, env });
+};
+Module.syncBuiltinESMExports();
