@@ -34,7 +34,6 @@ export interface WorkerCommand {
   readonly standby: number;
   readonly workerMemory: number | undefined;
   readonly maxBody: number;
-  readonly maxValues: number;
   readonly cpuFallback: AgentOptions["cpuFallback"];
   readonly tokenFile: string | undefined;
   readonly tlsCert: string | undefined;
@@ -115,15 +114,11 @@ async function agentOptions(
     memoryBytes: command.workerMemory ?? null,
     cpuFallback,
     maxBodyBytes: command.maxBody,
-    maxValueBytes: command.maxValues,
     access: accessOf(command),
     nowMs: () => performance.now(),
     epochOffsetMs: performance.timeOrigin,
   };
 }
-
-/** That of a spec which names none. */
-const DEFAULT_POOL = "default";
 
 /** Nothing of it is loaded where there is none. @throws RuntimeError */
 async function clusterOf(
@@ -144,9 +139,6 @@ function inCluster(cluster: ClusterWorker): Pick<AgentOptions, "fetch" | "onChan
 /** What front ends of the cluster are told of it. */
 function announcedState(agent: Agent, { url }: WorkerCommand): AnnouncedState {
   const { name, pool, cores, device, provider, models } = agent.document();
-  const own = { cores, device, provider, pool: pool ?? DEFAULT_POOL };
-  const told = { ...own, name, url: announcedUrl(url, agent.url) };
-  return { ...told, models };
   const told = { name, url: announcedUrl(url, agent.url), cores, device, provider };
   return { ...told, pool: pool ?? DEFAULT_POOL, models };
 }
