@@ -34,6 +34,7 @@ export interface WorkerCommand {
   readonly standby: number;
   readonly workerMemory: number | undefined;
   readonly maxBody: number;
+  readonly maxValues: number;
   readonly cpuFallback: AgentOptions["cpuFallback"];
   readonly tokenFile: string | undefined;
   readonly tlsCert: string | undefined;
@@ -114,6 +115,7 @@ async function agentOptions(
     memoryBytes: command.workerMemory ?? null,
     cpuFallback,
     maxBodyBytes: command.maxBody,
+    maxValueBytes: command.maxValues,
     access: accessOf(command),
     nowMs: () => performance.now(),
     epochOffsetMs: performance.timeOrigin,
