@@ -173,7 +173,8 @@ const inferline = mapping({
   scaler: choice("none", "hpa", "keda")
     .default("none")
     .describe(
-      "Who starts replicas: nobody in between, or an autoscaler of Kubernetes whose looks compile " +
+      "Who starts replicas: nobody in between, or an autoscaler of Kubernetes whose looks " +
+        "compile " +
         "counts with: hpa every 15 s, keda polled every scalerPolling besides",
     ),
   scalerPolling: duration(MAX_SPAN_MS, MIN_TICK_MS)
@@ -233,7 +234,8 @@ const themis = mapping({
   scaler: choice("none", "hpa", "keda")
     .default("none")
     .describe(
-      "Who starts replicas: nobody in between, or an autoscaler of Kubernetes whose looks compile " +
+      "Who starts replicas: nobody in between, or an autoscaler of Kubernetes whose looks " +
+        "compile " +
         "counts with: hpa every 15 s, keda polled every scalerPolling besides",
     ),
   scalerPolling: duration(MAX_SPAN_MS, MIN_TICK_MS)

@@ -29,7 +29,7 @@ export class Triggers {
     this.#watch = watch;
   }
 
-  /** @throws BadTrigger if it names what is not in the plans, or not enough to tell one workload. */
+  /** @throws BadTrigger if it names what is not in the plans, or too little to tell one workload. */
   read({ name, namespace, metadata }: ScaledObjectRef): Trigger {
     const where = `ScaledObject ${namespace}/${name}`;
     const task = metadata.get("task");

@@ -34,7 +34,7 @@ test("gaps are what the clock jumps by, and the system's own switches are none",
   expect(ours.form()?.p99).toBeCloseTo(2.01, 6);
 });
 
-test("what is shorter than the loop can tell is none, and of few no quantiles are made", async () => {
+test("what is shorter than the loop can tell is none, and few have no quantiles", async () => {
   const short = probeOn(
     jumpsOf(100, () => 0.15),
     new Set(),

@@ -73,7 +73,7 @@ test("two front ends have half of the workers each, and know the load of both", 
   expect(bucket.changes.get(frontEndKey("first"))?.value).toBeNull();
 });
 
-test("one whose link is cut goes on with what it has, until the other has taken it over", async () => {
+test("one whose link is cut goes on with what it has, until the other has it", async () => {
   const bucket = new MemoryBucket();
   const [first, second] = [new Tried(bucket, "first", 1), new Tried(bucket, "second", 1)];
   await pass(2000);
