@@ -83,6 +83,11 @@ export class RemoteSlots {
     return worker;
   }
 
+  /** Whether tensors can stay on the worker of any slot, for that of any other. */
+  get keepTensors(): boolean {
+    return this.#slots.every((worker) => worker === null || worker.keepsTensors);
+  }
+
   close(): void {
     this.#isClosed = true;
     this.#stopListening();
