@@ -13,7 +13,6 @@ import {
   MAX_VARIANTS,
   MAX_VARIATION,
   MAX_WINDOW,
-  MAX_WORKERS,
   MIN_VARIATION,
 } from "stratagem-runtime/internal/bundle/limits";
 import * as z from "zod";
@@ -41,6 +40,7 @@ import {
   tagged,
   text,
   url,
+  workers,
 } from "./fields.ts";
 import { policySchema } from "./policy-schema.ts";
 import { REQUIREMENT_FORM } from "./requirement.ts";
@@ -111,17 +111,20 @@ const pool = mapping({
   device: device()
     .optional()
     .describe("What runs its models, such as webgpu or cuda:0,1; processors when left out"),
-  workers: count(MAX_WORKERS)
+  workers: workers()
     .optional()
-    .describe("May be left out beside a device: as many as it names, else 1"),
+    .describe(
+      "How many, or the URLs of v2 servers that are the workers; may be left out beside a " +
+        "device: as many as it names, else 1",
+    ),
   cores: count(MAX_CORES).optional().describe("Cores of one worker"),
   pricePerHour: amount(MAX_PRICE).optional().describe("Price of one worker"),
 }).meta({ anyOf: [{ required: ["workers"] }, { required: ["device"] }] });
 
 const cluster = mapping({
-  workers: count(MAX_WORKERS)
+  workers: workers()
     .optional()
-    .describe('Workers of a single pool named "default", instead of pools'),
+    .describe('Workers of a single pool named "default", or their URLs, instead of pools'),
   pools: list(pool, "a list of pools", MAX_POOLS).optional(),
   communicationLatency: z
     .union([z.literal("auto"), delay(MAX_HOP_MS)], {

@@ -85,6 +85,8 @@ export interface Pool {
   readonly name: string;
   readonly hardware: string | null;
   readonly workers: number;
+  /** Where they are, v2 servers; left out where they are processes of who serves. */
+  readonly urls?: readonly string[];
   /** Cores of one worker. */
   readonly cores: number | null;
   /** Price of one worker. */

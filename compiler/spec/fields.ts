@@ -3,11 +3,12 @@
 import {
   MAX_MS,
   MAX_QPS,
+  MAX_WORKERS,
   MIN_MS,
   MIN_QPS,
   SERVER_URL,
 } from "stratagem-runtime/internal/bundle/limits";
-import { DEVICE_FORM, parseDevice } from "stratagem-runtime/internal/bundle/schema";
+import { DEVICE_FORM, isWorkerUrl, parseDevice } from "stratagem-runtime/internal/bundle/schema";
 import * as z from "zod";
 import type { Dimension } from "./expression.ts";
 import { readQuantity } from "./quantity.ts";
@@ -80,6 +81,24 @@ export function text(expected: string) {
 export function url() {
   const error = () => "an http or https URL without credentials such as http://localhost:8000";
   return z.string({ error }).regex(SERVER_URL, { error });
+}
+
+/** How many workers there are, or where: the URLs of servers, each once. */
+export function workers() {
+  const number = `a whole number from 1 to ${MAX_WORKERS}`;
+  const error = () =>
+    `URLs of v2 servers such as http://10.0.0.7:8000, 1 to ${MAX_WORKERS}, each once`;
+  const urls = z
+    .array(z.string({ error }).refine(isWorkerUrl, { error }), { error })
+    .min(1, { error })
+    .max(MAX_WORKERS, { error })
+    .refine((list) => new Set(list).size === list.length, { error });
+  return z.union([count(MAX_WORKERS), urls], {
+    error: ({ input }) => {
+      if (Array.isArray(input)) return error();
+      return typeof input === "number" ? number : `${number}, or a list of URLs of v2 servers`;
+    },
+  });
 }
 
 /** The devices of a pool. */

@@ -239,6 +239,7 @@ function resolveCluster(cluster: ApplicationSpec["cluster"]): Cluster {
       name: pool.name,
       hardware: pool.hardware ?? null,
       workers: workersOf(pool),
+      ...(Array.isArray(pool.workers) ? { urls: pool.workers } : {}),
       cores: pool.cores ?? null,
       pricePerHour: pool.pricePerHour ?? null,
       ...devices[index],

@@ -25,6 +25,7 @@ export function devicesOf(
 /** As many as there are devices; one where they are not counted. */
 export function workersOf({ workers, device }: Pick<PoolSpec, "workers" | "device">): number {
   const ids = device === undefined ? [] : (parseDevice(device)?.ids ?? []);
+  if (Array.isArray(workers)) return workers.length;
   return workers ?? Math.max(1, ids.length);
 }
 

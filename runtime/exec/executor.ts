@@ -118,6 +118,15 @@ export interface ExecutorOptions {
   readonly niceness?: number;
 }
 
+/** A tensor that is on the worker that made it, until another takes it from there. */
+export interface StayedTensor {
+  /** Of that worker. */
+  readonly url: string;
+  /** By which it has the tensor. */
+  readonly key: string;
+  readonly shape: readonly number[];
+}
+
 /** Rows of several requests, run as one. */
 export interface Batch {
   /** Index into `ExecutorOptions.variants`. */
@@ -130,6 +139,13 @@ export interface Batch {
    * are the tensor. Not kept after `run` settles.
    */
   readonly inputs: readonly (readonly Uint8Array[])[];
+  /** Inputs that results before told to have stayed, by input: these have no bytes. */
+  readonly stayed?: readonly (StayedTensor | undefined)[];
+  /**
+   * Outputs, by index, that other batches alone take: on workers elsewhere they may stay there.
+   * Left out, all come back.
+   */
+  readonly stays?: ReadonlySet<number>;
   /**
    * Profiled for the variant, rows and cores, ms: a worker that takes several times as long has
    * hung. Left out where it is not known.
@@ -140,9 +156,13 @@ export interface Batch {
 export interface BatchResult {
   /**
    * Per output tensor its shape, axis 0 being the rows, and its row-major little-endian bytes in
-   * memory of its own.
+   * memory of its own; none of one that has stayed, as the batch allowed.
    */
-  readonly outputs: readonly { readonly shape: readonly number[]; readonly bytes: Uint8Array }[];
+  readonly outputs: readonly {
+    readonly shape: readonly number[];
+    readonly bytes: Uint8Array;
+    readonly stayed?: StayedTensor;
+  }[];
   /** Time of the run inside the worker. */
   readonly wallMs: number;
   /** Processor time of the worker during the run, all threads. */

@@ -17,11 +17,15 @@ export interface SentTensor {
   readonly shape: readonly number[];
   /** One after the other they are the tensor. */
   readonly chunks: readonly Uint8Array[];
+  /** Where it is to be taken from instead. */
+  readonly stayed?: { readonly url: string; readonly key: string };
 }
 
 export interface GivenTensor {
   readonly shape: readonly number[];
   readonly bytes: Uint8Array;
+  /** By which the server keeps it, where it was asked to: there are no bytes then. */
+  readonly key?: string;
 }
 
 /** Length of the JSON before the tensors, as the protocol calls it. */
@@ -34,25 +38,36 @@ const MAX_TENSORS = 256;
 const MAX_RANK = 16;
 const MAX_SIZE = 2 ** 31;
 const MAX_TOLD = 300;
+const MAX_KEY = 100;
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** The JSON of a request that wants all of these outputs, in binary. */
+/**
+ * The JSON of a request that wants all of these outputs, in binary.
+ * @param stays outputs, by index, that are to stay on the server.
+ */
 export function inferJson(
   inputs: readonly SentTensor[],
   outputs: readonly TensorInfo[],
   more: Fields = {},
+  stays: ReadonlySet<number> = new Set(),
 ): Buffer {
   return Buffer.from(
     JSON.stringify({
       ...more,
-      inputs: inputs.map(({ info, shape, chunks }) => ({
+      inputs: inputs.map(({ info, shape, chunks, stayed }) => ({
         name: info.name,
         datatype: protocolTypeOf(info.dtype),
         shape,
-        parameters: { binary_data_size: lengthOf(chunks) },
+        parameters:
+          stayed === undefined
+            ? { binary_data_size: lengthOf(chunks) }
+            : { stratagem_value: stayed.key, stratagem_source: stayed.url },
       })),
-      outputs: outputs.map(({ name }) => ({ name, parameters: { binary_data: true } })),
+      outputs: outputs.map(({ name }, index) => ({
+        name,
+        parameters: stays.has(index) ? { stratagem_keep: true } : { binary_data: true },
+      })),
     }),
   );
 }
@@ -139,7 +154,12 @@ export function outputsOf(
   for (const one of Array.isArray(told["outputs"]) ? told["outputs"] : []) {
     const { name, datatype, shape, parameters } = fieldsOf(one, "an output");
     const info = wanted.find((each) => each.name === name);
-    const size = fieldsOf(parameters ?? {}, "parameters")["binary_data_size"];
+    const { binary_data_size: ownSize, stratagem_value: key } = fieldsOf(
+      parameters ?? {},
+      "parameters",
+    );
+    const isKept = typeof key === "string" && key.length <= MAX_KEY;
+    const size = isKept ? 0 : ownSize;
     if (info === undefined) throw new Error(`it answered with an output that nobody asked for`);
     if (typeof size !== "number" || !Number.isSafeInteger(size) || size < 0) {
       throw new Error(`output "${info.name}": expected binary data, as it was asked for`);
@@ -151,7 +171,8 @@ export function outputsOf(
         `output "${info.name}": expected ${protocolTypeOf(info.dtype)} and a shape, got ${found}`,
       );
     }
-    given.set(info.name, { shape, bytes: bytes.subarray(at, at + size) });
+    const own = { shape, bytes: bytes.subarray(at, at + size) };
+    given.set(info.name, isKept ? { ...own, key } : own);
     at += size;
   }
   return wanted.map(({ name }) => {

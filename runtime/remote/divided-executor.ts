@@ -98,7 +98,9 @@ class DividedExecutor<E extends ProcessExecutor> implements ProcessExecutor {
 
   run(slot: number, batch: Batch, onComputed?: () => void): Promise<BatchResult> {
     const { executor, own } = this.placeOf(slot);
-    return executor.run(own, batch, onComputed);
+    // What stays elsewhere nobody here could take.
+    const { stays: _, ...comingBack } = batch;
+    return executor.run(own, this.#parts.length > 1 ? comingBack : batch, onComputed);
   }
 
   pids() {

@@ -42,7 +42,7 @@ export function parsePoolUrls(text: string): PoolUrls | undefined {
   return { pool: hasPool ? text.slice(0, at) : null, urls };
 }
 
-export const POOL_URLS_FORM = `URLs such as ${WORKER_URL_FORM}, or POOL=URL,URL`;
+export const POOL_URLS_FORM = `${WORKER_URL_FORM}; several with commas, and POOL= before them`;
 
 /** @returns null where all workers are of this machine. */
 export function elsewhereOf(

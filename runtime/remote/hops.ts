@@ -79,9 +79,8 @@ export class Hops {
   }
 
   #longText(name: string, ms: number): string {
-    const planned = `communicationLatency is ${this.#plannedMs} ms`;
     const found = `the way to the worker ${name} takes ${ms.toFixed(1)} ms of late`;
-    return `${found}, and the ${planned} in the plan; say it in the spec and compile again`;
+    return `${found}, and the plan has ${this.#plannedMs} ms for a hop (communicationLatency)`;
   }
 }
 

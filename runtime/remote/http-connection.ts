@@ -79,6 +79,13 @@ export class HttpConnection implements V2Connection {
     return { ...describedTensors(bytes, "any"), sha256: digestOf(bytes) };
   }
 
+  /** By the address that others are told as well. */
+  async keepsTensors(): Promise<boolean> {
+    const bytes = new URL(this.#url).origin === this.#url ? await this.#find("/v2") : null;
+    const { extensions } = bytes === null ? {} : fieldsOf(JSON.parse(bytes.toString()), "it");
+    return Array.isArray(extensions) && extensions.includes("stratagem_values");
+  }
+
   async configOf(model: string): Promise<Fields | null> {
     const bytes = await this.#find(`/v2/models/${encodeURIComponent(model)}/config`);
     return bytes === null ? null : fieldsOf(JSON.parse(bytes.toString()), "its configuration");
@@ -104,8 +111,8 @@ export class HttpConnection implements V2Connection {
   }
 
   infer(batch: AskedBatch, onComputed: () => void): OpenAnswer {
-    const { model, id, inputs, outputs, lease, timeLeftMs } = batch;
-    const json = inferJson(inputs, outputs, { id });
+    const { model, id, inputs, outputs, stays, lease, timeLeftMs } = batch;
+    const json = inferJson(inputs, outputs, { id }, stays);
     const open = this.#open(`/v2/models/${encodeURIComponent(model)}/infer`, {
       method: "POST",
       headers: {
@@ -253,7 +260,7 @@ function answerOf({ headers, bytes }: Reply, { outputs }: AskedBatch): BatchAnsw
   const given = outputsOf(bytes, typeof length === "string" ? length : null, outputs);
   return {
     // Views on the answer begin anywhere, and whoever takes them wants to read numbers in place.
-    outputs: given.map((tensor) => ({ shape: tensor.shape, bytes: new Uint8Array(tensor.bytes) })),
+    outputs: given.map((tensor) => ({ ...tensor, bytes: new Uint8Array(tensor.bytes) })),
     wallMs: msOf(headers["stratagem-wall-ms"]),
     cpuMs: msOf(headers["stratagem-cpu-ms"]),
   };

@@ -53,7 +53,8 @@ class RemoteExecutor implements ProcessExecutor {
     const worker = this.#slots.at(slot);
     if (worker === null) throw new WorkerLostError(slot, "no worker has taken its place");
     this.#handlers.onRun?.(slot, batch.rows);
-    return worker.run(slot, batch, onComputed);
+    const asked = this.#slots.keepTensors ? batch : allComingBack(batch);
+    return worker.run(slot, asked, onComputed);
   }
 
   /** No process of this machine. */
@@ -65,4 +66,9 @@ class RemoteExecutor implements ProcessExecutor {
   async close(): Promise<void> {
     this.#slots.close();
   }
+}
+
+/** A batch of which no output stays on its worker. */
+function allComingBack({ stays: _, ...batch }: Batch): Batch {
+  return batch;
 }

@@ -2,7 +2,6 @@
  * The slots of an executor, filled by workers of other machines as they come and go: one that is
  * ready takes the first free slot of its pool, and those that find none stand by.
  */
-import { isGrpcUrl } from "../bundle/schema.ts";
 import { assert } from "../core/assert.ts";
 import { BatchPace } from "../exec/batch-pace.ts";
 import { HttpConnection } from "./http-connection.ts";
@@ -11,7 +10,6 @@ import { RemoteMistake } from "./remote-mistake.ts";
 import type { RemoteOptions } from "./remote-options.ts";
 import { RemoteWorker, type RemoteWorkerListener } from "./remote-worker.ts";
 import type { RemoteMember } from "./remote-workers.ts";
-import type { V2Connection } from "./v2-connection.ts";
 
 export interface SlotListener {
   readonly onReady: (slot: number) => void;
@@ -83,6 +81,11 @@ export class RemoteSlots {
     return worker;
   }
 
+  /** Whether tensors can stay on the worker of any slot, for that of any other. */
+  get keepTensors(): boolean {
+    return this.#slots.every((worker) => worker === null || worker.keepsTensors);
+  }
+
   close(): void {
     this.#isClosed = true;
     this.#stopListening();
@@ -120,15 +123,10 @@ export class RemoteSlots {
         });
     const [limits, pace] = [this.#limits, this.#pace];
     const shared = { variants, ownVariants: own, threads, frontEnd, limits, pace, hops };
-    const connection = this.#connect(member);
+    const connection = new HttpConnection(member.url, this.#options.readToken);
     const worker = new RemoteWorker(member, { ...shared, connection }, this.#workerListener());
     this.#workers.set(member.name, worker);
     return worker.begin();
-  }
-
-  #connect({ url }: RemoteMember): V2Connection {
-    assert(!isGrpcUrl(url), "workers over gRPC have a connection of their own");
-    return new HttpConnection(url, this.#options.readToken);
   }
 
   #workerListener(): RemoteWorkerListener {

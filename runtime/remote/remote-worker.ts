@@ -62,13 +62,15 @@ const MISTAKE_RETRY_MS = 10_000;
 /** What a server says that has too much to do. */
 const BUSY = new Set([429, 503]);
 /** What it says of a batch that is not its own fault. */
-const NOT_THIS_BATCH = new Set([401, 403, 404, 408, 409, 502, 504]);
+const NOT_THIS_BATCH = new Set([401, 403, 404, 408, 409, 424, 502, 504]);
 const CONFLICT = 409;
 
 export class RemoteWorker {
   member: RemoteMember;
   /** Whether it is ready. */
   isJoined = false;
+  /** Whether tensors can stay on it, and those of others be taken. */
+  keepsTensors = false;
   readonly #options: RemoteWorkerOptions;
   readonly #listener: RemoteWorkerListener;
   /** Of the models on the server, by variant. */
@@ -181,6 +183,7 @@ export class RemoteWorker {
         id: nextBatchId(this.#options.frontEnd),
         inputs: asked.inputs,
         outputs: variant.outputs,
+        ...(batch.stays === undefined ? {} : { stays: batch.stays }),
         lease: this.member.lease,
         timeLeftMs: own.timer.leftMs(),
       },
@@ -243,9 +246,12 @@ export class RemoteWorker {
   }
 
   #resultOf({ outputs, wallMs, cpuMs }: BatchAnswer, tookMs: number): BatchResult {
-    const { name, pool } = this.member;
+    const { name, pool, url } = this.member;
     if (wallMs !== null) this.#options.hops.note(name, pool, Math.max(0, tookMs - wallMs));
-    return { outputs, wallMs: wallMs ?? tookMs, cpuMs: cpuMs ?? 0, cores: this.#cores };
+    const given = outputs.map(({ shape, bytes, key }) => {
+      return key === undefined ? { shape, bytes } : { shape, bytes, stayed: { url, key, shape } };
+    });
+    return { outputs: given, wallMs: wallMs ?? tookMs, cpuMs: cpuMs ?? 0, cores: this.#cores };
   }
 
   #timed({ variant, rows, bucket = 0, p99Ms }: Batch): TimedBatch {
@@ -264,6 +270,7 @@ export class RemoteWorker {
     }
     try {
       await connection.expectReady(limits.heartbeatMs);
+      this.keepsTensors = (await connection.keepsTensors?.()) ?? false;
       for (const index of ownVariants) {
         await this.#holdOne(index, { cores: null, isAnew: false, lease: this.member.lease });
       }
@@ -358,10 +365,15 @@ interface Asked {
   readonly onComputed: (() => void) | undefined;
 }
 
-function answerMistake(variant: VariantModel, { rows }: Batch, answer: BatchAnswer): string | null {
+function answerMistake(
+  variant: VariantModel,
+  { rows, stays }: Batch,
+  answer: BatchAnswer,
+): string | null {
   for (const [index, info] of variant.outputs.entries()) {
     const tensor = answer.outputs[index];
     assert(tensor !== undefined, "an answer has all outputs");
+    if (tensor.key !== undefined && stays?.has(index) === true) continue;
     const mistake = tensorMistake(info, tensor, variant.outputsAreRows === false ? null : rows);
     if (mistake !== null) return `output "${info.name}": ${mistake}`;
   }

@@ -9,9 +9,11 @@ import { lengthOf, type SentTensor } from "../exec/v2-codec.ts";
 /** @throws RangeError if the bytes do not make a batch of its rows. */
 export function sentTensors(
   { inputs: infos }: Pick<VariantModel, "inputs">,
-  { rows, inputs }: Pick<Batch, "rows" | "inputs">,
+  { rows, inputs, stayed }: Pick<Batch, "rows" | "inputs" | "stayed">,
 ): SentTensor[] {
   return infos.map((info, index) => {
+    const tensor = stayed?.[index];
+    if (tensor !== undefined) return { info, shape: tensor.shape, chunks: [], stayed: tensor };
     const chunks = inputs[index];
     assert(chunks !== undefined, "every input has bytes");
     return { info, shape: shapeOf(info, rows, chunks), chunks };

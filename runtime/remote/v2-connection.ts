@@ -10,6 +10,8 @@ export interface AskedBatch {
   readonly id: string;
   readonly inputs: readonly SentTensor[];
   readonly outputs: readonly TensorInfo[];
+  /** Outputs, by index, that stay on the server; left out, none. */
+  readonly stays?: ReadonlySet<number>;
   /** Null where nothing is fenced. */
   readonly lease: string | null;
   /** Time after which nobody waits for the answer, ms. */
@@ -58,6 +60,8 @@ export interface V2Connection {
     parameters: Fields,
     lease: string | null,
   ): Promise<boolean>;
+  /** Whether outputs can stay on the server, and others be taken from there; left out, not. */
+  keepsTensors?(): Promise<boolean>;
   /** @param onComputed called at most once: its answer begins to come. */
   infer(batch: AskedBatch, onComputed: () => void): OpenAnswer;
   close(): void;

@@ -1,19 +1,14 @@
-/** URLs of workers: which there are, and how each is spoken to. */
+/** URLs of workers that are servers. */
 
-const SCHEMES = ["http:", "https:", "grpc:", "grpcs:"] as const;
+const SCHEMES = ["http:", "https:"];
 
-export const WORKER_URL_FORM = "http://HOST:PORT, https://, grpc:// or grpcs://";
+export const WORKER_URL_FORM = "the URL of a v2 server such as http://10.0.0.7:8000, or https";
 
 /** Whether a text is the URL of a server: a path may follow, but no question and no password. */
 export function isWorkerUrl(text: string): boolean {
-  const url = URL.canParse(text) ? new URL(text) : null;
-  if (url === null || !SCHEMES.some((scheme) => scheme === url.protocol)) return false;
-  const isGrpc = isGrpcUrl(text);
-  const hasMore = url.search !== "" || url.hash !== "" || url.username !== "";
-  if (hasMore || url.password !== "" || url.hostname === "") return false;
-  return isGrpc ? url.port !== "" && (url.pathname === "" || url.pathname === "/") : true;
-}
-
-export function isGrpcUrl(url: string): boolean {
-  return url.startsWith("grpc:") || url.startsWith("grpcs:");
+  // Whoever writes several in one line has commas between them.
+  if (text.includes(",") || !URL.canParse(text)) return false;
+  const { protocol, hostname, search, hash, username, password } = new URL(text);
+  if (!SCHEMES.includes(protocol) || hostname === "") return false;
+  return [search, hash, username, password].every((part) => part === "");
 }

@@ -138,9 +138,13 @@ class Seat implements Tenant {
 
   run(instance: Instance): void {
     this.#running = instance;
-    const { stageModel: variant, inputs, p99Ms } = this.#stage;
-    const bytes = inputs.map((name) => [kept(instance, name).bytes]);
-    this.place.run(this, { variant, rows: 1, inputs: bytes, p99Ms });
+    const { stageModel: variant, inputs: names, stays, p99Ms } = this.#stage;
+    const values = names.map((name) => kept(instance, name));
+    const inputs = values.map(({ bytes, stayed }) => (stayed === undefined ? [bytes] : []));
+    const stayed = values.map((value) => value.stayed);
+    const batch = { variant, rows: 1, inputs, p99Ms, ...(stays.size === 0 ? {} : { stays }) };
+    const isElsewhere = stayed.some((one) => one !== undefined);
+    this.place.run(this, isElsewhere ? { ...batch, stayed } : batch);
   }
 
   onResult({ outputs }: BatchResult): void {

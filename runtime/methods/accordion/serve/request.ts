@@ -3,6 +3,7 @@
  * gathered here.
  */
 import { assert } from "../../../core/assert.ts";
+import type { StayedTensor } from "../../../exec/executor.ts";
 import { at } from "../../../server/graph/pipeline-signature.ts";
 import { answerTimes } from "../../../server/requests/answer-times.ts";
 import type { BatchRun } from "../../../server/requests/batch-run.ts";
@@ -20,6 +21,8 @@ import type { AccordionModel } from "./served-models.ts";
 export interface InstanceValue {
   readonly shape: readonly number[];
   readonly bytes: Uint8Array;
+  /** Where it is, of one that only stages take: it has no bytes here. */
+  readonly stayed?: StayedTensor;
 }
 
 export interface AccordionRequestOptions {

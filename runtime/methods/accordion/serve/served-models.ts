@@ -32,6 +32,8 @@ export interface AccordionStage {
   /** Values by name, in the order of the stage model. */
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
+  /** Outputs that only later stages need, by index. */
+  readonly stays: ReadonlySet<number>;
   /** Values that a later stage, or the answer, needs. */
   readonly keeps: ReadonlySet<string>;
 }
@@ -94,6 +96,11 @@ function stagesOf(
     p99Ms: stageMs[stage],
     inputs: model.model.inputs.map(({ name }) => name),
     outputs: model.model.outputs.map(({ name }) => name),
+    stays: new Set(
+      [...model.model.outputs.entries()].flatMap(([index, { name }]) => {
+        return whole.outputs.some((output) => output.name === name) ? [] : [index];
+      }),
+    ),
     keeps: new Set([
       ...models.slice(stage + 1).flatMap(({ model: { inputs } }) => inputs.map(({ name }) => name)),
       ...whole.outputs.map(({ name }) => name),

@@ -1,0 +1,63 @@
+/** Accordion on workers elsewhere: what lies between stages goes from worker to worker. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { afterAll, expect, test } from "vitest";
+import { drawImages } from "../../tools/image-classification/dataset.ts";
+import { urlOf } from "../support/run-cli.ts";
+
+const POLICY = ["--policy", "policies/malleable/bundle.msgpack", "--http", "127.0.0.1:0", "--json"];
+const ROWS = 8;
+const ends: (() => Promise<unknown>)[] = [];
+afterAll(async () => {
+  for (const end of ends.reverse()) await end();
+});
+
+async function started(...args: string[]): Promise<string> {
+  const child = spawn(process.execPath, ["runtime/dist/cli.js", ...args, ...POLICY], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  ends.push(async () => {
+    child.kill("SIGTERM");
+    await once(child, "exit");
+  });
+  return urlOf(child);
+}
+
+function serve(...args: string[]): Promise<string> {
+  return started("serve", "--accept-other-hardware", "--no-means-check", ...args);
+}
+
+/** Letters of `cnn-xl`, whose answers have to come: urgent requests are never given up. */
+async function logits(url: string): Promise<number[]> {
+  const { pixels } = drawImages(7, ROWS);
+  const inputs = [{ name: "pixels", datatype: "UINT8", shape: [ROWS, 4096], data: [...pixels] }];
+  const body = JSON.stringify({ inputs, parameters: { priority: 1 } });
+  for (;;) {
+    const reply = await fetch(`${url}/v2/models/cnn-xl/infer`, { method: "POST", body });
+    const { outputs, error } = await reply.json();
+    if (reply.status === 200) return outputs[0].data;
+    // A busy machine may refuse one in whose time it cannot answer.
+    expect([429, 503], error).toContain(reply.status);
+  }
+}
+
+async function metric(url: string, name: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  const lines = text.split("\n").filter((line) => line.startsWith(name));
+  return lines.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
+}
+
+test("answers are those of places of this machine, and stages hand their values on", async () => {
+  const workers = await Promise.all([started("worker"), started("worker")]);
+  const here = await logits(await serve());
+  const elsewhere = await logits(await serve("--workers", workers.join(",")));
+  expect(elsewhere).toHaveLength(here.length);
+  const differences = elsewhere.map((value, at) => Math.abs(value - (here[at] ?? Number.NaN)));
+  expect(Math.max(...differences)).toBeLessThanOrEqual(1e-4);
+  const kept = await Promise.all(workers.map((url) => metric(url, "stratagem_agent_kept_bytes ")));
+  expect(kept[0] ?? 0).not.toBe(kept[1] ?? 0);
+  expect((kept[0] ?? 0) + (kept[1] ?? 0)).toBeGreaterThan(0);
+  const ran = await Promise.all(workers.map((url) => metric(url, "nv_inference_exec_count{")));
+  // Each row passes two stages, one on each worker.
+  for (const count of ran) expect(count).toBeGreaterThanOrEqual(ROWS);
+});
