@@ -7,7 +7,6 @@ import {
   hostBundle,
 } from "./hosted-bundle.ts";
 import { instantMs } from "./instant.ts";
-import { methodOf } from "./methods/registry.ts";
 import { OpenedModels } from "./opened-models.ts";
 import { expectUrlsOfPools } from "./remote/elsewhere.ts";
 import type { Notice } from "./server/telemetry/notice.ts";
@@ -42,8 +41,7 @@ export async function hostedBundles(
     await Promise.all(hosted.map(({ application }) => application.close()));
     throw error;
   }
-  const counts = hosted.map(({ bundle }) => methodOf(bundle).workerCount(bundle));
-  const count = counts.reduce((sum, one) => sum + one, 0);
+  const count = hosted.reduce((sum, { workers }) => sum + workers.countHere, 0);
   const told = shared.sharedCores(count, options.threads ?? 1);
   if (told !== null) options.onNotice(told);
   return hosted;

@@ -159,6 +159,11 @@ export class Workers implements WorkerStarter {
     return startExecutor({ variants, threadsPerWorker, ...own }, handlers, this.#limits());
   }
 
+  /** Slots of this machine. */
+  get countHere(): number {
+    return this.#slotsHere.length;
+  }
+
   /** Process ids by slot, undefined where a worker is missing; empty until they are started. */
   pids(): readonly (number | undefined)[] {
     return this.#executor?.pids().slots ?? [];

@@ -12,6 +12,8 @@ export interface RemoteLimits extends WorkerLimits {
 
 export const REMOTE_LIMITS: RemoteLimits = {
   ...WORKER_LIMITS,
+  // Whether its threads want to run cannot be seen from here: it has the time of one that computes.
+  hungFloorMs: WORKER_LIMITS.busyFactor * WORKER_LIMITS.hungFloorMs,
   heartbeatMs: 1000,
   missedHeartbeats: 3,
   busyRetryMs: 5,
