@@ -13,11 +13,13 @@ export interface Holding {
   readonly cores: number | null;
   /** Whether to load it though the worker has it: with other cores than before. */
   readonly isAnew: boolean;
+  /** As it is sent; null where nothing is fenced. */
+  readonly lease: string | null;
 }
 
 /**
  * Finds a variant on a server: under its own name, else that of its file. Where it is under
- * neither, the server is asked to load it.
+ * neither, or is another file, the server is asked to load it.
  * @returns the name, and whether it was loaded for it.
  * @throws RemoteMistake if it is another model, or the server makes batches of its own; Error if
  * it is not there.
@@ -26,26 +28,47 @@ export async function heldModel(
   connection: V2Connection,
   variant: VariantModel,
   holding: Holding,
-): Promise<{ readonly name: string; readonly isLoaded: boolean }> {
+): Promise<HeldModel> {
   const names = namesOf(variant);
-  if (holding.isAnew) {
+  if (!holding.isAnew) {
     for (const name of names) {
-      if (await load(connection, name, variant, holding)) {
-        await expectModel(connection, name, variant);
-        return { name, isLoaded: true };
-      }
+      const found = await modelAt(connection, name, variant);
+      if (found === "same") return { name, isLoaded: false };
     }
   }
   for (const name of names) {
-    if (await isThere(connection, name, variant)) return { name, isLoaded: false };
-  }
-  for (const name of holding.isAnew ? [] : names) {
     if (!(await load(connection, name, variant, holding))) continue;
-    await expectModel(connection, name, variant);
-    return { name, isLoaded: true };
+    const found = await modelAt(connection, name, variant);
+    if (found === "same") return { name, isLoaded: true };
+    if (found === "none") throw new Error(`it has loaded "${name}" and does not tell of it`);
+    throw new RemoteMistake(`its model "${name}" is not the file that the bundle names`);
   }
-  const tried = names.map((name) => `"${name}"`).join(" nor ");
+  return { name: await nameThere(connection, names, variant), isLoaded: false };
+}
+
+/** The name of one that cannot be loaded: it may be there as it is. @throws RemoteMistake, Error */
+async function nameThere(
+  connection: V2Connection,
+  names: readonly string[],
+  variant: VariantModel,
+): Promise<string> {
+  let other: string | null = null;
+  for (const name of names) {
+    const found = await modelAt(connection, name, variant);
+    if (found === "same") return name;
+    if (found === "other") other ??= name;
+  }
+  if (other !== null) {
+    throw new RemoteMistake(`its model "${other}" is not the file that the bundle names`);
+  }
+  const tried = names.map((name) => `"${name}"`).join(" and none ");
   throw new Error(`it has no model ${tried}`);
+}
+
+export interface HeldModel {
+  /** Of the model on the server. */
+  readonly name: string;
+  readonly isLoaded: boolean;
 }
 
 /** The variant's name first, then the stem of its file; of another server's model its name. */
@@ -60,41 +83,38 @@ async function load(
   connection: V2Connection,
   name: string,
   { digest, opened }: VariantModel,
-  { cores }: Holding,
+  { cores, lease }: Holding,
 ): Promise<boolean> {
   const sha256 = digest ?? opened?.sha256;
-  return connection.change(name, "load", {
+  const parameters = {
     ...(sha256 === undefined ? {} : { sha256 }),
     ...(cores === null ? {} : { cores: String(cores) }),
-  });
+  };
+  return connection.change(name, "load", parameters, lease);
 }
 
-async function expectModel(
+/**
+ * Whether the model of a name is the variant, or another file.
+ * @throws RemoteMistake if it has other tensors, or the server makes batches of what it is sent.
+ */
+async function modelAt(
   connection: V2Connection,
   name: string,
   variant: VariantModel,
-): Promise<void> {
-  if (await isThere(connection, name, variant)) return;
-  throw new Error(`it has loaded the model "${name}" and does not tell of it`);
-}
-
-/** @throws RemoteMistake if it is another, or the server makes batches of what it is sent. */
-async function isThere(
-  connection: V2Connection,
-  name: string,
-  variant: VariantModel,
-): Promise<boolean> {
-  const tensors = await connection.tensorsOf(name);
-  if (tensors === null) return false;
+): Promise<"same" | "other" | "none"> {
+  const told = await connection.describe(name);
+  if (told === null) return "none";
+  const wanted = variant.digest ?? variant.opened?.sha256;
+  if (told.sha256 !== null && wanted !== undefined && told.sha256 !== wanted) return "other";
   try {
-    expectTensors("input", variant.inputs, tensors.inputs);
-    expectTensors("output", variant.outputs, tensors.outputs);
+    expectTensors("input", variant.inputs, told.inputs);
+    expectTensors("output", variant.outputs, told.outputs);
   } catch (error) {
     throw new RemoteMistake(`its model "${name}": ${oneLine(error)}`);
   }
   const mistake = configMistake(await connection.configOf(name), variant);
   if (mistake !== null) throw new RemoteMistake(`its model "${name}": ${mistake}`);
-  return true;
+  return "same";
 }
 
 /** What of a configuration keeps batches from being run as they are sent; null for nothing. */

@@ -12,12 +12,12 @@ import {
   MAX_ANSWER_BYTES,
   MAX_TEXT_BYTES,
   outputsOf,
-  type RemoteTensors,
   wordsOf,
 } from "../exec/v2-codec.ts";
 import {
   type AskedBatch,
   type BatchAnswer,
+  type DescribedModel,
   type OpenAnswer,
   ServerRefusal,
   type V2Connection,
@@ -30,6 +30,7 @@ const MOST_SOCKETS = 4;
 const QUESTION_MS = 30_000;
 /** Time that a model may take to load. */
 const LOAD_MS = 600_000;
+const SHA256 = /^[0-9a-f]{64}$/;
 /** What servers say of what they do not have, be it a model or an extension. */
 const NOT_THERE = new Set([400, 404, 405, 501]);
 
@@ -72,9 +73,10 @@ export class HttpConnection implements V2Connection {
     await this.#ask("/v2/health/ready", { maxBytes: MAX_TEXT_BYTES, timeoutMs });
   }
 
-  async tensorsOf(model: string): Promise<RemoteTensors | null> {
+  async describe(model: string): Promise<DescribedModel | null> {
     const bytes = await this.#find(`/v2/models/${encodeURIComponent(model)}`);
-    return bytes === null ? null : describedTensors(bytes, "any");
+    if (bytes === null) return null;
+    return { ...describedTensors(bytes, "any"), sha256: digestOf(bytes) };
   }
 
   async configOf(model: string): Promise<Fields | null> {
@@ -82,10 +84,15 @@ export class HttpConnection implements V2Connection {
     return bytes === null ? null : fieldsOf(JSON.parse(bytes.toString()), "its configuration");
   }
 
-  async change(model: string, action: "load" | "unload", parameters: Fields): Promise<boolean> {
+  async change(
+    model: string,
+    action: "load" | "unload",
+    parameters: Fields,
+    lease: string | null,
+  ): Promise<boolean> {
     const path = `/v2/repository/models/${encodeURIComponent(model)}/${action}`;
     const body = Buffer.from(JSON.stringify({ parameters }));
-    const headers = { "content-type": "application/json" };
+    const headers = { "content-type": "application/json", ...fencedBy(lease) };
     const asked = { method: "POST", headers, chunks: [body], maxBytes: MAX_TEXT_BYTES } as const;
     try {
       await this.#ask(path, { ...asked, timeoutMs: LOAD_MS });
@@ -105,7 +112,7 @@ export class HttpConnection implements V2Connection {
         [HEADER_LENGTH]: String(json.length),
         "content-type": "application/octet-stream",
         "stratagem-deadline-ms": String(Math.max(1, Math.round(timeLeftMs))),
-        ...(lease === null ? {} : { "stratagem-lease": lease }),
+        ...fencedBy(lease),
       },
       chunks: [json, ...inputs.flatMap(({ chunks }) => chunks)],
       maxBytes: MAX_ANSWER_BYTES,
@@ -184,7 +191,7 @@ export class HttpConnection implements V2Connection {
         bodyOf(response, maxBytes).then((bytes) => {
           const { statusCode = 0 } = response;
           if (statusCode >= 200 && statusCode < 300) resolve({ headers: response.headers, bytes });
-          else reject(new ServerRefusal(statusCode, wordsOf(bytes)));
+          else reject(new ServerRefusal(statusCode, wordsOf(bytes), rowsOf(bytes)));
         }, reject);
       });
     });
@@ -218,10 +225,35 @@ async function bodyOf(response: IncomingMessage, maxBytes: number): Promise<Buff
   return Buffer.concat(chunks);
 }
 
+function fencedBy(lease: string | null): Readonly<Record<string, string>> {
+  return lease === null ? {} : { "stratagem-lease": lease };
+}
+
+/** What our agent says of a model's file among its parameters. */
+function digestOf(description: Buffer): string | null {
+  const { parameters } = fieldsOf(JSON.parse(description.toString()), "its description");
+  if (typeof parameters !== "object" || parameters === null) return null;
+  const { sha256 } = fieldsOf(parameters, "parameters");
+  return typeof sha256 === "string" && SHA256.test(sha256) ? sha256 : null;
+}
+
+/** Rows that our agent says a module refuses. */
+function rowsOf(bytes: Buffer): readonly number[] | null {
+  try {
+    const { rows } = fieldsOf(JSON.parse(bytes.toString()), "an error");
+    const isList = Array.isArray(rows) && rows.length > 0;
+    return isList && rows.every((row) => Number.isSafeInteger(row) && row >= 0) ? rows : null;
+  } catch {
+    return null;
+  }
+}
+
 function answerOf({ headers, bytes }: Reply, { outputs }: AskedBatch): BatchAnswer {
   const length = headers[HEADER_LENGTH];
+  const given = outputsOf(bytes, typeof length === "string" ? length : null, outputs);
   return {
-    outputs: outputsOf(bytes, typeof length === "string" ? length : null, outputs),
+    // Views on the answer begin anywhere, and whoever takes them wants to read numbers in place.
+    outputs: given.map((tensor) => ({ shape: tensor.shape, bytes: new Uint8Array(tensor.bytes) })),
     wallMs: msOf(headers["stratagem-wall-ms"]),
     cpuMs: msOf(headers["stratagem-cpu-ms"]),
   };

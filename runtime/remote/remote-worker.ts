@@ -137,7 +137,7 @@ export class RemoteWorker {
     let loads = 0;
     for (const index of variants) {
       if (!isAnew && this.#nameByVariant.has(index)) continue;
-      const isLoaded = await this.#holdOne(index, { cores, isAnew });
+      const isLoaded = await this.#holdOne(index, { cores, isAnew, lease: this.member.lease });
       if (isLoaded) loads++;
     }
     this.#cores = cores;
@@ -149,7 +149,8 @@ export class RemoteWorker {
   async forget(variant: number): Promise<void> {
     const name = this.#nameByVariant.get(variant);
     this.#nameByVariant.delete(variant);
-    if (name !== undefined) await this.#options.connection.change(name, "unload", {});
+    if (name === undefined) return;
+    await this.#options.connection.change(name, "unload", {}, this.member.lease);
   }
 
   /** It is not what it was: what it runs is rejected, and it has to become ready again. */
@@ -223,8 +224,9 @@ export class RemoteWorker {
       const { batch, variant } = asked;
       this.#end(own);
       const message = `${this.member.url}: ${words}`;
-      const isBadRow = error.status === 400 && batch.rows === 1;
-      if (isBadRow) own.reject(new RowsRefusedError(variant.name, message, [0]));
+      const isOnly = error.status === 400 && batch.rows === 1;
+      const rows = error.rows?.filter((row) => row < batch.rows) ?? (isOnly ? [0] : []);
+      if (rows.length > 0) own.reject(new RowsRefusedError(variant.name, message, rows));
       else own.reject(new InferenceError(variant.name, message));
     }
   }
@@ -263,7 +265,7 @@ export class RemoteWorker {
     try {
       await connection.expectReady(limits.heartbeatMs);
       for (const index of ownVariants) {
-        await this.#holdOne(index, { cores: null, isAnew: false });
+        await this.#holdOne(index, { cores: null, isAnew: false, lease: this.member.lease });
       }
     } catch (error) {
       return error instanceof Error ? error : new Error(String(error));

@@ -24,6 +24,11 @@ export interface BatchAnswer {
   readonly cpuMs: number | null;
 }
 
+export interface DescribedModel extends RemoteTensors {
+  /** SHA-256 of its file; null where the server does not say. */
+  readonly sha256: string | null;
+}
+
 /** A batch that the server has, or is about to. */
 export interface OpenAnswer {
   /**
@@ -38,15 +43,21 @@ export interface OpenAnswer {
 export interface V2Connection {
   /** @throws ServerRefusal, Error unless the server says in time that it is ready. */
   expectReady(timeoutMs: number): Promise<void>;
-  /** What the model takes and gives; null where the server has none of that name, or not ready. */
-  tensorsOf(model: string): Promise<RemoteTensors | null>;
+  /** What the server says of a model; null where it has none of that name, or not ready. */
+  describe(model: string): Promise<DescribedModel | null>;
   /** The model's configuration as Triton has it; null where the server tells none. */
   configOf(model: string): Promise<Fields | null>;
   /**
    * Has the server load a model, or forget it.
-   * @returns false where it has no such extension.
+   * @param lease null where nothing is fenced.
+   * @returns false where it has no such extension, or no such model.
    */
-  change(model: string, action: "load" | "unload", parameters: Fields): Promise<boolean>;
+  change(
+    model: string,
+    action: "load" | "unload",
+    parameters: Fields,
+    lease: string | null,
+  ): Promise<boolean>;
   /** @param onComputed called at most once: its answer begins to come. */
   infer(batch: AskedBatch, onComputed: () => void): OpenAnswer;
   close(): void;
@@ -56,10 +67,13 @@ export interface V2Connection {
 export class ServerRefusal extends Error {
   /** As HTTP has it. */
   readonly status: number;
+  /** Rows of the batch that are at fault; null where the server does not say. */
+  readonly rows: readonly number[] | null;
 
-  constructor(status: number, words: string) {
+  constructor(status: number, words: string, rows: readonly number[] | null = null) {
     super(`it said ${status}: ${words}`);
     this.name = "ServerRefusal";
     this.status = status;
+    this.rows = rows;
   }
 }
