@@ -6,6 +6,7 @@ import { RuntimeError } from "./errors.ts";
 import type { GenerateLevel } from "./methods/method.ts";
 import { methodOf } from "./methods/registry.ts";
 import type { OpenedModels } from "./opened-models.ts";
+import { elsewhereOf } from "./remote/elsewhere.ts";
 import { servedModels } from "./served-models.ts";
 import type { Application } from "./server/applications/application.ts";
 import type { ServerLimits } from "./server/applications/limits.ts";
@@ -84,15 +85,17 @@ export async function hostBundle(
   const tell: Notice = (message, severity) =>
     onNotice(isOnly ? message : `${bundle.application}: ${message}`, severity);
   const folder = folderOf(options, place) ?? dirname(policy);
-  const models = await servedModels(bundle, folder, files);
+  const isHere = elsewhereOf(bundle.cluster.pools, options)?.isElsewhere.includes(false) ?? true;
+  const models = await servedModels(bundle, folder, isHere ? files : null);
   const method = methodOf(bundle);
   let onStartFailed: (reason: string) => void = () => {};
   const failed = new Promise<never>((_, reject) => {
     onStartFailed = (reason) => reject(new RuntimeError("RUNTIME_DEVICE", reason));
   });
   failed.catch(() => {});
-  const { pools } = bundle.cluster;
-  const told = { ...options, shared, policy, pools, onNotice: tell, onStartFailed };
+  const { pools, communicationLatencyMs } = bundle.cluster;
+  const own = { policy, pools, communicationLatencyMs };
+  const told = { ...options, ...own, shared, onNotice: tell, onStartFailed };
   const workers = new Workers(told, models, method.workerCount(bundle));
   const follower = options.follow?.(loaded);
   const application = await method.host(bundle, {

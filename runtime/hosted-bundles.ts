@@ -9,6 +9,7 @@ import {
 import { instantMs } from "./instant.ts";
 import { methodOf } from "./methods/registry.ts";
 import { OpenedModels } from "./opened-models.ts";
+import { expectUrlsOfPools } from "./remote/elsewhere.ts";
 import type { Notice } from "./server/telemetry/notice.ts";
 import { expectOptions, expectPools } from "./serving-devices.ts";
 import { SharedMeans } from "./shared-means.ts";
@@ -36,6 +37,7 @@ export async function hostedBundles(
     const pools = hosted.flatMap(({ bundle }) => bundle.cluster.pools);
     expectPools(pools, options);
     expectOptions(pools, options);
+    expectUrlsOfPools(pools, options);
   } catch (error) {
     await Promise.all(hosted.map(({ application }) => application.close()));
     throw error;

@@ -105,6 +105,7 @@ export function hardwareText(hardware: readonly PoolHardware[]): string {
     const text = one.device.provider === "cpu" ? "cpu" : foundText(one);
     workersByText.set(text, (workersByText.get(text) ?? 0) + one.workers);
   }
+  if (workersByText.size === 0) return " on other machines";
   const [only] = workersByText.keys();
   if (workersByText.size === 1) return ` on ${only}`;
   const parts = Array.from(workersByText, ([text, workers]) => `${workers} on ${text}`);

@@ -21,14 +21,15 @@ export interface ServedModel extends VariantModel {
  * One model per variant of all tasks, in the bundle's order; of variants that run as pipelines of
  * layers, one per stage.
  * @param folder where the files are.
- * @param files to open them with; they stay open until it is closed.
+ * @param files to open them with; they stay open until it is closed; null where they lie on other
+ * machines alone.
  * @throws RuntimeError if a variant has no model, or its file is missing or is not the one that was
  * compiled.
  */
 export async function servedModels(
   bundle: Bundle,
   folder: string,
-  files = new OpenedModels(),
+  files: OpenedModels | null = new OpenedModels(),
 ): Promise<ServedModel[]> {
   const models: ServedModel[] = [];
   // One after the other: only one is in memory at a time.
@@ -50,6 +51,10 @@ export async function servedModels(
       const asked = { ...remote, timeoutMs: bundle.slo.latencyMs };
       const tensors = { inputs, outputs, axisNames: {} };
       models.push({ name: variant.name, path, remote: asked, ...tensors, ...warm });
+      continue;
+    }
+    if (files === null) {
+      models.push({ ...modelElsewhere(variant), ...warm });
       continue;
     }
     const { path, model, opened, axisNames } = await checkedModel(variant, folder, files);
@@ -77,6 +82,14 @@ export async function servedModels(
   return models;
 }
 
+/** A model as the bundle has it, of a file that nobody looks for here. */
+function modelElsewhere({ name, model }: Pick<WantedModel, "name" | "model">) {
+  if (model === null) throw withoutModel(name);
+  const { file: path, sha256: digest, inputs, outputs, buckets } = model;
+  const sizes = buckets === undefined ? {} : { buckets };
+  return { name, path, digest, inputs, outputs, ...sizes, axisNames: {} };
+}
+
 /** The names of first axes by the names that tensors have outside the model. */
 function adaptedNames(
   { inputs, outputs }: ModelFile,
@@ -102,15 +115,17 @@ async function checkedModel(
   folder: string,
   files: OpenedModels,
 ): Promise<Pick<ServedModel, "path" | "axisNames"> & { opened: OpenedModel; model: ModelFile }> {
-  if (model === null) {
-    throw new RuntimeError(
-      "RUNTIME_MODEL",
-      `variant "${name}": expected a model, but the bundle was compiled without; ` +
-        "name one in the application spec and compile again",
-    );
-  }
+  if (model === null) throw withoutModel(name);
   const path = pathOf(name, model, folder);
   return { model, ...(await checkedFile(name, path, model.sha256, files)) };
+}
+
+function withoutModel(name: string): RuntimeError {
+  return new RuntimeError(
+    "RUNTIME_MODEL",
+    `variant "${name}": expected a model, but the bundle was compiled without; ` +
+      "name one in the application spec and compile again",
+  );
 }
 
 type CheckedFile = Required<VariantFile> & Pick<ServedModel, "axisNames">;

@@ -4,7 +4,11 @@ import { statSync } from "node:fs";
 import type { Pool, Provider } from "./bundle/schema.ts";
 import { describeDevice } from "./devices/describe-device.ts";
 import { RuntimeError } from "./errors.ts";
-import { type AssignedProcessExecutor, startAssignedExecutor } from "./exec/assigned-pool.ts";
+import {
+  type AssignedProcessExecutor,
+  type AssignedProcessHandlers,
+  startAssignedExecutor,
+} from "./exec/assigned-pool.ts";
 import type { AssignedExecutorHandlers, ExecutorHandlers, VariantModel } from "./exec/executor.ts";
 import { onFirstProvider } from "./exec/first-provider.ts";
 import type { CpuFallback } from "./exec/model-facts.ts";
@@ -24,13 +28,15 @@ import {
   poolHardware,
 } from "./pool-hardware.ts";
 import { PoolRuns } from "./pool-runs.ts";
+import { type Elsewhere, type ElsewhereOptions, elsewhereOf } from "./remote/elsewhere.ts";
 import type { MetricLine } from "./server/metrics/exposition.ts";
 import type { Notice } from "./server/telemetry/notice.ts";
 import { type DeviceOptions, isAuto, poolBySlot, servingDevices } from "./serving-devices.ts";
 import type { MeansOptions, SharedMeans } from "./shared-means.ts";
 import { WorkerFacts } from "./worker-facts.ts";
+import type { WorkersElsewhere } from "./workers-elsewhere.ts";
 
-export interface WorkersOptions extends DeviceOptions, MeansOptions {
+export interface WorkersOptions extends DeviceOptions, MeansOptions, ElsewhereOptions {
   /** Threads of a worker, where the bundle does not say its cores; left out for one. */
   readonly threads?: number;
   /** Warm workers in reserve; left out for one. */
@@ -50,6 +56,8 @@ interface Told extends WorkersOptions {
   /** The bundle, as messages name it. */
   readonly policy: string;
   readonly pools: readonly Pool[];
+  /** Time per hop that the bundle was planned with. */
+  readonly communicationLatencyMs: number;
   readonly shared: SharedMeans;
   readonly onNotice: Notice;
   /** Called when a worker failed at its start, for whatever reason. */
@@ -72,6 +80,11 @@ export class Workers implements WorkerStarter {
   readonly #facts: WorkerFacts;
   readonly #poolBySlot: readonly number[];
   readonly #runs: PoolRuns;
+  /** Null where all workers are of this machine. */
+  readonly #elsewhere: Elsewhere | null;
+  /** Slots of this machine. */
+  readonly #slotsHere: readonly number[];
+  #remote: WorkersElsewhere | null = null;
 
   constructor(options: Told, variants: readonly VariantModel[], workerCount: number) {
     this.#options = options;
@@ -80,12 +93,18 @@ export class Workers implements WorkerStarter {
     this.#facts = new WorkerFacts(variants, options.onNotice);
     this.#poolBySlot = poolBySlot(options.pools, workerCount);
     this.#runs = new PoolRuns(options.pools.map(({ name }) => name));
+    this.#elsewhere = elsewhereOf(options.pools, options);
+    const isElsewhere = this.#elsewhere?.isElsewhere ?? [];
+    this.#slotsHere = [...this.#poolBySlot.keys()].filter((slot) => {
+      return isElsewhere[this.#poolBySlot[slot] ?? 0] !== true;
+    });
   }
 
   /** What workers told of their start and their models. */
   metricLines(): MetricLine[] {
     const hardware = hardwareLines(this.hardware);
-    return [...hardware, ...this.#runs.metricLines(), ...this.#facts.metricLines()];
+    const hops = this.#remote?.metricLines() ?? [];
+    return [...hardware, ...this.#runs.metricLines(), ...this.#facts.metricLines(), ...hops];
   }
 
   /** All models on every worker. @throws RuntimeError RUNTIME_DEVICE, RUNTIME_MEANS */
@@ -93,9 +112,12 @@ export class Workers implements WorkerStarter {
     const standbyCount = this.#options.standby ?? 1;
     const bytes = this.#variants.reduce((sum, variant) => sum + fileBytes(variant), 0);
     this.#checkMeans(standbyCount, bytes);
-    return this.#startOn((devices) => {
+    const told = this.#told(handlers);
+    return this.#startOn(async (devices) => {
       const options = { ...this.#executorOptions(), devices, standbyCount, isTrial: this.#isAuto };
-      return startExecutor(options, this.#told(handlers), this.#limits());
+      const start = (own: ProcessExecutorHandlers) => startExecutor(options, own, this.#limits());
+      const remote = await this.#openRemote();
+      return remote === null ? start(told) : remote.start({ slots: this.#slotsHere, start }, told);
     });
   }
 
@@ -104,9 +126,15 @@ export class Workers implements WorkerStarter {
     const standbyCount = this.#options.standby ?? 1;
     const largest = Math.max(...this.#variants.map(fileBytes));
     this.#checkMeans(standbyCount, largest);
-    return this.#startOn((devices) => {
+    const told = this.#told(handlers);
+    return this.#startOn(async (devices) => {
       const options = { ...this.#executorOptions(), devices, standbyCount };
-      return startAssignedExecutor(options, this.#told(handlers), this.#limits());
+      const start = (own: AssignedProcessHandlers) => {
+        return startAssignedExecutor(options, own, this.#limits());
+      };
+      const remote = await this.#openRemote();
+      if (remote === null) return start(told);
+      return remote.startAssigned({ slots: this.#slotsHere, start }, told);
     });
   }
 
@@ -145,16 +173,38 @@ export class Workers implements WorkerStarter {
    * @throws RuntimeError RUNTIME_MEANS
    */
   #checkMeans(standbyCount: number, modelBytes: number): void {
-    const { policy, threads = 1, shared, pools } = this.#options;
-    const devices = servingDevices(pools, this.#workerCount, this.#options);
-    const count = this.#workerCount + standbyCount * distinctDevices(devices).length;
+    const { policy, threads = 1, shared } = this.#options;
+    const devices = this.#devicesHere();
+    const count = devices.length + standbyCount * distinctDevices(devices).length;
+    if (count === 0) return;
     shared.take(policy, { count, threads, modelBytes });
   }
 
   #executorOptions() {
     const { threads: threadsPerWorker = 1, cpuFallback = "allow" } = this.#options;
-    const [variants, workerCount] = [this.#variants, this.#workerCount];
-    return { variants, workerCount, threadsPerWorker, cpuFallback, pools: this.#poolBySlot };
+    const [variants, workerCount] = [this.#variants, this.#slotsHere.length];
+    const pools = this.#slotsHere.map((slot) => this.#poolBySlot[slot] ?? 0);
+    return { variants, workerCount, threadsPerWorker, cpuFallback, pools };
+  }
+
+  /** By slot of this machine. */
+  #devicesHere(found?: Provider): WorkerDevice[] {
+    const { pools } = this.#options;
+    const devices = servingDevices(pools, this.#workerCount, this.#options, found);
+    return devices.filter((_, slot) => this.#slotsHere.includes(slot));
+  }
+
+  /** What speaks to workers elsewhere is not loaded where there are none. */
+  async #openRemote(): Promise<WorkersElsewhere | null> {
+    const elsewhere = this.#elsewhere;
+    if (elsewhere === null) return null;
+    const { WorkersElsewhere } = await import("./workers-elsewhere.ts");
+    const { pools, threads = 1, communicationLatencyMs: hopMs } = this.#options;
+    const [variants, poolBySlot] = [this.#variants, this.#poolBySlot];
+    const poolNames = pools.map(({ name }) => name);
+    const told = { ...this.#options, variants, threads, poolNames, poolBySlot, elsewhere, hopMs };
+    this.#remote = new WorkersElsewhere(told);
+    return this.#remote;
   }
 
   #told<H extends ExecutorHandlers>(handlers: H): H & ProcessExecutorHandlers {
@@ -169,6 +219,12 @@ export class Workers implements WorkerStarter {
         onStartFailed(reason);
       },
     };
+  }
+
+  /** Pools as far as their workers are of this machine. */
+  #poolsHere(): Pool[] {
+    const isElsewhere = this.#elsewhere?.isElsewhere ?? [];
+    return this.#options.pools.filter((_, pool) => isElsewhere[pool] !== true);
   }
 
   /** @throws RuntimeError RUNTIME_HARDWARE */
@@ -186,10 +242,10 @@ export class Workers implements WorkerStarter {
   async #startOn<E extends ProcessExecutor>(
     start: (devices: readonly WorkerDevice[]) => Promise<E>,
   ): Promise<E> {
-    const { pools, onNotice } = this.#options;
+    const { onNotice } = this.#options;
     const startWith = async (found?: Provider) => {
-      const devices = servingDevices(pools, this.#workerCount, this.#options, found);
-      const hardware = await poolHardware(pools, devices, describeDevice);
+      const devices = this.#devicesHere(found);
+      const hardware = await poolHardware(this.#poolsHere(), devices, describeDevice);
       this.#expectMeasured(hardware);
       const executor = await start(devices);
       for (const notice of hardwareNotices(hardware)) onNotice(notice, "warn");

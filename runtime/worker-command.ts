@@ -22,7 +22,7 @@ export function addWorker(program: Command): void {
         .argParser(readAs(address)),
     )
     .option("--name <name>", "what front ends call it (default: the name of the host)")
-    .option("--pool <pool>", "pool that it is a worker of", "default")
+    .option("--pool <pool>", "pool that it is a worker of (default: whichever needs one)")
     .option("--device <device>", "what runs the models, such as cuda:0", "cpu")
     .addOption(
       new Option("--threads <n>", "threads of a model, unless a front end says its cores")
@@ -59,6 +59,13 @@ export function addWorker(program: Command): void {
     .option(`--tls-cert ${file}`, "certificate of the worker and those between, PEM")
     .option(`--tls-key ${file}`, "its private key, PEM")
     .option(`--tls-client-ca ${file}`, "certificates of which one has signed that of a front end")
+    .option("--cluster <url>", "nats://a,b,c of the cluster that it is a worker of")
+    .option(`--cluster-token ${file}`, "who it is to that: of nsc, a token, or USER:PASSWORD")
+    .option("--url <url>", "where front ends of a cluster reach it (default: as it listens)")
+    .option(
+      "--store <folder>",
+      "where models of the cluster are kept (default: as serve --policy-store)",
+    )
     .addOption(new Option("--log-level <name>").choices(SEVERITIES).default("info"))
     .addOption(new Option("--log-format <name>").choices(LOG_FORMATS).default("text"))
     .option("--json", "one JSON document on stdout, once it serves")

@@ -14,7 +14,8 @@ import type { Turns } from "./turns.ts";
 /** What an agent is, whatever it holds. */
 export interface AgentIdentity {
   readonly name: string;
-  readonly pool: string;
+  /** Null where it may be of any. */
+  readonly pool: string | null;
   /** Threads of a model's sessions, where nobody says others. */
   readonly cores: number;
   /** Such as `cuda:0`. */

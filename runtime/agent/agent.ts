@@ -25,7 +25,8 @@ export interface AgentOptions {
   /** 0 for any that is free. */
   readonly port: number;
   readonly name: string;
-  readonly pool: string;
+  /** Null where it may be of any. */
+  readonly pool: string | null;
   /** Folder of the model files. */
   readonly models: string;
   /** Models of a bundle, checked and opened; left out for none. */
@@ -66,7 +67,7 @@ export interface Agent {
   close(): Promise<void>;
 }
 
-/** What it holds of bodies at a time: the batch that computes, that which waits, one that leaves. */
+/** Of which it holds the bodies: the batch that computes, that which waits, one that leaves. */
 const BODIES = 3;
 
 /**

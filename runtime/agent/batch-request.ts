@@ -156,7 +156,7 @@ function binarySizeOf(fields: Fields, path: string, available: number): number |
   throw new BadRequest(at, expected, size);
 }
 
-/** Axis 0 of the inputs that have an open axis, which agree in it; tensors of one shape have one. */
+/** Axis 0 of the inputs that have an open axis, which agree in it. */
 function rowsOf(inputs: readonly ShapedInput[], { variant }: AgentModel): number {
   let rows: number | undefined;
   for (const [index, { shape }] of inputs.entries()) {

@@ -70,7 +70,7 @@ export class HeldModels {
     return [...new Set(names)].sort().map((name) => this.#toldOf(name));
   }
 
-  /** The model that answers to a name now. @throws HttpError 404, or 503 while it has no process. */
+  /** Which model answers to a name. @throws HttpError 404, or 503 while it has no process. */
   ready(name: string): HeldModel {
     const held = this.#held.get(name);
     if (held?.isReady === true) return held;
@@ -80,18 +80,14 @@ export class HeldModels {
     throw new HttpError(503, `${name}: its process is not ready`, RETRY_LATER);
   }
 
-  /** What is known of a model, whether or not it is held. @throws HttpError 404 */
-  async described(name: string): Promise<AgentModel> {
+  /**
+   * What is known of a model that is held. Of others nothing is told, as Triton has it, so that
+   * nobody takes them for ready. @throws HttpError 404
+   */
+  described(name: string): AgentModel {
     const held = this.#held.get(name);
     if (held !== undefined) return held.model;
-    try {
-      const found = await this.#catalog.find({ name, sha256: undefined });
-      await found.close();
-      return found.model;
-    } catch (error) {
-      if (!(error instanceof NoModelError)) throw error;
-      throw new HttpError(404, `Request for unknown model: '${name}': ${error.message}`);
-    }
+    throw new HttpError(404, `Request for unknown model: '${name}' is not loaded`);
   }
 
   /**

@@ -1,4 +1,4 @@
-/** Which models an agent can hold: those of a bundle, those of a folder, those fetched by digest. */
+/** Which models an agent can hold: those of a bundle, of a folder, or fetched by their digest. */
 import type { VariantModel } from "../exec/executor.ts";
 import { agentModel, NoModelError } from "./agent-model.ts";
 import { type FoundModel, ModelFolder } from "./model-folder.ts";

@@ -105,7 +105,7 @@ async function routeModel(
     return;
   }
   expectMethod(request, "GET");
-  const model = await state.models.described(name);
+  const model = state.models.described(name);
   if (behind === "ready") {
     const ready = state.models.held.some((held) => held.model.name === name && held.isReady);
     sendJson(state, response, ready ? 200 : 503, { name, ready });

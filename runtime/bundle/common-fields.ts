@@ -1,6 +1,6 @@
 /** What the bundles of several methods have, said once: ranges, and records that are the same. */
 
-import { device, measuredOn } from "./device-fields.ts";
+import { device, measuredOn, workerUrl } from "./device-fields.ts";
 import {
   boolean,
   fileName,
@@ -155,6 +155,10 @@ const pool = record<Pool>({
   measuredOn: optional(
     measuredOn,
     "What the profiles that its times are from were measured on; left out where they do not say.",
+  ),
+  urls: optional(
+    listOf([1, MAX_WORKERS], workerUrl),
+    "Where its workers are, v2 servers; left out where they are processes of who serves.",
   ),
 });
 

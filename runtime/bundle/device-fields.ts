@@ -2,13 +2,29 @@
 import { oneOf, orNull, type Shape, text } from "./fields.ts";
 import { dependent, record } from "./record.ts";
 import { refuse } from "./refuse.ts";
-import { DEVICE_FORM, type MeasuredDevice, type Pool, PROVIDERS, parseDevice } from "./schema.ts";
+import {
+  DEVICE_FORM,
+  isWorkerUrl,
+  type MeasuredDevice,
+  type Pool,
+  PROVIDERS,
+  parseDevice,
+  WORKER_URL_FORM,
+} from "./schema.ts";
 
 export const device: Shape<string> = {
   words: "a device",
   read(value, path) {
     const found = text.read(value, path);
     return parseDevice(found) === null ? refuse(path, value, DEVICE_FORM) : found;
+  },
+};
+
+export const workerUrl: Shape<string> = {
+  words: "the URL of a worker",
+  read(value, path) {
+    const found = text.read(value, path);
+    return isWorkerUrl(found) ? found : refuse(path, value, WORKER_URL_FORM);
   },
 };
 

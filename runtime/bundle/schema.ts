@@ -21,6 +21,7 @@ export * from "./schema/ramsis.ts";
 export * from "./schema/row-scopes.ts";
 export * from "./schema/serving.ts";
 export * from "./schema/themis.ts";
+export * from "./schema/worker-urls.ts";
 
 /** Version of the file format this build writes, and the newest one it reads. */
 export const FORMAT_VERSION = 1;

@@ -2,7 +2,8 @@
 
 export interface WorkerModel {
   readonly name: string;
-  readonly sha256: string;
+  /** Null where none of its file was read yet. */
+  readonly sha256: string | null;
   readonly state: "ready" | "loading" | "unavailable";
 }
 
@@ -13,8 +14,8 @@ export interface WorkerState {
   readonly session: string;
   /** Where front ends reach it, such as `http://10.0.0.7:8000`. */
   readonly url: string;
-  /** Null where it serves the only pool of whatever bundle. */
-  readonly pool: string | null;
+  /** Name of the pool whose worker it is. */
+  readonly pool: string;
   readonly cores: number;
   /** Such as `cpu` or `cuda:0`. */
   readonly device: string;
@@ -42,9 +43,8 @@ export function readState(text: string): WorkerState | null {
   const found = recordOf(parsed(text));
   if (found === null || found["v"] !== VERSION) return null;
   const { name, session, url, pool, cores, device, provider, models, isLeaving } = found;
-  const texts = [name, session, url, device, provider];
-  const [nameText, sessionText, urlText, deviceText, providerText] = texts.map(shortText);
-  const poolText = pool === null ? null : shortText(pool);
+  const texts = [name, session, url, pool, device, provider];
+  const [nameText, sessionText, urlText, poolText, deviceText, providerText] = texts.map(shortText);
   const modelList = modelsOf(models);
   if (nameText === undefined || sessionText === undefined || poolText === undefined) return null;
   if (urlText === undefined || !isWorkerUrl(urlText) || modelList === null) return null;
@@ -62,10 +62,10 @@ function modelsOf(value: unknown): WorkerModel[] | null {
   for (const one of value) {
     const found = recordOf(one);
     const name = shortText(found?.["name"]);
-    const sha256 = shortText(found?.["sha256"]);
+    const sha256 = found?.["sha256"] === null ? null : shortText(found?.["sha256"]);
     const state = STATES.find((known) => known === found?.["state"]);
     if (name === undefined || sha256 === undefined || state === undefined) return null;
-    if (!DIGEST.test(sha256)) return null;
+    if (sha256 !== null && !DIGEST.test(sha256)) return null;
     models.push({ name, sha256, state });
   }
   return models;

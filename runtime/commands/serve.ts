@@ -6,7 +6,9 @@ import { settleCollection } from "../heap-collection.ts";
 import type { GenerateLevel } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
 import type { DecisionLogSettings } from "../open-decision-log.ts";
+import type { ClusterOptions } from "../opened-cluster.ts";
 import { hardwareJson, hardwareText } from "../pool-hardware.ts";
+import { type ElsewhereOptions, parsePoolUrls } from "../remote/elsewhere.ts";
 import type { AccessOptions } from "../server/access/access.ts";
 import type { ServerLimits } from "../server/applications/limits.ts";
 import type { LogState } from "../server/telemetry/log.ts";
@@ -133,6 +135,7 @@ function optionsOf(settings: SettingValues, environment: NodeJS.ProcessEnv): Ser
     ...(models === null ? {} : { models }),
     ...(workerMemory === null ? {} : { workerMemoryBytes: workerMemory }),
     ...devicesOf(settings),
+    ...clusterOf(settings),
     threads,
     standby: settings.standby,
     acceptOtherHardware: settings.acceptOtherHardware,
@@ -177,7 +180,14 @@ function sourcesOf(
 }
 
 /** @throws RuntimeError RUNTIME_USAGE where a setting lacks another. */
-function devicesOf(settings: SettingValues): DeviceOptions {
+function clusterOf({ cluster, clusterToken }: SettingValues): ClusterOptions {
+  if (cluster !== null) return { cluster: { url: cluster, tokenFile: clusterToken ?? undefined } };
+  if (clusterToken === null) return {};
+  throw new RuntimeError("RUNTIME_USAGE", "expected --cluster beside --cluster-token");
+}
+
+/** @throws RuntimeError RUNTIME_USAGE where a setting lacks another. */
+function devicesOf(settings: SettingValues): DeviceOptions & ElsewhereOptions {
   const { device, deviceIds, poolDevice, workerEnv, providerOptions } = settings;
   if (deviceIds !== null && device !== "cuda" && device !== "tensorrt") {
     const message = "expected --device cuda or tensorrt beside --device-ids";
@@ -191,6 +201,8 @@ function devicesOf(settings: SettingValues): DeviceOptions {
     ...(device === null ? {} : { device: `${device}${ids}` }),
     poolDevices: Object.fromEntries(poolDevices),
     workerEnvironment: (workerEnv ?? []).map(workerVariable),
+    workerUrls: (settings.workers ?? []).flatMap((text) => parsePoolUrls(text) ?? []),
+    ...(settings.workerToken === null ? {} : { workerToken: settings.workerToken }),
     ...(providerOptions === null ? {} : { providerOptions: parseProviderOptions(providerOptions) }),
   };
 }

@@ -1,7 +1,10 @@
 /** `worker --models DIR`: runs batches for front ends until it is told to stop. */
 import { hostname } from "node:os";
-import { dirname, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { type Agent, type AgentOptions, startAgent } from "../agent/agent.ts";
+import { announcedUrl } from "../cluster/announced-url.ts";
+import type { AnnouncedState } from "../cluster/announcer.ts";
+import type { ClusterWorker } from "../cluster/cluster-worker.ts";
 import { EXIT_CODES, RuntimeError } from "../errors.ts";
 import type { VariantModel } from "../exec/executor.ts";
 import { settleCollection } from "../heap-collection.ts";
@@ -13,6 +16,7 @@ import { LineSink } from "../server/telemetry/line-sink.ts";
 import { Log, type LogState } from "../server/telemetry/log.ts";
 import { servingDevices } from "../serving-devices.ts";
 import type { Address } from "../settings/kinds.ts";
+import { storeFolder } from "../sources/store-folder.ts";
 import type { CommandResult } from "./command-result.ts";
 
 /** As the command line has them, each checked by itself. */
@@ -22,7 +26,7 @@ export interface WorkerCommand {
   readonly policy: string | undefined;
   readonly http: Address;
   readonly name: string | undefined;
-  readonly pool: string;
+  readonly pool: string | undefined;
   readonly device: string;
   readonly threads: number;
   /** "all", "none", or names. */
@@ -35,9 +39,17 @@ export interface WorkerCommand {
   readonly tlsCert: string | undefined;
   readonly tlsKey: string | undefined;
   readonly tlsClientCa: string | undefined;
+  /** As `nats://a,b,c`; undefined where nobody has to find it. */
+  readonly cluster: string | undefined;
+  readonly clusterToken: string | undefined;
+  readonly url: string | undefined;
+  readonly store: string | undefined;
   readonly logLevel: LogState["level"];
   readonly logFormat: LogState["format"];
 }
+
+/** As bundles call the pool of those that say none. */
+const DEFAULT_POOL = "default";
 
 export interface WorkerSurroundings {
   /** Aborting it stops the worker: what was accepted is answered first. */
@@ -55,18 +67,25 @@ export async function workerCommand(
   const epochMs = () => performance.timeOrigin + performance.now();
   const log = new Log({ sink, level: command.logLevel, format: command.logFormat, epochMs });
   const files = new OpenedModels();
+  let cluster: ClusterWorker | null = null;
   try {
     settleCollection();
+    cluster = await clusterOf(command, log.notice);
     const agent = await startAgent({
       ...(await agentOptions(command, files)),
+      ...(cluster === null ? {} : inCluster(cluster)),
       onNotice: log.notice,
     });
+    cluster?.announce(() => announcedState(agent, command));
     await Promise.race([agent.started, aborted(signal)]);
     onReady(readyResult(agent));
     await aborted(signal);
     log.notice("stopping: answering what was accepted");
+    const left = cluster?.leave();
     await agent.close();
+    await left;
   } finally {
+    await cluster?.close();
     await files.close();
     await sink.close();
   }
@@ -85,11 +104,11 @@ async function agentOptions(
   return {
     ...http,
     name: command.name ?? hostname(),
-    pool,
+    pool: pool ?? null,
     models: resolve(models),
     variants: policy === undefined ? undefined : await variantsOf(policy, models, files),
     load: load.includes("all") ? null : load.filter((name) => name !== "none"),
-    device: deviceOf(pool, command.device),
+    device: deviceOf(command.device),
     threads,
     standby,
     memoryBytes: command.workerMemory ?? null,
@@ -99,6 +118,29 @@ async function agentOptions(
     nowMs: () => performance.now(),
     epochOffsetMs: performance.timeOrigin,
   };
+}
+
+/** Nothing of it is loaded where there is none. @throws RuntimeError */
+async function clusterOf(
+  { cluster, clusterToken: tokenFile, name = hostname(), store, url }: WorkerCommand,
+  onNotice: AgentOptions["onNotice"],
+): Promise<ClusterWorker | null> {
+  if (cluster === undefined) return null;
+  const { ClusterWorker } = await import("../cluster/cluster-worker.ts");
+  if (url !== undefined) announcedUrl(url, "");
+  const folder = join(storeFolder(store ?? null, process.env), "models");
+  return ClusterWorker.open({ cluster, name, tokenFile, folder, onNotice });
+}
+
+function inCluster(cluster: ClusterWorker): Pick<AgentOptions, "fetch" | "onChange"> {
+  return { fetch: (asked) => cluster.fetch(asked), onChange: () => cluster.changed() };
+}
+
+/** What front ends of the cluster are told of it. */
+function announcedState(agent: Agent, { url }: WorkerCommand): AnnouncedState {
+  const { name, pool, cores, device, provider, models } = agent.document();
+  const told = { name, url: announcedUrl(url, agent.url), cores, device, provider };
+  return { ...told, pool: pool ?? DEFAULT_POOL, models };
 }
 
 /** Checked as a server does it. */
@@ -112,8 +154,8 @@ async function variantsOf(
 }
 
 /** @throws RuntimeError RUNTIME_USAGE */
-function deviceOf(pool: string, device: string): AgentOptions["device"] {
-  const [found] = servingDevices([{ name: pool, workers: 1 }], 1, { device });
+function deviceOf(device: string): AgentOptions["device"] {
+  const [found] = servingDevices([{ name: "", workers: 1 }], 1, { device });
   if (found !== undefined && device !== "auto") return found;
   const expected = "expected cpu, cuda, tensorrt or webgpu, perhaps with a number behind";
   throw new RuntimeError("RUNTIME_USAGE", `--device: ${expected}, got "${device}"`);

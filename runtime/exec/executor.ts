@@ -48,6 +48,8 @@ export interface VariantModel extends VariantFile {
   readonly name: string;
   /** Path of the ONNX file, or of the entry of the module; of a remote model its URL. */
   readonly path: string;
+  /** SHA-256 of the file, where it lies on other machines alone. */
+  readonly digest?: string;
   readonly module?: VariantModule;
   readonly remote?: VariantRemote;
   /**

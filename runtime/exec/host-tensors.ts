@@ -59,6 +59,13 @@ export function hostDtypeOf(datatype: string): string | undefined {
   return Object.hasOwn(TYPES, datatype) ? TYPES[datatype as HostDatatype].dtype : undefined;
 }
 
+/** Bytes of an element of a type that modules have; null for strings, whose sizes differ. */
+export function elementBytesOf(dtype: string): number | null {
+  const type = TYPE_BY_DTYPE.get(dtype);
+  assert(type !== undefined, "a tensor has a type that is sent on");
+  return type.View?.BYTES_PER_ELEMENT ?? null;
+}
+
 /**
  * What is wrong with a tensor of bytes that somebody else gave, in words; null for nothing.
  * @param rows it has to have; null for any.

@@ -1,39 +1,18 @@
-/**
- * A model of another server, by the Open Inference Protocol v2 over HTTP with binary tensors. Of
- * that server nothing is believed: what it says is checked where it is read.
- */
+/** A model of another server, by the Open Inference Protocol v2 over HTTP with binary tensors. */
 import type { TensorInfo } from "../bundle/schema.ts";
-import { hostDatatypeOf, hostDtypeOf } from "./host-tensors.ts";
 import { oneLine } from "./loaded-model.ts";
-
-export interface RemoteTensors {
-  readonly inputs: readonly TensorInfo[];
-  readonly outputs: readonly TensorInfo[];
-}
-
-/** A tensor as it is sent: of the model's own name, with all of its bytes. */
-export interface SentTensor {
-  readonly info: TensorInfo;
-  readonly shape: readonly number[];
-  readonly bytes: Uint8Array;
-}
-
-export interface GivenTensor {
-  readonly shape: readonly number[];
-  readonly bytes: Uint8Array;
-}
-
-const HEADER_LENGTH = "inference-header-content-length";
-const MAX_TENSORS = 256;
-const MAX_RANK = 16;
-const MAX_SIZE = 2 ** 31;
-/** Of what is not tensors: descriptions, and the words of an error. */
-const MAX_TEXT_BYTES = 2 ** 20;
-/** Of a batch, as much as goes to a worker. */
-const MAX_ANSWER_BYTES = 2 ** 30;
-const MAX_TOLD = 300;
-
-type Fields = Readonly<Record<string, unknown>>;
+import {
+  describedTensors,
+  type GivenTensor,
+  HEADER_LENGTH,
+  inferJson,
+  MAX_ANSWER_BYTES,
+  MAX_TEXT_BYTES,
+  outputsOf,
+  type RemoteTensors,
+  type SentTensor,
+  wordsOf,
+} from "./v2-codec.ts";
 
 export class RemoteEndpoint {
   /** Of the model, without a slash at its end. */
@@ -50,11 +29,7 @@ export class RemoteEndpoint {
   async tensors(): Promise<RemoteTensors> {
     const { bytes } = await this.#ask(this.url, {}, MAX_TEXT_BYTES);
     try {
-      const told = fieldsOf(JSON.parse(new TextDecoder().decode(bytes)), "its description");
-      return {
-        inputs: infosOf(told["inputs"], "inputs"),
-        outputs: infosOf(told["outputs"], "outputs"),
-      };
+      return describedTensors(bytes, "rows");
     } catch (error) {
       throw new Error(`remote ${this.url}: ${oneLine(error)}`);
     }
@@ -68,17 +43,7 @@ export class RemoteEndpoint {
     inputs: readonly SentTensor[],
     outputs: readonly TensorInfo[],
   ): Promise<GivenTensor[]> {
-    const json = Buffer.from(
-      JSON.stringify({
-        inputs: inputs.map(({ info, shape, bytes }) => ({
-          name: info.name,
-          datatype: protocolTypeOf(info.dtype),
-          shape,
-          parameters: { binary_data_size: bytes.length },
-        })),
-        outputs: outputs.map(({ name }) => ({ name, parameters: { binary_data: true } })),
-      }),
-    );
+    const json = inferJson(inputs, outputs);
     const { headers, bytes } = await this.#ask(
       `${this.url}/infer`,
       {
@@ -87,7 +52,7 @@ export class RemoteEndpoint {
           [HEADER_LENGTH]: String(json.length),
           "content-type": "application/octet-stream",
         },
-        body: Buffer.concat([json, ...inputs.map((input) => input.bytes)]),
+        body: Buffer.concat([json, ...inputs.flatMap((input) => input.chunks)]),
       },
       MAX_ANSWER_BYTES,
     );
@@ -136,7 +101,7 @@ export function remoteUrl(url: string, model: string): string {
 }
 
 /** What a connection failed of lies in the cause. */
-function causeOf(error: unknown): string {
+export function causeOf(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const { code } = cause as NodeJS.ErrnoException;
   return oneLine(cause) || code || "no answer";
@@ -152,98 +117,4 @@ async function bodyOf({ body, status, url }: Response, maxBytes: number): Promis
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
-}
-
-/** What an error says: the text under "error", where it is JSON as the protocol has it. */
-function wordsOf(bytes: Uint8Array): string {
-  const text = new TextDecoder().decode(bytes.subarray(0, MAX_TEXT_BYTES));
-  try {
-    const { error }: Fields = JSON.parse(text);
-    if (typeof error === "string") return oneLine(error).slice(0, MAX_TOLD);
-  } catch {
-    // Some other text.
-  }
-  return oneLine(text).slice(0, MAX_TOLD) || "nothing";
-}
-
-function infosOf(value: unknown, side: string): TensorInfo[] {
-  if (!Array.isArray(value) || value.length === 0 || value.length > MAX_TENSORS) {
-    throw new Error(`expected ${side} to be a list of 1 to ${MAX_TENSORS} tensors`);
-  }
-  return value.map((one: unknown, index): TensorInfo => {
-    const { name, datatype, shape } = fieldsOf(one, `${side}[${index}]`);
-    const dtype = typeof datatype === "string" ? hostDtypeOf(datatype) : undefined;
-    if (typeof name !== "string" || name === "" || name.length > 1024) {
-      throw new Error(`expected ${side}[${index}] to have a name`);
-    }
-    if (dtype === undefined) {
-      const found = typeof datatype === "string" ? datatype.slice(0, 40) : typeof datatype;
-      throw new Error(`${side} "${name}": elements of type ${found} are not sent on`);
-    }
-    if (!isShape(shape) || shape[0] !== -1) {
-      const found = Array.isArray(shape) ? `[${shape.slice(0, MAX_RANK).join(", ")}]` : "no list";
-      throw new Error(
-        `${side} "${name}": expected a shape whose first axis is the rows, −1, got ${found}`,
-      );
-    }
-    return { name, dtype, shape: [...shape] };
-  });
-}
-
-function isShape(shape: unknown): shape is readonly number[] {
-  return (
-    Array.isArray(shape) &&
-    shape.length <= MAX_RANK &&
-    shape.every((size) => Number.isInteger(size) && size >= -1 && size <= MAX_SIZE)
-  );
-}
-
-/** Binary data follow the JSON in the order of the outputs that have some. */
-function outputsOf(
-  bytes: Uint8Array,
-  headerLength: string | null,
-  wanted: readonly TensorInfo[],
-): GivenTensor[] {
-  const jsonLength = headerLength === null ? bytes.length : Number(headerLength);
-  if (!Number.isSafeInteger(jsonLength) || jsonLength < 0 || jsonLength > bytes.length) {
-    throw new Error(`expected the length of the JSON, got ${headerLength}`);
-  }
-  const told = fieldsOf(
-    JSON.parse(new TextDecoder().decode(bytes.subarray(0, jsonLength))),
-    "the answer",
-  );
-  const given = new Map<string, GivenTensor>();
-  let at = jsonLength;
-  for (const one of Array.isArray(told["outputs"]) ? told["outputs"] : []) {
-    const { name, datatype, shape, parameters } = fieldsOf(one, "an output");
-    const info = wanted.find((each) => each.name === name);
-    const size = fieldsOf(parameters ?? {}, "parameters")["binary_data_size"];
-    if (info === undefined) throw new Error(`it answered with an output that nobody asked for`);
-    if (typeof size !== "number" || !Number.isSafeInteger(size) || size < 0) {
-      throw new Error(`output "${info.name}": expected binary data, as it was asked for`);
-    }
-    if (at + size > bytes.length) throw new Error(`output "${info.name}": its data are cut short`);
-    if (typeof datatype !== "string" || hostDtypeOf(datatype) !== info.dtype || !isShape(shape)) {
-      const found = `${String(datatype).slice(0, 40)} ${JSON.stringify(shape)?.slice(0, 80)}`;
-      throw new Error(
-        `output "${info.name}": expected ${protocolTypeOf(info.dtype)} and a shape, got ${found}`,
-      );
-    }
-    given.set(info.name, { shape, bytes: bytes.subarray(at, at + size) });
-    at += size;
-  }
-  return wanted.map(({ name }) => {
-    const tensor = given.get(name);
-    if (tensor === undefined) throw new Error(`output "${name}" is missing`);
-    return tensor;
-  });
-}
-
-function fieldsOf(value: unknown, what: string): Fields {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Fields;
-  throw new Error(`expected ${what} to be an object`);
-}
-
-function protocolTypeOf(dtype: string): string {
-  return hostDatatypeOf(dtype) ?? dtype;
 }

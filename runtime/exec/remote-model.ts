@@ -55,7 +55,7 @@ export class RemoteModel implements LoadedModel {
     const sent = infos.map((info, index) => {
       const bytes = inputs[index];
       assert(bytes !== undefined, "every input has bytes");
-      return { info, shape: hostTensor(info, rows, bytes).shape, bytes };
+      return { info, shape: hostTensor(info, rows, bytes).shape, chunks: [bytes] };
     });
     const result = await measuredRun(this.#cores, () => this.#endpoint.infer(sent, wanted)).catch(
       (error: unknown) => {

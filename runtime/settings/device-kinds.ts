@@ -2,6 +2,7 @@
 import { DEVICE_FORM, parseDevice } from "../bundle/schema.ts";
 import { AUTO } from "../exec/first-provider.ts";
 import { parseProviderOptions } from "../exec/provider-options.ts";
+import { POOL_URLS_FORM, parsePoolUrls } from "../remote/elsewhere.ts";
 import type { Kind } from "./kinds.ts";
 
 /** A device as specs have it, or one that is to be found. */
@@ -34,6 +35,13 @@ export const workerVariables: Kind<readonly string[]> = listOf({
   sign: "<name=value>",
   expected: "a variable such as VK_DRIVER_FILES=/etc/vulkan/icd.d/x.json, or gpu:NAME=VALUE",
   isOne: (text) => VARIABLE.test(text),
+});
+
+/** Of workers that are servers, as `parsePoolUrls` reads them. */
+export const workerUrls: Kind<readonly string[]> = listOf({
+  sign: "<pool=url,url>",
+  expected: POOL_URLS_FORM,
+  isOne: (text) => parsePoolUrls(text) !== undefined,
 });
 
 /** `pool=device`, of which the pool may have "=" in its name. */

@@ -1,7 +1,13 @@
 /** The workers: on what they run, how many are in reserve, what they may take. */
 import { CPU_FALLBACKS } from "../exec/model-facts.ts";
-import { deviceName, poolDevices, providerOptions, workerVariables } from "./device-kinds.ts";
-import { bytes, count, counts, oneOf, share, truth } from "./kinds.ts";
+import {
+  deviceName,
+  poolDevices,
+  providerOptions,
+  workerUrls,
+  workerVariables,
+} from "./device-kinds.ts";
+import { bytes, count, counts, oneOf, share, text, truth } from "./kinds.ts";
 import { setting } from "./setting.ts";
 
 /** Less than Node and onnxruntime take is a mistake. */
@@ -32,6 +38,18 @@ export const WORKERS = {
     null,
     "options of providers such as webgpu, each for the workers on those that know it",
     "as they are",
+  ),
+  workers: setting(
+    workerUrls,
+    null,
+    "URLs of v2 servers that are the workers, or of a pool, before what the bundle says",
+    "as the bundle says, else processes of this machine",
+  ),
+  workerToken: setting(
+    text("<file>", "a file"),
+    null,
+    "file with the token that workers elsewhere are shown",
+    "they are shown none",
   ),
   threads: setting(count({ least: 1 }), 1, "threads of a worker, unless the bundle says its cores"),
   standby: setting(count(), 1, "warm workers in reserve, of each application"),

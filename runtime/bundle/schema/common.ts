@@ -79,6 +79,11 @@ export interface Pool {
   readonly device?: string;
   /** What its times were measured on, of the provider of `device`; left out where nothing says. */
   readonly measuredOn?: MeasuredDevice;
+  /**
+   * Where its workers are, v2 servers that hold its models; left out where they are processes of
+   * the machine that serves.
+   */
+  readonly urls?: readonly string[];
 }
 
 export interface MeasuredDevice extends DeviceDescription {

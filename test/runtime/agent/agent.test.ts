@@ -41,7 +41,7 @@ async function runningAndWaiting(
 }
 
 describe("what it says of itself", () => {
-  test("is a v2 server with its extensions, its models and a configuration without batching", async () => {
+  test("is a v2 server that has its models, and makes no batches of its own", async () => {
     const { json: server } = await client.get("/v2");
     expect(server.extensions).toEqual(
       expect.arrayContaining(["model_repository", "binary_tensor_data", "stratagem_worker"]),
@@ -59,17 +59,21 @@ describe("what it says of itself", () => {
     expect(config).not.toHaveProperty("dynamic_batching");
     expect(config).not.toHaveProperty("sequence_batching");
     const { json: worker } = await client.get("/v2/stratagem/worker");
-    expect(worker).toMatchObject({ name: "w1", pool: "default", cores: 1, device: "cpu" });
+    expect(worker).toMatchObject({ name: "w1", pool: null, cores: 1, device: "cpu" });
     expect(worker).toMatchObject({ provider: "cpu", running: 0 });
     expect(worker.models).toEqual([
       { name: "m", sha256: metadata.parameters.sha256, state: "ready" },
     ]);
   });
 
-  test("tells of a model that is not loaded what it would be", async () => {
-    expect((await client.get("/v2/models/other")).json).toMatchObject({ name: "other" });
-    expect(await client.get("/v2/models/other/ready")).toMatchObject({ status: 503 });
-    expect(await client.get("/v2/models/none")).toMatchObject({ status: 404 });
+  test("tells nothing of models that it has not loaded, but that they can be", async () => {
+    expect(await client.get("/v2/models/other")).toMatchObject({ status: 404 });
+    expect(await client.get("/v2/models/other/ready")).toMatchObject({ status: 404 });
+    const { json: index } = await client.post("/v2/repository/index", {});
+    expect(index).toMatchObject([
+      { name: "m", state: "READY" },
+      { name: "other", state: "UNAVAILABLE", reason: "it is not loaded" },
+    ]);
     expect(await client.get("/v2/models/..%2Fm")).toMatchObject({ status: 404 });
     expect(await client.infer("other", {})).toMatchObject({ status: 404 });
   });

@@ -33,7 +33,7 @@ export async function agentWith(options: Partial<AgentOptions>): Promise<TestedA
     host: "127.0.0.1",
     port: 0,
     name: "w1",
-    pool: "default",
+    pool: null,
     models: modelFolder("m"),
     load: null,
     device: defaultDevice("cpu"),

@@ -1,0 +1,171 @@
+/**
+ * The Open Inference Protocol v2 as JSON with binary tensors: what is asked of a server and what it
+ * answers. Of that server nothing is believed: what it says is checked where it is read.
+ */
+import type { TensorInfo } from "../bundle/schema.ts";
+import { hostDatatypeOf, hostDtypeOf } from "./host-tensors.ts";
+import { oneLine } from "./loaded-model.ts";
+
+export interface RemoteTensors {
+  readonly inputs: readonly TensorInfo[];
+  readonly outputs: readonly TensorInfo[];
+}
+
+/** A tensor as it is sent: of the model's own name, with all of its bytes. */
+export interface SentTensor {
+  readonly info: TensorInfo;
+  readonly shape: readonly number[];
+  /** One after the other they are the tensor. */
+  readonly chunks: readonly Uint8Array[];
+}
+
+export interface GivenTensor {
+  readonly shape: readonly number[];
+  readonly bytes: Uint8Array;
+}
+
+/** Length of the JSON before the tensors, as the protocol calls it. */
+export const HEADER_LENGTH = "inference-header-content-length";
+/** Of what is not tensors: descriptions, and the words of an error. */
+export const MAX_TEXT_BYTES = 2 ** 20;
+/** Of a batch, as much as goes to a worker. */
+export const MAX_ANSWER_BYTES = 2 ** 30;
+const MAX_TENSORS = 256;
+const MAX_RANK = 16;
+const MAX_SIZE = 2 ** 31;
+const MAX_TOLD = 300;
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** The JSON of a request that wants all of these outputs, in binary. */
+export function inferJson(
+  inputs: readonly SentTensor[],
+  outputs: readonly TensorInfo[],
+  more: Fields = {},
+): Buffer {
+  return Buffer.from(
+    JSON.stringify({
+      ...more,
+      inputs: inputs.map(({ info, shape, chunks }) => ({
+        name: info.name,
+        datatype: protocolTypeOf(info.dtype),
+        shape,
+        parameters: { binary_data_size: lengthOf(chunks) },
+      })),
+      outputs: outputs.map(({ name }) => ({ name, parameters: { binary_data: true } })),
+    }),
+  );
+}
+
+export function lengthOf(chunks: readonly Uint8Array[]): number {
+  return chunks.reduce((sum, { length }) => sum + length, 0);
+}
+
+/**
+ * What the description of a model says of its tensors.
+ * @param first whether the first axis has to be the rows of a batch, or may have a size.
+ */
+export function describedTensors(bytes: Uint8Array, first: "rows" | "any"): RemoteTensors {
+  const told = fieldsOf(JSON.parse(new TextDecoder().decode(bytes)), "its description");
+  return {
+    inputs: infosOf(told["inputs"], "inputs", first),
+    outputs: infosOf(told["outputs"], "outputs", first),
+  };
+}
+
+/** What an error says: the text under "error", where it is JSON as the protocol has it. */
+export function wordsOf(bytes: Uint8Array): string {
+  const text = new TextDecoder().decode(bytes.subarray(0, MAX_TEXT_BYTES));
+  try {
+    const { error }: Fields = JSON.parse(text);
+    if (typeof error === "string") return oneLine(error).slice(0, MAX_TOLD);
+  } catch {
+    // Some other text.
+  }
+  return oneLine(text).slice(0, MAX_TOLD) || "nothing";
+}
+
+function infosOf(value: unknown, side: string, first: "rows" | "any"): TensorInfo[] {
+  if (!Array.isArray(value) || value.length === 0 || value.length > MAX_TENSORS) {
+    throw new Error(`expected ${side} to be a list of 1 to ${MAX_TENSORS} tensors`);
+  }
+  return value.map((one: unknown, index): TensorInfo => {
+    const { name, datatype, shape } = fieldsOf(one, `${side}[${index}]`);
+    const dtype = typeof datatype === "string" ? hostDtypeOf(datatype) : undefined;
+    if (typeof name !== "string" || name === "" || name.length > 1024) {
+      throw new Error(`expected ${side}[${index}] to have a name`);
+    }
+    if (dtype === undefined) {
+      const found = typeof datatype === "string" ? datatype.slice(0, 40) : typeof datatype;
+      throw new Error(`${side} "${name}": elements of type ${found} are not sent on`);
+    }
+    if (!isShape(shape) || (first === "rows" && shape[0] !== -1)) {
+      const found = Array.isArray(shape) ? `[${shape.slice(0, MAX_RANK).join(", ")}]` : "no list";
+      throw new Error(
+        `${side} "${name}": expected a shape whose first axis is the rows, −1, got ${found}`,
+      );
+    }
+    return { name, dtype, shape: [...shape] };
+  });
+}
+
+function isShape(shape: unknown): shape is readonly number[] {
+  return (
+    Array.isArray(shape) &&
+    shape.length <= MAX_RANK &&
+    shape.every((size) => Number.isInteger(size) && size >= -1 && size <= MAX_SIZE)
+  );
+}
+
+/**
+ * The outputs of an answer: binary data follow the JSON in the order of the outputs that have some.
+ * @param headerLength what the answer says of the length of its JSON; null where it is all JSON.
+ */
+export function outputsOf(
+  bytes: Uint8Array,
+  headerLength: string | null,
+  wanted: readonly TensorInfo[],
+): GivenTensor[] {
+  const jsonLength = headerLength === null ? bytes.length : Number(headerLength);
+  if (!Number.isSafeInteger(jsonLength) || jsonLength < 0 || jsonLength > bytes.length) {
+    throw new Error(`expected the length of the JSON, got ${headerLength}`);
+  }
+  const told = fieldsOf(
+    JSON.parse(new TextDecoder().decode(bytes.subarray(0, jsonLength))),
+    "the answer",
+  );
+  const given = new Map<string, GivenTensor>();
+  let at = jsonLength;
+  for (const one of Array.isArray(told["outputs"]) ? told["outputs"] : []) {
+    const { name, datatype, shape, parameters } = fieldsOf(one, "an output");
+    const info = wanted.find((each) => each.name === name);
+    const size = fieldsOf(parameters ?? {}, "parameters")["binary_data_size"];
+    if (info === undefined) throw new Error(`it answered with an output that nobody asked for`);
+    if (typeof size !== "number" || !Number.isSafeInteger(size) || size < 0) {
+      throw new Error(`output "${info.name}": expected binary data, as it was asked for`);
+    }
+    if (at + size > bytes.length) throw new Error(`output "${info.name}": its data are cut short`);
+    if (typeof datatype !== "string" || hostDtypeOf(datatype) !== info.dtype || !isShape(shape)) {
+      const found = `${String(datatype).slice(0, 40)} ${JSON.stringify(shape)?.slice(0, 80)}`;
+      throw new Error(
+        `output "${info.name}": expected ${protocolTypeOf(info.dtype)} and a shape, got ${found}`,
+      );
+    }
+    given.set(info.name, { shape, bytes: bytes.subarray(at, at + size) });
+    at += size;
+  }
+  return wanted.map(({ name }) => {
+    const tensor = given.get(name);
+    if (tensor === undefined) throw new Error(`output "${name}" is missing`);
+    return tensor;
+  });
+}
+
+export function fieldsOf(value: unknown, what: string): Fields {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Fields;
+  throw new Error(`expected ${what} to be an object`);
+}
+
+export function protocolTypeOf(dtype: string): string {
+  return hostDatatypeOf(dtype) ?? dtype;
+}

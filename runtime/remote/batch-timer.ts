@@ -1,0 +1,57 @@
+/** The time that a batch of another machine may take. */
+import type { BatchPace, TimedBatch } from "../exec/batch-pace.ts";
+
+/** A timer that comes so late says that this process itself was held up. */
+const HELD_UP_MS = 50;
+
+export class BatchTimer {
+  readonly #pace: BatchPace;
+  readonly #timed: TimedBatch;
+  readonly #onHung: (limitMs: number) => void;
+  #sinceMs = performance.now();
+  #timer: NodeJS.Timeout | undefined;
+  #isOver = false;
+
+  /** @param onHung told once, unless it is answered or ended before. */
+  constructor(pace: BatchPace, timed: TimedBatch, onHung: (limitMs: number) => void) {
+    this.#pace = pace;
+    this.#timed = timed;
+    this.#onHung = onHung;
+    this.#wait(this.leftMs());
+  }
+
+  leftMs(): number {
+    const nowMs = performance.now();
+    return this.#pace.limitMs(this.#timed, nowMs) - (nowMs - this.#sinceMs);
+  }
+
+  onAnswered(): void {
+    const nowMs = performance.now();
+    this.#pace.onAnswered(this.#timed, nowMs - this.#sinceMs, nowMs);
+  }
+
+  end(): void {
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+  }
+
+  /**
+   * Timers run before connections are read: when this process has paused, the answer may be there
+   * already. So whoever waits looks again after reading.
+   */
+  #wait(waitMs: number): void {
+    const dueMs = performance.now() + waitMs;
+    const onDue = () => setImmediate(() => setImmediate(() => this.#onDue(dueMs)));
+    this.#timer = setTimeout(onDue, waitMs).unref();
+  }
+
+  /** The time for which this process was held up does not count; limits may have become wider. */
+  #onDue(dueMs: number): void {
+    if (this.#isOver) return;
+    const heldUpMs = performance.now() - dueMs;
+    if (heldUpMs > HELD_UP_MS) this.#sinceMs += heldUpMs;
+    const leftMs = this.leftMs();
+    if (leftMs > 0) this.#wait(leftMs);
+    else this.#onHung(this.#pace.limitMs(this.#timed, performance.now()));
+  }
+}

@@ -1,0 +1,142 @@
+/** One executor of two: slots of pools of this machine, and slots of pools elsewhere. */
+import { assert } from "../core/assert.ts";
+import type { AssignedProcessExecutor, AssignedProcessHandlers } from "../exec/assigned-pool.ts";
+import type { Batch, BatchResult } from "../exec/executor.ts";
+import type { ProcessExecutor, ProcessExecutorHandlers } from "../exec/worker-pool.ts";
+
+/** Starts an executor whose slots are counted from 0 on. */
+type Start<E, H> = (handlers: H) => Promise<E>;
+
+/** Slots of all, and what starts an executor of just those. */
+export interface ExecutorPart<E, H> {
+  readonly slots: readonly number[];
+  readonly start: Start<E, H>;
+}
+
+interface StartedPart<E> {
+  readonly slots: readonly number[];
+  readonly executor: E;
+}
+
+/** Starts one after the other. @throws what one of them throws; those before it are closed. */
+export async function startDivided(
+  parts: readonly ExecutorPart<ProcessExecutor, ProcessExecutorHandlers>[],
+  handlers: ProcessExecutorHandlers,
+): Promise<ProcessExecutor> {
+  return new DividedExecutor(await startAll(parts, (slots) => handlersOf(handlers, slots)));
+}
+
+/** As `startDivided`, of workers that hold what they are assigned. */
+export async function startDividedAssigned(
+  parts: readonly ExecutorPart<AssignedProcessExecutor, AssignedProcessHandlers>[],
+  handlers: AssignedProcessHandlers,
+): Promise<AssignedProcessExecutor> {
+  return new DividedAssigned(
+    await startAll(parts, (slots) => ({
+      ...handlersOf(handlers, slots),
+      onModelReady: (slot, loads) => handlers.onModelReady(slotOf(slots, slot), loads),
+      onResized: (slot, cores) => handlers.onResized?.(slotOf(slots, slot), cores),
+    })),
+  );
+}
+
+async function startAll<E extends ProcessExecutor, H>(
+  parts: readonly ExecutorPart<E, H>[],
+  handlersFor: (slots: readonly number[]) => H,
+): Promise<StartedPart<E>[]> {
+  const started: StartedPart<E>[] = [];
+  try {
+    for (const { slots, start } of parts) {
+      if (slots.length > 0) started.push({ slots, executor: await start(handlersFor(slots)) });
+    }
+    return started;
+  } catch (error) {
+    await Promise.all(started.map(({ executor }) => executor.close()));
+    throw error;
+  }
+}
+
+/** The same handlers, told of the slots of all. */
+function handlersOf(
+  handlers: ProcessExecutorHandlers,
+  slots: readonly number[],
+): ProcessExecutorHandlers {
+  const { onReplaced, onRun } = handlers;
+  return {
+    ...handlers,
+    onReady: (slot) => handlers.onReady(slotOf(slots, slot)),
+    onLost: (slot, ...why) => handlers.onLost(slotOf(slots, slot), ...why),
+    ...(onReplaced === undefined
+      ? {}
+      : { onReplaced: (slot, ...why) => onReplaced(slotOf(slots, slot), ...why) }),
+    ...(onRun === undefined ? {} : { onRun: (slot, rows) => onRun(slotOf(slots, slot), rows) }),
+  };
+}
+
+function slotOf(slots: readonly number[], own: number): number {
+  const slot = slots[own];
+  assert(slot !== undefined, "an executor tells of slots that it has");
+  return slot;
+}
+
+interface Place<E> {
+  readonly executor: E;
+  /** As its executor counts it. */
+  readonly own: number;
+}
+
+class DividedExecutor<E extends ProcessExecutor> implements ProcessExecutor {
+  readonly #parts: readonly StartedPart<E>[];
+  readonly #places = new Map<number, Place<E>>();
+
+  constructor(parts: readonly StartedPart<E>[]) {
+    this.#parts = parts;
+    for (const { slots, executor } of parts) {
+      for (const [own, slot] of slots.entries()) this.#places.set(slot, { executor, own });
+    }
+  }
+
+  run(slot: number, batch: Batch, onComputed?: () => void): Promise<BatchResult> {
+    const { executor, own } = this.placeOf(slot);
+    return executor.run(own, batch, onComputed);
+  }
+
+  pids() {
+    const told = new Map(this.#parts.map(({ executor }) => [executor, executor.pids()]));
+    const slots = Array.from({ length: this.#places.size }, (_, slot) => {
+      const { executor, own } = this.placeOf(slot);
+      return told.get(executor)?.slots[own];
+    });
+    return { slots, standbys: [...told.values()].flatMap(({ standbys }) => standbys) };
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#parts.map(({ executor }) => executor.close()));
+  }
+
+  protected placeOf(slot: number): Place<E> {
+    const place = this.#places.get(slot);
+    assert(place !== undefined, "a worker slot exists");
+    return place;
+  }
+}
+
+class DividedAssigned
+  extends DividedExecutor<AssignedProcessExecutor>
+  implements AssignedProcessExecutor
+{
+  assign(slot: number, variants: readonly number[], cores?: number): void {
+    const { executor, own } = this.placeOf(slot);
+    executor.assign(own, variants, cores);
+  }
+
+  resize(slot: number, cores: number): void {
+    const { executor, own } = this.placeOf(slot);
+    executor.resize(own, cores);
+  }
+
+  release(slot: number): void {
+    const { executor, own } = this.placeOf(slot);
+    executor.release(own);
+  }
+}

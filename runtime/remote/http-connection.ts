@@ -1,0 +1,266 @@
+/** A v2 server over HTTP with binary tensors, by connections that stay open. */
+import { Agent, type ClientRequest, type IncomingMessage, request } from "node:http";
+import { Agent as TlsAgent, request as tlsRequest } from "node:https";
+import { causeOf } from "../exec/remote-endpoint.ts";
+import {
+  describedTensors,
+  type Fields,
+  fieldsOf,
+  HEADER_LENGTH,
+  inferJson,
+  lengthOf,
+  MAX_ANSWER_BYTES,
+  MAX_TEXT_BYTES,
+  outputsOf,
+  wordsOf,
+} from "../exec/v2-codec.ts";
+import {
+  type AskedBatch,
+  type BatchAnswer,
+  type DescribedModel,
+  type OpenAnswer,
+  ServerRefusal,
+  type V2Connection,
+} from "./v2-connection.ts";
+import type { ReadToken } from "./worker-token.ts";
+
+/** One computes, one is on its way, one asks whether it is there; one to spare. */
+const MOST_SOCKETS = 4;
+/** Of questions that are no batches, and no heartbeats. */
+const QUESTION_MS = 30_000;
+/** Time that a model may take to load. */
+const LOAD_MS = 600_000;
+const SHA256 = /^[0-9a-f]{64}$/;
+/** What servers say of what they do not have, be it a model or an extension. */
+const NOT_THERE = new Set([400, 404, 405, 501]);
+
+interface Question {
+  readonly method?: "GET" | "POST";
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly chunks?: readonly Uint8Array[];
+  readonly maxBytes: number;
+  readonly timeoutMs: number;
+  readonly onHead?: () => void;
+}
+
+interface Reply {
+  readonly headers: IncomingMessage["headers"];
+  readonly bytes: Buffer;
+}
+
+interface OpenReply {
+  readonly reply: Promise<Reply>;
+  abort(reason: string): void;
+}
+
+export class HttpConnection implements V2Connection {
+  readonly #url: string;
+  readonly #agent: Agent;
+  readonly #request: typeof request;
+  readonly #readToken: ReadToken;
+
+  /** @param url of the server, without a slash at its end. */
+  constructor(url: string, readToken: ReadToken) {
+    this.#url = url;
+    const isTls = url.startsWith("https:");
+    const options = { keepAlive: true, maxSockets: MOST_SOCKETS, noDelay: true };
+    this.#agent = isTls ? new TlsAgent(options) : new Agent(options);
+    this.#request = isTls ? tlsRequest : request;
+    this.#readToken = readToken;
+  }
+
+  async expectReady(timeoutMs: number): Promise<void> {
+    await this.#ask("/v2/health/ready", { maxBytes: MAX_TEXT_BYTES, timeoutMs });
+  }
+
+  async describe(model: string): Promise<DescribedModel | null> {
+    const bytes = await this.#find(`/v2/models/${encodeURIComponent(model)}`);
+    if (bytes === null) return null;
+    return { ...describedTensors(bytes, "any"), sha256: digestOf(bytes) };
+  }
+
+  async configOf(model: string): Promise<Fields | null> {
+    const bytes = await this.#find(`/v2/models/${encodeURIComponent(model)}/config`);
+    return bytes === null ? null : fieldsOf(JSON.parse(bytes.toString()), "its configuration");
+  }
+
+  async change(
+    model: string,
+    action: "load" | "unload",
+    parameters: Fields,
+    lease: string | null,
+  ): Promise<boolean> {
+    const path = `/v2/repository/models/${encodeURIComponent(model)}/${action}`;
+    const body = Buffer.from(JSON.stringify({ parameters }));
+    const headers = { "content-type": "application/json", ...fencedBy(lease) };
+    const asked = { method: "POST", headers, chunks: [body], maxBytes: MAX_TEXT_BYTES } as const;
+    try {
+      await this.#ask(path, { ...asked, timeoutMs: LOAD_MS });
+      return true;
+    } catch (error) {
+      if (error instanceof ServerRefusal && NOT_THERE.has(error.status)) return false;
+      throw error;
+    }
+  }
+
+  infer(batch: AskedBatch, onComputed: () => void): OpenAnswer {
+    const { model, id, inputs, outputs, lease, timeLeftMs } = batch;
+    const json = inferJson(inputs, outputs, { id });
+    const open = this.#open(`/v2/models/${encodeURIComponent(model)}/infer`, {
+      method: "POST",
+      headers: {
+        [HEADER_LENGTH]: String(json.length),
+        "content-type": "application/octet-stream",
+        "stratagem-deadline-ms": String(Math.max(1, Math.round(timeLeftMs))),
+        ...fencedBy(lease),
+      },
+      chunks: [json, ...inputs.flatMap(({ chunks }) => chunks)],
+      maxBytes: MAX_ANSWER_BYTES,
+      timeoutMs: 0,
+      onHead: onComputed,
+    });
+    return { answer: open.reply.then((reply) => answerOf(reply, batch)), abort: open.abort };
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  async #find(path: string): Promise<Buffer | null> {
+    try {
+      const { bytes } = await this.#ask(path, { maxBytes: MAX_TEXT_BYTES, timeoutMs: QUESTION_MS });
+      return bytes;
+    } catch (error) {
+      // Of a model that it has not, Triton says 400.
+      if (error instanceof ServerRefusal && NOT_THERE.has(error.status)) return null;
+      throw error;
+    }
+  }
+
+  async #ask(path: string, question: Question): Promise<Reply> {
+    return this.#open(path, question).reply;
+  }
+
+  /** @throws Error, ServerRefusal by the promise alone. */
+  #open(path: string, question: Question): OpenReply {
+    let given: ClientRequest | null = null;
+    let stopped: Error | null = null;
+    const stop = (error: Error) => {
+      stopped ??= error;
+      given?.destroy(stopped);
+    };
+    const timer =
+      question.timeoutMs === 0 ? undefined : patience(question.timeoutMs, (error) => stop(error));
+    const send = (authorization: string | null, isFirst: boolean): Promise<Reply> => {
+      if (stopped !== null) return Promise.reject(stopped);
+      const sent = this.#send(path, question, authorization);
+      given = sent.request;
+      return sent.reply.catch((error: unknown) => {
+        const isClosed = isFirst && stopped === null && sent.isOnClosedSocket();
+        if (isClosed) return send(authorization, false);
+        throw stopped ?? error;
+      });
+    };
+    const reply = this.#readToken()
+      .then((authorization) => send(authorization, true))
+      .finally(() => clearTimeout(timer));
+    return { reply, abort: (reason) => stop(new Error(reason)) };
+  }
+
+  #send(path: string, question: Question, authorization: string | null) {
+    const { method = "GET", headers = {}, chunks = [], maxBytes, onHead } = question;
+    const sent = this.#request(`${this.#url}${path}`, {
+      method,
+      agent: this.#agent,
+      headers: {
+        ...headers,
+        ...(chunks.length === 0 ? {} : { "content-length": String(lengthOf(chunks)) }),
+        ...(authorization === null ? {} : { authorization }),
+      },
+    });
+    let hasHead = false;
+    let code: string | undefined;
+    const reply = new Promise<Reply>((resolve, reject) => {
+      sent.on("error", (error: NodeJS.ErrnoException) => {
+        code = error.code;
+        reject(new Error(causeOf(error)));
+      });
+      sent.on("response", (response) => {
+        hasHead = true;
+        if (response.statusCode === 200) onHead?.();
+        bodyOf(response, maxBytes).then((bytes) => {
+          const { statusCode = 0 } = response;
+          if (statusCode >= 200 && statusCode < 300) resolve({ headers: response.headers, bytes });
+          else reject(new ServerRefusal(statusCode, wordsOf(bytes), rowsOf(bytes)));
+        }, reject);
+      });
+    });
+    for (const chunk of chunks) sent.write(chunk);
+    sent.end();
+    /** A server closes what was idle for long, perhaps just as it is used again. */
+    const isOnClosedSocket = () => {
+      return !hasHead && sent.reusedSocket && (code === "ECONNRESET" || code === "EPIPE");
+    };
+    return { request: sent, reply, isOnClosedSocket };
+  }
+}
+
+/** Timers run before sockets are read: after a pause of this process the answer may be there. */
+function patience(timeoutMs: number, onOver: (error: Error) => void): NodeJS.Timeout {
+  const over = () => onOver(new Error(`no answer within ${timeoutMs} ms`));
+  return setTimeout(() => setImmediate(() => setImmediate(over)), timeoutMs).unref();
+}
+
+async function bodyOf(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of response) {
+    length += chunk.length;
+    if (length > maxBytes) {
+      response.destroy();
+      throw new Error(`it answered with more than ${maxBytes} bytes`);
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function fencedBy(lease: string | null): Readonly<Record<string, string>> {
+  return lease === null ? {} : { "stratagem-lease": lease };
+}
+
+/** What our agent says of a model's file among its parameters. */
+function digestOf(description: Buffer): string | null {
+  const { parameters } = fieldsOf(JSON.parse(description.toString()), "its description");
+  if (typeof parameters !== "object" || parameters === null) return null;
+  const { sha256 } = fieldsOf(parameters, "parameters");
+  return typeof sha256 === "string" && SHA256.test(sha256) ? sha256 : null;
+}
+
+/** Rows that our agent says a module refuses. */
+function rowsOf(bytes: Buffer): readonly number[] | null {
+  try {
+    const { rows } = fieldsOf(JSON.parse(bytes.toString()), "an error");
+    const isList = Array.isArray(rows) && rows.length > 0;
+    return isList && rows.every((row) => Number.isSafeInteger(row) && row >= 0) ? rows : null;
+  } catch {
+    return null;
+  }
+}
+
+function answerOf({ headers, bytes }: Reply, { outputs }: AskedBatch): BatchAnswer {
+  const length = headers[HEADER_LENGTH];
+  const given = outputsOf(bytes, typeof length === "string" ? length : null, outputs);
+  return {
+    // Views on the answer begin anywhere, and whoever takes them wants to read numbers in place.
+    outputs: given.map((tensor) => ({ shape: tensor.shape, bytes: new Uint8Array(tensor.bytes) })),
+    wallMs: msOf(headers["stratagem-wall-ms"]),
+    cpuMs: msOf(headers["stratagem-cpu-ms"]),
+  };
+}
+
+/** @returns null where it is not said, or no time. */
+export function msOf(text: unknown): number | null {
+  const ms = typeof text === "string" && text !== "" ? Number(text) : Number.NaN;
+  return ms >= 0 && Number.isFinite(ms) ? ms : null;
+}

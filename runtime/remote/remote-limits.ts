@@ -1,0 +1,18 @@
+/** How long workers of other machines are waited for: every figure of it. */
+import { WORKER_LIMITS, type WorkerLimits } from "../exec/worker-limits.ts";
+
+export interface RemoteLimits extends WorkerLimits {
+  /** Time between two questions whether a worker is ready, which an answer may take as well. */
+  readonly heartbeatMs: number;
+  /** So many in a row without a yes, and it counts as lost. */
+  readonly missedHeartbeats: number;
+  /** Wait before a batch is shown again to a worker that is busy with another. */
+  readonly busyRetryMs: number;
+}
+
+export const REMOTE_LIMITS: RemoteLimits = {
+  ...WORKER_LIMITS,
+  heartbeatMs: 1000,
+  missedHeartbeats: 3,
+  busyRetryMs: 5,
+};

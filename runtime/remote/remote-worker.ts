@@ -1,0 +1,369 @@
+/** One worker of another machine: whether it is there, what it holds, and the batches it has. */
+import { assert } from "../core/assert.ts";
+import type { BatchPace, TimedBatch } from "../exec/batch-pace.ts";
+import {
+  type Batch,
+  type BatchResult,
+  InferenceError,
+  RowsRefusedError,
+  type VariantModel,
+  WorkerLostError,
+} from "../exec/executor.ts";
+import { tensorMistake } from "../exec/host-tensors.ts";
+import { oneLine } from "../exec/loaded-model.ts";
+import { retryDelayMs } from "../exec/worker-limits.ts";
+import { nextBatchId } from "./batch-ids.ts";
+import { BatchTimer } from "./batch-timer.ts";
+import { type Holding, heldModel } from "./held-models.ts";
+import type { Hops } from "./hops.ts";
+import type { RemoteLimits } from "./remote-limits.ts";
+import { RemoteMistake } from "./remote-mistake.ts";
+import type { RemoteMember } from "./remote-workers.ts";
+import { sentTensors } from "./sent-tensors.ts";
+import {
+  type BatchAnswer,
+  type OpenAnswer,
+  ServerRefusal,
+  type V2Connection,
+} from "./v2-connection.ts";
+
+export interface RemoteWorkerOptions {
+  readonly variants: readonly VariantModel[];
+  /** Those that it holds from the start, by index; the others are assigned. */
+  readonly ownVariants: readonly number[];
+  readonly threads: number;
+  readonly frontEnd: string;
+  readonly limits: RemoteLimits;
+  readonly pace: BatchPace;
+  readonly hops: Hops;
+  readonly connection: V2Connection;
+}
+
+/** Calls of a worker; none comes from within a call of its own, and none after it was closed. */
+export interface RemoteWorkerListener {
+  /** It is ready and holds its own variants. */
+  readonly onJoined: (worker: RemoteWorker) => void;
+  /** It was ready and is not; its batches have been rejected just before. */
+  readonly onLost: (worker: RemoteWorker, reason: string, isHung: boolean) => void;
+  /** It cannot be used yet; the next try is in `retryMs`. */
+  readonly onPutOff: (worker: RemoteWorker, error: Error, retryMs: number) => void;
+}
+
+interface OpenBatch {
+  readonly slot: number;
+  readonly timer: BatchTimer;
+  open: OpenAnswer | null;
+  retry: NodeJS.Timeout | undefined;
+  readonly reject: (error: Error) => void;
+}
+
+/** Waits between tries of one that cannot be a worker as it is. */
+const MISTAKE_RETRY_MS = 10_000;
+/** What a server says that has too much to do. */
+const BUSY = new Set([429, 503]);
+/** What it says of a batch that is not its own fault. */
+const NOT_THIS_BATCH = new Set([401, 403, 404, 408, 409, 502, 504]);
+const CONFLICT = 409;
+
+export class RemoteWorker {
+  member: RemoteMember;
+  /** Whether it is ready. */
+  isJoined = false;
+  readonly #options: RemoteWorkerOptions;
+  readonly #listener: RemoteWorkerListener;
+  /** Of the models on the server, by variant. */
+  readonly #nameByVariant = new Map<number, string>();
+  readonly #batches = new Set<OpenBatch>();
+  readonly #seenKinds = new Set<string>();
+  #cores: number;
+  #timer: NodeJS.Timeout | undefined;
+  /** Looks whether it is there, the last of which counts. */
+  #looks = 0;
+  #missed = 0;
+  /** Tries in a row that failed. */
+  #failures = 0;
+  /** Assignments in a row that it could not hold. */
+  #givenUp = 0;
+  /** Under which it was refused: it is not tried again before it has another. */
+  #fencedLease: string | null = null;
+  #isClosed = false;
+
+  constructor(member: RemoteMember, options: RemoteWorkerOptions, listener: RemoteWorkerListener) {
+    this.member = member;
+    this.#options = options;
+    this.#listener = listener;
+    this.#cores = options.threads;
+  }
+
+  /** Tries once to be ready, and goes on with that until it is closed. */
+  async begin(): Promise<Error | null> {
+    const error = await this.#join();
+    this.#watch(error);
+    return error;
+  }
+
+  /** @throws WorkerLostError, InferenceError, RowsRefusedError as `Executor.run`. */
+  run(slot: number, batch: Batch, onComputed?: () => void): Promise<BatchResult> {
+    const model = this.#nameByVariant.get(batch.variant);
+    const variant = this.#options.variants[batch.variant];
+    assert(variant !== undefined, "a batch is of a variant that there is");
+    if (!this.isJoined || model === undefined) {
+      return Promise.reject(new WorkerLostError(slot, `${this.member.url} is not ready`));
+    }
+    return new Promise((resolve, reject) => {
+      const timed = this.#timed(batch);
+      const timer = new BatchTimer(this.#options.pace, timed, (limitMs) => {
+        this.#options.pace.onHung(timed);
+        this.#lose(`no answer within ${Math.round(limitMs)} ms`, true);
+      });
+      const own: OpenBatch = { slot, timer, open: null, retry: undefined, reject };
+      this.#batches.add(own);
+      const ask = { model, variant, batch, timed, onComputed };
+      try {
+        this.#send(own, { ...ask, inputs: sentTensors(variant, batch) }, resolve);
+      } catch (error) {
+        this.#end(own);
+        reject(new InferenceError(variant.name, oneLine(error)));
+      }
+    });
+  }
+
+  /**
+   * Has it hold these variants besides what it holds.
+   * @returns how many it had to load. @throws Error if it cannot.
+   */
+  async hold(variants: readonly number[], cores: number): Promise<number> {
+    const isAnew = cores !== this.#cores;
+    let loads = 0;
+    for (const index of variants) {
+      if (!isAnew && this.#nameByVariant.has(index)) continue;
+      const isLoaded = await this.#holdOne(index, { cores, isAnew, lease: this.member.lease });
+      if (isLoaded) loads++;
+    }
+    this.#cores = cores;
+    this.#givenUp = 0;
+    return loads;
+  }
+
+  /** Has it forget a variant, as far as it does that. */
+  async forget(variant: number): Promise<void> {
+    const name = this.#nameByVariant.get(variant);
+    this.#nameByVariant.delete(variant);
+    if (name === undefined) return;
+    await this.#options.connection.change(name, "unload", {}, this.member.lease);
+  }
+
+  /** It is not what it was: what it runs is rejected, and it has to become ready again. */
+  giveUp(reason: string): void {
+    if (!this.isJoined) return;
+    this.#lose(reason, false);
+    this.#givenUp++;
+    this.#lookIn(retryDelayMs(this.#givenUp, this.#options.limits));
+  }
+
+  /** @param reason why, which its batches are rejected with. */
+  close(reason: string): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    this.#rejectAll(reason);
+    this.isJoined = false;
+    this.#options.hops.forget(this.member.name);
+    this.#options.connection.close();
+  }
+
+  #send(own: OpenBatch, asked: Asked, resolve: (result: BatchResult) => void): void {
+    const { batch, variant, onComputed } = asked;
+    const sentMs = performance.now();
+    const open = this.#options.connection.infer(
+      {
+        model: asked.model,
+        id: nextBatchId(this.#options.frontEnd),
+        inputs: asked.inputs,
+        outputs: variant.outputs,
+        lease: this.member.lease,
+        timeLeftMs: own.timer.leftMs(),
+      },
+      () => {
+        if (this.#batches.has(own)) onComputed?.();
+      },
+    );
+    own.open = open;
+    open.answer.then(
+      (answer) => {
+        // Of one that was given up, the answer is dropped.
+        if (!this.#batches.has(own)) return;
+        const tookMs = performance.now() - sentMs;
+        own.timer.onAnswered();
+        this.#end(own);
+        this.#missed = 0;
+        const mistake = answerMistake(variant, batch, answer);
+        if (mistake !== null) own.reject(new InferenceError(variant.name, mistake));
+        else resolve(this.#resultOf(answer, tookMs));
+      },
+      (error: unknown) => this.#onRefused(own, asked, resolve, error),
+    );
+  }
+
+  #onRefused(
+    own: OpenBatch,
+    asked: Asked,
+    resolve: (result: BatchResult) => void,
+    error: unknown,
+  ): void {
+    if (!this.#batches.has(own)) return;
+    const words = oneLine(error);
+    if (!(error instanceof ServerRefusal) || NOT_THIS_BATCH.has(error.status)) {
+      if (error instanceof ServerRefusal && error.status === CONFLICT) this.#onConflict(words);
+      this.#lose(words, false);
+    } else if (BUSY.has(error.status)) {
+      // It has not run: it is shown again until the time of the batch is over.
+      const again = () => this.#send(own, asked, resolve);
+      own.retry = setTimeout(again, this.#options.limits.busyRetryMs);
+    } else {
+      const { batch, variant } = asked;
+      this.#end(own);
+      const message = `${this.member.url}: ${words}`;
+      const isOnly = error.status === 400 && batch.rows === 1;
+      const rows = error.rows?.filter((row) => row < batch.rows) ?? (isOnly ? [0] : []);
+      if (rows.length > 0) own.reject(new RowsRefusedError(variant.name, message, rows));
+      else own.reject(new InferenceError(variant.name, message));
+    }
+  }
+
+  /** Unless it knows the batch, somebody else has it now. */
+  #onConflict(words: string): void {
+    if (!/\balready\b/.test(words)) this.#fencedLease = this.member.lease;
+  }
+
+  #end(own: OpenBatch): void {
+    clearTimeout(own.retry);
+    own.timer.end();
+    this.#batches.delete(own);
+  }
+
+  #resultOf({ outputs, wallMs, cpuMs }: BatchAnswer, tookMs: number): BatchResult {
+    const { name, pool } = this.member;
+    if (wallMs !== null) this.#options.hops.note(name, pool, Math.max(0, tookMs - wallMs));
+    return { outputs, wallMs: wallMs ?? tookMs, cpuMs: cpuMs ?? 0, cores: this.#cores };
+  }
+
+  #timed({ variant, rows, bucket = 0, p99Ms }: Batch): TimedBatch {
+    // What it runs on is its own business: kernels may be compiled for it.
+    const kind = `${variant} ${rows} ${bucket}`;
+    const isFirstOfKind = !this.#seenKinds.has(kind);
+    if (isFirstOfKind) this.#seenKinds.add(kind);
+    return { variant, p99Ms, isFirstOfKind };
+  }
+
+  /** @returns why it is not ready; null once it is. */
+  async #join(): Promise<Error | null> {
+    const { connection, limits, ownVariants } = this.#options;
+    if (this.#fencedLease !== null && this.member.lease === this.#fencedLease) {
+      return new Error(`it is no more leased as ${this.#fencedLease}`);
+    }
+    try {
+      await connection.expectReady(limits.heartbeatMs);
+      for (const index of ownVariants) {
+        await this.#holdOne(index, { cores: null, isAnew: false, lease: this.member.lease });
+      }
+    } catch (error) {
+      return error instanceof Error ? error : new Error(String(error));
+    }
+    if (this.#isClosed) return new Error("it was closed");
+    this.#missed = 0;
+    this.#failures = 0;
+    this.#fencedLease = null;
+    this.isJoined = true;
+    this.#listener.onJoined(this);
+    return null;
+  }
+
+  async #holdOne(index: number, holding: Holding): Promise<boolean> {
+    const variant = this.#options.variants[index];
+    assert(variant !== undefined, "a worker is assigned variants that there are");
+    const { name, isLoaded } = await heldModel(this.#options.connection, variant, holding);
+    this.#nameByVariant.set(index, name);
+    return isLoaded;
+  }
+
+  /** @param error of the last look; null where it was ready. */
+  #watch(error: Error | null): void {
+    if (this.#isClosed) return;
+    const { limits } = this.#options;
+    let waitMs = limits.heartbeatMs;
+    if (!this.isJoined && error !== null) {
+      this.#failures++;
+      const growing = limits.backoffMs * 2 ** Math.min(8, this.#failures - 1);
+      const isMistake = error instanceof RemoteMistake;
+      waitMs = isMistake ? MISTAKE_RETRY_MS : Math.min(limits.heartbeatMs, growing);
+      this.#listener.onPutOff(this, error, waitMs);
+    }
+    this.#lookIn(waitMs);
+  }
+
+  #lookIn(waitMs: number): void {
+    const look = this.#looks + 1;
+    this.#looks = look;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      void this.#look().then((found) => {
+        // It may have been lost meanwhile, and is looked at in its own time since.
+        if (this.#looks === look) this.#watch(found);
+      });
+    }, waitMs).unref();
+  }
+
+  async #look(): Promise<Error | null> {
+    if (!this.isJoined) return this.#join();
+    const { connection, limits } = this.#options;
+    try {
+      await connection.expectReady(limits.heartbeatMs);
+      this.#missed = 0;
+      return null;
+    } catch (error) {
+      this.#missed++;
+      const found = `${limits.missedHeartbeats} heartbeats in a row failed: ${oneLine(error)}`;
+      if (this.#missed >= limits.missedHeartbeats) this.#lose(found, false);
+      return error instanceof Error ? error : new Error(String(error));
+    }
+  }
+
+  #lose(reason: string, isHung: boolean): void {
+    if (!this.isJoined || this.#isClosed) return;
+    this.isJoined = false;
+    this.#rejectAll(reason);
+    this.#nameByVariant.clear();
+    setImmediate(() => {
+      if (!this.#isClosed) this.#listener.onLost(this, reason, isHung);
+    });
+    // It may be well again at once, as after a batch that its model crashed with.
+    this.#lookIn(this.#options.limits.backoffMs);
+  }
+
+  #rejectAll(reason: string): void {
+    for (const own of [...this.#batches]) {
+      this.#end(own);
+      own.reject(new WorkerLostError(own.slot, `${this.member.url}: ${reason}`));
+      own.open?.abort("it was given up");
+    }
+  }
+}
+
+interface Asked {
+  readonly model: string;
+  readonly variant: VariantModel;
+  readonly batch: Batch;
+  readonly inputs: ReturnType<typeof sentTensors>;
+  readonly onComputed: (() => void) | undefined;
+}
+
+function answerMistake(variant: VariantModel, { rows }: Batch, answer: BatchAnswer): string | null {
+  for (const [index, info] of variant.outputs.entries()) {
+    const tensor = answer.outputs[index];
+    assert(tensor !== undefined, "an answer has all outputs");
+    const mistake = tensorMistake(info, tensor, variant.outputsAreRows === false ? null : rows);
+    if (mistake !== null) return `output "${info.name}": ${mistake}`;
+  }
+  return null;
+}

@@ -1,0 +1,48 @@
+/** A batch's bytes as the tensors of a request. */
+import type { TensorInfo } from "../bundle/schema.ts";
+import { assert } from "../core/assert.ts";
+import type { Batch, VariantModel } from "../exec/executor.ts";
+import { elementBytesOf } from "../exec/host-tensors.ts";
+import { countStrings } from "../exec/string-data.ts";
+import { lengthOf, type SentTensor } from "../exec/v2-codec.ts";
+
+/** @throws RangeError if the bytes do not make a batch of its rows. */
+export function sentTensors(
+  { inputs: infos }: Pick<VariantModel, "inputs">,
+  { rows, inputs }: Pick<Batch, "rows" | "inputs">,
+): SentTensor[] {
+  return infos.map((info, index) => {
+    const chunks = inputs[index];
+    assert(chunks !== undefined, "every input has bytes");
+    return { info, shape: shapeOf(info, rows, chunks), chunks };
+  });
+}
+
+/**
+ * The rows first, unless nothing of its shape is open, as between stages of a model; an open
+ * dimension follows from the bytes.
+ */
+function shapeOf(
+  { name, dtype, shape }: TensorInfo,
+  rows: number,
+  chunks: readonly Uint8Array[],
+): number[] {
+  const isFixed = shape.every((size) => size >= 0);
+  const sizes = isFixed ? shape : [rows, ...shape.slice(1)];
+  const count = elementCount(dtype, chunks);
+  const known = sizes.reduce((product, size) => product * (size < 0 ? 1 : size), 1);
+  const openCount = sizes.filter((size) => size < 0).length;
+  const open = openCount === 1 ? count / known : 1;
+  if (openCount <= 1 && Number.isInteger(open) && count === known * open) {
+    return sizes.map((size) => (size < 0 ? open : size));
+  }
+  const expected = `${rows} rows of ${dtype} [${shape.join(", ")}]`;
+  throw new RangeError(`input "${name}": expected ${expected}, got ${count} elements`);
+}
+
+function elementCount(dtype: string, chunks: readonly Uint8Array[]): number {
+  const elementBytes = elementBytesOf(dtype);
+  if (elementBytes !== null) return lengthOf(chunks) / elementBytes;
+  // A request's strings are whole.
+  return chunks.reduce((sum, chunk) => sum + countStrings(chunk), 0);
+}

@@ -1,0 +1,47 @@
+/** What a front end shows workers that let nobody else in. */
+import { readFile } from "node:fs/promises";
+import { RuntimeError } from "../errors.ts";
+
+/** The `authorization` of a request; null for none. */
+export type ReadToken = () => Promise<string | null>;
+
+const MAX_TOKEN_LENGTH = 2 ** 14;
+/** A token that was read is used for so long: they turn, but not with each batch. */
+const FRESH_MS = 5000;
+
+/**
+ * @param path of the file that holds the token; left out for none. It is read again now and then,
+ * for tokens turn.
+ */
+export function tokenReader(path: string | undefined): ReadToken {
+  if (path === undefined) return () => Promise.resolve(null);
+  let read: Promise<string> | null = null;
+  let readMs = Number.NEGATIVE_INFINITY;
+  return () => {
+    const nowMs = performance.now();
+    if (read === null || nowMs - readMs > FRESH_MS) {
+      readMs = nowMs;
+      read = bearerOf(path);
+      read.catch(() => {
+        readMs = Number.NEGATIVE_INFINITY;
+      });
+    }
+    return read;
+  };
+}
+
+/** @throws RuntimeError RUNTIME_UNREADABLE */
+async function bearerOf(path: string): Promise<string> {
+  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+    const reason = error.code ?? error.message;
+    throw new RuntimeError("RUNTIME_UNREADABLE", `${path}: expected a token, got: ${reason}`);
+  });
+  const token = text.trim();
+  if (token !== "" && token.length <= MAX_TOKEN_LENGTH && !/\s/.test(token))
+    return `Bearer ${token}`;
+  const found = `${token.length} characters`;
+  throw new RuntimeError(
+    "RUNTIME_UNREADABLE",
+    `${path}: expected a token in one word, got ${found}`,
+  );
+}
