@@ -57,6 +57,15 @@ describe("the load of several front ends", () => {
     expect(alike.every((level) => level === 4)).toBe(true);
   });
 
+  test("is that which comes here, while more comes here than to the others", () => {
+    const shared = new SharedLoad(4);
+    shared.follow({ othersQps: 400, othersVariance: 800, workers: 2, allWorkers: 4 });
+    expect(shared.of(seen(420)).window.queries).toBeCloseTo(410);
+    expect(shared.of(seen(700)).window.queries).toBeCloseTo(700);
+    expect(shared.of(seen(410)).window.queries).toBeCloseTo(410);
+    expect(shared.of(seen(399)).window.queries).toBeCloseTo(399.5);
+  });
+
   test("a burst that one of them sees counts before the others have told of theirs", () => {
     const shared = new SharedLoad(4);
     shared.follow({ othersQps: 300, othersVariance: 600, workers: 1, allWorkers: 4 });
