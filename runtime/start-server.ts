@@ -127,6 +127,7 @@ async function startWith(
   const refresh = () => refreshed(access, acceptors);
   const following = new Reloading(server, hosted, hosting, { refresh }, sources);
   reloading = following;
+  cluster?.follow(() => following.hosted.map(({ application }) => application.endpoint));
   sources?.run(following, server.started);
   void rememberOnceStarted(server.started, hosted, hosting);
   canaries = startCanaries(server, following, hosting, options.canary);

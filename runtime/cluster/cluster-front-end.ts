@@ -1,4 +1,5 @@
 /** A front end's side of a cluster: it knows the workers, and tells what it knows. */
+import { hostname } from "node:os";
 import type { RemoteMember, RemoteWorkers } from "../remote/remote-workers.ts";
 import { head, line, type MetricLine, metric } from "../server/metrics/exposition.ts";
 import type { Notice } from "../server/telemetry/notice.ts";
@@ -6,6 +7,9 @@ import { clusterUrlOf } from "./cluster-url.ts";
 import { ClusterConnection } from "./connection.ts";
 import { ClusterMembership } from "./membership.ts";
 import { NatsStore } from "./nats-store.ts";
+import { frontEndId } from "./shares/cluster-shares.ts";
+import { type ShareListener, ShareListeners } from "./shares/share-listeners.ts";
+import { SharedWorkers } from "./shares/shared-workers.ts";
 import type { ClusterStore } from "./store.ts";
 import type { WorkerState } from "./worker-state.ts";
 
@@ -14,6 +18,8 @@ export interface ClusterSettings {
   readonly url: string;
   /** Path of the file that says who this front end is. */
   readonly tokenFile?: string | undefined;
+  /** What this front end is called; left out, by its host and process. */
+  readonly frontEnd?: string | undefined;
 }
 
 export interface FrontEndOptions extends ClusterSettings {
@@ -24,17 +30,38 @@ export interface FrontEndOptions extends ClusterSettings {
 
 export class ClusterFrontEnd {
   readonly store: ClusterStore;
-  /** All members, whoever uses them. */
+  /** Those of its share. */
   readonly workers: RemoteWorkers;
+  readonly #shared: SharedWorkers;
+  readonly #listeners = new ShareListeners();
   readonly #connection: ClusterConnection;
   readonly #membership: ClusterMembership;
 
-  private constructor(connection: ClusterConnection, { nowMs, onNotice }: FrontEndOptions) {
+  private constructor(connection: ClusterConnection, options: FrontEndOptions) {
+    const { nowMs, onNotice, frontEnd = `${hostname()}-${process.pid}` } = options;
     const store = new NatsStore(connection);
     this.store = store;
     this.#connection = connection;
     this.#membership = new ClusterMembership({ connection, store, nowMs, onNotice });
-    this.workers = allOf(this.#membership);
+    const listeners = this.#listeners;
+    this.#shared = new SharedWorkers({
+      store,
+      frontEnd: frontEndId(frontEnd),
+      all: allOf(this.#membership),
+      nowMs,
+      seenLoad: () => listeners.seenLoad(),
+      onShare: (share) => listeners.tell(share),
+      // The executor gives up what runs on a worker that it loses.
+      isIdle: () => true,
+      onError: ({ message }) => onNotice(`shares of the workers: ${message}`, "warn"),
+    });
+    this.workers = this.#shared;
+    this.#shared.open();
+  }
+
+  /** @param serving what decides now, which follows the load of all front ends. */
+  follow(serving: () => readonly ShareListener[]): void {
+    this.#listeners.follow(serving);
   }
 
   /**
@@ -51,12 +78,16 @@ export class ClusterFrontEnd {
 
   lines(): MetricLine[] {
     const isAway = this.#connection.isAway ? 1 : 0;
+    const frontEnds = this.#shared.shares.frontEnds.length;
+    const held = this.#shared.shares.held.size;
     const byPool = new Map<string, number>();
     for (const { pool } of this.#membership.members) {
       byPool.set(pool, (byPool.get(pool) ?? 0) + 1);
     }
     const help = "Workers that are members of the cluster";
     return [
+      ...metric("stratagem_cluster_front_ends", "gauge", "Front ends that are alive", frontEnds),
+      ...metric("stratagem_cluster_share_workers", "gauge", "Workers that this one has", held),
       ...metric("stratagem_cluster_away", "gauge", "1 while the cluster's NATS is away", isAway),
       head("stratagem_cluster_workers", "gauge", help),
       ...[...byPool].map(([pool, count]) => line("stratagem_cluster_workers", { pool }, count)),
@@ -64,12 +95,13 @@ export class ClusterFrontEnd {
   }
 
   async close(): Promise<void> {
+    await this.#shared.close();
     this.#membership.close();
     await this.#connection.close();
   }
 }
 
-/** Of a front end that has all of them for itself. */
+/** All members, whoever has them. */
 function allOf(membership: ClusterMembership): RemoteWorkers {
   let from: readonly WorkerState[] = [];
   let members: readonly RemoteMember[] = [];

@@ -180,8 +180,9 @@ function sourcesOf(
 }
 
 /** @throws RuntimeError RUNTIME_USAGE where a setting lacks another. */
-function clusterOf({ cluster, clusterToken }: SettingValues): ClusterOptions {
-  if (cluster !== null) return { cluster: { url: cluster, tokenFile: clusterToken ?? undefined } };
+function clusterOf({ cluster, clusterToken, frontEnd }: SettingValues): ClusterOptions {
+  const more = { tokenFile: clusterToken ?? undefined, frontEnd: frontEnd ?? undefined };
+  if (cluster !== null) return { cluster: { url: cluster, ...more } };
   if (clusterToken === null) return {};
   throw new RuntimeError("RUNTIME_USAGE", "expected --cluster beside --cluster-token");
 }

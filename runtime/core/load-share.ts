@@ -27,6 +27,12 @@ export interface LoadShare {
 /** A stretch as long as the shortest window, where nothing has arrived here yet. */
 const EMPTY_WINDOW_MS = 500;
 
+/**
+ * More than its part comes to a front end where the excess is so many standard deviations; until
+ * there is none.
+ */
+const UNEVEN_SIGMAS = 3;
+
 /** An estimate and its variance from a window of counts. */
 export function seenIn({ queries, ms, clump }: LoadWindow): SeenLoad {
   if (queries === 0) return { qps: 0, variance: 0 };
@@ -42,7 +48,8 @@ export function seenIn({ queries, ms, clump }: LoadWindow): SeenLoad {
  * A window has what was counted here and what the others' rates make of its length; its `clump`
  * says how uncertain the sum is, so that a choice of levels allows for the noise that there is. The
  * others' rates are half a second old and more, so a burst is looked for in what is counted here
- * alone as well, as if it came to all alike: `own`.
+ * alone as well, as if it came to all alike: `own`. Where clients send more here than to the others,
+ * what is counted here is all there is to go by, as if all had as much.
  */
 export class SharedLoad implements MeasuredLoad {
   isKnown = false;
@@ -52,6 +59,7 @@ export class SharedLoad implements MeasuredLoad {
   readonly #burst = new Counted();
   readonly #levelWorkers: number;
   #share: LoadShare | null = null;
+  #isUneven = false;
   #toLevels = 1;
   #ownToLevels = 1;
 
@@ -90,8 +98,25 @@ export class SharedLoad implements MeasuredLoad {
     this.newest.join(seen.newest, othersQps, othersVariance, this.#toLevels);
     this.#burst.scale(seen.newest, this.#ownToLevels);
     this.own = share.workers > 0 && share.workers < share.allWorkers ? this.#burst : undefined;
+    if (this.own !== undefined) this.#followUneven(seen);
     return this;
   }
+
+  /** Where more comes here than to the others, what comes here is the load to reckon with. */
+  #followUneven(seen: MeasuredLoad): void {
+    const { queries, clump, ms } = this.#burst;
+    const excess = queries - (qpsOf(this.window) * ms) / 1000;
+    const limit = this.#isUneven ? 0 : UNEVEN_SIGMAS * Math.sqrt(queries * clump);
+    this.#isUneven = excess > limit;
+    if (!this.#isUneven) return;
+    this.window.scale(seen.window, this.#ownToLevels);
+    this.newest.scale(seen.newest, this.#ownToLevels);
+    this.own = undefined;
+  }
+}
+
+function qpsOf({ queries, ms }: LoadWindow): number {
+  return (queries * 1000) / ms;
 }
 
 class Counted implements LoadWindow {

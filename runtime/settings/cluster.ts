@@ -9,6 +9,12 @@ export const CLUSTER = {
     "the NATS over which workers of other machines are found, for pools without URLs",
     "none are",
   ),
+  frontEnd: setting(
+    text("<name>", "a name"),
+    null,
+    "what this front end is called among those that share the workers of --cluster",
+    "its host and process",
+  ),
   clusterToken: setting(
     text("<file>", "a file of nsc, with a token, or with USER:PASSWORD"),
     null,
