@@ -9,6 +9,7 @@ import { LoadWatch } from "../scaling/load-watch.ts";
 import type { Address } from "../settings/kinds.ts";
 import { HttpClient } from "../sources/http-client.ts";
 import type { CommandResult } from "./command-result.ts";
+import { openDirect } from "./scaler-direct.ts";
 
 /** As the command line has them. */
 export interface ScalerFlags {
@@ -19,6 +20,13 @@ export interface ScalerFlags {
   readonly tlsCert?: string;
   readonly tlsKey?: string;
   readonly tlsClientCa?: string;
+  /** POOL=STATEFULSET each. */
+  readonly scale: readonly string[];
+  readonly resize: boolean;
+  readonly lease: string;
+  readonly kubeApi?: string;
+  readonly kubeNamespace: string;
+  readonly kubeTokenFile?: string;
 }
 
 export interface ScalerSurroundings {
@@ -27,6 +35,12 @@ export interface ScalerSurroundings {
   readonly onReady: (result: CommandResult) => void;
   /** Milliseconds of a clock that does not go back. */
   readonly nowMs: () => number;
+  /** Milliseconds since 1970. */
+  readonly epochMs: () => number;
+  /** Who this process is, another in each. */
+  readonly identity: string;
+  readonly environment: NodeJS.ProcessEnv;
+  readonly onNotice: (message: string) => void;
 }
 
 /** Between two looks at the front ends. */
@@ -39,19 +53,24 @@ const MOST_BYTES = 16 * 2 ** 20;
 /** Runs until the signal. @throws BundleError, RuntimeError */
 export async function scalerCommand(
   flags: ScalerFlags,
-  { signal, onReady, nowMs }: ScalerSurroundings,
+  surroundings: ScalerSurroundings,
 ): Promise<void> {
+  const { signal, onReady, nowMs } = surroundings;
   const { bundle } = await loadBundle(flags.policy);
   const credentials = await credentialsOf(flags);
   const { application } = bundle;
   const frontEnds = new FrontEnds({ urls: flags.metrics, application, read: readerOf(flags) });
   const watch = new LoadWatch({ bundle, frontEnds, nowMs });
-  const server = await openKeda({ watch, ...flags.grpc, credentials });
-  const timer = setInterval(() => void watch.look(), LOOK_MS);
+  const direct = await openDirect(flags, watch, bundle, surroundings);
+  const { replicasOf } = direct;
+  const server = await openKeda({ watch, ...flags.grpc, credentials, replicasOf });
+  const look = () => void watch.look().then(() => direct.follow());
+  const timer = setInterval(look, LOOK_MS);
   onReady(readyText(server.url, application, watch));
-  await watch.look();
+  look();
   await aborted(signal);
   clearInterval(timer);
+  await direct.close();
   await server.close();
 }
 

@@ -11,6 +11,8 @@ const TARGET = 1;
 export interface Trigger extends WantedPart {
   /** Part by which the autoscaler lets replicas be too few; 0 where it is told to let none. */
   readonly tolerance: number;
+  /** Whose replicas that counts from; undefined without. */
+  readonly statefulSet: string | undefined;
   readonly metricName: string;
 }
 
@@ -45,7 +47,12 @@ export class Triggers {
       throw new BadTrigger(`${where}: no plan has workers of ${found}; there are ${choices}`);
     }
     const metricName = ["stratagem", pool, task].filter((part) => part !== undefined).join("-");
-    return { task, pool, tolerance: toleranceOf(metadata.get("tolerance"), where), metricName };
+    const tolerance = toleranceOf(metadata.get("tolerance"), where);
+    const statefulSet = metadata.get("statefulSet");
+    if (tolerance > 0 && statefulSet === undefined) {
+      throw new BadTrigger(`${where}: tolerance: expected a statefulSet beside it, to count from`);
+    }
+    return { task, pool, tolerance, statefulSet, metricName };
   }
 
   /** Whether there should be any replicas. */

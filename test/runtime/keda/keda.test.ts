@@ -106,6 +106,9 @@ test("names what there is to a trigger that asks for something else", async () =
   await expect(call("IsActive", ref({ tolerance: "much" }))).rejects.toMatchObject({
     code: status.INVALID_ARGUMENT,
   });
+  await expect(call("IsActive", ref({ tolerance: "0.1" }))).rejects.toMatchObject({
+    details: expect.stringContaining("expected a statefulSet beside it"),
+  });
   await expect(call("IsActive", Uint8Array.of(0xff, 0xff))).rejects.toMatchObject({
     code: status.INVALID_ARGUMENT,
   });
@@ -141,6 +144,6 @@ test("asks for as many as the autoscaler does not let be", async () => {
   expect(past(1, 0, 0.1)).toBe(1);
   const at = await asked(11);
   await pass(40, 2, at);
-  const metadata = { pool: "cpu", tolerance: "0.1" };
+  const metadata = { pool: "cpu", tolerance: "0.1", statefulSet: "ocr-cpu" };
   expect(named(await at.call("GetMetrics", metricsOf(metadata))).value).toBe(13);
 });

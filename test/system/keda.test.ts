@@ -1,0 +1,133 @@
+/**
+ * `stratagem-runtime scaler` between a front end that serves, KEDA's interface as another
+ * implementation of gRPC asks it (Python's grpcio), and an API server by its wire contract.
+ */
+import { spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { afterAll, expect, test } from "vitest";
+import type { InferlineBundle } from "../../runtime/bundle/schema.ts";
+import { loadBundle } from "../../runtime/load-bundle.ts";
+import { methodOf } from "../../runtime/methods/registry.ts";
+import { realServer } from "../runtime/server/graph/real-server.ts";
+import { SmallApiServer } from "../support/small-api-server.ts";
+import { testWith } from "./needs.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "stratagem-keda-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** A Python with grpcio and protobuf: that of Debian's packages, or of a virtual environment. */
+const PYTHON = process.env["STRATAGEM_PYTHON"] ?? "python3";
+const PROTO = "runtime/keda/externalscaler.proto";
+
+/** Its messages, by whichever compiler of protobuf is there. */
+function generated(): boolean {
+  const to = ["-Iruntime/keda", `--python_out=${folder}`, PROTO];
+  const protoc = spawnSync("protoc", to);
+  const isMade =
+    protoc.status === 0 || spawnSync(PYTHON, ["-m", "grpc_tools.protoc", ...to]).status === 0;
+  return isMade && spawnSync(PYTHON, ["-c", "import grpc"]).status === 0;
+}
+
+const testWithPython = testWith("python3-grpcio and protobuf-compiler", generated());
+
+function scaler(...args: string[]) {
+  const child = spawn(process.execPath, ["runtime/dist/cli.js", "scaler", ...args, "--json"]);
+  let text = "";
+  const ready = new Promise<{ grpc: string }>((resolve, reject) => {
+    child.stdout.on("data", (chunk) => {
+      text += String(chunk);
+      if (text.includes("\n}")) resolve(JSON.parse(text));
+    });
+    child.once("exit", () => reject(new Error(`it ended: ${text}`)));
+  });
+  const ended = new Promise<number | null>((resolve) => child.once("exit", resolve));
+  return { ready, stop: () => child.kill("SIGTERM"), ended };
+}
+
+const policy = "policies/cascade/bundle.msgpack";
+const bundle = (await loadBundle(policy)).bundle as InferlineBundle;
+const pool = bundle.cluster.pools[0]?.name ?? "";
+const planned = methodOf(bundle).plannedWorkers?.(bundle, 0) ?? [];
+const workers = planned.reduce((sum, one) => sum + one.workers, 0);
+
+async function ask(url: string): Promise<void> {
+  const data = new Array<number>(4096).fill(0);
+  const input = { name: "pixels", datatype: "UINT8", shape: [1, 4096], data };
+  const body = JSON.stringify({ inputs: [input] });
+  const reply = await fetch(`${url}/v2/models/cascade/infer`, { method: "POST", body });
+  expect(reply.status).toBe(200);
+}
+
+testWithPython("KEDA's conversation goes through another implementation of gRPC", async () => {
+  const { url, server } = await realServer(bundle, "models/cascade");
+  const one = scaler("--policy", policy, "--metrics", `${url}/metrics`, "--grpc", "127.0.0.1:0");
+  try {
+    const { grpc } = await one.ready;
+    const client = spawn(PYTHON, [
+      "test/support/keda-client.py",
+      folder,
+      grpc,
+      `{"pool":"${pool}"}`,
+    ]);
+    const said: object[] = [];
+    let errors = "";
+    client.stderr.on("data", (chunk) => {
+      errors += String(chunk);
+    });
+    for await (const line of createInterface(client.stdout)) {
+      said.push(JSON.parse(line));
+      if (said.length > 1) continue;
+      await ask(url);
+      client.stdin.write("go on\n");
+    }
+    const metricName = `stratagem-${pool}`;
+    const spec = { metricSpecs: [{ metricName, targetSize: "1", targetSizeFloat: 1 }] };
+    expect(said, errors).toEqual([
+      { method: "StreamIsActive", answer: { result: false } },
+      { method: "StreamIsActive", answer: { result: true } },
+      { method: "StreamMetricSpec", answer: spec },
+      { method: "IsActive", answer: { result: true } },
+      { method: "GetMetricSpec", answer: spec },
+      {
+        method: "GetMetrics",
+        answer: {
+          metricValues: [{ metricName, metricValue: String(workers), metricValueFloat: workers }],
+        },
+      },
+      {
+        method: "IsActive",
+        answer: { code: "INVALID_ARGUMENT", details: expect.stringContaining(`pool: ${pool}`) },
+      },
+    ]);
+  } finally {
+    one.stop();
+    expect(await one.ended).toBe(0);
+    await server.close();
+  }
+});
+
+test("sets the replicas that the plan wants by the API, and gives the lease back", async () => {
+  const { url, server } = await realServer(bundle, "models/cascade");
+  const api = new SmallApiServer("vision-cpu", 1);
+  const tokenFile = join(folder, "token");
+  writeFileSync(tokenFile, SmallApiServer.token);
+  const one = scaler(
+    ...["--policy", policy, "--metrics", `${url}/metrics`, "--grpc", "127.0.0.1:0"],
+    ...["--scale", `${pool}=vision-cpu`, "--kube-api", await api.listen()],
+    ...["--kube-namespace", "vision", "--kube-token-file", tokenFile],
+  );
+  try {
+    await one.ready;
+    await expect.poll(() => api.replicas, { timeout: 60_000, interval: 100 }).toBe(workers);
+    expect(api.lease?.spec).toMatchObject({ leaseDurationSeconds: 15 });
+  } finally {
+    one.stop();
+    expect(await one.ended).toBe(0);
+    expect(api.lease?.spec).toMatchObject({ holderIdentity: "" });
+    await api.close();
+    await server.close();
+  }
+});
