@@ -1,7 +1,7 @@
 /** Applications of every method on a machine whose serving path was measured, by hand. */
 import { openLevelSolver } from "../../compiler/commands/level-solvers.ts";
-import { compile } from "../../compiler/levels/compile.ts";
-import { loadApplication } from "../../compiler/spec/load-application.ts";
+import { type CompileOptions, compile } from "../../compiler/levels/compile.ts";
+import { type LoadedApplication, loadApplication } from "../../compiler/spec/load-application.ts";
 import type { Bundle } from "../../runtime/bundle/schema.ts";
 import { decodeBundle, encodeBundle } from "../../runtime/checked-bundle.ts";
 import { writeSpec } from "./spec-file.ts";
@@ -84,13 +84,28 @@ export interface Machine {
   /** As `communicationLatency` of the spec; left out for auto. */
   readonly hops?: string;
   readonly slo?: string;
-  readonly loads?: readonly number[];
+  /** Or a range in which levels place themselves. */
+  readonly loads?: readonly number[] | object;
 }
 
 const POOL = { jobs: 1, onProgress: () => {}, signal: new AbortController().signal };
 
+/** What `compile` takes beside an application without models. */
+export const SERVED_OPTIONS: CompileOptions = {
+  compiler: "test",
+  models: new Map(),
+  opened: null,
+  openLevelSolver: (frame) => openLevelSolver(frame, { isQuick: true }, POOL, () => 0),
+};
+
 /** @throws InputError where it is refused. */
 export async function servedBundle(method: ServedMethod, machine: Machine = {}): Promise<Bundle> {
+  const { bundle } = await compile(servedApplication(method, machine), SERVED_OPTIONS);
+  return decodeBundle(encodeBundle(bundle));
+}
+
+/** @throws InputError where it is refused. */
+export function servedApplication(method: ServedMethod, machine: Machine = {}): LoadedApplication {
   const { tasks, policy, loads, slo } = METHODS[method];
   const { serving = SERVING, workers = 3, hops } = machine;
   const pool = {
@@ -117,11 +132,5 @@ export async function servedBundle(method: ServedMethod, machine: Machine = {}):
     variants,
     ...(serving === null ? {} : { serving }),
   };
-  const { bundle } = await compile(loadApplication(writeSpec(spec, { "cpu.json": profile })), {
-    compiler: "test",
-    models: new Map(),
-    opened: null,
-    openLevelSolver: (frame) => openLevelSolver(frame, { isQuick: true }, POOL, () => 0),
-  });
-  return decodeBundle(encodeBundle(bundle));
+  return loadApplication(writeSpec(spec, { "cpu.json": profile }));
 }

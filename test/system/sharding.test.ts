@@ -1,0 +1,69 @@
+/** `compile --shard` and `merge` as processes, on bundles that lie in the repository. */
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { type CliRun, stratagem } from "../support/run-cli.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "stratagem-shards-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const part = (policy: string, number: number, of: number) => {
+  return join(folder, `${policy}-${number}-of-${of}.part`);
+};
+
+function shard(policy: string, number: number, of: number, out = part(policy, number, of)): CliRun {
+  const app = `policies/${policy}/app.yaml`;
+  return stratagem("compile", app, "--shard", `${number}/${of}`, "-o", out, "--json");
+}
+
+const POLICIES = ["voice", "scenes", "ocr-inferline", "scaling", "malleable"] as const;
+
+test.each(POLICIES)("three parts of %s are the bundle that is there", (policy) => {
+  const numbers = [1, 2, 3];
+  for (const number of numbers) expect(shard(policy, number, 3).status).toBe(0);
+  const parts = numbers.map((number) => part(policy, number, 3));
+  const checked = `policies/${policy}/bundle.msgpack`;
+  // Stages of models lie beside it, and are compared too.
+  const check = stratagem("merge", ...parts, "-o", checked, "--check", "--no-require", "--json");
+  expect(check).toMatchObject({ status: 0, stderr: "" });
+  expect(JSON.parse(check.stdout)).toMatchObject({ same: true, merged: { solvedHere: 0 } });
+  const lost = stratagem("merge", ...parts.slice(0, 2), "-o", join(folder, "lost"));
+  expect(lost.status).toBe(65);
+  expect(lost.stderr).toContain("shard 3 is lost");
+});
+
+test("a shard goes on from what an interrupted one has left", () => {
+  const [out, again] = [join(folder, "whole.part"), join(folder, "again.part")];
+  expect(shard("voice", 1, 1, out).status).toBe(0);
+  const lines = readFileSync(out, "utf8").split("\n");
+  // A header, two levels, and the beginning of a third, as where a machine was taken away.
+  const left = `${lines.slice(0, 3).join("\n")}\n${lines[3]?.slice(0, 50)}`;
+  writeFileSync(`${again}.partial`, left);
+  const status = stratagem("merge", again, "--status", "--json");
+  expect(JSON.parse(status.stdout)).toMatchObject({
+    complete: false,
+    shards: [{ state: "unfinished", levels: 2, planned: 4 }],
+  });
+  const unfinished = stratagem("merge", again, "-o", join(folder, "unfinished"));
+  expect(unfinished.status).toBe(65);
+  expect(unfinished.stderr).toContain("shard 1 is unfinished");
+  expect(JSON.parse(shard("voice", 1, 1, again).stdout)).toMatchObject({ kept: 2 });
+  const bundle = join(folder, "voice.msgpack");
+  expect(stratagem("merge", again, "-o", bundle, "--no-require").status).toBe(0);
+  expect(readFileSync(bundle).equals(readFileSync("policies/voice/bundle.msgpack"))).toBe(true);
+});
+
+test("parts that were damaged, and other files, are refused by name", () => {
+  const damaged = join(folder, "damaged.part");
+  copyFileSync(join(folder, "whole.part"), damaged);
+  writeFileSync(damaged, readFileSync(damaged, "utf8").slice(0, -40));
+  for (const path of [damaged, "README.md"]) {
+    const run = stratagem("merge", path, "-o", join(folder, "none"));
+    expect(run.status).toBe(65);
+    expect(run.stderr).toContain(`INPUT_PARTS ${path}: expected a part`);
+  }
+  expect(stratagem("merge", damaged).status).toBe(64);
+  const app = "policies/voice/app.yaml";
+  expect(stratagem("compile", app, "--shard", "4/3", "-o", damaged).status).toBe(64);
+});
