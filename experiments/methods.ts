@@ -5,6 +5,7 @@ import type { Experiment } from "./harness/experiment.ts";
 import { inferline } from "./inferline/inferline.ts";
 import { loki } from "./loki/loki.ts";
 import { ramsis } from "./ramsis/ramsis.ts";
+import { scale } from "./scale/scale.ts";
 import { themis } from "./themis/themis.ts";
 import { truth } from "./truth/truth.ts";
 
@@ -16,4 +17,5 @@ export const METHODS: Readonly<Record<string, readonly Experiment[]>> = {
   accordion,
   truth,
   edge,
+  scale,
 };
