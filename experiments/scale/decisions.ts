@@ -1,7 +1,7 @@
 /** What a decision costs as workers grow, and what a policy of that many is worth over a network. */
 
 import { simulateCluster } from "stratagem/internal/methods/ramsis/simulate/cluster-simulation";
-import { CommandBuffer } from "stratagem-runtime/internal/core/command-buffer";
+import { CommandBuffer, START_BATCH } from "stratagem-runtime/internal/core/command-buffer";
 import { Rng } from "stratagem-runtime/internal/core/rng";
 import { dispatcherOf } from "stratagem-runtime/internal/methods/ramsis/core/dispatcher-of";
 import { openBundle } from "../harness/cli.ts";
@@ -55,14 +55,13 @@ async function measureAll({ page }: Run): Promise<void> {
   page.say(`\n${POLICY} solved for more workers, ${SECONDS} s of Poisson arrivals each`);
   const told = ["accuracy", "violations", "solve s", "simulated µs/query"];
   page.table(["workers", "queries/s", "round trip ms", ...told], rows);
-  page.say(`\nEvery worker idle, then busy: µs of the core per query`);
-  page.table(
-    ["workers", "arrival and start", "batch done"],
-    await Promise.all(WORKER_COUNTS.map((workers) => eventRow(workers, committed))),
-  );
+  page.say(`\nµs of the core alone per event, with as many arrivals in a row as workers`);
+  const eventRows: (string | number)[][] = [];
+  for (const workers of WORKER_COUNTS) eventRows.push(await eventRow(workers, committed));
+  page.table(["workers", "arrival", "batch done"], eventRows);
 }
 
-/** Arrivals that start a batch at once, until no worker is idle, and their ends; again and again. */
+/** As many arrivals as there are workers, then the ends of all batches; again and again. */
 async function eventRow(
   workers: number,
   committed: Parameters<typeof scaledBundle>[0],
@@ -72,7 +71,8 @@ async function eventRow(
   const core = dispatcherOf(bundle);
   const out = new CommandBuffer(core.commandCapacity, core.waitingCapacity);
   const rounds = Math.ceil(400_000 / workers);
-  let [startUs, doneUs, virtualMs] = [0, 0, 0];
+  const busy: number[] = [];
+  let [startMs, doneMs, doneCount, virtualMs] = [0, 0, 0, 0];
   for (let round = -rounds / 4; round < rounds; round++) {
     // The first quarter warms the compiler up.
     const isCounted = round >= 0;
@@ -80,17 +80,31 @@ async function eventRow(
     for (let query = 0; query < workers; query++) {
       virtualMs += 1000 / loadQps;
       core.onArrival(query, virtualMs + bundle.slo.latencyMs, virtualMs, out);
-      out.clear();
+      take(out, busy);
     }
     const second = nowMs();
-    for (let worker = 0; worker < workers; worker++) {
+    let ended = 0;
+    for (let worker = busy.pop(); worker !== undefined; worker = busy.pop()) {
       core.onBatchDone(worker, virtualMs, out);
-      out.clear();
+      take(out, busy);
+      ended++;
     }
     const third = nowMs();
-    if (isCounted) [startUs, doneUs] = [startUs + second - first, doneUs + third - second];
+    if (isCounted) {
+      startMs += second - first;
+      doneMs += third - second;
+      doneCount += ended;
+    }
     virtualMs += 50;
   }
-  const perEvent = (ms: number) => ((1000 * ms) / (rounds * workers)).toFixed(2);
-  return [workers, perEvent(startUs), perEvent(doneUs)];
+  const perEvent = (ms: number, count: number) => ((1000 * ms) / count).toFixed(2);
+  return [workers, perEvent(startMs, rounds * workers), perEvent(doneMs, doneCount)];
+}
+
+/** Notes who runs a batch now. */
+function take(out: CommandBuffer, busy: number[]): void {
+  for (let command = 0; command < out.count; command++) {
+    if (out.kind(command) === START_BATCH) busy.push(out.worker(command));
+  }
+  out.clear();
 }
