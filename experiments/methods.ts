@@ -7,6 +7,7 @@ import { inferline } from "./inferline/inferline.ts";
 import { loki } from "./loki/loki.ts";
 import { ramsis } from "./ramsis/ramsis.ts";
 import { shares } from "./shares/shares.ts";
+import { scale } from "./scale/scale.ts";
 import { themis } from "./themis/themis.ts";
 import { truth } from "./truth/truth.ts";
 
@@ -20,4 +21,5 @@ export const METHODS: Readonly<Record<string, readonly Experiment[]>> = {
   edge,
   shares,
   cluster,
+  scale,
 };

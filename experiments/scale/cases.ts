@@ -1,0 +1,9 @@
+/** The clusters of the experiments at scale. */
+
+/** Its workers carry 63 queries/s each; here they get about half of that. */
+export const POLICY = "policies/image-classification/bundle.msgpack";
+export const WORKER_COUNTS = [10, 100, 1000];
+export const LOAD_PER_WORKER_QPS = 30;
+/** Nodes and zones that the workers lie on, evenly. */
+export const NODES = 64;
+export const ZONES = 4;
