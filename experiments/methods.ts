@@ -6,6 +6,7 @@ import type { Experiment } from "./harness/experiment.ts";
 import { inferline } from "./inferline/inferline.ts";
 import { loki } from "./loki/loki.ts";
 import { ramsis } from "./ramsis/ramsis.ts";
+import { shares } from "./shares/shares.ts";
 import { themis } from "./themis/themis.ts";
 import { truth } from "./truth/truth.ts";
 
@@ -17,5 +18,6 @@ export const METHODS: Readonly<Record<string, readonly Experiment[]>> = {
   accordion,
   truth,
   edge,
+  shares,
   cluster,
 };

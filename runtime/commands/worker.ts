@@ -139,7 +139,7 @@ function inCluster(cluster: ClusterWorker): Pick<AgentOptions, "fetch" | "onChan
 function announcedState(agent: Agent, { url }: WorkerCommand): AnnouncedState {
   const { name, pool, cores, device, provider, models } = agent.document();
   const told = { name, url: announcedUrl(url, agent.url), pool, cores, device, provider };
-  return { ...told, models };
+  return { ...told, pool: pool ?? "default", models };
 }
 
 /** Checked as a server does it. */

@@ -77,13 +77,14 @@ export class LevelChoice {
   }
 
   /** Takes what is known of the load and returns the index of the level that decides now. */
-  update({ isKnown, window, newest }: MeasuredLoad, nowMs: number): number {
+  update({ isKnown, window, newest, own }: MeasuredLoad, nowMs: number): number {
     if (!isKnown) return this.#unlessRefuted(window);
     const sinceMs = nowMs - this.#updatedMs;
     this.#updatedMs = nowMs;
     if (this.#isKnown) this.#follow(window, sinceMs);
     else this.#start(window);
-    return newest.ms < window.ms ? this.#inBurst(newest) : this.#level;
+    const level = newest.ms < window.ms ? this.#inBurst(newest) : this.#level;
+    return own === undefined ? level : Math.max(level, this.#inBurst(own));
   }
 
   /** The lowest level, or if a record speaks against it, the lowest that carries the record. */

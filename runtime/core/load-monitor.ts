@@ -22,6 +22,11 @@ export interface MeasuredLoad {
   readonly window: LoadWindow;
   /** The newest 500 ms, where a burst shows first; the window itself where that is not longer. */
   readonly newest: LoadWindow;
+  /**
+   * Where the load is that of several front ends: the newest 500 ms of one of them alone, as if all
+   * saw the same, where a burst shows before the others have told of theirs.
+   */
+  readonly own?: LoadWindow | undefined;
 }
 
 /** Queries are counted in buckets of this length ... */

@@ -37,6 +37,13 @@ export interface RecordedEntry {
   readonly places?: readonly number[];
   readonly shape?: number;
   readonly resumeAt?: number;
+  /** What other front ends see, queries per second; null while that is not known. */
+  readonly othersQps?: number | null;
+  /** Variance of it, (queries per second)². */
+  readonly othersVariance?: number;
+  /** Of this front end, and of all. */
+  readonly workers?: number;
+  readonly allWorkers?: number;
   /** That decides from here on. */
   readonly bundle?: Bundle;
 }

@@ -1,5 +1,6 @@
 /** What HTTP talks to, whatever the method. */
 import type { Bundle } from "../../bundle/schema.ts";
+import type { LoadShare, SeenLoad } from "../../core/load-share.ts";
 import type { Watched } from "../drift/watched.ts";
 import type { MetricLine } from "../metrics/exposition.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
@@ -85,6 +86,13 @@ export interface Endpoint {
    * @returns why it cannot, or null; nothing has changed if it cannot.
    */
   replaceBundle(bundle: Bundle, bundleSha256: string): string | null;
+  /**
+   * It is one of several front ends from now on, with a share of the workers: ready once that is,
+   * and following the load of all. Left out where what decides knows only of its own.
+   */
+  share?(share: LoadShare): void;
+  /** What is seen here, to tell the other front ends; left out where `share` is. */
+  seenLoad?(): SeenLoad;
   /** No more work but for what was accepted. */
   drain(): void;
   /** Fails every request that is still open. */

@@ -9,6 +9,7 @@ import {
 } from "../../../core/command-buffer.ts";
 import { LevelChoice, POOLED_LEVEL_CHOICE } from "../../../core/level-choice.ts";
 import { LoadMonitor } from "../../../core/load-monitor.ts";
+import { type LoadShare, type SeenLoad, SharedLoad, seenIn } from "../../../core/load-share.ts";
 import { ANY_VARIANT, isNamed } from "../../../core/wanted-variant.ts";
 import { bucketWeights } from "./bucket-weights.ts";
 import { ClassLoads } from "./class-loads.ts";
@@ -51,6 +52,7 @@ export class ClassDispatcher implements Dispatcher {
   readonly #monitor = new LoadMonitor();
   /** Of their work, by which levels are chosen; the same where queries are alike. */
   readonly #work: LoadMonitor;
+  readonly #shared: SharedLoad;
   /** Of each bucket; null without buckets. */
   #weights: Float64Array | null;
   /** By the first class of a line. */
@@ -74,9 +76,10 @@ export class ClassDispatcher implements Dispatcher {
     this.#levelChoice = levelChoiceOf(bundle);
     this.#weights = bucketWeights(bundle);
     this.#work = this.#weights === null ? this.#monitor : new LoadMonitor();
-    this.#classLoads = new ClassLoads(bundle);
     this.#drops = bundle.policy.drop;
     this.#workers = new ClassWorkers(bundle, this.#classCount, ready);
+    this.#shared = new SharedLoad(this.#workers.count);
+    this.#classLoads = new ClassLoads(bundle, this.#workers.count);
     this.#kept = new KeptWorkers(bundle.buckets !== undefined);
     this.workerCount = this.#workers.count;
     this.queueCapacity = capacityOf(bundle);
@@ -200,10 +203,30 @@ export class ClassDispatcher implements Dispatcher {
     this.#weights = bucketWeights(bundle);
     this.#classLoads.replaceBundle(bundle);
     this.#drops = bundle.policy.drop;
+    this.#shareQueues();
+  }
+
+  onShare(share: LoadShare): void {
+    this.#shared.follow(share);
+    this.#classLoads.follow(share);
+    this.#shareQueues();
+  }
+
+  seenLoad(nowMs: number): SeenLoad {
+    this.#work.look(nowMs);
+    return seenIn(this.#work.window);
   }
 
   loadQps(nowMs: number): number {
     return this.#monitor.loadQps(nowMs);
+  }
+
+  /** Tells every line how few of the workers it has. */
+  #shareQueues(): void {
+    const workersEach = Math.max(1, this.#shared.workersEach);
+    for (const { together, apart } of this.#plans) {
+      for (const { policy } of [...together, ...(apart ?? [])]) policy.workersEach = workersEach;
+    }
   }
 
   /** Last of all: an arrival that counted itself would see a load higher than the true one. */
@@ -244,7 +267,7 @@ export class ClassDispatcher implements Dispatcher {
   #follow(nowMs: number): void {
     this.#kept.begin();
     this.#work.look(nowMs);
-    const level = this.#levelChoice.update(this.#work, nowMs);
+    const level = this.#levelChoice.update(this.#shared.of(this.#work), nowMs);
     const exceed = this.#classLoads.exceed(level, nowMs);
     const { together, apart } = this.#plans[level]!;
     this.#level = level;

@@ -6,6 +6,7 @@ import {
   POOLED_LEVEL_CHOICE,
 } from "../../../core/level-choice.ts";
 import { LoadMonitor } from "../../../core/load-monitor.ts";
+import { type LoadShare, SharedLoad } from "../../../core/load-share.ts";
 
 /**
  * The first measurement is of the shortest window, and to call a class too large on its account
@@ -24,10 +25,14 @@ const CLASS_LEVEL_CHOICE: LevelChoiceOptions = { ...POOLED_LEVEL_CHOICE, startSi
  */
 export class ClassLoads {
   readonly #monitors: readonly LoadMonitor[];
+  readonly #shared: readonly SharedLoad[];
   #choices: readonly LevelChoice[];
 
-  constructor(bundle: RamsisBundle) {
-    this.#monitors = (bundle.slo.classes ?? []).map(() => new LoadMonitor());
+  /** @param workers of the cluster that the bundle is for. */
+  constructor(bundle: RamsisBundle, workers: number) {
+    const classes = bundle.slo.classes ?? [];
+    this.#monitors = classes.map(() => new LoadMonitor());
+    this.#shared = classes.map(() => new SharedLoad(workers));
     this.#choices = choicesOf(bundle);
   }
 
@@ -37,6 +42,11 @@ export class ClassLoads {
    */
   replaceBundle(bundle: RamsisBundle): void {
     this.#choices = choicesOf(bundle);
+  }
+
+  /** What others see is not told class by class: theirs are taken for as large as here. */
+  follow(share: LoadShare): void {
+    for (const shared of this.#shared) shared.follow({ ...share, othersQps: null });
   }
 
   /** @param queries that came at once. */
@@ -53,7 +63,8 @@ export class ClassLoads {
     for (let sloClass = 0; sloClass < this.#monitors.length; sloClass++) {
       const monitor = this.#monitors[sloClass]!;
       monitor.look(nowMs);
-      if (this.#choices[sloClass]!.update(monitor, nowMs) > level) isMore = true;
+      const load = this.#shared[sloClass]!.of(monitor);
+      if (this.#choices[sloClass]!.update(load, nowMs) > level) isMore = true;
     }
     return isMore;
   }

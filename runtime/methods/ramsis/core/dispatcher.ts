@@ -1,6 +1,7 @@
 /** The interface of what decides for a cluster that serves one task. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import type { CommandBuffer } from "../../../core/command-buffer.ts";
+import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
 
 /**
  * Every decision of a cluster that serves one task: which worker gets a query, when a worker starts
@@ -99,6 +100,13 @@ export interface Dispatcher {
   onCancel(query: number): boolean;
   /** Follows other levels from now on. @param bundle with the same cluster and decision space. */
   replaceBundle(bundle: RamsisBundle): void;
+  /**
+   * Is one of several front ends from now on: levels are chosen for the load of all of them. What
+   * was decided stays; the next decision is the first to know.
+   */
+  onShare(share: LoadShare): void;
+  /** What this front end sees, to tell the others. Times must not go back, here neither. */
+  seenLoad(nowMs: number): SeenLoad;
   /**
    * Measured load, queries per second; NaN until it is known. Times must not go back, here neither.
    */

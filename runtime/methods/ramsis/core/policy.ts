@@ -8,6 +8,7 @@ import {
   POOLED_LEVEL_CHOICE,
 } from "../../../core/level-choice.ts";
 import { LoadMonitor } from "../../../core/load-monitor.ts";
+import { type LoadShare, type SeenLoad, SharedLoad, seenIn } from "../../../core/load-share.ts";
 import { GIVE_UP, PolicyTable, WAIT } from "../../../core/policy-table.ts";
 import { mixtureCoin, SLACK_ROUNDING_MS } from "../../../core/table-lookup.ts";
 import { isNamed } from "../../../core/wanted-variant.ts";
@@ -23,6 +24,11 @@ export class Policy {
   level = 0;
   /** For queries that ask for one variant. */
   named: NamedBatches;
+  /**
+   * Workers that serve the queue in the table, for each that serves it here: a queue before a share
+   * of the workers is as long as one so many times as long before all of them.
+   */
+  workersEach = 1;
   #drops: boolean;
   #fastestMs: number;
   #table: PolicyTable;
@@ -30,6 +36,8 @@ export class Policy {
   #levelChoice: LevelChoice;
   readonly #levelOptions: LevelChoiceOptions;
   readonly #monitor = new LoadMonitor();
+  readonly #shared: SharedLoad;
+  readonly #isPooled: boolean;
   readonly #coin = mixtureCoin();
   #side: 0 | 1 = 0;
 
@@ -41,6 +49,8 @@ export class Policy {
   private constructor(bundle: RamsisBundle, table: PolicyTable) {
     const isPooled = bundle.policy.balancer === "pooled";
     this.#levelOptions = isPooled ? POOLED_LEVEL_CHOICE : DEFAULT_LEVEL_CHOICE;
+    this.#isPooled = isPooled;
+    this.#shared = new SharedLoad(workersOf(bundle));
     this.queueCapacity = table.queueCapacity;
     this.#table = table;
     this.#levelChoice = new LevelChoice(table.levelLoadQps, this.#levelOptions);
@@ -84,6 +94,18 @@ export class Policy {
     return this.#monitor.loadQps(nowMs);
   }
 
+  /** Is told what the other front ends see, and how the workers are shared. */
+  follow(share: LoadShare): void {
+    this.#shared.follow(share);
+    if (this.#isPooled) this.workersEach = Math.max(1, this.#shared.workersEach);
+  }
+
+  /** What is seen here, whatever others see. */
+  seenLoad(nowMs: number): SeenLoad {
+    this.#monitor.look(nowMs);
+    return seenIn(this.#monitor.window);
+  }
+
   /**
    * @param queued at least one.
    * @param slackMs until the earliest deadline.
@@ -92,11 +114,12 @@ export class Policy {
   decide(queued: number, slackMs: number, nowMs: number): number {
     const monitor = this.#monitor;
     monitor.look(nowMs);
-    this.level = this.#levelChoice.update(monitor, nowMs);
+    this.level = this.#levelChoice.update(this.#shared.of(monitor), nowMs);
     const share = this.#table.mixtureShare(this.level);
     // No coin is thrown where there is nothing to choose: it would only take time.
     this.#side = share > 0 && this.#coin.nextFloat() < share ? 1 : 0;
-    return this.#table.lookup(this.level, queued, slackMs + SLACK_ROUNDING_MS, this.#side);
+    const row = this.#queuedOf(queued);
+    return this.#table.lookup(this.level, row, slackMs + SLACK_ROUNDING_MS, this.#side);
   }
 
   /**
@@ -105,8 +128,14 @@ export class Policy {
    */
   waitMs(queued: number, slackMs: number): number {
     const roundedMs = slackMs + SLACK_ROUNDING_MS;
-    const untilMs = this.#table.waitUntilSlackMs(this.level, queued, roundedMs, this.#side);
+    const row = this.#queuedOf(queued);
+    const untilMs = this.#table.waitUntilSlackMs(this.level, row, roundedMs, this.#side);
     return roundedMs - untilMs + SLACK_ROUNDING_MS;
+  }
+
+  /** How long a queue is in the table. */
+  #queuedOf(queued: number): number {
+    return this.workersEach === 1 ? queued : Math.round(queued * this.workersEach);
   }
 
   /**
@@ -129,6 +158,11 @@ export class Policy {
 }
 
 export { GIVE_UP, WAIT };
+
+/** Of all its pools. */
+function workersOf({ cluster }: RamsisBundle): number {
+  return cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
+}
 
 /**
  * What the fastest variant takes for one query, of the bucket that is served fastest; with less

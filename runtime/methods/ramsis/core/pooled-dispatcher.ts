@@ -7,6 +7,7 @@ import {
   DROP_NO_WORKER,
   DROP_QUEUE_FULL,
 } from "../../../core/command-buffer.ts";
+import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
 import { DeadlineQueues } from "../../../core/queue.ts";
 import { ANY_VARIANT, isNamed } from "../../../core/wanted-variant.ts";
 import type { Dispatcher } from "./dispatcher.ts";
@@ -171,6 +172,14 @@ export class PooledDispatcher implements Dispatcher {
   replaceBundle(bundle: RamsisBundle): void {
     this.#policy.replaceBundle(bundle);
     this.#drops = bundle.policy.drop;
+  }
+
+  onShare(share: LoadShare): void {
+    this.#policy.follow(share);
+  }
+
+  seenLoad(nowMs: number): SeenLoad {
+    return this.#policy.seenLoad(nowMs);
   }
 
   loadQps(nowMs: number): number {

@@ -1,5 +1,6 @@
 /** The endpoint of one model whose variants are chosen batch by batch. */
 import type { Bundle, RamsisBundle } from "../../../bundle/schema.ts";
+import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
 import type { Executor, ExecutorHandlers } from "../../../exec/executor.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "../../../server/applications/limits.ts";
 import { ArrivalCounts } from "../../../server/drift/arrival-counts.ts";
@@ -130,7 +131,8 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
   }
 
   get isReady(): boolean {
-    return this.#scheduler.readyWorkerCount === this.#scheduler.workerCount;
+    const { readyWorkerCount, shareWorkerCount } = this.#scheduler;
+    return readyWorkerCount > 0 && readyWorkerCount >= shareWorkerCount;
   }
 
   variantMs(variant: number): number {
@@ -204,6 +206,14 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
     // Their shares of the load may have changed, and nothing else about them.
     if (this.classes !== undefined) this.classes.stated = bundle.slo.classes ?? [];
     return refusal;
+  }
+
+  share(share: LoadShare): void {
+    this.#scheduler.share(share);
+  }
+
+  seenLoad(): SeenLoad {
+    return this.#scheduler.seenLoad();
   }
 
   drain(): void {

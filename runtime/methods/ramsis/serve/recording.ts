@@ -3,6 +3,7 @@
  * events gives the same commands.
  */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
+import type { LoadShare } from "../../../core/load-share.ts";
 
 export type RecordedEvent =
   | {
@@ -48,6 +49,8 @@ export type RecordedEvent =
     }
   | { readonly kind: "wake"; readonly nowMs: number }
   | { readonly kind: "cancel"; readonly query: number; readonly nowMs: number }
+  /** From here on this is the part of one of several front ends. */
+  | ({ readonly kind: "share"; readonly nowMs: number } & LoadShare)
   /** From here on this bundle decides. */
   | { readonly kind: "policy"; readonly bundle: RamsisBundle; readonly nowMs: number };
 

@@ -49,6 +49,13 @@ const TELL: Readonly<Record<Exclude<RecordedEvent["kind"], "policy">, Tell>> = {
     ),
   wake: (dispatcher, event, out) => dispatcher.onWake(given(event, "nowMs"), out),
   cancel: (dispatcher, event) => void dispatcher.onCancel(given(event, "query")),
+  share: (dispatcher, event) =>
+    dispatcher.onShare({
+      othersQps: event.othersQps ?? null,
+      othersVariance: given(event, "othersVariance"),
+      workers: given(event, "workers"),
+      allWorkers: given(event, "allWorkers"),
+    }),
 };
 
 function isKnown(kind: string): kind is keyof typeof TELL {

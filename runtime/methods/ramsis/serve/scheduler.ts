@@ -3,6 +3,7 @@ import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import { CommandBuffer, DROP, DROP_LATE, DROP_NO_WORKER } from "../../../core/command-buffer.ts";
 import { type PathTimes, pathTimesOf } from "../../../core/decision-slo.ts";
+import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
 import { mayTryAgain } from "../../../core/second-try.ts";
 import { ANY_VARIANT, sameVariant } from "../../../core/wanted-variant.ts";
 import {
@@ -108,6 +109,7 @@ export class Scheduler {
   /** What the way of requests has of their deadlines. */
   readonly #path: PathTimes;
   #executor: Executor | undefined;
+  #shareWorkers: number | undefined;
   #lastMs = 0;
   readonly #wakeTimer = new WakeTimer(() => this.#wake());
 
@@ -131,6 +133,11 @@ export class Scheduler {
 
   get workerCount(): number {
     return this.#isUp.length;
+  }
+
+  /** Workers that there should be: all, or of several front ends the share of this one. */
+  get shareWorkerCount(): number {
+    return this.#shareWorkers ?? this.workerCount;
   }
 
   get readyWorkerCount(): number {
@@ -233,6 +240,18 @@ export class Scheduler {
   replaceBundle(bundle: RamsisBundle): void {
     this.#recorder?.({ kind: "policy", bundle, nowMs: this.#now() });
     this.#dispatcher.replaceBundle(bundle);
+  }
+
+  /** Is one of several front ends from now on. */
+  share(share: LoadShare): void {
+    this.#recorder?.({ kind: "share", ...share, nowMs: this.#now() });
+    this.#dispatcher.onShare(share);
+    this.#shareWorkers = Math.min(share.workers, this.workerCount);
+  }
+
+  /** What is seen here, to tell the other front ends. */
+  seenLoad(): SeenLoad {
+    return this.#dispatcher.seenLoad(this.#now());
   }
 
   /** Fails every request that is still open. */

@@ -1,0 +1,117 @@
+/** The load of all front ends of a cluster, as one of them has to see it to choose its level. */
+import type { LoadWindow, MeasuredLoad } from "./load-monitor.ts";
+
+/** What one front end sees of the load. */
+export interface SeenLoad {
+  /** Queries per second; 0 while nothing is known. */
+  readonly qps: number;
+  /** Variance of that estimate, (queries per second)². */
+  readonly variance: number;
+}
+
+/** What a core is told of the front ends that serve the same cluster. */
+export interface LoadShare {
+  /**
+   * What the others see, queries per second; null while that is not known: each worker of theirs is
+   * then taken to have as much to do as one of this front end.
+   */
+  readonly othersQps: number | null;
+  /** Variance of it, (queries per second)². */
+  readonly othersVariance: number;
+  /** Workers of this front end. */
+  readonly workers: number;
+  /** Workers of all front ends. */
+  readonly allWorkers: number;
+}
+
+/** A stretch as long as the shortest window, where nothing has arrived here yet. */
+const EMPTY_WINDOW_MS = 500;
+
+/** An estimate and its variance from a window of counts. */
+export function seenIn({ queries, ms, clump }: LoadWindow): SeenLoad {
+  if (queries === 0) return { qps: 0, variance: 0 };
+  const qps = (queries * 1000) / ms;
+  return { qps, variance: (qps * clump * 1000) / ms };
+}
+
+/**
+ * The load by which levels are chosen where several front ends share the workers: that of all of
+ * them, in the measure of the cluster that the levels were compiled for. Levels for K workers at a
+ * load are so followed by a front end that has k of the K and sees k/K of that load.
+ *
+ * A window has what was counted here and what the others' rates make of its length; its `clump`
+ * says how uncertain the sum is, so that a choice of levels allows for the noise that there is. The
+ * others' rates are half a second old and more, so a burst is looked for in what is counted here
+ * alone as well, as if it came to all alike: `own`.
+ */
+export class SharedLoad implements MeasuredLoad {
+  isKnown = false;
+  readonly window = new Counted();
+  readonly newest = new Counted();
+  own: LoadWindow | undefined;
+  readonly #burst = new Counted();
+  readonly #levelWorkers: number;
+  #share: LoadShare | null = null;
+  #toLevels = 1;
+  #ownToLevels = 1;
+
+  /** @param levelWorkers of the cluster that the levels are for. */
+  constructor(levelWorkers: number) {
+    this.#levelWorkers = levelWorkers;
+  }
+
+  /** Workers that the levels are for, for each worker of this front end; 1 where it has all. */
+  get workersEach(): number {
+    return this.#ownToLevels;
+  }
+
+  follow(share: LoadShare): void {
+    this.#share = share;
+    this.#toLevels = share.allWorkers > 0 ? this.#levelWorkers / share.allWorkers : 1;
+    this.#ownToLevels = share.workers > 0 ? this.#levelWorkers / share.workers : 1;
+  }
+
+  /**
+   * @param seen what this front end has counted.
+   * @returns the load of all: `seen` itself while nobody is known to share it.
+   */
+  of(seen: MeasuredLoad): MeasuredLoad {
+    const share = this.#share;
+    if (share === null) return seen;
+    const { othersQps, othersVariance } = share;
+    this.isKnown = seen.isKnown || (othersQps !== null && othersQps > 0);
+    if (othersQps === null) {
+      this.window.scale(seen.window, this.#ownToLevels);
+      this.newest.scale(seen.newest, this.#ownToLevels);
+      this.own = undefined;
+      return this;
+    }
+    this.window.join(seen.window, othersQps, othersVariance, this.#toLevels);
+    this.newest.join(seen.newest, othersQps, othersVariance, this.#toLevels);
+    this.#burst.scale(seen.newest, this.#ownToLevels);
+    this.own = share.workers > 0 && share.workers < share.allWorkers ? this.#burst : undefined;
+    return this;
+  }
+}
+
+class Counted implements LoadWindow {
+  queries = 0;
+  ms = 0;
+  clump = 1;
+
+  scale({ queries, ms, clump }: LoadWindow, factor: number): void {
+    this.queries = queries * factor;
+    this.ms = ms;
+    this.clump = clump * factor;
+  }
+
+  join(seen: LoadWindow, othersQps: number, othersVariance: number, factor: number): void {
+    const ms = seen.ms > 0 ? seen.ms : EMPTY_WINDOW_MS;
+    const seconds = ms / 1000;
+    const queries = seen.queries + othersQps * seconds;
+    const variance = seen.queries * seen.clump + othersVariance * seconds * seconds;
+    this.queries = queries * factor;
+    this.ms = ms;
+    this.clump = queries > 0 ? (factor * variance) / queries : 1;
+  }
+}

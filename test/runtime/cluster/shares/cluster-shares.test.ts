@@ -1,0 +1,136 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { frontEndId } from "../../../../runtime/cluster/shares/cluster-shares.ts";
+import { frontEndKey, leaseKey } from "../../../../runtime/cluster/shares/share-texts.ts";
+import { SharedWorkers } from "../../../../runtime/cluster/shares/shared-workers.ts";
+import type { LoadShare } from "../../../../runtime/core/load-share.ts";
+import { fixedWorkers, type RemoteMember } from "../../../../runtime/remote/remote-workers.ts";
+import { MemoryBucket, type MemoryStore } from "../../../support/memory-store.ts";
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const MEMBERS: readonly RemoteMember[] = ["a", "b", "c", "d"].map((name) => ({
+  ...{ name: `http://${name}:8000`, url: `http://${name}:8000`, pool: "cpu", lease: null },
+}));
+
+class Tried {
+  readonly workers: SharedWorkers;
+  readonly store: MemoryStore;
+  readonly busy = new Set<string>();
+  readonly errors: Error[] = [];
+  share: LoadShare | undefined;
+  changes = 0;
+
+  constructor(bucket: MemoryBucket, frontEnd: string, qps: number) {
+    this.store = bucket.store();
+    this.workers = new SharedWorkers({
+      store: this.store,
+      frontEnd,
+      all: fixedWorkers(MEMBERS),
+      nowMs: () => performance.now(),
+      seenLoad: () => ({ qps, variance: 2 * qps }),
+      isIdle: (worker) => !this.busy.has(worker),
+      onShare: (share) => {
+        this.share = share;
+      },
+      onError: (error) => this.errors.push(error),
+    });
+    this.workers.onChange(() => this.changes++);
+    this.workers.open();
+  }
+
+  get leases(): (string | null)[] {
+    return this.workers.members().map(({ lease }) => lease);
+  }
+}
+
+function pass(ms: number): Promise<unknown> {
+  return vi.advanceTimersByTimeAsync(ms);
+}
+
+test("two front ends have half of the workers each, and know the load of both", async () => {
+  const bucket = new MemoryBucket();
+  const first = new Tried(bucket, "first", 100);
+  await pass(1000);
+  expect(first.leases).toEqual(["first/1", "first/1", "first/1", "first/1"]);
+  expect(first.share).toEqual({ othersQps: 0, othersVariance: 0, workers: 4, allWorkers: 4 });
+  const second = new Tried(bucket, "second", 300);
+  await pass(1500);
+  expect(first.leases).toEqual(["first/1", "first/1"]);
+  expect(second.leases).toEqual(["second/2", "second/2"]);
+  expect(first.share).toEqual({ othersQps: 300, othersVariance: 600, workers: 2, allWorkers: 4 });
+  expect(second.share).toEqual({ othersQps: 100, othersVariance: 200, workers: 2, allWorkers: 4 });
+  const names = [...first.workers.members(), ...second.workers.members()].map(({ name }) => name);
+  expect(names.sort()).toEqual(MEMBERS.map(({ name }) => name));
+  await Promise.all([first.workers.close(), pass(3000)]);
+  await Promise.all([second.workers.close(), pass(3000)]);
+  expect([...first.errors, ...second.errors]).toEqual([]);
+  expect(bucket.changes.get(frontEndKey("first"))?.value).toBeNull();
+});
+
+test("one whose link is cut goes on with what it has, until the other has taken it over", async () => {
+  const bucket = new MemoryBucket();
+  const [first, second] = [new Tried(bucket, "first", 1), new Tried(bucket, "second", 1)];
+  await pass(2000);
+  const before = first.leases;
+  expect(before.length).toBe(2);
+  first.store.link = "cut";
+  await pass(3000);
+  // What it cannot know it does not believe: its workers refuse the lower epochs.
+  expect(first.leases).toEqual(before);
+  expect(second.leases.length).toBe(4);
+  await pass(1000);
+  expect(first.share?.othersQps).toBeNull();
+  first.store.link = "whole";
+  await pass(3000);
+  expect(first.leases.length).toBe(2);
+  expect(second.leases.length).toBe(2);
+  expect(first.errors).toEqual([]);
+});
+
+test("what answers were lost is found in the store again", async () => {
+  const bucket = new MemoryBucket();
+  const first = new Tried(bucket, "first", 1);
+  first.store.link = "loses answers";
+  await pass(3000);
+  first.store.link = "whole";
+  await pass(2000);
+  expect(first.leases).toEqual(["first/1", "first/1", "first/1", "first/1"]);
+});
+
+test("what somebody else wrote in the place of a lease is written over", async () => {
+  const bucket = new MemoryBucket();
+  bucket.change(leaseKey("http://a:8000"), "[1]", undefined);
+  bucket.change(leaseKey("http://b:8000"), '{"holder":"gone","epoch":4}', undefined);
+  bucket.change(frontEndKey("other"), "no JSON", undefined);
+  const first = new Tried(bucket, "first", 1);
+  await pass(6000);
+  expect(first.leases).toEqual(["first/1", "first/5", "first/1", "first/1"]);
+});
+
+test("a worker with a batch stays a member until it has none", async () => {
+  const bucket = new MemoryBucket();
+  const first = new Tried(bucket, "first", 1);
+  await pass(1000);
+  for (const { name } of MEMBERS) first.busy.add(name);
+  const second = new Tried(bucket, "second", 1);
+  await pass(2000);
+  expect(first.leases.length).toBe(4);
+  expect(first.share?.workers).toBe(2);
+  expect(second.leases).toEqual([]);
+  first.busy.clear();
+  await pass(1000);
+  expect(first.leases.length).toBe(2);
+  expect(second.leases.length).toBe(2);
+});
+
+test("ids are never the same and hold nothing that a header cannot", () => {
+  expect(frontEndId("höst/1 x")).toMatch(/^h-st-1-x-[0-9a-f]{8}$/);
+  expect(frontEndId("")).toMatch(/^front-end-[0-9a-f]{8}$/);
+  expect(frontEndId("a")).not.toBe(frontEndId("a"));
+});
