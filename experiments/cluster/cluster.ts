@@ -13,16 +13,16 @@ import { templateOf } from "./template.ts";
 const SPEC = "experiments/cluster/letters.yaml";
 const MODELS = "models/image-classification";
 const QPS = 20;
-const CALM_MS = 3000;
-const FAULT_MS = 8000;
-const AFTER_MS = 8000;
+const CALM_MS = 1000;
+const FAULT_MS = 5000;
+const AFTER_MS = 5000;
 
 const faults: Experiment = {
   name: "faults",
   about: "kills, stops, cuts, slows, fills and rolls; what became of every request",
-  takes: "15 minutes; needs root, nats-server, iptables, python3",
+  takes: "8 minutes; needs root, nats-server, iptables, python3",
   options: {
-    topology: `${TOPOLOGIES.join(", ")}; cluster`,
+    topology: `${TOPOLOGIES.join(", ")}; urls`,
     qps: `requests a second; ${QPS}`,
     only: "faults whose name has this in it; all",
   },
@@ -35,7 +35,7 @@ export const cluster: readonly Experiment[] = [faults];
 async function runFaults({ page, flags, folder }: Run): Promise<void> {
   for (const line of machineLines()) page.say(line);
   const startMs = performance.now();
-  const [topology = "cluster"] = flags.among<Topology>("topology", TOPOLOGIES) ?? [];
+  const [topology = "urls"] = flags.among<Topology>("topology", TOPOLOGIES) ?? [];
   const policy = await compiledHere(folder);
   const { sloMs, ...template } = await templateOf(policy);
   const only = flags.text("only") ?? "";

@@ -13,8 +13,8 @@ const PORT = 8000;
 const RECORDER = "experiments/cluster/run-recorder.cjs";
 
 /**
- * Who runs the models: `local` processes of each front end, agents at `urls` that front ends are
- * given for good, or a `cluster` whose members find each other.
+ * Who runs the models: `local` processes of each front end; agents, which announce themselves to
+ * NATS, at `urls` that front ends are given for good; or a `cluster` whose members find each other.
  */
 export const TOPOLOGIES = ["local", "urls", "cluster"] as const;
 export type Topology = (typeof TOPOLOGIES)[number];
@@ -55,7 +55,7 @@ export class System {
     const network = await Network.open();
     let nats: Nats | null = null;
     try {
-      if (options.topology === "cluster") nats = await Nats.start(network, options.folder);
+      if (options.topology !== "local") nats = await Nats.start(network, options.folder);
       return await use(await System.#start(network, nats, options));
     } finally {
       await network.close();
@@ -86,9 +86,10 @@ export class System {
       const policy = ["--policy", options.policy, "--models", options.models];
       const http = ["--http", `${machine.address}:${PORT}`, "--no-means-check", "--standby", "0"];
       const own = agents.filter((_, worker) => worker % count === at);
-      const more = topology === "urls" ? ["--workers", urlsOf(own)] : clusterArgs(nats);
-      const name = nats === null ? [] : ["--front-end", machine.name];
-      const args = ["serve", ...policy, ...http, ...more, ...name];
+      const known = topology === "urls" ? ["--workers", urlsOf(own)] : [];
+      const found = [...clusterArgs(nats), "--front-end", machine.name];
+      const more = topology === "cluster" ? found : known;
+      const args = ["serve", ...policy, ...http, ...more];
       frontEnds.push(nodeOf(machine, folder, args, runs));
     }
     const system = new System(network, nats, agents, frontEnds, runs);
