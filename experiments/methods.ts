@@ -6,8 +6,8 @@ import type { Experiment } from "./harness/experiment.ts";
 import { inferline } from "./inferline/inferline.ts";
 import { loki } from "./loki/loki.ts";
 import { ramsis } from "./ramsis/ramsis.ts";
-import { shares } from "./shares/shares.ts";
 import { scale } from "./scale/scale.ts";
+import { shares } from "./shares/shares.ts";
 import { themis } from "./themis/themis.ts";
 import { truth } from "./truth/truth.ts";
 
