@@ -143,8 +143,6 @@ function announcedState(agent: Agent, { url }: WorkerCommand): AnnouncedState {
   const { name, pool, cores, device, provider, models } = agent.document();
   const told = { name, url: announcedUrl(url, agent.url), cores, device, provider };
   return { ...told, pool: pool ?? DEFAULT_POOL, models };
-  const told = { name, url: announcedUrl(url, agent.url), pool, cores, device, provider };
-  return { ...told, pool: pool ?? "default", models };
 }
 
 /** Checked as a server does it. */
