@@ -124,7 +124,7 @@ export function configMistake(
 ): string | null {
   if (config === null) return null;
   if (isSet(config["dynamic_batching"])) {
-    return "expected no dynamic_batching in its configuration, as batches are made here; take it out";
+    return "expected no dynamic_batching in its configuration, as batches are made here";
   }
   if (isSet(config["sequence_batching"])) {
     return "expected no sequence_batching in its configuration, as batches are made here";

@@ -263,7 +263,7 @@ export class RemoteWorker {
       return new Error(`it is no more leased as ${this.#fencedLease}`);
     }
     try {
-      await connection.expectReady(limits.heartbeatMs);
+      await connection.expectReady(limits.heartbeatAnswerMs);
       for (const index of ownVariants) {
         await this.#holdOne(index, { cores: null, isAnew: false, lease: this.member.lease });
       }
@@ -318,7 +318,7 @@ export class RemoteWorker {
     if (!this.isJoined) return this.#join();
     const { connection, limits } = this.#options;
     try {
-      await connection.expectReady(limits.heartbeatMs);
+      await connection.expectReady(limits.heartbeatAnswerMs);
       this.#missed = 0;
       return null;
     } catch (error) {
