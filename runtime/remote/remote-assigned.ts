@@ -108,6 +108,7 @@ class RemoteAssigned implements AssignedProcessExecutor {
   }
 
   /** After what the worker is told already. @param onHeld not called once it is told another. */
+  /** After what the worker is told already. @param onHeld not called once that is other things. */
   #change(slot: number, assigned: Assignment, onHeld: (loads: number) => void): void {
     const worker = this.#slots.at(slot);
     // Its loss is about to be told, and the next assignment follows on that.

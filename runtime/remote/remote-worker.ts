@@ -271,6 +271,7 @@ export class RemoteWorker {
     try {
       await connection.expectReady(limits.heartbeatMs);
       this.keepsTensors = (await connection.keepsTensors?.()) ?? false;
+      await connection.expectReady(limits.heartbeatAnswerMs);
       for (const index of ownVariants) {
         await this.#holdOne(index, { cores: null, isAnew: false, lease: this.member.lease });
       }
@@ -325,7 +326,7 @@ export class RemoteWorker {
     if (!this.isJoined) return this.#join();
     const { connection, limits } = this.#options;
     try {
-      await connection.expectReady(limits.heartbeatMs);
+      await connection.expectReady(limits.heartbeatAnswerMs);
       this.#missed = 0;
       return null;
     } catch (error) {

@@ -63,7 +63,8 @@ describe("a server that is none of ours", () => {
   test("that does not answer in time is lost, and its late answer is dropped", async () => {
     const late: ServerResponse[] = [];
     const { url } = await otherServer((_, response) => void late.push(response));
-    const limits = { heartbeatMs: 50, backoffMs: 10, hungFloorMs: 20, firstKernelsMs: 20 };
+    const short = { hungFloorMs: 20, firstKernelsMs: 20 };
+    const limits = { heartbeatMs: 50, heartbeatAnswerMs: 10_000, backoffMs: 10, ...short };
     const { executor, told } = await executorOf([url], { limits });
     expect(await told.next()).toBe("ready 0");
     const given = executor.run(0, batchOf(1, { p99Ms: 1 }));

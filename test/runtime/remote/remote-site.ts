@@ -58,7 +58,7 @@ export function options(workers: RemoteWorkers, more: Partial<RemoteOptions> = {
     hops: new Hops(0, () => {}),
     readToken: () => Promise.resolve(null),
     onNotice: () => {},
-    limits: { heartbeatMs: 50, backoffMs: 10 },
+    limits: { heartbeatMs: 50, heartbeatAnswerMs: 10_000, backoffMs: 10 },
     ...more,
   };
 }
