@@ -37,7 +37,10 @@ export class ClusterFrontEnd {
     this.workers = allOf(this.#membership);
   }
 
-  /** Does not wait for NATS. @throws RuntimeError RUNTIME_USAGE, RUNTIME_CLUSTER, RUNTIME_UNREADABLE */
+  /**
+   * Does not wait for NATS.
+   * @throws RuntimeError RUNTIME_USAGE, RUNTIME_CLUSTER, RUNTIME_UNREADABLE
+   */
   static async open(options: FrontEndOptions): Promise<ClusterFrontEnd> {
     const { url: text, tokenFile, onNotice } = options;
     const url = clusterUrlOf(text);

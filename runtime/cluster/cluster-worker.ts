@@ -27,7 +27,10 @@ export class ClusterWorker {
     this.#models = new FetchedModels(connection, folder, this.#closing.signal);
   }
 
-  /** Does not wait for NATS. @throws RuntimeError RUNTIME_USAGE, RUNTIME_CLUSTER, RUNTIME_UNREADABLE */
+  /**
+   * Does not wait for NATS.
+   * @throws RuntimeError RUNTIME_USAGE, RUNTIME_CLUSTER, RUNTIME_UNREADABLE
+   */
   static async open(options: ClusterWorkerOptions): Promise<ClusterWorker> {
     const { cluster, name, tokenFile, folder, onNotice } = options;
     const url = clusterUrlOf(cluster);
