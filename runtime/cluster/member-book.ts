@@ -9,6 +9,8 @@ export const BEAT_MS = 1000;
 export const SILENT_MS = 3.5 * BEAT_MS;
 /** Whoever looks less often than that was stopped itself, and has heard nobody meanwhile. */
 const STOPPED_MS = 2 * BEAT_MS;
+/** From then on a member may be asked whether it is there. */
+const DOUBTFUL_MS = 2 * BEAT_MS;
 const MAX_KNOWN = 10_000;
 
 interface Known {
@@ -78,6 +80,15 @@ export class MemberBook {
     }
     if (isChanged) this.#list();
     return isChanged;
+  }
+
+  /** Members that will be put out soon, unless something is heard of them. */
+  doubtful(nowMs: number): WorkerState[] {
+    if (this.#awayMs !== null) return [];
+    const silent = [...this.#known.values()].filter(
+      ({ isIn, heardMs }) => isIn && nowMs - heardMs > DOUBTFUL_MS,
+    );
+    return silent.map(({ state }) => state);
   }
 
   /** Names of those that were silent for so long, who are then forgotten. */

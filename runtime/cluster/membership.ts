@@ -3,6 +3,7 @@
  * them, and tells who is a member.
  */
 import type { Notice } from "../server/telemetry/notice.ts";
+import { answersHealth } from "./answers-health.ts";
 import type { ClusterConnection } from "./connection.ts";
 import { BEAT_MS, MemberBook } from "./member-book.ts";
 import { type ClusterStore, isUnder, type StoreChange, storeKey } from "./store.ts";
@@ -16,6 +17,8 @@ export interface MembershipOptions {
   readonly onNotice: Notice;
   /** Calls now and then, until what it returns is called; left out for a timer. */
   readonly every?: Every;
+  /** Whether somebody answers at the URL of a worker; left out, it is asked over HTTP. */
+  readonly isThere?: (url: string) => Promise<boolean>;
 }
 
 export type Every = (ms: number, work: () => void) => () => void;
@@ -41,6 +44,8 @@ export class ClusterMembership {
   readonly #kept = new Map<string, number>();
   /** What was told of already: senders of what is no beat, and names that two workers have. */
   readonly #told = new Set<string>();
+  /** Names of workers that are being asked whether they are there. */
+  readonly #asked = new Set<string>();
 
   constructor(options: MembershipOptions) {
     this.#options = options;
@@ -62,11 +67,6 @@ export class ClusterMembership {
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
-  }
-
-  /** A worker answered a request or a question after its health, so it is there. */
-  heard(name: string): void {
-    this.#book.onHeard(name, this.#options.nowMs());
   }
 
   close(): void {
@@ -104,7 +104,17 @@ export class ClusterMembership {
   #look(): void {
     const nowMs = this.#options.nowMs();
     if (this.#book.onLook(nowMs)) this.#changed();
+    for (const { name, url } of this.#book.doubtful(nowMs)) void this.#ask(name, url);
     for (const name of this.#book.forget(FORGET_MS, nowMs)) void this.#delete(name);
+  }
+
+  /** Its NATS may be cut off from ours: whoever answers is there. */
+  async #ask(name: string, url: string): Promise<void> {
+    if (this.#asked.has(name)) return;
+    this.#asked.add(name);
+    const { isThere = answersHealth, nowMs } = this.#options;
+    if (await isThere(url)) this.#book.onHeard(name, nowMs());
+    this.#asked.delete(name);
   }
 
   /** Unless it has written since, or another front end was first. */

@@ -1,6 +1,8 @@
 /** The store, the members and the models of a cluster over a real NATS. */
 import { createHash, randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import { afterAll, afterEach, expect } from "vitest";
 import { type AnnouncedState, Announcer } from "../../runtime/cluster/announcer.ts";
@@ -46,7 +48,8 @@ const MODEL = { name: "small", sha256: "ab".repeat(32), state: "ready" } as cons
 
 function worker(name: string, more: Partial<AnnouncedState> = {}): AnnouncedState {
   return {
-    ...{ name, url: "http://127.0.0.1:8000", pool: "cpus", cores: 2, device: "cpu" },
+    // Nobody answers there.
+    ...{ name, url: "http://127.0.0.1:9", pool: "cpus", cores: 2, device: "cpu" },
     ...{ provider: "cpu", models: [MODEL], ...more },
   };
 }
@@ -74,6 +77,36 @@ test("workers are members from their first beat until they leave or are silent",
   await until(later, (names) => names === "");
   line.heal();
   await until(members, (names) => names === "silent");
+});
+
+test("a worker whose line to NATS is cut stays for as long as it answers", async () => {
+  const nats = await site.nats();
+  const line = await site.line(nats.port);
+  let looks = 0;
+  let onLook = () => {};
+  const [members] = await site.membership(nats.port, () => {
+    looks += 1;
+    onLook();
+  });
+  const server = createServer((_, reply) => reply.end());
+  server.listen(0, "127.0.0.1");
+  site.endsWith(() => server.close());
+  await once(server, "listening");
+  const address = server.address();
+  const port = address !== null && typeof address === "object" ? address.port : 0;
+  await announced(line.port, () => worker("cut", { url: `http://127.0.0.1:${port}` }));
+  await until(members, (names) => names === "cut");
+  line.cut();
+  const last = looks + (4 * SILENT_MS) / BEAT_MS;
+  await new Promise<void>((resolve) => {
+    onLook = () => {
+      if (looks > last) resolve();
+    };
+  });
+  expect(members.members).toHaveLength(1);
+  server.closeAllConnections();
+  server.close();
+  await until(members, (names) => names === "");
 });
 
 test("while NATS is away nobody leaves, and afterwards those do who went meanwhile", async () => {

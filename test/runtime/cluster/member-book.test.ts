@@ -86,6 +86,19 @@ test("an answer is as good as a beat for a member, and makes nobody one", () => 
   expect(names(book)).toEqual(["a"]);
 });
 
+test("who misses beats may be asked, and nobody is asked while nothing can be heard", () => {
+  const book = new MemberBook();
+  book.onBack(0);
+  book.onBeat(state("a"), 0);
+  book.onBeat(state("b"), 1000);
+  expect(book.doubtful(2000)).toEqual([]);
+  expect(book.doubtful(2001).map(({ name }) => name)).toEqual(["a"]);
+  book.onHeard("a", 2001);
+  expect(book.doubtful(3001).map(({ name }) => name)).toEqual(["b"]);
+  book.onAway(3001);
+  expect(book.doubtful(9000)).toEqual([]);
+});
+
 test("of two workers with one name the later one keeps it until it is silent", () => {
   const book = new MemberBook();
   book.onBack(0);
