@@ -1,8 +1,9 @@
 /** Simulates front ends that share workers, over several seeds. */
-import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
-import { Rng } from "stratagem-runtime/internal/core/rng";
+
 import { simulateCluster } from "stratagem/internal/methods/ramsis/simulate/cluster-simulation";
 import type { ArrivalProcess } from "stratagem/internal/simulate/arrivals";
+import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
+import { Rng } from "stratagem-runtime/internal/core/rng";
 import { meanOf } from "../harness/numbers.ts";
 import { seedsTo } from "../harness/seeds.ts";
 import { type Knowledge, SplitCluster } from "./split-cluster.ts";

@@ -236,7 +236,6 @@ export class LeaseBook {
     }
     return { holder: this.frontEnd, epoch: Math.max(epoch, seen) + 1 };
   }
-
 }
 
 function givenBack(lease: Lease | undefined): Lease | null {

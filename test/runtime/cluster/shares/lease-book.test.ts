@@ -146,7 +146,9 @@ describe("leases of workers", () => {
     world.run(2000);
     const { book } = first;
     book.onBeat("other", { qps: 1, variance: 1 }, 1000, first.clockMs);
-    expect(book.tick(first.clockMs, () => false).filter(({ kind }) => kind === "lease")).toEqual([]);
+    expect(book.tick(first.clockMs, () => false).filter(({ kind }) => kind === "lease")).toEqual(
+      [],
+    );
     const leaving = [...book.held()].filter(([, { isLeaving }]) => isLeaving);
     expect(leaving.length).toBe(1);
     const writes = book.tick(first.clockMs, () => true);
