@@ -173,8 +173,8 @@ const inferline = mapping({
   scaler: choice("none", "hpa", "keda")
     .default("none")
     .describe(
-      "Who starts replicas: nobody in between, or an autoscaler of Kubernetes whose looks compile " +
-        "counts with: hpa every 15 s, keda polled every scalerPolling besides",
+      "Who starts replicas: nobody in between, or an autoscaler of Kubernetes whose looks " +
+        "compile counts with: hpa every 15 s, keda polled every scalerPolling besides",
     ),
   scalerPolling: duration(MAX_SPAN_MS, MIN_TICK_MS)
     .prefault("30 s")
@@ -233,8 +233,8 @@ const themis = mapping({
   scaler: choice("none", "hpa", "keda")
     .default("none")
     .describe(
-      "Who starts replicas: nobody in between, or an autoscaler of Kubernetes whose looks compile " +
-        "counts with: hpa every 15 s, keda polled every scalerPolling besides",
+      "Who starts replicas: nobody in between, or an autoscaler of Kubernetes whose looks " +
+        "compile counts with: hpa every 15 s, keda polled every scalerPolling besides",
     ),
   scalerPolling: duration(MAX_SPAN_MS, MIN_TICK_MS)
     .prefault("30 s")

@@ -7,7 +7,8 @@ export type { ScalerDelay };
 
 /**
  * As Kubernetes and KEDA have them unless told otherwise: the horizontal pod autoscaler looks every
- * 15 s and asks the scaler; of KEDA with `useCachedMetrics` it sees what was polled last, every 30 s.
+ * 15 s and asks the scaler; of KEDA with `useCachedMetrics` it sees what was polled last, every
+ * 30 s.
  */
 export const HPA_DELAY: ScalerDelay = { syncMs: 15_000, pollingMs: 0 };
 export const KEDA_DELAY: ScalerDelay = { syncMs: 15_000, pollingMs: 30_000 };
