@@ -176,6 +176,7 @@ const inferline = mapping({
       "Who starts replicas: nobody in between, or an autoscaler of Kubernetes whose looks " +
         "compile " +
         "counts with: hpa every 15 s, keda polled every scalerPolling besides",
+        "compile counts with: hpa every 15 s, keda polled every scalerPolling besides",
     ),
   scalerPolling: duration(MAX_SPAN_MS, MIN_TICK_MS)
     .prefault("30 s")
@@ -237,6 +238,7 @@ const themis = mapping({
       "Who starts replicas: nobody in between, or an autoscaler of Kubernetes whose looks " +
         "compile " +
         "counts with: hpa every 15 s, keda polled every scalerPolling besides",
+        "compile counts with: hpa every 15 s, keda polled every scalerPolling besides",
     ),
   scalerPolling: duration(MAX_SPAN_MS, MIN_TICK_MS)
     .prefault("30 s")

@@ -1,4 +1,4 @@
-/** What a decision costs as workers grow, and what a policy of that many is worth over a network. */
+/** What a decision costs as workers grow, and what their policy is worth over a network. */
 
 import { simulateCluster } from "stratagem/internal/methods/ramsis/simulate/cluster-simulation";
 import { CommandBuffer, START_BATCH } from "stratagem-runtime/internal/core/command-buffer";
