@@ -3,6 +3,7 @@ import type { Bundle } from "./bundle/schema.ts";
 import type { CanaryOptions } from "./canaries.ts";
 import type { GenerateLevel } from "./methods/method.ts";
 import type { DecisionLogSettings } from "./open-decision-log.ts";
+import type { ClusterOptions } from "./opened-cluster.ts";
 import type { PoolHardware } from "./pool-hardware.ts";
 import type { AccessOptions } from "./server/access/access.ts";
 import type { ServerLimits } from "./server/applications/limits.ts";
@@ -18,7 +19,7 @@ import type { WorkersOptions } from "./server-workers.ts";
 import type { SourceSettings } from "./sources/policy-sources.ts";
 import type { TrustOptions } from "./trust/trust.ts";
 
-export interface ServerOptions extends WorkersOptions {
+export interface ServerOptions extends WorkersOptions, ClusterOptions {
   /** Paths or URLs of the bundles, one for each application, or that of the only one. */
   readonly policy: string | readonly string[];
   /** How those that are no files are followed, and which they are; left out, all are files. */

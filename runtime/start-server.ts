@@ -1,9 +1,11 @@
 /** Opens a server of bundles in this process: its doors, and its workers beside it. */
 import { availableParallelism } from "node:os";
 import { type Canaries, expectCanaries, startCanaries } from "./canaries.ts";
+import type { ClusterFrontEnd } from "./cluster/cluster-front-end.ts";
 import { RuntimeError } from "./errors.ts";
 import { hasLimits } from "./exec/worker-spawn.ts";
 import { hostedBundles, rememberOnceStarted } from "./hosted-bundles.ts";
+import { openedCluster } from "./opened-cluster.ts";
 import type { OpenedModels } from "./opened-models.ts";
 import { openedSources, policiesOf } from "./opened-sources.ts";
 import { Reloading } from "./reloading.ts";
@@ -37,6 +39,7 @@ interface Beside {
   readonly decisions: DecisionLog | undefined;
   readonly trust: Trust | null;
   readonly sources: PolicySources | null;
+  readonly cluster: ClusterFrontEnd | null;
 }
 
 /**
@@ -45,7 +48,7 @@ interface Beside {
  * RUNTIME_USAGE, RUNTIME_ACCESS, RUNTIME_MODEL, RUNTIME_LISTEN, RUNTIME_PROCESSES, RUNTIME_MEANS,
  * RUNTIME_DEVICE; where signatures are required, RUNTIME_KEY, RUNTIME_SERIALS, RUNTIME_UNSIGNED,
  * RUNTIME_SIGNATURE, RUNTIME_WRONG_KEY, RUNTIME_EXPIRED, RUNTIME_SCOPE, RUNTIME_ROLLBACK; of
- * sources RUNTIME_SOURCE, RUNTIME_STORE, RUNTIME_DISCOVERY.
+ * sources RUNTIME_SOURCE, RUNTIME_STORE, RUNTIME_DISCOVERY; of clusters RUNTIME_CLUSTER.
  */
 export async function startServer(options: ServerOptions): Promise<StartedServer> {
   expectCanaries(options.canary?.asked ?? [], options.processes ?? 1);
@@ -55,12 +58,16 @@ export async function startServer(options: ServerOptions): Promise<StartedServer
   const access = await Access.open(who, { nowMs, ...(onNotice === undefined ? {} : { onNotice }) });
   let decisions: DecisionLog | undefined;
   let sources: PolicySources | null = null;
+  let cluster: ClusterFrontEnd | null = null;
   try {
     decisions = await decisionsOf(options);
     const trust = await trustOf(options);
     sources = await openedSources(options, trust);
-    return await startWith(opened, access, { decisions, trust, sources }, options);
+    cluster = await openedCluster(options, nowMs, onNotice);
+    const beside = { decisions, trust, sources, cluster };
+    return await startWith(opened, access, beside, { ...options, ...workersOf(cluster) });
   } catch (error) {
+    await cluster?.close();
     await sources?.close();
     access.close();
     await decisions?.close();
@@ -72,7 +79,7 @@ export async function startServer(options: ServerOptions): Promise<StartedServer
 async function startWith(
   opened: OpenedModels[],
   access: Access,
-  { decisions, trust, sources }: Beside,
+  { decisions, trust, sources, cluster }: Beside,
   options: ServerOptions,
 ): Promise<StartedServer> {
   const { onNotice = () => {} } = options;
@@ -100,7 +107,7 @@ async function startWith(
       telemetry,
       otherLines: () => [
         ...signatureLines(served()),
-        ...[gpus, shadows, canaries, sources].flatMap((one) => one?.lines() ?? []),
+        ...[gpus, shadows, canaries, sources, cluster].flatMap((one) => one?.lines() ?? []),
       ],
       onNotice,
       admin: adminOf(() => expectStarted(reloading), {
@@ -144,8 +151,14 @@ async function startWith(
       await decisions?.close();
       await canaries?.close();
       await following.close();
+      await cluster?.close();
     },
   };
+}
+
+/** Before those that the options have. */
+function workersOf(cluster: ClusterFrontEnd | null): Pick<ServerOptions, "remoteWorkers"> {
+  return cluster === null ? {} : { remoteWorkers: cluster.workers };
 }
 
 /** What the options say by themselves. */

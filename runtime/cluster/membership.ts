@@ -2,7 +2,6 @@
  * The workers of a cluster as one front end sees them: it hears their beats, reads what was kept of
  * them, and tells who is a member.
  */
-import type { RemoteMember, RemoteWorkers } from "../remote/remote-workers.ts";
 import type { Notice } from "../server/telemetry/notice.ts";
 import type { ClusterConnection } from "./connection.ts";
 import { BEAT_MS, MemberBook } from "./member-book.ts";
@@ -127,29 +126,4 @@ export class ClusterMembership {
   #changed(): void {
     for (const listener of this.#listeners) listener();
   }
-}
-
-/** Of a front end that has all of them for itself. @param pools of its bundle. */
-export function remoteMembers(
-  states: readonly WorkerState[],
-  pools: readonly string[],
-): RemoteMember[] {
-  const own = states.filter(({ pool }) => pools.includes(pool));
-  return own.map(({ name, url, pool }) => ({ name, url, pool, lease: null }));
-}
-
-/** All members of those pools. @param pools of the bundle. */
-export function workersOf(membership: ClusterMembership, pools: readonly string[]): RemoteWorkers {
-  let from: readonly WorkerState[] = [];
-  let members: readonly RemoteMember[] = [];
-  return {
-    members: () => {
-      if (from !== membership.members) {
-        from = membership.members;
-        members = remoteMembers(from, pools);
-      }
-      return members;
-    },
-    onChange: (listener) => membership.onChange(listener),
-  };
 }

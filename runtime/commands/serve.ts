@@ -6,6 +6,7 @@ import { settleCollection } from "../heap-collection.ts";
 import type { GenerateLevel } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
 import type { DecisionLogSettings } from "../open-decision-log.ts";
+import type { ClusterOptions } from "../opened-cluster.ts";
 import { hardwareJson, hardwareText } from "../pool-hardware.ts";
 import { type ElsewhereOptions, parsePoolUrls } from "../remote/elsewhere.ts";
 import type { AccessOptions } from "../server/access/access.ts";
@@ -134,6 +135,7 @@ function optionsOf(settings: SettingValues, environment: NodeJS.ProcessEnv): Ser
     ...(models === null ? {} : { models }),
     ...(workerMemory === null ? {} : { workerMemoryBytes: workerMemory }),
     ...devicesOf(settings),
+    ...clusterOf(settings),
     threads,
     standby: settings.standby,
     acceptOtherHardware: settings.acceptOtherHardware,
@@ -175,6 +177,13 @@ function sourcesOf(
     environment,
     signal,
   };
+}
+
+/** @throws RuntimeError RUNTIME_USAGE where a setting lacks another. */
+function clusterOf({ cluster, clusterToken }: SettingValues): ClusterOptions {
+  if (cluster !== null) return { cluster: { url: cluster, tokenFile: clusterToken ?? undefined } };
+  if (clusterToken === null) return {};
+  throw new RuntimeError("RUNTIME_USAGE", "expected --cluster beside --cluster-token");
 }
 
 /** @throws RuntimeError RUNTIME_USAGE where a setting lacks another. */

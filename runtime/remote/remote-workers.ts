@@ -19,6 +19,11 @@ export interface RemoteMember {
    * else uses it and nothing is fenced.
    */
   readonly lease: string | null;
+  /**
+   * It gets no more batches and is taken out once it has none: another front end is to have it, and
+   * what runs is not to be run again. Left out where it stays.
+   */
+  readonly isLeaving?: boolean;
 }
 
 /**

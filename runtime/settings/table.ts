@@ -1,6 +1,7 @@
 /** All settings of `serve`: its flags, variables, keys of its file, and the table of the docs. */
 import { ACCESS } from "./access.ts";
 import { CANARY } from "./canary.ts";
+import { CLUSTER } from "./cluster.ts";
 import { GRPC } from "./grpc.ts";
 import { LIMITS } from "./limits.ts";
 import { SERVED } from "./served.ts";
@@ -18,13 +19,14 @@ export const SETTING_GROUPS: readonly SettingGroup[] = [
   { title: "Who may come in", settings: ACCESS },
   { title: "Whose bundles are followed", settings: TRUST },
   { title: "Workers", settings: WORKERS },
+  { title: "Workers of a cluster", settings: CLUSTER },
   { title: "Limits", settings: LIMITS },
   { title: "Logs, traces and metrics", settings: TELEMETRY },
 ];
 
 const TABLE = {
   ...{ ...SERVED, ...SOURCES, ...CANARY, ...GRPC, ...ACCESS },
-  ...{ ...TRUST, ...WORKERS, ...LIMITS, ...TELEMETRY },
+  ...{ ...TRUST, ...WORKERS, ...CLUSTER, ...LIMITS, ...TELEMETRY },
 };
 export const SETTINGS: Readonly<Record<string, Setting>> = TABLE;
 

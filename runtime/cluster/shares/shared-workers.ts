@@ -43,7 +43,8 @@ export class SharedWorkers implements RemoteWorkers {
     return all.members().flatMap((member) => {
       const held = this.shares.held.get(member.name);
       if (held === undefined || (held.isLeaving && isIdle(member.name))) return [];
-      return [{ ...member, lease: this.shares.leaseOf(member.name) }];
+      const leaving = held.isLeaving ? { isLeaving: true } : {};
+      return [{ ...member, lease: this.shares.leaseOf(member.name), ...leaving }];
     });
   }
 

@@ -359,7 +359,7 @@ export class ClassDispatcher implements Dispatcher {
     const action = policy.decide(queued, slackMs, nowMs);
     if (action === WAIT) {
       if (isChoosy && this.#startNamed(line, nowMs, out)) return true;
-      const actMs = nowMs + policy.waitMs(queued, slackMs);
+      const actMs = nowMs + policy.waitMs(slackMs);
       this.wakeMs = Math.min(this.wakeMs, actMs);
       this.#kept.keep(actMs);
       return false;

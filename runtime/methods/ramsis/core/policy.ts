@@ -25,8 +25,8 @@ export class Policy {
   /** For queries that ask for one variant. */
   named: NamedBatches;
   /**
-   * Workers that serve the queue in the table, for each that serves it here: a queue before a share
-   * of the workers is as long as one so many times as long before all of them.
+   * Workers that serve the queue in the table, for each that serves it here: what a batch leaves in
+   * the queue waits as long for a share of the workers as so many times as much for all of them.
    */
   workersEach = 1;
   #drops: boolean;
@@ -40,6 +40,8 @@ export class Policy {
   readonly #isPooled: boolean;
   readonly #coin = mixtureCoin();
   #side: 0 | 1 = 0;
+  /** The queue that the last decision looked up. */
+  #seen = 0;
 
   /** @throws Error if the bundle contradicts itself. */
   static fromBundle(bundle: RamsisBundle): Policy {
@@ -118,24 +120,28 @@ export class Policy {
     const share = this.#table.mixtureShare(this.level);
     // No coin is thrown where there is nothing to choose: it would only take time.
     this.#side = share > 0 && this.#coin.nextFloat() < share ? 1 : 0;
-    const row = this.#queuedOf(queued);
-    return this.#table.lookup(this.level, row, slackMs + SLACK_ROUNDING_MS, this.#side);
+    this.#seen = queued;
+    const action = this.#lookup(queued, slackMs);
+    if (this.workersEach === 1 || action === WAIT || action === GIVE_UP) return action;
+    const left = queued - this.#table.batch(action);
+    if (left <= 0) return action;
+    // What one batch leaves waits for so many workers as it would be that much longer for all.
+    this.#seen = queued + Math.round(left * (this.workersEach - 1));
+    return this.#lookup(this.#seen, slackMs);
   }
 
   /**
    * After `decide` said to wait: how long the slack may fall until it says otherwise, everything
    * else being equal. Above 0.
    */
-  waitMs(queued: number, slackMs: number): number {
+  waitMs(slackMs: number): number {
     const roundedMs = slackMs + SLACK_ROUNDING_MS;
-    const row = this.#queuedOf(queued);
-    const untilMs = this.#table.waitUntilSlackMs(this.level, row, roundedMs, this.#side);
+    const untilMs = this.#table.waitUntilSlackMs(this.level, this.#seen, roundedMs, this.#side);
     return roundedMs - untilMs + SLACK_ROUNDING_MS;
   }
 
-  /** How long a queue is in the table. */
-  #queuedOf(queued: number): number {
-    return this.workersEach === 1 ? queued : Math.round(queued * this.workersEach);
+  #lookup(queued: number, slackMs: number): number {
+    return this.#table.lookup(this.level, queued, slackMs + SLACK_ROUNDING_MS, this.#side);
   }
 
   /**

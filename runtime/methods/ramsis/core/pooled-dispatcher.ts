@@ -210,7 +210,7 @@ export class PooledDispatcher implements Dispatcher {
       const action = policy.decide(queued, deadlineMs - nowMs, nowMs);
       if (action === WAIT) {
         if (this.#startNamed(queues.firstNamed(QUEUE), nowMs, out)) continue;
-        this.wakeMs = nowMs + policy.waitMs(queued, deadlineMs - nowMs);
+        this.wakeMs = nowMs + policy.waitMs(deadlineMs - nowMs);
         return;
       }
       if (action === GIVE_UP) this.#giveUp(out);

@@ -121,6 +121,7 @@ test("a worker with a batch stays a member until it has none", async () => {
   const second = new Tried(bucket, "second", 1);
   await pass(2000);
   expect(first.leases.length).toBe(4);
+  expect(first.workers.members().filter(({ isLeaving }) => isLeaving === true).length).toBe(2);
   expect(first.share?.workers).toBe(2);
   expect(second.leases).toEqual([]);
   first.busy.clear();
