@@ -267,6 +267,6 @@ export class Workers implements WorkerStarter {
 }
 
 function fileBytes(variant: VariantModel): number {
-  if (variant.remote !== undefined) return 0;
+  if (variant.remote !== undefined || variant.digest !== undefined) return 0;
   return fileBytesOf(variant, (path) => statSync(path).size);
 }
