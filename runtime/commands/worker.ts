@@ -34,6 +34,7 @@ export interface WorkerCommand {
   readonly standby: number;
   readonly workerMemory: number | undefined;
   readonly maxBody: number;
+  readonly maxValues: number;
   readonly cpuFallback: AgentOptions["cpuFallback"];
   readonly tokenFile: string | undefined;
   readonly tlsCert: string | undefined;
@@ -47,9 +48,6 @@ export interface WorkerCommand {
   readonly logLevel: LogState["level"];
   readonly logFormat: LogState["format"];
 }
-
-/** As bundles call the pool of those that say none. */
-const DEFAULT_POOL = "default";
 
 export interface WorkerSurroundings {
   /** Aborting it stops the worker: what was accepted is answered first. */
@@ -114,6 +112,7 @@ async function agentOptions(
     memoryBytes: command.workerMemory ?? null,
     cpuFallback,
     maxBodyBytes: command.maxBody,
+    maxValueBytes: command.maxValues,
     access: accessOf(command),
     nowMs: () => performance.now(),
     epochOffsetMs: performance.timeOrigin,
@@ -139,8 +138,8 @@ function inCluster(cluster: ClusterWorker): Pick<AgentOptions, "fetch" | "onChan
 /** What front ends of the cluster are told of it. */
 function announcedState(agent: Agent, { url }: WorkerCommand): AnnouncedState {
   const { name, pool, cores, device, provider, models } = agent.document();
-  const told = { name, url: announcedUrl(url, agent.url), cores, device, provider };
-  return { ...told, pool: pool ?? DEFAULT_POOL, models };
+  const told = { name, url: announcedUrl(url, agent.url), pool, cores, device, provider };
+  return { ...told, pool: pool ?? "default", models };
 }
 
 /** Checked as a server does it. */
