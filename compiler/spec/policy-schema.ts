@@ -174,8 +174,6 @@ const inferline = mapping({
     .default("none")
     .describe(
       "Who starts replicas: nobody in between, or an autoscaler of Kubernetes whose looks " +
-        "compile " +
-        "counts with: hpa every 15 s, keda polled every scalerPolling besides",
         "compile counts with: hpa every 15 s, keda polled every scalerPolling besides",
     ),
   scalerPolling: duration(MAX_SPAN_MS, MIN_TICK_MS)
@@ -236,8 +234,6 @@ const themis = mapping({
     .default("none")
     .describe(
       "Who starts replicas: nobody in between, or an autoscaler of Kubernetes whose looks " +
-        "compile " +
-        "counts with: hpa every 15 s, keda polled every scalerPolling besides",
         "compile counts with: hpa every 15 s, keda polled every scalerPolling besides",
     ),
   scalerPolling: duration(MAX_SPAN_MS, MIN_TICK_MS)

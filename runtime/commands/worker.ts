@@ -34,6 +34,7 @@ export interface WorkerCommand {
   readonly standby: number;
   readonly workerMemory: number | undefined;
   readonly maxBody: number;
+  readonly maxValues: number;
   readonly cpuFallback: AgentOptions["cpuFallback"];
   readonly tokenFile: string | undefined;
   readonly tlsCert: string | undefined;
@@ -47,6 +48,9 @@ export interface WorkerCommand {
   readonly logLevel: LogState["level"];
   readonly logFormat: LogState["format"];
 }
+
+/** As bundles call the pool of those that say none. */
+const DEFAULT_POOL = "default";
 
 export interface WorkerSurroundings {
   /** Aborting it stops the worker: what was accepted is answered first. */
@@ -111,6 +115,7 @@ async function agentOptions(
     memoryBytes: command.workerMemory ?? null,
     cpuFallback,
     maxBodyBytes: command.maxBody,
+    maxValueBytes: command.maxValues,
     access: accessOf(command),
     nowMs: () => performance.now(),
     epochOffsetMs: performance.timeOrigin,

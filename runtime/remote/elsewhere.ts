@@ -18,7 +18,6 @@ export interface PoolUrls {
 export interface ElsewhereOptions {
   /** Before what bundles say of their pools; left out for that alone. */
   readonly workerUrls?: readonly PoolUrls[] | undefined;
-  /** Who knows the workers of pools that have no URLs; left out, they are processes here. */
   /** Who knows the workers of pools without URLs; left out, those are processes of this machine. */
   readonly remoteWorkers?: RemoteWorkers | undefined;
   /** Path of the file with the token that workers are shown; left out for none. */

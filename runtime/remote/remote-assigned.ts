@@ -107,7 +107,6 @@ class RemoteAssigned implements AssignedProcessExecutor {
     this.#slots.close();
   }
 
-  /** After what the worker is told already. @param onHeld not called once it is told another. */
   /** After what the worker is told already. @param onHeld not called once that is other things. */
   #change(slot: number, assigned: Assignment, onHeld: (loads: number) => void): void {
     const worker = this.#slots.at(slot);

@@ -81,6 +81,8 @@ export class RemoteWorker {
   #timer: NodeJS.Timeout | undefined;
   /** Looks whether it is there, the last of which counts. */
   #looks = 0;
+  /** What the last look at one that is ready took. */
+  #lookMs = 0;
   #missed = 0;
   /** Tries in a row that failed. */
   #failures = 0;
@@ -269,9 +271,8 @@ export class RemoteWorker {
       return new Error(`it is no more leased as ${this.#fencedLease}`);
     }
     try {
-      await connection.expectReady(limits.heartbeatMs);
-      this.keepsTensors = (await connection.keepsTensors?.()) ?? false;
       await connection.expectReady(limits.heartbeatAnswerMs);
+      this.keepsTensors = (await connection.keepsTensors?.()) ?? false;
       for (const index of ownVariants) {
         await this.#holdOne(index, { cores: null, isAnew: false, lease: this.member.lease });
       }
@@ -299,7 +300,8 @@ export class RemoteWorker {
   #watch(error: Error | null): void {
     if (this.#isClosed) return;
     const { limits } = this.#options;
-    let waitMs = limits.heartbeatMs;
+    // From question to question: a worker that is silent is lost after three of these.
+    let waitMs = Math.max(0, limits.heartbeatMs - this.#lookMs);
     if (!this.isJoined && error !== null) {
       this.#failures++;
       const growing = limits.backoffMs * 2 ** Math.min(8, this.#failures - 1);
@@ -325,6 +327,7 @@ export class RemoteWorker {
   async #look(): Promise<Error | null> {
     if (!this.isJoined) return this.#join();
     const { connection, limits } = this.#options;
+    const beganMs = performance.now();
     try {
       await connection.expectReady(limits.heartbeatAnswerMs);
       this.#missed = 0;
@@ -334,6 +337,8 @@ export class RemoteWorker {
       const found = `${limits.missedHeartbeats} heartbeats in a row failed: ${oneLine(error)}`;
       if (this.#missed >= limits.missedHeartbeats) this.#lose(found, false);
       return error instanceof Error ? error : new Error(String(error));
+    } finally {
+      this.#lookMs = performance.now() - beganMs;
     }
   }
 

@@ -1,5 +1,4 @@
 /** Whether plans hold while replicas are on their way: the load steps from a level to the next. */
-/** Whether plans hold while replicas are on their way: the load steps to the next level. */
 import { type Bundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import type { RequestArrivals } from "./arriving-requests.ts";
 import { type ScalerDelay, scalerDelayText } from "./scaler-clock.ts";
