@@ -61,7 +61,7 @@ const ROWS = Float32Array.from({ length: 2 * WIDTH }, (_, index) => index);
 const SENT: Batch = { variant: 0, rows: 2, inputs: [[new Uint8Array(ROWS.buffer)]] };
 const STAYS: Batch = { ...SENT, stays: new Set([0]) };
 
-test("an output stays on its worker, and the worker that takes it next has it from there", async () => {
+test("an output stays on its worker, and another worker has it from there", async () => {
   const agents = [await agent(), await agent()];
   const urls = agents.map(({ url }) => url);
   const executor = await executorOn(urls);
