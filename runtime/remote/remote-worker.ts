@@ -79,6 +79,8 @@ export class RemoteWorker {
   #timer: NodeJS.Timeout | undefined;
   /** Looks whether it is there, the last of which counts. */
   #looks = 0;
+  /** What the last look at one that is ready took. */
+  #lookMs = 0;
   #missed = 0;
   /** Tries in a row that failed. */
   #failures = 0;
@@ -291,7 +293,8 @@ export class RemoteWorker {
   #watch(error: Error | null): void {
     if (this.#isClosed) return;
     const { limits } = this.#options;
-    let waitMs = limits.heartbeatMs;
+    // From question to question: a worker that is silent is lost after three of these.
+    let waitMs = Math.max(0, limits.heartbeatMs - this.#lookMs);
     if (!this.isJoined && error !== null) {
       this.#failures++;
       const growing = limits.backoffMs * 2 ** Math.min(8, this.#failures - 1);
@@ -317,6 +320,7 @@ export class RemoteWorker {
   async #look(): Promise<Error | null> {
     if (!this.isJoined) return this.#join();
     const { connection, limits } = this.#options;
+    const beganMs = performance.now();
     try {
       await connection.expectReady(limits.heartbeatAnswerMs);
       this.#missed = 0;
@@ -326,6 +330,8 @@ export class RemoteWorker {
       const found = `${limits.missedHeartbeats} heartbeats in a row failed: ${oneLine(error)}`;
       if (this.#missed >= limits.missedHeartbeats) this.#lose(found, false);
       return error instanceof Error ? error : new Error(String(error));
+    } finally {
+      this.#lookMs = performance.now() - beganMs;
     }
   }
 
