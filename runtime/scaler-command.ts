@@ -2,7 +2,7 @@
 import { hostname } from "node:os";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { print, stopSignal } from "./command-line.ts";
-import type { ScalerFlags } from "./commands/scaler.ts";
+import type { ScalerFlags } from "./commands/scaler-options.ts";
 import { type Address, address } from "./settings/kinds.ts";
 
 export function addScaler(program: Command): void {

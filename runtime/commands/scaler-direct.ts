@@ -5,7 +5,7 @@ import type { Trigger } from "../keda/trigger.ts";
 import type { ApiPlace, KubernetesApi } from "../kubernetes/api.ts";
 import type { ScaledPool } from "../kubernetes/plan-scaler.ts";
 import type { LoadWatch } from "../scaling/load-watch.ts";
-import type { ScalerFlags, ScalerSurroundings } from "./scaler.ts";
+import type { ScalerFlags, ScalerSurroundings } from "./scaler-options.ts";
 
 /** The lease is renewed every so many looks. */
 const LOOKS_PER_RENEWAL = 2;

@@ -6,42 +6,10 @@ import { openKeda } from "../keda/keda.ts";
 import { loadBundle } from "../load-bundle.ts";
 import { FrontEnds } from "../scaling/front-ends.ts";
 import { LoadWatch } from "../scaling/load-watch.ts";
-import type { Address } from "../settings/kinds.ts";
 import { HttpClient } from "../sources/http-client.ts";
 import type { CommandResult } from "./command-result.ts";
 import { openDirect } from "./scaler-direct.ts";
-
-/** As the command line has them. */
-export interface ScalerFlags {
-  readonly policy: string;
-  readonly metrics: readonly string[];
-  readonly grpc: Address;
-  readonly tokenFile?: string;
-  readonly tlsCert?: string;
-  readonly tlsKey?: string;
-  readonly tlsClientCa?: string;
-  /** POOL=STATEFULSET each. */
-  readonly scale: readonly string[];
-  readonly resize: boolean;
-  readonly lease: string;
-  readonly kubeApi?: string;
-  readonly kubeNamespace: string;
-  readonly kubeTokenFile?: string;
-}
-
-export interface ScalerSurroundings {
-  readonly signal: AbortSignal;
-  /** Called once it answers. */
-  readonly onReady: (result: CommandResult) => void;
-  /** Milliseconds of a clock that does not go back. */
-  readonly nowMs: () => number;
-  /** Milliseconds since 1970. */
-  readonly epochMs: () => number;
-  /** Who this process is, another in each. */
-  readonly identity: string;
-  readonly environment: NodeJS.ProcessEnv;
-  readonly onNotice: (message: string) => void;
-}
+import type { ScalerFlags, ScalerSurroundings } from "./scaler-options.ts";
 
 /** Between two looks at the front ends. */
 const LOOK_MS = 1000;

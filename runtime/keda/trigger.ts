@@ -32,6 +32,7 @@ export class Triggers {
   }
 
   /** @throws BadTrigger if it names what is not in the plans, or too little to tell one workload. */
+  /** @throws BadTrigger if it names what is not in the plans, or leaves several workloads. */
   read({ name, namespace, metadata }: ScaledObjectRef): Trigger {
     const where = `ScaledObject ${namespace}/${name}`;
     const task = metadata.get("task");

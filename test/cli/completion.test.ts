@@ -93,7 +93,7 @@ describe.each(SHELLS)("%s", (shell) => {
 
   test.skipIf(!has(shell))("completes commands", () => {
     expect(offered("stratagem", "comp")).toEqual(["compile", "completion"]);
-    expect(offered("stratagem-runtime", "s")).toEqual(["serve"]);
+    expect(offered("stratagem-runtime", "s")).toEqual(["scaler", "serve"]);
   });
 
   test.skipIf(!has(shell))("completes flags of the command, and of no other", () => {

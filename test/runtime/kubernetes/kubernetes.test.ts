@@ -111,6 +111,7 @@ test("who cannot reach the API stops to lead before another may", async () => {
 });
 
 test("keeps replicas and cores as the plan wants, if it leads and knows the load", async () => {
+test("keeps replicas and cores as the plan has them, if it leads and knows the load", async () => {
   const told: string[] = [];
   let wanted: Wanted | null = null;
   let isLeader = false;

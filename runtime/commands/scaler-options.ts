@@ -1,0 +1,35 @@
+/** What `scaler` is given: by its command line, and by the process it runs in. */
+import type { Address } from "../settings/kinds.ts";
+import type { CommandResult } from "./command-result.ts";
+
+/** As the command line has them. */
+export interface ScalerFlags {
+  readonly policy: string;
+  readonly metrics: readonly string[];
+  readonly grpc: Address;
+  readonly tokenFile?: string;
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+  readonly tlsClientCa?: string;
+  /** POOL=STATEFULSET each. */
+  readonly scale: readonly string[];
+  readonly resize: boolean;
+  readonly lease: string;
+  readonly kubeApi?: string;
+  readonly kubeNamespace: string;
+  readonly kubeTokenFile?: string;
+}
+
+export interface ScalerSurroundings {
+  readonly signal: AbortSignal;
+  /** Called once it answers. */
+  readonly onReady: (result: CommandResult) => void;
+  /** Milliseconds of a clock that does not go back. */
+  readonly nowMs: () => number;
+  /** Milliseconds since 1970. */
+  readonly epochMs: () => number;
+  /** Who this process is, another in each. */
+  readonly identity: string;
+  readonly environment: NodeJS.ProcessEnv;
+  readonly onNotice: (message: string) => void;
+}
