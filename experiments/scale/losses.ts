@@ -44,7 +44,8 @@ async function simulateAll({ page }: Run): Promise<void> {
   }
   page.say(
     `\n${POLICY}, round trip 1 ms, ${LOAD_PER_WORKER_QPS} queries/s for each worker there was; ` +
-      `lost at ${LOSS_AT_MS / 1000} of ${DURATION_MS / 1000} s, missed ${MISSED_AFTER_MS / 1000} s later`,
+      `lost at ${LOSS_AT_MS / 1000} of ${DURATION_MS / 1000} s, ` +
+      `missed ${MISSED_AFTER_MS / 1000} s later`,
   );
   const head = ["workers", "lost", "of them", "accuracy", "violations", "queries it held"];
   page.table(head, rows);

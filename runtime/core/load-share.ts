@@ -48,8 +48,8 @@ export function seenIn({ queries, ms, clump }: LoadWindow): SeenLoad {
  * A window has what was counted here and what the others' rates make of its length; its `clump`
  * says how uncertain the sum is, so that a choice of levels allows for the noise that there is. The
  * others' rates are half a second old and more, so a burst is looked for in what is counted here
- * alone as well, as if it came to all alike: `own`. Where clients send more here than to the others,
- * what is counted here is all there is to go by, as if all had as much.
+ * alone as well, as if it came to all alike: `own`. Where clients send more here than to the
+ * others, what is counted here is all there is to go by, as if all had as much.
  */
 export class SharedLoad implements MeasuredLoad {
   isKnown = false;

@@ -31,7 +31,6 @@ export class Triggers {
     this.#watch = watch;
   }
 
-  /** @throws BadTrigger if it names what is not in the plans, or too little to tell one workload. */
   /** @throws BadTrigger if it names what is not in the plans, or leaves several workloads. */
   read({ name, namespace, metadata }: ScaledObjectRef): Trigger {
     const where = `ScaledObject ${namespace}/${name}`;

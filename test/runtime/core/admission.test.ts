@@ -149,7 +149,7 @@ describe("admission where an answer takes half of its time by itself", () => {
     expect(after?.refused).toBeLessThan(0.005 * (after?.offered ?? 0));
   });
 
-  test("refuses nobody for a machine that stands still, and near capacity whom it would lose", () => {
+  test("refuses nobody for a machine that stands still, and near capacity who is lost", () => {
     const stalls = { everyMs: 500, forMs: 60 };
     const [still] = simulated(server, [{ load: 0.4, seconds: 60 }], true, stalls);
     expect(still?.refused).toBeLessThan(0.005 * (still?.offered ?? 0));

@@ -110,7 +110,6 @@ test("who cannot reach the API stops to lead before another may", async () => {
   expect(one.isLeader).toBe(false);
 });
 
-test("keeps replicas and cores as the plan wants, if it leads and knows the load", async () => {
 test("keeps replicas and cores as the plan has them, if it leads and knows the load", async () => {
   const told: string[] = [];
   let wanted: Wanted | null = null;
