@@ -24,7 +24,11 @@ def say(method, answer):
 
 
 def told(message):
-    return MessageToDict(message, always_print_fields_with_no_presence=True)
+    try:
+        return MessageToDict(message, always_print_fields_with_no_presence=True)
+    except TypeError:
+        # Debian's protobuf has another name for it.
+        return MessageToDict(message, including_default_value_fields=True)
 
 
 def unary(method, request, response):

@@ -19,7 +19,10 @@ const folder = mkdtempSync(join(tmpdir(), "stratagem-keda-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 /** A Python with grpcio and protobuf: that of Debian's packages, or of a virtual environment. */
-const PYTHON = process.env["STRATAGEM_PYTHON"] ?? "python3";
+const PYTHON =
+  [process.env["STRATAGEM_PYTHON"] ?? "python3", "/usr/bin/python3"].find((python) => {
+    return spawnSync(python, ["-c", "import grpc, google.protobuf"]).status === 0;
+  }) ?? "python3";
 const PROTO = "runtime/keda/externalscaler.proto";
 
 /** Its messages, by whichever compiler of protobuf is there. */
