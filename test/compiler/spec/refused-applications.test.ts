@@ -227,7 +227,7 @@ test.each([
     "workers: 4",
     'workers: "4"',
     "INPUT_INVALID_VALUE app.yaml:8 cluster.workers: expected a whole number from 1 to " +
-      '10000, got "4"',
+      '10000, or a list of URLs of v2 servers, got "4"',
   ],
   [
     "workers: 4",
