@@ -5,20 +5,20 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseHTML } from "linkedom";
 import { afterAll, describe, expect, test } from "vitest";
-import { drawHeatMap } from "../../../../../compiler/methods/ramsis/report/heat-map.ts";
-import { renderRamsisReport } from "../../../../../compiler/methods/ramsis/report/report.ts";
+import { drawHeatMap } from "../../compiler/methods/ramsis/report/heat-map.ts";
+import { renderRamsisReport } from "../../compiler/methods/ramsis/report/report.ts";
 import {
   planSimulations,
   runSimulations,
-} from "../../../../../compiler/methods/ramsis/report/simulated-levels.ts";
-import { paletteStyle, variantKeys } from "../../../../../compiler/report/palette.ts";
-import { NO_ACTION, type RamsisBundle } from "../../../../../runtime/bundle/schema.ts";
-import { encodeBundle } from "../../../../../runtime/checked-bundle.ts";
-import { loadBundle } from "../../../../../runtime/load-bundle.ts";
-import { stratagemHere } from "../../../../support/cli-here.ts";
-import { ramsisBundle } from "../../../../support/ramsis-bundle.ts";
-import { LARGE, SMALL, tinyBundle } from "../../../../support/tiny-bundle.ts";
-import { countColors } from "../../../report/png-pixels.ts";
+} from "../../compiler/methods/ramsis/report/simulated-levels.ts";
+import { paletteStyle, variantKeys } from "../../compiler/report/palette.ts";
+import { NO_ACTION, type RamsisBundle } from "../../runtime/bundle/schema.ts";
+import { encodeBundle } from "../../runtime/checked-bundle.ts";
+import { loadBundle } from "../../runtime/load-bundle.ts";
+import { countColors } from "../compiler/report/png-pixels.ts";
+import { stratagemHere } from "../support/cli-here.ts";
+import { ramsisBundle } from "../support/ramsis-bundle.ts";
+import { LARGE, SMALL, tinyBundle } from "../support/tiny-bundle.ts";
 
 const LETTERS = "policies/letters/bundle.msgpack";
 const folder = mkdtempSync(join(tmpdir(), "stratagem-report-"));

@@ -1,13 +1,10 @@
 /** Levels of bundles with classes: which way is taken, and what is promised. */
 import { expect, test } from "vitest";
-import {
-  classedExpectation,
-  classedLevel,
-} from "../../../../compiler/methods/ramsis/classed-level.ts";
-import type { RamsisFrame } from "../../../../compiler/model/frames.ts";
-import type { RamsisBundle, RamsisLevel } from "../../../../runtime/bundle/schema.ts";
-import { validateBundle } from "../../../../runtime/checked-bundle.ts";
-import { classFrameOf } from "../../../support/class-frame.ts";
+import { classedExpectation, classedLevel } from "../../compiler/methods/ramsis/classed-level.ts";
+import type { RamsisFrame } from "../../compiler/model/frames.ts";
+import type { RamsisBundle, RamsisLevel } from "../../runtime/bundle/schema.ts";
+import { validateBundle } from "../../runtime/checked-bundle.ts";
+import { classFrameOf } from "../support/class-frame.ts";
 
 const SLO = {
   latencyMs: 600,
