@@ -20,7 +20,7 @@ const AFTER_MS = 5000;
 const faults: Experiment = {
   name: "faults",
   about: "kills, stops, cuts, slows, fills and rolls; what became of every request",
-  takes: "8 minutes; needs root, nats-server, iptables, python3",
+  takes: "minutes that nobody has counted; needs root, nats-server, iptables, python3",
   options: {
     topology: `${TOPOLOGIES.join(", ")}; urls`,
     qps: `requests a second; ${QPS}`,
