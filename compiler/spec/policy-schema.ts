@@ -130,6 +130,19 @@ const loki = mapping({
     ),
 });
 
+/** Who starts replicas, in methods whose plans have more of them at some loads. */
+const scaling = {
+  scaler: choice("none", "hpa", "keda")
+    .default("none")
+    .describe(
+      "Who starts replicas: nobody in between, or an autoscaler of Kubernetes whose looks " +
+        "compile counts with: hpa every 15 s, keda polled every scalerPolling besides",
+    ),
+  scalerPolling: duration(MAX_SPAN_MS, MIN_TICK_MS)
+    .prefault("30 s")
+    .describe("How often KEDA asks what the plan wants"),
+};
+
 const inferline = mapping({
   method: z.literal("inferline"),
   refine: choice("exact", "none")
@@ -170,15 +183,7 @@ const inferline = mapping({
       "Time a replica takes to come up, in simulations; when left out what the profiles " +
         "measured, else 5 s",
     ),
-  scaler: choice("none", "hpa", "keda")
-    .default("none")
-    .describe(
-      "Who starts replicas: nobody in between, or an autoscaler of Kubernetes whose looks " +
-        "compile counts with: hpa every 15 s, keda polled every scalerPolling besides",
-    ),
-  scalerPolling: duration(MAX_SPAN_MS, MIN_TICK_MS)
-    .prefault("30 s")
-    .describe("How often KEDA asks what the plan wants"),
+  ...scaling,
 });
 
 const themis = mapping({
@@ -230,15 +235,7 @@ const themis = mapping({
     })
     .default(1)
     .describe("Age at which a query is given up when its turn comes, in times the SLO"),
-  scaler: choice("none", "hpa", "keda")
-    .default("none")
-    .describe(
-      "Who starts replicas: nobody in between, or an autoscaler of Kubernetes whose looks " +
-        "compile counts with: hpa every 15 s, keda polled every scalerPolling besides",
-    ),
-  scalerPolling: duration(MAX_SPAN_MS, MIN_TICK_MS)
-    .prefault("30 s")
-    .describe("How often KEDA asks what the plan wants"),
+  ...scaling,
 });
 
 const accordion = mapping({
