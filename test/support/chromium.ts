@@ -103,7 +103,7 @@ export class Chromium {
     const ended = once(this.#process, "exit");
     this.#process.kill("SIGKILL");
     await ended;
-    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5 });
+    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 20 });
   }
 
   async #ask(method: string, params: object = {}): Promise<Readonly<Record<string, unknown>>> {
