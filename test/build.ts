@@ -17,5 +17,5 @@ export default function setup(): () => void {
   execFileSync("npm", ["run", "-s", "build"], { stdio: "inherit" });
   const folder = mkdtempSync(join(tmpdir(), "stratagem-tests-"));
   process.env["TMPDIR"] = folder;
-  return () => rmSync(folder, { recursive: true, maxRetries: 3 });
+  return () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
 }

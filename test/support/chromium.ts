@@ -1,7 +1,7 @@
 /** A headless Chromium that tests drive through its debugging pipe, without another package. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
@@ -35,16 +35,16 @@ export class Chromium {
   /** What the page logged as an error: uncaught errors, and what its policy forbade. */
   readonly problems: string[] = [];
   readonly #process: ChildProcess;
-  readonly #folder: string;
   readonly #waiting = new Map<number, (reply: Reply) => void>();
   #session: string | undefined;
   #lastId = 0;
 
   private constructor(program: string) {
-    this.#folder = mkdtempSync(join(tmpdir(), "chromium-"));
+    // The folder goes with the run's own one: processes of a killed browser may still write to it.
+    const folder = mkdtempSync(join(tmpdir(), "chromium-"));
     const stdio: ("ignore" | "pipe")[] = ["ignore", "ignore", "ignore", "pipe", "pipe"];
-    const flags = [...FLAGS, `--user-data-dir=${this.#folder}`];
-    this.#process = spawn(program, flags, { stdio });
+    const flags = [...FLAGS, `--user-data-dir=${folder}`];
+    this.#process = spawn(program, flags, { stdio, detached: true });
     let rest = "";
     const output = this.#process.stdio[4] as Readable;
     output.setEncoding("utf8").on("data", (text: string) => {
@@ -99,11 +99,11 @@ export class Chromium {
     return Buffer.from(String(data), "base64");
   }
 
+  /** Ends the browser with all the processes of its group. */
   async close(): Promise<void> {
     const ended = once(this.#process, "exit");
-    this.#process.kill("SIGKILL");
+    if (this.#process.pid !== undefined) process.kill(-this.#process.pid, "SIGKILL");
     await ended;
-    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 20 });
   }
 
   async #ask(method: string, params: object = {}): Promise<Readonly<Record<string, unknown>>> {
