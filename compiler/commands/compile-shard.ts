@@ -11,6 +11,7 @@ import { fleetOf, type PartHeader, sha256 } from "../sharding/part.ts";
 import { partText } from "../sharding/part-text.ts";
 import { PartialPart, partialPath } from "../sharding/partial-part.ts";
 import { type Shard, shardText } from "../sharding/shard.ts";
+import { workOf } from "../sharding/shard-work.ts";
 import { type Share, solveShare } from "../sharding/solve-share.ts";
 import type { LoadedApplication } from "../spec/load-application.ts";
 import { pathsBeside } from "./bundle-files.ts";
@@ -50,8 +51,9 @@ function headerOf(
 ): PartHeader {
   const source = { application: loaded.application, inputs: loaded.inputs, models };
   for (const planned of plannedApplications(loaded, method)) {
-    const fleet = fleetOf(compiler, source, method.frame(planned, models));
-    return { shard, app, compiler, fleet, source };
+    const frame = method.frame(planned, models);
+    const fleet = fleetOf(compiler, source, frame);
+    return { shard, app, compiler, fleet, divides: method.dividesSearch?.(frame) ?? false, source };
   }
   throw new RangeError("an application is planned");
 }
@@ -69,11 +71,13 @@ async function solvedShare(
   { command, partial }: Solving,
 ): Promise<Share> {
   const known = new KnownLevels();
-  for (const level of partial.levels) known.add(level);
+  for (const level of partial.kept.levels) known.add(level);
+  for (const branch of partial.kept.branches) known.addBranch(branch);
   const { shard, out } = command;
   const onLevel = partial.add.bind(partial);
+  const onBranch = partial.addBranch.bind(partial);
   try {
-    return await solveShare(loaded, { ...opened, shard, known, onLevel }, method);
+    return await solveShare(loaded, { ...opened, shard, known, onLevel, onBranch }, method);
   } catch (error) {
     if (!(error instanceof InterruptedError)) throw error;
     const kept = `${partialPath(out)} keeps what is solved, and the same command goes on from it`;
@@ -91,19 +95,25 @@ interface Written {
 
 function report(
   { out, shard }: CompileShardCommand,
-  { source: { application }, fleet }: PartHeader,
-  { levels, files }: Share,
+  { source: { application }, fleet, divides }: PartHeader,
+  { levels, branches, files }: Share,
   { bytes, compileMs, partial }: Written,
 ): CommandResult {
   const digest = sha256(bytes);
-  const kept = partial.levels.length;
+  const kept = partial.kept.levels.length;
+  const keptBranches = partial.kept.branches.length;
+  const work = workOf(application.loads, shard, divides);
+  const done =
+    work.kind === "branches"
+      ? `${branchesText(branches.length)} of the level at ${work.loadQps} qps`
+      : counted(levels.length, "level");
   const of = `shard ${shardText(shard)} of ${application.name}`;
   return {
     exitCode: EXIT_CODES.ok,
     text: [
-      `${out}: ${of}, ${counted(levels.length, "level")}, ${bytes.length} bytes, compiled in ` +
-        `${Math.round(compileMs)} ms`,
+      `${out}: ${of}, ${done}, ${bytes.length} bytes, compiled in ${Math.round(compileMs)} ms`,
       ...(kept === 0 ? [] : [`${counted(kept, "level")} of an earlier try were kept`]),
+      ...(keptBranches === 0 ? [] : [`${branchesText(keptBranches)} of an earlier try were kept`]),
       ...(files.length === 0 ? [] : [`${counted(files.length, "stage")} of models beside it`]),
       "stratagem merge makes the bundle of the parts of all shards",
     ].join("\n"),
@@ -116,8 +126,14 @@ function report(
       compile: fleet,
       compileMs,
       levels: levels.map(({ level, ms }) => ({ loadQps: level.loadQps, ms })),
+      branches: branches.length,
       kept,
+      keptBranches,
       stages: files.map(({ file, sha256: content }) => ({ file, sha256: content })),
     },
   };
+}
+
+function branchesText(count: number): string {
+  return counted(count, "branch", "branches");
 }

@@ -2,6 +2,7 @@
 import { answer } from "../levels/answer.ts";
 import type { LevelSolver } from "../levels/compile.ts";
 import type { CompilerMethod, SolvedLevel } from "../methods/method.ts";
+import type { FoundBranch } from "../methods/root-branches.ts";
 import type { BundleFrame } from "../model/frames.ts";
 import { type LevelPoolOptions, LevelWorkers } from "../processes/level-pool.ts";
 import type { LevelReply } from "../processes/level-request.ts";
@@ -19,10 +20,19 @@ export function openLevelSolver(
 function inProcesses(frame: BundleFrame, pool: LevelPoolOptions): LevelSolver {
   const workers = new LevelWorkers(frame, pool);
   return {
-    async solve(loadsQps, round, onSolved) {
-      const requests = loadsQps.map((loadQps) => ({ kind: "solve", loadQps }) as const);
+    async solve(loadsQps, round, onSolved, divided) {
+      const requests = loadsQps.map((loadQps) => {
+        return { kind: "solve", loadQps, branches: divided?.asked(loadQps) } as const;
+      });
       const stage = round === undefined ? undefined : `round ${round}`;
-      const replies = await workers.run(requests, stage, (reply) => onSolved?.(solvedBy(reply)));
+      const replies = await workers.run(
+        requests,
+        stage,
+        (reply) => onSolved?.(solvedBy(reply)),
+        (request, branch) => {
+          if (request.kind === "solve") divided?.onBranch(request.loadQps, branch);
+        },
+      );
       return replies.filter((reply) => reply.kind === "solved");
     },
     async settle(level, neighbour) {
@@ -40,12 +50,14 @@ function inTurn(
   nowMs: () => number,
 ): LevelSolver {
   return {
-    async solve(loadsQps, _round, onSolved) {
+    async solve(loadsQps, _round, onSolved, divided) {
       const solved: SolvedLevel[] = [];
       for (const loadQps of loadsQps) {
         await new Promise((resolve) => setImmediate(resolve));
         signal.throwIfAborted();
-        const level = solvedBy(await answer(frame, { kind: "solve", loadQps }, nowMs));
+        const request = { kind: "solve", loadQps, branches: divided?.asked(loadQps) } as const;
+        const onBranch = (branch: FoundBranch) => divided?.onBranch(loadQps, branch);
+        const level = solvedBy(await answer(frame, request, nowMs, onBranch));
         solved.push(level);
         onSolved?.(level);
         onProgress(solved.length, loadsQps.length);

@@ -42,12 +42,16 @@ export async function mergeCommand(command: MergeCommand): Promise<CommandResult
   };
 }
 
-function mergedLines({ of }: Fleet, { solvedHere, differing }: Merged): string[] {
+function mergedLines({ of }: Fleet, merged: Merged): string[] {
+  const { solvedHere, searchedHere, differing } = merged;
   const were = solvedHere === 1 ? "was" : "were";
   const here = `${counted(solvedHere, "level")} that no part has ${were}`;
   return [
     `merged from ${counted(of, "part")}`,
     ...(solvedHere === 0 ? [] : [`${here} solved here`]),
+    ...(searchedHere === 0
+      ? []
+      : [`${counted(searchedHere, "branch", "branches")} that no part has were searched here`]),
     ...(differing === 0
       ? []
       : [
@@ -57,8 +61,8 @@ function mergedLines({ of }: Fleet, { solvedHere, differing }: Merged): string[]
   ];
 }
 
-function mergedReport({ of }: Fleet, { solvedHere, differing }: Merged): object {
-  return { shards: of, solvedHere, differing };
+function mergedReport({ of }: Fleet, { solvedHere, searchedHere, differing }: Merged): object {
+  return { shards: of, solvedHere, searchedHere, differing };
 }
 
 /** @param epochMs now. */
@@ -99,10 +103,16 @@ function statusTable({ shards }: FleetStatus): string {
   return alignColumns([["shard", "state", "levels", "solving", "written"], ...shards.map(rowOf)]);
 }
 
-function rowOf({ shard, state, levels, planned, solveMs, quietMs }: ShardStatus): string[] {
-  const done = planned === null || state === "lost" ? `${levels}` : `${levels} of ${planned}`;
+function rowOf(status: ShardStatus): string[] {
+  const { shard, state, solveMs, quietMs } = status;
   const ago = quietMs === null ? "-" : `${secondsText(quietMs)} ago`;
-  return [`${shard}`, state, done, secondsText(solveMs), ago];
+  return [`${shard}`, state, doneText(status), secondsText(solveMs), ago];
+}
+
+function doneText({ state, levels, planned, branches, branchesOfQps }: ShardStatus): string {
+  if (branches !== null)
+    return `${counted(branches, "branch", "branches")} at ${branchesOfQps} qps`;
+  return planned === null || state === "lost" ? `${levels}` : `${levels} of ${planned}`;
 }
 
 function secondsText(ms: number): string {

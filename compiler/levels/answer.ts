@@ -1,14 +1,19 @@
 /** Answers a request for a level, by the method of its frame. */
 
 import { methodOf } from "../methods/registry.ts";
+import { type FoundBranch, rootBranches } from "../methods/root-branches.ts";
 import type { BundleFrame } from "../model/frames.ts";
 import type { LevelReply, LevelRequest } from "../processes/level-request.ts";
 
-/** @param nowMs a monotonic clock, ms. @throws whatever the solver does. */
+/**
+ * @param nowMs a monotonic clock, ms. @param onBranch told of branches that are searched.
+ * @throws whatever the solver does.
+ */
 export async function answer(
   frame: BundleFrame,
   request: LevelRequest,
   nowMs: () => number,
+  onBranch: (branch: FoundBranch) => void = () => {},
 ): Promise<LevelReply> {
   const method = await methodOf(frame);
   if (request.kind === "evaluate") {
@@ -16,8 +21,11 @@ export async function answer(
   }
   const startMs = nowMs();
   if (request.kind === "solve") {
-    const { level, solveMs } = await method.solveLevel(frame, request.loadQps, nowMs);
-    return { kind: "solved", level, ms: solveMs ?? nowMs() - startMs };
+    const { loadQps, branches: asked } = request;
+    const branches = asked === undefined ? undefined : rootBranches(asked, onBranch);
+    const { level, solveMs } = await method.solveLevel(frame, loadQps, nowMs, branches);
+    const solved = { kind: "solved", level, ms: solveMs ?? nowMs() - startMs } as const;
+    return branches?.isPart ? { ...solved, isPart: true } : solved;
   }
   if (request.kind === "settle") {
     const { level: own, neighbour } = request;

@@ -2,6 +2,7 @@
 import { type Bundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import type { CompilerMethod, OpenedModels, Settle, SolvedLevel } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
+import type { AskedBranches, FoundBranch } from "../methods/root-branches.ts";
 import type { BundleFrame } from "../model/frames.ts";
 import type { ModelFiles } from "../model/model-files.ts";
 import { stateMistakes, stateUseMistakes } from "../model/model-state.ts";
@@ -20,14 +21,27 @@ import {
 type Solving = Promise<readonly SolvedLevel[]>;
 export type OnSolved = (solved: SolvedLevel) => void;
 
+export interface DividedSearch {
+  /** Undefined for a level that is searched by one. */
+  readonly asked: (loadQps: number) => AskedBranches | undefined;
+  /** Told of each branch once it is searched. */
+  readonly onBranch: (loadQps: number, branch: FoundBranch) => void;
+}
+
 /** Solves the levels of one frame. */
 export interface LevelSolver {
   /**
    * Solves every load, in any order; the result is in the order of `loadsQps`.
    * @param round where loads are found in rounds, from 1.
    * @param onSolved told of each level once it is solved.
+   * @param divided where several machines search one level.
    */
-  solve(loadsQps: readonly number[], round?: number, onSolved?: OnSolved): Solving;
+  solve(
+    loadsQps: readonly number[],
+    round?: number,
+    onSolved?: OnSolved,
+    divided?: DividedSearch,
+  ): Solving;
   /** Brings a level closer to its neighbour. */
   readonly settle: Settle;
   /** Ends what it has started. */

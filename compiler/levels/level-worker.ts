@@ -3,7 +3,12 @@
  * levels share.
  */
 import type { BundleFrame } from "../model/frames.ts";
-import type { LevelFailure, LevelReply, LevelRequest } from "../processes/level-request.ts";
+import type {
+  BranchNote,
+  LevelFailure,
+  LevelReply,
+  LevelRequest,
+} from "../processes/level-request.ts";
 import { answer } from "./answer.ts";
 
 const nowMs = (): number => performance.now();
@@ -24,7 +29,9 @@ async function attempt(
   request: LevelRequest,
 ): Promise<LevelReply | LevelFailure> {
   try {
-    return await answer(frame, request, nowMs);
+    return await answer(frame, request, nowMs, (branch) => {
+      process.send?.({ kind: "branch", branch } satisfies BranchNote);
+    });
   } catch (error) {
     return { kind: "failed", stack: String(error instanceof Error ? error.stack : error) };
   }

@@ -27,6 +27,7 @@ import type { Application, MethodName, Policy, PolicyOf } from "../spec/applicat
 import type { LoadedApplication } from "../spec/load-application.ts";
 import type { Mistake } from "../spec/mistakes.ts";
 import type { LevelPromises } from "./level-promises.ts";
+import type { RootBranches } from "./root-branches.ts";
 import type { SolverName } from "./solver-names.ts";
 
 /** The method of a name, with the bundle, frame and policy that are its own. */
@@ -79,8 +80,16 @@ export interface CompilerMethod<
   /**
    * The level for one load: the same frame and load give the same level, bit for bit, unless a
    * time limit of the policy cuts it short. @param nowMs a monotonic clock, for the limit.
+   * @param branches where several machines search the level, of methods that divide its search.
    */
-  solveLevel(frame: F, loadQps: number, nowMs: () => number): Solved<L> | Promise<Solved<L>>;
+  solveLevel(
+    frame: F,
+    loadQps: number,
+    nowMs: () => number,
+    branches?: RootBranches,
+  ): Solved<L> | Promise<Solved<L>>;
+  /** Whether several machines can search one level; left out for no. */
+  dividesSearch?(frame: F): boolean;
   /** What is left to do once all levels are solved, which ascend by load. */
   afterLevels?(
     frame: F,
@@ -181,6 +190,8 @@ export interface Solved<L extends Level = Level> {
 export interface SolvedLevel<L extends Level = Level> {
   readonly level: L;
   readonly ms: number;
+  /** Where branches of its search were left out: it may not be that of the bundle. */
+  readonly isPart?: true;
 }
 
 /** How far two levels are apart. */

@@ -9,8 +9,9 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { Level, RamsisBundle, RamsisLevel } from "stratagem-runtime/internal/bundle/schema";
+import type { FoundBranch } from "../methods/root-branches.ts";
 import type { BundleFrame } from "../model/frames.ts";
-import type { LevelFailure, LevelReply, LevelRequest } from "./level-request.ts";
+import type { BranchNote, LevelFailure, LevelReply, LevelRequest } from "./level-request.ts";
 
 const ENDED = "a solver process ended";
 /** How Node ends when its heap is full, and how the system ends whoever takes too much. */
@@ -71,6 +72,7 @@ export class LevelWorkers<L extends Level = Level> {
 
   /**
    * @param onReply told of each reply once it is there.
+   * @param onBranch told of each branch that is searched for a request.
    * @returns the replies in the order of the requests. One run at a time.
    * @throws the signal's reason once it is aborted.
    */
@@ -78,6 +80,7 @@ export class LevelWorkers<L extends Level = Level> {
     requests: readonly LevelRequest[],
     stage?: string,
     onReply?: (reply: LevelReply<L>) => void,
+    onBranch?: (request: LevelRequest, branch: FoundBranch) => void,
   ): Promise<LevelReply<L>[]> {
     this.#options.signal.throwIfAborted();
     const { jobs, onProgress } = this.#options;
@@ -98,7 +101,12 @@ export class LevelWorkers<L extends Level = Level> {
           worker.off("message", onMessage);
           resolve();
         };
-        const onMessage = (reply: LevelReply<L> | LevelFailure): void => {
+        const onMessage = (reply: LevelReply<L> | LevelFailure | BranchNote): void => {
+          if (reply.kind === "branch") {
+            const request = requests[current];
+            if (request !== undefined) onBranch?.(request, reply.branch);
+            return;
+          }
           if (reply.kind === "failed") {
             this.#fail(new Error(reply.stack));
             return;

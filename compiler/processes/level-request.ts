@@ -1,8 +1,15 @@
 /** What a process that solves levels is asked, and what it answers. */
 import type { Level } from "stratagem-runtime/internal/bundle/schema";
+import type { SolvedLevel } from "../methods/method.ts";
+import type { AskedBranches, FoundBranch } from "../methods/root-branches.ts";
 
 export type LevelRequest =
-  | { readonly kind: "solve"; readonly loadQps: number }
+  | {
+      readonly kind: "solve";
+      readonly loadQps: number;
+      /** Where several machines search it. */
+      readonly branches?: AskedBranches | undefined;
+    }
   /** Of the levels that are as good as one, the one closest to its neighbour. */
   | { readonly kind: "settle"; readonly level: Level; readonly neighbour: Level }
   /** A level as a baseline would plan it. */
@@ -11,10 +18,16 @@ export type LevelRequest =
 
 /** @typeParam L level of the method whose frame the process has. */
 export type LevelReply<L extends Level = Level> =
-  | { readonly kind: "solved"; readonly level: L; readonly ms: number }
+  | ({ readonly kind: "solved" } & SolvedLevel<L>)
   /** A baseline has no plan for the level. */
   | { readonly kind: "unplanned"; readonly loadQps: number }
   | { readonly kind: "evaluated"; readonly promised: object };
+
+/** Told while a request is answered: a branch of the level's search was searched. */
+export interface BranchNote {
+  readonly kind: "branch";
+  readonly branch: FoundBranch;
+}
 
 /** Why a request has no reply: the stack of what the solver threw. */
 export interface LevelFailure {

@@ -1,7 +1,7 @@
 /** How far the shards of a compile are. */
 import type { Loads } from "../spec/application.ts";
 import { type Fleet, type PresentPart, shardsText } from "./fleet.ts";
-import { shareOfList } from "./shard.ts";
+import { type ShardWork, workOf } from "./shard-work.ts";
 
 export type ShardState = "done" | "unfinished" | "lost" | "double";
 
@@ -13,6 +13,10 @@ export interface ShardStatus {
   readonly levels: number;
   /** Levels that it is to solve with its first margin; null where levels place themselves. */
   readonly planned: number | null;
+  /** Branches that it has of a level which several shards search; null where it searches alone. */
+  readonly branches: number | null;
+  /** Load of that level; null where there is none. */
+  readonly branchesOfQps: number | null;
   /** What solving took, on all its processors together, ms. */
   readonly solveMs: number;
   /** Since it was last written, ms; null where it is lost. */
@@ -28,10 +32,11 @@ export interface FleetStatus {
 
 /** @param epochMs now. */
 export function statusOf({ of, header, byShard }: Fleet, epochMs: number): FleetStatus {
-  const { loads } = header.source.application;
+  const { divides, source } = header;
+  const { loads } = source.application;
   const shards = Array.from({ length: of }, (_, index) => {
     const number = index + 1;
-    return shardStatus(number, byShard.get(number) ?? [], { loads, of, epochMs });
+    return shardStatus(number, byShard.get(number) ?? [], { loads, divides, of, epochMs });
   });
   return {
     isComplete: shards.every(({ state }) => state === "done"),
@@ -43,6 +48,7 @@ export function statusOf({ of, header, byShard }: Fleet, epochMs: number): Fleet
 
 interface Around {
   readonly loads: Loads;
+  readonly divides: boolean;
   readonly of: number;
   readonly epochMs: number;
 }
@@ -50,20 +56,28 @@ interface Around {
 function shardStatus(
   number: number,
   parts: readonly PresentPart[],
-  { loads, of, epochMs }: Around,
+  { loads, divides, of, epochMs }: Around,
 ): ShardStatus {
   const [first] = parts;
   const levels = first?.part.levels ?? [];
+  const work = workOf(loads, { number, of }, divides);
   const writtenMs = first?.writtenMs ?? null;
   return {
     shard: number,
     state: stateOf(parts),
     paths: parts.map(({ path }) => path),
     levels: levels.length,
-    planned: loads.kind === "list" ? shareOfList(loads.qps, { number, of }).length : null,
+    planned: plannedLevels(work),
+    branches: work.kind === "branches" ? (first?.part.branches.length ?? 0) : null,
+    branchesOfQps: work.kind === "branches" ? work.loadQps : null,
     solveMs: levels.reduce((sum, { ms }) => sum + ms, 0),
     quietMs: writtenMs === null ? null : Math.max(0, epochMs - writtenMs),
   };
+}
+
+function plannedLevels(work: ShardWork): number | null {
+  if (work.kind === "range") return null;
+  return work.kind === "levels" ? work.loadsQps.length : 0;
 }
 
 function stateOf([first, second]: readonly PresentPart[]): ShardState {

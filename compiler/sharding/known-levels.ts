@@ -1,10 +1,12 @@
-/** Levels that were solved elsewhere, found by the frame they are of and their load. */
+/** Levels, and branches of them, that were solved elsewhere: found by their frame and load. */
 import type { LevelSolver } from "../levels/compile.ts";
 import type { SolvedLevel } from "../methods/method.ts";
-import { levelText, type PartLevel } from "./part.ts";
+import type { BranchShare, FoundBranch } from "../methods/root-branches.ts";
+import { levelText, type PartBranch, type PartLevel } from "./part.ts";
 
 export class KnownLevels {
   readonly #byFrame = new Map<string, Map<number, SolvedLevel>>();
+  readonly #branches = new Map<string, FoundBranch[]>();
   #differing = 0;
 
   /** Of two of the same frame and load the first counts. */
@@ -14,6 +16,18 @@ export class KnownLevels {
     const before = ofFrame.get(level.loadQps);
     if (before === undefined) ofFrame.set(level.loadQps, { level, ms });
     else if (levelText(before.level) !== levelText(level)) this.#differing++;
+  }
+
+  addBranch({ frame, loadQps, branch }: PartBranch): void {
+    const key = `${frame} ${loadQps}`;
+    const ofLevel = this.#branches.get(key) ?? [];
+    this.#branches.set(key, ofLevel);
+    ofLevel.push(branch);
+  }
+
+  /** @param frame its digest. */
+  branchesOf(frame: string, loadQps: number): readonly FoundBranch[] {
+    return this.#branches.get(`${frame} ${loadQps}`) ?? [];
   }
 
   /** @param frame its digest. */
@@ -35,10 +49,20 @@ export interface KnownFirst {
   readonly open: () => LevelSolver;
   /** Called with each level that was not known, once it is solved. */
   readonly onSolved: (level: SolvedLevel) => void;
+  /** Branches that are searched of levels which others have searched, too; null for none. */
+  readonly share: BranchShare | null;
+  /** Called with each branch that was not known, once it is searched. */
+  readonly onBranch: (loadQps: number, branch: FoundBranch) => void;
 }
 
 /** A solver that solves only what is not known. */
-export function knownFirst({ frame, known, open, onSolved }: KnownFirst): LevelSolver {
+export function knownFirst(options: KnownFirst): LevelSolver {
+  const { frame, known, open, onSolved, share, onBranch } = options;
+  const asked = (loadQps: number) => {
+    const branches = known.branchesOf(frame, loadQps);
+    const isDivided = share !== null && (share.of > 1 || branches.length > 0);
+    return isDivided ? { share, known: branches } : undefined;
+  };
   let opened: LevelSolver | null = null;
   const solver = () => {
     opened ??= open();
@@ -47,7 +71,9 @@ export function knownFirst({ frame, known, open, onSolved }: KnownFirst): LevelS
   return {
     async solve(loadsQps, round) {
       const missing = loadsQps.filter((loadQps) => known.of(frame, loadQps) === undefined);
-      const solved = missing.length === 0 ? [] : await solver().solve(missing, round, onSolved);
+      const divided = { asked, onBranch };
+      const solved =
+        missing.length === 0 ? [] : await solver().solve(missing, round, onSolved, divided);
       const here = new Map(missing.map((loadQps, index) => [loadQps, solved[index]]));
       return loadsQps.flatMap((loadQps) => known.of(frame, loadQps) ?? here.get(loadQps) ?? []);
     },

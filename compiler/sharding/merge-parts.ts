@@ -2,8 +2,9 @@
  * Makes of parts what one compile would have made.
  *
  * It is that compile, from the application that the parts carry, with a solver that has their
- * levels: so what depends on neighbours comes out the same. A level that no part has is solved
- * here; there are such where a level of one shard makes all go on to a margin that another shard
+ * levels: so what depends on neighbours comes out the same. A level that several shards have
+ * searched is searched once more with the branches that they know. A level that no part has is
+ * solved here; there are such where a level of one shard makes all go on to a margin that another shard
  * had no need of, and where limits of time cut a search short.
  */
 import {
@@ -12,7 +13,8 @@ import {
   compile,
   plannedApplications,
 } from "../levels/compile.ts";
-import type { BundleFile, CompilerMethod } from "../methods/method.ts";
+import type { BundleFile, CompilerMethod, SolvedLevel } from "../methods/method.ts";
+import { ALL_BRANCHES } from "../methods/root-branches.ts";
 import { InputError } from "../spec/input-error.ts";
 import type { LoadedApplication } from "../spec/load-application.ts";
 import type { Mistake } from "../spec/mistakes.ts";
@@ -27,6 +29,8 @@ export interface Merged extends Compiled {
   readonly files: readonly BundleFile[];
   /** Levels that no part had. */
   readonly solvedHere: number;
+  /** Branches that no part had, of levels that several shards have searched. */
+  readonly searchedHere: number;
   /** Levels that two parts have, to different results. */
   readonly differing: number;
 }
@@ -65,8 +69,9 @@ export async function mergeParts(
   const known = knownLevelsOf(parts);
   const opened = stagesOfParts(parts, method);
   let solvedHere = 0;
-  const onSolved = () => {
-    solvedHere++;
+  let searchedHere = 0;
+  const onBranch = () => {
+    searchedHere++;
   };
   const compiled = await compile(loaded, {
     compiler,
@@ -74,18 +79,26 @@ export async function mergeParts(
     opened,
     openLevelSolver(frame) {
       const open = () => openLevelSolver(frame, method);
-      return knownFirst({ frame: digestOf(frame), known, open, onSolved });
+      const digest = digestOf(frame);
+      const onSolved = ({ level }: SolvedLevel) => {
+        if (known.branchesOf(digest, level.loadQps).length === 0) solvedHere++;
+      };
+      const share = header.divides ? ALL_BRANCHES : null;
+      return knownFirst({ frame: digest, known, open, onSolved, share, onBranch });
     },
   });
   const { bundle } = compiled;
   const cut = opened?.cut(bundle) ?? { bundle, files: [] };
-  return { ...compiled, ...cut, solvedHere, differing: known.differing };
+  return { ...compiled, ...cut, solvedHere, searchedHere, differing: known.differing };
 }
 
 /** In the order of the shards. */
 export function knownLevelsOf(parts: readonly PresentPart[]): KnownLevels {
   const known = new KnownLevels();
-  for (const { part } of parts) for (const level of part.levels) known.add(level);
+  for (const { part } of parts) {
+    for (const level of part.levels) known.add(level);
+    for (const branch of part.branches) known.addBranch(branch);
+  }
   return known;
 }
 

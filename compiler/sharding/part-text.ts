@@ -1,7 +1,17 @@
-/** A part as text: a line of JSON for its header, for each level and set of stages, for its end. */
+/**
+ * A part as text: a line of JSON for its header, for each level, branch and set of stages, for its
+ * end.
+ */
 
 import { exactText, exactValue } from "./exact-json.ts";
-import { type Part, type PartHeader, type PartLevel, type PartStages, sha256 } from "./part.ts";
+import {
+  type Part,
+  type PartBranch,
+  type PartHeader,
+  type PartLevel,
+  type PartStages,
+  sha256,
+} from "./part.ts";
 
 const FORMAT = "stratagem-part/1";
 
@@ -19,13 +29,22 @@ export function levelLine(level: PartLevel): string {
   return line({ solved: level });
 }
 
+export function branchLine(branch: PartBranch): string {
+  return line({ searched: branch });
+}
+
 export function stagesLine(stages: PartStages): string {
   return line({ stages });
 }
 
 /** The whole text of a part. */
-export function partText({ header, levels, stages }: Part): string {
-  const lines = [headerLine(header), ...levels.map(levelLine), ...stages.map(stagesLine)].join("");
+export function partText({ header, levels, branches, stages }: Part): string {
+  const lines = [
+    headerLine(header),
+    ...levels.map(levelLine),
+    ...branches.map(branchLine),
+    ...stages.map(stagesLine),
+  ].join("");
   return lines + line({ end: { levels: levels.length, sha256: sha256(lines) } });
 }
 
@@ -46,16 +65,18 @@ export function readPartText(text: string): ReadPart | null {
   const header = headerOf(contentOf(lines[0] ?? ""));
   if (header === null) return null;
   const levels: PartLevel[] = [];
+  const branches: PartBranch[] = [];
   const stages: PartStages[] = [];
   // What follows the last line break is nothing, or was cut.
   for (const one of lines.slice(1, -1)) {
     const content = contentOf(one);
     if (content === null) return null;
     if ("solved" in content) levels.push(content["solved"] as PartLevel);
+    else if ("searched" in content) branches.push(content["searched"] as PartBranch);
     else if ("stages" in content) stages.push(content["stages"] as PartStages);
     else return null;
   }
-  return { header, levels, stages, isWhole };
+  return { header, levels, branches, stages, isWhole };
 }
 
 /** The digest says that all is as it was written; what comes of it is checked as every bundle. */
@@ -66,8 +87,9 @@ function isEndOf(end: unknown, before: string): boolean {
 function headerOf(content: Record<string, unknown> | null): PartHeader | null {
   if (content?.["format"] !== FORMAT) return null;
   const { format: _, ...header } = content;
-  const { shard, app, compiler, fleet, source } = header;
+  const { shard, app, compiler, fleet, divides, source } = header;
   const isHeader =
+    typeof divides === "boolean" &&
     isRecord(shard) &&
     isRecord(source) &&
     isCount(shard["number"]) &&

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import type { Level, ModelFile } from "stratagem-runtime/internal/bundle/schema";
 import type { SolvedLevel } from "../methods/method.ts";
+import type { FoundBranch } from "../methods/root-branches.ts";
 import type { BundleFrame } from "../model/frames.ts";
 import type { Application } from "../spec/application.ts";
 import type { InputFile } from "../spec/named-files.ts";
@@ -25,12 +26,21 @@ export interface PartHeader {
   readonly compiler: string;
   /** What parts of the same compile have in common, as a digest. */
   readonly fleet: string;
+  /** Whether levels are divided where there are fewer of them than shards. */
+  readonly divides: boolean;
   readonly source: PartSource;
 }
 
 /** A level, and the digest of the frame that it was solved for. */
 export interface PartLevel extends SolvedLevel {
   readonly frame: string;
+}
+
+/** A branch of the search of a level that several shards search, and the frame of the level. */
+export interface PartBranch {
+  readonly frame: string;
+  readonly loadQps: number;
+  readonly branch: FoundBranch;
 }
 
 /** Stages of models, as the bundle of a frame names them. */
@@ -52,6 +62,7 @@ export interface StageFile {
 export interface Part {
   readonly header: PartHeader;
   readonly levels: readonly PartLevel[];
+  readonly branches: readonly PartBranch[];
   readonly stages: readonly PartStages[];
 }
 

@@ -1,9 +1,12 @@
-/** A part that is being made: each level is added once it is solved, and kept for the next try. */
+/**
+ * A part that is being made: each level, or branch of one, is added once it is solved, and kept for
+ * the next try.
+ */
 import { type FileHandle, open, rm } from "node:fs/promises";
 import { readRegularFile } from "stratagem-runtime/internal/regular-file";
 import { UnwritableError } from "../errors.ts";
-import type { PartHeader, PartLevel } from "./part.ts";
-import { headerLine, levelLine, readPartText } from "./part-text.ts";
+import type { Part, PartBranch, PartHeader, PartLevel } from "./part.ts";
+import { branchLine, headerLine, levelLine, readPartText } from "./part-text.ts";
 
 /** Of a part, whole or not. */
 export const MAX_PART_BYTES = 2 ** 29;
@@ -12,29 +15,33 @@ export function partialPath(out: string): string {
   return `${out}.partial`;
 }
 
+type Kept = Pick<Part, "levels" | "branches">;
+
 export class PartialPart {
-  /** Levels of an earlier try. */
-  readonly levels: readonly PartLevel[];
+  /** Of an earlier try. */
+  readonly kept: Kept;
   readonly #path: string;
   readonly #file: FileHandle;
   /** Of the lines, one after the other; rejects once one cannot be written. */
   #written: Promise<unknown> = Promise.resolve();
 
-  private constructor(path: string, file: FileHandle, levels: readonly PartLevel[]) {
+  private constructor(path: string, file: FileHandle, kept: Kept) {
     this.#path = path;
     this.#file = file;
-    this.levels = levels;
+    this.kept = kept;
   }
 
   /** Goes on with what an earlier try of the same shard has left. @throws UnwritableError */
   static async open(out: string, header: PartHeader): Promise<PartialPart> {
     const path = partialPath(out);
-    const levels = await keptLevels(path, header);
+    const kept = await keptOf(path, header);
+    const { levels, branches } = kept;
     try {
       // Written anew, since the last line of what there was may have been cut.
       const file = await open(path, "w");
-      await file.writeFile([headerLine(header), ...levels.map(levelLine)].join(""));
-      return new PartialPart(path, file, levels);
+      const lines = [headerLine(header), ...levels.map(levelLine), ...branches.map(branchLine)];
+      await file.writeFile(lines.join(""));
+      return new PartialPart(path, file, kept);
     } catch (error) {
       throw unwritable(path, error);
     }
@@ -42,7 +49,16 @@ export class PartialPart {
 
   /** Failures are told by `close`. */
   add(level: PartLevel): void {
-    this.#written = this.#written.then(() => this.#file.appendFile(levelLine(level)));
+    this.#append(levelLine(level));
+  }
+
+  /** As `add`. */
+  addBranch(branch: PartBranch): void {
+    this.#append(branchLine(branch));
+  }
+
+  #append(line: string): void {
+    this.#written = this.#written.then(() => this.#file.appendFile(line));
     this.#written.catch(() => {});
   }
 
@@ -64,15 +80,16 @@ export class PartialPart {
 }
 
 /** None where there is no part, or one of something else. */
-async function keptLevels(path: string, header: PartHeader): Promise<readonly PartLevel[]> {
+async function keptOf(path: string, header: PartHeader): Promise<Kept> {
+  const nothing = { levels: [], branches: [] };
   const file = await readRegularFile(path, MAX_PART_BYTES).catch(() => null);
-  if (file === null || file.isTooLarge) return [];
+  if (file === null || file.isTooLarge) return nothing;
   const part = readPartText(file.bytes.toString());
   const isSame =
     part?.header.fleet === header.fleet &&
     part.header.shard.number === header.shard.number &&
     part.header.shard.of === header.shard.of;
-  return isSame ? part.levels : [];
+  return isSame ? part : nothing;
 }
 
 function unwritable(path: string, error: unknown): UnwritableError {

@@ -9,12 +9,15 @@ import type { CompileOptions, LevelSolver, OnSolved } from "../levels/compile.ts
 import { gapOfMethod, plannedApplications, refuseUnfit, withSolver } from "../levels/compile.ts";
 import { type KeptLevels, keepsMore, keptLevels } from "../levels/kept-levels.ts";
 import type { BundleFile, CompilerMethod, OpenedModels, SolvedLevel } from "../methods/method.ts";
+import type { FoundBranch } from "../methods/root-branches.ts";
 import type { BundleFrame } from "../model/frames.ts";
 import type { Loads } from "../spec/application.ts";
 import type { LoadedApplication } from "../spec/load-application.ts";
+import type { Mistake } from "../spec/mistakes.ts";
 import { type KnownLevels, knownFirst } from "./known-levels.ts";
-import { digestOf, type PartLevel, type PartStages } from "./part.ts";
+import { digestOf, type PartBranch, type PartLevel, type PartStages } from "./part.ts";
 import { type Shard, shareOfList } from "./shard.ts";
+import { type ShardWork, workOf } from "./shard-work.ts";
 import { solveShareOfRange } from "./share-of-range.ts";
 
 export interface ShareOptions extends CompileOptions {
@@ -23,10 +26,13 @@ export interface ShareOptions extends CompileOptions {
   readonly known: KnownLevels;
   /** Told of each level that is solved now. */
   readonly onLevel: (level: PartLevel) => void;
+  /** Told of each branch that is searched now, of a level that several shards search. */
+  readonly onBranch: (branch: PartBranch) => void;
 }
 
 export interface Share {
   readonly levels: readonly PartLevel[];
+  readonly branches: readonly PartBranch[];
   readonly stages: readonly PartStages[];
   /** Those of the stages that this shard writes. */
   readonly files: readonly BundleFile[];
@@ -43,6 +49,7 @@ export async function solveShare(
   const ceiling = violationCeiling(loaded.application.slo);
   const provenance = { compiler, inputs: loaded.inputs };
   const levels: PartLevel[] = [];
+  const branches: PartBranch[] = [];
   const cuts: CutFrame[] = [];
   let best: KeptLevels | null = null;
   let isEnough = false;
@@ -58,14 +65,15 @@ export async function solveShare(
       { loaded, loads: planned.loads, options },
       method,
     );
-    levels.push(...solved.map((one) => ({ ...one, frame: digest })));
-    const own = solved.map(({ level }) => level);
+    levels.push(...solved.levels.map((one) => ({ ...one, frame: digest })));
+    branches.push(...solved.branches);
+    const own = solved.seen.map(({ level }) => level);
     const kept = keptLevels(own, ceiling, method.worstViolationRate);
     isEnough = kept.kept === kept.carried || (best !== null && keepsMore(best, kept));
     if (isEnough && opened === null) break;
     if (best === null || keepsMore(kept, best)) best = kept;
   }
-  return { levels, ...ownStages(cuts, shard) };
+  return { levels, branches, ...ownStages(cuts, shard) };
 }
 
 interface Asked {
@@ -74,24 +82,59 @@ interface Asked {
   readonly options: ShareOptions;
 }
 
+interface SolvedShare {
+  readonly levels: readonly SolvedLevel[];
+  readonly branches: readonly PartBranch[];
+  /** Levels as this shard sees them: one of several that search a level sees its own part. */
+  readonly seen: readonly SolvedLevel[];
+}
+
 async function solvedShare(
   frame: BundleFrame,
   digest: string,
   { loaded, loads, options }: Asked,
   method: CompilerMethod,
-): Promise<readonly SolvedLevel[]> {
-  const { known, shard, onLevel, openLevelSolver } = options;
-  const onSolved: OnSolved = (solved) => onLevel({ ...solved, frame: digest });
+): Promise<SolvedShare> {
+  const { known, shard, openLevelSolver } = options;
+  const work = workOf(loads, shard, method.dividesSearch?.(frame) ?? false);
+  const share = work.kind === "branches" ? work.share : null;
+  const branches: PartBranch[] = [];
+  const onBranch = (loadQps: number, branch: FoundBranch) => {
+    const found = { frame: digest, loadQps, branch };
+    branches.push(found);
+    options.onBranch(found);
+  };
+  const onSolved: OnSolved = (solved) => {
+    if (solved.isPart !== true) options.onLevel({ ...solved, frame: digest });
+  };
   const open = () => openLevelSolver(frame, method);
-  const found = await withSolver(
-    knownFirst({ frame: digest, known, open, onSolved }),
-    async (solver: LevelSolver) => {
-      if (loads.kind === "list") return solver.solve(shareOfList(loads.qps, shard));
-      const step = { maxAccuracyStep: loads.maxAccuracyStep, gapOf: gapOfMethod(method) };
-      return solveShareOfRange(loads, step, shard, (qps, round) => solver.solve(qps, round));
-    },
-  );
-  return "code" in found ? loaded.fail(found) : found;
+  const solver = knownFirst({ frame: digest, known, open, onSolved, share, onBranch });
+  const seen = await withSolver(solver, () => solvedWork(work, { loads, shard, method }, solver));
+  if ("code" in seen) return loaded.fail(seen);
+  const levels = seen.filter(({ isPart }) => isPart !== true);
+  if (work.kind !== "branches") return { levels, branches, seen };
+  const kept = known.branchesOf(digest, work.loadQps).map((branch) => {
+    return { frame: digest, loadQps: work.loadQps, branch };
+  });
+  return { levels, branches: [...kept, ...branches], seen };
+}
+
+interface Around {
+  readonly loads: Loads;
+  readonly shard: Shard;
+  readonly method: CompilerMethod;
+}
+
+async function solvedWork(
+  work: ShardWork,
+  { loads, shard, method }: Around,
+  solver: LevelSolver,
+): Promise<readonly SolvedLevel[] | Mistake> {
+  if (work.kind === "levels") return solver.solve(work.loadsQps);
+  if (work.kind === "branches") return solver.solve([work.loadQps]);
+  if (loads.kind !== "adaptive") throw new TypeError("a range is divided where levels place");
+  const step = { maxAccuracyStep: loads.maxAccuracyStep, gapOf: gapOfMethod(method) };
+  return solveShareOfRange(loads, step, shard, (qps, round) => solver.solve(qps, round));
 }
 
 interface CutFrame {

@@ -5,7 +5,12 @@ import { methodOf } from "../../compiler/methods/registry.ts";
 import type { PresentPart } from "../../compiler/sharding/fleet.ts";
 import { KnownLevels } from "../../compiler/sharding/known-levels.ts";
 import { mergeParts } from "../../compiler/sharding/merge-parts.ts";
-import { fleetOf, type PartHeader, type PartLevel } from "../../compiler/sharding/part.ts";
+import {
+  fleetOf,
+  type PartBranch,
+  type PartHeader,
+  type PartLevel,
+} from "../../compiler/sharding/part.ts";
 import { partText, readPartText } from "../../compiler/sharding/part-text.ts";
 import { solveShare } from "../../compiler/sharding/solve-share.ts";
 import type { LoadedApplication } from "../../compiler/spec/load-application.ts";
@@ -23,20 +28,25 @@ async function partsOf(loaded: LoadedApplication, of: number): Promise<PresentPa
   if (first === undefined) throw new Error("an application is planned");
   const { application, inputs } = loaded;
   const source = { application, inputs, models: new Map() };
-  const fleet = fleetOf("test", source, method.frame(first, new Map()));
+  const frame = method.frame(first, new Map());
+  const fleet = fleetOf("test", source, frame);
+  const divides = method.dividesSearch?.(frame) ?? false;
   const parts: PresentPart[] = [];
   for (let number = 1; number <= of; number++) {
     const shard = { number, of };
     const told: PartLevel[] = [];
+    const toldBranches: PartBranch[] = [];
     const options = {
       ...SERVED_OPTIONS,
       shard,
       known: new KnownLevels(),
       onLevel: (level: PartLevel) => told.push(level),
+      onBranch: (branch: PartBranch) => toldBranches.push(branch),
     };
     const share = await solveShare(loaded, options, method);
     expect(told.length).toBe(share.levels.length);
-    const header: PartHeader = { shard, app: "app.json", compiler: "test", fleet, source };
+    expect(toldBranches).toEqual(share.branches);
+    const header: PartHeader = { shard, app: "app.json", compiler: "test", fleet, divides, source };
     const part = readPartText(partText({ header, ...share }));
     if (part === null) throw new Error("what was written is read");
     expect(part.isWhole).toBe(true);

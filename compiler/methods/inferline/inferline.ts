@@ -32,8 +32,9 @@ export const inferlineMethod: CompilerMethodOf<"inferline"> = {
   frame: inferline.frame,
 
   isQuick: false,
-  async solveLevel(frame, loadQps) {
-    return { level: await simulatedLevel(frame, loadQps) };
+  dividesSearch: ({ policy, tasks }) => policy.refine === "exact" && tasks.length > 1,
+  async solveLevel(frame, loadQps, _nowMs, branches) {
+    return { level: await simulatedLevel(frame, loadQps, branches) };
   },
   // What only the compiler needs stays here.
   bundle: ({ recorded: _, ...frame }, levels, provenance) => ({ ...frame, levels, provenance }),

@@ -12,6 +12,7 @@ import type { InferlineFrame } from "../../model/frames.ts";
 import type { RequestArrivals } from "../../simulate/graph/arriving-requests.ts";
 import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
 import { settledPlan } from "../../simulate/serving/planned-contention.ts";
+import { branchesOf, type RootBranches } from "../root-branches.ts";
 import { planningFrame } from "./planning-frame.ts";
 import { simulateInferline } from "./simulate/simulate.ts";
 import { inferline, type ProvisionedLevel } from "./solve/inferline.ts";
@@ -31,18 +32,27 @@ const MAX_DURATION_MS = 600_000;
 export async function simulatedLevel(
   frame: InferlineFrame,
   loadQps: number,
+  branches?: RootBranches,
 ): Promise<InferlineLevel> {
-  const { heldOut, ...level } = await provisioned(frame, loadQps);
+  const { heldOut, ...level } = await provisioned(frame, loadQps, branches);
   return { ...level, expected: { ...simulated(frame, level), heldOut } };
 }
 
 /** Planned with the way through the server, and told as models alone make it. */
-async function provisioned(frame: InferlineFrame, loadQps: number): Promise<ProvisionedLevel> {
-  if (frame.cluster.serving === undefined) return inferline.provisionLevel(frame, loadQps);
+async function provisioned(
+  frame: InferlineFrame,
+  loadQps: number,
+  branches: RootBranches | undefined,
+): Promise<ProvisionedLevel> {
+  const provisionedAt = (stretch: number): ProvisionedLevel => {
+    const own = branchesOf(branches, `times by ${stretch}`);
+    return inferline.provisionLevel(planningFrame(frame, stretch), loadQps, own);
+  };
+  if (frame.cluster.serving === undefined) return provisionedAt(1);
   const found = await settledPlan(
     frame.cluster,
     { loadQps, batches: depthOf(frame.tasks) },
-    (stretch) => inferline.provisionLevel(planningFrame(frame, stretch), loadQps),
+    provisionedAt,
     ({ plan }) => plan.stages.reduce((sum, { replicas }) => sum + replicas, 0),
   );
   return inferline.toldLevel(frame, found);

@@ -25,13 +25,19 @@ function headerOf(number: number, change: Partial<PartHeader> = {}): PartHeader 
     app: "a.yaml",
     compiler: "c 1",
     fleet: "x",
+    divides: false,
     source,
     ...change,
   };
 }
 
 function given(number: number, change: Partial<PartHeader> = {}): GivenPart {
-  const text = partText({ header: headerOf(number, change), levels: [level], stages: [] });
+  const text = partText({
+    header: headerOf(number, change),
+    levels: [level],
+    branches: [],
+    stages: [],
+  });
   return { path: `${number}.part`, part: readPartText(text), writtenMs: 1000 };
 }
 
@@ -107,7 +113,7 @@ describe("parts of a compile", () => {
 });
 
 test("a part that was cut or changed is none, but one that is being made is read", () => {
-  const text = partText({ header: headerOf(1), levels: [level, level], stages: [] });
+  const text = partText({ header: headerOf(1), levels: [level, level], branches: [], stages: [] });
   const lines = text.split("\n");
   expect(readPartText(text)).toMatchObject({ isWhole: true, header: headerOf(1) });
   const cut = readPartText(lines.slice(0, 2).join("\n"));

@@ -14,6 +14,7 @@ import type { Configuration } from "../../../graph/served-tasks.ts";
 import type { InferlineFrame } from "../../../model/frames.ts";
 import { envelopeOf, peakRate, windowLengths } from "../../../numeric/traffic-envelope.ts";
 import type { RequestTrace } from "../../../simulate/graph/visits.ts";
+import { branchesOf, type RootBranches } from "../../root-branches.ts";
 import { inferlineFrame } from "./frame.ts";
 import { judge } from "./judge.ts";
 import { type MarginPlan, planWithLeastMargin, planWithMargin } from "./margin.ts";
@@ -55,21 +56,32 @@ const MOST_HALVINGS = 12;
 /** How closely the load that they carry is then found. */
 const BISECTIONS = 5;
 
-function provisionLevel(frame: InferlineFrame, loadQps: number): ProvisionedLevel {
+/** @param branches of its searches, where several machines search; left out for one. */
+function provisionLevel(
+  frame: InferlineFrame,
+  loadQps: number,
+  branches?: RootBranches,
+): ProvisionedLevel {
   const problem = provisioningProblem(frame);
-  const plan = planAt(frame, problem, loadQps);
+  const plan = planAt(frame, problem, loadQps, branches);
   if (plan.configuration !== null) {
     return levelOf(frame, problem, { loadQps, capacityQps: loadQps, plan });
   }
-  const most = mostCarried(frame, problem, loadQps);
+  const most = mostCarried(frame, problem, loadQps, branches);
   return levelOf(frame, problem, { loadQps, ...most });
 }
 
-function planAt(frame: InferlineFrame, problem: ProvisioningProblem, loadQps: number): MarginPlan {
+function planAt(
+  frame: InferlineFrame,
+  problem: ProvisioningProblem,
+  loadQps: number,
+  branches: RootBranches | undefined,
+): MarginPlan {
   const { margin, refine, solveLimitMs, traces } = frame.policy;
   const sources = new SampleTraces(frame, loadQps);
   const samples = sources.samples(traces);
-  const options = { refine, queryLimit: solveLimitMs * QUERIES_PER_MS };
+  const own = branchesOf(branches, `${loadQps} qps`);
+  const options = { refine, queryLimit: solveLimitMs * QUERIES_PER_MS, branches: own };
   return margin === "auto"
     ? planWithLeastMargin(problem, samples, sources.calibration(CALIBRATION_TRACES), options)
     : planWithMargin(problem, samples, margin, options);
@@ -80,21 +92,22 @@ function mostCarried(
   frame: InferlineFrame,
   problem: ProvisioningProblem,
   loadQps: number,
+  branches: RootBranches | undefined,
 ): { readonly capacityQps: number; readonly plan: MarginPlan } {
   let high = loadQps;
   let low = 0;
   for (let halving = 0; halving < MOST_HALVINGS && low === 0; halving++) {
-    if (isCarried(frame, problem, high / 2)) low = high / 2;
+    if (isCarried(frame, problem, high / 2, branches)) low = high / 2;
     else high /= 2;
   }
   for (let step = 0; step < BISECTIONS && low > 0; step++) {
     const middle = (low + high) / 2;
-    if (isCarried(frame, problem, middle)) low = middle;
+    if (isCarried(frame, problem, middle, branches)) low = middle;
     else high = middle;
   }
   // Whether a sample has a plan is not quite monotone in its load, nor in a margin.
   for (let capacityQps = low; capacityQps > low / 2; capacityQps -= low / 20) {
-    const plan = planAt(frame, problem, capacityQps);
+    const plan = planAt(frame, problem, capacityQps, branches);
     if (plan.configuration !== null) return { capacityQps, plan };
   }
   const configuration = oneEach(problem);
@@ -103,11 +116,17 @@ function mostCarried(
 }
 
 /** By a short search, and without a margin that would have to be chosen. */
-function isCarried(frame: InferlineFrame, problem: ProvisioningProblem, loadQps: number): boolean {
+function isCarried(
+  frame: InferlineFrame,
+  problem: ProvisioningProblem,
+  loadQps: number,
+  branches: RootBranches | undefined,
+): boolean {
   const { margin, refine, solveLimitMs, traces } = frame.policy;
   const samples = new SampleTraces(frame, loadQps).samples(traces);
   const queryLimit = (solveLimitMs * QUERIES_PER_MS) / PROBE_PART;
-  const options = { refine, queryLimit };
+  const own = branchesOf(branches, `${loadQps} qps`);
+  const options = { refine, queryLimit, branches: own };
   const { configuration } = planWithMargin(
     problem,
     samples,

@@ -20,6 +20,7 @@
 import { FeedForward } from "../../../graph/feed-forward.ts";
 import type { Configuration } from "../../../graph/served-tasks.ts";
 import type { RequestTrace } from "../../../simulate/graph/visits.ts";
+import { branchesOf, type RootBranches } from "../../root-branches.ts";
 import { Evaluator } from "./evaluator.ts";
 import { branchAndBound } from "./exact/branch-and-bound.ts";
 import { initialize } from "./greedy/initialize.ts";
@@ -38,6 +39,8 @@ export interface ProvisionOptions {
   readonly queryLimit: number;
   /** What is known from elsewhere. */
   readonly known?: KnownPlan;
+  /** Of the exact search, where several machines search; left out for one. */
+  readonly branches?: RootBranches | undefined;
 }
 
 interface KnownPlan {
@@ -61,7 +64,7 @@ export interface Provisioned {
 export function provision(
   problem: ProvisioningProblem,
   traces: readonly RequestTrace[],
-  { sloMs, refine, queryLimit, known }: ProvisionOptions,
+  { sloMs, refine, queryLimit, known, branches }: ProvisionOptions,
 ): Provisioned {
   const estimates = traces.map((trace) => new FeedForward(problem, trace, sloMs));
   const evaluator = new Evaluator(problem, estimates);
@@ -80,7 +83,8 @@ export function provision(
   if (refine === "none") return found(greedy, least);
   const incumbent = cheaperOf(problem, greedy, known?.configuration ?? null);
   const start = { configuration: incumbent, lowerBound: least };
-  const { configuration, lowerBound } = branchAndBound(space, start, queryLimit);
+  const own = branchesOf(branches, `${sloMs} ms/at least ${least}`);
+  const { configuration, lowerBound } = branchAndBound(space, start, queryLimit, own);
   if (configuration === null) return found(null, Math.max(least, lowerBound));
   const isProven = lowerBound >= costOf(problem, configuration);
   // A search that was cut short may leave something that a single action makes cheaper.

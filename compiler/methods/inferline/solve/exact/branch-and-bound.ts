@@ -8,9 +8,11 @@ import {
   type Configuration,
   type TaskConfiguration,
 } from "../../../../graph/served-tasks.ts";
+import type { RootBranches } from "../../../root-branches.ts";
 import { costOf } from "../problem.ts";
 import type { SearchSpace } from "../search-space.ts";
-import { type ChoiceUse, Lanes } from "./lanes.ts";
+import { BranchRecorder, isBranchLog, replayed } from "./branch-log.ts";
+import { type Choice, type ChoiceUse, Lanes } from "./lanes.ts";
 
 export interface Refined {
   /** The best that is known: what the search was given, or better. */
@@ -26,9 +28,15 @@ export interface Refined {
  * known from fluid queues. Nothing is taken to be monotone: more replicas may well be worse.
  * @param known a feasible configuration within the pools, or null, and what none costs less than.
  * @param queryLimit of queries that are served, of all tasks: the same inputs search the same.
+ * @param branches what is decided of the first task is a branch; left out where all are searched.
  */
-export function branchAndBound(space: SearchSpace, known: Refined, queryLimit: number): Refined {
-  return new Search(space, known, queryLimit).run();
+export function branchAndBound(
+  space: SearchSpace,
+  known: Refined,
+  queryLimit: number,
+  branches?: RootBranches,
+): Refined {
+  return new Search(space, known, queryLimit, branches).run();
 }
 
 class Search {
@@ -40,12 +48,24 @@ class Search {
   readonly #lowerBound: number;
   readonly #chosen: TaskConfiguration[] = [];
   readonly #usedByPool: number[];
+  readonly #branches: RootBranches | undefined;
   #queries = 0;
   #best: Configuration | null;
   #bestCost: number;
+  /** Of the branch that is being searched, where others want to know. */
+  #recorder: BranchRecorder | null = null;
+  /** Branches that there were so far. */
+  #branchCount = 0;
 
-  constructor(space: SearchSpace, { configuration, lowerBound }: Refined, queryLimit: number) {
+  constructor(
+    space: SearchSpace,
+    { configuration, lowerBound }: Refined,
+    queryLimit: number,
+    branches?: RootBranches,
+  ) {
     const { problem, bounds, evaluator } = space;
+    // A single task has nothing to follow what is decided of it.
+    this.#branches = problem.stages.length > 1 ? branches : undefined;
     this.#space = space;
     this.#traces = evaluator.traces;
     this.#queryLimit = queryLimit;
@@ -88,15 +108,47 @@ class Search {
         lanes.close(choice);
         continue;
       }
-      const served = this.#serve(stage, choice);
+      const served = this.#serve(stage, choice, least);
       lanes.advance(choice, served);
       if (served === null) continue;
       this.#chosen[stage] = choice;
       this.#usedByPool[choice.pool] = used + choice.replicas;
-      open = Math.min(open, this.#follow(stage, cost + choice.cost));
+      const left =
+        stage === 0 && this.#branches !== undefined
+          ? this.#followBranch(this.#branches, choice)
+          : this.#follow(stage, cost + choice.cost);
+      open = Math.min(open, left);
       this.#usedByPool[choice.pool] = used;
     }
     return open;
+  }
+
+  /** What follows a choice for the first task: as it is known, or searched if that is asked for. */
+  #followBranch(branches: RootBranches, choice: Choice): number {
+    const index = this.#branchCount++;
+    const key = `${choice.hardware}x${choice.batch}x${choice.replicas}`;
+    if (this.#isTaken(branches.known(key))) return Number.POSITIVE_INFINITY;
+    if (!branches.isAsked(index)) return Number.POSITIVE_INFINITY;
+    const recorder = new BranchRecorder(this.#bestCost);
+    this.#recorder = recorder;
+    const open = this.#follow(0, choice.cost);
+    this.#recorder = null;
+    // What a limit has cut is of no use to others.
+    if (open === Number.POSITIVE_INFINITY) branches.add({ key, found: recorder.log() });
+    return open;
+  }
+
+  /** Whether a branch is known as a search from here would have found it, which is then done. */
+  #isTaken(log: object | undefined): boolean {
+    const known = isBranchLog(log) ? replayed(log, this.#bestCost) : null;
+    if (known === null || this.#queries + known.queries > this.#queryLimit) return false;
+    this.#queries += known.queries;
+    this.#space.evaluator.evaluations += known.evaluations;
+    if (known.found !== null) {
+      this.#best = known.found.configuration;
+      this.#bestCost = known.found.cost;
+    }
+    return true;
   }
 
   #follow(stage: number, cost: number): number {
@@ -108,6 +160,7 @@ class Search {
         replicas,
       }));
       this.#bestCost = cost;
+      this.#recorder?.found(cost, this.#best);
     }
     return Number.POSITIVE_INFINITY;
   }
@@ -115,8 +168,9 @@ class Search {
   /**
    * @returns what of the choice was put to use, in any trace; null if too many requests are sure to
    * be late.
+   * @param least that what follows costs, with all that was decided.
    */
-  #serve(stage: number, choice: TaskConfiguration): ChoiceUse | null {
+  #serve(stage: number, choice: TaskConfiguration, least: number): ChoiceUse | null {
     let batch = 0;
     let allAtWork = false;
     const { evaluator } = this.#space;
@@ -124,6 +178,7 @@ class Search {
       const queries = trace.visits.stages[stage]?.count ?? 0;
       evaluator.evaluations++;
       this.#queries += queries;
+      this.#recorder?.tried(least, 1, queries);
       if (trace.serve(stage, choice) > trace.allowedMisses) return null;
       batch = Math.max(batch, trace.used[0] ?? 0);
       allAtWork ||= trace.used[1] === 1;

@@ -1,0 +1,116 @@
+/**
+ * What the search of one branch came to, so that another can go on as if it had searched it.
+ *
+ * A search that begins with a cheaper plan tries a part of what one with a dearer plan tries: what
+ * may cost less than the best that it knows by then. So the log has how much was tried by what it
+ * may cost at least, between one better plan and the next.
+ */
+import type { Configuration } from "../../../../graph/served-tasks.ts";
+
+/** Between two better plans. */
+interface Stretch {
+  /** Least costs of what was tried, millionths per hour, ascending. */
+  readonly least: readonly number[];
+  /** Tasks that were served, by least cost. */
+  readonly evaluations: readonly number[];
+  /** Queries of them, by least cost. */
+  readonly queries: readonly number[];
+  /** What ended it; null at the end of the branch. */
+  readonly found: FoundPlan | null;
+}
+
+interface FoundPlan {
+  readonly cost: number;
+  readonly configuration: Configuration;
+}
+
+export interface BranchLog {
+  /** Cost of the best plan that was known before; Infinity for none. */
+  readonly enteredCost: number;
+  readonly stretches: readonly Stretch[];
+}
+
+interface Tried {
+  evaluations: number;
+  queries: number;
+}
+
+/** Writes a log while a branch is searched. */
+export class BranchRecorder {
+  readonly #enteredCost: number;
+  readonly #stretches: Stretch[] = [];
+  #tried = new Map<number, Tried>();
+
+  constructor(enteredCost: number) {
+    this.#enteredCost = enteredCost;
+  }
+
+  tried(least: number, evaluations: number, queries: number): void {
+    const before = this.#tried.get(least);
+    if (before === undefined) this.#tried.set(least, { evaluations, queries });
+    else {
+      before.evaluations += evaluations;
+      before.queries += queries;
+    }
+  }
+
+  found(cost: number, configuration: Configuration): void {
+    this.#end({ cost, configuration });
+  }
+
+  /** The log of a branch that was searched to its end. */
+  log(): BranchLog {
+    this.#end(null);
+    return { enteredCost: this.#enteredCost, stretches: this.#stretches };
+  }
+
+  #end(found: FoundPlan | null): void {
+    const ascending = [...this.#tried].sort(([a], [b]) => a - b);
+    this.#stretches.push({
+      least: ascending.map(([least]) => least),
+      evaluations: ascending.map(([, { evaluations }]) => evaluations),
+      queries: ascending.map(([, { queries }]) => queries),
+      found,
+    });
+    this.#tried = new Map();
+  }
+}
+
+/** What a search would have come to in a branch. */
+export interface Replayed {
+  readonly evaluations: number;
+  readonly queries: number;
+  /** The last plan that is better than what it began with; null for none. */
+  readonly found: FoundPlan | null;
+}
+
+/**
+ * @param bestCost of the best plan that is known before, Infinity for none.
+ * @returns null where the log does not tell, as it began with a cheaper plan.
+ */
+export function replayed({ enteredCost, stretches }: BranchLog, bestCost: number): Replayed | null {
+  let evaluations = 0;
+  let queries = 0;
+  let best: FoundPlan | null = null;
+  let cost = bestCost;
+  let loggedCost = enteredCost;
+  for (const { least, found, ...tried } of stretches) {
+    if (cost > loggedCost) return null;
+    for (const [index, one] of least.entries()) {
+      if (one >= cost) break;
+      evaluations += tried.evaluations[index] ?? 0;
+      queries += tried.queries[index] ?? 0;
+    }
+    if (found === null) continue;
+    loggedCost = found.cost;
+    if (found.cost >= cost) continue;
+    cost = found.cost;
+    best = found;
+  }
+  return { evaluations, queries, found: best };
+}
+
+/** Logs come from parts, which their digests keep as they were written. */
+export function isBranchLog(value: object | undefined): value is BranchLog {
+  return value !== undefined && "enteredCost" in value && "stretches" in value;
+}
