@@ -2,8 +2,8 @@
 import { answer } from "../levels/answer.ts";
 import type { LevelSolver } from "../levels/compile.ts";
 import type { CompilerMethod, SolvedLevel } from "../methods/method.ts";
-import type { FoundBranch } from "../methods/root-branches.ts";
 import type { BundleFrame } from "../model/frames.ts";
+import type { FoundBranch } from "../model/root-branches.ts";
 import { type LevelPoolOptions, LevelWorkers } from "../processes/level-pool.ts";
 import type { LevelReply } from "../processes/level-request.ts";
 

@@ -1,8 +1,8 @@
 /** Answers a request for a level, by the method of its frame. */
 
 import { methodOf } from "../methods/registry.ts";
-import { type FoundBranch, rootBranches } from "../methods/root-branches.ts";
 import type { BundleFrame } from "../model/frames.ts";
+import { type FoundBranch, rootBranches } from "../model/root-branches.ts";
 import type { LevelReply, LevelRequest } from "../processes/level-request.ts";
 
 /**

@@ -2,10 +2,10 @@
 import { type Bundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import type { CompilerMethod, OpenedModels, Settle, SolvedLevel } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
-import type { AskedBranches, FoundBranch } from "../methods/root-branches.ts";
 import type { BundleFrame } from "../model/frames.ts";
 import type { ModelFiles } from "../model/model-files.ts";
 import { stateMistakes, stateUseMistakes } from "../model/model-state.ts";
+import type { AskedBranches, FoundBranch } from "../model/root-branches.ts";
 import type { Application } from "../spec/application.ts";
 import type { LoadedApplication } from "../spec/load-application.ts";
 import { type ChosenLevels, chooseLevels, type GapOf, type Placement } from "./adaptive-levels.ts";

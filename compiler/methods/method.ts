@@ -17,6 +17,7 @@ import type { BatchFacts, RanBatch } from "../model/batch-facts.ts";
 import type { BundleFrame } from "../model/frames.ts";
 import type { FeedKind } from "../model/model-feeds.ts";
 import type { ModelFiles } from "../model/model-files.ts";
+import type { RootBranches } from "../model/root-branches.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import type { ScalerDelay } from "../simulate/graph/scaler-clock.ts";
@@ -27,7 +28,6 @@ import type { Application, MethodName, Policy, PolicyOf } from "../spec/applicat
 import type { LoadedApplication } from "../spec/load-application.ts";
 import type { Mistake } from "../spec/mistakes.ts";
 import type { LevelPromises } from "./level-promises.ts";
-import type { RootBranches } from "./root-branches.ts";
 import type { SolverName } from "./solver-names.ts";
 
 /** The method of a name, with the bundle, frame and policy that are its own. */

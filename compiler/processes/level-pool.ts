@@ -9,8 +9,8 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { Level, RamsisBundle, RamsisLevel } from "stratagem-runtime/internal/bundle/schema";
-import type { FoundBranch } from "../methods/root-branches.ts";
 import type { BundleFrame } from "../model/frames.ts";
+import type { FoundBranch } from "../model/root-branches.ts";
 import type { BranchNote, LevelFailure, LevelReply, LevelRequest } from "./level-request.ts";
 
 const ENDED = "a solver process ended";

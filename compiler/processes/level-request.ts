@@ -1,7 +1,6 @@
 /** What a process that solves levels is asked, and what it answers. */
 import type { Level } from "stratagem-runtime/internal/bundle/schema";
-import type { SolvedLevel } from "../methods/method.ts";
-import type { AskedBranches, FoundBranch } from "../methods/root-branches.ts";
+import type { AskedBranches, FoundBranch } from "../model/root-branches.ts";
 
 export type LevelRequest =
   | {
@@ -18,7 +17,13 @@ export type LevelRequest =
 
 /** @typeParam L level of the method whose frame the process has. */
 export type LevelReply<L extends Level = Level> =
-  | ({ readonly kind: "solved" } & SolvedLevel<L>)
+  | {
+      readonly kind: "solved";
+      readonly level: L;
+      readonly ms: number;
+      /** Where branches of its search were left out. */
+      readonly isPart?: true;
+    }
   /** A baseline has no plan for the level. */
   | { readonly kind: "unplanned"; readonly loadQps: number }
   | { readonly kind: "evaluated"; readonly promised: object };

@@ -1,7 +1,7 @@
 /** Levels, and branches of them, that were solved elsewhere: found by their frame and load. */
 import type { LevelSolver } from "../levels/compile.ts";
 import type { SolvedLevel } from "../methods/method.ts";
-import type { BranchShare, FoundBranch } from "../methods/root-branches.ts";
+import type { BranchShare, FoundBranch } from "../model/root-branches.ts";
 import { levelText, type PartBranch, type PartLevel } from "./part.ts";
 
 export class KnownLevels {

@@ -14,7 +14,7 @@ import {
   plannedApplications,
 } from "../levels/compile.ts";
 import type { BundleFile, CompilerMethod, SolvedLevel } from "../methods/method.ts";
-import { ALL_BRANCHES } from "../methods/root-branches.ts";
+import { ALL_BRANCHES } from "../model/root-branches.ts";
 import { InputError } from "../spec/input-error.ts";
 import type { LoadedApplication } from "../spec/load-application.ts";
 import type { Mistake } from "../spec/mistakes.ts";

@@ -2,8 +2,8 @@
 import { createHash } from "node:crypto";
 import type { Level, ModelFile } from "stratagem-runtime/internal/bundle/schema";
 import type { SolvedLevel } from "../methods/method.ts";
-import type { FoundBranch } from "../methods/root-branches.ts";
 import type { BundleFrame } from "../model/frames.ts";
+import type { FoundBranch } from "../model/root-branches.ts";
 import type { Application } from "../spec/application.ts";
 import type { InputFile } from "../spec/named-files.ts";
 import { exactText } from "./exact-json.ts";

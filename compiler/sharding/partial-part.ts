@@ -4,6 +4,7 @@
  */
 import { type FileHandle, open, rm } from "node:fs/promises";
 import { readRegularFile } from "stratagem-runtime/internal/regular-file";
+import { writeAtomically } from "../atomic-write.ts";
 import { UnwritableError } from "../errors.ts";
 import type { Part, PartBranch, PartHeader, PartLevel } from "./part.ts";
 import { branchLine, headerLine, levelLine, readPartText } from "./part-text.ts";
@@ -37,11 +38,11 @@ export class PartialPart {
     const kept = await keptOf(path, header);
     const { levels, branches } = kept;
     try {
-      // Written anew, since the last line of what there was may have been cut.
-      const file = await open(path, "w");
+      // Written anew, since the last line of what there was may have been cut: at once, so that
+      // whoever is killed, or looks, meanwhile has what there was.
       const lines = [headerLine(header), ...levels.map(levelLine), ...branches.map(branchLine)];
-      await file.writeFile(lines.join(""));
-      return new PartialPart(path, file, kept);
+      await writeAtomically(path, Buffer.from(lines.join("")));
+      return new PartialPart(path, await open(path, "a"), kept);
     } catch (error) {
       throw unwritable(path, error);
     }
@@ -93,6 +94,7 @@ async function keptOf(path: string, header: PartHeader): Promise<Kept> {
 }
 
 function unwritable(path: string, error: unknown): UnwritableError {
+  if (error instanceof UnwritableError) return error;
   const { code, message } = error as NodeJS.ErrnoException;
   return new UnwritableError(path, code ?? message);
 }

@@ -10,7 +10,11 @@ import { MAX_PART_BYTES, partialPath } from "./partial-part.ts";
 export async function readParts(paths: readonly string[]): Promise<readonly GivenPart[]> {
   const parts: GivenPart[] = [];
   for (const path of paths) {
-    const found = (await readPart(path, path)) ?? (await readPart(path, partialPath(path)));
+    const found =
+      (await readPart(path, path)) ??
+      (await readPart(path, partialPath(path))) ??
+      // It may have been finished between the two.
+      (await readPart(path, path));
     parts.push(found ?? { path, part: null, writtenMs: null });
   }
   return parts;

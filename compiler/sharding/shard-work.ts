@@ -5,7 +5,7 @@
  * its branches in turn. A level with one shard is searched whole, as are all levels of methods
  * whose searches are not divided. It follows from the header of a part alone.
  */
-import { ALL_BRANCHES, type BranchShare } from "../methods/root-branches.ts";
+import { ALL_BRANCHES, type BranchShare } from "../model/root-branches.ts";
 import type { Loads } from "../spec/application.ts";
 import { type Shard, shareOfList } from "./shard.ts";
 

@@ -9,8 +9,8 @@ import type { CompileOptions, LevelSolver, OnSolved } from "../levels/compile.ts
 import { gapOfMethod, plannedApplications, refuseUnfit, withSolver } from "../levels/compile.ts";
 import { type KeptLevels, keepsMore, keptLevels } from "../levels/kept-levels.ts";
 import type { BundleFile, CompilerMethod, OpenedModels, SolvedLevel } from "../methods/method.ts";
-import type { FoundBranch } from "../methods/root-branches.ts";
 import type { BundleFrame } from "../model/frames.ts";
+import type { FoundBranch } from "../model/root-branches.ts";
 import type { Loads } from "../spec/application.ts";
 import type { LoadedApplication } from "../spec/load-application.ts";
 import type { Mistake } from "../spec/mistakes.ts";

@@ -1,4 +1,7 @@
-/** `compile --shard` and `merge` as processes, on bundles that lie in the repository. */
+/**
+ * `compile --shard` and `merge` as processes, on bundles that lie in the repository, in 1, 3 and 7
+ * parts: MINUTES_LINE.
+ */
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,20 +20,24 @@ function shard(policy: string, number: number, of: number, out = part(policy, nu
   return stratagem("compile", app, "--shard", `${number}/${of}`, "-o", out, "--json");
 }
 
-const POLICIES = ["voice", "scenes", "ocr-inferline", "scaling", "malleable"] as const;
+/** All five methods, a cascade, and of inferline more shards than levels: they divide searches. */
+const POLICIES = ["voice", "scenes", "ocr-inferline", "cascade", "scaling", "malleable"] as const;
+const CASES = POLICIES.flatMap((policy) => [1, 3, 7].map((of) => ({ policy, of })));
 
-test.each(POLICIES)("three parts of %s are the bundle that is there", (policy) => {
-  const numbers = [1, 2, 3];
-  for (const number of numbers) expect(shard(policy, number, 3).status).toBe(0);
-  const parts = numbers.map((number) => part(policy, number, 3));
+test.each(CASES)("$of parts of $policy are the bundle that is there", ({ policy, of }) => {
+  const numbers = Array.from({ length: of }, (_, index) => index + 1);
+  for (const number of numbers) expect(shard(policy, number, of).status).toBe(0);
+  const parts = numbers.map((number) => part(policy, number, of));
   const checked = `policies/${policy}/bundle.msgpack`;
   // Stages of models lie beside it, and are compared too.
   const check = stratagem("merge", ...parts, "-o", checked, "--check", "--no-require", "--json");
   expect(check).toMatchObject({ status: 0, stderr: "" });
-  expect(JSON.parse(check.stdout)).toMatchObject({ same: true, merged: { solvedHere: 0 } });
-  const lost = stratagem("merge", ...parts.slice(0, 2), "-o", join(folder, "lost"));
+  const merged = { solvedHere: 0, searchedHere: 0, differing: 0 };
+  expect(JSON.parse(check.stdout)).toMatchObject({ same: true, merged });
+  if (of === 1) return;
+  const lost = stratagem("merge", ...parts.slice(0, -1), "-o", join(folder, "lost"));
   expect(lost.status).toBe(65);
-  expect(lost.stderr).toContain("shard 3 is lost");
+  expect(lost.stderr).toContain(`shard ${of} is lost`);
 });
 
 test("a shard goes on from what an interrupted one has left", () => {

@@ -9,10 +9,10 @@ import type {
 } from "stratagem-runtime/internal/bundle/schema";
 import { depthOf } from "../../graph/depth.ts";
 import type { InferlineFrame } from "../../model/frames.ts";
+import { branchesOf, type RootBranches } from "../../model/root-branches.ts";
 import type { RequestArrivals } from "../../simulate/graph/arriving-requests.ts";
 import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
 import { settledPlan } from "../../simulate/serving/planned-contention.ts";
-import { branchesOf, type RootBranches } from "../root-branches.ts";
 import { planningFrame } from "./planning-frame.ts";
 import { simulateInferline } from "./simulate/simulate.ts";
 import { inferline, type ProvisionedLevel } from "./solve/inferline.ts";

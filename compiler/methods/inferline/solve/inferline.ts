@@ -12,9 +12,9 @@ import {
 } from "stratagem-runtime/internal/bundle/schema";
 import type { Configuration } from "../../../graph/served-tasks.ts";
 import type { InferlineFrame } from "../../../model/frames.ts";
+import { branchesOf, type RootBranches } from "../../../model/root-branches.ts";
 import { envelopeOf, peakRate, windowLengths } from "../../../numeric/traffic-envelope.ts";
 import type { RequestTrace } from "../../../simulate/graph/visits.ts";
-import { branchesOf, type RootBranches } from "../../root-branches.ts";
 import { inferlineFrame } from "./frame.ts";
 import { judge } from "./judge.ts";
 import { type MarginPlan, planWithLeastMargin, planWithMargin } from "./margin.ts";

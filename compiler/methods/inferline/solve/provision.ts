@@ -19,8 +19,8 @@
  */
 import { FeedForward } from "../../../graph/feed-forward.ts";
 import type { Configuration } from "../../../graph/served-tasks.ts";
+import { branchesOf, type RootBranches } from "../../../model/root-branches.ts";
 import type { RequestTrace } from "../../../simulate/graph/visits.ts";
-import { branchesOf, type RootBranches } from "../../root-branches.ts";
 import { Evaluator } from "./evaluator.ts";
 import { branchAndBound } from "./exact/branch-and-bound.ts";
 import { initialize } from "./greedy/initialize.ts";

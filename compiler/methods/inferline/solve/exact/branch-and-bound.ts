@@ -8,7 +8,7 @@ import {
   type Configuration,
   type TaskConfiguration,
 } from "../../../../graph/served-tasks.ts";
-import type { RootBranches } from "../../../root-branches.ts";
+import type { RootBranches } from "../../../../model/root-branches.ts";
 import { costOf } from "../problem.ts";
 import type { SearchSpace } from "../search-space.ts";
 import { BranchRecorder, isBranchLog, replayed } from "./branch-log.ts";
