@@ -77,6 +77,11 @@ function changed(path: string, name: string, change: (part: ReadPart) => ReadPar
   return out;
 }
 
+const PLANNED = {
+  workload: { arrivals: { process: "poisson" }, loads: [20, 40] },
+  policy: { method: "loki" },
+};
+
 describe("parts of a fleet", () => {
   let parts: string[] = [];
   beforeAll(() => {
@@ -124,10 +129,12 @@ describe("parts of a fleet", () => {
     expect(refusal(one(), ofProfile, three())).toMatch(/cpu\.json is another in .*1-of-3/);
     const named = shard(machine("named", { application: "other" }), "2/3");
     expect(refusal(one(), named, three())).toContain(`${one()} is of fleet, ${named} of other`);
-    const at = machine("options");
-    const ofOptions = shard(at, "2/3", "--solver", "highs");
-    const found = refusal(one(), ofOptions, three());
-    expect(found).toContain(`${one()} and ${ofOptions} were compiled with different options`);
+    const at = machine("options", PLANNED);
+    const plain = shard(at, "1/2");
+    const other = shard(at, "2/2", "--solver", "highs");
+    expect(refusal(plain, other)).toContain(
+      `${plain} and ${other} were compiled with different options`,
+    );
   });
 
   test("that were cut anywhere, or are something else, are refused by path", () => {

@@ -1,6 +1,6 @@
 /**
  * `compile --shard` and `merge` as processes, on bundles that lie in the repository, in 1, 3 and 7
- * parts: MINUTES_LINE.
+ * parts. It takes four minutes on two cores that others use, too.
  */
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
