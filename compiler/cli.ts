@@ -15,6 +15,7 @@ import {
   runProgram,
   wholeNumber,
 } from "stratagem-runtime/internal/command-line";
+import { addScaler } from "stratagem-runtime/internal/scaler-command";
 import {
   addSignatureFlags,
   type SignatureFlags,
@@ -129,6 +130,7 @@ program
 
 addCompile(program, tools);
 addWorker(program);
+addScaler(program);
 addMerge(program, tools);
 
 addInspect(program, async (bundle, level, queued, slackMs) => {

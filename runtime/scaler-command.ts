@@ -9,12 +9,17 @@ export function addScaler(program: Command): void {
   program
     .command("scaler")
     .description("tell KEDA how many workers the plan of the observed load wants, until SIGTERM")
-    .requiredOption("--policy <bundle>", "the bundle that the front ends serve")
-    .requiredOption(
+    .requiredOption("--policy <source>", "the bundle that the front ends serve, as serve takes it")
+    .option("--policy-token <file>", "what https sources are shown")
+    .option("--policy-store <folder>", "where a bundle of a source is kept (default: as serve)")
+    .option(
       "--metrics <url>",
       "/metrics of a front end (repeatable); dns+http://… for one at each address of the name",
       several,
+      [],
     )
+    .option("--cluster <url>", "nats://a,b,c where front ends tell their load, instead")
+    .option("--cluster-token <file>", "who it is to that: of nsc, a token, or USER:PASSWORD")
     .option("--grpc <host:port>", "where KEDA asks; port 0 for any", addressOf, DEFAULT)
     .option("--token-file <file>", "token, or USER:PASSWORD, for the metrics")
     .option("--tls-cert <file>", "certificate in PEM, with --tls-key; KEDA then has caCert")
@@ -54,6 +59,6 @@ function addressOf(text: string): Address {
   throw new InvalidArgumentError(`expected ${address.expected}`);
 }
 
-function several(value: string, earlier: readonly string[] = []): string[] {
+function several(value: string, earlier: readonly string[]): string[] {
   return [...earlier, value];
 }

@@ -5,6 +5,7 @@ import type { ClusterFrontEnd } from "./cluster/cluster-front-end.ts";
 import { RuntimeError } from "./errors.ts";
 import { hasLimits } from "./exec/worker-spawn.ts";
 import { hostedBundles, rememberOnceStarted } from "./hosted-bundles.ts";
+import { hostedTraffic } from "./hosted-traffic.ts";
 import { openedCluster } from "./opened-cluster.ts";
 import type { OpenedModels } from "./opened-models.ts";
 import { openedSources, policiesOf } from "./opened-sources.ts";
@@ -127,7 +128,8 @@ async function startWith(
   const refresh = () => refreshed(access, acceptors);
   const following = new Reloading(server, hosted, hosting, { refresh }, sources);
   reloading = following;
-  cluster?.follow(() => following.hosted.map(({ application }) => application.endpoint));
+  const endpoints = () => following.hosted.map(({ application }) => application.endpoint);
+  cluster?.follow(endpoints, () => hostedTraffic(following.hosted));
   sources?.run(following, server.started);
   void rememberOnceStarted(server.started, hosted, hosting);
   canaries = startCanaries(server, following, hosting, options.canary);

@@ -31,7 +31,6 @@ export function frontEndObjects(
 ): KubernetesObject[] {
   const name = frontEndName(options);
   const selector = selectorOf(options, "front-end");
-  const usesApi = options.scaler === "kubernetes";
   return [
     {
       apiVersion: "apps/v1",
@@ -44,10 +43,9 @@ export function frontEndObjects(
           metadata: { labels: selector },
           spec: {
             ...POD_SECURITY,
-            ...(usesApi ? { automountServiceAccountToken: true, serviceAccountName: name } : {}),
             terminationGracePeriodSeconds: GRACE_SECONDS,
             containers: [frontEndContainer(options, pools)],
-            volumes: podFilesOf(options).volumes,
+            ...volumesOf(options),
           },
         },
       },
@@ -90,8 +88,10 @@ export function frontEndContainer(
   pools: readonly Pool[],
   place: FrontEndPlace = DEPLOYMENT,
 ): object {
-  const { policy, modelsArgs, policyMounts, modelMounts } = podFilesOf(options);
-  const { image, cluster } = options;
+  const { policy, modelsArgs, policyMounts, modelMounts, env } = podFilesOf(options);
+  const variables = [...env, ...(options.cluster === null ? [] : [POD_NAME])];
+  const mounts = [...policyMounts, ...modelMounts];
+  const { image } = options;
   const { container, httpPort, metricsPort, flags } = place;
   const metrics = { name: "metrics", containerPort: metricsPort };
   return {
@@ -103,7 +103,7 @@ export function frontEndContainer(
       ...(metricsPort === null ? [] : ["--metrics", `0.0.0.0:${metricsPort}`]),
       ...["--drain-delay", DRAIN_DELAY, ...flags],
     ],
-    ...(cluster === null ? {} : { env: [POD_NAME] }),
+    ...(variables.length === 0 ? {} : { env: variables }),
     ports: [
       metricsPort === null
         ? { containerPort: httpPort, protocol: "TCP" }
@@ -113,8 +113,14 @@ export function frontEndContainer(
     securityContext: CONTAINER_SECURITY,
     resources: RESOURCES,
     ...probesOf(httpPort),
-    volumeMounts: [...policyMounts, ...modelMounts],
+    ...(mounts.length === 0 ? {} : { volumeMounts: mounts }),
   };
+}
+
+/** Of a front end's pod; left out where it has none. */
+export function volumesOf(options: ManifestOptions): { readonly volumes?: readonly object[] } {
+  const { volumes } = podFilesOf(options);
+  return volumes.length === 0 ? {} : { volumes };
 }
 
 /** Where its workers are: a list that is known beforehand, or whoever meets in the cluster. */

@@ -1,8 +1,8 @@
 /** The front end as KServe hosts it: a predictor that speaks the protocol by itself. */
 import type { Pool } from "stratagem-runtime/internal/bundle/schema";
-import { frontEndContainer } from "./front-end.ts";
+import { frontEndContainer, volumesOf } from "./front-end.ts";
 import type { KubernetesObject, ManifestOptions } from "./manifest-options.ts";
-import { KSERVE_PORT, metaOf, POD_SECURITY, podFilesOf } from "./objects.ts";
+import { KSERVE_PORT, metaOf, POD_SECURITY } from "./objects.ts";
 
 /** As KServe names the container, and the port that it sends requests to. */
 const KSERVE = {
@@ -38,7 +38,7 @@ export function inferenceServiceObject(
         minReplicas: frontEnds,
         maxReplicas: frontEnds,
         containers: [frontEndContainer(options, pools, KSERVE)],
-        volumes: podFilesOf(options).volumes,
+        ...volumesOf(options),
       },
     },
   };

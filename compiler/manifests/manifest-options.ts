@@ -17,8 +17,8 @@ export interface ManifestOptions {
   /** Front ends; more than one needs a cluster, in which they share the workers. */
   readonly frontEnds: number;
   /**
-   * Who sets the number of workers: KEDA, which asks `stratagem-runtime scaler`; the front end by
-   * the API of Kubernetes; or nobody.
+   * Who sets the number of workers: KEDA, which asks `stratagem-runtime scaler`; that scaler itself
+   * by the API of Kubernetes; or nobody.
    */
   readonly scaler: "keda" | "kubernetes" | "none";
   /** How often KEDA asks, in whole seconds. */

@@ -8,7 +8,8 @@ import { monitoringObjects } from "./monitoring.ts";
 import { dnsLabel, policyName } from "./objects.ts";
 import { policyObject } from "./policy.ts";
 import { rbacObjects } from "./rbac.ts";
-import { scalingObjects } from "./scaling.ts";
+import { scalerObjects } from "./scaler.ts";
+import { scaledObjects } from "./scaling.ts";
 import { type PlannedPool, workerObjects } from "./workers.ts";
 
 /** Of labels of DNS; the number of a pod and a dash follow the name of its set. */
@@ -39,8 +40,8 @@ export function manifestsOf(source: ManifestSource, options: ManifestOptions): M
     ]),
     file(
       "rbac.yaml",
-      "What the front end may do to its workers.",
-      scaler === "kubernetes" ? rbacObjects(options, scaled) : [],
+      "What the scaler may do to the workers.",
+      scaled.length > 0 ? rbacObjects(options, scaled) : [],
     ),
     file(
       "workers.yaml",
@@ -54,12 +55,17 @@ export function manifestsOf(source: ManifestSource, options: ManifestOptions): M
       : file("front-end.yaml", "The front end and its service.", frontEndObjects(options, pools)),
     file(
       "scaling.yaml",
-      "As many workers as the plan of the load wants, by KEDA.",
-      scaler === "keda" && scaled.length > 0 ? scalingObjects(options, scaled) : [],
+      "As many workers as the plan of the load wants.",
+      scaled.length > 0 ? scalingOf(options, scaled) : [],
     ),
     file("monitoring.yaml", "What Prometheus scrapes.", monitoringObjects(options)),
   ];
   return files.filter(({ objects }) => objects.length > 0);
+}
+
+function scalingOf(options: ManifestOptions, scaled: readonly PlannedPool[]) {
+  const isKeda = options.scaler === "keda";
+  return [...scalerObjects(options, scaled), ...(isKeda ? scaledObjects(options, scaled) : [])];
 }
 
 function file(name: string, about: string, objects: ManifestFile["objects"]): ManifestFile {
@@ -77,14 +83,14 @@ function plannedPools({ bundle, workersByLevel }: ManifestSource, follows: boole
 }
 
 function checkOptions(options: ManifestOptions, planned: readonly PlannedPool[]): void {
-  const { name, frontEnds, cluster, isKserve, scaler } = options;
+  const { name, frontEnds, cluster, modelsClaim } = options;
   if (frontEnds > 1 && cluster === null) {
     throw usage(
       `--front-ends ${frontEnds} needs --cluster nats://…, in which they share the workers`,
     );
   }
-  if (isKserve && scaler === "kubernetes") {
-    throw usage("--scaler kubernetes is not for --kserve; expected keda or none");
+  if (modelsClaim === null && cluster === null) {
+    throw usage("--no-models needs --cluster nats://…, over which workers get the models");
   }
   const seen = new Map<string, string>();
   for (const { pool } of planned) {

@@ -65,7 +65,7 @@ export function scalerName({ name }: ManifestOptions): string {
   return `${name}-scaler`;
 }
 
-export function policyName({ name }: ManifestOptions): string {
+export function policyName({ name }: Pick<ManifestOptions, "name">): string {
   return `${name}-policy`;
 }
 
@@ -116,6 +116,9 @@ export const POD_NAME = {
 
 const MODELS = "/srv/stratagem/models";
 const POLICY = "/srv/stratagem/policy";
+/** Where what is fetched is kept; the system tells its services so, and the programs look there. */
+export const STATE = "/var/lib/stratagem";
+const STATE_VARIABLE = { name: "STATE_DIRECTORY", value: STATE } as const;
 
 /** Where pods have the bundle and the models, and the volumes that bring them there. */
 export interface PodFiles {
@@ -123,24 +126,38 @@ export interface PodFiles {
   readonly policy: string;
   /** Flag and value of the folder of the models; empty without one. */
   readonly modelsArgs: readonly string[];
+  /** Where programs keep what they fetch. */
+  readonly env: readonly object[];
   readonly volumes: readonly object[];
+  /** Of the bundle, as a file or as it was fetched. */
   readonly policyMounts: readonly object[];
   readonly modelMounts: readonly object[];
 }
 
-export function podFilesOf(options: ManifestOptions): PodFiles {
-  const { policy, modelsClaim } = options;
-  const configMap = { name: "policy", configMap: { name: policyName(options) } };
+/** What is fetched is kept in a volume of the pod, since its root cannot be written. */
+export function podFilesOf({ name, policy, modelsClaim, cluster }: PodFilesAsked): PodFiles {
+  const configMap = { name: "policy", configMap: { name: policyName({ name }) } };
   const claim = {
     name: "models",
     persistentVolumeClaim: { claimName: modelsClaim ?? "", readOnly: true },
   };
+  const keeps = policy !== null || cluster !== null;
   return {
     policy: policy ?? `${POLICY}/bundle.msgpack`,
     modelsArgs: modelsClaim === null ? [] : ["--models", MODELS],
-    volumes: [...(policy === null ? [configMap] : []), ...(modelsClaim === null ? [] : [claim])],
-    policyMounts: policy === null ? [{ name: "policy", mountPath: POLICY, readOnly: true }] : [],
+    env: keeps ? [STATE_VARIABLE] : [],
+    volumes: [
+      ...(policy === null ? [configMap] : []),
+      ...(modelsClaim === null ? [] : [claim]),
+      ...(keeps ? [{ name: "state", emptyDir: {} }] : []),
+    ],
+    policyMounts: [
+      ...(policy === null ? [{ name: "policy", mountPath: POLICY, readOnly: true }] : []),
+      ...(keeps ? [{ name: "state", mountPath: STATE }] : []),
+    ],
     modelMounts:
       modelsClaim === null ? [] : [{ name: "models", mountPath: MODELS, readOnly: true }],
   };
 }
+
+type PodFilesAsked = Pick<ManifestOptions, "name" | "policy" | "modelsClaim" | "cluster">;

@@ -1,19 +1,6 @@
-/** Who sets the number of workers: KEDA's ScaledObjects, and the scaler that they ask. */
+/** What KEDA is told: a ScaledObject for each pool whose plans differ. */
 import type { KubernetesObject, ManifestOptions } from "./manifest-options.ts";
-import {
-  CONTAINER_SECURITY,
-  frontEndSelector,
-  KSERVE_PORT,
-  METRICS_PORT,
-  metaOf,
-  POD_SECURITY,
-  podFilesOf,
-  RUNTIME_COMMAND,
-  SCALER_PORT,
-  scalerName,
-  selectorOf,
-  workersName,
-} from "./objects.ts";
+import { metaOf, SCALER_PORT, scalerName, workersName } from "./objects.ts";
 import type { PlannedPool } from "./workers.ts";
 
 /** A pod that leaves is not needed any more: the plan has waited already. */
@@ -22,90 +9,18 @@ const NO_WAIT = { stabilizationWindowSeconds: 0 };
 const FAILURES = 3;
 
 /** @param pools those whose plans want more workers at some loads than at others. */
-export function scalingObjects(
+export function scaledObjects(
   options: ManifestOptions,
   pools: readonly PlannedPool[],
 ): KubernetesObject[] {
-  return [...scalerObjects(options), ...pools.map((pool) => scaledObject(options, pool))];
-}
-
-/** The external scaler: it reads the load of the front end and answers what the plan wants. */
-function scalerObjects(options: ManifestOptions): KubernetesObject[] {
-  const name = scalerName(options);
-  const selector = selectorOf(options, "scaler");
-  const metadata = metaOf(options, name, "scaler");
-  const { volumes } = podFilesOf({ ...options, modelsClaim: null });
-  return [
-    {
-      apiVersion: "apps/v1",
-      kind: "Deployment",
-      metadata,
-      spec: {
-        replicas: 1,
-        selector: { matchLabels: selector },
-        template: {
-          metadata: { labels: selector },
-          spec: {
-            ...POD_SECURITY,
-            containers: [scalerContainer(options)],
-            ...(volumes.length === 0 ? {} : { volumes }),
-          },
-        },
-      },
-    },
-    {
-      apiVersion: "v1",
-      kind: "Service",
-      metadata,
-      spec: { selector, ports: [{ name: "grpc", port: SCALER_PORT, targetPort: "grpc" }] },
-    },
-    {
-      apiVersion: "v1",
-      kind: "Service",
-      metadata: metaOf(options, loadName(options), "front-end"),
-      spec: {
-        clusterIP: "None",
-        // One that is full is not ready, and has the most load.
-        publishNotReadyAddresses: true,
-        selector: frontEndSelector(options),
-        ports: [{ name: "load", port: loadPort(options) }],
-      },
-    },
-  ];
-}
-
-function scalerContainer(options: ManifestOptions): object {
-  const { policy, policyMounts } = podFilesOf(options);
-  return {
-    name: "scaler",
-    image: options.image,
-    command: [...RUNTIME_COMMAND, "scaler"],
-    args: [
-      ...["--policy", policy, "--grpc", `0.0.0.0:${SCALER_PORT}`],
-      ...["--metrics", `dns+http://${loadName(options)}:${loadPort(options)}/metrics`],
-    ],
-    ports: [{ name: "grpc", containerPort: SCALER_PORT }],
-    securityContext: CONTAINER_SECURITY,
-    resources: { requests: { cpu: "100m", memory: "128Mi" }, limits: { memory: "256Mi" } },
-    readinessProbe: { tcpSocket: { port: SCALER_PORT } },
-    ...(policyMounts.length === 0 ? {} : { volumeMounts: policyMounts }),
-  };
-}
-
-/** Of the service without an address of its own: its name has that of every front end. */
-function loadName({ name }: ManifestOptions): string {
-  return `${name}-load`;
-}
-
-function loadPort({ isKserve }: ManifestOptions): number {
-  return isKserve ? KSERVE_PORT : METRICS_PORT;
+  return pools.map((pool) => scaledObject(options, pool));
 }
 
 /**
  * KEDA polls a pool at 0, where the scaler's stream is quicker. From 1 on the autoscaler asks the
  * scaler itself, every 15 s; `useCachedMetrics: true` would have it see what was polled last.
  */
-function scaledObject(options: ManifestOptions, { pool, least }: PlannedPool) {
+function scaledObject(options: ManifestOptions, { pool, least }: PlannedPool): KubernetesObject {
   const most = pool.workers;
   const name = workersName(options, pool.name);
   const { namespace, pollingSeconds } = options;
@@ -143,8 +58,10 @@ function scaledObject(options: ManifestOptions, { pool, least }: PlannedPool) {
           metadata: {
             scalerAddress: `${host}:${SCALER_PORT}`,
             pool: pool.name,
-            // Of the autoscaler: the scaler asks for so much more that it is acted on.
+            // Of the autoscaler: the scaler asks for so much more that it is acted on, which it
+            // counts from the replicas of the set.
             tolerance: "0.1",
+            statefulSet: name,
           },
         },
       ],

@@ -15,6 +15,7 @@ import {
   podFilesOf,
   probesOf,
   RUNTIME_COMMAND,
+  STATE,
   selectorOf,
   workersName,
 } from "./objects.ts";
@@ -130,7 +131,7 @@ function podSpec(
 
 function container(options: ManifestOptions, pool: Pool): object {
   const { image, cluster, workerMemory } = options;
-  const { policy, modelsArgs, modelMounts, policyMounts } = podFilesOf(options);
+  const { policy, modelsArgs, modelMounts, policyMounts, env } = podFilesOf(options);
   const name = workersName(options, pool.name);
   const mounts = [...policyMounts, ...modelMounts];
   const cores = pool.cores ?? 1;
@@ -143,15 +144,15 @@ function container(options: ManifestOptions, pool: Pool): object {
     command: [...RUNTIME_COMMAND, "worker"],
     args: [
       ...["--http", `0.0.0.0:${HTTP_PORT}`, "--name", "$(POD_NAME)", "--pool", pool.name],
-      ...["--threads", cpu, ...modelsArgs],
+      ...["--threads", cpu, ...(modelsArgs.length > 0 ? modelsArgs : ["--models", STATE])],
       ...(provider === null ? [] : ["--device", provider]),
-      // What the bundle says of its models, where it is a file here.
-      ...(options.policy === null ? ["--policy", policy] : []),
+      // What the bundle says of its models, where both are files here.
+      ...(options.policy === null && options.modelsClaim !== null ? ["--policy", policy] : []),
       ...(cluster === null
         ? []
         : ["--cluster", cluster, "--url", `http://$(POD_NAME).${name}:${HTTP_PORT}`]),
     ],
-    env: [POD_NAME],
+    env: [...env, POD_NAME],
     ports: [{ name: "http", containerPort: HTTP_PORT }],
     securityContext: CONTAINER_SECURITY,
     // As many as were profiled, and whole ones: nodes can then give each its own.

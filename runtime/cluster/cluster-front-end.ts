@@ -9,6 +9,7 @@ import { ClusterMembership } from "./membership.ts";
 import { NatsStore } from "./nats-store.ts";
 import { frontEndId } from "./shares/cluster-shares.ts";
 import { type ShareListener, ShareListeners } from "./shares/share-listeners.ts";
+import type { TrafficByApplication } from "./shares/share-texts.ts";
 import { SharedWorkers } from "./shares/shared-workers.ts";
 import type { ClusterStore } from "./store.ts";
 import type { WorkerState } from "./worker-state.ts";
@@ -36,6 +37,7 @@ export class ClusterFrontEnd {
   readonly #listeners = new ShareListeners();
   readonly #connection: ClusterConnection;
   readonly #membership: ClusterMembership;
+  #traffic: () => TrafficByApplication = () => ({});
 
   private constructor(connection: ClusterConnection, options: FrontEndOptions) {
     const { nowMs, onNotice, frontEnd = `${hostname()}-${process.pid}` } = options;
@@ -50,6 +52,7 @@ export class ClusterFrontEnd {
       all: allOf(this.#membership),
       nowMs,
       seenLoad: () => listeners.seenLoad(),
+      traffic: () => this.#traffic(),
       onShare: (share) => listeners.tell(share),
       // The executor gives up what runs on a worker that it loses.
       isIdle: () => true,
@@ -59,8 +62,12 @@ export class ClusterFrontEnd {
     this.#shared.open();
   }
 
-  /** @param serving what decides now, which follows the load of all front ends. */
-  follow(serving: () => readonly ShareListener[]): void {
+  /**
+   * @param serving what decides now, which follows the load of all front ends.
+   * @param traffic what was counted of it, which is told with every beat.
+   */
+  follow(serving: () => readonly ShareListener[], traffic: () => TrafficByApplication): void {
+    this.#traffic = traffic;
     this.#listeners.follow(serving);
   }
 

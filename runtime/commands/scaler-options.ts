@@ -4,8 +4,14 @@ import type { CommandResult } from "./command-result.ts";
 
 /** As the command line has them. */
 export interface ScalerFlags {
+  /** Path or URL. */
   readonly policy: string;
+  readonly policyToken?: string;
+  readonly policyStore?: string;
+  /** Either some of these, or a cluster. */
   readonly metrics: readonly string[];
+  readonly cluster?: string;
+  readonly clusterToken?: string;
   readonly grpc: Address;
   readonly tokenFile?: string;
   readonly tlsCert?: string;

@@ -1,22 +1,21 @@
-/** `scaler --policy BUNDLE --metrics URL`: says how many workers the observed load wants. */
+/** `scaler --policy BUNDLE`: says how many workers the observed load wants. */
 import { readFile } from "node:fs/promises";
 import { ServerCredentials } from "@grpc/grpc-js";
 import { EXIT_CODES, RuntimeError } from "../errors.ts";
 import { openKeda } from "../keda/keda.ts";
 import { loadBundle } from "../load-bundle.ts";
-import { FrontEnds } from "../scaling/front-ends.ts";
+import { openedSources } from "../opened-sources.ts";
 import { LoadWatch } from "../scaling/load-watch.ts";
-import { HttpClient } from "../sources/http-client.ts";
+import { storeFolder } from "../sources/store-folder.ts";
 import type { CommandResult } from "./command-result.ts";
 import { openDirect } from "./scaler-direct.ts";
+import { expectOneLoad, openLoad } from "./scaler-load.ts";
 import type { ScalerFlags, ScalerSurroundings } from "./scaler-options.ts";
 
-/** Between two looks at the front ends. */
+/** Between two looks at the load. */
 const LOOK_MS = 1000;
-/** A front end that takes longer counts with what it said last. */
-const PATIENCE_MS = 900;
-/** The text of a front end with hundreds of variants is below 1 MiB. */
-const MOST_BYTES = 16 * 2 ** 20;
+/** A bundle is fetched once, so this is not waited for. */
+const POLL_MS = 60_000;
 
 /** Runs until the signal. @throws BundleError, RuntimeError */
 export async function scalerCommand(
@@ -24,11 +23,12 @@ export async function scalerCommand(
   surroundings: ScalerSurroundings,
 ): Promise<void> {
   const { signal, onReady, nowMs } = surroundings;
-  const { bundle } = await loadBundle(flags.policy);
+  expectOneLoad(flags);
+  const { bundle } = await loadBundle(await policyOf(flags, surroundings));
   const credentials = await credentialsOf(flags);
   const { application } = bundle;
-  const frontEnds = new FrontEnds({ urls: flags.metrics, application, read: readerOf(flags) });
-  const watch = new LoadWatch({ bundle, frontEnds, nowMs });
+  const opened = await openLoad(flags, application, surroundings);
+  const watch = new LoadWatch({ bundle, frontEnds: opened.source, nowMs });
   const direct = await openDirect(flags, watch, bundle, surroundings);
   const { replicasOf } = direct;
   const server = await openKeda({ watch, ...flags.grpc, credentials, replicasOf });
@@ -40,16 +40,24 @@ export async function scalerCommand(
   clearInterval(timer);
   await direct.close();
   await server.close();
+  await opened.close();
 }
 
-function readerOf({ tokenFile }: ScalerFlags): (url: string) => Promise<string> {
-  const client = new HttpClient({ tokenFile, stallMs: PATIENCE_MS });
-  return async (url) => {
-    const signal = AbortSignal.timeout(PATIENCE_MS);
-    const answer = await client.get(url, { maxBytes: MOST_BYTES, signal });
-    if (answer.kind !== "found") throw new Error(`${url}: expected metrics, got 404`);
-    return Buffer.from(answer.bytes).toString("utf8");
-  };
+/** Path of the bundle; one of a source is fetched. @throws RuntimeError, BundleError */
+async function policyOf(
+  { policy, policyStore, policyToken }: ScalerFlags,
+  { environment, signal, onNotice }: ScalerSurroundings,
+): Promise<string> {
+  const folder = storeFolder(policyStore ?? null, environment);
+  const settings = { storeFolder: folder, pollMs: POLL_MS, tokenFile: policyToken };
+  const sources = await openedSources(
+    // No model is run here, so none is fetched.
+    { policy, models: folder, sources: { ...settings, environment, signal }, onNotice },
+    null,
+  );
+  const [path = policy] = sources?.paths ?? [];
+  await sources?.close();
+  return path;
 }
 
 /** @throws RuntimeError RUNTIME_USAGE, RUNTIME_UNREADABLE, RUNTIME_ACCESS */

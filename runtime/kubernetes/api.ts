@@ -18,6 +18,12 @@ export interface ApiPlace {
   readonly ca?: Buffer | undefined;
 }
 
+/** What whoever reads of a refusal can do. */
+const HELP: ReadonlyMap<number, string> = new Map([
+  [401, "; expected a token of a service account, which lasts for an hour unless it is read again"],
+  [403, "; give the service account the role that stratagem manifests writes (rbac.yaml)"],
+]);
+
 /** The API has refused. */
 export class ApiError extends Error {
   readonly status: number;
@@ -25,7 +31,7 @@ export class ApiError extends Error {
   readonly reason: string;
 
   constructor(where: string, status: number, reason: string, message: string) {
-    super(`${where}: ${status} ${reason}: ${message}`);
+    super(`${where}: ${status} ${reason}: ${message}${HELP.get(status) ?? ""}`);
     this.name = "ApiError";
     this.status = status;
     this.reason = reason;

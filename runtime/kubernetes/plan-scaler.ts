@@ -3,7 +3,11 @@
  * between: replicas by their scale, and cores of running pods by resizes in place.
  */
 import type { Wanted } from "../scaling/plan-follower.ts";
+import { ApiError } from "./api.ts";
+import type { PodView } from "./pod.ts";
 import type { WorkerSet } from "./worker-set.ts";
+
+const CONFLICT = 409;
 
 export interface ScaledPool {
   readonly set: Pick<WorkerSet, "name" | "replicas" | "setReplicas" | "pod" | "resize">;
@@ -47,6 +51,8 @@ export class PlanScaler {
       const complaint = await this.#follow(pool);
       this.#complain(pool.set.name, complaint);
     } catch (error) {
+      // Somebody else has changed it: the next look sees what it is now.
+      if (error instanceof ApiError && error.status === CONFLICT) return;
       this.#complain(pool.set.name, error instanceof Error ? error.message : String(error));
     }
   }
@@ -71,13 +77,30 @@ export class PlanScaler {
       // A pod without a limit has no cores of its own that could be changed.
       if (pod === null || Number.isNaN(pod.wantedCores)) continue;
       if (pod.wantedCores !== cores && this.#options.isLeader()) {
-        await set.resize(ordinal, cores);
-        this.#options.onNotice(`${pod.name}: ${pod.wantedCores} cores become ${cores}`);
+        // One that cannot be resized keeps no other from it.
+        complaint = (await this.#resize(set, ordinal, pod, cores)) || complaint;
       } else if (pod.resize === "infeasible" || pod.resize === "deferred") {
         complaint = `${pod.name}: ${cores} cores are ${pod.resize}: ${pod.why}`;
       }
     }
     return complaint;
+  }
+
+  /** @returns why it was refused; empty if it was not, or if the pod has changed meanwhile. */
+  async #resize(
+    set: ScaledPool["set"],
+    ordinal: number,
+    { name, wantedCores }: PodView,
+    cores: number,
+  ): Promise<string> {
+    try {
+      await set.resize(ordinal, cores);
+      this.#options.onNotice(`${name}: ${wantedCores} cores become ${cores}`);
+      return "";
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      return error.status === CONFLICT ? "" : `${name}: ${cores} cores: ${error.message}`;
+    }
   }
 
   #complain(name: string, complaint: string): void {

@@ -3,6 +3,7 @@ import { lookup } from "node:dns/promises";
 import type { MeasuredLoad } from "../core/load-monitor.ts";
 import { RuntimeError } from "../errors.ts";
 import { metricValues } from "../tell/metrics-lines.ts";
+import type { LoadSource } from "./load-source.ts";
 import { ObservedLoad, summedLoad } from "./observed-load.ts";
 import { type TrafficCounts, trafficCounts, trafficGrowth } from "./traffic-counts.ts";
 
@@ -30,7 +31,7 @@ interface FrontEnd {
   readonly load: ObservedLoad;
 }
 
-export class FrontEnds {
+export class FrontEnds implements LoadSource {
   readonly #options: FrontEndsOptions;
   readonly #byUrl = new Map<string, FrontEnd>();
   #heardMs = Number.NEGATIVE_INFINITY;

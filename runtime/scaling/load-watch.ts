@@ -1,12 +1,12 @@
 /** Looks at the front ends again and again, and says what the plan of their load wants. */
 import type { Bundle } from "../bundle/schema.ts";
-import type { FrontEnds } from "./front-ends.ts";
+import type { LoadSource } from "./load-source.ts";
 import { loadQpsOf } from "./observed-load.ts";
 import { PlanFollower, type Wanted, type WantedPart } from "./plan-follower.ts";
 
 export interface LoadWatchOptions {
   readonly bundle: Bundle;
-  readonly frontEnds: FrontEnds;
+  readonly frontEnds: LoadSource;
   /** Milliseconds of a clock that does not go back. */
   readonly nowMs: () => number;
 }
@@ -25,7 +25,7 @@ export interface Outlook {
 
 export class LoadWatch {
   readonly plan: PlanFollower;
-  readonly #frontEnds: FrontEnds;
+  readonly #frontEnds: LoadSource;
   readonly #nowMs: () => number;
   readonly #watchers = new Set<() => void>();
   #isLooking = false;

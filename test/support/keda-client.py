@@ -19,8 +19,9 @@ ref = pb.ScaledObjectRef(name="workers", namespace="vision", scalerMetadata=json
 channel = grpc.insecure_channel(address)
 
 
-def say(method, answer):
-    print(json.dumps({"method": method, "answer": answer}), flush=True)
+def say(method, request, answer):
+    line = {"method": method, "request": told(request), "answer": answer}
+    print(json.dumps(line), flush=True)
 
 
 def told(message):
@@ -41,7 +42,7 @@ def unary(method, request, response):
         answer = told(call(request, timeout=10))
     except grpc.RpcError as error:
         answer = {"code": error.code().name, "details": error.details()}
-    say(method, answer)
+    say(method, request, answer)
 
 
 def stream(method, response):
@@ -54,12 +55,12 @@ def stream(method, response):
 
 
 active = stream("StreamIsActive", pb.IsActiveResponse)
-say("StreamIsActive", told(next(active)))
+say("StreamIsActive", ref, told(next(active)))
 sys.stdin.readline()
-say("StreamIsActive", told(next(active)))
+say("StreamIsActive", ref, told(next(active)))
 active.cancel()
 specs = stream("StreamMetricSpec", pb.GetMetricSpecResponse)
-say("StreamMetricSpec", told(next(specs)))
+say("StreamMetricSpec", ref, told(next(specs)))
 specs.cancel()
 unary("IsActive", ref, pb.IsActiveResponse)
 unary("GetMetricSpec", ref, pb.GetMetricSpecResponse)

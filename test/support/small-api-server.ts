@@ -29,6 +29,12 @@ export class SmallApiServer {
   /** Cores of the node: more are infeasible. */
   nodeCores = 8;
   isDown = false;
+  /** Answers 409 to so many changes, as if somebody else had been quicker. */
+  conflicts = 0;
+  /** What the service account may not ask for: a part of the path. */
+  forbidden: string | null = null;
+  /** Ordinals of pods whose resize is refused. */
+  readonly fixed = new Set<number>();
   readonly #set: string;
   readonly #server: Server;
   #version = 1;
@@ -81,6 +87,13 @@ export class SmallApiServer {
       return refusal(401, "Unauthorized", "Unauthorized");
     }
     const type = headers["content-type"] ?? "";
+    if (this.forbidden !== null && url.includes(this.forbidden)) {
+      return refusal(403, "Forbidden", `cannot ${method} ${url}`);
+    }
+    if (method !== "GET" && this.conflicts > 0) {
+      this.conflicts--;
+      return refusal(409, "Conflict", "the object has been modified");
+    }
     if (url === `/apis/apps/v1/namespaces/vision/statefulsets/${this.#set}/scale`) {
       return this.#scale(method, type, body);
     }
@@ -121,6 +134,9 @@ export class SmallApiServer {
         return refusal(422, "Invalid", "pod updates may not change fields other than image");
       }
       if (type !== "application/strategic-merge-patch+json") return unsupported(type);
+      if (this.fixed.has(ordinal)) {
+        return refusal(422, "Invalid", "resize of static-cpu pods is not supported");
+      }
       const invalid = this.#resize(pod, body as Parameters<SmallApiServer["resizeOf"]>[0]);
       if (invalid !== null) return invalid;
     } else if (method !== "GET") return refusal(403, "Forbidden", method);

@@ -36,6 +36,13 @@ function generated(): boolean {
 
 const testWithPython = testWith("python3-grpcio and protobuf-compiler", generated());
 
+/** One call, as grpcio's messages of the proto file are told. */
+interface Said {
+  readonly method: string;
+  readonly request: object;
+  readonly answer: object;
+}
+
 function scaler(...args: string[]) {
   const child = spawn(process.execPath, ["runtime/dist/cli.js", "scaler", ...args, "--json"]);
   let text = "";
@@ -75,20 +82,21 @@ testWithPython("KEDA's conversation goes through another implementation of gRPC"
       grpc,
       `{"pool":"${pool}"}`,
     ]);
-    const said: object[] = [];
+    const said: Said[] = [];
     let errors = "";
     client.stderr.on("data", (chunk) => {
       errors += String(chunk);
     });
     for await (const line of createInterface(client.stdout)) {
-      said.push(JSON.parse(line));
+      said.push(JSON.parse(line) as Said);
       if (said.length > 1) continue;
       await ask(url);
       client.stdin.write("go on\n");
     }
     const metricName = `stratagem-${pool}`;
     const spec = { metricSpecs: [{ metricName, targetSize: "1", targetSizeFloat: 1 }] };
-    expect(said, errors).toEqual([
+    const answers = said.map(({ method, answer }) => ({ method, answer }));
+    expect(answers, errors).toEqual([
       { method: "StreamIsActive", answer: { result: false } },
       { method: "StreamIsActive", answer: { result: true } },
       { method: "StreamMetricSpec", answer: spec },
@@ -105,6 +113,8 @@ testWithPython("KEDA's conversation goes through another implementation of gRPC"
         answer: { code: "INVALID_ARGUMENT", details: expect.stringContaining(`pool: ${pool}`) },
       },
     ]);
+    const recorded = `${said.map((line) => JSON.stringify(line)).join("\n")}\n`;
+    await expect(recorded).toMatchFileSnapshot("../fixtures/keda/conversation.jsonl");
   } finally {
     one.stop();
     expect(await one.ended).toBe(0);

@@ -20,6 +20,7 @@ import {
   leaseText,
   loadOfBeat,
   nameOfKey,
+  type TrafficByApplication,
 } from "./share-texts.ts";
 
 export interface ClusterSharesOptions {
@@ -30,6 +31,8 @@ export interface ClusterSharesOptions {
   readonly nowMs: () => number;
   /** What this front end sees of the load. */
   readonly seenLoad: () => SeenLoad;
+  /** What this front end has counted, for whoever scales; left out for nothing. */
+  readonly traffic?: () => TrafficByApplication;
   /** Told when the share, or what others see, has changed. */
   readonly onShare: (share: LoadShare) => void;
   /** Told when the workers that are held, or their epochs, have changed. */
@@ -209,10 +212,10 @@ export class ClusterShares {
   }
 
   async #beat(revision: number | null): Promise<void> {
-    const { store, nowMs, seenLoad } = this.#options;
+    const { store, nowMs, seenLoad, traffic } = this.#options;
     this.#beats++;
     const key = frontEndKey(this.frontEnd);
-    const text = beatText(this.#beats, seenLoad());
+    const text = beatText(this.#beats, seenLoad(), traffic?.());
     const writing = revision === null ? store.create(key, text) : store.update(key, text, revision);
     const done = await this.#quietly(writing);
     this.#book.onBeatDone(done, nowMs());

@@ -21,9 +21,36 @@ export function nameOfKey(key: string): string {
   return partsOfKey(key).at(-1) ?? "";
 }
 
+/** What a front end has counted of an application since its start, for whoever scales workers. */
+export interface CountedTraffic {
+  /** Rows that were answered or given up. */
+  readonly rows: number;
+  /** Of these the rows that were given up. */
+  readonly dropped: number;
+  /** Requests that were answered. */
+  readonly requests: number;
+  /** Requests that were turned away, before or after they were read. */
+  readonly rejected: number;
+}
+
+export type TrafficByApplication = Readonly<Record<string, CountedTraffic>>;
+
 /** @param beat another number each time, so that the entry changes. */
-export function beatText(beat: number, load: SeenLoad): string {
-  return JSON.stringify({ beat, loadQps: load.qps, loadVariance: load.variance });
+export function beatText(beat: number, load: SeenLoad, traffic: TrafficByApplication = {}): string {
+  return JSON.stringify({ beat, loadQps: load.qps, loadVariance: load.variance, traffic });
+}
+
+/** What a beat says of an application; null where it says nothing. */
+export function trafficOfBeat(text: string, application: string): CountedTraffic | null {
+  const found = recordOf(recordOf(fieldsOf(text)["traffic"])[application]);
+  const { rows, dropped, requests, rejected } = found;
+  if (typeof rows !== "number") return null;
+  return {
+    rows: amountOf(rows),
+    dropped: amountOf(dropped),
+    requests: amountOf(requests),
+    rejected: amountOf(rejected),
+  };
 }
 
 /** What a front end sees; nothing where the text is none of ours. */
@@ -46,12 +73,15 @@ export function leaseOfText(text: string): Lease | null {
 
 function fieldsOf(text: string): Readonly<Record<string, unknown>> {
   try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null) return { ...value };
+    return recordOf(JSON.parse(text));
   } catch {
     // What somebody else has put there says nothing.
+    return {};
   }
-  return {};
+}
+
+function recordOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null ? { ...value } : {};
 }
 
 function amountOf(value: unknown): number {

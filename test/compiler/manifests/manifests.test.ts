@@ -4,6 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
+import { Triggers } from "../../../runtime/keda/trigger.ts";
+import { loadBundle } from "../../../runtime/load-bundle.ts";
+import { FrontEnds } from "../../../runtime/scaling/front-ends.ts";
+import { LoadWatch } from "../../../runtime/scaling/load-watch.ts";
 import { stratagemHere } from "../../support/cli-here.ts";
 import { faultsOf } from "./kubernetes-schemas.ts";
 
@@ -21,11 +25,17 @@ interface PodSpec {
   readonly serviceAccountName?: string;
 }
 
+interface Rule {
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+  readonly resourceNames?: readonly string[];
+}
+
 interface Manifest {
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly namespace?: string };
   readonly binaryData?: Readonly<Record<string, string>>;
-  readonly rules?: readonly { readonly resourceNames?: readonly string[] }[];
+  readonly rules?: readonly Rule[];
   readonly spec: {
     readonly replicas?: number;
     readonly serviceName?: string;
@@ -36,7 +46,9 @@ interface Manifest {
     readonly scaleTargetRef?: { readonly kind: string; readonly name: string };
     readonly minReplicaCount?: number;
     readonly maxReplicaCount?: number;
-    readonly triggers?: readonly { readonly metadata: { readonly scalerAddress: string } }[];
+    readonly triggers?: readonly {
+      readonly metadata: Readonly<Record<string, string>> & { readonly scalerAddress: string };
+    }[];
   };
 }
 
@@ -61,10 +73,11 @@ const kinds = (all: readonly Manifest[]): string[] => all.map(({ kind }) => kind
 
 describe.each([
   ["by KEDA", []],
-  ["by the front end", ["--scaler", "kubernetes"]],
+  ["by the scaler itself", ["--scaler", "kubernetes"]],
+  ["by itself with KServe", ["--scaler", "kubernetes", "--kserve"]],
   ["by KServe", ["--kserve", "--namespace", "vision"]],
   ["in a cluster", ["--cluster", "nats://a,b,c", "--front-ends", "2", "--no-models"]],
-  ["from a registry", ["--policy", "oci://registry.example/p:1", "--no-models"]],
+  ["from a registry", ["--policy", "oci://registry.example/p:1"]],
 ])("of every policy, %s,", (_, flags) => {
   test("are what the published schemas allow, and refer to what is there", async () => {
     for (const policy of POLICIES) {
@@ -164,6 +177,42 @@ test("workers follow the plan between its smallest level and the pool", async ()
   expect(one(fixed, "StatefulSet").spec.replicas).toBe(12);
 });
 
+const allowed = (role: Manifest): string[] =>
+  (role.rules ?? []).map(({ resources, verbs, resourceNames = ["any"] }) => {
+    return `${resources.join()} ${resourceNames.join()}: ${verbs.join()}`;
+  });
+
+test("the scaler may do what it does, and nobody else asks the API for anything", async () => {
+  const all = await manifests(INFERLINE, "--scaler", "kubernetes");
+  expect(allowed(one(all, "Role"))).toEqual([
+    "statefulsets/scale ocr-inferline-cpu: get,patch",
+    "pods any: get",
+    "pods/resize any: patch",
+    "leases ocr-inferline-scaler: get,update",
+    "leases any: create",
+  ]);
+  const asked = await manifests(INFERLINE);
+  expect(allowed(one(asked, "Role"))).toEqual(["statefulsets/scale ocr-inferline-cpu: get"]);
+  for (const objects of [all, asked]) {
+    const withAccount = objects.filter((object) => podOf(object)?.serviceAccountName !== undefined);
+    expect(withAccount.map(({ metadata }) => metadata.name)).toEqual(["ocr-inferline-scaler"]);
+  }
+  const letters = await manifests("policies/letters/bundle.msgpack", "--scaler", "kubernetes");
+  expect(kinds(letters)).not.toContain("Role");
+});
+
+test("the scaler takes the trigger that KEDA is told to send it", async () => {
+  const { bundle } = await loadBundle(INFERLINE);
+  const { application } = bundle;
+  const nowMs = () => 0;
+  const frontEnds = new FrontEnds({ urls: [], application, read: async () => "" });
+  const triggers = new Triggers(new LoadWatch({ bundle, frontEnds, nowMs }));
+  const [trigger] = one(await manifests(INFERLINE), "ScaledObject").spec.triggers ?? [];
+  const metadata = new Map(Object.entries(trigger?.metadata ?? {}));
+  const read = triggers.read({ name: "ocr-inferline-cpu", namespace: "vision", metadata });
+  expect(read).toMatchObject({ pool: "cpu", tolerance: 0.1, statefulSet: "ocr-inferline-cpu" });
+});
+
 test("a front end is told every worker that there can be, by its name", async () => {
   const all = await manifests(INFERLINE);
   const [serve] = podOf(one(all, "Deployment"))?.containers ?? [];
@@ -190,7 +239,8 @@ test("a folder gets a file for each part, which hold what the stream does", asyn
   expect(stdout).toContain(`kubectl apply -f ${folder}`);
   const files = readdirSync(folder);
   expect(files.sort()).toEqual([
-    ...["front-end.yaml", "monitoring.yaml", "policy.yaml", "scaling.yaml", "workers.yaml"],
+    "front-end.yaml",
+    ...["monitoring.yaml", "policy.yaml", "rbac.yaml", "scaling.yaml", "workers.yaml"],
   ]);
   const inFiles = files.flatMap((file) =>
     parseAllDocuments(readFileSync(join(folder, file), "utf8")).map((one) => one.toJS()),
@@ -203,7 +253,7 @@ test("a folder gets a file for each part, which hold what the stream does", asyn
 
 test.each([
   [["--front-ends", "2"], "--cluster"],
-  [["--scaler", "kubernetes", "--kserve"], "--scaler kubernetes"],
+  [["--no-models"], "--cluster"],
   [["--name", "Letters"], "lower-case"],
   [["--name", "a".repeat(40), "--polling", "1ms"], "1s to 24 h"],
   [["--worker-memory", "4GB"], "Mi or Gi"],

@@ -1,0 +1,72 @@
+/** Where `scaler` has the load from: the metrics of front ends, or the cluster they meet in. */
+import { RuntimeError } from "../errors.ts";
+import { FrontEnds } from "../scaling/front-ends.ts";
+import type { LoadSource } from "../scaling/load-source.ts";
+import { HttpClient } from "../sources/http-client.ts";
+import type { ScalerFlags, ScalerSurroundings } from "./scaler-options.ts";
+
+/** A front end that takes longer counts with what it said last. */
+const PATIENCE_MS = 900;
+/** The text of a front end with hundreds of variants is below 1 MiB. */
+const MOST_BYTES = 16 * 2 ** 20;
+
+export interface OpenedLoad {
+  readonly source: LoadSource;
+  readonly close: () => Promise<void>;
+}
+
+/** @throws RuntimeError RUNTIME_USAGE */
+export function expectOneLoad({ metrics, cluster, clusterToken }: ScalerFlags): void {
+  if (metrics.length > 0 === (cluster !== undefined)) {
+    const found = cluster === undefined ? "neither" : "both";
+    const message = `expected --metrics URL or --cluster nats://…, where the load is; got ${found}`;
+    throw new RuntimeError("RUNTIME_USAGE", message);
+  }
+  if (clusterToken !== undefined && cluster === undefined) {
+    throw new RuntimeError("RUNTIME_USAGE", "expected --cluster beside --cluster-token");
+  }
+}
+
+/** Does not wait for NATS. @throws RuntimeError RUNTIME_USAGE, RUNTIME_CLUSTER */
+export async function openLoad(
+  flags: ScalerFlags,
+  application: string,
+  surroundings: ScalerSurroundings,
+): Promise<OpenedLoad> {
+  const { cluster: text, metrics: urls } = flags;
+  if (text !== undefined) return openCluster(text, flags, application, surroundings);
+  const source = new FrontEnds({ urls, application, read: readerOf(flags) });
+  return { source, close: async () => {} };
+}
+
+/** Nothing of it is loaded where there is none. */
+async function openCluster(
+  text: string,
+  { clusterToken: tokenFile }: ScalerFlags,
+  application: string,
+  { nowMs, onNotice }: ScalerSurroundings,
+): Promise<OpenedLoad> {
+  const { clusterUrlOf } = await import("../cluster/cluster-url.ts");
+  const { ClusterConnection } = await import("../cluster/connection.ts");
+  const { NatsStore } = await import("../cluster/nats-store.ts");
+  const { ClusterLoad } = await import("../scaling/cluster-load.ts");
+  const url = clusterUrlOf(text);
+  const clientName = `stratagem scaler ${process.pid}`;
+  const connection = await ClusterConnection.open({ url, clientName, tokenFile, onNotice });
+  const source = new ClusterLoad({ store: new NatsStore(connection), application, nowMs });
+  const close = async () => {
+    source.close();
+    await connection.close();
+  };
+  return { source, close };
+}
+
+function readerOf({ tokenFile }: ScalerFlags): (url: string) => Promise<string> {
+  const client = new HttpClient({ tokenFile, stallMs: PATIENCE_MS });
+  return async (url) => {
+    const signal = AbortSignal.timeout(PATIENCE_MS);
+    const answer = await client.get(url, { maxBytes: MOST_BYTES, signal });
+    if (answer.kind !== "found") throw new Error(`${url}: expected metrics, got 404`);
+    return Buffer.from(answer.bytes).toString("utf8");
+  };
+}

@@ -1,0 +1,11 @@
+/** Whom a scaler learns the load from: front ends that are asked, or that tell it themselves. */
+import type { MeasuredLoad } from "../core/load-monitor.ts";
+
+export interface LoadSource {
+  /** Of all front ends that count. */
+  load(): MeasuredLoad;
+  /** Why the load is not known; null where it is. */
+  whyUnknown(nowMs: number): string | null;
+  /** To be called each second. Never throws. */
+  look(nowMs: () => number): Promise<void>;
+}
