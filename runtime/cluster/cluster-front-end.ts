@@ -51,8 +51,6 @@ export class ClusterFrontEnd {
       nowMs,
       seenLoad: () => listeners.seenLoad(),
       onShare: (share) => listeners.tell(share),
-      // The executor gives up what runs on a worker that it loses.
-      isIdle: () => true,
       onError: ({ message }) => onNotice(`shares of the workers: ${message}`, "warn"),
     });
     this.workers = this.#shared;

@@ -161,6 +161,11 @@ export class ClusterShares {
     this.#soon();
   }
 
+  /** A worker may have become idle. */
+  look(): void {
+    this.#soon();
+  }
+
   /** Looks again once all that came together has been told. */
   #soon(): void {
     if (this.#isTicking || this.#timer === undefined) return;

@@ -21,7 +21,6 @@ const MEMBERS: readonly RemoteMember[] = ["a", "b", "c", "d"].map((name) => ({
 class Tried {
   readonly workers: SharedWorkers;
   readonly store: MemoryStore;
-  readonly busy = new Set<string>();
   readonly errors: Error[] = [];
   share: LoadShare | undefined;
   changes = 0;
@@ -34,7 +33,6 @@ class Tried {
       all: fixedWorkers(MEMBERS),
       nowMs: () => performance.now(),
       seenLoad: () => ({ qps, variance: 2 * qps }),
-      isIdle: (worker) => !this.busy.has(worker),
       onShare: (share) => {
         this.share = share;
       },
@@ -117,14 +115,14 @@ test("a worker with a batch stays a member until it has none", async () => {
   const bucket = new MemoryBucket();
   const first = new Tried(bucket, "first", 1);
   await pass(1000);
-  for (const { name } of MEMBERS) first.busy.add(name);
+  const ends = MEMBERS.map(({ name }) => first.workers.use(name));
   const second = new Tried(bucket, "second", 1);
   await pass(2000);
   expect(first.leases.length).toBe(4);
   expect(first.workers.members().filter(({ isLeaving }) => isLeaving === true).length).toBe(2);
   expect(first.share?.workers).toBe(2);
   expect(second.leases).toEqual([]);
-  first.busy.clear();
+  for (const end of ends) end();
   await pass(1000);
   expect(first.leases.length).toBe(2);
   expect(second.leases.length).toBe(2);
