@@ -254,7 +254,7 @@ export class ClusterShares {
     if (entry.found === null) this.#book.onNoLease(worker);
     else {
       const { value, revision } = entry.found;
-      this.#book.onLease(worker, leaseOfText(value) ?? NOBODY, revision);
+      this.#book.onLeaseRead(worker, leaseOfText(value) ?? NOBODY, revision);
     }
   }
 
