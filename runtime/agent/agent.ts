@@ -135,7 +135,7 @@ function stateOf(
     models: new HeldModels(catalog, cores, holding),
     turns: new Turns(),
     ids: new RunIds(),
-    fence: new Fence(),
+    fence: new Fence(onChange),
     values: new KeptValues(options.maxValueBytes, nowMs),
     counts: new AgentCounts(),
     access,

@@ -27,6 +27,12 @@ export function leaseOf(header: string | readonly string[] | undefined): Lease |
  */
 export class Fence {
   #latest: Lease | null = null;
+  readonly #onHigher: () => void;
+
+  /** @param onHigher told when an epoch was seen that is higher than all before. */
+  constructor(onHigher: () => void = () => {}) {
+    this.#onHigher = onHigher;
+  }
 
   /** The highest that was seen; 0 before the first. */
   get epoch(): number {
@@ -48,5 +54,6 @@ export class Fence {
       throw new HttpError(409, `${LEASE}: ${expected}, got ${found}`);
     }
     this.#latest = lease;
+    if (lease.epoch > (latest?.epoch ?? 0)) this.#onHigher();
   }
 }

@@ -1,18 +1,18 @@
 /** A front end's side of a cluster: it knows the workers, and tells what it knows. */
 import { hostname } from "node:os";
-import type { RemoteMember, RemoteWorkers } from "../remote/remote-workers.ts";
+import type { RemoteWorkers } from "../remote/remote-workers.ts";
 import { head, line, type MetricLine, metric } from "../server/metrics/exposition.ts";
 import type { Notice } from "../server/telemetry/notice.ts";
 import { clusterUrlOf } from "./cluster-url.ts";
 import { ClusterConnection } from "./connection.ts";
 import { ClusterMembership } from "./membership.ts";
 import { NatsStore } from "./nats-store.ts";
+import { allOf } from "./shares/all-members.ts";
 import { frontEndId } from "./shares/cluster-shares.ts";
 import { type ShareListener, ShareListeners } from "./shares/share-listeners.ts";
 import type { TrafficByApplication } from "./shares/share-texts.ts";
 import { SharedWorkers } from "./shares/shared-workers.ts";
 import type { ClusterStore } from "./store.ts";
-import type { WorkerState } from "./worker-state.ts";
 
 export interface ClusterSettings {
   /** As `--cluster` has it. */
@@ -49,13 +49,11 @@ export class ClusterFrontEnd {
     this.#shared = new SharedWorkers({
       store,
       frontEnd: frontEndId(frontEnd),
-      all: allOf(this.#membership),
+      ...allOf(this.#membership),
       nowMs,
       seenLoad: () => listeners.seenLoad(),
       traffic: () => this.#traffic(),
       onShare: (share) => listeners.tell(share),
-      // The executor gives up what runs on a worker that it loses.
-      isIdle: () => true,
       onError: ({ message }) => onNotice(`shares of the workers: ${message}`, "warn"),
     });
     this.workers = this.#shared;
@@ -106,20 +104,4 @@ export class ClusterFrontEnd {
     this.#membership.close();
     await this.#connection.close();
   }
-}
-
-/** All members, whoever has them. */
-function allOf(membership: ClusterMembership): RemoteWorkers {
-  let from: readonly WorkerState[] = [];
-  let members: readonly RemoteMember[] = [];
-  return {
-    members: () => {
-      if (from !== membership.members) {
-        from = membership.members;
-        members = from.map(({ name, url, pool }) => ({ name, url, pool, lease: null }));
-      }
-      return members;
-    },
-    onChange: (listener) => membership.onChange(listener),
-  };
 }

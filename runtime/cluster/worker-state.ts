@@ -24,6 +24,8 @@ export interface WorkerState {
   readonly models: readonly WorkerModel[];
   /** Whether it takes nothing new, and is about to go. */
   readonly isLeaving: boolean;
+  /** The highest that a lease of a front end had; 0 before the first. */
+  readonly epoch: number;
 }
 
 const VERSION = 1;
@@ -43,6 +45,8 @@ export function readState(text: string): WorkerState | null {
   const found = recordOf(parsed(text));
   if (found === null || found["v"] !== VERSION) return null;
   const { name, session, url, pool, cores, device, provider, models, isLeaving } = found;
+  // Workers of an earlier release do not say it.
+  const { epoch = 0 } = found;
   const texts = [name, session, url, pool, device, provider];
   const [nameText, sessionText, urlText, poolText, deviceText, providerText] = texts.map(shortText);
   const modelList = modelsOf(models);
@@ -50,9 +54,10 @@ export function readState(text: string): WorkerState | null {
   if (urlText === undefined || !isWorkerUrl(urlText) || modelList === null) return null;
   if (deviceText === undefined || providerText === undefined) return null;
   if (typeof cores !== "number" || !(cores > 0) || typeof isLeaving !== "boolean") return null;
+  if (typeof epoch !== "number" || !Number.isSafeInteger(epoch) || epoch < 0) return null;
   return {
     ...{ name: nameText, session: sessionText, url: urlText, pool: poolText, cores },
-    ...{ device: deviceText, provider: providerText, models: modelList, isLeaving },
+    ...{ device: deviceText, provider: providerText, models: modelList, isLeaving, epoch },
   };
 }
 

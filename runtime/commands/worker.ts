@@ -140,9 +140,9 @@ function inCluster(cluster: ClusterWorker): Pick<AgentOptions, "fetch" | "onChan
 
 /** What front ends of the cluster are told of it. */
 function announcedState(agent: Agent, { url }: WorkerCommand): AnnouncedState {
-  const { name, pool, cores, device, provider, models } = agent.document();
+  const { name, pool, cores, device, provider, models, epoch } = agent.document();
   const told = { name, url: announcedUrl(url, agent.url), cores, device, provider };
-  return { ...told, pool: pool ?? DEFAULT_POOL, models };
+  return { ...told, pool: pool ?? DEFAULT_POOL, models, epoch };
 }
 
 /** Checked as a server does it. */

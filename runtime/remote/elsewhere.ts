@@ -59,7 +59,8 @@ export function elsewhereOf(
   };
   const members = () => [...fixed, ...remoteWorkers.members().filter(isFound)];
   const onChange: RemoteWorkers["onChange"] = (listener) => remoteWorkers.onChange(listener);
-  return { isElsewhere, workers: { members, onChange } };
+  const use = (worker: string) => remoteWorkers.use?.(worker) ?? (() => {});
+  return { isElsewhere, workers: { members, onChange, use } };
 }
 
 function urlsOf(

@@ -4,7 +4,7 @@
  */
 import { assert } from "../core/assert.ts";
 import type { AssignedProcessExecutor, AssignedProcessHandlers } from "../exec/assigned-pool.ts";
-import { type Batch, type BatchResult, WorkerLostError } from "../exec/executor.ts";
+import type { Batch, BatchResult } from "../exec/executor.ts";
 import { oneLine } from "../exec/loaded-model.ts";
 import { isCoreCount } from "../exec/scaler.ts";
 import type { RemoteOptions } from "./remote-options.ts";
@@ -90,10 +90,8 @@ class RemoteAssigned implements AssignedProcessExecutor {
   }
 
   async run(slot: number, batch: Batch, onComputed?: () => void): Promise<BatchResult> {
-    const worker = this.#slots.at(slot);
-    if (worker === null) throw new WorkerLostError(slot, "no worker has taken its place");
     this.#handlers.onRun?.(slot, batch.rows);
-    return worker.run(slot, batch, onComputed);
+    return this.#slots.run(slot, batch, onComputed);
   }
 
   /** No process of this machine. */

@@ -3,7 +3,7 @@
  * batch.
  */
 import { assert } from "../core/assert.ts";
-import { type Batch, type BatchResult, WorkerLostError } from "../exec/executor.ts";
+import type { Batch, BatchResult } from "../exec/executor.ts";
 import type { ProcessExecutor, ProcessExecutorHandlers } from "../exec/worker-pool.ts";
 import type { RemoteOptions } from "./remote-options.ts";
 import { RemoteSlots } from "./remote-slots.ts";
@@ -50,11 +50,9 @@ class RemoteExecutor implements ProcessExecutor {
   }
 
   async run(slot: number, batch: Batch, onComputed?: () => void): Promise<BatchResult> {
-    const worker = this.#slots.at(slot);
-    if (worker === null) throw new WorkerLostError(slot, "no worker has taken its place");
     this.#handlers.onRun?.(slot, batch.rows);
     const asked = this.#slots.keepTensors ? batch : allComingBack(batch);
-    return worker.run(slot, asked, onComputed);
+    return this.#slots.run(slot, asked, onComputed);
   }
 
   /** No process of this machine. */

@@ -1,9 +1,11 @@
 /**
  * The slots of an executor, filled by workers of other machines as they come and go: one that is
- * ready takes the first free slot of its pool, and those that find none stand by.
+ * ready takes the first free slot of its pool, and those that find none stand by. One that is to leave
+ * gets no batch any more, and is taken out once it has none.
  */
 import { assert } from "../core/assert.ts";
 import { BatchPace } from "../exec/batch-pace.ts";
+import { type Batch, type BatchResult, WorkerLostError } from "../exec/executor.ts";
 import { HttpConnection } from "./http-connection.ts";
 import { REMOTE_LIMITS, type RemoteLimits } from "./remote-limits.ts";
 import { RemoteMistake } from "./remote-mistake.ts";
@@ -31,6 +33,8 @@ export class RemoteSlots {
   readonly #standbys: RemoteWorker[] = [];
   /** Each worker that was not taken out, by name. */
   readonly #workers = new Map<string, RemoteWorker>();
+  /** Batches of each, where it has some. */
+  readonly #batches = new Map<RemoteWorker, number>();
   readonly #pace: BatchPace;
   /** What was said last of each that cannot be used. */
   readonly #toldByName = new Map<string, string>();
@@ -81,6 +85,24 @@ export class RemoteSlots {
     return worker;
   }
 
+  /** @throws WorkerLostError, which it is also where its worker gets no more batches. */
+  async run(slot: number, batch: Batch, onComputed?: () => void): Promise<BatchResult> {
+    const worker = this.at(slot);
+    if (worker === null) throw new WorkerLostError(slot, "no worker has taken its place");
+    const { name, url, isLeaving } = worker.member;
+    if (isLeaving === true) {
+      throw new WorkerLostError(slot, `${url} is to be another front end's: it was not asked`);
+    }
+    const end = this.#options.workers.use?.(name);
+    this.#batches.set(worker, (this.#batches.get(worker) ?? 0) + 1);
+    try {
+      return await worker.run(slot, batch, onComputed);
+    } finally {
+      this.#onBatchEnd(worker);
+      end?.();
+    }
+  }
+
   /** Whether tensors can stay on the worker of any slot, for that of any other. */
   get keepTensors(): boolean {
     return this.#slots.every((worker) => worker === null || worker.keepsTensors);
@@ -99,12 +121,29 @@ export class RemoteSlots {
     for (const [name, worker] of this.#workers) {
       const member = members.get(name);
       const isSame = member?.url === worker.member.url && member.pool === worker.member.pool;
-      if (isSame) worker.member = member;
-      else this.#takeOut(worker, member === undefined ? "it was taken out" : "it has moved");
+      if (isSame) {
+        worker.member = member;
+        this.#letGo(worker);
+      } else this.#takeOut(worker, member === undefined ? "it was taken out" : "it has moved");
     }
     for (const member of members.values()) {
-      if (!this.#workers.has(member.name)) void this.#add(member);
+      if (member.isLeaving === true || this.#workers.has(member.name)) continue;
+      void this.#add(member);
     }
+  }
+
+  #onBatchEnd(worker: RemoteWorker): void {
+    const left = (this.#batches.get(worker) ?? 1) - 1;
+    if (left > 0) this.#batches.set(worker, left);
+    else this.#batches.delete(worker);
+    this.#letGo(worker);
+  }
+
+  /** Takes out one that leaves, once nothing runs on it. */
+  #letGo(worker: RemoteWorker): void {
+    const { name, isLeaving } = worker.member;
+    if (isLeaving !== true || this.#batches.has(worker)) return;
+    if (this.#workers.get(name) === worker) this.#takeOut(worker, "it is another front end's");
   }
 
   /** @returns what its first try failed of; null where it did not. */

@@ -39,6 +39,12 @@ export interface RemoteWorkers {
    * @returns ends that.
    */
   onChange(listener: () => void): () => void;
+  /**
+   * A batch goes to a worker, which is not another's before that is over; left out where none ever
+   * is.
+   * @returns what is called once, when the batch has ended.
+   */
+  use?(worker: string): () => void;
 }
 
 /** Workers that are known from the start and stay, whether they are there or not. */

@@ -8,6 +8,7 @@ import { ClusterMembership, type Every, timerEvery } from "../../runtime/cluster
 import { NatsStore } from "../../runtime/cluster/nats-store.ts";
 import { CutLine } from "./cut-line.ts";
 import { NatsServer } from "./nats-server.ts";
+import { NatsTrio } from "./nats-trio.ts";
 
 export class ClusterSite {
   readonly #folder = mkdtempSync(join(tmpdir(), "stratagem-cluster-"));
@@ -21,6 +22,13 @@ export class ClusterSite {
     const server = await NatsServer.start(this.folder("nats"));
     this.#ends.push(() => server.kill());
     return server;
+  }
+
+  /** Three that are one cluster. */
+  async trio(): Promise<NatsTrio> {
+    const trio = await NatsTrio.start((name) => this.folder(name));
+    this.#ends.push(() => trio.kill());
+    return trio;
   }
 
   async line(port: number): Promise<CutLine> {

@@ -44,7 +44,7 @@ export class EdgeServers {
   }
 
   /** A bundle of the application "echo", whose model repeats rows of so many numbers. */
-  compile(name: string, width: number): CompiledEcho {
+  compile(name: string, width: number, workers = 1): CompiledEcho {
     const own = join(this.#folder, name);
     mkdirSync(own);
     const variants = { small: { accuracy: 0.7, latencyMs: { 1: 10 } } };
@@ -55,7 +55,7 @@ export class EdgeServers {
       application: "echo",
       slo: { latency: "5 s" },
       workload: { loads: [10], arrivals: { process: "poisson" } },
-      cluster: { workers: 1 },
+      cluster: { workers },
       tasks: [{ name: "classify", variants: [variant] }],
       policy: { method: "ramsis", maxQueue: 4 },
     };

@@ -24,6 +24,12 @@ export class MemoryBucket {
     return store;
   }
 
+  /** As a NATS whose disk is gone: revisions begin again, and nobody is told. */
+  loseAll(): void {
+    this.changes.clear();
+    this.#revision = 0;
+  }
+
   /** @returns the new revision, or null where the last one is another. */
   change(key: string, value: string | null, last: number | undefined): number | null {
     const known = this.changes.get(key)?.revision ?? 0;

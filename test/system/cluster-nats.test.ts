@@ -50,7 +50,7 @@ function worker(name: string, more: Partial<AnnouncedState> = {}): AnnouncedStat
   return {
     // Nobody answers there.
     ...{ name, url: "http://127.0.0.1:9", pool: "cpus", cores: 2, device: "cpu" },
-    ...{ provider: "cpu", models: [MODEL], ...more },
+    ...{ provider: "cpu", models: [MODEL], epoch: 0, ...more },
   };
 }
 

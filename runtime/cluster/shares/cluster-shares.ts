@@ -164,6 +164,11 @@ export class ClusterShares {
     this.#soon();
   }
 
+  /** A worker may have become idle. */
+  look(): void {
+    this.#soon();
+  }
+
   /** Looks again once all that came together has been told. */
   #soon(): void {
     if (this.#isTicking || this.#timer === undefined) return;
@@ -252,7 +257,7 @@ export class ClusterShares {
     if (entry.found === null) this.#book.onNoLease(worker);
     else {
       const { value, revision } = entry.found;
-      this.#book.onLease(worker, leaseOfText(value) ?? NOBODY, revision);
+      this.#book.onLeaseRead(worker, leaseOfText(value) ?? NOBODY, revision);
     }
   }
 

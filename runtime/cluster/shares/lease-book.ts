@@ -144,6 +144,15 @@ export class LeaseBook {
   }
 
   /**
+   * The entry of a worker was asked for, since it was not the one that is known. It may have a
+   * lower revision, where the store has lost all and began anew; one that is merely old costs
+   * another try, for what is decided on it is not written.
+   */
+  onLeaseRead(worker: string, { holder, epoch }: Lease, revision: number): void {
+    this.#leases.set(worker, { holder, epoch, revision });
+  }
+
+  /**
    * There is no entry of a worker. @param revision with which it was deleted, where that is known.
    */
   onNoLease(worker: string, revision = Number.POSITIVE_INFINITY): void {

@@ -2,7 +2,7 @@
 import type { RemoteMember, RemoteWorkers } from "../../remote/remote-workers.ts";
 import { ClusterShares, type ClusterSharesOptions } from "./cluster-shares.ts";
 
-export interface SharedWorkersOptions extends Omit<ClusterSharesOptions, "onHeld"> {
+export interface SharedWorkersOptions extends Omit<ClusterSharesOptions, "onHeld" | "isIdle"> {
   /** All that are there. */
   readonly all: RemoteWorkers;
   /** The highest epoch that a worker has told of, where it has. */
@@ -14,11 +14,17 @@ export class SharedWorkers implements RemoteWorkers {
   readonly shares: ClusterShares;
   readonly #options: SharedWorkersOptions;
   readonly #listeners = new Set<() => void>();
+  /** Batches of each that has some, of all bundles that are served. */
+  readonly #batches = new Map<string, number>();
   #endChanges: () => void = () => {};
 
   constructor(options: SharedWorkersOptions) {
     this.#options = options;
-    this.shares = new ClusterShares({ ...options, onHeld: () => this.#changed() });
+    this.shares = new ClusterShares({
+      ...options,
+      isIdle: (worker) => !this.#batches.has(worker),
+      onHeld: () => this.#changed(),
+    });
   }
 
   /** Begins to claim, once. */
@@ -39,10 +45,10 @@ export class SharedWorkers implements RemoteWorkers {
 
   /** Those that leave are left out once they have no batch, so that none is given up. */
   members(): readonly RemoteMember[] {
-    const { all, isIdle } = this.#options;
+    const { all } = this.#options;
     return all.members().flatMap((member) => {
       const held = this.shares.held.get(member.name);
-      if (held === undefined || (held.isLeaving && isIdle(member.name))) return [];
+      if (held === undefined || (held.isLeaving && !this.#batches.has(member.name))) return [];
       const leaving = held.isLeaving ? { isLeaving: true } : {};
       return [{ ...member, lease: this.shares.leaseOf(member.name), ...leaving }];
     });
@@ -51,6 +57,24 @@ export class SharedWorkers implements RemoteWorkers {
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  use(worker: string): () => void {
+    this.#batches.set(worker, (this.#batches.get(worker) ?? 0) + 1);
+    return () => {
+      const left = (this.#batches.get(worker) ?? 1) - 1;
+      if (left > 0) this.#batches.set(worker, left);
+      else this.#batches.delete(worker);
+      if (left === 0 && this.shares.held.get(worker)?.isLeaving === true) this.#onIdle();
+    };
+  }
+
+  /** Deferred: what ends a batch knows of its answer first. */
+  #onIdle(): void {
+    setImmediate(() => {
+      this.#changed();
+      this.shares.look();
+    });
   }
 
   #tellAll(): void {

@@ -7,7 +7,7 @@ import type { WorkerState } from "../../../runtime/cluster/worker-state.ts";
 function state(name: string, session = "1", more: Partial<WorkerState> = {}): WorkerState {
   return {
     ...{ name, session, url: `http://${name}:8000`, pool: "default", cores: 1, device: "cpu" },
-    ...{ provider: "cpu", models: [], isLeaving: false, ...more },
+    ...{ provider: "cpu", models: [], isLeaving: false, epoch: 0, ...more },
   };
 }
 

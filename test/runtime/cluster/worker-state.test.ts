@@ -6,13 +6,16 @@ import { readState, textOfState, type WorkerState } from "../../../runtime/clust
 
 const STATE: WorkerState = {
   ...{ name: "gpu 1", session: "s", url: "grpc://10.0.0.7:8001", pool: "gpus", cores: 2.5 },
-  ...{ device: "cuda:0", provider: "cuda", isLeaving: false },
+  ...{ device: "cuda:0", provider: "cuda", isLeaving: false, epoch: 7 },
   models: [{ name: "large", sha256: "0f".repeat(32), state: "loading" }],
 };
 
 test("a state is read as it was written", () => {
   expect(readState(textOfState(STATE))).toEqual(STATE);
   expect(readState(textOfState({ ...STATE, models: [] }))?.models).toEqual([]);
+  // As workers say it that know of no epochs.
+  const { epoch: _, ...older } = STATE;
+  expect(readState(JSON.stringify({ v: 1, ...older }))).toEqual({ ...STATE, epoch: 0 });
 });
 
 test("of what is no state nothing is read", () => {
@@ -22,6 +25,7 @@ test("of what is no state nothing is read", () => {
     ...[{ url: "http://u:p@host" }, { url: "file:///etc" }, { url: "host:8000" }, { pool: 1 }],
     ...[{ models: {} }, { models: [{ name: "a", sha256: "0f", state: "ready" }] }],
     ...[{ models: [{ ...STATE.models[0], state: "gone" }] }, { isLeaving: 0 }, { device: null }],
+    ...[{ epoch: -1 }, { epoch: 1.5 }, { epoch: "2" }],
   ];
   for (const other of others) {
     expect(readState(JSON.stringify({ ...whole, ...other })), JSON.stringify(other)).toBeNull();

@@ -1,9 +1,11 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { allOf } from "../../../../runtime/cluster/shares/all-members.ts";
 import { frontEndId } from "../../../../runtime/cluster/shares/cluster-shares.ts";
 import { frontEndKey, leaseKey } from "../../../../runtime/cluster/shares/share-texts.ts";
 import { SharedWorkers } from "../../../../runtime/cluster/shares/shared-workers.ts";
+import type { WorkerState } from "../../../../runtime/cluster/worker-state.ts";
 import type { LoadShare } from "../../../../runtime/core/load-share.ts";
-import { fixedWorkers, type RemoteMember } from "../../../../runtime/remote/remote-workers.ts";
+import type { RemoteMember } from "../../../../runtime/remote/remote-workers.ts";
 import { MemoryBucket, type MemoryStore } from "../../../support/memory-store.ts";
 
 beforeEach(() => {
@@ -18,23 +20,41 @@ const MEMBERS: readonly RemoteMember[] = ["a", "b", "c", "d"].map((name) => ({
   ...{ name: `http://${name}:8000`, url: `http://${name}:8000`, pool: "cpu", lease: null },
 }));
 
+/** Workers, as far as their announcements go. */
+class Agents {
+  members: readonly WorkerState[] = MEMBERS.map(({ name, url, pool }) => ({
+    ...{ name, url, pool, session: "s", cores: 1, device: "cpu", provider: "cpu", models: [] },
+    ...{ isLeaving: false, epoch: 0 },
+  }));
+  readonly #listeners = new Set<() => void>();
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** All have seen this epoch. */
+  see(epoch: number): void {
+    this.members = this.members.map((member) => ({ ...member, epoch }));
+    for (const listener of this.#listeners) listener();
+  }
+}
+
 class Tried {
   readonly workers: SharedWorkers;
   readonly store: MemoryStore;
-  readonly busy = new Set<string>();
   readonly errors: Error[] = [];
   share: LoadShare | undefined;
   changes = 0;
 
-  constructor(bucket: MemoryBucket, frontEnd: string, qps: number) {
+  constructor(bucket: MemoryBucket, frontEnd: string, qps: number, agents = new Agents()) {
     this.store = bucket.store();
     this.workers = new SharedWorkers({
       store: this.store,
       frontEnd,
-      all: fixedWorkers(MEMBERS),
+      ...allOf(agents),
       nowMs: () => performance.now(),
       seenLoad: () => ({ qps, variance: 2 * qps }),
-      isIdle: (worker) => !this.busy.has(worker),
       onShare: (share) => {
         this.share = share;
       },
@@ -117,17 +137,46 @@ test("a worker with a batch stays a member until it has none", async () => {
   const bucket = new MemoryBucket();
   const first = new Tried(bucket, "first", 1);
   await pass(1000);
-  for (const { name } of MEMBERS) first.busy.add(name);
+  const ends = MEMBERS.map(({ name }) => first.workers.use(name));
   const second = new Tried(bucket, "second", 1);
   await pass(2000);
   expect(first.leases.length).toBe(4);
   expect(first.workers.members().filter(({ isLeaving }) => isLeaving === true).length).toBe(2);
   expect(first.share?.workers).toBe(2);
   expect(second.leases).toEqual([]);
-  first.busy.clear();
+  for (const end of ends) end();
   await pass(1000);
   expect(first.leases.length).toBe(2);
   expect(second.leases.length).toBe(2);
+});
+
+test("where the store has lost all, epochs go on above those that workers have seen", async () => {
+  const agents = new Agents();
+  agents.see(41);
+  const started = new Tried(new MemoryBucket(), "started", 1, agents);
+  await pass(1000);
+  expect(started.leases).toEqual(new Array(4).fill("started/42"));
+});
+
+test("who still knows what the store has lost follows who began anew in it", async () => {
+  const agents = new Agents();
+  const bucket = new MemoryBucket();
+  const old = new Tried(bucket, "old", 1, agents);
+  await pass(5000);
+  agents.see(1);
+  expect(old.leases).toEqual(new Array(4).fill("old/1"));
+  bucket.loseAll();
+  const started = new Tried(bucket, "started", 1, agents);
+  // Each worker tells what its first batch of another front end has said.
+  await pass(1500);
+  const taken = started.leases;
+  expect(new Set(taken)).toEqual(new Set(["started/2"]));
+  agents.see(2);
+  await pass(6000);
+  const all = [...old.workers.members(), ...started.workers.members()];
+  expect(all.map(({ name }) => name).sort()).toEqual(MEMBERS.map(({ name }) => name));
+  expect(old.leases.length).toBe(2);
+  expect([...old.errors, ...started.errors]).toEqual([]);
 });
 
 test("ids are never the same and hold nothing that a header cannot", () => {

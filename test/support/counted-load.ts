@@ -1,0 +1,50 @@
+/** Clients that ask one front end, one request after the other, and count what became of each. */
+import { setTimeout as pause } from "node:timers/promises";
+import type { EdgeServers } from "./edge-servers.ts";
+
+/** Whoever is refused asks again after a while. */
+const REFUSED_MS = 50;
+
+export class CountedLoad {
+  sent = 0;
+  answered = 0;
+  /** Status or error of each that was not answered. */
+  readonly failures: string[] = [];
+  readonly #clients: Promise<void>[];
+  #isOver = false;
+  #onAnswer: (() => void) | undefined;
+
+  constructor(edge: EdgeServers, url: string, width: number, clients = 4) {
+    this.#clients = Array.from({ length: clients }, () => this.#ask(edge, url, width));
+  }
+
+  /** Once so many more were answered. */
+  async answeredMore(count: number): Promise<void> {
+    const goal = this.answered + count;
+    while (this.answered < goal) {
+      await new Promise<void>((resolve) => {
+        this.#onAnswer = resolve;
+      });
+    }
+  }
+
+  /** Once all that were sent have an answer, or an error. */
+  async end(): Promise<void> {
+    this.#isOver = true;
+    await Promise.all(this.#clients);
+  }
+
+  async #ask(edge: EdgeServers, url: string, width: number): Promise<void> {
+    while (!this.#isOver) {
+      this.sent++;
+      const status = await edge.answered(url, width).catch((error: unknown) => String(error));
+      if (status === 200) {
+        this.answered++;
+        this.#onAnswer?.();
+      } else {
+        this.failures.push(String(status));
+        await pause(REFUSED_MS);
+      }
+    }
+  }
+}
