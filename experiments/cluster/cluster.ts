@@ -13,16 +13,16 @@ import { templateOf } from "./template.ts";
 const SPEC = "experiments/cluster/letters.yaml";
 const MODELS = "models/image-classification";
 const QPS = 20;
-const CALM_MS = 1000;
-const FAULT_MS = 5000;
-const AFTER_MS = 5000;
+const CALM_MS = 3000;
+const FAULT_MS = 8000;
+const AFTER_MS = 10_000;
 
 const faults: Experiment = {
   name: "faults",
   about: "kills, stops, cuts, slows, fills and rolls; what became of every request",
   takes: "minutes that nobody has counted; needs root, nats-server, iptables, python3",
   options: {
-    topology: `${TOPOLOGIES.join(", ")}; urls`,
+    topology: `${TOPOLOGIES.join(", ")}; cluster`,
     qps: `requests a second; ${QPS}`,
     only: "faults whose name has this in it; all",
   },
@@ -35,7 +35,7 @@ export const cluster: readonly Experiment[] = [faults];
 async function runFaults({ page, flags, folder }: Run): Promise<void> {
   for (const line of machineLines()) page.say(line);
   const startMs = performance.now();
-  const [topology = "urls"] = flags.among<Topology>("topology", TOPOLOGIES) ?? [];
+  const [topology = "cluster"] = flags.among<Topology>("topology", TOPOLOGIES) ?? [];
   const policy = await compiledHere(folder);
   const { sloMs, ...template } = await templateOf(policy);
   const only = flags.text("only") ?? "";
@@ -50,6 +50,7 @@ async function runFaults({ page, flags, folder }: Run): Promise<void> {
       }
       const times = { calmMs: CALM_MS, faultMs: FAULT_MS, afterMs: AFTER_MS };
       const load = { qps: flags.number("qps") ?? QPS, seed, firstNumber, sloMs, template };
+      await system.settle();
       const { outcome, lastNumber } = await runFault(system, fault, { ...times, ...load });
       firstNumber = lastNumber;
       const row = rowOf(fault.name, outcome);

@@ -150,7 +150,7 @@ export class Machine {
 }
 
 /** Whoever has ended meanwhile needs no signal. */
-function kill(pid: number, signal: NodeJS.Signals): void {
+export function kill(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch (error) {

@@ -49,7 +49,7 @@ export class Node {
   async ready(): Promise<void> {
     const endMs = performance.now() + PATIENCE_MS;
     while (!(await answers200(this.#options.readyUrl))) {
-      const hasEnded = this.#child?.exitCode !== null;
+      const { hasEnded } = this;
       if (hasEnded || performance.now() > endMs) {
         const said = readFileSync(this.#log, "utf8").slice(-4000);
         const what = hasEnded ? "ended" : "is not ready in time";
@@ -82,10 +82,15 @@ export class Node {
     return this.#child?.pid ?? 0;
   }
 
+  /** Whether it does not run, or was never started. */
+  get hasEnded(): boolean {
+    const child = this.#child;
+    return child === undefined || child.exitCode !== null || child.signalCode !== null;
+  }
+
   #ended(): Promise<unknown> {
     const child = this.#child;
-    const isOver = child === undefined || child.exitCode !== null || child.signalCode !== null;
-    return isOver ? Promise.resolve() : once(child, "exit");
+    return child === undefined || this.hasEnded ? Promise.resolve() : once(child, "exit");
   }
 }
 

@@ -10,6 +10,9 @@ import { Node } from "./node.ts";
 const WORKERS = 4;
 const FRONT_ENDS = 2;
 const PORT = 8000;
+const SETTLING_MS = 2000;
+/** Exit status of a program that SIGINT has ended. */
+const INTERRUPTED = 130;
 const RECORDER = "experiments/cluster/run-recorder.cjs";
 
 /**
@@ -50,16 +53,23 @@ export class System {
     this.runs = runs;
   }
 
-  /** Starts all of it, and ends with it. */
+  /** Starts all of it, and ends with it, also where the program is told to end. */
   static async with<T>(options: SystemOptions, use: (system: System) => Promise<T>): Promise<T> {
     const network = await Network.open();
     let nats: Nats | null = null;
+    const close = async () => {
+      await network.close();
+      await nats?.unmount();
+    };
+    const signals = ["SIGINT", "SIGTERM"] as const;
+    const onSignal = () => void close().finally(() => process.exit(INTERRUPTED));
+    for (const signal of signals) process.once(signal, onSignal);
     try {
       if (options.topology !== "local") nats = await Nats.start(network, options.folder);
       return await use(await System.#start(network, nats, options));
     } finally {
-      await network.close();
-      await nats?.unmount();
+      for (const signal of signals) process.off(signal, onSignal);
+      await close();
     }
   }
 
@@ -93,7 +103,7 @@ export class System {
       frontEnds.push(nodeOf(machine, folder, args, runs));
     }
     const system = new System(network, nats, agents, frontEnds, runs);
-    await system.#ready();
+    await system.settle();
     return system;
   }
 
@@ -105,11 +115,12 @@ export class System {
     return this.frontEnds.map(urlOf);
   }
 
-  /** Waits until every front end says that it is ready. */
-  async #ready(): Promise<void> {
-    for (const node of [...this.agents, ...this.frontEnds]) node.start();
-    for (const node of [...this.agents, ...this.frontEnds]) await node.ready();
-    await pause(2000);
+  /** Starts what a fault has left stopped, and waits until everybody says that they are ready. */
+  async settle(): Promise<void> {
+    for (const node of this.nodes) if (node.hasEnded) node.start();
+    for (const node of this.nodes) await node.ready();
+    // Shares are divided anew twice a second.
+    await pause(SETTLING_MS);
   }
 }
 
