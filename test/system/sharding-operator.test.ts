@@ -1,4 +1,4 @@
-/** What an operator of many machines gets wrong: it is said with where, what and what is allowed. */
+/** What an operator of many machines gets wrong is said: where, what, and what is allowed. */
 import { once } from "node:events";
 import {
   copyFileSync,
