@@ -4,8 +4,8 @@
  * It is that compile, from the application that the parts carry, with a solver that has their
  * levels: so what depends on neighbours comes out the same. A level that several shards have
  * searched is searched once more with the branches that they know. A level that no part has is
- * solved here; there are such where a level of one shard makes all go on to a margin that another shard
- * had no need of, and where limits of time cut a search short.
+ * solved here; there are such where a level of one shard makes all go on to a margin that another
+ * shard had no need of, and where limits of time cut a search short.
  */
 import {
   type Compiled,

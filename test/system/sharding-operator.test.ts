@@ -1,4 +1,4 @@
-/** What an operator of many machines gets wrong: each is said with where, what and what is allowed. */
+/** What an operator of many machines gets wrong is said: where, what, and what is allowed. */
 import { once } from "node:events";
 import {
   copyFileSync,
@@ -188,7 +188,7 @@ async function linesIn(at: string, file: string, lines: number): Promise<void> {
   watcher.close();
 }
 
-test("an interrupted shard leaves no part, and the same command goes on from what it has", async () => {
+test("an interrupted shard leaves no part, and the same command goes on from there", async () => {
   const at = machine("interrupted", LONG);
   const out = join(at, "1.part");
   const args = ["compile", join(at, "app.yaml"), "--shard", "1/1", "-o", out, "--jobs", "1"];

@@ -1,6 +1,6 @@
 /**
- * The ready files of docs/sharding.md, run as their hosts run them but for three shards: every shell
- * line of the matrix, and the container's command of the Job with each index.
+ * The ready files of docs/sharding.md, run as their hosts run them but for three shards: every
+ * shell line of the matrix, and the container's command of the Job with each index.
  */
 import { spawnSync } from "node:child_process";
 import {
@@ -118,7 +118,7 @@ test("the matrix, each of whose jobs has a checkout of its own, makes the bundle
   expect(ran.filter((line) => line.includes("--shard")).length).toBe(SHARDS);
 });
 
-test("the command of the Job's container makes each part by its index, and again after a try", () => {
+test("the command of the Job's container makes each part by its index, also once more", () => {
   const text = readFileSync("docs/ci/shards-job.yaml", "utf8");
   const { spec } = parse(text);
   const [{ command, args }] = spec.template.spec.containers;

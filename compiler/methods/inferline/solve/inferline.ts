@@ -125,15 +125,9 @@ function isCarried(
   const { margin, refine, solveLimitMs, traces } = frame.policy;
   const samples = new SampleTraces(frame, loadQps).samples(traces);
   const queryLimit = (solveLimitMs * QUERIES_PER_MS) / PROBE_PART;
-  const own = branchesOf(branches, `${loadQps} qps`);
-  const options = { refine, queryLimit, branches: own };
-  const { configuration } = planWithMargin(
-    problem,
-    samples,
-    margin === "auto" ? 0 : margin,
-    options,
-  );
-  return configuration !== null;
+  const options = { refine, queryLimit, branches: branchesOf(branches, `${loadQps} qps`) };
+  const fixed = margin === "auto" ? 0 : margin;
+  return planWithMargin(problem, samples, fixed, options).configuration !== null;
 }
 
 interface Planned {
