@@ -48,7 +48,11 @@ export function addManifests(program: Command, run: RunAndPrint, version: string
         .choices(["keda", "kubernetes", "none"])
         .default("keda"),
     )
-    .option("--polling <time>", "how often KEDA asks what the plan wants", timeoutMs, 30_000)
+    .addOption(
+      new Option("--polling <time>", "how often KEDA asks what the plan wants")
+        .default(30_000, "30s")
+        .argParser(timeoutMs),
+    )
     .option("--worker-memory <quantity>", "what a worker may take", memory, "4Gi")
     .option("--kserve", "have KServe host the front end, as an InferenceService")
     .option("--json", "one JSON document on stdout")

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
 import { bundleOfBytes, readBundleFile } from "stratagem-runtime/internal/load-bundle";
+import { partsOf } from "stratagem-runtime/internal/shipping/parts";
 import { alignColumns } from "stratagem-runtime/internal/tell/text";
 import { writeAllAtomically } from "../atomic-write.ts";
 import { UnwritableError } from "../errors.ts";
@@ -11,7 +12,11 @@ import type { ManifestFile, ManifestOptions } from "../manifests/manifest-option
 import { manifestText } from "../manifests/manifest-text.ts";
 import { manifestsOf } from "../manifests/manifests.ts";
 import { dnsLabel } from "../manifests/objects.ts";
+import { needsOf, readmeOf } from "../manifests/readme.ts";
 import { methodOf } from "../methods/registry.ts";
+
+/** Not applied: kubectl passes over what is no manifest. */
+const README = "README.md";
 
 export interface ManifestsCommandOptions extends Omit<ManifestOptions, "name"> {
   /** Path of the bundle. */
@@ -37,10 +42,11 @@ export async function manifestsCommand(asked: ManifestsCommandOptions): Promise<
   const objects = files.flatMap(({ file, objects: all }) =>
     all.map(({ kind, metadata }) => ({ file, kind, name: metadata.name })),
   );
-  if (out !== null) await writeFiles(out, files);
+  const models = partsOf(bundle).map(({ file }) => file);
+  if (out !== null) await writeFiles(out, files, readmeOf(out, files, options, models));
   return {
     exitCode: EXIT_CODES.ok,
-    text: out === null ? streamOf(files) : listOf(out, objects),
+    text: out === null ? streamOf(files) : listOf(out, objects, needsOf(files, options, models)),
     json: { bundle: { path, sha256 }, name: options.name, out, objects, manifests: files },
   };
 }
@@ -59,7 +65,11 @@ function streamOf(files: readonly ManifestFile[]): string {
   return files.map(manifestText).join("---\n").trimEnd();
 }
 
-async function writeFiles(folder: string, files: readonly ManifestFile[]): Promise<void> {
+async function writeFiles(
+  folder: string,
+  files: readonly ManifestFile[],
+  readme: string,
+): Promise<void> {
   await mkdir(folder, { recursive: true }).catch((error: NodeJS.ErrnoException) => {
     throw new UnwritableError(folder, error.code ?? error.message);
   });
@@ -67,17 +77,22 @@ async function writeFiles(folder: string, files: readonly ManifestFile[]): Promi
     path: join(folder, file.file),
     bytes: Buffer.from(manifestText(file)),
   }));
-  await writeAllAtomically(written);
+  const told = { path: join(folder, README), bytes: Buffer.from(readme) };
+  await writeAllAtomically([...written, told]);
 }
 
 function listOf(
   folder: string,
   objects: readonly { readonly file: string; readonly kind: string; readonly name: string }[],
+  needs: readonly string[],
 ): string {
   const rows = objects.map(({ file, kind, name }) => [join(folder, file), kind, name]);
-  return [alignColumns([["file", "kind", "name"], ...rows]), "", applyLine(folder)].join("\n");
-}
-
-function applyLine(folder: string): string {
-  return `kubectl apply -f ${folder}`;
+  return [
+    alignColumns([["file", "kind", "name"], ...rows]),
+    "",
+    `Has to be there (${join(folder, README)} says more):`,
+    ...needs.map((need) => `- ${need}`),
+    "",
+    `kubectl apply -f ${folder}`,
+  ].join("\n");
 }

@@ -237,7 +237,13 @@ test("a folder gets a file for each part, which hold what the stream does", asyn
   const { status, stdout } = await stratagemHere("manifests", INFERLINE, "-o", folder);
   expect(status).toBe(0);
   expect(stdout).toContain(`kubectl apply -f ${folder}`);
-  const files = readdirSync(folder);
+  const readme = readFileSync(join(folder, "README.md"), "utf8");
+  const files = readdirSync(folder).filter((file) => file !== "README.md");
+  for (const file of files) expect(readme).toContain(`- \`${file}\`: `);
+  for (const need of ["a claim `models`", ".onnx", "KEDA", "Prometheus' operator"]) {
+    expect(readme).toContain(need);
+    expect(stdout).toContain(need);
+  }
   expect(files.sort()).toEqual([
     "front-end.yaml",
     ...["monitoring.yaml", "policy.yaml", "rbac.yaml", "scaling.yaml", "workers.yaml"],

@@ -1,6 +1,7 @@
 /** Autoscalers between a decision and its replicas: when they act, and whether plans hold. */
 import { describe, expect, test } from "vitest";
 import { simulateInferline } from "../../../../compiler/methods/inferline/simulate/simulate.ts";
+import { simulateThemis } from "../../../../compiler/methods/themis/simulate/simulate.ts";
 import {
   HPA_DELAY,
   KEDA_DELAY,
@@ -12,6 +13,7 @@ import {
 import { scalingWarnings } from "../../../../compiler/simulate/graph/scaling-steps.ts";
 import { stratagemHere } from "../../../support/cli-here.ts";
 import { inferlineBundle } from "../../../support/inferline-bundle.ts";
+import { themisBundle } from "../../../support/themis-bundle.ts";
 
 const seeds = Array.from({ length: 200 }, (_, seed) => seed);
 
@@ -113,12 +115,24 @@ describe("compile says", () => {
   });
 });
 
+test("of scaled tasks compile says the same: it holds at once, and not with KEDA", () => {
+  const policy = { coldStartMs: 1000, scaling: "horizontal" } as const;
+  const bundle = themisBundle({ workers: 8, policy, maxViolationRate: 0.01 });
+  const warned = (delay: typeof KEDA_DELAY | undefined) =>
+    scalingWarnings(bundle, delay, (options) => simulateThemis(bundle, options));
+  expect(warned(undefined)).toEqual([]);
+  expect(warned(KEDA_DELAY)).toEqual([
+    expect.stringMatching(/^levels 20 to 60 qps: with KEDA at 30 s polling the plan does not hold/),
+  ]);
+});
+
 test("simulate says whether the plan holds, and refuses whose workers stay", async () => {
   const bundle = "policies/ocr-inferline/bundle.msgpack";
   const options = ["--poisson", "20", "--duration", "20s", "--scaling-delay"];
   const { status, stdout } = await stratagemHere("simulate", bundle, ...options, "keda:10s");
   expect(status).toBe(0);
-  expect(stdout).toMatch(/with KEDA at 10 s polling replicas .* up to 25 s later: this plan/);
+  expect(stdout).toMatch(/with KEDA at 10 s polling replicas .* up to 25 s later: this plan /);
+  expect(stdout).toMatch(/%; with replicas at once it (holds|does not hold), /);
   const fixed = await stratagemHere(
     "simulate",
     "policies/letters/bundle.msgpack",
