@@ -5,7 +5,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, afterEach, expect } from "vitest";
 import { clusterPackages } from "../../runtime/cluster/nats-packages.ts";
 import { ClusterSite, clusterAt } from "../support/cluster-site.ts";
-import { CountedLoad } from "../support/counted-load.ts";
+import { CLIENTS, CountedLoad } from "../support/counted-load.ts";
 import { EdgeServers } from "../support/edge-servers.ts";
 import { HAS_NATS_SERVER } from "../support/nats-server.ts";
 import { urlOf } from "../support/run-cli.ts";
@@ -137,7 +137,8 @@ test("front ends come, are killed and are stopped under load, and no batch runs 
   const answered = loads.reduce((sum, load) => sum + load.answered, 0) + 3;
   const ran = await executed(workers);
   expect(ran.rows).toBeGreaterThanOrEqual(answered);
-  expect(ran.rows).toBeLessThanOrEqual(sent);
+  // What the first one had under way when it was killed may have run, and nothing else.
+  expect(ran.rows).toBeLessThanOrEqual(answered + CLIENTS);
   expect(ran.doubled).toBe(0);
   const counts = `sent ${sent}, answered ${answered}, run ${ran.rows}`;
   process.stdout.write(`taken over in ${Math.round(takenMs)} ms; ${counts}\n`);
