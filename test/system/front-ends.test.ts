@@ -90,7 +90,7 @@ async function startAll(cluster: string, name: string) {
   return { path, models, workers };
 }
 
-test("front ends come, are killed and are stopped under load, and no batch runs twice", async () => {
+test("front ends come, are killed and stopped under load, and no batch runs twice", async () => {
   const nats = await site.nats();
   const cluster = clusterAt(nats.port);
   const { path, workers } = await startAll(cluster, "shared");
@@ -144,7 +144,7 @@ test("front ends come, are killed and are stopped under load, and no batch runs 
   process.stdout.write(`taken over in ${Math.round(takenMs)} ms; ${counts}\n`);
 });
 
-test("of a NATS of three the leader is killed: serving goes on, and membership after it", async () => {
+test("of a NATS of three the leader is killed: serving and then membership go on", async () => {
   const trio = await site.trio();
   const { path, models } = await startAll(trio.url, "trio");
   const served = await startFrontEnd(trio.url, "only", path);
