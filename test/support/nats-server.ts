@@ -40,7 +40,7 @@ export class NatsServer {
       stdio: ["ignore", "ignore", "pipe"],
     });
     this.#child = child;
-    // It is read to its end: a server whose lines nobody takes any more would end with the next one.
+    // It is read to its end: a server whose lines nobody takes ends with the next one.
     let text = "";
     await new Promise<void>((resolve, reject) => {
       child.once("exit", () => reject(new Error(`nats-server has ended: ${text}`)));
