@@ -1,7 +1,7 @@
 /**
  * The slots of an executor, filled by workers of other machines as they come and go: one that is
- * ready takes the first free slot of its pool, and those that find none stand by. One that is to leave
- * gets no batch any more, and is taken out once it has none.
+ * ready takes the first free slot of its pool, and those that find none stand by. One that is to
+ * leave gets no batch any more, and is taken out once it has none.
  */
 import { assert } from "../core/assert.ts";
 import { BatchPace } from "../exec/batch-pace.ts";

@@ -2,6 +2,8 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { EdgeServers } from "./edge-servers.ts";
 
+/** Of one load, each with one request of one row at a time. */
+export const CLIENTS = 4;
 /** Whoever is refused asks again after a while. */
 const REFUSED_MS = 50;
 
@@ -14,7 +16,7 @@ export class CountedLoad {
   #isOver = false;
   #onAnswer: (() => void) | undefined;
 
-  constructor(edge: EdgeServers, url: string, width: number, clients = 4) {
+  constructor(edge: EdgeServers, url: string, width: number, clients = CLIENTS) {
     this.#clients = Array.from({ length: clients }, () => this.#ask(edge, url, width));
   }
 

@@ -40,8 +40,16 @@ export class NatsServer {
       stdio: ["ignore", "ignore", "pipe"],
     });
     this.#child = child;
-    for await (const chunk of child.stderr) if (String(chunk).includes("Server is ready")) break;
-    child.stderr.resume();
+    // It is read to its end: a server whose lines nobody takes ends with the next one.
+    let text = "";
+    await new Promise<void>((resolve, reject) => {
+      child.once("exit", () => reject(new Error(`nats-server has ended: ${text}`)));
+      child.stderr.on("data", (chunk) => {
+        if (text.includes("Server is ready")) return;
+        text += String(chunk);
+        if (text.includes("Server is ready")) resolve();
+      });
+    });
   }
 
   signal(signal: NodeJS.Signals): void {

@@ -41,7 +41,8 @@ export class NatsTrio {
 
   /** As `--cluster` takes it. */
   get url(): string {
-    return `nats://${this.#members.map(({ server }) => `127.0.0.1:${server.port}`).join(",")}/tried`;
+    const servers = this.#members.map(({ server }) => `127.0.0.1:${server.port}`);
+    return `nats://${servers.join(",")}/tried`;
   }
 
   /** Asks those that live until one knows the leader of a bucket, other than a name. */

@@ -5,7 +5,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, afterEach, expect } from "vitest";
 import { clusterPackages } from "../../runtime/cluster/nats-packages.ts";
 import { ClusterSite, clusterAt } from "../support/cluster-site.ts";
-import { CountedLoad } from "../support/counted-load.ts";
+import { CLIENTS, CountedLoad } from "../support/counted-load.ts";
 import { EdgeServers } from "../support/edge-servers.ts";
 import { HAS_NATS_SERVER } from "../support/nats-server.ts";
 import { urlOf } from "../support/run-cli.ts";
@@ -90,7 +90,7 @@ async function startAll(cluster: string, name: string) {
   return { path, models, workers };
 }
 
-test("front ends come, are killed and are stopped under load, and no batch runs twice", async () => {
+test("front ends come, are killed and stopped under load, and no batch runs twice", async () => {
   const nats = await site.nats();
   const cluster = clusterAt(nats.port);
   const { path, workers } = await startAll(cluster, "shared");
@@ -137,13 +137,14 @@ test("front ends come, are killed and are stopped under load, and no batch runs 
   const answered = loads.reduce((sum, load) => sum + load.answered, 0) + 3;
   const ran = await executed(workers);
   expect(ran.rows).toBeGreaterThanOrEqual(answered);
-  expect(ran.rows).toBeLessThanOrEqual(sent);
+  // What the first one had under way when it was killed may have run, and nothing else.
+  expect(ran.rows).toBeLessThanOrEqual(answered + CLIENTS);
   expect(ran.doubled).toBe(0);
   const counts = `sent ${sent}, answered ${answered}, run ${ran.rows}`;
   process.stdout.write(`taken over in ${Math.round(takenMs)} ms; ${counts}\n`);
 });
 
-test("of a NATS of three the leader is killed: serving goes on, and membership after it", async () => {
+test("of a NATS of three the leader is killed: serving and then membership go on", async () => {
   const trio = await site.trio();
   const { path, models } = await startAll(trio.url, "trio");
   const served = await startFrontEnd(trio.url, "only", path);
