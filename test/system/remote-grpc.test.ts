@@ -32,7 +32,7 @@ async function served(): Promise<{ readonly url: string; readonly grpcUrl: strin
   return JSON.parse(text);
 }
 
-test("is ready, described, refused for its batches, asked, and read of its statistics", async () => {
+test("is ready, described, refused for its batches, asked, and tells its statistics", async () => {
   const { url, grpcUrl } = await served();
   const tensor = { name: "x", dtype: "float32", shape: [-1, 3] };
   const values = Float32Array.from([1, 2, 3, 4, 5, 6]);

@@ -12,7 +12,7 @@ afterEach(closeAll);
 
 const numbers = (rows: number) => Array.from({ length: rows * WIDTH }, (_, index) => index);
 
-test("batches go as raw contents, each under a name of its own, with lease and deadline", async () => {
+test("batches are raw contents under names of their own, with lease and deadline", async () => {
   const { url, ids, heads, deadlinesMs } = await grpcSite();
   const member = { name: "w", url, pool: "default", lease: "front/3" };
   const { executor } = await executorOf([], {
