@@ -23,7 +23,7 @@ export function addWorker(program: Command): void {
     )
     .option("--name <name>", "what front ends call it (default: the name of the host)")
     .option("--pool <pool>", "pool that it is a worker of (default: whichever needs one)")
-    .option("--device <device>", "what runs the models, such as cuda:0", "cpu")
+    .option("--device <device>", "what runs the models, such as cuda:0, or auto", "cpu")
     .addOption(
       new Option("--threads <n>", "threads of a model, unless a front end says its cores")
         .default(1)

@@ -1,16 +1,9 @@
 /** The HTTP server of an agent: its limits, who may come in, and how it stops. */
-import {
-  createServer,
-  type IncomingMessage,
-  type Server,
-  type ServerOptions,
-  type ServerResponse,
-} from "node:http";
-import { createServer as createTlsServer } from "node:https";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { ANYBODY, type Decision } from "../server/access/access.ts";
 import type { Need } from "../server/access/scopes.ts";
-import { secureContextOf } from "../server/access/tls.ts";
+import { secureServer } from "../server/access/secure-server.ts";
 import type { ServerLimits } from "../server/applications/limits.ts";
 import { SURPLUS_CONNECTIONS } from "../server/connections/connections.ts";
 import { Handshakes } from "../server/connections/handshakes.ts";
@@ -22,8 +15,10 @@ import { handle, sendError } from "./routes.ts";
 
 /** The server, not listening yet. */
 export function agentServer(state: AgentState, limits: ServerLimits): Server {
-  const { connections } = state;
-  const server = createServerOf(state, limits, {
+  const { access, connections } = state;
+  const handshakes = new Handshakes(() => access.onHandshakeFailed());
+  const secured = { tls: access.tls, connections, handshakes };
+  const server = secureServer(secured, limits.headerTimeoutMs, {
     headersTimeout: limits.headerTimeoutMs,
     // Bodies have a limit of their own, whose answer says what was missing.
     requestTimeout: 0,
@@ -61,36 +56,6 @@ export function agentServer(state: AgentState, limits: ServerLimits): Server {
     connections.of(socket).refuse(new HttpError(405, "expected GET, HEAD or POST, got CONNECT"));
   });
   server.on("close", () => connections.close());
-  return server;
-}
-
-function createServerOf(
-  { access, connections }: AgentState,
-  limits: ServerLimits,
-  options: ServerOptions,
-): Server {
-  const open = (socket: Socket) => void connections.open(socket);
-  const { tls } = access;
-  if (tls === undefined) return createServer(options).on("connection", open);
-  const handshakes = new Handshakes(() => access.onHandshakeFailed());
-  const isMutual = tls.value.ca !== undefined;
-  const server = createTlsServer({
-    ...options,
-    ...secureContextOf(tls.value),
-    requestCert: isMutual,
-    rejectUnauthorized: isMutual,
-    handshakeTimeout: limits.headerTimeoutMs,
-  });
-  // Connections that are open keep what they have agreed on.
-  tls.onChange((pair) => server.setSecureContext(secureContextOf(pair)));
-  server.on("connection", (socket: Socket) => handshakes.begin(socket));
-  server.on("secureConnection", (socket: Socket) => {
-    handshakes.onDone(socket);
-    open(socket);
-  });
-  server.prependListener("tlsClientError", (_error: Error, socket: Socket) => {
-    handshakes.onFailed(socket);
-  });
   return server;
 }
 

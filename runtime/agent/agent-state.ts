@@ -1,4 +1,6 @@
 /** What all routes of an agent share, and what it tells of itself. */
+import { AUTO } from "../exec/first-provider.ts";
+import { deviceText } from "../exec/worker-device.ts";
 import type { Access } from "../server/access/access.ts";
 import type { BodyLimit } from "../server/bodies/body-limits.ts";
 import type { ByteBudget } from "../server/bodies/byte-budget.ts";
@@ -6,6 +8,7 @@ import type { Connections } from "../server/connections/connections.ts";
 import type { PaceLimits } from "../server/connections/pace.ts";
 import type { Notice } from "../server/telemetry/notice.ts";
 import type { AgentCounts } from "./agent-counts.ts";
+import type { DeviceChoice } from "./device-choice.ts";
 import type { Fence } from "./fence.ts";
 import type { HeldModels, ToldModel } from "./held-models.ts";
 import type { KeptValues } from "./kept-values.ts";
@@ -19,14 +22,14 @@ export interface AgentIdentity {
   readonly pool: string | null;
   /** Threads of a model's sessions, where nobody says others. */
   readonly cores: number;
-  /** Such as `cuda:0`. */
-  readonly device: string;
-  /** Of onnxruntime. */
-  readonly provider: string;
 }
 
 /** As `GET /v2/stratagem/worker` has it. */
 export interface AgentDocument extends AgentIdentity {
+  /** Such as `cuda:0`; `auto` before it is known. */
+  readonly device: string;
+  /** Of onnxruntime. */
+  readonly provider: string;
   readonly models: readonly Pick<ToldModel, "name" | "sha256" | "state">[];
   /** Batches that compute. */
   readonly running: 0 | 1;
@@ -36,6 +39,7 @@ export interface AgentDocument extends AgentIdentity {
 
 export interface AgentState {
   readonly identity: AgentIdentity;
+  readonly devices: DeviceChoice;
   readonly version: string;
   readonly models: HeldModels;
   readonly turns: Turns;
@@ -58,7 +62,12 @@ export interface AgentState {
   isStopping: boolean;
 }
 
-export function agentDocument({ identity, models, turns, fence }: AgentState): AgentDocument {
+export function agentDocument(state: AgentState): AgentDocument {
+  const { identity, models, turns, fence, devices } = state;
+  const found = devices.device;
+  const device = found === null ? AUTO : deviceText(found);
+  const on = { device, provider: found?.provider ?? AUTO };
   const told = models.wanted.map(({ name, sha256, state }) => ({ name, sha256, state }));
-  return { ...identity, models: told, running: turns.isRunning ? 1 : 0, epoch: fence.epoch };
+  const running = turns.isRunning ? 1 : 0;
+  return { ...identity, ...on, models: told, running, epoch: fence.epoch };
 }

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import type { VariantModel } from "../exec/executor.ts";
 import type { CpuFallback } from "../exec/model-facts.ts";
-import { deviceText, type WorkerDevice } from "../exec/worker-device.ts";
+import type { WorkerDevice } from "../exec/worker-device.ts";
 import { Access, type AccessOptions, exposureOf } from "../server/access/access.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "../server/applications/limits.ts";
 import { ByteBudget } from "../server/bodies/byte-budget.ts";
@@ -13,6 +13,7 @@ import { packageVersion } from "../version.ts";
 import { AgentCounts } from "./agent-counts.ts";
 import { agentServer } from "./agent-server.ts";
 import { type AgentDocument, type AgentState, agentDocument } from "./agent-state.ts";
+import { DeviceChoice } from "./device-choice.ts";
 import { Fence } from "./fence.ts";
 import { HeldModels } from "./held-models.ts";
 import { KeptValues } from "./kept-values.ts";
@@ -36,7 +37,8 @@ export interface AgentOptions {
   readonly fetch?: FetchModel | undefined;
   /** Names of models to hold from the start; null for all there are. */
   readonly load: readonly string[] | null;
-  readonly device: WorkerDevice;
+  /** Null for the first that runs a model. */
+  readonly device: WorkerDevice | null;
   /** Of a model's sessions. */
   readonly threads: number;
   /** Processes in reserve, of each model. */
@@ -128,9 +130,11 @@ function stateOf(
   const { name, pool, threads: cores, device, maxBodyBytes } = options;
   const { nowMs, epochOffsetMs, onNotice, onChange = () => {} } = options;
   const { standby, memoryBytes, cpuFallback } = options;
-  const holding = { device, standby, memoryBytes, cpuFallback, onNotice, onChange };
+  const devices = new DeviceChoice(device, onNotice);
+  const holding = { devices, standby, memoryBytes, cpuFallback, onNotice, onChange };
   return {
-    identity: { name, pool, cores, device: deviceText(device), provider: device.provider },
+    identity: { name, pool, cores },
+    devices,
     version: packageVersion(),
     models: new HeldModels(catalog, cores, holding),
     turns: new Turns(),

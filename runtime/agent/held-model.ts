@@ -2,15 +2,19 @@
 import { setImmediate } from "node:timers/promises";
 import { type Batch, type BatchResult, WorkerLostError } from "../exec/executor.ts";
 import type { CpuFallback } from "../exec/model-facts.ts";
-import type { WorkerDevice } from "../exec/worker-device.ts";
-import { type ProcessExecutor, startExecutor } from "../exec/worker-pool.ts";
+import {
+  type ProcessExecutor,
+  type ProcessExecutorHandlers,
+  startExecutor,
+} from "../exec/worker-pool.ts";
 import type { Notice } from "../server/telemetry/notice.ts";
 import type { AgentModel } from "./agent-model.ts";
+import type { DeviceChoice } from "./device-choice.ts";
 import type { FoundModel } from "./model-folder.ts";
 
 /** How the processes of all models are started. */
 export interface HoldingOptions {
-  readonly device: WorkerDevice;
+  readonly devices: DeviceChoice;
   /** Processes in reserve, of each model. */
   readonly standby: number;
   /** Null for what the model needs. */
@@ -97,28 +101,28 @@ export class HeldModel {
   }
 
   async #start(): Promise<void> {
-    const { device, standby, memoryBytes, cpuFallback, onNotice } = this.#options;
+    const { devices, standby, memoryBytes, cpuFallback, onNotice } = this.#options;
     const { name, variant } = this.model;
     const shared = { variants: [variant], workerCount: 1, standbyCount: standby };
-    this.#executor = await startExecutor(
-      { ...shared, threadsPerWorker: this.cores, devices: [device], cpuFallback },
-      {
-        onReady: () => this.#setReady(true),
-        onLost: (_worker, reason) => {
-          this.lossCount++;
-          this.#setReady(false);
-          onNotice(`${name}: its process is lost: ${reason}`, "warn");
-        },
-        onReplaced: (_worker, reason) => {
-          this.lossCount++;
-          onNotice(`${name}: its process is lost, another has its place: ${reason}`, "warn");
-        },
-        onStartFailed: (reason, retryMs) => {
-          onNotice(`${name}: its process failed: ${reason}; another try in ${retryMs} ms`, "warn");
-        },
+    const handlers: ProcessExecutorHandlers = {
+      onReady: () => this.#setReady(true),
+      onLost: (_worker, reason) => {
+        this.lossCount++;
+        this.#setReady(false);
+        onNotice(`${name}: its process is lost: ${reason}`, "warn");
       },
-      { memoryBytes },
-    );
+      onReplaced: (_worker, reason) => {
+        this.lossCount++;
+        onNotice(`${name}: its process is lost, another has its place: ${reason}`, "warn");
+      },
+      onStartFailed: (reason, retryMs) => {
+        onNotice(`${name}: its process failed: ${reason}; another try in ${retryMs} ms`, "warn");
+      },
+    };
+    this.#executor = await devices.start((device, isTrial) => {
+      const own = { threadsPerWorker: this.cores, devices: [device], cpuFallback, isTrial };
+      return startExecutor({ ...shared, ...own }, handlers, { memoryBytes });
+    });
     this.#isReady = true;
   }
 

@@ -7,6 +7,7 @@ import type { AnnouncedState } from "../cluster/announcer.ts";
 import type { ClusterWorker } from "../cluster/cluster-worker.ts";
 import { EXIT_CODES, RuntimeError } from "../errors.ts";
 import type { VariantModel } from "../exec/executor.ts";
+import { AUTO } from "../exec/first-provider.ts";
 import { settleCollection } from "../heap-collection.ts";
 import { loadBundle } from "../load-bundle.ts";
 import { OpenedModels } from "../opened-models.ts";
@@ -157,9 +158,10 @@ async function variantsOf(
 
 /** @throws RuntimeError RUNTIME_USAGE */
 function deviceOf(device: string): AgentOptions["device"] {
+  if (device === AUTO) return null;
   const [found] = servingDevices([{ name: "", workers: 1 }], 1, { device });
-  if (found !== undefined && device !== "auto") return found;
-  const expected = "expected cpu, cuda, tensorrt or webgpu, perhaps with a number behind";
+  if (found !== undefined) return found;
+  const expected = "expected auto, cpu, cuda, tensorrt or webgpu, perhaps with a number behind";
   throw new RuntimeError("RUNTIME_USAGE", `--device: ${expected}, got "${device}"`);
 }
 

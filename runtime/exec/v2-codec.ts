@@ -165,13 +165,7 @@ export function outputsOf(
       throw new Error(`output "${info.name}": expected binary data, as it was asked for`);
     }
     if (at + size > bytes.length) throw new Error(`output "${info.name}": its data are cut short`);
-    if (typeof datatype !== "string" || hostDtypeOf(datatype) !== info.dtype || !isShape(shape)) {
-      const found = `${String(datatype).slice(0, 40)} ${JSON.stringify(shape)?.slice(0, 80)}`;
-      throw new Error(
-        `output "${info.name}": expected ${protocolTypeOf(info.dtype)} and a shape, got ${found}`,
-      );
-    }
-    const own = { shape, bytes: bytes.subarray(at, at + size) };
+    const own = { shape: givenShape(info, datatype, shape), bytes: bytes.subarray(at, at + size) };
     given.set(info.name, isKept ? { ...own, key } : own);
     at += size;
   }
@@ -180,6 +174,16 @@ export function outputsOf(
     if (tensor === undefined) throw new Error(`output "${name}" is missing`);
     return tensor;
   });
+}
+
+/** @throws Error unless an output has the type that it should, and a shape at all. */
+export function givenShape(info: TensorInfo, datatype: unknown, shape: unknown): readonly number[] {
+  const isType = typeof datatype === "string" && hostDtypeOf(datatype) === info.dtype;
+  if (isType && isShape(shape)) return shape;
+  const found = `${String(datatype).slice(0, 40)} ${JSON.stringify(shape)?.slice(0, 80)}`;
+  throw new Error(
+    `output "${info.name}": expected ${protocolTypeOf(info.dtype)} and a shape, got ${found}`,
+  );
 }
 
 export function fieldsOf(value: unknown, what: string): Fields {

@@ -18,7 +18,10 @@ import {
   type AskedBatch,
   type BatchAnswer,
   type DescribedModel,
+  LOAD_MS,
+  msOf,
   type OpenAnswer,
+  QUESTION_MS,
   ServerRefusal,
   type V2Connection,
 } from "./v2-connection.ts";
@@ -26,10 +29,6 @@ import type { ReadToken } from "./worker-token.ts";
 
 /** One computes, one is on its way, one asks whether it is there; one to spare. */
 const MOST_SOCKETS = 4;
-/** Of questions that are no batches, and no heartbeats. */
-const QUESTION_MS = 30_000;
-/** Time that a model may take to load. */
-const LOAD_MS = 600_000;
 const SHA256 = /^[0-9a-f]{64}$/;
 /** What servers say of what they do not have, be it a model or an extension. */
 const NOT_THERE = new Set([400, 404, 405, 501]);
@@ -89,6 +88,11 @@ export class HttpConnection implements V2Connection {
   async configOf(model: string): Promise<Fields | null> {
     const bytes = await this.#find(`/v2/models/${encodeURIComponent(model)}/config`);
     return bytes === null ? null : fieldsOf(JSON.parse(bytes.toString()), "its configuration");
+  }
+
+  async statisticsOf(model: string): Promise<Fields | null> {
+    const bytes = await this.#find(`/v2/models/${encodeURIComponent(model)}/stats`);
+    return bytes === null ? null : fieldsOf(JSON.parse(bytes.toString()), "its statistics");
   }
 
   async change(
@@ -264,10 +268,4 @@ function answerOf({ headers, bytes }: Reply, { outputs }: AskedBatch): BatchAnsw
     wallMs: msOf(headers["stratagem-wall-ms"]),
     cpuMs: msOf(headers["stratagem-cpu-ms"]),
   };
-}
-
-/** @returns null where it is not said, or no time. */
-export function msOf(text: unknown): number | null {
-  const ms = typeof text === "string" && text !== "" ? Number(text) : Number.NaN;
-  return ms >= 0 && Number.isFinite(ms) ? ms : null;
 }

@@ -10,6 +10,8 @@ export interface RemoteLimits extends WorkerLimits {
   readonly missedHeartbeats: number;
   /** Wait before a batch is shown again to a worker that is busy with another. */
   readonly busyRetryMs: number;
+  /** Time between two questions what runs took, to servers that do not say it of each. */
+  readonly statisticsMs: number;
 }
 
 export const REMOTE_LIMITS: RemoteLimits = {
@@ -20,4 +22,5 @@ export const REMOTE_LIMITS: RemoteLimits = {
   heartbeatAnswerMs: 1000,
   missedHeartbeats: 3,
   busyRetryMs: 5,
+  statisticsMs: 5000,
 };

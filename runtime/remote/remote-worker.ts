@@ -20,6 +20,7 @@ import type { RemoteLimits } from "./remote-limits.ts";
 import { RemoteMistake } from "./remote-mistake.ts";
 import type { RemoteMember } from "./remote-workers.ts";
 import { sentTensors } from "./sent-tensors.ts";
+import { StatedHops } from "./stated-hops.ts";
 import {
   type BatchAnswer,
   type OpenAnswer,
@@ -77,6 +78,7 @@ export class RemoteWorker {
   readonly #nameByVariant = new Map<number, string>();
   readonly #batches = new Set<OpenBatch>();
   readonly #seenKinds = new Set<string>();
+  readonly #statedHops: StatedHops;
   #cores: number;
   #timer: NodeJS.Timeout | undefined;
   /** Looks whether it is there, the last of which counts. */
@@ -97,6 +99,7 @@ export class RemoteWorker {
     this.#options = options;
     this.#listener = listener;
     this.#cores = options.threads;
+    this.#statedHops = new StatedHops(options.hops, options.connection);
   }
 
   /** Tries once to be ready, and goes on with that until it is closed. */
@@ -172,6 +175,7 @@ export class RemoteWorker {
     clearTimeout(this.#timer);
     this.#rejectAll(reason);
     this.isJoined = false;
+    this.#statedHops.close();
     this.#options.hops.forget(this.member.name);
     this.#options.connection.close();
   }
@@ -204,7 +208,7 @@ export class RemoteWorker {
         this.#missed = 0;
         const mistake = answerMistake(variant, batch, answer);
         if (mistake !== null) own.reject(new InferenceError(variant.name, mistake));
-        else resolve(this.#resultOf(answer, tookMs));
+        else resolve(this.#resultOf(answer, tookMs, asked.model));
       },
       (error: unknown) => this.#onRefused(own, asked, resolve, error),
     );
@@ -247,9 +251,10 @@ export class RemoteWorker {
     this.#batches.delete(own);
   }
 
-  #resultOf({ outputs, wallMs, cpuMs }: BatchAnswer, tookMs: number): BatchResult {
+  #resultOf({ outputs, wallMs, cpuMs }: BatchAnswer, tookMs: number, model: string): BatchResult {
     const { name, pool, url } = this.member;
-    if (wallMs !== null) this.#options.hops.note(name, pool, Math.max(0, tookMs - wallMs));
+    if (wallMs === null) this.#statedHops.onAnswered(model, tookMs);
+    else this.#options.hops.note(name, pool, Math.max(0, tookMs - wallMs));
     const given = outputs.map(({ shape, bytes, key }) => {
       return key === undefined ? { shape, bytes } : { shape, bytes, stayed: { url, key, shape } };
     });
@@ -331,6 +336,7 @@ export class RemoteWorker {
     try {
       await connection.expectReady(limits.heartbeatAnswerMs);
       this.#missed = 0;
+      void this.#statedHops.look(this.member, performance.now(), limits.statisticsMs);
       return null;
     } catch (error) {
       this.#missed++;

@@ -2,6 +2,11 @@
 import type { TensorInfo } from "../bundle/schema.ts";
 import type { Fields, GivenTensor, RemoteTensors, SentTensor } from "../exec/v2-codec.ts";
 
+/** Of questions that are no batches, and no heartbeats. */
+export const QUESTION_MS = 30_000;
+/** Time that a model may take to load. */
+export const LOAD_MS = 600_000;
+
 /** A batch as one inference request. */
 export interface AskedBatch {
   /** Name of the model on the server. */
@@ -49,6 +54,8 @@ export interface V2Connection {
   describe(model: string): Promise<DescribedModel | null>;
   /** The model's configuration as Triton has it; null where the server tells none. */
   configOf(model: string): Promise<Fields | null>;
+  /** The model's statistics as Triton has them; null where the server tells none. */
+  statisticsOf(model: string): Promise<Fields | null>;
   /**
    * Has the server load a model, or forget it.
    * @param lease null where nothing is fenced.
@@ -80,4 +87,10 @@ export class ServerRefusal extends Error {
     this.status = status;
     this.rows = rows;
   }
+}
+
+/** @returns null where it is not said, or no time. */
+export function msOf(text: unknown): number | null {
+  const ms = typeof text === "string" && text !== "" ? Number(text) : Number.NaN;
+  return ms >= 0 && Number.isFinite(ms) ? ms : null;
 }

@@ -2,17 +2,10 @@
  * The HTTP server below the routes: its limits, its address, and what it answers where there is no
  * request.
  */
-import {
-  createServer,
-  type IncomingMessage,
-  type Server,
-  type ServerOptions,
-  type ServerResponse,
-} from "node:http";
-import { createServer as createTlsServer } from "node:https";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { RuntimeError } from "../../errors.ts";
-import { secureContextOf } from "../access/tls.ts";
+import { secureServer } from "../access/secure-server.ts";
 import type { ServerLimits } from "../applications/limits.ts";
 import { SURPLUS_CONNECTIONS } from "../connections/connections.ts";
 import type { Handshakes } from "../connections/handshakes.ts";
@@ -43,7 +36,8 @@ export function serverOf(
   handshakes: Handshakes,
 ): Server {
   const { connections } = context;
-  const server = createServerOf(context, door, limits, handshakes, {
+  const tls = door.isInner === true ? undefined : context.house.access.tls;
+  const server = secureServer({ tls, connections, handshakes }, limits.headerTimeoutMs, {
     headersTimeout: limits.headerTimeoutMs,
     // Bodies have a limit of their own, whose answer says what was missing.
     requestTimeout: 0,
@@ -54,7 +48,7 @@ export function serverOf(
     requireHostHeader: false,
     insecureHTTPParser: false,
   });
-  const isTls = context.house.access.tls !== undefined && door.isInner !== true;
+  const isTls = tls !== undefined;
   server.maxConnections = limits.maxConnections + SURPLUS_CONNECTIONS;
   // By itself Node drops the fields beyond a number, and whoever reads the rest is none the wiser.
   server.maxHeadersCount = 0;
@@ -112,40 +106,6 @@ export function serverOf(
     else refuse(socket, parseRefusal(error), error.code);
   });
   server.on("close", () => connections.close());
-  return server;
-}
-
-/** Of connections that are encrypted, where there is a certificate, or are not. */
-function createServerOf(
-  { connections, house: { access } }: HttpContext,
-  door: Door,
-  limits: ServerLimits,
-  handshakes: Handshakes,
-  options: ServerOptions,
-): Server {
-  const open = (socket: Socket) => void connections.open(socket);
-  const { tls } = access;
-  if (tls === undefined || door.isInner === true) {
-    return createServer(options).on("connection", open);
-  }
-  const isMutual = tls.value.ca !== undefined;
-  const server = createTlsServer({
-    ...options,
-    ...secureContextOf(tls.value),
-    requestCert: isMutual,
-    rejectUnauthorized: isMutual,
-    handshakeTimeout: limits.headerTimeoutMs,
-  });
-  // Connections that are open keep what they have agreed on.
-  tls.onChange((pair) => server.setSecureContext(secureContextOf(pair)));
-  server.on("connection", (socket: Socket) => handshakes.begin(socket));
-  server.on("secureConnection", (socket: Socket) => {
-    handshakes.onDone(socket);
-    open(socket);
-  });
-  server.prependListener("tlsClientError", (_error: Error, socket: Socket) => {
-    handshakes.onFailed(socket);
-  });
   return server;
 }
 

@@ -97,7 +97,7 @@ export interface OtherServer {
 
 export type Answer = (body: Buffer, response: ServerResponse, request: IncomingMessage) => void;
 
-/** A v2 server that is none of ours. @param pages JSON by path. */
+/** A v2 server that is none of ours. @param pages JSON by path, before its own. */
 export async function otherServer(
   infer: Answer,
   pages: Readonly<Record<string, object>> = {},
@@ -111,13 +111,12 @@ export async function otherServer(
       inputs: [{ name: "x", ...tensor }],
       outputs: [{ name: "y", ...tensor }],
     },
-    ...pages,
   };
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
     const body = Buffer.concat(chunks);
-    const page = told[request.url ?? ""];
+    const page = pages[request.url ?? ""] ?? told[request.url ?? ""];
     if (page !== undefined) response.end(JSON.stringify(page));
     else if (request.url !== "/v2/models/m/infer") response.writeHead(404).end("{}");
     else {

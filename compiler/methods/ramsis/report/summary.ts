@@ -65,6 +65,12 @@ function loadText({ loadQps }: RamsisLevel): string {
   return `${decimalText(loadQps, 2)} queries/s`;
 }
 
+/** Nothing where workers are next to who decides. */
+function hopEntries({ communicationLatencyMs: ms }: RamsisBundle["cluster"]) {
+  const text = `${decimalText(ms, 3)} ms of each batch, in all times`;
+  return ms === 0 ? [] : [["Way to workers and back", text] as const];
+}
+
 function workersText(count: number): string {
   return `${decimalText(count)} ${count === 1 ? "worker" : "workers"}`;
 }
@@ -148,6 +154,7 @@ export function facts(bundle: RamsisBundle, file: { byteCount: number; sha256: s
     ["Violations allowed", stated],
     ["Arrivals", arrivals.process === "gamma" ? `gamma, CV² ${arrivals.cv2}` : arrivals.process],
     ["Cluster", pools.join("; ")],
+    ...hopEntries(cluster),
     [
       "Method",
       `${method}, ${policy.objective} objective, ${policy.balancer} balancer, ` +

@@ -16,6 +16,8 @@ import {
 } from "stratagem-runtime/internal/bundle/schema";
 import { KNOT_COUNT, quantileKnots } from "stratagem-runtime/internal/core/quantile-distribution";
 import type { RamsisFrame } from "../../../model/frames.ts";
+import type { ModelFiles } from "../../../model/model-files.ts";
+import type { Application, RamsisPolicy } from "../../../spec/application.ts";
 import { actionValues } from "./action-values.ts";
 import { dispersionOfModel } from "./arrival-counts.ts";
 import { fluidBound } from "./fluid-bound.ts";
@@ -27,6 +29,7 @@ import { expectedOfPooled, pooledValues, solvePooled, solveSlowed } from "./pool
 import { joinShortestQueue } from "./shortest-queue.ts";
 import { stateIndex } from "./transitions.ts";
 import { solveWithin } from "./violation-ceiling.ts";
+import { withHop } from "./with-hop.ts";
 import { admissibleActions, buildWorkerMdp, type WorkerMdp } from "./worker-mdp.ts";
 import {
   type Action,
@@ -36,9 +39,12 @@ import {
   type WorkerProblem,
 } from "./worker-problem.ts";
 
+type RamsisApplication = Application<RamsisPolicy>;
+
 export const ramsis = {
-  mistakes: ramsisMistakes,
-  frame: ramsisFrame,
+  mistakes: (application: RamsisApplication) => ramsisMistakes(withHop(application)),
+  frame: (application: RamsisApplication, models: ModelFiles) =>
+    ramsisFrame(withHop(application), models),
   /** Computes the policy for one load. The same frame and load give the same level, bit for bit. */
   solveLevel: (frame: RamsisFrame, loadQps: number): RamsisLevel =>
     (isPooled(frame) ? solvePooledLevel : solveLevel)(frame, loadQps),

@@ -1,0 +1,36 @@
+/** The way to workers of other machines as part of what their batches take. */
+import type { Application, ProfileRow, RamsisPolicy } from "../../../spec/application.ts";
+
+type RamsisApplication = Application<RamsisPolicy>;
+
+/**
+ * A batch has its worker from when it is sent until its answer comes: every time of a profile is
+ * `communicationLatency` longer, so slack, load and guarantees have the hop in them.
+ */
+export function withHop(application: RamsisApplication): RamsisApplication {
+  const { cluster, tasks } = application;
+  const hopMs = cluster.communicationLatencyMs;
+  if (hopMs === 0) return application;
+  return {
+    ...application,
+    tasks: tasks.map((task) => ({
+      ...task,
+      variants: task.variants.map((variant) => {
+        const { rows, buckets, ...profile } = variant.profile;
+        const own = { ...profile, rows: longer(rows, hopMs) };
+        const all = buckets?.map((one) => ({ ...one, rows: longer(one.rows, hopMs) }));
+        return { ...variant, profile: all === undefined ? own : { ...own, buckets: all } };
+      }),
+    })),
+  };
+}
+
+function longer(rows: readonly ProfileRow[], byMs: number): ProfileRow[] {
+  return rows.map((row) => {
+    const { latencyMs, quantiles } = row;
+    if (quantiles === null) return { ...row, latencyMs: latencyMs + byMs };
+    const { p50, p95, p99, mean } = quantiles;
+    const later = { p50: p50 + byMs, p95: p95 + byMs, p99: p99 + byMs, mean: mean + byMs };
+    return { ...row, latencyMs: latencyMs + byMs, quantiles: { ...quantiles, ...later } };
+  });
+}

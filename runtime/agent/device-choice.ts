@@ -1,0 +1,40 @@
+/** What runs the models of an agent: as it is told, or the first that runs one. */
+import { onFirstProvider } from "../exec/first-provider.ts";
+import { defaultDevice, deviceText, type WorkerDevice } from "../exec/worker-device.ts";
+import type { Notice } from "../server/telemetry/notice.ts";
+
+export class DeviceChoice {
+  #device: WorkerDevice | null;
+  readonly #onNotice: Notice;
+
+  /** @param device null to find out. */
+  constructor(device: WorkerDevice | null, onNotice: Notice) {
+    this.#device = device;
+    this.#onNotice = onNotice;
+  }
+
+  /** Null before a model has been started. */
+  get device(): WorkerDevice | null {
+    return this.#device;
+  }
+
+  /**
+   * Starts a model: the first one decides what those after it run on.
+   * @param start its second parameter says whether another device is tried where this one fails.
+   * @throws Error saying why it does not start.
+   */
+  async start<E>(start: (device: WorkerDevice, isTrial: boolean) => Promise<E>): Promise<E> {
+    if (this.#device !== null) return start(this.#device, false);
+    const started = await onFirstProvider(
+      async (provider) => {
+        const device = defaultDevice(provider);
+        const one = await start(device, true);
+        return { one, device };
+      },
+      ({ reason }) => this.#onNotice(`auto: ${reason}`, "info"),
+    );
+    this.#device = started.device;
+    this.#onNotice(`auto: the models run on ${deviceText(started.device)}`, "info");
+    return started.one;
+  }
+}

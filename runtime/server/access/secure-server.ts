@@ -1,0 +1,44 @@
+/** An HTTP server whose connections are encrypted where there is a certificate. */
+import { createServer, type Server, type ServerOptions } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import type { Socket } from "node:net";
+import type { Connections } from "../connections/connections.ts";
+import type { Handshakes } from "../connections/handshakes.ts";
+import type { Access } from "./access.ts";
+import { secureContextOf } from "./tls.ts";
+
+interface Secured {
+  /** Left out where nothing is encrypted. */
+  readonly tls: Access["tls"];
+  readonly connections: Connections;
+  readonly handshakes: Handshakes;
+}
+
+/** @param handshakeTimeoutMs that a client has to agree on keys. */
+export function secureServer(
+  { tls, connections, handshakes }: Secured,
+  handshakeTimeoutMs: number,
+  options: ServerOptions,
+): Server {
+  const open = (socket: Socket) => void connections.open(socket);
+  if (tls === undefined) return createServer(options).on("connection", open);
+  const isMutual = tls.value.ca !== undefined;
+  const server = createTlsServer({
+    ...options,
+    ...secureContextOf(tls.value),
+    requestCert: isMutual,
+    rejectUnauthorized: isMutual,
+    handshakeTimeout: handshakeTimeoutMs,
+  });
+  // Connections that are open keep what they have agreed on.
+  tls.onChange((pair) => server.setSecureContext(secureContextOf(pair)));
+  server.on("connection", (socket: Socket) => handshakes.begin(socket));
+  server.on("secureConnection", (socket: Socket) => {
+    handshakes.onDone(socket);
+    open(socket);
+  });
+  server.prependListener("tlsClientError", (_error: Error, socket: Socket) => {
+    handshakes.onFailed(socket);
+  });
+  return server;
+}

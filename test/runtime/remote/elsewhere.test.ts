@@ -1,0 +1,77 @@
+/** Which pools have their workers elsewhere, by what `--workers` and bundles say. */
+import { expect, test } from "vitest";
+import { isWorkerUrl } from "../../../runtime/bundle/schema.ts";
+import {
+  elsewhereOf,
+  expectUrlsOfPools,
+  parsePoolUrls,
+} from "../../../runtime/remote/elsewhere.ts";
+import { fixedWorkers, workersAt } from "../../../runtime/remote/remote-workers.ts";
+
+const [A, B] = ["http://10.0.0.7:8000", "grpc://10.0.0.8:8001"];
+
+test.each([
+  [`${A}`, { pool: null, urls: [A] }],
+  [`${A},${B}`, { pool: null, urls: [A, B] }],
+  [`gpu=${A},${B}`, { pool: "gpu", urls: [A, B] }],
+  // A path may have what separates a pool.
+  [`${A}/a=b`, { pool: null, urls: [`${A}/a=b`] }],
+  [`gpu=${A}/a=b`, { pool: "gpu", urls: [`${A}/a=b`] }],
+])("%s is read", (text, expected) => {
+  expect(parsePoolUrls(text)).toEqual(expected);
+});
+
+test.each(["", "gpu=", `=${A}`, `${A},`, `${A} ${B}`, "10.0.0.7:8000", `gpu=pool=${A}`])(
+  "%j is refused",
+  (text) => {
+    expect(parsePoolUrls(text)).toBeUndefined();
+  },
+);
+
+test.each([
+  ["https://worker", true],
+  ["grpcs://[::1]:8001", true],
+  ["grpc://worker:8001/", true],
+  ["grpc://worker", false],
+  ["grpc://worker:8001/path", false],
+  ["http://user@worker:8000", false],
+  ["http://worker:8000?a=b", false],
+  ["ftp://worker:8000", false],
+  ["nats://worker:4222", false],
+])("%s is the URL of a worker: %s", (text, isOne) => {
+  expect(isWorkerUrl(text)).toBe(isOne);
+});
+
+const POOLS = [{ name: "cpu" }, { name: "gpu", urls: [A] }] as const;
+
+test("one pool of this machine stays beside another that is elsewhere", () => {
+  const elsewhere = elsewhereOf(POOLS, {});
+  expect(elsewhere?.isElsewhere).toEqual([false, true]);
+  expect(elsewhere?.workers.members()).toEqual(workersAt("gpu", [A]));
+  expect(elsewhereOf([{ name: "cpu" }], {})).toBeNull();
+});
+
+test("what is told at the start goes before the bundle, each URL once", () => {
+  const workerUrls = [
+    { pool: "gpu", urls: [B, B] },
+    { pool: "gpu", urls: [`${A}/`] },
+  ];
+  const elsewhere = elsewhereOf(POOLS, { workerUrls });
+  expect(elsewhere?.workers.members().map(({ url }) => url)).toEqual([B, A]);
+});
+
+test("found workers are of the pools that no URLs are known of", () => {
+  const found = ["cpu", "gpu"].map((pool) => ({ name: pool, url: B, pool, lease: "a/1" }));
+  const elsewhere = elsewhereOf(POOLS, { remoteWorkers: fixedWorkers(found) });
+  expect(elsewhere?.isElsewhere).toEqual([true, true]);
+  expect(elsewhere?.workers.members().map(({ name }) => name)).toEqual([A, "cpu"]);
+});
+
+test("URLs of a pool that there is not, or of none among several, are refused", () => {
+  const asked = (pool: string | null) => {
+    return () => expectUrlsOfPools(POOLS, { workerUrls: [{ pool, urls: [A] }] });
+  };
+  expect(asked("cpu")).not.toThrow();
+  expect(asked("tpu")).toThrow(/expected a pool \(cpu, gpu\), got "tpu"/);
+  expect(asked(null)).toThrow(/expected a pool \(cpu, gpu\), got http:.* without one/);
+});
