@@ -1,7 +1,8 @@
-/** The policy of a committed bundle, solved again for another cluster. */
-
-import { ramsisMethod } from "stratagem/internal/methods/ramsis/ramsis";
+/** The policy of an example of ours, compiled again for another cluster. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
+import { compiled } from "../harness/cli.ts";
 
 export interface ClusterSketch {
   readonly workers: number;
@@ -15,28 +16,34 @@ export interface ScaledBundle {
   readonly solveMs: number;
 }
 
-/** One level, for its load; service times are those of the bundle and a round trip each. */
-export async function scaledBundle(
-  bundle: RamsisBundle,
-  { workers, roundTripMs, loadQps }: ClusterSketch,
-  nowMs: () => number,
-): Promise<ScaledBundle> {
-  const { serviceTimes, ...task } = bundle.tasks[0] ?? missing();
-  const { decisionMs } = serviceTimes;
-  const data = Float64Array.from(decisionMs.data, (ms) => ms + roundTripMs);
-  const remote = { ...serviceTimes, decisionMs: { ...decisionMs, data } as typeof decisionMs };
-  const pools = bundle.cluster.pools.map((pool) => ({ ...pool, workers }));
-  const frame = ramsisMethod.frameOf({
-    ...bundle,
-    tasks: [{ ...task, serviceTimes: { ...remote, quantiles: null } }],
-    cluster: { ...bundle.cluster, pools },
-  });
-  const startMs = nowMs();
-  const { level } = await ramsisMethod.solveLevel(frame, loadQps, nowMs);
-  const solveMs = nowMs() - startMs;
-  return { bundle: ramsisMethod.bundle(frame, [level], bundle.provenance), solveMs };
+interface Profile {
+  readonly variants: Readonly<Record<string, { latencyMs: Record<string, number> }>>;
 }
 
-function missing(): never {
-  throw new RangeError("a bundle of RAMSIS has a task");
+const APP = "policies/image-classification/app.yaml";
+const PROFILE = "profiles/image-classification/gcp-n1-4vcpu-haswell.json";
+
+/**
+ * One level, for its load; the profile's times have a round trip each. It is compiled from a spec,
+ * for what a table can tell apart (slacks, queue lengths) goes by its times and its load.
+ * @param folder where files of that cluster are written over.
+ */
+export async function scaledBundle(
+  folder: string,
+  { workers, roundTripMs, loadQps }: ClusterSketch,
+): Promise<ScaledBundle> {
+  const name = `${workers}-${loadQps}-${roundTripMs}`;
+  const profile: Profile = JSON.parse(readFileSync(PROFILE, "utf8"));
+  for (const { latencyMs } of Object.values(profile.variants)) {
+    for (const [batch, ms] of Object.entries(latencyMs)) latencyMs[batch] = ms + roundTripMs;
+  }
+  writeFileSync(join(folder, `${name}.json`), JSON.stringify(profile));
+  const spec = readFileSync(APP, "utf8")
+    .replaceAll(`../../${PROFILE}`, `${name}.json`)
+    .replace(/loads: \{.*\} *$/m, `loads: [${loadQps}]`)
+    .replace(/workers: \d+/, `workers: ${workers}`);
+  const app = join(folder, `${name}.yaml`);
+  writeFileSync(app, spec);
+  const { bundle, compileMs } = await compiled("ramsis", app);
+  return { bundle, solveMs: compileMs };
 }
