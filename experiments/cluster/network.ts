@@ -78,7 +78,9 @@ export class Network {
 
 /** Takes away what processes have left that were killed: namespaces, and what runs in them. */
 async function forgetDead(): Promise<void> {
-  const names = (await command("ip", "netns", "list")).split("\n").map((line) => line.split(" ")[0]);
+  const names = (await command("ip", "netns", "list"))
+    .split("\n")
+    .map((line) => line.split(" ")[0]);
   for (const name of names) {
     const owner = new RegExp(`^${PREFIX}(\\d+)-`).exec(name ?? "")?.[1];
     if (name === undefined || owner === undefined || isAlive(Number(owner))) continue;
