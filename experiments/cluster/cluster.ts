@@ -7,6 +7,7 @@ import type { Experiment, Run } from "../harness/experiment.ts";
 import { machineLines } from "../harness/live.ts";
 import { type FaultOutcome, runFault } from "./fault-run.ts";
 import { faultsOf } from "./faults.ts";
+import { hops } from "./hops.ts";
 import { System, TOPOLOGIES, type Topology } from "./system.ts";
 import { templateOf } from "./template.ts";
 
@@ -30,7 +31,7 @@ const faults: Experiment = {
   run: runFaults,
 };
 
-export const cluster: readonly Experiment[] = [faults];
+export const cluster: readonly Experiment[] = [faults, hops];
 
 async function runFaults({ page, flags, folder }: Run): Promise<void> {
   for (const line of machineLines()) page.say(line);
