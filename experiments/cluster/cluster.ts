@@ -5,7 +5,9 @@ import { join, resolve } from "node:path";
 import { compiled } from "../harness/cli.ts";
 import type { Experiment, Run } from "../harness/experiment.ts";
 import { machineLines } from "../harness/live.ts";
-import { type FaultOutcome, runFault } from "./fault-run.ts";
+import { requireFreshBuild } from "./built.ts";
+import { runFault } from "./fault-run.ts";
+import { FaultTable } from "./fault-table.ts";
 import { faultsOf } from "./faults.ts";
 import { hops } from "./hops.ts";
 import { System, TOPOLOGIES, type Topology } from "./system.ts";
@@ -14,18 +16,21 @@ import { templateOf } from "./template.ts";
 const SPEC = "experiments/cluster/letters.yaml";
 const MODELS = "models/image-classification";
 const QPS = 20;
-const CALM_MS = 3000;
-const FAULT_MS = 8000;
-const AFTER_MS = 10_000;
+/** More than a fault has attempts. */
+const NUMBERS_OF_A_FAULT = 1_000_000;
+/** Before a fault, of it, and after it. */
+const SECONDS = [5, 8, 15];
 
 const faults: Experiment = {
   name: "faults",
   about: "kills, stops, cuts, slows, fills and rolls; what became of every request",
-  takes: "minutes that nobody has counted; needs root, nats-server, iptables, python3",
+  takes: "about twenty minutes; needs root, nats-server, iptables, python3",
   options: {
     topology: `${TOPOLOGIES.join(", ")}; cluster`,
     qps: `requests a second; ${QPS}`,
-    only: "faults whose name has this in it; all",
+    only: "faults whose names have one of these in them, separated by commas; all",
+    seconds: `before each fault, of it and after it; ${SECONDS.join(",")}`,
+    out: "folder for the table as faults.md and faults.json, written after each fault; none",
   },
   isExtra: true,
   run: runFaults,
@@ -34,33 +39,51 @@ const faults: Experiment = {
 export const cluster: readonly Experiment[] = [faults, hops];
 
 async function runFaults({ page, flags, folder }: Run): Promise<void> {
-  for (const line of machineLines()) page.say(line);
-  const startMs = performance.now();
+  requireFreshBuild();
+  const machine = machineLines();
+  for (const line of machine) page.say(line);
   const [topology = "cluster"] = flags.among<Topology>("topology", TOPOLOGIES) ?? [];
   const policy = await compiledHere(folder);
   const { sloMs, ...template } = await templateOf(policy);
-  const only = flags.text("only") ?? "";
-  const rows: string[][] = [];
+  const only = (flags.text("only") ?? "").split(",");
+  const [calmMs, faultMs, afterMs] = phasesMs(flags.text("seconds"));
+  const qps = flags.number("qps") ?? QPS;
+  const table = new FaultTable({ machine, topology, qps, calmMs, faultMs, afterMs });
   await System.with({ folder, policy, models: MODELS, topology }, async (system) => {
     let firstNumber = 0;
     for (const [seed, fault] of faultsOf(system).entries()) {
-      if (!fault.name.includes(only)) continue;
+      if (!only.some((part) => fault.name.includes(part))) continue;
       if (fault.missing !== undefined) {
-        page.say(`${fault.name}: left out, needs ${fault.missing}`);
+        table.add({ name: fault.name, leftOut: `needs ${fault.missing}` });
         continue;
       }
-      const times = { calmMs: CALM_MS, faultMs: FAULT_MS, afterMs: AFTER_MS };
-      const load = { qps: flags.number("qps") ?? QPS, seed, firstNumber, sloMs, template };
-      await system.settle();
-      const { outcome, lastNumber } = await runFault(system, fault, { ...times, ...load });
-      firstNumber = lastNumber;
-      const row = rowOf(fault.name, outcome);
-      process.stderr.write(`${row.join(" | ")}\n`);
-      rows.push(row);
+      const load = { qps, seed, firstNumber, sloMs, template };
+      try {
+        await system.settle();
+        const result = await runFault(system, fault, { calmMs, faultMs, afterMs, ...load });
+        firstNumber = result.lastNumber;
+        table.add({ name: fault.name, outcome: result.outcome });
+      } catch (error) {
+        // The others can still be played, and numbers of rows must not come again.
+        firstNumber += NUMBERS_OF_A_FAULT;
+        table.add({ name: fault.name, broke: error instanceof Error ? error.message : `${error}` });
+        await system.recover();
+      }
+      table.write(flags.text("out"));
     }
   });
-  page.table(HEAD, rows);
-  page.say(`${((performance.now() - startMs) / 60_000).toFixed(1)} minutes`);
+  table.print(page);
+  if (table.hasBroken) process.exitCode = 1;
+}
+
+/** @throws RangeError where they are not three numbers. */
+function phasesMs(text: string | undefined): [number, number, number] {
+  const [calm, fault, after, ...more] = (text ?? SECONDS.join(",")).split(",").map(Number);
+  const found = [calm ?? Number.NaN, fault ?? Number.NaN, after ?? Number.NaN] as const;
+  if (more.length > 0 || !found.every((seconds) => seconds >= 0)) {
+    throw new RangeError(`--seconds: expected three numbers such as 5,8,15, found ${text}`);
+  }
+  return [found[0] * 1000, found[1] * 1000, found[2] * 1000];
 }
 
 /** The policy, compiled from a copy of its spec. @returns the path of the bundle. */
@@ -68,27 +91,4 @@ async function compiledHere(folder: string): Promise<string> {
   const spec = join(folder, "letters.yaml");
   writeFileSync(spec, readFileSync(SPEC, "utf8").replaceAll("../../", `${resolve(".")}/`));
   return (await compiled("ramsis", spec)).path;
-}
-
-const HEAD = [
-  "fault",
-  "sent",
-  "answered",
-  "late",
-  "refused",
-  "lost",
-  "doubled",
-  "retries",
-  "normal after",
-  "normal after its end",
-];
-
-function rowOf(name: string, outcome: FaultOutcome): string[] {
-  const { sent, byFate, late, doubled, retries, normalMs, healedMs } = outcome;
-  const counts = [sent, byFate.answered, late, byFate.refused, byFate.lost, doubled, retries];
-  return [name, ...counts.map(String), seconds(normalMs), seconds(healedMs)];
-}
-
-function seconds(valueMs: number | null): string {
-  return valueMs === null ? "not before its end" : `${(valueMs / 1000).toFixed(1)} s`;
 }

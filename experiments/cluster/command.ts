@@ -3,10 +3,12 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 
 const execute = promisify(execFile);
+/** A program that takes longer is ended, and its error says so. */
+const LIMIT_MS = 30_000;
 
 /** Runs a program to its end. @returns what it prints. @throws Error with what it says instead. */
 export async function command(program: string, ...args: string[]): Promise<string> {
-  const { stdout } = await execute(program, args);
+  const { stdout } = await execute(program, args, { timeout: LIMIT_MS, killSignal: "SIGKILL" });
   return stdout;
 }
 

@@ -5,6 +5,10 @@ import { recordedRuns } from "./marked-rows.ts";
 import { isGood, timeToNormalMs } from "./normality.ts";
 import { type Fate, RetryingClient, type Template } from "./retrying-client.ts";
 import type { System } from "./system.ts";
+import { within } from "./within.ts";
+
+/** All machines one by one are the longest of them. */
+const LIMIT_MS = 300_000;
 
 export interface FaultOutcome {
   readonly sent: number;
@@ -46,16 +50,8 @@ export async function runFault(
   const { template, sloMs, seed, firstNumber } = options;
   const client = new RetryingClient(template, system.urls, { seed, firstNumber });
   client.start(options.qps);
-  await pause(options.calmMs);
-  const beganMs = performance.now();
-  await fault.begin(system);
-  await pause(Math.max(0, options.faultMs - (performance.now() - beganMs)));
-  const endedMs = performance.now();
-  await fault.end?.(system);
-  const healedMs = performance.now();
-  await pause(options.afterMs);
-  const overMs = performance.now();
-  await client.end();
+  const times = await playFault(system, fault, options).finally(() => client.end());
+  const { beganMs, endedMs, healedMs, overMs } = times;
   const { asked } = client;
   const numbers = new Set(asked.flatMap(({ attempts }) => attempts));
   const { ended } = recordedRuns(system.runs);
@@ -73,6 +69,31 @@ export async function runFault(
     lastedMs: healedMs - beganMs,
   };
   return { outcome, lastNumber: client.lastNumber };
+}
+
+/** When it began, when it began to end, when it was over, and when looking ended; ms. */
+interface FaultTimes {
+  readonly beganMs: number;
+  readonly endedMs: number;
+  readonly healedMs: number;
+  readonly overMs: number;
+}
+
+async function playFault(
+  system: System,
+  fault: Fault,
+  { calmMs, faultMs, afterMs }: FaultRunOptions,
+): Promise<FaultTimes> {
+  await pause(calmMs);
+  const beganMs = performance.now();
+  await within(fault.begin(system), LIMIT_MS, `${fault.name}: its beginning`);
+  await pause(Math.max(0, faultMs - (performance.now() - beganMs)));
+  const endedMs = performance.now();
+  const ending = fault.end?.(system) ?? Promise.resolve();
+  await within(ending, LIMIT_MS, `${fault.name}: its end`);
+  const healedMs = performance.now();
+  await pause(afterMs);
+  return { beganMs, endedMs, healedMs, overMs: performance.now() };
 }
 
 function countFates(fates: readonly Fate[]): Record<Fate, number> {

@@ -1,5 +1,7 @@
 /** What is done to machines and links, and how it is undone. */
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { present } from "../harness/numbers.ts";
 import type { Direction } from "./machine.ts";
 import type { Node } from "./node.ts";
 import type { System } from "./system.ts";
@@ -15,11 +17,12 @@ export interface Fault {
 
 const SLOW_MS = 50;
 const SKEW_SECONDS = 5;
-/** A library that shifts the clock of a process: libfaketime of Debian. */
-const FAKETIME =
-  process.env["STRATAGEM_FAKETIME"] ?? "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
+/** Where Debian's libfaketime, which shifts the clock of a process, has its library. */
+const LIBRARIES = "/usr/lib";
+const FAKETIME = "faketime/libfaketime.so.1";
 
-type Pick = (system: System) => Node | undefined;
+type Pick = (system: System) => Node | undefined | Promise<Node>;
+type Act = (node: Node) => Promise<void>;
 
 const DIRECTIONS: readonly (readonly [Direction, string])[] = [
   ["both", "is cut off"],
@@ -36,7 +39,7 @@ export function faultsOf(system: System): Fault[] {
   kinds.push(["a front end", frontEnd]);
   const faults = [nothing(), ...kinds.flatMap(([what, pick]) => ofNode(what, pick))];
   if (system.agents.length > 0) faults.push(innerKill(agent), between(frontEnd, agent));
-  if (system.nats !== null) faults.push(...ofNats());
+  if (system.nats !== null) faults.push(...ofNatsNodes(), ...ofNats());
   for (const [what, pick] of kinds) faults.push(skew(what, pick));
   faults.push(rollAll());
   return faults;
@@ -47,34 +50,56 @@ function nothing(): Fault {
   return { name: "nothing", begin: async () => {} };
 }
 
-function ofNode(what: string, pick: Pick): Fault[] {
+/** The machine is chosen as the fault begins, and the same one is healed. */
+function on(name: string, pick: Pick, act: Act, undo: Act): Fault {
+  let chosen: Node | undefined;
+  return {
+    name,
+    begin: async (system) => {
+      chosen = await picked(pick, system);
+      await act(chosen);
+    },
+    end: async () => {
+      if (chosen !== undefined) await undo(chosen);
+    },
+  };
+}
+
+/** Ended and stopped: what a machine may do by itself. */
+function ofProcess(what: string, pick: Pick): Fault[] {
   return [
-    {
-      name: `${what} loses power`,
-      begin: (system) => picked(pick, system).kill(),
-      end: (system) => again(picked(pick, system)),
-    },
-    {
-      name: `${what} is stopped by SIGTERM`,
-      begin: (system) => picked(pick, system).stop(),
-      end: (system) => again(picked(pick, system)),
-    },
-    {
-      name: `${what} stands still`,
-      begin: (system) => picked(pick, system).machine.signal("SIGSTOP"),
-      end: (system) => picked(pick, system).machine.signal("SIGCONT"),
-    },
-    ...DIRECTIONS.map(([direction, how]) => ({
-      name: `${what} ${how}`,
-      begin: (system: System) => picked(pick, system).machine.cut(direction),
-      end: (system: System) => picked(pick, system).machine.heal(direction),
-    })),
-    {
-      name: `the link of ${what} takes ${SLOW_MS} ms each way`,
-      begin: (system) => picked(pick, system).machine.slow(SLOW_MS),
-      end: (system) => picked(pick, system).machine.hasten(),
-    },
+    on(`${what} loses power`, pick, (node) => node.kill(), again),
+    on(`${what} is stopped by SIGTERM`, pick, (node) => node.stop(), again),
+    on(
+      `${what} stands still`,
+      pick,
+      ({ machine }) => machine.signal("SIGSTOP"),
+      ({ machine }) => machine.signal("SIGCONT"),
+    ),
   ];
+}
+
+function ofLink(what: string, pick: Pick): Fault[] {
+  return [
+    ...DIRECTIONS.map(([direction, how]) =>
+      on(
+        `${what} ${how}`,
+        pick,
+        ({ machine }) => machine.cut(direction),
+        ({ machine }) => machine.heal(direction),
+      ),
+    ),
+    on(
+      `the link of ${what} takes ${SLOW_MS} ms each way`,
+      pick,
+      ({ machine }) => machine.slow(SLOW_MS),
+      ({ machine }) => machine.hasten(),
+    ),
+  ];
+}
+
+function ofNode(what: string, pick: Pick): Fault[] {
+  return [...ofProcess(what, pick), ...ofLink(what, pick)];
 }
 
 /** The process that holds the sessions, beneath the agent, which goes on. */
@@ -82,7 +107,7 @@ function innerKill(agent: Pick): Fault {
   return {
     name: "the model process of a worker is killed",
     begin: async (system) => {
-      const node = picked(agent, system);
+      const node = await picked(agent, system);
       const inner = (await node.machine.pids()).filter((pid) => pid !== node.pid);
       for (const pid of inner) process.kill(pid, "SIGKILL");
     },
@@ -90,22 +115,39 @@ function innerKill(agent: Pick): Fault {
 }
 
 function between(frontEnd: Pick, agent: Pick): Fault {
+  const machines = async (system: System) => {
+    return [
+      (await picked(frontEnd, system)).machine,
+      (await picked(agent, system)).machine,
+    ] as const;
+  };
   return {
     name: "the link between a front end and a worker is cut",
-    begin: (system) => picked(frontEnd, system).machine.cutFrom(picked(agent, system).machine),
-    end: (system) => picked(frontEnd, system).machine.healTo(picked(agent, system).machine),
+    begin: async (system) => {
+      const [one, other] = await machines(system);
+      await one.cutFrom(other);
+    },
+    end: async (system) => {
+      const [one, other] = await machines(system);
+      await one.healTo(other);
+    },
   };
 }
 
+/** The leader writes for all of them, and so do its followers not. */
+function ofNatsNodes(): Fault[] {
+  const leader: Pick = ({ nats }) => nats?.leader();
+  const follower: Pick = ({ nats }) => nats?.follower();
+  return [...ofNode("the leader of NATS", leader), ...ofProcess("a follower of NATS", follower)];
+}
+
 function ofNats(): Fault[] {
-  const node: Pick = ({ nats }) => nats?.nodes[0];
   const all =
     (act: (node: Node) => Promise<void>) =>
     async ({ nats }: System) => {
       for (const one of nats?.nodes ?? []) await act(one);
     };
   return [
-    ...ofNode("a NATS", node),
     {
       name: "all of NATS loses power",
       begin: all((one) => one.kill()),
@@ -121,8 +163,8 @@ function ofNats(): Fault[] {
     },
     {
       name: "a front end and NATS are cut from each other",
-      begin: (system) => all((one) => one.machine.cutFrom(first(system)))(system),
-      end: (system) => all((one) => one.machine.healTo(first(system)))(system),
+      begin: (system) => all((one) => one.machine.cutFrom(firstFrontEnd(system)))(system),
+      end: (system) => all((one) => one.machine.healTo(firstFrontEnd(system)))(system),
     },
     {
       name: "the disks of NATS are full",
@@ -132,31 +174,36 @@ function ofNats(): Fault[] {
   ];
 }
 
-function first(system: System): Node["machine"] {
-  return picked(({ frontEnds }) => frontEnds[0], system).machine;
+function firstFrontEnd({ frontEnds }: System): Node["machine"] {
+  return present(frontEnds[0]).machine;
 }
 
 /** Its wall clock is wrong from a new start on; the clock that only counts is not. */
 function skew(what: string, pick: Pick): Fault {
-  return {
-    name: `${what} starts with its clock ${SKEW_SECONDS} s ahead`,
-    ...(existsSync(FAKETIME) ? {} : { missing: `${FAKETIME} (Debian's libfaketime)` }),
-    begin: async (system) => {
-      const node = picked(pick, system);
-      await node.stop();
-      node.start({
-        LD_PRELOAD: FAKETIME,
-        FAKETIME: `+${SKEW_SECONDS}s`,
-        DONT_FAKE_MONOTONIC: "1",
-      });
-      await node.ready();
-    },
-    end: async (system) => {
-      const node = picked(pick, system);
-      await node.stop();
-      await again(node);
-    },
+  const library = faketime();
+  const begin = async (node: Node) => {
+    await node.stop();
+    node.start({
+      LD_PRELOAD: library,
+      FAKETIME: `+${SKEW_SECONDS}s`,
+      DONT_FAKE_MONOTONIC: "1",
+    });
+    await node.ready();
   };
+  const end = async (node: Node) => {
+    await node.stop();
+    await again(node);
+  };
+  const name = `${what} starts with its clock ${SKEW_SECONDS} s ahead`;
+  const fault = on(name, pick, begin, end);
+  if (library !== undefined) return fault;
+  return { ...fault, missing: `${LIBRARIES}/*/${FAKETIME} (Debian's libfaketime)` };
+}
+
+/** The folders of libraries are named by their architectures. */
+function faketime(): string | undefined {
+  const files = readdirSync(LIBRARIES).map((folder) => join(LIBRARIES, folder, FAKETIME));
+  return files.find((file) => existsSync(file));
 }
 
 /** As an update of all machines does it: one after the other, each once the last is ready. */
@@ -177,8 +224,8 @@ async function again(node: Node): Promise<void> {
   await node.ready();
 }
 
-function picked(pick: Pick, system: System): Node {
-  const node = pick(system);
+async function picked(pick: Pick, system: System): Promise<Node> {
+  const node = await pick(system);
   if (node === undefined) throw new RangeError("expected a machine of this kind, found none");
   return node;
 }

@@ -5,11 +5,13 @@ import { connect } from "node:net";
 import { createInterface } from "node:readline";
 import { ascending, quantile } from "../harness/numbers.ts";
 import { command, commandIn } from "./command.ts";
+import { within } from "./within.ts";
 
 interface Identity {
   readonly name: string;
   readonly namespace: string;
-  /** The third byte of its address. */
+  /** The second and the third byte of its address. */
+  readonly net: number;
   readonly subnet: number;
 }
 
@@ -21,6 +23,8 @@ const SLOW_LINK = "experiments/cluster/slow-link.py";
 const CLOSED_PORT = 9;
 const ROUND_TRIPS = 20;
 const SLOW_DEVICE = "slow0";
+/** For what is over at once. */
+const LIMIT_MS = 10_000;
 
 export class Machine {
   readonly name: string;
@@ -32,13 +36,13 @@ export class Machine {
   /** What carries packets of a link that is slow. */
   #slow: ChildProcess | undefined;
 
-  constructor(router: string, { name, namespace, subnet }: Identity) {
+  constructor(router: string, { name, namespace, net, subnet }: Identity) {
     this.name = name;
     this.#router = router;
     this.#namespace = namespace;
     this.#subnet = subnet;
-    this.address = `10.77.${subnet}.2`;
-    this.gateway = `10.77.${subnet}.1`;
+    this.address = `10.${net}.${subnet}.2`;
+    this.gateway = `10.${net}.${subnet}.1`;
   }
 
   inside(...args: string[]): Promise<string> {
@@ -90,7 +94,12 @@ export class Machine {
     const args = ["netns", "exec", router, "python3", SLOW_LINK, device, SLOW_DEVICE];
     const child = spawn("ip", [...args, String(delayMs)], { stdio: ["ignore", "pipe", "inherit"] });
     this.#slow = child;
-    await once(createInterface({ input: child.stdout }), "line");
+    const said = once(createInterface({ input: child.stdout }), "line");
+    const ended = once(child, "exit").then(() => {
+      throw new Error(`${SLOW_LINK} for ${this.name} ended before it carried anything`);
+    });
+    await within(Promise.race([said, ended]), LIMIT_MS, `${SLOW_LINK} for ${this.name}`);
+    ended.catch(() => {});
     await command("ip", "-n", router, "link", "set", SLOW_DEVICE, "netns", this.#namespace);
     await command("ip", "-n", router, "link", "set", device, "up");
     await this.inside("ip", "link", "set", SLOW_DEVICE, "up");
@@ -105,11 +114,12 @@ export class Machine {
     const child = this.#slow;
     if (child === undefined) return;
     this.#slow = undefined;
+    const ended = once(child, "exit");
     await this.inside("ip", "route", "replace", "default", "via", this.gateway);
     await commandIn(this.#router, "ip", "route", "delete", `${this.address}/32`);
-    const ended = once(child, "exit");
-    child.kill("SIGKILL");
-    await ended;
+    if (child.exitCode === null && child.kill("SIGKILL")) {
+      await within(ended, LIMIT_MS, `the end of ${SLOW_LINK} for ${this.name}`);
+    }
   }
 
   /** Median time there and back from this side, as that of a refused connection, ms. */
@@ -126,7 +136,7 @@ export class Machine {
   }
 
   async close(): Promise<void> {
-    await this.hasten();
+    this.#slow?.kill("SIGKILL");
     await this.signal("SIGKILL");
     await command("ip", "netns", "delete", this.#namespace);
   }

@@ -1,6 +1,7 @@
 /** A NATS of three on machines of their own, each with a small disk of its own. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { present } from "../harness/numbers.ts";
 import { command } from "./command.ts";
 import type { Network } from "./network.ts";
 import { Node } from "./node.ts";
@@ -11,6 +12,9 @@ const DISK_MB = 48;
 const CLIENT_PORT = 4222;
 const ROUTE_PORT = 6222;
 const MONITOR_PORT = 8222;
+/** Behind the bucket of a cluster (runtime/cluster). */
+const STREAM = "KV_stratagem";
+const ASK_MS = 2000;
 
 export class Nats {
   readonly nodes: readonly Node[];
@@ -36,7 +40,7 @@ export class Nats {
     for (const machine of machines) {
       const disk = join(folder, `disk-${machine.name}`);
       mkdirSync(disk);
-      await command("mount", "-t", "tmpfs", "-o", `size=${DISK_MB}m`, "tmpfs", disk);
+      await network.disk(disk, DISK_MB);
       disks.push(disk);
       const file = join(folder, `${machine.name}.conf`);
       writeFileSync(file, configuration(machine.name, machine.address, disk, routes));
@@ -63,10 +67,44 @@ export class Nats {
     for (const disk of this.#disks) await command("rm", "-f", join(disk, "filler"));
   }
 
-  /** The disks go; whatever runs has to be over. */
-  async unmount(): Promise<void> {
-    for (const disk of this.#disks) await command("umount", "-l", disk);
+  /** Who writes what all of Stratagem's members write; and one of those who only follow. */
+  async leader(): Promise<Node> {
+    const name = await this.#leaderName();
+    const leader = this.nodes.find((node) => node.name === name);
+    if (leader === undefined) throw new Error(`expected a leader among NATS, found ${name}`);
+    return leader;
   }
+
+  async follower(): Promise<Node> {
+    const leader = await this.leader();
+    return present(this.nodes.find((node) => node !== leader));
+  }
+
+  /** As the first of them that answers says it. */
+  async #leaderName(): Promise<string> {
+    const found: string[] = [];
+    for (const { machine } of this.nodes) {
+      const url = `http://${machine.address}:${MONITOR_PORT}/jsz?acc=$G&streams=1`;
+      const signal = AbortSignal.timeout(ASK_MS);
+      const answer = await fetch(url, { signal }).catch(() => null);
+      const stated = (await answer?.json()) as JetStreamState | undefined;
+      const streams = stated?.account_details?.flatMap((one) => one.stream_detail ?? []) ?? [];
+      const leader = streams.find(({ name }) => name === STREAM)?.cluster?.leader;
+      if (leader !== undefined && leader !== "") return leader;
+      found.push(`${machine.name}: ${streams.map(({ name }) => name).join(", ")}`);
+    }
+    throw new Error(`expected a NATS with the stream ${STREAM}, found ${found.join("; ")}`);
+  }
+}
+
+/** What is read of NATS's `/jsz`. */
+interface JetStreamState {
+  readonly account_details?: readonly {
+    readonly stream_detail?: readonly {
+      readonly name: string;
+      readonly cluster?: { readonly leader?: string };
+    }[];
+  }[];
 }
 
 function configuration(

@@ -1,48 +1,61 @@
 /** Machines that are network namespaces of Linux, each behind a link of its own to one router. */
 import { command, commandIn } from "./command.ts";
-import { kill, Machine } from "./machine.ts";
+import { forgetDead, freeNet, OWN_PREFIX } from "./leftovers.ts";
+import { Machine } from "./machine.ts";
 
 /** The third byte of the address of this side, from where clients ask. */
 const OWN_SUBNET = 250;
 
-/** Before the number of the process whose namespaces they are. */
-const PREFIX = "sg";
+/** The second byte of addresses: the first that is free, for several may run at a time. */
+const [FIRST_NET, LAST_NET] = [77, 99];
 
 /**
  * A router and the machines around it. Addresses are 10.77.N.2, that of the router beside them is
- * 10.77.N.1. All that goes from one machine to another passes the router, where it can be stopped.
+ * 10.77.N.1, or 10.78 and so on where another network has that. All that goes from one machine to
+ * another passes the router, where it can be stopped.
  */
 export class Network {
   readonly router: string;
   readonly #prefix: string;
+  readonly #net: number;
   readonly #machines: Machine[] = [];
+  readonly #disks: string[] = [];
 
-  private constructor(prefix: string) {
+  private constructor(prefix: string, net: number) {
     this.#prefix = prefix;
+    this.#net = net;
     this.router = `${prefix}-router`;
   }
 
   /** Needs to be root. @throws Error where the kernel or the user has no namespaces. */
   static async open(): Promise<Network> {
     await forgetDead();
-    const network = new Network(`${PREFIX}${process.pid}`);
-    const { router } = network;
-    await command("ip", "netns", "add", router);
-    await network.inRouter("ip", "link", "set", "lo", "up");
-    await network.inRouter("sysctl", "-qw", "net.ipv4.ip_forward=1");
-    // A link that is slowed is another device, and a packet may come by the one of before.
-    await network.inRouter("sysctl", "-qw", "net.ipv4.conf.all.rp_filter=0");
-    const device = `${network.#prefix}c`;
-    await network.#link(OWN_SUBNET, device, null);
-    await command("ip", "route", "replace", "10.77.0.0/16", "via", `10.77.${OWN_SUBNET}.1`);
+    const network = new Network(OWN_PREFIX, await freeNet(FIRST_NET, LAST_NET));
+    await command("ip", "netns", "add", network.router);
+    try {
+      await network.#route();
+    } catch (error) {
+      await network.close();
+      throw error;
+    }
     return network;
+  }
+
+  async #route(): Promise<void> {
+    await this.inRouter("ip", "link", "set", "lo", "up");
+    await this.inRouter("sysctl", "-qw", "net.ipv4.ip_forward=1");
+    // A link that is slowed is another device, and a packet may come by the one of before.
+    await this.inRouter("sysctl", "-qw", "net.ipv4.conf.all.rp_filter=0");
+    await this.#link(OWN_SUBNET, `${this.#prefix}c`, null);
+    const gateway = `10.${this.#net}.${OWN_SUBNET}.1`;
+    await command("ip", "route", "replace", `10.${this.#net}.0.0/16`, "via", gateway);
   }
 
   async machine(name: string): Promise<Machine> {
     const namespace = `${this.#prefix}-${name}`;
     const subnet = this.#machines.length + 1;
     await command("ip", "netns", "add", namespace);
-    const machine = new Machine(this.router, { name, namespace, subnet });
+    const machine = new Machine(this.router, { name, namespace, net: this.#net, subnet });
     this.#machines.push(machine);
     await machine.inside("ip", "link", "set", "lo", "up");
     await this.#link(subnet, "eth0", namespace);
@@ -54,10 +67,29 @@ export class Network {
     return commandIn(this.router, ...args);
   }
 
-  /** Ends whatever runs on the machines, and takes them and their links away. */
+  /** A disk in memory, of a size, that goes with the network. @param folder an empty one. */
+  async disk(folder: string, sizeMb: number): Promise<void> {
+    await command("mount", "-t", "tmpfs", "-o", `size=${sizeMb}m`, this.#prefix, folder);
+    this.#disks.push(folder);
+  }
+
+  /** Packets that were stopped anywhere go again. */
+  async healAll(): Promise<void> {
+    await this.inRouter("iptables", "-w", "-F", "FORWARD");
+    for (const machine of this.#machines) await machine.hasten();
+  }
+
+  /**
+   * Ends whatever runs on the machines, and takes them, their links and disks away: all of it, also
+   * where one of them does not go. @throws AggregateError with why those did not.
+   */
   async close(): Promise<void> {
-    for (const machine of this.#machines.splice(0)) await machine.close();
-    await command("ip", "netns", "delete", this.router);
+    const errors: unknown[] = [];
+    const attempt = (act: Promise<unknown>) => act.catch((error) => errors.push(error));
+    for (const machine of this.#machines.splice(0)) await attempt(machine.close());
+    for (const disk of this.#disks.splice(0)) await attempt(command("umount", "-l", disk));
+    await attempt(command("ip", "netns", "delete", this.router));
+    if (errors.length > 0) throw new AggregateError(errors, `${errors.map(String).join("; ")}`);
   }
 
   /** A pair of devices: one in the router, its peer on a machine or, for null, on this side. */
@@ -69,33 +101,17 @@ export class Network {
     const place = namespace === null ? [] : ["netns", namespace];
     await command("ip", "link", "set", near, "name", device, ...place);
     const inside = namespace === null ? [] : ["-n", namespace];
-    await command("ip", ...inside, "address", "add", `10.77.${subnet}.2/24`, "dev", device);
+    await command(
+      "ip",
+      ...inside,
+      "address",
+      "add",
+      `10.${this.#net}.${subnet}.2/24`,
+      "dev",
+      device,
+    );
     await command("ip", ...inside, "link", "set", device, "up");
-    await this.inRouter("ip", "address", "add", `10.77.${subnet}.1/24`, "dev", far);
+    await this.inRouter("ip", "address", "add", `10.${this.#net}.${subnet}.1/24`, "dev", far);
     await this.inRouter("ip", "link", "set", far, "up");
-  }
-}
-
-/** Takes away what processes have left that were killed: namespaces, and what runs in them. */
-async function forgetDead(): Promise<void> {
-  const names = (await command("ip", "netns", "list"))
-    .split("\n")
-    .map((line) => line.split(" ")[0]);
-  for (const name of names) {
-    const owner = new RegExp(`^${PREFIX}(\\d+)-`).exec(name ?? "")?.[1];
-    if (name === undefined || owner === undefined || isAlive(Number(owner))) continue;
-    for (const pid of (await command("ip", "netns", "pids", name)).split("\n").filter(Boolean)) {
-      kill(Number(pid), "SIGKILL");
-    }
-    await command("ip", "netns", "delete", name);
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
   }
 }

@@ -5,6 +5,7 @@ import { closeSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Machine } from "./machine.ts";
+import { within } from "./within.ts";
 
 export interface NodeOptions {
   readonly machine: Machine;
@@ -19,7 +20,8 @@ export interface NodeOptions {
 const LOOK_MS = 50;
 /** Longer is a failure: a start takes seconds here, and a machine may be busy. */
 const PATIENCE_MS = 90_000;
-const STOP_MS = 20_000;
+/** Longer than a program takes to give up what it was sent half of. */
+const STOP_MS = 40_000;
 
 export class Node {
   readonly machine: Machine;
@@ -63,7 +65,7 @@ export class Node {
   async kill(): Promise<void> {
     const ended = this.#ended();
     await this.machine.signal("SIGKILL");
-    await ended;
+    await within(ended, STOP_MS, `the end of ${this.name} by SIGKILL`);
   }
 
   /** By SIGTERM, as whoever rolls machines does. */
@@ -74,7 +76,9 @@ export class Node {
       ended.then(() => true),
       pause(STOP_MS, false, { ref: false }),
     ]);
-    if (!isOver) throw new Error(`${this.name}: it does not stop within ${STOP_MS} ms`);
+    if (isOver) return;
+    const said = readFileSync(this.#log, "utf8").slice(-4000);
+    throw new Error(`${this.name}: it does not stop within ${STOP_MS} ms; it said\n${said}`);
   }
 
   /** The process that was started itself, without its children. */

@@ -1,5 +1,5 @@
 /** The whole of it on machines of its own: NATS, worker agents, front ends. */
-import { mkdirSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { CLI } from "../harness/cli.ts";
@@ -56,20 +56,25 @@ export class System {
   /** Starts all of it, and ends with it, also where the program is told to end. */
   static async with<T>(options: SystemOptions, use: (system: System) => Promise<T>): Promise<T> {
     const network = await Network.open();
-    let nats: Nats | null = null;
-    const close = async () => {
-      await network.close();
-      await nats?.unmount();
-    };
     const signals = ["SIGINT", "SIGTERM"] as const;
-    const onSignal = () => void close().finally(() => process.exit(INTERRUPTED));
+    const onSignal = (signal: NodeJS.Signals) => {
+      process.stderr.write(`${signal}: machines and disks are taken away\n`);
+      const leave = () => {
+        rmSync(options.folder, { recursive: true, force: true });
+        process.exit(INTERRUPTED);
+      };
+      network.close().then(leave, (error) => {
+        process.stderr.write(`${error}\n`);
+        leave();
+      });
+    };
     for (const signal of signals) process.once(signal, onSignal);
     try {
-      if (options.topology !== "local") nats = await Nats.start(network, options.folder);
+      const nats = options.topology === "local" ? null : await Nats.start(network, options.folder);
       return await use(await System.#start(network, nats, options));
     } finally {
       for (const signal of signals) process.off(signal, onSignal);
-      await close();
+      await network.close();
     }
   }
 
@@ -113,6 +118,14 @@ export class System {
 
   get urls(): readonly string[] {
     return this.frontEnds.map(urlOf);
+  }
+
+  /** After a fault that did not come to its end: undoes whatever of it may still be. */
+  async recover(): Promise<void> {
+    for (const { machine } of this.nodes) await machine.signal("SIGCONT");
+    await this.network.healAll();
+    await this.nats?.emptyDisks();
+    await this.settle();
   }
 
   /** Starts what a fault has left stopped, and waits until everybody says that they are ready. */
