@@ -1,4 +1,4 @@
-/** Whether what is started is what the sources say: a run of minutes on an old build tells nothing. */
+/** Whether what is started is what the sources say: a run on an old build tells nothing. */
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { CLI } from "../harness/cli.ts";

@@ -67,6 +67,7 @@ async function runFaults({ page, flags, folder }: Run): Promise<void> {
         // The others can still be played, and numbers of rows must not come again.
         firstNumber += NUMBERS_OF_A_FAULT;
         table.add({ name: fault.name, broke: error instanceof Error ? error.message : `${error}` });
+        table.write(flags.text("out"));
         await system.recover();
       }
       table.write(flags.text("out"));

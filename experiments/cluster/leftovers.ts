@@ -25,11 +25,11 @@ export async function forgetDead(): Promise<void> {
   }
 }
 
-/** The second byte of addresses that nothing on this machine has, by its routes. */
-export async function freeNet(from: number, to: number): Promise<number> {
+/** Second bytes of addresses that nothing on this machine has, by its routes. */
+export async function freeNets(from: number, to: number): Promise<number[]> {
   const routes = await command("ip", "route", "show");
-  for (let net = from; net <= to; net++) if (!routes.includes(`10.${net}.`)) return net;
-  throw new Error(`expected a free network among 10.${from} to 10.${to}, found routes to all`);
+  const nets = Array.from({ length: to - from + 1 }, (_, at) => from + at);
+  return nets.filter((net) => !routes.includes(`10.${net}.`));
 }
 
 function isOfDead(prefix = ""): boolean {

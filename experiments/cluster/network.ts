@@ -1,17 +1,17 @@
 /** Machines that are network namespaces of Linux, each behind a link of its own to one router. */
 import { command, commandIn } from "./command.ts";
-import { forgetDead, freeNet, OWN_PREFIX } from "./leftovers.ts";
+import { forgetDead, freeNets, OWN_PREFIX } from "./leftovers.ts";
 import { Machine } from "./machine.ts";
 
 /** The third byte of the address of this side, from where clients ask. */
 const OWN_SUBNET = 250;
 
 /** The second byte of addresses: the first that is free, for several may run at a time. */
-const [FIRST_NET, LAST_NET] = [77, 99];
+const [FIRST_NET, LAST_NET] = [78, 99];
 
 /**
- * A router and the machines around it. Addresses are 10.77.N.2, that of the router beside them is
- * 10.77.N.1, or 10.78 and so on where another network has that. All that goes from one machine to
+ * A router and the machines around it. Addresses are 10.78.N.2, that of the router beside them is
+ * 10.78.N.1, or 10.79 and so on where another network has that. All that goes from one machine to
  * another passes the router, where it can be stopped.
  */
 export class Network {
@@ -30,15 +30,18 @@ export class Network {
   /** Needs to be root. @throws Error where the kernel or the user has no namespaces. */
   static async open(): Promise<Network> {
     await forgetDead();
-    const network = new Network(OWN_PREFIX, await freeNet(FIRST_NET, LAST_NET));
-    await command("ip", "netns", "add", network.router);
-    try {
-      await network.#route();
-    } catch (error) {
-      await network.close();
-      throw error;
+    for (const net of await freeNets(FIRST_NET, LAST_NET)) {
+      const network = new Network(OWN_PREFIX, net);
+      await command("ip", "netns", "add", network.router);
+      try {
+        await network.#route();
+        return network;
+      } catch (error) {
+        await network.close();
+        if (!isTaken(error)) throw error;
+      }
     }
-    return network;
+    throw new Error(`expected a free network among 10.${FIRST_NET} to 10.${LAST_NET}, found none`);
   }
 
   async #route(): Promise<void> {
@@ -48,7 +51,7 @@ export class Network {
     await this.inRouter("sysctl", "-qw", "net.ipv4.conf.all.rp_filter=0");
     await this.#link(OWN_SUBNET, `${this.#prefix}c`, null);
     const gateway = `10.${this.#net}.${OWN_SUBNET}.1`;
-    await command("ip", "route", "replace", `10.${this.#net}.0.0/16`, "via", gateway);
+    await command("ip", "route", "add", `10.${this.#net}.0.0/16`, "via", gateway);
   }
 
   async machine(name: string): Promise<Machine> {
@@ -114,4 +117,9 @@ export class Network {
     await this.inRouter("ip", "address", "add", `10.${this.#net}.${subnet}.1/24`, "dev", far);
     await this.inRouter("ip", "link", "set", far, "up");
   }
+}
+
+/** Whether somebody else has had the same network since it was looked for. */
+function isTaken(error: unknown): boolean {
+  return error instanceof Error && error.message.includes("File exists");
 }
