@@ -33,7 +33,7 @@ const SIZES: readonly Size[] = [
   { name: "602 KB", width: 150_528, connections: 16, warmUp: 500, requests: 800 },
 ];
 const ROUNDS = 3;
-/** Of what the closed loop reached; the highest that is steady counts. */
+/** Of what the closed loop reached, and no more; the highest that is steady counts. */
 const SHARES = [1, 0.9, 0.8, 0.7, 0.6, 0.5];
 const OPEN_S = 3;
 /** Where as many wait, a queue has grown. */
@@ -78,7 +78,9 @@ async function measureAll({ page, folder }: Run): Promise<void> {
   page.say(`\nas many requests as connections at a time, medians of ${ROUNDS} rounds`);
   const told = ["p99 ms", "front end µs", "workers µs", "of one core"];
   page.table(["body", "with", "requests/s", ...told], rows);
-  page.say(`\nagents, Poisson arrivals of ${OPEN_S} s: the highest rate without a growing queue`);
+  page.say(
+    `\nagents, Poisson arrivals of ${OPEN_S} s: the highest rate without a growing queue, from the above downwards`,
+  );
   page.table(["body", "sent/s", "p50 ms", "p99 ms", "front end µs"], openRows);
   page.say(`load average after: ${loadavg()[0]?.toFixed(2)}`);
 }

@@ -20,12 +20,13 @@ export const zones: Experiment = {
   about: "accuracy and violations with workers in three zones, 10 to 1,000 workers",
   takes: "three minutes",
   isExtra: true,
+  options: { workers: "how many there are, with commas between; 10,100,1000" },
   run: simulateAll,
 };
 
-async function simulateAll({ page, folder }: Run): Promise<void> {
+async function simulateAll({ page, folder, flags }: Run): Promise<void> {
   const rows: (string | number)[][] = [];
-  for (const workers of WORKER_COUNTS) {
+  for (const workers of flags.numbers("workers") ?? WORKER_COUNTS) {
     const loadQps = LOAD_PER_WORKER_QPS * workers;
     const bundles: [number, RamsisBundle][] = [];
     for (const roundTripMs of ROUND_TRIPS_MS) {
