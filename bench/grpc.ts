@@ -17,9 +17,9 @@ import {
   startServer,
   withServer,
 } from "../experiments/harness/live.ts";
+import { closedLoop, inferMessage } from "../experiments/harness/raw-client.ts";
 import { meanModel } from "../test/support/onnx-model.ts";
 import { grpcLoop, grpcMessage } from "./http2-client.ts";
-import { closedLoop, inferMessage } from "./raw-client.ts";
 
 const MODEL = "mean";
 /** What the kernel counts processor time in. */

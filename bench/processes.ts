@@ -12,8 +12,8 @@ import { join } from "node:path";
 import { childrenOf } from "../experiments/campaign/load/process-watch.ts";
 import { type LiveServer, machineLines, startServe } from "../experiments/harness/live.ts";
 import { ascending } from "../experiments/harness/numbers.ts";
+import { closedLoop, inferMessage } from "../experiments/harness/raw-client.ts";
 import { MODEL, meanBundle } from "./mean-bundle.ts";
-import { closedLoop, inferMessage } from "./raw-client.ts";
 
 /** Float32 numbers in a row: 12 KB. */
 const WIDTH = 3072;

@@ -19,9 +19,9 @@ import {
   withServer,
 } from "../experiments/harness/live.ts";
 import { ascending, mean } from "../experiments/harness/numbers.ts";
+import { processorTime } from "../experiments/harness/processor-time.ts";
+import { closedLoop, inferMessage, openLoop } from "../experiments/harness/raw-client.ts";
 import { meanModel } from "../test/support/onnx-model.ts";
-import { processorTime } from "./processor-time.ts";
-import { closedLoop, inferMessage, openLoop } from "./raw-client.ts";
 
 /** Float32 numbers in a row: 12 KB, a small image; 602 KB, one of 224 x 224. */
 const SMALL = 3072;

@@ -11,8 +11,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type LiveServer, machineLines, startServe } from "../experiments/harness/live.ts";
 import { ascending } from "../experiments/harness/numbers.ts";
+import { closedLoop, inferMessage, openLoop } from "../experiments/harness/raw-client.ts";
 import { MODEL, meanBundle } from "./mean-bundle.ts";
-import { closedLoop, inferMessage, openLoop } from "./raw-client.ts";
 
 /** Float32 numbers in a row: 12 KB. */
 const WIDTH = 3072;

@@ -1,9 +1,9 @@
 /** Requests/s through the server beside the rows/s of the bare session in one process. */
 import path from "node:path";
-import { closedLoop } from "../../../bench/raw-client.ts";
 import { stratagem } from "../../../experiments/harness/cli.ts";
 import { withServer } from "../../../experiments/harness/live.ts";
 import { percent, present } from "../../../experiments/harness/numbers.ts";
+import { closedLoop } from "../../../experiments/harness/raw-client.ts";
 import { profiled, writeSpec } from "../applications.ts";
 import { bareSession, rowsOf } from "../bare-session.ts";
 import { lettersMessage } from "../letters-client.ts";

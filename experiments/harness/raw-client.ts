@@ -3,7 +3,7 @@
  * of the machine as Node allows.
  */
 import { connect } from "node:net";
-import { ascending } from "../experiments/harness/numbers.ts";
+import { ascending } from "./numbers.ts";
 
 interface Load {
   readonly port: number;
@@ -71,18 +71,21 @@ export async function closedLoop({
 /**
  * Sends at the times of a Poisson process, on as many connections as that takes. Latencies in ms
  * from the write to the last byte, ascending.
+ * @param mostWaiting it sends no more once as many wait for their replies, and returns fewer times.
  */
 export async function openLoop({
   port,
   message,
   qps,
   requests,
-}: Load & { readonly qps: number }): Promise<number[]> {
+  mostWaiting = Number.POSITIVE_INFINITY,
+}: Load & { readonly qps: number; readonly mostWaiting?: number }): Promise<number[]> {
   const latenciesMs: number[] = [];
   const idle: Connection[] = [];
   const pending: Promise<void>[] = [];
   let dueMs = performance.now();
   for (let request = 0; request < requests; request++) {
+    if (request - latenciesMs.length >= mostWaiting) break;
     dueMs -= (1000 / qps) * Math.log(1 - Math.random());
     const aheadMs = dueMs - performance.now();
     if (aheadMs > 0) await new Promise((resolve) => setTimeout(resolve, aheadMs));
