@@ -79,7 +79,7 @@ async function measureAll({ page, folder }: Run): Promise<void> {
   const told = ["p99 ms", "front end µs", "workers µs", "of one core"];
   page.table(["body", "with", "requests/s", ...told], rows);
   page.say(
-    `\nagents, Poisson arrivals of ${OPEN_S} s: the highest rate without a growing queue, from the above downwards`,
+    `\nagents, Poisson arrivals of ${OPEN_S} s: the highest without a growing queue, downwards`,
   );
   page.table(["body", "sent/s", "p50 ms", "p99 ms", "front end µs"], openRows);
   page.say(`load average after: ${loadavg()[0]?.toFixed(2)}`);

@@ -45,7 +45,7 @@ async function simulateAll({ page, folder, flags }: Run): Promise<void> {
     }
   }
   page.say(
-    `\n${POLICY}, a third of the workers at a round trip of ${ROUND_TRIPS_MS.join(", ")} ms each, ` +
+    `\n${POLICY}, a third of the workers at round trips of ${ROUND_TRIPS_MS.join(", ")} ms each, ` +
       `${LOAD_PER_WORKER_QPS} queries/s for each worker, ${DURATION_MS / 1000} s; ${SEEDS} seeds`,
   );
   page.table(["workers", "compiled for ms", "accuracy", "violations", "least to most"], rows);
