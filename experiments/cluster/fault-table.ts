@@ -40,7 +40,9 @@ export class FaultTable {
   add(entry: FaultEntry): void {
     this.#entries.push(entry);
     const { name, outcome, leftOut, broke } = entry;
-    const what = outcome ? rowOf(name, outcome).join(" | ") : `${name}: ${leftOut ?? broke}`;
+    const what = outcome
+      ? rowOf(name, outcome).join(" | ")
+      : `${name}: ${leftOut ?? firstLine(broke)}`;
     process.stderr.write(`${clock()} ${what}\n`);
   }
 
@@ -59,7 +61,7 @@ export class FaultTable {
     );
     for (const { name, leftOut, broke } of this.#entries) {
       if (leftOut !== undefined) page.say(`${name}: left out, ${leftOut}`);
-      if (broke !== undefined) page.say(`${name}: did not come to its end, ${broke}`);
+      if (broke !== undefined) page.say(`${name}: did not come to its end, ${firstLine(broke)}`);
     }
     page.say(`${this.#minutes().toFixed(1)} minutes`);
   }
@@ -92,4 +94,9 @@ function seconds(valueMs: number | null): string {
 
 function clock(): string {
   return new Date().toISOString().slice(11, 19);
+}
+
+/** What programs have said follows in further lines, which the JSON has. */
+function firstLine(text = ""): string {
+  return text.split("\n")[0] ?? "";
 }

@@ -151,10 +151,7 @@ function ofNats(): Fault[] {
     {
       name: "all of NATS loses power",
       begin: all((one) => one.kill()),
-      end: async (system) => {
-        for (const one of system.nats?.nodes ?? []) one.start();
-        await all((one) => one.ready())(system);
-      },
+      end: async ({ nats }) => nats?.restart(),
     },
     {
       name: "all of NATS is cut off",
@@ -169,7 +166,10 @@ function ofNats(): Fault[] {
     {
       name: "the disks of NATS are full",
       begin: async ({ nats }) => nats?.fillDisks(),
-      end: async ({ nats }) => nats?.emptyDisks(),
+      end: async ({ nats }) => {
+        await nats?.emptyDisks();
+        await nats?.restart();
+      },
     },
   ];
 }

@@ -67,6 +67,16 @@ export class Nats {
     for (const disk of this.#disks) await command("rm", "-f", join(disk, "filler"));
   }
 
+  /**
+   * Stops all of them and starts them again, as an operator has to after their disks were full:
+   * 2.9.10 has then no leader for longer than it holds one.
+   */
+  async restart(): Promise<void> {
+    for (const node of this.nodes) await node.kill();
+    for (const node of this.nodes) node.start();
+    for (const node of this.nodes) await node.ready();
+  }
+
   /** Who writes what all of Stratagem's members write; and one of those who only follow. */
   async leader(): Promise<Node> {
     const name = await this.#leaderName();

@@ -20,6 +20,7 @@ export class Network {
   readonly #net: number;
   readonly #machines: Machine[] = [];
   readonly #disks: string[] = [];
+  #closing: Promise<void> | undefined;
 
   private constructor(prefix: string, net: number) {
     this.#prefix = prefix;
@@ -86,7 +87,13 @@ export class Network {
    * Ends whatever runs on the machines, and takes them, their links and disks away: all of it, also
    * where one of them does not go. @throws AggregateError with why those did not.
    */
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    // A signal may come while an error already has it closed: both wait for the one end.
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
     const errors: unknown[] = [];
     const attempt = (act: Promise<unknown>) => act.catch((error) => errors.push(error));
     for (const machine of this.#machines.splice(0)) await attempt(machine.close());

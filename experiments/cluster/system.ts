@@ -125,6 +125,7 @@ export class System {
     for (const { machine } of this.nodes) await machine.signal("SIGCONT");
     await this.network.healAll();
     await this.nats?.emptyDisks();
+    await this.nats?.restart();
     await this.settle();
   }
 
