@@ -10,6 +10,7 @@ import type { Experiment, Run } from "../harness/experiment.ts";
 import { machineLines, startServe, withServer } from "../harness/live.ts";
 import { percent, present } from "../harness/numbers.ts";
 import { APPLICATIONS, type TrialApplication } from "../truth/applications.ts";
+import { requireFreshBuild } from "./built.ts";
 import type { Machine } from "./machine.ts";
 import { Network } from "./network.ts";
 import { Node } from "./node.ts";
@@ -61,6 +62,7 @@ const HEAD = [
 ];
 
 async function runHops({ page, flags, folder }: Run): Promise<void> {
+  requireFreshBuild();
   for (const line of machineLines()) page.say(line);
   const startMs = performance.now();
   const names = flags.among(
@@ -74,8 +76,7 @@ async function runHops({ page, flags, folder }: Run): Promise<void> {
     if (names !== undefined && !names.includes(remote.name)) continue;
     const own = join(folder, remote.name);
     mkdirSync(own);
-    const network = await Network.open();
-    try {
+    await Network.with(folder, async (network) => {
       const machine = await network.machine("w");
       const urls = await startAgents(machine, remote, own);
       const trial = present(APPLICATIONS.find(({ name }) => name === remote.name));
@@ -87,9 +88,7 @@ async function runHops({ page, flags, folder }: Run): Promise<void> {
         rows.push(...found);
         for (const row of found) process.stderr.write(`${row.join(" | ")}\n`);
       }
-    } finally {
-      await network.close();
-    }
+    });
   }
   page.table(HEAD, rows);
   page.say(`${((performance.now() - startMs) / 60_000).toFixed(1)} minutes`);

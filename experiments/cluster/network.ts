@@ -1,7 +1,11 @@
 /** Machines that are network namespaces of Linux, each behind a link of its own to one router. */
+import { rmSync } from "node:fs";
 import { command, commandIn } from "./command.ts";
 import { forgetDead, freeNets, OWN_PREFIX } from "./leftovers.ts";
 import { Machine } from "./machine.ts";
+
+/** Exit status of a program that SIGINT has ended. */
+const INTERRUPTED = 130;
 
 /** The third byte of the address of this side, from where clients ask. */
 const OWN_SUBNET = 250;
@@ -26,6 +30,33 @@ export class Network {
     this.#prefix = prefix;
     this.#net = net;
     this.router = `${prefix}-router`;
+  }
+
+  /**
+   * Machines as long as they are used: what was made is taken away, also where the program is told
+   * to end. @param folder goes as well then, as it does by itself else.
+   */
+  static async with<T>(folder: string, use: (network: Network) => Promise<T>): Promise<T> {
+    const network = await Network.open();
+    const signals = ["SIGINT", "SIGTERM"] as const;
+    const onSignal = (signal: NodeJS.Signals) => {
+      process.stderr.write(`${signal}: machines and disks are taken away\n`);
+      const leave = () => {
+        rmSync(folder, { recursive: true, force: true });
+        process.exit(INTERRUPTED);
+      };
+      network.close().then(leave, (error) => {
+        process.stderr.write(`${error}\n`);
+        leave();
+      });
+    };
+    for (const signal of signals) process.once(signal, onSignal);
+    try {
+      return await use(network);
+    } finally {
+      for (const signal of signals) process.off(signal, onSignal);
+      await network.close();
+    }
   }
 
   /** Needs to be root. @throws Error where the kernel or the user has no namespaces. */

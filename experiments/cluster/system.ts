@@ -1,5 +1,5 @@
 /** The whole of it on machines of its own: NATS, worker agents, front ends. */
-import { mkdirSync, rmSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { CLI } from "../harness/cli.ts";
@@ -11,8 +11,6 @@ const WORKERS = 4;
 const FRONT_ENDS = 2;
 const PORT = 8000;
 const SETTLING_MS = 2000;
-/** Exit status of a program that SIGINT has ended. */
-const INTERRUPTED = 130;
 const RECORDER = "experiments/cluster/run-recorder.cjs";
 
 /**
@@ -54,28 +52,12 @@ export class System {
   }
 
   /** Starts all of it, and ends with it, also where the program is told to end. */
-  static async with<T>(options: SystemOptions, use: (system: System) => Promise<T>): Promise<T> {
-    const network = await Network.open();
-    const signals = ["SIGINT", "SIGTERM"] as const;
-    const onSignal = (signal: NodeJS.Signals) => {
-      process.stderr.write(`${signal}: machines and disks are taken away\n`);
-      const leave = () => {
-        rmSync(options.folder, { recursive: true, force: true });
-        process.exit(INTERRUPTED);
-      };
-      network.close().then(leave, (error) => {
-        process.stderr.write(`${error}\n`);
-        leave();
-      });
-    };
-    for (const signal of signals) process.once(signal, onSignal);
-    try {
-      const nats = options.topology === "local" ? null : await Nats.start(network, options.folder);
-      return await use(await System.#start(network, nats, options));
-    } finally {
-      for (const signal of signals) process.off(signal, onSignal);
-      await network.close();
-    }
+  static with<T>(options: SystemOptions, use: (system: System) => Promise<T>): Promise<T> {
+    const { folder, topology } = options;
+    return Network.with(folder, async (network) => {
+      const nats = topology === "local" ? null : await Nats.start(network, folder);
+      return use(await System.#start(network, nats, options));
+    });
   }
 
   static async #start(
