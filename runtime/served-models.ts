@@ -21,8 +21,8 @@ export interface ServedModel extends VariantModel {
  * One model per variant of all tasks, in the bundle's order; of variants that run as pipelines of
  * layers, one per stage.
  * @param folder where the files are.
- * @param files to open them with; they stay open until it is closed; null where they lie on other
- * machines alone.
+ * @param files to open them with; they stay open until it is closed; null where they need only
+ * lie on other machines: one that is here is read for the names of its dimensions.
  * @throws RuntimeError if a variant has no model, or its file is missing or is not the one that was
  * compiled.
  */
@@ -54,7 +54,7 @@ export async function servedModels(
       continue;
     }
     if (files === null) {
-      models.push({ ...modelElsewhere(variant), ...warm });
+      models.push({ ...(await modelElsewhere(variant, folder)), ...warm });
       continue;
     }
     const { path, model, opened, axisNames } = await checkedModel(variant, folder, files);
@@ -82,12 +82,30 @@ export async function servedModels(
   return models;
 }
 
-/** A model as the bundle has it, of a file that nobody looks for here. */
-function modelElsewhere({ name, model }: Pick<WantedModel, "name" | "model">) {
+/** A model as the bundle has it, of a file that need not be here. */
+async function modelElsewhere(
+  { name, model }: Pick<WantedModel, "name" | "model">,
+  folder: string,
+) {
   if (model === null) throw withoutModel(name);
-  const { file: path, sha256: digest, inputs, outputs, buckets } = model;
+  const { file: path, sha256: digest, inputs, outputs, buckets, adapter } = model;
   const sizes = buckets === undefined ? {} : { buckets };
-  return { name, path, digest, inputs, outputs, ...sizes, axisNames: {} };
+  const named = await namesHere(join(folder, path), digest);
+  const axisNames = adapter === undefined ? named : adaptedNames(model, adapter, named);
+  return { name, path, digest, inputs, outputs, ...sizes, axisNames };
+}
+
+/** What a file says of its tensors, if it is here; nothing where it is not, or is another one. */
+async function namesHere(path: string, wanted: string): Promise<CheckedModel["axisNames"]> {
+  const files = new OpenedModels();
+  try {
+    const { sha256, axisNames } = await files.open(path);
+    return sha256 === wanted ? axisNames : {};
+  } catch {
+    return {};
+  } finally {
+    await files.close();
+  }
 }
 
 /** The names of first axes by the names that tensors have outside the model. */

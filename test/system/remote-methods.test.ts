@@ -60,7 +60,11 @@ async function batchesOf(url: string): Promise<number> {
   return lines.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
 }
 
-test.each([["themis", "scaling", 2]])(
+test.each([
+  ["themis", "scaling", 2],
+  ["loki", "scenes", 2],
+  ["inferline", "cascade", 6],
+])(
   "%s answers from workers elsewhere as from those of this machine",
   async (_, policy, count) => {
     const bundle = ["--policy", `policies/${policy}/bundle.msgpack`, "--http", "127.0.0.1:0"];

@@ -111,6 +111,7 @@ function only(
   if (axis !== undefined && count !== undefined && counts.size === 1) return count;
   const allowed =
     "a first dimension with the name that an input's has, for a row each, " +
-    "or that of an output that is sent on, for as many rows as are sent";
+    "or that of an output that is sent on, for as many rows as are sent; " +
+    "where workers are elsewhere, the model's file in --models tells it";
   throw unfit(`${at} output "${output}"`, axis === undefined ? "no name" : `"${axis}"`, allowed);
 }
