@@ -19,7 +19,8 @@ import { Node } from "./node.ts";
 const DELAYS = [0, 2, 10];
 const PORT = 8000;
 const EXIT_NOT_VERIFIED = 3;
-const PROBE = ["--duration", "5s", "--warm-up", "100"];
+const WARM_UP = ["--duration", "2s"];
+const PROBE = ["--duration", "5s"];
 
 interface Remote {
   readonly name: string;
@@ -27,7 +28,7 @@ interface Remote {
   readonly models: string;
   readonly method: string;
   readonly workers: number;
-  /** Of a load at which its hop is measured first. */
+  /** Of a load that is planned, at which its hop is measured first. */
   readonly probeQps: number;
 }
 
@@ -37,9 +38,9 @@ const REMOTES: readonly Remote[] = [
     models: "models/image-classification",
     method: "ramsis",
     workers: 1,
-    probeQps: 100,
+    probeQps: 220,
   },
-  { name: "cascade", models: "models/cascade", method: "inferline", workers: 6, probeQps: 30 },
+  { name: "cascade", models: "models/cascade", method: "inferline", workers: 6, probeQps: 50 },
 ];
 
 export const hops: Experiment = {
@@ -166,17 +167,28 @@ function specOf({ remote, urls }: Trial, hopMs: number): string {
   return JSON.stringify({ ...spec, cluster });
 }
 
-/** Mean of late over the workers that had batches, by the front end's metrics. */
+/** Mean over the batches of a load once it is warm, by the front end's metrics. */
 async function measuredHopMs(policy: string, { models, probeQps }: Remote): Promise<number> {
   const starting = startServe(policy, ["--models", models, "--no-means-check"], { isQuiet: true });
   return withServer(starting, async ({ url }) => {
+    await stratagem("bench", url, "--poisson", probeQps, ...WARM_UP);
+    const before = await hopsOf(url);
     await stratagem("bench", url, "--poisson", probeQps, ...PROBE);
-    const text = await (await fetch(`${url}/metrics`)).text();
-    const found = text.match(/^stratagem_worker_recent_hop_seconds\{.*\} .*$/gm) ?? [];
-    const hopsMs = found.map((line) => Number(line.split(" ").at(-1)) * 1000);
-    if (hopsMs.length === 0) throw new Error("no hop was measured: no worker had a batch");
-    return hopsMs.reduce((sum, one) => sum + one, 0) / hopsMs.length;
+    const after = await hopsOf(url);
+    const batches = after.batches - before.batches;
+    if (batches === 0) throw new Error("no hop was measured: no worker had a batch");
+    return (1000 * (after.seconds - before.seconds)) / batches;
   });
+}
+
+async function hopsOf(url: string): Promise<{ seconds: number; batches: number }> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  const sumOf = (name: string) => {
+    const found = text.match(new RegExp(`^${name}\\{.*\\} .*$`, "gm")) ?? [];
+    return found.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
+  };
+  const name = "stratagem_worker_hop_seconds";
+  return { seconds: sumOf(`${name}_sum`), batches: sumOf(`${name}_count`) };
 }
 
 async function truthOf(trial: Trial, spec: string): Promise<TruthDocument> {
