@@ -64,24 +64,21 @@ test.each([
   ["themis", "scaling", 2],
   ["loki", "scenes", 2],
   ["inferline", "cascade", 6],
-])(
-  "%s answers from workers elsewhere as from those of this machine",
-  async (_, policy, count) => {
-    const bundle = ["--policy", `policies/${policy}/bundle.msgpack`, "--http", "127.0.0.1:0"];
-    const own = [...bundle, "--models", `models/${policy}`, "--json"];
-    const serve = ["serve", ...own, "--accept-other-hardware", "--no-means-check"];
-    const here = await answered(await started(...serve));
-    // Plain files need no bundle, and the agent none of the graph between them.
-    const agent = ["worker", "--load", "none", "--http", "127.0.0.1:0", "--json"];
-    const folder = ["--models", `models/${policy}`];
-    const starting = Array.from({ length: count }, () => started(...agent, ...folder));
-    const workers = await Promise.all(starting);
-    const elsewhere = await answered(await started(...serve, "--workers", workers.join(",")));
-    expect(elsewhere.length).toBeGreaterThan(0);
-    expect(elsewhere).toHaveLength(here.length);
-    const differences = elsewhere.map((value, at) => Math.abs(value - (here[at] ?? Number.NaN)));
-    expect(Math.max(...differences)).toBeLessThanOrEqual(1e-4);
-    const ran = await Promise.all(workers.map(batchesOf));
-    expect(ran.reduce((sum, one) => sum + one, 0)).toBeGreaterThan(0);
-  },
-);
+])("%s answers from workers elsewhere as from those of this machine", async (_, policy, count) => {
+  const bundle = ["--policy", `policies/${policy}/bundle.msgpack`, "--http", "127.0.0.1:0"];
+  const own = [...bundle, "--models", `models/${policy}`, "--json"];
+  const serve = ["serve", ...own, "--accept-other-hardware", "--no-means-check"];
+  const here = await answered(await started(...serve));
+  // Plain files need no bundle, and the agent none of the graph between them.
+  const agent = ["worker", "--load", "none", "--http", "127.0.0.1:0", "--json"];
+  const folder = ["--models", `models/${policy}`];
+  const starting = Array.from({ length: count }, () => started(...agent, ...folder));
+  const workers = await Promise.all(starting);
+  const elsewhere = await answered(await started(...serve, "--workers", workers.join(",")));
+  expect(elsewhere.length).toBeGreaterThan(0);
+  expect(elsewhere).toHaveLength(here.length);
+  const differences = elsewhere.map((value, at) => Math.abs(value - (here[at] ?? Number.NaN)));
+  expect(Math.max(...differences)).toBeLessThanOrEqual(1e-4);
+  const ran = await Promise.all(workers.map(batchesOf));
+  expect(ran.reduce((sum, one) => sum + one, 0)).toBeGreaterThan(0);
+});
