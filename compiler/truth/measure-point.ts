@@ -9,7 +9,7 @@ import type { ServiceTimeMode } from "../simulate/service-times.ts";
 import type { StationOptions } from "../simulate/serving/stations.ts";
 import type { ServedRequest } from "./access-lines.ts";
 import { causeOf } from "./cause.ts";
-import { checksOf } from "./checks.ts";
+import { checksOf, verdictOf } from "./checks.ts";
 import type { LoadClient, LoadDone } from "./load-client.ts";
 import type { LoadContent } from "./load-messages.ts";
 import type { MachineSeen, MachineWatch } from "./machine-watch.ts";
@@ -161,6 +161,7 @@ function judge(
     machine,
     checks,
     holds: checks.every(({ holds }) => holds),
+    verdict: verdictOf(checks),
     cause: causeOf({ ...evidence, serviceRatio: ratio }),
     timeline: seconds,
   };

@@ -21,7 +21,7 @@ import { modelFolder } from "./model-folder.ts";
 import { serviceTimesOf } from "./predicted.ts";
 import { type ServerProcess, startServerProcess } from "./server-process.ts";
 import type { BatchMeans } from "./service-ratio.ts";
-import type { TruthDocument, TruthPoint } from "./truth-document.ts";
+import type { TruthDocument, TruthPoint, Verdict } from "./truth-document.ts";
 import { type PlannedPoint, WARM_UP_MS, WARM_UP_QUERIES } from "./truth-plan.ts";
 
 export interface TruthOptions {
@@ -233,7 +233,7 @@ async function warmUp({ bundle, server, load, contentOf, arrivalsAt }: Stand, fi
 
 function documentOf(stand: Stand, points: readonly TruthPoint[]): TruthDocument {
   const { bundle, serviceTimes, profileStealShare } = stand;
-  const held = points.filter(({ holds }) => holds).length;
+  const countOf = (wanted: Verdict) => points.filter(({ verdict }) => verdict === wanted).length;
   const [processor] = cpus();
   return {
     format: "truth/1",
@@ -248,8 +248,9 @@ function documentOf(stand: Stand, points: readonly TruthPoint[]): TruthDocument 
     latenciesWithout: bundle.cluster.serving === undefined ? ["serving path"] : [],
     serviceTimes,
     points,
-    held,
+    held: countOf("holds"),
+    better: countOf("better"),
     of: points.length,
-    holds: held === points.length,
+    holds: countOf("broken") === 0,
   };
 }

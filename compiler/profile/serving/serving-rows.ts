@@ -44,8 +44,11 @@ export interface ServingRows extends ServingSpec {
 
 /** Of the processor time of a request, what one of its parts takes at most. */
 const MOST_PART = 0.4;
-/** Sleepers on the way of a request of one batch: the server twice, a worker once. */
-const WAKES = 3;
+/**
+ * Sleepers on the way of a request of one batch whose waking no profile of a model has: the server
+ * when it comes, and a worker. The server wakes for its result as whoever profiles does.
+ */
+const WAKES = 2;
 const MIB = 2 ** 20;
 
 /**

@@ -3,7 +3,14 @@ import { causeOf, type Evidence, secondsText } from "../../../compiler/truth/cau
 import type { Check, TimelineSecond } from "../../../compiler/truth/truth-document.ts";
 import { MEASURED, POINT, SECOND } from "./truth-sample.ts";
 
-const P99: Check = { name: "p99", promised: 50, measured: 90, tolerance: 10, holds: false };
+const P99: Check = {
+  name: "p99",
+  promised: 50,
+  measured: 90,
+  tolerance: 10,
+  holds: false,
+  isKept: false,
+};
 
 function seconds(changes: readonly Partial<TimelineSecond>[]): TimelineSecond[] {
   return changes.map((change, second) => ({ ...SECOND, second, ...change }));

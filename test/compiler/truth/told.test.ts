@@ -9,8 +9,9 @@ const BROKEN = {
   ...POINT,
   loadQps: 300,
   measured: { ...MEASURED, p99Ms: 90 },
-  checks: [{ name: "p99", promised: 50, measured: 90, tolerance: 10, holds: false }],
+  checks: [{ name: "p99", promised: 50, measured: 90, tolerance: 10, holds: false, isKept: false }],
   holds: false,
+  verdict: "broken",
   cause: "batches took 1.60x their profile",
 } as const;
 
@@ -21,6 +22,20 @@ test("the table has a row for each point, marks what is broken and says why", ()
   expect(lines.find((line) => /^ *300 /.test(line))).toMatch(/90\.0 !.*BROKEN$/);
   expect(text).toContain("300 requests/s, run 1: batches took 1.60x their profile");
   expect(lines.at(-1)).toBe("1 of 2 hold");
+});
+
+test("what is better than promised is no broken promise, and is told apart", () => {
+  const measured = { ...MEASURED, p99Ms: 20 };
+  const checks = [{ ...BROKEN.checks[0], measured: 20, isKept: true }];
+  const point = { ...BROKEN, measured, checks, verdict: "better" } as const;
+  const document = documentWith([POINT, point]);
+  const text = truthText(document);
+  expect(document.holds).toBe(true);
+  expect(text).toMatch(/^ *300 .*20\.0 \+.*better$/m);
+  expect(text.split("\n").at(-1)).toBe("1 of 2 hold, 1 more are better than promised");
+  const page = parseHTML(truthPage([document])).document;
+  expect(page.querySelector("h1")?.textContent).toBe("1 of 2 promises hold, 1 are outdone");
+  expect(page.querySelector("td.broken")).toBeNull();
 });
 
 test("every try is told, and what predictions leave out", () => {
