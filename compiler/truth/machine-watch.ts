@@ -1,6 +1,8 @@
 /** Looks every so often at what the processors and a process do. */
 import { readFileSync } from "node:fs";
+import { cpus } from "node:os";
 import { type ProcessorTicks, readProcessorTicks, sharesBetween } from "../load/processor-time.ts";
+import { familyMs, processMs } from "../profile/serving/machine-time.ts";
 import type { MachineSample } from "./timeline.ts";
 
 /** Between two looks. */
@@ -13,6 +15,8 @@ interface Look {
   readonly ticks: ProcessorTicks | null;
   /** That the process has used, null where the system does not tell. */
   readonly processTicks: number | null;
+  /** That all that belongs to the run has used. */
+  readonly ownMs: number | null;
 }
 
 export interface MachineWatch {
@@ -30,18 +34,25 @@ export interface MachineSeen {
   readonly busyShare: number | null;
   /** Of one processor. */
   readonly serverShare: number | null;
+  /** What neither server, workers, load generator nor this process took of the processors. */
+  readonly neighbourShare: number | null;
 }
 
-/** @param pid of the server. @param every calls back until what it gives is called. */
+/**
+ * @param pid of the server. @param others processes that belong to the run beside it, its workers
+ * and this one. @param every calls back until what it gives is called.
+ */
 export function watchMachine(
   pid: number,
+  others: readonly number[],
   epochMs: () => number,
   every: (intervalMs: number, callback: () => void) => () => void,
 ): MachineWatch {
   const looks: Look[] = [];
   const look = (): void => {
     const processTicks = readProcessTicks(pid);
-    looks.push({ epochMs: epochMs(), ticks: readProcessorTicks(), processTicks });
+    const ownMs = sumOf([familyMs(pid), ...[process.pid, ...others].map(processMs)]);
+    looks.push({ epochMs: epochMs(), ticks: readProcessorTicks(), processTicks, ownMs });
   };
   look();
   const end = every(LOOK_MS, look);
@@ -63,7 +74,26 @@ export function seenBetween(looks: readonly Look[], from: number, until: number)
     stealShare: whole?.stealShare ?? null,
     busyShare: whole?.busyShare ?? null,
     serverShare: processShare(first, last),
+    neighbourShare: neighbourShare(first, last, whole?.busyShare ?? null),
   };
+}
+
+/** Of a run whose processes ended meanwhile, what these took counts as that of neighbours. */
+function neighbourShare(
+  before: Look | undefined,
+  after: Look | undefined,
+  busyShare: number | null,
+): number | null {
+  if (before?.ownMs == null || after?.ownMs == null || busyShare === null) return null;
+  const allMs = (after.epochMs - before.epochMs) * cpus().length;
+  if (allMs <= 0) return null;
+  return Math.max(0, busyShare - (after.ownMs - before.ownMs) / allMs);
+}
+
+function sumOf(parts: readonly (number | null)[]): number | null {
+  return parts.reduce<number | null>((sum, part) => {
+    return sum === null || part === null ? null : sum + part;
+  }, 0);
 }
 
 function sampleOf(before: Look, after: Look, startMs: number): MachineSample {

@@ -98,6 +98,10 @@ export interface MachineShares {
   readonly busyShare: number | null;
   /** Of one processor, that the server's own process took. */
   readonly serverShare: number | null;
+  /** That other processes of this machine took, which are no part of the run. */
+  readonly neighbourShare: number | null;
+  /** Part of the time, and not of that of the processors, in which these worked slowly. */
+  readonly slowShare: number | null;
 }
 
 export interface Ablation {

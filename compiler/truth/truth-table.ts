@@ -73,8 +73,10 @@ function earlierLines({ loadQps, run, earlier }: TruthPoint): string[] {
   return earlier.map(({ machine, holds }) => {
     const verdict = holds ? "it held" : "it did not hold";
     return (
-      `${loadQps} requests/s, run ${run} was repeated: the machine lost ` +
-      `${percent(machine.stealShare)} to other guests, and ${verdict}`
+      `${loadQps} requests/s, run ${run} was repeated, for others disturbed it (other guests ` +
+      `took ${percent(machine.stealShare)} of the processors, other processes ` +
+      `${percent(machine.neighbourShare)}, and ${percent(machine.slowShare)} of the time these ` +
+      `were slow): ${verdict}`
     );
   });
 }

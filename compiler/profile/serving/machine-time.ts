@@ -91,7 +91,8 @@ function childrenOf(pid: number): number[] {
   }
 }
 
-function processMs(pid: number): number | null {
+/** Processor time of a process; null where the system does not tell. */
+export function processMs(pid: number): number | null {
   return statMs(`/proc/${pid}/stat`);
 }
 

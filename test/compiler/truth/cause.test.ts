@@ -41,6 +41,16 @@ test("time that other guests took is told with its seconds and the profile's sha
   expect(cause({ machine: { ...POINT.machine, stealShare: 0.04 } })).toContain("lost 4.0 %");
 });
 
+test("other processes and slow processors are told, which no counter of steal shows", () => {
+  const machine = { ...POINT.machine, neighbourShare: 0.08, slowShare: 0.25 };
+  expect(cause({ machine })).toBe(
+    "other processes of this machine took 8.0 % of the processors; " +
+      "the host let the processors work slowly for 25 % of the time",
+  );
+  const unknown = { ...POINT.machine, neighbourShare: null, slowShare: null };
+  expect(cause({ machine: unknown })).not.toContain("processors");
+});
+
 test("batches are compared with their profile", () => {
   expect(cause({ serviceRatio: 1.6 })).toBe("batches took 1.60x their profile");
   expect(cause({ serviceRatio: 0.7 })).toBe("batches took 0.70x their profile");
