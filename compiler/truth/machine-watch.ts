@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { type ProcessorTicks, readProcessorTicks, sharesBetween } from "../load/processor-time.ts";
-import { familyMs, processMs } from "../profile/serving/machine-time.ts";
+import { familyOf, processesMs } from "../profile/serving/machine-time.ts";
 import type { MachineSample } from "./timeline.ts";
 
 /** Between two looks. */
@@ -15,8 +15,8 @@ interface Look {
   readonly ticks: ProcessorTicks | null;
   /** That the process has used, null where the system does not tell. */
   readonly processTicks: number | null;
-  /** That all that belongs to the run has used. */
-  readonly ownMs: number | null;
+  /** That all that belongs to the run has used, by process; none where nothing tells. */
+  readonly ownMs: ReadonlyMap<number, number>;
 }
 
 export interface MachineWatch {
@@ -51,7 +51,7 @@ export function watchMachine(
   const looks: Look[] = [];
   const look = (): void => {
     const processTicks = readProcessTicks(pid);
-    const ownMs = sumOf([familyMs(pid), ...[process.pid, ...others].map(processMs)]);
+    const ownMs = processesMs([...familyOf(pid), process.pid, ...others]);
     looks.push({ epochMs: epochMs(), ticks: readProcessorTicks(), processTicks, ownMs });
   };
   look();
@@ -78,22 +78,18 @@ export function seenBetween(looks: readonly Look[], from: number, until: number)
   };
 }
 
-/** Of a run whose processes ended meanwhile, what these took counts as that of neighbours. */
+/** Of processes that ended meanwhile, what they took last counts as that of neighbours. */
 function neighbourShare(
   before: Look | undefined,
   after: Look | undefined,
   busyShare: number | null,
 ): number | null {
-  if (before?.ownMs == null || after?.ownMs == null || busyShare === null) return null;
+  if (before === undefined || after === undefined || busyShare === null) return null;
   const allMs = (after.epochMs - before.epochMs) * cpus().length;
-  if (allMs <= 0) return null;
-  return Math.max(0, busyShare - (after.ownMs - before.ownMs) / allMs);
-}
-
-function sumOf(parts: readonly (number | null)[]): number | null {
-  return parts.reduce<number | null>((sum, part) => {
-    return sum === null || part === null ? null : sum + part;
-  }, 0);
+  if (allMs <= 0 || after.ownMs.size === 0) return null;
+  let ownMs = 0;
+  for (const [pid, ms] of after.ownMs) ownMs += ms - (before.ownMs.get(pid) ?? 0);
+  return Math.max(0, busyShare - ownMs / allMs);
 }
 
 function sampleOf(before: Look, after: Look, startMs: number): MachineSample {

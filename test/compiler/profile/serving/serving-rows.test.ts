@@ -103,12 +103,15 @@ test("where the time of the models is not known, sending is in it and the worker
   expect(rows.wakeMs.mean).toBeCloseTo(WAKE_MS, 6);
 });
 
-test("of a request of several batches, each takes as much as the request", () => {
+test("of a request of several batches, each takes what sending takes, the request the rest", () => {
   const many = SAMPLES.many.map((one) => ({ ...one, batches: 3, processorMs: 1, outputMs: 0.9 }));
   const { requestMs, batchMs, answerMs } = servingRows({ ...SAMPLES, many });
   expect(answerMs.mean).toBeCloseTo(0.2, 6);
-  expect(requestMs.mean).toBeCloseTo(0.2, 6);
-  expect(batchMs.mean).toBeCloseTo(0.2, 6);
+  expect(batchMs.mean).toBeCloseTo(BATCH_MS, 6);
+  expect(requestMs.mean).toBeCloseTo(1 - 0.2 - 3 * BATCH_MS, 6);
+  // But not more than a part of what all takes.
+  const slow = many.map((one) => ({ ...one, inputMs: 9 }));
+  expect(servingRows({ ...SAMPLES, many: slow }).batchMs.mean).toBeCloseTo(0.4 / 3, 6);
 });
 
 test("more bytes take what the same request without them does not", () => {
