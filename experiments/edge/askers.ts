@@ -15,11 +15,13 @@ export interface Counts {
 const CLIENTS = 4;
 /** Mean time between an answer and the next request of a client. */
 const GAP_MS = 25;
+const LOOK_MS = 5;
 
 export class Askers {
   readonly #port: number;
   readonly #messages: readonly Uint8Array[];
   readonly #running: Promise<void>[];
+  readonly #total = noCounts();
   #counts = noCounts();
   #isOver = false;
 
@@ -29,11 +31,18 @@ export class Askers {
     this.#running = Array.from({ length: CLIENTS }, () => this.#go());
   }
 
-  /** What was counted since it was asked last. */
-  take(): Counts {
+  /** What was sent since it was asked last, once it is known what became of each. */
+  async take(): Promise<Counts> {
     const counts = this.#counts;
     this.#counts = noCounts();
+    while (openOf(counts) > 0) await pause(LOOK_MS);
+    add(counts, this.#total);
     return counts;
+  }
+
+  /** Of all that was taken. */
+  get total(): Counts {
+    return this.#total;
   }
 
   async end(): Promise<void> {
@@ -75,11 +84,29 @@ function noCounts(): Counts {
   return { sent: 0, byStatus: new Map(), cut: 0, away: 0 };
 }
 
+function answeredOf({ byStatus }: Counts): number {
+  return [...byStatus.values()].reduce((sum, count) => sum + count, 0);
+}
+
+/** Requests of which nobody knows yet. */
+function openOf(counts: Counts): number {
+  return counts.sent - answeredOf(counts) - counts.cut;
+}
+
+function add(counts: Counts, total: Counts): void {
+  total.sent += counts.sent;
+  total.cut += counts.cut;
+  total.away += counts.away;
+  for (const [status, count] of counts.byStatus) {
+    total.byStatus.set(status, (total.byStatus.get(status) ?? 0) + count);
+  }
+}
+
 /** As a cell of a table: answers with 200 of what was sent, and what else there was. */
 export function countsText({ sent, byStatus, cut, away }: Counts): string {
   const others = [...byStatus]
     .filter(([status]) => status !== 200)
     .map(([status, count]) => `${status}: ${count}`);
   const rest = [...others, ...(cut > 0 ? [`cut: ${cut}`] : []), ...(away > 0 ? ["down"] : [])];
-  return [`${byStatus.get(200) ?? 0}/${sent}`, ...rest].join(", ");
+  return [`${byStatus.get(200) ?? 0} of ${sent}`, ...rest].join(", ");
 }
