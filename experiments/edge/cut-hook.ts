@@ -13,20 +13,24 @@ import { CUT_FOLDERS, CUT_PLAN, STEPS_TOLD } from "./cut-plan.ts";
 import { StepNames } from "./step-names.ts";
 
 const PLAN = process.env[CUT_PLAN] ?? "";
-const names = new StepNames((process.env[CUT_FOLDERS] ?? "").split(":"));
+const FOLDERS = (process.env[CUT_FOLDERS] ?? "").split(":");
 /** A worker needs longer to start here. */
 const WARMING_MS = 150;
+let names = new StepNames(FOLDERS);
 const seen = new Set<string>();
-/** The step to cut the power at; an empty text for none. */
-let chosen: string | undefined;
+/** The step to cut the power at, an empty text for none; null while no plan is laid. */
+let chosen: string | null = null;
 
-/** The plan is laid once the server runs: what it does before is no update. */
+/** A plan is laid for one update: what the server does before and after is none of it. */
 function isArmed(): boolean {
-  if (chosen !== undefined) return true;
   try {
     chosen = readFileSync(PLAN, "utf8");
     return true;
   } catch {
+    if (chosen === null) return false;
+    chosen = null;
+    seen.clear();
+    names = new StepNames(FOLDERS);
     return false;
   }
 }
