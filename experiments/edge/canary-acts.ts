@@ -50,12 +50,7 @@ async function tried({ factory, bonn, folder }: Stage, before: Version, next: Ve
   const into = join(folder, "bonn-canary");
   await stratagemRuntime("pull", factory.reference(TAG), "-o", into, ...trusted);
   await bonn.startCanary();
-  let told = await bonn.canary();
-  await bonn.until("has tried its canary", async () => {
-    told = await bonn.canary();
-    return told.state !== "tried" && told.state !== "starting";
-  });
-  return told;
+  return bonn.triedCanary();
 }
 
 function countText({ requests }: CanaryStatus): string {

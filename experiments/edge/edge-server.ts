@@ -38,6 +38,8 @@ export interface Site {
 const LOOK_MS = 50;
 /** Longer is a failure: a start takes seconds here, and a machine may be busy. */
 const PATIENCE_MS = 120_000;
+/** Canaries are judged by evidence, which comes with requests. */
+const CANARY_PATIENCE_MS = 600_000;
 
 export class EdgeServer {
   readonly site: Site;
@@ -138,6 +140,17 @@ export class EdgeServer {
     if (reply.status !== 200) throw new Error(`${this.site.name}: ${await reply.text()}`);
   }
 
+  /** @returns what is told of its canary once it is taken or given up. */
+  async triedCanary(): Promise<CanaryStatus> {
+    let told = await this.canary();
+    const isOver = async () => {
+      told = await this.canary();
+      return told.state !== "tried" && told.state !== "starting";
+    };
+    await this.until("has tried its canary", isOver, CANARY_PATIENCE_MS);
+    return told;
+  }
+
   /** Whether a line of `GET /metrics` is there, whatever the labels. */
   async hasMetric(name: string, value: number): Promise<boolean> {
     const text = await (await fetch(`${this.url}/metrics`)).text();
@@ -161,8 +174,12 @@ export class EdgeServer {
   }
 
   /** @throws Error if it is not so in time. */
-  async until(what: string, holds: () => Promise<boolean>): Promise<void> {
-    const endMs = performance.now() + PATIENCE_MS;
+  async until(
+    what: string,
+    holds: () => Promise<boolean>,
+    patienceMs = PATIENCE_MS,
+  ): Promise<void> {
+    const endMs = performance.now() + patienceMs;
     for (;;) {
       // Whoever does not listen yet is not ready.
       const isSo = await holds().catch((error: unknown) => {

@@ -84,7 +84,7 @@ export class Factory {
     return { name, bundle };
   }
 
-  /** Puts a model beside those there are. @param from file of another. @param change of its bytes. */
+  /** Puts a model beside those there are. @param from another. @param change of its bytes. */
   addModel(file: string, from: string, change: (bytes: Buffer) => Uint8Array): void {
     writeFileSync(join(this.#models, file), change(readFileSync(join(this.#models, from))));
   }
