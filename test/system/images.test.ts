@@ -179,17 +179,20 @@ test.skipIf(!isThere)(
     const started = podman(store, "run", "--detach", ...CONFINED, ...mount, RUNTIME);
     expect(started.stderr).toBe("");
     const container = started.stdout.trim();
-    const node = ["/usr/local/bin/node", "--input-type=module", "-e", ASKING];
-    const { stdout } = podman(store, "exec", container, ...node);
-    const logs = podman(store, "logs", container);
-    expect({ stdout, logs: logs.stdout + logs.stderr }).toMatchObject({
-      stdout: expect.stringMatching(/^200 .*"logits"/),
-    });
-    // It answers what it has accepted, and ends by itself.
-    expect(podman(store, "stop", "--time", "40", container).status).toBe(0);
-    const state = podman(store, "inspect", "--format", "{{.State.ExitCode}}", container);
-    expect(state.stdout.trim()).toBe("0");
-    podman(store, "rm", container);
+    try {
+      const node = ["/usr/local/bin/node", "--input-type=module", "-e", ASKING];
+      const { stdout } = podman(store, "exec", container, ...node);
+      const logs = podman(store, "logs", container);
+      expect({ stdout, logs: logs.stdout + logs.stderr }).toMatchObject({
+        stdout: expect.stringMatching(/^200 .*"logits"/),
+      });
+      // It answers what it has accepted, and ends by itself.
+      expect(podman(store, "stop", "--time", "40", container).status).toBe(0);
+      const state = podman(store, "inspect", "--format", "{{.State.ExitCode}}", container);
+      expect(state.stdout.trim()).toBe("0");
+    } finally {
+      podman(store, "rm", "--force", container);
+    }
   },
   300_000,
 );
