@@ -38,7 +38,8 @@ const RUNTIME = "localhost/stratagem-runtime";
 const COMPILER = "localhost/stratagem";
 const NOBODY = "65534:65534";
 
-const folder = mkdtempSync(join(tmpdir(), "stratagem-images-"));
+/** Its name is short: podman keeps no state below a path of more than 50 letters. */
+const folder = mkdtempSync(join(tmpdir(), "image-"));
 const store: ImageStore = openStore(folder);
 /** What a pod mounts: the bundle and its models. */
 const served = join(folder, "served");
