@@ -208,7 +208,7 @@ test.each([
   60_000,
 );
 
-test("where the gate is asked, what promises less is not tried unless that is allowed", async () => {
+test("one that promises less is not tried with the gate, unless that is allowed", async () => {
   const flags = ["--http", "127.0.0.1:0", "--json", "--standby", "0", "--no-means-check"];
   const canary = ["--canary", `${compiled("less", 9)}=50%`];
   const served = ["serve", "--policy", stable, ...canary, ...flags];
