@@ -265,9 +265,15 @@ addSign(program, `stratagem ${version}`, () => Date.now());
 addProfile(program, tools);
 addToken(program);
 addCompletion(program);
-addServe(program, async (bundle, loadQps, signal) => {
-  const { solveLevelOf } = await import("./processes/level-pool.ts");
-  return solveLevelOf(bundle, loadQps, signal);
+addServe(program, {
+  generateLevel: async (bundle, loadQps, signal) => {
+    const { solveLevelOf } = await import("./processes/level-pool.ts");
+    return solveLevelOf(bundle, loadQps, signal);
+  },
+  gateOf: async (allowed) => {
+    const { canaryGate } = await import("./gate/canary-gate.ts");
+    return canaryGate(allowed);
+  },
 });
 
 addBench(program, tools);

@@ -1,4 +1,5 @@
 /** Hosts a bundle beside the one of its application that is served, on workers of its own. */
+import type { Bundle } from "./bundle/schema.ts";
 import { RuntimeError } from "./errors.ts";
 import { type HostedBundle, type HostingOptions, hostBundle } from "./hosted-bundle.ts";
 import { OpenedModels } from "./opened-models.ts";
@@ -7,6 +8,9 @@ import type { ServerTrials } from "./server/serve.ts";
 import { SharedMeans } from "./shared-means.ts";
 import type { TrustedBundle } from "./trusted-bundle.ts";
 
+/** What a bundle promises less than the one before it, in words: nothing where it may follow. */
+export type CanaryGate = (before: Bundle, after: Bundle) => Promise<readonly string[]>;
+
 export interface BesideSurroundings {
   readonly trials: Pick<ServerTrials, "open">;
   /** The bundles that are served. */
@@ -14,6 +18,8 @@ export interface BesideSurroundings {
   readonly options: HostingOptions;
   /** Whether another bundle is tried beside the one at a place. */
   readonly isTaken: (place: number) => boolean;
+  /** Left out where promises are not compared. */
+  readonly gate?: CanaryGate | undefined;
 }
 
 /** Its workers run. */
@@ -30,7 +36,7 @@ export interface Beside {
  */
 export async function openBeside(
   loaded: TrustedBundle,
-  { trials, hosted, options, isTaken }: BesideSurroundings,
+  { trials, hosted, options, isTaken, gate }: BesideSurroundings,
 ): Promise<Beside> {
   const { path, bundle, sha256 } = loaded;
   const refuse = (expected: string, found: string) =>
@@ -44,6 +50,8 @@ export async function openBeside(
   }
   if (before.sha256 === sha256) throw refuse("another bundle than the one served", "the same");
   if (isTaken(place)) throw refuse("one canary of an application", "two");
+  const worse = await worsePromises(gate, before.bundle, bundle);
+  if (worse !== null) throw refuse("promises that the gate lets pass", worse);
   const files = new OpenedModels(before.files);
   try {
     const means = new SharedMeans(options);
@@ -56,4 +64,15 @@ export async function openBeside(
     await files.close();
     throw error;
   }
+}
+
+/** @returns the first of them and how many more there are; null where there is none, or no gate. */
+export async function worsePromises(
+  gate: CanaryGate | undefined,
+  before: Bundle,
+  after: Bundle,
+): Promise<string | null> {
+  const [first, ...others] = (await gate?.(before, after)) ?? [];
+  if (first === undefined) return null;
+  return others.length === 0 ? first : `${first}, and ${others.length} more that are worse`;
 }

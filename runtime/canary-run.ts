@@ -1,5 +1,11 @@
 /** A bundle that is tried beside the one that is served: from its file until it is taken or not. */
-import { type Beside, type BesideSurroundings, openBeside } from "./canary-hosting.ts";
+import {
+  type Beside,
+  type BesideSurroundings,
+  type CanaryGate,
+  openBeside,
+  worsePromises,
+} from "./canary-hosting.ts";
 import type { HostedBundle, HostingOptions } from "./hosted-bundle.ts";
 import type { Reloading } from "./reloading.ts";
 import type { Application } from "./server/applications/application.ts";
@@ -24,6 +30,8 @@ export interface CanaryRules {
   readonly timeMs: number;
   /** Share of its requests that may be late or failed beyond those of the other bundle, 0..1. */
   readonly tolerance: number;
+  /** Whether its promises may follow those beside it; left out where nobody compares them. */
+  readonly gate?: CanaryGate | undefined;
 }
 
 /** What a run has around it. */
@@ -218,7 +226,7 @@ export class CanaryRun {
 
   #onGood(because: string): void {
     if (this.#step + 1 >= this.#asked.shares.length) {
-      void this.promote(because).then((refused) => {
+      void this.#take(because).then((refused) => {
         if (refused !== null) this.#tell(`${this.policy} is not promoted: ${refused}`, "warn");
       });
       return;
@@ -226,6 +234,16 @@ export class CanaryRun {
     this.#step++;
     this.#begin();
     this.#tell(`${this.policy} is tried with ${this.#shareText()} now: ${because}`, "info");
+  }
+
+  /** What is served may have been read again since the gate was asked. @returns as `promote`. */
+  async #take(because: string): Promise<string | null> {
+    const { gate, hosted } = this.#around;
+    const beside = this.#beside;
+    const stable = hosted()[beside?.place ?? -1];
+    if (beside === undefined || stable === undefined) return this.#notTried();
+    const worse = await worsePromises(gate, stable.bundle, beside.next.bundle);
+    return worse === null ? this.promote(because) : this.rollBack(`the gate refuses it: ${worse}`);
   }
 
   /** The bundle beside it was read again: what was counted says nothing of the new one. */

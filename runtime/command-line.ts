@@ -4,10 +4,11 @@
 import { constants } from "node:os";
 import { Argument, type Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import type { CommandResult } from "./commands/command-result.ts";
+import type { ServeTools } from "./commands/serve.ts";
 import type { TokenCommand } from "./commands/token.ts";
 import type { Shell } from "./completion/script.ts";
 import { EXIT_CODE_BY_ERROR, EXIT_CODES, isRuntimeError } from "./errors.ts";
-import type { ActionValuesOf, GenerateLevel } from "./methods/method.ts";
+import type { ActionValuesOf } from "./methods/method.ts";
 import { onceNpmIsGone } from "./npm-parent.ts";
 import { addSettingFlags, givenFlags } from "./settings/flags.ts";
 
@@ -92,9 +93,9 @@ export function addDiff(program: Command): void {
 
 /**
  * Adds `serve`.
- * @param generateLevel computes levels above the highest one, where there is a solver.
+ * @param tools what there is where the compiler is.
  */
-export function addServe(program: Command, generateLevel?: GenerateLevel): void {
+export function addServe(program: Command, tools: ServeTools = {}): void {
   const command = program
     .command("serve")
     .description(
@@ -115,7 +116,7 @@ export function addServe(program: Command, generateLevel?: GenerateLevel): void 
         print(printedSettings(settings));
         return;
       }
-      await serveCommand(settings, generateLevel, {
+      await serveCommand(settings, tools, {
         signal: stopSignal(),
         onReady: print,
         environment: process.env,

@@ -1,6 +1,6 @@
 /** `stratagem gate OLD NEW`: whether one bundle may follow another, by what both promise. */
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
+import { EXIT_CODES } from "stratagem-runtime/internal/errors";
 import { type LoadedBundle, loadBundle } from "stratagem-runtime/internal/load-bundle";
 import { expectWritable, writeAllAtomically } from "../atomic-write.ts";
 import { compare } from "../gate/compare.ts";
@@ -17,9 +17,8 @@ import {
 import { promisedBundle } from "../gate/promised-bundle.ts";
 import { requirementsAsked } from "../gate/required-outcome.ts";
 import { type SarifPlace, sarifDocument } from "../gate/sarif.ts";
-import { readTolerances, type Tolerance } from "../gate/tolerance.ts";
+import { type Tolerance, tolerancesOf } from "../gate/tolerance.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
-import { Unreadable } from "../spec/clause.ts";
 import { readDocument } from "../spec/document.ts";
 
 /** As given on the command line. */
@@ -47,7 +46,7 @@ export async function gateCommand(
   compiler: string,
 ): Promise<CommandResult> {
   const { before: oldPath, after: newPath, junit, sarif } = options;
-  const tolerances = tolerancesOf(options.allow);
+  const tolerances = options.allow === undefined ? [] : tolerancesOf(options.allow, "--allow");
   const requirements = requirementsAsked(options.require) ?? [];
   const place = placeOf(options);
   for (const path of [junit, sarif]) if (path !== undefined) await expectWritable(path);
@@ -78,15 +77,6 @@ export async function gateCommand(
     text: options.markdown === true ? gateMarkdown(outcome) : gateText(outcome),
     json: documentOf(outcome, files, tolerances),
   };
-}
-
-/** @throws RuntimeError RUNTIME_USAGE */
-function tolerancesOf(text: string | undefined): readonly Tolerance[] {
-  if (text === undefined) return [];
-  const read = readTolerances(text);
-  if (!(read instanceof Unreadable)) return read;
-  const message = `--allow: expected ${read.expected}, got ${read.found}`;
-  throw new RuntimeError("RUNTIME_USAGE", message);
 }
 
 async function promisesOf(

@@ -1,4 +1,5 @@
 /** What may become worse, as `--allow` writes it: `accuracy 0.5%; cost 5%; p99 2ms @ 1000`. */
+import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { readClauses, readSubject, type Scope, Unreadable, type Whose } from "../spec/clause.ts";
 import { show } from "../spec/mistakes.ts";
 import {
@@ -49,6 +50,14 @@ export function readTolerances(text: string): readonly Tolerance[] | Unreadable 
     tolerances.push({ text: clause.text, figure, whose, room, scope: clause.scope });
   }
   return tolerances;
+}
+
+/** @param flag that the text is of. @throws RuntimeError RUNTIME_USAGE */
+export function tolerancesOf(text: string, flag: string): readonly Tolerance[] {
+  const read = readTolerances(text);
+  if (!(read instanceof Unreadable)) return read;
+  const message = `${flag}: expected ${read.expected}, got ${read.found}`;
+  throw new RuntimeError("RUNTIME_USAGE", message);
 }
 
 /** Ratios are allowed points; of all else a percentage is a part of what was promised. */

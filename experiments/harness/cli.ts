@@ -6,16 +6,27 @@ import { loadBundle } from "stratagem-runtime/internal/load-bundle";
 
 /** From the root of the repository, where commands are run. */
 export const CLI = "compiler/dist/cli.js";
+/** What an edge node has. */
+export const RUNTIME_CLI = "runtime/dist/cli.js";
 
 /** What a command prints. @throws Error with what it says where it fails. */
-export async function stratagem(...args: readonly (string | number)[]): Promise<string> {
+export function stratagem(...args: readonly (string | number)[]): Promise<string> {
+  return printed(CLI, args.map(String));
+}
+
+/** The same of the package for edge nodes. */
+export function stratagemRuntime(...args: readonly (string | number)[]): Promise<string> {
+  return printed(RUNTIME_CLI, args.map(String));
+}
+
+async function printed(cli: string, args: readonly string[]): Promise<string> {
   try {
-    const command = [CLI, ...args.map(String)];
+    const command = [cli, ...args];
     const { stdout } = await promisify(execFile)(process.execPath, command, { maxBuffer: 1e9 });
     return stdout;
   } catch (error) {
     const { stderr = "" } = error as { stderr?: string };
-    throw new Error(`stratagem ${args.join(" ")}: ${stderr.trim() || String(error)}`);
+    throw new Error(`${cli} ${args.join(" ")}: ${stderr.trim() || String(error)}`);
   }
 }
 

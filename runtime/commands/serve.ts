@@ -1,5 +1,7 @@
 /** `serve --policy BUNDLE…`: answers inference requests until it is told to stop. */
 import { join } from "node:path";
+import type { CanaryOptions } from "../canaries.ts";
+import type { CanaryGate } from "../canary-hosting.ts";
 import { EXIT_CODES, RuntimeError } from "../errors.ts";
 import { parseProviderOptions } from "../exec/provider-options.ts";
 import { settleCollection } from "../heap-collection.ts";
@@ -30,8 +32,21 @@ import { openLogs, type ServeLogs } from "./serve-logs.ts";
 
 /** Folder in that where bundles are kept. */
 const SERIALS = "serials";
+/** Of `--canary-gate`: no promise may become worse. */
+const NOTHING = "none";
 /** Of the receiver of decisions; a setting would be shown by --print-config. */
 const DECISION_TOKEN = "STRATAGEM_DECISION_TOKEN";
+
+/** What there is where the compiler is. */
+export interface ServeTools {
+  /** Computes levels above the highest one; left out where there is no solver. */
+  readonly generateLevel?: GenerateLevel | undefined;
+  /**
+   * The gate between two bundles. @param allowed what may become worse; null for nothing.
+   * @throws RuntimeError RUNTIME_USAGE
+   */
+  readonly gateOf?: ((allowed: string | null) => Promise<CanaryGate>) | undefined;
+}
 
 export interface ServeSurroundings {
   /** Aborting it stops the server: what was accepted is answered first. */
@@ -60,10 +75,12 @@ export async function servedSettings(
 /** @throws BundleError, RuntimeError */
 export async function serveCommand(
   settings: Resolved,
-  generateLevel: GenerateLevel | undefined,
+  tools: ServeTools,
   surroundings: ServeSurroundings,
 ): Promise<void> {
-  const options = optionsOf(settings.values, surroundings.environment);
+  const { generateLevel } = tools;
+  const canary = await canaryOf(settings.values, tools);
+  const options = { ...optionsOf(settings.values, surroundings.environment), canary };
   const otlp = otlpSettings(settings.values.otlpEndpoint, surroundings.environment);
   const logs = openLogs(settings.values);
   const config = () => printedSettings(inForce(settings, logs.log)).json;
@@ -148,11 +165,6 @@ function optionsOf(settings: SettingValues, environment: NodeJS.ProcessEnv): Ser
     readyNeedsPromises: settings.readyNeedsPromises,
     processes: settings.processes,
     limits: limitsOf(settings),
-    canary: {
-      asked: (settings.canary ?? []).flatMap((text) => askedCanary(text) ?? []),
-      timeMs: settings.canaryTime,
-      tolerance: settings.canaryTolerance,
-    },
     shadowShare: settings.shadowShare,
     ...(settings.shadow === null ? {} : { shadow: settings.shadow }),
     ...grpcOf(settings),
@@ -161,6 +173,20 @@ function optionsOf(settings: SettingValues, environment: NodeJS.ProcessEnv): Ser
     adminAt: settings.admin ?? undefined,
     metricsAt: settings.metrics ?? undefined,
   };
+}
+
+/** @throws RuntimeError RUNTIME_USAGE */
+async function canaryOf(
+  { canary, canaryTime: timeMs, canaryTolerance: tolerance, canaryGate: allowed }: SettingValues,
+  { gateOf }: ServeTools,
+): Promise<CanaryOptions> {
+  const asked = (canary ?? []).flatMap((text) => askedCanary(text) ?? []);
+  if (allowed === null) return { asked, timeMs, tolerance };
+  if (gateOf === undefined) {
+    const expected = "expected stratagem serve, whose package has the gate, got stratagem-runtime";
+    throw new RuntimeError("RUNTIME_USAGE", `--canary-gate: ${expected}`);
+  }
+  return { asked, timeMs, tolerance, gate: await gateOf(allowed === NOTHING ? null : allowed) };
 }
 
 function sourcesOf(

@@ -1,6 +1,6 @@
 /** Bundles that are tried beside those that are served. */
 import { listOf, splitPoolDevice } from "./device-kinds.ts";
-import { duration, type Kind, share } from "./kinds.ts";
+import { duration, type Kind, share, text } from "./kinds.ts";
 import { setting } from "./setting.ts";
 
 /** At half of the requests the two bundles are told apart soonest. */
@@ -41,5 +41,11 @@ export const CANARY = {
     share,
     0.005,
     "share of its requests that may be late or failed beyond those of the bundle beside it",
+  ),
+  canaryGate: setting(
+    text("<allowed>", "what may become worse, such as accuracy 0.5%; cost 5%, or none"),
+    null,
+    "what it may promise less than the bundle beside it, as gate --allow says it, or none",
+    "its promises are not compared",
   ),
 };

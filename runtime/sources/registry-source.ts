@@ -5,7 +5,7 @@ import { MAX_BUNDLE_BYTES } from "../load-bundle.ts";
 import { type Descriptor, sha256Of } from "../registry/manifest.ts";
 import { type PolicyArtifact, policyArtifact } from "../registry/policy-artifact.ts";
 import { formatReference } from "../registry/reference.ts";
-import { openRegistry, type Registry } from "../registry/registry.ts";
+import { type FetchedManifest, openRegistry, type Registry } from "../registry/registry.ts";
 import { sidecarLayer } from "../registry/sidecar-layers.ts";
 import type { ShippedPart } from "../shipping/parts.ts";
 import { MAX_SIDECAR_BYTES, SIDECARS, type Sidecar } from "../shipping/sidecars.ts";
@@ -32,6 +32,8 @@ export class RegistrySource implements PolicySource {
   readonly name: string;
   readonly #registry: Registry;
   readonly #partOf: RegistrySourceOptions["partOf"];
+  /** What the registry sent last, so that one that has nothing new is asked once. */
+  #last: FetchedManifest | null = null;
 
   /** @throws RuntimeError RUNTIME_USAGE if it is no reference. */
   constructor(reference: string, { environment, partOf, signal }: RegistrySourceOptions) {
@@ -44,7 +46,9 @@ export class RegistrySource implements PolicySource {
     const known = validator === null ? null : knownOf(validator);
     const now = await asking(signal, () => this.#registry.manifest(known?.etag ?? null));
     const isSame = now === null || now.digest === known?.digest;
-    const fetched = now ?? (await asking(signal, () => this.#registry.manifest()));
+    const last = this.#last?.digest === known?.digest ? this.#last : null;
+    const fetched = now ?? last ?? (await asking(signal, () => this.#registry.manifest()));
+    this.#last = fetched;
     if (fetched === null) throw new AwayError(`${this.name}: expected a manifest, got none`);
     const { digest, etag, manifest } = fetched;
     const artifact = policyArtifact(manifest, this.name);

@@ -208,6 +208,25 @@ test.each([
   60_000,
 );
 
+test("one that promises less is not tried with the gate, unless that is allowed", async () => {
+  const flags = ["--http", "127.0.0.1:0", "--json", "--standby", "0", "--no-means-check"];
+  const canary = ["--canary", `${compiled("less", 9)}=50%`];
+  const served = ["serve", "--policy", stable, ...canary, ...flags];
+  // At 10 queries a second the stable bundle promises something, and this one nothing.
+  for (const [allowed, state, because] of [
+    ["none", "rolled back", /expected promises that the gate lets pass, got feasible at 10 qps/],
+    ["feasible; violations any", "tried", /^$/],
+  ] as const) {
+    const child = startStratagem(...served, "--canary-gate", allowed);
+    const url = await urlOf(child);
+    let told = (await canaryOf(url)).canary;
+    while (told === undefined || told.state === "starting") told = (await canaryOf(url)).canary;
+    expect(told).toMatchObject({ state, because: expect.stringMatching(because) });
+    child.kill("SIGTERM");
+    expect((await once(child, "exit"))[0]).toBe(0);
+  }
+}, 120_000);
+
 test("a server that closes while a canary starts gives it up", async () => {
   const { server, notices } = await serve(good);
   await server.close();

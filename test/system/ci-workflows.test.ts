@@ -278,13 +278,25 @@ describe.each([
       const pushed = readFileSync(join(origin, "policies/letters/bundle.msgpack"));
       expect(readFileSync(join(home, "site/bundle.msgpack")).equals(pushed)).toBe(true);
       const envelope = readFileSync(join(home, "site/bundle.msgpack.dsse.json"), "utf8");
-      const { payload } = JSON.parse(envelope);
-      expect(JSON.parse(Buffer.from(payload, "base64").toString())).toMatchObject({ serial: 17 });
+      expect(payloadOf(envelope)).toMatchObject({ serial: 17 });
+      const provenance = readFileSync(join(home, "site/bundle.msgpack.intoto.json"), "utf8");
+      expect(payloadOf(provenance)).toMatchObject({
+        predicate: {
+          buildDefinition: { externalParameters: { spec: "app.yaml" } },
+          runDetails: { builder: { id: "https://host.example/us/policies" } },
+        },
+      });
     } finally {
       await registry.close();
     }
   });
 });
+
+/** What an envelope has in it. */
+function payloadOf(envelope: string): unknown {
+  const { payload } = JSON.parse(envelope);
+  return JSON.parse(Buffer.from(payload, "base64").toString());
+}
 
 interface Release {
   readonly home: string;
@@ -305,7 +317,13 @@ function githubRelease({ home, key, registry }: Release): Step[] {
     "secrets.REGISTRY_PASSWORD": "not a word",
     "vars.REGISTRY": `${registry}/policies`,
   };
-  const given = { GITHUB_RUN_NUMBER: "17", GITHUB_SHA: "release", RUNNER_TEMP: home };
+  const given = {
+    GITHUB_RUN_NUMBER: "17",
+    GITHUB_SHA: "release",
+    GITHUB_SERVER_URL: "https://host.example",
+    GITHUB_WORKFLOW_REF: "us/policies",
+    RUNNER_TEMP: home,
+  };
   return (steps as readonly GithubStep[]).flatMap(({ name = "", run, env = {} }) => {
     if (run === undefined || run === "npm ci") return [];
     const own = Object.entries(env).map(([variable, text]) => [variable, filledIn(text, values)]);
@@ -323,6 +341,7 @@ function gitlabRelease({ key, registry }: Release): Step[] {
     REGISTRY: `${registry}/policies`,
     CI_PIPELINE_IID: "17",
     CI_COMMIT_SHA: "release",
+    CI_PROJECT_URL: "https://host.example/us/policies",
   };
   return [{ name: "release", script: rest.join("\n"), env }];
 }

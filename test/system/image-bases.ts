@@ -46,6 +46,16 @@ export function buildah({ options }: ImageStore, ...args: readonly string[]): st
   throw new Error(`buildah ${args.join(" ")}: ended with ${status}: ${stdout}${stderr}`);
 }
 
+/** Runs podman on the same store, with runc, which takes cgroups of either version. */
+export function podman({ options }: ImageStore, ...args: readonly string[]) {
+  const engine = ["--runtime", "runc", "--cgroup-manager", "cgroupfs"];
+  const { status, stdout, stderr } = spawnSync("podman", [...engine, ...options, ...args], {
+    encoding: "utf8",
+    env: surroundings(),
+  });
+  return { status, stdout: stdout ?? "", stderr: stderr ?? "" };
+}
+
 /** Debian as small as apt goes, and the same with Node and npm. */
 export function makeBases(store: ImageStore): Bases {
   const root = join(store.folder, "debian.tar");

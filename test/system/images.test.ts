@@ -17,7 +17,7 @@ import {
 } from "node:fs";
 import { arch, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { afterAll, beforeAll, expect } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { makeRelease } from "../../tools/release/release.ts";
 import { versionOf } from "../../tools/release/versions.ts";
 import {
@@ -27,6 +27,7 @@ import {
   type ImageStore,
   makeBases,
   openStore,
+  podman,
 } from "./image-bases.ts";
 import { testWith } from "./needs.ts";
 
@@ -37,7 +38,8 @@ const RUNTIME = "localhost/stratagem-runtime";
 const COMPILER = "localhost/stratagem";
 const NOBODY = "65534:65534";
 
-const folder = mkdtempSync(join(tmpdir(), "stratagem-images-"));
+/** Its name is short: podman keeps no state below a path of more than 50 letters. */
+const folder = mkdtempSync(join(tmpdir(), "image-"));
 const store: ImageStore = openStore(folder);
 /** What a pod mounts: the bundle and its models. */
 const served = join(folder, "served");
@@ -144,6 +146,57 @@ withImages("the image of the compiler compiles the committed bytes, and has the 
   const told = buildah(store, ...run, ...mount, "stratagem-runtime", "--version");
   expect(told).toBe(versionOf());
 });
+
+/** As docs/deploy/pod.yaml confines it, and without any network: it has no need of one. */
+const CONFINED = [
+  ...["--network", "none", "--read-only", "--cap-drop", "all"],
+  ...["--security-opt", "no-new-privileges", "--memory", "4g", "--pids-limit", "512"],
+  // Of a machine's own limits an engine without privileges may set lower ones alone.
+  ...["--ulimit", "nofile=1024:1024", "--ulimit", "nproc=4096:4096"],
+];
+
+/** Asks the server from within its container, once it answers there. @returns status and text. */
+const ASKING = `
+  const url = "http://127.0.0.1:8000/v2/";
+  for (let tries = 0; ; tries++) {
+    const ready = await fetch(url + "health/ready").catch(() => null);
+    if (ready?.status === 200) break;
+    if (tries > 600) throw new Error("it is not ready");
+    await new Promise((done) => setTimeout(done, 100));
+  }
+  const data = new Array(4096).fill(255);
+  const inputs = [{ name: "pixels", datatype: "UINT8", shape: [1, 4096], data }];
+  const body = JSON.stringify({ inputs });
+  const answer = await fetch(url + "models/letters/infer", { method: "POST", body });
+  console.log(answer.status, await answer.text());`;
+
+test.skipIf(!isThere)(
+  "podman runs the image of the runtime as a pod confines it",
+  (context) => {
+    const tried = podman(store, "run", "--rm", ...CONFINED, RUNTIME, "--help");
+    const engine = "podman and runc, and leave to make namespaces and cgroups";
+    if (tried.status !== 0) context.skip(`needs ${engine}: ${tried.stderr.trim()}`);
+    const mount = ["--volume", `${served}:/srv/stratagem:ro`];
+    const started = podman(store, "run", "--detach", ...CONFINED, ...mount, RUNTIME);
+    expect(started.stderr).toBe("");
+    const container = started.stdout.trim();
+    try {
+      const node = ["/usr/local/bin/node", "--input-type=module", "-e", ASKING];
+      const { stdout } = podman(store, "exec", container, ...node);
+      const logs = podman(store, "logs", container);
+      expect({ stdout, logs: logs.stdout + logs.stderr }).toMatchObject({
+        stdout: expect.stringMatching(/^200 .*"logits"/),
+      });
+      // It answers what it has accepted, and ends by itself.
+      expect(podman(store, "stop", "--time", "40", container).status).toBe(0);
+      const state = podman(store, "inspect", "--format", "{{.State.ExitCode}}", container);
+      expect(state.stdout.trim()).toBe("0");
+    } finally {
+      podman(store, "rm", "--force", container);
+    }
+  },
+  300_000,
+);
 
 interface ImageConfig {
   readonly config: {

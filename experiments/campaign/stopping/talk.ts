@@ -3,6 +3,7 @@ import { connect, type Socket } from "node:net";
 
 export interface Reply {
   readonly status: number;
+  readonly body: Uint8Array;
   /** Whether the server says that it is the last of the connection. */
   readonly isLast: boolean;
 }
@@ -88,10 +89,11 @@ export class Talk {
       const length = Number(/^content-length: (\d+)$/im.exec(head)?.[1] ?? 0);
       const next = end + HEAD_END.length + length;
       if (this.#bytes.length < next) return;
+      const body = this.#bytes.subarray(next - length, next);
       this.#bytes = this.#bytes.subarray(next);
       const status = Number(head.split(" ", 2)[1]);
       if (status < 200) continue;
-      this.#waiting.shift()?.({ status, isLast: /^connection: close$/im.test(head) });
+      this.#waiting.shift()?.({ status, body, isLast: /^connection: close$/im.test(head) });
     }
   }
 }

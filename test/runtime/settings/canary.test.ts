@@ -1,6 +1,7 @@
 /** Bundles on trial as settings have them. */
 import { describe, expect, test } from "vitest";
-import { servedSettings } from "../../../runtime/commands/serve.ts";
+import { serveCommand, servedSettings } from "../../../runtime/commands/serve.ts";
+import { RuntimeError } from "../../../runtime/errors.ts";
 import { askedCanary } from "../../../runtime/settings/canary.ts";
 
 describe("a bundle on trial", () => {
@@ -35,5 +36,15 @@ describe("a bundle on trial", () => {
     expect(values).toMatchObject({
       ...{ canary: ["a=5%,25%", "b=10%"], canaryTime: 600_000, canaryTolerance: 0.005 },
     });
+  });
+
+  test("a gate is asked for where there is none only of the other package, by name", async () => {
+    const flags = { policy: ["a"], canary: ["b=5%"], canaryGate: "none" };
+    const settings = await servedSettings(flags, {}, undefined);
+    const around = { onReady: () => {}, environment: {}, onReload: () => {} };
+    const { signal } = new AbortController();
+    const refused = serveCommand(settings, {}, { ...around, signal });
+    await expect(refused).rejects.toThrow(RuntimeError);
+    await expect(refused).rejects.toThrow(/^--canary-gate: expected stratagem serve, /);
   });
 });

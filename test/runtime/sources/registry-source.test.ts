@@ -73,7 +73,10 @@ test("a bundle, its signature and its models come, and nothing while the tag sta
   expect(await found?.fetch(part, path, signal)).toBe(small.length);
   expect(readFileSync(path)).toEqual(small);
   expect(readdirSync(join(folder, "parts"))).toEqual([]);
+  registry.asked();
   expect(await from.look(found?.validator ?? null, signal)).toBe(null);
+  const asked = registry.asked().filter((request) => request.includes("/manifests/stable"));
+  expect(asked).toEqual(["GET /v2/team/tiny/manifests/stable"]);
   await push(published({ sloMs: 120 }));
   expect((await from.look(found?.validator ?? null, signal))?.envelope).toBe(null);
 });
