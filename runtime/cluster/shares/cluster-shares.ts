@@ -46,6 +46,11 @@ export interface ClusterSharesOptions {
 
 /** Looks at the time per beat. */
 const TICKS = 2;
+/**
+ * A beat that is not answered for so many is followed by the next: one that went to a leader of
+ * NATS which is no more would be waited for as long as a lease.
+ */
+const BEAT_ANSWER_BEATS = 2;
 /** How long leaving may take where the store is slow, in leases. */
 const LEAVING_LEASES = 1;
 
@@ -65,6 +70,7 @@ export class ClusterShares {
   readonly #options: ClusterSharesOptions;
   readonly #book: LeaseBook;
   readonly #leaseMs: number;
+  readonly #beatMs: number;
   readonly #tickMs: number;
   readonly #closers: (() => void)[] = [];
   #held: ReadonlyMap<string, HeldWorker> = new Map();
@@ -80,6 +86,7 @@ export class ClusterShares {
     this.#options = options;
     this.#book = new LeaseBook({ frontEnd, ...leases });
     this.#leaseMs = leases.leaseMs;
+    this.#beatMs = leases.beatMs;
     this.#tickMs = leases.beatMs / TICKS;
   }
 
@@ -222,7 +229,7 @@ export class ClusterShares {
     const key = frontEndKey(this.frontEnd);
     const text = beatText(this.#beats, seenLoad(), traffic?.());
     const writing = revision === null ? store.create(key, text) : store.update(key, text, revision);
-    const done = await this.#quietly(writing);
+    const done = await this.#quietly(answerWithin(writing, BEAT_ANSWER_BEATS * this.#beatMs));
     this.#book.onBeatDone(done, nowMs());
     if (done === null) await this.#readBeat(key);
   }
@@ -275,6 +282,21 @@ export class ClusterShares {
       }
       return null;
     }
+  }
+}
+
+/** @throws ClusterAwayError where there is none in time; what comes later is for nobody. */
+async function answerWithin<T>(asked: Promise<T>, limitMs: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const over = new Promise<never>((_, reject) => {
+    const late = () => reject(new ClusterAwayError(`expected an answer within ${limitMs} ms`));
+    timer = setTimeout(late, limitMs);
+  });
+  try {
+    return await Promise.race([asked, over]);
+  } finally {
+    clearTimeout(timer);
+    asked.catch(() => {});
   }
 }
 

@@ -113,6 +113,40 @@ test("one whose link is cut goes on with what it has, until the other has it", a
   expect(first.errors).toEqual([]);
 });
 
+test("where the store was away for all, who is back first takes nobody's workers", async () => {
+  const bucket = new MemoryBucket();
+  const [first, second] = [new Tried(bucket, "first", 1), new Tried(bucket, "second", 1)];
+  await pass(2000);
+  const before = [first.leases, second.leases];
+  first.store.link = second.store.link = "cut";
+  await pass(4000);
+  // As where the leader of NATS has gone: one asks the next at once, one waits for an answer.
+  first.store.link = "whole";
+  await pass(1700);
+  second.store.link = "whole";
+  await pass(4000);
+  expect([first.leases, second.leases]).toEqual(before);
+  // Who does not come back has a whole lease from then on, and no more.
+  first.store.link = second.store.link = "cut";
+  await pass(4000);
+  first.store.link = "whole";
+  await pass(2800);
+  expect(first.leases.length).toBe(4);
+});
+
+test("a beat that nobody answers is followed by another in time", async () => {
+  const bucket = new MemoryBucket();
+  const [first, second] = [new Tried(bucket, "first", 1), new Tried(bucket, "second", 1)];
+  await pass(2000);
+  const before = [first.leases, second.leases];
+  // It went to a leader of NATS that has gone, and is waited for as long as the store waits.
+  first.store.link = "hangs";
+  await pass(600);
+  first.store.link = "whole";
+  await pass(6000);
+  expect([first.leases, second.leases]).toEqual(before);
+});
+
 test("what answers were lost is found in the store again", async () => {
   const bucket = new MemoryBucket();
   const first = new Tried(bucket, "first", 1);
