@@ -21,6 +21,7 @@ import {
   loadOfBeat,
   nameOfKey,
   type TrafficByApplication,
+  urlOfBeat,
 } from "./share-texts.ts";
 
 export interface ClusterSharesOptions {
@@ -33,6 +34,10 @@ export interface ClusterSharesOptions {
   readonly seenLoad: () => SeenLoad;
   /** What this front end has counted, for whoever scales; left out for nothing. */
   readonly traffic?: () => TrafficByApplication;
+  /** Where this front end answers; left out, or undefined, where nobody is to ask it. */
+  readonly url?: () => string | undefined;
+  /** Whether a front end answers there that serves; left out, none does. */
+  readonly answers?: (url: string, frontEnd: string) => Promise<boolean>;
   /** Told when the share, or what others see, has changed. */
   readonly onShare: (share: LoadShare) => void;
   /** Told when the workers that are held, or their epochs, have changed. */
@@ -73,6 +78,10 @@ export class ClusterShares {
   readonly #beatMs: number;
   readonly #tickMs: number;
   readonly #closers: (() => void)[] = [];
+  /** Of other front ends, where they say it. */
+  readonly #urls = new Map<string, string>();
+  /** Names of those that are being asked. */
+  readonly #asked = new Set<string>();
   #held: ReadonlyMap<string, HeldWorker> = new Map();
   #share = "";
   #beats = 0;
@@ -159,8 +168,12 @@ export class ClusterShares {
   }
 
   #onFrontEnd({ key, value, revision }: StoreChange): void {
+    const name = nameOfKey(key);
     const load = value === null ? null : loadOfBeat(value);
-    this.#book.onBeat(nameOfKey(key), load, revision, this.#options.nowMs());
+    const url = value === null ? null : urlOfBeat(value);
+    if (url === null) this.#urls.delete(name);
+    else this.#urls.set(name, url);
+    this.#book.onBeat(name, load, revision, this.#options.nowMs());
     this.#soon();
   }
 
@@ -190,7 +203,18 @@ export class ClusterShares {
     const nowMs = this.#options.nowMs();
     const writes = this.#book.tick(nowMs, this.#options.isIdle);
     for (const write of writes) void this.#carryOut(write);
+    for (const name of this.#book.doubtful(nowMs)) void this.#ask(name);
     this.#tell(nowMs);
+  }
+
+  /** Its way to the store may be cut, and it serves all the same. */
+  async #ask(frontEnd: string): Promise<void> {
+    const url = this.#urls.get(frontEnd);
+    const { answers, nowMs } = this.#options;
+    if (url === undefined || answers === undefined || this.#asked.has(frontEnd)) return;
+    this.#asked.add(frontEnd);
+    if (await answers(url, frontEnd)) this.#book.onHeard(frontEnd, nowMs());
+    this.#asked.delete(frontEnd);
   }
 
   /** Tells what has changed since it was told last. */
@@ -224,10 +248,10 @@ export class ClusterShares {
   }
 
   async #beat(revision: number | null): Promise<void> {
-    const { store, nowMs, seenLoad, traffic } = this.#options;
+    const { store, nowMs, seenLoad, traffic, url } = this.#options;
     this.#beats++;
     const key = frontEndKey(this.frontEnd);
-    const text = beatText(this.#beats, seenLoad(), traffic?.());
+    const text = beatText(this.#beats, seenLoad(), traffic?.(), url?.());
     const writing = revision === null ? store.create(key, text) : store.update(key, text, revision);
     const done = await this.#quietly(answerWithin(writing, BEAT_ANSWER_BEATS * this.#beatMs));
     this.#book.onBeatDone(done, nowMs());

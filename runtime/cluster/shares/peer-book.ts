@@ -28,6 +28,8 @@ const FORGOTTEN_LEASES = 30;
  * change of NATS's leader stops all writes, and not all go on at the same time.
  */
 const GAP_LEASES = 1;
+/** From this part of a lease on who is silent may be asked whether it is there. */
+const DOUBTFUL_LEASES = 0.5;
 /** What others see is not known any more when so many leases have passed without an own beat. */
 const STALE_LEASES = 1.5;
 
@@ -81,6 +83,24 @@ export class PeerBook {
     const peer = this.#peers.get(name);
     if (peer === undefined) return false;
     return peer.hasLeft || this.#isSilent(peer, nowMs);
+  }
+
+  /** A front end answered, by another way than the store. */
+  onHeard(name: string, nowMs: number): void {
+    const peer = this.#peers.get(name);
+    if (peer === undefined || this.#isSilent(peer, nowMs)) return;
+    peer.seenMs = nowMs;
+    peer.ownBeats = this.#ownBeats;
+  }
+
+  /** Who will be taken for dead soon, unless something is heard of it. */
+  doubtful(nowMs: number): string[] {
+    const names: string[] = [];
+    for (const [name, { isThere, seenMs, ownBeats }] of this.#peers) {
+      const isLate = nowMs - seenMs >= DOUBTFUL_LEASES * this.#options.leaseMs;
+      if (isThere && isLate && this.#ownBeats > ownBeats) names.push(name);
+    }
+    return names;
   }
 
   /** Names of those that are alive, in no order. */
