@@ -49,7 +49,7 @@ const REMOTES: readonly Remote[] = [
 export const hops: Experiment = {
   name: "hops",
   about: "workers behind a link of 0, 2 and 10 ms: promised beside measured",
-  takes: "about fifteen minutes; needs root, python3 and /dev/net/tun",
+  takes: "about twenty minutes; needs root, python3 and /dev/net/tun",
   options: {
     app: `${REMOTES.map(({ name }) => name).join(", ")}; all`,
     delays: `ms there and back, separated by commas; ${DELAYS.join(",")}`,

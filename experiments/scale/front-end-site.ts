@@ -24,6 +24,7 @@ export async function smallPolicy(
   folder: string,
   width: number,
   workers = WORKERS,
+  slo = "3 s",
 ): Promise<string> {
   const model = join(folder, `${MODEL}.onnx`);
   writeFileSync(model, meanModel(width, 10));
@@ -34,7 +35,7 @@ export async function smallPolicy(
   const spec = {
     version: 1,
     application: MODEL,
-    slo: { latency: "3 s" },
+    slo: { latency: slo },
     workload: { loads: [2000], arrivals: { process: "poisson" } },
     cluster: { workers },
     tasks: [{ name: "only", variants: [variant] }],
