@@ -17,15 +17,10 @@ export interface Site {
 }
 
 /**
- * A model of 0.02 ms on two workers, or more, with a deadline that refuses nothing.
+ * A model of 0.02 ms and two workers, with a deadline that refuses nothing.
  * @param width Float32 numbers in a row. @returns the path of the bundle.
  */
-export async function smallPolicy(
-  folder: string,
-  width: number,
-  workers = WORKERS,
-  slo = "3 s",
-): Promise<string> {
+export async function smallPolicy(folder: string, width: number): Promise<string> {
   const model = join(folder, `${MODEL}.onnx`);
   writeFileSync(model, meanModel(width, 10));
   const variants = { [MODEL]: { accuracy: 0.5, latencyMs: { 1: 0.3, 32: 1, 64: 2 } } };
@@ -35,9 +30,9 @@ export async function smallPolicy(
   const spec = {
     version: 1,
     application: MODEL,
-    slo: { latency: slo },
+    slo: { latency: "3 s" },
     workload: { loads: [2000], arrivals: { process: "poisson" } },
-    cluster: { workers },
+    cluster: { workers: WORKERS },
     tasks: [{ name: "only", variants: [variant] }],
     policy: { method: "ramsis", maxQueue: 64 },
   };
@@ -54,7 +49,7 @@ export async function withSite<T>(
   const agents: LiveServer[] = [];
   let frontEnd: LiveServer | null = null;
   try {
-    for (let at = 0; isRemote && at < WORKERS; at++) agents.push(await startAgent(policy, at, []));
+    for (let at = 0; isRemote && at < WORKERS; at++) agents.push(await startAgent(policy, at));
     const urls = agents.map(({ url }) => url).join(",");
     const workers = isRemote ? ["--workers", urls] : [];
     const args = ["--no-means-check", "--standby", "0", ...workers];
@@ -66,12 +61,7 @@ export async function withSite<T>(
   }
 }
 
-/** @param more options of the agent. */
-export function startAgent(
-  policy: string,
-  at: number,
-  more: readonly string[],
-): Promise<LiveServer> {
+function startAgent(policy: string, at: number): Promise<LiveServer> {
   const args = ["worker", "--policy", policy, "--name", `w${at}`, "--http", "127.0.0.1:0"];
-  return startServer([AGENT, ...args, ...more, "--json"], { isQuiet: true });
+  return startServer([AGENT, ...args, "--json"], { isQuiet: true });
 }
