@@ -73,7 +73,7 @@ export function addTruth(program: Command, tools: MeasuringTools): void {
     .option("--loads <n>", "how many of the levels' loads to send", wholeNumber, 3)
     .option("--seconds <n>", "how long each is sent", wholeNumber, 10)
     .option("--runs <n>", "how often each is sent", wholeNumber, 1)
-    .option("--retries <n>", "runs to repeat that other guests of the host disturbed", count, 1)
+    .option("--retries <n>", "times to repeat a run that others disturbed", count, 2)
     .option("--seed <n>", "of the arrivals", "1")
     .option("--models <folder>", "where the models are (default: where the spec says)")
     .option("--inputs <file>", "rows to send, or a folder of request bodies (default: zeros)")

@@ -4,6 +4,7 @@
  */
 import { dirname, resolve } from "node:path";
 import { MAX_CONTENTION } from "stratagem-runtime/internal/bundle/limits";
+import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import { encodeBundle } from "stratagem-runtime/internal/checked-bundle";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import type { Rng } from "stratagem-runtime/internal/core/rng";
@@ -184,12 +185,21 @@ async function servedSamples(
         ...{ signal, sleep, nowMs, rowsOf },
         shapeOf: planShapes(plan),
         gapMs: gapsOf(effort, surroundings),
+        nextGap: gapsOf({ gapMs: 1 }, surroundings),
+        loadQps: highestLoadQps(bundle.levels),
         onProgress: surroundings.pool.onProgress,
       });
     } finally {
       await server.stop();
     }
   });
+}
+
+/** That can be served, as far as any can. */
+function highestLoadQps(levels: Bundle["levels"]): number {
+  const feasible = levels.filter(({ feasible }) => feasible);
+  const loads = (feasible.length > 0 ? feasible : levels).map(({ loadQps }) => loadQps);
+  return feasible.length > 0 ? Math.max(...loads) : Math.min(...loads);
 }
 
 /**
@@ -240,7 +250,10 @@ function workersOf({ cluster }: Application): number {
 }
 
 /** Exponential, as between Poisson arrivals. */
-function gapsOf({ gapMs }: ServingEffort, { rng }: Pick<ServingSurroundings, "rng">) {
+function gapsOf(
+  { gapMs }: Pick<ServingEffort, "gapMs">,
+  { rng }: Pick<ServingSurroundings, "rng">,
+) {
   return () => -gapMs * Math.log(1 - rng.nextFloat());
 }
 

@@ -16,6 +16,8 @@ export interface Evidence {
 
 /** Beyond what the profile saw, in points. */
 const NOTABLE_STEAL = 0.02;
+const NOTABLE_NEIGHBOURS = 0.03;
+const NOTABLE_SLOW = 0.1;
 /** Of a second that others disturbed. */
 const LOST_SECOND = 0.05;
 const NOTABLE_RATIO = 1.15;
@@ -32,6 +34,8 @@ export function causeOf(evidence: Evidence): string | null {
   if (failed.length === 0) return null;
   const found = [
     stolen(evidence),
+    neighbours(evidence),
+    slowProcessors(evidence),
     slowBatches(evidence),
     busyServer(evidence),
     busyMachine(evidence),
@@ -56,6 +60,17 @@ function stolen({ machine, timeline, profileStealShare }: Evidence): string | nu
     `the machine lost ${percentText(worst)} of its processor time to other guests${when} ` +
     `(profile: ${before})`
   );
+}
+
+function neighbours({ machine: { neighbourShare } }: Evidence): string | null {
+  if (neighbourShare === null || neighbourShare < NOTABLE_NEIGHBOURS) return null;
+  return `other processes of this machine took ${percentText(neighbourShare)} of the processors`;
+}
+
+/** No counter tells it: the same work took longer. */
+function slowProcessors({ machine: { slowShare } }: Evidence): string | null {
+  if (slowShare === null || slowShare < NOTABLE_SLOW) return null;
+  return `the host let the processors work slowly for ${percentText(slowShare)} of the time`;
 }
 
 function stealsOf(seconds: readonly TimelineSecond[]): (number | null)[] {

@@ -1,5 +1,12 @@
 /** Promises against what was measured: which of them hold. */
-import type { Check, CheckName, MeasuredOutcome, Outcome, TruthPoint } from "./truth-document.ts";
+import type {
+  Check,
+  CheckName,
+  MeasuredOutcome,
+  Outcome,
+  TruthPoint,
+  Verdict,
+} from "./truth-document.ts";
 
 /** Latencies may be so far from their prediction, as a part of it or in ms, whichever is more. */
 export const LATENCY_SHARE = 0.2;
@@ -30,24 +37,34 @@ export function checksOf(judged: Judged): Check[] {
   ];
 }
 
+/** Of all checks together. */
+export function verdictOf(checks: readonly Check[]): Verdict {
+  if (checks.every(({ holds }) => holds)) return "holds";
+  return checks.every(({ isKept }) => isKept) ? "better" : "broken";
+}
+
 /** Without an answer nothing holds. */
 function latencyCheck(name: CheckName, promised: number | null, measured: number | null): Check {
   const tolerance = Math.max(LATENCY_SHARE * (promised ?? 0), LATENCY_MS);
   const known = promised !== null && measured !== null;
-  const holds = known && Math.abs(measured - promised) <= tolerance;
-  return { name, promised, measured, tolerance, holds };
+  const isKept = known && measured - promised <= tolerance;
+  const holds = isKept && promised - measured <= tolerance;
+  return { name, promised, measured, tolerance, holds, isKept };
 }
 
 /** Close to what was predicted, and below the ceiling where the level promises to be well below. */
 function violationCheck({ promised, predicted, measured, ceiling }: Judged): Check {
   const isClose = isWithin(measured.violationRate, predicted.violationRate, VIOLATION_POINTS);
   const isSafe = (promised.violationRate ?? predicted.violationRate) < SAFE_SHARE * ceiling;
+  const isUnder = !isSafe || measured.violationRate <= ceiling;
+  const isFewer = measured.violationRate < predicted.violationRate;
   return {
     name: "violations",
     promised: predicted.violationRate,
     measured: measured.violationRate,
     tolerance: VIOLATION_POINTS,
-    holds: isClose && (!isSafe || measured.violationRate <= ceiling),
+    holds: isClose && isUnder,
+    isKept: (isClose || isFewer) && isUnder,
   };
 }
 
@@ -58,13 +75,15 @@ function accuracyChecks(predicted: Outcome, measured: MeasuredOutcome): Check[] 
   if (predicted.accuracy !== null && measured.accuracy !== null) {
     const [promised, found] = [predicted.accuracy, measured.accuracy];
     const holds = isWithin(found, promised, tolerance);
-    checks.push({ name: "accuracy", promised, measured: found, tolerance, holds });
+    const isKept = holds || found > promised;
+    checks.push({ name: "accuracy", promised, measured: found, tolerance, holds, isKept });
   }
   const { accuracyByLabels: labels } = measured;
   if (labels !== null && measured.accuracy !== null) {
     const promised = measured.accuracy;
-    const holds = promised >= labels.lower - tolerance && promised <= labels.upper + tolerance;
-    checks.push({ name: "labels", promised, measured: labels.estimate, tolerance, holds });
+    const isKept = promised <= labels.upper + tolerance;
+    const holds = isKept && promised >= labels.lower - tolerance;
+    checks.push({ name: "labels", promised, measured: labels.estimate, tolerance, holds, isKept });
   }
   return checks;
 }

@@ -25,6 +25,10 @@ export class LoadClient {
     signal.addEventListener("abort", this.#onAbort, { once: true });
   }
 
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
   /** @throws InputError for contents that are no good, Error for any other failure. */
   async send(order: LoadOrder, onProgress: (doneSeconds: number) => void): Promise<LoadDone> {
     this.#signal.throwIfAborted();

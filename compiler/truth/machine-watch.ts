@@ -1,6 +1,8 @@
 /** Looks every so often at what the processors and a process do. */
 import { readFileSync } from "node:fs";
+import { cpus } from "node:os";
 import { type ProcessorTicks, readProcessorTicks, sharesBetween } from "../load/processor-time.ts";
+import { familyOf, processesMs } from "../profile/serving/machine-time.ts";
 import type { MachineSample } from "./timeline.ts";
 
 /** Between two looks. */
@@ -13,6 +15,8 @@ interface Look {
   readonly ticks: ProcessorTicks | null;
   /** That the process has used, null where the system does not tell. */
   readonly processTicks: number | null;
+  /** That all that belongs to the run has used, by process; none where nothing tells. */
+  readonly ownMs: ReadonlyMap<number, number>;
 }
 
 export interface MachineWatch {
@@ -30,18 +34,25 @@ export interface MachineSeen {
   readonly busyShare: number | null;
   /** Of one processor. */
   readonly serverShare: number | null;
+  /** What neither server, workers, load generator nor this process took of the processors. */
+  readonly neighbourShare: number | null;
 }
 
-/** @param pid of the server. @param every calls back until what it gives is called. */
+/**
+ * @param pid of the server. @param others processes that belong to the run beside it, its workers
+ * and this one. @param every calls back until what it gives is called.
+ */
 export function watchMachine(
   pid: number,
+  others: readonly number[],
   epochMs: () => number,
   every: (intervalMs: number, callback: () => void) => () => void,
 ): MachineWatch {
   const looks: Look[] = [];
   const look = (): void => {
     const processTicks = readProcessTicks(pid);
-    looks.push({ epochMs: epochMs(), ticks: readProcessorTicks(), processTicks });
+    const ownMs = processesMs([...familyOf(pid), process.pid, ...others]);
+    looks.push({ epochMs: epochMs(), ticks: readProcessorTicks(), processTicks, ownMs });
   };
   look();
   const end = every(LOOK_MS, look);
@@ -63,7 +74,22 @@ export function seenBetween(looks: readonly Look[], from: number, until: number)
     stealShare: whole?.stealShare ?? null,
     busyShare: whole?.busyShare ?? null,
     serverShare: processShare(first, last),
+    neighbourShare: neighbourShare(first, last, whole?.busyShare ?? null),
   };
+}
+
+/** Of processes that ended meanwhile, what they took last counts as that of neighbours. */
+function neighbourShare(
+  before: Look | undefined,
+  after: Look | undefined,
+  busyShare: number | null,
+): number | null {
+  if (before === undefined || after === undefined || busyShare === null) return null;
+  const allMs = (after.epochMs - before.epochMs) * cpus().length;
+  if (allMs <= 0 || after.ownMs.size === 0) return null;
+  let ownMs = 0;
+  for (const [pid, ms] of after.ownMs) ownMs += ms - (before.ownMs.get(pid) ?? 0);
+  return Math.max(0, busyShare - ownMs / allMs);
 }
 
 function sampleOf(before: Look, after: Look, startMs: number): MachineSample {

@@ -9,11 +9,12 @@ import type { ServiceTimeMode } from "../simulate/service-times.ts";
 import type { StationOptions } from "../simulate/serving/stations.ts";
 import type { ServedRequest } from "./access-lines.ts";
 import { causeOf } from "./cause.ts";
-import { checksOf } from "./checks.ts";
+import { checksOf, verdictOf } from "./checks.ts";
 import type { LoadClient, LoadDone } from "./load-client.ts";
 import type { LoadContent } from "./load-messages.ts";
 import type { MachineSeen, MachineWatch } from "./machine-watch.ts";
 import { measuredOutcome, measuredTimes } from "./measured.ts";
+import type { PaceProbe } from "./pace-probe.ts";
 import { ablationOf, expected, type Prediction } from "./predicted.ts";
 import type { ServerProcess } from "./server-process.ts";
 import { type BatchMeans, serviceRatio } from "./service-ratio.ts";
@@ -27,6 +28,7 @@ export interface Stand {
   readonly server: ServerProcess;
   readonly load: LoadClient;
   readonly machine: MachineWatch;
+  readonly pace: PaceProbe;
   /** The requests of a point; those of the command line where the method draws none. */
   readonly contentOf: (arrivals: ArrivalProcess, durationMs: number, seed: number) => LoadContent;
   readonly arrivalsAt: (loadQps: number) => ArrivalProcess;
@@ -35,15 +37,20 @@ export interface Stand {
   readonly profileMeans: ReadonlyMap<string, BatchMeans>;
   readonly profileStealShare: number | null;
   readonly durationMs: number;
-  /** Runs that are repeated at most because other guests took so much of the processors. */
+  /** Runs that are repeated at most because others took so much of the processors. */
   readonly retries: number;
   readonly watch: SimulateWatch;
   /** Waits, or ends with the reason of the signal. */
   readonly pause: (ms: number) => Promise<void>;
 }
 
-/** A run in which other guests took so much more than in the profile may be repeated. */
+/**
+ * A run in which others took so much of the processors may be repeated: other guests of the host,
+ * beyond what they took while the profile was made, and other processes here.
+ */
 export const DISTURBED_SHARE = 0.05;
+/** And one of which so large a part passed on slow processors. */
+export const SLOWED_SHARE = 0.1;
 /** A request that has not been answered after so many SLOs, or after so long, is given up. */
 const PATIENCE_SLOS = 5;
 const LEAST_PATIENCE_MS = 10_000;
@@ -91,6 +98,7 @@ interface Sent {
   readonly seen: MachineSeen;
   /** Of the host; null where none was seen. */
   readonly stalls: StallsSeen | null;
+  readonly slowShare: number | null;
 }
 
 async function sendOnce(
@@ -124,12 +132,13 @@ async function sendOnce(
   const served = (await server.served()).filter(({ arrivalEpochMs }) => {
     return arrivalEpochMs >= startEpochMs && arrivalEpochMs < endEpochMs;
   });
-  return { done, served, seen: stand.machine.between(startEpochMs, endEpochMs), stalls };
+  const seen = stand.machine.between(startEpochMs, endEpochMs);
+  return { done, served, seen, stalls, slowShare: stand.pace.slowShare(startEpochMs, endEpochMs) };
 }
 
 function judge(
   stand: Stand,
-  { done, served, seen }: Sent,
+  { done, served, seen, slowShare }: Sent,
   { outcome, times, promised }: Prediction,
 ) {
   const { bundle, durationMs, profileStealShare } = stand;
@@ -141,6 +150,8 @@ function judge(
     generatorShare: result.processors.generatorShare,
     busyShare: seen.busyShare,
     serverShare: seen.serverShare,
+    neighbourShare: seen.neighbourShare,
+    slowShare,
   };
   const ceiling = violationCeiling(bundle.slo);
   const checks = checksOf({ promised, predicted: outcome, measured, ceiling });
@@ -161,13 +172,21 @@ function judge(
     machine,
     checks,
     holds: checks.every(({ holds }) => holds),
+    verdict: verdictOf(checks),
     cause: causeOf({ ...evidence, serviceRatio: ratio }),
     timeline: seconds,
   };
 }
 
-function isDisturbed({ profileStealShare }: Stand, { stealShare }: MachineShares): boolean {
-  return stealShare !== null && stealShare > (profileStealShare ?? 0) + DISTURBED_SHARE;
+function isDisturbed(
+  { profileStealShare }: Stand,
+  { stealShare, neighbourShare, slowShare }: MachineShares,
+): boolean {
+  return (
+    (stealShare ?? 0) > (profileStealShare ?? 0) + DISTURBED_SHARE ||
+    (neighbourShare ?? 0) > DISTURBED_SHARE ||
+    (slowShare ?? 0) > SLOWED_SHARE
+  );
 }
 
 /** What a method draws itself, or what was asked for. */

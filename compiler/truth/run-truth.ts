@@ -18,10 +18,11 @@ import { LoadClient } from "./load-client.ts";
 import { watchMachine } from "./machine-watch.ts";
 import { contentOf, measurePoint, type Stand } from "./measure-point.ts";
 import { modelFolder } from "./model-folder.ts";
+import { type PaceProbe, probePace } from "./pace-probe.ts";
 import { serviceTimesOf } from "./predicted.ts";
 import { type ServerProcess, startServerProcess } from "./server-process.ts";
 import type { BatchMeans } from "./service-ratio.ts";
-import type { TruthDocument, TruthPoint } from "./truth-document.ts";
+import type { TruthDocument, TruthPoint, Verdict } from "./truth-document.ts";
 import { type PlannedPoint, WARM_UP_MS, WARM_UP_QUERIES } from "./truth-plan.ts";
 
 export interface TruthOptions {
@@ -62,6 +63,20 @@ export async function runTruth(
   options: TruthOptions,
   around: TruthSurroundings,
 ): Promise<TruthDocument> {
+  const pace = probePace(around.epochMs, around.every);
+  try {
+    return await foundWith(pace, options, around);
+  } finally {
+    pace.end();
+  }
+}
+
+/** @param pace looks from the profile on, so that what is usual is what it was made with. */
+async function foundWith(
+  pace: PaceProbe,
+  options: TruthOptions,
+  around: TruthSurroundings,
+): Promise<TruthDocument> {
   const { profile, stealShare } = await profiled(options, around);
   const bundlePath = join(options.folder, "bundle.msgpack");
   // What a spec requires of promises is no reason not to find out whether they hold.
@@ -72,11 +87,12 @@ export async function runTruth(
   const folder = options.folder;
   const models = options.models ?? (await modelFolder(bundle, bundlePath, application, folder));
   const log = join(folder, `access.${process.pid}.log`);
-  const served = ["--models", models, ...options.serveOptions];
-  const server = await startServerProcess(bundlePath, served, log, around.signal);
+  const flags = ["--models", models, ...options.serveOptions];
+  const server = await startServerProcess(bundlePath, flags, log, around.signal);
   const load = new LoadClient(around.signal);
   try {
-    const stand = await standOf(options, around, { bundle, application, server, load, stealShare });
+    const served = { bundle, application, server, load, stealShare, pace };
+    const stand = await standOf(options, around, served);
     try {
       const points = await measurePoints(stand, options.pointsOf(bundle), around);
       return documentOf(stand, points);
@@ -138,12 +154,13 @@ interface Served {
   readonly server: ServerProcess;
   readonly load: LoadClient;
   readonly stealShare: number | null;
+  readonly pace: PaceProbe;
 }
 
 async function standOf(
   options: TruthOptions,
   around: TruthSurroundings,
-  { bundle, application, server, load, stealShare }: Served,
+  { bundle, application, server, load, stealShare, pace }: Served,
 ): Promise<Stand> {
   const method = await methodOf(bundle);
   const { inputs, labels, isInputsFolder } = options;
@@ -151,7 +168,8 @@ async function standOf(
     bundle,
     server,
     load,
-    machine: watchMachine(server.pid, around.epochMs, around.every),
+    machine: watchMachine(server.pid, [load.pid], around.epochMs, around.every),
+    pace,
     contentOf: (arrivals, durationMs, seed) => {
       const planned = method.requestsOf?.(bundle, arrivals, durationMs, seed);
       return contentOf(planned, inputs, labels, isInputsFolder);
@@ -233,7 +251,7 @@ async function warmUp({ bundle, server, load, contentOf, arrivalsAt }: Stand, fi
 
 function documentOf(stand: Stand, points: readonly TruthPoint[]): TruthDocument {
   const { bundle, serviceTimes, profileStealShare } = stand;
-  const held = points.filter(({ holds }) => holds).length;
+  const countOf = (wanted: Verdict) => points.filter(({ verdict }) => verdict === wanted).length;
   const [processor] = cpus();
   return {
     format: "truth/1",
@@ -248,8 +266,9 @@ function documentOf(stand: Stand, points: readonly TruthPoint[]): TruthDocument 
     latenciesWithout: bundle.cluster.serving === undefined ? ["serving path"] : [],
     serviceTimes,
     points,
-    held,
+    held: countOf("holds"),
+    better: countOf("better"),
     of: points.length,
-    holds: held === points.length,
+    holds: countOf("broken") === 0,
   };
 }

@@ -16,9 +16,11 @@ export interface TruthDocument {
   /** How service times were predicted: drawn from the profile, or its percentile. */
   readonly serviceTimes: "sampled" | "p95";
   readonly points: readonly TruthPoint[];
-  /** Points that hold, of so many; whether that is all of them. */
+  /** Points that came out as predicted, and those that came out better, of so many. */
   readonly held: number;
+  readonly better: number;
   readonly of: number;
+  /** Whether no promise is broken. */
   readonly holds: boolean;
 }
 
@@ -48,7 +50,8 @@ export interface TruthPoint {
   readonly checks: readonly Check[];
   /** Whether every check holds. */
   readonly holds: boolean;
-  /** Why it does not, found in the seconds of the run; null where it holds. */
+  readonly verdict: Verdict;
+  /** Why it does not hold, found in the seconds of the run; null where it holds. */
   readonly cause: string | null;
   readonly timeline: readonly TimelineSecond[];
   /** Runs of this point that the machine disturbed, before the one that counts. */
@@ -95,6 +98,10 @@ export interface MachineShares {
   readonly busyShare: number | null;
   /** Of one processor, that the server's own process took. */
   readonly serverShare: number | null;
+  /** That other processes of this machine took, which are no part of the run. */
+  readonly neighbourShare: number | null;
+  /** Part of the time, and not of that of the processors, in which these worked slowly. */
+  readonly slowShare: number | null;
 }
 
 export interface Ablation {
@@ -114,6 +121,9 @@ export interface BriefOutcome {
   readonly violationRate: number;
 }
 
+/** `better` is what is further from its prediction than it may be, and on the right side of it. */
+export type Verdict = "holds" | "better" | "broken";
+
 export type CheckName = "p50" | "p99" | "violations" | "accuracy" | "labels";
 
 /** One figure against its promise. Milliseconds, or ratios. */
@@ -124,6 +134,8 @@ export interface Check {
   /** How far apart they may be, in the unit of both. */
   readonly tolerance: number;
   readonly holds: boolean;
+  /** Whether what is measured is no worse than promised: a promise is broken where it is. */
+  readonly isKept: boolean;
 }
 
 /** One second of a run, by the arrivals that fell into it. */

@@ -20,7 +20,7 @@ const HEAD = [
 
 /** The table and what is to be known about it. */
 export function truthText(document: TruthDocument): string {
-  const { application, method, points, held, of, slo, machine } = document;
+  const { application, method, points, held, better, of, slo, machine } = document;
   const steal =
     machine.profileStealShare === null
       ? ""
@@ -39,16 +39,17 @@ export function truthText(document: TruthDocument): string {
     ),
     ...points.flatMap(earlierLines),
     ...lagLines(points),
-    `${held} of ${of} hold`,
+    `${held} of ${of} hold${better === 0 ? "" : `, ${better} more are better than promised`}`,
   ].join("\n");
 }
 
-/** A mark stands at each figure that does not hold. */
+/** A mark stands at each figure that does not hold, another where it is better. */
 function rowOf(point: TruthPoint): string[] {
-  const { loadQps, run, predicted, measured, machine, holds } = point;
+  const { loadQps, run, predicted, measured, machine, verdict } = point;
   const marked = (name: CheckName, text: string): string => {
     const check = point.checks.find((one) => one.name === name);
-    return check?.holds === false ? `${text} !` : text;
+    if (check === undefined || check.holds) return text;
+    return check.isKept ? `${text} +` : `${text} !`;
   };
   const labels = measured.accuracyByLabels;
   return [
@@ -64,7 +65,7 @@ function rowOf(point: TruthPoint): string[] {
     marked("accuracy", percent(measured.accuracy)),
     labels === null ? "-" : marked("labels", percent(labels.estimate)),
     percent(machine.stealShare),
-    holds ? "holds" : "BROKEN",
+    verdict === "broken" ? "BROKEN" : verdict,
   ];
 }
 
@@ -72,8 +73,10 @@ function earlierLines({ loadQps, run, earlier }: TruthPoint): string[] {
   return earlier.map(({ machine, holds }) => {
     const verdict = holds ? "it held" : "it did not hold";
     return (
-      `${loadQps} requests/s, run ${run} was repeated: the machine lost ` +
-      `${percent(machine.stealShare)} to other guests, and ${verdict}`
+      `${loadQps} requests/s, run ${run} was repeated, for others disturbed it (other guests ` +
+      `took ${percent(machine.stealShare)} of the processors, other processes ` +
+      `${percent(machine.neighbourShare)}, and ${percent(machine.slowShare)} of the time these ` +
+      `were slow): ${verdict}`
     );
   });
 }

@@ -16,6 +16,7 @@ import { APPLICATIONS, type TrialApplication } from "./applications.ts";
 const FOLDER = join(".stratagem", "truth");
 const LOADS = 3;
 const RUNS = 3;
+const RETRIES = 3;
 const EXIT_NOT_VERIFIED = 3;
 
 const points: Experiment = {
@@ -27,7 +28,7 @@ const points: Experiment = {
     folder: `keeps what is found, and goes on from what it has; ${FOLDER}`,
     runs: `of each load; ${RUNS}`,
     seconds: "of each run; 10, and more where requests are few",
-    retries: "of runs that other guests of the host disturbed; 1",
+    retries: "of runs that others disturbed; 3",
   },
   run: tryAll,
 };
@@ -49,7 +50,7 @@ async function tryAll({ page, flags }: Run): Promise<void> {
     const found = await tryOne(application, own, {
       runs,
       seconds,
-      retries: flags.number("retries") ?? 1,
+      retries: flags.number("retries") ?? RETRIES,
     });
     documents.push(found);
     process.stderr.write(`${found.application}: ${found.held} of ${found.of}\n`);

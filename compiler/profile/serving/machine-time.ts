@@ -73,6 +73,21 @@ export function familyMs(pid: number): number | null {
   return childrenOf(pid).reduce((sum, child) => sum + (processMs(child) ?? 0), own);
 }
 
+/** A process and those it has started. */
+export function familyOf(pid: number): number[] {
+  return [pid, ...childrenOf(pid)];
+}
+
+/** Processor time of each process that there is, ms; none where the system does not tell. */
+export function processesMs(pids: readonly number[]): Map<number, number> {
+  return new Map(
+    pids.flatMap((pid): [number, number][] => {
+      const ms = processMs(pid);
+      return ms === null ? [] : [[pid, ms]];
+    }),
+  );
+}
+
 /**
  * Processor time of the thread that runs a process's JavaScript, ms; null where the system does not
  * tell. What others of its threads do, such as writing logs, nobody waits for.

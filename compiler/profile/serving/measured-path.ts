@@ -8,7 +8,7 @@ import {
   type WindowSources,
 } from "./path-window.ts";
 import { quietWindows, type WindowCounts } from "./quiet-windows.ts";
-import { atOnce, type LoopClock, type LoopEnd, oneByOne } from "./request-loops.ts";
+import { atOnce, inTheirTime, type LoopClock, type LoopEnd, oneByOne } from "./request-loops.ts";
 import { readServedModel, type ShapeOf } from "./served-model.ts";
 import { ServedPath, type ServedPathSources } from "./served-path.ts";
 import type { ServedProcess } from "./served-process.ts";
@@ -23,6 +23,7 @@ export interface PathEffort {
   /** Requests under way of which the best is sought, ascending; each is tried so long. */
   readonly widths: readonly number[];
   readonly width: LoopEnd;
+  /** The highest load of the application, or, where that is too low to be seen, all at once. */
   readonly many: LoopEnd & WindowCounts;
   readonly large: LoopEnd & WindowCounts & { readonly rows: number };
   readonly single: LoopEnd & WindowCounts;
@@ -32,6 +33,10 @@ export interface PathSources extends LoopClock, ServedPathSources {
   readonly signal: AbortSignal;
   /** Until the next request that comes alone. */
   readonly gapMs: () => number;
+  /** Mean 1, of times between requests that know nothing of each other. */
+  readonly nextGap: () => number;
+  /** The highest load that the application is compiled for. */
+  readonly loadQps: number;
   readonly shapeOf: ShapeOf;
   readonly onProgress: (done: number, total: number, stage: string) => void;
 }
@@ -68,43 +73,80 @@ export async function measurePath(
   }
 }
 
+/** How many requests come: so many a second, or the next whenever one of so many is answered. */
+type Pace =
+  | { readonly kind: "load"; readonly qps: number }
+  | { readonly kind: "width"; readonly width: number };
+
+/** About as many rows, in requests of so many. */
+function fewer(pace: Pace, rows: number): Pace {
+  if (pace.kind === "load") return { kind: "load", qps: pace.qps / rows };
+  return { kind: "width", width: Math.max(1, Math.floor(pace.width / rows)) };
+}
+
+function bytesOf(requests: readonly ServedRequest[]): number {
+  return requests[0]?.body.length ?? 0;
+}
+
 /** What is done one after the other; the code of the server is compiled before any counts. */
 class Phases {
   readonly #path: ServedPath;
   readonly #watched: WindowSources;
   readonly #effort: PathEffort;
   readonly #sources: PathSources;
-  readonly #one: ServedRequest;
+  readonly #one: readonly ServedRequest[];
 
   constructor(path: ServedPath, watched: WindowSources, effort: PathEffort, sources: PathSources) {
     this.#path = path;
     this.#watched = watched;
     this.#effort = effort;
     this.#sources = sources;
-    this.#one = path.request(1);
+    this.#one = path.requests(1);
   }
 
   async run(): Promise<ServedSamples> {
     const { warmUp, widths } = this.#effort;
     this.#tell(0, "warm-up");
-    this.#path.expectAnswers(await this.#sent(this.#one, widths[1] ?? 1, warmUp));
+    const some: Pace = { kind: "width", width: widths[1] ?? 1 };
+    this.#path.expectAnswers(await this.#sent(this.#one, some, warmUp));
     this.#tell(1, "many requests at once");
-    const width = await this.#bestWidth();
-    const many = await this.#windows(this.#one, width, this.#effort.many);
+    const paced = await this.#paced();
+    const pace = paced?.pace ?? (await this.#bestWidth());
+    const many = paced?.many ?? (await this.#windows(this.#one, pace, this.#effort.many));
     this.#tell(2, "larger requests");
-    const large = await this.#larger(width);
+    const large = await this.#larger(pace);
     this.#tell(3, "one request at a time");
     const single = await this.#single();
     this.#tell(4, "done");
-    return { requestBytes: this.#one.body.length, single, many, large };
+    return { requestBytes: bytesOf(this.#one), single, many, large };
+  }
+
+  /**
+   * At the highest load, since that is where queues are long: a server that always has something
+   * to do takes less of a processor for a request than one that sleeps and wakes between. At half
+   * of it where it is more than this machine bears, and so on.
+   * @returns null where the load is so low that nothing would be seen of it.
+   */
+  async #paced(): Promise<{ readonly pace: Pace; readonly many: PathWindow[] } | null> {
+    const { many: end } = this.#effort;
+    const leastQps = (1000 * end.fewest) / end.mostMs;
+    for (let qps = this.#sources.loadQps; qps >= leastQps; qps /= 2) {
+      const pace: Pace = { kind: "load", qps };
+      const many = await this.#windows(this.#one, pace, end);
+      const failed = many.reduce((sum, window) => sum + window.failed, 0);
+      const answered = many.reduce((sum, window) => sum + window.answered, 0);
+      if (failed <= MOST_FAILED * (answered + failed)) return { pace, many };
+    }
+    return null;
   }
 
   /** The number of requests under way at which each takes least of the server's processor. */
-  async #bestWidth(): Promise<number> {
+  async #bestWidth(): Promise<Pace> {
     const { widths, width: end } = this.#effort;
     let best = { width: widths[0] ?? 1, ms: Number.POSITIVE_INFINITY };
     for (const [index, width] of widths.entries()) {
-      const window = await pathWindow(this.#watched, () => this.#sent(this.#one, width, end));
+      const pace: Pace = { kind: "width", width };
+      const window = await pathWindow(this.#watched, () => this.#sent(this.#one, pace, end));
       const { processorMs, answered, failed, requests } = window;
       if (failed > MOST_FAILED * (answered + failed)) break;
       if (processorMs < best.ms) best = { width, ms: processorMs };
@@ -112,23 +154,23 @@ class Phases {
       const eachMs = meanOf(requests.map(({ roundTripMs }) => roundTripMs)) / width;
       if (eachMs * (widths[index + 1] ?? 0) > LONG_MS) break;
     }
-    return best.width;
+    return { kind: "width", width: best.width };
   }
 
-  async #larger(width: number): Promise<ServedSamples["large"]> {
+  async #larger(pace: Pace): Promise<ServedSamples["large"]> {
     const { large } = this.#effort;
-    const request = await this.#path.larger(large.rows, LONG_MS);
-    if (request === null) return null;
-    const fewer = Math.max(1, Math.floor(width / large.rows));
-    return { windows: await this.#windows(request, fewer, large), bytes: request.body.length };
+    const requests = await this.#path.larger(large.rows, LONG_MS);
+    if (requests === null) return null;
+    const windows = await this.#windows(requests, fewer(pace, large.rows), large);
+    return { windows, bytes: bytesOf(requests) };
   }
 
   #windows(
-    request: ServedRequest,
-    width: number,
+    requests: readonly ServedRequest[],
+    pace: Pace,
     end: LoopEnd & WindowCounts,
   ): Promise<PathWindow[]> {
-    const take = () => pathWindow(this.#watched, () => this.#sent(request, width, end));
+    const take = () => pathWindow(this.#watched, () => this.#sent(requests, pace, end));
     return quietWindows(take, end, this.#sources.nowMs);
   }
 
@@ -140,9 +182,13 @@ class Phases {
     return quietWindows(() => pathWindow(this.#watched, send), single, nowMs);
   }
 
-  #sent(request: ServedRequest, width: number, end: LoopEnd): Promise<SentRequests> {
-    const { signal } = this.#sources;
-    return this.#path.sent(request, (ask) => atOnce(ask, width, end, this.#sources, signal));
+  #sent(requests: readonly ServedRequest[], pace: Pace, end: LoopEnd): Promise<SentRequests> {
+    const { signal, nextGap } = this.#sources;
+    return this.#path.sent(requests, (ask) => {
+      if (pace.kind === "width") return atOnce(ask, pace.width, end, this.#sources, signal);
+      const gapMs = () => (1000 / pace.qps) * nextGap();
+      return inTheirTime(ask, gapMs, end, this.#sources, signal);
+    });
   }
 
   #tell(done: number, what: string): void {

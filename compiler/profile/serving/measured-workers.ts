@@ -1,4 +1,5 @@
 /** Runs workers that no server stands before: beside each other, and after they have slept. */
+import type { Batch } from "stratagem-runtime/internal/exec/executor";
 import { type InputsOf, runBatch } from "../measure.ts";
 import type { ProfilePlan } from "../profile-plan.ts";
 import { type ProfiledWorker, startWorkers, type WorkerSources } from "../profiled-worker.ts";
@@ -22,8 +23,11 @@ export interface WorkerEffort {
 /** Where it is told how far it is. */
 type OnProgress = (done: number, total: number) => void;
 
-/** Variants that run this long are worked, not talked, with: from here, to here. */
-const LEAST_MS = 1;
+/**
+ * Runs this long are worked, not talked, with: from here, to here. Beside shorter ones whoever
+ * hands them out takes a part of the processors that is no worker's.
+ */
+const LEAST_MS = 4;
 const MOST_MS = 200;
 const TRIED_RUNS = 5;
 
@@ -40,9 +44,9 @@ export async function measureWorkers(
   const { workers, close } = await startWorkers(plan, held, sources);
   try {
     const runs = new Runs(plan, inputsOf, workers, sources);
-    const chosen = chosenVariants(await runs.usualMs(all));
+    const chosen = chosenVariants(await runs.usualMs(all, LARGEST));
     // What takes longest hides what waking costs.
-    const woken = effort.woken ?? chosen[0] ?? 0;
+    const woken = effort.woken ?? quickest(await runs.usualMs(all, SMALLEST));
     const steadyMs: number[] = [];
     const wokenMs: number[] = [];
     const contention: number[][][] = chosen.map(() => []);
@@ -67,6 +71,10 @@ export async function measureWorkers(
   }
 }
 
+function quickest(ms: readonly number[]): number {
+  return ms.indexOf(Math.min(...ms));
+}
+
 /** The quickest and the slowest of those that neither talk nor last too long. @param ms of each. */
 export function chosenVariants(ms: readonly number[]): number[] {
   const order = [...ms.keys()].sort((a, b) => (ms[a] ?? 0) - (ms[b] ?? 0));
@@ -77,11 +85,16 @@ export function chosenVariants(ms: readonly number[]): number[] {
   return [...new Set([usable[0] ?? 0, usable[usable.length - 1] ?? 0])];
 }
 
+/** Which of the batches that are planned of a variant. */
+const SMALLEST = 0;
+const LARGEST = -1;
+
 class Runs {
   readonly #plan: ProfilePlan;
   readonly #inputsOf: InputsOf;
   readonly #workers: readonly ProfiledWorker[];
   readonly #sources: LoopClock & Pick<WorkerSources, "signal">;
+  readonly #inputsByBatch = new Map<string, Batch["inputs"]>();
 
   constructor(
     plan: ProfilePlan,
@@ -96,34 +109,39 @@ class Runs {
   }
 
   /** Of each variant the shortest of some runs, after one on every worker. */
-  async usualMs(variants: readonly number[]): Promise<number[]> {
+  async usualMs(variants: readonly number[], batch: number): Promise<number[]> {
     const usual: number[] = [];
     for (const variant of variants) {
-      await Promise.all(this.#workers.map((_, worker) => this.#runMs(worker, variant)));
-      usual.push(Math.min(...(await this.timesMs(variant, TRIED_RUNS, () => 0))));
+      await Promise.all(this.#workers.map((_, worker) => this.#runMs(worker, variant, batch)));
+      usual.push(Math.min(...(await this.timesMs(variant, TRIED_RUNS, () => 0, batch))));
     }
     return usual;
   }
 
   /** Runs on the first worker, each after a while. */
-  async timesMs(variant: number, count: number, gapMs: () => number): Promise<number[]> {
+  async timesMs(
+    variant: number,
+    count: number,
+    gapMs: () => number,
+    batch = SMALLEST,
+  ): Promise<number[]> {
     const times: number[] = [];
     for (let run = 0; run < count; run++) {
       const ms = gapMs();
       if (ms > 0) await this.#sources.sleep(ms);
-      times.push(await this.#runMs(0, variant));
+      times.push(await this.#runMs(0, variant, batch));
     }
     return times;
   }
 
-  /** Mean of the runs of as many workers, all busy for so long. */
+  /** Mean of the runs of the largest batch on as many workers, all busy for so long. */
   async besideMs(variant: number, width: number, forMs: number): Promise<number> {
     const { nowMs } = this.#sources;
     const endMs = nowMs() + forMs;
     let [sum, count] = [0, 0];
     const lane = async (worker: number): Promise<void> => {
       for (let first = true; first || nowMs() < endMs; first = false) {
-        const ms = await this.#runMs(worker, variant);
+        const ms = await this.#runMs(worker, variant, LARGEST);
         sum += ms;
         count++;
       }
@@ -132,14 +150,24 @@ class Runs {
     return sum / Math.max(1, count);
   }
 
-  async #runMs(place: number, index: number): Promise<number> {
+  /** Made once: who makes inputs takes processors from the workers. */
+  #inputs(index: number, rows: number): Batch["inputs"] {
+    const key = `${index} ${rows}`;
+    const known = this.#inputsByBatch.get(key);
+    if (known !== undefined) return known;
+    const inputs = this.#inputsOf(index, rows, 0).map((bytes) => [bytes]);
+    this.#inputsByBatch.set(key, inputs);
+    return inputs;
+  }
+
+  async #runMs(place: number, index: number, batch: number): Promise<number> {
     const { nowMs, signal } = this.#sources;
     signal.throwIfAborted();
     const variant = this.#plan.variants[index];
     const worker = this.#workers[place];
     if (variant === undefined || worker === undefined) throw new TypeError("a run has a worker");
-    const rows = variant.batches[0] ?? 1;
-    const inputs = this.#inputsOf(index, rows, 0).map((bytes) => [bytes]);
+    const rows = variant.batches.at(batch) ?? 1;
+    const inputs = this.#inputs(index, rows);
     const startMs = nowMs();
     await runBatch(worker, variant.name, { variant: index, rows, inputs });
     return nowMs() - startMs;

@@ -1,4 +1,4 @@
-/** How requests follow each other: one by one with time between them, or several at once. */
+/** How requests follow each other: one by one, several at once, or whenever it is time for one. */
 
 /** Of a request: how long the client waited for its answer; NaN where it was no answer. */
 export type Ask = () => Promise<number>;
@@ -60,6 +60,41 @@ export async function atOnce(
   await Promise.all(Array.from({ length: width }, lane));
   return took;
 }
+
+/**
+ * Requests at times that no answer changes, as clients send them that know nothing of each other;
+ * but none while too many are under way. @param gapMs from one to the next.
+ * @returns what each took.
+ */
+export async function inTheirTime(
+  ask: Ask,
+  gapMs: () => number,
+  end: LoopEnd,
+  clock: LoopClock,
+  signal: AbortSignal,
+): Promise<number[]> {
+  const took: number[] = [];
+  const startMs = clock.nowMs();
+  const open = new Set<Promise<void>>();
+  let sent = 0;
+  for (let dueMs = startMs + gapMs(); goesOn(sent, dueMs - startMs, end); dueMs += gapMs()) {
+    const leftMs = dueMs - clock.nowMs();
+    if (leftMs > 0) await clock.sleep(leftMs);
+    signal.throwIfAborted();
+    if (open.size >= MOST_OPEN) await Promise.race(open);
+    sent++;
+    const one = ask().then((ms) => {
+      took.push(ms);
+      open.delete(one);
+    });
+    open.add(one);
+  }
+  await Promise.all(open);
+  return took;
+}
+
+/** Requests under way at once, of those that are sent in their time. */
+const MOST_OPEN = 256;
 
 function goesOn(count: number, tookMs: number, { leastMs, fewest, mostMs }: LoopEnd): boolean {
   return tookMs < leastMs || (count < fewest && tookMs < mostMs);

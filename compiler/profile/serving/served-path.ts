@@ -1,4 +1,5 @@
 /** Sends requests to one model of a server, and asks the server what it has counted. */
+import { assert } from "stratagem-runtime/internal/core/assert";
 import type { InferenceClient } from "../../load/inference-client.ts";
 import { SequenceIds } from "../../load/load-sequences.ts";
 import { InputError } from "../../spec/input-error.ts";
@@ -13,6 +14,10 @@ export interface ServedPathSources {
   /** A monotonic clock. */
   readonly nowMs: () => number;
 }
+
+/** Other requests that are made at most, and their bytes. */
+const MOST_KINDS = 256;
+const MOST_BYTES = 2 ** 24;
 
 export class ServedPath {
   readonly #client: InferenceClient;
@@ -33,25 +38,41 @@ export class ServedPath {
     this.#sequences = model.wantsSequences ? new SequenceIds() : null;
   }
 
-  /** @throws InputError as `servedRequest`. */
-  request(rows: number): ServedRequest {
-    return servedRequest(this.#model, rows, this.#rowsOf, this.#sequences?.first ?? null);
+  /**
+   * Requests of as many rows each, of other rows where there are more: how many queries a row
+   * becomes depends on what it holds. @throws InputError as `servedRequest`.
+   */
+  requests(rows: number): ServedRequest[] {
+    const sequence = this.#sequences?.first ?? null;
+    const made: ServedRequest[] = [];
+    for (let bytes = 0; made.length < MOST_KINDS && bytes < MOST_BYTES; ) {
+      const request = servedRequest(this.#model, rows, this.#rowsOf, sequence);
+      if (made[0]?.body.equals(request.body)) break;
+      made.push(request);
+      bytes += request.body.length;
+    }
+    return made;
   }
 
-  /** A request of as many rows; null where the model answers none, or none in that time. */
-  async larger(rows: number, mostMs: number): Promise<ServedRequest | null> {
+  /** Requests of as many rows; null where the model answers none, or none in that time. */
+  async larger(rows: number, mostMs: number): Promise<ServedRequest[] | null> {
     if (this.#sequences !== null) return null;
-    const request = this.request(rows);
-    const { roundTripMs } = await this.sent(request, (ask) => ask());
+    const requests = this.requests(rows);
+    const { roundTripMs } = await this.sent(requests, (ask) => ask());
     const [tookMs = Number.NaN] = roundTripMs.values();
-    return tookMs <= mostMs ? request : null;
+    return tookMs <= mostMs ? requests : null;
   }
 
-  /** What came of the requests that a loop sends. */
-  async sent(request: ServedRequest, loop: (ask: Ask) => Promise<unknown>): Promise<SentRequests> {
+  /** What came of the requests that a loop sends, of these one after the other. */
+  async sent(
+    requests: readonly ServedRequest[],
+    loop: (ask: Ask) => Promise<unknown>,
+  ): Promise<SentRequests> {
     const roundTripMs = new Map<string, number>();
     await loop(async () => {
-      const id = `path-${this.#count++}`;
+      const id = `path-${this.#count}`;
+      const request = requests[this.#count++ % requests.length];
+      assert(request !== undefined, "there are requests to send");
       const ms = await this.#ask(request, id);
       roundTripMs.set(id, ms);
       return ms;

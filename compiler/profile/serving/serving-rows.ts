@@ -44,8 +44,11 @@ export interface ServingRows extends ServingSpec {
 
 /** Of the processor time of a request, what one of its parts takes at most. */
 const MOST_PART = 0.4;
-/** Sleepers on the way of a request of one batch: the server twice, a worker once. */
-const WAKES = 3;
+/**
+ * Sleepers on the way of a request of one batch whose waking no profile of a model has: the server
+ * when it comes, and a worker. The server wakes for its result as whoever profiles does.
+ */
+const WAKES = 2;
 const MIB = 2 ** 20;
 
 /**
@@ -110,8 +113,8 @@ interface HotTimes {
 
 /**
  * Answers of a batch are written one after the other, so each of B waits (B + 1) / 2 answers in the
- * mean until its own is written. Sending is told of a request's first batch alone: of a request
- * that takes several, what is not its answer is divided evenly among itself and them.
+ * mean until its own is written. A batch takes what sending one took; all else is the request's,
+ * what its queries take among it: there are as many of them however batches are made.
  */
 function hotTimes(many: readonly PathWindow[]): HotTimes {
   const processorMs = weighted(many, (window) => window.processorMs);
@@ -123,10 +126,7 @@ function hotTimes(many: readonly PathWindow[]): HotTimes {
   const written = (2 * weighted(many, (window) => window.outputMs)) / (meanOf(sizes) + 1);
   const sent = weighted(many, (window) => window.inputMs);
   const answerMs = Math.min(MOST_PART * processorMs, written);
-  const batchMs =
-    batches > 1
-      ? (processorMs - answerMs) / (1 + batches)
-      : Math.min((MOST_PART * processorMs) / batches, sent);
+  const batchMs = Math.min((MOST_PART * processorMs) / batches, sent);
   return { requestMs: Math.max(0, processorMs - answerMs - batchMs * batches), batchMs, answerMs };
 }
 

@@ -5,7 +5,10 @@ import type { WorkerEvents } from "./worker-events.ts";
 
 /** A request comes to its decision. */
 export const REQUEST = 0;
-/** A batch is taken back from its worker. */
+/**
+ * A batch is computed: what is next for its worker is decided at once, before its results are taken
+ * back. The way there and back, and the server's waking for it, lie in the times of profiles.
+ */
 export const BATCH = 1;
 
 export interface StationTimes {
@@ -28,7 +31,7 @@ export class ServerStation {
   #id = new Uint32Array(256);
   #head = 0;
   #length = 0;
-  /** When it has done all that it took out. */
+  /** When it has done all that it took out, and what that brings with it. */
   #freeMs = Number.NEGATIVE_INFINITY;
   /** When the first is done; NaN before it has begun. */
   #doneMs = Number.NaN;
@@ -75,6 +78,7 @@ export class ServerStation {
   pop(): number {
     assert(this.#length > 0, "something is done");
     this.#freeMs = this.nextMs;
+    if (this.nextKind === BATCH) this.#freeMs = this.#worked(this.#freeMs, this.#times.batch);
     const id = this.#id[this.#head] ?? 0;
     this.#head = (this.#head + 1) & (this.#atMs.length - 1);
     this.#length--;
@@ -90,10 +94,7 @@ export class ServerStation {
   answer(nowMs: number): number {
     const isBusy = !Number.isNaN(this.#doneMs);
     const fromMs = Math.max(nowMs, isBusy ? this.#doneMs : this.#freeMs);
-    this.#workers.serveFrom(fromMs);
-    const workMs = this.#times.answer.nextMs() * this.#workers.serverFactor;
-    const writtenMs = fromMs + this.#workers.withStalls(workMs);
-    this.#workers.serveUntil(writtenMs);
+    const writtenMs = this.#worked(fromMs, this.#times.answer);
     if (isBusy) this.#doneMs = writtenMs;
     else this.#freeMs = writtenMs;
     return writtenMs;
@@ -101,14 +102,21 @@ export class ServerStation {
 
   #begin(): void {
     const atMs = this.#atMs[this.#head] ?? Number.NaN;
-    const { request, batch, wake } = this.#times;
-    const own = this.nextKind === REQUEST ? request : batch;
-    const wakeMs = atMs > this.#freeMs ? wake.nextMs() : 0;
     const fromMs = Math.max(atMs, this.#freeMs);
+    if (this.nextKind === BATCH) this.#doneMs = fromMs;
+    else {
+      const wakeMs = atMs > this.#freeMs ? this.#times.wake.nextMs() : 0;
+      this.#doneMs = this.#worked(fromMs, this.#times.request, wakeMs);
+    }
+  }
+
+  /** @returns when work is done that begins then. @param beforeMs what passes until it begins. */
+  #worked(fromMs: number, times: SpreadDraws, beforeMs = 0): number {
     this.#workers.serveFrom(fromMs);
-    const workMs = wakeMs + own.nextMs() * this.#workers.serverFactor;
-    this.#doneMs = fromMs + this.#workers.withStalls(workMs);
-    this.#workers.serveUntil(this.#doneMs);
+    const workMs = beforeMs + times.nextMs() * this.#workers.serverFactor;
+    const untilMs = fromMs + this.#workers.withStalls(workMs);
+    this.#workers.serveUntil(untilMs);
+    return untilMs;
   }
 
   #grow(): void {

@@ -3,7 +3,14 @@ import { causeOf, type Evidence, secondsText } from "../../../compiler/truth/cau
 import type { Check, TimelineSecond } from "../../../compiler/truth/truth-document.ts";
 import { MEASURED, POINT, SECOND } from "./truth-sample.ts";
 
-const P99: Check = { name: "p99", promised: 50, measured: 90, tolerance: 10, holds: false };
+const P99: Check = {
+  name: "p99",
+  promised: 50,
+  measured: 90,
+  tolerance: 10,
+  holds: false,
+  isKept: false,
+};
 
 function seconds(changes: readonly Partial<TimelineSecond>[]): TimelineSecond[] {
   return changes.map((change, second) => ({ ...SECOND, second, ...change }));
@@ -32,6 +39,16 @@ test("time that other guests took is told with its seconds and the profile's sha
     "the machine lost 12 % of its processor time to other guests in seconds 3–5 (profile: 1.0 %)",
   );
   expect(cause({ machine: { ...POINT.machine, stealShare: 0.04 } })).toContain("lost 4.0 %");
+});
+
+test("other processes and slow processors are told, which no counter of steal shows", () => {
+  const machine = { ...POINT.machine, neighbourShare: 0.08, slowShare: 0.25 };
+  expect(cause({ machine })).toBe(
+    "other processes of this machine took 8.0 % of the processors; " +
+      "the host let the processors work slowly for 25 % of the time",
+  );
+  const unknown = { ...POINT.machine, neighbourShare: null, slowShare: null };
+  expect(cause({ machine: unknown })).not.toContain("processors");
 });
 
 test("batches are compared with their profile", () => {

@@ -1,22 +1,25 @@
 import { expect, test } from "vitest";
-import { checksOf, type Judged } from "../../../compiler/truth/checks.ts";
-import type { MeasuredOutcome, Outcome } from "../../../compiler/truth/truth-document.ts";
+import { checksOf, type Judged, verdictOf } from "../../../compiler/truth/checks.ts";
+import type { Check, MeasuredOutcome, Outcome } from "../../../compiler/truth/truth-document.ts";
 import { MEASURED, PREDICTED } from "./truth-sample.ts";
 
 const PROMISED = { violationRate: 0.001, accuracy: 0.97 };
 
-function broken(
+function judged(
   measured: Partial<MeasuredOutcome>,
   predicted: Partial<Outcome> = {},
   promised: Judged["promised"] = PROMISED,
-): string[] {
-  const judged = {
+): Check[] {
+  return checksOf({
     promised,
     predicted: { ...PREDICTED, ...predicted },
     measured: { ...MEASURED, ...measured },
     ceiling: 0.01,
-  };
-  return checksOf(judged).flatMap(({ name, holds }) => (holds ? [] : [name]));
+  });
+}
+
+function broken(...given: Parameters<typeof judged>): string[] {
+  return judged(...given).flatMap(({ name, holds }) => (holds ? [] : [name]));
 }
 
 test("what is measured as predicted holds", () => {
@@ -56,6 +59,22 @@ test("labels are judged by what chance explains", () => {
   expect(broken({ accuracyByLabels: worse })).toEqual(["labels"]);
 });
 
+test("what is off on the right side is better than promised; all else breaks the promise", () => {
+  const verdict = (...given: Parameters<typeof judged>) => verdictOf(judged(...given));
+  expect(verdict({})).toBe("holds");
+  expect(verdict({ p50Ms: 3, p99Ms: 9, accuracy: 0.99 })).toBe("better");
+  expect(verdict({ violationRate: 0 }, { violationRate: 0.02 })).toBe("better");
+  expect(verdict({ p50Ms: 3, p99Ms: 61 })).toBe("broken");
+  expect(verdict({ p50Ms: 3, accuracy: 0.96 })).toBe("broken");
+  expect(verdict({ violationRate: 0.03 }, { violationRate: 0.02 })).toBe("broken");
+  const labels = { estimate: 0.99, lower: 0.98, upper: 1, asked: 1000 };
+  expect(verdict({ accuracyByLabels: labels })).toBe("better");
+  // Fewer than was simulated are late, and yet more than a level may be that promises none.
+  const close = { violationRate: 0.0102 };
+  expect(verdict(close, { violationRate: 0.0103 })).toBe("broken");
+});
+
 test("without an answer no latency holds", () => {
   expect(broken({ p50Ms: null, p99Ms: null })).toEqual(["p50", "p99"]);
+  expect(verdictOf(judged({ p50Ms: null }))).toBe("broken");
 });

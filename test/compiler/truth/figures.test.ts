@@ -1,4 +1,5 @@
 /** How what is measured becomes figures: quantiles, seconds, ratios and shares. */
+import { cpus } from "node:os";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { parseProcessorTicks, sharesBetween } from "../../../compiler/load/processor-time.ts";
@@ -138,9 +139,12 @@ test("looks outside a run say nothing of it", () => {
     epochMs,
     ticks: { total: epochMs, idle: 0, steal },
     processTicks: epochMs / 10,
+    ownMs: new Map([[7, 0.75 * cpus().length * epochMs]]),
   });
   const looks = [look(500, 0), look(1000, 0), look(1250, 25), look(1500, 25), look(5000, 900)];
   const seen = seenBetween(looks, 1000, 1500);
+  // All was busy but what was stolen, and the run had three quarters of it.
+  expect(seen.neighbourShare).toBeCloseTo(0.2);
   expect(seen.stealShare).toBeCloseTo(0.05);
   expect(seen.serverShare).toBeCloseTo(1);
   expect(seen.samples.map(({ fromMs }) => fromMs)).toEqual([0, 250]);

@@ -9,8 +9,9 @@ const BROKEN = {
   ...POINT,
   loadQps: 300,
   measured: { ...MEASURED, p99Ms: 90 },
-  checks: [{ name: "p99", promised: 50, measured: 90, tolerance: 10, holds: false }],
+  checks: [{ name: "p99", promised: 50, measured: 90, tolerance: 10, holds: false, isKept: false }],
   holds: false,
+  verdict: "broken",
   cause: "batches took 1.60x their profile",
 } as const;
 
@@ -23,13 +24,27 @@ test("the table has a row for each point, marks what is broken and says why", ()
   expect(lines.at(-1)).toBe("1 of 2 hold");
 });
 
+test("what is better than promised is no broken promise, and is told apart", () => {
+  const measured = { ...MEASURED, p99Ms: 20 };
+  const checks = [{ ...BROKEN.checks[0], measured: 20, isKept: true }];
+  const point = { ...BROKEN, measured, checks, verdict: "better" } as const;
+  const document = documentWith([POINT, point]);
+  const text = truthText(document);
+  expect(document.holds).toBe(true);
+  expect(text).toMatch(/^ *300 .*20\.0 \+.*better$/m);
+  expect(text.split("\n").at(-1)).toBe("1 of 2 hold, 1 more are better than promised");
+  const page = parseHTML(truthPage([document])).document;
+  expect(page.querySelector("h1")?.textContent).toBe("1 of 2 promises hold, 1 are outdone");
+  expect(page.querySelector("td.broken")).toBeNull();
+});
+
 test("every try is told, and what predictions leave out", () => {
   const { measured, machine, checks } = BROKEN;
   const tried = { measured, machine: { ...machine, stealShare: 0.2 }, checks, holds: false };
   const point = { ...POINT, earlier: [{ ...tried, cause: "stolen" }] };
   const document = { ...documentWith([point]), latenciesWithout: ["serving path"] };
   const text = truthText(document);
-  expect(text).toMatch(/run 1 was repeated: the machine lost 20\S*% to other guests.*did not hold/);
+  expect(text).toMatch(/run 1 was repeated, .*other guests took 20\S*% .*slow\): it did not hold/);
   expect(text).toContain("latencies without serving path");
 });
 

@@ -5,6 +5,7 @@ import type {
   TimelineSecond,
   TruthDocument,
   TruthPoint,
+  Verdict,
 } from "../../../compiler/truth/truth-document.ts";
 
 export const PREDICTED: Outcome = {
@@ -48,16 +49,24 @@ export const POINT: TruthPoint = {
   predicted: PREDICTED,
   ablation: { withoutPath: null, withoutContention: null, withoutBoth: null, asItWas: null },
   measured: MEASURED,
-  machine: { stealShare: 0.001, generatorShare: 0.1, busyShare: 0.6, serverShare: 0.3 },
+  machine: {
+    stealShare: 0.001,
+    generatorShare: 0.1,
+    busyShare: 0.6,
+    serverShare: 0.3,
+    neighbourShare: 0.01,
+    slowShare: 0.02,
+  },
   checks: [],
   holds: true,
+  verdict: "holds",
   cause: null,
   timeline: [SECOND, { ...SECOND, second: 1 }],
   earlier: [],
 };
 
 export function documentWith(points: readonly TruthPoint[]): TruthDocument {
-  const held = points.filter(({ holds }) => holds).length;
+  const countOf = (wanted: Verdict) => points.filter(({ verdict }) => verdict === wanted).length;
   return {
     format: "truth/1",
     application: "digits",
@@ -67,8 +76,9 @@ export function documentWith(points: readonly TruthPoint[]): TruthDocument {
     latenciesWithout: [],
     serviceTimes: "sampled",
     points,
-    held,
+    held: countOf("holds"),
+    better: countOf("better"),
     of: points.length,
-    holds: held === points.length,
+    holds: countOf("broken") === 0,
   };
 }

@@ -81,9 +81,12 @@ test("the server does one thing after the other, wakes for the first, and answer
   server?.push(10.5, BATCH, 3);
   expect([server?.nextMs, server?.nextKind, server?.pop()]).toEqual([12.25, REQUEST, 7]);
   expect(server?.answer(12.25)).toBe(12.75);
-  // It never slept between the two.
-  expect([server?.nextMs, server?.nextKind, server?.pop()]).toEqual([13.75, BATCH, 3]);
+  // It never slept between the two, and decides before it takes the batch back and answers.
+  expect([server?.nextMs, server?.nextKind, server?.pop()]).toEqual([12.75, BATCH, 3]);
   expect(server?.nextMs).toBe(Number.POSITIVE_INFINITY);
+  expect(server?.answer(12.75)).toBe(14.25);
+  server?.push(20, BATCH, 3);
+  expect(server?.nextMs).toBe(20);
 });
 
 test("without a path measured there is no station", () => {

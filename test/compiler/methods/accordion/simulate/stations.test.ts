@@ -50,8 +50,8 @@ function latencies(
 
 describe("a query", () => {
   test("that is alone takes the sum of what it passes; stages hold what is between them", () => {
-    // There, taken up, two sleeping places, three instances, the last taken back, answered, back.
-    const sum = 2 + 2 + (40 + 2 * 20) + 1 + 0.5 + 2 + 4 * 0.25;
+    // There, taken up by a server that slept, two sleeping places, three instances, the last taken back, answered, back.
+    const sum = 2 + 2 + (40 + 2 * 20) + 1 + 0.5 + 2 + 3 * 0.25;
     const asked = [
       [0, 3],
       [500, 3],
@@ -61,13 +61,13 @@ describe("a query", () => {
 
   test("finds places awake that the one before has just left", () => {
     const bundle = onMachine(evenBundle(1), servingPath({ wakeMs: always(0.25) }));
-    // Server, place and server slept for the first; nobody for what the second does next.
+    // Server and place slept for the first; nobody for what the second does next.
     expect(
       latencies(bundle, [
         [0, 1],
         [0.25, 1],
       ]),
-    ).toEqual([40.75, 80.75]);
+    ).toEqual([40.5, 80.25]);
   });
 
   test("on its deadline leaves the path its margin", () => {

@@ -30,7 +30,7 @@ const rounded = (ms: readonly number[]) => ms.map((one) => Math.round(one * 1e9)
 
 describe("a request", () => {
   test("that is alone takes the sum of all that it passes, each once", () => {
-    const sum = 2 + 2 + 12 + 1 + 0.5 + 2 + 3 * 0.25;
+    const sum = 2 + 2 + 12 + 1 + 0.5 + 2 + 2 * 0.25;
     const { latencies } = serveAt(onMachine(oneStage([1, 1, 1]), PATH), [0, 100]);
     expect(rounded(latencies)).toEqual([sum, sum]);
   });
