@@ -7,6 +7,7 @@ import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
 import type { ProfileCommand, ProfileSurroundings } from "./commands/profile.ts";
 import type { ServingCommand, ServingSurroundings } from "./commands/profile-serving.ts";
 import type { DeviceFlags } from "./commands/profiled-device.ts";
+import type { ElsewhereFlags, MeasuredElsewhere } from "./commands/profiled-elsewhere.ts";
 import type { MeasuringTools } from "./measuring-commands.ts";
 import {
   collect,
@@ -35,7 +36,8 @@ type ProfileFlags = Required<
   readonly inputs?: string;
   readonly dryRun?: true;
   readonly force?: true;
-} & DeviceFlags;
+} & DeviceFlags &
+  ElsewhereFlags;
 
 /** Unless `--batches` says otherwise. */
 const PROFILED_BATCHES = "1,2,4,8";
@@ -108,6 +110,14 @@ function addHow(command: Command): Command {
         "cpu",
       ),
     )
+    .addOption(
+      new Option(
+        "--workers <urls>",
+        "workers of other machines to measure, with the way to them: URLs of v2 servers with " +
+          "commas (default: those of the spec's pool, else processes of this machine)",
+      ).conflicts("layers"),
+    )
+    .option("--worker-token <file>", "what is shown to workers that want a token")
     .option("--worker-env <name=value>", "a variable of the worker (repeatable)", collect, [])
     .option(
       "--provider-options <name=value>",
@@ -141,17 +151,22 @@ async function profiled(
   const { profiledDevice } = await import("./commands/profiled-device.ts");
   const { alsoServing, servingOutput } = await import("./commands/profile-serving.ts");
   const { ModelReader } = await import("stratagem-runtime/internal/exec/model-reader");
+  const { measuredElsewhere } = await import("./commands/profiled-elsewhere.ts");
   const serving = servingOutput(flags);
   const { provider: device, ...on } = profiledDevice(flags);
   const { repeat, threads, seed, layers = false, out = null } = flags;
   const { task = null, hardware = null, dryRun = false, force = false } = flags;
   const batches = parseBatches(flags.batches ?? (layers ? "1" : PROFILED_BATCHES));
   const how = { device, on, cpuFallback: flags.cpuFallback };
-  const options = { app, out, repeat, threads, ...how, seed, task, hardware, dryRun, force };
+  // Stages of a cut are files of this command, which no other machine has.
+  const elsewhere = layers ? null : measuredElsewhere(app, flags);
+  const urls = elsewhere?.urls ?? null;
+  const options = { app, out, repeat, threads, ...how, urls, seed, task, hardware, dryRun, force };
   const reader = new ModelReader(modelLimitsOf(flags), watch.signal);
-  const surroundings = await surroundingsOf(reader, flags, watch, tools);
+  const surroundings = await surroundingsOf(reader, flags, elsewhere, watch, tools);
   const path = (into: string) => {
-    const asked = { ...options, into, inputs: flags.inputs ?? null };
+    const serveOptions = elsewhere?.serveOptions ?? [];
+    const asked = { ...options, into, inputs: flags.inputs ?? null, serveOptions };
     return servingPath(asked, watch, tools, { ...surroundings, modelReader: reader });
   };
   try {
@@ -176,7 +191,9 @@ async function measuredModels(
     const { measureStarts } = await import("./profile/measured-starts.ts");
     const counts = cores === undefined ? null : parseCores(cores);
     const cells = { batches, cores: counts, budgetMs: budget ?? null, effort: PROFILING_EFFORT };
-    return profileCommand({ ...options, ...cells }, { ...surroundings, measureStarts });
+    // How workers of another machine start is their own business.
+    const starts = options.urls === null ? { measureStarts } : {};
+    return profileCommand({ ...options, ...cells }, { ...surroundings, ...starts });
   }
   const commands = await import("./commands/profile-layers.ts");
   commands.requireSingleInstances(batches);
@@ -189,6 +206,7 @@ async function measuredModels(
 async function surroundingsOf(
   reader: ModelReader,
   flags: ProfileFlags,
+  elsewhere: MeasuredElsewhere | null,
   watch: Watch,
   { nowMs }: MeasuringTools,
 ): Promise<Omit<ProfileSurroundings, "measureStarts">> {
@@ -199,8 +217,12 @@ async function surroundingsOf(
   const { precisionOf } = await import("./onnx/precision.ts");
   const { describeDevice } = await import("stratagem-runtime/internal/devices/describe-device");
   const { startAssignedExecutor } = await import("stratagem-runtime/internal/exec/assigned-pool");
+  const { startElsewhere } = await import("./commands/profiled-elsewhere.ts");
   const { memoryBytes: modelMemory, timeoutMs: modelTimeoutMs } = modelLimitsOf(flags);
   const limits = { memoryBytes: modelMemory, modelTimeoutMs, batchTimeoutMs: modelTimeoutMs };
+  const startHere: ProfileSurroundings["startExecutor"] = (started, handlers) => {
+    return startAssignedExecutor(started, handlers, limits);
+  };
   return {
     precisionOf,
     describeDevice,
@@ -214,7 +236,7 @@ async function surroundingsOf(
     },
     readHost: (host) => reader.readHost(host),
     sample: (host, rows, seed) => reader.sample(host, rows, seed),
-    startExecutor: (started, handlers) => startAssignedExecutor(started, handlers, limits),
+    startExecutor: elsewhere === null ? startHere : startElsewhere(elsewhere, modelTimeoutMs),
   };
 }
 

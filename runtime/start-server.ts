@@ -103,6 +103,7 @@ async function startWith(
     {
       ...saidOf(options),
       ...clock,
+      frontEnd: cluster?.name,
       ...(acceptors === undefined ? {} : { acceptors, door: innerDoor(acceptors) }),
       access,
       telemetry,
@@ -129,7 +130,8 @@ async function startWith(
   const following = new Reloading(server, hosted, hosting, { refresh }, sources);
   reloading = following;
   const endpoints = () => following.hosted.map(({ application }) => application.endpoint);
-  cluster?.follow(endpoints, () => hostedTraffic(following.hosted));
+  const { url } = urlsOf(server, options, acceptors);
+  cluster?.follow(endpoints, () => hostedTraffic(following.hosted), url);
   sources?.run(following, server.started);
   void rememberOnceStarted(server.started, hosted, hosting);
   canaries = startCanaries(server, following, hosting, options.canary);

@@ -3,6 +3,7 @@
  * beside the models, and adds it to a profile.
  */
 import { dirname, resolve } from "node:path";
+import { MAX_CONTENTION } from "stratagem-runtime/internal/bundle/limits";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import { encodeBundle } from "stratagem-runtime/internal/checked-bundle";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
@@ -13,6 +14,7 @@ import { methodOf } from "../methods/registry.ts";
 import { randomInputsOf } from "../profile/measure.ts";
 import { type PlanSources, type ProfilePlan, planProfile } from "../profile/profile-plan.ts";
 import type { WorkerSources } from "../profile/profiled-worker.ts";
+import { heldCurve } from "../profile/serving/contention-curve.ts";
 import { describeSamples } from "../profile/serving/described-samples.ts";
 import { measurePath, type ServedSamples } from "../profile/serving/measured-path.ts";
 import { measureWorkers } from "../profile/serving/measured-workers.ts";
@@ -21,7 +23,11 @@ import { expectProfile, withServingRows } from "../profile/serving/profile-file.
 import { withServedFolder } from "../profile/serving/served-folder.ts";
 import { startServed } from "../profile/serving/served-process.ts";
 import type { ServingEffort } from "../profile/serving/serving-effort.ts";
-import { type PathSamples, servingRows } from "../profile/serving/serving-rows.ts";
+import {
+  type PathSamples,
+  type ServingRows,
+  servingRows,
+} from "../profile/serving/serving-rows.ts";
 import { refuseDisturbed, servingLines } from "../profile/serving/serving-told.ts";
 import { StallProbe } from "../profile/serving/stall-probe.ts";
 import { watchStalls } from "../profile/serving/stall-watch.ts";
@@ -42,6 +48,8 @@ export interface ServingCommand
   readonly into: string;
   /** Path of rows to send, raw bytes; null for random ones, or samples of modules. */
   readonly inputs: string | null;
+  /** Of the server, besides those of what is measured. */
+  readonly serveOptions: readonly string[];
   readonly effort: ServingEffort;
 }
 
@@ -77,7 +85,7 @@ export async function servingCommand(
   });
   const samples = { ...seen, stalls: endStalls(probe.form()) };
   if (!force) refuseDisturbed(into, samples);
-  const rows = servingRows(samples);
+  const rows = rowsOf(command, loaded, samples);
   const measurement = `${into}.serving.json`;
   await writeAllAtomically([
     { path: measurement, bytes: jsonBytes(describeSamples(samples)) },
@@ -92,6 +100,18 @@ export async function servingCommand(
     ].join("\n"),
     json: { profile: into, servingMeasurement: measurement, serving: rows },
   };
+}
+
+/** Workers of other machines do not take the processors of this one, nor of each other. */
+function rowsOf(
+  { urls }: ServingCommand,
+  { application }: LoadedApplication,
+  samples: PathSamples,
+): ServingRows {
+  const rows = servingRows(samples);
+  if ((urls ?? null) === null) return rows;
+  const width = Math.min(MAX_CONTENTION, workersOf(application) + samples.processors);
+  return { ...rows, contention: heldCurve(rows.contention, width) };
 }
 
 async function seenSamples(
@@ -144,7 +164,7 @@ function endsOf(loads: Application["loads"]): number[] {
 }
 
 async function servedSamples(
-  { app, inputs, effort, threads, seed }: ServingCommand,
+  { app, inputs, effort, threads, serveOptions, seed }: ServingCommand,
   loaded: LoadedApplication,
   plan: ProfilePlan,
   surroundings: ServingSurroundings,
@@ -159,7 +179,7 @@ async function servedSamples(
   return withServedFolder(served, async (folder) => {
     const { bundle: path, accessLog } = folder;
     const where = { bundle: path, models: folder.path, accessLog };
-    const server = await startServed({ cli, ...where, threads, signal });
+    const server = await startServed({ cli, ...where, threads, options: serveOptions, signal });
     try {
       return await measurePath(server, accessLog, effort.path, {
         ...{ signal, sleep, nowMs, rowsOf },
@@ -207,13 +227,14 @@ interface Ran {
 }
 
 async function workerSamples(
-  { effort }: ServingCommand,
+  { effort, urls }: ServingCommand,
   { loaded: { application }, plan, woken }: Ran,
   surroundings: ServingSurroundings,
 ): Promise<Pick<PathSamples, "processors" | "workers">> {
   const processors = surroundings.machine.cores;
-  const own = application.cluster.pools.reduce((sum, { workers }) => sum + workers, 0);
-  const width = Math.min(effort.mostWorkers, Math.max(own, processors + 1));
+  const own = workersOf(application);
+  const wanted = urls?.length ?? Math.max(own, processors + 1);
+  const width = Math.min(effort.mostWorkers, wanted);
   const { pool } = surroundings;
   const asked = { ...effort.workers, width, woken };
   const ran = await measureWorkers(plan, randomInputsOf(plan), asked, {
@@ -222,6 +243,10 @@ async function workerSamples(
     onProgress: (done, total) => pool.onProgress(done, total, "workers beside each other"),
   });
   return { processors, workers: { ...ran, isOfPath: woken !== null } };
+}
+
+function workersOf({ cluster }: Application): number {
+  return cluster.pools.reduce((sum, { workers }) => sum + workers, 0);
 }
 
 /** Exponential, as between Poisson arrivals. */

@@ -86,7 +86,7 @@ export function latencyProfile(
   layersOf: ReadonlyMap<string, LayersSpec> = new Map(),
   startOf: StartsByVariant = new Map(),
 ): ProfileSpec {
-  const { task, hardware, machine, cores, isByCores, device, on, measuredOn } = plan;
+  const { task, hardware, cores, isByCores, device, on, measuredOn } = plan;
   const options = Object.entries(on?.options ?? {}).map(([name, value]) => {
     return [name, typeof value === "object" ? [...value] : value] as const;
   });
@@ -94,13 +94,13 @@ export function latencyProfile(
   const source =
     `stratagem profile: wall time around a worker${scaled}, ` +
     `${runsText(cells)} each after ${WARM_UP_RUNS} or more to warm up, ${threadsText(plan)}, ` +
-    `device ${deviceText(device, measuredOn)}${machine.processor}, ${machine.cores} cores, ` +
-    `Node ${machine.nodeVersion}, onnxruntime ${machine.onnxruntimeVersion}`;
+    `device ${deviceText(device, measuredOn)}${whereText(plan)}`;
   return {
     format: "latency-profile/1",
     ...(task === null ? {} : { task }),
     hardware,
     device: { ...measuredOn, ...(options.length > 0 && { options: Object.fromEntries(options) }) },
+    ...(plan.urls === undefined ? {} : { includesWay: true as const }),
     source,
     variants: Object.fromEntries(
       plan.variants.map(({ name, accuracy, model, precision }) => {
@@ -138,6 +138,14 @@ function runsText(cells: readonly Cell[]): string {
   const counts = cells.map(({ wallMs }) => wallMs.length).filter((count) => count > 0);
   const [fewest, most] = [Math.min(...counts), Math.max(...counts)];
   return fewest === most ? `${fewest} runs` : `${fewest} to ${most} runs`;
+}
+
+/** What ran the models, or asked those that did. */
+function whereText({ machine, urls }: ProfilePlan): string {
+  const { processor, cores, nodeVersion, onnxruntimeVersion } = machine;
+  const own = `${processor}, ${cores} cores, Node ${nodeVersion}`;
+  if (urls === undefined) return `${own}, onnxruntime ${onnxruntimeVersion}`;
+  return `of ${urls[0]}, its way from here included: ${own}`;
 }
 
 /** With what the device is, where that is not what the machine is. */
@@ -187,7 +195,9 @@ export function describeMeasurement(
       plan.variants.map(({ name, model }) => [name, model.sha256]),
     ),
     budgetMs,
-    noise: machineNoise(judged, device, judgesCells, ({ variant }) => {
+    noise: machineNoise(judged, device, judgesCells, ({ variant, cpuMs }) => {
+      // Servers of other makers do not say what a run took of their processors.
+      if (plan.urls !== undefined && cpuMs.every((ms) => ms === 0)) return true;
       return plan.variants.some(({ name, host }) => name === variant && host !== undefined);
     }),
     cells: judged.map(({ cell, noise: { tail, p95Interval, drift, isNoisy } }) => ({

@@ -62,6 +62,8 @@ export interface ProfileOptions {
   readonly on?: DeviceChoice;
   /** Whether models may have nodes that a GPU leaves to the processor; left out, they may. */
   readonly cpuFallback?: CpuFallback;
+  /** URLs of the workers to measure; null, or left out, for processes of this machine. */
+  readonly urls?: readonly string[] | null;
   /** Name of the hardware in the profile; null to name it after the device. */
   readonly hardware: string | null;
   /** Of the inputs. */
@@ -93,6 +95,8 @@ export interface ProfilePlan {
   readonly maxDepth: number;
   readonly device: Provider;
   readonly on?: DeviceChoice;
+  /** Of workers on other machines, whose way is in all times; left out for those of this one. */
+  readonly urls?: readonly string[];
   /** Providers that the pools of the spec name, each once; none where no pool names one. */
   readonly poolProviders: readonly Provider[];
   readonly cpuFallback: CpuFallback;
@@ -238,6 +242,7 @@ export async function planProfile(
     maxDepth: "maxDepth" in spec.policy ? spec.policy.maxDepth : DEFAULT_DEPTH,
     device,
     ...(options.on && { on: options.on }),
+    ...(options.urls && { urls: options.urls }),
     poolProviders: poolProvidersOf(spec.cluster.pools ?? []),
     cpuFallback: options.cpuFallback ?? "allow",
     seed,
@@ -313,9 +318,12 @@ function poolProvidersOf(pools: Parameters<typeof devicesOf>[0]): Provider[] {
 
 /** Where nothing tells the name of an accelerator, what the user calls it. */
 async function measuredDevice(
-  { device: provider, on, hardware }: ProfileOptions,
+  { device: provider, on, hardware, urls }: ProfileOptions,
   { machine, describeDevice }: PlanSources,
 ): Promise<MeasuredDevice> {
+  const [url] = urls ?? [];
+  // The protocol does not say what a server runs on.
+  if (url !== undefined) return { provider, name: hardware ?? `worker ${url}`, driver: null };
   if (provider === "cpu") return { provider, name: machine.processor, driver: null };
   const found = (await describeDevice?.({ ...defaultDevice(provider), ...on })) ?? null;
   return {
@@ -330,12 +338,13 @@ const DEFAULT_DEPTH = 8;
 
 /** @throws InputError for cores that a batch here would not have. */
 function coresOf(
-  { cores, threads, device }: ProfileOptions,
+  { cores, threads, device, urls }: ProfileOptions,
   machine: Machine,
 ): readonly [number, ...number[]] {
   const [first = threads, ...others] = cores ?? [];
   if (cores === null) return [first];
   const given = `--cores ${cores.join(",")}`;
+  const isHere = (urls ?? null) === null;
   if (device !== "cpu" && cores.some((count) => count !== 1)) {
     const message =
       `${given}: expected --device cpu beside it, got ${device}, ` +
@@ -343,7 +352,7 @@ function coresOf(
     throw new InputError("INPUT_CONFLICT", message);
   }
   const most = Math.max(...cores);
-  if (most > machine.cores) {
+  if (isHere && most > machine.cores) {
     const on = machine.cores === 1 ? "the 1 core" : `the ${machine.cores} cores`;
     const message =
       `${given}: expected at most ${on} of this machine, got ${most}: ` +
@@ -391,8 +400,9 @@ export function withDigest(plan: Omit<ProfilePlan, "sha256">): ProfilePlan {
     ...(model.parts ?? []).map(({ sha256 }) => sha256),
     ...(model.module === undefined ? [] : [model.module.options]),
   ]);
-  const { batches, repeat, cores, isByCores, measuredOn, on, seed, machine } = plan;
-  const measured = [measuredOn, ...(on === undefined ? [] : [on])];
+  const { batches, repeat, cores, isByCores, measuredOn, on, urls, seed, machine } = plan;
+  const where = urls === undefined ? [] : [urls];
+  const measured = [measuredOn, ...(on === undefined ? [] : [on]), ...where];
   const parts = [variants, batches, repeat, cores, isByCores, ...measured, seed, machine];
   return { ...plan, sha256: digest(Buffer.from(JSON.stringify(parts))) };
 }

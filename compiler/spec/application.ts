@@ -191,6 +191,8 @@ export interface VariantProfile {
   readonly task: string | null;
   /** Percentile that rows given as bare numbers hold. */
   readonly percentile: number | null;
+  /** True where its times have the way to workers of other machines in them; else left out. */
+  readonly includesWay?: true;
   /** Ascending in batch; empty when the profile has only `fit` or `byCores`. */
   readonly rows: readonly ProfileRow[];
   /**

@@ -6,7 +6,7 @@ import { resolveBinding } from "./binding.ts";
 import { type KeyPath, readDocument } from "./document.ts";
 import { hostKey, hostVariantOf } from "./host-tasks.ts";
 import { loadMistakes, resolveLoads } from "./loads.ts";
-import { measurementMistakes } from "./measurements.ts";
+import { measurementMistakes, wayMistakes } from "./measurements.ts";
 import { conflict, fail, invalid, type Mistake, missing, refuse } from "./mistakes.ts";
 import { chainKey, chainOf, oneModelOf } from "./model-files.ts";
 import { type InputFile, NamedFiles } from "./named-files.ts";
@@ -81,6 +81,7 @@ export function loadApplication(
   };
   refuse(document, poolDeviceMistakes(application));
   refuse(document, measurementMistakes(application));
+  refuse(document, wayMistakes(application));
   return deepFreeze({
     application,
     inputs: files.inputs(),

@@ -1,6 +1,6 @@
 /** What the measurements of an application lack for its method, or say against its SLO. */
 import type { Application } from "./application.ts";
-import type { Mistake } from "./mistakes.ts";
+import { conflict, type Mistake } from "./mistakes.ts";
 import { rulesOf } from "./policy.ts";
 import { profileFor } from "./pool-profiles.ts";
 
@@ -26,4 +26,18 @@ export function* measurementMistakes({
     }
     if (isMeasured) yield* rules.sloMistakes?.(task, slo) ?? [];
   }
+}
+
+/** The way to workers of other machines that would be planned with twice. */
+export function* wayMistakes({ tasks, cluster }: Application): Generator<Mistake> {
+  const hopMs = cluster.communicationLatencyMs;
+  if (hopMs === 0) return;
+  const profiles = tasks.flatMap(({ variants }) => variants.flatMap((variant) => variant.profiles));
+  const measured = profiles.find(({ includesWay }) => includesWay === true);
+  if (measured === undefined) return;
+  yield conflict(
+    ["cluster", "communicationLatency"],
+    `expected auto or 0 ms, since the times of ${measured.file} were measured through workers of ` +
+      `other machines and have the way to them in them, got ${hopMs} ms`,
+  );
 }

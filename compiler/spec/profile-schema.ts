@@ -200,6 +200,10 @@ export const profileSchema = mapping({
   hardware: name().describe("What the latencies were measured on"),
   device: device.optional(),
   percentile: percentile().optional().describe("Percentile that bare numbers hold"),
+  includesWay: z
+    .literal(true, { error: () => "true, or nothing" })
+    .optional()
+    .describe("Its times have the way to workers of other machines in them"),
   source: text("a line of text").optional().describe("Where the numbers come from"),
   serving: serving.optional(),
   variants: record(text("a name"), variant, "a mapping from variant names to measurements"),

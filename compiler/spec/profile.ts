@@ -76,6 +76,7 @@ function profiledVariant(
       ...(spec.serving && { serving: servingOf(spec.serving) }),
       task: spec.task ?? null,
       percentile: spec.percentile ?? null,
+      ...(spec.includesWay === true && { includesWay: true as const }),
       rows: sortedRows(measured.latencyMs ?? largestOf(measured.byBucket) ?? {}),
       ...(measured.byBucket && { buckets: sortedBuckets(measured.byBucket) }),
       fit: measured.fit ?? null,

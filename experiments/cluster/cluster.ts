@@ -12,6 +12,7 @@ import { faultsOf } from "./faults.ts";
 import { hops } from "./hops.ts";
 import { System, TOPOLOGIES, type Topology } from "./system.ts";
 import { templateOf } from "./template.ts";
+import { ways } from "./ways.ts";
 
 const SPEC = "experiments/cluster/letters.yaml";
 const MODELS = "models/image-classification";
@@ -36,7 +37,7 @@ const faults: Experiment = {
   run: runFaults,
 };
 
-export const cluster: readonly Experiment[] = [faults, hops];
+export const cluster: readonly Experiment[] = [faults, hops, ways];
 
 async function runFaults({ page, flags, folder }: Run): Promise<void> {
   requireFreshBuild();

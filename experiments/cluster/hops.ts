@@ -1,7 +1,7 @@
 /** Promises of plans whose workers are on another machine, as far away as the plan says. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { TruthDocument } from "stratagem/internal/truth/truth-document";
 import { parse } from "yaml";
@@ -21,6 +21,9 @@ const PORT = 8000;
 const EXIT_NOT_VERIFIED = 3;
 const WARM_UP = ["--duration", "2s"];
 const PROBE = ["--duration", "5s"];
+const WAYS = ["profile", "stated"];
+/** Batches as large as plans send. */
+const PROFILED = ["--batches", "1,2,4,8,16"];
 
 interface Remote {
   readonly name: string;
@@ -46,19 +49,20 @@ const REMOTES: readonly Remote[] = [
 export const hops: Experiment = {
   name: "hops",
   about: "workers behind a link of 0, 2 and 10 ms: promised beside measured",
-  takes: "about nine minutes; needs root, python3 and /dev/net/tun",
+  takes: "about twenty minutes; needs root, python3 and /dev/net/tun",
   options: {
     app: `${REMOTES.map(({ name }) => name).join(", ")}; all`,
     delays: `ms there and back, separated by commas; ${DELAYS.join(",")}`,
     seconds: "of each load; 10",
     loads: "of each bundle; 2",
+    by: "what plans know the way by: a profile measured through the workers, or a stated hop; all",
   },
   isExtra: true,
   run: runHops,
 };
 
 const HEAD = [
-  ...["application", "link ms", "hop ms", "load/s", "p50 ms", "measured", "p99 ms", "measured"],
+  ...["application", "link ms", "by", "load/s", "p50 ms", "measured", "p99 ms", "measured"],
   ...["late", "measured", "accuracy", "measured", "verdict"],
 ];
 
@@ -71,6 +75,7 @@ async function runHops({ page, flags, folder }: Run): Promise<void> {
     REMOTES.map(({ name }) => name),
   );
   const delays = flags.text("delays")?.split(",").map(Number) ?? DELAYS;
+  const ways = flags.among("by", WAYS) ?? WAYS;
   const extent = { seconds: flags.number("seconds") ?? 10, loads: flags.number("loads") ?? 2 };
   const rows: (string | number)[][] = [];
   for (const remote of REMOTES) {
@@ -84,10 +89,20 @@ async function runHops({ page, flags, folder }: Run): Promise<void> {
       for (const delayMs of delays) {
         if (delayMs > 0) await machine.slow(delayMs / 2);
         const linkMs = await machine.roundTripMs();
-        const found = await tryDelay({ remote, trial, urls, folder: own, linkMs, ...extent });
+        for (const way of ways) {
+          const found = await tryDelay({
+            remote,
+            trial,
+            urls,
+            folder: own,
+            linkMs,
+            way,
+            ...extent,
+          });
+          rows.push(...found);
+          for (const row of found) process.stderr.write(`${row.join(" | ")}\n`);
+        }
         await machine.hasten();
-        rows.push(...found);
-        for (const row of found) process.stderr.write(`${row.join(" | ")}\n`);
       }
     });
   }
@@ -116,24 +131,18 @@ interface Trial {
   readonly urls: readonly string[];
   readonly folder: string;
   readonly linkMs: number;
+  readonly way: string;
   readonly seconds: number;
   readonly loads: number;
 }
 
-/** Measures the hop first, as whoever writes a spec does, and has the plan know it. */
 async function tryDelay(trial: Trial): Promise<(string | number)[][]> {
-  const { remote, folder, linkMs } = trial;
-  const spec = join(folder, "app.json");
-  writeFileSync(spec, specOf(trial, linkMs));
-  const probed = join(folder, "probe.msgpack");
-  await stratagem("compile", spec, "-o", probed);
-  const hopMs = Math.round((await measuredHopMs(probed, remote)) * 10) / 10;
-  writeFileSync(spec, specOf(trial, hopMs));
-  const document = await truthOf(trial, spec);
+  const { remote, linkMs } = trial;
+  const { document, by } = await (trial.way === "profile" ? byProfile : byStatedHop)(trial);
   return document.points.map(({ loadQps, predicted, measured, holds, checks }) => [
     remote.name,
     linkMs.toFixed(1),
-    hopMs.toFixed(1),
+    by,
     loadQps,
     digit(predicted.p50Ms),
     digit(measured.p50Ms),
@@ -147,12 +156,76 @@ async function tryDelay(trial: Trial): Promise<(string | number)[][]> {
   ]);
 }
 
+interface Tried {
+  readonly document: TruthDocument;
+  readonly by: string;
+}
+
+/** A profile of the workers where they are has the way to them in it. */
+async function byProfile(trial: Trial): Promise<Tried> {
+  const { folder, trial: application } = trial;
+  const out = outOf(folder);
+  const spec = writtenSpec(trial, null);
+  const profile = join(folder, "elsewhere.json");
+  rmSync(profile, { force: true });
+  const hardware = ["--hardware", hardwareOf(spec) ?? "elsewhere"];
+  const rows = application.inputs(out).slice(0, 2);
+  // The agents are neighbours here, for all share the processors; elsewhere they are not.
+  const how = [...PROFILED, "--serving", ...rows, ...hardware, "--force"];
+  await stratagem("profile", spec, "-o", profile, ...how);
+  return { document: await truthOf(trial, spec, profile), by: "profile" };
+}
+
+/** Measures the hop first, as whoever writes a spec does, and has the plan know it. */
+async function byStatedHop(trial: Trial): Promise<Tried> {
+  const { remote, folder, linkMs } = trial;
+  const spec = writtenSpec(trial, linkMs);
+  const probed = join(folder, "probe.msgpack");
+  await stratagem("compile", spec, "-o", probed);
+  const hopMs = Math.round((await measuredHopMs(probed, remote)) * 10) / 10;
+  const profile = join(folder, "profile.json");
+  if (!existsSync(profile)) await measureHere(trial, spec, profile);
+  writtenSpec(trial, hopMs);
+  return { document: await truthOf(trial, spec, profile), by: `hop ${hopMs.toFixed(1)}` };
+}
+
+/** The models by themselves, as processes of this machine. */
+async function measureHere(trial: Trial, spec: string, profile: string): Promise<void> {
+  const here = join(trial.folder, "here.json");
+  const { cluster, ...rest } = JSON.parse(readFileSync(spec, "utf8"));
+  const { pools, workers: _, ...others } = cluster;
+  const counted = pools?.map((pool: object) => ({ ...pool, workers: trial.remote.workers }));
+  const own = counted === undefined ? { workers: trial.remote.workers } : { pools: counted };
+  writeFileSync(here, JSON.stringify({ ...rest, cluster: { ...others, ...own } }));
+  const hardware = ["--hardware", hardwareOf(spec) ?? "here"];
+  await stratagem("profile", here, "-o", profile, ...PROFILED, ...hardware, "--force");
+}
+
+/** Of its first pool; null where no pool names it. */
+function hardwareOf(spec: string): string | null {
+  const { cluster } = JSON.parse(readFileSync(spec, "utf8"));
+  return cluster.pools?.[0]?.hardware ?? null;
+}
+
+function outOf(folder: string): string {
+  const out = join(folder, "truth");
+  mkdirSync(out, { recursive: true });
+  return out;
+}
+
+/** @param hopMs null to leave it to the profile. @returns its path. */
+function writtenSpec(trial: Trial, hopMs: number | null): string {
+  const spec = join(trial.folder, "app.json");
+  writeFileSync(spec, specOf(trial, hopMs));
+  return spec;
+}
+
 function namesOf(checks: readonly { readonly name: string }[]): string {
   return checks.map(({ name }) => name).join(", ");
 }
 
 /** The application as the repository has it, but for where its workers are. */
-function specOf({ remote, urls }: Trial, hopMs: number): string {
+function specOf({ remote, urls }: Trial, hopMs: number | null): string {
   const file = join("policies", remote.name, "app.yaml");
   const text = readFileSync(file, "utf8").replaceAll("../../", `${resolve(".")}/`);
   const spec = parse(text) as { cluster: { pools?: Record<string, unknown>[] } };
@@ -162,7 +235,7 @@ function specOf({ remote, urls }: Trial, hopMs: number): string {
     ...(pools === undefined
       ? { workers: urls }
       : { pools: pools.map((pool) => ({ ...pool, workers: urls })) }),
-    communicationLatency: `${hopMs} ms`,
+    communicationLatency: hopMs === null ? "auto" : `${hopMs} ms`,
   };
   return JSON.stringify({ ...spec, cluster });
 }
@@ -191,18 +264,15 @@ async function hopsOf(url: string): Promise<{ seconds: number; batches: number }
   return { seconds: sumOf(`${name}_sum`), batches: sumOf(`${name}_count`) };
 }
 
-async function truthOf(trial: Trial, spec: string): Promise<TruthDocument> {
+async function truthOf(trial: Trial, spec: string, profile: string): Promise<TruthDocument> {
   const { folder, seconds, loads, trial: application } = trial;
-  const out = join(folder, "truth");
-  mkdirSync(out, { recursive: true });
-  const profile = join(folder, "profile.json");
-  const known = existsSync(profile) ? ["--profile", profile] : [];
+  const out = outOf(folder);
   const extent = ["--loads", `${loads}`, "--seconds", `${seconds}`, "--runs", "1"];
-  const args = [CLI, "truth", spec, "-o", out, ...extent, ...known, ...application.inputs(out)];
+  const inputs = application.inputs(out);
+  const args = [CLI, "truth", spec, "-o", out, ...extent, "--profile", profile, ...inputs];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "ignore", "inherit"] });
   const [code]: (number | null)[] = await once(child, "exit");
   if (code !== 0 && code !== EXIT_NOT_VERIFIED) throw new Error(`truth ended with ${code}`);
-  if (!existsSync(profile)) writeFileSync(profile, readFileSync(join(out, "profile.json")));
   return JSON.parse(readFileSync(join(out, "truth.json"), "utf8")) as TruthDocument;
 }
 

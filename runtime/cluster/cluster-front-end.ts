@@ -3,6 +3,8 @@ import { hostname } from "node:os";
 import type { RemoteWorkers } from "../remote/remote-workers.ts";
 import { head, line, type MetricLine, metric } from "../server/metrics/exposition.ts";
 import type { Notice } from "../server/telemetry/notice.ts";
+import { announcedUrl } from "./announced-url.ts";
+import { servesAs } from "./answers-health.ts";
 import { clusterUrlOf } from "./cluster-url.ts";
 import { ClusterConnection } from "./connection.ts";
 import { ClusterMembership } from "./membership.ts";
@@ -38,6 +40,7 @@ export class ClusterFrontEnd {
   readonly #connection: ClusterConnection;
   readonly #membership: ClusterMembership;
   #traffic: () => TrafficByApplication = () => ({});
+  #url: string | undefined;
 
   private constructor(connection: ClusterConnection, options: FrontEndOptions) {
     const { nowMs, onNotice, frontEnd = `${hostname()}-${process.pid}` } = options;
@@ -53,6 +56,8 @@ export class ClusterFrontEnd {
       nowMs,
       seenLoad: () => listeners.seenLoad(),
       traffic: () => this.#traffic(),
+      url: () => this.#url,
+      answers: servesAs,
       onShare: (share) => listeners.tell(share),
       onError: ({ message }) => onNotice(`shares of the workers: ${message}`, "warn"),
     });
@@ -63,9 +68,15 @@ export class ClusterFrontEnd {
   /**
    * @param serving what decides now, which follows the load of all front ends.
    * @param traffic what was counted of it, which is told with every beat.
+   * @param listensAt URL at which others may ask whether it serves.
    */
-  follow(serving: () => readonly ShareListener[], traffic: () => TrafficByApplication): void {
+  follow(
+    serving: () => readonly ShareListener[],
+    traffic: () => TrafficByApplication,
+    listensAt: string,
+  ): void {
     this.#traffic = traffic;
+    this.#url = announcedUrl(undefined, listensAt);
     this.#listeners.follow(serving);
   }
 
@@ -79,6 +90,11 @@ export class ClusterFrontEnd {
     const clientName = `stratagem serve ${process.pid}`;
     const connection = await ClusterConnection.open({ url, clientName, tokenFile, onNotice });
     return new ClusterFrontEnd(connection, options);
+  }
+
+  /** By which no other front end is known, nor one that was started before. */
+  get name(): string {
+    return this.#shared.shares.frontEnd;
   }
 
   lines(): MetricLine[] {

@@ -80,7 +80,9 @@ export class Hops {
 
   #longText(name: string, ms: number): string {
     const found = `the way to the worker ${name} takes ${ms.toFixed(1)} ms of late`;
-    return `${found}, and the plan has ${this.#plannedMs} ms for a hop (communicationLatency)`;
+    const planned = `${found}, and the plan has ${this.#plannedMs} ms for a hop`;
+    if (this.#plannedMs > 0) return `${planned} (communicationLatency)`;
+    return `${planned}, unless its models were measured through the workers (profile --workers)`;
   }
 }
 

@@ -45,6 +45,8 @@ export interface OpenOptions {
   readonly epochOffsetMs?: number;
   /** What the server calls itself; left out, "stratagem". */
   readonly serverName?: string;
+  /** What it is among the front ends of a cluster; left out where it is of none. */
+  readonly frontEnd?: string | undefined;
   /** Whether health tells it unready while a promise is broken; left out, it does not. */
   readonly readyNeedsPromises?: boolean;
   /** Of the program, as the server tells it. */
@@ -252,7 +254,7 @@ function houseOf(
   const { nowMs, loopNowMs, version, epochOffsetMs = 0 } = options;
   const { telemetry, logs, onNotice, log, admin, access = Access.off(nowMs) } = options;
   const { serverName = "stratagem", textParameters = false } = options;
-  const { readyNeedsPromises = false } = options;
+  const { readyNeedsPromises = false, frontEnd } = options;
   return new House({
     telemetry,
     logs,
@@ -264,6 +266,7 @@ function houseOf(
     lag: new LoopLag(loopNowMs),
     loopDelay: new LoopDelay(),
     serverName,
+    frontEnd,
     readyNeedsPromises,
     version,
     hasTextParameters: textParameters,

@@ -42,8 +42,13 @@ export class MemoryBucket {
   }
 }
 
-/** What of a link still works; an answer is lost after what was asked has been done. */
-export type MemoryLink = "whole" | "cut" | "loses answers";
+/**
+ * What of a link still works; an answer is lost after what was asked has been done, and one that
+ * hangs is waited for as long as that of NATS.
+ */
+export type MemoryLink = "whole" | "cut" | "loses answers" | "hangs";
+
+const HANGS_MS = 2000;
 
 export class MemoryStore implements ClusterStore {
   readonly #bucket: MemoryBucket;
@@ -132,6 +137,10 @@ export class MemoryStore implements ClusterStore {
     const away = () => new ClusterAwayError("expected an answer of the store, got none");
     await Promise.resolve();
     if (this.#link === "cut") throw away();
+    if (this.#link === "hangs") {
+      await new Promise((resolve) => setTimeout(resolve, HANGS_MS));
+      throw away();
+    }
     const answer = work();
     await Promise.resolve();
     if (this.#link !== "whole") throw away();

@@ -79,6 +79,8 @@ class ToldDemand implements ThemisDemand {
 
   onForecast(): void {}
 
+  onShare(): void {}
+
   look(...seen: readonly number[]): void {
     this.looks.push(seen);
   }

@@ -144,6 +144,30 @@ test("front ends come, are killed and stopped under load, and no batch runs twic
   process.stdout.write(`taken over in ${Math.round(takenMs)} ms; ${counts}\n`);
 });
 
+test("a front end whose line to NATS is cut goes on with its workers while it serves", async () => {
+  const nats = await site.nats();
+  const cluster = clusterAt(nats.port);
+  const line = await site.line(nats.port);
+  const { path } = await startAll(cluster, "kept");
+  const one = await startFrontEnd(clusterAt(line.port), "one", path);
+  await untilShare(one.url, 3);
+  const two = await startFrontEnd(cluster, "two", path);
+  await untilShare(two.url, 1);
+  await untilShare(one.url, 2);
+  for (const { url } of [one, two]) await untilAnswered(url);
+  const told = await (await fetch(`${one.url}/v2/health/ready`)).json();
+  expect(told).toMatchObject({ ready: true, frontEnd: expect.stringMatching(/^one-/) });
+  const loads = [one, two].map(({ url }) => new CountedLoad(edge, url, WIDTH));
+  line.cut();
+  while ((await metric(one.url, "stratagem_cluster_away")) !== 1) await pause(POLL_MS);
+  // Longer than a lease, and all the while both are asked.
+  await pause(5000);
+  for (const load of loads) await load.answeredMore(100);
+  expect([await metric(one.url, SHARE), await metric(two.url, SHARE)]).toEqual([2, 1]);
+  for (const load of loads) await load.end();
+  expect(loads.flatMap(({ failures }) => failures)).toEqual([]);
+});
+
 test("of a NATS of three the leader is killed: serving and then membership go on", async () => {
   const trio = await site.trio();
   const { path, models } = await startAll(trio.url, "trio");

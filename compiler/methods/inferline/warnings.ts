@@ -6,6 +6,7 @@ import { type InferlineBundle, violationCeiling } from "stratagem-runtime/intern
 import { inferlineMissed } from "stratagem-runtime/internal/methods/inferline/tell/missed";
 import { missedTexts } from "stratagem-runtime/internal/tell/missed-limits";
 import { percent } from "stratagem-runtime/internal/tell/text";
+import { wayWarnings } from "../../model/way-warnings.ts";
 import { scalingWarnings } from "../../simulate/graph/scaling-steps.ts";
 import type { Application, InferlinePolicy } from "../../spec/application.ts";
 import { simulateInferline } from "./simulate/simulate.ts";
@@ -16,12 +17,13 @@ const FEW_MET = 0.95;
 /** @param application with its autoscaler, where the spec names one. */
 export function inferlineWarnings(
   bundle: InferlineBundle,
-  { policy: { scalerDelay } }: Application<InferlinePolicy>,
+  application: Application<InferlinePolicy>,
 ): string[] {
+  const { scalerDelay } = application.policy;
   const steps = scalingWarnings(bundle, scalerDelay, (options) => {
     return simulateInferline(bundle, options);
   });
-  return [...levelWarnings(bundle), ...steps];
+  return [...levelWarnings(bundle), ...steps, ...wayWarnings(application, false)];
 }
 
 function levelWarnings(bundle: InferlineBundle): string[] {

@@ -6,8 +6,18 @@ import { type LokiBundle, violationCeiling } from "stratagem-runtime/internal/bu
 import { lokiMissed } from "stratagem-runtime/internal/methods/loki/tell/missed";
 import { missedTexts } from "stratagem-runtime/internal/tell/missed-limits";
 import { percent } from "stratagem-runtime/internal/tell/text";
+import { wayWarnings } from "../../model/way-warnings.ts";
+import type { Application } from "../../spec/application.ts";
 
-export function planWarnings(bundle: LokiBundle): string[] {
+/** @param application whose plans they are. */
+export function planWarnings(
+  bundle: LokiBundle,
+  application: Pick<Application, "cluster" | "tasks">,
+): string[] {
+  return [...levelWarnings(bundle), ...wayWarnings(application, false)];
+}
+
+function levelWarnings(bundle: LokiBundle): string[] {
   const { levels, slo } = bundle;
   const ceiling = violationCeiling(slo);
   return levels.flatMap((level) => {

@@ -4,6 +4,7 @@ import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { bucketTable, classTable } from "stratagem-runtime/internal/methods/ramsis/tell/inspect";
 import { bucketModelMistakes } from "../../model/buckets.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";
+import { wayWarnings } from "../../model/way-warnings.ts";
 import type { CompilerMethodOf } from "../method.ts";
 import { actionValuesOf } from "./action-values.ts";
 import { SINGLE_BASELINES, singleBaselineNamed } from "./baselines.ts";
@@ -96,6 +97,7 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
   warnings: (bundle, application) => [
     ...bucketWarnings(bundle, application),
     ...tableWarnings(bundle),
+    ...wayWarnings(application, true),
   ],
   tablesAround: (bundle) => ({
     before: [],

@@ -5,6 +5,7 @@ import { type ThemisBundle, violationCeiling } from "stratagem-runtime/internal/
 import { themisMissed } from "stratagem-runtime/internal/methods/themis/tell/missed";
 import { missedTexts } from "stratagem-runtime/internal/tell/missed-limits";
 import { percent } from "stratagem-runtime/internal/tell/text";
+import { wayWarnings } from "../../model/way-warnings.ts";
 import { scalingWarnings } from "../../simulate/graph/scaling-steps.ts";
 import type { Application, ThemisPolicy } from "../../spec/application.ts";
 import { simulateThemis } from "./simulate/simulate.ts";
@@ -12,10 +13,11 @@ import { simulateThemis } from "./simulate/simulate.ts";
 /** @param application with its autoscaler, where the spec names one. */
 export function themisWarnings(
   bundle: ThemisBundle,
-  { policy: { scalerDelay } }: Application<ThemisPolicy>,
+  application: Application<ThemisPolicy>,
 ): string[] {
+  const { scalerDelay } = application.policy;
   const steps = scalingWarnings(bundle, scalerDelay, (options) => simulateThemis(bundle, options));
-  return [...levelWarnings(bundle), ...steps];
+  return [...levelWarnings(bundle), ...steps, ...wayWarnings(application, false)];
 }
 
 function levelWarnings(bundle: ThemisBundle): string[] {

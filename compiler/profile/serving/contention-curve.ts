@@ -22,3 +22,13 @@ export function contentionCurve(byVariant: readonly (readonly ContentionRound[])
   }
   return curve;
 }
+
+/**
+ * A curve that goes on as it ends: of workers with processors of their own, those beyond the
+ * measured ones take no more from each other than these do.
+ * @param width workers, and processors that others have here.
+ */
+export function heldCurve(curve: readonly number[], width: number): number[] {
+  const length = Math.max(curve.length, width);
+  return Array.from({ length }, (_, at) => curve[at] ?? curve.at(-1) ?? 1);
+}

@@ -19,6 +19,8 @@ export interface ServedOptions {
   /** Gets a line for every request. */
   readonly accessLog: string;
   readonly threads: number;
+  /** Further options of `serve`. */
+  readonly options: readonly string[];
   readonly signal: AbortSignal;
 }
 
@@ -33,7 +35,7 @@ export async function startServed(options: ServedOptions): Promise<ServedProcess
   signal.throwIfAborted();
   const where = ["--http", "127.0.0.1:0", "--json", "--no-page", "--access-log", accessLog];
   const what = ["--policy", bundle, "--models", models, "--threads", String(threads)];
-  const child = spawn(process.execPath, [cli, "serve", ...what, ...where], {
+  const child = spawn(process.execPath, [cli, "serve", ...what, ...options.options, ...where], {
     stdio: ["ignore", "pipe", "pipe"],
   });
   const ended = new Promise<void>((resolve) => {

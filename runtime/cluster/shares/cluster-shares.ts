@@ -21,6 +21,7 @@ import {
   loadOfBeat,
   nameOfKey,
   type TrafficByApplication,
+  urlOfBeat,
 } from "./share-texts.ts";
 
 export interface ClusterSharesOptions {
@@ -33,6 +34,10 @@ export interface ClusterSharesOptions {
   readonly seenLoad: () => SeenLoad;
   /** What this front end has counted, for whoever scales; left out for nothing. */
   readonly traffic?: () => TrafficByApplication;
+  /** Where this front end answers; left out, or undefined, where nobody is to ask it. */
+  readonly url?: () => string | undefined;
+  /** Whether a front end answers there that serves; left out, none does. */
+  readonly answers?: (url: string, frontEnd: string) => Promise<boolean>;
   /** Told when the share, or what others see, has changed. */
   readonly onShare: (share: LoadShare) => void;
   /** Told when the workers that are held, or their epochs, have changed. */
@@ -46,6 +51,11 @@ export interface ClusterSharesOptions {
 
 /** Looks at the time per beat. */
 const TICKS = 2;
+/**
+ * A beat that is not answered for so many is followed by the next: one that went to a leader of
+ * NATS which is no more would be waited for as long as a lease.
+ */
+const BEAT_ANSWER_BEATS = 2;
 /** How long leaving may take where the store is slow, in leases. */
 const LEAVING_LEASES = 1;
 
@@ -65,8 +75,13 @@ export class ClusterShares {
   readonly #options: ClusterSharesOptions;
   readonly #book: LeaseBook;
   readonly #leaseMs: number;
+  readonly #beatMs: number;
   readonly #tickMs: number;
   readonly #closers: (() => void)[] = [];
+  /** Of other front ends, where they say it. */
+  readonly #urls = new Map<string, string>();
+  /** Names of those that are being asked. */
+  readonly #asked = new Set<string>();
   #held: ReadonlyMap<string, HeldWorker> = new Map();
   #share = "";
   #beats = 0;
@@ -80,6 +95,7 @@ export class ClusterShares {
     this.#options = options;
     this.#book = new LeaseBook({ frontEnd, ...leases });
     this.#leaseMs = leases.leaseMs;
+    this.#beatMs = leases.beatMs;
     this.#tickMs = leases.beatMs / TICKS;
   }
 
@@ -152,8 +168,12 @@ export class ClusterShares {
   }
 
   #onFrontEnd({ key, value, revision }: StoreChange): void {
+    const name = nameOfKey(key);
     const load = value === null ? null : loadOfBeat(value);
-    this.#book.onBeat(nameOfKey(key), load, revision, this.#options.nowMs());
+    const url = value === null ? null : urlOfBeat(value);
+    if (url === null) this.#urls.delete(name);
+    else this.#urls.set(name, url);
+    this.#book.onBeat(name, load, revision, this.#options.nowMs());
     this.#soon();
   }
 
@@ -183,7 +203,18 @@ export class ClusterShares {
     const nowMs = this.#options.nowMs();
     const writes = this.#book.tick(nowMs, this.#options.isIdle);
     for (const write of writes) void this.#carryOut(write);
+    for (const name of this.#book.doubtful(nowMs)) void this.#ask(name);
     this.#tell(nowMs);
+  }
+
+  /** Its way to the store may be cut, and it serves all the same. */
+  async #ask(frontEnd: string): Promise<void> {
+    const url = this.#urls.get(frontEnd);
+    const { answers, nowMs } = this.#options;
+    if (url === undefined || answers === undefined || this.#asked.has(frontEnd)) return;
+    this.#asked.add(frontEnd);
+    if (await answers(url, frontEnd)) this.#book.onHeard(frontEnd, nowMs());
+    this.#asked.delete(frontEnd);
   }
 
   /** Tells what has changed since it was told last. */
@@ -217,12 +248,12 @@ export class ClusterShares {
   }
 
   async #beat(revision: number | null): Promise<void> {
-    const { store, nowMs, seenLoad, traffic } = this.#options;
+    const { store, nowMs, seenLoad, traffic, url } = this.#options;
     this.#beats++;
     const key = frontEndKey(this.frontEnd);
-    const text = beatText(this.#beats, seenLoad(), traffic?.());
+    const text = beatText(this.#beats, seenLoad(), traffic?.(), url?.());
     const writing = revision === null ? store.create(key, text) : store.update(key, text, revision);
-    const done = await this.#quietly(writing);
+    const done = await this.#quietly(answerWithin(writing, BEAT_ANSWER_BEATS * this.#beatMs));
     this.#book.onBeatDone(done, nowMs());
     if (done === null) await this.#readBeat(key);
   }
@@ -275,6 +306,21 @@ export class ClusterShares {
       }
       return null;
     }
+  }
+}
+
+/** @throws ClusterAwayError where there is none in time; what comes later is for nobody. */
+async function answerWithin<T>(asked: Promise<T>, limitMs: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const over = new Promise<never>((_, reject) => {
+    const late = () => reject(new ClusterAwayError(`expected an answer within ${limitMs} ms`));
+    timer = setTimeout(late, limitMs);
+  });
+  try {
+    return await Promise.race([asked, over]);
+  } finally {
+    clearTimeout(timer);
+    asked.catch(() => {});
   }
 }
 

@@ -114,6 +114,16 @@ export class LeaseBook {
     return [...own, ...this.#peers.alive(nowMs)];
   }
 
+  /** Front ends that nothing was heard of lately. */
+  doubtful(nowMs: number): string[] {
+    return this.#peers.doubtful(nowMs);
+  }
+
+  /** One of them answered, though its key does not change. */
+  onHeard(frontEnd: string, nowMs: number): void {
+    this.#peers.onHeard(frontEnd, nowMs);
+  }
+
   /** What the others see; null while that is not known. */
   othersLoad(nowMs: number): SeenLoad | null {
     return this.#peers.load(nowMs);

@@ -23,6 +23,13 @@ interface Peer {
 const NOTHING: SeenLoad = { qps: 0, variance: 0 };
 /** A dead front end is forgotten once it was dead for so many leases. */
 const FORGOTTEN_LEASES = 30;
+/**
+ * Whose own beats did not come through for a whole lease could not have seen those of others: a
+ * change of NATS's leader stops all writes, and not all go on at the same time.
+ */
+const GAP_LEASES = 1;
+/** From this part of a lease on who is silent may be asked whether it is there. */
+const DOUBTFUL_LEASES = 0.5;
 /** What others see is not known any more when so many leases have passed without an own beat. */
 const STALE_LEASES = 1.5;
 
@@ -44,6 +51,7 @@ export class PeerBook {
 
   /** An own beat was acknowledged. */
   onOwnBeat(nowMs: number): void {
+    if (nowMs - this.#lastBeatMs > GAP_LEASES * this.#options.leaseMs) this.#forgive(nowMs);
     this.#ownBeats++;
     this.#lastBeatMs = nowMs;
   }
@@ -75,6 +83,24 @@ export class PeerBook {
     const peer = this.#peers.get(name);
     if (peer === undefined) return false;
     return peer.hasLeft || this.#isSilent(peer, nowMs);
+  }
+
+  /** A front end answered, by another way than the store. */
+  onHeard(name: string, nowMs: number): void {
+    const peer = this.#peers.get(name);
+    if (peer === undefined || this.#isSilent(peer, nowMs)) return;
+    peer.seenMs = nowMs;
+    peer.ownBeats = this.#ownBeats;
+  }
+
+  /** Who will be taken for dead soon, unless something is heard of it. */
+  doubtful(nowMs: number): string[] {
+    const names: string[] = [];
+    for (const [name, { isThere, seenMs, ownBeats }] of this.#peers) {
+      const isLate = nowMs - seenMs >= DOUBTFUL_LEASES * this.#options.leaseMs;
+      if (isThere && isLate && this.#ownBeats > ownBeats) names.push(name);
+    }
+    return names;
   }
 
   /** Names of those that are alive, in no order. */
@@ -113,6 +139,15 @@ export class PeerBook {
       this.#peers.delete(name);
     }
     return left;
+  }
+
+  /** Who is not taken for dead yet has a whole lease from now on. */
+  #forgive(nowMs: number): void {
+    for (const peer of this.#peers.values()) {
+      if (peer.hasLeft || this.#isSilent(peer, nowMs)) continue;
+      peer.seenMs = nowMs;
+      peer.ownBeats = this.#ownBeats;
+    }
   }
 
   #isSilent({ seenMs, ownBeats }: Peer, nowMs: number): boolean {

@@ -35,9 +35,23 @@ export interface CountedTraffic {
 
 export type TrafficByApplication = Readonly<Record<string, CountedTraffic>>;
 
-/** @param beat another number each time, so that the entry changes. */
-export function beatText(beat: number, load: SeenLoad, traffic: TrafficByApplication = {}): string {
-  return JSON.stringify({ beat, loadQps: load.qps, loadVariance: load.variance, traffic });
+/**
+ * @param beat another number each time, so that the entry changes. @param url where the front end
+ * answers; left out where it does not say.
+ */
+export function beatText(
+  beat: number,
+  load: SeenLoad,
+  traffic: TrafficByApplication = {},
+  url?: string,
+): string {
+  return JSON.stringify({ beat, loadQps: load.qps, loadVariance: load.variance, traffic, url });
+}
+
+/** Where a front end answers; null where it does not say. */
+export function urlOfBeat(text: string): string | null {
+  const { url } = fieldsOf(text);
+  return typeof url === "string" && /^https?:\/\/[^/?#@]+$/.test(url) ? url : null;
 }
 
 /** What a beat says of an application; null where it says nothing. */

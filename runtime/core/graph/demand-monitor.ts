@@ -1,3 +1,6 @@
+/** Measures the demand, as a mean over seconds that forgets. */
+import type { SeenLoad } from "../load-share.ts";
+
 /** Requests are counted over this time each; routing is set anew as often. */
 const HEARTBEAT_MS = 1000;
 /** Weight of the newest count: a span of about five counts. Source: Loki's evaluation code. */
@@ -51,6 +54,12 @@ export class DemandMonitor {
   /** Standard deviation that `qps` has at a steady demand with Poisson arrivals. */
   get noiseQps(): number {
     return Math.sqrt((this.qps * SMOOTHING) / (2 - SMOOTHING));
+  }
+
+  /** What there is to tell others; nothing until a second has been counted. */
+  get seen(): SeenLoad {
+    if (Number.isNaN(this.qps)) return { qps: 0, variance: 0 };
+    return { qps: this.qps, variance: this.noiseQps * this.noiseQps };
   }
 
   #fold(count: number): void {

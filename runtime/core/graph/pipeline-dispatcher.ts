@@ -1,5 +1,6 @@
 /** States the interface of every dispatcher of a graph of tasks. */
 import type { CommandBuffer } from "../command-buffer.ts";
+import type { LoadShare, SeenLoad } from "../load-share.ts";
 
 /** In place of a parent: the query is a request's own, for an entry task. */
 export const NO_PARENT = 0xffff_ffff;
@@ -87,6 +88,13 @@ export interface PipelineDispatcher {
   onCancel(query: number): boolean;
   /** Smoothed demand, requests per second; NaN until it is known. */
   loadQps(nowMs: number): number;
+  /** What is seen here of the demand, to tell the other front ends. */
+  seenLoad(nowMs: number): SeenLoad;
+  /**
+   * It is one of several front ends from now on, and chooses its level by the demand of all. What
+   * that changes follows from its next look at the demand on.
+   */
+  onShare(share: LoadShare): void;
 }
 
 /** What a dispatcher whose plans resize workers is told besides. */

@@ -25,6 +25,8 @@ export interface HouseOptions {
   readonly loopDelay: LoopDelay;
   /** What the server calls itself. */
   readonly serverName: string;
+  /** What it is among the front ends of a cluster; left out where it is of none. */
+  readonly frontEnd?: string | undefined;
   /** Whether it is not ready while a promise of an application is broken. */
   readonly readyNeedsPromises: boolean;
   /** Of the program, as the server tells it. */
@@ -60,6 +62,7 @@ export class House {
   readonly lag: LoopLag;
   readonly loopDelay: LoopDelay;
   readonly serverName: string;
+  readonly frontEnd: string | undefined;
   readonly version: string;
   readonly hasTextParameters: boolean;
   readonly nowMs: () => number;
@@ -88,6 +91,7 @@ export class House {
     this.lag = options.lag;
     this.loopDelay = options.loopDelay;
     this.serverName = options.serverName;
+    this.frontEnd = options.frontEnd;
     this.version = options.version;
     this.hasTextParameters = options.hasTextParameters;
     this.telemetry = options.telemetry;

@@ -1,5 +1,6 @@
 /** What cores are told and what they say to it, whatever the method, and how that is said again. */
 import type { Bundle } from "../../bundle/schema.ts";
+import type { LoadShare } from "../../core/load-share.ts";
 
 /**
  * An event that a core was told, or a command of those that answered it: plain values, so that logs
@@ -90,6 +91,16 @@ export function given(event: RecordedEntry, field: NumberField): number {
   const value = event[field];
   if (typeof value === "number") return value;
   throw new RangeError(`an event "${event.kind}" has a number ${field}, this one has ${value}`);
+}
+
+/** What a core is told of the other front ends. @throws RangeError where a number is missing. */
+export function shareIn(event: RecordedEntry): LoadShare {
+  return {
+    othersQps: event.othersQps ?? null,
+    othersVariance: given(event, "othersVariance"),
+    workers: given(event, "workers"),
+    allWorkers: given(event, "allWorkers"),
+  };
 }
 
 /** @throws RangeError of what is no event of a method. */

@@ -2,6 +2,7 @@
 
 import type { Bundle } from "../../bundle/schema.ts";
 import { pathTimesOf } from "../../core/decision-slo.ts";
+import type { LoadShare, SeenLoad } from "../../core/load-share.ts";
 import type { AssignedExecutor, AssignedExecutorHandlers } from "../../exec/executor.ts";
 import { ArrivalCounts } from "../drift/arrival-counts.ts";
 import { ServiceTimes } from "../drift/service-times.ts";
@@ -152,6 +153,14 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
     const difference = this.#pipeline.differenceFrom(bundle);
     if (difference !== null) return `it has another ${difference}`;
     return "the plans of a pipeline are not exchanged while it is served";
+  }
+
+  share(share: LoadShare): void {
+    this.#scheduler.share(share);
+  }
+
+  seenLoad(): SeenLoad {
+    return this.#scheduler.seenLoad();
   }
 
   drain(): void {}

@@ -2,6 +2,7 @@
  * The log of a running pipeline: what its dispatcher was told and what it answered. Replaying the
  * events gives the same commands.
  */
+import type { LoadShare } from "../../core/load-share.ts";
 
 interface Timed {
   readonly nowMs: number;
@@ -28,6 +29,7 @@ export type PipelineEvent =
       readonly count: number;
     }
   | (Timed & { readonly kind: "wake" })
+  | (Timed & { readonly kind: "share" } & LoadShare)
   /** Highest rate of a second to come, requests per second; NaN takes the one before back. */
   | { readonly kind: "forecast"; readonly qps: number }
   | { readonly kind: "cancel"; readonly query: number };

@@ -1,6 +1,12 @@
 /** A pipeline's dispatcher driven by recorded events alone. */
 import { CommandBuffer } from "../../core/command-buffer.ts";
-import { given, noEvent, type RecordedEntry, type Replayer } from "../decisions/recorded-entry.ts";
+import {
+  given,
+  noEvent,
+  type RecordedEntry,
+  type Replayer,
+  shareIn,
+} from "../decisions/recorded-entry.ts";
 import type { PipelineCommand, PipelineEvent } from "./pipeline-recording.ts";
 import { commandsOf, type ServedDispatcher } from "./recorded-dispatcher.ts";
 
@@ -33,6 +39,7 @@ const TELL: Readonly<Record<PipelineEvent["kind"], Tell>> = {
     dispatcher.onFanout(given(event, "query"), given(event, "childTask"), given(event, "count")),
   wake: (dispatcher, event, out) => dispatcher.onWake(given(event, "nowMs"), out),
   forecast: (dispatcher, event) => dispatcher.onForecast?.(given(event, "qps")),
+  share: (dispatcher, event) => dispatcher.onShare(shareIn(event)),
   cancel: (dispatcher, event) => void dispatcher.onCancel(given(event, "query")),
 };
 

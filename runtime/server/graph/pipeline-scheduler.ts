@@ -3,6 +3,7 @@ import { assert } from "../../core/assert.ts";
 import { DROP_LATE, DROP_NO_WORKER } from "../../core/command-buffer.ts";
 import type { PathTimes } from "../../core/decision-slo.ts";
 import { NO_PARENT } from "../../core/graph/pipeline-dispatcher.ts";
+import type { LoadShare, SeenLoad } from "../../core/load-share.ts";
 import { mayTryAgain } from "../../core/second-try.ts";
 import {
   type AssignedExecutor,
@@ -205,6 +206,16 @@ export class PipelineScheduler {
     const batches = this.#batches.endAll(worker);
     this.#carryOut(this.#dispatcher.onWorkerLost(worker, nowMs), nowMs);
     this.#loseBatches(batches, new WorkerLostError(worker, reason));
+  }
+
+  /** Is one of several front ends from now on. */
+  share(share: LoadShare): void {
+    this.#dispatcher.onShare(share, this.#now());
+  }
+
+  /** What is seen here, to tell the other front ends. */
+  seenLoad(): SeenLoad {
+    return this.#dispatcher.seenLoad(this.#now());
   }
 
   /** Fails every request that is still open. */

@@ -8,6 +8,7 @@ import {
   START_BATCH,
 } from "../../core/command-buffer.ts";
 import type { PipelineDispatcher, ResizedPipeline } from "../../core/graph/pipeline-dispatcher.ts";
+import type { LoadShare, SeenLoad } from "../../core/load-share.ts";
 import { WakeTimer } from "../wake-timer.ts";
 import type { PipelineCommand, PipelineRecorder } from "./pipeline-recording.ts";
 
@@ -61,6 +62,16 @@ export class RecordedDispatcher {
 
   loadQps(nowMs: number): number {
     return this.#dispatcher.loadQps(nowMs);
+  }
+
+  seenLoad(nowMs: number): SeenLoad {
+    return this.#dispatcher.seenLoad(nowMs);
+  }
+
+  /** It counts from the next look at the demand on. */
+  onShare(share: LoadShare, nowMs: number): void {
+    this.#recorder?.({ kind: "share", ...share, nowMs });
+    this.#dispatcher.onShare(share);
   }
 
   onRequest(nowMs: number): boolean {

@@ -123,7 +123,9 @@ function routeV2(
     "/health/live": () => sendJson(context, response, 200, { live: true }),
     "/health/ready": () => {
       const ready = house.isFit;
-      sendJson(context, response, ready ? 200 : 503, { ready }, ready ? {} : RETRY_LATER);
+      const { frontEnd } = house;
+      const told = { ready, ...(frontEnd === undefined ? {} : { frontEnd }) };
+      sendJson(context, response, ready ? 200 : 503, told, ready ? {} : RETRY_LATER);
     },
     "/models": () => sendJson(context, response, 200, { models: house.modelNames }),
     "/models/stats": () => sendJson(context, response, 200, allStatistics()),

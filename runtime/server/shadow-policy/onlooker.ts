@@ -51,6 +51,7 @@ export class Onlooker implements LooksOn {
     refused: (entry) => this.#say(entry),
     request: (entry) => this.#say(entry),
     forecast: (entry) => this.#say(entry),
+    share: (entry) => this.#say(entry),
     query: (entry, serial) => this.#handIn(entry, serial),
     fanout: (entry) => this.#handOut(entry),
     cancel: (entry) => this.#cancel(entry),

@@ -14,6 +14,7 @@ import {
   type ReplicaShape,
   replicaShapeOf,
 } from "stratagem-runtime/internal/core/graph/replica-shape";
+import type { LoadShare } from "stratagem-runtime/internal/core/load-share";
 import { Rng } from "stratagem-runtime/internal/core/rng";
 import {
   type InferlineDispatcher,
@@ -56,6 +57,11 @@ export interface InferlineSimulationOptions {
   readonly timeline?: boolean;
   /** Index of a level that is followed whatever the traffic is. */
   readonly level?: number;
+  /**
+   * What the dispatcher is told of other front ends that share the workers; left out, there are
+   * none.
+   */
+  readonly share?: LoadShare;
   /** Replaces the bundle's tuner; it is new, and made for the level that is followed first. */
   readonly tuner?: ReplicaTuner;
   /** What an autoscaler adds to the time that replicas take to come up; left out, nothing. */
@@ -141,6 +147,7 @@ class StageSimulation {
       ...(level === undefined ? {} : { level }),
       ...(tuner === undefined ? {} : { tuner }),
     });
+    if (options.share !== undefined) this.#dispatcher.onShare(options.share);
     this.#commands = new CommandBuffer(this.#dispatcher.commandCapacity, queryCapacity);
     const { cluster, slo } = bundle;
     const pathRng = new Rng(seed, PATH_STREAM);

@@ -17,6 +17,7 @@ import {
   type PipelineShape,
   pipelineShapeOf,
 } from "stratagem-runtime/internal/core/graph/pipeline-shape";
+import type { LoadShare } from "stratagem-runtime/internal/core/load-share";
 import { Rng } from "stratagem-runtime/internal/core/rng";
 import { pipelineDispatcherOf } from "stratagem-runtime/internal/methods/loki/core/loki-dispatcher";
 import { ArrivalFeed } from "../../../simulate/arrival-feed.ts";
@@ -51,6 +52,11 @@ export interface LokiSimulationOptions {
   readonly stations?: StationOptions;
   /** Whether the result says what happened in each second. */
   readonly timeline?: boolean;
+  /**
+   * What the dispatcher is told of other front ends that share the workers; left out, there are
+   * none.
+   */
+  readonly share?: LoadShare;
   /** Told of every request. */
   readonly onOutcome?: OnOutcome;
 }
@@ -136,6 +142,7 @@ class PipelineSimulation {
       queryCapacity,
       initialDemandQps: initialQps(arrivals),
     });
+    if (options.share !== undefined) this.#dispatcher.onShare(options.share);
     const { commandCapacity } = this.#dispatcher;
     this.#commands = new CommandBuffer(commandCapacity, queryCapacity);
     this.#feed = new ArrivalFeed(

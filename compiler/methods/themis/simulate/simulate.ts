@@ -13,6 +13,7 @@ import { decisionSloMs } from "stratagem-runtime/internal/core/decision-slo";
 import { HISTORY_SECONDS } from "stratagem-runtime/internal/core/forecasters";
 import { NONE } from "stratagem-runtime/internal/core/graph/pipeline-shape";
 import { busyNames } from "stratagem-runtime/internal/core/graph/replica-shape";
+import type { LoadShare } from "stratagem-runtime/internal/core/load-share";
 import { Rng } from "stratagem-runtime/internal/core/rng";
 import {
   type ThemisShape,
@@ -73,6 +74,11 @@ export interface ThemisSimulationOptions {
   readonly scalerDelay?: ScalerDelay | undefined;
   /** Whether the result has the latency of every request. */
   readonly withLatencies?: boolean;
+  /**
+   * What the dispatcher is told of other front ends that share the workers; left out, there are
+   * none.
+   */
+  readonly share?: LoadShare;
   /** In place of the bundle's own: one that is watched, say. */
   readonly dispatcherOf?: typeof themisDispatcherOf;
 }
@@ -154,6 +160,7 @@ class ScaleSimulation {
     this.#trace = requestsOf(shape.graph, arrivals, durationMs, seed, options.fanout);
     const queryCapacity = rowCountFor(this.#trace) * taskCount + busyNames(shape);
     this.#dispatcher = dispatcherFor(bundle, options, queryCapacity);
+    if (options.share !== undefined) this.#dispatcher.onShare(options.share);
     this.#commands = new CommandBuffer(this.#dispatcher.commandCapacity, queryCapacity);
     const { cluster, slo } = bundle;
     const pathRng = new Rng(seed, PATH_STREAM);

@@ -16,8 +16,12 @@ import { NONE } from "../../../core/graph/pipeline-shape.ts";
 import { ReplicaFleet } from "../../../core/graph/replica-fleet.ts";
 import { ReplicaKeeper } from "../../../core/graph/replica-keeper.ts";
 import { busyNames, type ReplicaShape, replicaShapeOf } from "../../../core/graph/replica-shape.ts";
+import { SharedDemand } from "../../../core/graph/shared-demand.ts";
 import { levelForLoad } from "../../../core/level-choice.ts";
+import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
+import { dispersionOf } from "./dispersion.ts";
 import { InferlineLevelFollower } from "./level-follower.ts";
+import { RECENT_MS } from "./recent-rates.ts";
 import type { ReplicaTuner } from "./replica-tuner.ts";
 import { replicaTunerOf } from "./replica-tuner-of.ts";
 
@@ -79,6 +83,10 @@ class StageDispatcher implements InferlineDispatcher {
   readonly #follower: InferlineLevelFollower;
   readonly #tuner: ReplicaTuner;
   readonly #isLevelFixed: boolean;
+  /** What plans are chosen by; replicas are tuned by what comes here. */
+  readonly #shared = new SharedDemand();
+  /** Variance of the mean of 30 s, for each request per second of it. */
+  readonly #variancePerQps: number;
   /**
    * [taskCount]: whether the task has a replica, or will have one of the workers that are up or
    * have yet to come up for the first time.
@@ -104,6 +112,7 @@ class StageDispatcher implements InferlineDispatcher {
     this.#queues = new LinkedQueues(taskCount, queryCapacity);
     this.#demand = new DemandMonitor(initialDemandQps);
     this.#isServable = new Uint8Array(taskCount);
+    this.#variancePerQps = (1000 * dispersionOf(bundle.arrivals)) / RECENT_MS;
     const level = options.level ?? levelForLoad(bundle.levels, initialDemandQps);
     this.#isLevelFixed = options.level !== undefined || bundle.levels.length === 1;
     this.#follower = new InferlineLevelFollower(bundle, level);
@@ -214,12 +223,23 @@ class StageDispatcher implements InferlineDispatcher {
     return this.#demand.qps;
   }
 
+  seenLoad(nowMs: number): SeenLoad {
+    this.#demand.advance(nowMs);
+    return this.#demand.seen;
+  }
+
+  onShare(share: LoadShare): void {
+    this.#shared.follow(share);
+  }
+
   /**
    * Does what the tuner wants done from time to time, and looks whether another plan is called for.
    */
   #tick(nowMs: number): void {
     if (this.#tuner.tick(nowMs)) this.#isUnsettled = true;
-    if (this.#isLevelFixed || !this.#follower.update(this.#tuner.recentMeanQps, nowMs)) return;
+    const { recentMeanQps } = this.#tuner;
+    this.#shared.look(recentMeanQps, Math.sqrt(this.#variancePerQps * recentMeanQps));
+    if (this.#isLevelFixed || !this.#follower.update(this.#shared.qps, nowMs)) return;
     this.#tuner.follow(this.#follower.level, nowMs);
     this.#isUnsettled = true;
   }

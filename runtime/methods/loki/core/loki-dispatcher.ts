@@ -19,7 +19,9 @@ import {
   type PipelineShape,
   pipelineShapeOf,
 } from "../../../core/graph/pipeline-shape.ts";
+import { SharedDemand } from "../../../core/graph/shared-demand.ts";
 import { BUSY, DOWN, LOADING } from "../../../core/graph/worker-fleet.ts";
+import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
 import { BatchStarter } from "./batch-starter.ts";
 import { Cluster } from "./cluster.ts";
 import { DropRule } from "./drop-rule.ts";
@@ -68,6 +70,8 @@ class LokiDispatcher implements PipelineDispatcher {
   readonly #dropRule: DropRule;
   readonly #batches: BatchStarter;
   readonly #demand: DemandMonitor;
+  /** What plans are chosen by; what is routed and shed is what comes here. */
+  readonly #shared = new SharedDemand();
   readonly #fanouts: FanoutMonitor;
   readonly #follower: LevelFollower;
   /** Counts the plans, to know the states of earlier ones. */
@@ -248,6 +252,15 @@ class LokiDispatcher implements PipelineDispatcher {
     return this.#demand.qps;
   }
 
+  seenLoad(nowMs: number): SeenLoad {
+    this.#demand.advance(nowMs);
+    return this.#demand.seen;
+  }
+
+  onShare(share: LoadShare): void {
+    this.#shared.follow(share);
+  }
+
   /** Does what is due every second. */
   #advance(nowMs: number, out: CommandBuffer): void {
     this.#nowMs = nowMs;
@@ -268,7 +281,8 @@ class LokiDispatcher implements PipelineDispatcher {
       const inflation = loadInflation(this.#shape, layout, this.#fanouts.fanout);
       this.#carriedQps[level] = (part * layout.carriedQps) / inflation;
     }
-    const { qps, noiseQps } = this.#demand;
+    this.#shared.look(this.#demand.qps, this.#demand.noiseQps);
+    const { qps, noiseQps } = this.#shared;
     if (!this.#follower.update(this.#carriedQps, qps, noiseQps, nowMs)) return false;
     this.#followPlan(nowMs, out);
     return true;

@@ -7,6 +7,7 @@ import {
   noEvent,
   type RecordedEntry,
   type Replayer,
+  shareIn,
 } from "../../../server/decisions/recorded-entry.ts";
 import type { Dispatcher } from "../core/dispatcher.ts";
 import { dispatcherOf } from "../core/dispatcher-of.ts";
@@ -49,13 +50,7 @@ const TELL: Readonly<Record<Exclude<RecordedEvent["kind"], "policy">, Tell>> = {
     ),
   wake: (dispatcher, event, out) => dispatcher.onWake(given(event, "nowMs"), out),
   cancel: (dispatcher, event) => void dispatcher.onCancel(given(event, "query")),
-  share: (dispatcher, event) =>
-    dispatcher.onShare({
-      othersQps: event.othersQps ?? null,
-      othersVariance: given(event, "othersVariance"),
-      workers: given(event, "workers"),
-      allWorkers: given(event, "allWorkers"),
-    }),
+  share: (dispatcher, event) => dispatcher.onShare(shareIn(event)),
 };
 
 function isKnown(kind: string): kind is keyof typeof TELL {

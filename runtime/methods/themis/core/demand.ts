@@ -2,6 +2,8 @@
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 import { decisionSloMs } from "../../../core/decision-slo.ts";
 import { type Forecaster, forecasterOf } from "../../../core/forecasters.ts";
+import { SharedDemand } from "../../../core/graph/shared-demand.ts";
+import type { LoadShare } from "../../../core/load-share.ts";
 import { RateHistory } from "./rate-history.ts";
 import type { ThemisShape } from "./shape.ts";
 
@@ -28,6 +30,8 @@ export interface ThemisDemand {
    * forecast of our own.
    */
   onForecast(qps: number): void;
+  /** Several front ends share the workers, each with a part of the requests. */
+  onShare(share: LoadShare): void;
   /**
    * @param backlog requests that wait.
    * @param level that is carried.
@@ -117,6 +121,9 @@ class LastSecondDemand implements ThemisDemand {
     this.#traffic.onForecast(qps);
   }
 
+  /** A second of what others see is over before it is told. */
+  onShare(): void {}
+
   look(nowMs: number, _backlog: number, _level: number, base: number): void {
     const { history } = this.#traffic;
     history.advance(nowMs);
@@ -176,6 +183,8 @@ class SureDemand implements ThemisDemand {
   readonly #traffic: Traffic;
   readonly #stableTicks: number;
   readonly #sloSeconds: number;
+  /** The recent rate; bursts are looked for in what comes here. */
+  readonly #recent = new SharedDemand();
   #calm = 0;
   /**
    * Level that was called for since it was calm, and looks in a row that would do with a lower one.
@@ -202,13 +211,19 @@ class SureDemand implements ThemisDemand {
     this.#traffic.onForecast(qps);
   }
 
+  onShare(share: LoadShare): void {
+    this.#recent.follow(share);
+  }
+
   look(nowMs: number, backlog: number, level: number, base: number): void {
     const { history } = this.#traffic;
     const { loadQpsByLevel } = this.#shape;
     history.advance(nowMs);
     this.wanted = NO_WISH;
-    const recentQps = Math.max(history.meanQps(CALM_SECONDS), history.meanQps(RECENT_SECONDS));
-    if (Number.isNaN(recentQps)) return;
+    const seenQps = Math.max(history.meanQps(CALM_SECONDS), history.meanQps(RECENT_SECONDS));
+    if (Number.isNaN(seenQps)) return;
+    this.#recent.look(seenQps, Math.sqrt(seenQps / RECENT_SECONDS));
+    const recentQps = this.#recent.qps;
     const risenQps = this.#risenQps(loadQpsByLevel[level]!, LEAST_WINDOW * this.#sloSeconds);
     const lastingQps = this.#risenQps(loadQpsByLevel[base]!, LASTING_SECONDS);
     const rateQps = Math.max(recentQps, risenQps);

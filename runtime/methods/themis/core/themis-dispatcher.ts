@@ -19,6 +19,7 @@ import { NONE } from "../../../core/graph/pipeline-shape.ts";
 import { ReplicaFleet } from "../../../core/graph/replica-fleet.ts";
 import { ReplicaKeeper } from "../../../core/graph/replica-keeper.ts";
 import { busyNames } from "../../../core/graph/replica-shape.ts";
+import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
 import { firstLevel, ThemisController } from "./controller.ts";
 import { type ThemisDemand, themisDemandOf } from "./demand.ts";
 import { InstanceCores } from "./instance-cores.ts";
@@ -281,6 +282,15 @@ class ElasticDispatcher implements ThemisDispatcher {
   loadQps(nowMs: number): number {
     this.#load.advance(nowMs);
     return this.#load.qps;
+  }
+
+  seenLoad(nowMs: number): SeenLoad {
+    this.#load.advance(nowMs);
+    return this.#load.seen;
+  }
+
+  onShare(share: LoadShare): void {
+    this.#demand.onShare(share);
   }
 
   #tick(nowMs: number, out: CommandBuffer): void {

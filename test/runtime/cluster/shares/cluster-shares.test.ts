@@ -46,6 +46,8 @@ class Tried {
   readonly errors: Error[] = [];
   share: LoadShare | undefined;
   changes = 0;
+  /** Front ends that answer at their URLs. */
+  answering: readonly string[] = [];
 
   constructor(bucket: MemoryBucket, frontEnd: string, qps: number, agents = new Agents()) {
     this.store = bucket.store();
@@ -54,6 +56,11 @@ class Tried {
       frontEnd,
       ...allOf(agents),
       nowMs: () => performance.now(),
+      url: () => `http://${frontEnd}:8000`,
+      answers: async (url, name) => {
+        await pass0();
+        return url === `http://${name}:8000` && this.answering.includes(name);
+      },
       seenLoad: () => ({ qps, variance: 2 * qps }),
       onShare: (share) => {
         this.share = share;
@@ -67,6 +74,11 @@ class Tried {
   get leases(): (string | null)[] {
     return this.workers.members().map(({ lease }) => lease);
   }
+}
+
+/** As an answer over a link that takes no time. */
+async function pass0(): Promise<void> {
+  await Promise.resolve();
 }
 
 function pass(ms: number): Promise<unknown> {
@@ -111,6 +123,54 @@ test("one whose link is cut goes on with what it has, until the other has it", a
   expect(first.leases.length).toBe(2);
   expect(second.leases.length).toBe(2);
   expect(first.errors).toEqual([]);
+});
+
+test("one whose link to the store is cut keeps its workers as long as it answers", async () => {
+  const bucket = new MemoryBucket();
+  const [first, second] = [new Tried(bucket, "first", 1), new Tried(bucket, "second", 1)];
+  await pass(2000);
+  const before = [first.leases, second.leases];
+  second.answering = ["first"];
+  first.store.link = "cut";
+  await pass(20_000);
+  expect([first.leases, second.leases]).toEqual(before);
+  second.answering = [];
+  await pass(3000);
+  expect(second.leases.length).toBe(4);
+});
+
+test("where the store was away for all, who is back first takes nobody's workers", async () => {
+  const bucket = new MemoryBucket();
+  const [first, second] = [new Tried(bucket, "first", 1), new Tried(bucket, "second", 1)];
+  await pass(2000);
+  const before = [first.leases, second.leases];
+  first.store.link = second.store.link = "cut";
+  await pass(4000);
+  // As where the leader of NATS has gone: one asks the next at once, one waits for an answer.
+  first.store.link = "whole";
+  await pass(1700);
+  second.store.link = "whole";
+  await pass(4000);
+  expect([first.leases, second.leases]).toEqual(before);
+  // Who does not come back has a whole lease from then on, and no more.
+  first.store.link = second.store.link = "cut";
+  await pass(4000);
+  first.store.link = "whole";
+  await pass(2800);
+  expect(first.leases.length).toBe(4);
+});
+
+test("a beat that nobody answers is followed by another in time", async () => {
+  const bucket = new MemoryBucket();
+  const [first, second] = [new Tried(bucket, "first", 1), new Tried(bucket, "second", 1)];
+  await pass(2000);
+  const before = [first.leases, second.leases];
+  // It went to a leader of NATS that has gone, and is waited for as long as the store waits.
+  first.store.link = "hangs";
+  await pass(600);
+  first.store.link = "whole";
+  await pass(6000);
+  expect([first.leases, second.leases]).toEqual(before);
 });
 
 test("what answers were lost is found in the store again", async () => {

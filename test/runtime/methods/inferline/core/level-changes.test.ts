@@ -71,6 +71,20 @@ describe("levels", () => {
     expect(tuner.followed).toEqual([1, 0]);
   });
 
+  test("are those of the load of all front ends, where several share the workers", () => {
+    const { driver, tuner } = changing(TWO);
+    const share = { othersVariance: 10, workers: 2, allWorkers: 4 };
+    driver.dispatcher.onShare({ ...share, othersQps: 100 });
+    tuner.recentMeanQps = 108;
+    tuner.wakeMs = 1000;
+    // What comes here would want the next plan by itself, half of 208 does not.
+    driver.passTo(60_000);
+    expect(driver.dispatcher.level).toBe(0);
+    driver.dispatcher.onShare({ ...share, othersQps: 150 });
+    driver.passTo(80_000);
+    expect(driver.dispatcher.level).toBe(1);
+  });
+
   test("never change when one is fixed", () => {
     const bundle = inferlineBundle(TWO);
     const tuner = new ToldTuner(bundle, 0);

@@ -239,6 +239,23 @@ describe("plan switches", () => {
     expect(driver.states.filter((state) => state === "off").length).toBe(2);
   });
 
+  test("are those of the load of all front ends, where several share the workers", () => {
+    const levelOf = (othersQps: number | null) => {
+      const driver = new LokiDriver(chainBundle(), { initialDemandQps: 70 });
+      for (let worker = 0; worker < 3; worker++) driver.comeUp(worker);
+      driver.finishLoads();
+      const share = { othersQps, othersVariance: 100, workers: 3, allWorkers: 6 };
+      driver.dispatcher.onShare(share);
+      flood(driver, 70, 8);
+      return driver.dispatcher.level;
+    };
+    // Half of the six servers carries 75 of the 150 per second of the second level.
+    expect(levelOf(null)).toBe(1);
+    expect(levelOf(70)).toBe(1);
+    // 70 here and 180 there are 125 for each half.
+    expect(levelOf(180)).toBe(2);
+  });
+
   test("do not flap at a demand on the border of two levels", () => {
     const driver = new LokiDriver(chainBundle(), { initialDemandQps: 75 }).start();
     let switches = 0;

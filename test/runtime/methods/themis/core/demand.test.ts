@@ -99,6 +99,28 @@ describe("every demand", () => {
   });
 });
 
+describe("the demand of one front end of several", () => {
+  const share = { othersVariance: 1, workers: 1, allWorkers: 2 };
+
+  test("is its part of what all see, but for what rises here", () => {
+    const looker = new Looker(demandOf({ scaling: "joint" }));
+    looker.level = looker.base = 2;
+    looker.demand.onShare({ ...share, othersQps: 40 });
+    // 12 come here each second: alone it would want the level of 20.
+    const last = looker.send(...Array<number>(30).fill(12)).at(-1);
+    expect(last?.[1]).toBe(NO_WISH);
+    looker.demand.onShare({ ...share, othersQps: 12 });
+    expect(looker.send(...Array<number>(30).fill(12)).at(-1)?.[1]).toBe(1);
+    expect(looker.send(79, 79)[1]?.[0]).toBe(3);
+  });
+
+  test("is that of the paper by what comes here", () => {
+    const looker = new Looker(demandOf({ scaling: "themis" }));
+    looker.demand.onShare({ ...share, othersQps: 70 });
+    expect(looker.send(10)[0]?.[0]).toBe(0);
+  });
+});
+
 describe("the paper's demand", () => {
   test("takes the requests of the last second for the load", () => {
     const looker = new Looker(demandOf({ scaling: "themis" }));

@@ -1,0 +1,52 @@
+/** The demand that one of several front ends plans for, by what all of them see. */
+import type { LoadShare } from "../load-share.ts";
+
+/**
+ * More than its part comes to a front end where the excess is so many standard deviations; until
+ * there is none.
+ */
+const UNEVEN_SIGMAS = 3;
+
+/**
+ * A front end that has k of K workers plans for k/K of what all of them see together: all follow
+ * the same level then, and the instances of its plan are split as the workers are. What is seen
+ * here alone is noisier, and half as far up a range of levels. Where clients send more here than to
+ * the others, what is seen here is what has to be carried.
+ */
+export class SharedDemand {
+  /** Requests per second; NaN while nothing is known. */
+  qps = Number.NaN;
+  /** Standard deviation of it. */
+  noiseQps = Number.NaN;
+  #share: LoadShare | null = null;
+  #isUneven = false;
+
+  follow(share: LoadShare): void {
+    this.#share = share;
+  }
+
+  /**
+   * Sets the demand anew.
+   * @param seenQps what is seen here; NaN while that is not known. @param noiseQps its deviation.
+   */
+  look(seenQps: number, noiseQps: number): void {
+    this.qps = seenQps;
+    this.noiseQps = noiseQps;
+    const share = this.#share;
+    if (share === null || share.othersQps === null) return;
+    const { workers, allWorkers, othersQps, othersVariance } = share;
+    const isPart = workers > 0 && workers < allWorkers;
+    if (!isPart || (Number.isNaN(seenQps) && othersQps === 0)) return;
+    const part = workers / allWorkers;
+    const left = 1 - part;
+    const own = Number.isNaN(seenQps) ? 0 : seenQps;
+    const ownVariance = Number.isNaN(noiseQps) ? 0 : noiseQps * noiseQps;
+    const evenQps = part * (own + othersQps);
+    const excessVariance = left * left * ownVariance + part * part * othersVariance;
+    const limit = this.#isUneven ? 0 : UNEVEN_SIGMAS * Math.sqrt(excessVariance);
+    this.#isUneven = own - evenQps > limit;
+    if (this.#isUneven) return;
+    this.qps = evenQps;
+    this.noiseQps = part * Math.sqrt(ownVariance + othersVariance);
+  }
+}
