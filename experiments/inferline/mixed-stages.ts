@@ -7,6 +7,7 @@
  * of their own limit. One stage at a time is changed, so what is found is the least that mixing
  * could save, not the most.
  */
+import { allowedMisses } from "stratagem/internal/graph/served-tasks";
 import { planWithMargin } from "stratagem/internal/methods/inferline/solve/margin";
 import {
   costOf,
@@ -17,10 +18,13 @@ import {
 import type { RequestTrace } from "stratagem/internal/simulate/graph/visits";
 import type { Experiment, Run } from "../harness/experiment.ts";
 import { ascending, percent, present, quantile } from "../harness/numbers.ts";
-import { type Instance, instanceOf, tracesOf } from "./random-pipelines.ts";
+import { type Instance, instanceOf, SAMPLE_MS, tracesOf } from "./random-pipelines.ts";
 
 const QUERY_LIMIT = 5000 * 100_000;
 const HELD_OUT = 20;
+const TRIED_BATCHES = [1, 4, 16];
+/** Of the queries of a sample; with less, far more than may are late. */
+const LEAST_CAPACITY = 0.97;
 
 /** Replicas of one hardware with one limit of batches. */
 interface Group {
@@ -89,6 +93,10 @@ function foundFor(seed: number): Found | null {
     const { batch, replicas } = one;
     return [{ hardware: hardwareOf(problem, stage, one), batch, replicas }];
   });
+  const allowed = allowedMisses(trace.arrivalMs.length, problem.violationCeiling);
+  if (lateOf(problem, trace, plain, Number.POSITIVE_INFINITY) > allowed) {
+    throw new RangeError("a plan of one hardware for each stage serves as the planner says");
+  }
   const plainCost = costOf(problem, configuration);
   const best = cheapestMix(problem, trace, plain);
   const heldOut = tracesOf(instance, 2_000_000 + 1000 * seed, HELD_OUT);
@@ -107,13 +115,15 @@ function cheapestMix(
   trace: RequestTrace,
   plan: readonly MixedStage[],
 ): readonly MixedStage[] {
-  const allowed = Math.floor(problem.violationCeiling * trace.arrivalMs.length);
+  const allowed = allowedMisses(trace.arrivalMs.length, problem.violationCeiling);
   let best = plan;
   for (const [stage, groups] of plan.entries()) {
     const [own] = groups;
     if (own === undefined) continue;
     // The cheapest first, so that the first that serves is the best of the stage.
+    const queries = trace.arrivalMs.length * shareOf(trace, stage);
     for (const mix of mixesOf(problem, stage, own)) {
+      if (capacityOf(mix) < LEAST_CAPACITY * queries) continue;
       const candidate = best.with(stage, mix);
       if (lateOf(problem, trace, candidate, allowed) > allowed) continue;
       if (priceOf(candidate) < priceOf(best)) best = candidate;
@@ -123,27 +133,56 @@ function cheapestMix(
   return best;
 }
 
-/** Fewer replicas of what a stage has, and some of another hardware, cheaper in all. */
+/** Some replicas of one hardware and some of another, cheaper in all than what a stage has. */
 function mixesOf(problem: ProvisioningProblem, stage: number, own: Group): MixedStage[] {
   const price = own.replicas * own.hardware.price;
-  const others = present(problem.stages[stage]).hardware.filter((one) => one !== own.hardware);
+  const { hardware } = present(problem.stages[stage]);
   const mixes: { readonly mix: MixedStage; readonly price: number }[] = [];
-  for (const hardware of others) {
-    for (const batch of hardware.batches) {
-      for (let kept = own.replicas - 1; kept >= 1; kept--) {
-        const left = price - kept * own.hardware.price;
-        for (let replicas = 1; replicas * hardware.price < left; replicas++) {
-          const groups = [
-            { ...own, replicas: kept },
-            { hardware, batch, replicas },
-          ];
-          const mix = groups.sort((a, b) => aloneMs(a) - aloneMs(b));
-          mixes.push({ mix, price: price - left + replicas * hardware.price });
+  for (const [index, main] of hardware.entries()) {
+    for (const other of hardware.slice(0, index)) {
+      for (const mainBatch of batchesOf(main, own)) {
+        for (const otherBatch of batchesOf(other, own)) {
+          for (let mains = 1; mains * main.price < price; mains++) {
+            const left = price - mains * main.price;
+            for (let others = 1; others * other.price < left; others++) {
+              const groups = [
+                { hardware: main, batch: mainBatch, replicas: mains },
+                { hardware: other, batch: otherBatch, replicas: others },
+              ];
+              const mix = groups.sort((a, b) => aloneMs(a) - aloneMs(b));
+              mixes.push({ mix, price: mains * main.price + others * other.price });
+            }
+          }
         }
       }
     }
   }
   return mixes.sort((a, b) => a.price - b.price).map(({ mix }) => mix);
+}
+
+/** The planned one, or some of others. */
+function batchesOf(hardware: TaskHardware, own: Group): readonly number[] {
+  return hardware === own.hardware ? [own.batch] : TRIED_BATCHES;
+}
+
+/** Part of the requests that come to a stage of a chain. */
+function shareOf({ takenByEdge, arrivalMs }: RequestTrace, stage: number): number {
+  let count = arrivalMs.length;
+  for (const taken of takenByEdge.slice(0, stage + 1)) {
+    if (taken !== null)
+      count = Math.min(
+        count,
+        taken.reduce((sum, one) => sum + one, 0),
+      );
+  }
+  return count / arrivalMs.length;
+}
+
+/** Queries that whole batches of all replicas are in the time of a sample, and some. */
+function capacityOf(mix: MixedStage): number {
+  return mix.reduce((sum, { hardware, batch, replicas }) => {
+    return sum + (replicas * batch * SAMPLE_MS) / (hardware.batchMs[batch - 1] ?? Number.NaN);
+  }, 0);
 }
 
 function aloneMs({ hardware }: Group): number {
@@ -185,7 +224,10 @@ function lateOf(
       request = request.filter(stays);
       readyMs = keptMs;
     }
-    const doneMs = servedBy(groups, readyMs);
+    const names = request;
+    const deadlineOf = (position: number) => (arrivalMs[names[position] ?? 0] ?? 0) + sloMs;
+    const doneMs = servedBy(groups, readyMs, deadlineOf, limit);
+    if (doneMs === null) return limit + 1;
     const next = takenByEdge[stage + 1] ?? null;
     const isLast = stage === plan.length - 1;
     for (const [position, name] of request.entries()) {
@@ -195,15 +237,23 @@ function lateOf(
     if (late > limit) return late;
     const order = Uint32Array.from(request.keys());
     order.sort((a, b) => (doneMs[a] ?? 0) - (doneMs[b] ?? 0) || a - b);
-    const names = request;
     request = order.map((position) => names[position] ?? 0);
     readyMs = Float64Array.from(order, (position) => doneMs[position] ?? 0);
   }
   return late;
 }
 
-/** When queries are done that come in their order to one queue. */
-function servedBy(groups: MixedStage, readyMs: Float64Array): Float64Array {
+/**
+ * When queries are done that come in their order to one queue.
+ * @returns null where more than the limit are done after their deadlines.
+ */
+function servedBy(
+  groups: MixedStage,
+  readyMs: Float64Array,
+  deadlineOf: (position: number) => number,
+  limit: number,
+): Float64Array | null {
+  let late = 0;
   const idleMs = groups.map(({ replicas }) => new Float64Array(replicas));
   const doneMs = new Float64Array(readyMs.length);
   for (let next = 0; next < readyMs.length; ) {
@@ -214,7 +264,11 @@ function servedBy(groups: MixedStage, readyMs: Float64Array): Float64Array {
       next++;
     }
     const endMs = startMs + (hardware.batchMs[next - first - 1] ?? Number.NaN);
-    doneMs.fill(endMs, first, next);
+    for (let position = first; position < next; position++) {
+      doneMs[position] = endMs;
+      if (endMs > deadlineOf(position)) late++;
+    }
+    if (late > limit) return null;
     present(idleMs[group])[replica] = endMs;
   }
   return doneMs;

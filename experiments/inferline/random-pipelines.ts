@@ -22,7 +22,7 @@ import type { Experiment, Run } from "../harness/experiment.ts";
 import { ascending, mean, percent, present } from "../harness/numbers.ts";
 
 const BATCHES = [1, 2, 4, 8, 16, 32];
-const SAMPLE_MS = 120_000;
+export const SAMPLE_MS = 120_000;
 const HELD_OUT = 200;
 const QUERY_LIMIT = 5000 * 100_000;
 const LOADS_QPS = [50, 100, 150, 200, 300];

@@ -36,10 +36,11 @@ const BASE_QPS = 60;
 const PEAK_QPS = 180;
 /** Of the levels that carry the base and the peak, with a tenth to spare at the peak. */
 const TWO_LOADS = [60, 198];
-const DAY_LOADS = [10, 15, 20, 25, 30, 40, 50];
+const DAY_LOADS = [10, 20, 30, 40];
 const DAY_QPS = 20;
-/** Part of a day that settings are tried on before the best see all of it. */
-const EXCERPT_H = [11, 14] as const;
+/** Part of a day that is served, and part of it that settings are tried on before that. */
+const DAY_H = [6, 18] as const;
+const EXCERPT_H = [11, 12] as const;
 const DAY_FINALISTS = 2;
 
 interface TrafficPoint {
@@ -84,9 +85,9 @@ const POINTS: readonly TrafficPoint[] = [
   ...[13, 14].map((day): TrafficPoint => {
     return {
       name: `day-${day}`,
-      about: `day ${day} of the recording, at ${DAY_QPS} requests/s on average`,
+      about: `day ${day} of the recording from 6 to 18, a mean day of ${DAY_QPS} requests/s`,
       loads: DAY_LOADS,
-      traffic: () => perSecond(twitterDay(day, DAY_QPS)),
+      traffic: () => hoursOf(twitterDay(day, DAY_QPS), ...DAY_H),
       excerpt: () => hoursOf(twitterDay(day, DAY_QPS), ...EXCERPT_H),
     };
   }),

@@ -34,7 +34,7 @@ import { compiledPipeline, PIPELINES, type PipelineName, themisInputs } from "./
 const SEED = 90_210;
 /** Part of a day that is simulated, and part of it that settings are tried on. */
 const DAY_H = [6, 18] as const;
-const EXCERPT_H = [11, 13] as const;
+const EXCERPT_H = [11, 12] as const;
 const DAY_FINALISTS = 2;
 
 interface TrafficPoint {
