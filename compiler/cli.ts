@@ -201,13 +201,14 @@ program
     "instead of the policy: fixed:VARIANT, greedy, jellyfish, model-switching, proteus, " +
       "symphony, slackfit, slackfit-b, clockwork, nexus, infaas, maxacc or maxbatch; of a " +
       "pipeline: inferline or proteus; of provisioned stages: cg-mean, cg-peak, " +
-      "cg-mean-autoscale or cg-peak-autoscale; of scaled stages: fa2, sponge or themis; of " +
-      "malleable pipelines: slo-conforming, fastest, bbs or one-stage",
+      "cg-mean-autoscale or cg-peak-autoscale; of scaled stages: fa2, sponge or themis; of both: " +
+      "kpa, hpa, keda, ray-serve, dynamo or infaas; of malleable pipelines: slo-conforming, " +
+      "fastest, bbs or one-stage",
   )
   .option(
     "--tuned",
     "give the baseline, from proteus to maxbatch, the parameters that do best on other " +
-      "arrivals of the same kind",
+      "arrivals of the same kind; an autoscaler, from kpa to infaas, on these arrivals",
   )
   .option(
     "--scaling-delay <who>",

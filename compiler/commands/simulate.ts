@@ -42,7 +42,7 @@ export interface SimulateOptions extends ArrivalArguments, StationArguments {
   /** Left out, drawn where the bundle says what serving takes and how times spread. */
   readonly serviceTimes?: ServiceTimeMode;
   readonly baseline?: string;
-  /** Of a baseline of one task: with the parameters that hindsight gives it. */
+  /** Of a baseline: with the parameters that hindsight gives it. */
   readonly tuned?: boolean;
   readonly fanout: "rounded" | "poisson";
   /** Who starts replicas that a plan wants; left out, they start at once. */

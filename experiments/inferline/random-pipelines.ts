@@ -22,12 +22,12 @@ import type { Experiment, Run } from "../harness/experiment.ts";
 import { ascending, mean, percent, present } from "../harness/numbers.ts";
 
 const BATCHES = [1, 2, 4, 8, 16, 32];
-const SAMPLE_MS = 120_000;
+export const SAMPLE_MS = 120_000;
 const HELD_OUT = 200;
 const QUERY_LIMIT = 5000 * 100_000;
 const LOADS_QPS = [50, 100, 150, 200, 300];
 
-interface Instance {
+export interface Instance {
   readonly problem: ProvisioningProblem;
   readonly arrivals: { readonly kind: "gamma"; readonly qps: number; readonly cv2: number };
 }
@@ -107,7 +107,8 @@ function plansOf(instance: Instance, seed: number): Row | null {
   return Number.isNaN(row.exact.cost) ? null : row;
 }
 
-function instanceOf(seed: number): Instance {
+/** A pipeline and its traffic, of a seed. */
+export function instanceOf(seed: number): Instance {
   const rng = new Rng(seed, 9);
   const between = (low: number, high: number) => low + (high - low) * rng.nextFloat();
   const stages = ["a", "b", "c", "d"].map((name) => stageOf(name, between));
@@ -155,7 +156,12 @@ function stageOf(
   };
 }
 
-function tracesOf({ problem, arrivals }: Instance, seed: number, count: number): RequestTrace[] {
+/** Traces of seeds that follow each other. */
+export function tracesOf(
+  { problem, arrivals }: Instance,
+  seed: number,
+  count: number,
+): RequestTrace[] {
   return Array.from({ length: count }, (_, index) =>
     drawRequests(problem.graph, arrivals, SAMPLE_MS, seed + index),
   );

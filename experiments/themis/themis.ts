@@ -6,6 +6,7 @@ import { forecasts } from "./forecasts.ts";
 import { live } from "./live.ts";
 import { optima } from "./optima.ts";
 import { poisson } from "./poisson.ts";
+import { scalers } from "./scalers.ts";
 
 export const themis: readonly Experiment[] = [
   optima,
@@ -16,5 +17,6 @@ export const themis: readonly Experiment[] = [
   dropping,
   forecasts,
   parameters,
+  scalers,
   live,
 ];

@@ -106,6 +106,18 @@ describe("scaling on the command line", () => {
       "--json",
     );
     expect(JSON.parse(fa2.stdout)).toMatchObject({ scaling: { bursts: 0 } });
+    for (const name of ["kpa", "hpa", "keda", "ray-serve", "dynamo", "infaas"]) {
+      const told = await stratagemHere(
+        ...["simulate", bundle, "--poisson", "40", "--duration", "20s"],
+        ...["--baseline", name, "--tuned", "--json"],
+      );
+      expect(JSON.parse(told.stdout)).toMatchObject({ baseline: { name, tuned: true } });
+    }
+    const untuned = await stratagemHere(
+      ...["simulate", bundle, "--poisson", "40", "--baseline", "fa2", "--tuned"],
+    );
+    expect(untuned).toMatchObject({ status: 64 });
+    expect(untuned.stderr).toContain("baseline fa2 has nothing to tune; allowed with kpa, hpa,");
     const other = await stratagemHere(
       "simulate",
       bundle,

@@ -6,6 +6,7 @@ import type { InferlineBundle, ProvisioningPlan } from "stratagem-runtime/intern
 import { levelForLoad } from "stratagem-runtime/internal/core/level-choice";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
 import type { ReplicaTuner } from "stratagem-runtime/internal/methods/inferline/core/replica-tuner";
+import { SCALER_NAMES } from "../../simulate/graph/scalers/scalers.ts";
 import { CoarseTuner } from "./simulate/coarse-tuner.ts";
 import { coarsePlan } from "./solve/baselines/coarse-plan.ts";
 import { hasTraces, SampleTraces } from "./solve/sample-traces.ts";
@@ -15,14 +16,17 @@ interface Baseline {
   readonly isTuned: boolean;
 }
 
-/** Baselines that provisioned tasks can be compared with, in the order the help names them. */
-export const INFERLINE_BASELINES = [
+/** Plans of the whole pipeline as a unit. */
+export const COARSE_BASELINES = [
   "cg-mean",
   "cg-peak",
   "cg-mean-autoscale",
   "cg-peak-autoscale",
 ] as const;
-type StageBaselineName = (typeof INFERLINE_BASELINES)[number];
+type StageBaselineName = (typeof COARSE_BASELINES)[number];
+
+/** Baselines that provisioned tasks can be compared with, in the order the help names them. */
+export const INFERLINE_BASELINES: readonly string[] = [...COARSE_BASELINES, ...SCALER_NAMES];
 
 const BASELINES: Readonly<Record<StageBaselineName, Baseline>> = {
   "cg-mean": { sizing: "mean", isTuned: false },
@@ -44,11 +48,11 @@ export interface InferlineBaseline {
 /**
  * The levels of a bundle planned coarsely, each for the sample traces that it was planned with,
  * which are drawn again; of several the dearest plan counts.
- * @throws RuntimeError for a name that is none of `INFERLINE_BASELINES`, for traces that cannot be
- * drawn, and for a level without such a plan.
+ * @throws RuntimeError for a name that is no coarse-grained plan's, for traces that cannot be drawn,
+ * and for a level without such a plan.
  */
 export function inferlineBaseline(bundle: InferlineBundle, name: string): InferlineBaseline {
-  const known = INFERLINE_BASELINES.find((one) => one === name);
+  const known = COARSE_BASELINES.find((one) => one === name);
   if (known === undefined) {
     throw usage(
       `--baseline ${name} is not for a bundle of method inferline; ` +

@@ -6,6 +6,7 @@ import { modelFitMistakes } from "../../model/model-fit.ts";
 import { workersByPool } from "../../model/workers-by-pool.ts";
 import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
 import type { CompilerMethodOf } from "../method.ts";
+import { isPipelineBaseline } from "../pipeline-baselines.ts";
 import { refuseTableOptions } from "../table-options.ts";
 import { INFERLINE_BASELINES } from "./baselines.ts";
 import { inferlinePromises } from "./promises.ts";
@@ -53,13 +54,14 @@ export const inferlineMethod: CompilerMethodOf<"inferline"> = {
     of: "provisioned stages",
     isOfPipelines: true,
     names: INFERLINE_BASELINES,
-    tunable: false,
-    has: (text) => INFERLINE_BASELINES.some((name) => name === text),
+    tunable: true,
+    has: (text, tuned) => isPipelineBaseline(INFERLINE_BASELINES, text, tuned),
   },
   hasServiceTimeQuantiles: ({ tasks }) => havePipelineQuantiles(tasks),
   async simulate(bundle, { baseline, ...options }, watch) {
     const { simulateInferlineCommand } = await import("./simulate-command.ts");
-    return simulateInferlineCommand(bundle, options, baseline?.name ?? null, watch);
+    const asked = baseline && { kind: baseline.name, tuned: baseline.tuned };
+    return simulateInferlineCommand(bundle, options, asked, watch);
   },
 
   warnings: inferlineWarnings,

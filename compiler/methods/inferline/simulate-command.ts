@@ -1,14 +1,22 @@
 /** `stratagem simulate BUNDLE` of provisioned tasks: plans and tuner on a virtual clock. */
 import type { InferlineBundle, InferlineLevel } from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { assert } from "stratagem-runtime/internal/core/assert";
 import { levelForLoad } from "stratagem-runtime/internal/core/level-choice";
 import { EXIT_CODES } from "stratagem-runtime/internal/errors";
 import { alignColumns, percent, short } from "stratagem-runtime/internal/tell/text";
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
 import type { ArrivalProcess } from "../../simulate/arrivals.ts";
 import { initialQpsOf } from "../../simulate/graph/arriving-requests.ts";
+import { scalerNamed } from "../../simulate/graph/scalers/scalers.ts";
+import {
+  type ScaledBaseline,
+  scalerLine,
+  toldScaler,
+} from "../../simulate/graph/scalers/told-scaler.ts";
 import { type OnOutcome, tellOutcomes } from "../../simulate/outcomes.ts";
 import { inferlineBaseline } from "./baselines.ts";
+import { shippedScaler, simulateScaled, tunedScaler } from "./scaler-baselines.ts";
 import {
   type InferlineSimulationOptions,
   type InferlineSimulationResult,
@@ -25,22 +33,20 @@ export interface InferlineCommandOptions
   readonly onOutcome?: OnOutcome;
 }
 
-/**
- * @param baseline null for the bundle itself.
- * @throws RuntimeError for a baseline of another kind of bundle, or that has no plan.
- */
+/** By name as shipped, or as the command line has it; null for the bundle itself. */
+export type AskedBaseline = string | { readonly kind: string; readonly tuned?: boolean } | null;
+
+/** @throws RuntimeError for a baseline of another kind of bundle, or that has no plan. */
 export function simulateInferlineCommand(
   bundle: InferlineBundle,
   options: InferlineCommandOptions,
-  baseline: string | { readonly kind: string } | null,
+  baseline: AskedBaseline,
   watch: Pick<SimulateWatch, "nowMs">,
 ): CommandResult {
   const { onOutcome, ...steady } = options;
-  const [simulated, simulation] =
-    baseline === null ? [bundle, steady] : compared(bundle, steady, baseline);
+  const { run, told } = simulationOf(bundle, steady, baseline);
   const startMs = watch.nowMs();
-  const withLatencies = onOutcome !== undefined;
-  const ran = simulateInferline(simulated, { ...simulation, withLatencies });
+  const ran = run(onOutcome !== undefined);
   const { latencyMsByRequest, ...result } = ran;
   const wallMs = watch.nowMs() - startMs;
   if (onOutcome !== undefined && latencyMsByRequest !== null) {
@@ -51,9 +57,10 @@ export function simulateInferlineCommand(
   const level = baseline === null ? levelFor(bundle, options) : null;
   return {
     exitCode: EXIT_CODES.ok,
-    text: render(result, level, taskQueriesPerWallSecond),
+    text: render(result, level, taskQueriesPerWallSecond, told),
     json: {
       ...result,
+      ...(told === null ? {} : { baseline: told }),
       wallMs,
       queriesPerWallSecond: Math.round((1000 * result.queries) / wallMs),
       taskQueriesPerWallSecond,
@@ -62,16 +69,47 @@ export function simulateInferlineCommand(
   };
 }
 
-/** What is simulated in place of the bundle, and how. */
-function compared(
+interface Simulation {
+  readonly run: (withLatencies: boolean) => InferlineSimulationResult;
+  /** Null for the bundle itself and for baselines that have nothing to set. */
+  readonly told: ScaledBaseline | null;
+}
+
+/** What is simulated, and how. */
+function simulationOf(
   bundle: InferlineBundle,
-  options: InferlineCommandOptions,
-  baseline: string | { readonly kind: string },
-): readonly [InferlineBundle, InferlineSimulationOptions] {
-  const name = typeof baseline === "string" ? baseline : baseline.kind;
+  options: InferlineSimulationOptions,
+  baseline: AskedBaseline,
+): Simulation {
+  if (baseline === null) {
+    const run = (withLatencies: boolean) =>
+      simulateInferline(bundle, { ...options, withLatencies });
+    return { run, told: null };
+  }
+  const { kind: name, tuned = false } =
+    typeof baseline === "string" ? { kind: baseline } : baseline;
+  const scaler = scalerNamed(name);
+  if (scaler === undefined) return { run: coarseRun(bundle, options, name), told: null };
+  const chosen = tuned
+    ? tunedScaler(bundle, options, scaler)[0]
+    : shippedScaler(bundle, options, scaler);
+  assert(chosen !== undefined, "a setting is tried");
+  const planQps = bundle.levels[chosen.plan]?.loadQps ?? Number.NaN;
+  return {
+    run: (withLatencies) => simulateScaled(bundle, { ...options, withLatencies }, scaler, chosen),
+    told: toldScaler(scaler, tuned, chosen.setting, planQps),
+  };
+}
+
+function coarseRun(
+  bundle: InferlineBundle,
+  options: InferlineSimulationOptions,
+  name: string,
+): Simulation["run"] {
   const { bundle: planned, tunerFor } = inferlineBaseline(bundle, name);
   const tuner = tunerFor(initialQpsOf(options.arrivals));
-  return [planned, tuner === null ? options : { ...options, tuner }];
+  const own = tuner === null ? options : { ...options, tuner };
+  return (withLatencies) => simulateInferline(planned, { ...own, withLatencies });
 }
 
 /** The level whose expectation a steady load is to be compared with; a trace has none. */
@@ -87,6 +125,7 @@ function render(
   result: Omit<InferlineSimulationResult, "latencyMsByRequest">,
   level: InferlineLevel | null,
   perSecond: number,
+  told: ScaledBaseline | null,
 ): string {
   const { latencyMs, servers, scaling } = result;
   const expected = level?.expected;
@@ -105,6 +144,7 @@ function render(
         `p95 ${ms(latencyMs.p95)}, p99 ${ms(latencyMs.p99)}, max ${ms(latencyMs.max)}`,
     `replicas: mean ${servers.mean.toFixed(1)}, at most ${servers.max}; ` +
       `${scaling.up} started, ${scaling.down} stopped, ${result.planSwitches} changes of plan`,
+    ...(told === null ? [] : [scalerLine(told)]),
     "",
     alignColumns([
       ["", "simulated", ...(level === null ? [] : [`expected at ${level.loadQps} qps`])],

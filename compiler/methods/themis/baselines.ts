@@ -3,6 +3,7 @@
  */
 import type { ThemisBundle, ThemisOptions } from "stratagem-runtime/internal/bundle/schema";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
+import { SCALER_NAMES } from "../../simulate/graph/scalers/scalers.ts";
 import { themis } from "./solve/themis.ts";
 
 /**
@@ -19,15 +20,17 @@ const BASELINES = {
 /** Looks at the traffic as often as in the paper. */
 const AS_PAPER = { queueing: "paper", solver: "exact", tickMs: 1000, stableTicks: 5 } as const;
 
+const OWN_BASELINES = ["fa2", "sponge", "themis"] as const;
+
 /** In the order the help names them. */
-export const THEMIS_BASELINES = ["fa2", "sponge", "themis"] as const;
+export const THEMIS_BASELINES: readonly string[] = [...OWN_BASELINES, ...SCALER_NAMES];
 
 /**
  * The bundle of a baseline for the same levels.
- * @throws RuntimeError for a name that is none of `THEMIS_BASELINES`.
+ * @throws RuntimeError for a name that is no other paper's system.
  */
 export function themisBaseline(bundle: ThemisBundle, name: string): ThemisBundle {
-  const known = THEMIS_BASELINES.find((one) => one === name);
+  const known = OWN_BASELINES.find((one) => one === name);
   if (known === undefined) {
     throw new RuntimeError(
       "RUNTIME_USAGE",

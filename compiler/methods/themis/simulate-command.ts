@@ -5,14 +5,26 @@ import type {
   ThemisLevel,
 } from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { assert } from "stratagem-runtime/internal/core/assert";
 import { levelForLoad } from "stratagem-runtime/internal/core/level-choice";
 import { EXIT_CODES } from "stratagem-runtime/internal/errors";
 import { alignColumns, percent, short } from "stratagem-runtime/internal/tell/text";
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
 import type { ArrivalProcess } from "../../simulate/arrivals.ts";
+import { scalerNamed } from "../../simulate/graph/scalers/scalers.ts";
+import {
+  type ScaledBaseline,
+  scalerLine,
+  toldScaler,
+} from "../../simulate/graph/scalers/told-scaler.ts";
 import { type OnOutcome, tellOutcomes } from "../../simulate/outcomes.ts";
 import { themisBaseline } from "./baselines.ts";
 import { foretoldLooks } from "./foretold-looks.ts";
+import {
+  shippedInstanceScaler,
+  simulateScaledInstances,
+  tunedInstanceScaler,
+} from "./scaler-baselines.ts";
 import {
   simulateThemis,
   type ThemisSimulationOptions,
@@ -29,24 +41,23 @@ export interface ThemisCommandOptions
   readonly onOutcome?: OnOutcome;
 }
 
+/** By name as shipped, or as the command line has it; null for the bundle itself. */
+export type AskedBaseline = string | { readonly kind: string; readonly tuned?: boolean } | null;
+
 /**
- * @param baseline null for the bundle itself.
  * @throws RuntimeError for a baseline of another kind of bundle, InputError for service times that
  * are to be drawn from quantiles that there are not.
  */
 export async function simulateThemisCommand(
   bundle: ThemisBundle,
   options: ThemisCommandOptions,
-  baseline: string | { readonly kind: string } | null,
+  baseline: AskedBaseline,
   watch: Pick<SimulateWatch, "nowMs">,
 ): Promise<CommandResult> {
   const { onOutcome, ...steady } = options;
-  const simulated = baseline === null ? bundle : compared(bundle, baseline);
-  const forecastByLook = await foretoldLooks(simulated, steady);
-  const simulation = { ...steady, ...(forecastByLook === undefined ? {} : { forecastByLook }) };
+  const { run, told } = await simulationOf(bundle, steady, baseline);
   const startMs = watch.nowMs();
-  const withLatencies = onOutcome !== undefined;
-  const ran = simulateThemis(simulated, { ...simulation, withLatencies });
+  const ran = run(onOutcome !== undefined);
   const { latencyMsByRequest, ...result } = ran;
   const wallMs = watch.nowMs() - startMs;
   if (onOutcome !== undefined && latencyMsByRequest !== null) {
@@ -57,9 +68,10 @@ export async function simulateThemisCommand(
   const level = baseline === null ? levelFor(bundle, options) : null;
   return {
     exitCode: EXIT_CODES.ok,
-    text: render(result, level, taskQueriesPerWallSecond),
+    text: render(result, level, taskQueriesPerWallSecond, told),
     json: {
       ...result,
+      ...(told === null ? {} : { baseline: told }),
       wallMs,
       queriesPerWallSecond: Math.round((1000 * result.queries) / wallMs),
       taskQueriesPerWallSecond,
@@ -68,12 +80,44 @@ export async function simulateThemisCommand(
   };
 }
 
-/** What is simulated in place of the bundle. */
-function compared(
+interface Simulation {
+  readonly run: (withLatencies: boolean) => ThemisSimulationResult;
+  /** Null for the bundle itself and for baselines that have nothing to set. */
+  readonly told: ScaledBaseline | null;
+}
+
+/** What is simulated, and how. */
+async function simulationOf(
   bundle: ThemisBundle,
-  baseline: string | { readonly kind: string },
-): ThemisBundle {
-  return themisBaseline(bundle, typeof baseline === "string" ? baseline : baseline.kind);
+  options: ThemisSimulationOptions,
+  baseline: AskedBaseline,
+): Promise<Simulation> {
+  if (baseline === null) return { run: await planRun(bundle, options), told: null };
+  const { kind: name, tuned = false } =
+    typeof baseline === "string" ? { kind: baseline } : baseline;
+  const scaler = scalerNamed(name);
+  if (scaler === undefined) {
+    return { run: await planRun(themisBaseline(bundle, name), options), told: null };
+  }
+  const chosen = tuned
+    ? tunedInstanceScaler(bundle, options, scaler)[0]
+    : shippedInstanceScaler(bundle, options, scaler);
+  assert(chosen !== undefined, "a setting is tried");
+  const planQps = bundle.levels[chosen.plan]?.loadQps ?? Number.NaN;
+  return {
+    run: (withLatencies) =>
+      simulateScaledInstances(bundle, { ...options, withLatencies }, scaler, chosen),
+    told: toldScaler(scaler, tuned, chosen.setting, planQps),
+  };
+}
+
+async function planRun(
+  bundle: ThemisBundle,
+  options: ThemisSimulationOptions,
+): Promise<Simulation["run"]> {
+  const forecastByLook = await foretoldLooks(bundle, options);
+  const own = { ...options, ...(forecastByLook === undefined ? {} : { forecastByLook }) };
+  return (withLatencies) => simulateThemis(bundle, { ...own, withLatencies });
 }
 
 /** The level whose expectation a steady load is to be compared with; a trace has none. */
@@ -87,7 +131,12 @@ function levelFor(
 
 type Shown = Omit<ThemisSimulationResult, "latencyMsByRequest">;
 
-function render(result: Shown, level: ThemisLevel | null, perSecond: number): string {
+function render(
+  result: Shown,
+  level: ThemisLevel | null,
+  perSecond: number,
+  told: ScaledBaseline | null,
+): string {
   const { latencyMs, servers, cores, scaling } = result;
   return [
     `${result.queries} requests in ${result.durationMs / 1000} s, ` +
@@ -103,6 +152,7 @@ function render(result: Shown, level: ThemisLevel | null, perSecond: number): st
     `${scaling.up} started, ${scaling.down} stopped, ${scaling.resizes} resized; ` +
       `${scaling.bursts} bursts met, ${scaling.settled} plans settled on, ` +
       `${result.planSwitches} changes of level`,
+    ...(told === null ? [] : [scalerLine(told)]),
     "",
     alignColumns(comparison(result, level)),
     "",

@@ -4,6 +4,7 @@ import type { ThemisFrame } from "../../model/frames.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";
 import { workersByPool } from "../../model/workers-by-pool.ts";
 import type { CompilerMethodOf } from "../method.ts";
+import { isPipelineBaseline } from "../pipeline-baselines.ts";
 import { refuseTableOptions } from "../table-options.ts";
 import { THEMIS_BASELINES } from "./baselines.ts";
 import { planningFrame } from "./planning-frame.ts";
@@ -78,14 +79,15 @@ export const themisMethod: CompilerMethodOf<"themis"> = {
     of: "scaled stages",
     isOfPipelines: true,
     names: THEMIS_BASELINES,
-    tunable: false,
-    has: (text) => THEMIS_BASELINES.some((name) => name === text),
+    tunable: true,
+    has: (text, tuned) => isPipelineBaseline(THEMIS_BASELINES, text, tuned),
   },
   profiled: "cores",
   hasServiceTimeQuantiles: ({ tasks }) => haveBatchQuantiles(tasks),
   async simulate(bundle, { baseline, ...options }, watch) {
     const { simulateThemisCommand } = await import("./simulate-command.ts");
-    return simulateThemisCommand(bundle, options, baseline?.name ?? null, watch);
+    const asked = baseline && { kind: baseline.name, tuned: baseline.tuned };
+    return simulateThemisCommand(bundle, options, asked, watch);
   },
 
   warnings: themisWarnings,

@@ -29,6 +29,9 @@ export interface FlowFrame {
   readonly hasLatencies: boolean;
 }
 
+/** The part of a dispatcher that requests under way have to do with. */
+export type QueryDesk = Pick<PipelineDispatcher, "onRequest" | "onQuery" | "onFanout" | "onCancel">;
+
 /**
  * Requests under way: where each has come to, what of it is on its way, and when it is over.
  *
@@ -54,7 +57,7 @@ export class RequestFlow {
   readonly #toServerMs: number;
   readonly #toClientMs: () => number;
   readonly #hopMs: number;
-  readonly #dispatcher: PipelineDispatcher;
+  readonly #dispatcher: QueryDesk;
   readonly #commands: CommandBuffer;
   readonly #tally: RequestTally;
   readonly #progress: VisitProgress;
@@ -73,7 +76,7 @@ export class RequestFlow {
   /** @param commands to which the dispatcher appends; empty whenever something is handed in. */
   constructor(
     { graph, trace, sloMs, decisionSloMs, stations, hopMs, hasLatencies }: FlowFrame,
-    dispatcher: PipelineDispatcher,
+    dispatcher: QueryDesk,
     commands: CommandBuffer,
     tally: RequestTally,
   ) {

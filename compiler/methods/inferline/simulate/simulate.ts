@@ -31,6 +31,8 @@ import { pipelineServiceTimes } from "../../../simulate/graph/pipeline-service-t
 import { RequestFlow } from "../../../simulate/graph/request-flow.ts";
 import { rowCountFor } from "../../../simulate/graph/row-counts.ts";
 import { ScalerClock, type ScalerDelay } from "../../../simulate/graph/scaler-clock.ts";
+import type { StageWatch } from "../../../simulate/graph/scalers/stage-watch.ts";
+import { WatchedQueries } from "../../../simulate/graph/scalers/watched-queries.ts";
 import type { ServiceTimeMode, ServiceTimeModel } from "../../../simulate/service-times.ts";
 import {
   PATH_STREAM,
@@ -64,6 +66,8 @@ export interface InferlineSimulationOptions {
   readonly share?: LoadShare;
   /** Replaces the bundle's tuner; it is new, and made for the level that is followed first. */
   readonly tuner?: ReplicaTuner;
+  /** Is told what happens at the stages, for a tuner that goes by it. */
+  readonly watch?: StageWatch;
   /** What an autoscaler adds to the time that replicas take to come up; left out, nothing. */
   readonly scalerDelay?: ScalerDelay | undefined;
   /** Whether the result has the latency of every request. */
@@ -115,6 +119,7 @@ class StageSimulation {
   readonly #workerEvents: WorkerEvents;
   readonly #serviceTimes: readonly (ServiceTimeModel | null)[];
   readonly #tally: InferlineTally;
+  readonly #watch: StageWatch | null;
   readonly #accuracyByVariant: Float64Array;
   readonly #activationMs: number;
   readonly #scaler: ScalerClock;
@@ -165,7 +170,12 @@ class StageSimulation {
       hopMs: cluster.communicationLatencyMs,
       hasLatencies: options.withLatencies === true,
     };
-    this.flow = new RequestFlow(frame, this.#dispatcher, this.#commands, this.#tally.requests);
+    this.#watch = options.watch ?? null;
+    const desk =
+      options.watch === undefined
+        ? this.#dispatcher
+        : new WatchedQueries(this.#dispatcher, taskCount, options.watch);
+    this.flow = new RequestFlow(frame, desk, this.#commands, this.#tally.requests);
     this.#accuracyByVariant = Float64Array.from(
       bundle.tasks.flatMap(({ variants }) => variants.map(({ accuracy }) => accuracy)),
     );
@@ -227,6 +237,7 @@ class StageSimulation {
     const worker = this.#workerEvents.pop();
     if (this.#isLoading[worker] === 1) {
       this.#isLoading[worker] = 0;
+      this.#watch?.replicaChanges(this.#taskOf(worker), 1);
       this.#dispatcher.onModelReady(worker, nowMs, this.#commands);
       this.#carryOut(nowMs);
     } else if (this.flow.takesBack(worker, nowMs)) this.#finishBatch(worker, nowMs);
@@ -244,6 +255,8 @@ class StageSimulation {
     const first = worker * this.#maxBatch;
     const end = first + (this.#batchByWorker[worker] ?? 0);
     const accuracy = this.#accuracyByVariant[this.#variantByWorker[worker] ?? -1] ?? Number.NaN;
+    this.#watch?.atMs(nowMs);
+    this.#watch?.batchEnds(this.#taskOf(worker), end - first);
     // No batch starts before `onWake`, so those of the worker stay where they are.
     this.#dispatcher.onBatchDone(worker, nowMs, this.#commands);
     this.#carryOut(nowMs);
@@ -285,6 +298,8 @@ class StageSimulation {
     this.#batchByWorker[worker] = batch;
     this.#tally.batches.countBatch(variant, batch);
     const task = this.#shape.taskByVariant[variant] ?? 0;
+    this.#watch?.atMs(nowMs);
+    this.#watch?.batchStarts(task, batch);
     this.#workerEvents.run(nowMs, worker, serviceMs, task);
   }
 
@@ -302,13 +317,19 @@ class StageSimulation {
     if (this.#variantByWorker[worker] === -1) return;
     this.#count(worker, -1, nowMs);
     if (this.#isLoading[worker] === 1) this.#workerEvents.cancel(worker, nowMs);
+    else this.#watch?.replicaChanges(this.#taskOf(worker), -1);
     this.#isLoading[worker] = 0;
     this.#variantByWorker[worker] = -1;
   }
 
   #count(worker: number, change: number, nowMs: number): void {
-    const task = this.#shape.taskByVariant[this.#variantByWorker[worker] ?? 0] ?? 0;
-    this.#tally.replicas.change(task, this.#shape.poolByWorker[worker] ?? 0, change, nowMs);
+    const pool = this.#shape.poolByWorker[worker] ?? 0;
+    this.#tally.replicas.change(this.#taskOf(worker), pool, change, nowMs);
+  }
+
+  /** Of a worker that holds a model or loads it. */
+  #taskOf(worker: number): number {
+    return this.#shape.taskByVariant[this.#variantByWorker[worker] ?? 0] ?? 0;
   }
 
   #observe(nowMs: number): void {

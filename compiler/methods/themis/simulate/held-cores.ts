@@ -73,6 +73,11 @@ export class HeldCores {
     return this.#inForce[worker] ?? 0;
   }
 
+  /** The task that a worker is an instance of, −1 of none. */
+  taskOf(worker: number): number {
+    return this.#task[worker] ?? NONE;
+  }
+
   isInstance(worker: number): boolean {
     return this.#task[worker] !== NONE;
   }

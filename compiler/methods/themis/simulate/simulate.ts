@@ -33,6 +33,8 @@ import type { FanoutMode } from "../../../simulate/graph/fanout-source.ts";
 import { RequestFlow } from "../../../simulate/graph/request-flow.ts";
 import { rowCountFor } from "../../../simulate/graph/row-counts.ts";
 import { ScalerClock, type ScalerDelay } from "../../../simulate/graph/scaler-clock.ts";
+import type { StageWatch } from "../../../simulate/graph/scalers/stage-watch.ts";
+import { WatchedQueries } from "../../../simulate/graph/scalers/watched-queries.ts";
 import type { RequestTrace } from "../../../simulate/graph/visits.ts";
 import type { ServiceTimeMode } from "../../../simulate/service-times.ts";
 import {
@@ -81,6 +83,8 @@ export interface ThemisSimulationOptions {
   readonly share?: LoadShare;
   /** In place of the bundle's own: one that is watched, say. */
   readonly dispatcherOf?: typeof themisDispatcherOf;
+  /** Is told what happens at the stages, for a controller that goes by it. */
+  readonly watch?: StageWatch;
 }
 
 export interface ThemisSimulationResult extends ThemisOutcome {
@@ -132,6 +136,7 @@ class ScaleSimulation {
   readonly #resizes: EventQueue;
   readonly #times: BatchTimes;
   readonly #tally: ThemisTally;
+  readonly #watch: StageWatch | null;
   readonly #accuracyByTask: Float64Array;
   readonly #forecastByLook: Float64Array;
   readonly #coldStartMs: number;
@@ -179,7 +184,12 @@ class ScaleSimulation {
       hopMs: cluster.communicationLatencyMs,
       hasLatencies: hasTimeline || options.withLatencies === true,
     };
-    this.flow = new RequestFlow(frame, this.#dispatcher, this.#commands, this.#tally.requests);
+    this.#watch = options.watch ?? null;
+    const desk =
+      options.watch === undefined
+        ? this.#dispatcher
+        : new WatchedQueries(this.#dispatcher, taskCount, options.watch);
+    this.flow = new RequestFlow(frame, desk, this.#commands, this.#tally.requests);
     this.#accuracyByTask = Float64Array.from(
       bundle.tasks,
       ({ variants }) => variants[0]?.accuracy ?? Number.NaN,
@@ -246,7 +256,8 @@ class ScaleSimulation {
    * next event; else the next one.
    */
   #lookMs(wakeMs: number, nextMs: number): number {
-    const isQuiet = wakeMs - this.#eventMs > this.#quietMs && this.#forecastByLook.length === 0;
+    const isSeen = this.#forecastByLook.length > 0 || this.#watch !== null;
+    const isQuiet = wakeMs - this.#eventMs > this.#quietMs && !isSeen;
     const endMs = this.flow.isOver ? Math.min(nextMs, this.#durationMs) : nextMs;
     if (!isQuiet || endMs === Number.POSITIVE_INFINITY) return wakeMs;
     const lastMs = wakeMs + (Math.ceil((endMs - wakeMs) / this.#tickMs) - 1) * this.#tickMs;
@@ -272,6 +283,7 @@ class ScaleSimulation {
       return;
     }
     held.takeForce(worker, nowMs);
+    this.#watch?.replicaChanges(held.taskOf(worker), 1);
     this.#dispatcher.onModelReady(worker, nowMs, this.#commands);
     this.#carryOut(nowMs);
   }
@@ -296,6 +308,8 @@ class ScaleSimulation {
     const first = worker * this.#times.maxBatch;
     const end = first + (this.#batchByWorker[worker] ?? 0);
     this.#batchByWorker[worker] = 0;
+    this.#watch?.atMs(nowMs);
+    this.#watch?.batchEnds(this.#tally.held.taskOf(worker), end - first);
     // No batch starts before `onWake`, so those of the worker stay where they are; but it may be no
     // instance of the task any more.
     this.#dispatcher.onBatchDone(worker, nowMs, this.#commands);
@@ -313,7 +327,7 @@ class ScaleSimulation {
     for (let command = 0; command < commands.count; command++) {
       const kind = commands.kind(command);
       if (kind === START_BATCH) this.#runBatch(command, nowMs);
-      else if (kind === DROP) this.flow.drop(commands.query(command, 0), nowMs);
+      else if (kind === DROP) this.#drop(commands.query(command, 0), nowMs);
       else {
         this.#scale(command, nowMs);
         isChanged = true;
@@ -321,6 +335,13 @@ class ScaleSimulation {
     }
     commands.clear();
     if (isChanged && this.#isWarm) this.#observe(nowMs);
+  }
+
+  /** A query that waited is given up. */
+  #drop(query: number, nowMs: number): void {
+    this.#watch?.atMs(nowMs);
+    this.#watch?.queryLeaves(query % this.#shape.taskCount);
+    this.flow.drop(query, nowMs);
   }
 
   #runBatch(command: number, nowMs: number): void {
@@ -334,6 +355,8 @@ class ScaleSimulation {
     }
     this.#batchByWorker[worker] = batch;
     this.#tally.batches.countBatch(task, batch);
+    this.#watch?.atMs(nowMs);
+    this.#watch?.batchStarts(task, batch);
     const cores = this.#tally.held.inForce(worker);
     const serviceMs = this.#times.nextMs(task, batch, cores);
     this.#workerEvents.run(nowMs, worker, serviceMs, task, cores);
@@ -364,10 +387,12 @@ class ScaleSimulation {
 
   #stop(worker: number, nowMs: number): void {
     assert(this.#batchByWorker[worker] === 0, "an instance that goes runs no batch");
+    const { held } = this.#tally;
+    if (held.inForce(worker) > 0) this.#watch?.replicaChanges(held.taskOf(worker), -1);
     // It may still be coming up.
     this.#workerEvents.cancel(worker, nowMs);
     this.#resizes.cancel(worker);
-    this.#tally.held.stop(worker, nowMs);
+    held.stop(worker, nowMs);
   }
 
   #observe(nowMs: number): void {

@@ -13,6 +13,27 @@ export interface ThemisFleet {
   readonly coresInForceByTask: Uint32Array;
 }
 
+/** Whoever says what there is to be. Arrays are by task. */
+export interface FleetController {
+  /** Instances that there are to be, cores of each, cores that a new one starts with, and batches. */
+  readonly instances: Uint32Array;
+  readonly cores: Uint32Array;
+  readonly startCores: Uint32Array;
+  readonly batch: Uint32Array;
+  readonly level: number;
+  readonly goal: number;
+  readonly resizes: number;
+  readonly raises: number;
+  readonly burstCount: number;
+  readonly settledCount: number;
+  /** Looks at the traffic. @returns whether something is to change. */
+  tick(nowMs: number, backlog: number, fleet: ThemisFleet): boolean;
+  /** An instance has come up or has other cores. @returns whether something is to change. */
+  review(fleet: ThemisFleet): boolean;
+  /** An instance that was up is lost. */
+  lose(fleet: ThemisFleet): void;
+}
+
 /** In place of a level: no plan is being moved to. */
 const NO_GOAL = -1;
 
@@ -30,7 +51,7 @@ const NO_GOAL = -1;
  * the others get the cores of the row that is left until it is back. Source: Themis §5, fig. 4;
  * losses and full pools are ours.
  */
-export class ThemisController {
+export class ThemisController implements FleetController {
   /**
    * [taskCount], each: instances that there are to be, cores of each, cores that a new one starts
    * with, and largest batches.

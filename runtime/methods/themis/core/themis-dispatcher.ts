@@ -20,7 +20,7 @@ import { ReplicaFleet } from "../../../core/graph/replica-fleet.ts";
 import { ReplicaKeeper } from "../../../core/graph/replica-keeper.ts";
 import { busyNames } from "../../../core/graph/replica-shape.ts";
 import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
-import { firstLevel, ThemisController } from "./controller.ts";
+import { type FleetController, firstLevel, ThemisController } from "./controller.ts";
 import { type ThemisDemand, themisDemandOf } from "./demand.ts";
 import { InstanceCores } from "./instance-cores.ts";
 import { type ThemisShape, themisShapeOf } from "./shape.ts";
@@ -28,6 +28,8 @@ import { type ThemisShape, themisShapeOf } from "./shape.ts";
 export interface ThemisDispatcherOptions extends PipelineDispatcherOptions {
   /** Index of a level that is followed whatever the traffic is. */
   readonly level?: number;
+  /** In place of the bundle's own, for whom the levels are nothing but room for instances. */
+  readonly controller?: FleetController;
 }
 
 /**
@@ -94,7 +96,7 @@ class ElasticDispatcher implements ThemisDispatcher {
   readonly #queues: LinkedQueues;
   readonly #load: DemandMonitor;
   readonly #demand: ThemisDemand;
-  readonly #controller: ThemisController;
+  readonly #controller: FleetController;
   readonly #tickMs: number;
   /** A query may be this much past its deadline when its turn comes. */
   readonly #graceMs: number;
@@ -135,7 +137,9 @@ class ElasticDispatcher implements ThemisDispatcher {
     this.#demand = themisDemandOf(bundle, shape);
     const { level = firstLevel(bundle, initialDemandQps) } = options;
     const isFixed = options.level !== undefined || bundle.levels.length === 1;
-    this.#controller = new ThemisController(bundle, shape, isFixed ? null : this.#demand, level);
+    this.#controller =
+      options.controller ??
+      new ThemisController(bundle, shape, isFixed ? null : this.#demand, level);
     const { tickMs, dropAfterSlos } = bundle.policy;
     this.#tickMs = tickMs;
     this.#graceMs =

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import {
-  INFERLINE_BASELINES,
+  COARSE_BASELINES,
   inferlineBaseline,
 } from "../../../../compiler/methods/inferline/baselines.ts";
 import type { InferlineBundle } from "../../../../runtime/bundle/schema.ts";
@@ -110,7 +110,7 @@ describe("inferlineBaseline", () => {
   });
 
   test("knows the names that the command line offers", () => {
-    for (const name of INFERLINE_BASELINES)
+    for (const name of COARSE_BASELINES)
       expect(() => inferlineBaseline(BUNDLE, name)).not.toThrow();
   });
 });

@@ -99,7 +99,7 @@ describe("simulate --baseline of one task", () => {
       );
     }
     await expect(run({ bundle: stages, baseline: "cg-mean", tuned: true })).rejects.toThrow(
-      /--tuned is for .* of method ramsis, and this one is of method inferline/,
+      /baseline cg-mean has nothing to tune; allowed with kpa, hpa, keda, /,
     );
   });
 

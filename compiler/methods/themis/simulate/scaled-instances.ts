@@ -1,0 +1,96 @@
+/** Instances as autoscalers want them: of cores and batches that stay, one scaler for each task. */
+import type { ScalePlan, ThemisBundle } from "stratagem-runtime/internal/bundle/schema";
+import { assert } from "stratagem-runtime/internal/core/assert";
+import { longestPathMs } from "stratagem-runtime/internal/core/graph/longest-path";
+import type { FleetController } from "stratagem-runtime/internal/methods/themis/core/controller";
+import type { StageFacts, StageScaler } from "../../../simulate/graph/scalers/scaler.ts";
+import type { StageWatch } from "../../../simulate/graph/scalers/stage-watch.ts";
+
+/**
+ * A controller that asks an autoscaler for each task. Instances are at least 1, and together they
+ * have at most the cores that there are: who asks first gets them.
+ */
+export class ScaledInstances implements FleetController {
+  readonly instances: Uint32Array;
+  readonly cores: Uint32Array;
+  readonly startCores: Uint32Array;
+  readonly batch: Uint32Array;
+  readonly level = 0;
+  readonly goal = 0;
+  readonly resizes = 0;
+  readonly raises = 0;
+  readonly burstCount = 0;
+  readonly settledCount = 0;
+  readonly #scalers: readonly StageScaler[];
+  readonly #watch: StageWatch;
+  readonly #coreBudget: number;
+
+  /** @param plan whose cores and batches stay, and whose instances there are at first. */
+  constructor(
+    { stages }: Pick<ScalePlan, "stages">,
+    coreBudget: number,
+    scalers: readonly StageScaler[],
+    watch: StageWatch,
+  ) {
+    assert(scalers.length === stages.length, "every stage has an autoscaler");
+    this.instances = Uint32Array.from(stages, ({ instances }) => instances);
+    this.cores = Uint32Array.from(stages, ({ cores }) => cores);
+    this.startCores = this.cores;
+    this.batch = Uint32Array.from(stages, ({ batch }) => batch);
+    this.#scalers = scalers;
+    this.#watch = watch;
+    this.#coreBudget = coreBudget;
+  }
+
+  tick(nowMs: number): boolean {
+    let isChanged = false;
+    for (const [task, scaler] of this.#scalers.entries()) {
+      const before = this.instances[task] ?? 1;
+      const wanted = scaler.look(this.#watch.sight(task, before, nowMs));
+      assert(Number.isInteger(wanted), "an autoscaler wants a whole number of instances");
+      const target = Math.min(Math.max(1, wanted), this.#mostOf(task));
+      this.instances[task] = target;
+      isChanged ||= target !== before;
+    }
+    return isChanged;
+  }
+
+  review(): boolean {
+    return false;
+  }
+
+  lose(): void {}
+
+  /** Instances that there is room for beside those of the other tasks. */
+  #mostOf(task: number): number {
+    let held = 0;
+    for (const [other, cores] of this.cores.entries()) {
+      if (other !== task) held += cores * (this.instances[other] ?? 0);
+    }
+    return Math.max(1, Math.floor((this.#coreBudget - held) / (this.cores[task] ?? 1)));
+  }
+}
+
+/** What autoscalers may be set up with, task by task. */
+export function instanceFactsOf(
+  bundle: ThemisBundle,
+  { stages }: Pick<ScalePlan, "stages">,
+): StageFacts[] {
+  const { tasks, slo, policy } = bundle;
+  const batchMs = stages.map(({ batch, cores }, task): Float64Array => {
+    const table = tasks[task]?.variants[0]?.latency.ms;
+    assert(table !== undefined, "a task has a model");
+    const first = (cores - 1) * (table.shape[1] ?? 0);
+    return Float64Array.from(table.data).subarray(first, first + batch);
+  });
+  const wholeMs = batchMs.map((ms) => ms.at(-1) ?? Number.NaN);
+  const pathMs = longestPathMs(bundle, wholeMs);
+  return stages.map(
+    ({ instances }, task): StageFacts => ({
+      batchMs: batchMs[task] ?? new Float64Array(0),
+      shareMs: (slo.latencyMs * (wholeMs[task] ?? 0)) / pathMs,
+      startMs: policy.coldStartMs,
+      replicas: instances,
+    }),
+  );
+}

@@ -1,0 +1,63 @@
+/**
+ * Kubernetes' horizontal pod autoscaler on the processor: replicas for how busy they are.
+ *
+ * Source: the documentation of Kubernetes, "Horizontal Pod Autoscaling", with the defaults of
+ * `pkg/apis/autoscaling/v2/defaults.go` and the arithmetic of
+ * `pkg/controller/podautoscaler/replica_calculator.go` (Apache-2.0; read, not copied). Pinned: a
+ * replica that runs a batch uses all that it requests, one that does not uses nothing; the metric
+ * is that of the 15 s before the look, and no later.
+ */
+import { HpaBehaviour, SYNC_MS, TOLERANCE } from "./hpa-behaviour.ts";
+import { type Scaler, type StageScaler, type StageSight, scalerOf } from "./scaler.ts";
+import { WindowMean } from "./window-mean.ts";
+
+interface HpaOptions {
+  readonly [option: string]: number;
+  readonly downStabilizationS: number;
+}
+
+/** Part of the time that a replica is busy. */
+const TARGETS = [0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
+
+export const hpa: Scaler = scalerOf<HpaOptions>({
+  periodMs: SYNC_MS,
+  target: 0.8,
+  options: { downStabilizationS: 300 },
+  tried: [300, 60, 0].map((downStabilizationS) => ({
+    options: { downStabilizationS },
+    targets: TARGETS,
+  })),
+  open: (_facts, target, options) => new UtilisationScaler(target, options),
+});
+
+class UtilisationScaler implements StageScaler {
+  readonly #target: number;
+  readonly #busy = new WindowMean(1);
+  readonly #behaviour: HpaBehaviour;
+
+  constructor(target: number, { downStabilizationS }: HpaOptions) {
+    this.#target = target;
+    this.#behaviour = new HpaBehaviour(1000 * downStabilizationS);
+  }
+
+  look({ nowMs, target: current, ready, busyMs }: StageSight): number {
+    this.#busy.push(nowMs, busyMs);
+    const busy = this.#busy.over(SYNC_MS);
+    return this.#behaviour.next(this.#recommended(busy, current, ready), current, nowMs);
+  }
+
+  /** @param busy replicas, mean. */
+  #recommended(busy: number, current: number, ready: number): number {
+    const up = Math.min(Math.max(1, ready), current);
+    const ratio = busy / (up * this.#target);
+    const isAllUp = up >= current;
+    if (isAllUp || ratio <= 1) {
+      if (Math.abs(ratio - 1) <= TOLERANCE) return current;
+      return Math.ceil(ratio * up);
+    }
+    // Replicas that come up are taken to be idle, so that they are not asked for again.
+    const withAll = busy / (current * this.#target);
+    if (withAll <= 1 + TOLERANCE) return current;
+    return Math.ceil(withAll * current);
+  }
+}

@@ -1,0 +1,103 @@
+/** Watches the stages of a simulation as metrics of a cluster do. */
+import type { StageSight } from "./scaler.ts";
+
+/**
+ * What autoscalers can see of the stages: what waits and runs, and the integrals of that over time.
+ * Times do not go back.
+ */
+export class StageWatch {
+  #nowMs = 0;
+  /** [taskCount], each: queries that wait and run, and replicas that run some and that are up. */
+  readonly #waiting: Float64Array;
+  readonly #running: Float64Array;
+  readonly #busy: Float64Array;
+  readonly #ready: Float64Array;
+  readonly #arrived: Float64Array;
+  /** [taskCount], each: up to `#sinceMs`. */
+  readonly #inStageMs: Float64Array;
+  readonly #waitingMs: Float64Array;
+  readonly #busyMs: Float64Array;
+  readonly #sinceMs: Float64Array;
+
+  constructor(taskCount: number) {
+    this.#waiting = new Float64Array(taskCount);
+    this.#running = new Float64Array(taskCount);
+    this.#busy = new Float64Array(taskCount);
+    this.#ready = new Float64Array(taskCount);
+    this.#arrived = new Float64Array(taskCount);
+    this.#inStageMs = new Float64Array(taskCount);
+    this.#waitingMs = new Float64Array(taskCount);
+    this.#busyMs = new Float64Array(taskCount);
+    this.#sinceMs = new Float64Array(taskCount);
+  }
+
+  /** What is told without a time happens at this one, until the next. */
+  atMs(nowMs: number): void {
+    this.#nowMs = nowMs;
+  }
+
+  queryComes(task: number): void {
+    this.#advance(task);
+    add(this.#waiting, task, 1);
+    add(this.#arrived, task, 1);
+  }
+
+  /** A query that waited is given up. */
+  queryLeaves(task: number): void {
+    this.#advance(task);
+    add(this.#waiting, task, -1);
+  }
+
+  batchStarts(task: number, queries: number): void {
+    this.#advance(task);
+    add(this.#waiting, task, -queries);
+    add(this.#running, task, queries);
+    add(this.#busy, task, 1);
+  }
+
+  batchEnds(task: number, queries: number): void {
+    this.#advance(task);
+    add(this.#running, task, -queries);
+    add(this.#busy, task, -1);
+  }
+
+  /** @param change 1 for a replica that has come up, −1 for one that was up and has gone. */
+  replicaChanges(task: number, change: number): void {
+    add(this.#ready, task, change);
+  }
+
+  /** @param target replicas that the task is to have, as was last said. */
+  sight(task: number, target: number, nowMs: number): StageSight {
+    this.atMs(nowMs);
+    this.#advance(task);
+    return {
+      nowMs,
+      target,
+      ready: at(this.#ready, task),
+      waiting: at(this.#waiting, task),
+      running: at(this.#running, task),
+      arrived: at(this.#arrived, task),
+      inStageMs: at(this.#inStageMs, task),
+      waitingMs: at(this.#waitingMs, task),
+      busyMs: at(this.#busyMs, task),
+    };
+  }
+
+  #advance(task: number): void {
+    const ms = this.#nowMs - at(this.#sinceMs, task);
+    if (ms <= 0) return;
+    const waiting = at(this.#waiting, task);
+    add(this.#waitingMs, task, ms * waiting);
+    add(this.#inStageMs, task, ms * (waiting + at(this.#running, task)));
+    add(this.#busyMs, task, ms * at(this.#busy, task));
+    this.#sinceMs[task] = this.#nowMs;
+  }
+}
+
+function at(values: Float64Array, task: number): number {
+  return values[task] ?? Number.NaN;
+}
+
+function add(values: Float64Array, task: number, change: number): void {
+  values[task] = at(values, task) + change;
+}
