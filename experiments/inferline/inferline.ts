@@ -4,7 +4,7 @@ import type { Experiment } from "../harness/experiment.ts";
 import { fig9 } from "./estimator.ts";
 import { live } from "./live.ts";
 import { fig6, fig10 } from "./plans.ts";
-import { random } from "./random-pipelines.ts";
+import { greedy, random } from "./random-pipelines.ts";
 import { fig11, fig12 } from "./sensitivity.ts";
 import { fig7, fig8, fig13, steady } from "./tuning.ts";
 
@@ -19,6 +19,7 @@ export const inferline: readonly Experiment[] = [
   fig13,
   steady,
   random,
+  greedy,
   live,
   inferlineGpu,
 ];

@@ -5,6 +5,7 @@ import { parameters } from "./forecast-parameters.ts";
 import { forecasts } from "./forecasts.ts";
 import { live } from "./live.ts";
 import { optima } from "./optima.ts";
+import { overload } from "./overload.ts";
 import { poisson } from "./poisson.ts";
 
 export const themis: readonly Experiment[] = [
@@ -14,6 +15,7 @@ export const themis: readonly Experiment[] = [
   ablation,
   days,
   dropping,
+  overload,
   forecasts,
   parameters,
   live,
