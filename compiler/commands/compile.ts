@@ -16,8 +16,7 @@ import { devicePools, onDevice } from "stratagem-runtime/internal/tell/pool-devi
 import { servingPathText } from "stratagem-runtime/internal/tell/serving-path";
 import { counted, percent } from "stratagem-runtime/internal/tell/text";
 import { expectWritable, writeAllAtomically } from "../atomic-write.ts";
-import { bindChain } from "../binding/bind-chain.ts";
-import { type Bound, bindModel } from "../binding/bind-model.ts";
+import type { Bound } from "../binding/bind-model.ts";
 import { InterruptedError } from "../errors.ts";
 import { type RequiredOutcome, requiredOutcome } from "../gate/required-outcome.ts";
 import { withObservedFanouts } from "../graph/observed-fanouts.ts";
@@ -227,7 +226,12 @@ async function boundModel(
 ): Promise<Bound> {
   try {
     if (host !== undefined) return { model: await reader.readHost(host) };
-    if (chain !== undefined) return await bindChain(chain, binding, at, reader);
+    // What loads onnxruntime is left out where no model is named.
+    if (chain !== undefined) {
+      const { bindChain } = await import("../binding/bind-chain.ts");
+      return await bindChain(chain, binding, at, reader);
+    }
+    const { bindModel } = await import("../binding/bind-model.ts");
     return await bindModel(path, await reader.describe(path), binding, at, reader);
   } catch (error) {
     if (error instanceof InterruptedError) throw error;

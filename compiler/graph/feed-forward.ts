@@ -53,6 +53,7 @@ export class FeedForward {
    */
   readonly used = new Uint32Array(2);
   readonly #problem: ServedTasks;
+  readonly #sloMs: number;
   readonly arrivalMs: Float64Array;
   readonly #deadlineMs: Float64Array;
   /** By scope; null for the rows of requests. */
@@ -74,6 +75,7 @@ export class FeedForward {
     const { arrivalMs } = trace;
     const visits = visitPlanOf(problem.graph, trace);
     this.#problem = problem;
+    this.#sloMs = sloMs;
     this.requestCount = arrivalMs.length;
     this.allowedMisses = allowedMisses(arrivalMs.length, problem.violationCeiling);
     this.visits = visits;
@@ -93,6 +95,25 @@ export class FeedForward {
     this.#inputs = visits.stages.map((stage, index) => this.#inputFlow(stage, index));
     this.#misses = new Float64Array(visits.stages.length);
     this.#pending = new Uint8Array(arrivalMs.length);
+  }
+
+  /**
+   * The same requests at other times, which take the place of those of the trace; every task is out
+   * of date then.
+   * @param arrivalMs as many, non-decreasing.
+   */
+  retime(arrivalMs: Float64Array): void {
+    this.arrivalMs.set(arrivalMs);
+    for (let request = 0; request < arrivalMs.length; request++) {
+      this.#deadlineMs[request] = (arrivalMs[request] ?? 0) + this.#sloMs;
+    }
+    for (const made of this.#madeByScope) {
+      if (made !== null) pick(this.#deadlineMs, made.request, made.deadlineMs);
+    }
+    for (const [stage, { source, count }] of this.visits.stages.entries()) {
+      if (source.kind !== "requests" || count === this.requestCount) continue;
+      pick(arrivalMs, source.request, this.#inputOf(stage).atMs);
+    }
   }
 
   /** Brings the queries of a task up to date with the tasks before it. */
@@ -318,6 +339,11 @@ export class FeedForward {
   #outputOf(stage: number): Flow {
     return at(this.#outputs, stage);
   }
+}
+
+/** The values at some places, in their order. */
+function pick(values: Float64Array, places: Uint32Array, out: Float64Array): void {
+  for (let at = 0; at < places.length; at++) out[at] = values[places[at] ?? 0] ?? 0;
 }
 
 /** Of each query its request. */

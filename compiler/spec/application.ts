@@ -344,11 +344,15 @@ export type PathAccuracy =
 export interface InferlinePolicy {
   readonly method: "inferline";
   readonly refine: "exact" | "none";
+  /** Cheaper hardware that greedy tries for a task. */
+  readonly downgrade: "next" | "any";
   /** Part of the SLO kept free, in [0, 1). */
   readonly margin: number | "auto";
   /** Sample traces that a plan has to meet the SLO on. */
   readonly traces: number;
   readonly sampleDurationMs: number;
+  /** Requests that a sample trace has at least, in the mean; left out for any number. */
+  readonly sampleRequests?: number;
   readonly sampleSeed: number;
   /** Longest time for one optimisation, ms. */
   readonly solveLimitMs: number;
@@ -388,6 +392,8 @@ export interface ThemisPolicy {
   readonly extraCores: "same" | "one";
   /** In times the SLO, above 0; null for never. */
   readonly dropAfterSlos: number | null;
+  /** Whether the rest of a query's way counts with its age; left out where that alone counts. */
+  readonly dropRule?: "rest";
 }
 
 export interface AccordionPolicy {

@@ -12,16 +12,23 @@ export const inferlineRules: PolicyRulesOf<"inferline"> = {
 
 /** Where neither the spec nor a profile says it. */
 const DEFAULT_MS = 5000;
+/** Of a sample trace where nothing is said of it, at loads that make it enough. */
+const SAMPLE_MS = 120_000;
+/** Ten of them may miss a 99th percentile: fewer say little of it. */
+const SAMPLE_REQUESTS = 1000;
 
 function resolveInferline(
   policy: PolicySpecOf<"inferline">,
   _tasks: readonly TaskSpec[],
   { workerMs: measured }: MeasuredStarts,
 ): InferlinePolicy {
-  const { sampleDuration, solveLimit, activation, scaler, scalerPolling, ...rest } = policy;
+  const { sampleDuration, sampleRequests, solveLimit, ...others } = policy;
+  const { activation, scaler, scalerPolling, ...rest } = others;
+  const leastRequests = sampleRequests ?? (sampleDuration === undefined ? SAMPLE_REQUESTS : null);
   return {
     ...rest,
-    sampleDurationMs: sampleDuration,
+    sampleDurationMs: sampleDuration ?? SAMPLE_MS,
+    ...(leastRequests === null ? {} : { sampleRequests: leastRequests }),
     solveLimitMs: solveLimit,
     ...scalerDelayOf(scaler, scalerPolling),
     activationMs: activation ?? measured ?? DEFAULT_MS,

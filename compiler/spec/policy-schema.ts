@@ -29,6 +29,8 @@ import {
 const MAX_WEIGHT = 1e9;
 /** A minute: traffic is looked at in windows of seconds. */
 const MAX_TICK_MS = 60_000;
+/** Of a trace that plans are made with: many more only take time. */
+const MAX_SAMPLE_REQUESTS = 1_000_000;
 /** Of an SLO. */
 const LEAST_SLOS = 1e-6;
 
@@ -148,6 +150,9 @@ const inferline = mapping({
   refine: choice("exact", "none")
     .default("exact")
     .describe("Whether the greedy plan is improved to a proven optimum"),
+  downgrade: choice("next", "any")
+    .default("next")
+    .describe("Which cheaper hardware greedy tries: the next cheaper as in the paper, or any"),
   margin: z
     .union([z.literal("auto"), properFraction()], {
       error: () => `"auto", or a fraction from 0 to below 1 such as 0.05 or 5%`,
@@ -159,8 +164,17 @@ const inferline = mapping({
     ),
   traces: count(64).default(1).describe("Sample traces that a plan has to meet the SLO on"),
   sampleDuration: duration(MAX_SPAN_MS)
-    .prefault("120 s")
-    .describe("Length of a sample trace that is drawn"),
+    .optional()
+    .describe(
+      "Length of a sample trace that is drawn; when left out 120 s, and longer at low loads, " +
+        "until it has sampleRequests",
+    ),
+  sampleRequests: count(MAX_SAMPLE_REQUESTS)
+    .optional()
+    .describe(
+      "Requests that a sample trace has at least, in the mean; when left out 1000, or any number " +
+        "where sampleDuration is given",
+    ),
   sampleSeed: count(2 ** 31)
     .default(1)
     .describe("Seed of the sample traces"),
@@ -235,6 +249,12 @@ const themis = mapping({
     })
     .default(1)
     .describe("Age at which a query is given up when its turn comes, in times the SLO"),
+  dropRule: choice("rest", "age")
+    .default("rest")
+    .describe(
+      "Whether what its batch and the rest of its way are to take counts with its age, or its " +
+        "age alone, as in the paper",
+    ),
   ...scaling,
 });
 

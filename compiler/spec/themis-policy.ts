@@ -23,9 +23,11 @@ function resolveThemis(
   _tasks: readonly TaskSpec[],
   { workerMs: measured }: MeasuredStarts,
 ): ThemisPolicy {
-  const { tick, resize, coldStart, dropAfter, scaler, scalerPolling, ...rest } = policy;
+  const { tick, resize, coldStart, dropAfter, dropRule, ...others } = policy;
+  const { scaler, scalerPolling, ...rest } = others;
   return {
     ...rest,
+    ...(dropRule === "rest" ? { dropRule } : {}),
     tickMs: tick,
     resizeMs: resize,
     ...scalerDelayOf(scaler, scalerPolling),

@@ -5,7 +5,7 @@ import { fig9 } from "./estimator.ts";
 import { live } from "./live.ts";
 import { mixed } from "./mixed-stages.ts";
 import { fig6, fig10 } from "./plans.ts";
-import { random } from "./random-pipelines.ts";
+import { greedy, random } from "./random-pipelines.ts";
 import { scalers } from "./scalers.ts";
 import { fig11, fig12 } from "./sensitivity.ts";
 import { fig7, fig8, fig13, steady } from "./tuning.ts";
@@ -21,6 +21,7 @@ export const inferline: readonly Experiment[] = [
   fig13,
   steady,
   random,
+  greedy,
   scalers,
   mixed,
   live,

@@ -15,7 +15,7 @@ import {
   themisInputs,
   withPolicy,
 } from "./reference-apps.ts";
-import { HEAD, meanViolations, scaleRow, systemsOf } from "./scale-rows.ts";
+import { byAge, HEAD, meanViolations, scaleRow, systemsOf } from "./scale-rows.ts";
 
 const DROPPING_SECONDS = 100;
 const DAY_SECONDS = 86_400;
@@ -112,16 +112,21 @@ export const ablation: Experiment = {
 
 export const dropping: Experiment = {
   name: "dropping",
-  about: "§6.3, the age at which requests are dropped",
+  about: "§6.3, the age at which requests are dropped, and the rest of the way",
   takes: "ten seconds",
   run: async ({ page, folder }) => {
-    const rules = { "1 x SLO": 1, "3 x SLO": 3, never: null };
+    const rules = {
+      "1 x SLO": { dropAfterSlos: 1 },
+      "3 x SLO": { dropAfterSlos: 3 },
+      never: { dropAfterSlos: null },
+      "with the rest": { dropAfterSlos: 1, dropRule: "rest" },
+    } as const;
     const bundle = await compiledPipeline(folder, "video");
     const rows: string[][] = [];
     for (const [label, one] of Object.entries(systemsOf(bundle))) {
       const cells: string[] = [];
-      for (const dropAfterSlos of Object.values(rules)) {
-        const own = withPolicy(one, { dropAfterSlos });
+      for (const rule of Object.values(rules)) {
+        const own = withPolicy(byAge(one), rule);
         cells.push(percent(meanViolations(await onSlice(own, "video", DROPPING_SECONDS))));
       }
       rows.push([present(label.split(",")[0]), ...cells]);
@@ -154,7 +159,8 @@ export const days: Experiment = {
       const bundle = await compiledPipeline(folder, pipeline);
       const { divider } = sliceFor(pipeline);
       const rows: string[][] = [];
-      for (const [label, one] of Object.entries(systemsOf(bundle))) {
+      const systems = { ...systemsOf(bundle), "Stratagem, age alone": byAge(bundle) };
+      for (const [label, one] of Object.entries(systems)) {
         const results = await overSeeds([...slices.keys()], (slice) => {
           const own = present(slices[slice]).map((count) => count * scale);
           return simulated(one, divider, own, 1 + slice);

@@ -21,6 +21,12 @@ export function systemsOf(bundle: ThemisBundle): Readonly<Record<string, ThemisB
   };
 }
 
+/** The same that gives up by age alone. */
+export function byAge(bundle: ThemisBundle): ThemisBundle {
+  const { dropRule: _, ...policy } = bundle.policy;
+  return { ...bundle, policy };
+}
+
 export function meanViolations(results: readonly ThemisSimulationResult[]): number {
   return meanOf(results, ({ violationRate }) => violationRate);
 }

@@ -5,6 +5,7 @@ import { parameters } from "./forecast-parameters.ts";
 import { forecasts } from "./forecasts.ts";
 import { live } from "./live.ts";
 import { optima } from "./optima.ts";
+import { overload } from "./overload.ts";
 import { poisson } from "./poisson.ts";
 import { scalers } from "./scalers.ts";
 
@@ -15,6 +16,7 @@ export const themis: readonly Experiment[] = [
   ablation,
   days,
   dropping,
+  overload,
   forecasts,
   parameters,
   scalers,

@@ -57,6 +57,36 @@ export function smallProblem(seed: number): { problem: ProvisioningProblem; trac
   return { problem, trace: drawnTrace(problem, { seed, rng, gapMs: 6 + below(14) }) };
 }
 
+/** Two or three stages on three kinds of hardware, of which the dearer is the faster. */
+export function threeHardwareProblem(seed: number): {
+  problem: ProvisioningProblem;
+  trace: RequestTrace;
+} {
+  const rng = new Rng(seed, 7);
+  const below = (limit: number): number => Math.floor(limit * rng.nextFloat());
+  const tasks = ["a", "b", "c"].slice(0, 2 + below(2)).map((name, index): InferlineTaskSketch => {
+    const base = 3 + below(8);
+    return {
+      name,
+      ...(index === 0 ? {} : { from: { ["abc"[index - 1] ?? ""]: 1 } }),
+      latencyMs: [
+        { 1: (2 + below(3)) * base, 2: 4 * base + below(4 * base) },
+        { 1: base + below(base), 2: 2 * base + 2, 4: 3 * base + below(base) },
+        { 1: base, 2: base + 1 + below(3), 4: base + 3 + below(6) },
+      ],
+    };
+  });
+  const bundle = inferlineBundle({
+    tasks,
+    workers: [20, 20, 20],
+    prices: [0.1 + 0.1 * below(2), 0.3 + 0.1 * below(3), 0.7 + 0.1 * below(8)],
+    sloMs: 40 + below(80),
+    levels: [{ loadQps: 100, stages: tasks.map(() => [1, 1]) }],
+  });
+  const { problem } = problemAndPlan(bundle);
+  return { problem, trace: drawnTrace(problem, { seed, rng, gapMs: 3 + below(9) }) };
+}
+
 /** Requests that a task cuts into pieces, which are looked at and joined again, as above. */
 export function fanoutProblem(seed: number): {
   problem: ProvisioningProblem;

@@ -24,12 +24,14 @@ interface Candidate {
 /**
  * Algorithms 1 and 2 as they are read, one replica at a time, everything evaluated, nothing
  * skipped.
+ * @param downgrade whether to the next cheaper hardware, or to any.
  * @returns null where they find nothing within the pools.
  */
 export function naiveGreedy(
   problem: ProvisioningProblem,
   trace: RequestTrace,
   sloMs: number,
+  downgrade: "next" | "any" = "next",
 ): Configuration | null {
   const isFeasible = (one: Configuration): boolean => meetsSlo(problem, one, [trace], sloMs);
   let configuration = initialize(problem, trace, isFeasible);
@@ -38,7 +40,7 @@ export function naiveGreedy(
     const current: Configuration = configuration;
     const candidates = [
       ...simpleActions(problem, current).filter((one) => isFeasible(one.configuration)),
-      ...downgrades(problem, trace, current, isFeasible).filter(
+      ...downgrades({ problem, trace, downgrade }, current, isFeasible).filter(
         (one) => compareCost(problem, one.configuration, current) < 0,
       ),
     ].filter((one) => compareCost(problem, one.configuration, current) <= 0);
@@ -107,16 +109,24 @@ function simpleActions(problem: ProvisioningProblem, configuration: Configuratio
   });
 }
 
+interface Reach {
+  readonly problem: ProvisioningProblem;
+  readonly trace: RequestTrace;
+  readonly downgrade: "next" | "any";
+}
+
 function downgrades(
-  problem: ProvisioningProblem,
-  trace: RequestTrace,
+  { problem, trace, downgrade }: Reach,
   configuration: Configuration,
   isFeasible: (one: Configuration) => boolean,
 ): Candidate[] {
   return configuration.flatMap((one, stage) => {
     const { price } = hardwareOf(problem, stage, one);
-    return (problem.stages[stage]?.hardware ?? []).flatMap((other, hardware): Candidate[] => {
+    const all = problem.stages[stage]?.hardware ?? [];
+    const lower = all.map((other) => other.price).filter((other) => other < price);
+    return all.flatMap((other, hardware): Candidate[] => {
       if (other.price >= price) return [];
+      if (downgrade === "next" && other.price < Math.max(...lower)) return [];
       for (let replicas = 1; replicas <= trace.arrivalMs.length; replicas++) {
         const start = { hardware, batch: other.batches[0] ?? 1, replicas };
         const moved = withStage(configuration, stage, start);

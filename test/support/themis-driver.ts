@@ -330,7 +330,9 @@ export class ThemisDriver {
     check([DROP_QUEUE_FULL, DROP_NO_WORKER, DROP_LATE].includes(reason), "for a reason");
     const place = queue.indexOf(query);
     check(place >= 0, "what is dropped waited, or has just come");
-    if (reason === DROP_LATE) check(this.#isLate(query), "only who is late is dropped for it");
+    // Where the rest of the way counts, any time may be too late.
+    const isLate = this.#bundle.policy.dropRule === "rest" || this.#isLate(query);
+    if (reason === DROP_LATE) check(isLate, "only who is late is dropped for it");
     queue.splice(place, 1);
     this.dropped.push({ query, reason, ageMs: this.nowMs - bornMs });
     this.log.push(`drop ${query} ${reason}`);

@@ -217,6 +217,18 @@ describe("provisioning on the command line", () => {
     expect(high?.capacityQps).toBeGreaterThan(40);
   });
 
+  test("takes longer samples for a load that is rare, where their length is left to it", async () => {
+    const { stdout } = await compile("rare", (one) => {
+      one.workload.loads = [0.2, 40];
+      one.policy = { method: "inferline" };
+    });
+    const [rare, usual] = JSON.parse(stdout).levels;
+    expect(rare.feasible).toBe(true);
+    expect(rare.sample.requests).toBeGreaterThan(900);
+    expect(rare.sample.requests).toBeLessThan(1100);
+    expect(usual.sample.requests).toBeLessThan(5100);
+  });
+
   test("takes recorded arrivals as its sample, at the speed of each load", async () => {
     const arrivals = Array.from({ length: 3000 }, (_, index) => index * 10 + (index % 7));
     writeFileSync(join(folder, "trace.csv"), ["arrivalMs", ...arrivals].join("\n"));

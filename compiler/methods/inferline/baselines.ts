@@ -91,10 +91,11 @@ function planFor(
         "and is not in the bundle; compile with poisson or gamma arrivals to compare",
     );
   }
-  const plans = new SampleTraces(frame, capacityQps).samples(policy.traces).map(({ arrivalMs }) =>
+  const sources = new SampleTraces(frame, capacityQps);
+  const plans = sources.samples(policy.traces).map(({ arrivalMs }) =>
     coarsePlan(bundle, {
       arrivalMs,
-      durationMs: policy.sampleDurationMs,
+      durationMs: sources.lengthMs,
       scaleFactors: plan.stages.map(({ scaleFactor }) => scaleFactor),
       sizing,
     }),

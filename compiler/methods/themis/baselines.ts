@@ -38,7 +38,9 @@ export function themisBaseline(bundle: ThemisBundle, name: string): ThemisBundle
         `expected one of ${THEMIS_BASELINES.join(", ")}`,
     );
   }
-  return rescaled(bundle, { ...BASELINES[known], ...AS_PAPER });
+  // They give up what is too old, whatever is left of its way.
+  const { dropRule: _, ...policy } = bundle.policy;
+  return rescaled({ ...bundle, policy }, { ...BASELINES[known], ...AS_PAPER });
 }
 
 /** The levels of a bundle planned anew under other options. */

@@ -27,6 +27,11 @@ export interface InferlineOptions {
   /** Exact: the greedy plan is improved until it is proven best, or the time is over. */
   readonly refine: "exact" | "none";
   /**
+   * Any: greedy tries all cheaper hardware for a task; left out where it tries the next cheaper, as
+   * in the paper.
+   */
+  readonly downgrade?: "any";
+  /**
    * Part of the SLO that plans keep free; auto: as little as makes traces that were not planned
    * with meet the SLO.
    */
@@ -35,6 +40,11 @@ export interface InferlineOptions {
   readonly traces: number;
   /** Length of a sample trace that is drawn. */
   readonly sampleDurationMs: number;
+  /**
+   * Requests that a sample trace has at least, in the mean: at low loads it is as long as that
+   * takes. Left out where its length was given, or is enough at all loads.
+   */
+  readonly sampleRequests?: number;
   readonly sampleSeed: number;
   /** Longest time for one optimisation. */
   readonly solveLimitMs: number;

@@ -119,6 +119,11 @@ export interface ThemisOptions {
    * A query that is older than so many times the SLO when its turn comes is given up; null: never.
    */
   readonly dropAfterSlos: number | null;
+  /**
+   * Rest: what its batch and the rest of its way are to take counts with its age. Left out where
+   * its age alone counts, as in the paper.
+   */
+  readonly dropRule?: "rest";
 }
 
 export type PredictorName = "last-max" | "ewma" | "holt" | "poisson-peak" | "lstm";

@@ -44,9 +44,11 @@ test("fills in every default of every method", () => {
   expect(defaults("inferline")).toEqual({
     method: "inferline",
     refine: "exact",
+    downgrade: "next",
     margin: 0,
     traces: 1,
     sampleDurationMs: 120_000,
+    sampleRequests: 1000,
     sampleSeed: 1,
     solveLimitMs: 5000,
     betweenBatches: "next",
@@ -69,6 +71,7 @@ test("fills in every default of every method", () => {
     coldStartMs: 5000,
     extraCores: "same",
     dropAfterSlos: 1,
+    dropRule: "rest",
   });
   expect(defaults("accordion")).toEqual({
     method: "accordion",

@@ -158,7 +158,9 @@ export function bundleFacts(
       ? "as little as makes held-out traces meet the SLO"
       : ratioText(policy.margin);
   const seconds = decimalText(policy.sampleDurationMs / 1000, 1);
-  const length = arrivals.process === "trace" ? "" : ` of ${seconds} s`;
+  const { sampleRequests } = policy;
+  const least = sampleRequests === undefined ? "" : ` or ${sampleRequests} requests, if longer`;
+  const length = arrivals.process === "trace" ? "" : ` of ${seconds} s${least}`;
   const entries: readonly (readonly [string, string])[] = [
     ["SLO", msText(slo.latencyMs)],
     ["Serving path", servingPathWords(bundle.cluster) ?? "latencies are without it"],

@@ -12,16 +12,24 @@ export class Evaluator {
   evaluations = 0;
   /** Queries that were served, of all tasks. */
   queries = 0;
+  /**
+   * The task after which too many requests were sure to be late, where a configuration was not
+   * feasible; -1 where all ends together had too many.
+   */
+  failedAt = -1;
   readonly #problem: ProvisioningProblem;
   /**
    * The configuration that made the outputs of each task, by trace; null where they are of no use.
    */
   readonly #served: (TaskConfiguration | null)[][];
+  /** By task, of the trace on which it was served last. */
+  readonly #wereAllAtWork: boolean[];
 
   constructor(problem: ProvisioningProblem, traces: readonly FeedForward[]) {
     this.#problem = problem;
     this.traces = traces;
     this.#served = traces.map(() => problem.stages.map(() => null));
+    this.#wereAllAtWork = problem.stages.map(() => true);
   }
 
   isFeasible(configuration: Configuration): boolean {
@@ -41,6 +49,15 @@ export class Evaluator {
     return worst;
   }
 
+  /**
+   * Whether all replicas of a task were at work at some time on the trace on which it was served
+   * to the end last: if that did not meet the SLO, more of them would not either where they were
+   * not.
+   */
+  wereAllAtWork(stage: number): boolean {
+    return this.#wereAllAtWork[stage] ?? true;
+  }
+
   /** The traces were used otherwise. */
   forget(): void {
     for (const served of this.#served) served.fill(null);
@@ -51,6 +68,7 @@ export class Evaluator {
     const served = this.#served[index];
     if (trace === undefined || served === undefined) throw new RangeError("a trace is one of them");
     const isNew: boolean[] = [];
+    this.failedAt = -1;
     for (const [stage, wanted] of configuration.entries()) {
       const isChanged = !isSame(served[stage] ?? null, wanted) || this.#followsNew(stage, isNew);
       isNew.push(isChanged);
@@ -59,7 +77,10 @@ export class Evaluator {
       trace.prepare(stage);
       this.evaluations++;
       this.queries += trace.visits.stages[stage]?.count ?? 0;
-      if (trace.serve(stage, wanted) > trace.allowedMisses) {
+      const late = trace.serve(stage, wanted);
+      this.#wereAllAtWork[stage] = trace.used[1] === 1;
+      if (late > trace.allowedMisses) {
+        this.failedAt = stage;
         this.#forgetAfter(served, isNew);
         return false;
       }

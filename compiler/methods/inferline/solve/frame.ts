@@ -10,6 +10,7 @@ import { aloneOf, poolProfileOf } from "../../../model/pool-profile.ts";
 import { serviceTimesByBatch } from "../../../model/service-time.ts";
 import type { Application, InferlinePolicy } from "../../../spec/application.ts";
 import { profileFor } from "../../../spec/pool-profiles.ts";
+import { neededRequests } from "./sample-length.ts";
 
 /** @param application one without mistakes, whose method is inferline. */
 export function inferlineFrame(
@@ -29,19 +30,22 @@ export function inferlineFrame(
     cluster: bundledCluster(application),
     tasks: tasks.map((task) => taskOf(task, tasks, { application, policy, models })),
     entryBranch,
-    policy: optionsOf(policy),
+    policy: optionsOf(application),
     recorded: isTrace ? arrivals.trace : null,
   };
 }
 
-function optionsOf(policy: InferlinePolicy): InferlineOptions {
-  const { refine, margin, traces, sampleDurationMs, sampleSeed, solveLimitMs } = policy;
+function optionsOf({ policy, loads }: Application<InferlinePolicy>): InferlineOptions {
+  const { refine, downgrade, margin, traces, sampleDurationMs, sampleSeed, solveLimitMs } = policy;
   const { betweenBatches, tuner, tolerance, activationMs, startFrom } = policy;
+  const leastQps = loads.kind === "list" ? (loads.qps[0] ?? 0) : loads.fromQps;
   return {
     refine,
+    ...(downgrade === "any" ? { downgrade } : {}),
     margin,
     traces,
     sampleDurationMs,
+    ...neededRequests(policy, leastQps),
     sampleSeed,
     solveLimitMs,
     betweenBatches,

@@ -77,11 +77,12 @@ function planAt(
   loadQps: number,
   branches: RootBranches | undefined,
 ): MarginPlan {
-  const { margin, refine, solveLimitMs, traces } = frame.policy;
+  const { margin, refine, downgrade, solveLimitMs, traces } = frame.policy;
   const sources = new SampleTraces(frame, loadQps);
   const samples = sources.samples(traces);
   const own = branchesOf(branches, `${loadQps} qps`);
-  const options = { refine, queryLimit: solveLimitMs * QUERIES_PER_MS, branches: own };
+  const limit = { queryLimit: solveLimitMs * QUERIES_PER_MS, branches: own };
+  const options = { refine, downgrade, ...limit };
   return margin === "auto"
     ? planWithLeastMargin(problem, samples, sources.calibration(CALIBRATION_TRACES), options)
     : planWithMargin(problem, samples, margin, options);
@@ -122,10 +123,11 @@ function isCarried(
   loadQps: number,
   branches: RootBranches | undefined,
 ): boolean {
-  const { margin, refine, solveLimitMs, traces } = frame.policy;
+  const { margin, refine, downgrade, solveLimitMs, traces } = frame.policy;
   const samples = new SampleTraces(frame, loadQps).samples(traces);
   const queryLimit = (solveLimitMs * QUERIES_PER_MS) / PROBE_PART;
-  const options = { refine, queryLimit, branches: branchesOf(branches, `${loadQps} qps`) };
+  const own = branchesOf(branches, `${loadQps} qps`);
+  const options = { refine, downgrade, queryLimit, branches: own };
   const fixed = margin === "auto" ? 0 : margin;
   return planWithMargin(problem, samples, fixed, options).configuration !== null;
 }
@@ -145,7 +147,7 @@ function levelOf(
   if (configuration === null) throw new TypeError("a level has a plan");
   const sources = new SampleTraces(frame, capacityQps);
   const samples = sources.samples(frame.policy.traces);
-  const sample = sampleOf(frame, problem, configuration, samples, plan.margin);
+  const sample = sampleOf(problem, configuration, samples, sources.lengthMs, plan.margin);
   return {
     loadQps,
     feasible: capacityQps === loadQps,
@@ -157,14 +159,14 @@ function levelOf(
   };
 }
 
+/** @param durationMs of one trace. */
 function sampleOf(
-  frame: InferlineFrame,
   problem: ProvisioningProblem,
   configuration: Configuration,
   samples: readonly RequestTrace[],
+  durationMs: number,
   margin: number,
 ): TrafficSample {
-  const durationMs = frame.policy.sampleDurationMs;
   const requests = samples.reduce((sum, { arrivalMs }) => sum + arrivalMs.length, 0);
   const serviceMs = serviceTimeMs(
     problem,
@@ -260,7 +262,8 @@ function toldLevel(frame: InferlineFrame, level: ProvisionedLevel): ProvisionedL
   const configuration = configurationOf(problem, level.plan);
   const sources = new SampleTraces(frame, level.capacityQps);
   const samples = sources.samples(frame.policy.traces);
-  const sample = sampleOf(frame, problem, configuration, samples, level.sample.margin);
+  const { margin } = level.sample;
+  const sample = sampleOf(problem, configuration, samples, sources.lengthMs, margin);
   return {
     ...level,
     plan: bundledPlan(problem, configuration, samples, sample.meanQps),
@@ -291,7 +294,7 @@ function estimateOf(
   const sources = new SampleTraces(frame, capacityQps);
   const samples = sources.samples(frame.policy.traces);
   return {
-    sample: sampleOf(frame, problem, configuration, samples, sample.margin),
+    sample: sampleOf(problem, configuration, samples, sources.lengthMs, sample.margin),
     heldOut: heldOutOf(frame, problem, configuration, sources),
   };
 }

@@ -11,6 +11,14 @@ import type { ProvisioningProblem, TaskHardware } from "./problem.ts";
 /** What rounding may add to a sum of times, relative. */
 const SLACK = 1e-9;
 
+/** Of one task, where those before it take so long. */
+export interface TaskBound {
+  /** Least replicas by hardware and position among its batches; Infinity where it cannot be. */
+  readonly replicas: readonly (readonly number[])[];
+  /** Least cost, millionths per hour. */
+  readonly cost: number;
+}
+
 export interface LowerBounds {
   /**
    * Least replicas by task, hardware and position among its batches; Infinity where it cannot be.
@@ -18,7 +26,16 @@ export interface LowerBounds {
   readonly replicas: readonly (readonly (readonly number[])[])[];
   /** Least cost of each task, millionths per hour. */
   readonly cost: readonly number[];
+  /**
+   * Of a task, where each of those before it runs on some hardware: what they take at least is
+   * known, and what is left for the task is less.
+   * @param before by task; those that are left out are on the fastest.
+   */
+  given(stage: number, before: readonly TaskHardware[]): TaskBound;
 }
+
+/** Parts of the SLO that the time before a task is rounded down to, so that bounds are few. */
+const HEAD_PARTS = 64;
 
 /**
  * A query that is in time spends its batch inside its window, the SLO less the fastest way before
@@ -30,42 +47,74 @@ export function lowerBoundsOf(
   sloMs: number,
   traces: readonly FeedForward[],
 ): LowerBounds {
-  const replicas = problem.stages.map(({ hardware }, stage) => {
-    const windows = traces.map((trace) => windowOf(problem, sloMs, trace, stage));
-    return hardware.map((one) => {
-      const byTrace = windows.map((window) => leastReplicas(window, one));
-      return one.batches.map((_, position) =>
-        Math.max(...byTrace.map((least) => least[position] ?? 1)),
-      );
-    });
+  const leastHeadMs = headsOf(problem, []);
+  const stages = problem.stages.map((_, stage) => {
+    const windows = traces.map((trace) => windowOf(problem, trace, stage));
+    const known = new Map<number, TaskBound>();
+    return (headMs: number): TaskBound => {
+      const found = known.get(headMs) ?? boundOf(problem, stage, windows, sloMs - headMs);
+      known.set(headMs, found);
+      return found;
+    };
   });
-  const cost = problem.stages.map(({ hardware }, stage) => {
-    const costs = hardware.flatMap(({ price }, index) =>
-      (replicas[stage]?.[index] ?? []).map((count) => count * price),
-    );
-    return Math.min(...costs);
-  });
-  return { replicas, cost };
+  const boundAt = (stage: number, headMs: number): TaskBound => {
+    const fromMs = leastHeadMs[stage] ?? 0;
+    const partMs = sloMs / HEAD_PARTS;
+    const rounded = fromMs + Math.floor((headMs - fromMs) / partMs) * partMs;
+    return (stages[stage] as (headMs: number) => TaskBound)(Math.max(fromMs, rounded));
+  };
+  const alone = problem.stages.map((_, stage) => boundAt(stage, leastHeadMs[stage] ?? 0));
+  return {
+    replicas: alone.map(({ replicas }) => replicas),
+    cost: alone.map(({ cost }) => cost),
+    given: (stage, before) => boundAt(stage, headsOf(problem, before)[stage] ?? 0),
+  };
 }
 
-/** What of a trace comes to a task, and how long each may take there. */
-interface StageWindow {
+/** @param leftMs of the SLO after the way before the task. */
+function boundOf(
+  problem: ProvisioningProblem,
+  stage: number,
+  windows: readonly TaskQueries[],
+  leftMs: number,
+): TaskBound {
+  const hardware = problem.stages[stage]?.hardware ?? [];
+  const replicas = hardware.map((one) => {
+    const byTrace = windows.map(({ restMs, ...queries }) => {
+      const windowMs = (leftMs - restMs) * (1 + SLACK);
+      return leastReplicas({ ...queries, windowMs }, one);
+    });
+    return one.batches.map((_, position) =>
+      Math.max(...byTrace.map((least) => least[position] ?? 1)),
+    );
+  });
+  const costs = hardware.flatMap(({ price }, index) =>
+    (replicas[index] ?? []).map((count) => count * price),
+  );
+  return { replicas, cost: Math.min(...costs) };
+}
+
+/** What of a trace comes to a task. */
+interface Queries {
   readonly releaseMs: Float64Array;
-  readonly windowMs: number;
   /** Of its queries: all those of as many requests as may miss the SLO. */
   readonly allowedMisses: number;
 }
 
-function windowOf(
-  problem: ProvisioningProblem,
-  sloMs: number,
-  trace: FeedForward,
-  stage: number,
-): StageWindow {
+interface TaskQueries extends Queries {
+  /** What follows the task at least. */
+  readonly restMs: number;
+}
+
+/** What comes to a task, and how long each may take there. */
+interface StageWindow extends Queries {
+  readonly windowMs: number;
+}
+
+function windowOf(problem: ProvisioningProblem, trace: FeedForward, stage: number): TaskQueries {
   const restMs = restOf(problem, trace.visits)[stage] ?? 0;
-  const windowMs = (sloMs - headOf(problem, stage) - restMs) * (1 + SLACK);
   const allowedMisses = allowedQueries(trace, stage);
-  return { releaseMs: releasesOf(trace, stage), windowMs, allowedMisses };
+  return { releaseMs: releasesOf(trace, stage), restMs, allowedMisses };
 }
 
 /** Most queries of a task that those requests can have which may miss the SLO. */
@@ -148,18 +197,30 @@ function releasesOf({ visits, arrivalMs }: FeedForward, stage: number): Float64A
   return isVisited === null ? ms : ms.filter((_, row) => isVisited[row] === 1);
 }
 
-/** Least time from an arrival to the start of a task. */
-function headOf(problem: ProvisioningProblem, stage: number): number {
-  const { graph, hopMs } = problem;
-  const headMs = new Float64Array(stage + 1);
-  for (let task = 0; task <= stage; task++) {
+/**
+ * Least time from an arrival to the start of each task.
+ * @param before hardware of the first tasks; the others are on their fastest.
+ */
+function headsOf(problem: ProvisioningProblem, before: readonly TaskHardware[]): Float64Array {
+  const { graph, hopMs, stages } = problem;
+  const headMs = new Float64Array(stages.length);
+  for (let task = 0; task < stages.length; task++) {
     let least = Number.POSITIVE_INFINITY;
     for (let edge = graph.inStart[task] ?? 0; edge < (graph.inStart[task + 1] ?? 0); edge++) {
       const parent = graph.parentByEdge[edge] ?? -1;
-      const before = parent < 0 ? 0 : (headMs[parent] ?? 0) + fastestMs(problem, parent);
-      least = Math.min(least, before + hopMs);
+      const readyMs = parent < 0 ? 0 : (headMs[parent] ?? 0) + leastMs(problem, parent, before);
+      least = Math.min(least, readyMs + hopMs);
     }
     headMs[task] = least;
   }
-  return headMs[stage] ?? 0;
+  return headMs;
+}
+
+function leastMs(
+  problem: ProvisioningProblem,
+  task: number,
+  before: readonly TaskHardware[],
+): number {
+  const own = before[task];
+  return own === undefined ? fastestMs(problem, task) : aloneMs(own);
 }

@@ -2,7 +2,7 @@
 import type { Configuration } from "../../../graph/served-tasks.ts";
 import type { RequestTrace } from "../../../simulate/graph/visits.ts";
 import { judge } from "./judge.ts";
-import type { ProvisioningProblem } from "./problem.ts";
+import { costOf, type ProvisioningProblem } from "./problem.ts";
 import { type Provisioned, type ProvisionOptions, provision } from "./provision.ts";
 
 /** Of the limit of a search that each margin may use: there are several. */
@@ -31,60 +31,143 @@ export function planWithMargin(
   return { ...provision(problem, samples, { ...options, sloMs }), margin };
 }
 
+type MarginOptions = Omit<ProvisionOptions, "sloMs" | "known">;
+
 /**
  * The plan with the least margin under which it meets the SLO on nearly all calibration traces;
- * margins in between are bisected, as if more always helped.
+ * margins in between are bisected, as if more always helped. Probes have a part of the limit; the
+ * plan that is chosen is proven with all of it, as far as that goes.
  * @returns the plan with the largest margin that has one, if none of them does.
  */
 export function planWithLeastMargin(
   problem: ProvisioningProblem,
   samples: readonly RequestTrace[],
   calibration: readonly RequestTrace[],
-  options: Omit<ProvisionOptions, "sloMs" | "known">,
+  options: MarginOptions,
 ): MarginPlan {
-  const missesAllowed = Math.floor((1 - MET_RATIO) * calibration.length + 1e-9);
-  const known = new Map<string, boolean>();
-  // Neighbouring margins often have the same plan.
-  const holds = ({ configuration }: MarginPlan): boolean => {
-    if (configuration === null) return false;
-    const key = JSON.stringify(configuration);
-    const found = known.get(key) ?? isMet(problem, configuration, calibration, missesAllowed);
-    known.set(key, found);
-    return found;
-  };
-  const probe = { ...options, queryLimit: options.queryLimit / PROBE_PART };
-  let largest = planWithMargin(problem, samples, 0, probe);
-  if (largest.configuration === null || holds(largest)) return largest;
-  let best: MarginPlan | null = null;
-  let low = 0;
-  let high = MOST_STEPS + 1;
-  // Doubled first, since small margins are the likely ones, then bisected.
-  for (let steps = 1; high - low > 1; steps = nextSteps(low, high, best !== null)) {
-    // A plan with more margin serves with less, and one with less margin costs no more.
-    const { lowerBound } = largest;
-    const plan = planWithMargin(problem, samples, steps * STEP, {
-      ...probe,
-      known: { configuration: best?.configuration ?? null, lowerBound },
-    });
-    if (plan.configuration !== null && !holds(plan)) {
-      low = steps;
-      largest = plan;
-      continue;
-    }
-    if (plan.configuration !== null) best = plan;
-    high = steps;
-  }
-  return best ?? largest;
+  return new LeastMargin(problem, samples, calibration, options).search();
 }
 
-function isMet(
-  problem: ProvisioningProblem,
-  configuration: Configuration,
-  calibration: readonly RequestTrace[],
-  missesAllowed: number,
-): boolean {
-  const { traces, met } = judge(problem, configuration, calibration, missesAllowed);
-  return traces - met <= missesAllowed;
+class LeastMargin {
+  readonly #problem: ProvisioningProblem;
+  readonly #samples: readonly RequestTrace[];
+  readonly #calibration: readonly RequestTrace[];
+  readonly #missesAllowed: number;
+  readonly #options: MarginOptions;
+  /** Neighbouring margins often have the same plan. */
+  readonly #known = new Map<string, boolean>();
+  /** The plan of the largest margin that is known to be too small. */
+  #tooSmall: MarginPlan;
+  /** The cheapest plan that holds, of margins at which one that does not is cheaper still. */
+  #fallback: MarginPlan | null = null;
+
+  constructor(
+    problem: ProvisioningProblem,
+    samples: readonly RequestTrace[],
+    calibration: readonly RequestTrace[],
+    options: MarginOptions,
+  ) {
+    this.#problem = problem;
+    this.#samples = samples;
+    this.#calibration = calibration;
+    this.#missesAllowed = Math.floor((1 - MET_RATIO) * calibration.length + 1e-9);
+    this.#options = options;
+    this.#tooSmall = this.#plan(0, { isProbe: true });
+  }
+
+  search(): MarginPlan {
+    let steps = 0;
+    let found: MarginPlan | null = this.#tooSmall;
+    if (found.configuration !== null && !this.#holds(found)) ({ steps, found } = this.#next(0));
+    while (found !== null) {
+      const proven = this.#proven(found);
+      if (proven.configuration === null || this.#holds(proven)) return this.#cheapest(proven);
+      const kept = { ...found, lowerBound: proven.lowerBound };
+      // Of equal cost, one that holds is as good as proven.
+      if (this.#costOf(found) <= this.#costOf(proven)) return this.#cheapest(kept);
+      // With the whole limit the same margin has a cheaper plan, which does not hold.
+      if (this.#holds(found)) this.#keep(kept);
+      this.#tooSmall = proven;
+      ({ steps, found } = this.#next(steps));
+    }
+    return this.#fallback ?? this.#tooSmall;
+  }
+
+  /** The least margin above one whose plan holds, by probes; null if none does. */
+  #next(tooFew: number): { readonly steps: number; readonly found: MarginPlan | null } {
+    let best: MarginPlan | null = null;
+    let low = tooFew;
+    let high = MOST_STEPS + 1;
+    // Doubled first, since small margins are the likely ones, then bisected.
+    for (let steps = 1; high - low > 1; steps = nextSteps(low, high, best !== null)) {
+      if (steps <= low) continue;
+      // A plan with more margin serves with less, and one with less margin costs no more.
+      const { lowerBound } = this.#tooSmall;
+      const known = { configuration: best?.configuration ?? null, lowerBound };
+      const plan = this.#plan(steps, { isProbe: true, known });
+      if (plan.configuration !== null && !this.#holds(plan)) {
+        low = steps;
+        this.#tooSmall = plan;
+        continue;
+      }
+      if (plan.configuration !== null) best = plan;
+      high = steps;
+    }
+    return { steps: high, found: best };
+  }
+
+  /** The same margin with the whole limit, unless the plan is known to be the cheapest. */
+  #proven(plan: MarginPlan): MarginPlan {
+    const { configuration, lowerBound, margin } = plan;
+    const isProven = lowerBound >= this.#costOf(plan);
+    if (isProven || this.#options.refine === "none") return plan;
+    const steps = Math.round(margin / STEP);
+    return this.#plan(steps, { isProbe: false, known: { configuration, lowerBound } });
+  }
+
+  #keep(plan: MarginPlan): void {
+    if (this.#fallback !== null && this.#costOf(this.#fallback) <= this.#costOf(plan)) return;
+    this.#fallback = plan;
+  }
+
+  #cheapest(plan: MarginPlan): MarginPlan {
+    this.#keep(plan);
+    return this.#fallback ?? plan;
+  }
+
+  #costOf({ configuration }: MarginPlan): number {
+    return configuration === null ? Number.POSITIVE_INFINITY : costOf(this.#problem, configuration);
+  }
+
+  #plan(
+    steps: number,
+    { isProbe, known }: { readonly isProbe: boolean; readonly known?: ProvisionOptions["known"] },
+  ): MarginPlan {
+    const part = isProbe ? PROBE_PART : 1;
+    return planWithMargin(this.#problem, this.#samples, steps * STEP, {
+      ...this.#options,
+      queryLimit: this.#options.queryLimit / part,
+      ...(known === undefined ? {} : { known }),
+    });
+  }
+
+  #holds({ configuration }: MarginPlan): boolean {
+    if (configuration === null) return false;
+    const key = JSON.stringify(configuration);
+    const found = this.#known.get(key) ?? this.#isMet(configuration);
+    this.#known.set(key, found);
+    return found;
+  }
+
+  #isMet(configuration: Configuration): boolean {
+    const { traces, met } = judge(
+      this.#problem,
+      configuration,
+      this.#calibration,
+      this.#missesAllowed,
+    );
+    return traces - met <= this.#missesAllowed;
+  }
 }
 
 function nextSteps(low: number, high: number, isBetween: boolean): number {

@@ -9,6 +9,7 @@ import type { Application, InferlinePolicy, Pool, Task } from "../../../spec/app
 import { conflict, invalid, type Mistake, missing, show } from "../../../spec/mistakes.ts";
 import { poolWords, profileFor, profileWords } from "../../../spec/pool-profiles.ts";
 import { placedOnce } from "./one-each.ts";
+import { sampleLengthMs } from "./sample-length.ts";
 import { serviceTimeMs } from "./service-time.ts";
 
 export function* inferlineMistakes(application: Application<InferlinePolicy>): Generator<Mistake> {
@@ -23,8 +24,8 @@ export function* inferlineMistakes(application: Application<InferlinePolicy>): G
     ]),
   ];
   if (found.length > 0) return yield* found;
-  const { traces, sampleDurationMs } = application.policy;
-  const simulated = (highestLoad(application.loads).qps * traces * sampleDurationMs) / 1000;
+  const { qps } = highestLoad(application.loads);
+  const simulated = (qps * application.policy.traces * lengthMs(application, qps)) / 1000;
   const rows = [...rowMistakes(application, Math.max(LEAST_REQUESTS_SIMULATED, simulated))];
   if (rows.length > 0) return yield* rows;
   yield* roomMistakes(application);
@@ -34,17 +35,20 @@ export function* inferlineMistakes(application: Application<InferlinePolicy>): G
 /** Requests that a sample has at least: fewer say nothing of a 99th percentile. */
 const LEAST_REQUESTS = 100;
 
-function* loadMistakes({
-  loads,
-  arrivals,
-  policy,
-}: Application<InferlinePolicy>): Generator<Mistake> {
+/** Of one sample trace. */
+function lengthMs({ policy, arrivals }: Application<InferlinePolicy>, qps: number): number {
+  return sampleLengthMs(policy, arrivals.process === "trace" ? arrivals.trace : null, qps);
+}
+
+function* loadMistakes(application: Application<InferlinePolicy>): Generator<Mistake> {
+  const { loads, arrivals } = application;
   if (loads.kind === "list") {
     const [least = 0] = loads.qps;
-    const requests = (least * policy.sampleDurationMs) / 1000;
+    const seconds = lengthMs(application, least) / 1000;
+    const requests = least * seconds;
     if (requests < LEAST_REQUESTS) {
       const message =
-        `a sample of ${policy.sampleDurationMs / 1000} s at ${least} qps has about ` +
+        `a sample of ${seconds} s at ${least} qps has about ` +
         `${Number(requests.toFixed(1))} requests; expected at least ${LEAST_REQUESTS}, ` +
         "with a longer policy.sampleDuration or a higher load";
       yield conflict(["workload", "loads"], message);
@@ -78,9 +82,9 @@ const LEAST_REQUESTS_SIMULATED = 50_000;
 
 /** What plans are made and judged with, which has to be held in memory. */
 function* sampleMistakes(application: Application<InferlinePolicy>): Generator<Mistake> {
-  const { traces, sampleDurationMs } = application.policy;
-  const seconds = Math.max(LEAST_SIMULATED_S, (traces * sampleDurationMs) / 1000);
+  const { traces } = application.policy;
   const { qps } = highestLoad(application.loads);
+  const seconds = Math.max(LEAST_SIMULATED_S, (traces * lengthMs(application, qps)) / 1000);
   const why = `which are those of ${seconds} s: policy.traces × policy.sampleDuration`;
   yield* requestMistakes(application, qps * seconds, why);
 }

@@ -13,7 +13,8 @@
  * allowed is how many the SLO's percentile lets be late. late() has no closed form and is not
  * monotone in r, so the program is searched:
  * - greedily, `greedy/initialize.ts` (Algorithm 1: a feasible start) and `greedy/minimize-cost.ts`
- *   (Algorithm 2: the action of IncreaseBatch, RemoveReplica and DowngradeHW that saves most);
+ *   (Algorithm 2: the action of IncreaseBatch, RemoveReplica and DowngradeHW that saves most, the
+ *   last to the next cheaper hardware, or to any where the options say so);
  * - then by `exact/branch-and-bound.ts`, which is ours: it proves that nothing is cheaper, or says
  *   how much cheaper a plan could be when its limit is reached.
  */
@@ -24,7 +25,7 @@ import type { RequestTrace } from "../../../simulate/graph/visits.ts";
 import { Evaluator } from "./evaluator.ts";
 import { branchAndBound } from "./exact/branch-and-bound.ts";
 import { initialize } from "./greedy/initialize.ts";
-import { minimizeCost } from "./greedy/minimize-cost.ts";
+import { type Downgrade, minimizeCost } from "./greedy/minimize-cost.ts";
 import { lowerBoundsOf } from "./lower-bounds.ts";
 import { costOf, excessOf, type ProvisioningProblem } from "./problem.ts";
 import { scaleFactorsOf } from "./scale-factors.ts";
@@ -35,6 +36,8 @@ export interface ProvisionOptions {
   /** What plans are held to, at most the SLO. */
   readonly sloMs: number;
   readonly refine: "exact" | "none";
+  /** Which cheaper hardware greedy tries; the next cheaper if left out. */
+  readonly downgrade?: Downgrade | undefined;
   /** Queries that the refinement may serve, of all tasks. */
   readonly queryLimit: number;
   /** What is known from elsewhere. */
@@ -64,14 +67,14 @@ export interface Provisioned {
 export function provision(
   problem: ProvisioningProblem,
   traces: readonly RequestTrace[],
-  { sloMs, refine, queryLimit, known, branches }: ProvisionOptions,
+  { sloMs, refine, downgrade = "next", queryLimit, known, branches }: ProvisionOptions,
 ): Provisioned {
   const estimates = traces.map((trace) => new FeedForward(problem, trace, sloMs));
   const evaluator = new Evaluator(problem, estimates);
   const bounds = lowerBoundsOf(problem, sloMs, estimates);
   const scaleFactors = scaleFactorsOf(problem, traces);
   const space: SearchSpace = { problem, sloMs, evaluator, bounds, scaleFactors };
-  const greedy = greedyOf(space);
+  const greedy = greedyOf(space, downgrade);
   const greedyCost = greedy === null ? null : costOf(problem, greedy);
   const least = Math.max(
     bounds.cost.reduce((sum, cost) => sum + cost, 0),
@@ -88,7 +91,7 @@ export function provision(
   if (configuration === null) return found(null, Math.max(least, lowerBound));
   const isProven = lowerBound >= costOf(problem, configuration);
   // A search that was cut short may leave something that a single action makes cheaper.
-  const cheapest = isProven ? configuration : minimizeCost(space, configuration);
+  const cheapest = isProven ? configuration : minimizeCost(space, configuration, "any");
   return found(settleBatches(space, cheapest), Math.max(least, lowerBound));
 }
 
@@ -101,9 +104,9 @@ function cheaperOf(
   return costOf(problem, b) < costOf(problem, a) ? b : a;
 }
 
-function greedyOf(space: SearchSpace): Configuration | null {
+function greedyOf(space: SearchSpace, downgrade: Downgrade): Configuration | null {
   const first = initialize(space);
   if (first === null) return null;
-  const found = minimizeCost(space, first);
+  const found = minimizeCost(space, first, downgrade);
   return excessOf(space.problem, found) === 0 ? found : null;
 }

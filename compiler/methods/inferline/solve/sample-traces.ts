@@ -8,21 +8,25 @@ import type { ArrivalProcess } from "../../../simulate/arrivals.ts";
 import { drawArrivals } from "../../../simulate/graph/drawn-requests.ts";
 import { type RequestTrace, tossWays } from "../../../simulate/graph/visits.ts";
 import type { Trace } from "../../../spec/trace.ts";
+import { sampleLengthMs } from "./sample-length.ts";
 
 /** Seeds of traces that are not planned with begin this far from those that are. */
 const CALIBRATION_SEEDS = 1_000_000;
 const HELD_OUT_SEEDS = 2_000_000;
 
 /**
- * Traces of the same length: plans are made with samples, margins chosen with calibration traces,
+ * Traces of the same length, that of their load: plans are made with samples, margins chosen with calibration traces,
  * and held-out ones only judge.
  */
 export class SampleTraces {
   readonly #frame: InferlineFrame;
   readonly #loadQps: number;
   readonly #graph: TaskGraph;
+  /** Of each trace. */
+  readonly lengthMs: number;
 
   constructor(frame: InferlineFrame, loadQps: number) {
+    this.lengthMs = sampleLengthMs(frame.policy, frame.recorded, loadQps);
     this.#frame = frame;
     this.#loadQps = loadQps;
     this.#graph = taskGraphOf(frame);
@@ -57,8 +61,8 @@ export class SampleTraces {
   }
 
   #arrivals(seed: number, part: number): Float64Array {
-    const { recorded, arrivals, policy } = this.#frame;
-    const durationMs = policy.sampleDurationMs;
+    const { recorded, arrivals } = this.#frame;
+    const durationMs = this.lengthMs;
     const qps = this.#loadQps;
     if (arrivals.process === "trace") {
       if (recorded === null) throw new RangeError("the recorded trace is at hand");

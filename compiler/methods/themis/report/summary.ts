@@ -178,7 +178,8 @@ export function bundleFacts(
       "Given up",
       policy.dropAfterSlos === null
         ? "never"
-        : `when older than ${decimalText(policy.dropAfterSlos, 2)} × SLO`,
+        : `when older than ${decimalText(policy.dropAfterSlos, 2)} × SLO` +
+          (policy.dropRule === "rest" ? " by the end of the way" : ""),
     ],
     ["Compiled by", `${provenance.compiler} from ${counted(provenance.inputs.length, "file")}`],
     ["Bundle", `${decimalText(file.byteCount)} bytes, SHA-256 ${file.sha256}`],

@@ -30,7 +30,13 @@ import {
 import { compositionOf, type Merge } from "./composition.ts";
 import { PathSearch } from "./path-search.ts";
 import type { NoScalingPlan, ScalingPlan, ScalingProblem, ScalingTask } from "./problem.ts";
-import { limitsOf, paperOptions, type ScalingMode, type TaskOptionsOf } from "./task-options.ts";
+import {
+  limitsOf,
+  type NarrowedMode,
+  paperOptions,
+  type ScalingMode,
+  type TaskOptionsOf,
+} from "./task-options.ts";
 
 /**
  * Sums of the same latencies in another order differ in the last bits; nothing is to be refused for
@@ -81,7 +87,7 @@ export class ExactScaler {
    * Finds what `solve` finds, or null where there is no plan: to tell why there is none takes as
    * long again.
    */
-  find(loadQps: number, mode: ScalingMode): ScalingPlan | null {
+  find(loadQps: number, mode: ScalingMode | NarrowedMode): ScalingPlan | null {
     assert(loadQps > 0 && loadQps < Number.POSITIVE_INFINITY, "a load is above 0");
     const { sloMs } = this.#problem;
     this.#offerStages(loadQps, mode, sloMs * (1 + 2 * ROUNDING));
@@ -92,7 +98,7 @@ export class ExactScaler {
     return this.#plan();
   }
 
-  #offerStages(loadQps: number, mode: ScalingMode, limitMs: number): void {
+  #offerStages(loadQps: number, mode: ScalingMode | NarrowedMode, limitMs: number): void {
     const { stages, hopMs } = this.#problem;
     for (let at = 0; at < stages.length; at++) {
       const stage = stages[at] as ScalingTask;

@@ -144,10 +144,16 @@ function* sloMistakes(
   const planner = new ThemisPlanner(frame);
   const answer = planner.alone(isHorizontal ? "horizontal" : "joint");
   if (isPlan(answer)) {
-    if (answer.cores <= planner.coreBudget) return;
+    if (planner.fits(answer)) return;
+    const { machines, coreBudget } = planner;
+    const each = answer.stages.map(({ cores }) => cores).join(", ");
     const message =
-      `expected at least ${answer.cores} cores, which serving one query at a time in ` +
-      `${slo.latencyMs} ms takes, got ${planner.coreBudget} (machines times their cores)`;
+      answer.cores > coreBudget
+        ? `expected at least ${answer.cores} cores, which serving one query at a time in ` +
+          `${slo.latencyMs} ms takes, got ${coreBudget} (machines times their cores)`
+        : `expected machines that have room for instances of ${each} cores, which serving one ` +
+          `query at a time in ${slo.latencyMs} ms takes, got ${machines.machines} of ` +
+          `${machines.machineCores} cores`;
     return yield conflict(["cluster"], message);
   }
   const { bindingStage, leastLatencyMs } = answer;

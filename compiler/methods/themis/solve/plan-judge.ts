@@ -28,10 +28,10 @@ export class PlanJudge {
   /** Arrivals at one request per second. */
   readonly #unitMs: Float64Array;
   readonly #ways: Omit<RequestTrace, "arrivalMs">;
-  /** What is at hand for the load that was asked for last. */
   #loadQps = Number.NaN;
-  #screen: FeedForward | null = null;
-  #whole: FeedForward | null = null;
+  /** The first requests, and all of them, at the loads that they were asked for last. */
+  readonly #screen: Timed = { flow: null, loadQps: Number.NaN };
+  readonly #whole: Timed = { flow: null, loadQps: Number.NaN };
   readonly #judged = new Map<string, ScaleExpected>();
 
   /** @param seed of the traffic. */
@@ -82,23 +82,29 @@ export class PlanJudge {
   #turnTo(loadQps: number): void {
     if (this.#loadQps === loadQps) return;
     this.#loadQps = loadQps;
-    this.#screen = null;
-    this.#whole = null;
     this.#judged.clear();
   }
 
   #flow(requests: number): FeedForward {
     const isScreen = requests === SCREEN_REQUESTS;
-    const known = isScreen ? this.#screen : this.#whole;
-    if (known !== null) return known;
-    const unit = { arrivalMs: this.#unitMs, ...this.#ways };
-    const first = isScreen ? firstRequests(unit, this.#stages.graph, requests) : unit;
-    const trace = { ...first, arrivalMs: first.arrivalMs.map((ms) => ms / this.#loadQps) };
-    const flow = new FeedForward(this.#stages, trace, this.#sloMs);
-    if (isScreen) this.#screen = flow;
-    else this.#whole = flow;
-    return flow;
+    const timed = isScreen ? this.#screen : this.#whole;
+    if (timed.flow !== null && timed.loadQps === this.#loadQps) return timed.flow;
+    timed.loadQps = this.#loadQps;
+    const unitMs = isScreen ? this.#unitMs.subarray(0, requests) : this.#unitMs;
+    const arrivalMs = unitMs.map((ms) => ms / this.#loadQps);
+    if (timed.flow === null) {
+      const all = { ...this.#ways, arrivalMs };
+      const trace = isScreen ? firstRequests(all, this.#stages.graph, requests) : all;
+      timed.flow = new FeedForward(this.#stages, trace, this.#sloMs);
+    } else timed.flow.retime(arrivalMs);
+    return timed.flow;
   }
+}
+
+/** Requests at the times of a load. */
+interface Timed {
+  flow: FeedForward | null;
+  loadQps: number;
 }
 
 /** Whether a plan has no more violations than allowed, given up as soon as it has. */
@@ -112,7 +118,9 @@ function serves(flow: FeedForward, stages: readonly TaskScale[], allowed: number
 }
 
 function keyOf(stages: readonly TaskScale[]): string {
-  return stages.flatMap(({ batch, cores, instances }) => [batch, cores, instances]).join();
+  let key = "";
+  for (const { batch, cores, instances } of stages) key += `${batch},${cores},${instances};`;
+  return key;
 }
 
 /** Once every task is served. */

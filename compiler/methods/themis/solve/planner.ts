@@ -5,9 +5,11 @@ import {
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
 import { type TaskGraph, taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
+import { MachineFit } from "stratagem-runtime/internal/methods/themis/core/machine-fit";
 import type { ServedTasks } from "../../../graph/served-tasks.ts";
 import type { ThemisFrame } from "../../../model/frames.ts";
 import { ExactScaler } from "./exact.ts";
+import { packedPlan } from "./packed-plan.ts";
 import { solveAsPaper } from "./paper.ts";
 import { isPlan, type NoScalingPlan, type ScalingPlan, type ScalingProblem } from "./problem.ts";
 import { stochasticOptions } from "./stochastic-options.ts";
@@ -23,8 +25,9 @@ const ALONE_QPS = 1e-9;
 export class ThemisPlanner {
   /** Without a load. */
   readonly problem: Omit<ScalingProblem, "loadQps">;
-  /** Cores that all instances may have together. */
+  /** Cores that all instances may have together, and the machines that they are of. */
   readonly coreBudget: number;
+  readonly machines: MachineFit;
   readonly #options: ThemisOptions;
   readonly #dispersion: number;
   /** By quantile; null is the paper's queueing. */
@@ -43,6 +46,7 @@ export class ThemisPlanner {
       (sum, { workers, cores }) => sum + workers * (cores ?? 1),
       0,
     );
+    this.machines = new MachineFit({ cluster });
     this.problem = {
       sloMs: slo.latencyMs,
       hopMs: cluster.communicationLatencyMs,
@@ -62,26 +66,62 @@ export class ThemisPlanner {
   }
 
   /**
-   * The plan with the fewest cores, whatever the pool has.
+   * The plan with the fewest cores that fits into the machines; if none does, that with the fewest
+   * whatever they are.
    * @param quantile of the waiting times; null for the paper's queueing.
    */
   plan(loadQps: number, mode: ScalingMode, quantile: number | null): ScalingPlan | NoScalingPlan {
     if (this.#options.solver === "paper") return this.#asPaper(loadQps, mode);
-    return this.#scaler(quantile).solve(loadQps, mode);
+    const scaler = this.#scaler(quantile);
+    const answer = scaler.solve(loadQps, mode);
+    return isPlan(answer) ? (this.#packed(scaler, answer, loadQps, mode) ?? answer) : answer;
   }
 
-  /** As `plan`, null where there is none that fits into the pool. */
+  /** As `plan`, null where there is none that fits into the machines. */
   find(loadQps: number, mode: ScalingMode, quantile: number | null): ScalingPlan | null {
-    const answer =
-      this.#options.solver === "paper"
-        ? this.#asPaper(loadQps, mode)
-        : this.#scaler(quantile).find(loadQps, mode);
-    return answer !== null && isPlan(answer) && answer.cores <= this.coreBudget ? answer : null;
+    if (this.#options.solver === "paper") {
+      const answer = this.#asPaper(loadQps, mode);
+      return isPlan(answer) && this.fits(answer) ? answer : null;
+    }
+    const scaler = this.#scaler(quantile);
+    const answer = scaler.find(loadQps, mode);
+    return answer === null ? null : this.#packed(scaler, answer, loadQps, mode);
   }
 
   /** For queries so rare that none meets another. */
   alone(kind: "horizontal" | "joint"): ScalingPlan | NoScalingPlan {
-    return this.#scaler(null).solve(ALONE_QPS, { kind });
+    const scaler = this.#scaler(null);
+    const answer = scaler.solve(ALONE_QPS, { kind });
+    if (!isPlan(answer)) return answer;
+    return this.#packed(scaler, answer, ALONE_QPS, { kind }) ?? answer;
+  }
+
+  /** Whether the instances of plans fit into the machines, all of them together. */
+  fits(...plans: readonly Pick<ScalingPlan, "stages">[]): boolean {
+    this.machines.clear();
+    for (const { stages } of plans) {
+      for (const { instances, cores } of stages) this.machines.add(instances, cores);
+    }
+    return this.machines.fits();
+  }
+
+  #packed(
+    scaler: ExactScaler,
+    first: ScalingPlan,
+    loadQps: number,
+    mode: ScalingMode,
+  ): ScalingPlan | null {
+    if (this.fits(first)) return first;
+    const packed = packedPlan(first, {
+      mode,
+      coreBudget: this.coreBudget,
+      fits: (plan) => this.fits(plan),
+      find: (narrowed) => scaler.find(loadQps, narrowed),
+    });
+    if (packed !== null || mode.kind !== "joint") return packed;
+    // Instances of one core fit wherever there are as many cores.
+    const horizontal = scaler.find(loadQps, { kind: "horizontal" });
+    return horizontal !== null && this.fits(horizontal) ? horizontal : null;
   }
 
   /** Joint scaling is not in the paper, which has the one or the other. */

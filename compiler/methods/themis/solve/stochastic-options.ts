@@ -4,7 +4,13 @@
  */
 import { erlangCOf, erlangQuantile } from "../../../numeric/erlang.ts";
 import type { Frontier } from "../../../numeric/frontier.ts";
-import { carries, leastInstances, type TaskOptionsOf, throughputQps } from "./task-options.ts";
+import {
+  carries,
+  isExcept,
+  leastInstances,
+  type TaskOptionsOf,
+  throughputQps,
+} from "./task-options.ts";
 
 /**
  * Instances beyond the fewest that carry the load. With one in eight more hardly anything waits.
@@ -65,7 +71,9 @@ export function stochasticOptions(
           const meanMs = (processingMs * dispersion * group) / (2 * batch * (count - load));
           const waitMs = isRare ? 0 : meanMs * Math.log(chance / excess);
           const roundsBefore = Math.ceil(group / (batch * count)) - 1;
-          out.offer(count * cores, leastMs + waitMs + roundsBefore * processingMs, batch, cores);
+          if (!isExcept(limits, cores, count)) {
+            out.offer(count * cores, leastMs + waitMs + roundsBefore * processingMs, batch, cores);
+          }
           if ((isRare && roundsBefore === 0) || isBeaten(out, (count + 1) * cores, leastMs)) break;
         }
       }

@@ -1,6 +1,6 @@
 /** Every way to run one task at a load, offered to its frontier. Source: Themis §4.3. */
 import type { Frontier } from "../../../numeric/frontier.ts";
-import type { ScalingTask } from "./problem.ts";
+import type { ScalingTask, TaskScale } from "./problem.ts";
 
 /** What may be chosen; arrays are in the order of the tasks. */
 export type ScalingMode =
@@ -19,6 +19,20 @@ export type ScalingMode =
   | { readonly kind: "sized"; readonly cores: readonly number[] }
   | { readonly kind: "joint" };
 
+/** Of one task, whatever its batches. */
+export type InstancesOf = Pick<TaskScale, "cores" | "instances">;
+
+/**
+ * A mode in which the first tasks have these instances, the one after them none of the others, and
+ * those that follow what the mode leaves them.
+ */
+export interface NarrowedMode {
+  readonly kind: "narrowed";
+  readonly of: ScalingMode;
+  readonly fixed: readonly InstancesOf[];
+  readonly except: readonly InstancesOf[];
+}
+
 /**
  * What one task may have: cores of an instance, both ends included, and so many instances, or any
  * number (null).
@@ -27,6 +41,8 @@ export interface TaskLimits {
   readonly leastCores: number;
   readonly mostCores: number;
   readonly instances: number | null;
+  /** What it may not have; left out for nothing. */
+  readonly except?: readonly InstancesOf[];
 }
 
 /**
@@ -70,10 +86,17 @@ export const paperOptions: TaskOptionsOf = (stage, stageQps, limits, out) => {
       const count = instances ?? leastInstances(capacityQps, stageQps);
       fewest = count;
       leastMs = totalMs;
+      if (isExcept(limits, cores, count)) continue;
       out.offer(count * cores, totalMs, batch, cores);
     }
   }
 };
+
+/** Whether a task may not have so many instances of so many cores. */
+export function isExcept({ except }: TaskLimits, cores: number, instances: number): boolean {
+  if (except === undefined) return false;
+  return except.some((one) => one.cores === cores && one.instances === instances);
+}
 
 /**
  * Throughput of one instance with full batches; the authors' code adds queueing to the latency and
@@ -96,7 +119,21 @@ export function leastInstances(capacityQps: number, stageQps: number): number {
 }
 
 /** Says what a mode leaves one task; no cores at all where it asks for more than there are. */
-export function limitsOf(mode: ScalingMode, { maxCores }: ScalingTask, at: number): TaskLimits {
+export function limitsOf(
+  mode: ScalingMode | NarrowedMode,
+  stage: ScalingTask,
+  at: number,
+): TaskLimits {
+  const { maxCores } = stage;
+  if (mode.kind === "narrowed") {
+    const fixed = mode.fixed[at];
+    if (fixed !== undefined) {
+      const { cores, instances } = fixed;
+      return { leastCores: cores, mostCores: cores, instances };
+    }
+    const limits = limitsOf(mode.of, stage, at);
+    return at === mode.fixed.length ? { ...limits, except: mode.except } : limits;
+  }
   if (mode.kind === "joint") return { leastCores: 1, mostCores: maxCores, instances: null };
   if (mode.kind === "horizontal") return { leastCores: 1, mostCores: 1, instances: null };
   if (mode.kind === "sized") {

@@ -29,7 +29,7 @@ export const themis = {
   isServable(frame: ThemisFrame): boolean {
     const planner = new ThemisPlanner(frame);
     const answer = planner.alone(frame.policy.scaling === "horizontal" ? "horizontal" : "joint");
-    return isPlan(answer) && answer.cores <= planner.coreBudget;
+    return isPlan(answer) && planner.fits(answer);
   },
   /** Recomputes what a level's plans promise, from the bundle alone. */
   expectedOf: (frame: ThemisFrame, level: ThemisLevel): PromisedPlans => {
@@ -98,7 +98,9 @@ class ThemisLevels {
     const { quantile } = wanted;
     const horizontal = this.#planner.find(loadQps, { kind: "horizontal" }, quantile);
     const vertical = this.#planner.find(loadQps, this.#single, quantile);
-    const joint = this.#planner.find(loadQps, { kind: "joint" }, quantile);
+    const free = this.#planner.find(loadQps, { kind: "joint" }, quantile);
+    // Where machines are tight, the search for what fits may end before it is through.
+    const joint = cheapest([free, horizontal, vertical]);
     const isFeasible = this.#fits(wanted.answer);
     const { qps, found } = isFeasible
       ? { qps: loadQps, found: wanted }
@@ -131,7 +133,7 @@ class ThemisLevels {
   }
 
   #fits(answer: ScalingPlan | NoScalingPlan): answer is ScalingPlan {
-    return isPlan(answer) && answer.cores <= this.#planner.coreBudget;
+    return isPlan(answer) && this.#planner.fits(answer);
   }
 
   /** The plan that is followed. */
@@ -194,4 +196,13 @@ class ThemisLevels {
   #judged({ cores, latencyMs, stages }: ScalingPlan, loadQps: number): ScalePlan {
     return { cores, latencyMs, stages, expected: this.#judge.judge(stages, loadQps) };
   }
+}
+
+/** Of equal plans the first. */
+function cheapest(plans: readonly (ScalingPlan | null)[]): ScalingPlan | null {
+  const found = plans.filter((plan) => plan !== null);
+  return found.reduce<ScalingPlan | null>(
+    (best, plan) => (best === null || plan.cores < best.cores ? plan : best),
+    null,
+  );
 }

@@ -5,6 +5,7 @@
 import type { ScaledStage, Table, ThemisLevel } from "stratagem-runtime/internal/bundle/schema";
 import { planWithExtras } from "./extras.ts";
 import type { ThemisPlanner } from "./planner.ts";
+import type { ScalingPlan } from "./problem.ts";
 
 const CELLS = 3;
 
@@ -31,6 +32,7 @@ export function transitionsOf(
     const key = JSON.stringify(steady.stages);
     const same = rowsByPlan.get(key);
     rowsByPlan.set(key, row);
+    const known: KnownPlans = new Map();
     for (let column = 0; column < count; column++) {
       const at = (row * count + column) * taskCount * CELLS;
       const width = taskCount * CELLS;
@@ -41,7 +43,9 @@ export function transitionsOf(
         continue;
       }
       const isKept = column <= row || isVerticalOff;
-      const to = isKept ? steady.stages : stretched(planner, levels, row, column, extraCores);
+      const to = isKept
+        ? steady.stages
+        : stretched(planner, levels, [row, column], { extraCores, known });
       fill(data, at, to);
     }
   }
@@ -59,12 +63,19 @@ function fill(data: Uint16Array, from: number, stages: Stretched): void {
   }
 }
 
+/** What the instances of a row carry, by load and quantile: columns ask for the same loads. */
+type KnownPlans = Map<string, ScalingPlan | null>;
+
+interface StretchOptions {
+  readonly extraCores: "same" | "one";
+  readonly known: KnownPlans;
+}
+
 function stretched(
   planner: ThemisPlanner,
   levels: readonly ThemisLevel[],
-  row: number,
-  column: number,
-  extraCores: "same" | "one",
+  [row, column]: readonly [number, number],
+  { extraCores, known }: StretchOptions,
 ): Stretched {
   const { stages } = levelAt(levels, row).steady;
   const { loadQps, solve } = levelAt(levels, column);
@@ -76,9 +87,17 @@ function stretched(
   const gridQps = gridBetween(levels, row, column);
   const found = planWithExtras(
     (qps, one) => {
-      const isOneCore = one.kind === "sized" && extraCores === "one";
-      const sized = isOneCore ? { ...one, cores: one.cores.map(() => 1) } : one;
-      return planner.find(qps, sized, solve.quantile);
+      const { quantile } = solve;
+      if (one.kind === "sized") {
+        const cores = extraCores === "one" ? one.cores.map(() => 1) : one.cores;
+        return planner.find(qps, { ...one, cores }, quantile);
+      }
+      const key = `${qps} ${quantile}`;
+      const before = known.get(key);
+      if (before !== undefined) return before;
+      const found = planner.find(qps, one, quantile);
+      known.set(key, found);
+      return found;
     },
     loadQps,
     mode,
@@ -86,7 +105,7 @@ function stretched(
   );
   if (found === null) return stages;
   const { running, extras } = found;
-  const isRoom = extras !== null && running.cores + extras.cores <= planner.coreBudget;
+  const isRoom = extras !== null && planner.fits(running, extras);
   return running.stages.map(({ batch, cores }, task) => ({
     batch,
     cores,

@@ -31,6 +31,7 @@ import {
   MAX_POOLS,
   MAX_PRICE,
   MAX_QUERIES_PER_REQUEST,
+  MAX_REQUESTS,
   MAX_TASKS,
   MAX_TRACES,
   MAX_VARIANTS,
@@ -46,7 +47,7 @@ import {
   poolProfiles,
   stageFields,
 } from "../../../bundle/pipeline-fields.ts";
-import { record } from "../../../bundle/record.ts";
+import { optional, record } from "../../../bundle/record.ts";
 import type {
   InferlineBundle,
   InferlineLevel,
@@ -90,6 +91,10 @@ const options = record<InferlineOptions>({
     oneOf(["exact", "none"]),
     "Whether the greedy plan is improved until it is proven best, or the time is over.",
   ],
+  downgrade: optional(
+    oneOf<"any">(["any"]),
+    "Which cheaper hardware greedy tries for a task: any; left out for the next cheaper.",
+  ),
   margin: [
     or("auto", properRatio),
     "Part of the SLO that plans keep free; auto: as little as traces that were not planned with " +
@@ -97,6 +102,11 @@ const options = record<InferlineOptions>({
   ],
   traces: [integerIn(1, MAX_TRACES), "Sample traces that a plan has to meet the SLO on."],
   sampleDurationMs: [span, "Length of a sample trace that is drawn."],
+  sampleRequests: optional(
+    integerIn(1, MAX_REQUESTS),
+    "Requests that it has at least, in the mean: at a low load it is as long as that takes. Left " +
+      "out where the length was given, or is enough at all loads.",
+  ),
   sampleSeed: [count, "What the random numbers of sample traces begin with."],
   solveLimitMs: [span, "Longest time for one optimisation."],
   betweenBatches: [

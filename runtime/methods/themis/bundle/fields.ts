@@ -146,6 +146,11 @@ const options = record<ThemisOptions>({
     slosOrNever,
     "The age in times the SLO at which a query is given up when its turn comes; nil for never.",
   ],
+  dropRule: optional(
+    oneOf<"rest">(["rest"]),
+    "Rest: what its batch and the rest of its way take counts with its age; left out where its " +
+      "age alone counts.",
+  ),
 });
 
 const stage = record<ScaledStage>({

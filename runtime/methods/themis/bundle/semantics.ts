@@ -256,22 +256,14 @@ function checkTransitions({ tasks, levels, transitions, cluster }: ThemisBundle)
   const path = "transitions";
   checkShape(transitions, [levels.length, levels.length, tasks.length, 3], path);
   const places = poolCores(cluster.pools);
-  const limits = tasks.map(({ variants }) => variants[0]?.latency.ms.shape ?? []);
-  const cells = transitions.data;
-  let at = 0;
+  const most = tasks.map(({ variants }) => {
+    const [cores = 0, batch = 0] = variants[0]?.latency.ms.shape ?? [];
+    return { cores, batch };
+  });
   for (const [row, { steady }] of levels.entries()) {
-    for (const column of levels.keys()) {
-      let taken = 0;
-      for (const [task, stage] of steady.stages.entries()) {
-        const [maxCores = 0, maxBatch = 0] = limits[task] ?? [];
-        const [leastCores, mostCores] = [stage.cores, column > row ? maxCores : stage.cores];
-        const [leastBatch, mostBatch] = column > row ? [1, maxBatch] : [stage.batch, stage.batch];
-        checkCell(cells, at, [leastBatch, mostBatch], "a batch size");
-        checkCell(cells, at + 1, [leastCores, mostCores], "cores");
-        if (column <= row) checkCell(cells, at + 2, [0, 0], "instances to add");
-        taken += stage.instances + (cells[at + 2] ?? 0);
-        at += 3;
-      }
+    for (let column = 0; column < levels.length; column++) {
+      const at = (row * levels.length + column) * tasks.length * 3;
+      const taken = checkRow(transitions.data, at, steady.stages, column > row ? most : null);
       if (taken <= places) continue;
       const found = `${taken} instances from level ${row} to ${column}`;
       refuse(path, found, `at most ${places}, one for each core of the pool`);
@@ -279,10 +271,35 @@ function checkTransitions({ tasks, levels, transitions, cluster }: ThemisBundle)
   }
 }
 
+/**
+ * @param most of each task; null where the row repeats its plan.
+ * @returns instances of all tasks. There are as many rows as pairs of levels, so nothing is made.
+ */
+function checkRow(
+  cells: Table["data"],
+  first: number,
+  stages: readonly ScaledStage[],
+  most: readonly Pick<ScaledStage, "batch" | "cores">[] | null,
+): number {
+  let taken = 0;
+  for (let task = 0; task < stages.length; task++) {
+    const stage = stages[task];
+    if (stage === undefined) continue;
+    const at = first + 3 * task;
+    const { batch, cores } = most?.[task] ?? stage;
+    checkCell(cells, at, most === null ? stage.batch : 1, batch, "a batch size");
+    checkCell(cells, at + 1, stage.cores, cores, "cores");
+    if (most === null) checkCell(cells, at + 2, 0, 0, "instances to add");
+    taken += stage.instances + (cells[at + 2] ?? 0);
+  }
+  return taken;
+}
+
 function checkCell(
   cells: Table["data"],
   at: number,
-  [least, most]: readonly [number, number],
+  least: number,
+  most: number,
   what: string,
 ): void {
   const value = cells[at] ?? 0;

@@ -46,8 +46,9 @@ const NO_GOAL = -1;
  * cores each of them is to have, all of a task the same and never fewer than now, and how many
  * instances are to be added if that is not enough. The plan for the load follows when the demand
  * calls for it: what it has more is started first, and only when that is up and has its cores is
- * anything taken away. Nothing is started that would take more cores than the pool has: where a
- * plan does not fit beside what runs, one on the way to it comes first. When an instance is lost,
+ * anything taken away. Nothing is started that would take more cores than the pool has, or that its
+ * machines have no room for: where a plan does not fit beside what runs, one on the way to it comes
+ * first. When an instance is lost,
  * the others get the cores of the row that is left until it is back. Source: Themis §5, fig. 4;
  * losses and full pools are ours.
  */
@@ -195,15 +196,16 @@ export class ThemisController implements FleetController {
   /** Whether the pool has no room for what a row takes for a load beside all that there is. */
   #isTight(row: number, level: number): boolean {
     const { taskCount, levelCount, transitions, replicasByLevelTask } = this.#shape;
+    const { machines } = this.#shape;
     const first = (row * levelCount + level) * taskCount * TRANSITION_CELLS;
-    let held = 0;
+    machines.clear();
     for (let task = 0; task < taskCount; task++) {
       const cell = first + task * TRANSITION_CELLS;
       const planned = replicasByLevelTask[row * taskCount + task]! + transitions[cell + 2]!;
       const cores = Math.max(this.cores[task]!, transitions[cell + 1]!);
-      held += Math.max(this.instances[task]!, planned) * cores;
+      machines.add(Math.max(this.instances[task]!, planned), cores);
     }
-    return held > this.#shape.coreBudget;
+    return !machines.fits();
   }
 
   /**
@@ -294,15 +296,32 @@ export class ThemisController implements FleetController {
 
   /** Whether the pool has room for what a plan has more, beside all that there is. */
   #fits(level: number): boolean {
-    const { taskCount, replicasByLevelTask, coresByLevelTask, coreBudget } = this.#shape;
-    let held = 0;
+    const { taskCount, replicasByLevelTask, coresByLevelTask, machines } = this.#shape;
+    machines.clear();
     for (let task = 0; task < taskCount; task++) {
       const at = level * taskCount + task;
       const cores = coresByLevelTask[at]!;
-      const more = Math.max(0, replicasByLevelTask[at]! - this.instances[task]!);
-      held += this.#heldWith(cores, task) + more * cores;
+      machines.add(Math.max(0, replicasByLevelTask[at]! - this.instances[task]!), cores);
+      this.#addHeld(cores, task);
     }
-    return held <= coreBudget;
+    return machines.fits();
+  }
+
+  /**
+   * Puts the instances of a task into the machines, none with fewer cores than so many. Some may
+   * have more than others: as many as what they hold together says, and one some of that.
+   */
+  #addHeld(cores: number, task: number): void {
+    const { machines } = this.#shape;
+    const instances = this.instances[task]!;
+    const least = Math.max(this.startCores[task]!, cores);
+    const more = Math.max(this.cores[task]!, cores) - least;
+    const rest = this.#heldWith(cores, task) - instances * least;
+    const whole = more > 0 ? Math.floor(rest / more) : 0;
+    const part = rest - whole * more;
+    machines.add(whole, least + more);
+    machines.add(part > 0 ? 1 : 0, least + part);
+    machines.add(instances - whole - (part > 0 ? 1 : 0), least);
   }
 
   /** Tells what cores the instances of a task hold once none has fewer than so many. */

@@ -35,6 +35,11 @@ export class InstanceCores {
     this.#isMixed = new Uint8Array(taskCount);
   }
 
+  /** Cores of an instance that are in force, 0 until it is up. */
+  inForce(worker: number): number {
+    return this.#inForce[worker]!;
+  }
+
   /** An instance that was loading is up, with the cores that were said last. */
   comeUp(worker: number): void {
     this.#change(worker, this.#wanted[worker]!, this.#wanted[worker]!);

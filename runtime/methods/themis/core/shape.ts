@@ -4,6 +4,7 @@ import { assert } from "../../../core/assert.ts";
 import { starts } from "../../../core/graph/pipeline-shape.ts";
 import type { ReplicaShape } from "../../../core/graph/replica-shape.ts";
 import { taskGraphOf } from "../../../core/graph/task-graph.ts";
+import { MachineFit } from "./machine-fit.ts";
 
 /** Cells of a row of `transitions`. */
 export const TRANSITION_CELLS = 3;
@@ -22,8 +23,14 @@ export interface ThemisShape extends ReplicaShape {
   readonly transitions: Uint16Array;
   /** Cores of the pool. */
   readonly coreBudget: number;
+  /** The machines that these are of. */
+  readonly machines: MachineFit;
   /** [taskCount]: most cores of one instance. */
   readonly maxCoresByTask: Uint32Array;
+  /** By task, [maxCores, maxBatch]: what a batch takes. */
+  readonly latencyMsByTask: readonly Float64Array[];
+  /** Way to every task. */
+  readonly hopMs: number;
 }
 
 /** Cores that all instances may have together: a machine without stated cores has one. */
@@ -66,10 +73,15 @@ export function themisShapeOf(bundle: ThemisBundle): ThemisShape {
     coresByLevelTask: Uint32Array.from(stages, ({ cores }) => cores),
     transitions,
     coreBudget,
+    machines: new MachineFit(bundle),
     maxCoresByTask: Uint32Array.from(
       tasks,
       ({ variants }) => variants[0]?.latency.ms.shape[0] ?? 0,
     ),
+    latencyMsByTask: tasks.map(({ variants }) => {
+      return Float64Array.from(variants[0]?.latency.ms.data ?? []);
+    }),
+    hopMs: bundle.cluster.communicationLatencyMs,
   };
 }
 

@@ -24,6 +24,7 @@ import { type FleetController, firstLevel, ThemisController } from "./controller
 import { type ThemisDemand, themisDemandOf } from "./demand.ts";
 import { InstanceCores } from "./instance-cores.ts";
 import { type ThemisShape, themisShapeOf } from "./shape.ts";
+import { WayAhead } from "./way-ahead.ts";
 
 export interface ThemisDispatcherOptions extends PipelineDispatcherOptions {
   /** Index of a level that is followed whatever the traffic is. */
@@ -79,8 +80,8 @@ export function themisDispatcherOf(
 /**
  * Themis' serving side: a central queue for each task, first in first out, whose idle instances
  * take what waits at once, in batches up to the size that the controller says; the one with most
- * cores first. A query that is too old when its turn comes is dropped. Source: Themis §3.2, §5,
- * §6.3.
+ * cores first. A query that is too old when its turn comes is dropped, or one that would be by the
+ * end of its way. Source: Themis §3.2, §5, §6.3; the rest of the way is ours.
  *
  * Batches start in `onWake` only, after all that happens at one time, in the order of the tasks.
  */
@@ -98,8 +99,10 @@ class ElasticDispatcher implements ThemisDispatcher {
   readonly #demand: ThemisDemand;
   readonly #controller: FleetController;
   readonly #tickMs: number;
-  /** A query may be this much past its deadline when its turn comes. */
+  /** A query may be this much past its deadline when its turn comes, or at the end of its way. */
   readonly #graceMs: number;
+  /** Null where the rest of the way does not count. */
+  readonly #ahead: WayAhead | null;
   /** [queryCapacity] */
   readonly #deadlineMs: Float64Array;
   /**
@@ -140,12 +143,24 @@ class ElasticDispatcher implements ThemisDispatcher {
     this.#controller =
       options.controller ??
       new ThemisController(bundle, shape, isFixed ? null : this.#demand, level);
-    const { tickMs, dropAfterSlos } = bundle.policy;
+    const { tickMs, dropAfterSlos, dropRule } = bundle.policy;
     this.#tickMs = tickMs;
     this.#graceMs =
       dropAfterSlos === null
         ? Number.POSITIVE_INFINITY
         : (dropAfterSlos - 1) * decisionSloMs(bundle.cluster, bundle.slo.latencyMs);
+    const { readyByTask } = this.#fleet;
+    const { cores, batch } = this.#controller;
+    this.#ahead =
+      dropRule === "rest"
+        ? new WayAhead(shape, {
+            queues: this.#queues,
+            readyByTask,
+            cores,
+            batch,
+            mayBeRaised: () => !isFixed && this.#controller.level < shape.levelCount - 1,
+          })
+        : null;
     this.#deadlineMs = new Float64Array(queryCapacity);
     this.#taken = new Uint32Array(Math.max(...shape.maxBatchByTaskPool));
     this.#isServable = new Uint8Array(taskCount);
@@ -353,14 +368,26 @@ class ElasticDispatcher implements ThemisDispatcher {
     while (idle.count(task) > 0) {
       let batch = 0;
       while (batch < limit && queues.length(task) > 0) {
+        const leftMs = this.#leftMs(task, Math.min(limit, batch + queues.length(task)));
         const query = queues.take(task);
-        if (nowMs >= this.#deadlineMs[query]! + this.#graceMs) out.drop(0, query, DROP_LATE);
+        const lastMs = this.#deadlineMs[query]! + this.#graceMs;
+        // Who is there on time is in time; who is as old as that when its turn comes is not.
+        const isLate = leftMs > 0 ? nowMs + leftMs > lastMs : nowMs >= lastMs;
+        if (isLate) out.drop(0, query, DROP_LATE);
         else taken[batch++] = query;
       }
       if (batch === 0) return;
       this.#start(task, level, batch + queues.length(task), out);
       for (let position = 0; position < batch; position++) out.appendQuery(taken[position]!);
     }
+  }
+
+  /** What the batch that is next takes, and the way after it; 0 where that does not count. */
+  #leftMs(task: number, batch: number): number {
+    const ahead = this.#ahead;
+    if (ahead === null) return 0;
+    const cores = this.#cores.inForce(this.#cores.mostOf(this.#fleet, task));
+    return ahead.throughMs(task, cores, batch);
   }
 
   #start(task: number, level: number, queued: number, out: CommandBuffer): void {

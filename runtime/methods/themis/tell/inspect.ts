@@ -49,7 +49,10 @@ export function themisSummary(
       ? ""
       : ` at the quantile ${policy.quantile === "auto" ? "auto" : short(policy.quantile)}`;
   const drop =
-    policy.dropAfterSlos === null ? "never" : `after ${short(policy.dropAfterSlos)} × SLO`;
+    policy.dropAfterSlos === null
+      ? "never"
+      : `after ${short(policy.dropAfterSlos)} × SLO` +
+        (policy.dropRule === "rest" ? ", the rest of the way counted" : "");
   const extras = policy.extraCores === "one" ? "one core" : "as many cores";
   return [
     `${bundle.application}: themis, format version ${formatVersion}, ${bytes} bytes`,

@@ -1,6 +1,6 @@
 /**
  * The cheapest configuration, proven: every cheaper one is tried, or follows a beginning that has
- * too many misses already.
+ * too many misses already, or that leaves the rest too little time to cost less.
  */
 import type { FeedForward } from "../../../../graph/feed-forward.ts";
 import {
@@ -9,7 +9,7 @@ import {
   type TaskConfiguration,
 } from "../../../../graph/served-tasks.ts";
 import type { RootBranches } from "../../../../model/root-branches.ts";
-import { costOf } from "../problem.ts";
+import { costOf, hardwareOf, type TaskHardware } from "../problem.ts";
 import type { SearchSpace } from "../search-space.ts";
 import { BranchRecorder, isBranchLog, replayed } from "./branch-log.ts";
 import { type Choice, type ChoiceUse, Lanes } from "./lanes.ts";
@@ -25,7 +25,7 @@ export interface Refined {
  * Tasks are decided in their order: what is decided fixes what happens up to there,
  * exactly, since no task waits for a later one. So a beginning under which more requests are sure
  * to be late than may be is given up with all that could follow. What the rest costs at least is
- * known from fluid queues. Nothing is taken to be monotone: more replicas may well be worse.
+ * known from fluid queues, in the time that the hardware of what is decided leaves it. Nothing is taken to be monotone: more replicas may well be worse.
  * @param known a feasible configuration within the pools, or null, and what none costs less than.
  * @param queryLimit of queries that are served, of all tasks: the same inputs search the same.
  * @param branches what is decided of the first task is a branch; left out where all are searched.
@@ -43,8 +43,6 @@ class Search {
   readonly #space: SearchSpace;
   readonly #traces: readonly FeedForward[];
   readonly #queryLimit: number;
-  /** By task, the least cost of it and all that follow. */
-  readonly #restCost: readonly number[];
   readonly #lowerBound: number;
   readonly #chosen: TaskConfiguration[] = [];
   readonly #usedByPool: number[];
@@ -63,7 +61,7 @@ class Search {
     queryLimit: number,
     branches?: RootBranches,
   ) {
-    const { problem, bounds, evaluator } = space;
+    const { problem, evaluator } = space;
     // A single task has nothing to follow what is decided of it.
     this.#branches = problem.stages.length > 1 ? branches : undefined;
     this.#space = space;
@@ -74,9 +72,6 @@ class Search {
     this.#bestCost =
       configuration === null ? Number.POSITIVE_INFINITY : costOf(problem, configuration);
     this.#usedByPool = problem.workersByPool.map(() => 0);
-    this.#restCost = [...bounds.cost, 0].map((_, stage) =>
-      bounds.cost.slice(stage).reduce((sum, cost) => sum + cost, 0),
-    );
   }
 
   run(): Refined {
@@ -90,19 +85,19 @@ class Search {
    * @returns the least that anything may cost which was left untried; Infinity if all was tried.
    */
   #explore(stage: number, cost: number): number {
-    const { problem, bounds } = this.#space;
-    for (const trace of this.#traces) trace.prepare(stage);
-    const hardware = problem.stages[stage]?.hardware ?? [];
-    const isHopeless = hardware.map((one) =>
-      this.#traces.some((trace) => trace.missesAlone(stage, aloneMs(one)) > trace.allowedMisses),
-    );
-    const lanes = new Lanes(hardware, bounds.replicas[stage] ?? [], isHopeless);
-    const restCost = this.#restCost[stage + 1] ?? 0;
+    const { problem } = this.#space;
+    const { lanes, restCost } = this.#lanesOf(stage);
     let open = Number.POSITIVE_INFINITY;
     for (let choice = lanes.cheapest(); choice !== null; choice = lanes.cheapest()) {
-      const least = Math.max(this.#lowerBound, cost + choice.cost + restCost);
-      if (least >= this.#bestCost) return open;
-      if (this.#queries > this.#queryLimit) return Math.min(open, least);
+      const leastOfAll = Math.max(this.#lowerBound, cost + lanes.leastCost(restCost));
+      if (leastOfAll >= this.#bestCost) return open;
+      if (this.#queries > this.#queryLimit) return Math.min(open, leastOfAll);
+      const rest = restCost[choice.hardware] ?? 0;
+      const least = Math.max(this.#lowerBound, cost + choice.cost + rest);
+      if (least >= this.#bestCost) {
+        lanes.close(choice);
+        continue;
+      }
       const used = this.#usedByPool[choice.pool] ?? 0;
       if (used + choice.replicas > (problem.workersByPool[choice.pool] ?? 0)) {
         lanes.close(choice);
@@ -121,6 +116,33 @@ class Search {
       this.#usedByPool[choice.pool] = used;
     }
     return open;
+  }
+
+  /** Configurations of a task, and what all that follow it cost at least, by its hardware. */
+  #lanesOf(stage: number): { readonly lanes: Lanes; readonly restCost: readonly number[] } {
+    const { problem, bounds } = this.#space;
+    for (const trace of this.#traces) trace.prepare(stage);
+    const hardware = problem.stages[stage]?.hardware ?? [];
+    const isHopeless = hardware.map((one) =>
+      this.#traces.some((trace) => trace.missesAlone(stage, aloneMs(one)) > trace.allowedMisses),
+    );
+    const before = this.#chosen.slice(0, stage).map((one, at) => hardwareOf(problem, at, one));
+    const own = bounds.given(stage, before);
+    const restCost = hardware.map((one, index) => {
+      if (isHopeless[index] === true) return Number.POSITIVE_INFINITY;
+      return this.#restCost(stage, [...before, one]);
+    });
+    return { lanes: new Lanes(hardware, own.replicas, isHopeless), restCost };
+  }
+
+  /** Least cost of all tasks after one. @param before hardware up to that one. */
+  #restCost(stage: number, before: readonly TaskHardware[]): number {
+    const { problem, bounds } = this.#space;
+    let cost = 0;
+    for (let after = stage + 1; after < problem.stages.length; after++) {
+      cost += bounds.given(after, before).cost;
+    }
+    return cost;
   }
 
   /** What follows a choice for the first task: as it is known, or searched if that is asked for. */

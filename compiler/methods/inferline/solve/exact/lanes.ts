@@ -65,7 +65,20 @@ export class Lanes {
     return best;
   }
 
-  /** More replicas of the lane cannot be had. */
+  /**
+   * Least cost of what is left, with what follows it; Infinity where nothing is.
+   * @param restCost that follows at least, by hardware.
+   */
+  leastCost(restCost: readonly number[]): number {
+    let least = Number.POSITIVE_INFINITY;
+    for (const { hardware, price, replicas } of this.#lanes) {
+      const cost = replicas * price + (restCost[hardware] ?? 0);
+      if (cost < least) least = cost;
+    }
+    return least;
+  }
+
+  /** More of the lane is of no use, or cannot be had. */
   close({ lane }: Choice): void {
     this.#setReplicas(lane, Number.POSITIVE_INFINITY);
   }

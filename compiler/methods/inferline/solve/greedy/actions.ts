@@ -42,7 +42,9 @@ export function savingOf(
 /**
  * The task on cheaper hardware, the others as they are: replicas are added to the smallest batch
  * until the SLO is met, then batches grow and replicas go while that cuts the cost. The result may
- * cost more than what there was.
+ * cost more than what there was. Any number may be the one that helps: with more replicas queries
+ * come to the tasks behind in larger bunches. But none does where too many are late there without
+ * waiting, and once some never work, more make no difference.
  * @returns null if no number of replicas helps.
  */
 export function moveTo(
@@ -51,17 +53,18 @@ export function moveTo(
   stage: number,
   hardware: number,
 ): Configuration | null {
-  const { problem, bounds } = space;
+  const { problem, bounds, evaluator } = space;
   const batches = problem.stages[stage]?.hardware[hardware]?.batches ?? [];
   const [batch = 1] = batches;
   const least = bounds.replicas[stage]?.[hardware]?.[0] ?? 1;
   const most = unlimited(space);
   if (least > most) return null;
   const free = replaced(configuration, stage, { hardware, batch, replicas: most });
-  if (!isFeasible(space, free)) return null;
+  if (!isFeasible(space, free) && evaluator.failedAt === stage) return null;
   for (let replicas = Math.max(1, least); replicas <= most; replicas++) {
     const found = replaced(configuration, stage, { hardware, batch, replicas });
     if (isFeasible(space, found)) return minimizeStage(space, found, stage);
+    if (evaluator.failedAt !== stage && !evaluator.wereAllAtWork(stage)) return null;
   }
   return null;
 }

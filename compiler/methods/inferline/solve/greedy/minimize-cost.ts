@@ -4,9 +4,18 @@
  */
 
 import type { Configuration } from "../../../../graph/served-tasks.ts";
-import { costOf, excessOf, hardwareOf } from "../problem.ts";
+import {
+  costOf,
+  excessOf,
+  hardwareOf,
+  type ProvisioningProblem,
+  type TaskHardware,
+} from "../problem.ts";
 import { isFeasible, replaced, type SearchSpace } from "../search-space.ts";
 import { increaseBatch, moveTo, removeReplica, savingOf } from "./actions.ts";
+
+/** Cheaper hardware that DowngradeHW tries: the next cheaper as printed, or any, which is ours. */
+export type Downgrade = "next" | "any";
 
 interface Candidate {
   readonly configuration: Configuration;
@@ -26,18 +35,26 @@ interface Candidate {
  * Until no single action is left that meets the SLO without costing more. Of actions that cost the
  * same the one that may save the most later is taken, then the one with the lowest latency, then
  * the first task. Terminates: cost falls, or batches grow at the same cost. Source: InferLine
- * §4.3, Algorithm 2; ties and cheaper hardware that is not the next one are ours.
+ * §4.3, Algorithm 2; ties are ours, and so is any cheaper hardware in place of the next.
  */
-export function minimizeCost(space: SearchSpace, start: Configuration): Configuration {
+export function minimizeCost(
+  space: SearchSpace,
+  start: Configuration,
+  downgrade: Downgrade,
+): Configuration {
   let configuration = start;
   for (;;) {
-    const best = bestAction(space, configuration);
+    const best = bestAction(space, configuration, downgrade);
     if (best === null) return configuration;
     configuration = best.configuration;
   }
 }
 
-function bestAction(space: SearchSpace, configuration: Configuration): Candidate | null {
+function bestAction(
+  space: SearchSpace,
+  configuration: Configuration,
+  downgrade: Downgrade,
+): Candidate | null {
   const current = candidateOf(space, configuration, -1, 0);
   const simple = [...simpleActions(space, configuration)].sort(compare);
   let best: Candidate | null = null;
@@ -46,7 +63,8 @@ function bestAction(space: SearchSpace, configuration: Configuration): Candidate
     if (!isFeasible(space, candidate.configuration)) continue;
     best = best === null ? candidate : betterOf(space, best, candidate);
   }
-  for (const candidate of downgrades(space, configuration, () => best ?? current)) {
+  const moves = { downgrade, best: () => best ?? current };
+  for (const candidate of downgrades(space, configuration, moves)) {
     if (compareCost(candidate, current) >= 0) continue;
     best = best === null ? candidate : betterOf(space, best, candidate);
   }
@@ -70,14 +88,13 @@ function* simpleActions(space: SearchSpace, configuration: Configuration): Gener
 function* downgrades(
   space: SearchSpace,
   configuration: Configuration,
-  best: () => Candidate,
+  { downgrade, best }: { readonly downgrade: Downgrade; readonly best: () => Candidate },
 ): Generator<Candidate> {
   const { problem, bounds } = space;
   for (const [stage, one] of configuration.entries()) {
     const { price } = hardwareOf(problem, stage, one);
     const others = costOf(problem, configuration) - one.replicas * price;
-    for (const [hardware, other] of (problem.stages[stage]?.hardware ?? []).entries()) {
-      if (hardware === one.hardware || other.price >= price) continue;
+    for (const [hardware, other] of cheaperHardware(problem, stage, price, downgrade)) {
       const least = Math.min(...(bounds.replicas[stage]?.[hardware] ?? []));
       const { excess, cost } = best();
       if (excess === 0 && others + least * other.price > cost) continue;
@@ -85,6 +102,24 @@ function* downgrades(
       if (moved !== null) yield candidateOf(space, moved, stage, 0);
     }
   }
+}
+
+/**
+ * Hardware that a task may be moved to, by index. The next cheaper is that of the next lower price;
+ * where several have it, all of them.
+ */
+function cheaperHardware(
+  { stages }: ProvisioningProblem,
+  stage: number,
+  price: number,
+  downgrade: Downgrade,
+): [number, TaskHardware][] {
+  const cheaper = [...(stages[stage]?.hardware ?? []).entries()].filter(
+    ([, other]) => other.price < price,
+  );
+  if (downgrade === "any") return cheaper;
+  const next = Math.max(...cheaper.map(([, other]) => other.price));
+  return cheaper.filter(([, other]) => other.price === next);
 }
 
 function candidateOf(

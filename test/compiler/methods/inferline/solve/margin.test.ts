@@ -69,4 +69,29 @@ describe("a margin", () => {
       met,
     );
   });
+
+  it("has its plan proven with the whole limit, though probes have a part of it", () => {
+    // As little as suffices for each margin with the whole limit, and does not with a part of it.
+    const found = planWithLeastMargin(problem, SAMPLES, CALIBRATION, OPTIONS);
+    const least = leastLimit((queryLimit) => {
+      const one = planWithMargin(problem, SAMPLES, found.margin, { ...OPTIONS, queryLimit });
+      return one.lowerBound === costOf(problem, one.configuration ?? []);
+    });
+    const short = { ...OPTIONS, queryLimit: least };
+    const probe = planWithMargin(problem, SAMPLES, found.margin, {
+      ...OPTIONS,
+      queryLimit: least / 4,
+    });
+    expect(probe.lowerBound).toBeLessThan(costOf(problem, probe.configuration ?? []));
+    const plan = planWithLeastMargin(problem, SAMPLES, CALIBRATION, short);
+    expect(plan.lowerBound).toBe(costOf(problem, plan.configuration ?? []));
+    expect(judge(problem, plan.configuration ?? [], CALIBRATION).met).toBeGreaterThanOrEqual(59);
+  });
 });
+
+/** The least limit that is enough, about. */
+function leastLimit(isEnough: (queryLimit: number) => boolean): number {
+  let limit = 1000;
+  while (!isEnough(limit)) limit = Math.ceil(limit * 1.2);
+  return limit;
+}

@@ -16,7 +16,11 @@ import type { RequestTrace } from "../../../../../compiler/simulate/graph/visits
 import { Rng } from "../../../../../runtime/core/rng.ts";
 import { casesOf } from "../../../../support/cases.ts";
 import { bruteForce, meetsSlo } from "../../../../support/inferline-brute-force.ts";
-import { fanoutProblem, smallProblem } from "../../../../support/inferline-problem.ts";
+import {
+  fanoutProblem,
+  smallProblem,
+  threeHardwareProblem,
+} from "../../../../support/inferline-problem.ts";
 import { naiveGreedy } from "../../../../support/naive-greedy.ts";
 
 const MOST_REPLICAS = 4;
@@ -173,6 +177,22 @@ describe("the greedy planner", () => {
       if (literal !== null) planned++;
     }
     expect(planned).toBeGreaterThan(15);
+  });
+
+  it("tries the next cheaper hardware as printed, and any where that is asked for", () => {
+    let others = 0;
+    for (let seed = 1; seed <= 40; seed++) {
+      const { problem, trace } = threeHardwareProblem(seed);
+      const plans = (["next", "any"] as const).map((downgrade) => {
+        const options = { sloMs: problem.sloMs, refine: "none", queryLimit: 0 } as const;
+        const { configuration } = provision(problem, [trace], { ...options, downgrade });
+        const literal = naiveGreedy(problem, trace, problem.sloMs, downgrade);
+        expect(configuration, `seed ${seed} ${downgrade}`).toEqual(literal);
+        return configuration;
+      });
+      if (JSON.stringify(plans[0]) !== JSON.stringify(plans[1])) others++;
+    }
+    expect(others).toBeGreaterThan(0);
   });
 });
 

@@ -74,4 +74,31 @@ describe("sample traces", () => {
     expect(arrivals.length - early).toBeGreaterThan(400);
     expect(arrivals.length - early).toBeLessThan(600);
   });
+
+  it("are as long as their least number of requests takes, where the load is low", () => {
+    const { policy, ...frame } = frameWith(POISSON, null);
+    const fitted = { ...frame, policy: { ...policy, sampleRequests: 1000 } };
+    const rare = new SampleTraces(fitted, 0.2);
+    expect(rare.lengthMs).toBe(5_000_000);
+    const [trace] = rare.samples(1);
+    expect(trace?.arrivalMs.length).toBeGreaterThan(900);
+    expect(trace?.arrivalMs.length).toBeLessThan(1100);
+    // Where its own length has as many, it has that.
+    expect(new SampleTraces(fitted, 100).lengthMs).toBe(10_000);
+    // A day at most, and never so long that all traces together are no length of a bundle.
+    expect(new SampleTraces(fitted, 1e-6).lengthMs).toBe(86_400_000);
+    const many = { ...fitted, policy: { ...fitted.policy, traces: 64 } };
+    expect(new SampleTraces(many, 1e-6).lengthMs).toBe(15_625_000);
+  });
+
+  it("leave parts of a recorded trace for a margin and a judgement, however low the load", () => {
+    const arrivalMs = Float64Array.from({ length: 1501 }, (_, index) => 20 * index);
+    const { policy, ...frame } = frameWith(TRACE, { kind: "arrivals", arrivalMs });
+    const fitted = { ...frame, policy: { ...policy, sampleRequests: 1000 } };
+    // 1500 gaps at 0.2 a second are 7500 s, of which a third is for each use.
+    const traces = new SampleTraces(fitted, 0.2);
+    expect(traces.lengthMs).toBe(2_500_000);
+    expect(traces.samples(1)[0]?.arrivalMs.length).toBe(500);
+    expect(traces.heldOut(1, 1)[0]?.arrivalMs.length).toBe(500);
+  });
 });

@@ -70,7 +70,7 @@ describe("a burst", () => {
   });
 
   test("gives up instances on their way where the pool has no room for them", () => {
-    const desk = new Desk(0, { workers: 12, cores: 1 });
+    const desk = new Desk(0, { workers: 12, cores: null });
     desk.look(1, 2);
     expect(desk.plan).toBe("3x2 2x1");
     // Three of four cores and two of two are sixteen.

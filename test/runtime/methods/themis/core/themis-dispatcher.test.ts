@@ -83,6 +83,62 @@ describe("queries that have waited for long", () => {
     expect(driver.started.at(-1)?.queries).toEqual([8]);
   });
 
+  test("are given up where their batch and the rest of the way take too long, if that counts", () => {
+    const driver = twoTasksUp({ policy: { dropRule: "rest" } }, { level: 0 });
+    driver.request(0, 8);
+    driver.endEvent();
+    driver.request(0, 3);
+    driver.nowMs = 4;
+    driver.request(0, 1);
+    // A batch of four takes 4·4 + 2 + 4 + 1 = 23 ms, then one of two 8 + 2 + 2 + 1 = 13 ms: who
+    // came at 0 has to be there by 200, so has to start by 164.
+    driver.nowMs = 165;
+    driver.finish(0);
+    driver.endEvent();
+    // With the first one gone a batch of three is left, which takes 4·3 + 2 + 3 + 1 = 18 ms.
+    expect(driver.dropped.map(({ query }) => query)).toEqual([8]);
+    expect(driver.started.at(-1)?.queries).toEqual([9, 10, 11]);
+  });
+
+  test("count what is queued on their way", () => {
+    const driver = twoTasksUp({ policy: { dropRule: "rest" } }, { level: 0 });
+    // The second task has one instance with batches of two, so 20 more take ten rounds of 13 ms.
+    driver.request(1, 22);
+    driver.endEvent();
+    driver.request(0, 1, 120);
+    driver.request(0, 1, 150);
+    driver.endEvent();
+    // The first would be through at 130 + 13 in a batch of two, the second at 130 + 8 alone.
+    expect(driver.dropped.map(({ query }) => query)).toEqual([22]);
+    expect(driver.started.at(-1)?.queries).toEqual([23]);
+  });
+
+  test("stay as long as a burst may still give the tasks behind more cores", () => {
+    const driver = twoTasksUp({ policy: { dropRule: "rest" } });
+    driver.request(0, 1);
+    driver.request(0, 1, 20);
+    driver.endEvent();
+    // 13 ms for a batch of two, and then 13 on one core, or 2·1 + 0.5 + 2 + 1 on four: no more.
+    expect(driver.dropped).toEqual([]);
+    const fixed = twoTasksUp({ policy: { dropRule: "rest" } }, { level: 0 });
+    fixed.request(0, 1);
+    fixed.request(0, 1, 20);
+    fixed.endEvent();
+    expect(fixed.dropped.map(({ query }) => query)).toEqual([1]);
+  });
+
+  test("are given up by their age alone on a way that only some take", () => {
+    const tasks = [
+      { name: "first", fit: { gamma: 4, epsilon: 2, delta: 1, eta: 1 } },
+      { name: "second", from: { first: 0.9 }, fit: { gamma: 4, epsilon: 2, delta: 1, eta: 1 } },
+    ];
+    const driver = twoTasksUp({ tasks, policy: { dropRule: "rest" } }, { level: 0 });
+    driver.request(0, 2, 8);
+    driver.endEvent();
+    expect(driver.dropped.map(({ query }) => query)).toEqual([0]);
+    expect(driver.started.at(-1)?.queries).toEqual([1]);
+  });
+
   test("make room in the batch for those behind them", () => {
     const driver = twoTasksUp();
     driver.request(0, 8);

@@ -1,0 +1,102 @@
+/** Tells whether instances fit into machines that are alike: bin packing, by number of cores. */
+import type { ThemisBundle } from "../../../bundle/schema.ts";
+import { assert } from "../../../core/assert.ts";
+
+/** Machines that are filled in vain before instances are told not to fit. */
+const MOST_FILLED = 2000;
+
+/**
+ * Machines of a pool and what is to be put into them. Where nothing is said of the cores of a
+ * machine, all of them are one machine.
+ */
+export class MachineFit {
+  readonly machines: number;
+  readonly machineCores: number;
+  /** [machineCores + 1]: instances by their number of cores. */
+  readonly #count: Uint32Array;
+  /** [machineCores + 1]: machines by how many of their cores are free. */
+  readonly #free: Uint32Array;
+  #cores = 0;
+  #isTooLarge = false;
+  #filled = 0;
+
+  constructor({ cluster }: Pick<ThemisBundle, "cluster">) {
+    const [pool] = cluster.pools;
+    assert(pool !== undefined, "there is a pool");
+    const { workers, cores } = pool;
+    this.machines = cores === null ? 1 : workers;
+    this.machineCores = cores ?? workers;
+    this.#count = new Uint32Array(this.machineCores + 1);
+    this.#free = new Uint32Array(this.machineCores + 1);
+  }
+
+  /** Nothing is to be put into them. */
+  clear(): void {
+    this.#count.fill(0);
+    this.#cores = 0;
+    this.#isTooLarge = false;
+  }
+
+  /** So many instances more, of so many cores each. */
+  add(instances: number, cores: number): void {
+    if (instances === 0) return;
+    this.#cores += instances * cores;
+    if (cores > this.machineCores) this.#isTooLarge = true;
+    else this.#count[cores]! += instances;
+  }
+
+  /** Whether all that was added fits. */
+  fits(): boolean {
+    const most = this.machines * this.machineCores;
+    if (this.#isTooLarge || this.#cores > most) return false;
+    if (this.machines === 1 || this.#isPlaced()) return true;
+    this.#filled = 0;
+    return this.#isFilled(this.machines, most - this.#cores);
+  }
+
+  /** The largest first, each where the least is left: nearly always enough. */
+  #isPlaced(): boolean {
+    const free = this.#free.fill(0);
+    const size = this.machineCores;
+    free[size] = this.machines;
+    for (let cores = size; cores > 0; cores--) {
+      for (let left = this.#count[cores]!; left > 0; left--) {
+        let at = cores;
+        while (at <= size && free[at] === 0) at++;
+        if (at > size) return false;
+        free[at]!--;
+        free[at - cores]!++;
+      }
+    }
+    return true;
+  }
+
+  /**
+   * Fills one machine after the other, each with the largest instance that is left and what goes
+   * beside it, by recursion as deep as there are machines and no deeper than so many are filled.
+   * @param spare cores that may stay free in all.
+   */
+  #isFilled(machines: number, spare: number): boolean {
+    let cores = this.machineCores;
+    while (cores > 0 && this.#count[cores] === 0) cores--;
+    if (cores === 0) return true;
+    if (machines === 0 || ++this.#filled > MOST_FILLED) return false;
+    this.#count[cores]!--;
+    const isDone = this.#isFilledWith(cores, this.machineCores - cores, machines, spare);
+    this.#count[cores]!++;
+    return isDone;
+  }
+
+  /** @param largest that goes in next, at most. @param free cores of the machine. */
+  #isFilledWith(largest: number, free: number, machines: number, spare: number): boolean {
+    for (let cores = Math.min(largest, free); cores > 0; cores--) {
+      if (this.#count[cores] === 0) continue;
+      this.#count[cores]!--;
+      const isDone = this.#isFilledWith(cores, free - cores, machines, spare);
+      this.#count[cores]!++;
+      if (isDone) return true;
+      if (this.#filled > MOST_FILLED) return false;
+    }
+    return free <= spare && this.#isFilled(machines - 1, spare - free);
+  }
+}
