@@ -57,7 +57,7 @@ type Asked = Parameters<DrivenScheduler["onQuery"]>[1];
 /** Times are sums: a deadline is met to within this. */
 const TOLERANCE_MS = 1e-6;
 /** There are no claims on shapes that take up more than so many times the time of one place. */
-const MOST_COST = 4;
+const MOST_COST = 2.5;
 
 /**
  * The scheduler as design/accordion.md and Accordion's Algorithms 1 and 2 tell it, of lists and
