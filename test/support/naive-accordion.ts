@@ -56,6 +56,8 @@ type Asked = Parameters<DrivenScheduler["onQuery"]>[1];
 
 /** Times are sums: a deadline is met to within this. */
 const TOLERANCE_MS = 1e-6;
+/** Share of its time that a query of high priority waits for claims at most. */
+const PATIENCE = 0.25;
 /** There are no claims on shapes that take up more than so many times the time of one place. */
 const MOST_COST = 2.5;
 
@@ -205,7 +207,9 @@ export class NaiveAccordion implements DrivenScheduler {
       }
       if (scheduler !== "accordion" || !this.#places.some(isFree)) return;
       this.#wakeAt(query.deadlineMs - this.#fastestMs(query), nowMs);
-      for (const claimant of this.#claimants(nowMs)) {
+      const claimants = this.#claimants(nowMs);
+      if (claimants.length > 0) this.#wakeAt(this.#impatientAtMs(query), nowMs);
+      for (const claimant of claimants) {
         const untilMs = claimant.deadlineMs + 2 * TOLERANCE_MS;
         const { reconfigurationMs } = this.#bundle.policy;
         this.#wakeAt(untilMs - reconfigurationMs - this.#fastestMs(claimant), nowMs);
@@ -348,6 +352,7 @@ export class NaiveAccordion implements DrivenScheduler {
 
   /** Whether as many claims of others are kept as are now, if a query has a shape from now on. */
   #keepsClaims(query: NaiveQuery, { shape, kept }: Admission, nowMs: number): boolean {
+    if (query.shape === null && nowMs >= this.#impatientAtMs(query)) return true;
     const claimants = this.#claimants(nowMs);
     const others = claimants.filter((one) => one !== query);
     const { reconfigurationMs } = this.#bundle.policy;
@@ -372,6 +377,10 @@ export class NaiveAccordion implements DrivenScheduler {
     const before = this.#keptOf(claimants, this.#foretold(claimants, nowMs), nowMs);
     before.delete(query);
     return after.size >= before.size;
+  }
+
+  #impatientAtMs({ isHigh, bornMs, deadlineMs }: NaiveQuery): number {
+    return isHigh ? bornMs + PATIENCE * (deadlineMs - bornMs) : Number.POSITIVE_INFINITY;
   }
 
   #foretold(claimants: readonly NaiveQuery[], nowMs: number): Foretold {

@@ -26,6 +26,11 @@ const HIGH = 0;
 const LOW = 1;
 /** Queries behind the first one that are looked at when it has to wait. */
 const MOST_PASSING = 64;
+/**
+ * Share of its time that a query of high priority waits for the sake of claims, at most. Where there
+ * is more of high priority than there are places, all would come to be late and need more of them.
+ */
+const PATIENCE = 0.25;
 
 export interface AccordionSchedulerOptions {
   /** The driver's names for queries are integers below this. */
@@ -235,7 +240,10 @@ export class AccordionScheduler {
       } else {
         if (this.#ledger.freeCount === 0) return;
         this.#wakeAt(this.#rule.startsAtMs(query), nowMs);
-        this.#wakeAt(this.#claims?.lapsesAtMs ?? Number.POSITIVE_INFINITY, nowMs);
+        if (this.#claims !== null && this.#claims.count > 0) {
+          this.#wakeAt(this.#claims.lapsesAtMs, nowMs);
+          this.#wakeAt(this.#impatientAtMs(query), nowMs);
+        }
         this.#startPassing(query, nowMs, out);
         return;
       }
@@ -255,8 +263,16 @@ export class AccordionScheduler {
 
   /** Whether a query that waits may have a shape, and others give up places for it. */
   #isAllowed(query: number, shape: number, nowMs: number): boolean {
+    if (nowMs >= this.#impatientAtMs(query)) return true;
     const endMs = nowMs + this.#runs.timeLeftMs(query, shape);
     return this.#claims?.allows(query, shape, endMs, this.#rule.shrinks, nowMs) ?? true;
+  }
+
+  /** From when on no claim holds a query up that waits; Infinity for those of low priority. */
+  #impatientAtMs(query: number): number {
+    if (!this.#runs.isHigh(query)) return Number.POSITIVE_INFINITY;
+    const openedMs = this.#runs.openedMs(query);
+    return openedMs + PATIENCE * (this.#runs.deadlineMs(query) - openedMs);
   }
 
   /**
