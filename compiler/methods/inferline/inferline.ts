@@ -6,7 +6,7 @@ import { modelFitMistakes } from "../../model/model-fit.ts";
 import { workersByPool } from "../../model/workers-by-pool.ts";
 import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
 import type { CompilerMethodOf } from "../method.ts";
-import { refuseTableOptions } from "../table-options.ts";
+import { refuseTableOptions, refuseTraces } from "../table-options.ts";
 import { INFERLINE_BASELINES } from "./baselines.ts";
 import { inferlinePromises } from "./promises.ts";
 import { promisedByInferline, simulatedLevel } from "./simulated-level.ts";
@@ -65,6 +65,7 @@ export const inferlineMethod: CompilerMethodOf<"inferline"> = {
   warnings: inferlineWarnings,
   async report(bundle, asked) {
     refuseTableOptions(asked, "plans");
+    refuseTraces(asked, "plans");
     const { renderInferlineReport } = await import("./report/report.ts");
     return { page: renderInferlineReport({ bundle, file: asked.file }) };
   },
