@@ -1,8 +1,7 @@
 /** `stratagem report BUNDLE` of scaled tasks: its levels, and days under every scaler. */
 import { basename } from "node:path";
 import type { ThemisBundle } from "stratagem-runtime/internal/bundle/schema";
-import { parseArrivals, parseDurationMs } from "../../commands/load-arguments.ts";
-import type { ArrivalProcess } from "../../simulate/arrivals.ts";
+import { readTrace, type Trace } from "../../spec/trace.ts";
 import type { Report, ReportRequest } from "../method.ts";
 import { THEMIS_BASELINES, themisBaseline } from "./baselines.ts";
 import { foretoldLooks } from "./foretold-looks.ts";
@@ -17,13 +16,13 @@ export async function reportThemis(
   bundle: ThemisBundle,
   { file, traces = [], progress }: ReportRequest,
 ): Promise<Report> {
-  const days = traces.map((path) => ({ path, arrivals: parseArrivals({ trace: path }) }));
+  const days = traces.map((path) => ({ path, trace: readTrace(path) }));
   const onRun = progress(days.length * (1 + THEMIS_BASELINES.length));
   const simulated: ScaledDay[] = [];
-  for (const { path, arrivals } of days) {
+  for (const { path, trace } of days) {
     const runs: ScaledRun[] = [];
     for (const scaler of [null, ...THEMIS_BASELINES]) {
-      runs.push(await scaledRun(bundle, scaler, arrivals));
+      runs.push(await scaledRun(bundle, scaler, trace));
       await onRun();
     }
     simulated.push({ name: basename(path), runs });
@@ -36,16 +35,21 @@ export async function reportThemis(
 async function scaledRun(
   bundle: ThemisBundle,
   baseline: (typeof THEMIS_BASELINES)[number] | null,
-  arrivals: ArrivalProcess,
+  trace: Trace,
 ): Promise<ScaledRun> {
   const scaled = baseline === null ? bundle : themisBaseline(bundle, baseline);
-  const durationMs = parseDurationMs(undefined, arrivals);
-  const options = { arrivals, durationMs, seed: SEED };
+  const arrivals = { kind: "trace", trace } as const;
+  const options = { arrivals, durationMs: durationMsOf(trace), seed: SEED };
   const forecastByLook = await foretoldLooks(scaled, options);
   const forecast = forecastByLook === undefined ? {} : { forecastByLook };
   const result = simulateThemis(scaled, { ...options, ...forecast, timeline: true });
   const plannedCores = scaled.levels.map(({ steady }) => steady.cores);
   return { scaler: baseline ?? "the bundle", plannedCores, result };
+}
+
+/** All of it. */
+function durationMsOf(trace: Trace): number {
+  return trace.kind === "rates" ? trace.endMs : (trace.arrivalMs.at(-1) ?? 0) + 1;
 }
 
 function told(day: string, { scaler, result }: ScaledRun): object {
