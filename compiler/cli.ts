@@ -51,6 +51,7 @@ import { MORTAL, type Watch, watchedBy } from "./watched.ts";
 interface ReportFlags {
   readonly out: string;
   readonly simulation: readonly string[];
+  readonly trace: readonly string[];
   readonly frontier?: number | boolean;
 }
 
@@ -250,14 +251,16 @@ program
   .argument("<bundle>", "policy bundle")
   .requiredOption("-o, --out <file>", "where to write the page")
   .option("--simulation <file>", "show what simulate --json printed; may be repeated", collect, [])
+  .option("--trace <file>", "show a day under every scaler; may be repeated", collect, [])
   .option("--frontier <qps>", "the load to solve under other ceilings", positiveNumber)
   .option("--no-frontier", "solve no load under other ceilings")
   .option("--json", "one JSON document on stdout")
   .action(async (bundle: string, flags: ReportFlags) => {
     const { reportCommand } = await import("./commands/report.ts");
-    const { out, simulation: simulations, frontier } = flags;
+    const { out, simulation: simulations, trace: traces, frontier } = flags;
     const frontierQps = frontier === true ? null : (frontier ?? null);
-    const run = (watch: Watch) => reportCommand({ bundle, out, simulations, frontierQps, watch });
+    const run = (watch: Watch) =>
+      reportCommand({ bundle, out, simulations, traces, frontierQps, watch });
     print(await watched("drawing", run, MORTAL));
   });
 

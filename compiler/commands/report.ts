@@ -18,6 +18,8 @@ export interface ReportCommand {
    * none.
    */
   readonly frontierQps: number | null | false;
+  /** Traces to simulate, such as days; left out for none. */
+  readonly traces?: readonly string[];
   readonly watch: Pick<LevelPoolOptions, "signal" | "onProgress">;
 }
 
@@ -39,6 +41,7 @@ export async function reportCommand(command: ReportCommand): Promise<CommandResu
     file,
     simulations: command.simulations,
     frontierQps: command.frontierQps,
+    traces: command.traces ?? [],
     signal: watch.signal,
     progress: (total) => progressOf(watch, total),
   });

@@ -277,6 +277,8 @@ export interface ReportRequest {
   readonly simulations: readonly string[];
   /** Load to solve again under other ceilings; null for the highest feasible, false for none. */
   readonly frontierQps: number | null | false;
+  /** Traces to simulate, such as days; left out for none. */
+  readonly traces?: readonly string[];
   readonly signal: AbortSignal;
   /** Counts work that is done, and lets a signal be delivered. @param total of such work. */
   progress(total: number): () => Promise<void>;

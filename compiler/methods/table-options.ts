@@ -19,3 +19,17 @@ export function refuseTableOptions(
       "whose page shows what its levels hold and nothing beside; leave the option out",
   );
 }
+
+/**
+ * Days are of methods that scale: others have nothing to show of them. @param kind what the bundle
+ * is of.
+ * @throws RuntimeError for a trace.
+ */
+export function refuseTraces({ path, traces = [] }: ReportRequest, kind: string): void {
+  if (traces.length === 0) return;
+  throw new RuntimeError(
+    "RUNTIME_USAGE",
+    `--trace: expected a bundle of method themis, got ${path}, one of ${kind}, whose page shows ` +
+      "no days; leave the option out",
+  );
+}

@@ -1,9 +1,19 @@
 /** The experiments of docs/experiments/accordion.md. */
 import type { Experiment } from "../harness/experiment.ts";
 import { dropout } from "./dropout.ts";
+import { fairness } from "./fairness.ts";
 import { headline } from "./headline.ts";
 import { live } from "./live.ts";
+import { rare } from "./rare.ts";
 import { reconfiguration } from "./reconfiguration.ts";
 import { streams } from "./streams.ts";
 
-export const accordion: readonly Experiment[] = [headline, streams, dropout, reconfiguration, live];
+export const accordion: readonly Experiment[] = [
+  headline,
+  streams,
+  dropout,
+  reconfiguration,
+  rare,
+  fairness,
+  live,
+];

@@ -46,6 +46,7 @@ export interface Settings {
 
 export const SETTINGS = {
   seeds: "how many; 5",
+  "first-seed": "the first of them; 1",
   low: "lowest rate of a stream over its highest; 0.2",
   dropout: "when the baselines drop: arrival (what is left out) or turn",
   timing: "paper or pipelined; both",
@@ -55,7 +56,7 @@ export const SETTINGS = {
 
 export function settingsOf(flags: Flags): Settings {
   return {
-    seeds: seedsTo(flags.number("seeds") ?? 5),
+    seeds: seedsTo(flags.number("seeds") ?? 5, flags.number("first-seed")),
     low: flags.number("low") ?? 0.2,
     dropout: flags.among("dropout", ["arrival", "turn"] as const)?.at(-1) ?? "arrival",
     timings: flags.among("timing", TIMINGS) ?? TIMINGS,

@@ -5,7 +5,8 @@ import type { AccordionBundle } from "stratagem-runtime/internal/bundle/schema";
 import { compiled } from "../harness/cli.ts";
 
 export const PLACES = 64;
-const MAX_BATCH = 1024;
+/** Of the largest model that many take just under an hour, which is the most that bundles hold. */
+const MAX_BATCH = 740;
 
 /**
  * How long an instance takes: `paper` is T(B) = B L / S(N), as the paper's figures imply;

@@ -1,8 +1,8 @@
 /** Seeded repetitions of one run. */
 
-/** 1, 2, 3 … */
-export function seedsTo(count: number): readonly number[] {
-  return Array.from({ length: count }, (_, index) => index + 1);
+/** 1, 2, 3 …, or from another first one on. */
+export function seedsTo(count: number, first = 1): readonly number[] {
+  return Array.from({ length: count }, (_, index) => index + first);
 }
 
 /** Results in the order of the seeds, one after another: each has the machine for itself. */

@@ -105,6 +105,16 @@ describe.each(BY_METHOD)("the page of %s", (method, { shown }) => {
     expect(() => readFileSync(gone.out)).toThrow("ENOENT");
   });
 
+  test.skipIf(method === "themis")("is refused where it would need days", async () => {
+    const out = join(folder, `${method}-none.html`);
+    const refused = reportCommand(asked(command.bundle, { traces: ["day.csv"], out }));
+    await expect(refused).rejects.toMatchObject({
+      code: "RUNTIME_USAGE",
+      message: expect.stringContaining("--trace: expected a bundle of method themis, got "),
+    });
+    expect(() => readFileSync(out)).toThrow("ENOENT");
+  });
+
   test.skipIf(shown.hasTables)("is refused where it would need tables", async () => {
     const simulation = join(folder, "none.json");
     for (const [option, change] of [

@@ -266,7 +266,7 @@ export class AccordionDriver {
       else this.#drop(query, out.reason(command));
     }
     out.clear();
-    hold(this.#given.length === 0, "places are given up for a query that starts");
+    hold(this.#given.length === 0, "places are given up for a query that gets them");
     this.#lostBy = NO_QUERY;
     this.#check(isDecided);
   }
@@ -290,10 +290,7 @@ export class AccordionDriver {
     const places = this.#placesOf(command, model);
     for (const place of places) this.#give(place, query);
     this.query(query).run = { shape, places, from: done, lastMs: this.nowMs, lateMs: 0 };
-    const free = this.freePlaces.map((place) => this.times.poolOf(place));
-    hold(!this.#given.some((given) => free.includes(given)), "no more is given up than is missing");
-    hold(this.#given.length === 0 || isOnTime, "places are given up for who then is on time");
-    this.#given = [];
+    this.#checkGiven(isOnTime);
     this.log.push(`${this.nowMs} start ${query} [${places}]${done > 0 ? ` from ${done}` : ""}`);
   }
 
@@ -305,6 +302,7 @@ export class AccordionDriver {
     const before = this.finishMs(query);
     const startMs = this.nowMs + this.bundle.policy.reconfigurationMs;
     const after = startMs + this.times.latencyMs(model, shape, batch - done);
+    const isOnTime = after <= deadlineMs + EPSILON_MS;
     const places = this.#placesOf(command, model);
     hold(this.commands.resumeAt(command) === done, "a query goes on where it was");
     const [fewer, more] =
@@ -317,21 +315,30 @@ export class AccordionDriver {
       this.shrinkCount++;
       hold(this.bundle.policy.scheduler === "accordion", "only queries of Accordion shrink");
       hold(before <= deadlineMs + EPSILON_MS, "who is late does not shrink");
-      hold(after <= deadlineMs + EPSILON_MS, "nobody is late for another's sake");
+      hold(isOnTime, "nobody is late for another's sake");
       const given = run.places.filter((place) => !places.includes(place));
       this.#given.push(...given.map((place) => this.times.poolOf(place)));
     } else if (places.length > run.places.length) {
       this.growCount++;
       hold(this.bundle.policy.regrow, "a query grows if it may");
-      const isSaved = asked.isHigh && before > deadlineMs && after <= deadlineMs + EPSILON_MS;
+      const isSaved = asked.isHigh && before > deadlineMs && isOnTime;
       const isAlone = this.high.length + this.low.length === 0;
       hold(isAlone || isSaved, "a query grows when none waits, or to be on time");
       hold(after < before + EPSILON_MS, "a query grows if it is done earlier");
     } else hold(this.#lostBy === query, "places change for a reason");
     for (const place of run.places) this.#holder[place] = NO_QUERY;
     for (const place of places) this.#give(place, query);
+    if (places.length > run.places.length) this.#checkGiven(isOnTime);
     asked.run = { shape, places, from: done, lastMs: startMs, lateMs: 0 };
     this.log.push(`${this.nowMs} reshape ${query} [${places}]${done > 0 ? ` from ${done}` : ""}`);
+  }
+
+  /** What was given up is what a query got that is on time then. */
+  #checkGiven(isOnTime: boolean): void {
+    const free = this.freePlaces.map((place) => this.times.poolOf(place));
+    hold(!this.#given.some((given) => free.includes(given)), "no more is given up than is missing");
+    hold(this.#given.length === 0 || isOnTime, "places are given up for who then is on time");
+    this.#given = [];
   }
 
   #drop(query: number, reason: number): void {

@@ -1,6 +1,9 @@
 import type { AccordionDriver, DrivenQuery } from "./accordion-driver.ts";
 import { hold } from "./hold.ts";
 
+/** Moments are sums. */
+const EPSILON_MS = 1e-5;
+
 /**
  * Who is first waits for a reason: free places would not do, and others could yet. The scheduler
  * wakes when that ends.
@@ -12,13 +15,28 @@ export function checkFirstInLine(driver: AccordionDriver, isDecided: boolean): v
   const first = high[0] ?? lowest;
   let dueMs =
     lowest === undefined ? Number.POSITIVE_INFINITY : givenUpAtMs(driver, driver.query(lowest));
-  if (first !== undefined && driver.freePlaces.length > 0) {
+  if (first !== undefined && driver.freePlaces.length > 0 && !isClaimed(driver)) {
     dueMs = Math.min(dueMs, startsAtMs(driver, driver.query(first)));
   }
   // An instance may be done when the scheduler is to be woken, before it is.
   const isDue = dueMs <= nowMs;
   hold(!isDue || (!isDecided && dueMs === nowMs), "what is due is done");
   hold(scheduler.wakeMs <= dueMs, "the scheduler wakes when something is due");
+}
+
+/**
+ * Whether what is free may be kept for a running query of high priority that will be late as it is
+ * and may yet be on time.
+ */
+function isClaimed(driver: AccordionDriver): boolean {
+  const { bundle, nowMs, upPlaces } = driver;
+  const { regrow, reconfigurationMs } = bundle.policy;
+  return driver.active.some((active) => {
+    const query = driver.query(active);
+    const quickestMs = nowMs + reconfigurationMs + fastestMs(driver, query, upPlaces);
+    const isLate = driver.finishMs(active) > query.deadlineMs;
+    return regrow && query.isHigh && isLate && quickestMs <= query.deadlineMs + EPSILON_MS;
+  });
 }
 
 /**

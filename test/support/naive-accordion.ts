@@ -40,10 +40,26 @@ interface Shape {
   readonly size: number;
 }
 
+/** A shape, and those that running queries are left with for it; null if they give up nothing. */
+interface Admission {
+  readonly shape: Shape;
+  readonly kept: ReadonlyMap<NaiveQuery, Shape> | null;
+}
+
+/** Places that are free, by pool, and those that are held until a moment. */
+interface Foretold {
+  readonly free: readonly number[];
+  readonly held: readonly { readonly counts: readonly number[]; readonly untilMs: number }[];
+}
+
 type Asked = Parameters<DrivenScheduler["onQuery"]>[1];
 
 /** Times are sums: a deadline is met to within this. */
 const TOLERANCE_MS = 1e-6;
+/** Share of its time that a query of high priority waits for claims at most. */
+const PATIENCE = 0.25;
+/** There are no claims on shapes that take up more than so many times the time of one place. */
+const MOST_COST = 2.5;
 
 /**
  * The scheduler as design/accordion.md and Accordion's Algorithms 1 and 2 tell it, of lists and
@@ -169,7 +185,7 @@ export class NaiveAccordion implements DrivenScheduler {
   #decide(nowMs: number, out: AccordionCommands): void {
     const { scheduler, regrow } = this.#bundle.policy;
     const mayGrow = scheduler === "accordion" && regrow;
-    while (mayGrow && this.#rescue(nowMs, out));
+    while (this.#rescue(nowMs, out));
     do this.#startWaiting(nowMs, out);
     while (this.#giveUpFirst(nowMs, out));
     while (mayGrow && this.waitingCount === 0 && this.#grow(nowMs, out));
@@ -183,22 +199,58 @@ export class NaiveAccordion implements DrivenScheduler {
         this.#drop(query, DROP_LATE, out);
         continue;
       }
-      const shape = this.#admit(query, nowMs, out);
-      if (shape !== null) {
-        this.#start(query, shape, nowMs, out);
+      const admission = this.#allowed(query, this.#admit(query, nowMs), nowMs);
+      if (admission !== null) {
+        this.#carryOut(admission, nowMs, out);
+        this.#start(query, admission.shape, nowMs, out);
         continue;
       }
       if (scheduler !== "accordion" || !this.#places.some(isFree)) return;
       this.#wakeAt(query.deadlineMs - this.#fastestMs(query), nowMs);
+      const claimants = this.#claimants(nowMs);
+      if (claimants.length > 0) this.#wakeAt(this.#impatientAtMs(query), nowMs);
+      for (const claimant of claimants) {
+        const untilMs = claimant.deadlineMs + 2 * TOLERANCE_MS;
+        const { reconfigurationMs } = this.#bundle.policy;
+        this.#wakeAt(untilMs - reconfigurationMs - this.#fastestMs(claimant), nowMs);
+      }
       const behind = (query.isHigh ? this.#high : this.#low).slice(1, 65);
+      const wasOnTime = this.#isForetold(query, null, nowMs);
+      if (query.isHigh && !wasOnTime) return;
       for (const other of backfill ? behind : []) {
         const least = this.#fewest(other, other.deadlineMs - nowMs);
-        if (least !== null && this.#within(this.#countsOf(isFree)).includes(least)) {
-          this.#start(other, least, nowMs, out);
-        }
+        if (least === null || !this.#within(this.#countsOf(isFree)).includes(least)) continue;
+        if (wasOnTime && !this.#isForetold(query, { other, shape: least }, nowMs)) continue;
+        if (!this.#keepsClaims(other, { shape: least, kept: null }, nowMs)) continue;
+        this.#start(other, least, nowMs, out);
       }
       return;
     }
+  }
+
+  /**
+   * Whether a query that waits can be on time with some shape whose places are free when it has to
+   * start at the latest, as running queries are foretold to end, and another that starts now.
+   */
+  #isForetold(
+    query: NaiveQuery,
+    passing: { readonly other: NaiveQuery; readonly shape: Shape } | null,
+    nowMs: number,
+  ): boolean {
+    return this.#within(this.#countsOf(({ isUp }) => isUp)).some((shape) => {
+      const latestMs = query.deadlineMs + TOLERANCE_MS - this.#timeLeftMs(query, shape);
+      if (!(latestMs >= nowMs)) return false;
+      return shape.counts.every((count, pool) => {
+        const ended = this.#active.filter((one) => this.#endMs(one, nowMs) <= latestMs);
+        const backs = ended.map((one) => one.shape?.counts[pool] ?? 0);
+        const back = backs.reduce((sum, places) => sum + places, 0);
+        const gone =
+          passing !== null && nowMs + this.#timeLeftMs(passing.other, passing.shape) > latestMs
+            ? (passing.shape.counts[pool] ?? 0)
+            : 0;
+        return count <= (this.#countsOf(isFree)[pool] ?? 0) + back - gone;
+      });
+    });
   }
 
   #start(query: NaiveQuery, shape: Shape, nowMs: number, out: AccordionCommands): void {
@@ -238,40 +290,152 @@ export class NaiveAccordion implements DrivenScheduler {
     if (atMs > nowMs) this.wakeMs = Math.min(this.wakeMs, atMs);
   }
 
-  /**
-   * Algorithm 2 for the first in line: others have given up what it needs when it returns the shape
-   * in which it starts; null if it waits.
-   */
-  #admit(query: NaiveQuery, nowMs: number, out: AccordionCommands): Shape | null {
+  /** Algorithm 2 for the first in line: the shape in which it starts; null if it waits. */
+  #admit(query: NaiveQuery, nowMs: number): Admission | null {
+    const as = (shape: Shape | null) => (shape === null ? null : { shape, kept: null });
     const free = this.#fastest(query, this.#within(this.#countsOf(isFree)));
-    if (this.#bundle.policy.scheduler !== "accordion") {
-      const due = this.#due(query, nowMs);
-      const free = this.#within(this.#countsOf(isFree));
-      if (due === null || free.includes(due)) return due;
-      const { scheduler } = this.#bundle.policy;
-      const longestMs = scheduler === "one-stage" ? Infinity : this.#bundle.slo.latencyMs;
-      const alike = free.filter((shape) => {
-        return shape.size === due.size && this.#timeLeftMs(query, shape) <= longestMs;
-      });
-      const other = scheduler === "fastest" ? null : this.#fastest(query, alike);
-      return other === null || this.#isFutile(query, other, nowMs) ? null : other;
-    }
+    if (this.#bundle.policy.scheduler !== "accordion") return as(this.#fixed(query, nowMs));
     const isOnTime = (shape: Shape) =>
       nowMs + this.#timeLeftMs(query, shape) <= query.deadlineMs + TOLERANCE_MS;
-    if (free !== null && isOnTime(free)) return free;
+    if (free !== null && isOnTime(free)) return as(free);
     for (const shape of this.#within(this.#countsOf(({ isUp }) => isUp)).filter(isOnTime)) {
       const kept = this.#givenUp(shape, nowMs);
-      if (kept === null) continue;
-      for (const one of this.#active) {
-        const fewer = kept.get(one);
-        if (fewer !== undefined && fewer !== one.shape) this.#reshape(one, fewer, nowMs, out);
-      }
-      return shape;
+      if (kept !== null) return { shape, kept };
     }
-    if (this.#bundle.policy.regrow && query.isHigh) return free;
+    if (this.#bundle.policy.regrow && query.isHigh) return as(free);
     if (free === null || nowMs + this.#fastestMs(query) < query.deadlineMs - TOLERANCE_MS)
       return null;
-    return this.#isFutile(query, free, nowMs) ? null : free;
+    return this.#isFutile(query, free, nowMs) ? null : as(free);
+  }
+
+  /** A baseline's, whose places do not depend on what others have. */
+  #fixed(query: NaiveQuery, nowMs: number): Shape | null {
+    const due = this.#due(query, nowMs);
+    const free = this.#within(this.#countsOf(isFree));
+    if (due === null || free.includes(due)) return due;
+    const { scheduler } = this.#bundle.policy;
+    const longestMs = scheduler === "one-stage" ? Infinity : this.#bundle.slo.latencyMs;
+    const alike = free.filter((shape) => {
+      return shape.size === due.size && this.#timeLeftMs(query, shape) <= longestMs;
+    });
+    const other = scheduler === "fastest" ? null : this.#fastest(query, alike);
+    return other === null || this.#isFutile(query, other, nowMs) ? null : other;
+  }
+
+  /** What is admitted, or on fewer free places, if that keeps the claims of others. */
+  #allowed(query: NaiveQuery, admission: Admission | null, nowMs: number): Admission | null {
+    if (admission === null || this.#keepsClaims(query, admission, nowMs)) return admission;
+    const least = this.#fewest(query, query.deadlineMs - nowMs);
+    if (least === null || !this.#within(this.#countsOf(isFree)).includes(least)) return null;
+    const fewer = { shape: least, kept: null };
+    return this.#keepsClaims(query, fewer, nowMs) ? fewer : null;
+  }
+
+  #carryOut({ kept }: Admission, nowMs: number, out: AccordionCommands): void {
+    for (const one of [...this.#active]) {
+      const fewer = kept?.get(one);
+      if (fewer !== undefined && fewer !== one.shape) this.#reshape(one, fewer, nowMs, out);
+    }
+  }
+
+  /** Who will be late as it is, and not on all places that are up; earliest deadlines first. */
+  #claimants(nowMs: number): NaiveQuery[] {
+    const { scheduler, regrow, reconfigurationMs } = this.#bundle.policy;
+    if (scheduler !== "accordion" || !regrow) return [];
+    const claimants = this.#active.filter((query) => {
+      const deadlineMs = query.deadlineMs + TOLERANCE_MS;
+      const quickestMs = nowMs + reconfigurationMs + this.#fastestMs(query);
+      return query.isHigh && this.#endMs(query, nowMs) > deadlineMs && quickestMs <= deadlineMs;
+    });
+    return claimants.sort((a, b) => a.deadlineMs - b.deadlineMs);
+  }
+
+  /** Whether as many claims of others are kept as are now, if a query has a shape from now on. */
+  #keepsClaims(query: NaiveQuery, { shape, kept }: Admission, nowMs: number): boolean {
+    if (query.shape === null && nowMs >= this.#impatientAtMs(query)) return true;
+    const claimants = this.#claimants(nowMs);
+    const others = claimants.filter((one) => one !== query);
+    const { reconfigurationMs } = this.#bundle.policy;
+    const startMs = query.shape === null ? nowMs : nowMs + reconfigurationMs;
+    const shapes = new Map<NaiveQuery, Shape | null>([[query, shape]]);
+    const untilMs = new Map([[query, startMs + this.#timeLeftMs(query, shape)]]);
+    for (const [one, fewer] of kept ?? []) {
+      if (fewer === one.shape) continue;
+      shapes.set(one, fewer);
+      untilMs.set(one, nowMs + reconfigurationMs + this.#timeLeftMs(one, fewer));
+    }
+    const holders = this.#active.filter((one) => !claimants.includes(one) && one !== query);
+    const sizes = (one: NaiveQuery) => shapes.get(one)?.counts ?? one.shape?.counts ?? [];
+    const ends = (one: NaiveQuery) => untilMs.get(one) ?? this.#endMs(one, nowMs);
+    const gone = [...holders.filter((one) => shapes.has(one)), query];
+    const free = this.#countsOf(isFree).map((count, pool) => {
+      const less = gone.map((one) => (sizes(one)[pool] ?? 0) - (one.shape?.counts[pool] ?? 0));
+      return count - less.reduce((sum, places) => sum + places, 0);
+    });
+    const held = [...holders, query].map((one) => ({ counts: sizes(one), untilMs: ends(one) }));
+    const after = this.#keptOf(others, { free, held }, nowMs);
+    const before = this.#keptOf(claimants, this.#foretold(claimants, nowMs), nowMs);
+    before.delete(query);
+    return after.size >= before.size;
+  }
+
+  #impatientAtMs({ isHigh, bornMs, deadlineMs }: NaiveQuery): number {
+    return isHigh ? bornMs + PATIENCE * (deadlineMs - bornMs) : Number.POSITIVE_INFINITY;
+  }
+
+  #foretold(claimants: readonly NaiveQuery[], nowMs: number): Foretold {
+    const holders = this.#active.filter((one) => !claimants.includes(one));
+    const held = holders.map((one) => ({
+      counts: one.shape?.counts ?? [],
+      untilMs: this.#endMs(one, nowMs),
+    }));
+    return { free: this.#countsOf(isFree), held };
+  }
+
+  /** Each claim is kept on the first shape for which there are places beside those before it. */
+  #keptOf(
+    claimants: readonly NaiveQuery[],
+    { free, held }: Foretold,
+    nowMs: number,
+  ): Set<NaiveQuery> {
+    const freeBy = (pool: number, atMs: number) =>
+      held
+        .filter(({ untilMs }) => untilMs <= atMs)
+        .reduce((sum, { counts }) => sum + (counts[pool] ?? 0), free[pool] ?? 0);
+    let claims: { readonly byMs: number; readonly need: readonly number[] }[] = [];
+    const fits = (some: typeof claims) =>
+      some.every(({ byMs }) =>
+        free.every((_, pool) => {
+          const due = some.filter((one) => one.byMs <= byMs).map(({ need }) => need[pool] ?? 0);
+          return due.reduce((sum, places) => sum + places, 0) <= freeBy(pool, byMs);
+        }),
+      );
+    const kept = new Set<NaiveQuery>();
+    for (const query of claimants) {
+      const [first] = this.#shapes;
+      if (first === undefined) throw new Error("there is a shape");
+      const mostMs = MOST_COST * this.#timeLeftMs(query, first);
+      for (const shape of this.#beyond(query)) {
+        const leftMs = this.#timeLeftMs(query, shape);
+        const deadlineMs = query.deadlineMs + TOLERANCE_MS;
+        const byMs = deadlineMs - this.#bundle.policy.reconfigurationMs - leftMs;
+        if (!(byMs >= nowMs) || shape.size * leftMs > mostMs) continue;
+        const need = shape.counts.map((count, pool) => count - (query.shape?.counts[pool] ?? 0));
+        if (!fits([...claims, { byMs, need }])) continue;
+        claims = [...claims, { byMs, need }];
+        kept.add(query);
+        break;
+      }
+    }
+    return kept;
+  }
+
+  /** Larger shapes of places that are up. */
+  #beyond({ shape: own }: NaiveQuery): Shape[] {
+    return this.#within(this.#countsOf(({ isUp }) => isUp)).filter(
+      (shape) =>
+        shape !== own && shape.counts.every((count, pool) => count >= (own?.counts[pool] ?? 0)),
+    );
   }
 
   /** Nobody waits any more for a query that is given up in its turn when it ends. */
@@ -287,11 +451,12 @@ export class NaiveAccordion implements DrivenScheduler {
    * What running queries are left with when the places of a shape are free: one by one, from who
    * has the most slack with one fewer; null if they cannot.
    */
-  #givenUp(wanted: Shape, nowMs: number): Map<NaiveQuery, Shape> | null {
+  #givenUp(wanted: Shape, nowMs: number, by?: NaiveQuery): Map<NaiveQuery, Shape> | null {
     const kept = new Map(this.#active.map((query) => [query, query.shape ?? wanted]));
     const free = this.#countsOf(isFree);
     for (const [pool, count] of wanted.counts.entries()) {
-      for (let missing = count - (free[pool] ?? 0); missing > 0; missing--) {
+      const own = by?.shape?.counts[pool] ?? 0;
+      for (let missing = count - own - (free[pool] ?? 0); missing > 0; missing--) {
         const offers = [...kept].flatMap(([query, shape]) => {
           if ((shape.counts[pool] ?? 0) === 0 || shape.size === 1) return [];
           if (this.#endMs(query, nowMs) > query.deadlineMs) return [];
@@ -312,24 +477,25 @@ export class NaiveAccordion implements DrivenScheduler {
 
   /**
    * Lets the query of high priority grow that would be late and is on time then, the earliest
-   * deadline first.
+   * deadline first, on the fewest places that are free or that others can give up.
    * @returns whether there was one.
    */
   #rescue(nowMs: number, out: AccordionCommands): boolean {
     const { reconfigurationMs } = this.#bundle.policy;
-    const late = this.#active
-      .filter(({ isHigh, deadlineMs }) => isHigh && deadlineMs >= nowMs)
-      .filter((query) => this.#endMs(query, nowMs) > query.deadlineMs);
-    const offers = late.flatMap((query) => {
-      const leftMs = query.deadlineMs - nowMs - reconfigurationMs;
-      const shape = this.#largerOf(query).find((one) => this.#timeLeftMs(query, one) <= leftMs);
-      return shape === undefined ? [] : [{ query, shape }];
-    });
-    const earliest = Math.min(...offers.map(({ query }) => query.deadlineMs));
-    const offer = offers.find(({ query }) => query.deadlineMs === earliest);
-    if (offer === undefined) return false;
-    this.#reshape(offer.query, offer.shape, nowMs, out);
-    return true;
+    for (const query of this.#claimants(nowMs)) {
+      const leftMs = query.deadlineMs - (nowMs + reconfigurationMs) + TOLERANCE_MS;
+      const onTime = this.#beyond(query).filter((one) => this.#timeLeftMs(query, one) <= leftMs);
+      const offers = onTime.flatMap((shape) => {
+        const kept = this.#givenUp(shape, nowMs, query);
+        return kept === null ? [] : [{ shape, kept }];
+      });
+      const [offer] = offers;
+      if (offer === undefined || !this.#keepsClaims(query, offer, nowMs)) continue;
+      this.#carryOut(offer, nowMs, out);
+      this.#reshape(query, offer.shape, nowMs, out);
+      return true;
+    }
+    return false;
   }
 
   /** Lets the query grow that gains the most by it. @returns whether there was one. */
@@ -345,6 +511,7 @@ export class NaiveAccordion implements DrivenScheduler {
     const most = Math.max(...offers.map(({ gainMs }) => gainMs));
     const offer = offers.find(({ gainMs }) => gainMs === most && gainMs > TOLERANCE_MS);
     if (offer === undefined) return false;
+    if (!this.#keepsClaims(offer.query, { shape: offer.shape, kept: null }, nowMs)) return false;
     this.#reshape(offer.query, offer.shape, nowMs, out);
     return true;
   }
@@ -377,7 +544,8 @@ export class NaiveAccordion implements DrivenScheduler {
     );
     const waitMs = Math.max(0, ...candidates.map(({ endMs }) => endMs - nowMs));
     const latencyMs = waitMs + this.#timeLeftMs(query, shape);
-    if (latencyMs > policy.dropAfterSlos * this.#sloOf(query) && !query.isHigh) return false;
+    const longestMs = policy.dropAfterSlos * this.#sloOf(query);
+    if (latencyMs > longestMs + TOLERANCE_MS && !query.isHigh) return false;
     for (const place of candidates) place.endMs = nowMs + latencyMs;
     return true;
   }

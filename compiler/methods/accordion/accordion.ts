@@ -5,7 +5,7 @@
 import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { short } from "stratagem-runtime/internal/tell/text";
 import type { CompilerMethodOf } from "../method.ts";
-import { refuseTableOptions } from "../table-options.ts";
+import { refuseTableOptions, refuseTraces } from "../table-options.ts";
 import { ACCORDION_BASELINES } from "./baselines.ts";
 import { openModels } from "./compile-stages.ts";
 import { pipelineTable } from "./pipeline-table.ts";
@@ -83,6 +83,7 @@ export const accordionMethod: CompilerMethodOf<"accordion"> = {
   tablesAround: (bundle) => ({ before: [pipelineTable(bundle)], after: [] }),
   async report(bundle, asked) {
     refuseTableOptions(asked, "malleable pipelines");
+    refuseTraces(asked, "malleable pipelines");
     const { reportAccordion } = await import("./report-command.ts");
     return reportAccordion(bundle, asked);
   },

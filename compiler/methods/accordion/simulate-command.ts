@@ -17,6 +17,7 @@ import {
   type AccordionSimulationResult,
   simulateAccordion,
 } from "./simulate/simulate.ts";
+import { sizeText } from "./simulate/size-classes.ts";
 
 export interface AccordionCommandOptions
   extends Pick<AccordionSimulationOptions, "durationMs" | "seed" | "serviceTimes" | "stations"> {
@@ -108,6 +109,8 @@ function render(result: Shown, level: AccordionLevel | null, perSecond: number):
       ]),
     ]),
     "",
+    alignColumns(sizeRows(result)),
+    "",
     alignColumns([
       ["model", "queries", "mean instances", "late", "dropped", "accuracy"],
       ...Object.entries(result.byVariant).map(([name, model]) => [
@@ -120,6 +123,21 @@ function render(result: Shown, level: AccordionLevel | null, perSecond: number):
       ]),
     ]),
   ].join("\n");
+}
+
+/** By the fewest places with which a query that starts at once is on time. */
+function sizeRows({ bySize }: Shown): string[][] {
+  const some = bySize.filter(({ high, low }) => high.queries + low.queries > 0);
+  return [
+    ["places needed", "high priority", "violations", "low priority", "violations"],
+    ...some.map(({ places, high, low }) => [
+      sizeText(places),
+      ...[high, low].flatMap(({ queries, violationRate }) => [
+        String(queries),
+        percent(queries === 0 ? null : violationRate),
+      ]),
+    ]),
+  ];
 }
 
 function comparison(result: Shown, level: AccordionLevel | null): string[][] {

@@ -7,7 +7,7 @@ import { workersByPool } from "../../model/workers-by-pool.ts";
 import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
 import type { CompilerMethodOf } from "../method.ts";
 import { isPipelineBaseline } from "../pipeline-baselines.ts";
-import { refuseTableOptions } from "../table-options.ts";
+import { refuseTableOptions, refuseTraces } from "../table-options.ts";
 import { INFERLINE_BASELINES } from "./baselines.ts";
 import { inferlinePromises } from "./promises.ts";
 import { promisedByInferline, simulatedLevel } from "./simulated-level.ts";
@@ -67,6 +67,7 @@ export const inferlineMethod: CompilerMethodOf<"inferline"> = {
   warnings: inferlineWarnings,
   async report(bundle, asked) {
     refuseTableOptions(asked, "plans");
+    refuseTraces(asked, "plans");
     const { renderInferlineReport } = await import("./report/report.ts");
     return { page: renderInferlineReport({ bundle, file: asked.file }) };
   },

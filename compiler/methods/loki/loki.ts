@@ -9,7 +9,7 @@ import { workersByPool } from "../../model/workers-by-pool.ts";
 import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
 import { settledPlan } from "../../simulate/serving/planned-contention.ts";
 import type { CompilerMethodOf, Solved } from "../method.ts";
-import { refuseTableOptions } from "../table-options.ts";
+import { refuseTableOptions, refuseTraces } from "../table-options.ts";
 import { lokiGap } from "./level-gap.ts";
 import { frameOfPlan, longestPath, planningFrame } from "./planning-frame.ts";
 import { lokiPromises } from "./promises.ts";
@@ -79,6 +79,7 @@ export function lokiMethod(taskSolver: TaskSolver): CompilerMethodOf<"loki"> {
     warnings: planWarnings,
     async report(bundle, asked) {
       refuseTableOptions(asked, "plans");
+      refuseTraces(asked, "plans");
       const { renderLokiReport } = await import("./report/report.ts");
       return { page: renderLokiReport({ bundle, file: asked.file }) };
     },

@@ -6,6 +6,7 @@ import { bucketModelMistakes } from "../../model/buckets.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";
 import { wayWarnings } from "../../model/way-warnings.ts";
 import type { CompilerMethodOf } from "../method.ts";
+import { refuseTraces } from "../table-options.ts";
 import { actionValuesOf } from "./action-values.ts";
 import { SINGLE_BASELINES, singleBaselineNamed } from "./baselines.ts";
 import { batchFacts } from "./batch-facts.ts";
@@ -107,6 +108,7 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
     ],
   }),
   async report(bundle, asked) {
+    refuseTraces(asked, "decision tables");
     const { reportRamsis } = await import("./report-command.ts");
     return reportRamsis(bundle, asked);
   },

@@ -93,8 +93,8 @@ export const themisMethod: CompilerMethodOf<"themis"> = {
   warnings: themisWarnings,
   async report(bundle, asked) {
     refuseTableOptions(asked, "plans");
-    const { renderThemisReport } = await import("./report/report.ts");
-    return { page: renderThemisReport({ bundle, file: asked.file }) };
+    const { reportThemis } = await import("./report-command.ts");
+    return reportThemis(bundle, asked);
   },
 };
 

@@ -99,12 +99,12 @@ export interface AccordionOptions {
   /**
    * Whether running queries get more places too: free ones that make them end earlier when nothing
    * waits, and those that save one of high priority from being late; which therefore starts on
-   * fewer places than it needs, if there are no more.
+   * fewer places than it needs, if there are no more, and has a claim on the others.
    */
   readonly regrow: boolean;
   /**
    * Whether queries behind one that has to wait may start on the free places if those are enough
-   * for them; within a priority.
+   * for them, and it is on time all the same; within a priority.
    */
   readonly backfill: boolean;
   /** Cost of giving a running query other places. */

@@ -27,6 +27,7 @@ import { modelKeys } from "./model-keys.ts";
 import { schedulerSample } from "./scheduler-marks.ts";
 import { comparedSchedulers, schedulerTable, violationTable } from "./scheduler-table.ts";
 import { isMalleable } from "./simulated-schedulers.ts";
+import { sizeTable } from "./size-table.ts";
 import { drawSpeedups } from "./speedup-figure.ts";
 import { bundleFacts, leadText, lowPriorityText } from "./summary.ts";
 
@@ -71,7 +72,9 @@ const RULES = `.sample{width:26px;height:12px;vertical-align:middle;margin-right
 #scheduler-table td:first-child{white-space:nowrap}
 .more summary{cursor:pointer;font-size:.9rem;padding:6px 2px}
 .more summary:focus-visible{outline:2px solid var(--accent)}
+#size-table thead tr:first-child th{text-align:center}
 #violation-table th:first-child,#violation-table td:first-child,
+#size-load-table th:first-child,#size-load-table td:first-child,
 #need-table td:first-child,#need-table th:first-child,
 .pipelines th:first-child,.pipelines td:first-child{text-align:right}
 .pipelines .cut,.pipelines th.cut{text-align:left;white-space:nowrap}
@@ -82,7 +85,7 @@ const RULES = `.sample{width:26px;height:12px;vertical-align:middle;margin-right
 `;
 
 function loadSection(evidence: LoadEvidence): Markup {
-  const { bundle } = evidence;
+  const { bundle, runs } = evidence;
   const { scheduler, reconfigurationMs } = bundle.policy;
   const changes = isMalleable(scheduler)
     ? captionedFigure(
@@ -112,7 +115,7 @@ ${captionedFigure(
   drawPriorities(evidence),
   `Under ${scheduler}. A query of low priority ${lowPriorityText(bundle)}.`,
 )}
-${changes}</div>`;
+${changes}</div>${sizeTable(bundle, runs)}`;
 }
 
 function schedulerKey({ bundle, runs }: LoadEvidence): Markup {

@@ -171,7 +171,7 @@ class PlaceSimulation {
     this.#sleeping = server === null ? null : new SleepingPlaces(this.#scheduler.placeCount);
     this.#isLastBack = new Uint8Array(server === null ? 0 : slotCount);
     this.#staleCount = new Uint16Array(server === null ? 0 : slotCount);
-    this.#tally = new AccordionTally(queries, bundle.tasks[0]?.variants ?? []);
+    this.#tally = new AccordionTally(queries, bundle);
     this.#timeline = new PlaceTimeline(timelineStepMs);
     this.#latencyMs = options.withLatencies === true ? new Float64Array(count).fill(NaN) : null;
     this.#queryBySlot = new Uint32Array(slotCount);

@@ -1,8 +1,9 @@
-/** Counts what becomes of simulated queries, by model and priority. */
-import type { MalleableVariant } from "stratagem-runtime/internal/bundle/schema";
+/** Counts what becomes of simulated queries, by model, priority and size. */
+import type { AccordionBundle, MalleableVariant } from "stratagem-runtime/internal/bundle/schema";
 import { ratio } from "../../../simulate/graph/batch-tally.ts";
 import { LatencySample, type LatencySummary } from "../../../simulate/latency-sample.ts";
 import type { AccordionQueries } from "./queries.ts";
+import { type SizeClass, SizeClasses } from "./size-classes.ts";
 
 /**
  * What became of the queries of one simulation. Ratios of nothing are null, except violation rates,
@@ -26,6 +27,8 @@ export interface QueryOutcome {
   readonly latencyMs: LatencySummary | null;
   readonly byVariant: Readonly<Record<string, ModelOutcome>>;
   readonly byPriority: { readonly high: PriorityOutcome; readonly low: PriorityOutcome };
+  /** Every class of size, from the smallest queries on; there may be none of a class. */
+  readonly bySize: readonly SizeOutcome[];
   /** Of all queries, dropped ones included. */
   readonly instances: number;
 }
@@ -41,13 +44,24 @@ export interface ModelOutcome {
   readonly accuracy: number;
 }
 
-export interface PriorityOutcome {
+/** Of some of the queries; the rate of none is 0. */
+export interface GroupOutcome {
   readonly queries: number;
   readonly satisfied: number;
   readonly late: number;
   readonly dropped: number;
   readonly violationRate: number;
+}
+
+export interface PriorityOutcome extends GroupOutcome {
   readonly latencyMs: LatencySummary | null;
+}
+
+/** Of the queries that need so many places to be on time. */
+export interface SizeOutcome {
+  readonly places: SizeClass;
+  readonly high: GroupOutcome;
+  readonly low: GroupOutcome;
 }
 
 /** Counts of one group of queries. */
@@ -58,8 +72,10 @@ class Group {
   dropped = 0;
   instances = 0;
 
-  get violationRate(): number {
-    return this.queries === 0 ? 0 : (this.late + this.dropped) / this.queries;
+  outcome(): GroupOutcome {
+    const { queries, satisfied, late, dropped } = this;
+    const violationRate = queries === 0 ? 0 : (late + dropped) / queries;
+    return { queries, satisfied, late, dropped, violationRate };
   }
 }
 
@@ -75,21 +91,34 @@ export class AccordionTally {
     new LatencySample(),
   ];
   readonly #latency = new LatencySample();
+  readonly #sizes: SizeClasses;
+  /** By class of size, low and high. */
+  readonly #bySize: readonly (readonly [Group, Group])[];
 
-  constructor(queries: AccordionQueries, variants: readonly MalleableVariant[]) {
+  constructor(
+    queries: AccordionQueries,
+    bundle: Pick<AccordionBundle, "shapes" | "tasks" | "policy" | "slo">,
+  ) {
     this.#queries = queries;
-    this.#variants = variants;
-    this.#models = variants.map(() => new Group());
+    this.#variants = bundle.tasks[0]?.variants ?? [];
+    this.#models = this.#variants.map(() => new Group());
+    this.#sizes = new SizeClasses(bundle);
+    this.#bySize = this.#sizes.classes.map(() => [new Group(), new Group()]);
   }
 
   /** A query that is over, as are all of them once. @param endMs NaN for one that was dropped. */
   countOver(query: number, endMs: number): void {
-    const { arrivalMs, batch, deadlineMs, isHigh } = this.#queries;
+    const { arrivalMs, deadlineMs, isHigh } = this.#queries;
+    const [model, batch] = [this.#queries.model[query] ?? 0, this.#queries.batch[query] ?? 0];
     const priority = isHigh[query] === 1 ? 1 : 0;
     const isLate = endMs > (deadlineMs[query] ?? Number.NaN);
-    count(this.#priorities[priority], batch[query] ?? 0, endMs, isLate);
-    const model = this.#models[this.#queries.model[query] ?? 0];
-    if (model !== undefined) count(model, batch[query] ?? 0, endMs, isLate);
+    count(this.#priorities[priority], batch, endMs, isLate);
+    for (const group of [
+      this.#models[model],
+      this.#bySize[this.#sizes.of(model, batch)]?.[priority],
+    ]) {
+      if (group !== undefined) count(group, batch, endMs, isLate);
+    }
     if (Number.isNaN(endMs)) return;
     const latencyMs = endMs - (arrivalMs[query] ?? Number.NaN);
     this.#latency.record(latencyMs);
@@ -115,6 +144,11 @@ export class AccordionTally {
       latencyMs: this.#latency.summary(),
       byVariant: this.#byVariant(),
       byPriority: { high: this.#ofPriority(1), low: this.#ofPriority(0) },
+      bySize: this.#bySize.map(([low, high], index) => ({
+        places: this.#sizes.classes[index] ?? null,
+        high: high.outcome(),
+        low: low.outcome(),
+      })),
       instances: low.instances + high.instances,
     };
   }
@@ -130,9 +164,8 @@ export class AccordionTally {
   }
 
   #ofPriority(priority: 0 | 1): PriorityOutcome {
-    const { queries, satisfied, late, dropped, violationRate } = this.#priorities[priority];
     const latencyMs = this.#latencies[priority].summary();
-    return { queries, satisfied, late, dropped, violationRate, latencyMs };
+    return { ...this.#priorities[priority].outcome(), latencyMs };
   }
 }
 

@@ -10,6 +10,8 @@ import { drawTaskGraph } from "../../../report/kit/task-graph.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { renderPage } from "../../../report/page.ts";
+import { daySection } from "./day-section.ts";
+import type { ScaledDay } from "./days.ts";
 import { coefficientTable, fitSection } from "./fit-section.ts";
 import { levelDetails, levelTable, meanings } from "./levels.ts";
 import {
@@ -24,12 +26,14 @@ import { taskKeys } from "./task-keys.ts";
 
 export interface ThemisReportContent {
   readonly bundle: ThemisBundle;
+  /** Left out for none. */
+  readonly days?: readonly ScaledDay[];
   /** Of the file that held the bundle. */
   readonly file: { readonly byteCount: number; readonly sha256: string };
 }
 
 /** The whole HTML document. The same content gives the same text. */
-export function renderThemisReport({ bundle, file }: ThemisReportContent): string {
+export function renderThemisReport({ bundle, file, days = [] }: ThemisReportContent): string {
   const keys = taskKeys(bundle);
   return renderPage({
     title: bundle.application,
@@ -38,6 +42,9 @@ export function renderThemisReport({ bundle, file }: ThemisReportContent): strin
     facts: bundleFacts(bundle, file),
     sections: [
       { id: "load", heading: "What load takes", body: loadSection(bundle, keys) },
+      ...(days.length === 0
+        ? []
+        : [{ id: "days", heading: "Days, minute by minute", body: daySection(bundle, days) }]),
       {
         id: "stages",
         heading: "The tasks and their latency",
@@ -69,7 +76,7 @@ const RULES = `.stages{display:flex;flex-wrap:wrap;gap:8px 36px;align-items:flex
 .stages>div{flex:1 1 420px;min-width:0}
 .errors summary{cursor:pointer;font-size:.9rem;padding:4px 2px}
 .errors summary:focus-visible{outline:2px solid var(--accent)}
-.kinds td,.bursts td{white-space:nowrap}
+.kinds td,.bursts td,.day-table td{white-space:nowrap}
 #level-table td:nth-child(2),#level-table thead tr:last-child th:nth-child(2){text-align:right}
 `;
 

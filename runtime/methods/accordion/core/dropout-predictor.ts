@@ -2,6 +2,7 @@
 import type { PipelineTable } from "./pipeline-table.ts";
 import type { PlaceLedger } from "./place-ledger.ts";
 import type { QueryRuns } from "./query-runs.ts";
+import { TOLERANCE_MS } from "./tolerance.ts";
 import { type DropWindow, windowMs } from "./turn-dropout.ts";
 
 /**
@@ -64,7 +65,8 @@ export class DropoutPredictor {
     }
     const latencyMs = waitMs + this.#runs.timeLeftMs(query, shape);
     const longestMs = windowMs(this.#window, this.#runs.deadlineMs(query) - nowMs);
-    if (latencyMs > longestMs && !this.#runs.isHigh(query)) return false;
+    const isTooLate = latencyMs > longestMs + TOLERANCE_MS;
+    if (isTooLate && !this.#runs.isHigh(query)) return false;
     for (let index = 0; index < chosen; index++) {
       this.#finishMs[this.#chosen[index]!] = nowMs + latencyMs;
     }

@@ -45,6 +45,10 @@ export class FixedRule implements PlaceRule {
     return NONE;
   }
 
+  rescueShape(): number {
+    return NONE;
+  }
+
   quickestShape(query: number): number {
     return this.foretoldShape(query);
   }

@@ -24,40 +24,8 @@ export class Growth {
     this.#reconfigurationMs = reconfigurationMs;
   }
 
-  /**
-   * Finds, among the queries of high priority that will be late as they are and on time with free
-   * places, the one with the earliest deadline, and the fewest places that do; null if there is
-   * none.
-   */
-  findRescue(nowMs: number): Larger | null {
-    const runs = this.#runs;
-    let rescue: Larger | null = null;
-    let earliestMs = Number.POSITIVE_INFINITY;
-    for (let index = 0; index < runs.activeCount; index++) {
-      const query = runs.active(index);
-      const deadlineMs = runs.deadlineMs(query);
-      if (!runs.isHigh(query) || deadlineMs >= earliestMs || deadlineMs < nowMs) continue;
-      if (runs.finishMs(query, nowMs) <= deadlineMs) continue;
-      const shape = this.#leastLarger(query, deadlineMs - nowMs - this.#reconfigurationMs);
-      if (shape === NONE) continue;
-      rescue = { query, shape };
-      earliestMs = deadlineMs;
-    }
-    return rescue;
-  }
-
-  #leastLarger(query: number, budgetMs: number): number {
-    const shape = this.#runs.shape(query);
-    const end = this.#choice.endOfLarger(shape);
-    for (let larger = shape + 1; larger < end; larger++) {
-      if (this.#runs.timeLeftMs(query, larger) > budgetMs) continue;
-      if (this.#choice.isFreeBeyond(larger, shape)) return larger;
-    }
-    return NONE;
-  }
-
   /** The query that gains the most time, and the shape that gains it; null if none gains any. */
-  findGain(nowMs: number): Larger | null {
+  find(nowMs: number): Larger | null {
     const runs = this.#runs;
     let query = NONE;
     let shape = NONE;

@@ -4,9 +4,7 @@ import type { PlaceLedger } from "./place-ledger.ts";
 import { type PlaceRule, Shrinks } from "./place-rule.ts";
 import type { QueryRuns } from "./query-runs.ts";
 import type { ShapeChoice } from "./shape-choice.ts";
-
-/** A deadline that is missed by less than this is met: times are sums of what was measured. */
-const TOLERANCE_MS = 1e-6;
+import { TOLERANCE_MS } from "./tolerance.ts";
 
 export interface MalleableOptions {
   readonly reconfigurationMs: number;
@@ -55,7 +53,7 @@ export class MalleableRule implements PlaceRule {
     const budgetMs = this.#runs.deadlineMs(query) - nowMs + TOLERANCE_MS;
     const free = this.#choice.fastestFree(query);
     if (free !== NONE && this.#runs.timeLeftMs(query, free) <= budgetMs) return free;
-    const gathered = this.#gather(query, budgetMs, nowMs);
+    const gathered = this.#gather(query, NONE, budgetMs, nowMs);
     if (gathered !== NONE) return gathered;
     if (this.#options.isEager && this.#runs.isHigh(query)) return free;
     return nowMs >= this.startsAtMs(query) - TOLERANCE_MS ? free : NONE;
@@ -65,6 +63,13 @@ export class MalleableRule implements PlaceRule {
     const budgetMs = this.#runs.deadlineMs(query) - nowMs;
     const least = this.#choice.least(query, budgetMs, this.#ledger.freeCount);
     return least !== NONE && this.#choice.isFree(least) ? least : NONE;
+  }
+
+  rescueShape(query: number, nowMs: number): number {
+    this.shrinks.clear();
+    const startMs = nowMs + this.#options.reconfigurationMs;
+    const budgetMs = this.#runs.deadlineMs(query) - startMs + TOLERANCE_MS;
+    return this.#gather(query, this.#runs.shape(query), budgetMs, nowMs);
   }
 
   foretoldShape(query: number, nowMs: number): number {
@@ -86,27 +91,33 @@ export class MalleableRule implements PlaceRule {
   /**
    * The smallest shape that meets the deadline and for which others can give up what is missing,
    * which `shrinks` then says; else NONE.
+   * @param own shape of a query that runs, NONE of one that waits.
    */
-  #gather(query: number, budgetMs: number, nowMs: number): number {
+  #gather(query: number, own: number, budgetMs: number, nowMs: number): number {
     const table = this.#table;
-    for (let shape = 0; shape < table.shapeCount; shape++) {
+    for (let shape = own + 1; shape < table.shapeCount; shape++) {
       if (this.#runs.timeLeftMs(query, shape) > budgetMs || !this.#choice.isUp(shape)) continue;
-      if (this.#findShrinks(shape, nowMs)) return shape;
+      if (own !== NONE && !this.#choice.isBeyond(shape, own)) continue;
+      if (this.#findShrinks(shape, own, nowMs)) return shape;
       // With one class, more places are harder to come by.
       if (table.classCount === 1) return NONE;
     }
     return NONE;
   }
 
-  #findShrinks(wanted: number, nowMs: number): boolean {
+  /** @param own shape of the query that wants another, which is late and gives nothing itself. */
+  #findShrinks(wanted: number, own: number, nowMs: number): boolean {
     const { activeCount } = this.#runs;
+    const others = own === NONE ? activeCount : activeCount - 1;
     // Whoever runs keeps one place at least.
-    if (this.#table.sizeOf(wanted) > this.#ledger.readyCount - activeCount) return false;
+    if (this.#table.sizeOf(wanted) > this.#ledger.readyCount - others) return false;
     for (let index = 0; index < activeCount; index++) {
       this.#shape[index] = this.#runs.shape(this.#runs.active(index));
     }
     for (let placeClass = 0; placeClass < this.#table.classCount; placeClass++) {
-      const missing = this.#table.countOf(wanted, placeClass) - this.#ledger.freeOf(placeClass);
+      const has = own === NONE ? 0 : this.#table.countOf(own, placeClass);
+      const free = this.#ledger.freeOf(placeClass);
+      const missing = this.#table.countOf(wanted, placeClass) - has - free;
       if (missing > 0 && !this.#findGivers(placeClass, missing, nowMs)) return false;
     }
     for (let index = 0; index < activeCount; index++) {

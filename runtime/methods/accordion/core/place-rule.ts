@@ -1,4 +1,6 @@
 /** How a query that waits gets its places: the methods differ in this. */
+import { NONE } from "./pipeline-table.ts";
+
 export interface PlaceRule {
   /**
    * The shape in which the first query that waits starts now, NONE if it has to wait. The places of
@@ -12,6 +14,11 @@ export interface PlaceRule {
   passingShape(query: number, nowMs: number): number;
   /** The shape that a query is foretold to have when it comes, NONE if no place is up. */
   foretoldShape(query: number, nowMs: number): number;
+  /**
+   * The larger shape with which a running query that will be late is on time, NONE if there is none.
+   * Its places beyond those of the query are free once what `shrinks` says has been done.
+   */
+  rescueShape(query: number, nowMs: number): number;
   /** The shape in which a query would be done first, if its places were free. */
   quickestShape(query: number): number;
   /**
@@ -39,6 +46,14 @@ export class Shrinks {
 
   shape(index: number): number {
     return this.#shapes[index]!;
+  }
+
+  /** The smaller shape of a query, NONE if it is not among them. */
+  shapeOf(query: number): number {
+    for (let index = 0; index < this.#count; index++) {
+      if (this.#queries[index] === query) return this.#shapes[index]!;
+    }
+    return NONE;
   }
 
   clear(): void {

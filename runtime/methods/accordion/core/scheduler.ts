@@ -4,6 +4,7 @@ import { assert } from "../../../core/assert.ts";
 import { decisionSloMs } from "../../../core/decision-slo.ts";
 import { LinkedQueues } from "../../../core/graph/linked-queues.ts";
 import { mayTryAgain } from "../../../core/second-try.ts";
+import { Claims } from "./claims.ts";
 import { type AccordionCommands, DROP_LATE, DROP_NO_PLACE, DROP_PLACES_LOST } from "./commands.ts";
 import { DropoutPredictor } from "./dropout-predictor.ts";
 import { FixedRule } from "./fixed-rule.ts";
@@ -12,10 +13,12 @@ import { MalleableRule } from "./malleable-rule.ts";
 import { classOfPlaces, NONE, PipelineTable } from "./pipeline-table.ts";
 import { PlaceKeeper } from "./place-keeper.ts";
 import { PlaceLedger } from "./place-ledger.ts";
-import type { PlaceRule } from "./place-rule.ts";
+import type { PlaceRule, Shrinks } from "./place-rule.ts";
 import { QueryBuffers } from "./query-buffers.ts";
 import { type AccordionQuery, QueryRuns } from "./query-runs.ts";
+import { Reservation } from "./reservation.ts";
 import { ShapeChoice } from "./shape-choice.ts";
+import { TOLERANCE_MS } from "./tolerance.ts";
 import { TurnDropout } from "./turn-dropout.ts";
 
 /** Queues: high before low priority, first in first out within each. */
@@ -23,8 +26,11 @@ const HIGH = 0;
 const LOW = 1;
 /** Queries behind the first one that are looked at when it has to wait. */
 const MOST_PASSING = 64;
-/** Of moments that are computed, ms. */
-const TOLERANCE_MS = 1e-6;
+/**
+ * Share of its time that a query of high priority waits for the sake of claims, at most. Where there
+ * is more of high priority than there are places, all would come to be late and need more of them.
+ */
+const PATIENCE = 0.25;
 
 export interface AccordionSchedulerOptions {
   /** The driver's names for queries are integers below this. */
@@ -49,9 +55,11 @@ export class AccordionScheduler {
   readonly #rule: PlaceRule;
   readonly #predictor: DropoutPredictor | null;
   readonly #dropout: TurnDropout | null;
-  readonly #mayPass: boolean;
+  /** Null where nobody passes. */
+  readonly #reservation: Reservation | null;
   readonly #buffers: QueryBuffers | null;
   readonly #growth: Growth | null;
+  readonly #claims: Claims | null;
   readonly #reconfigurationMs: number;
   #wakeMs = Number.POSITIVE_INFINITY;
   #shrinkCount = 0;
@@ -85,10 +93,12 @@ export class AccordionScheduler {
         : null;
     this.#dropout =
       window !== null && dropout === "turn" ? new TurnDropout(runs, this.#rule, window) : null;
-    this.#mayPass = policy.backfill;
+    this.#reservation =
+      isMalleable && policy.backfill ? new Reservation(table, ledger, runs, choice) : null;
     this.#buffers =
       scheduler === "bbs" ? new QueryBuffers(runs, queryCapacity, ledger.placeCount) : null;
     this.#growth = isGrowing ? new Growth(runs, choice, reconfigurationMs) : null;
+    this.#claims = isGrowing ? new Claims(table, ledger, runs, choice, reconfigurationMs) : null;
     this.#reconfigurationMs = reconfigurationMs;
   }
 
@@ -205,13 +215,14 @@ export class AccordionScheduler {
    * who runs.
    */
   #dispatch(nowMs: number, out: AccordionCommands): void {
-    this.#grow("rescue", nowMs, out);
+    this.#claims?.look(nowMs);
+    this.#rescue(nowMs, out);
     do {
       this.#wakeMs = Number.POSITIVE_INFINITY;
       this.#startWaiting(nowMs, out);
       // Whoever is behind one that is given up may be able to start.
     } while (this.#dropTooLate(nowMs, out));
-    if (this.#queues.waiting === 0) this.#grow("gain", nowMs, out);
+    if (this.#queues.waiting === 0) this.#grow(nowMs, out);
   }
 
   /**
@@ -229,27 +240,74 @@ export class AccordionScheduler {
       } else {
         if (this.#ledger.freeCount === 0) return;
         this.#wakeAt(this.#rule.startsAtMs(query), nowMs);
-        if (this.#mayPass) this.#startPassing(query, nowMs, out);
+        if (this.#claims !== null && this.#claims.count > 0) {
+          this.#wakeAt(this.#claims.lapsesAtMs, nowMs);
+          this.#wakeAt(this.#impatientAtMs(query), nowMs);
+        }
+        this.#startPassing(query, nowMs, out);
         return;
       }
     }
   }
 
+  /** The shape in which the first that waits starts, and `shrinks` for it; NONE if it waits. */
   #shapeFor(query: number, nowMs: number): number {
-    const shape = this.#rule.shapeFor(query, nowMs);
-    const isFutile = shape !== NONE && this.#dropout?.isFutile(query, shape, nowMs);
-    return isFutile ? NONE : shape;
+    const rule = this.#rule;
+    const shape = rule.shapeFor(query, nowMs);
+    if (shape === NONE || this.#dropout?.isFutile(query, shape, nowMs)) return NONE;
+    if (this.#isAllowed(query, shape, nowMs)) return shape;
+    rule.shrinks.clear();
+    const least = rule.passingShape(query, nowMs);
+    return least !== NONE && this.#isAllowed(query, least, nowMs) ? least : NONE;
   }
 
+  /** Whether a query that waits may have a shape, and others give up places for it. */
+  #isAllowed(query: number, shape: number, nowMs: number): boolean {
+    if (nowMs >= this.#impatientAtMs(query)) return true;
+    const endMs = nowMs + this.#runs.timeLeftMs(query, shape);
+    return this.#claims?.allows(query, shape, endMs, this.#rule.shrinks, nowMs) ?? true;
+  }
+
+  /** From when on no claim holds a query up that waits; Infinity for those of low priority. */
+  #impatientAtMs(query: number): number {
+    if (!this.#runs.isHigh(query)) return Number.POSITIVE_INFINITY;
+    const openedMs = this.#runs.openedMs(query);
+    return openedMs + PATIENCE * (this.#runs.deadlineMs(query) - openedMs);
+  }
+
+  /**
+   * Nobody makes the first one late that would be on time. One that would not be is passed freely if
+   * it is of low priority, which is given up in the end; nobody passes one of high priority, for
+   * which running queries may yet give places up.
+   */
   #startPassing(first: number, nowMs: number, out: AccordionCommands): void {
+    if (this.#reservation === null) return;
+    this.#rule.shrinks.clear();
+    const isForetold = this.#reservation.open(first, nowMs);
+    if (!isForetold && this.#runs.isHigh(first)) return;
+    const kept = isForetold ? this.#reservation : null;
     let query = this.#queues.next(first);
     for (let looked = 0; looked < MOST_PASSING && query !== NONE; looked++) {
       if (this.#ledger.freeCount === 0) return;
       const next = this.#queues.next(query);
-      const shape = this.#rule.passingShape(query, nowMs);
-      if (shape !== NONE) this.#begin(query, shape, nowMs, out);
+      this.#startIfAllowed(query, kept, nowMs, out);
       query = next;
     }
+  }
+
+  #startIfAllowed(
+    query: number,
+    kept: Reservation | null,
+    nowMs: number,
+    out: AccordionCommands,
+  ): void {
+    const shape = this.#rule.passingShape(query, nowMs);
+    if (shape === NONE) return;
+    const endMs = nowMs + this.#runs.timeLeftMs(query, shape);
+    if (kept !== null && !kept.allows(shape, endMs)) return;
+    if (!this.#isAllowed(query, shape, nowMs)) return;
+    this.#begin(query, shape, nowMs, out);
+    kept?.take(shape, endMs);
   }
 
   /**
@@ -288,15 +346,39 @@ export class AccordionScheduler {
     }
   }
 
-  #grow(why: "rescue" | "gain", nowMs: number, out: AccordionCommands): void {
+  /** Gives who has a claim the places that make it be on time, once there are enough. */
+  #rescue(nowMs: number, out: AccordionCommands): void {
+    if (this.#claims === null) return;
+    for (let index = 0; index < this.#claims.count; index++) {
+      const query = this.#claims.claimant(index);
+      const shape = this.#rule.rescueShape(query, nowMs);
+      if (shape === NONE || !this.#mayGrow(query, shape, this.#rule.shrinks, nowMs)) continue;
+      this.#carryOutShrinks(nowMs, out);
+      this.#growTo(query, shape, nowMs, out);
+      // It has none any more, and the others may have others.
+      index = -1;
+    }
+  }
+
+  #grow(nowMs: number, out: AccordionCommands): void {
     if (this.#growth === null) return;
     while (this.#ledger.freeCount > 0) {
-      const growth = this.#growth;
-      const found = why === "rescue" ? growth.findRescue(nowMs) : growth.findGain(nowMs);
-      if (found === null) return;
-      this.#reshape(found.query, found.shape, nowMs, out);
-      this.#growCount++;
+      const found = this.#growth.find(nowMs);
+      if (found === null || !this.#mayGrow(found.query, found.shape, null, nowMs)) return;
+      this.#growTo(found.query, found.shape, nowMs, out);
     }
+  }
+
+  #mayGrow(query: number, shape: number, shrinks: Shrinks | null, nowMs: number): boolean {
+    const startMs = nowMs + this.#reconfigurationMs;
+    const endMs = startMs + this.#runs.timeLeftMs(query, shape);
+    return this.#claims?.allows(query, shape, endMs, shrinks, nowMs) ?? true;
+  }
+
+  #growTo(query: number, shape: number, nowMs: number, out: AccordionCommands): void {
+    this.#reshape(query, shape, nowMs, out);
+    this.#growCount++;
+    this.#claims?.look(nowMs);
   }
 
   #first(): number {
@@ -314,6 +396,7 @@ export class AccordionScheduler {
   #begin(query: number, shape: number, nowMs: number, out: AccordionCommands): void {
     this.#queues.remove(query);
     this.#keeper.start(query, shape, nowMs, out);
+    this.#claims?.look(nowMs);
   }
 
   #reshape(query: number, shape: number, nowMs: number, out: AccordionCommands): void {

@@ -121,6 +121,15 @@ export class ShapeChoice {
     return this.#table.shapesUpTo(this.#table.sizeOf(shape) + this.#ledger.freeCount);
   }
 
+  /** Whether a shape has at least as many places of each class as another. */
+  isBeyond(larger: number, shape: number): boolean {
+    for (let placeClass = 0; placeClass < this.#table.classCount; placeClass++) {
+      const more = this.#table.countOf(larger, placeClass) - this.#table.countOf(shape, placeClass);
+      if (more < 0) return false;
+    }
+    return true;
+  }
+
   /** Whether who has the places of a shape could have those of a larger one too. */
   isFreeBeyond(larger: number, shape: number): boolean {
     for (let placeClass = 0; placeClass < this.#table.classCount; placeClass++) {

@@ -2,9 +2,7 @@
 import { NONE } from "./pipeline-table.ts";
 import type { PlaceRule } from "./place-rule.ts";
 import type { QueryRuns } from "./query-runs.ts";
-
-/** Of moments that are computed, ms. */
-const TOLERANCE_MS = 1e-6;
+import { TOLERANCE_MS } from "./tolerance.ts";
 
 /** How long queries of low priority may take. */
 export interface DropWindow {

@@ -58,6 +58,7 @@ describe("the answer", () => {
         "latencyMs",
         "byVariant",
         "byPriority",
+        "bySize",
         "occupancy",
         "activeQueries",
         "shrinks",
@@ -80,6 +81,8 @@ describe("the answer", () => {
     expect(text).toMatch(new RegExp(`^places busy +${busy} +40\\.000%$`, "m"));
     expect(text).toMatch(/^reconfigurations\/query +[\d.]+ +0\.1$/m);
     expect(text).toMatch(/^high +\d+ /m);
+    expect(text).toMatch(/^places needed +high priority +violations +low priority +violations$/m);
+    expect(text).toMatch(/^ +1 +\d+ +[\d.]+% +\d+ +[\d.]+%$/m);
     expect(text).toMatch(/^small +\d+ +[\d.]+ +\d+ +\d+ +80\.000%$/m);
   });
 

@@ -135,6 +135,23 @@ describe("the report of malleable pipelines", async () => {
     expect(dots).toHaveLength(5);
   });
 
+  test("tells who misses the SLO by size and priority, as its own runs have it", () => {
+    const { runs } = outcome.json as { runs: Pick<ScheduledRun["result"], "bySize">[] };
+    const own = runs.filter((run) => (run as { scheduler?: string }).scheduler === "accordion");
+    const rows = rowsOf(document, "#size-table tbody tr");
+    expect(rows.map(([places]) => places)).toEqual(["1", "2", "3–4"]);
+    for (const [index, row] of rows.entries()) {
+      const sum = (priority: "high" | "low") =>
+        own.reduce((total, { bySize }) => total + (bySize[index]?.[priority].queries ?? 0), 0);
+      expect([row[1], row[4]]).toEqual([decimalText(sum("high")), decimalText(sum("low"))]);
+    }
+    const loads = rowsOf(document, "#size-load-table tbody tr");
+    expect(loads.map(([load]) => Number(load))).toEqual(
+      bundle.levels.map(({ loadQps }) => loadQps),
+    );
+    expect(loads[0]).toHaveLength(1 + 2 * rows.length);
+  });
+
   test("says in words what its figures show", () => {
     const figures = [...document.querySelectorAll("svg.figure")];
     expect(figures).toHaveLength(6 + 1 + 2 * 3);

@@ -251,7 +251,7 @@ test("every query ends once, in time, late or dropped, with all its instances do
           return scheduler;
         },
       });
-      const { queries, satisfied, late, dropped, byPriority, byVariant } = result;
+      const { queries, satisfied, late, dropped, byPriority, byVariant, bySize } = result;
       expect(satisfied + late + dropped).toBe(queries);
       expect(latencies(result).filter(Number.isNaN)).toHaveLength(dropped);
       if (policy.dropAfterSlos === null) expect(dropped).toBe(0);
@@ -260,6 +260,10 @@ test("every query ends once, in time, late or dropped, with all its instances do
         expect(byPriority.high[key] + byPriority.low[key]).toBe(result[key]);
         const models = Object.values(byVariant).map((model) => model[key]);
         expect(models.reduce((sum, count) => sum + count, 0)).toBe(result[key]);
+        for (const priority of ["high", "low"] as const) {
+          const sizes = bySize.map((size) => size[priority][key]);
+          expect(sizes.reduce((sum, count) => sum + count, 0)).toBe(byPriority[priority][key]);
+        }
       }
       if (dropped === 0) expect(scheduler?.instances).toBe(result.instances);
       else expect(scheduler?.instances).toBeLessThan(result.instances);

@@ -4,6 +4,11 @@ import { join } from "node:path";
 import { parseHTML } from "linkedom";
 import { afterAll, describe, expect, test } from "vitest";
 import { type ReportCommand, reportCommand } from "../../../../../compiler/commands/report.ts";
+import {
+  minutesOf,
+  type ScaledRun,
+  worstMinute,
+} from "../../../../../compiler/methods/themis/report/days.ts";
 import { renderThemisReport } from "../../../../../compiler/methods/themis/report/report.ts";
 import type { ThemisBundle } from "../../../../../runtime/bundle/schema.ts";
 import { encodeBundle } from "../../../../../runtime/checked-bundle.ts";
@@ -145,4 +150,65 @@ test("a page of many levels stays of a size that a browser opens at once", () =>
   const page = render(themisBundle({ levels, workers: 100 }));
   expect(page.length).toBeLessThan(1_500_000);
   expect(documentOf(page).querySelectorAll("#level-0 .bursts tbody tr")).toHaveLength(8);
+});
+
+describe("a day in the report", async () => {
+  const bundle = themisSample();
+  const file = join(folder, "day.msgpack");
+  const trace = join(folder, "day.csv");
+  const out = join(folder, "day.html");
+  writeFileSync(file, encodeBundle(bundle));
+  // Three minutes and a half: 20 requests/s, a minute of 120, and 20 again.
+  const rates = [...new Array(60).fill(20), ...new Array(60).fill(120), ...new Array(90).fill(20)];
+  writeFileSync(trace, rates.join("\n"));
+  const progress: number[][] = [];
+  const watch = {
+    ...NOTHING_ASKED.watch,
+    onProgress: (done: number, total: number) => void progress.push([done, total]),
+  };
+  const asked = { ...NOTHING_ASKED, bundle: file, traces: [trace], out, watch };
+  const { json } = await reportCommand(asked);
+  const { runs } = json as {
+    runs: { scaler: string; violationRate: number; cores: { mean: number } }[];
+  };
+  const document = documentOf(readFileSync(out, "utf8"));
+
+  test("has a row for the bundle and for each of the papers' scalers, as simulated", () => {
+    const rows = rowsOf(document, ".day-table tbody tr");
+    expect(rows.map(([scaler]) => scaler)).toEqual(["the bundle", "fa2", "sponge", "themis"]);
+    expect(runs.map(({ scaler }) => scaler)).toEqual(["the bundle", "fa2", "sponge", "themis"]);
+    for (const [index, { cores }] of runs.entries()) {
+      expect(Number(rows[index]?.[1])).toBeCloseTo(cores.mean, 2);
+    }
+    expect(progress.at(-1)).toEqual([4, 4]);
+  });
+
+  test("draws load, cores and misses minute by minute, and says what there is to see", () => {
+    const figures = [...document.querySelectorAll('#day-0 svg[aria-labelledby^="day-0-"]')];
+    expect(figures).toHaveLength(3);
+    for (const figure of figures) expect(figure.querySelector("desc")?.textContent).toBeTruthy();
+    expect(figures[0]?.querySelector("desc")?.textContent).toMatch(/ over 4 minutes\.$/);
+    // What is planned, and a line for each scaler.
+    expect(figures[1]?.querySelectorAll('[aria-label="line"]')).toHaveLength(5);
+    expect(document.querySelector("#day-0 .key")?.textContent).toContain("planned by the bundle");
+  });
+});
+
+test("minutes are means and shares of their seconds", () => {
+  const second = { latencyMsP99: null, servers: 1 };
+  const timeline = Array.from({ length: 90 }, (_, at) => ({
+    ...second,
+    requests: at < 60 ? 2 : 0,
+    violations: at === 7 ? 1 : 0,
+    cores: at < 30 ? 4 : 6,
+    level: at < 60 ? 0 : 1,
+  }));
+  const run = { scaler: "x", plannedCores: [3, 8], result: { timeline } } as unknown as ScaledRun;
+  const minutes = minutesOf(run);
+  expect(minutes).toEqual([
+    { minute: 0, qps: 2, violations: 1, missedShare: 1 / 120, cores: 5, plannedCores: 3 },
+    { minute: 1, qps: 0, violations: 0, missedShare: 0, cores: 6, plannedCores: 8 },
+  ]);
+  expect(worstMinute(minutes)?.minute).toBe(0);
+  expect(worstMinute(minutes.slice(1))).toBeNull();
 });

@@ -112,4 +112,13 @@ describe("a query of low priority", () => {
     expect(driver.news()).toEqual(["0 start 0 [0]", "0 cancel 1"]);
     expect(driver.scheduler.waitingCount).toBe(1);
   });
+
+  test("is taken if it is late by what a sum is rounded to", () => {
+    // 0.1 + 0.1 + 0.1 is 4e-17 more than 0.3.
+    const models = [{ name: "m", wholeMs: 0.1 }];
+    const policy = { scheduler: "one-stage", dropAfterSlos: 1 } as const;
+    const driver = new AccordionDriver(chainPlaces(1, { models, sloMs: 0.3, policy })).start();
+    for (let n = 0; n < 4; n++) driver.ask(LOW);
+    expect(driver.news()).toEqual(["0 start 0 [0]", "0 drop 3 late"]);
+  });
 });

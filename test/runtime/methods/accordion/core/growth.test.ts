@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { AccordionOptions } from "../../../../../runtime/bundle/schema.ts";
-import { chainPlaces } from "../../../../support/accordion-chain.ts";
+import { CHAIN, chainPlaces } from "../../../../support/accordion-chain.ts";
 import { AccordionDriver } from "../../../../support/accordion-driver.ts";
 
 /**
@@ -140,5 +140,55 @@ describe("a running query of high priority", () => {
     // Due at 154: 120 + 5 + 30 is too late, so that the one that waits comes first.
     driver.passTo(120);
     expect(driver.news()).toEqual(["120 done 0", "120 start 2 [0,1,2,3]"]);
+  });
+
+  /**
+   * A large one has one place of four; the others are free at 10, 20 and 100, and small ones wait for
+   * them. It is due at 110: on three places from 25 on it is on time.
+   */
+  function amongSmall(policy: Partial<AccordionOptions>): AccordionDriver {
+    const one = (ms: number) => ({ name: `one-${ms}`, layerMs: [ms] });
+    const models = [CHAIN, one(10), one(20), one(100), one(9)];
+    const driver = new AccordionDriver(chainPlaces(4, { models, policy })).start();
+    for (const model of [1, 2, 3]) driver.ask({ model, dueInMs: 100 });
+    driver.ask({ batch: 2, dueInMs: 110 });
+    driver.news();
+    for (const model of [2, 4, 2]) driver.ask({ model });
+    driver.settle();
+    return driver;
+  }
+
+  test("has places kept for it that come one by one; who gives them back in time has them", () => {
+    expect(amongSmall({ regrow: true, backfill: true }).news()).toEqual([
+      "10 done 0",
+      // The first that waits would have the place until 30, and the large one needs it at 25.
+      "10 start 5 [0]",
+      "19 done 5",
+      "20 done 1",
+      "20 reshape 3 [3,0,1]",
+      "100 done 2",
+      "100 start 4 [2]",
+      "105 done 3",
+      "105 start 6 [0]",
+      "120 done 4",
+      "125 done 6",
+    ]);
+  });
+
+  test("which that cannot grow waits for them, passed by those that leave it in time", () => {
+    // Three places are enough from 30 on, and two small ones are over by then.
+    expect(amongSmall({ backfill: true }).news()).toEqual([
+      "0 start 4 [3]",
+      "10 done 0",
+      "10 start 5 [0]",
+      "19 done 5",
+      "20 done 1",
+      "20 done 4",
+      "20 start 3 [0,1,3]",
+      "100 done 2",
+      "100 start 6 [2]",
+      "100 done 3",
+      "120 done 6",
+    ]);
   });
 });

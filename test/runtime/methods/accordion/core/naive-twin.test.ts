@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { AccordionOptions, SchedulerName } from "../../../../../runtime/bundle/schema.ts";
+import { chainPlaces } from "../../../../support/accordion-chain.ts";
 import { AccordionDriver } from "../../../../support/accordion-driver.ts";
 import { accordionEvents, happen } from "../../../../support/accordion-events.ts";
 import { randomPlaces } from "../../../../support/accordion-random.ts";
@@ -32,7 +33,43 @@ function isSame(one: readonly unknown[], other: readonly unknown[]): void {
   if (one.join("\n") !== other.join("\n")) expect(one).toEqual(other);
 }
 
+/** One after another, large and small, of high priority mostly: so large ones come to have claims. */
+const crowd = fc.array(
+  fc.record({
+    batch: fc.constantFrom(1, 1, 1, 4),
+    isHigh: fc.constantFrom(true, true, true, false),
+    dueInMs: fc.constantFrom(100, 150, 250, 400),
+    passMs: fc.constantFrom(0, 2, 5, 11, 17),
+  }),
+  { minLength: 20, maxLength: 60, size: "max" },
+);
+
+function compareInCrowd(places: number, numRuns: number): void {
+  const bundle = chainPlaces(places, { policy: { regrow: true, backfill: true } });
+  fc.assert(
+    fc.property(crowd, (queries) => {
+      const driver = new AccordionDriver(bundle).start();
+      const twin = new AccordionDriver(bundle, { scheduler: new NaiveAccordion(bundle) }).start();
+      for (const { passMs, ...query } of queries) {
+        for (const one of [driver, twin]) {
+          one.ask(query);
+          one.passTo(one.nowMs + passMs);
+        }
+        isSame(driver.news(), twin.news());
+      }
+      driver.settle();
+      twin.settle();
+      isSame(driver.news(), twin.news());
+    }),
+    { numRuns },
+  );
+}
+
 describe("the scheduler and its naive twin command the same", () => {
+  test.each([5, 8])("where large queries have claims, on %i places", (places) => {
+    compareInCrowd(places, 60);
+  });
+
   test.each([
     [1, 70],
     [2, 60],

@@ -1,0 +1,73 @@
+/** Sorts queries into classes of size: by how many places they need to be on time. */
+import type { AccordionBundle, MalleableVariant } from "stratagem-runtime/internal/bundle/schema";
+
+/**
+ * Queries that need so many places at least to be on time when they start at once, `from` to `to`;
+ * null: those that no number of places makes be on time.
+ */
+export type SizeClass = { readonly from: number; readonly to: number } | null;
+
+/** Bounds are powers of two: 1, 2, 3 to 4, 5 to 8 … places, and at last those that have no way. */
+export class SizeClasses {
+  readonly classes: readonly SizeClass[];
+  /** By model, for each class of places the largest batch that is on time with them. */
+  readonly #largest: readonly (readonly number[])[];
+
+  constructor(bundle: Pick<AccordionBundle, "shapes" | "tasks" | "policy" | "slo">) {
+    const bounds = boundsTo(bundle.policy.maxDepth);
+    const ranges = bounds.map((to, index) => ({ from: (bounds[index - 1] ?? 0) + 1, to }));
+    const variants = bundle.tasks.flatMap((task) => task.variants);
+    this.classes = [...ranges, null];
+    this.#largest = variants.map((variant) => largestBatches(bundle, variant, bounds));
+  }
+
+  /** Index of the class of a query. */
+  of(model: number, batch: number): number {
+    const largest = this.#largest[model] ?? [];
+    for (const [index, most] of largest.entries()) if (batch <= most) return index;
+    return largest.length;
+  }
+}
+
+function boundsTo(maxDepth: number): number[] {
+  const bounds = [1];
+  for (let bound = 1; bound < maxDepth; bounds.push(bound)) bound = Math.min(2 * bound, maxDepth);
+  return bounds;
+}
+
+/** For each bound the largest batch that some shape of so many places at most has time for. */
+function largestBatches(
+  { shapes, slo, policy }: Pick<AccordionBundle, "shapes" | "policy" | "slo">,
+  { latencyMs }: MalleableVariant,
+  bounds: readonly number[],
+): number[] {
+  const [shapeCount = 0, poolCount = 0] = shapes.shape;
+  const largest = bounds.map(() => 0);
+  for (let shape = 0; shape < shapeCount; shape++) {
+    const counts = shapes.data.subarray(shape * poolCount, (shape + 1) * poolCount);
+    const row = latencyMs.data.subarray(shape * policy.maxBatch, (shape + 1) * policy.maxBatch);
+    const places = [...counts].reduce((sum, count) => sum + count, 0);
+    const most = countUpTo(row, slo.latencyMs);
+    for (const [index, bound] of bounds.entries()) {
+      if (places <= bound) largest[index] = Math.max(largest[index] ?? 0, most);
+    }
+  }
+  return largest;
+}
+
+/** How many of ascending values are at most a limit. */
+function countUpTo(ascending: ArrayLike<number>, limit: number): number {
+  let [low, high] = [0, ascending.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((ascending[middle] ?? Number.NaN) <= limit) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** In words, as tables have it. */
+export function sizeText(size: SizeClass): string {
+  if (size === null) return "too slow on any";
+  return size.from === size.to ? String(size.from) : `${size.from}–${size.to}`;
+}

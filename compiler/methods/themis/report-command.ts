@@ -1,0 +1,58 @@
+/** `stratagem report BUNDLE` of scaled tasks: its levels, and days under every scaler. */
+import { basename } from "node:path";
+import type { ThemisBundle } from "stratagem-runtime/internal/bundle/schema";
+import { readTrace, type Trace } from "../../spec/trace.ts";
+import type { Report, ReportRequest } from "../method.ts";
+import { THEMIS_BASELINES, themisBaseline } from "./baselines.ts";
+import { foretoldLooks } from "./foretold-looks.ts";
+import type { ScaledDay, ScaledRun } from "./report/days.ts";
+import { renderThemisReport } from "./report/report.ts";
+import { simulateThemis } from "./simulate/simulate.ts";
+
+const SEED = 1;
+
+/** @throws InputError for a trace. */
+export async function reportThemis(
+  bundle: ThemisBundle,
+  { file, traces = [], progress }: ReportRequest,
+): Promise<Report> {
+  const days = traces.map((path) => ({ path, trace: readTrace(path) }));
+  const onRun = progress(days.length * (1 + THEMIS_BASELINES.length));
+  const simulated: ScaledDay[] = [];
+  for (const { path, trace } of days) {
+    const runs: ScaledRun[] = [];
+    for (const scaler of [null, ...THEMIS_BASELINES]) {
+      runs.push(await scaledRun(bundle, scaler, trace));
+      await onRun();
+    }
+    simulated.push({ name: basename(path), runs });
+  }
+  const page = renderThemisReport({ bundle, file, days: simulated });
+  return { page, runs: simulated.flatMap(({ name, runs }) => runs.map((run) => told(name, run))) };
+}
+
+/** @param baseline null for the bundle itself. */
+async function scaledRun(
+  bundle: ThemisBundle,
+  baseline: (typeof THEMIS_BASELINES)[number] | null,
+  trace: Trace,
+): Promise<ScaledRun> {
+  const scaled = baseline === null ? bundle : themisBaseline(bundle, baseline);
+  const arrivals = { kind: "trace", trace } as const;
+  const options = { arrivals, durationMs: durationMsOf(trace), seed: SEED };
+  const forecastByLook = await foretoldLooks(scaled, options);
+  const forecast = forecastByLook === undefined ? {} : { forecastByLook };
+  const result = simulateThemis(scaled, { ...options, ...forecast, timeline: true });
+  const plannedCores = scaled.levels.map(({ steady }) => steady.cores);
+  return { scaler: baseline ?? "the bundle", plannedCores, result };
+}
+
+/** All of it. */
+function durationMsOf(trace: Trace): number {
+  return trace.kind === "rates" ? trace.endMs : (trace.arrivalMs.at(-1) ?? 0) + 1;
+}
+
+function told(day: string, { scaler, result }: ScaledRun): object {
+  const { timeline: _, latencyMsByRequest: __, ...outcome } = result;
+  return { day, scaler, ...outcome };
+}

@@ -1,0 +1,154 @@
+/** Keeps in sight the places that queries of high priority need to be on time after all. */
+import { ForetoldPlaces } from "./foretold-places.ts";
+import { KeptClaims } from "./kept-claims.ts";
+import { NONE, type PipelineTable } from "./pipeline-table.ts";
+import type { PlaceLedger } from "./place-ledger.ts";
+import type { Shrinks } from "./place-rule.ts";
+import type { QueryRuns } from "./query-runs.ts";
+import type { ShapeChoice } from "./shape-choice.ts";
+import { TOLERANCE_MS } from "./tolerance.ts";
+
+/**
+ * A query of high priority that runs and will be late as it is, but would not with more places, has
+ * a claim on them: on the fewest that are foretold to be free by the last moment at which they
+ * help, those of the earliest deadline first. Whoever else is to get places leaves as many claims
+ * kept as there were: otherwise small queries would take one by one the places that a large one has
+ * to have at once. Beyond the paper.
+ */
+export class Claims {
+  readonly #runs: QueryRuns;
+  readonly #choice: ShapeChoice;
+  readonly #reconfigurationMs: number;
+  readonly #places: ForetoldPlaces;
+  readonly #kept: KeptClaims;
+  /** Queries with claims by deadline, and whether their claims are kept as things are. */
+  readonly #claimant: Int32Array;
+  readonly #isKept: Uint8Array;
+  #count = 0;
+  /** Queries that run without claims. */
+  readonly #other: Int32Array;
+  #otherCount = 0;
+
+  constructor(
+    table: PipelineTable,
+    ledger: PlaceLedger,
+    runs: QueryRuns,
+    choice: ShapeChoice,
+    reconfigurationMs: number,
+  ) {
+    this.#runs = runs;
+    this.#choice = choice;
+    this.#reconfigurationMs = reconfigurationMs;
+    this.#places = new ForetoldPlaces(table, ledger);
+    const { placeCount } = ledger;
+    const options = { reconfigurationMs, placeCount };
+    this.#kept = new KeptClaims(table, runs, choice, this.#places, options);
+    this.#claimant = new Int32Array(placeCount);
+    this.#isKept = new Uint8Array(placeCount);
+    this.#other = new Int32Array(placeCount);
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** When the first of them is lost for good unless something happens; Infinity without any. */
+  get lapsesAtMs(): number {
+    let atMs = Number.POSITIVE_INFINITY;
+    for (let index = 0; index < this.#count; index++) {
+      const query = this.claimant(index);
+      const quickestMs = this.#runs.timeLeftMs(query, this.#choice.fastest(query));
+      // Up to one tolerance it is not lost yet.
+      const untilMs = this.#runs.deadlineMs(query) + 2 * TOLERANCE_MS;
+      atMs = Math.min(atMs, untilMs - this.#reconfigurationMs - quickestMs);
+    }
+    return atMs;
+  }
+
+  /** A query with a claim, that of the earliest deadline first. @param index below `count`. */
+  claimant(index: number): number {
+    return this.#claimant[index]!;
+  }
+
+  /** Finds out who has claims and which of them are kept; to be asked after every change. */
+  look(nowMs: number): void {
+    this.#count = 0;
+    this.#otherCount = 0;
+    for (let index = 0; index < this.#runs.activeCount; index++) {
+      const query = this.#runs.active(index);
+      if (this.#hasClaim(query, nowMs)) this.#insert(query);
+      else this.#other[this.#otherCount++] = query;
+    }
+    if (this.#count === 0) return;
+    this.#suppose(NONE, null, nowMs);
+    for (let index = 0; index < this.#count; index++) {
+      const isKept = this.#kept.add(this.claimant(index), nowMs);
+      this.#isKept[index] = isKept ? 1 : 0;
+    }
+  }
+
+  /**
+   * Whether as many claims are kept, besides its own, if a query has a shape from now on.
+   * @param query that waits or runs. @param endMs when it is done then.
+   * @param shrinks that are carried out for it; null for none.
+   */
+  allows(
+    query: number,
+    shape: number,
+    endMs: number,
+    shrinks: Shrinks | null,
+    nowMs: number,
+  ): boolean {
+    if (this.#count === 0) return true;
+    this.#suppose(query, shrinks, nowMs);
+    this.#places.take(shape);
+    this.#places.hold(shape, endMs);
+    let lost = 0;
+    for (let index = 0; index < this.#count; index++) {
+      const claimant = this.claimant(index);
+      if (claimant === query) continue;
+      const isKept = this.#kept.add(claimant, nowMs);
+      lost += this.#isKept[index]! - (isKept ? 1 : 0);
+    }
+    return lost <= 0;
+  }
+
+  #hasClaim(query: number, nowMs: number): boolean {
+    const runs = this.#runs;
+    if (!runs.isHigh(query)) return false;
+    const deadlineMs = runs.deadlineMs(query) + TOLERANCE_MS;
+    if (runs.finishMs(query, nowMs) <= deadlineMs) return false;
+    const quickestMs = runs.timeLeftMs(query, this.#choice.fastest(query));
+    return nowMs + this.#reconfigurationMs + quickestMs <= deadlineMs;
+  }
+
+  /** Behind those of the same deadline. */
+  #insert(query: number): void {
+    const deadlineMs = this.#runs.deadlineMs(query);
+    let at = this.#count++;
+    for (; at > 0 && this.#runs.deadlineMs(this.claimant(at - 1)) > deadlineMs; at--) {
+      this.#claimant[at] = this.claimant(at - 1);
+    }
+    this.#claimant[at] = query;
+  }
+
+  /** As if a query had no places, and others had given some up; no claim is kept yet. */
+  #suppose(without: number, shrinks: Shrinks | null, nowMs: number): void {
+    const runs = this.#runs;
+    this.#kept.clear();
+    this.#places.reset();
+    if (without !== NONE && runs.isActive(without)) this.#places.give(runs.shape(without));
+    for (let index = 0; index < this.#otherCount; index++) {
+      const query = this.#other[index]!;
+      if (query === without) continue;
+      const fewer = shrinks === null ? NONE : shrinks.shapeOf(query);
+      if (fewer === NONE) this.#places.hold(runs.shape(query), runs.finishMs(query, nowMs));
+      else {
+        this.#places.give(runs.shape(query));
+        this.#places.take(fewer);
+        const startMs = nowMs + this.#reconfigurationMs;
+        this.#places.hold(fewer, startMs + runs.timeLeftMs(query, fewer));
+      }
+    }
+  }
+}

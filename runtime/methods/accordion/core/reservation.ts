@@ -1,0 +1,115 @@
+/** Keeps a query that waits on time while others pass it. */
+import { ForetoldPlaces } from "./foretold-places.ts";
+import type { PipelineTable } from "./pipeline-table.ts";
+import type { PlaceLedger } from "./place-ledger.ts";
+import type { QueryRuns } from "./query-runs.ts";
+import type { ShapeChoice } from "./shape-choice.ts";
+import { TOLERANCE_MS } from "./tolerance.ts";
+
+/**
+ * Which places a query that waits counts on: those that are free, and those of running queries that
+ * are foretold to end in time. Whoever passes it leaves it one shape at least with which it is on
+ * time, or has its own places back by then. Beyond the paper, after the backfilling of EASY, where
+ * jobs have one size instead of several.
+ */
+export class Reservation {
+  readonly #table: PipelineTable;
+  readonly #runs: QueryRuns;
+  readonly #choice: ShapeChoice;
+  readonly #places: ForetoldPlaces;
+  /** Shapes with which it is foretold to be on time: when it has to start on each at the latest. */
+  readonly #latestMs: Float64Array;
+  /** [shapeCount, classCount]: places that are free by then beyond those of the shape. */
+  readonly #spare: Int32Array;
+  #shapeCount = 0;
+
+  constructor(table: PipelineTable, ledger: PlaceLedger, runs: QueryRuns, choice: ShapeChoice) {
+    this.#table = table;
+    this.#runs = runs;
+    this.#choice = choice;
+    this.#places = new ForetoldPlaces(table, ledger);
+    this.#latestMs = new Float64Array(table.shapeCount);
+    this.#spare = new Int32Array(table.shapeCount * table.classCount);
+  }
+
+  /**
+   * Looks ahead for a query that waits.
+   * @returns whether it is foretold to be on time if nobody passes it.
+   */
+  open(query: number, nowMs: number): boolean {
+    this.#shapeCount = 0;
+    this.#foretell(nowMs);
+    const deadlineMs = this.#runs.deadlineMs(query) + TOLERANCE_MS;
+    for (let shape = 0; shape < this.#table.shapeCount; shape++) {
+      const latestMs = deadlineMs - this.#runs.timeLeftMs(query, shape);
+      if (!(latestMs >= nowMs) || !this.#choice.isUp(shape)) continue;
+      if (!this.#count(shape, latestMs)) continue;
+      this.#latestMs[this.#shapeCount++] = latestMs;
+    }
+    return this.#shapeCount > 0;
+  }
+
+  /** Whether the query is on time all the same if another has a shape until a moment. */
+  allows(shape: number, endMs: number): boolean {
+    for (let index = 0; index < this.#shapeCount; index++) {
+      if (endMs <= this.#latestMs[index]! || this.#has(index, shape)) return true;
+    }
+    return false;
+  }
+
+  /** Another has a shape until a moment. */
+  take(shape: number, endMs: number): void {
+    const { classCount } = this.#table;
+    for (let index = this.#shapeCount - 1; index >= 0; index--) {
+      if (endMs <= this.#latestMs[index]!) continue;
+      if (!this.#has(index, shape)) this.#remove(index);
+      else {
+        for (let placeClass = 0; placeClass < classCount; placeClass++) {
+          const at = index * classCount + placeClass;
+          this.#spare[at] = this.#spare[at]! - this.#table.countOf(shape, placeClass);
+        }
+      }
+    }
+  }
+
+  #foretell(nowMs: number): void {
+    this.#places.reset();
+    for (let index = 0; index < this.#runs.activeCount; index++) {
+      const query = this.#runs.active(index);
+      this.#places.hold(this.#runs.shape(query), this.#runs.finishMs(query, nowMs));
+    }
+  }
+
+  /**
+   * Counts, as the next shape, what is spare of it at a moment.
+   * @returns whether its places are free by then.
+   */
+  #count(shape: number, latestMs: number): boolean {
+    const { classCount } = this.#table;
+    for (let placeClass = 0; placeClass < classCount; placeClass++) {
+      const free = this.#places.freeBy(placeClass, latestMs);
+      const spare = free - this.#table.countOf(shape, placeClass);
+      if (spare < 0) return false;
+      this.#spare[this.#shapeCount * classCount + placeClass] = spare;
+    }
+    return true;
+  }
+
+  /** Whether the places of a shape are spare beside those of an index. */
+  #has(index: number, shape: number): boolean {
+    const { classCount } = this.#table;
+    for (let placeClass = 0; placeClass < classCount; placeClass++) {
+      const spare = this.#spare[index * classCount + placeClass]!;
+      if (this.#table.countOf(shape, placeClass) > spare) return false;
+    }
+    return true;
+  }
+
+  /** The last one fills the gap. */
+  #remove(index: number): void {
+    const { classCount } = this.#table;
+    const last = --this.#shapeCount;
+    this.#latestMs[index] = this.#latestMs[last]!;
+    this.#spare.copyWithin(index * classCount, last * classCount, (last + 1) * classCount);
+  }
+}
