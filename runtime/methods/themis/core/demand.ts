@@ -2,7 +2,7 @@
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 import { decisionSloMs } from "../../../core/decision-slo.ts";
 import { type Forecaster, forecasterOf } from "../../../core/forecasters.ts";
-import { RateHistory } from "./rate-history.ts";
+import { RateHistory } from "../../../core/rate-history.ts";
 import type { ThemisShape } from "./shape.ts";
 
 /**
