@@ -9,6 +9,7 @@ import type { ArrivalProcess } from "../../simulate/arrivals.ts";
 import { initialQpsOf } from "../../simulate/graph/arriving-requests.ts";
 import { type OnOutcome, tellOutcomes } from "../../simulate/outcomes.ts";
 import { inferlineBaseline } from "./baselines.ts";
+import { minutesOf } from "./simulate/minutes.ts";
 import {
   type InferlineSimulationOptions,
   type InferlineSimulationResult,
@@ -40,8 +41,8 @@ export function simulateInferlineCommand(
     baseline === null ? [bundle, steady] : compared(bundle, steady, baseline);
   const startMs = watch.nowMs();
   const withLatencies = onOutcome !== undefined;
-  const ran = simulateInferline(simulated, { ...simulation, withLatencies });
-  const { latencyMsByRequest, ...result } = ran;
+  const ran = simulateInferline(simulated, { ...simulation, withLatencies, timeline: true });
+  const { latencyMsByRequest, timeline, ...result } = ran;
   const wallMs = watch.nowMs() - startMs;
   if (onOutcome !== undefined && latencyMsByRequest !== null) {
     tellOutcomes(onOutcome, options, latencyMsByRequest);
@@ -54,6 +55,7 @@ export function simulateInferlineCommand(
     text: render(result, level, taskQueriesPerWallSecond),
     json: {
       ...result,
+      minutes: minutesOf(timeline ?? []),
       wallMs,
       queriesPerWallSecond: Math.round((1000 * result.queries) / wallMs),
       taskQueriesPerWallSecond,
@@ -84,7 +86,7 @@ function levelFor(
 }
 
 function render(
-  result: Omit<InferlineSimulationResult, "latencyMsByRequest">,
+  result: Omit<InferlineSimulationResult, "latencyMsByRequest" | "timeline">,
   level: InferlineLevel | null,
   perSecond: number,
 ): string {
