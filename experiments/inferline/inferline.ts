@@ -1,11 +1,13 @@
 /** The experiments of docs/experiments/inferline.md. */
 import { inferlineGpu } from "../gpu/inferline-gpu.ts";
 import type { Experiment } from "../harness/experiment.ts";
+import { choice, days } from "./days.ts";
 import { fig9 } from "./estimator.ts";
 import { live } from "./live.ts";
 import { fig6, fig10 } from "./plans.ts";
 import { random } from "./random-pipelines.ts";
 import { fig11, fig12 } from "./sensitivity.ts";
+import { surge } from "./surges.ts";
 import { fig7, fig8, fig13, steady } from "./tuning.ts";
 
 export const inferline: readonly Experiment[] = [
@@ -18,6 +20,9 @@ export const inferline: readonly Experiment[] = [
   fig12,
   fig13,
   steady,
+  surge,
+  days,
+  choice,
   random,
   live,
   inferlineGpu,
