@@ -22,7 +22,7 @@ import { type RequiredOutcome, requiredOutcome } from "../gate/required-outcome.
 import { withObservedFanouts } from "../graph/observed-fanouts.ts";
 import type { Placement } from "../levels/adaptive-levels.ts";
 import { type Compiled, type CompileOptions, compile } from "../levels/compile.ts";
-import type { BundleFile, CompilerMethod } from "../methods/method.ts";
+import type { BundleFile, CompilerMethod, ToldDay } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
 import type { SolverName } from "../methods/solver-names.ts";
 import { modelKey } from "../model/model-files.ts";
@@ -115,6 +115,7 @@ export async function finishCompile(
     files,
     required,
     warnings: [...method.warnings(bundle, loaded.application), ...required.warnings],
+    day: method.overDay?.(bundle, loaded.application) ?? null,
   };
   return report(out, bytes, told, nowMs() - startMs);
 }
@@ -249,10 +250,11 @@ interface Told extends Compiled {
   readonly required: RequiredOutcome;
   readonly warnings: readonly string[];
   readonly files: readonly BundleFile[];
+  readonly day: ToldDay | null;
 }
 
 function report(path: string, bytes: Uint8Array, told: Told, compileMs: number): CommandResult {
-  const { bundle, solveMs, placement, files, required, warnings } = told;
+  const { bundle, solveMs, placement, files, required, warnings, day } = told;
   const { holds } = required;
   const digest = sha256(bytes);
   const { application, method } = bundle;
@@ -274,6 +276,7 @@ function report(path: string, bytes: Uint8Array, told: Told, compileMs: number):
       levelTable(bundle),
       ...(around?.after ?? []).flatMap((table) => ["", table]),
       ...(placement === null ? [] : placementText(placement, bundle)),
+      ...(day === null ? [] : ["", day.text]),
       ...warnings,
       ...required.lines,
     ].join("\n"),
@@ -287,6 +290,7 @@ function report(path: string, bytes: Uint8Array, told: Told, compileMs: number):
       ...(placement === null ? {} : { placement }),
       serving: bundle.cluster.serving ?? null,
       levels: levelReports(bundle, solveMs),
+      ...(day === null ? {} : { day: day.json }),
       warnings,
       written: holds,
       requirements: required.judged,

@@ -8,6 +8,7 @@ import { stateMistakes, stateUseMistakes } from "../model/model-state.ts";
 import type { AskedBranches, FoundBranch } from "../model/root-branches.ts";
 import type { Application } from "../spec/application.ts";
 import type { LoadedApplication } from "../spec/load-application.ts";
+import { conflict, type Mistake } from "../spec/mistakes.ts";
 import { type ChosenLevels, chooseLevels, type GapOf, type Placement } from "./adaptive-levels.ts";
 import { type KeptLevels, keepsMore, keptLevels } from "./kept-levels.ts";
 import {
@@ -94,9 +95,16 @@ export function refuseUnfit(
   method: CompilerMethod,
 ): void {
   refuse(method.mistakes(application));
+  refuse(dayMistakes(application, method));
   refuse(stateUseMistakes(application, method));
   const fit = [...method.modelMistakes(application, models), ...(opened?.mistakes() ?? [])];
   refuse([...fit, ...stateMistakes(application, models)]);
+}
+
+function* dayMistakes({ day }: Application, { name, overDay }: CompilerMethod): Generator<Mistake> {
+  if (day === undefined || overDay !== undefined) return;
+  const message = `plans of method ${name} have no cost over a day; leave it out`;
+  yield conflict(["workload", "day"], message);
 }
 
 /**

@@ -174,10 +174,21 @@ export interface CompilerMethod<
     readonly after: readonly string[];
   };
   /**
+   * What the bundle costs over the day that the application names, or over one from its lowest load
+   * to its highest; null where there is neither. Left out where plans have no cost over time.
+   */
+  overDay?(bundle: B, application: Application<P>): ToldDay | null;
+  /**
    * @throws RuntimeError for an option that asks for what there is not, InputError for a
    * simulation.
    */
   report(bundle: B, asked: ReportRequest): Promise<Report>;
+}
+
+/** What a day comes to: a line for people, and figures. */
+export interface ToldDay {
+  readonly text: string;
+  readonly json: object;
 }
 
 export interface Solved<L extends Level = Level> {

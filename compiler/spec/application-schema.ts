@@ -105,6 +105,10 @@ const loads = z
   )
   .describe("Load levels in queries/s, ascending");
 
+const day = text("a file name")
+  .optional()
+  .describe("Arrivals or rates of a day that compile says the cost of, relative to the spec");
+
 const pool = mapping({
   name: name(),
   hardware: name().optional(),
@@ -238,7 +242,7 @@ export const applicationSchema = mapping({
   version: z.literal(1, { error: () => "1, the only version of the format" }),
   application: name().describe("Name of the application"),
   slo,
-  workload: mapping({ arrivals, loads }),
+  workload: mapping({ arrivals, loads, day }),
   cluster,
   tasks: list(task, "a list of tasks", MAX_TASKS).describe("A rooted DAG"),
   policy: policySchema,

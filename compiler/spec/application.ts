@@ -12,6 +12,8 @@ export interface Application<P extends Policy = Policy> {
   readonly name: string;
   readonly slo: Slo;
   readonly arrivals: Arrivals;
+  /** A day that `compile` is to say the cost of; left out where the spec names none. */
+  readonly day?: DayTrace;
   readonly loads: Loads;
   readonly cluster: Cluster;
   /** A rooted DAG in the order of the spec; names are unique. */
@@ -47,6 +49,12 @@ export type Arrivals =
   | { readonly process: "gamma"; readonly cv2: number }
   /** `file` is a path that can be opened as it is. */
   | { readonly process: "trace"; readonly file: string; readonly trace: Trace };
+
+/** `file` is a path that can be opened as it is. */
+export interface DayTrace {
+  readonly file: string;
+  readonly trace: Trace;
+}
 
 export type Loads =
   /** Strictly ascending, at least one; a range of the spec is a list here. */
@@ -357,7 +365,7 @@ export interface InferlinePolicy {
   /** Longest time for one optimisation, ms. */
   readonly solveLimitMs: number;
   readonly betweenBatches: "next" | "linear";
-  readonly tuner: "relative" | "paper" | "none";
+  readonly tuner: "joint" | "relative" | "paper" | "none";
   /**
    * Standard deviations of a window's count above the sample's envelope that do not count as
    * excess, in [0, 100].

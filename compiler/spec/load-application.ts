@@ -73,6 +73,7 @@ export function loadApplication(
     name: spec.application,
     slo: resolveSlo(spec),
     arrivals: resolveArrivals(spec, files),
+    ...dayPart(spec, files),
     loads: resolveLoads(spec.workload.loads),
     cluster: withServing(cluster, tasks, spec.cluster.communicationLatency === "auto"),
     tasks,
@@ -228,6 +229,13 @@ function resolveArrivals(spec: ApplicationSpec, files: NamedFiles): Arrivals {
   if (arrivals.process !== "trace") return arrivals;
   const file = files.opaque(arrivals.file, ["workload", "arrivals", "file"], MAX_TRACE_BYTES);
   return { process: "trace", file, trace: readTrace(file) };
+}
+
+function dayPart(spec: ApplicationSpec, files: NamedFiles): Pick<Application, "day"> {
+  const { day } = spec.workload;
+  if (day === undefined) return {};
+  const file = files.opaque(day, ["workload", "day"], MAX_TRACE_BYTES);
+  return { day: { file, trace: readTrace(file) } };
 }
 
 function resolveCluster(cluster: ApplicationSpec["cluster"]): Cluster {

@@ -182,8 +182,8 @@ const inferline = mapping({
   betweenBatches: choice("next", "linear")
     .default("next")
     .describe("What a batch between two profiled sizes takes: as the next larger one, or linear"),
-  tuner: choice("relative", "paper", "none")
-    .default("relative")
+  tuner: choice("joint", "relative", "paper", "none")
+    .default("joint")
     .describe("How replicas follow the traffic"),
   tolerance: amountUpTo(100)
     .default(0)

@@ -1,6 +1,7 @@
 /** The experiments of docs/experiments/inferline.md. */
 import { inferlineGpu } from "../gpu/inferline-gpu.ts";
 import type { Experiment } from "../harness/experiment.ts";
+import { choice, days } from "./days.ts";
 import { fig9 } from "./estimator.ts";
 import { live } from "./live.ts";
 import { mixed } from "./mixed-stages.ts";
@@ -8,6 +9,7 @@ import { fig6, fig10 } from "./plans.ts";
 import { greedy, random } from "./random-pipelines.ts";
 import { scalers } from "./scalers.ts";
 import { fig11, fig12 } from "./sensitivity.ts";
+import { surge } from "./surges.ts";
 import { fig7, fig8, fig13, steady } from "./tuning.ts";
 
 export const inferline: readonly Experiment[] = [
@@ -20,6 +22,9 @@ export const inferline: readonly Experiment[] = [
   fig12,
   fig13,
   steady,
+  surge,
+  days,
+  choice,
   random,
   greedy,
   scalers,

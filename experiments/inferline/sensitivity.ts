@@ -59,10 +59,12 @@ async function compare(
     const oracle = await planner.planned({ ...SPEC, traffic });
     outcomes.serve(
       [
-        ["InferLine: margin auto, relative", own, "relative"],
+        ["InferLine: margin auto, joint", own, "joint"],
+        ["…, relative", own, "relative"],
         ["…, tolerance 1", own, "relative", 1],
         ["…, paper's tuner", own, "paper"],
         ["…, no tuner", own, "none"],
+        ["margin 0, joint", exact, "joint"],
         ["margin 0, relative", exact, "relative"],
         ["oracle's plan, no tuner", oracle, "none"],
       ],

@@ -12,7 +12,7 @@ import type { Page } from "../harness/page.ts";
 import { planCost } from "./planner.ts";
 import { gammaArrivals, lengthOf, type Piece } from "./traffic.ts";
 
-type Tuner = "relative" | "paper" | "coarse" | "none";
+type Tuner = "joint" | "relative" | "paper" | "coarse" | "none";
 
 export interface Traffic {
   readonly trace: RequestTrace;

@@ -152,11 +152,13 @@ async function methodsFor(planner: Planner, spec: PlanSpec): Promise<StageMethod
   const meanUnits = coarse(exact, "mean", recorded);
   const peakUnits = coarse(exact, "peak", recorded);
   return [
-    ["InferLine: margin auto, relative", own, "relative"],
+    ["InferLine: margin auto, joint", own, "joint"],
+    ["…, relative", own, "relative"],
     ["…, tolerance 1", own, "relative", 1],
     ["…, paper's tuner", own, "paper"],
     ["…, coarse tuner", own, "coarse"],
     ["…, no tuner", own, "none"],
+    ["margin 0, joint", exact, "joint"],
     ["margin 0, relative", exact, "relative"],
     ["margin 0, tolerance 1", exact, "relative", 1],
     ["as printed: greedy, paper's tuner", greedy, "paper"],

@@ -67,7 +67,7 @@ function oneLevelApart(spec: Spec): void {
 interface Spec {
   [key: string]: unknown;
   slo: Record<string, unknown>;
-  workload: { arrivals: Record<string, unknown>; loads: unknown };
+  workload: { arrivals: Record<string, unknown>; loads: unknown; day?: string };
   cluster: Record<string, unknown>;
   tasks: { name: string; variants: Record<string, unknown>[] }[];
   policy: Record<string, unknown>;
@@ -298,6 +298,14 @@ describe("compile refuses", () => {
         spec.policy = { method: "accordion" };
       },
       /app\.json:\d+ tasks\[0\]\.variants\[0\]\.profile: .* needs layers, or speedups/,
+    ],
+    [
+      "a day of plans that have no cost over one",
+      (spec) => {
+        writeFileSync(join(folder, "day.csv"), "1\n2\n");
+        spec.workload.day = "../day.csv";
+      },
+      /app\.json:\d+ workload\.day: plans of method ramsis have no cost over a day/,
     ],
     [
       "a step that takes too many levels",

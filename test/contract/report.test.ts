@@ -118,7 +118,9 @@ describe.each(BY_METHOD)("the page of %s", (method, { shown }) => {
   test.skipIf(shown.hasTables)("is refused where it would need tables", async () => {
     const simulation = join(folder, "none.json");
     for (const [option, change] of [
-      ["--simulation", { simulations: [simulation] }],
+      ...(shown.hasDays === true
+        ? []
+        : ([["--simulation", { simulations: [simulation] }]] as const)),
       ["--frontier", { frontierQps: 100 }],
     ] as const) {
       const out = join(folder, `${method}-none.html`);

@@ -10,9 +10,11 @@ import { isPipelineBaseline } from "../pipeline-baselines.ts";
 import { refuseTableOptions, refuseTraces } from "../table-options.ts";
 import { INFERLINE_BASELINES } from "./baselines.ts";
 import { inferlinePromises } from "./promises.ts";
+import { inferlineOverDay } from "./simulate/over-day.ts";
 import { promisedByInferline, simulatedLevel } from "./simulated-level.ts";
 import { inferline } from "./solve/inferline.ts";
 import { hasTraces } from "./solve/sample-traces.ts";
+import { dayFigures, dayText } from "./told-day.ts";
 import { inferlineWarnings } from "./warnings.ts";
 
 export const inferlineMethod: CompilerMethodOf<"inferline"> = {
@@ -65,10 +67,16 @@ export const inferlineMethod: CompilerMethodOf<"inferline"> = {
   },
 
   warnings: inferlineWarnings,
+  overDay(bundle, { day = null }) {
+    const outcome = inferlineOverDay(bundle, day);
+    return outcome === null ? null : { text: dayText(outcome), json: dayFigures(outcome) };
+  },
   async report(bundle, asked) {
-    refuseTableOptions(asked, "plans");
+    refuseTableOptions({ ...asked, simulations: [] }, "plans");
     refuseTraces(asked, "plans");
     const { renderInferlineReport } = await import("./report/report.ts");
-    return { page: renderInferlineReport({ bundle, file: asked.file }) };
+    const { readDayRun } = await import("./report/simulation-file.ts");
+    const days = asked.simulations.map(readDayRun);
+    return { page: renderInferlineReport({ bundle, file: asked.file, days }) };
   },
 };

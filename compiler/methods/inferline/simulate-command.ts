@@ -17,6 +17,7 @@ import {
 import { type OnOutcome, tellOutcomes } from "../../simulate/outcomes.ts";
 import { inferlineBaseline } from "./baselines.ts";
 import { shippedScaler, simulateScaled, tunedScaler } from "./scaler-baselines.ts";
+import { minutesOf } from "./simulate/minutes.ts";
 import {
   type InferlineSimulationOptions,
   type InferlineSimulationResult,
@@ -46,8 +47,8 @@ export function simulateInferlineCommand(
   const { onOutcome, ...steady } = options;
   const { run, told } = simulationOf(bundle, steady, baseline);
   const startMs = watch.nowMs();
-  const ran = run(onOutcome !== undefined);
-  const { latencyMsByRequest, ...result } = ran;
+  const ran = run({ withLatencies: onOutcome !== undefined, timeline: true });
+  const { latencyMsByRequest, timeline, ...result } = ran;
   const wallMs = watch.nowMs() - startMs;
   if (onOutcome !== undefined && latencyMsByRequest !== null) {
     tellOutcomes(onOutcome, options, latencyMsByRequest);
@@ -61,6 +62,7 @@ export function simulateInferlineCommand(
     json: {
       ...result,
       ...(told === null ? {} : { baseline: told }),
+      minutes: minutesOf(timeline ?? []),
       wallMs,
       queriesPerWallSecond: Math.round((1000 * result.queries) / wallMs),
       taskQueriesPerWallSecond,
@@ -69,8 +71,11 @@ export function simulateInferlineCommand(
   };
 }
 
+/** What is told of a simulation beside its sums. */
+type Watched = Pick<InferlineSimulationOptions, "withLatencies" | "timeline">;
+
 interface Simulation {
-  readonly run: (withLatencies: boolean) => InferlineSimulationResult;
+  readonly run: (watched: Watched) => InferlineSimulationResult;
   /** Null for the bundle itself and for baselines that have nothing to set. */
   readonly told: ScaledBaseline | null;
 }
@@ -82,8 +87,7 @@ function simulationOf(
   baseline: AskedBaseline,
 ): Simulation {
   if (baseline === null) {
-    const run = (withLatencies: boolean) =>
-      simulateInferline(bundle, { ...options, withLatencies });
+    const run = (watched: Watched) => simulateInferline(bundle, { ...options, ...watched });
     return { run, told: null };
   }
   const { kind: name, tuned = false } =
@@ -96,7 +100,7 @@ function simulationOf(
   assert(chosen !== undefined, "a setting is tried");
   const planQps = bundle.levels[chosen.plan]?.loadQps ?? Number.NaN;
   return {
-    run: (withLatencies) => simulateScaled(bundle, { ...options, withLatencies }, scaler, chosen),
+    run: (watched) => simulateScaled(bundle, { ...options, ...watched }, scaler, chosen),
     told: toldScaler(scaler, tuned, chosen.setting, planQps),
   };
 }
@@ -109,7 +113,7 @@ function coarseRun(
   const { bundle: planned, tunerFor } = inferlineBaseline(bundle, name);
   const tuner = tunerFor(initialQpsOf(options.arrivals));
   const own = tuner === null ? options : { ...options, tuner };
-  return (withLatencies) => simulateInferline(planned, { ...own, withLatencies });
+  return (watched) => simulateInferline(planned, { ...own, ...watched });
 }
 
 /** The level whose expectation a steady load is to be compared with; a trace has none. */
@@ -122,7 +126,7 @@ function levelFor(
 }
 
 function render(
-  result: Omit<InferlineSimulationResult, "latencyMsByRequest">,
+  result: Omit<InferlineSimulationResult, "latencyMsByRequest" | "timeline">,
   level: InferlineLevel | null,
   perSecond: number,
   told: ScaledBaseline | null,

@@ -53,13 +53,14 @@ export interface InferlineOptions {
    */
   readonly betweenBatches: "next" | "linear";
   /**
-   * Relative: replicas follow the excess over the sample's traffic envelope. Paper: Algorithms 3
-   * and 4 as printed. None: replicas stay as planned.
+   * Joint: replicas and level follow envelope, forecast and what waits together. Relative: replicas
+   * follow the excess over the sample's traffic envelope. Paper: Algorithms 3 and 4 as printed.
+   * None: replicas stay as planned.
    */
-  readonly tuner: "relative" | "paper" | "none";
+  readonly tuner: "joint" | "relative" | "paper" | "none";
   /**
    * Standard deviations of a window's count above the sample's envelope that are no excess to the
-   * relative tuner.
+   * relative tuner, and beside its own none to the joint one.
    */
   readonly tolerance: number;
   /** Time a replica takes to come up, in simulations. */

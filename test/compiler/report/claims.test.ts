@@ -2,6 +2,7 @@
 import { parseHTML } from "linkedom";
 import { describe, expect, test } from "vitest";
 import { renderInferlineReport } from "../../../compiler/methods/inferline/report/report.ts";
+import { inferlineOverDay } from "../../../compiler/methods/inferline/simulate/over-day.ts";
 import { renderLokiReport } from "../../../compiler/methods/loki/report/report.ts";
 import { renderRamsisReport } from "../../../compiler/methods/ramsis/report/report.ts";
 import {
@@ -43,10 +44,28 @@ function feasibleCells(page: string, column: number): (string | null | undefined
 describe("what provisioned plans cost", () => {
   test("is told beside what the simulation comes to, where that is more", async () => {
     const { bundle } = await loadBundle("policies/cascade/bundle.msgpack");
-    const lead = leadOf(renderInferlineReport({ bundle: bundle as InferlineBundle, file: FILE }));
+    const cascade = bundle as InferlineBundle;
+    const levels = cascade.levels.map((level) => ({
+      ...level,
+      expected: { ...level.expected, costPerHour: 0.249 },
+    }));
+    const lead = leadOf(renderInferlineReport({ bundle: { ...cascade, levels }, file: FILE }));
     expect(lead).toMatch(/As planned they cost 0\.133 an hour; by the estimator, no plan/);
-    expect(lead).toMatch(/In the simulation, .* 0\.234 to 0\.249 an hour: up to 87\.45% more than/);
+    expect(lead).toMatch(/In the simulation, .* 0\.249 an hour: up to 87\.22% more than/);
     expect(lead).not.toMatch(/can be cheaper/);
+  });
+
+  test("is what the simulation of the cascade comes to, at its loads and over a day", async () => {
+    const { bundle } = await loadBundle("policies/cascade/bundle.msgpack");
+    const cascade = bundle as InferlineBundle;
+    for (const { plan, expected } of cascade.levels) {
+      expect(expected.costPerHour).toBeLessThan(1.1 * plan.costPerHour);
+    }
+    const day = inferlineOverDay(cascade, null);
+    expect(day?.followed.costPerHour).toBeLessThan(1.1 * 0.133);
+    expect(day?.followed.violationRate).toBeLessThan(0.01);
+    expect(day?.plannedCostPerHour).toBeCloseTo(0.133, 9);
+    expect(day?.of).toBe("from 50 to 300 requests/s and back, an hour in 23 s");
   });
 
   test("is not told twice where both are the same", () => {

@@ -52,7 +52,7 @@ test("fills in every default of every method", () => {
     sampleSeed: 1,
     solveLimitMs: 5000,
     betweenBatches: "next",
-    tuner: "relative",
+    tuner: "joint",
     tolerance: 0,
     activationMs: 5000,
   });

@@ -8,6 +8,8 @@ export interface ShownSubject {
   readonly markedUp: Bundle;
   /** Whether a page can be asked for what there is of tables alone. */
   readonly hasTables: boolean;
+  /** Whether it shows days that were simulated; left out for no. */
+  readonly hasDays?: true;
 }
 
 /** A name that would be markup, were it not escaped. */

@@ -15,6 +15,7 @@ import { decimalText } from "../../../report/number-text.ts";
 import { renderPage } from "../../../report/page.ts";
 import { headRow } from "../../../report/table-row.ts";
 import { drawCost, drawLatency, drawReplicas } from "./cost-figures.ts";
+import { daySection, type NamedDayRun } from "./day.ts";
 import { hardwareKeys, keyOf } from "./hardware-keys.ts";
 import { levelDetails, meanings, provisioningTable } from "./levels.ts";
 import { drawMisses } from "./miss-figure.ts";
@@ -24,11 +25,15 @@ export interface InferlineReportContent {
   readonly bundle: InferlineBundle;
   /** Of the file that held the bundle. */
   readonly file: { readonly byteCount: number; readonly sha256: string };
+  /** Simulations of a day, to be shown in place of one that nobody has recorded; left out: none. */
+  readonly days?: readonly NamedDayRun[];
 }
 
 /** The whole HTML document. The same content gives the same text. */
-export function renderInferlineReport({ bundle, file }: InferlineReportContent): string {
+export function renderInferlineReport(content: InferlineReportContent): string {
+  const { bundle, file, days = [] } = content;
   const keys = hardwareKeys(bundle);
+  const day = daySection(bundle, days);
   return renderPage({
     title: bundle.application,
     subtitle: "Stratagem provisioning report",
@@ -37,6 +42,7 @@ export function renderInferlineReport({ bundle, file }: InferlineReportContent):
     sections: [
       { id: "stages", heading: "The tasks", body: stageSection(bundle, keys) },
       { id: "load", heading: "What load costs", body: loadSection(bundle, keys) },
+      ...(day === null ? [] : [{ id: "day", heading: "What a day costs", body: day }]),
       {
         id: "levels",
         heading: "All levels",

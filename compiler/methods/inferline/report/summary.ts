@@ -131,13 +131,14 @@ function heldOutText(carried: readonly InferlineLevel[]): string {
 }
 
 const TUNER: Readonly<Record<InferlineOptions["tuner"], string>> = {
+  joint: "with the level, as the last 40 s, what surely rises and what waits need it",
   relative: "as much as the traffic exceeds the envelope of the sample",
   paper: "by the rates of the envelope, as the paper prints it",
   none: "never: they stay as planned",
 };
 
 function tunerText({ tuner, tolerance }: InferlineOptions): string {
-  const beyond = tuner === "relative" && tolerance > 0;
+  const beyond = (tuner === "relative" || tuner === "joint") && tolerance > 0;
   return beyond ? `${TUNER[tuner]}, beyond ${tolerance} standard deviations` : TUNER[tuner];
 }
 

@@ -1,6 +1,6 @@
 /** Runs the forecasts of a simulation beforehand, look by look. */
 import { HISTORY_SECONDS } from "stratagem-runtime/internal/core/forecasters";
-import { RateHistory } from "stratagem-runtime/internal/methods/themis/core/rate-history";
+import { RateHistory } from "stratagem-runtime/internal/core/rate-history";
 
 export interface LookHistories {
   readonly lookCount: number;

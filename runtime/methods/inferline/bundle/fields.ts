@@ -115,13 +115,13 @@ const options = record<InferlineOptions>({
       "them.",
   ],
   tuner: [
-    oneOf(["relative", "paper", "none"]),
+    oneOf(["joint", "relative", "paper", "none"]),
     "How replicas follow the traffic while the plan is followed.",
   ],
   tolerance: [
     numberIn(0, MAX_TOLERANCE),
     "Standard deviations of a window's count above `sample.envelope` that are no excess to the " +
-      "relative tuner.",
+      "relative tuner, and beside its own none to the joint one.",
   ],
   activationMs: [millisecondsOr0, "What a replica takes to come up, in simulations."],
   startFrom: startFrom("activationMs"),

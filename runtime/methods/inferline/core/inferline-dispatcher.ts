@@ -7,12 +7,10 @@ import {
   DROP_QUEUE_FULL,
 } from "../../../core/command-buffer.ts";
 import { DemandMonitor } from "../../../core/graph/demand-monitor.ts";
-import { LinkedQueues } from "../../../core/graph/linked-queues.ts";
 import type {
   PipelineDispatcher,
   PipelineDispatcherOptions,
 } from "../../../core/graph/pipeline-dispatcher.ts";
-import { NONE } from "../../../core/graph/pipeline-shape.ts";
 import { ReplicaFleet } from "../../../core/graph/replica-fleet.ts";
 import { ReplicaKeeper } from "../../../core/graph/replica-keeper.ts";
 import { busyNames, type ReplicaShape, replicaShapeOf } from "../../../core/graph/replica-shape.ts";
@@ -22,8 +20,9 @@ import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
 import { dispersionOf } from "./dispersion.ts";
 import { InferlineLevelFollower } from "./level-follower.ts";
 import { RECENT_MS } from "./recent-rates.ts";
-import type { ReplicaTuner } from "./replica-tuner.ts";
+import type { ReplicaTuner, StageState } from "./replica-tuner.ts";
 import { replicaTunerOf } from "./replica-tuner-of.ts";
+import { StageQueues } from "./stage-queues.ts";
 
 export interface InferlineDispatcherOptions extends PipelineDispatcherOptions {
   /**
@@ -66,7 +65,8 @@ export function inferlineDispatcherOf(
 /**
  * InferLine's serving side: a central queue for each task, first in first out, whose idle replicas
  * take what waits at once, in batches up to the planned size; and as many replicas as the tuner
- * says. Nothing is dropped for being late. Source: InferLine §4.2, §5, §6.
+ * says. Nothing is dropped for being late; with a tuner that says so, what is late waits for what
+ * is not. Source: InferLine §4.2, §5, §6; the latter is ours.
  *
  * Batches start in `onWake` only, after all that happens at one time, in the order of the tasks,
  * the idle worker of the lowest index first.
@@ -78,7 +78,7 @@ class StageDispatcher implements InferlineDispatcher {
   readonly #shape: ReplicaShape;
   readonly #fleet: ReplicaFleet;
   readonly #keeper: ReplicaKeeper;
-  readonly #queues: LinkedQueues;
+  readonly #queues: StageQueues;
   readonly #demand: DemandMonitor;
   readonly #follower: InferlineLevelFollower;
   readonly #tuner: ReplicaTuner;
@@ -87,6 +87,7 @@ class StageDispatcher implements InferlineDispatcher {
   readonly #shared = new SharedDemand();
   /** Variance of the mean of 30 s, for each request per second of it. */
   readonly #variancePerQps: number;
+  readonly #state: StageState;
   /**
    * [taskCount]: whether the task has a replica, or will have one of the workers that are up or
    * have yet to come up for the first time.
@@ -109,14 +110,18 @@ class StageDispatcher implements InferlineDispatcher {
     this.commandCapacity = this.waitingCapacity + 1 + 2 * workerCount;
     this.#fleet = new ReplicaFleet(shape);
     this.#keeper = new ReplicaKeeper(shape, this.#fleet);
-    this.#queues = new LinkedQueues(taskCount, queryCapacity);
     this.#demand = new DemandMonitor(initialDemandQps);
     this.#isServable = new Uint8Array(taskCount);
     this.#variancePerQps = (1000 * dispersionOf(bundle.arrivals)) / RECENT_MS;
     const level = options.level ?? levelForLoad(bundle.levels, initialDemandQps);
     this.#isLevelFixed = options.level !== undefined || bundle.levels.length === 1;
     this.#follower = new InferlineLevelFollower(bundle, level);
-    this.#tuner = options.tuner ?? replicaTunerOf(bundle, level);
+    this.#tuner = options.tuner ?? replicaTunerOf(bundle, level, this.#isLevelFixed);
+    this.#queues = new StageQueues(bundle, queryCapacity, this.#tuner.isLateLast === true);
+    this.#state = {
+      waiting: (task) => this.#queues.length(task),
+      readyByTask: this.#fleet.readyByTask,
+    };
   }
 
   get wakeMs(): number {
@@ -124,7 +129,7 @@ class StageDispatcher implements InferlineDispatcher {
   }
 
   get level(): number {
-    return this.#follower.level;
+    return this.#tuner.level ?? this.#follower.level;
   }
 
   get servers(): number {
@@ -156,7 +161,7 @@ class StageDispatcher implements InferlineDispatcher {
     query: number,
     task: number,
     _parent: number,
-    _deadlineMs: number,
+    deadlineMs: number,
     nowMs: number,
     out: CommandBuffer,
   ): void {
@@ -164,7 +169,7 @@ class StageDispatcher implements InferlineDispatcher {
     if (this.#isServable[task] === 0) out.drop(0, query, DROP_NO_WORKER);
     else if (this.#queues.waiting === this.waitingCapacity) out.drop(0, query, DROP_QUEUE_FULL);
     else {
-      this.#queues.append(task, query);
+      this.#queues.append(task, query, deadlineMs);
       if (this.#fleet.idle.count(task) > 0) this.#wakeMs = nowMs;
     }
   }
@@ -184,7 +189,7 @@ class StageDispatcher implements InferlineDispatcher {
     this.#wakeMs = Number.POSITIVE_INFINITY;
     const { taskCount } = this.#shape;
     for (let task = 0; task < taskCount; task++) {
-      if (this.#isServable[task] === 1) this.#startBatches(task, out);
+      if (this.#isServable[task] === 1) this.#startBatches(task, nowMs, out);
       else this.#dropWaiting(task, out);
     }
   }
@@ -209,7 +214,7 @@ class StageDispatcher implements InferlineDispatcher {
     if (this.#isServable[task] === 0) out.drop(0, query, DROP_NO_WORKER);
     else if (this.#queues.waiting === this.waitingCapacity) out.drop(0, query, DROP_QUEUE_FULL);
     else {
-      this.#queues.insertAfter(NONE, task, query);
+      this.#queues.putFirst(task, query);
       if (this.#fleet.idle.count(task) > 0) this.#wakeMs = nowMs;
     }
   }
@@ -236,17 +241,19 @@ class StageDispatcher implements InferlineDispatcher {
    * Does what the tuner wants done from time to time, and looks whether another plan is called for.
    */
   #tick(nowMs: number): void {
-    if (this.#tuner.tick(nowMs)) this.#isUnsettled = true;
+    if (this.#tuner.tick(nowMs, this.#state)) this.#isUnsettled = true;
     const { recentMeanQps } = this.#tuner;
     this.#shared.look(recentMeanQps, Math.sqrt(this.#variancePerQps * recentMeanQps));
-    if (this.#isLevelFixed || !this.#follower.update(this.#shared.qps, nowMs)) return;
+    // A tuner that chooses plans itself provides for what comes here, whatever the others see.
+    if (this.#tuner.level !== undefined || this.#isLevelFixed) return;
+    if (!this.#follower.update(this.#shared.qps, nowMs)) return;
     this.#tuner.follow(this.#follower.level, nowMs);
     this.#isUnsettled = true;
   }
 
   #settle(nowMs: number, out: CommandBuffer): void {
     this.#isUnsettled = false;
-    this.#keeper.settle(this.#follower.level, this.#tuner.targets, out);
+    this.#keeper.settle(this.level, this.#tuner.targets, out);
     for (let task = 0; task < this.#shape.taskCount; task++) {
       const isServable = this.#keeper.hasProspect(task);
       this.#isServable[task] = isServable ? 1 : 0;
@@ -261,11 +268,13 @@ class StageDispatcher implements InferlineDispatcher {
   }
 
   /** Batches as long as the task has idle workers and queries. */
-  #startBatches(task: number, out: CommandBuffer): void {
+  #startBatches(task: number, nowMs: number, out: CommandBuffer): void {
     const queues = this.#queues;
     const { idle } = this.#fleet;
+    if (queues.length(task) === 0 || idle.count(task) === 0) return;
     const { poolByWorker, poolCount, variantByTaskPool, maxBatchByTaskPool } = this.#shape;
-    const { level } = this.#follower;
+    const { level } = this;
+    queues.setBack(task, level, nowMs);
     const planned = this.#shape.batchByLevelTask[level * this.#shape.taskCount + task]!;
     while (queues.length(task) > 0 && idle.count(task) > 0) {
       const worker = idle.lowest(task);

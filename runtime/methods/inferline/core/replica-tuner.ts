@@ -1,3 +1,13 @@
+/** What decides how many replicas there are, and what it may look at. */
+
+/** What of the stages a tuner may look at. */
+export interface StageState {
+  /** Queries of a task that wait. */
+  waiting(task: number): number;
+  /** [taskCount]: replicas that hold their model. */
+  readonly readyByTask: Uint32Array;
+}
+
 /**
  * How many replicas each task is to have from now on. Pure: times are arguments, in order.
  *
@@ -7,6 +17,13 @@
 export interface ReplicaTuner {
   /** [taskCount], at least 1: replicas that each task is to have. */
   readonly targets: Uint32Array;
+  /**
+   * Index of the level that is followed, of tuners that choose it; left out where the mean rate
+   * chooses, and `follow` tells.
+   */
+  readonly level?: number | undefined;
+  /** Whether what is late already is served after what is not; left out for no. */
+  readonly isLateLast?: boolean | undefined;
   /**
    * Mean rate of the tumbling windows of 5 s that ended in the last 30 s, requests per second; NaN
    * before 30 s are over.
@@ -20,9 +37,9 @@ export interface ReplicaTuner {
   onQuery?(task: number): void;
   /**
    * The time that `wakeMs` names, or a later one, has come.
-   * @returns whether a target has changed.
+   * @returns whether a target, or the level of a tuner that chooses it, has changed.
    */
-  tick(nowMs: number): boolean;
+  tick(nowMs: number, state: StageState): boolean;
   /**
    * The plan of another level is followed from now on. Targets become its replicas, or more if the
    * traffic asks for more.

@@ -1,7 +1,7 @@
-/** Measures the traffic envelope of the last minute. */
+/** Measures the traffic envelope of the last minute, or of another time. */
 import { assert } from "../../../core/assert.ts";
 
-/** Windows lie within a time of this length that ends now. */
+/** Windows lie within a time of this length that ends now. Source: InferLine §5. */
 const HORIZON_MS = 60_000;
 /**
  * Arrivals of the horizon that are remembered; beyond that, at 17 000 per second, the oldest are
@@ -16,8 +16,8 @@ const INITIAL_CAPACITY = 1024;
 const FIRST_NUMBER = 2 ** 31 - 50;
 
 /**
- * The traffic envelope of the last 60 s: for each of a few window lengths, the most arrivals in any
- * closed window [t, t + length].
+ * The traffic envelope of the last 60 s, or of another horizon: for each of a few window lengths,
+ * the most arrivals in any closed window [t, t + length].
  *
  * Arrivals have consecutive numbers that wrap around at 32 bits. A window begins at each arrival;
  * two arrivals share a window if the difference of their times is at most its length. Constant time
@@ -33,9 +33,11 @@ export class TrailingEnvelope {
   #first = FIRST_NUMBER;
   /** ... and of the next one to come. */
   #next = FIRST_NUMBER;
+  readonly #horizonMs: number;
 
-  /** @param windowMs ascending, in (0, 60 s]. */
-  constructor(windowMs: Float64Array) {
+  /** @param windowMs ascending, in (0, horizonMs]. */
+  constructor(windowMs: Float64Array, horizonMs = HORIZON_MS) {
+    this.#horizonMs = horizonMs;
     this.setWindows(windowMs);
   }
 
@@ -63,13 +65,14 @@ export class TrailingEnvelope {
     }
   }
 
-  /** Forgets the arrivals that are more than 60 s ago. */
+  /** Forgets the arrivals that are longer ago than the horizon. */
   advance(nowMs: number): void {
     const arrivalMs = this.#arrivalMs;
     const mask = arrivalMs.length - 1;
     const next = this.#next;
+    const horizonMs = this.#horizonMs;
     let first = this.#first;
-    while (first !== next && nowMs - arrivalMs[first & mask]! > HORIZON_MS) first = (first + 1) | 0;
+    while (first !== next && nowMs - arrivalMs[first & mask]! > horizonMs) first = (first + 1) | 0;
     if (first === this.#first) return;
     this.#first = first;
     this.#forget();
@@ -81,7 +84,7 @@ export class TrailingEnvelope {
     this.#windowMs = Float64Array.from(windowMs);
     this.#maxima = new Uint32Array(windowMs.length);
     this.#windows = Array.from(windowMs, (lengthMs) => {
-      assert(lengthMs > 0 && lengthMs <= HORIZON_MS, "a window is within the horizon");
+      assert(lengthMs > 0 && lengthMs <= this.#horizonMs, "a window is within the horizon");
       return new SlidingWindow(lengthMs, this.#first);
     });
     for (const [index, window] of this.#windows.entries()) {

@@ -7,6 +7,7 @@ import type { WorkerModels } from "../../../server/graph/worker-models.ts";
 import { head, line, type MetricLine, metric } from "../../../server/metrics/exposition.ts";
 import { EnvelopeTuner } from "../core/envelope-tuner.ts";
 import type { InferlineGauges } from "../core/inferline-dispatcher.ts";
+import { JointTuner } from "../core/joint-tuner.ts";
 import type { WatchedTuner } from "./watched-tuner.ts";
 
 export class InferlineMetrics {
@@ -76,15 +77,20 @@ export class InferlineMetrics {
   /** Replicas that stay as planned follow no envelope. */
   #envelopeLines(): MetricLine[] {
     const { tuner } = this.#tuner;
-    if (!(tuner instanceof EnvelopeTuner)) return [];
+    if (!(tuner instanceof EnvelopeTuner || tuner instanceof JointTuner)) return [];
     const requests = "stratagem_envelope_requests";
     const { windowMs, observedRequests, sampleRequests, excess } = tuner;
     return [
       head(requests, "gauge", "Most requests in a window: of the last minute, of the sample"),
-      ...[...windowMs].flatMap((ms, window) => [
-        line(requests, { window_ms: `${ms}`, of: "observed" }, observedRequests[window] ?? 0),
-        line(requests, { window_ms: `${ms}`, of: "sample" }, sampleRequests[window] ?? 0),
-      ]),
+      ...[...windowMs].flatMap((ms, window) => {
+        const sample = sampleRequests[window] ?? Number.NaN;
+        // A level whose plan is slower than that of another says nothing of the shortest windows.
+        if (Number.isNaN(sample)) return [];
+        return [
+          line(requests, { window_ms: `${ms}`, of: "observed" }, observedRequests[window] ?? 0),
+          line(requests, { window_ms: `${ms}`, of: "sample" }, sample),
+        ];
+      }),
       ...metric(
         "stratagem_envelope_excess",
         "gauge",

@@ -1,5 +1,5 @@
 /** Counts the changes of a tuner. */
-import type { ReplicaTuner } from "../core/replica-tuner.ts";
+import type { ReplicaTuner, StageState } from "../core/replica-tuner.ts";
 
 /** A tuner whose changes are counted. */
 export class WatchedTuner implements ReplicaTuner {
@@ -23,6 +23,14 @@ export class WatchedTuner implements ReplicaTuner {
     return this.tuner.targets;
   }
 
+  get level(): number | undefined {
+    return this.tuner.level;
+  }
+
+  get isLateLast(): boolean | undefined {
+    return this.tuner.isLateLast;
+  }
+
   get recentMeanQps(): number {
     return this.tuner.recentMeanQps;
   }
@@ -41,8 +49,8 @@ export class WatchedTuner implements ReplicaTuner {
     this.tuner.onQuery?.(task);
   }
 
-  tick(nowMs: number): boolean {
-    const isChanged = this.tuner.tick(nowMs);
+  tick(nowMs: number, state: StageState): boolean {
+    const isChanged = this.tuner.tick(nowMs, state);
     if (isChanged) this.#count();
     return isChanged;
   }

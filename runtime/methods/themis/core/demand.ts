@@ -4,7 +4,7 @@ import { decisionSloMs } from "../../../core/decision-slo.ts";
 import { type Forecaster, forecasterOf } from "../../../core/forecasters.ts";
 import { SharedDemand } from "../../../core/graph/shared-demand.ts";
 import type { LoadShare } from "../../../core/load-share.ts";
-import { RateHistory } from "./rate-history.ts";
+import { RateHistory } from "../../../core/rate-history.ts";
 import type { ThemisShape } from "./shape.ts";
 
 /**

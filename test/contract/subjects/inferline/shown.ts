@@ -10,4 +10,5 @@ export const inferlineShown: ShownSubject = {
     levels: [{ loadQps: 5, stages: [[1, 1]] }],
   }),
   hasTables: false,
+  hasDays: true,
 };

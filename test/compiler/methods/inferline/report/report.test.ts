@@ -116,7 +116,7 @@ describe("the report of provisioning plans", async () => {
 
   test("says in words what its figures show", () => {
     const figures = [...document.querySelectorAll("svg.figure")];
-    expect(figures).toHaveLength(5 + bundle.levels.length);
+    expect(figures).toHaveLength(7 + bundle.levels.length);
     for (const figure of figures) {
       expect(figure.querySelector("title")?.textContent).toBeTruthy();
       expect(figure.querySelector("desc")?.textContent).toBeTruthy();
@@ -124,6 +124,37 @@ describe("the report of provisioning plans", async () => {
     expect(document.querySelector(".lead")?.textContent).toMatch(
       /250 ms.* 1\.401 to 6\.9 .*6\.25% less.* 4\.348% more .*600 .* up to 480.*98\.33% meet/,
     );
+  });
+
+  test("says what a day costs, followed by the tuner, by one plan, and known before", () => {
+    const rows = rowsOf(page, "#day tbody tr");
+    expect(rows.map(([by]) => by)).toEqual([
+      "tuner relative",
+      "the plan of the highest load",
+      "each minute's plan, known before",
+    ]);
+    expect(rows.every(([, cost]) => Number(cost) > 0)).toBe(true);
+  });
+
+  test("shows days that were simulated instead, each by the file's name", async () => {
+    const minutes = [
+      { requests: 600, violations: 3, costPerHour: 1.5 },
+      { requests: 0, violations: 0, costPerHour: 1 },
+    ];
+    const simulations = ["own", "kpa"].map((name) => {
+      const path = join(folder, `${name}.json`);
+      writeFileSync(path, JSON.stringify({ costPerHour: 1.25, violationRate: 0.005, minutes }));
+      return path;
+    });
+    const shown = join(folder, "days.html");
+    await reportCommand({ ...NOTHING_ASKED, bundle: file, out: shown, simulations });
+    expect(rowsOf(readFileSync(shown, "utf8"), "#day tbody tr")).toEqual([
+      ["own", "1.25", "0.5%", "0.5%"],
+      ["kpa", "1.25", "0.5%", "0.5%"],
+    ]);
+    writeFileSync(join(folder, "other.json"), "{}");
+    const other = { bundle: file, out: shown, simulations: [join(folder, "other.json")] };
+    await expect(reportCommand({ ...NOTHING_ASKED, ...other })).rejects.toThrow("costPerHour");
   });
 
   test("a latency beyond the frame is a triangle that says what it is", () => {

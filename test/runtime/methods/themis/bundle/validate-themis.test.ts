@@ -50,7 +50,7 @@ test.each<[string, unknown, string]>([
   ["tasks[1].branch", null, 'branch: expected "independent" or "exclusive"'],
   ["policy.margin", 1, "policy.margin: expected a number above 0 and below 1"],
   ["policy.traces", 0, "policy.traces: expected an integer from 1"],
-  ["policy.tuner", "loose", 'policy.tuner: expected "relative" or "paper" or "none"'],
+  ["policy.tuner", "loose", 'policy.tuner: expected "joint" or "relative" or "paper" or "none"'],
   ["policy.tolerance", 101, "policy.tolerance: expected a number from 0 to 100"],
   ["levels[0].plan.stages[0].replicas", 0, "replicas: expected an integer from 1"],
   ["levels[0].plan.stages[0].scaleFactor", -1, "scaleFactor: expected a number from 0 to 10000"],

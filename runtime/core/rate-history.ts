@@ -1,5 +1,5 @@
 /** Counts the requests of each of the last seconds. */
-import { HISTORY_SECONDS } from "../../../core/forecasters.ts";
+import { HISTORY_SECONDS } from "./forecasters.ts";
 
 /** Arrivals are counted in parts of a second, so that a rise shows before a second is over. */
 const BUCKET_MS = 100;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { RateHistory } from "../../../../../runtime/methods/themis/core/rate-history.ts";
+import { RateHistory } from "../../../runtime/core/rate-history.ts";
 
 const BUCKET_MS = 100;
 const SECONDS = 60;

@@ -1,0 +1,40 @@
+/** Results that `stratagem simulate --json` printed of a day, to be shown beside the plans. */
+import { basename } from "node:path";
+import * as z from "zod";
+import { readDocument } from "../../../spec/document.ts";
+import { amount, ratio } from "../../../spec/fields.ts";
+import { parseStructure } from "../../../spec/structure.ts";
+import { worstMinute } from "../simulate/minutes.ts";
+import type { NamedDayRun } from "./day.ts";
+
+/** Three weeks. */
+const MAX_MINUTES = 21 * 1440;
+
+/** What the report uses of a result; a result has more. */
+const resultSchema = z.object(
+  {
+    costPerHour: amount(1e12),
+    violationRate: ratio(),
+    minutes: z
+      .array(
+        z.object({
+          requests: amount(Number.MAX_SAFE_INTEGER),
+          violations: amount(Number.MAX_SAFE_INTEGER),
+          costPerHour: amount(1e12),
+        }),
+      )
+      .min(1)
+      .max(MAX_MINUTES),
+  },
+  { error: () => "the document that stratagem simulate --json printed of plans" },
+);
+
+/** @throws InputError if the file cannot be read or holds no such result. */
+export function readDayRun(path: string): NamedDayRun {
+  const result = parseStructure(readDocument(path), resultSchema);
+  return {
+    name: basename(path).replace(/\.json$/, ""),
+    ...result,
+    worstMinuteViolationRate: worstMinute(result.minutes),
+  };
+}

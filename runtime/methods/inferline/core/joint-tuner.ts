@@ -1,0 +1,331 @@
+/** Follows levels, envelope and forecast together: the tuner that comes down as it goes up. */
+import type { InferlineBundle } from "../../../bundle/schema.ts";
+import { RateHistory } from "../../../core/rate-history.ts";
+import { CatchUp } from "./catch-up.ts";
+import { dispersionOf } from "./dispersion.ts";
+import { type Foreteller, ForetoldRate } from "./foretold-rate.ts";
+import { RecentFanouts } from "./recent-fanouts.ts";
+import type { ReplicaTuner, StageState } from "./replica-tuner.ts";
+import { Staffing } from "./staffing.ts";
+import { SureLoad, sureMean } from "./sure-load.ts";
+import { TrailingEnvelope } from "./traffic-envelope.ts";
+
+/** What of the tuner was chosen by simulation, on days that judge nothing. */
+export interface JointTunerOptions {
+  /** Deviations of a window's count above the most of the sample that are no other load yet. */
+  readonly slack: number;
+  /** How long the traffic is remembered, and with it what it called for. */
+  readonly memoryMs: number;
+  /** Who foretells the rate when replicas are up that are asked for now; null for nobody. */
+  readonly forecaster: Foreteller | null;
+  /** Whether what has come to wait is caught up with. */
+  readonly catchesUp: boolean;
+  /** Whether what is late already is served after what is not. */
+  readonly lateLast: boolean;
+}
+
+/** `npm run experiment -- inferline choice` tells how they were chosen. */
+export const JOINT_DEFAULTS: JointTunerOptions = {
+  slack: 1.5,
+  memoryMs: 40_000,
+  forecaster: "rise",
+  catchesUp: true,
+  lateLast: true,
+};
+
+/** Time between two looks at the traffic; what exceeds it is looked at once it comes. */
+const TICK_MS = 1000;
+/** Shortest window of the envelope where plans are faster than that. */
+const LEAST_WINDOW_MS = 10;
+/** Another plan takes over once it has been cheaper by this part ... */
+const LEAST_SAVING = 0.05;
+/** ... for this long, since its replicas may have to be started all anew. */
+const SWITCH_MS = 10_000;
+/** Windows that end now, in seconds, over which a rate may show to be too high. */
+const NOW_WINDOWS = [0.2, 0.5, 1, 2];
+/** Standard deviations that such a count has above a load to be sure that it is more. */
+const NOW_SIGMAS = 3.5;
+
+/**
+ * Replicas, and the plan, for the load that the traffic of the last 40 s surely is.
+ *
+ * Of every window there is a count that a load still allows for: the most of the sample, scaled to
+ * the load, and a slack of some deviations. The least load that allows for all that came is the
+ * need, both ways: above what is provided for, replicas are asked for at the arrival that shows it;
+ * below, they go once the traffic that called for them is forgotten. A forecast for the time when
+ * replicas are up counts as a window that has not come yet, with the same slack. Two plans can
+ * carry a need: that of the lowest level which allows for it, with fewer replicas, and that of the
+ * level below, with more. The cheaper one is followed; where another is so for a while, it takes
+ * over. What came to wait before replicas were up is caught up with by more of them.
+ */
+export class JointTuner implements ReplicaTuner {
+  readonly targets: Uint32Array;
+  wakeMs = Number.POSITIVE_INFINITY;
+  readonly isLateLast: boolean;
+  readonly #bundle: InferlineBundle;
+  readonly #options: JointTunerOptions;
+  readonly #dispersion: number;
+  readonly #isFixed: boolean;
+  readonly #envelope: TrailingEnvelope;
+  readonly #history = new RateHistory();
+  readonly #fanouts: RecentFanouts;
+  readonly #foretold: ForetoldRate;
+  readonly #staffing: Staffing;
+  readonly #catchUp: CatchUp;
+  /** By level. */
+  readonly #loads: readonly SureLoad[];
+  /** [taskCount]: replicas for the need, without what is to be caught up with. */
+  readonly #wanted: Uint32Array;
+  /** [windowCount]: counts that what is provided for allows for. */
+  readonly #limits: Float64Array;
+  readonly #own;
+  readonly #other;
+  #level: number;
+  #firstMs = Number.NaN;
+  /** The level that would be better, and since when. */
+  #better = -1;
+  #betterSinceMs = Number.NaN;
+
+  /**
+   * @param level index of the level that is followed first.
+   * @param isFixed whether it is followed whatever comes.
+   */
+  constructor(
+    bundle: InferlineBundle,
+    level: number,
+    isFixed = false,
+    options: JointTunerOptions = JOINT_DEFAULTS,
+  ) {
+    const taskCount = bundle.tasks.length;
+    this.#bundle = bundle;
+    this.#options = options;
+    this.isLateLast = options.lateLast;
+    this.#dispersion = dispersionOf(bundle.arrivals);
+    this.#isFixed = isFixed || bundle.levels.length === 1;
+    this.#level = level;
+    const windowMs = windowsOf(bundle, options.memoryMs);
+    this.#envelope = new TrailingEnvelope(windowMs, options.memoryMs);
+    this.#fanouts = new RecentFanouts(bundle);
+    this.#foretold = new ForetoldRate(options.forecaster, {
+      aheadSeconds: (bundle.policy.activationMs + TICK_MS) / 1000,
+      dispersion: this.#dispersion,
+      slack: options.slack,
+    });
+    this.#staffing = new Staffing(bundle);
+    this.#catchUp = new CatchUp(bundle);
+    const slack = { dispersion: this.#dispersion, slack: options.slack + bundle.policy.tolerance };
+    this.#loads = bundle.levels.map((one) => new SureLoad(one, windowMs, slack));
+    this.targets = new Uint32Array(taskCount);
+    this.#wanted = new Uint32Array(taskCount);
+    this.#limits = new Float64Array(windowMs.length);
+    this.#own = { replicas: new Uint32Array(taskCount), micros: 0, lacking: 0 };
+    this.#other = { replicas: new Uint32Array(taskCount), micros: 0, lacking: 0 };
+    this.#startFrom(level);
+  }
+
+  get level(): number {
+    return this.#level;
+  }
+
+  get recentMeanQps(): number {
+    return this.#history.knownSeconds < 30 ? Number.NaN : this.#history.meanQps(30);
+  }
+
+  /** [windowCount]: lengths of the windows. */
+  get windowMs(): Float64Array {
+    return this.#envelope.windowMs;
+  }
+
+  /** [windowCount]: most requests in a window of the time that is remembered; not a copy. */
+  get observedRequests(): Uint32Array {
+    return this.#envelope.maxima;
+  }
+
+  /** [windowCount]: most requests in a window of the sample; NaN where that had none so short. */
+  get sampleRequests(): Float64Array {
+    return this.#loads[this.#level]!.sampleRequests;
+  }
+
+  /** The load that the traffic surely is over that of the level. */
+  get excess(): number {
+    return this.#loads[this.#level]!.ratioOf(this.#envelope.maxima);
+  }
+
+  onArrival(nowMs: number): boolean {
+    if (Number.isNaN(this.#firstMs)) {
+      this.#firstMs = nowMs;
+      this.wakeMs = nowMs + TICK_MS;
+    }
+    this.#history.onArrival(nowMs);
+    this.#fanouts.recordRequest();
+    this.#envelope.record(nowMs);
+    if (this.#exceedsLimits()) this.wakeMs = Math.min(this.wakeMs, nowMs);
+    return false;
+  }
+
+  onQuery(task: number): void {
+    if (this.#fanouts.isUsed) this.#fanouts.recordQuery(task);
+  }
+
+  tick(nowMs: number, state: StageState): boolean {
+    if (!(nowMs >= this.wakeMs)) return false;
+    const levelBefore = this.#level;
+    this.#envelope.advance(nowMs);
+    this.#history.advance(nowMs);
+    this.#fanouts.advance(nowMs, this.#stages);
+    this.#provide(nowMs);
+    if (this.#options.catchesUp) this.#lookBack(nowMs, state);
+    this.wakeMs = nowMs + TICK_MS;
+    if (this.#catchUp.dueMs > nowMs) this.wakeMs = Math.min(this.wakeMs, this.#catchUp.dueMs);
+    return this.#setTargets() || this.#level !== levelBefore;
+  }
+
+  follow(level: number): void {
+    this.#startFrom(level);
+  }
+
+  get #stages() {
+    return this.#bundle.levels[this.#level]!.plan.stages;
+  }
+
+  #startFrom(level: number): void {
+    this.#level = level;
+    for (const [task, { replicas }] of this.#stages.entries()) {
+      this.#wanted[task] = Math.max(replicas, 1);
+    }
+    this.#setTargets();
+    this.#setLimits();
+  }
+
+  #exceedsLimits(): boolean {
+    const observed = this.#envelope.maxima;
+    const limits = this.#limits;
+    for (let window = 0; window < limits.length; window++) {
+      if (observed[window]! > limits[window]!) return true;
+    }
+    return false;
+  }
+
+  /** Replicas for the need, by the plan that is followed or by another that is cheaper. */
+  #provide(nowMs: number): void {
+    const { factors } = this.#fanouts;
+    const foretold = this.#foretold.qpsOf(this.#history);
+    const staff = this.#own;
+    this.#staffing.at(this.#level, this.#needAt(this.#level, foretold), factors, staff);
+    const mayFall = this.#isKnown(nowMs);
+    if (!this.#isFixed) this.#compare(nowMs, foretold, mayFall);
+    for (let task = 0; task < staff.replicas.length; task++) {
+      const wanted = staff.replicas[task]!;
+      if (wanted > this.#wanted[task]! || mayFall) this.#wanted[task] = wanted;
+    }
+    this.#setLimits();
+  }
+
+  /** Before as much has come as is remembered, less traffic may be traffic that is yet to come. */
+  #isKnown(nowMs: number): boolean {
+    return nowMs - this.#firstMs >= this.#options.memoryMs;
+  }
+
+  /** Changes to another level once that has been better for a while; `#own` is then its staff. */
+  #compare(nowMs: number, foretold: number, mayFall: boolean): void {
+    const upper = this.#lowestFor(foretold);
+    const candidate = this.#cheaperOf(upper, foretold);
+    const [own, other] = [this.#own, this.#other];
+    const isOther = candidate > this.#level || (candidate < this.#level && mayFall);
+    const isRelief = isOther && other.lacking < own.lacking;
+    const isAsGood = isOther && other.lacking === own.lacking;
+    // A plan for far more traffic may seem cheap with few of its replicas, but one that is for less
+    // is proven, and is followed whatever it costs.
+    const isFar = this.#level > upper || this.#level < upper - 1;
+    const isBetter = isFar || other.micros < own.micros * (1 - LEAST_SAVING);
+    if (!isRelief && !(isAsGood && isBetter)) {
+      this.#better = -1;
+      return;
+    }
+    if (candidate !== this.#better) {
+      this.#better = candidate;
+      this.#betterSinceMs = nowMs;
+    }
+    if (!isRelief && nowMs - this.#betterSinceMs < SWITCH_MS) return;
+    this.#level = candidate;
+    this.#better = -1;
+    own.replicas.set(other.replicas);
+    // Replicas of the plan before say nothing of this one.
+    this.#wanted.set(other.replicas);
+  }
+
+  /** The lowest level whose load the need may be; the highest where none is. */
+  #lowestFor(foretold: number): number {
+    let level = 0;
+    while (level < this.#loads.length - 1 && this.#needAt(level, foretold) > 1) level++;
+    return level;
+  }
+
+  /** A level or the one below it, where that has the need cheaper; `#other` is then its staff. */
+  #cheaperOf(upper: number, foretold: number): number {
+    const { factors } = this.#fanouts;
+    const staff = this.#other;
+    this.#staffing.at(upper, this.#needAt(upper, foretold), factors, staff);
+    if (upper === 0) return upper;
+    const { micros, lacking } = staff;
+    const lower = upper - 1;
+    this.#staffing.at(lower, this.#needAt(lower, foretold), factors, staff);
+    if (staff.lacking < lacking) return lower;
+    if (staff.lacking === lacking && staff.micros < micros) return lower;
+    this.#staffing.at(upper, this.#needAt(upper, foretold), factors, staff);
+    return upper;
+  }
+
+  /** As a ratio to the load of a level: what came, and what is foretold. */
+  #needAt(level: number, foretold: number): number {
+    const came = this.#loads[level]!.needOf(this.#envelope.maxima);
+    return Math.max(came, foretold / this.#bundle.levels[level]!.capacityQps);
+  }
+
+  #lookBack(nowMs: number, state: StageState): void {
+    const likelyQps = this.#history.meanQps(1);
+    if (Number.isNaN(likelyQps)) return;
+    const look = { nowMs, sureQps: this.#sureQps(), likelyQps, factors: this.#fanouts.factors };
+    this.#catchUp.look(look, this.#stages, this.targets, state);
+  }
+
+  /** The rate that the newest traffic surely is. */
+  #sureQps(): number {
+    const deviations = NOW_SIGMAS * Math.sqrt(this.#dispersion);
+    let sure = 0;
+    for (const seconds of NOW_WINDOWS) {
+      if (seconds > this.#history.knownSeconds) break;
+      const count = this.#history.meanQps(seconds) * seconds;
+      sure = Math.max(sure, sureMean(count, deviations) / seconds);
+    }
+    return sure;
+  }
+
+  /** @returns whether a target has changed. */
+  #setTargets(): boolean {
+    let isChanged = false;
+    for (let task = 0; task < this.targets.length; task++) {
+      const most = this.#staffing.mostOf(this.#level, task);
+      const wanted = Math.max(this.#wanted[task]!, this.#catchUp.replicas[task]!);
+      const target = Math.min(wanted, most);
+      if (target === this.targets[task]) continue;
+      this.targets[task] = target;
+      isChanged = true;
+    }
+    return isChanged;
+  }
+
+  #setLimits(): void {
+    const ratio = this.#staffing.enoughFor(this.#level, this.#fanouts.factors, this.#wanted);
+    this.#loads[this.#level]!.setLimits(ratio, this.#limits);
+  }
+}
+
+/** Those of the level with the shortest, doubled again and again, as long as is remembered. */
+function windowsOf({ levels }: InferlineBundle, memoryMs: number): Float64Array {
+  const shortest = levels.map(({ sample }) => sample.envelope.windowMs.data[0]!);
+  const windows: number[] = [];
+  const first = Math.max(LEAST_WINDOW_MS, Math.min(...shortest));
+  for (let ms = first; ms < memoryMs; ms *= 2) windows.push(ms);
+  return Float64Array.from([...windows, memoryMs]);
+}

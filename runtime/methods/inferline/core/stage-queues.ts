@@ -1,0 +1,90 @@
+/** What waits at each task: first in, first out, but what is late already can wait for the rest. */
+import type { InferlineBundle } from "../../../bundle/schema.ts";
+import { LinkedQueues } from "../../../core/graph/linked-queues.ts";
+import { NONE } from "../../../core/graph/pipeline-shape.ts";
+
+/**
+ * A queue for each task, and where late ones wait another for those that cannot be in time any
+ * more: not even if they start now and wait nowhere again. They are served all the same, whenever
+ * nothing waits that can be in time. So what comes while too few replicas are up does not have to
+ * wait for what is lost.
+ */
+export class StageQueues {
+  readonly #queues: LinkedQueues;
+  readonly #taskCount: number;
+  /** By query; null where all is first in, first out. */
+  readonly #deadlineMs: Float64Array | null;
+  /** [levelCount, taskCount]: from the start of a task to the end of the longest way from there. */
+  readonly #restMs: Float64Array;
+
+  constructor(bundle: InferlineBundle, queryCapacity: number, isLateLast: boolean) {
+    this.#taskCount = bundle.tasks.length;
+    this.#queues = new LinkedQueues((isLateLast ? 2 : 1) * this.#taskCount, queryCapacity);
+    this.#deadlineMs = isLateLast ? new Float64Array(queryCapacity) : null;
+    this.#restMs = Float64Array.from(bundle.levels.flatMap((level) => restOf(bundle, level)));
+  }
+
+  /** Queries that wait at all tasks. */
+  get waiting(): number {
+    return this.#queues.waiting;
+  }
+
+  /** Queries that wait at a task. */
+  length(task: number): number {
+    const timely = this.#queues.length(task);
+    return this.#deadlineMs === null ? timely : timely + this.#queues.length(this.#late(task));
+  }
+
+  append(task: number, query: number, deadlineMs: number): void {
+    if (this.#deadlineMs !== null) this.#deadlineMs[query] = deadlineMs;
+    this.#queues.append(task, query);
+  }
+
+  /** A query that has waited before is first; its deadline is known. */
+  putFirst(task: number, query: number): void {
+    this.#queues.insertAfter(NONE, task, query);
+  }
+
+  /** Those at the head of a task that cannot be in time any more wait for the others. */
+  setBack(task: number, level: number, nowMs: number): void {
+    if (this.#deadlineMs === null) return;
+    const startMs = nowMs + this.#restMs[level * this.#taskCount + task]!;
+    const queues = this.#queues;
+    for (let query = queues.first(task); query !== NONE; query = queues.first(task)) {
+      if (!(this.#deadlineMs[query]! < startMs)) return;
+      queues.remove(query);
+      queues.append(this.#late(task), query);
+    }
+  }
+
+  /** Takes the first of a task where some wait. */
+  take(task: number): number {
+    return this.#queues.take(this.#queues.length(task) > 0 ? task : this.#late(task));
+  }
+
+  /** @returns whether the query waited. */
+  remove(query: number): boolean {
+    return this.#queues.remove(query);
+  }
+
+  #late(task: number): number {
+    return this.#taskCount + task;
+  }
+}
+
+/** By task, with whole batches. */
+function restOf(
+  { tasks, cluster }: InferlineBundle,
+  { plan }: InferlineBundle["levels"][number],
+): number[] {
+  const restMs = plan.stages.map(({ latencyMs }) => latencyMs);
+  const afterMs = tasks.map(() => 0);
+  for (let task = tasks.length - 1; task >= 0; task--) {
+    restMs[task]! += afterMs[task]!;
+    for (const { parent } of tasks[task]!.edges) {
+      if (parent === null) continue;
+      afterMs[parent] = Math.max(afterMs[parent]!, cluster.communicationLatencyMs + restMs[task]!);
+    }
+  }
+  return restMs;
+}
