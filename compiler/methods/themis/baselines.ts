@@ -20,17 +20,18 @@ const BASELINES = {
 /** Looks at the traffic as often as in the paper. */
 const AS_PAPER = { queueing: "paper", solver: "exact", tickMs: 1000, stableTicks: 5 } as const;
 
-const OWN_BASELINES = ["fa2", "sponge", "themis"] as const;
+/** Those of the paper, which are other plans for the same levels. */
+export const PAPER_BASELINES = ["fa2", "sponge", "themis"] as const;
 
 /** In the order the help names them. */
-export const THEMIS_BASELINES: readonly string[] = [...OWN_BASELINES, ...SCALER_NAMES];
+export const THEMIS_BASELINES: readonly string[] = [...PAPER_BASELINES, ...SCALER_NAMES];
 
 /**
  * The bundle of a baseline for the same levels.
  * @throws RuntimeError for a name that is no other paper's system.
  */
 export function themisBaseline(bundle: ThemisBundle, name: string): ThemisBundle {
-  const known = OWN_BASELINES.find((one) => one === name);
+  const known = PAPER_BASELINES.find((one) => one === name);
   if (known === undefined) {
     throw new RuntimeError(
       "RUNTIME_USAGE",

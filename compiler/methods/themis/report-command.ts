@@ -3,7 +3,7 @@ import { basename } from "node:path";
 import type { ThemisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { readTrace, type Trace } from "../../spec/trace.ts";
 import type { Report, ReportRequest } from "../method.ts";
-import { THEMIS_BASELINES, themisBaseline } from "./baselines.ts";
+import { PAPER_BASELINES, themisBaseline } from "./baselines.ts";
 import { foretoldLooks } from "./foretold-looks.ts";
 import type { ScaledDay, ScaledRun } from "./report/days.ts";
 import { renderThemisReport } from "./report/report.ts";
@@ -17,11 +17,11 @@ export async function reportThemis(
   { file, traces = [], progress }: ReportRequest,
 ): Promise<Report> {
   const days = traces.map((path) => ({ path, trace: readTrace(path) }));
-  const onRun = progress(days.length * (1 + THEMIS_BASELINES.length));
+  const onRun = progress(days.length * (1 + PAPER_BASELINES.length));
   const simulated: ScaledDay[] = [];
   for (const { path, trace } of days) {
     const runs: ScaledRun[] = [];
-    for (const scaler of [null, ...THEMIS_BASELINES]) {
+    for (const scaler of [null, ...PAPER_BASELINES]) {
       runs.push(await scaledRun(bundle, scaler, trace));
       await onRun();
     }
@@ -34,7 +34,7 @@ export async function reportThemis(
 /** @param baseline null for the bundle itself. */
 async function scaledRun(
   bundle: ThemisBundle,
-  baseline: (typeof THEMIS_BASELINES)[number] | null,
+  baseline: (typeof PAPER_BASELINES)[number] | null,
   trace: Trace,
 ): Promise<ScaledRun> {
   const scaled = baseline === null ? bundle : themisBaseline(bundle, baseline);
