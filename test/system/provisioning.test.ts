@@ -217,7 +217,7 @@ describe("provisioning on the command line", () => {
     expect(high?.capacityQps).toBeGreaterThan(40);
   });
 
-  test("takes longer samples for a load that is rare, where their length is left to it", async () => {
+  test("takes longer samples for a rare load, where their length is left to it", async () => {
     const { stdout } = await compile("rare", (one) => {
       one.workload.loads = [0.2, 40];
       one.policy = { method: "inferline" };

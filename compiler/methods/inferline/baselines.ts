@@ -48,8 +48,8 @@ export interface InferlineBaseline {
 /**
  * The levels of a bundle planned coarsely, each for the sample traces that it was planned with,
  * which are drawn again; of several the dearest plan counts.
- * @throws RuntimeError for a name that is no coarse-grained plan's, for traces that cannot be drawn,
- * and for a level without such a plan.
+ * @throws RuntimeError for a name that is no coarse-grained plan's, for traces that cannot be
+ * drawn, and for a level without such a plan.
  */
 export function inferlineBaseline(bundle: InferlineBundle, name: string): InferlineBaseline {
   const known = COARSE_BASELINES.find((one) => one === name);

@@ -23,8 +23,8 @@ import { hasTraces, SampleTraces } from "./solve/sample-traces.ts";
 /** Not that of the sample: what was planned with proves little. */
 const SEED = 1_000;
 /**
- * Requests that a level is simulated for, if that takes no longer than below: enough to tell a violation rate of 1 % to about a tenth
- * of it.
+ * Requests that a level is simulated for, if that takes no longer than below: enough to tell a
+ * violation rate of 1 % to about a tenth of it.
  */
 const REQUESTS = 50_000;
 const MIN_DURATION_MS = 1000 * LEAST_SIMULATED_S;

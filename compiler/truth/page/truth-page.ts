@@ -130,11 +130,13 @@ function pointSections(document: TruthDocument, at: number): PageSection[] {
   const { application, points, slo } = document;
   return points.map((point, index) => {
     const id = `point-${at}-${index}`;
+    const timeline = drawTimeline(point, slo.latencyMs, `${id}-time`);
+    const verdict = html`<p>${VERDICTS[point.verdict]} ${countsText(point)}</p>`;
     const run = point.run === 1 ? "" : `, run ${point.run}`;
     return {
       id,
       heading: `${application} at ${point.loadQps} requests/s${run}`,
-      body: html`<p>${VERDICTS[point.verdict]} ${countsText(point)}</p>${causeOf(point)}${figureGrid(
+      body: html`${verdict}${causeOf(point)}${figureGrid(
         [
           captionedFigure(
             "Percentiles of the latency",
@@ -142,9 +144,7 @@ function pointSections(document: TruthDocument, at: number): PageSection[] {
             "On the diagonal what was measured is what was predicted; in the band it is close " +
               "enough. Each dot is a percentile, from 0 to 100.",
           ),
-          html`<figure><h3>Second by second</h3>${drawTimeline(point, slo.latencyMs, `${id}-time`)}${
-            KEY
-          }</figure>`,
+          html`<figure><h3>Second by second</h3>${timeline}${KEY}</figure>`,
         ],
       )}${ablationOf(point)}`,
     };

@@ -15,8 +15,8 @@ const CALIBRATION_SEEDS = 1_000_000;
 const HELD_OUT_SEEDS = 2_000_000;
 
 /**
- * Traces of the same length, that of their load: plans are made with samples, margins chosen with calibration traces,
- * and held-out ones only judge.
+ * Traces of the same length, that of their load: plans are made with samples, margins chosen with
+ * calibration traces, and held-out ones only judge.
  */
 export class SampleTraces {
   readonly #frame: InferlineFrame;

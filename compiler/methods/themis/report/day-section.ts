@@ -70,7 +70,7 @@ function dayTable(
 <td>${worst === null ? "–" : String(worst.minute)}</td>
 <td>${decimalText(result.planSwitches)}</td></tr>\n`;
   });
-  return html`<div class="scroll" role="region" aria-label="scalers over the day" tabindex="0"><table
+  return html`<div class="scroll" role="region" aria-label="scalers of a day" tabindex="0"><table
 class="day-table"><thead>${headRow([
     "scaler",
     "cores, mean",

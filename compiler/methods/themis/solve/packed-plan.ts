@@ -25,8 +25,8 @@ export interface Packing {
 /**
  * The plan with the fewest cores, and of those the least latency, that fits; whether a plan does is
  * a matter of the cores and the number of its instances. What is left after a plan is cut into
- * parts: those that agree with it up to some task and have other instances there. Source: Lawler, "A
- * procedure for computing the K best solutions to discrete optimization problems", 1972.
+ * parts: those that agree with it up to some task and have other instances there. Source: Lawler,
+ * "A procedure for computing the K best solutions to discrete optimization problems", 1972.
  * @param first the plan with the fewest cores, whether it fits or not.
  * @returns null where no plan within the budget fits, or none of the first ones.
  */

@@ -1,4 +1,4 @@
-/** States what an autoscaler is to the simulator: it looks at a stage and says how many replicas. */
+/** What an autoscaler is to the simulator: it looks at a stage and says how many replicas. */
 
 /** What whoever sets up an autoscaler knows of a stage. */
 export interface StageFacts {
@@ -23,7 +23,7 @@ export interface StageSight {
   readonly running: number;
   /** Queries that have come since time 0. */
   readonly arrived: number;
-  /** Integrals since time 0, in ms: of queries in the stage, of those that wait, of busy replicas. */
+  /** Integrals since time 0, ms: of queries in the stage, of those that wait, of busy replicas. */
   readonly inStageMs: number;
   readonly waitingMs: number;
   readonly busyMs: number;

@@ -15,8 +15,8 @@ export interface PlaceRule {
   /** The shape that a query is foretold to have when it comes, NONE if no place is up. */
   foretoldShape(query: number, nowMs: number): number;
   /**
-   * The larger shape with which a running query that will be late is on time, NONE if there is none.
-   * Its places beyond those of the query are free once what `shrinks` says has been done.
+   * The larger shape with which a running query that will be late is on time, NONE if there is
+   * none. Its places beyond those of the query are free once what `shrinks` says has been done.
    */
   rescueShape(query: number, nowMs: number): number;
   /** The shape in which a query would be done first, if its places were free. */

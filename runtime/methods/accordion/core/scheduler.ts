@@ -27,8 +27,9 @@ const LOW = 1;
 /** Queries behind the first one that are looked at when it has to wait. */
 const MOST_PASSING = 64;
 /**
- * Share of its time that a query of high priority waits for the sake of claims, at most. Where there
- * is more of high priority than there are places, all would come to be late and need more of them.
+ * Share of its time that a query of high priority waits for the sake of claims, at most. Where
+ * there is more of high priority than there are places, all would come to be late and need more of
+ * them.
  */
 const PATIENCE = 0.25;
 
@@ -276,8 +277,8 @@ export class AccordionScheduler {
   }
 
   /**
-   * Nobody makes the first one late that would be on time. One that would not be is passed freely if
-   * it is of low priority, which is given up in the end; nobody passes one of high priority, for
+   * Nobody makes the first one late that would be on time. One that would not be is passed freely
+   * if it is of low priority, which is given up in the end; nobody passes one of high priority, for
    * which running queries may yet give places up.
    */
   #startPassing(first: number, nowMs: number, out: AccordionCommands): void {

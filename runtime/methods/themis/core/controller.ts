@@ -15,7 +15,7 @@ export interface ThemisFleet {
 
 /** Whoever says what there is to be. Arrays are by task. */
 export interface FleetController {
-  /** Instances that there are to be, cores of each, cores that a new one starts with, and batches. */
+  /** Instances that there are to be, cores of each, those that a new one starts with, batches. */
   readonly instances: Uint32Array;
   readonly cores: Uint32Array;
   readonly startCores: Uint32Array;

@@ -22,10 +22,11 @@ export interface Refined {
 }
 
 /**
- * Tasks are decided in their order: what is decided fixes what happens up to there,
- * exactly, since no task waits for a later one. So a beginning under which more requests are sure
- * to be late than may be is given up with all that could follow. What the rest costs at least is
- * known from fluid queues, in the time that the hardware of what is decided leaves it. Nothing is taken to be monotone: more replicas may well be worse.
+ * Tasks are decided in their order: what is decided fixes what happens up to there, exactly, since
+ * no task waits for a later one. So a beginning under which more requests are sure to be late than
+ * may be is given up with all that could follow. What the rest costs at least is known from fluid
+ * queues, in the time that the hardware of what is decided leaves it. Nothing is taken to be
+ * monotone: more replicas may well be worse.
  * @param known a feasible configuration within the pools, or null, and what none costs less than.
  * @param queryLimit of queries that are served, of all tasks: the same inputs search the same.
  * @param branches what is decided of the first task is a branch; left out where all are searched.

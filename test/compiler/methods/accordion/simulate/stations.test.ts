@@ -50,7 +50,8 @@ function latencies(
 
 describe("a query", () => {
   test("that is alone takes the sum of what it passes; stages hold what is between them", () => {
-    // There, taken up by a server that slept, two sleeping places, three instances, the last taken back, answered, back.
+    // There, taken up by a server that slept, two sleeping places, three instances, the last taken
+    // back, answered, back.
     const sum = 2 + 2 + (40 + 2 * 20) + 1 + 0.5 + 2 + 3 * 0.25;
     const asked = [
       [0, 3],

@@ -58,7 +58,7 @@ describe("a query behind one that has to wait", () => {
     expect(low.news()).toEqual(["10 start 2 [4]"]);
   });
 
-  test("does not pass one of high priority that is foretold to be late, and may yet be helped", () => {
+  test("does not pass one of high priority that is foretold to be late and may be helped", () => {
     const driver = blocked({ isHigh: true });
     driver.ask();
     expect(driver.news()).toEqual([]);

@@ -143,8 +143,8 @@ describe("a running query of high priority", () => {
   });
 
   /**
-   * A large one has one place of four; the others are free at 10, 20 and 100, and small ones wait for
-   * them. It is due at 110: on three places from 25 on it is on time.
+   * A large one has one place of four; the others are free at 10, 20 and 100, and small ones wait
+   * for them. It is due at 110: on three places from 25 on it is on time.
    */
   function amongSmall(policy: Partial<AccordionOptions>): AccordionDriver {
     const one = (ms: number) => ({ name: `one-${ms}`, layerMs: [ms] });

@@ -33,7 +33,7 @@ function isSame(one: readonly unknown[], other: readonly unknown[]): void {
   if (one.join("\n") !== other.join("\n")) expect(one).toEqual(other);
 }
 
-/** One after another, large and small, of high priority mostly: so large ones come to have claims. */
+/** One after another, large and small, of high priority mostly, so that large ones have claims. */
 const crowd = fc.array(
   fc.record({
     batch: fc.constantFrom(1, 1, 1, 4),

@@ -83,7 +83,7 @@ describe("queries that have waited for long", () => {
     expect(driver.started.at(-1)?.queries).toEqual([8]);
   });
 
-  test("are given up where their batch and the rest of the way take too long, if that counts", () => {
+  test("are given up where batch and the rest of the way take too long, if that counts", () => {
     const driver = twoTasksUp({ policy: { dropRule: "rest" } }, { level: 0 });
     driver.request(0, 8);
     driver.endEvent();
