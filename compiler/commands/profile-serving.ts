@@ -74,10 +74,7 @@ export async function servingCommand(
   await expectProfile(into);
   for (const path of [into, `${into}.serving.json`]) await expectWritable(path);
   const loaded = servable(loadApplication(app, { profile: into }));
-  const plan = await planProfile(
-    { ...command, out: null, task: null, batches: [1], repeat: 1, cores: null },
-    surroundings,
-  );
+  const plan = await planServing(command, loaded.application, surroundings);
   const endStalls = watchStalls(surroundings.sleep);
   const probe = probeOf(surroundings);
   const seen = await seenSamples(command, loaded, plan, probe, surroundings).finally(() => {
@@ -112,6 +109,40 @@ function rowsOf(
   if ((urls ?? null) === null) return rows;
   const width = Math.min(MAX_CONTENTION, workersOf(application) + samples.processors);
   return { ...rows, contention: heldCurve(rows.contention, width) };
+}
+
+/** Each variant in batches of one, and in what workers are kept busy with beside each other. */
+async function planServing(
+  command: ServingCommand,
+  application: Application,
+  surroundings: ServingSurroundings,
+): Promise<ProfilePlan> {
+  const spells = spellBatches(application);
+  const batches = [...new Set([1, ...spells.values()])].sort((a, b) => a - b);
+  const asked = { ...command, out: null, task: null, batches, repeat: 1, cores: null };
+  const plan = await planProfile(asked, surroundings);
+  const variants = plan.variants.map((variant) => {
+    const { name, batches: fitting } = variant;
+    const own = fitting.filter((batch) => batch === 1 || batch === spells.get(name));
+    return own.length === 0 ? variant : { ...variant, batches: own };
+  });
+  return { ...plan, variants };
+}
+
+/** Of a batch that workers are kept busy with; longer ones would be few in a spell. */
+const MOST_SPELL_MS = 50;
+
+/** By the names of profiles: the largest batch that takes so long at most; none of modules. */
+function spellBatches({ tasks }: Application): Map<string, number> {
+  const largest = new Map<string, number>();
+  for (const { profile, host } of tasks.flatMap(({ variants }) => variants)) {
+    if (host !== undefined) continue;
+    for (const { batch, latencyMs } of profile.rows) {
+      if (latencyMs <= MOST_SPELL_MS && batch > (largest.get(profile.variant) ?? 1))
+        largest.set(profile.variant, batch);
+    }
+  }
+  return largest;
 }
 
 async function seenSamples(

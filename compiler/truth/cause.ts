@@ -12,6 +12,8 @@ export interface Evidence {
   readonly serviceRatio: number | null;
   /** What other guests took while the profile was made. */
   readonly profileStealShare: number | null;
+  /** Part of that time in which the processors were slow. */
+  readonly profileSlowShare: number | null;
 }
 
 /** Beyond what the profile saw, in points. */
@@ -68,9 +70,13 @@ function neighbours({ machine: { neighbourShare } }: Evidence): string | null {
 }
 
 /** No counter tells it: the same work took longer. */
-function slowProcessors({ machine: { slowShare } }: Evidence): string | null {
-  if (slowShare === null || slowShare < NOTABLE_SLOW) return null;
-  return `the host let the processors work slowly for ${percentText(slowShare)} of the time`;
+function slowProcessors({ machine: { slowShare }, profileSlowShare }: Evidence): string | null {
+  if (slowShare === null || slowShare < (profileSlowShare ?? 0) + NOTABLE_SLOW) return null;
+  const before = profileSlowShare === null ? "unknown" : percentText(profileSlowShare);
+  return (
+    `the host let the processors work slowly for ${percentText(slowShare)} of the time ` +
+    `(profile: ${before})`
+  );
 }
 
 function stealsOf(seconds: readonly TimelineSecond[]): (number | null)[] {

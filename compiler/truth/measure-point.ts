@@ -36,6 +36,8 @@ export interface Stand {
   /** By the names of variants, for those that are whole models. */
   readonly profileMeans: ReadonlyMap<string, BatchMeans>;
   readonly profileStealShare: number | null;
+  /** Part of the time in which processors were slow while the profile was made. */
+  readonly profileSlowShare: number | null;
   readonly durationMs: number;
   /** Runs that are repeated at most because others took so much of the processors. */
   readonly retries: number;
@@ -49,7 +51,7 @@ export interface Stand {
  * beyond what they took while the profile was made, and other processes here.
  */
 export const DISTURBED_SHARE = 0.05;
-/** And one of which so large a part passed on slow processors. */
+/** And one of which so much more passed on slow processors than of the profile's time. */
 export const SLOWED_SHARE = 0.1;
 /** A request that has not been answered after so many SLOs, or after so long, is given up. */
 const PATIENCE_SLOS = 5;
@@ -141,7 +143,7 @@ function judge(
   { done, served, seen, slowShare }: Sent,
   { outcome, times, promised }: Prediction,
 ) {
-  const { bundle, durationMs, profileStealShare } = stand;
+  const { bundle, durationMs, profileStealShare, profileSlowShare } = stand;
   const sloMs = bundle.slo.latencyMs;
   const { startEpochMs, sent, result } = done;
   const measured = measuredOutcome(sent, result, sloMs);
@@ -165,7 +167,7 @@ function judge(
     samples: seen.samples,
   });
   const ratio = serviceRatio(served, stand.profileMeans);
-  const evidence = { checks, timeline: seconds, machine, measured, profileStealShare };
+  const evidence = { checks, timeline: seconds, machine, measured, profileStealShare, profileSlowShare };
   return {
     queries: result.queries,
     measured,
@@ -179,13 +181,13 @@ function judge(
 }
 
 function isDisturbed(
-  { profileStealShare }: Stand,
+  { profileStealShare, profileSlowShare }: Stand,
   { stealShare, neighbourShare, slowShare }: MachineShares,
 ): boolean {
   return (
     (stealShare ?? 0) > (profileStealShare ?? 0) + DISTURBED_SHARE ||
     (neighbourShare ?? 0) > DISTURBED_SHARE ||
-    (slowShare ?? 0) > SLOWED_SHARE
+    (slowShare ?? 0) > (profileSlowShare ?? 0) + SLOWED_SHARE
   );
 }
 

@@ -77,7 +77,9 @@ async function foundWith(
   options: TruthOptions,
   around: TruthSurroundings,
 ): Promise<TruthDocument> {
+  const fromEpochMs = around.epochMs();
   const { profile, stealShare } = await profiled(options, around);
+  const slowShare = pace.slowShare(fromEpochMs, around.epochMs());
   const bundlePath = join(options.folder, "bundle.msgpack");
   // What a spec requires of promises is no reason not to find out whether they hold.
   const compiling = ["compile", options.app, "--profile", profile, "-o", bundlePath];
@@ -91,7 +93,7 @@ async function foundWith(
   const server = await startServerProcess(bundlePath, flags, log, around.signal);
   const load = new LoadClient(around.signal);
   try {
-    const served = { bundle, application, server, load, stealShare, pace };
+    const served = { bundle, application, server, load, stealShare, slowShare, pace };
     const stand = await standOf(options, around, served);
     try {
       const points = await measurePoints(stand, options.pointsOf(bundle), around);
@@ -154,13 +156,14 @@ interface Served {
   readonly server: ServerProcess;
   readonly load: LoadClient;
   readonly stealShare: number | null;
+  readonly slowShare: number | null;
   readonly pace: PaceProbe;
 }
 
 async function standOf(
   options: TruthOptions,
   around: TruthSurroundings,
-  { bundle, application, server, load, stealShare, pace }: Served,
+  { bundle, application, server, load, stealShare, slowShare, pace }: Served,
 ): Promise<Stand> {
   const method = await methodOf(bundle);
   const { inputs, labels, isInputsFolder } = options;
@@ -178,6 +181,7 @@ async function standOf(
     serviceTimes: await serviceTimesOf(bundle, around),
     profileMeans: profileMeansOf(application),
     profileStealShare: stealShare,
+    profileSlowShare: slowShare,
     durationMs: options.durationMs,
     retries: options.retries,
     watch: around,

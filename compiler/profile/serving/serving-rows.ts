@@ -62,11 +62,9 @@ const MIB = 2 ** 20;
 export function servingRows(samples: PathSamples): ServingRows {
   const { processors, requestBytes, single, many, workers } = samples;
   const hot = hotTimes(many);
-  const form = spreadOf(many.flatMap(({ requests }) => requests.map(serverMs)));
   const seen = single.flatMap(({ requests }) => requests);
-  const batches = weighted(single, (window) => window.batches);
-  const hotMs = hot.requestMs + hot.answerMs + hot.batchMs * Math.min(1, batches);
-  const wakesMs = seen.map((request) => Math.max(0, beyondModels(request, samples) - hotMs));
+  // Of requests that wait for nobody: the station has a queue of its own.
+  const form = spreadOf(seen.map(serverMs));
   const all = [...single, ...many];
   const steals = all.flatMap(({ machine }) => machine.steal ?? []);
   return {
@@ -76,7 +74,7 @@ export function servingRows(samples: PathSamples): ServingRows {
     batchMs: scaledTo(rounded(hot.batchMs), form),
     answerMs: scaledTo(rounded(hot.answerMs), form),
     perMiBMs: rounded(perMiB(samples, hot)),
-    wakeMs: partOf(wakesMs, WAKES),
+    wakeMs: wakeOf(samples, hot),
     wireMs: spreadOf(seen.map(({ roundTripMs, totalMs }) => Math.max(0, roundTripMs - totalMs))),
     contention: contentionCurve(workers.contention),
     ...(samples.stalls === null ? {} : { stalls: samples.stalls }),
@@ -86,18 +84,21 @@ export function servingRows(samples: PathSamples): ServingRows {
 }
 
 /**
- * Time of a request from taking it up to its answer, beyond what it waits and what profiles say of
- * its models, in whose times the way to a worker and back is. Where these are not known, that way
- * is what the server takes for sending, and what a worker takes longer that slept comes on top.
+ * Of requests whose model is known: what they take from being taken up to their answer beyond what
+ * they wait, what the profile says of the model, in whose times the way to a worker and back is,
+ * and what the server takes hot. Where it is not, or differs from request to request, what a worker
+ * takes longer that has slept.
  */
-function beyondModels(
-  request: PathWindow["requests"][number],
-  { single, workers: { isOfPath, steadyMs, wokenMs } }: PathSamples,
-): number {
+function wakeOf({ single, workers }: PathSamples, hot: HotTimes): Spread {
+  const { isOfPath, steadyMs, wokenMs } = workers;
   const steady = medianOf(steadyMs);
-  if (isOfPath) return request.totalMs - request.queueMs - steady;
-  const sentMs = weighted(single, (window) => window.inputMs);
-  return serverMs(request) - sentMs + Math.max(0, medianOf(wokenMs) - steady);
+  if (!isOfPath) return spreadOf(wokenMs.map((ms) => Math.max(0, ms - steady)));
+  const batches = weighted(single, (window) => window.batches);
+  const hotMs = hot.requestMs + hot.answerMs + hot.batchMs * Math.min(1, batches);
+  const wakesMs = single.flatMap(({ requests }) =>
+    requests.map(({ totalMs, queueMs }) => Math.max(0, totalMs - queueMs - steady - hotMs)),
+  );
+  return partOf(wakesMs, WAKES);
 }
 
 /** Time of a request in the server that no worker had it, and that it did not wait, ms. */

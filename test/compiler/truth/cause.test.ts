@@ -24,6 +24,7 @@ function cause(evidence: Partial<Evidence>): string | null {
     measured: MEASURED,
     serviceRatio: 1,
     profileStealShare: 0.01,
+    profileSlowShare: 0.02,
     ...evidence,
   });
 }
@@ -45,8 +46,10 @@ test("other processes and slow processors are told, which no counter of steal sh
   const machine = { ...POINT.machine, neighbourShare: 0.08, slowShare: 0.25 };
   expect(cause({ machine })).toBe(
     "other processes of this machine took 8.0 % of the processors; " +
-      "the host let the processors work slowly for 25 % of the time",
+      "the host let the processors work slowly for 25 % of the time (profile: 2.0 %)",
   );
+  const alike = { ...POINT.machine, slowShare: 0.25 };
+  expect(cause({ machine: alike, profileSlowShare: 0.2 })).not.toContain("slowly");
   const unknown = { ...POINT.machine, neighbourShare: null, slowShare: null };
   expect(cause({ machine: unknown })).not.toContain("processors");
 });
