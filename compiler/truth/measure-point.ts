@@ -167,7 +167,14 @@ function judge(
     samples: seen.samples,
   });
   const ratio = serviceRatio(served, stand.profileMeans);
-  const evidence = { checks, timeline: seconds, machine, measured, profileStealShare, profileSlowShare };
+  const evidence = {
+    checks,
+    timeline: seconds,
+    machine,
+    measured,
+    profileStealShare,
+    profileSlowShare,
+  };
   return {
     queries: result.queries,
     measured,

@@ -136,17 +136,15 @@ function pointSections(document: TruthDocument, at: number): PageSection[] {
     return {
       id,
       heading: `${application} at ${point.loadQps} requests/s${run}`,
-      body: html`${verdict}${causeOf(point)}${figureGrid(
-        [
-          captionedFigure(
-            "Percentiles of the latency",
-            drawQuantiles(point, slo.latencyMs, `${id}-quantiles`),
-            "On the diagonal what was measured is what was predicted; in the band it is close " +
-              "enough. Each dot is a percentile, from 0 to 100.",
-          ),
-          html`<figure><h3>Second by second</h3>${timeline}${KEY}</figure>`,
-        ],
-      )}${ablationOf(point)}`,
+      body: html`${verdict}${causeOf(point)}${figureGrid([
+        captionedFigure(
+          "Percentiles of the latency",
+          drawQuantiles(point, slo.latencyMs, `${id}-quantiles`),
+          "On the diagonal what was measured is what was predicted; in the band it is close " +
+            "enough. Each dot is a percentile, from 0 to 100.",
+        ),
+        html`<figure><h3>Second by second</h3>${timeline}${KEY}</figure>`,
+      ])}${ablationOf(point)}`,
     };
   });
 }
