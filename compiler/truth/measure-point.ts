@@ -51,7 +51,10 @@ export interface Stand {
  * beyond what they took while the profile was made, and other processes here.
  */
 export const DISTURBED_SHARE = 0.05;
-/** And one of which so much more passed on slow processors than of the profile's time. */
+/**
+ * And one of which so much more passed on slow processors than of the profile's time; where that is
+ * not known, nobody can say what is usual here.
+ */
 export const SLOWED_SHARE = 0.1;
 /** A request that has not been answered after so many SLOs, or after so long, is given up. */
 const PATIENCE_SLOS = 5;
@@ -194,7 +197,7 @@ function isDisturbed(
   return (
     (stealShare ?? 0) > (profileStealShare ?? 0) + DISTURBED_SHARE ||
     (neighbourShare ?? 0) > DISTURBED_SHARE ||
-    (slowShare ?? 0) > (profileSlowShare ?? 0) + SLOWED_SHARE
+    (slowShare ?? 0) > (profileSlowShare ?? 1) + SLOWED_SHARE
   );
 }
 
