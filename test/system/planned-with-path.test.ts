@@ -17,7 +17,7 @@ const CASES = [
   ["ramsis", { loads: [150] }],
   ["loki", { serving: CALM, loads: [60], slo: "40 ms" }],
   ["inferline", { serving: CALM, loads: [100], slo: "17 ms", workers: 6 }],
-  ["themis", { serving: CALM, loads: [100], slo: "25 ms", workers: 6 }],
+  ["themis", { serving: CALM, loads: [100], slo: "22 ms", workers: 6 }],
 ] as const;
 
 for (const [method, machine] of CASES) {
