@@ -56,6 +56,14 @@ describe("regular expressions of the product", () => {
     expect(slow).toEqual([]);
   }, 300_000);
 
+  test("are those of the list, which STRATAGEM_CASES=all and vitest -u write anew", () => {
+    const listed = readFileSync(new URL(PROVEN, import.meta.url), "utf8")
+      .trimEnd()
+      .split("\n");
+    const found = [...BY_TEXT].filter(([, { source }]) => source !== null).map(([text]) => text);
+    expect(listed).toEqual(found.sort());
+  });
+
   ifAll(
     "are all proven again, and are those of the list",
     async () => {
