@@ -10,6 +10,12 @@ export interface AdmissionOptions {
   readonly sloMs: number;
 }
 
+/** Queries that wait or run at most, unless a server is told another limit. */
+export const DEFAULT_MAX_PENDING = 4096;
+
+/** Of what may be in, what queries of low priority may fill, where both make the same crowd. */
+export const LOW_SHARE = 0.7;
+
 /**
  * Of the SLO, what the answers are to take at most: the limit falls with those that take longer.
  */

@@ -2,24 +2,26 @@
  * Who is let in: a request that would not be answered in time is refused before its body is read,
  * which costs a small part of what serving it would.
  */
-import { Admission } from "../../core/admission.ts";
+import { Admission, LOW_SHARE } from "../../core/admission.ts";
 import type { EndpointModel } from "../requests/endpoint.ts";
 import type { Outcome } from "../requests/request.ts";
 
-/** Of what may be in, what requests of low priority may fill. */
-const LOW_SHARE = 0.7;
-
-/** A request that was let in. */
-export interface Entry {
-  readonly queries: number;
-  readonly found: number;
+interface EntryTimes {
   readonly arrivalMs: number;
   readonly sloMs: number;
+}
+
+/** A request that was let in. */
+export interface Entry extends EntryTimes {
+  /** 0 of one that makes no crowd. */
+  readonly queries: number;
+  readonly found: number;
 }
 
 /** One for all models of an endpoint, for they share its workers. */
 export class Gate {
   readonly #admission: Admission;
+  #inside = 0;
 
   /** @param maxPending rows that wait or run at most. @param workers of the cluster. */
   constructor(maxPending: number, workers: number, sloMs: number) {
@@ -28,7 +30,7 @@ export class Gate {
 
   /** Whether nothing waits or runs. */
   get isEmpty(): boolean {
-    return this.#admission.inside === 0;
+    return this.#inside === 0;
   }
 
   /** Whether a request that has just arrived has to go, whatever it asks. */
@@ -39,15 +41,20 @@ export class Gate {
   /** Whether a request that was read may come in. */
   admits(model: EndpointModel, rows: number, isHigh: boolean): boolean {
     if (model.isFull !== undefined) return true;
+    // What is given up in time comes in wherever one that is not would.
+    if (model.givesUpLow === true) return this.#admission.hasRoom();
     return this.#admission.hasRoom(queriesOf(model, rows), isHigh ? 1 : LOW_SHARE);
   }
 
-  enter(model: EndpointModel, rows: number, arrivalMs: number, sloMs: number): Entry {
-    const queries = queriesOf(model, rows);
-    return { queries, found: this.#admission.enter(queries), arrivalMs, sloMs };
+  enter(model: EndpointModel, rows: number, isHigh: boolean, times: EntryTimes): Entry {
+    this.#inside++;
+    const queries = model.givesUpLow === true && !isHigh ? 0 : queriesOf(model, rows);
+    return { queries, found: this.#admission.enter(queries), ...times };
   }
 
   leave({ queries, found, arrivalMs, sloMs }: Entry, outcome: Outcome, nowMs: number): void {
+    this.#inside--;
+    if (queries === 0) return;
     const share = (nowMs - arrivalMs) / sloMs;
     if (outcome.kind === "answered") {
       this.#admission.leave(queries, found, share, nowMs);

@@ -295,7 +295,7 @@ function admitted(
     model.onTurnedAway(rows, index);
     return { kind: "failed", reason: "shed", message: "no room: it would not be answered in time" };
   }
-  const entry = gate.enter(model, rows, arrivalMs, sloMs);
+  const entry = gate.enter(model, rows, isHigh, { arrivalMs, sloMs });
   const { outcome, cancel } = model.submit({ rows, inputs, variant }, deadlineMs, isHigh, index);
   const stayed = onceGone(cancel);
   return outcome.then((found) => {

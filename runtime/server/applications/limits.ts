@@ -1,4 +1,5 @@
 /** The limits of a server, and what they are where nothing else is said. */
+import { DEFAULT_MAX_PENDING } from "../../core/admission.ts";
 import type { ConnectionLimits } from "../connections/connections.ts";
 import type { PaceLimits } from "../connections/pace.ts";
 import type { HeadLimits } from "../connections/request-head.ts";
@@ -32,7 +33,7 @@ export const DEFAULT_LIMITS: ServerLimits = {
   maxBodyBytes: 64 * 2 ** 20,
   maxBytesInFlight: 512 * 2 ** 20,
   maxRows: 64,
-  maxPending: 4096,
+  maxPending: DEFAULT_MAX_PENDING,
   maxSequences: 4096,
   maxSequenceBytes: 64 * 2 ** 20,
   sequenceIdleMs: 60_000,

@@ -38,6 +38,11 @@ export interface EndpointModel {
    * where rows are queries.
    */
   readonly isWhole?: true;
+  /**
+   * Who decides gives up in time what is of low priority and has no prospect, so that only what is
+   * of high priority can become a crowd; left out where a crowd is of all.
+   */
+  readonly givesUpLow?: true;
   /** Rows of one request at most; left out where only the server has a limit. */
   readonly maxRows?: number;
   /** Left out of models without state, and where another process decides. */

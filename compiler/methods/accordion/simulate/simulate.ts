@@ -1,5 +1,6 @@
 /** Drives the scheduler of a bundle on a virtual clock. */
 import type { AccordionBundle } from "stratagem-runtime/internal/bundle/schema";
+import { DEFAULT_MAX_PENDING } from "stratagem-runtime/internal/core/admission";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { Rng } from "stratagem-runtime/internal/core/rng";
 import {
@@ -17,6 +18,7 @@ import {
   type AccordionSchedulerOptions,
 } from "stratagem-runtime/internal/methods/accordion/core/scheduler";
 import type { ServiceTimeMode } from "../../../simulate/service-times.ts";
+import { Door } from "../../../simulate/serving/door.ts";
 import { BATCH, REQUEST } from "../../../simulate/serving/server-station.ts";
 import {
   type StationOptions,
@@ -136,6 +138,8 @@ class PlaceSimulation {
   readonly #tally: AccordionTally;
   readonly #timeline: PlaceTimeline;
   readonly #latencyMs: Float64Array | null;
+  /** Null where there is no server that would refuse. */
+  readonly #door: Door | null;
   /** [slotCount] index of the query, and a stack of the slots without one. */
   readonly #queryBySlot: Uint32Array;
   readonly #freeSlots: Uint32Array;
@@ -174,6 +178,7 @@ class PlaceSimulation {
     this.#tally = new AccordionTally(queries, bundle);
     this.#timeline = new PlaceTimeline(timelineStepMs);
     this.#latencyMs = options.withLatencies === true ? new Float64Array(count).fill(NaN) : null;
+    this.#door = server === null ? null : doorOf(bundle, slotCount);
     this.#queryBySlot = new Uint32Array(slotCount);
     // The lowest is on top.
     this.#freeSlots = Uint32Array.from({ length: slotCount }, (_, at) => slotCount - 1 - at);
@@ -254,7 +259,7 @@ class PlaceSimulation {
   }
 
   #arrive(query: number, nowMs: number): void {
-    if (this.#freeCount === 0) {
+    if (this.#freeCount === 0 || this.#door?.isShut === true) {
       this.#stations.server?.answer(nowMs);
       this.#over(query, Number.NaN, nowMs);
       return;
@@ -269,6 +274,7 @@ class PlaceSimulation {
     const onTheWayMs = nowMs - (arrivalMs[query] ?? Number.NaN);
     ask.deadlineMs = (deadlineMs[query] ?? Number.NaN) + onTheWayMs - this.#marginMs;
     this.#queryBySlot[slot] = query;
+    this.#door?.enter(slot, ask.isHigh, nowMs);
     this.#running.admit(slot, ask.model, ask.batch);
     this.#scheduler.onQuery(slot, ask, nowMs, this.#commands);
     this.#carryOut(nowMs);
@@ -348,6 +354,7 @@ class PlaceSimulation {
   }
 
   #release(slot: number, endMs: number, nowMs: number): void {
+    this.#door?.leave(slot, Number.isNaN(endMs), nowMs);
     this.#freeSlots[this.#freeCount++] = slot;
     this.#over(this.#queryBySlot[slot] ?? 0, endMs, nowMs);
   }
@@ -360,6 +367,11 @@ class PlaceSimulation {
       this.#latencyMs[query] = endMs - (this.#queries.arrivalMs[query] ?? Number.NaN);
     }
   }
+}
+
+function doorOf({ cluster, slo }: AccordionBundle, slotCount: number): Door {
+  const workers = cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
+  return new Door({ maxLimit: DEFAULT_MAX_PENDING, workers, sloMs: slo.latencyMs }, slotCount);
 }
 
 function instanceTimesOf(

@@ -73,6 +73,7 @@ export class AccordionEndpoint implements Endpoint {
       metrics: metrics.requests(model),
       fastestMs,
       isWhole: true,
+      givesUpLow: true,
       maxRows: bundle.policy.maxBatch,
       // A request is one query, whatever its rows.
       onTurnedAway: (rows) => {

@@ -11,13 +11,15 @@ function admittedAfterCrowd(model: EndpointModel): number {
   const gate = new Gate(4096, 2, 250);
   let nowMs = 0;
   for (let round = 0; round < 50; round++) {
-    const crowd = Array.from({ length: 8 }, () => gate.enter(model, 40, nowMs, 250));
+    const crowd = Array.from({ length: 8 }, () =>
+      gate.enter(model, 40, true, { arrivalMs: nowMs, sloMs: 250 }),
+    );
     nowMs += 500;
     for (const entry of crowd) gate.leave(entry, ANSWERED, nowMs);
   }
   let admitted = 0;
   for (let request = 0; request < 20; request++) {
-    const small = gate.enter(model, 1, nowMs, 250);
+    const small = gate.enter(model, 1, true, { arrivalMs: nowMs, sloMs: 250 });
     if (gate.admits(model, 60, false)) admitted++;
     gate.leave(small, ANSWERED, nowMs + 10);
     nowMs += 500;
@@ -31,4 +33,30 @@ test("large queries that are one each come in behind a small one, whatever a cro
 
 test("where rows are queries as many rows wait for room", () => {
   expect(admittedAfterCrowd({} as EndpointModel)).toBeLessThan(20);
+});
+
+test("what is of low priority, and given up in time, makes no crowd that others wait behind", () => {
+  const gate = new Gate(4096, 2, 250);
+  const model = { isWhole: true, givesUpLow: true } as EndpointModel;
+  let nowMs = 0;
+  for (let round = 0; round < 50; round++) {
+    const times = { arrivalMs: nowMs, sloMs: 250 };
+    const crowd = Array.from({ length: 12 }, () => gate.enter(model, 40, false, times));
+    expect(gate.admits(model, 40, true)).toBe(true);
+    expect(gate.admits(model, 40, false)).toBe(true);
+    expect(gate.isEmpty).toBe(false);
+    nowMs += 300;
+    for (const entry of crowd) gate.leave(entry, ANSWERED, nowMs);
+  }
+  expect(gate.isEmpty).toBe(true);
+});
+
+test("a crowd of high priority that is late shuts the door, also for what is given up", () => {
+  const gate = new Gate(4096, 2, 250);
+  const model = { isWhole: true, givesUpLow: true } as EndpointModel;
+  const times = { arrivalMs: 0, sloMs: 250 };
+  const crowd = Array.from({ length: 40 }, () => gate.enter(model, 1, true, times));
+  for (const entry of crowd.slice(0, 20)) gate.leave(entry, ANSWERED, 1000);
+  expect(gate.admits(model, 1, true)).toBe(false);
+  expect(gate.admits(model, 1, false)).toBe(false);
 });

@@ -300,3 +300,30 @@ function steppedThrough(drawn: readonly (readonly number[])[]): number[] {
 function nextOf(entering: number, count: number): number | undefined {
   return entering < count ? entering : undefined;
 }
+
+describe("the door of the server", () => {
+  /** One place of 40 ms an instance, so 25 queries of one instance a second. */
+  const bundle = onMachine(evenBundle(1), PATH);
+  const outcomeAt = (qps: number, isHigh: 0 | 1) => {
+    const asked = Array.from(
+      { length: 60 * qps },
+      (_, index) => [(1000 / qps) * index, 1] as const,
+    );
+    const queries = queriesOf(asked);
+    queries.isHigh.fill(isHigh);
+    const arrivals = { kind: "queries", queries } as const;
+    return simulateAccordion(bundle, { arrivals, durationMs: 60_000, seed: 1 });
+  };
+
+  test("lets all in whom the places can serve", () => {
+    expect(outcomeAt(20, 1).violationRate).toBe(0);
+    expect(outcomeAt(20, 0).violationRate).toBe(0);
+  });
+
+  test("refuses who would make all of high priority late, as the server does", () => {
+    const { late, dropped, queries, throughputQps } = outcomeAt(50, 1);
+    expect(dropped / queries).toBeGreaterThan(0.45);
+    expect(late / queries).toBeLessThan(0.05);
+    expect(throughputQps).toBeGreaterThan(20);
+  });
+});
