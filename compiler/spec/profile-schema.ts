@@ -142,6 +142,13 @@ const serving = mapping({
   })
     .optional()
     .describe("Times that the host takes a processor away"),
+  slow: mapping({
+    share: ratio().describe("Part of the time, below 1"),
+    factor: amount(MAX_STRETCH).describe("How many times as long work takes in them"),
+    spellMs: span().describe("How long one lasts in the mean"),
+  })
+    .optional()
+    .describe("Times in which the host lets a processor work slowly"),
   stealShare: ratio().optional().describe("Of its processors, what the machine lost meanwhile"),
   generatorShare: amount(MAX_PROCESSORS)
     .optional()

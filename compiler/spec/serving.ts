@@ -7,13 +7,16 @@ import type { ServingSpec } from "./profile-schema.ts";
 
 /** Fewer are none: one in thirty years. */
 const MIN_STALLS = 1e-9;
+/** Less of them is none. */
+const MIN_SLOW_SHARE = 1e-6;
+const MIN_SPELL_MS = 0.001;
 
 /** Rows of times that the path has. */
 const SPREADS = ["requestMs", "batchMs", "answerMs", "wakeMs", "wireMs"] as const;
 
 /** The path of a profile; a row that is left out takes no time. */
 export function servingOf(spec: ServingSpec): ProfiledServing {
-  const { processors, requestBytes, perMiBMs, contention, stalls } = spec;
+  const { processors, requestBytes, perMiBMs, contention, stalls, slow } = spec;
   return {
     processors,
     requestBytes: Math.round(requestBytes),
@@ -27,7 +30,13 @@ export function servingOf(spec: ServingSpec): ProfiledServing {
     ...(stalls !== undefined && stalls.perSecond >= MIN_STALLS
       ? { stalls: { perSecond: stalls.perSecond, ms: spreadOf(stalls.ms) } }
       : {}),
+    ...(slow !== undefined && isNotable(slow) ? { slow } : {}),
   };
+}
+
+/** A profile may say that there are none by zeros. */
+function isNotable({ share, factor, spellMs }: NonNullable<ServingSpec["slow"]>): boolean {
+  return share >= MIN_SLOW_SHARE && factor > 1 && spellMs >= MIN_SPELL_MS;
 }
 
 function spreadOf(row: number | Spread = 0): Spread {
@@ -42,7 +51,14 @@ export function* servingMistakes(spec: ServingSpec): Generator<Mistake> {
     const found = `p50 = ${p50}, p95 = ${p95}, p99 = ${p99}`;
     yield conflict(["serving", name], `expected p50 ≤ p95 ≤ p99, got ${found}`);
   }
-  const { contention = [1] } = spec;
+  const { contention = [1], slow } = spec;
+  if (slow !== undefined && slow.share > 1 - MIN_SLOW_SHARE) {
+    const what = "a part of the time below 1: with it all, the times of the profile are slow ones";
+    yield invalid(["serving", "slow", "share"], what, String(slow.share));
+  }
+  if (slow !== undefined && slow.factor < 1) {
+    yield invalid(["serving", "slow", "factor"], "at least 1", String(slow.factor));
+  }
   const path = ["serving", "contention"];
   if (contention[0] !== 1) {
     yield invalid(path, "factors that begin with 1", String(contention[0] ?? "an empty list"));

@@ -3,6 +3,7 @@ import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import { violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import type { PlannedRequests } from "../load/planned-workload.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
+import type { PaceWatch, SlowSeen } from "../profile/serving/pace-watch.ts";
 import { type StallsSeen, watchStalls } from "../profile/serving/stall-watch.ts";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import type { ServiceTimeMode } from "../simulate/service-times.ts";
@@ -14,7 +15,6 @@ import type { LoadClient, LoadDone } from "./load-client.ts";
 import type { LoadContent } from "./load-messages.ts";
 import type { MachineSeen, MachineWatch } from "./machine-watch.ts";
 import { measuredOutcome, measuredTimes } from "./measured.ts";
-import type { PaceProbe } from "./pace-probe.ts";
 import { ablationOf, expected, type Prediction } from "./predicted.ts";
 import type { ServerProcess } from "./server-process.ts";
 import { type BatchMeans, serviceRatio } from "./service-ratio.ts";
@@ -28,7 +28,7 @@ export interface Stand {
   readonly server: ServerProcess;
   readonly load: LoadClient;
   readonly machine: MachineWatch;
-  readonly pace: PaceProbe;
+  readonly pace: PaceWatch;
   /** The requests of a point; those of the command line where the method draws none. */
   readonly contentOf: (arrivals: ArrivalProcess, durationMs: number, seed: number) => LoadContent;
   readonly arrivalsAt: (loadQps: number) => ArrivalProcess;
@@ -81,7 +81,7 @@ export async function measurePoint(
       earlier.push({ measured, machine, checks, holds, cause });
       continue;
     }
-    const seen = { ...run, stalls: sent.stalls };
+    const seen = { ...run, stalls: sent.stalls, slow: sent.slow };
     const ablation = await ablationOf(bundle, seen, serviceTimes, watch);
     const { promised, outcome } = predicted;
     const said = { ...point, durationMs, queries: judged.queries, promised };
@@ -104,6 +104,8 @@ interface Sent {
   /** Of the host; null where none was seen. */
   readonly stalls: StallsSeen | null;
   readonly slowShare: number | null;
+  /** Its slow spells; null where none was seen. */
+  readonly slow: SlowSeen | null;
 }
 
 async function sendOnce(
@@ -138,7 +140,9 @@ async function sendOnce(
     return arrivalEpochMs >= startEpochMs && arrivalEpochMs < endEpochMs;
   });
   const seen = stand.machine.between(startEpochMs, endEpochMs);
-  return { done, served, seen, stalls, slowShare: stand.pace.slowShare(startEpochMs, endEpochMs) };
+  const slowShare = stand.pace.slowShare(startEpochMs, endEpochMs);
+  const slow = stand.pace.slow(startEpochMs, endEpochMs);
+  return { done, served, seen, stalls, slowShare, slow };
 }
 
 function judge(

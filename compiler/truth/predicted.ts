@@ -4,6 +4,7 @@ import { RuntimeError } from "stratagem-runtime/internal/errors";
 import * as z from "zod";
 import { methodOf } from "../methods/registry.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
+import type { SlowSeen } from "../profile/serving/pace-watch.ts";
 import type { StallsSeen } from "../profile/serving/stall-watch.ts";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import type { ServiceTimeMode } from "../simulate/service-times.ts";
@@ -117,11 +118,11 @@ export async function predict(
 /**
  * The same without what is left out, and on the machine as it was; null where the bundle knows of
  * nothing to leave out.
- * @param stalls of the run; null where none was seen.
+ * @param stalls, slow of the run; null where there were none.
  */
 export async function ablationOf(
   bundle: Bundle,
-  { stalls, ...run }: Run & { readonly stalls: StallsSeen | null },
+  { stalls, slow, ...run }: Run & HostSeen,
   serviceTimes: ServiceTimeMode,
   watch: SimulateWatch,
 ): Promise<Ablation> {
@@ -138,8 +139,14 @@ export async function ablationOf(
     withoutPath: await without({ ...run.stations, path: false }),
     withoutContention: await without({ contention: false }),
     withoutBoth: await without({ path: false, contention: false }),
-    asItWas: await without(run.stations, withStalls(bundle, serving, stalls)),
+    asItWas: await without({ ...run.stations, slow }, withStalls(bundle, serving, stalls)),
   };
+}
+
+/** What the host did to a run. */
+interface HostSeen {
+  readonly stalls: StallsSeen | null;
+  readonly slow: SlowSeen | null;
 }
 
 function withStalls(

@@ -10,6 +10,7 @@ import { StepError } from "../errors.ts";
 import { readProcessorTicks, sharesBetween } from "../load/processor-time.ts";
 import { methodOf } from "../methods/registry.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
+import { type PaceWatch, watchPace } from "../profile/serving/pace-watch.ts";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import type { Application } from "../spec/application.ts";
 import { loadApplication } from "../spec/load-application.ts";
@@ -18,7 +19,6 @@ import { LoadClient } from "./load-client.ts";
 import { watchMachine } from "./machine-watch.ts";
 import { contentOf, measurePoint, type Stand } from "./measure-point.ts";
 import { modelFolder } from "./model-folder.ts";
-import { type PaceProbe, probePace } from "./pace-probe.ts";
 import { serviceTimesOf } from "./predicted.ts";
 import { type ServerProcess, startServerProcess } from "./server-process.ts";
 import type { BatchMeans } from "./service-ratio.ts";
@@ -63,7 +63,7 @@ export async function runTruth(
   options: TruthOptions,
   around: TruthSurroundings,
 ): Promise<TruthDocument> {
-  const pace = probePace(around.epochMs, around.every);
+  const pace = watchPace(around.epochMs, around.pause);
   try {
     return await foundWith(pace, options, around);
   } finally {
@@ -73,7 +73,7 @@ export async function runTruth(
 
 /** @param pace looks from the profile on, so that what is usual is what it was made with. */
 async function foundWith(
-  pace: PaceProbe,
+  pace: PaceWatch,
   options: TruthOptions,
   around: TruthSurroundings,
 ): Promise<TruthDocument> {
@@ -157,7 +157,7 @@ interface Served {
   readonly load: LoadClient;
   readonly stealShare: number | null;
   readonly slowShare: number | null;
-  readonly pace: PaceProbe;
+  readonly pace: PaceWatch;
 }
 
 async function standOf(

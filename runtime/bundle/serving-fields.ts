@@ -8,6 +8,8 @@ import type { ServingPath, Spread } from "./schema.ts";
 const MAX_PROCESSORS = 65_536;
 const MIN_STALLS = 1e-9;
 const MAX_STALLS = 1000;
+const MIN_SLOW_SHARE = 1e-6;
+const MIN_SPELL_MS = 0.001;
 const fromZero = numberIn(0, MAX_MS);
 
 const spreadRecord = record<Spread>({
@@ -51,6 +53,12 @@ const stalls = record<NonNullable<ServingPath["stalls"]>>({
   ms: row("How long they last."),
 });
 
+const slow = record<NonNullable<ServingPath["slow"]>>({
+  share: [numberIn(MIN_SLOW_SHARE, 1 - MIN_SLOW_SHARE), "Part of the time."],
+  factor: [numberIn(1, MAX_STRETCH), "How many times as long work takes in them."],
+  spellMs: [numberIn(MIN_SPELL_MS, MAX_MS), "How long one lasts in the mean."],
+});
+
 export const servingPath = record<ServingPath>({
   processors: [integerIn(1, MAX_PROCESSORS), "Processors of the machine that was measured."],
   requestBytes: [integerIn(0, 2 ** 40), "Bytes of the request that was measured."],
@@ -67,6 +75,10 @@ export const servingPath = record<ServingPath>({
   stalls: optional(
     stalls,
     "Times at which the host takes a processor away; left out where it takes none.",
+  ),
+  slow: optional(
+    slow,
+    "Times in which the host lets a processor work slowly; left out where it does not.",
   ),
   marginMs: [fromZero, "Time of the SLO that decisions leave to the path; less than any SLO."],
   stretch: optional(

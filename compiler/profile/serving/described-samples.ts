@@ -4,7 +4,7 @@ import type { PathSamples } from "./serving-rows.ts";
 import { spreadOf } from "./spread.ts";
 
 export function describeSamples(samples: PathSamples): object {
-  const { processors, requestBytes, single, many, large, workers, stalls } = samples;
+  const { processors, requestBytes, single, many, large, workers, stalls, slow } = samples;
   return {
     format: "serving-measurement/1",
     processors,
@@ -18,6 +18,7 @@ export function describeSamples(samples: PathSamples): object {
       meanMsByBusy: workers.contention,
     },
     stalls,
+    slow,
   };
 }
 

@@ -2,6 +2,7 @@
 import type { Spread } from "stratagem-runtime/internal/bundle/schema";
 import type { ServingSpec } from "../../spec/profile-schema.ts";
 import { type ContentionRound, contentionCurve } from "./contention-curve.ts";
+import type { SlowSeen } from "./pace-watch.ts";
 import type { PathWindow } from "./path-window.ts";
 import { meanOf, medianOf, partOf, rounded, scaledTo, spreadOf } from "./spread.ts";
 import type { StallsSeen } from "./stall-watch.ts";
@@ -20,6 +21,8 @@ export interface PathSamples {
   readonly workers: WorkerSamples;
   /** What the host took while all this was measured; null where it took nothing that is seen. */
   readonly stalls: StallsSeen | null;
+  /** When it let them work slowly; null where it did not. */
+  readonly slow: SlowSeen | null;
 }
 
 /** Runs of workers that no server stands before, ms. */
@@ -78,6 +81,7 @@ export function servingRows(samples: PathSamples): ServingRows {
     wireMs: spreadOf(seen.map(({ roundTripMs, totalMs }) => Math.max(0, roundTripMs - totalMs))),
     contention: contentionCurve(workers.contention),
     ...(samples.stalls === null ? {} : { stalls: samples.stalls }),
+    ...(samples.slow === null ? {} : { slow: samples.slow }),
     ...(steals.length === 0 ? {} : { stealShare: toThousandths(meanOf(steals)) }),
     generatorShare: toThousandths(meanOf(all.map(({ machine }) => machine.generator))),
   };

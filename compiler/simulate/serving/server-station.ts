@@ -114,7 +114,7 @@ export class ServerStation {
   #worked(fromMs: number, times: SpreadDraws, beforeMs = 0): number {
     this.#workers.serveFrom(fromMs);
     const workMs = beforeMs + times.nextMs() * this.#workers.serverFactor;
-    const untilMs = fromMs + this.#workers.withStalls(workMs);
+    const untilMs = fromMs + this.#workers.serverTakesMs(fromMs, workMs);
     this.#workers.serveUntil(untilMs);
     return untilMs;
   }

@@ -3,6 +3,7 @@ import type { Cluster, ServingPath } from "stratagem-runtime/internal/bundle/sch
 import { Rng } from "stratagem-runtime/internal/core/rng";
 import { Contention } from "./contention.ts";
 import { ServerStation } from "./server-station.ts";
+import { meanFactorOf, SlowTimes } from "./slow-times.ts";
 import { SpreadDraws } from "./spread-draws.ts";
 import { Stalls } from "./stalls.ts";
 import { WorkerEvents } from "./worker-events.ts";
@@ -15,6 +16,11 @@ export interface StationOptions {
   readonly contention?: boolean;
   /** Processors that others keep busy, such as a load generator; 0 unless said otherwise. */
   readonly neighbours?: number;
+  /**
+   * When the host let processors work slowly, in place of what the profile saw of that; null for
+   * never. Left out: as the profile saw it.
+   */
+  readonly slow?: NonNullable<ServingPath["slow"]> | null;
   /** Which of many draws of path and stalls it is, the rest being the same; 0 unless said. */
   readonly draw?: number;
 }
@@ -23,6 +29,7 @@ export interface StationOptions {
 export const PATH_STREAM = 4;
 /** Of a seed that the stream of the path gives. */
 const STALL_STREAM = 7;
+const PACE_STREAM = 8;
 
 /** The stations of a simulation. */
 export interface Stations {
@@ -46,7 +53,13 @@ export function stationsOf(
   { serving }: Pick<Cluster, "serving">,
   workerCount: number,
   seeded: Rng,
-  { path = true, contention = true, neighbours = 0, draw = 0 }: StationOptions = {},
+  {
+    path = true,
+    contention = true,
+    neighbours = 0,
+    slow = serving?.slow,
+    draw = 0,
+  }: StationOptions = {},
   workersWake = true,
 ): Stations {
   if (serving === undefined || !(path || contention)) return modelsAlone(workerCount);
@@ -60,6 +73,7 @@ export function stationsOf(
     path && workersWake ? wake : null,
     neighbours,
     contention ? stallsOf(serving, rng) : null,
+    contention ? pacesOf(serving, slow, workerCount, rng) : [],
   );
   if (!path) return { workers, ...NO_PATH };
   const request = drawsOf("requestMs");
@@ -79,6 +93,23 @@ function stallsOf({ stalls }: ServingPath, rng: Rng): Stalls | null {
   if (stalls === undefined) return null;
   return new Stalls(stalls, new Rng(Math.floor(rng.nextFloat() * 2 ** 32), STALL_STREAM));
 }
+
+/** Of each worker, and of the server. @param slow of what is simulated; null for never. */
+function pacesOf(
+  { slow: profiled }: ServingPath,
+  slow: StationOptions["slow"],
+  workerCount: number,
+  rng: Rng,
+): SlowTimes[] {
+  const isSteady = (slow ?? undefined) === undefined && profiled === undefined;
+  if (isSteady) return [];
+  const own = new Rng(Math.floor(rng.nextFloat() * 2 ** 32), PACE_STREAM);
+  const profiledFactor = profiled === undefined ? 1 : meanFactorOf(profiled);
+  const those = slow ?? NEVER_SLOW;
+  return Array.from({ length: workerCount + 1 }, () => new SlowTimes(those, profiledFactor, own));
+}
+
+const NEVER_SLOW = { share: 1e-6, factor: 1, spellMs: 1 } as const;
 
 /** Nothing but models takes time. */
 export function modelsAlone(workerCount: number): Stations {

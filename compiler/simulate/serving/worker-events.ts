@@ -2,6 +2,7 @@
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { EventQueue } from "../event-queue.ts";
 import type { Contention } from "./contention.ts";
+import type { SlowTimes } from "./slow-times.ts";
 import type { SpreadDraws } from "./spread-draws.ts";
 import type { Stalls } from "./stalls.ts";
 
@@ -31,6 +32,8 @@ export class WorkerEvents {
   readonly #demand: Float64Array;
   readonly #neighbours: number;
   readonly #stalls: Stalls | null;
+  /** [workerCount + 1]: of each worker, and of the server; empty where all keep their pace. */
+  readonly #paces: readonly SlowTimes[];
   /** By how many parts of processors workers keep busy, without the server and with it. */
   readonly #factorByBusy: number[] = [];
   #busy = 0;
@@ -46,6 +49,7 @@ export class WorkerEvents {
    * @param wakes what a worker that slept takes longer; null for nothing.
    * @param neighbours processors that others keep busy all the time.
    * @param stalls of processors, where workers contend; null for none.
+   * @param paces of each worker, and of the server; none where processors keep their pace.
    */
   constructor(
     workerCount: number,
@@ -53,6 +57,7 @@ export class WorkerEvents {
     wakes: SpreadDraws | null = null,
     neighbours = 0,
     stalls: Stalls | null = null,
+    paces: readonly SlowTimes[] = [],
   ) {
     this.#timed = new EventQueue(workerCount);
     this.#batches = contention === null ? this.#timed : new EventQueue(workerCount);
@@ -62,6 +67,7 @@ export class WorkerEvents {
     this.#demand = new Float64Array(workerCount);
     this.#neighbours = neighbours;
     this.#stalls = stalls;
+    this.#paces = paces;
     this.#setFactor();
   }
 
@@ -90,9 +96,9 @@ export class WorkerEvents {
     return demand === 1 || this.#contention === null ? 1 : this.#contention.factorOf(demand);
   }
 
-  /** What work takes on a processor that the host takes away now and then. */
-  withStalls(workMs: number): number {
-    return workMs + (this.#stalls?.duringMs(workMs) ?? 0);
+  /** What work of the server takes that begins then, on a processor that is the host's. */
+  serverTakesMs(fromMs: number, workMs: number): number {
+    return this.#takesMs(this.#demand.length, fromMs, workMs);
   }
 
   /** Something happens at a time that is known. @param rank as `EventQueue` has it. */
@@ -115,7 +121,7 @@ export class WorkerEvents {
     this.#busy += demand;
     this.#demand[worker] = demand;
     this.#setFactor();
-    const aloneMs = this.withStalls(workMs / this.aloneFactor(demand));
+    const aloneMs = this.#takesMs(worker, nowMs, workMs / this.aloneFactor(demand));
     this.#batches.push(this.#virtualMs + aloneMs, worker, rank);
   }
 
@@ -154,6 +160,12 @@ export class WorkerEvents {
 
   serveUntil(untilMs: number): void {
     this.#serverUntilMs = untilMs;
+  }
+
+  /** What work takes that the host slows and stops now and then. */
+  #takesMs(who: number, fromMs: number, workMs: number): number {
+    const pacedMs = this.#paces[who]?.takesMs(fromMs, workMs) ?? workMs;
+    return pacedMs + (this.#stalls?.duringMs(pacedMs) ?? 0);
   }
 
   #wakeMs(nowMs: number, worker: number): number {

@@ -36,6 +36,12 @@ export interface ServingPath {
    * none.
    */
   readonly stalls?: { readonly perSecond: number; readonly ms: Spread };
+  /**
+   * Times in which the host lets a processor work slowly: their share, 0 to 1 exclusive, how many
+   * times as long work takes in them, and how long one lasts in the mean, ms; left out where there
+   * are none.
+   */
+  readonly slow?: { readonly share: number; readonly factor: number; readonly spellMs: number };
   /** Time of the SLO that decisions leave to the path; 0 where it was planned without. */
   readonly marginMs: number;
   /**

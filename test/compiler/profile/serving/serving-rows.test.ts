@@ -72,6 +72,7 @@ const SAMPLES: PathSamples = {
   ],
   large: null,
   stalls: null,
+  slow: null,
   workers: WORKERS,
 };
 

@@ -35,7 +35,7 @@ test("where rows are queries as many rows wait for room", () => {
   expect(admittedAfterCrowd({} as EndpointModel)).toBeLessThan(20);
 });
 
-test("what is of low priority, and given up in time, makes no crowd that others wait behind", () => {
+test("what is of low priority and given up in time makes no crowd", () => {
   const gate = new Gate(4096, 2, 250);
   const model = { isWhole: true, givesUpLow: true } as EndpointModel;
   let nowMs = 0;

@@ -1,0 +1,74 @@
+/** Times in which the host lets a processor work slowly, without taking it away. */
+import type { ServingPath } from "stratagem-runtime/internal/bundle/schema";
+import type { Rng } from "stratagem-runtime/internal/core/rng";
+
+type Slow = NonNullable<ServingPath["slow"]>;
+
+/**
+ * Time of work over what it takes in fast spells, in the mean over work that is done without a rest
+ * as in a profile: in slow spells less of it gets done.
+ */
+export function meanFactorOf({ share, factor }: Slow): number {
+  return 1 / (1 - share + share / factor);
+}
+
+/** So many spells without work, and what came of them is forgotten: it is drawn anew. */
+const FORGOTTEN_SPELLS = 20;
+
+/**
+ * The pace of the processor that one process works on: fast and slow spells in turn, each of
+ * exponential length. Processors have their own, for who slows one works on the same core.
+ *
+ * Times of profiles are means over both, so work takes less than they say in fast spells, and more
+ * in slow ones; over a long time it takes what they say, if that is as slow as it was then.
+ */
+export class SlowTimes {
+  readonly #rng: Rng;
+  readonly #share: number;
+  /** Time of work over what a profile says, in fast and in slow spells. */
+  readonly #factors: readonly [number, number];
+  readonly #meanMs: readonly [number, number];
+  #isSlow = false;
+  #untilMs = Number.NEGATIVE_INFINITY;
+
+  /** @param profiledFactor `meanFactorOf` the slow times in which the profile was measured. */
+  constructor({ share, factor, spellMs }: Slow, profiledFactor: number, rng: Rng) {
+    this.#rng = rng;
+    this.#share = share;
+    this.#factors = [1 / profiledFactor, factor / profiledFactor];
+    this.#meanMs = [(spellMs * (1 - share)) / share, spellMs];
+  }
+
+  /** How long work takes that begins then; work begins in the order of time. */
+  takesMs(fromMs: number, workMs: number): number {
+    this.#goTo(fromMs);
+    let leftMs = workMs;
+    let atMs = fromMs;
+    for (;;) {
+      const factor = this.#factors[this.#isSlow ? 1 : 0];
+      const endMs = atMs + leftMs * factor;
+      if (endMs <= this.#untilMs) return endMs - fromMs;
+      leftMs -= Math.max(0, this.#untilMs - atMs) / factor;
+      atMs = Math.max(atMs, this.#untilMs);
+      this.#turn();
+    }
+  }
+
+  #goTo(nowMs: number): void {
+    const longMs = FORGOTTEN_SPELLS * (this.#meanMs[0] + this.#meanMs[1]);
+    if (nowMs - this.#untilMs > longMs) {
+      this.#isSlow = this.#rng.nextFloat() < this.#share;
+      this.#untilMs = nowMs + this.#lengthMs();
+    }
+    while (this.#untilMs <= nowMs) this.#turn();
+  }
+
+  #turn(): void {
+    this.#isSlow = !this.#isSlow;
+    this.#untilMs += this.#lengthMs();
+  }
+
+  #lengthMs(): number {
+    return -this.#meanMs[this.#isSlow ? 1 : 0] * Math.log(1 - this.#rng.nextFloat());
+  }
+}
