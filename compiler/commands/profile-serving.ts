@@ -18,7 +18,6 @@ import { heldCurve } from "../profile/serving/contention-curve.ts";
 import { describeSamples } from "../profile/serving/described-samples.ts";
 import { measurePath, type ServedSamples } from "../profile/serving/measured-path.ts";
 import { measureWorkers } from "../profile/serving/measured-workers.ts";
-import { watchPace } from "../profile/serving/pace-watch.ts";
 import { planRows, planShapes } from "../profile/serving/planned-inputs.ts";
 import { expectProfile, withServingRows } from "../profile/serving/profile-file.ts";
 import { withServedFolder } from "../profile/serving/served-folder.ts";
@@ -78,15 +77,10 @@ export async function servingCommand(
   const plan = await planServing(command, loaded.application, surroundings);
   const endStalls = watchStalls(surroundings.sleep);
   const probe = probeOf(surroundings);
-  const { nowMs } = surroundings;
-  const pace = watchPace(nowMs, surroundings.sleep);
-  const fromMs = nowMs();
   const seen = await seenSamples(command, loaded, plan, probe, surroundings).finally(() => {
     endStalls(null);
-    pace.end();
   });
-  const stalls = endStalls(probe.form());
-  const samples = { ...seen, stalls, slow: pace.slow(fromMs, nowMs()) };
+  const samples = { ...seen, stalls: endStalls(probe.form()) };
   if (!force) refuseDisturbed(into, samples);
   const rows = rowsOf(command, loaded, samples);
   const measurement = `${into}.serving.json`;
@@ -157,7 +151,7 @@ async function seenSamples(
   plan: ProfilePlan,
   probe: StallProbe,
   surroundings: ServingSurroundings,
-): Promise<Omit<PathSamples, "stalls" | "slow">> {
+): Promise<Omit<PathSamples, "stalls">> {
   // While nothing else is measured, at the beginning, in the middle and at the end.
   await probe.look(PROBE_MS);
   const served = await servedSamples(command, loaded, plan, surroundings);

@@ -3,7 +3,8 @@ import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import { violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import type { PlannedRequests } from "../load/planned-workload.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
-import type { PaceWatch, SlowSeen } from "../profile/serving/pace-watch.ts";
+import type { SlowSeen } from "../profile/serving/pace-looks.ts";
+import type { PaceWatch } from "../profile/serving/pace-watch.ts";
 import { type StallsSeen, watchStalls } from "../profile/serving/stall-watch.ts";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import type { ServiceTimeMode } from "../simulate/service-times.ts";
@@ -17,7 +18,7 @@ import type { MachineSeen, MachineWatch } from "./machine-watch.ts";
 import { measuredOutcome, measuredTimes } from "./measured.ts";
 import { ablationOf, expected, type Prediction } from "./predicted.ts";
 import type { ServerProcess } from "./server-process.ts";
-import { type BatchMeans, serviceRatio } from "./service-ratio.ts";
+import { type BatchMeans, serviceRatio, slowBatches } from "./service-ratio.ts";
 import { timelineOf } from "./timeline.ts";
 import type { EarlierTry, MachineShares, TruthPoint } from "./truth-document.ts";
 import { LEAD_IN_MS, type PlannedPoint } from "./truth-plan.ts";
@@ -141,7 +142,7 @@ async function sendOnce(
   });
   const seen = stand.machine.between(startEpochMs, endEpochMs);
   const slowShare = stand.pace.slowShare(startEpochMs, endEpochMs);
-  const slow = stand.pace.slow(startEpochMs, endEpochMs);
+  const slow = slowBatches(served, stand.profileMeans);
   return { done, served, seen, stalls, slowShare, slow };
 }
 

@@ -4,7 +4,7 @@ import { RuntimeError } from "stratagem-runtime/internal/errors";
 import * as z from "zod";
 import { methodOf } from "../methods/registry.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
-import type { SlowSeen } from "../profile/serving/pace-watch.ts";
+import type { SlowSeen } from "../profile/serving/pace-looks.ts";
 import type { StallsSeen } from "../profile/serving/stall-watch.ts";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import type { ServiceTimeMode } from "../simulate/service-times.ts";

@@ -1,4 +1,5 @@
 /** What batches took in service, relative to their profile. */
+import { PaceLooks, type SlowSeen } from "../profile/serving/pace-looks.ts";
 import type { ServedRequest } from "./access-lines.ts";
 
 /** Mean time of a batch, ms; ascending in the batch. */
@@ -21,6 +22,21 @@ export function serviceRatio(
     stated += meanMs;
   }
   return stated === 0 ? null : took / stated;
+}
+
+/** The slow spells in which batches ran, by what they took over their profile; null of none. */
+export function slowBatches(
+  served: readonly ServedRequest[],
+  profile: ReadonlyMap<string, BatchMeans>,
+): SlowSeen | null {
+  const looks = new PaceLooks();
+  for (const { arrivalEpochMs, queueMs, batches } of served) {
+    for (const { variant, rows, aroundWorkerMs } of batches) {
+      const meanMs = meanAt(profile.get(variant) ?? [], rows);
+      if (meanMs !== null) looks.add(arrivalEpochMs + queueMs, aroundWorkerMs / meanMs);
+    }
+  }
+  return looks.slow(Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY);
 }
 
 /** On the line between its neighbours; null outside what was measured. */

@@ -4,7 +4,7 @@ import type { PathSamples } from "./serving-rows.ts";
 import { spreadOf } from "./spread.ts";
 
 export function describeSamples(samples: PathSamples): object {
-  const { processors, requestBytes, single, many, large, workers, stalls, slow } = samples;
+  const { processors, requestBytes, single, many, large, workers, stalls } = samples;
   return {
     format: "serving-measurement/1",
     processors,
@@ -16,9 +16,9 @@ export function describeSamples(samples: PathSamples): object {
       steadyMs: spreadOf(workers.steadyMs),
       wokenMs: spreadOf(workers.wokenMs),
       meanMsByBusy: workers.contention,
+      pacedMs: spreadOf(workers.paced.map(({ ms }) => ms)),
     },
     stalls,
-    slow,
   };
 }
 

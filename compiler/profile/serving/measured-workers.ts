@@ -16,6 +16,8 @@ export interface WorkerEffort {
   readonly spellMs: number;
   /** Runs of each kind that tell what sleeping costs. */
   readonly wakes: number;
+  /** For how long one worker runs without a rest, to see its pace. */
+  readonly paceMs: number;
   /** Index of the variant that is woken; null for the quickest. */
   readonly woken: number | null;
 }
@@ -50,6 +52,8 @@ export async function measureWorkers(
     const steadyMs: number[] = [];
     const wokenMs: number[] = [];
     const contention: number[][][] = chosen.map(() => []);
+    const longest = chosen.at(-1) ?? 0;
+    const paced = await runs.paced(longest, effort.paceMs / 2);
     const startMs = sources.nowMs();
     for (let round = 0; round < effort.rounds; round++) {
       if (round > 0 && sources.nowMs() - startMs > effort.withinMs) break;
@@ -65,7 +69,8 @@ export async function measureWorkers(
       wokenMs.push(...(await runs.timesMs(woken, count, sources.gapMs)));
       sources.onProgress(round + 1, effort.rounds);
     }
-    return { steadyMs, wokenMs, contention };
+    paced.push(...(await runs.paced(longest, effort.paceMs / 2)));
+    return { steadyMs, wokenMs, contention, paced };
   } finally {
     await close();
   }
@@ -148,6 +153,18 @@ class Runs {
     };
     await Promise.all(Array.from({ length: width }, (_, worker) => lane(worker)));
     return sum / Math.max(1, count);
+  }
+
+  /** The first worker runs the largest batch again and again. */
+  async paced(variant: number, forMs: number): Promise<{ atMs: number; ms: number }[]> {
+    const { nowMs } = this.#sources;
+    const endMs = nowMs() + forMs;
+    const runs: { atMs: number; ms: number }[] = [];
+    while (nowMs() < endMs) {
+      const ms = await this.#runMs(0, variant, LARGEST);
+      runs.push({ atMs: nowMs(), ms });
+    }
+    return runs;
   }
 
   /** Made once: who makes inputs takes processors from the workers. */

@@ -21,7 +21,7 @@ export const SERVING_EFFORT: ServingEffort = {
     large: { rows: 8, leastMs: 1000, fewest: 8, mostMs: 2000, wanted: 3, most: 6, withinMs: 5000 },
     single: { leastMs: 700, fewest: 8, mostMs: 2500, wanted: 8, most: 16, withinMs: 12_000 },
   },
-  workers: { rounds: 8, spellMs: 100, wakes: 160, withinMs: 12_000 },
+  workers: { rounds: 8, spellMs: 100, wakes: 160, withinMs: 12_000, paceMs: 12_000 },
   mostWorkers: 8,
   gapMs: 5,
 };

@@ -2,7 +2,7 @@
 import type { Spread } from "stratagem-runtime/internal/bundle/schema";
 import type { ServingSpec } from "../../spec/profile-schema.ts";
 import { type ContentionRound, contentionCurve } from "./contention-curve.ts";
-import type { SlowSeen } from "./pace-watch.ts";
+import { PaceLooks } from "./pace-looks.ts";
 import type { PathWindow } from "./path-window.ts";
 import { meanOf, medianOf, partOf, rounded, scaledTo, spreadOf } from "./spread.ts";
 import type { StallsSeen } from "./stall-watch.ts";
@@ -21,8 +21,6 @@ export interface PathSamples {
   readonly workers: WorkerSamples;
   /** What the host took while all this was measured; null where it took nothing that is seen. */
   readonly stalls: StallsSeen | null;
-  /** When it let them work slowly; null where it did not. */
-  readonly slow: SlowSeen | null;
 }
 
 /** Runs of workers that no server stands before, ms. */
@@ -33,6 +31,8 @@ export interface WorkerSamples {
   readonly steadyMs: readonly number[];
   readonly wokenMs: readonly number[];
   readonly contention: readonly (readonly ContentionRound[])[];
+  /** One worker that never rests: when each of its runs ended, on any clock, and what it took. */
+  readonly paced: readonly { readonly atMs: number; readonly ms: number }[];
 }
 
 /** Rows of a profile that tools write: all of them, with their quantiles. */
@@ -81,7 +81,7 @@ export function servingRows(samples: PathSamples): ServingRows {
     wireMs: spreadOf(seen.map(({ roundTripMs, totalMs }) => Math.max(0, roundTripMs - totalMs))),
     contention: contentionCurve(workers.contention),
     ...(samples.stalls === null ? {} : { stalls: samples.stalls }),
-    ...(samples.slow === null ? {} : { slow: samples.slow }),
+    ...slowOf(workers),
     ...(steals.length === 0 ? {} : { stealShare: toThousandths(meanOf(steals)) }),
     generatorShare: toThousandths(meanOf(all.map(({ machine }) => machine.generator))),
   };
@@ -103,6 +103,14 @@ function wakeOf({ single, workers }: PathSamples, hot: HotTimes): Spread {
     requests.map(({ totalMs, queueMs }) => Math.max(0, totalMs - queueMs - steady - hotMs)),
   );
   return partOf(wakesMs, WAKES);
+}
+
+/** Left out where it was never slow. */
+function slowOf({ paced }: WorkerSamples): Pick<ServingSpec, "slow"> {
+  const looks = new PaceLooks();
+  for (const { atMs, ms } of paced) looks.add(atMs, ms);
+  const slow = looks.slow(Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY);
+  return slow === null ? {} : { slow };
 }
 
 /** Time of a request in the server that no worker had it, and that it did not wait, ms. */

@@ -1,60 +1,6 @@
-/** How slow processors are told from usual ones. */
+/** Looks at the pace of the machine, as long as somebody wants to know it. */
 import { expect, test } from "vitest";
-import { PaceLooks, watchPace } from "../../../../compiler/profile/serving/pace-watch.ts";
-
-function looksOf(tookMs: readonly number[]): PaceLooks {
-  const looks = new PaceLooks();
-  for (const [index, ms] of tookMs.entries()) looks.add(20 * index, ms);
-  return looks;
-}
-
-const steady = (count: number, ms = 0.05) => Array.from({ length: count }, () => ms);
-
-test("looks that take longer than usual are slow, in the time that is asked for", () => {
-  const looks = looksOf([...steady(200), ...steady(50, 0.08), ...steady(50)]);
-  expect(looks.slowShare(0, 20 * 199)).toBe(0);
-  expect(looks.slowShare(20 * 200, 20 * 249)).toBe(1);
-  expect(looks.slowShare(20 * 200, 20 * 299)).toBe(0.5);
-});
-
-test("what is usual is the quicker part, even where most of the time is slow", () => {
-  const looks = looksOf([...steady(70), ...steady(130, 0.07)]);
-  expect(looks.slowShare(0, 20 * 199)).toBe(0.65);
-  // A little longer is the same.
-  expect(looksOf([...steady(70), ...steady(130, 0.058)]).slowShare(0, 20 * 199)).toBe(0);
-});
-
-test("of too few looks nothing is said", () => {
-  expect(looksOf(steady(49)).slowShare(0, 1e9)).toBeNull();
-  expect(looksOf(steady(200)).slowShare(0, 20 * 8)).toBeNull();
-});
-
-test("slow spells are told by their share, factor and mean length", () => {
-  // Three spells of 0.4, 0.2 and 0.6 s in 8 s; one look of five in a window says nothing.
-  const looks = looksOf([
-    ...steady(50),
-    ...steady(20, 0.08),
-    ...steady(100),
-    ...steady(10, 0.08),
-    ...steady(2),
-    ...steady(1, 0.065),
-    ...steady(87),
-    ...steady(30, 0.08),
-    ...steady(100),
-  ]);
-  expect(looks.slow(0, 20 * 399)).toEqual({ share: 0.15, factor: 1.599, spellMs: 400 });
-  expect(looks.slow(0, 20 * 49)).toBeNull();
-});
-
-test("a look that was interrupted makes its window no slower than it can be", () => {
-  const looks = looksOf([...steady(100), ...steady(5, 5), ...steady(95)]);
-  expect(looks.slow(0, 20 * 199)).toMatchObject({ share: 0.025, factor: 4 });
-});
-
-test("where all that was asked for is slow, it is told against what is usual", () => {
-  const looks = looksOf([...steady(100), ...steady(100, 0.075)]);
-  expect(looks.slow(20 * 100, 20 * 199)).toEqual({ share: 0.95, factor: 1.5, spellMs: 2000 });
-});
+import { watchPace } from "../../../../compiler/profile/serving/pace-watch.ts";
 
 test("a watch looks until it is ended", async () => {
   let nowMs = 0;

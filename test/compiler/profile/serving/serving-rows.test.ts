@@ -55,6 +55,7 @@ const WORKERS: WorkerSamples = {
   steadyMs: [SERVICE_MS],
   wokenMs: [SERVICE_MS + WAKE_MS],
   contention: [[[1, 1.5]]],
+  paced: [],
 };
 
 const hotMs = (batches: number) => REQUEST_MS + ANSWER_MS + BATCH_MS * batches;
@@ -72,7 +73,6 @@ const SAMPLES: PathSamples = {
   ],
   large: null,
   stalls: null,
-  slow: null,
   workers: WORKERS,
 };
 
@@ -86,6 +86,16 @@ test("finds the parts again that the samples were made of", () => {
   expect(rows.wireMs).toEqual(spreadOf([Math.round(WIRE_MS * 1e6) / 1e6]));
   expect(rows.contention).toEqual([1, 1.5]);
   expect([rows.stealShare, rows.generatorShare, rows.perMiBMs]).toEqual([0, 0.25, 0]);
+});
+
+test("a worker that was slow for a while says so, and one that was not says nothing", () => {
+  const paced = Array.from({ length: 400 }, (_, run) => ({
+    atMs: 10 * run,
+    ms: run >= 100 && run < 200 ? 15 : 10,
+  }));
+  const rows = servingRows({ ...SAMPLES, workers: { ...WORKERS, paced } });
+  expect(rows.slow).toEqual({ share: 0.25, factor: 1.5, spellMs: 1000 });
+  expect(servingRows(SAMPLES).slow).toBeUndefined();
 });
 
 test("the rows add up to the round trip of a request alone, whatever the server takes hot", () => {

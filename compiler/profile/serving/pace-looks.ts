@@ -1,0 +1,103 @@
+/**
+ * Tells when processors worked slowly, by what the same piece of work took again and again: of a
+ * worker its batches, of a machine small ones that are done just for this (`pace-watch.ts`).
+ */
+import { meanOf } from "./spread.ts";
+
+/** Of what a look usually takes: from there on the processor was slow. */
+const SLOW_FACTOR = 1.2;
+/** Looks without which nothing is usual. */
+const LEAST_LOOKS = 50;
+/** So few looks of a time say nothing of it. */
+const LEAST_WITHIN = 10;
+const LEAST_WINDOWS = 2;
+/** One look may have been interrupted: it counts as so much of what one usually takes at most. */
+const MOST_FACTOR = 4;
+/** A batch or a short queue is slow as the mean of so long is. */
+const WINDOW_MS = 100;
+/** Part of the time that is told as slow at most: some of it was not, or nobody could tell. */
+const MOST_SHARE = 0.95;
+
+/** Times in which a processor worked slowly. */
+export interface SlowSeen {
+  /** Part of the time, 0..1 exclusive. */
+  readonly share: number;
+  /** How many times as long work took in them; above 1. */
+  readonly factor: number;
+  /** How long one lasted in the mean, ms. */
+  readonly spellMs: number;
+}
+
+/** What the looks took, in the order in which they were taken. */
+export class PaceLooks {
+  readonly #atMs: number[] = [];
+  readonly #tookMs: number[] = [];
+
+  /** @param atMs any clock, ascending. @param tookMs of processor time. */
+  add(atMs: number, tookMs: number): void {
+    this.#atMs.push(atMs);
+    this.#tookMs.push(tookMs);
+  }
+
+  /** Part of the looks within a time that were slow, 0..1; null where there were too few. */
+  slowShare(fromMs: number, untilMs: number): number | null {
+    const usualMs = this.#usualMs();
+    const own = this.#tookMs.filter((_, look) => {
+      const atMs = this.#atMs[look] ?? Number.NaN;
+      return atMs >= fromMs && atMs <= untilMs;
+    });
+    if (usualMs === null || own.length < LEAST_WITHIN) return null;
+    return own.filter((tookMs) => tookMs > SLOW_FACTOR * usualMs).length / own.length;
+  }
+
+  /**
+   * What a time had of slow spells: windows of 100 ms or two looks, which took over 1.2 times as
+   * long in the mean as they usually do. Null where there was none, or too few looks.
+   */
+  slow(fromMs: number, untilMs: number): SlowSeen | null {
+    const windows = this.#windows(fromMs, untilMs);
+    const isSlow = windows.map((factor) => factor > SLOW_FACTOR);
+    const slow = windows.filter((_, window) => isSlow[window] === true);
+    const fast = windows.filter((_, window) => isSlow[window] === false);
+    if (slow.length === 0) return null;
+    const spells = isSlow.filter((is, window) => is && isSlow[window - 1] !== true).length;
+    return {
+      share: toThousandths(Math.min(MOST_SHARE, slow.length / windows.length)),
+      factor: toThousandths(meanOf(slow) / (fast.length === 0 ? 1 : meanOf(fast))),
+      spellMs: Math.round((slow.length * this.#windowMs()) / spells),
+    };
+  }
+
+  /** Over what a look usually takes, in the mean of each window that has one. */
+  #windows(fromMs: number, untilMs: number): number[] {
+    const usualMs = this.#usualMs();
+    if (usualMs === null) return [];
+    const windowMs = this.#windowMs();
+    const first = this.#atMs.find((atMs) => atMs >= fromMs) ?? 0;
+    const windows: number[][] = [];
+    for (const [look, atMs] of this.#atMs.entries()) {
+      if (atMs < fromMs || atMs > untilMs) continue;
+      const window = Math.floor((atMs - first) / windowMs);
+      const factor = Math.min(MOST_FACTOR, (this.#tookMs[look] ?? usualMs) / usualMs);
+      windows[window] = [...(windows[window] ?? []), factor];
+    }
+    const seen = windows.filter((looks) => looks !== undefined);
+    return seen.length < LEAST_WINDOWS ? [] : seen.map(meanOf);
+  }
+
+  /** Long enough for two looks. */
+  #windowMs(): number {
+    return Math.max(WINDOW_MS, 2 * (this.#usualMs() ?? 0));
+  }
+
+  /** The lower quartile: most of the time may have been slow, but some of it was not. */
+  #usualMs(): number | null {
+    if (this.#tookMs.length < LEAST_LOOKS) return null;
+    const sorted = Float64Array.from(this.#tookMs).sort();
+    return sorted[Math.floor(sorted.length / 4)] ?? null;
+  }
+}
+
+function toThousandths(value: number): number {
+  return Math.round(value * 1000) / 1000;
+}
