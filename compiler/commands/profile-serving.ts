@@ -267,7 +267,7 @@ async function workerSamples(
   const wanted = urls?.length ?? Math.max(own, processors + 1);
   const width = Math.min(effort.mostWorkers, wanted);
   const { pool } = surroundings;
-  const asked = { ...effort.workers, width, woken };
+  const asked = { ...effort.workers, width, processors, woken };
   const ran = await measureWorkers(plan, randomInputsOf(plan), asked, {
     ...surroundings,
     gapMs: gapsOf(effort, surroundings),

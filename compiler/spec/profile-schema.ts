@@ -146,6 +146,9 @@ const serving = mapping({
     share: ratio().describe("Part of the time, below 1"),
     factor: amount(MAX_STRETCH).describe("How many times as long work takes in them"),
     spellMs: span().describe("How long one lasts in the mean"),
+    fast: amount(MAX_STRETCH)
+      .optional()
+      .describe("What work takes outside of them, relative to the profile; such that means agree"),
   })
     .optional()
     .describe("Times in which the host lets a processor work slowly"),

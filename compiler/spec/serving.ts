@@ -1,5 +1,5 @@
 /** What profiles say of the way of a request through the server. */
-import type { Spread } from "stratagem-runtime/internal/bundle/schema";
+import type { SlowSpells, Spread } from "stratagem-runtime/internal/bundle/schema";
 import type { Cluster, ProfiledServing, Task } from "./application.ts";
 import { conflict, invalid, type Mistake } from "./mistakes.ts";
 import { profileFor } from "./pool-profiles.ts";
@@ -10,6 +10,7 @@ const MIN_STALLS = 1e-9;
 /** Less of them is none. */
 const MIN_SLOW_SHARE = 1e-6;
 const MIN_SPELL_MS = 0.001;
+const MIN_FAST = 0.001;
 
 /** Rows of times that the path has. */
 const SPREADS = ["requestMs", "batchMs", "answerMs", "wakeMs", "wireMs"] as const;
@@ -30,13 +31,18 @@ export function servingOf(spec: ServingSpec): ProfiledServing {
     ...(stalls !== undefined && stalls.perSecond >= MIN_STALLS
       ? { stalls: { perSecond: stalls.perSecond, ms: spreadOf(stalls.ms) } }
       : {}),
-    ...(slow !== undefined && isNotable(slow) ? { slow } : {}),
+    ...(slow !== undefined && isNotable(slow) ? { slow: spellsOf(slow) } : {}),
   };
 }
 
+/** Where nobody says what is fast, the times of the profile are those of work without a rest. */
+function spellsOf({ share, factor, spellMs, fast }: NonNullable<ServingSpec["slow"]>): SlowSpells {
+  return { share, factor, spellMs, fast: fast ?? 1 - share + share / factor };
+}
+
 /** A profile may say that there are none by zeros. */
-function isNotable({ share, factor, spellMs }: NonNullable<ServingSpec["slow"]>): boolean {
-  return share >= MIN_SLOW_SHARE && factor > 1 && spellMs >= MIN_SPELL_MS;
+function isNotable({ share, factor, spellMs, fast }: NonNullable<ServingSpec["slow"]>): boolean {
+  return share >= MIN_SLOW_SHARE && (factor > 1 || fast !== 1) && spellMs >= MIN_SPELL_MS;
 }
 
 function spreadOf(row: number | Spread = 0): Spread {
@@ -58,6 +64,9 @@ export function* servingMistakes(spec: ServingSpec): Generator<Mistake> {
   }
   if (slow !== undefined && slow.factor < 1) {
     yield invalid(["serving", "slow", "factor"], "at least 1", String(slow.factor));
+  }
+  if (slow?.fast !== undefined && slow.fast < MIN_FAST) {
+    yield invalid(["serving", "slow", "fast"], `at least ${MIN_FAST}`, String(slow.fast));
   }
   const path = ["serving", "contention"];
   if (contention[0] !== 1) {

@@ -139,8 +139,18 @@ export async function ablationOf(
     withoutPath: await without({ ...run.stations, path: false }),
     withoutContention: await without({ contention: false }),
     withoutBoth: await without({ path: false, contention: false }),
-    asItWas: await without({ ...run.stations, slow }, withStalls(bundle, serving, stalls)),
+    asItWas: await without(
+      { ...run.stations, ...spellsOf(serving, slow) },
+      withStalls(bundle, serving, stalls),
+    ),
   };
+}
+
+/** Spells of the run; what is fast is what the profile found, for there nobody was in the way. */
+function spellsOf({ slow: profiled }: ServingPath, slow: SlowSeen | null): StationOptions {
+  if (slow === null) return {};
+  const { share, factor, spellMs } = slow;
+  return { slow: { share, factor, spellMs, fast: profiled?.fast ?? 1 } };
 }
 
 /** What the host did to a run. */

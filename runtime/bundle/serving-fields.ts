@@ -3,13 +3,14 @@ import { integerIn, listOf, numberIn, type Shape } from "./fields.ts";
 import { MAX_CONTENTION, MAX_MS, MAX_STRETCH } from "./limits.ts";
 import { type Field, optional, record } from "./record.ts";
 import { refuse } from "./refuse.ts";
-import type { ServingPath, Spread } from "./schema.ts";
+import type { ServingPath, SlowSpells, Spread } from "./schema.ts";
 
 const MAX_PROCESSORS = 65_536;
 const MIN_STALLS = 1e-9;
 const MAX_STALLS = 1000;
 const MIN_SLOW_SHARE = 1e-6;
 const MIN_SPELL_MS = 0.001;
+const MIN_FAST = 0.001;
 const fromZero = numberIn(0, MAX_MS);
 
 const spreadRecord = record<Spread>({
@@ -53,10 +54,14 @@ const stalls = record<NonNullable<ServingPath["stalls"]>>({
   ms: row("How long they last."),
 });
 
-const slow = record<NonNullable<ServingPath["slow"]>>({
+const slow = record<SlowSpells>({
   share: [numberIn(MIN_SLOW_SHARE, 1 - MIN_SLOW_SHARE), "Part of the time."],
   factor: [numberIn(1, MAX_STRETCH), "How many times as long work takes in them."],
   spellMs: [numberIn(MIN_SPELL_MS, MAX_MS), "How long one lasts in the mean."],
+  fast: [
+    numberIn(MIN_FAST, MAX_STRETCH),
+    "What work takes outside of them, over what profile and contention say.",
+  ],
 });
 
 export const servingPath = record<ServingPath>({

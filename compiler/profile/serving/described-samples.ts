@@ -16,7 +16,10 @@ export function describeSamples(samples: PathSamples): object {
       steadyMs: spreadOf(workers.steadyMs),
       wokenMs: spreadOf(workers.wokenMs),
       meanMsByBusy: workers.contention,
-      pacedMs: spreadOf(workers.paced.map(({ ms }) => ms)),
+      pacedMs: {
+        alone: spreadOf(workers.paced.aloneMs),
+        beside: spreadOf(workers.paced.beside.map(({ ms }) => ms)),
+      },
     },
     stalls,
   };

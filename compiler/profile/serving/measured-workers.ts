@@ -4,7 +4,7 @@ import { type InputsOf, runBatch } from "../measure.ts";
 import type { ProfilePlan } from "../profile-plan.ts";
 import { type ProfiledWorker, startWorkers, type WorkerSources } from "../profiled-worker.ts";
 import type { LoopClock } from "./request-loops.ts";
-import type { WorkerSamples } from "./serving-rows.ts";
+import type { PacedRuns, WorkerSamples } from "./serving-rows.ts";
 
 export interface WorkerEffort {
   /** Workers that are busy at once at most. */
@@ -16,8 +16,9 @@ export interface WorkerEffort {
   readonly spellMs: number;
   /** Runs of each kind that tell what sleeping costs. */
   readonly wakes: number;
-  /** For how long one worker runs without a rest, to see its pace. */
+  /** For how long workers run without a rest on all processors, to see their pace. */
   readonly paceMs: number;
+  readonly processors: number;
   /** Index of the variant that is woken; null for the quickest. */
   readonly woken: number | null;
 }
@@ -53,7 +54,15 @@ export async function measureWorkers(
     const wokenMs: number[] = [];
     const contention: number[][][] = chosen.map(() => []);
     const longest = chosen.at(-1) ?? 0;
-    const paced = await runs.paced(longest, effort.paceMs / 2);
+    const pacedWidth = Math.min(effort.processors, effort.width);
+    const aloneMs: number[] = [];
+    const beside: PacedRuns["beside"][number][] = [];
+    const pace = async () => {
+      const alone = await runs.paced(longest, 1, effort.paceMs / 8);
+      aloneMs.push(...alone.map(({ ms }) => ms));
+      beside.push(...(await runs.paced(longest, pacedWidth, (3 * effort.paceMs) / 8)));
+    };
+    await pace();
     const startMs = sources.nowMs();
     for (let round = 0; round < effort.rounds; round++) {
       if (round > 0 && sources.nowMs() - startMs > effort.withinMs) break;
@@ -69,8 +78,8 @@ export async function measureWorkers(
       wokenMs.push(...(await runs.timesMs(woken, count, sources.gapMs)));
       sources.onProgress(round + 1, effort.rounds);
     }
-    paced.push(...(await runs.paced(longest, effort.paceMs / 2)));
-    return { steadyMs, wokenMs, contention, paced };
+    await pace();
+    return { steadyMs, wokenMs, contention, paced: { aloneMs, beside } };
   } finally {
     await close();
   }
@@ -155,15 +164,22 @@ class Runs {
     return sum / Math.max(1, count);
   }
 
-  /** The first worker runs the largest batch again and again. */
-  async paced(variant: number, forMs: number): Promise<{ atMs: number; ms: number }[]> {
+  /** So many workers run the largest batch again and again. */
+  async paced(
+    variant: number,
+    width: number,
+    forMs: number,
+  ): Promise<PacedRuns["beside"][number][]> {
     const { nowMs } = this.#sources;
     const endMs = nowMs() + forMs;
-    const runs: { atMs: number; ms: number }[] = [];
-    while (nowMs() < endMs) {
-      const ms = await this.#runMs(0, variant, LARGEST);
-      runs.push({ atMs: nowMs(), ms });
-    }
+    const runs: PacedRuns["beside"][number][] = [];
+    const lane = async (who: number): Promise<void> => {
+      while (nowMs() < endMs) {
+        const ms = await this.#runMs(who, variant, LARGEST);
+        runs.push({ atMs: nowMs(), who, ms });
+      }
+    };
+    await Promise.all(Array.from({ length: width }, (_, who) => lane(who)));
     return runs;
   }
 

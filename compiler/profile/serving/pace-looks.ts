@@ -26,17 +26,22 @@ export interface SlowSeen {
   readonly factor: number;
   /** How long one lasted in the mean, ms. */
   readonly spellMs: number;
+  /** What a look took in the mean outside of them. */
+  readonly fastMs: number;
 }
 
 /** What the looks took, in the order in which they were taken. */
 export class PaceLooks {
   readonly #atMs: number[] = [];
   readonly #tookMs: number[] = [];
+  /** Who worked: each has a pace of its own. */
+  readonly #who: number[] = [];
 
-  /** @param atMs any clock, ascending. @param tookMs of processor time. */
-  add(atMs: number, tookMs: number): void {
+  /** @param atMs any clock, ascending. @param who worked, one of a few. */
+  add(atMs: number, tookMs: number, who = 0): void {
     this.#atMs.push(atMs);
     this.#tookMs.push(tookMs);
+    this.#who.push(who);
   }
 
   /** Part of the looks within a time that were slow, 0..1; null where there were too few. */
@@ -55,28 +60,30 @@ export class PaceLooks {
    * long in the mean as they usually do. Null where there was none, or too few looks.
    */
   slow(fromMs: number, untilMs: number): SlowSeen | null {
-    const windows = this.#windows(fromMs, untilMs);
-    const isSlow = windows.map((factor) => factor > SLOW_FACTOR);
-    const slow = windows.filter((_, window) => isSlow[window] === true);
-    const fast = windows.filter((_, window) => isSlow[window] === false);
-    if (slow.length === 0) return null;
-    const spells = isSlow.filter((is, window) => is && isSlow[window - 1] !== true).length;
+    const usualMs = this.#usualMs();
+    const byWho = [...new Set(this.#who)].map((who) => this.#windows(who, fromMs, untilMs));
+    const slow = byWho.flat().filter(isSlow);
+    const fast = byWho.flat().filter((factor) => !isSlow(factor));
+    if (usualMs === null || slow.length === 0) return null;
+    const spells = byWho.flatMap((windows) => windows.filter(isFirstOfSpell)).length;
+    const fastFactor = fast.length === 0 ? 1 : meanOf(fast);
     return {
-      share: toThousandths(Math.min(MOST_SHARE, slow.length / windows.length)),
-      factor: toThousandths(meanOf(slow) / (fast.length === 0 ? 1 : meanOf(fast))),
+      share: toThousandths(Math.min(MOST_SHARE, slow.length / (slow.length + fast.length))),
+      factor: toThousandths(meanOf(slow) / fastFactor),
       spellMs: Math.round((slow.length * this.#windowMs()) / spells),
+      fastMs: fastFactor * usualMs,
     };
   }
 
   /** Over what a look usually takes, in the mean of each window that has one. */
-  #windows(fromMs: number, untilMs: number): number[] {
+  #windows(who: number, fromMs: number, untilMs: number): number[] {
     const usualMs = this.#usualMs();
     if (usualMs === null) return [];
     const windowMs = this.#windowMs();
     const first = this.#atMs.find((atMs) => atMs >= fromMs) ?? 0;
     const windows: number[][] = [];
     for (const [look, atMs] of this.#atMs.entries()) {
-      if (atMs < fromMs || atMs > untilMs) continue;
+      if (this.#who[look] !== who || atMs < fromMs || atMs > untilMs) continue;
       const window = Math.floor((atMs - first) / windowMs);
       const factor = Math.min(MOST_FACTOR, (this.#tookMs[look] ?? usualMs) / usualMs);
       windows[window] = [...(windows[window] ?? []), factor];
@@ -96,6 +103,14 @@ export class PaceLooks {
     const sorted = Float64Array.from(this.#tookMs).sort();
     return sorted[Math.floor(sorted.length / 4)] ?? null;
   }
+}
+
+function isSlow(factor: number): boolean {
+  return factor > SLOW_FACTOR;
+}
+
+function isFirstOfSpell(factor: number, window: number, windows: readonly number[]): boolean {
+  return isSlow(factor) && !isSlow(windows[window - 1] ?? 0);
 }
 
 function toThousandths(value: number): number {

@@ -31,8 +31,15 @@ export interface WorkerSamples {
   readonly steadyMs: readonly number[];
   readonly wokenMs: readonly number[];
   readonly contention: readonly (readonly ContentionRound[])[];
-  /** One worker that never rests: when each of its runs ended, on any clock, and what it took. */
-  readonly paced: readonly { readonly atMs: number; readonly ms: number }[];
+  /** On every processor a worker that never rests, after they ran alone. */
+  readonly paced: PacedRuns;
+}
+
+export interface PacedRuns {
+  /** Runs of one worker alone, ms. */
+  readonly aloneMs: readonly number[];
+  /** When each run beside others ended, on any clock, who ran it, and what it took. */
+  readonly beside: readonly { readonly atMs: number; readonly who: number; readonly ms: number }[];
 }
 
 /** Rows of a profile that tools write: all of them, with their quantiles. */
@@ -65,6 +72,7 @@ const MIB = 2 ** 20;
 export function servingRows(samples: PathSamples): ServingRows {
   const { processors, requestBytes, single, many, workers } = samples;
   const hot = hotTimes(many);
+  const contention = contentionCurve(workers.contention);
   const seen = single.flatMap(({ requests }) => requests);
   // Of requests that wait for nobody: the station has a queue of its own.
   const form = spreadOf(seen.map(serverMs));
@@ -79,9 +87,9 @@ export function servingRows(samples: PathSamples): ServingRows {
     perMiBMs: rounded(perMiB(samples, hot)),
     wakeMs: wakeOf(samples, hot),
     wireMs: spreadOf(seen.map(({ roundTripMs, totalMs }) => Math.max(0, roundTripMs - totalMs))),
-    contention: contentionCurve(workers.contention),
+    contention,
     ...(samples.stalls === null ? {} : { stalls: samples.stalls }),
-    ...slowOf(workers),
+    ...slowOf(workers, contention),
     ...(steals.length === 0 ? {} : { stealShare: toThousandths(meanOf(steals)) }),
     generatorShare: toThousandths(meanOf(all.map(({ machine }) => machine.generator))),
   };
@@ -105,12 +113,23 @@ function wakeOf({ single, workers }: PathSamples, hot: HotTimes): Spread {
   return partOf(wakesMs, WAKES);
 }
 
-/** Left out where it was never slow. */
-function slowOf({ paced }: WorkerSamples): Pick<ServingSpec, "slow"> {
+/**
+ * Slow spells while all processors work, as they do in service: who works alone is slowed less.
+ * What is fast there is told relative to what a run takes alone, and to what workers beside each
+ * other take, for both are reckoned with already. Left out where nothing was slow.
+ */
+function slowOf(
+  { paced: { aloneMs, beside } }: WorkerSamples,
+  contention: readonly number[],
+): Pick<ServingSpec, "slow"> {
   const looks = new PaceLooks();
-  for (const { atMs, ms } of paced) looks.add(atMs, ms);
-  const slow = looks.slow(Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY);
-  return slow === null ? {} : { slow };
+  for (const { atMs, ms, who } of beside) looks.add(atMs, ms, who);
+  const seen = looks.slow(Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY);
+  if (seen === null) return {};
+  const width = new Set(beside.map(({ who }) => who)).size;
+  const usualMs = medianOf(aloneMs) * (contention[width - 1] ?? contention.at(-1) ?? 1);
+  const { share, factor, spellMs, fastMs } = seen;
+  return { slow: { share, factor, spellMs, fast: toThousandths(fastMs / usualMs) } };
 }
 
 /** Time of a request in the server that no worker had it, and that it did not wait, ms. */

@@ -1,16 +1,6 @@
 /** Times in which the host lets a processor work slowly, without taking it away. */
-import type { ServingPath } from "stratagem-runtime/internal/bundle/schema";
+import type { SlowSpells } from "stratagem-runtime/internal/bundle/schema";
 import type { Rng } from "stratagem-runtime/internal/core/rng";
-
-type Slow = NonNullable<ServingPath["slow"]>;
-
-/**
- * Time of work over what it takes in fast spells, in the mean over work that is done without a rest
- * as in a profile: in slow spells less of it gets done.
- */
-export function meanFactorOf({ share, factor }: Slow): number {
-  return 1 / (1 - share + share / factor);
-}
 
 /** So many spells without work, and what came of them is forgotten: it is drawn anew. */
 const FORGOTTEN_SPELLS = 20;
@@ -19,8 +9,8 @@ const FORGOTTEN_SPELLS = 20;
  * The pace of the processor that one process works on: fast and slow spells in turn, each of
  * exponential length. Processors have their own, for who slows one works on the same core.
  *
- * Times of profiles are means over both, so work takes less than they say in fast spells, and more
- * in slow ones; over a long time it takes what they say, if that is as slow as it was then.
+ * Times of profiles are means over both, so that work takes less than they say in fast spells, and
+ * more in slow ones.
  */
 export class SlowTimes {
   readonly #rng: Rng;
@@ -31,11 +21,10 @@ export class SlowTimes {
   #isSlow = false;
   #untilMs = Number.NEGATIVE_INFINITY;
 
-  /** @param profiledFactor `meanFactorOf` the slow times in which the profile was measured. */
-  constructor({ share, factor, spellMs }: Slow, profiledFactor: number, rng: Rng) {
+  constructor({ share, factor, spellMs, fast }: SlowSpells, rng: Rng) {
     this.#rng = rng;
     this.#share = share;
-    this.#factors = [1 / profiledFactor, factor / profiledFactor];
+    this.#factors = [fast, fast * factor];
     this.#meanMs = [(spellMs * (1 - share)) / share, spellMs];
   }
 

@@ -1,9 +1,9 @@
 /** The way of a request through the machine that serves, as a simulation has it. */
-import type { Cluster, ServingPath } from "stratagem-runtime/internal/bundle/schema";
+import type { Cluster, ServingPath, SlowSpells } from "stratagem-runtime/internal/bundle/schema";
 import { Rng } from "stratagem-runtime/internal/core/rng";
 import { Contention } from "./contention.ts";
 import { ServerStation } from "./server-station.ts";
-import { meanFactorOf, SlowTimes } from "./slow-times.ts";
+import { SlowTimes } from "./slow-times.ts";
 import { SpreadDraws } from "./spread-draws.ts";
 import { Stalls } from "./stalls.ts";
 import { WorkerEvents } from "./worker-events.ts";
@@ -16,11 +16,8 @@ export interface StationOptions {
   readonly contention?: boolean;
   /** Processors that others keep busy, such as a load generator; 0 unless said otherwise. */
   readonly neighbours?: number;
-  /**
-   * When the host let processors work slowly, in place of what the profile saw of that; null for
-   * never. Left out: as the profile saw it.
-   */
-  readonly slow?: NonNullable<ServingPath["slow"]> | null;
+  /** When the host let processors work slowly, in place of what the profile saw of that. */
+  readonly slow?: SlowSpells;
   /** Which of many draws of path and stalls it is, the rest being the same; 0 unless said. */
   readonly draw?: number;
 }
@@ -73,7 +70,7 @@ export function stationsOf(
     path && workersWake ? wake : null,
     neighbours,
     contention ? stallsOf(serving, rng) : null,
-    contention ? pacesOf(serving, slow, workerCount, rng) : [],
+    contention ? pacesOf(slow, workerCount, rng) : [],
   );
   if (!path) return { workers, ...NO_PATH };
   const request = drawsOf("requestMs");
@@ -94,22 +91,12 @@ function stallsOf({ stalls }: ServingPath, rng: Rng): Stalls | null {
   return new Stalls(stalls, new Rng(Math.floor(rng.nextFloat() * 2 ** 32), STALL_STREAM));
 }
 
-/** Of each worker, and of the server. @param slow of what is simulated; null for never. */
-function pacesOf(
-  { slow: profiled }: ServingPath,
-  slow: StationOptions["slow"],
-  workerCount: number,
-  rng: Rng,
-): SlowTimes[] {
-  const isSteady = (slow ?? undefined) === undefined && profiled === undefined;
-  if (isSteady) return [];
+/** Of each worker, and of the server. */
+function pacesOf(slow: StationOptions["slow"], workerCount: number, rng: Rng): SlowTimes[] {
+  if (slow === undefined) return [];
   const own = new Rng(Math.floor(rng.nextFloat() * 2 ** 32), PACE_STREAM);
-  const profiledFactor = profiled === undefined ? 1 : meanFactorOf(profiled);
-  const those = slow ?? NEVER_SLOW;
-  return Array.from({ length: workerCount + 1 }, () => new SlowTimes(those, profiledFactor, own));
+  return Array.from({ length: workerCount + 1 }, () => new SlowTimes(slow, own));
 }
-
-const NEVER_SLOW = { share: 1e-6, factor: 1, spellMs: 1 } as const;
 
 /** Nothing but models takes time. */
 export function modelsAlone(workerCount: number): Stations {

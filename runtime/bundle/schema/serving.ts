@@ -8,6 +8,18 @@ export interface Spread {
   readonly mean: number;
 }
 
+/** Spells in which a processor works slowly, and what work takes outside of them. */
+export interface SlowSpells {
+  /** Their part of the time, 0 to 1, both exclusive. */
+  readonly share: number;
+  /** How many times as long work takes in them. */
+  readonly factor: number;
+  /** How long one lasts in the mean, ms. */
+  readonly spellMs: number;
+  /** What work takes outside of them, over what profile and contention say; above 0. */
+  readonly fast: number;
+}
+
 /** The way of a request through the server, and what workers take from each other. */
 export interface ServingPath {
   /** Processors of the machine. */
@@ -36,12 +48,8 @@ export interface ServingPath {
    * none.
    */
   readonly stalls?: { readonly perSecond: number; readonly ms: Spread };
-  /**
-   * Times in which the host lets a processor work slowly: their share, 0 to 1 exclusive, how many
-   * times as long work takes in them, and how long one lasts in the mean, ms; left out where there
-   * are none.
-   */
-  readonly slow?: { readonly share: number; readonly factor: number; readonly spellMs: number };
+  /** Times in which the host lets a processor work slowly; left out where there are none. */
+  readonly slow?: SlowSpells;
   /** Time of the SLO that decisions leave to the path; 0 where it was planned without. */
   readonly marginMs: number;
   /**

@@ -42,7 +42,7 @@ test("slow spells are told by their share, factor and mean length", () => {
     ...steady(30, 0.08),
     ...steady(100),
   ]);
-  expect(looks.slow(0, 20 * 399)).toEqual({ share: 0.15, factor: 1.599, spellMs: 400 });
+  expect(looks.slow(0, 20 * 399)).toMatchObject({ share: 0.15, factor: 1.599, spellMs: 400 });
   expect(looks.slow(0, 20 * 49)).toBeNull();
 });
 
@@ -53,5 +53,17 @@ test("a look that was interrupted makes its window no slower than it can be", ()
 
 test("where all that was asked for is slow, it is told against what is usual", () => {
   const looks = looksOf([...steady(100), ...steady(100, 0.075)]);
-  expect(looks.slow(20 * 100, 20 * 199)).toEqual({ share: 0.95, factor: 1.5, spellMs: 2000 });
+  expect(looks.slow(20 * 100, 20 * 199)).toEqual({
+    ...{ share: 0.95, factor: 1.5, spellMs: 2000 },
+    fastMs: 0.05,
+  });
+});
+
+test("each who works has spells of its own", () => {
+  const looks = new PaceLooks();
+  for (let look = 0; look < 200; look++) {
+    looks.add(20 * look, look < 100 ? 1.5 : 1, 0);
+    looks.add(20 * look, look < 100 ? 1 : 1.5, 1);
+  }
+  expect(looks.slow(0, 4000)).toEqual({ share: 0.5, factor: 1.5, spellMs: 2000, fastMs: 1 });
 });

@@ -55,7 +55,7 @@ const WORKERS: WorkerSamples = {
   steadyMs: [SERVICE_MS],
   wokenMs: [SERVICE_MS + WAKE_MS],
   contention: [[[1, 1.5]]],
-  paced: [],
+  paced: { aloneMs: [], beside: [] },
 };
 
 const hotMs = (batches: number) => REQUEST_MS + ANSWER_MS + BATCH_MS * batches;
@@ -88,13 +88,16 @@ test("finds the parts again that the samples were made of", () => {
   expect([rows.stealShare, rows.generatorShare, rows.perMiBMs]).toEqual([0, 0.25, 0]);
 });
 
-test("a worker that was slow for a while says so, and one that was not says nothing", () => {
-  const paced = Array.from({ length: 400 }, (_, run) => ({
-    atMs: 10 * run,
-    ms: run >= 100 && run < 200 ? 15 : 10,
+test("workers that were slow for a while say so, relative to what is reckoned with", () => {
+  // Two that are busy take 1.5 times as long, and these took 1.6 times where they were not slow.
+  const beside = Array.from({ length: 800 }, (_, run) => ({
+    atMs: 10 * Math.floor(run / 2),
+    who: run % 2,
+    ms: run >= 200 && run < 400 ? 24 : 16,
   }));
+  const paced = { aloneMs: [9, 10, 11], beside };
   const rows = servingRows({ ...SAMPLES, workers: { ...WORKERS, paced } });
-  expect(rows.slow).toEqual({ share: 0.25, factor: 1.5, spellMs: 1000 });
+  expect(rows.slow).toEqual({ share: 0.25, factor: 1.5, spellMs: 1000, fast: 1.067 });
   expect(servingRows(SAMPLES).slow).toBeUndefined();
 });
 
