@@ -97,6 +97,11 @@ function stationsBeside({ cluster }: Bundle, { result }: LoadDone): StationOptio
   return { neighbours: result.processors.generatorShare * cluster.serving.processors };
 }
 
+/** Of several, batches are slow because of each other as well. */
+function workerCountOf({ cluster }: Bundle): number {
+  return cluster.pools.reduce((sum, { workers }) => sum + workers, 0);
+}
+
 /** A run, and all that was seen of it. */
 interface Sent {
   readonly done: LoadDone;
@@ -105,7 +110,7 @@ interface Sent {
   /** Of the host; null where none was seen. */
   readonly stalls: StallsSeen | null;
   readonly slowShare: number | null;
-  /** Its slow spells; null where none was seen. */
+  /** Its slow spells; null where none was seen, or nobody could tell them. */
   readonly slow: SlowSeen | null;
 }
 
@@ -142,7 +147,7 @@ async function sendOnce(
   });
   const seen = stand.machine.between(startEpochMs, endEpochMs);
   const slowShare = stand.pace.slowShare(startEpochMs, endEpochMs);
-  const slow = slowBatches(served, stand.profileMeans);
+  const slow = workerCountOf(bundle) > 1 ? null : slowBatches(served, stand.profileMeans);
   return { done, served, seen, stalls, slowShare, slow };
 }
 

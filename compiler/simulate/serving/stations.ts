@@ -91,11 +91,13 @@ function stallsOf({ stalls }: ServingPath, rng: Rng): Stalls | null {
   return new Stalls(stalls, new Rng(Math.floor(rng.nextFloat() * 2 ** 32), STALL_STREAM));
 }
 
-/** Of each worker, and of the server. */
+/** Of each worker, and of the server, whose times were measured in fast and slow spells alike. */
 function pacesOf(slow: StationOptions["slow"], workerCount: number, rng: Rng): SlowTimes[] {
   if (slow === undefined) return [];
+  const { share, factor } = slow;
   const own = new Rng(Math.floor(rng.nextFloat() * 2 ** 32), PACE_STREAM);
-  return Array.from({ length: workerCount + 1 }, () => new SlowTimes(slow, own));
+  const workers = Array.from({ length: workerCount }, () => new SlowTimes(slow, own));
+  return [...workers, new SlowTimes({ ...slow, fast: 1 / (1 - share + share * factor) }, own)];
 }
 
 /** Nothing but models takes time. */
