@@ -53,7 +53,9 @@ export function simulateScaledInstances(
   const scaled = roomyBundle(bundle, level, SCALERS[name].periodMs);
   const watch = new StageWatch(bundle.tasks.length);
   const scalers = openScalers(setting, instanceFactsOf(bundle, level.steady));
-  const controller = new ScaledInstances(level.steady, coreBudgetOf(bundle), scalers, watch);
+  const { tasks } = bundle;
+  const budget = coreBudgetOf(bundle);
+  const controller = new ScaledInstances(tasks, level.steady, budget, scalers, watch);
   const { startLevel: _, ...others } = options;
   return simulateThemis(scaled, {
     ...others,

@@ -57,8 +57,9 @@ export const themis = {
   plannedWorkers: (bundle: ThemisBundle, level: number) =>
     plannedWorkers(
       bundle,
-      levelAt(bundle.levels, level).steady.stages.map(({ instances: workers, cores }, task) => {
-        return { task, pool: 0, workers, cores };
+      levelAt(bundle.levels, level).steady.stages.map((stage, task) => {
+        const { instances: workers, cores, variant = 0 } = stage;
+        return { task, pool: bundle.tasks[task]?.variants[variant]?.pool ?? 0, workers, cores };
       }),
     ),
   tellServing: (bundle) => servingTold(workerCount(bundle), firstInstances(bundle)),
