@@ -1,4 +1,6 @@
 /** Frames of scaled tasks with several variants and pools, drawn or made by hand. */
+
+import { themis } from "../../compiler/methods/themis/solve/themis.ts";
 import type { ThemisFrame } from "../../compiler/model/frames.ts";
 import type {
   Pool,
@@ -8,7 +10,6 @@ import type {
   ThemisOptions,
 } from "../../runtime/bundle/schema.ts";
 import { Rng } from "../../runtime/core/rng.ts";
-import { themis } from "../../compiler/methods/themis/solve/themis.ts";
 import { themisBundle } from "./themis-bundle.ts";
 
 export interface VariantSketch {

@@ -54,6 +54,12 @@ export const themis = {
   levelDiffer: themisDiffer,
   models: themisModels,
   workerCount,
+  workersByPool: (bundle: ThemisBundle) => {
+    const { workerStart } = themisShapeOf(bundle).replicas;
+    return bundle.cluster.pools.map((_, pool) => {
+      return (workerStart[pool + 1] ?? 0) - (workerStart[pool] ?? 0);
+    });
+  },
   plannedWorkers: (bundle: ThemisBundle, level: number) =>
     plannedWorkers(
       bundle,

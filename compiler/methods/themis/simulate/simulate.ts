@@ -196,7 +196,10 @@ class ScaleSimulation {
       options.watch === undefined
         ? this.#dispatcher
         : new WatchedQueries(this.#dispatcher, taskCount, options.watch);
-    this.#ways = hasChoice(bundle.tasks) ? new WayAccuracy(watched, queryCapacity) : null;
+    const { scopeByTask } = shape.graph;
+    this.#ways = hasChoice(bundle.tasks)
+      ? new WayAccuracy(watched, bundle.tasks, scopeByTask, queryCapacity)
+      : null;
     const desk = this.#ways ?? watched;
     this.flow = new RequestFlow(frame, desk, this.#commands, this.#tally.requests);
     this.#accuracyByVariant = Float64Array.from(

@@ -42,7 +42,7 @@ function* loadMistakes({ loads }: Application): Generator<Mistake> {
     code: "INPUT_UNSUPPORTED",
     path: ["workload", "loads", "maxAccuracyStep"],
     message:
-      "themis does not choose accuracies, so levels cannot be placed by them; allowed: " +
+      "themis does not place levels by the accuracy that they reach; allowed: " +
       "a list of rates, or from, to and step",
   };
 }
