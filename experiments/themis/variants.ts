@@ -8,7 +8,7 @@ import { compiled } from "../harness/cli.ts";
 import type { Experiment } from "../harness/experiment.ts";
 import { percent, present } from "../harness/numbers.ts";
 
-const LOADS = [15, 60, 120, 180, 240, 300, 450, 600, 900, 1200];
+const LOADS = [60, 180, 300, 450, 600, 1200, 1800, 2400, 3000];
 const DURATION_MS = 120_000;
 const SEED = 11;
 
@@ -108,7 +108,8 @@ function row(bundle: ThemisBundle, level: number): string[] {
 
 function coresOf({ levels }: ThemisBundle, level: number): string {
   const { feasible, steady } = present(levels[level]);
-  return feasible ? `${steady.cores} cores` : "beyond";
+  const missed = percent(steady.expected.violationRate);
+  return feasible ? `${steady.cores} cores, ${missed}` : "beyond";
 }
 
 function cost({ levels, tasks, cluster }: ThemisBundle, level: number): string {
