@@ -1,4 +1,4 @@
-/** What several variants of a task, and several pools, are worth: load by load, on real profiles. */
+/** What several variants of a task and several pools are worth, load by load. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { simulateThemis } from "stratagem/internal/methods/themis/simulate/simulate";

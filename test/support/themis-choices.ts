@@ -104,3 +104,34 @@ export function randomChoices(seed: number): { sketch: ChoiceSketch; loadQps: nu
   const sketch = { tasks, pools, sloMs: 15 + 30 * rng.nextFloat(), policy };
   return { sketch, loadQps: 20 + 180 * rng.nextFloat() };
 }
+
+/**
+ * A bundle whose tasks have a second variant each, twice as fast, that some of the plans have; by
+ * the seed it is in a second pool like the first.
+ */
+export function withSecondVariants(bundle: ThemisBundle, seed: number): ThemisBundle {
+  const rng = new Rng(seed, 0);
+  const hasPools = rng.nextFloat() < 0.5;
+  const tasks = bundle.tasks.map((task): ScaledTask => {
+    const [first] = task.variants;
+    if (first === undefined) throw new RangeError("a task has a variant");
+    const { shape, data } = first.latency.ms;
+    const ms = {
+      dtype: "float64",
+      shape,
+      data: Float64Array.from(data, (one) => one / 2),
+    } as const;
+    const second = { ...first, name: `${first.name}-2`, accuracy: first.accuracy / 2 };
+    const latency = { ...first.latency, ms };
+    return { ...task, variants: [first, { ...second, ...(hasPools ? { pool: 1 } : {}), latency }] };
+  });
+  const levels = bundle.levels.map((level) => {
+    const stages = level.steady.stages.map((stage) =>
+      rng.nextFloat() < 0.5 ? { ...stage, variant: 1 } : stage,
+    );
+    return { ...level, steady: { ...level.steady, stages } };
+  });
+  const { pools } = bundle.cluster;
+  const others = hasPools ? pools.map((pool) => ({ ...pool, name: "second" })) : [];
+  return { ...bundle, tasks, levels, cluster: { ...bundle.cluster, pools: [...pools, ...others] } };
+}

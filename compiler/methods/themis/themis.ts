@@ -66,7 +66,8 @@ export const themisMethod: CompilerMethodOf<"themis"> = {
     const own = tasks[index]?.variants[stage?.variant ?? 0];
     // The log does not say how many cores an instance had; those of its level's plan count, where
     // that has the variant.
-    const cores = own?.name === variant ? stage?.cores : undefined;
+    const isOwn = own !== undefined && (variant === own.name || variant.startsWith(`${own.name}@`));
+    const cores = isOwn ? stage?.cores : undefined;
     const { data, shape } = own?.latency.ms ?? {};
     const maxBatch = shape?.[1] ?? 0;
     const known = cores !== undefined && batch <= maxBatch;

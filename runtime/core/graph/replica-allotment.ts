@@ -6,10 +6,11 @@ import type { ReplicaShape } from "./replica-shape.ts";
 /**
  * How many replicas each task gets, and in which pool, of the workers that are up.
  *
- * First every task that is to have some gets one. Then the planned replicas come before those that the tuner adds, and
- * of several tasks the one that has the smallest part of what it is to have comes first, the first
- * of equals. A task whose pool has no worker left gets its one replica in another pool that can run
- * it; not while workers of its own have yet to come up for the first time, as when a server starts.
+ * First every task that is to have some gets one. Then the planned replicas come before those that
+ * the tuner adds, and of several tasks the one that has the smallest part of what it is to have
+ * comes first, the first of equals. A task whose pool has no worker left gets its one replica in
+ * another pool that can run it; not while workers of its own have yet to come up for the first
+ * time, as when a server starts.
  */
 export class ReplicaAllotment {
   /** [taskCount], each: replicas, 0 where no worker is left; and their pool. */

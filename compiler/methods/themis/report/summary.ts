@@ -6,10 +6,7 @@ import {
   type ThemisOptions,
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
-import {
-  hasChoice,
-  planAccuracy,
-} from "stratagem-runtime/internal/methods/themis/core/plan-accuracy";
+import { planView } from "stratagem-runtime/internal/methods/themis/tell/plan-view";
 import { onDevice, startOrigin } from "stratagem-runtime/internal/tell/pool-device";
 import { servingPathWords } from "stratagem-runtime/internal/tell/serving-path";
 import { definitionList } from "../../../report/definition-list.ts";
@@ -60,9 +57,11 @@ function coreTexts(carried: readonly ThemisLevel[]): string[] {
 }
 
 /** Nothing where there are no variants to choose among. */
-function accuracyTexts({ tasks }: ThemisBundle, carried: readonly ThemisLevel[]): string[] {
-  if (!hasChoice(tasks) || carried.length === 0) return [];
-  const all = carried.map(({ steady }) => planAccuracy(tasks, steady.stages));
+function accuracyTexts(bundle: ThemisBundle, carried: readonly ThemisLevel[]): string[] {
+  const all = carried.flatMap(({ steady, loadQps }) => {
+    return planView(bundle, steady, loadQps).accuracy ?? [];
+  });
+  if (all.length === 0) return [];
   const [least, most] = [Math.min(...all), Math.max(...all)];
   const range = least === most ? ratioText(most) : `${ratioText(least)} to ${ratioText(most)}`;
   return [`Each load has the most accurate variants that it leaves room for: ${range}.`];

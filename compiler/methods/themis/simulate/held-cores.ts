@@ -11,7 +11,7 @@ export interface CoreSummary {
   readonly coreSeconds: number;
   /** Instances that run or come up, over the duration. */
   readonly servers: MeanAndMax;
-  /** What the cores cost, mean over the duration; left out where machines of a pool have no price. */
+  /** What the cores cost, mean over the duration; left out where a pool has no price. */
   readonly costPerHour?: number;
 }
 

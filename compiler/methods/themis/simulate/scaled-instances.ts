@@ -13,7 +13,7 @@ import type { StageWatch } from "../../../simulate/graph/scalers/stage-watch.ts"
 
 /**
  * A controller that asks an autoscaler for each task. Instances are at least 1, and together they
- * have at most the cores that there are: who asks first gets them.
+ * have at most the cores of their pool: who asks first gets them.
  */
 export class ScaledInstances implements FleetController {
   readonly instances: Uint32Array;
@@ -30,13 +30,14 @@ export class ScaledInstances implements FleetController {
   /** By task: the variant that its plan has, among those of all tasks. */
   readonly #variants: readonly number[];
   readonly #watch: StageWatch;
-  readonly #coreBudget: number;
+  /** By variant: its pool; by pool: its cores. */
+  readonly #pools: readonly number[];
+  readonly #coresByPool: readonly number[];
 
   /** @param plan whose variants, cores and batches stay, and whose instances there are at first. */
   constructor(
-    tasks: ThemisBundle["tasks"],
+    { tasks, cluster }: Pick<ThemisBundle, "tasks" | "cluster">,
     { stages }: Pick<ScalePlan, "stages">,
-    coreBudget: number,
     scalers: readonly StageScaler[],
     watch: StageWatch,
   ) {
@@ -54,7 +55,8 @@ export class ScaledInstances implements FleetController {
     this.batch = byVariant(({ batch }) => batch);
     this.#scalers = scalers;
     this.#watch = watch;
-    this.#coreBudget = coreBudget;
+    this.#pools = tasks.flatMap(({ variants }) => variants.map(({ pool = 0 }) => pool));
+    this.#coresByPool = cluster.pools.map(({ workers, cores }) => workers * (cores ?? 1));
   }
 
   tick(nowMs: number): boolean {
@@ -77,13 +79,15 @@ export class ScaledInstances implements FleetController {
 
   lose(): void {}
 
-  /** Instances that there is room for beside those of the other tasks. */
+  /** Instances that there is room for beside those of the other tasks in the pool. */
   #mostOf(variant: number): number {
-    let held = 0;
+    const pool = this.#pools[variant] ?? 0;
+    let left = this.#coresByPool[pool] ?? 0;
     for (const [other, cores] of this.cores.entries()) {
-      if (other !== variant) held += cores * (this.instances[other] ?? 0);
+      if (other === variant || this.#pools[other] !== pool) continue;
+      left -= cores * (this.instances[other] ?? 0);
     }
-    return Math.max(1, Math.floor((this.#coreBudget - held) / (this.cores[variant] ?? 1)));
+    return Math.max(1, Math.floor(left / (this.cores[variant] ?? 1)));
   }
 }
 

@@ -98,6 +98,16 @@ export class ExactScaler {
     return this.#plan();
   }
 
+  /**
+   * Cores that each task has at least in any plan of what `find` was asked last, if there was one.
+   */
+  fewestCores(): number[] {
+    return this.#problem.stages.map(({ coreCost = 1 }, at) => {
+      const { start, cores } = this.#frontier(at);
+      return (cores[start] as number) / coreCost;
+    });
+  }
+
   #offerStages(loadQps: number, mode: ScalingMode | NarrowedMode, limitMs: number): void {
     const { stages, hopMs } = this.#problem;
     for (let at = 0; at < stages.length; at++) {

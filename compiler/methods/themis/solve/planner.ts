@@ -21,7 +21,7 @@ import type { ScalingMode } from "./task-options.ts";
  * Plans of several pools that are looked at for one that fits, at most: the cheapest pool is often
  * full.
  */
-const MOST_LOOKED_AT = 2048;
+const MOST_LOOKED_AT = 512;
 
 /** So slow that the second query of a batch would never come in time. */
 const ALONE_QPS = 1e-9;
@@ -134,6 +134,7 @@ export class ThemisPlanner {
     mode: ScalingMode,
   ): ScalingPlan | null {
     if (this.fits(first)) return first;
+    if (!this.#hasRoom(scaler.fewestCores())) return null;
     const packed = packedPlan(first, {
       mode,
       mostCost: this.#mostCost,
@@ -145,6 +146,17 @@ export class ThemisPlanner {
     // Instances of one core fit wherever there are as many cores.
     const horizontal = scaler.find(loadQps, { kind: "horizontal" });
     return horizontal !== null && this.fits(horizontal) ? horizontal : null;
+  }
+
+  /**
+   * Whether no pool is too small for what its tasks take at least: most of the combinations of
+   * pools that do not fit are found out by this.
+   */
+  #hasRoom(fewestCores: readonly number[]): boolean {
+    return this.machines.pools.every(({ machines, machineCores }, pool) => {
+      const own = fewestCores.filter((_, task) => this.#pools[task] === pool);
+      return own.reduce((sum, cores) => sum + cores, 0) <= machines * machineCores;
+    });
   }
 
   /** Joint scaling is not in the paper, which has the one or the other. */

@@ -153,13 +153,15 @@ export class ThemisController implements FleetController {
    */
   #aimFor(wanted: number, fleet: ThemisFleet): boolean {
     const base = this.#base;
-    // What has given way for a plan cannot be had back before that is up.
-    if (this.#hasGivenWay && wanted < this.goal) return false;
+    if (this.#hasGivenWay) {
+      this.#raiseGoal(wanted);
+      return false;
+    }
     let level = wanted;
     while (level !== base && !this.#fits(level)) level += level < base ? 1 : -1;
     if (level === base && wanted > base) {
       // Cores that the load takes are not given up for want of room, but where they are not enough.
-      if (this.#hasGivenWay || !this.#swap.isDue(this.#row, wanted)) return false;
+      if (!this.#swap.isDue(this.#row, wanted)) return false;
       this.#giveWay(wanted);
       return true;
     }
@@ -174,6 +176,16 @@ export class ThemisController implements FleetController {
     }
     if (level !== this.goal || level !== this.level) this.#goal = level;
     return false;
+  }
+
+  /**
+   * What has given way for a plan cannot be had back before that is up; but one for more load may
+   * be moved to in its place, if there is room.
+   */
+  #raiseGoal(wanted: number): void {
+    let level = wanted;
+    while (level > this.#goal && !this.#fits(level)) level--;
+    if (level > this.#goal) this.#goal = level;
   }
 
   /**

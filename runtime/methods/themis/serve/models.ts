@@ -34,8 +34,8 @@ function eachStage(
 }
 
 /**
- * The largest batch of each variant in plans that are followed and in bursts, and a single query: what
- * waits is taken, up to the largest.
+ * The largest batch of each variant in plans that are followed and in bursts, and a single query:
+ * what waits is taken, up to the largest.
  */
 function scaleBatches(bundle: ThemisBundle): number[][] {
   const batches = bundle.tasks.flatMap(({ variants }) => variants.map(() => new Set([1])));

@@ -16,6 +16,7 @@ import { coreBudgetOf, themisShapeOf } from "../core/shape.ts";
 import { type ThemisDispatcher, themisDispatcherOf } from "../core/themis-dispatcher.ts";
 import { LookForecasts } from "./look-forecasts.ts";
 import { ThemisMetrics } from "./metrics.ts";
+import { withServedNames } from "./served-names.ts";
 import { wayAnswererOf } from "./way-answerer.ts";
 
 /** What stays the same while a bundle is served. */
@@ -36,7 +37,8 @@ export function themisPipeline(
   bundle: ThemisBundle,
   { maxPending, axisNames, forecaster, onNotice = () => {} }: ThemisPipelineOptions,
 ): ServedPipeline & { readonly dispatcher: ThemisDispatcher } {
-  const signature = pipelineSignatureOf(bundle, axisNames);
+  const named = withServedNames(bundle);
+  const signature = pipelineSignatureOf(named, axisNames);
   const shape = themisShapeOf(bundle);
   const tables = bundle.tasks.flatMap(({ variants }) => variants.map(({ latency }) => latency.ms));
   const { queryCapacity, madeRows } = queryRoom(shape, maxPending);
@@ -52,7 +54,7 @@ export function themisPipeline(
     courses: new VisitCourses(signature, shape.graph, maxPending, madeRows),
     answererOf: hasChoice(bundle.tasks) ? wayAnswererOf(signature) : lastAnswererOf(signature),
     holdsAllVariants: () => false,
-    cells: scaledCells(bundle),
+    cells: scaledCells(named),
     kindOf: (_worker, cores) => cores,
     p99Ms: (variant, rows, _worker, cores) => batchMs(tables[variant], rows, cores),
     fastestMs: surelyMs(bundle, (task) => fastestQueryMs(bundle, task)),

@@ -1,4 +1,5 @@
-import { describe, expect, it } from "vitest";
+import fc from "fast-check";
+import { describe, expect, it, test } from "vitest";
 import {
   simulateThemis,
   type ThemisSimulationOptions,
@@ -6,7 +7,12 @@ import {
 } from "../../../../../compiler/methods/themis/simulate/simulate.ts";
 import type { Trace } from "../../../../../compiler/spec/trace.ts";
 import { planAccuracy } from "../../../../../runtime/methods/themis/core/plan-accuracy.ts";
-import { choiceBundle, type VariantSketch } from "../../../../support/themis-choices.ts";
+import {
+  choiceBundle,
+  type VariantSketch,
+  withSecondVariants,
+} from "../../../../support/themis-choices.ts";
+import { jumpingRates, randomThemisBundle } from "../../../../support/themis-random-bundle.ts";
 
 /** Times that fall with the cores nearly in proportion. */
 function table(aloneMs: number, mostCores: number): number[][] {
@@ -102,6 +108,26 @@ describe("plans with several variants of a task", () => {
     const late = (ran.timeline ?? []).filter(({ violations }) => violations > 0).length;
     // A look, then a start of two seconds, then what has come to wait.
     expect(late).toBeLessThanOrEqual(5);
+  });
+});
+
+describe("whatever gives way", () => {
+  test("requests end once each, and the same seed fares the same", () => {
+    const bundles = fc.tuple(randomThemisBundle(), fc.nat(1000));
+    let changes = 0;
+    fc.assert(
+      fc.property(bundles, jumpingRates, ([plain, seed], arrivals) => {
+        const bundle = withSecondVariants(plain, seed);
+        const startLevel = seed % bundle.levels.length;
+        const options = { arrivals, durationMs: arrivals.trace.endMs, seed, startLevel };
+        const ran = simulateThemis(bundle, options);
+        expect(ran.satisfied + ran.late + ran.dropped).toBe(ran.queries);
+        expect(simulateThemis(bundle, options)).toEqual(ran);
+        changes += ran.scaling.settled;
+      }),
+      { numRuns: 60 },
+    );
+    expect(changes).toBeGreaterThan(20);
   });
 });
 

@@ -80,3 +80,14 @@ test("another variant takes over once it is up, and then the one before goes", a
   await finishAll(setup);
   expect((await answerOf(submission)).answerer.accuracy).toBeCloseTo(0.7 * 0.8, 12);
 });
+
+test("a variant that runs in several pools has lines of its own in each", () => {
+  const bundle = twoVariants();
+  const tasks = bundle.tasks.map((task) => ({
+    ...task,
+    variants: task.variants.map((variant) => ({ ...variant, name: "same" })),
+  }));
+  const { signature } = scheduledScales({ ...bundle, tasks }).pipeline;
+  const names = signature.variants.map(({ name }) => name);
+  expect(names).toEqual(["same", "same", "same@default", "same@other"]);
+});
