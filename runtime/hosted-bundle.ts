@@ -1,6 +1,6 @@
 /** A bundle of a server: its models opened and checked, and an application made of it. */
 import { dirname } from "node:path";
-import type { Bundle } from "./bundle/schema.ts";
+import type { Bundle, Pool } from "./bundle/schema.ts";
 import { type FollowCore, untilClosed } from "./core-follower.ts";
 import { RuntimeError } from "./errors.ts";
 import type { GenerateLevel } from "./methods/method.ts";
@@ -93,8 +93,8 @@ export async function hostBundle(
     onStartFailed = (reason) => reject(new RuntimeError("RUNTIME_DEVICE", reason));
   });
   failed.catch(() => {});
-  const { pools, communicationLatencyMs } = bundle.cluster;
-  const own = { policy, pools, communicationLatencyMs };
+  const { communicationLatencyMs } = bundle.cluster;
+  const own = { policy, pools: servedPools(bundle), communicationLatencyMs };
   const told = { ...options, ...own, shared, onNotice: tell, onStartFailed };
   const workers = new Workers(told, models, method.workerCount(bundle));
   const follower = options.follow?.(loaded);
@@ -119,6 +119,14 @@ export async function hostBundle(
     tell(`--shadow-share: nothing of ${application.name} is answered again: ${why}`, "warn");
   }
   return { policy, bundle, sha256, folder, claims, workers, application, files, failed };
+}
+
+/** The pools, each with as many workers as it has worker processes. */
+function servedPools(bundle: Bundle): readonly Pool[] {
+  const { pools } = bundle.cluster;
+  const workers = methodOf(bundle).workersByPool?.(bundle);
+  if (workers === undefined || pools.length === 1) return pools;
+  return pools.map((pool, index) => ({ ...pool, workers: workers[index] ?? 0 }));
 }
 
 function folderOf({ models }: HostingOptions, place: number): string | undefined {

@@ -4,6 +4,8 @@
  */
 
 const ROOM = 32;
+/** Sums that are further apart than this are merged by pairs. */
+const MOST_BUCKETS = 2 ** 16;
 
 /**
  * Points by ascending cores, whole numbers, and strictly falling latency: no other offered was as
@@ -160,6 +162,10 @@ export function mergeSeries(
   const { start: rightStart, count: rightCount, cores: rightCores, latencyMs: rightMs } = right;
   const base = leftCores[left.start]! + rightCores[rightStart]!;
   const size = leftCores[leftCount - 1]! + rightCores[rightCount - 1]! - base + 1;
+  if (size > MOST_BUCKETS) {
+    mergeSparse(left, right, limitMs, out);
+    return;
+  }
   reserve(work, size);
   const { latencyMs: best, pair } = work;
   // The faster the left side, the slower and the cheaper the right one may be.
@@ -188,6 +194,31 @@ export function mergeSeries(
     }
   }
   best.fill(Number.POSITIVE_INFINITY, 0, size);
+}
+
+/**
+ * What `mergeSeries` gives where sums lie so far apart, as prices do, that most numbers of cores
+ * are none of them: all pairs in their order.
+ */
+function mergeSparse(left: Frontier, right: Frontier, limitMs: number, out: Frontier): void {
+  const pairs: { cores: number; ms: number; i: number; j: number }[] = [];
+  let cheapest = right.count;
+  for (let i = left.start; i < left.count; i++) {
+    const ms = left.latencyMs[i]!;
+    while (cheapest > right.start && ms + right.latencyMs[cheapest - 1]! <= limitMs) cheapest--;
+    for (let j = cheapest; j < right.count; j++) {
+      const cores = left.cores[i]! + right.cores[j]!;
+      pairs.push({ cores, ms: ms + right.latencyMs[j]!, i, j });
+    }
+  }
+  pairs.sort((a, b) => a.cores - b.cores || a.ms - b.ms || a.i - b.i);
+  out.clear(0, limitMs);
+  let lastMs = Number.POSITIVE_INFINITY;
+  for (const { cores, ms, i, j } of pairs) {
+    if (ms >= lastMs) continue;
+    out.append(cores, ms, i, j);
+    lastMs = ms;
+  }
 }
 
 /** The cheapest point alone of what `mergeSeries` would give. */

@@ -8,6 +8,7 @@ import { optima } from "./optima.ts";
 import { overload } from "./overload.ts";
 import { poisson } from "./poisson.ts";
 import { scalers } from "./scalers.ts";
+import { variants } from "./variants.ts";
 
 export const themis: readonly Experiment[] = [
   optima,
@@ -20,5 +21,6 @@ export const themis: readonly Experiment[] = [
   forecasts,
   parameters,
   scalers,
+  variants,
   live,
 ];

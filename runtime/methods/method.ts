@@ -88,6 +88,8 @@ export interface RuntimeMethod<B extends Bundle> {
   models(bundle: B): readonly WantedModel[];
   /** Worker processes that serving it takes. */
   workerCount(bundle: B): number;
+  /** Those of each pool; left out where a pool has as many as it has workers. */
+  workersByPool?(bundle: B): readonly number[];
   /**
    * Workers that the plan of a level uses, by task and pool; left out where every level is for all
    * workers. @param level index.

@@ -143,8 +143,8 @@ export class Desk {
 
 function fleetOf(upAndCores: readonly (readonly [number, number])[]): ThemisFleet {
   return {
-    readyByTask: Uint32Array.from(upAndCores, ([up]) => up),
-    coresInForceByTask: Uint32Array.from(upAndCores, ([up, cores]) => (up === 0 ? 0 : cores)),
+    readyByVariant: Uint32Array.from(upAndCores, ([up]) => up),
+    coresInForceByVariant: Uint32Array.from(upAndCores, ([up, cores]) => (up === 0 ? 0 : cores)),
   };
 }
 

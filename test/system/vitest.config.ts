@@ -20,7 +20,7 @@ export default defineConfig({
       "test/compiler/methods/loki/solve/plan/{brute-force,plan-pipeline}.test.ts",
       "test/compiler/methods/ramsis/simulate/peers/{any-events,proteus}.test.ts",
       "test/compiler/methods/ramsis/solve/{pooled-search,solver}.test.ts",
-      "test/compiler/methods/themis/simulate/invariants.test.ts",
+      "test/compiler/methods/themis/{simulate/invariants,solve/variant-choices}.test.ts",
       "test/runtime/server/bodies/hostile-bodies.test.ts",
       "test/runtime/server/canary/comparison.test.ts",
       "test/runtime/sources/cut-power.test.ts",

@@ -7,10 +7,7 @@ import {
 } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { firstLevel } from "stratagem-runtime/internal/methods/themis/core/controller";
-import {
-  coreBudgetOf,
-  TRANSITION_CELLS,
-} from "stratagem-runtime/internal/methods/themis/core/shape";
+import { TRANSITION_CELLS } from "stratagem-runtime/internal/methods/themis/core/shape";
 import { themisDispatcherOf } from "stratagem-runtime/internal/methods/themis/core/themis-dispatcher";
 import { initialQpsOf } from "../../simulate/graph/arriving-requests.ts";
 import { partFor, triedLevels } from "../../simulate/graph/scalers/plan-shapes.ts";
@@ -53,7 +50,7 @@ export function simulateScaledInstances(
   const scaled = roomyBundle(bundle, level, SCALERS[name].periodMs);
   const watch = new StageWatch(bundle.tasks.length);
   const scalers = openScalers(setting, instanceFactsOf(bundle, level.steady));
-  const controller = new ScaledInstances(level.steady, coreBudgetOf(bundle), scalers, watch);
+  const controller = new ScaledInstances(bundle, level.steady, scalers, watch);
   const { startLevel: _, ...others } = options;
   return simulateThemis(scaled, {
     ...others,
@@ -118,9 +115,11 @@ function firstOf(bundle: ThemisBundle, { arrivals, startLevel }: Start): number 
  * of a level, and one that says so.
  */
 function roomyBundle(bundle: ThemisBundle, level: ThemisLevel, tickMs: number): ThemisBundle {
-  const budget = coreBudgetOf(bundle);
-  const most = level.steady.stages.map((stage): ScaledStage => {
-    return { ...stage, instances: Math.floor(budget / stage.cores) };
+  const { pools } = bundle.cluster;
+  const most = level.steady.stages.map((stage, task): ScaledStage => {
+    const { pool = 0 } = bundle.tasks[task]?.variants[stage.variant ?? 0] ?? {};
+    const { workers = 0, cores = null } = pools[pool] ?? {};
+    return { ...stage, instances: Math.floor((workers * (cores ?? 1)) / stage.cores) };
   });
   const taskCount = bundle.tasks.length;
   return {

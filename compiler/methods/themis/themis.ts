@@ -40,10 +40,12 @@ export const themisMethod: CompilerMethodOf<"themis"> = {
     return { ...frame, transitions: scalerOf(planned).transitions(levels), levels, provenance };
   },
   scales: true,
-  plannedWorkers: ({ cluster }, { steady }) => {
+  plannedWorkers: ({ cluster, tasks }, { steady }) => {
     return workersByPool(
       cluster,
-      steady.stages.map(({ instances }) => ({ pool: 0, replicas: instances })),
+      steady.stages.map(({ instances, variant = 0 }, task) => {
+        return { pool: tasks[task]?.variants[variant]?.pool ?? 0, replicas: instances };
+      }),
     );
   },
 
@@ -60,9 +62,12 @@ export const themisMethod: CompilerMethodOf<"themis"> = {
 
   batchFacts({ tasks, levels }, { task, variant, batch, level }) {
     const index = tasks.findIndex(({ name }) => name === task);
-    const own = tasks[index]?.variants.find(({ name }) => name === variant);
-    // The log does not say how many cores an instance had; those of its level's plan count.
-    const cores = level === null ? undefined : levels[level]?.steady.stages[index]?.cores;
+    const stage = level === null ? undefined : levels[level]?.steady.stages[index];
+    const own = tasks[index]?.variants[stage?.variant ?? 0];
+    // The log does not say how many cores an instance had; those of its level's plan count, where
+    // that has the variant.
+    const isOwn = own !== undefined && (variant === own.name || variant.startsWith(`${own.name}@`));
+    const cores = isOwn ? stage?.cores : undefined;
     const { data, shape } = own?.latency.ms ?? {};
     const maxBatch = shape?.[1] ?? 0;
     const known = cores !== undefined && batch <= maxBatch;

@@ -49,8 +49,11 @@ export class BatchTally {
       for (const { name: variant, accuracy } of variants) {
         const queries = this.#queriesByVariant[next] ?? 0;
         const batches = this.#batchesByVariant[next] ?? 0;
-        const meanBatch = ratio(queries, batches);
-        byVariant[`${name}/${variant}`] = { queries, batches, meanBatch, accuracy };
+        const key = `${name}/${variant}`;
+        // One that runs in several pools is there once for each.
+        const before = byVariant[key] ?? { queries: 0, batches: 0 };
+        const sum = { queries: before.queries + queries, batches: before.batches + batches };
+        byVariant[key] = { ...sum, meanBatch: ratio(sum.queries, sum.batches), accuracy };
         served += queries;
         started += batches;
         next++;

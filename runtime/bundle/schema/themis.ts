@@ -3,8 +3,8 @@ import type { CommonFields, ModelFile, ProfileReference, Table } from "./common.
 import type { Branch, StageTask } from "./graph.ts";
 
 /**
- * A pipeline whose stages run one model each: plans say on how many instances of how many cores,
- * and in what batches; and how one becomes another.
+ * A pipeline whose stages run one model each at a time: plans say which of a task's variants, on
+ * how many instances of how many cores, and in what batches; and how one becomes another.
  */
 export interface ThemisBundle extends CommonFields {
   readonly method: "themis";
@@ -16,18 +16,19 @@ export interface ThemisBundle extends CommonFields {
   /**
    * uint16 [levelCount, levelCount, taskCount, 3]: batch, cores of every instance, and instances to
    * add, when the instances of the row's plan have to carry the column's load at once. Cores are at
-   * least those of the row's plan; up to the diagonal a row repeats its plan.
+   * least those of the row's plan; up to the diagonal a row repeats its plan. The variants are
+   * those of the row's plan.
    */
   readonly transitions: Table;
   /** Ascending in `loadQps`, at least one. */
   readonly levels: readonly ThemisLevel[];
 }
 
-/** A stage whose one model runs on any number of cores. */
+/** A stage whose models run on any number of cores. */
 export interface ScaledTask extends Pick<StageTask, "name" | "edges" | "branch"> {
   /** Mean queries that reach the task per request, from the shares of the edges. */
   readonly scaleFactor: number;
-  /** There is just one. */
+  /** What a plan chooses one of. One that runs in several pools is there once for each. */
   readonly variants: readonly ScaledVariant[];
 }
 
@@ -37,6 +38,8 @@ export interface ScaledVariant {
   readonly accuracy: number;
   readonly model: ModelFile | null;
   readonly profile: ProfileReference;
+  /** Index of the pool whose times these are; left out for the first. */
+  readonly pool?: number;
   readonly latency: LatencyByCores;
 }
 
@@ -159,6 +162,8 @@ export interface ScaledStage {
   /** Cores of one instance. */
   readonly cores: number;
   readonly instances: number;
+  /** Index among the variants of the task; left out for the first. */
+  readonly variant?: number;
 }
 
 /**

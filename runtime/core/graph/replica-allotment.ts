@@ -6,10 +6,11 @@ import type { ReplicaShape } from "./replica-shape.ts";
 /**
  * How many replicas each task gets, and in which pool, of the workers that are up.
  *
- * First every task gets one. Then the planned replicas come before those that the tuner adds, and
- * of several tasks the one that has the smallest part of what it is to have comes first, the first
- * of equals. A task whose pool has no worker left gets its one replica in another pool that can run
- * it; not while workers of its own have yet to come up for the first time, as when a server starts.
+ * First every task that is to have some gets one. Then the planned replicas come before those that
+ * the tuner adds, and of several tasks the one that has the smallest part of what it is to have
+ * comes first, the first of equals. A task whose pool has no worker left gets its one replica in
+ * another pool that can run it; not while workers of its own have yet to come up for the first
+ * time, as when a server starts.
  */
 export class ReplicaAllotment {
   /** [taskCount], each: replicas, 0 where no worker is left; and their pool. */
@@ -29,7 +30,7 @@ export class ReplicaAllotment {
     this.#limit = new Uint32Array(shape.taskCount);
   }
 
-  /** @param targets by task, at least 1. */
+  /** @param targets by task; 0 for one that is to have none. */
   update(
     level: number,
     targets: Uint32Array,
@@ -41,11 +42,11 @@ export class ReplicaAllotment {
     this.wanted.fill(0);
     for (let task = 0; task < taskCount; task++) {
       this.pool[task] = poolByLevelTask[plan + task]!;
-      this.#give(task, this.pool[task]!);
+      if (targets[task]! > 0) this.#give(task, this.pool[task]!);
     }
     for (let task = 0; task < taskCount; task++) {
       const home = this.pool[task]!;
-      if (this.wanted[task]! > 0 || unseenByPool[home]! > 0) continue;
+      if (this.wanted[task]! > 0 || targets[task] === 0 || unseenByPool[home]! > 0) continue;
       const other = this.#otherPool(task);
       if (other !== NONE) this.#give(task, other);
     }
@@ -65,7 +66,8 @@ export class ReplicaAllotment {
       let bestPart = 1;
       for (let task = 0; task < taskCount; task++) {
         const part = this.wanted[task]! / this.#limit[task]!;
-        if (part >= bestPart) continue;
+        // Of no target it is NaN, which is less than nothing.
+        if (!(part < bestPart)) continue;
         const pool = this.pool[task]!;
         if (this.#free[pool] === 0 || pool !== poolByLevelTask[plan + task]) continue;
         best = task;

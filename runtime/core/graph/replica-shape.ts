@@ -32,7 +32,10 @@ export interface ReplicaShape {
  * Names that queries have besides those that wait: the ones that run, and those of a batch whose
  * outputs are being handed in.
  */
-export function busyNames({ workerCount, maxBatchByTaskPool }: ReplicaShape): number {
+export function busyNames({
+  workerCount,
+  maxBatchByTaskPool,
+}: Pick<ReplicaShape, "workerCount" | "maxBatchByTaskPool">): number {
   return (workerCount + 1) * Math.max(...maxBatchByTaskPool);
 }
 

@@ -54,11 +54,18 @@ export const themis = {
   levelDiffer: themisDiffer,
   models: themisModels,
   workerCount,
+  workersByPool: (bundle: ThemisBundle) => {
+    const { workerStart } = themisShapeOf(bundle).replicas;
+    return bundle.cluster.pools.map((_, pool) => {
+      return (workerStart[pool + 1] ?? 0) - (workerStart[pool] ?? 0);
+    });
+  },
   plannedWorkers: (bundle: ThemisBundle, level: number) =>
     plannedWorkers(
       bundle,
-      levelAt(bundle.levels, level).steady.stages.map(({ instances: workers, cores }, task) => {
-        return { task, pool: 0, workers, cores };
+      levelAt(bundle.levels, level).steady.stages.map((stage, task) => {
+        const { instances: workers, cores, variant = 0 } = stage;
+        return { task, pool: bundle.tasks[task]?.variants[variant]?.pool ?? 0, workers, cores };
       }),
     ),
   tellServing: (bundle) => servingTold(workerCount(bundle), firstInstances(bundle)),

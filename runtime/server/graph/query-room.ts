@@ -8,8 +8,10 @@ export interface QueryRoom {
   readonly madeRows: number;
 }
 
+type RoomShape = Pick<ReplicaShape, "graph" | "taskCount" | "workerCount" | "maxBatchByTaskPool">;
+
 /** @param maxPending rows that are open at most. */
-export function queryRoom(shape: ReplicaShape, maxPending: number): QueryRoom {
+export function queryRoom(shape: RoomShape, maxPending: number): QueryRoom {
   const madeRows = madeRowCapacity(shape.graph, maxPending);
   // A row waits for every task at once at most.
   const queryCapacity = shape.taskCount * maxPending + madeRows + busyNames(shape);

@@ -124,6 +124,20 @@ describe("merged frontiers", () => {
     );
   });
 
+  it("are the same sums where costs lie as far apart as prices do", () => {
+    const [work, out] = [buckets(), new Frontier()];
+    const price = 123_457;
+    fc.assert(
+      fc.property(POINTS, POINTS, limits, (a, b, limitMs) => {
+        const dear = b.map(([cores, ms]) => [price * cores, ms] as const);
+        const [left, right] = [frontierOf(a), frontierOf(dear)];
+        const sums = pairs(left, right, (x, y) => x + y);
+        mergeSeries(left, right, limitMs, work, out);
+        expect(pointsOf(out)).toEqual(undominated(within(sums, limitMs)));
+      }),
+    );
+  });
+
   it("are side by side the undominated maxima within the limit", () => {
     const out = new Frontier();
     fc.assert(

@@ -6,6 +6,7 @@ import * as Plot from "@observablehq/plot";
 import type {
   LatencyFit,
   ScaledTask,
+  ScaledVariant,
   ThemisBundle,
 } from "stratagem-runtime/internal/bundle/schema";
 import {
@@ -13,7 +14,7 @@ import {
   fitError,
   fittedPoints,
 } from "stratagem-runtime/internal/methods/themis/tell/latency-fit-view";
-import { latencyAt } from "stratagem-runtime/internal/methods/themis/tell/plan-view";
+import { chosenText, latencyAt } from "stratagem-runtime/internal/methods/themis/tell/plan-view";
 import { drawFigure } from "../../../report/figure.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { wholeAxis } from "../../../report/kit/whole-axis.ts";
@@ -22,12 +23,32 @@ import { counted, decimalText, msText, ratioText } from "../../../report/number-
 import { headRow, tableRow } from "../../../report/table-row.ts";
 
 export function fitSection(bundle: ThemisBundle, keys: readonly PipelineVariantKey[]): Markup {
-  const parts = bundle.tasks.map(
-    (task, index) =>
-      html`<div>${drawLatencyCurves(task, index, keys[index])}${errorTable(task, index)}</div>\n`,
+  const parts = bundle.tasks.flatMap((task, index) =>
+    task.variants.map((variant, position) => {
+      const own = { name: nameOf(bundle, task, variant), id: idOf(index, position), variant };
+      return html`<div>${drawLatencyCurves(own, keys[index])}${errorTable(own)}</div>\n`;
+    }),
   );
   return html`<p>Lines are what plans are made with, one for each batch; circles are what was
 measured.</p><div class="figures">${parts}</div>`;
+}
+
+interface NamedVariant {
+  readonly name: string;
+  /** Of elements of the page. */
+  readonly id: string;
+  readonly variant: ScaledVariant;
+}
+
+/** A task by its name, and which of its variants where. */
+function nameOf({ cluster }: ThemisBundle, task: ScaledTask, variant: ScaledVariant): string {
+  if (task.variants.length === 1) return task.name;
+  const chosen = { variant: task.variants.indexOf(variant) };
+  return `${task.name} ${chosenText(task.variants, chosen, cluster.pools)}`.trim();
+}
+
+function idOf(task: number, position: number): string {
+  return position === 0 ? `${task}` : `${task}-${position}`;
 }
 
 /** What the model says of each stage, and how well. */
@@ -35,14 +56,16 @@ export function coefficientTable(
   bundle: ThemisBundle,
   keys: readonly PipelineVariantKey[],
 ): Markup {
-  const rows = bundle.tasks.map((task, index) => {
-    const variant = task.variants[0];
-    const points = variant === undefined ? [] : fittedPoints(variant.latency);
+  const all = bundle.tasks.flatMap((task, index) =>
+    task.variants.map((variant) => ({ index, variant, name: nameOf(bundle, task, variant) })),
+  );
+  const rows = all.map(({ index, variant, name }) => {
+    const points = fittedPoints(variant.latency);
     const error = fitError(points);
     return tableRow([
-      html`<td>${chip(keys[index])} ${task.name}</td>`,
-      variant?.name ?? "",
-      coefficientCells(variant?.latency.fit ?? null),
+      html`<td>${chip(keys[index])} ${name}</td>`,
+      variant.name,
+      coefficientCells(variant.latency.fit),
       points.length === 0 ? "–" : decimalText(points.length),
       ratioText(error?.mean ?? null),
       ratioText(error?.worst ?? null),
@@ -81,13 +104,11 @@ interface CurvePoint {
 
 /** Latency by cores, a line for each batch that was measured, or for powers of two. */
 function drawLatencyCurves(
-  { name, variants }: ScaledTask,
-  task: number,
+  { name, id, variant: { latency } }: NamedVariant,
   key: PipelineVariantKey | undefined,
 ): Markup {
-  const latency = variants[0]?.latency;
-  const [maxCores = 0, maxBatch = 0] = latency?.ms.shape ?? [];
-  const points = latency === undefined ? [] : fittedPoints(latency);
+  const [maxCores = 0, maxBatch = 0] = latency.ms.shape;
+  const points = fittedPoints(latency);
   const batches = batchesOf(points, maxBatch);
   const curve = batches.flatMap((batch) =>
     Array.from({ length: maxCores }, (_, core): CurvePoint => {
@@ -98,7 +119,7 @@ function drawLatencyCurves(
   const most = Math.max(...curve.map(({ ms }) => ms), ...shown.map(({ measuredMs }) => measuredMs));
   const ends = curve.filter(({ cores }) => cores === maxCores);
   const text = {
-    id: `curve-${task}`,
+    id: `curve-${id}`,
     title: `Latency of ${name} by cores`,
     description:
       `One query takes ${msText(latencyAt(latency, 1, 1))} on one core and ` +
@@ -157,14 +178,13 @@ function clearOf(ends: readonly CurvePoint[], gapMs: number): CurvePoint[] {
 }
 
 /** Worst first. */
-function errorTable({ variants, name }: ScaledTask, task: number): Markup {
-  const latency = variants[0]?.latency;
-  const points = latency === undefined ? [] : fittedPoints(latency);
+function errorTable({ name, id, variant: { latency } }: NamedVariant): Markup {
+  const points = fittedPoints(latency);
   if (points.length === 0) {
     return html`<p class="note">The coefficients were given: there is nothing measured to compare
 them with.</p>`;
   }
-  if (latency?.fit === null) {
+  if (latency.fit === null) {
     return html`<p class="note">Measured
 on ${counted(new Set(points.map(({ cores }) => cores)).size, "number")} of cores, without a
 fit.</p>`;
@@ -180,7 +200,7 @@ fit.</p>`;
         signedText(error),
       ]),
     );
-  return html`<details class="errors" id="errors-${task}"><summary>Error of the fit
+  return html`<details class="errors" id="errors-${id}"><summary>Error of the fit
 at ${counted(points.length, "point")}</summary>
 <div class="scroll"><table aria-label="fit of ${name}"><thead>${headRow([
     "batch",

@@ -14,7 +14,11 @@ import {
   distinctBursts,
 } from "stratagem-runtime/internal/methods/themis/tell/burst-view";
 import { themisMissed } from "stratagem-runtime/internal/methods/themis/tell/missed";
-import { planView } from "stratagem-runtime/internal/methods/themis/tell/plan-view";
+import {
+  chosenText,
+  planView,
+  type TaskView,
+} from "stratagem-runtime/internal/methods/themis/tell/plan-view";
 import { definitionList } from "../../../report/definition-list.ts";
 import { feasibleCell, missedWords } from "../../../report/kit/feasible-cell.ts";
 import { limited } from "../../../report/kit/limited-cell.ts";
@@ -136,7 +140,7 @@ ${stageTable(bundle, level, keys)}${planTable(bundle, level)}${burstTable(
 
 function planText(bundle: ThemisBundle, level: ThemisLevel): string {
   const { steady, capacityQps, feasible, solve } = level;
-  const { processingMs } = planView(bundle, steady, capacityQps);
+  const { processingMs, accuracy } = planView(bundle, steady, capacityQps);
   const binding = solve.bindingTask === null ? undefined : bundle.tasks[solve.bindingTask]?.name;
   const why = binding === undefined ? "" : `, ${binding} being what binds`;
   const other = feasible
@@ -146,7 +150,8 @@ function planText(bundle: ThemisBundle, level: ThemisLevel): string {
   const waitingMs = Math.max(0, steady.latencyMs - processingMs);
   return (
     `${other}The longest path takes ${msText(steady.latencyMs)} by the model: ` +
-    `${msText(processingMs)} for whole batches and hops, ${msText(waitingMs)} waiting.`
+    `${msText(processingMs)} for whole batches and hops, ${msText(waitingMs)} waiting.` +
+    (accuracy === undefined ? "" : ` Its answers are ${ratioText(accuracy)} accurate.`)
   );
 }
 
@@ -157,7 +162,7 @@ function stageTable(
 ): Markup {
   const rows = planView(bundle, steady, capacityQps).stages.map((stage, task) =>
     tableRow([
-      html`<td>${chip(keys[task])} ${stage.task}</td>`,
+      html`<td>${chip(keys[task])} ${stageName(stage)}</td>`,
       stage.instances,
       stage.cores,
       stage.batch,
@@ -183,7 +188,12 @@ function stageTable(
 <tbody>${rows}</tbody></table></div>`;
 }
 
-function planTable({ tasks }: ThemisBundle, level: ThemisLevel): Markup {
+/** A task, with its variant and pool where there are others. */
+function stageName({ task, variant, pool }: TaskView): string {
+  return [task, variant ?? [], pool === undefined ? [] : `on ${pool}`].flat().join(" ");
+}
+
+function planTable({ tasks, cluster }: ThemisBundle, level: ThemisLevel): Markup {
   const kinds = [
     ["horizontal", level.horizontal],
     ["vertical", level.vertical],
@@ -195,9 +205,10 @@ function planTable({ tasks }: ThemisBundle, level: ThemisLevel): Markup {
 <td>–</td>${tasks.map(() => html`<td>–</td>`)}</tr>\n`;
     }
     const { cores, latencyMs, expected, stages } = plan;
-    const cells = stages.map(
-      (one) => html`<td>${one.instances} × ${one.cores}, b ${one.batch}</td>`,
-    );
+    const cells = stages.map((one, task) => {
+      const chosen = chosenText(tasks[task]?.variants ?? [], one, cluster.pools);
+      return html`<td>${chosen}${one.instances} × ${one.cores}, b ${one.batch}</td>`;
+    });
     return tableRow([
       kind,
       decimalText(cores),

@@ -5,6 +5,7 @@ import {
   type ThemisBundle,
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
+import { chosenText } from "stratagem-runtime/internal/methods/themis/tell/plan-view";
 import { drawFigure } from "../../../report/figure.ts";
 import { beyondMarks, drawLatencies, mostMs } from "../../../report/kit/latency-figure.ts";
 import {
@@ -119,13 +120,18 @@ export function drawTaskCores(bundle: ThemisBundle, keys: readonly PipelineVaria
   });
 }
 
-function coreBars({ levels }: ThemisBundle, keys: readonly PipelineVariantKey[]): CoreBar[] {
+function coreBars(
+  { levels, tasks, cluster }: ThemisBundle,
+  keys: readonly PipelineVariantKey[],
+): CoreBar[] {
   return levels.flatMap(({ loadQps, feasible, steady }) =>
-    steady.stages.flatMap(({ cores, instances, batch }, task) => {
+    steady.stages.flatMap((stage, task) => {
+      const { cores, instances, batch } = stage;
       const key = keys[task];
       if (key === undefined) return [];
+      const chosen = chosenText(tasks[task]?.variants ?? [], stage, cluster.pools);
       const title =
-        `${key.taskName}: ${instances} × ${cores} cores, batches of ${batch}, at ` +
+        `${key.taskName}: ${chosen}${instances} × ${cores} cores, batches of ${batch}, at ` +
         `${decimalText(loadQps, 2)} requests/s`;
       return [{ loadQps, key, cores: cores * instances, feasible, title }];
     }),

@@ -6,6 +6,7 @@ import {
   type ThemisOptions,
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
+import { planView } from "stratagem-runtime/internal/methods/themis/tell/plan-view";
 import { onDevice, startOrigin } from "stratagem-runtime/internal/tell/pool-device";
 import { servingPathWords } from "stratagem-runtime/internal/tell/serving-path";
 import { definitionList } from "../../../report/definition-list.ts";
@@ -21,7 +22,8 @@ import {
 } from "../../../report/number-text.ts";
 
 /** One paragraph. */
-export function leadText({ levels, slo, application, tasks }: ThemisBundle): string {
+export function leadText(bundle: ThemisBundle): string {
+  const { levels, slo, application, tasks } = bundle;
   const [lowest] = levels;
   const highest = levels.at(-1);
   if (lowest === undefined || highest === undefined) return "";
@@ -36,6 +38,7 @@ export function leadText({ levels, slo, application, tasks }: ThemisBundle): str
       `the goal is that ${ratioText(1 - violationCeiling(slo))} of the requests are done within ` +
       `${msText(slo.latencyMs)}.`,
     ...coreTexts(carried),
+    ...accuracyTexts(bundle, carried),
     ...beyondTexts(levels),
     ...violationTexts(carried, violationCeiling(slo), levels.length),
   ].join(" ");
@@ -51,6 +54,17 @@ function coreTexts(carried: readonly ThemisLevel[]): string[] {
     kindText(carried, "vertical", "one instance per task"),
   ];
   return [`They take ${range}; by the model, ${kinds.join(", and ")}.`];
+}
+
+/** Nothing where there are no variants to choose among. */
+function accuracyTexts(bundle: ThemisBundle, carried: readonly ThemisLevel[]): string[] {
+  const all = carried.flatMap(({ steady, loadQps }) => {
+    return planView(bundle, steady, loadQps).accuracy ?? [];
+  });
+  if (all.length === 0) return [];
+  const [least, most] = [Math.min(...all), Math.max(...all)];
+  const range = least === most ? ratioText(most) : `${ratioText(least)} to ${ratioText(most)}`;
+  return [`Each load has the most accurate variants that it leaves room for: ${range}.`];
 }
 
 /**

@@ -20,7 +20,7 @@ export function haveBatchQuantiles(tasks: readonly ScaledTask[]): boolean {
  * ratio, and of two that are as near the smaller is taken.
  */
 export class DrawnBatchTimes extends BatchTimes {
-  /** By task, [maxCores, maxBatch of the task, KNOT_COUNT], relative to the p95. */
+  /** By variant of all tasks, [maxCores, its maxBatch, KNOT_COUNT], relative to the p95. */
   readonly #knots: readonly Float64Array[];
   readonly #rng: Rng;
 
@@ -28,22 +28,22 @@ export class DrawnBatchTimes extends BatchTimes {
   constructor(tasks: readonly ScaledTask[], rng: Rng) {
     super(tasks);
     this.#rng = rng;
-    this.#knots = tasks.map((task) => {
-      const [variant] = task.variants;
-      if (variant?.latency.quantiles !== undefined) return knotsOf(variant.latency);
+    const variants = tasks.flatMap((task) => task.variants.map((variant) => ({ task, variant })));
+    this.#knots = variants.map(({ task, variant }) => {
+      if (variant.latency.quantiles !== undefined) return knotsOf(variant.latency);
       throw new InputError(
         "INPUT_CONFLICT",
-        `tasks/${task.name}/${variant?.name}: sampled service times need p50, p95, p99 and mean ` +
+        `tasks/${task.name}/${variant.name}: sampled service times need p50, p95, p99 and mean ` +
           "of every batch in byCores, and rows of serving in the profile, and this bundle was " +
           "compiled from one without; simulate with p95 service times",
       );
     });
   }
 
-  override nextMs(task: number, batch: number, cores: number): number {
-    const knots = this.#knots[task] ?? NO_KNOTS;
-    const from = this.cell(task, batch, cores) * KNOT_COUNT;
-    return super.nextMs(task, batch, cores) * quantileAt(knots, from, this.#rng.nextFloat());
+  override nextMs(variant: number, batch: number, cores: number): number {
+    const knots = this.#knots[variant] ?? NO_KNOTS;
+    const from = this.cell(variant, batch, cores) * KNOT_COUNT;
+    return super.nextMs(variant, batch, cores) * quantileAt(knots, from, this.#rng.nextFloat());
   }
 }
 

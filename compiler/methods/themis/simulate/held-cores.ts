@@ -11,7 +11,7 @@ export interface CoreSummary {
   readonly coreSeconds: number;
   /** Instances that run or come up, over the duration. */
   readonly servers: MeanAndMax;
-  /** What the cores cost, mean over the duration; left out where machines have no price. */
+  /** What the cores cost, mean over the duration; left out where a pool has no price. */
   readonly costPerHour?: number;
 }
 
@@ -27,7 +27,8 @@ export class HeldCores {
   down = 0;
   resizes = 0;
   readonly #durationMs: number;
-  readonly #pool: Pool | undefined;
+  readonly #pools: readonly Pool[];
+  readonly #poolByWorker: Uint32Array;
   /**
    * [workerCount], each: the task, NONE without; cores in force, 0 until the instance is up; cores
    * that it is to have.
@@ -39,21 +40,25 @@ export class HeldCores {
   readonly #cores = new TimeWeighted();
   readonly #serversByTask: readonly TimeWeighted[];
   readonly #coresByTask: readonly TimeWeighted[];
+  readonly #coresByPool: readonly TimeWeighted[];
 
-  /** @param pools just one. */
+  /** @param poolByWorker index of the pool that each worker is of. */
   constructor(
     pools: readonly Pool[],
     taskCount: number,
-    workerCount: number,
+    poolByWorker: Uint32Array,
     { durationMs }: { readonly durationMs: number },
   ) {
+    const workerCount = poolByWorker.length;
     this.#durationMs = durationMs;
-    [this.#pool] = pools;
+    this.#pools = pools;
+    this.#poolByWorker = poolByWorker;
     this.#task = new Int32Array(workerCount).fill(NONE);
     this.#inForce = new Uint16Array(workerCount);
     this.#wanted = new Uint16Array(workerCount);
     this.#serversByTask = Array.from({ length: taskCount }, () => new TimeWeighted());
     this.#coresByTask = Array.from({ length: taskCount }, () => new TimeWeighted());
+    this.#coresByPool = pools.map(() => new TimeWeighted());
   }
 
   get servers(): number {
@@ -86,7 +91,7 @@ export class HeldCores {
   start(worker: number, task: number, cores: number, nowMs: number): void {
     this.up++;
     this.#task[worker] = task;
-    this.#add(task, 1, 0, nowMs);
+    this.#add(worker, task, { servers: 1, cores: 0 }, nowMs);
     this.#change(worker, 0, cores, nowMs);
   }
 
@@ -94,7 +99,7 @@ export class HeldCores {
     this.down++;
     const task = this.#task[worker] ?? NONE;
     this.#change(worker, 0, 0, nowMs);
-    this.#add(task, -1, 0, nowMs);
+    this.#add(worker, task, { servers: -1, cores: 0 }, nowMs);
     this.#task[worker] = NONE;
   }
 
@@ -119,14 +124,24 @@ export class HeldCores {
 
   summary(): CoreSummary {
     const cores = this.#cores.over(this.#durationMs);
-    const { pricePerHour = null, cores: ofMachine = null } = this.#pool ?? {};
-    const micros = (cores.mean / (ofMachine ?? 1)) * priceMicros({ pricePerHour });
+    const costPerHour = this.#costPerHour();
     return {
       cores,
       coreSeconds: (cores.mean * this.#durationMs) / 1000,
       servers: this.#servers.over(this.#durationMs),
-      ...(pricePerHour === null ? {} : { costPerHour: Math.round(micros) / MICROS }),
+      ...(costPerHour === null ? {} : { costPerHour }),
     };
+  }
+
+  /** Null unless every pool has a price. */
+  #costPerHour(): number | null {
+    let micros = 0;
+    for (const [index, { pricePerHour, cores: ofMachine }] of this.#pools.entries()) {
+      if (pricePerHour === null) return null;
+      const { mean = Number.NaN } = this.#coresByPool[index]?.over(this.#durationMs) ?? {};
+      micros += (mean / (ofMachine ?? 1)) * priceMicros({ pricePerHour });
+    }
+    return Math.round(micros) / MICROS;
   }
 
   ofTask(task: number): { readonly instances: MeanAndMax; readonly cores: MeanAndMax } {
@@ -141,14 +156,21 @@ export class HeldCores {
     const before = Math.max(this.inForce(worker), this.#wanted[worker] ?? 0);
     this.#inForce[worker] = inForce;
     this.#wanted[worker] = wanted;
-    this.#add(this.#task[worker] ?? NONE, 0, Math.max(inForce, wanted) - before, nowMs);
+    const cores = Math.max(inForce, wanted) - before;
+    this.#add(worker, this.#task[worker] ?? NONE, { servers: 0, cores }, nowMs);
   }
 
-  #add(task: number, servers: number, cores: number, nowMs: number): void {
+  #add(
+    worker: number,
+    task: number,
+    { servers, cores }: { readonly servers: number; readonly cores: number },
+    nowMs: number,
+  ): void {
     const untilMs = Math.min(nowMs, this.#durationMs);
     this.#servers.add(servers, untilMs);
     this.#serversByTask[task]?.add(servers, untilMs);
     this.#cores.add(cores, untilMs);
     this.#coresByTask[task]?.add(cores, untilMs);
+    this.#coresByPool[this.#poolByWorker[worker] ?? 0]?.add(cores, untilMs);
   }
 }

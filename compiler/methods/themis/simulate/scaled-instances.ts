@@ -1,14 +1,19 @@
 /** Instances as autoscalers want them: of cores and batches that stay, one scaler for each task. */
-import type { ScalePlan, ThemisBundle } from "stratagem-runtime/internal/bundle/schema";
+import type {
+  ScaledStage,
+  ScalePlan,
+  ThemisBundle,
+} from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { longestPathMs } from "stratagem-runtime/internal/core/graph/longest-path";
+import { starts } from "stratagem-runtime/internal/core/graph/pipeline-shape";
 import type { FleetController } from "stratagem-runtime/internal/methods/themis/core/controller";
 import type { StageFacts, StageScaler } from "../../../simulate/graph/scalers/scaler.ts";
 import type { StageWatch } from "../../../simulate/graph/scalers/stage-watch.ts";
 
 /**
  * A controller that asks an autoscaler for each task. Instances are at least 1, and together they
- * have at most the cores that there are: who asks first gets them.
+ * have at most the cores of their pool: who asks first gets them.
  */
 export class ScaledInstances implements FleetController {
   readonly instances: Uint32Array;
@@ -22,34 +27,47 @@ export class ScaledInstances implements FleetController {
   readonly burstCount = 0;
   readonly settledCount = 0;
   readonly #scalers: readonly StageScaler[];
+  /** By task: the variant that its plan has, among those of all tasks. */
+  readonly #variants: readonly number[];
   readonly #watch: StageWatch;
-  readonly #coreBudget: number;
+  /** By variant: its pool; by pool: its cores. */
+  readonly #pools: readonly number[];
+  readonly #coresByPool: readonly number[];
 
-  /** @param plan whose cores and batches stay, and whose instances there are at first. */
+  /** @param plan whose variants, cores and batches stay, and whose instances there are at first. */
   constructor(
+    { tasks, cluster }: Pick<ThemisBundle, "tasks" | "cluster">,
     { stages }: Pick<ScalePlan, "stages">,
-    coreBudget: number,
     scalers: readonly StageScaler[],
     watch: StageWatch,
   ) {
     assert(scalers.length === stages.length, "every stage has an autoscaler");
-    this.instances = Uint32Array.from(stages, ({ instances }) => instances);
-    this.cores = Uint32Array.from(stages, ({ cores }) => cores);
+    const start = starts(tasks.map(({ variants }) => variants.length));
+    this.#variants = stages.map(({ variant = 0 }, task) => (start[task] ?? 0) + variant);
+    const byVariant = (of: (stage: ScaledStage) => number): Uint32Array => {
+      const all = new Uint32Array(start.at(-1) ?? 0);
+      for (const [task, stage] of stages.entries()) all[this.#variants[task] ?? 0] = of(stage);
+      return all;
+    };
+    this.instances = byVariant(({ instances }) => instances);
+    this.cores = byVariant(({ cores }) => cores);
     this.startCores = this.cores;
-    this.batch = Uint32Array.from(stages, ({ batch }) => batch);
+    this.batch = byVariant(({ batch }) => batch);
     this.#scalers = scalers;
     this.#watch = watch;
-    this.#coreBudget = coreBudget;
+    this.#pools = tasks.flatMap(({ variants }) => variants.map(({ pool = 0 }) => pool));
+    this.#coresByPool = cluster.pools.map(({ workers, cores }) => workers * (cores ?? 1));
   }
 
   tick(nowMs: number): boolean {
     let isChanged = false;
     for (const [task, scaler] of this.#scalers.entries()) {
-      const before = this.instances[task] ?? 1;
+      const variant = this.#variants[task] ?? 0;
+      const before = this.instances[variant] ?? 1;
       const wanted = scaler.look(this.#watch.sight(task, before, nowMs));
       assert(Number.isInteger(wanted), "an autoscaler wants a whole number of instances");
-      const target = Math.min(Math.max(1, wanted), this.#mostOf(task));
-      this.instances[task] = target;
+      const target = Math.min(Math.max(1, wanted), this.#mostOf(variant));
+      this.instances[variant] = target;
       isChanged ||= target !== before;
     }
     return isChanged;
@@ -61,13 +79,15 @@ export class ScaledInstances implements FleetController {
 
   lose(): void {}
 
-  /** Instances that there is room for beside those of the other tasks. */
-  #mostOf(task: number): number {
-    let held = 0;
+  /** Instances that there is room for beside those of the other tasks in the pool. */
+  #mostOf(variant: number): number {
+    const pool = this.#pools[variant] ?? 0;
+    let left = this.#coresByPool[pool] ?? 0;
     for (const [other, cores] of this.cores.entries()) {
-      if (other !== task) held += cores * (this.instances[other] ?? 0);
+      if (other === variant || this.#pools[other] !== pool) continue;
+      left -= cores * (this.instances[other] ?? 0);
     }
-    return Math.max(1, Math.floor((this.#coreBudget - held) / (this.cores[task] ?? 1)));
+    return Math.max(1, Math.floor(left / (this.cores[variant] ?? 1)));
   }
 }
 
@@ -77,8 +97,8 @@ export function instanceFactsOf(
   { stages }: Pick<ScalePlan, "stages">,
 ): StageFacts[] {
   const { tasks, slo, policy } = bundle;
-  const batchMs = stages.map(({ batch, cores }, task): Float64Array => {
-    const table = tasks[task]?.variants[0]?.latency.ms;
+  const batchMs = stages.map(({ batch, cores, variant = 0 }, task): Float64Array => {
+    const table = tasks[task]?.variants[variant]?.latency.ms;
     assert(table !== undefined, "a task has a model");
     const first = (cores - 1) * (table.shape[1] ?? 0);
     return Float64Array.from(table.data).subarray(first, first + batch);

@@ -15,6 +15,7 @@ import { NONE } from "stratagem-runtime/internal/core/graph/pipeline-shape";
 import { busyNames } from "stratagem-runtime/internal/core/graph/replica-shape";
 import type { LoadShare } from "stratagem-runtime/internal/core/load-share";
 import { Rng } from "stratagem-runtime/internal/core/rng";
+import { hasChoice } from "stratagem-runtime/internal/methods/themis/core/plan-accuracy";
 import {
   type ThemisShape,
   themisShapeOf,
@@ -46,6 +47,7 @@ import type { WorkerEvents } from "../../../simulate/serving/worker-events.ts";
 import { BatchTimes } from "./batch-times.ts";
 import { DrawnBatchTimes } from "./drawn-batch-times.ts";
 import { type ThemisOutcome, ThemisTally } from "./tally.ts";
+import { WayAccuracy } from "./way-accuracy.ts";
 
 export interface ThemisSimulationOptions {
   readonly arrivals: RequestArrivals;
@@ -137,14 +139,18 @@ class ScaleSimulation {
   readonly #times: BatchTimes;
   readonly #tally: ThemisTally;
   readonly #watch: StageWatch | null;
-  readonly #accuracyByTask: Float64Array;
+  /** By variant of all tasks. */
+  readonly #accuracyByVariant: Float64Array;
+  /** Null where plans do not choose among variants: the last one's accuracy is the answer's. */
+  readonly #ways: WayAccuracy | null;
   readonly #forecastByLook: Float64Array;
   readonly #coldStartMs: number;
   readonly #scaler: ScalerClock;
   readonly #resizeMs: number;
   readonly #durationMs: number;
-  /** [workerCount]: queries of the batch that a worker runs, 0 without. */
+  /** [workerCount]: queries of the batch that a worker runs, 0 without; and the variant of it. */
   readonly #batchByWorker: Uint32Array;
+  readonly #variantByWorker: Uint32Array;
   /** [workerCount, maxBatch] */
   readonly #batchQueries: Uint32Array;
   readonly #tickMs: number;
@@ -174,7 +180,8 @@ class ScaleSimulation {
     this.#resizes = new EventQueue(workerCount);
     this.#times = batchTimesOf(bundle, options);
     const hasTimeline = options.timeline === true;
-    this.#tally = new ThemisTally(bundle, workerCount, { durationMs, hasTimeline });
+    const { poolByWorker } = shape.replicas;
+    this.#tally = new ThemisTally(bundle, poolByWorker, { durationMs, hasTimeline });
     const frame = {
       graph: shape.graph,
       trace: this.#trace,
@@ -185,14 +192,18 @@ class ScaleSimulation {
       hasLatencies: hasTimeline || options.withLatencies === true,
     };
     this.#watch = options.watch ?? null;
-    const desk =
+    const watched =
       options.watch === undefined
         ? this.#dispatcher
         : new WatchedQueries(this.#dispatcher, taskCount, options.watch);
+    const { scopeByTask } = shape.graph;
+    this.#ways = hasChoice(bundle.tasks)
+      ? new WayAccuracy(watched, bundle.tasks, scopeByTask, queryCapacity)
+      : null;
+    const desk = this.#ways ?? watched;
     this.flow = new RequestFlow(frame, desk, this.#commands, this.#tally.requests);
-    this.#accuracyByTask = Float64Array.from(
-      bundle.tasks,
-      ({ variants }) => variants[0]?.accuracy ?? Number.NaN,
+    this.#accuracyByVariant = Float64Array.from(
+      bundle.tasks.flatMap(({ variants }) => variants.map(({ accuracy }) => accuracy)),
     );
     this.#forecastByLook = options.forecastByLook ?? new Float64Array(0);
     this.#coldStartMs = bundle.policy.coldStartMs;
@@ -203,6 +214,7 @@ class ScaleSimulation {
     this.#tickMs = tickMs;
     this.#quietMs = 1000 * (HISTORY_SECONDS + 2) + (stableTicks + 2) * tickMs;
     this.#batchByWorker = new Uint32Array(workerCount);
+    this.#variantByWorker = new Uint32Array(workerCount);
     this.#batchQueries = new Uint32Array(workerCount * this.#times.maxBatch);
     this.#level = this.#dispatcher.level;
   }
@@ -314,10 +326,10 @@ class ScaleSimulation {
     // instance of the task any more.
     this.#dispatcher.onBatchDone(worker, nowMs, this.#commands);
     this.#carryOut(nowMs);
-    const { taskCount } = this.#shape;
-    const accuracy = this.#accuracyByTask[(this.#batchQueries[first] ?? 0) % taskCount] ?? 0;
+    const accuracy = this.#accuracyByVariant[this.#variantByWorker[worker] ?? 0] ?? 0;
     for (let at = first; at < end; at++) {
-      this.flow.serve(this.#batchQueries[at] ?? 0, accuracy, nowMs);
+      const query = this.#batchQueries[at] ?? 0;
+      this.flow.serve(query, this.#ways?.through(query, accuracy) ?? accuracy, nowMs);
     }
   }
 
@@ -347,18 +359,20 @@ class ScaleSimulation {
   #runBatch(command: number, nowMs: number): void {
     const commands = this.#commands;
     const worker = commands.worker(command);
-    const task = commands.variant(command);
+    const variant = commands.variant(command);
+    const task = this.#shape.taskByVariant[variant] ?? 0;
     const batch = commands.queryCount(command);
     const first = worker * this.#times.maxBatch;
     for (let position = 0; position < batch; position++) {
       this.#batchQueries[first + position] = commands.query(command, position);
     }
     this.#batchByWorker[worker] = batch;
-    this.#tally.batches.countBatch(task, batch);
+    this.#variantByWorker[worker] = variant;
+    this.#tally.batches.countBatch(variant, batch);
     this.#watch?.atMs(nowMs);
     this.#watch?.batchStarts(task, batch);
     const cores = this.#tally.held.inForce(worker);
-    const serviceMs = this.#times.nextMs(task, batch, cores);
+    const serviceMs = this.#times.nextMs(variant, batch, cores);
     this.#workerEvents.run(nowMs, worker, serviceMs, task, cores);
   }
 
@@ -379,7 +393,8 @@ class ScaleSimulation {
     assert(kind === ASSIGN || kind === RELEASE, "a command is of a known kind");
     if (held.isInstance(worker)) this.#stop(worker, nowMs);
     if (kind === RELEASE) return;
-    held.start(worker, commands.variant(command), commands.cores(command), nowMs);
+    const task = this.#shape.taskByVariant[commands.variant(command)] ?? 0;
+    held.start(worker, task, commands.cores(command), nowMs);
     const readyMs = this.#isWarm ? this.#scaler.actsMs(nowMs) + this.#coldStartMs : nowMs;
     // After the batches that end at the same time.
     this.#workerEvents.push(readyMs, worker, this.#shape.taskCount);

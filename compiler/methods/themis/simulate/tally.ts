@@ -63,7 +63,7 @@ export class ThemisTally {
 
   constructor(
     bundle: ThemisBundle,
-    workerCount: number,
+    poolByWorker: Uint32Array,
     { durationMs, hasTimeline }: { readonly durationMs: number; readonly hasTimeline: boolean },
   ) {
     this.#bundle = bundle;
@@ -71,7 +71,7 @@ export class ThemisTally {
     this.requests = new RequestTally(this.#timeline);
     this.batches = new BatchTally(bundle.tasks);
     const { tasks, cluster } = bundle;
-    this.held = new HeldCores(cluster.pools, tasks.length, workerCount, { durationMs });
+    this.held = new HeldCores(cluster.pools, tasks.length, poolByWorker, { durationMs });
   }
 
   /** The instances that there are and the level that is carried, from now on. */

@@ -11,8 +11,8 @@
  * lambda_s is the load times the mean queries of s per request. With `queueing: paper`,
  * q(s, b) = (b - 1) / lambda_s (eq. 4); `stochastic-options.ts` has the default. A mode
  * (`ScalingMode`) fixes n, for vertical scaling (§4.4.1), or c = 1, for horizontal (§4.4.2), or
- * neither. Paths instead of the paper's one chain, the hop, and among the plans with the fewest
- * cores one with the least latency are ours.
+ * neither. Paths instead of the paper's one chain, the hop, what a core costs where pools differ in
+ * it, and among the plans with the fewest cores one with the least latency are ours.
  *
  * Of each task only the Pareto frontier of (cores, latency) matters, and of tasks one after the
  * other or side by side only the merged one; what is left of a graph that is not series-parallel is
@@ -98,6 +98,16 @@ export class ExactScaler {
     return this.#plan();
   }
 
+  /**
+   * Cores that each task has at least in any plan of what `find` was asked last, if there was one.
+   */
+  fewestCores(): number[] {
+    return this.#problem.stages.map(({ coreCost = 1 }, at) => {
+      const { start, cores } = this.#frontier(at);
+      return (cores[start] as number) / coreCost;
+    });
+  }
+
   #offerStages(loadQps: number, mode: ScalingMode | NarrowedMode, limitMs: number): void {
     const { stages, hopMs } = this.#problem;
     for (let at = 0; at < stages.length; at++) {
@@ -173,7 +183,7 @@ export class ExactScaler {
   #plan(): ScalingPlan {
     const { stages, sloMs } = this.#problem;
     const chosen = this.#chosen;
-    const { cores, latencyMs } = this.#search.cheapest(sloMs * (1 + 2 * ROUNDING), chosen);
+    const { cores: cost, latencyMs } = this.#search.cheapest(sloMs * (1 + 2 * ROUNDING), chosen);
     for (let index = this.#merges.length - 1; index >= 0; index--) {
       const { left, right } = this.#merges[index] as Merge;
       const part = stages.length + index;
@@ -181,20 +191,18 @@ export class ExactScaler {
       chosen[left] = first[chosen[part] as number] as number;
       chosen[right] = second[chosen[part] as number] as number;
     }
-    return {
-      cores,
-      latencyMs: Math.min(latencyMs, sloMs),
-      stages: stages.map((_, at) => {
-        const { cores: total, first, second } = this.#frontier(at);
-        const point = chosen[at] as number;
-        const each = second[point] as number;
-        return {
-          batch: first[point] as number,
-          cores: each,
-          instances: (total[point] as number) / each,
-        };
-      }),
-    };
+    const scales = stages.map(({ coreCost = 1 }, at) => {
+      const { cores: total, first, second } = this.#frontier(at);
+      const point = chosen[at] as number;
+      const each = second[point] as number;
+      return {
+        batch: first[point] as number,
+        cores: each,
+        instances: (total[point] as number) / (each * coreCost),
+      };
+    });
+    const cores = scales.reduce((sum, one) => sum + one.cores * one.instances, 0);
+    return { cores, cost, latencyMs: Math.min(latencyMs, sloMs), stages: scales };
   }
 
   /** The tasks are offered anew without the SLO: it is what they were cut by. */

@@ -3,6 +3,7 @@ import type {
   ArrivalModel,
   LatencyByCores,
   ScaledTask,
+  ScaledVariant,
   ThemisOptions,
 } from "stratagem-runtime/internal/bundle/schema";
 import { taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
@@ -41,23 +42,22 @@ export function themisFrame(
     arrivals: arrivalsOf(application),
     cluster: bundledCluster(application),
     tasks: shapes.map((shape, index): ScaledTask => {
-      const { variant, profile } = onlyVariant(application, tasks[index]?.task.variants ?? []);
-      const { file, hardware, sha256 } = profile;
+      const own = { ...policy, maxBatch: isAlone(tasks[index]) ? 1 : policy.maxBatch };
+      const runners = runnersOf(application, tasks[index]?.task.variants ?? []);
       return {
         ...shape,
         scaleFactor: rates[index] ?? 1,
-        variants: [
-          {
+        variants: runners.map(({ variant, profile, pool }): ScaledVariant => {
+          const { file, hardware, sha256 } = profile;
+          return {
             name: variant.name,
             accuracy: variant.accuracy,
             model: modelOf(models, variant),
             profile: { file, variant: profile.variant, hardware, sha256 },
-            latency: latencyOf(application, profile, {
-              ...policy,
-              maxBatch: isAlone(tasks[index]) ? 1 : policy.maxBatch,
-            }),
-          },
-        ],
+            ...(pool === 0 ? {} : { pool }),
+            latency: latencyOf(application, profile, own, pool),
+          };
+        }),
       };
     }),
     entryBranch,
@@ -71,34 +71,45 @@ function arrivalsOf({ arrivals }: Application): ArrivalModel {
   return { process: "trace", file: arrivals.file.replace(/^.*[\\/]/, ""), dispersion: 1 };
 }
 
-/** Whatever may run in the only pool. */
-function onlyVariant(
-  { cluster }: Application,
-  variants: readonly Variant[],
-): { readonly variant: Variant; readonly profile: VariantProfile } {
-  const [pool] = cluster.pools;
-  for (const variant of variants) {
-    const profile = pool === undefined ? null : profileFor(variant, pool);
-    if (profile !== null) return { variant, profile };
-  }
-  throw new RangeError("a task has a variant for the pool");
+/** A variant in a pool that can run it. */
+export interface Runner {
+  readonly variant: Variant;
+  readonly profile: VariantProfile;
+  /** Indices of both. */
+  readonly position: number;
+  readonly pool: number;
+}
+
+/** What may run of the variants of a task, each pool by pool. */
+export function runnersOf({ cluster }: Application, variants: readonly Variant[]): Runner[] {
+  return variants.flatMap((variant, position) =>
+    cluster.pools.flatMap((one, pool): Runner[] => {
+      const profile = profileFor(variant, one);
+      return profile === null ? [] : [{ variant, profile, position, pool }];
+    }),
+  );
 }
 
 function isAlone(task: OrderedTask | undefined): boolean {
   return task !== undefined && runsAlone(task);
 }
 
-/** Most cores of an instance: it runs on one machine. */
-export function mostCores({ cluster }: Application, { maxCores }: ThemisPolicy): number {
-  return Math.min(maxCores, cluster.pools[0]?.cores ?? maxCores);
+/** Most cores of an instance: it runs on one machine of its pool. */
+export function mostCores(
+  { cluster }: Application,
+  { maxCores }: ThemisPolicy,
+  pool: number,
+): number {
+  return Math.min(maxCores, cluster.pools[pool]?.cores ?? maxCores);
 }
 
 function latencyOf(
   application: Application,
   profile: VariantProfile,
   policy: ThemisPolicy,
+  pool: number,
 ): LatencyByCores {
-  const latency = latencyByCores(profile, policy.maxBatch, mostCores(application, policy));
+  const latency = latencyByCores(profile, policy.maxBatch, mostCores(application, policy, pool));
   if (!isUsable(latency)) throw new RangeError("the latencies of a variant can be used");
   // Bundles that say what serving takes are simulated as they will be measured.
   const quantiles =

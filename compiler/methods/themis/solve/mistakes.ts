@@ -3,32 +3,35 @@
 import { taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
 import { fanoutMistakes, rowMistakes, shapeMistakes } from "../../../graph/task-mistakes.ts";
 import { orderedTasks, rowsAlong } from "../../../graph/task-order.ts";
+import type { ThemisFrame } from "../../../model/frames.ts";
 import { itemsOf, viewOf } from "../../../model/table-view.ts";
-import type { Application, Pool, Task, ThemisPolicy } from "../../../spec/application.ts";
+import type { Application, Task, ThemisPolicy } from "../../../spec/application.ts";
 import { conflict, type Mistake, show } from "../../../spec/mistakes.ts";
-import { poolWords, profileFor, profileRemedy, profileWords } from "../../../spec/pool-profiles.ts";
-import { mostCores, themisFrame } from "./frame.ts";
+import { poolWords, profileRemedy, profileWords } from "../../../spec/pool-profiles.ts";
+import { mostCores, runnersOf, themisFrame } from "./frame.ts";
 import { isUsable, latencyByCores } from "./latency-by-cores.ts";
 import { JUDGED_REQUESTS } from "./plan-judge.ts";
 import { ThemisPlanner } from "./planner.ts";
 import { isPlan } from "./problem.ts";
+import { choiceCount, MAX_CHOICES, variantChoices } from "./variant-choices.ts";
 import { MAX_OUTCOMES, outcomeCount } from "./visit-rates.ts";
 
 export function* themisMistakes(application: Application<ThemisPolicy>): Generator<Mistake> {
   const { policy, tasks } = application;
   const found = [
     ...loadMistakes(application),
-    ...poolMistakes(application),
     ...shapeMistakes(tasks, "themis"),
     ...tasks.flatMap((task, index) => [
       ...fanoutMistakes(task, index, "themis"),
-      ...variantMistakes(task, index, application.cluster.pools[0]),
+      ...variantMistakes(application, task, index),
     ]),
   ];
   if (found.length === 0) found.push(...rowMistakes(application, JUDGED_REQUESTS));
   if (found.length === 0) found.push(...chanceMistakes(application));
   if (found.length === 0) found.push(...latencyMistakes(application, policy));
   if (found.length > 0) return yield* found;
+  const choice = [...choiceMistakes(application)];
+  if (choice.length > 0) return yield* choice;
   yield* chainMistakes(application, policy);
   yield* sloMistakes(application, policy);
 }
@@ -39,44 +42,48 @@ function* loadMistakes({ loads }: Application): Generator<Mistake> {
     code: "INPUT_UNSUPPORTED",
     path: ["workload", "loads", "maxAccuracyStep"],
     message:
-      "themis does not choose accuracies, so levels cannot be placed by them; allowed: " +
+      "themis does not place levels by the accuracy that they reach; allowed: " +
       "a list of rates, or from, to and step",
   };
 }
 
-function* poolMistakes({ cluster }: Application): Generator<Mistake> {
-  const { pools } = cluster;
-  if (pools.length === 1) return;
-  const message =
-    `themis scales the instances of one pool, got ${pools.length}; allowed: one, ` +
-    "of machines that are alike";
-  yield { code: "INPUT_UNSUPPORTED", path: ["cluster", "pools", 1], message };
-}
-
-/** A task is one model. */
+/** Some variant of a task runs somewhere. */
 function* variantMistakes(
+  application: Application,
   { name, variants, passThrough }: Task,
   index: number,
-  pool: Pool | undefined,
 ): Generator<Mistake> {
-  if (passThrough || pool === undefined) return;
-  const runners = variants.flatMap((variant, position) =>
-    profileFor(variant, pool) === null ? [] : [position],
-  );
-  const [first, second] = runners;
-  if (first === undefined) {
-    const found = variants.flatMap(({ profiles }) => profiles.map(profileWords));
+  const { pools } = application.cluster;
+  if (passThrough || runnersOf(application, variants).length > 0) return;
+  const found = variants.flatMap(({ profiles }) => profiles.map(profileWords));
+  const [pool] = pools;
+  const isOne = pools.length === 1;
+  const remedy = isOne && pool !== undefined ? profileRemedy(pool) : "";
+  const message =
+    `${isOne ? "the pool cannot" : "no pool can"} run ${show(name)}: its profiles are of ` +
+    `${found.join(", ")}, and the ${isOne ? "pool is" : "pools are"} ` +
+    `${pools.map(poolWords).join(", ")}${remedy}`;
+  yield conflict(["tasks", index, "variants", 0, "profile"], message);
+}
+
+/** Every combination is a plan of its own. */
+function* choiceMistakes(application: Application<ThemisPolicy>): Generator<Mistake> {
+  const { policy, cluster } = application;
+  const tasks = application.tasks.filter(({ passThrough }) => !passThrough);
+  const runners = tasks.map((task) => runnersOf(application, task.variants));
+  const choices = choiceCount(runners.map((variants) => ({ variants })));
+  if (choices > MAX_CHOICES) {
     const message =
-      `the pool cannot run ${show(name)}: its profiles are of ${found.join(", ")}, ` +
-      `and the pool is ${poolWords(pool)}${profileRemedy(pool)}`;
-    yield conflict(["tasks", index, "variants", 0, "profile"], message);
-  } else if (second !== undefined) {
-    const names = `${show(variants[first]?.name)} and ${show(variants[second]?.name)}`;
-    const message =
-      `themis does not choose among variants: ${names} can both run in pool ` +
-      `${show(pool.name)}; expected one`;
-    yield conflict(["tasks", index, "variants", second], message);
+      "themis tries every combination of the variants of all tasks and their pools, " +
+      `got ${choices} of them; allowed: ${MAX_CHOICES}`;
+    yield { code: "INPUT_UNSUPPORTED", path: ["tasks"], message };
   }
+  if (policy.solver !== "paper" || (choices === 1 && cluster.pools.length === 1)) return;
+  const message =
+    "the programmes of the paper are for one pool and one variant of each task, got " +
+    `${choices === 1 ? `${cluster.pools.length} pools` : `${choices} combinations of variants`}; ` +
+    "use solver: exact";
+  yield { code: "INPUT_UNSUPPORTED", path: ["policy", "solver"], message };
 }
 
 function* chanceMistakes(application: Application): Generator<Mistake> {
@@ -102,13 +109,10 @@ function* chanceMistakes(application: Application): Generator<Mistake> {
 }
 
 function* latencyMistakes(application: Application, policy: ThemisPolicy): Generator<Mistake> {
-  const [pool] = application.cluster.pools;
-  if (pool === undefined) return;
   for (const [index, { variants }] of application.tasks.entries()) {
-    for (const [position, variant] of variants.entries()) {
-      const profile = profileFor(variant, pool);
-      if (profile === null) continue;
-      const latency = latencyByCores(profile, policy.maxBatch, mostCores(application, policy));
+    for (const { profile, position, pool } of runnersOf(application, variants)) {
+      const cores = mostCores(application, policy, pool);
+      const latency = latencyByCores(profile, policy.maxBatch, cores);
       if (isUsable(latency)) continue;
       const path = ["tasks", index, "variants", position, "profile"];
       const message =
@@ -141,23 +145,22 @@ function* sloMistakes(
   const { slo, cluster } = application;
   const frame = themisFrame(application, new Map());
   const isHorizontal = policy.scaling === "horizontal";
-  const planner = new ThemisPlanner(frame);
-  const answer = planner.alone(isHorizontal ? "horizontal" : "joint");
+  const { planner, answer, tasks } = easiest(frame, isHorizontal ? "horizontal" : "joint");
   if (isPlan(answer)) {
     if (planner.fits(answer)) return;
     const { machines, coreBudget } = planner;
+    const sizes = machines.pools.map((pool) => `${pool.machines} of ${pool.machineCores} cores`);
     const each = answer.stages.map(({ cores }) => cores).join(", ");
     const message =
       answer.cores > coreBudget
         ? `expected at least ${answer.cores} cores, which serving one query at a time in ` +
           `${slo.latencyMs} ms takes, got ${coreBudget} (machines times their cores)`
         : `expected machines that have room for instances of ${each} cores, which serving one ` +
-          `query at a time in ${slo.latencyMs} ms takes, got ${machines.machines} of ` +
-          `${machines.machineCores} cores`;
+          `query at a time in ${slo.latencyMs} ms takes, got ${sizes.join(", ")}`;
     return yield conflict(["cluster"], message);
   }
   const { bindingStage, leastLatencyMs } = answer;
-  const task = frame.tasks[bindingStage];
+  const task = tasks[bindingStage];
   const latencyMs = task?.variants[0]?.latency.ms;
   const [most = 1] = latencyMs?.shape ?? [];
   const aloneMs = latencyMs === undefined ? [] : itemsOf(viewOf(latencyMs).pick(null, 0));
@@ -170,6 +173,30 @@ function* sloMistakes(
       `query at a time on ${on}${hops}; ${show(task?.name)} takes most of it, ` +
       `${rounded(least)} ms; got ${slo.latencyMs} ms`,
   );
+}
+
+/**
+ * Of all combinations of variants and pools the first that serves queries one at a time in time and
+ * in the machines; if none does, one that is in time, or else the fastest.
+ */
+function easiest(frame: ThemisFrame, kind: "horizontal" | "joint") {
+  let best: { planner: ThemisPlanner; answer: Answer; tasks: ThemisFrame["tasks"] } | null = null;
+  for (const { frame: own } of variantChoices(frame)) {
+    const planner = new ThemisPlanner(own);
+    const answer = planner.alone(kind);
+    const found = { planner, answer, tasks: own.tasks };
+    if (isPlan(answer) && planner.fits(answer)) return found;
+    if (best === null || isEasier(answer, best.answer)) best = found;
+  }
+  if (best === null) throw new RangeError("a task has a variant");
+  return best;
+}
+
+type Answer = ReturnType<ThemisPlanner["alone"]>;
+
+function isEasier(one: Answer, other: Answer): boolean {
+  if (isPlan(one)) return !isPlan(other) || one.cores < other.cores;
+  return !isPlan(other) && one.leastLatencyMs < other.leastLatencyMs;
 }
 
 function rounded(ms: number): number {

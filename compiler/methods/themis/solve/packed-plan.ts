@@ -1,4 +1,4 @@
-/** Plans whose instances fit into machines: others in the order of their cores, until one does. */
+/** Plans whose instances fit into machines: others in the order of their cost, until one does. */
 import type { ScalingPlan } from "./problem.ts";
 import type { InstancesOf, NarrowedMode, ScalingMode } from "./task-options.ts";
 
@@ -15,26 +15,29 @@ interface Open {
 
 export interface Packing {
   readonly mode: ScalingMode;
-  /** No plan with more cores is of use. */
-  readonly coreBudget: number;
+  /** No plan that costs more is of use: all cores. */
+  readonly mostCost: number;
+  /** Plans that are looked at, at most; left out, the few that do for one pool. */
+  readonly mostLookedAt?: number;
   readonly fits: (plan: ScalingPlan) => boolean;
-  /** The plan with the fewest cores, of those that a mode leaves. */
+  /** The plan that costs least, of those that a mode leaves. */
   readonly find: (mode: NarrowedMode) => ScalingPlan | null;
 }
 
 /**
- * The plan with the fewest cores, and of those the least latency, that fits; whether a plan does is
+ * The plan that costs least, and of those the least latency, that fits; whether a plan does is
  * a matter of the cores and the number of its instances. What is left after a plan is cut into
  * parts: those that agree with it up to some task and have other instances there. Source: Lawler,
  * "A procedure for computing the K best solutions to discrete optimization problems", 1972.
- * @param first the plan with the fewest cores, whether it fits or not.
+ * @param first the plan that costs least, whether it fits or not.
  * @returns null where no plan within the budget fits, or none of the first ones.
  */
 export function packedPlan(first: ScalingPlan, packing: Packing): ScalingPlan | null {
   const open: Open[] = [{ plan: first, fixed: 0, except: [] }];
-  for (let looked = 0; looked < MOST_LOOKED_AT; looked++) {
+  const { mostLookedAt = MOST_LOOKED_AT } = packing;
+  for (let looked = 0; looked < mostLookedAt; looked++) {
     const next = takeBest(open);
-    if (next === null || next.plan.cores > packing.coreBudget) return null;
+    if (next === null || next.plan.cost > packing.mostCost) return null;
     if (packing.fits(next.plan)) return next.plan;
     for (const part of partsAfter(next, packing)) open.push(part);
   }
@@ -47,7 +50,7 @@ function takeBest(open: Open[]): Open | null {
   for (const [index, { plan }] of open.entries()) {
     const other = open[best]?.plan;
     const order =
-      other === undefined ? -1 : plan.cores - other.cores || plan.latencyMs - other.latencyMs;
+      other === undefined ? -1 : plan.cost - other.cost || plan.latencyMs - other.latencyMs;
     if (order < 0) best = index;
   }
   return best < 0 ? null : (open.splice(best, 1)[0] ?? null);

@@ -99,6 +99,7 @@ function planAt(
   }
   return {
     cores,
+    cost: cores,
     latencyMs: chosen.reduce((sum, { latencyMs }) => sum + latencyMs, 0),
     stages: chosen.map(({ batch, cores: each, instances }) => ({ batch, cores: each, instances })),
   };

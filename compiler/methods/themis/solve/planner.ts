@@ -1,11 +1,13 @@
-/** Gives the plans of one application at any load and waiting quantile. */
+/** Gives the plans of one choice of variants at any load and waiting quantile. */
 import {
-  type LatencyByCores,
+  type Pool,
+  priceMicros,
+  type ScaledVariant,
   type ThemisOptions,
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
 import { type TaskGraph, taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
-import { MachineFit } from "stratagem-runtime/internal/methods/themis/core/machine-fit";
+import { PoolFits } from "stratagem-runtime/internal/methods/themis/core/pool-fits";
 import type { ServedTasks } from "../../../graph/served-tasks.ts";
 import type { ThemisFrame } from "../../../model/frames.ts";
 import { ExactScaler } from "./exact.ts";
@@ -15,19 +17,29 @@ import { isPlan, type NoScalingPlan, type ScalingPlan, type ScalingProblem } fro
 import { stochasticOptions } from "./stochastic-options.ts";
 import type { ScalingMode } from "./task-options.ts";
 
+/**
+ * Plans of several pools that are looked at for one that fits, at most: the cheapest pool is often
+ * full.
+ */
+const MOST_LOOKED_AT = 512;
+
 /** So slow that the second query of a batch would never come in time. */
 const ALONE_QPS = 1e-9;
 
 /**
- * The plans of one application, at any load and for any quantile of the waiting times. Problems are
- * built once.
+ * The plans of an application whose tasks have one variant each, at any load and for any quantile
+ * of the waiting times. Problems are built once.
  */
 export class ThemisPlanner {
   /** Without a load. */
   readonly problem: Omit<ScalingProblem, "loadQps">;
   /** Cores that all instances may have together, and the machines that they are of. */
   readonly coreBudget: number;
-  readonly machines: MachineFit;
+  readonly machines: PoolFits;
+  /** By task. */
+  readonly #pools: readonly number[];
+  /** Of all cores. */
+  readonly #mostCost: number;
   readonly #options: ThemisOptions;
   readonly #dispersion: number;
   /** By quantile; null is the paper's queueing. */
@@ -46,14 +58,22 @@ export class ThemisPlanner {
       (sum, { workers, cores }) => sum + workers * (cores ?? 1),
       0,
     );
-    this.machines = new MachineFit({ cluster });
+    this.machines = new PoolFits(cluster);
+    this.#pools = tasks.map(({ variants }) => onlyOf(variants).pool ?? 0);
+    const coreCosts = coreCostsOf(cluster.pools);
+    this.#mostCost = cluster.pools.reduce(
+      (sum, { workers, cores }, pool) => sum + workers * (cores ?? 1) * (coreCosts?.[pool] ?? 1),
+      0,
+    );
     this.problem = {
       sloMs: slo.latencyMs,
       hopMs: cluster.communicationLatencyMs,
       stages: tasks.map(({ edges, scaleFactor, variants }, index) => {
-        const { shape, data } = latencyOf(variants).ms;
+        const { latency, pool = 0 } = onlyOf(variants);
+        const { shape, data } = latency.ms;
         const [maxCores = 1, maxBatch = 1] = shape;
         return {
+          ...(coreCosts === null ? {} : { coreCost: coreCosts[pool] ?? 1 }),
           parents: edges.flatMap(({ parent }) => (parent === null ? [] : [parent])),
           scale: scaleFactor,
           group: groups[index] ?? 1,
@@ -66,8 +86,8 @@ export class ThemisPlanner {
   }
 
   /**
-   * The plan with the fewest cores that fits into the machines; if none does, that with the fewest
-   * whatever they are.
+   * The plan with the fewest cores, or that costs least where pools differ in what a core costs,
+   * that fits into the machines; if none does, that with the fewest whatever they are.
    * @param quantile of the waiting times; null for the paper's queueing.
    */
   plan(loadQps: number, mode: ScalingMode, quantile: number | null): ScalingPlan | NoScalingPlan {
@@ -100,7 +120,9 @@ export class ThemisPlanner {
   fits(...plans: readonly Pick<ScalingPlan, "stages">[]): boolean {
     this.machines.clear();
     for (const { stages } of plans) {
-      for (const { instances, cores } of stages) this.machines.add(instances, cores);
+      for (const [task, { instances, cores }] of stages.entries()) {
+        this.machines.add(this.#pools[task] ?? 0, instances, cores);
+      }
     }
     return this.machines.fits();
   }
@@ -112,9 +134,11 @@ export class ThemisPlanner {
     mode: ScalingMode,
   ): ScalingPlan | null {
     if (this.fits(first)) return first;
+    if (!this.#hasRoom(scaler.fewestCores())) return null;
     const packed = packedPlan(first, {
       mode,
-      coreBudget: this.coreBudget,
+      mostCost: this.#mostCost,
+      ...(this.machines.pools.length > 1 ? { mostLookedAt: MOST_LOOKED_AT } : {}),
       fits: (plan) => this.fits(plan),
       find: (narrowed) => scaler.find(loadQps, narrowed),
     });
@@ -122,6 +146,17 @@ export class ThemisPlanner {
     // Instances of one core fit wherever there are as many cores.
     const horizontal = scaler.find(loadQps, { kind: "horizontal" });
     return horizontal !== null && this.fits(horizontal) ? horizontal : null;
+  }
+
+  /**
+   * Whether no pool is too small for what its tasks take at least: most of the combinations of
+   * pools that do not fit are found out by this.
+   */
+  #hasRoom(fewestCores: readonly number[]): boolean {
+    return this.machines.pools.every(({ machines, machineCores }, pool) => {
+      const own = fewestCores.filter((_, task) => this.#pools[task] === pool);
+      return own.reduce((sum, cores) => sum + cores, 0) <= machines * machineCores;
+    });
   }
 
   /** Joint scaling is not in the paper, which has the one or the other. */
@@ -151,6 +186,24 @@ export class ThemisPlanner {
   }
 }
 
+/**
+ * What a core costs in each pool, in whole parts of a price; null where all cost the same, or some
+ * pool does not say: then cores count.
+ */
+function coreCostsOf(pools: readonly Pool[]): number[] | null {
+  const [first, ...others] = pools;
+  if (first === undefined || others.length === 0) return null;
+  if (pools.some(({ pricePerHour }) => pricePerHour === null || pricePerHour <= 0)) return null;
+  const parts = pools.reduce((product, { cores }) => product * (cores ?? 1), 1);
+  const costs = pools.map((pool) => (priceMicros(pool) * parts) / (pool.cores ?? 1));
+  const divisor = costs.reduce(commonDivisor);
+  return costs.map((cost) => cost / divisor);
+}
+
+function commonDivisor(a: number, b: number): number {
+  return b === 0 ? a : commonDivisor(b, a % b);
+}
+
 /** By task, mean queries that a fan-out makes of one row, which come at one time. */
 function groupsOf({ scopes, scopeByTask }: TaskGraph): number[] {
   const made: number[] = [];
@@ -167,7 +220,7 @@ export function servedTasksOf({ slo, cluster, tasks, entryBranch }: ThemisFrame)
     hopMs: cluster.communicationLatencyMs,
     violationCeiling: violationCeiling(slo),
     stages: tasks.map(({ variants }) => {
-      const { shape, data } = latencyOf(variants).ms;
+      const { shape, data } = onlyOf(variants).latency.ms;
       const [maxCores = 1, maxBatch = 1] = shape;
       return {
         hardware: Array.from({ length: maxCores }, (_, row) => ({
@@ -178,8 +231,8 @@ export function servedTasksOf({ slo, cluster, tasks, entryBranch }: ThemisFrame)
   };
 }
 
-function latencyOf(variants: ThemisFrame["tasks"][number]["variants"]): LatencyByCores {
+function onlyOf(variants: readonly ScaledVariant[]): ScaledVariant {
   const [variant] = variants;
   if (variant === undefined) throw new RangeError("a task has a variant");
-  return variant.latency;
+  return variant;
 }

@@ -21,6 +21,8 @@ export interface ScalingTask {
   readonly scale: number;
   /** Mean queries that come at one time, made of one row by a fan-out; 1 if left out. */
   readonly group?: number;
+  /** What a core costs, a whole number; 1 if left out, where all cores cost the same. */
+  readonly coreCost?: number;
   readonly maxBatch: number;
   readonly maxCores: number;
   /**
@@ -41,6 +43,8 @@ export interface TaskScale {
 export interface ScalingPlan {
   /** Of all instances: sum of cores times instances. */
   readonly cores: number;
+  /** The same, each core at what it costs: what plans have least of. */
+  readonly cost: number;
   /** Of the longest path: processing, queueing and hops, ms. */
   readonly latencyMs: number;
   /** In the order of the tasks. */

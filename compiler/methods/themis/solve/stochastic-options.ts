@@ -45,7 +45,7 @@ export function stochasticOptions(
   });
   const excess = 1 - quantile;
   return (stage, stageQps, limits, out) => {
-    const { maxBatch, latencyMs } = stage;
+    const { maxBatch, latencyMs, coreCost = 1 } = stage;
     const { leastCores, mostCores, instances } = limits;
     const { group = 1 } = stage;
     const betweenMs = (1000 / stageQps) * group;
@@ -57,7 +57,8 @@ export function stochasticOptions(
         const leastMs = processingMs + (formation[groups] as number) * betweenMs;
         const capacityQps = throughputQps(batch, processingMs);
         const fewest = instances ?? leastInstances(capacityQps, stageQps);
-        if (isBeaten(out, fewest * cores, leastMs)) continue;
+        const each = cores * coreCost;
+        if (isBeaten(out, fewest * each, leastMs)) continue;
         if (instances !== null && !carries(instances, capacityQps, stageQps)) continue;
         const load = stageQps / capacityQps;
         const most = instances ?? fewest + MOST_MORE;
@@ -72,9 +73,10 @@ export function stochasticOptions(
           const waitMs = isRare ? 0 : meanMs * Math.log(chance / excess);
           const roundsBefore = Math.ceil(group / (batch * count)) - 1;
           if (!isExcept(limits, cores, count)) {
-            out.offer(count * cores, leastMs + waitMs + roundsBefore * processingMs, batch, cores);
+            const ms = leastMs + waitMs + roundsBefore * processingMs;
+            out.offer(count * each, ms, batch, cores);
           }
-          if ((isRare && roundsBefore === 0) || isBeaten(out, (count + 1) * cores, leastMs)) break;
+          if ((isRare && roundsBefore === 0) || isBeaten(out, (count + 1) * each, leastMs)) break;
         }
       }
     }

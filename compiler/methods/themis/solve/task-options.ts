@@ -46,8 +46,8 @@ export interface TaskLimits {
 }
 
 /**
- * Offers a frontier the ways to run a task: all of its cores, ms without the hop, batch, cores of
- * one instance.
+ * Offers a frontier the ways to run a task: what all of its cores cost, ms without the hop, batch,
+ * cores of one instance.
  * @param stageQps queries of this task per second. What is above `out.limitMs` need not be
  * offered.
  */
@@ -63,7 +63,7 @@ export type TaskOptionsOf = (
  * help. Fewest cores, then the smallest batch first.
  */
 export const paperOptions: TaskOptionsOf = (stage, stageQps, limits, out) => {
-  const { maxBatch, latencyMs } = stage;
+  const { maxBatch, latencyMs, coreCost = 1 } = stage;
   const { leastCores, mostCores, instances } = limits;
   const limitMs = out.limitMs - out.addedMs;
   const betweenMs = 1000 / stageQps;
@@ -87,7 +87,7 @@ export const paperOptions: TaskOptionsOf = (stage, stageQps, limits, out) => {
       fewest = count;
       leastMs = totalMs;
       if (isExcept(limits, cores, count)) continue;
-      out.offer(count * cores, totalMs, batch, cores);
+      out.offer(count * cores * coreCost, totalMs, batch, cores);
     }
   }
 };

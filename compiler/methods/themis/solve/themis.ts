@@ -1,208 +1,155 @@
 /**
- * Themis: how many instances of how many cores each task of a pipeline has, in what batches, and
- * how that changes at once. Source: Themis §4, §5.
+ * Themis: which variant each task of a pipeline has, on how many instances of how many cores, in
+ * what batches, and how that changes at once. Source: Themis §4, §5; the choice among variants and
+ * pools is ours.
  */
-import {
-  type ScalePlan,
-  type ThemisLevel,
-  type ThemisOptions,
-  violationCeiling,
-} from "stratagem-runtime/internal/bundle/schema";
+import type { ScalePlan, ThemisLevel } from "stratagem-runtime/internal/bundle/schema";
 import type { ThemisFrame } from "../../../model/frames.ts";
+import { type Carried, ChoiceLevels, type Found } from "./choice-levels.ts";
 import { themisFrame } from "./frame.ts";
 import { themisMistakes } from "./mistakes.ts";
-import { PlanJudge } from "./plan-judge.ts";
 import { ThemisPlanner } from "./planner.ts";
-import { isPlan, type NoScalingPlan, type ScalingPlan } from "./problem.ts";
-import type { ScalingMode } from "./task-options.ts";
+import { isPlan } from "./problem.ts";
 import { transitionsOf } from "./transitions.ts";
+import { type VariantChoice, variantChoices } from "./variant-choices.ts";
 
 export const themis = {
+  name: "themis",
   mistakes: themisMistakes,
   frame: themisFrame,
-  /**
-   * Plans for loads, one after the other as they are asked for. The same frame gives the same
-   * levels, bit for bit, in any order.
-   */
+  /** Levels are independent of each other; transitions are between them all. */
   open: (frame: ThemisFrame): ThemisLevels => new ThemisLevels(frame),
-  /** Whether some load has a plan in the pool: where nothing waits for anything. */
+  /** Whether some load has a plan in the pools: where nothing waits for anything. */
   isServable(frame: ThemisFrame): boolean {
-    const planner = new ThemisPlanner(frame);
-    const answer = planner.alone(frame.policy.scaling === "horizontal" ? "horizontal" : "joint");
-    return isPlan(answer) && planner.fits(answer);
+    const kind = frame.policy.scaling === "horizontal" ? "horizontal" : "joint";
+    return variantChoices(frame).some((choice) => {
+      const planner = new ThemisPlanner(choice.frame);
+      const answer = planner.alone(kind);
+      return isPlan(answer) && planner.fits(answer);
+    });
   },
   /** Recomputes what a level's plans promise, from the bundle alone. */
   expectedOf: (frame: ThemisFrame, level: ThemisLevel): PromisedPlans => {
-    const judge = new PlanJudge(frame);
-    const judged = (plan: ScalePlan, qps: number): ScalePlan => ({
-      ...plan,
-      expected: judge.judge(plan.stages, qps),
-    });
+    const levels = new ThemisLevels(frame);
     const at = (plan: ScalePlan | null): ScalePlan | null =>
-      plan === null ? null : judged(plan, level.loadQps);
+      plan === null ? null : levels.judged(plan, level.loadQps);
     const { horizontal, vertical, joint, steady, capacityQps } = level;
     return {
       horizontal: at(horizontal),
       vertical: at(vertical),
       joint: at(joint),
-      steady: judged(steady, capacityQps),
+      steady: levels.judged(steady, capacityQps),
     };
   },
 };
 
-/**
- * Quantiles that are tried where the policy leaves it to us, the lowest first: plans for it have
- * the fewest cores.
- */
-const QUANTILES = [0, 0.5, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95, 0.97, 0.98, 0.99, 0.995, 0.999];
-/**
- * Part of the ceiling on violations that a plan may use on the trace that chooses it, since other
- * traffic may be worse.
- */
-const USED_CEILING = 0.9;
-/** If the pool cannot carry a load, loads are tried that are lower by this factor each. */
+/** If the pools cannot carry a load, loads are tried that are lower by this factor each. */
 const LOWER = 0.98;
 const MOST_LOWERINGS = 1000;
-
-/** A plan as it was found. */
-interface Found {
-  readonly answer: ScalingPlan | NoScalingPlan;
-  readonly quantile: number | null;
-}
 
 /** What a level states of its plans. */
 export type PromisedPlans = Pick<ThemisLevel, "horizontal" | "vertical" | "joint" | "steady">;
 
+/** A plan, and whose variants it has. */
+interface Chosen {
+  readonly levels: ChoiceLevels;
+  readonly found: Found;
+  readonly violationRate: number;
+}
+
+/**
+ * For each load the most accurate variants whose plan fits into the pools and keeps the ceiling on
+ * violations; of variants and pools that are as accurate, those whose plan costs least.
+ */
 class ThemisLevels {
-  readonly #frame: ThemisFrame;
-  readonly #planner: ThemisPlanner;
-  readonly #judge: PlanJudge;
-  readonly #limit: number;
-  /** One instance for each task. */
-  readonly #single: ScalingMode;
-  #evaluations = 0;
+  readonly #choices: readonly VariantChoice[];
+  readonly #opened = new Map<VariantChoice, ChoiceLevels>();
 
   constructor(frame: ThemisFrame) {
-    this.#frame = frame;
-    this.#planner = new ThemisPlanner(frame);
-    this.#judge = new PlanJudge(frame);
-    this.#single = { kind: "vertical", instances: frame.tasks.map(() => 1) };
-    this.#limit = USED_CEILING * violationCeiling(frame.slo);
+    this.#choices = variantChoices(frame);
   }
 
   scaleLevel(loadQps: number): ThemisLevel {
-    this.#evaluations = 0;
-    const { scaling, solver, queueing } = this.#frame.policy;
-    const wanted = this.#wanted(loadQps, scaling);
-    // The plans beside the one that is followed leave as much room as that, so that they compare.
-    const { quantile } = wanted;
-    const horizontal = this.#planner.find(loadQps, { kind: "horizontal" }, quantile);
-    const vertical = this.#planner.find(loadQps, this.#single, quantile);
-    const free = this.#planner.find(loadQps, { kind: "joint" }, quantile);
-    // Where machines are tight, the search for what fits may end before it is through.
-    const joint = cheapest([free, horizontal, vertical]);
-    const isFeasible = this.#fits(wanted.answer);
-    const { qps, found } = isFeasible
-      ? { qps: loadQps, found: wanted }
-      : this.#carried(loadQps, scaling);
-    if (!isPlan(found.answer)) throw new RangeError("a pipeline has a plan for some load");
-    return {
-      loadQps,
-      feasible: isFeasible,
-      capacityQps: qps,
-      horizontal: horizontal && this.#judged(horizontal, loadQps),
-      vertical: vertical && this.#judged(vertical, loadQps),
-      joint: joint && this.#judged(joint, loadQps),
-      steady: this.#judged(found.answer, qps),
-      solve: {
-        method: solver === "paper" ? "dynamic programmes" : `exact, ${queueing} queueing`,
-        status: isFeasible ? (solver === "paper" ? "feasible" : "optimal") : "infeasible",
-        quantile: found.quantile,
-        bindingTask: isPlan(wanted.answer) ? null : wanted.answer.bindingStage,
-        evaluations: this.#evaluations,
-      },
-    };
+    const [only, second] = this.#choices;
+    if (only !== undefined && second === undefined) return this.#levelOfOnly(only, loadQps);
+    const chosen = this.#chosen(loadQps);
+    if (chosen !== null) return chosen.levels.levelOf(loadQps, chosen.found, null);
+    const { carried, levels } = this.#carried(loadQps);
+    return levels.levelOf(loadQps, levels.wanted(loadQps), carried);
   }
 
   transitions(levels: readonly ThemisLevel[]): ReturnType<typeof transitionsOf> {
-    const { scaling, extraCores } = this.#frame.policy;
-    return transitionsOf(this.#planner, levels, {
-      extraCores,
-      isVerticalOff: scaling === "horizontal",
-    });
+    const [first] = this.#choices;
+    if (first === undefined) throw new RangeError("a task has a variant");
+    const { scaling, extraCores } = first.frame.policy;
+    const planners = levels.map(({ steady }) => this.#levelsOf(steady).planner);
+    return transitionsOf(planners, levels, { extraCores, isVerticalOff: scaling === "horizontal" });
   }
 
-  #fits(answer: ScalingPlan | NoScalingPlan): answer is ScalingPlan {
-    return isPlan(answer) && this.#planner.fits(answer);
+  judged(plan: ScalePlan, qps: number): ScalePlan {
+    return this.#levelsOf(plan).judged(plan, qps);
   }
 
-  /** The plan that is followed. */
-  #wanted(loadQps: number, scaling: ThemisOptions["scaling"]): Found {
-    if (scaling === "joint") return this.#found(loadQps, { kind: "joint" });
-    if (scaling === "vertical") return this.#found(loadQps, this.#single);
-    const horizontal = this.#found(loadQps, { kind: "horizontal" });
-    if (scaling === "horizontal" || this.#fits(horizontal.answer)) return horizontal;
-    // Themis serves with more cores what instances of one are too slow for.
-    const vertical = this.#found(loadQps, this.#single);
-    return this.#fits(vertical.answer) ? vertical : this.#found(loadQps, { kind: "joint" });
+  #levelOfOnly(choice: VariantChoice, loadQps: number): ThemisLevel {
+    const levels = this.#open(choice);
+    const wanted = levels.wanted(loadQps);
+    if (levels.fits(wanted)) return levels.levelOf(loadQps, wanted, null);
+    return levels.levelOf(loadQps, wanted, this.#carried(loadQps).carried);
   }
 
   /**
-   * The plan for a mode, at the lowest quantile whose plan keeps the ceiling; if none does, the
-   * last that there is.
+   * Null where the pools have no room for any plan. If none of those that they have room for keeps
+   * the ceiling, that with the fewest violations.
    */
-  #found(loadQps: number, mode: ScalingMode): Found {
-    const { queueing, quantile } = this.#frame.policy;
-    if (queueing === "paper") return this.#at(loadQps, mode, null);
-    if (quantile !== "auto") return this.#at(loadQps, mode, quantile);
-    let last: Found | null = null;
-    let tried = "";
-    for (const one of QUANTILES) {
-      const found = this.#at(loadQps, mode, one);
-      // Those with more room have more cores still.
-      if (!this.#fits(found.answer)) return last ?? found;
-      last = found;
-      const { stages } = found.answer;
-      const key = JSON.stringify(stages);
-      if (key === tried) continue;
-      tried = key;
-      this.#evaluations++;
-      if (this.#judge.keeps(this.#limit, stages, loadQps)) break;
+  #chosen(loadQps: number): Chosen | null {
+    let least: Chosen | null = null;
+    let best: (Chosen & { readonly accuracy: number }) | null = null;
+    for (const choice of this.#choices) {
+      if (best !== null && choice.accuracy < best.accuracy) break;
+      const levels = this.#open(choice);
+      if (best !== null && levels.leastCost(loadQps) >= costOf(best)) continue;
+      const found = levels.wanted(loadQps);
+      const violationRate = levels.violationRate(found, loadQps);
+      if (violationRate === null) continue;
+      const chosen = { levels, found, violationRate, accuracy: choice.accuracy };
+      if (least === null || violationRate < least.violationRate) least = chosen;
+      if (!levels.keeps(violationRate)) continue;
+      if (best === null || costOf(chosen) < costOf(best)) best = chosen;
     }
-    return last ?? this.#at(loadQps, mode, 0);
-  }
-
-  #at(loadQps: number, mode: ScalingMode, quantile: number | null): Found {
-    return { answer: this.#planner.plan(loadQps, mode, quantile), quantile };
+    return best ?? least;
   }
 
   /**
-   * The largest load below one that has a plan in the pool, about. Whether there is one is not
+   * The largest load below one that has a plan in the pools, about. Whether there is one is not
    * monotone in the load, so they are tried one by one.
    */
-  #carried(
-    loadQps: number,
-    scaling: ThemisOptions["scaling"],
-  ): { readonly qps: number; readonly found: Found } {
+  #carried(loadQps: number): { readonly carried: Carried; readonly levels: ChoiceLevels } {
     let qps = loadQps;
     for (let lowering = 0; lowering < MOST_LOWERINGS; lowering++) {
       qps *= LOWER;
-      const found = this.#wanted(qps, scaling);
-      if (this.#fits(found.answer)) return { qps, found };
+      const chosen = this.#chosen(qps);
+      if (chosen === null) continue;
+      const { levels, found } = chosen;
+      return { carried: { qps, found }, levels };
     }
     throw new RangeError("a pipeline has a plan for a load that is low enough");
   }
 
-  #judged({ cores, latencyMs, stages }: ScalingPlan, loadQps: number): ScalePlan {
-    return { cores, latencyMs, stages, expected: this.#judge.judge(stages, loadQps) };
+  #levelsOf({ stages }: Pick<ScalePlan, "stages">): ChoiceLevels {
+    const choice = this.#choices.find(({ variants }) =>
+      variants.every((variant, task) => variant === (stages[task]?.variant ?? 0)),
+    );
+    if (choice === undefined) throw new RangeError("a plan has variants of its tasks");
+    return this.#open(choice);
+  }
+
+  #open(choice: VariantChoice): ChoiceLevels {
+    const levels = this.#opened.get(choice) ?? new ChoiceLevels(choice);
+    this.#opened.set(choice, levels);
+    return levels;
   }
 }
 
-/** Of equal plans the first. */
-function cheapest(plans: readonly (ScalingPlan | null)[]): ScalingPlan | null {
-  const found = plans.filter((plan) => plan !== null);
-  return found.reduce<ScalingPlan | null>(
-    (best, plan) => (best === null || plan.cores < best.cores ? plan : best),
-    null,
-  );
+function costOf({ found }: Pick<Chosen, "found">): number {
+  return isPlan(found.answer) ? found.answer.cost : Number.POSITIVE_INFINITY;
 }

@@ -2,6 +2,7 @@
  * How the instances of one plan carry the load of another at once. Source: Themis §4.4.1, §5.1.2,
  * §5.2.2.
  */
+import assert from "node:assert/strict";
 import type { ScaledStage, Table, ThemisLevel } from "stratagem-runtime/internal/bundle/schema";
 import { planWithExtras } from "./extras.ts";
 import type { ThemisPlanner } from "./planner.ts";
@@ -14,10 +15,11 @@ const CELLS = 3;
  *
  * To the right of the diagonal the instances of the row's plan keep their number and get as many
  * cores as the column's load takes, never fewer than they have; where that is not enough, the most
- * that they carry, and instances besides.
+ * that they carry, and instances besides. Their variants stay, too.
+ * @param planners by level, of the variants of its plan.
  */
 export function transitionsOf(
-  planner: ThemisPlanner,
+  planners: readonly ThemisPlanner[],
   levels: readonly ThemisLevel[],
   {
     extraCores,
@@ -45,7 +47,7 @@ export function transitionsOf(
       const isKept = column <= row || isVerticalOff;
       const to = isKept
         ? steady.stages
-        : stretched(planner, levels, [row, column], { extraCores, known });
+        : stretched(planners[row], levels, [row, column], { extraCores, known });
       fill(data, at, to);
     }
   }
@@ -72,11 +74,12 @@ interface StretchOptions {
 }
 
 function stretched(
-  planner: ThemisPlanner,
+  planner: ThemisPlanner | undefined,
   levels: readonly ThemisLevel[],
   [row, column]: readonly [number, number],
   { extraCores, known }: StretchOptions,
 ): Stretched {
+  assert(planner !== undefined, "every level has a planner");
   const { stages } = levelAt(levels, row).steady;
   const { loadQps, solve } = levelAt(levels, column);
   const mode = {

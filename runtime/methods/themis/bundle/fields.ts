@@ -35,10 +35,12 @@ import {
 import {
   MAX_MS,
   MAX_POOL_CORES,
+  MAX_POOLS,
   MAX_QUERIES_PER_REQUEST,
   MAX_REQUESTS,
   MAX_STABLE_TICKS,
   MAX_TASKS,
+  MAX_VARIANTS,
   MAX_WAIT_MS,
   MIN_MS,
   MIN_TICK_MS,
@@ -103,13 +105,18 @@ const variant = record<ScaledVariant>({
   accuracy,
   model,
   profile: [profileReference, "Where the latencies are from."],
+  pool: optional(
+    integerIn(1, MAX_POOLS),
+    "Index of the pool whose times these are; left out for the first. A variant that runs in " +
+      "several pools is there once for each.",
+  ),
   latency: [latency, "What a batch takes on any number of cores."],
 });
 
 const task = record<ScaledTask>({
   ...stageFields,
   scaleFactor: [positive(MAX_QUERIES_PER_REQUEST), "Mean queries of the task per request."],
-  variants: [listOf([1, 1], variant), "The model of the stage."],
+  variants: [listOf([1, MAX_VARIANTS], variant), "The models of which a plan chooses one."],
 });
 
 const options = record<ThemisOptions>({
@@ -157,6 +164,10 @@ const stage = record<ScaledStage>({
   batch: [batchSize, "The largest batch, within the axes of `ms`."],
   cores: [batchSize, "Cores of an instance, within the axes of `ms`."],
   instances: [workerCount, "How many there are."],
+  variant: optional(
+    integerIn(1, MAX_VARIANTS),
+    "Index among the variants of the task; left out for the first.",
+  ),
 });
 
 const expected = record<ScaleExpected>({
@@ -209,7 +220,7 @@ export const themisBundle = record<ThemisBundle>({
   method: [oneOf(["themis"]), METHOD],
   slo,
   arrivals,
-  cluster: clusterOf(1),
+  cluster: clusterOf(MAX_POOLS),
   tasks: [listOf([1, MAX_TASKS], task), "The stages, parents before children."],
   entryBranch,
   policy: [options, "Options of the solver and of the runtime that scales by its plans."],

@@ -7,6 +7,7 @@ import type {
   RowScopes,
   ScaledStage,
   ScaledTask,
+  ScaledVariant,
   ScalePlan,
   Table,
   ThemisBundle,
@@ -38,16 +39,19 @@ export function checkThemisSemantics(bundle: ThemisBundle): void {
   checkWorkers(bundle.cluster);
   checkMargin(bundle.cluster, bundle.slo);
   const cores = checkPoolCores(bundle.cluster);
-  const batches = tasks.map(({ variants }) => variants[0]?.latency.ms.shape[1] ?? 0);
+  const batches = tasks.map(largestBatchOf);
   checkSeats(cores, Math.max(...batches), "batches");
+  checkUnique(bundle.cluster.pools, "cluster.pools");
   checkUnique(tasks, "tasks");
   for (const [index, task] of tasks.entries()) {
     const path = `tasks[${index}]`;
     checkEdges(task.edges, index, `${path}.edges`);
-    for (const { model, latency } of task.variants) {
-      checkModel(model, `${path}.variants[0].model`);
-      checkLatency(latency, policy, `${path}.variants[0].latency`);
-      checkGathered(task.edges, latency.ms.shape[1] ?? 0, `${path}.variants[0].latency`);
+    checkVariants(task.variants, bundle.cluster.pools, `${path}.variants`);
+    for (const [variant, { model, latency }] of task.variants.entries()) {
+      const at = `${path}.variants[${variant}]`;
+      checkModel(model, `${at}.model`);
+      checkLatency(latency, policy, `${at}.latency`);
+      checkGathered(task.edges, latency.ms.shape[1] ?? 0, `${at}.latency`);
     }
   }
   checkBranches(bundle);
@@ -56,6 +60,31 @@ export function checkThemisSemantics(bundle: ThemisBundle): void {
   checkAscending(levels);
   for (const [index, level] of levels.entries()) checkLevel(level, bundle, `levels[${index}]`);
   checkTransitions(bundle);
+}
+
+function largestBatchOf({ variants }: ScaledTask): number {
+  return Math.max(...variants.map(({ latency }) => latency.ms.shape[1] ?? 0));
+}
+
+/** Each is once in a pool that there is, on no more cores than a machine of it has. */
+function checkVariants(
+  variants: readonly ScaledVariant[],
+  pools: readonly Pool[],
+  path: string,
+): void {
+  const seen = new Set<string>();
+  for (const [index, { name, pool = 0, latency }] of variants.entries()) {
+    const at = `${path}[${index}]`;
+    const [maxCores = 0] = latency.ms.shape;
+    const found = pools[pool];
+    if (found === undefined) refuse(`${at}.pool`, pool, `at most ${pools.length - 1}`);
+    const most = pools.length === 1 ? maxCores : (found.cores ?? maxCores);
+    if (maxCores > most) refuse(`${at}.latency.ms.shape[0]`, maxCores, `at most ${most}`);
+    const key = `${name} ${pool}`;
+    const where = pools.length === 1 ? "" : ` in pool ${pool}`;
+    if (seen.has(key)) refuse(`${at}.name`, `"${name}" again${where}`, "a name of its own");
+    seen.add(key);
+  }
 }
 
 /**
@@ -161,7 +190,7 @@ function checkLevel(level: ThemisLevel, bundle: ThemisBundle, path: string): voi
   for (const [index, { instances }] of vertical?.stages.entries() ?? []) {
     if (instances !== 1) refuse(`${path}.vertical.stages[${index}].instances`, instances, "1");
   }
-  checkJoint(level, bundle.policy, path);
+  if (bundle.cluster.pools.length === 1) checkJoint(level, bundle.policy, path);
 }
 
 function checkFeasible(level: ThemisLevel, { tasks, policy }: ThemisBundle, path: string): void {
@@ -198,26 +227,33 @@ function checkPlan(
     refuse(`${path}.stages.length`, stages.length, `${tasks.length}, one per task`);
   }
   let sum = 0;
+  const byPool = cluster.pools.map(() => 0);
   for (const [index, task] of tasks.entries()) {
     const stage = stages[index];
     if (stage === undefined) continue;
     checkStage(stage, task, loadQps, `${path}.stages[${index}]`);
+    const { pool = 0 } = task.variants[stage.variant ?? 0] ?? {};
     sum += stage.cores * stage.instances;
+    byPool[pool] = (byPool[pool] ?? 0) + stage.cores * stage.instances;
   }
   if (cores !== sum) refuse(`${path}.cores`, cores, `${sum}, those of the stages`);
-  const most = poolCores(cluster.pools);
-  if (cores > most) refuse(`${path}.cores`, cores, `at most ${most}, those of the pool`);
+  for (const [index, pool] of cluster.pools.entries()) {
+    const held = byPool[index] ?? 0;
+    const most = poolCores([pool]);
+    const whose = cluster.pools.length === 1 ? "those of the pool" : `those of pool ${index}`;
+    if (held > most) refuse(`${path}.cores`, held, `at most ${most}, ${whose}`);
+  }
 }
 
 /** Rates differ from each other in their last bits, depending on how they were computed. */
 function checkStage(
-  { batch, cores, instances }: ScaledStage,
+  { batch, cores, instances, variant: index = 0 }: ScaledStage,
   { variants, scaleFactor }: ScaledTask,
   loadQps: number,
   path: string,
 ): void {
-  const [variant] = variants;
-  if (variant === undefined) return;
+  const variant = variants[index];
+  if (variant === undefined) refuse(`${path}.variant`, index, `at most ${variants.length - 1}`);
   const { ms } = variant.latency;
   const [maxCores = 0, maxBatch = 0] = ms.shape;
   checkCount(batch, maxBatch, `${path}.batch`, "a batch size");
@@ -256,11 +292,12 @@ function checkTransitions({ tasks, levels, transitions, cluster }: ThemisBundle)
   const path = "transitions";
   checkShape(transitions, [levels.length, levels.length, tasks.length, 3], path);
   const places = poolCores(cluster.pools);
-  const most = tasks.map(({ variants }) => {
-    const [cores = 0, batch = 0] = variants[0]?.latency.ms.shape ?? [];
-    return { cores, batch };
-  });
   for (const [row, { steady }] of levels.entries()) {
+    const most = tasks.map(({ variants }, task) => {
+      const { variant = 0 } = steady.stages[task] ?? {};
+      const [cores = 0, batch = 0] = variants[variant]?.latency.ms.shape ?? [];
+      return { cores, batch };
+    });
     for (let column = 0; column < levels.length; column++) {
       const at = (row * levels.length + column) * tasks.length * 3;
       const taken = checkRow(transitions.data, at, steady.stages, column > row ? most : null);

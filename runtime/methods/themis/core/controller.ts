@@ -4,16 +4,17 @@ import { assert } from "../../../core/assert.ts";
 import { levelForLoad } from "../../../core/level-choice.ts";
 import { NO_WISH, type ThemisDemand } from "./demand.ts";
 import { type ThemisShape, TRANSITION_CELLS } from "./shape.ts";
+import { VariantSwap } from "./variant-swap.ts";
 
-/** What there is, as the controller has to know it. Arrays are by task. */
+/** What there is, as the controller has to know it. Arrays are by variant of all tasks. */
 export interface ThemisFleet {
   /** Instances that are up and stay. */
-  readonly readyByTask: Uint32Array;
+  readonly readyByVariant: Uint32Array;
   /** Least cores that one of those has in force; 0 without any. */
-  readonly coresInForceByTask: Uint32Array;
+  readonly coresInForceByVariant: Uint32Array;
 }
 
-/** Whoever says what there is to be. Arrays are by task. */
+/** Whoever says what there is to be. Arrays are by variant of all tasks. */
 export interface FleetController {
   /** Instances that there are to be, cores of each, those that a new one starts with, batches. */
   readonly instances: Uint32Array;
@@ -38,8 +39,9 @@ export interface FleetController {
 const NO_GOAL = -1;
 
 /**
- * What there is to be: how many instances each task has, of how many cores, and in what batches.
- * All of it is looked up.
+ * What there is to be: how many instances each variant of a task has, of how many cores, and in
+ * what batches. All of it is looked up. A plan has one variant of each task; another plan may have
+ * another, and then the instances of both serve until those of the new one are up.
  *
  * The plan of the level `base` is in force, or was before the traffic grew. When it grows beyond
  * what is carried, the row of `transitions` for the instances that are up says at once how many
@@ -48,14 +50,14 @@ const NO_GOAL = -1;
  * calls for it: what it has more is started first, and only when that is up and has its cores is
  * anything taken away. Nothing is started that would take more cores than the pool has, or that its
  * machines have no room for: where a plan does not fit beside what runs, one on the way to it comes
- * first. When an instance is lost,
- * the others get the cores of the row that is left until it is back. Source: Themis §5, fig. 4;
- * losses and full pools are ours.
+ * first; and where the load is more than the variants that run carry in any way, they give way.
+ * When an instance is lost, the others get the cores of the row that is left until it is back.
+ * Source: Themis §5, fig. 4; losses, full pools and variants are ours.
  */
 export class ThemisController implements FleetController {
   /**
-   * [taskCount], each: instances that there are to be, cores of each, cores that a new one starts
-   * with, and largest batches.
+   * [variantCount], each: instances that there are to be, cores of each, cores that a new one
+   * starts with, and largest batches.
    */
   readonly instances: Uint32Array;
   readonly cores: Uint32Array;
@@ -77,12 +79,15 @@ export class ThemisController implements FleetController {
   readonly #demand: ThemisDemand | null;
   readonly #extraCores: "same" | "one";
   readonly #isHorizontal: boolean;
-  /** [taskCount]: cores that the instances are to have together, at most. */
+  /** [variantCount]: cores that the instances are to have together, at most. */
   readonly #held: Uint32Array;
+  readonly #swap: VariantSwap;
   #base: number;
   #goal = NO_GOAL;
   /** Level whose instances there have to be for `cores` to be enough. */
   #row: number;
+  /** Whether what ran has given way to the goal, which is coming up. */
+  #hasGivenWay = false;
 
   /** @param level whose plan is in force at the start. @param demand null to stay with it. */
   constructor(
@@ -91,16 +96,17 @@ export class ThemisController implements FleetController {
     demand: ThemisDemand | null,
     level: number,
   ) {
-    const { taskCount } = shape;
+    const { variantCount } = shape;
     this.#shape = shape;
     this.#demand = demand;
     this.#extraCores = policy.extraCores;
     this.#isHorizontal = policy.scaling === "horizontal";
-    this.instances = new Uint32Array(taskCount);
-    this.cores = new Uint32Array(taskCount);
-    this.startCores = new Uint32Array(taskCount);
-    this.batch = new Uint32Array(taskCount);
-    this.#held = new Uint32Array(taskCount);
+    this.instances = new Uint32Array(variantCount);
+    this.cores = new Uint32Array(variantCount);
+    this.startCores = new Uint32Array(variantCount);
+    this.batch = new Uint32Array(variantCount);
+    this.#held = new Uint32Array(variantCount);
+    this.#swap = new VariantSwap(shape);
     this.#base = level;
     this.#row = level;
     this.level = level;
@@ -121,7 +127,7 @@ export class ThemisController implements FleetController {
     if (this.#demand === null) return false;
     this.#demand.look(nowMs, backlog, this.level, this.#base);
     const { needed, wanted } = this.#demand;
-    const isBurst = needed > this.level && !this.#isHorizontal;
+    const isBurst = needed > this.level && !this.#isHorizontal && !this.#hasGivenWay;
     if (isBurst) {
       this.burstCount++;
       this.level = needed;
@@ -147,17 +153,23 @@ export class ThemisController implements FleetController {
    */
   #aimFor(wanted: number, fleet: ThemisFleet): boolean {
     const base = this.#base;
+    if (this.#hasGivenWay) {
+      this.#raiseGoal(wanted);
+      return false;
+    }
     let level = wanted;
     while (level !== base && !this.#fits(level)) level += level < base ? 1 : -1;
     if (level === base && wanted > base) {
-      // Cores that the load takes are not given up for want of room.
-      return false;
+      // Cores that the load takes are not given up for want of room, but where they are not enough.
+      if (!this.#swap.isDue(this.#row, wanted)) return false;
+      this.#giveWay(wanted);
+      return true;
     }
     if (level === base && !this.#fits(base) && !this.#isThere(base, fleet)) {
       // Instances that it does not take any more leave no room for what the base has lost: they go
       // first.
-      level = this.#rowFor(this.level, fleet.readyByTask);
-      if (this.#isUp(level, fleet.readyByTask)) {
+      level = this.#rowFor(this.level, fleet.readyByVariant);
+      if (this.#isUp(level, fleet.readyByVariant)) {
         this.#settle(level, fleet);
         return true;
       }
@@ -167,13 +179,23 @@ export class ThemisController implements FleetController {
   }
 
   /**
+   * What has given way for a plan cannot be had back before that is up; but one for more load may
+   * be moved to in its place, if there is room.
+   */
+  #raiseGoal(wanted: number): void {
+    let level = wanted;
+    while (level > this.#goal && !this.#fits(level)) level--;
+    if (level > this.#goal) this.#goal = level;
+  }
+
+  /**
    * An instance that was up is lost; it is started again. Until it is there, the others get the
    * cores that the row for them says, if there is room for that besides.
    */
   lose(fleet: ThemisFleet): void {
-    if (this.#demand === null || this.#isHorizontal) return;
-    if (this.#isUp(this.#row, fleet.readyByTask)) return;
-    const row = this.#rowFor(this.level, fleet.readyByTask);
+    if (this.#demand === null || this.#isHorizontal || this.#hasGivenWay) return;
+    if (this.#isUp(this.#row, fleet.readyByVariant)) return;
+    const row = this.#rowFor(this.level, fleet.readyByVariant);
     if (this.#isTight(row, this.level)) return;
     this.#carry(row, this.level, false);
     if (this.#goal === NO_GOAL) this.#goal = this.#base;
@@ -183,8 +205,8 @@ export class ThemisController implements FleetController {
    * Gives the instances that are up the cores that the load takes.
    * @returns whether others had to go for it.
    */
-  #stretch(level: number, { readyByTask }: ThemisFleet): boolean {
-    const row = this.#rowFor(level, readyByTask);
+  #stretch(level: number, { readyByVariant }: ThemisFleet): boolean {
+    const row = this.#rowFor(level, readyByVariant);
     // What the plan for the row takes always fits. More than that may not, and then cores that are
     // left of an earlier load go.
     const isTight = this.#isTight(row, level);
@@ -195,15 +217,16 @@ export class ThemisController implements FleetController {
 
   /** Whether the pool has no room for what a row takes for a load beside all that there is. */
   #isTight(row: number, level: number): boolean {
-    const { taskCount, levelCount, transitions, replicasByLevelTask } = this.#shape;
-    const { machines } = this.#shape;
-    const first = (row * levelCount + level) * taskCount * TRANSITION_CELLS;
+    const { variantCount, levelCount, transitions, replicasByLevelVariant } = this.#shape;
+    const { machines, poolByVariant } = this.#shape;
+    const first = (row * levelCount + level) * variantCount * TRANSITION_CELLS;
     machines.clear();
-    for (let task = 0; task < taskCount; task++) {
-      const cell = first + task * TRANSITION_CELLS;
-      const planned = replicasByLevelTask[row * taskCount + task]! + transitions[cell + 2]!;
-      const cores = Math.max(this.cores[task]!, transitions[cell + 1]!);
-      machines.add(Math.max(this.instances[task]!, planned), cores);
+    for (let variant = 0; variant < variantCount; variant++) {
+      const cell = first + variant * TRANSITION_CELLS;
+      const planned =
+        replicasByLevelVariant[row * variantCount + variant]! + transitions[cell + 2]!;
+      const cores = Math.max(this.cores[variant]!, transitions[cell + 1]!);
+      machines.add(poolByVariant[variant]!, Math.max(this.instances[variant]!, planned), cores);
     }
     return !machines.fits();
   }
@@ -213,50 +236,52 @@ export class ThemisController implements FleetController {
    * @param isTight whether in place of what there is, not beside it.
    */
   #carry(row: number, level: number, isTight: boolean): void {
-    const { taskCount, levelCount, transitions, replicasByLevelTask } = this.#shape;
-    const first = (row * levelCount + level) * taskCount * TRANSITION_CELLS;
-    for (let task = 0; task < taskCount; task++) {
-      const cell = first + task * TRANSITION_CELLS;
+    const { variantCount, levelCount, transitions, replicasByLevelVariant } = this.#shape;
+    const first = (row * levelCount + level) * variantCount * TRANSITION_CELLS;
+    for (let variant = 0; variant < variantCount; variant++) {
+      const cell = first + variant * TRANSITION_CELLS;
       const cores = transitions[cell + 1]!;
       const extras = transitions[cell + 2]!;
-      const planned = replicasByLevelTask[row * taskCount + task]! + extras;
-      this.batch[task] = transitions[cell]!;
-      this.cores[task] = isTight ? cores : Math.max(this.cores[task]!, cores);
-      this.instances[task] = isTight ? planned : Math.max(this.instances[task]!, planned);
+      const planned = replicasByLevelVariant[row * variantCount + variant]! + extras;
+      this.batch[variant] = transitions[cell]!;
+      this.cores[variant] = isTight ? cores : Math.max(this.cores[variant]!, cores);
+      this.instances[variant] = isTight ? planned : Math.max(this.instances[variant]!, planned);
       // Without extras, what is started is one that was lost.
       const isWhole = this.#extraCores === "same" || extras === 0;
-      this.startCores[task] = isWhole ? this.cores[task]! : 1;
-      this.#held[task] = this.instances[task]! * this.cores[task]!;
+      this.startCores[variant] = isWhole ? this.cores[variant]! : 1;
+      this.#held[variant] = this.instances[variant]! * this.cores[variant]!;
     }
     this.resizes++;
     this.#row = row;
   }
 
   /**
-   * The highest level up to one whose instances are all up; the lowest if none is. Of those above,
-   * plans may have no more instances but more cores.
+   * The highest level up to one whose instances are all up; if none is, the lowest of those that
+   * have the variants in force. Of those above, plans may have no more instances but more cores.
    */
-  #rowFor(level: number, readyByTask: Uint32Array): number {
+  #rowFor(level: number, readyByVariant: Uint32Array): number {
     let row = level;
-    while (row > 0 && !this.#isUp(row, readyByTask)) row--;
-    return row;
+    while (row >= 0 && !this.#isUp(row, readyByVariant)) row--;
+    return row >= 0 ? row : this.#swap.lowestLike(this.#row);
   }
 
   /** Whether as many instances are up as a plan has. */
-  #isUp(level: number, readyByTask: Uint32Array): boolean {
-    const { taskCount, replicasByLevelTask } = this.#shape;
-    for (let task = 0; task < taskCount; task++) {
-      if (readyByTask[task]! < replicasByLevelTask[level * taskCount + task]!) return false;
+  #isUp(level: number, readyByVariant: Uint32Array): boolean {
+    const { variantCount, replicasByLevelVariant } = this.#shape;
+    for (let variant = 0; variant < variantCount; variant++) {
+      if (readyByVariant[variant]! < replicasByLevelVariant[level * variantCount + variant]!)
+        return false;
     }
     return true;
   }
 
   /** Whether the instances of a plan are up with at least the cores that it gives them. */
-  #isThere(level: number, { readyByTask, coresInForceByTask }: ThemisFleet): boolean {
-    if (!this.#isUp(level, readyByTask)) return false;
-    const { taskCount, coresByLevelTask } = this.#shape;
-    for (let task = 0; task < taskCount; task++) {
-      if (coresInForceByTask[task]! < coresByLevelTask[level * taskCount + task]!) return false;
+  #isThere(level: number, { readyByVariant, coresInForceByVariant }: ThemisFleet): boolean {
+    if (!this.#isUp(level, readyByVariant)) return false;
+    const { variantCount, coresByLevelVariant } = this.#shape;
+    for (let variant = 0; variant < variantCount; variant++) {
+      if (coresInForceByVariant[variant]! < coresByLevelVariant[level * variantCount + variant]!)
+        return false;
     }
     return true;
   }
@@ -269,24 +294,27 @@ export class ThemisController implements FleetController {
     // To take cores from those that serve in order to start others would lose what the cores are
     // for.
     if (!this.#fits(level)) return false;
-    const { taskCount, replicasByLevelTask, coresByLevelTask } = this.#shape;
+    const { variantCount, replicasByLevelVariant, coresByLevelVariant, batchByLevelVariant } =
+      this.#shape;
     let isChanged = false;
     let isRaised = false;
-    for (let task = 0; task < taskCount; task++) {
-      const at = level * taskCount + task;
-      const cores = coresByLevelTask[at]!;
+    for (let variant = 0; variant < variantCount; variant++) {
+      const at = level * variantCount + variant;
+      const cores = coresByLevelVariant[at]!;
+      if (replicasByLevelVariant[at] === 0) continue;
+      if (this.instances[variant] === 0) this.batch[variant] = batchByLevelVariant[at]!;
       // No instance has fewer cores than `startCores`, but some may have no more: those that were
       // started for another plan, or with one core.
-      this.#held[task] = this.#heldWith(cores, task);
-      if (cores > this.startCores[task]!) {
-        this.cores[task] = Math.max(this.cores[task]!, cores);
-        this.startCores[task] = cores;
+      this.#held[variant] = this.#heldWith(cores, variant);
+      if (cores > this.startCores[variant]!) {
+        this.cores[variant] = Math.max(this.cores[variant]!, cores);
+        this.startCores[variant] = cores;
         isRaised = true;
       }
-      if (replicasByLevelTask[at]! > this.instances[task]!) {
-        this.#held[task]! += (replicasByLevelTask[at]! - this.instances[task]!) * cores;
-        this.instances[task] = replicasByLevelTask[at]!;
-        this.startCores[task] = cores;
+      if (replicasByLevelVariant[at]! > this.instances[variant]!) {
+        this.#held[variant]! += (replicasByLevelVariant[at]! - this.instances[variant]!) * cores;
+        this.instances[variant] = replicasByLevelVariant[at]!;
+        this.startCores[variant] = cores;
         isChanged = true;
       }
     }
@@ -296,43 +324,75 @@ export class ThemisController implements FleetController {
 
   /** Whether the pool has room for what a plan has more, beside all that there is. */
   #fits(level: number): boolean {
-    const { taskCount, replicasByLevelTask, coresByLevelTask, machines } = this.#shape;
+    const { variantCount, replicasByLevelVariant, coresByLevelVariant, machines } = this.#shape;
+    const { poolByVariant } = this.#shape;
     machines.clear();
-    for (let task = 0; task < taskCount; task++) {
-      const at = level * taskCount + task;
-      const cores = coresByLevelTask[at]!;
-      machines.add(Math.max(0, replicasByLevelTask[at]! - this.instances[task]!), cores);
-      this.#addHeld(cores, task);
+    for (let variant = 0; variant < variantCount; variant++) {
+      const at = level * variantCount + variant;
+      const cores = coresByLevelVariant[at]!;
+      const missing = Math.max(0, replicasByLevelVariant[at]! - this.instances[variant]!);
+      machines.add(poolByVariant[variant]!, missing, cores);
+      this.#addHeld(cores, variant);
     }
     return machines.fits();
   }
 
   /**
-   * Puts the instances of a task into the machines, none with fewer cores than so many. Some may
+   * Puts the instances of a variant into the machines, none with fewer cores than so many. Some may
    * have more than others: as many as what they hold together says, and one some of that.
    */
-  #addHeld(cores: number, task: number): void {
-    const { machines } = this.#shape;
-    const instances = this.instances[task]!;
-    const least = Math.max(this.startCores[task]!, cores);
-    const more = Math.max(this.cores[task]!, cores) - least;
-    const rest = this.#heldWith(cores, task) - instances * least;
+  #addHeld(cores: number, variant: number): void {
+    const { machines, poolByVariant } = this.#shape;
+    const pool = poolByVariant[variant]!;
+    const instances = this.instances[variant]!;
+    if (instances === 0) return;
+    const least = Math.max(this.startCores[variant]!, cores);
+    const more = Math.max(this.cores[variant]!, cores) - least;
+    const rest = this.#heldWith(cores, variant) - instances * least;
     const whole = more > 0 ? Math.floor(rest / more) : 0;
     const part = rest - whole * more;
-    machines.add(whole, least + more);
-    machines.add(part > 0 ? 1 : 0, least + part);
-    machines.add(instances - whole - (part > 0 ? 1 : 0), least);
+    machines.add(pool, whole, least + more);
+    machines.add(pool, part > 0 ? 1 : 0, least + part);
+    machines.add(pool, instances - whole - (part > 0 ? 1 : 0), least);
   }
 
-  /** Tells what cores the instances of a task hold once none has fewer than so many. */
-  #heldWith(cores: number, task: number): number {
-    const instances = this.instances[task]!;
-    const raised = instances * Math.max(0, cores - this.startCores[task]!);
-    return Math.min(this.#held[task]! + raised, instances * Math.max(this.cores[task]!, cores));
+  /** Tells what cores the instances of a variant hold once none has fewer than so many. */
+  #heldWith(cores: number, variant: number): number {
+    const instances = this.instances[variant]!;
+    const raised = instances * Math.max(0, cores - this.startCores[variant]!);
+    return Math.min(
+      this.#held[variant]! + raised,
+      instances * Math.max(this.cores[variant]!, cores),
+    );
+  }
+
+  /**
+   * What runs cannot carry the load, and beside all of it there is no room for the plan that can:
+   * as much as there is room for serves on until that is up.
+   */
+  #giveWay(level: number): void {
+    const { variantCount, replicasByLevelVariant, coresByLevelVariant, batchByLevelVariant } =
+      this.#shape;
+    this.#swap.shrink(level, this.instances, this.cores);
+    for (let variant = 0; variant < variantCount; variant++) {
+      const at = level * variantCount + variant;
+      if (replicasByLevelVariant[at]! > 0) {
+        this.instances[variant] = replicasByLevelVariant[at]!;
+        this.cores[variant] = coresByLevelVariant[at]!;
+        this.batch[variant] = batchByLevelVariant[at]!;
+      }
+      this.startCores[variant] = this.cores[variant]!;
+      this.#held[variant] = this.instances[variant]! * this.cores[variant]!;
+    }
+    this.resizes++;
+    this.level = level;
+    this.#goal = level;
+    this.#hasGivenWay = true;
   }
 
   /** All of a plan is there: what is beyond it goes. */
   #settle(level: number, fleet: ThemisFleet): void {
+    this.#hasGivenWay = false;
     this.#goal = NO_GOAL;
     this.#base = level;
     this.settledCount++;
@@ -349,14 +409,15 @@ export class ThemisController implements FleetController {
   #adopt(level: number): void {
     this.resizes++;
     this.#row = level;
-    const { taskCount, replicasByLevelTask, coresByLevelTask, batchByLevelTask } = this.#shape;
-    for (let task = 0; task < taskCount; task++) {
-      const at = level * taskCount + task;
-      this.instances[task] = replicasByLevelTask[at]!;
-      this.cores[task] = coresByLevelTask[at]!;
-      this.startCores[task] = coresByLevelTask[at]!;
-      this.batch[task] = batchByLevelTask[at]!;
-      this.#held[task] = this.instances[task]! * this.cores[task]!;
+    const { variantCount, replicasByLevelVariant, coresByLevelVariant, batchByLevelVariant } =
+      this.#shape;
+    for (let variant = 0; variant < variantCount; variant++) {
+      const at = level * variantCount + variant;
+      this.instances[variant] = replicasByLevelVariant[at]!;
+      this.cores[variant] = coresByLevelVariant[at]!;
+      this.startCores[variant] = coresByLevelVariant[at]!;
+      this.batch[variant] = batchByLevelVariant[at]!;
+      this.#held[variant] = this.instances[variant]! * this.cores[variant]!;
     }
   }
 }

@@ -288,11 +288,11 @@ function rateOfPeak(peakQps: number): number {
 }
 
 function isSamePlan(shape: ThemisShape, one: number, other: number): boolean {
-  const { taskCount, replicasByLevelTask, coresByLevelTask } = shape;
-  for (let task = 0; task < taskCount; task++) {
-    const [a, b] = [one * taskCount + task, other * taskCount + task];
-    if (replicasByLevelTask[a] !== replicasByLevelTask[b]) return false;
-    if (coresByLevelTask[a] !== coresByLevelTask[b]) return false;
+  const { variantCount, replicasByLevelVariant, coresByLevelVariant } = shape;
+  for (let variant = 0; variant < variantCount; variant++) {
+    const [a, b] = [one * variantCount + variant, other * variantCount + variant];
+    if (replicasByLevelVariant[a] !== replicasByLevelVariant[b]) return false;
+    if (coresByLevelVariant[a] !== coresByLevelVariant[b]) return false;
   }
   return true;
 }

@@ -4,7 +4,10 @@ import { NONE } from "../../../core/graph/pipeline-shape.ts";
 import type { ReplicaFleet } from "../../../core/graph/replica-fleet.ts";
 import { BUSY, IDLE } from "../../../core/graph/worker-fleet.ts";
 
-/** How many cores each instance has, and is to have. */
+/**
+ * How many cores each instance has, and is to have. A task here is one variant, as the fleet has
+ * it.
+ */
 export class InstanceCores {
   /**
    * [taskCount]: cores that instances hold, the leaving ones too: the more of what one has and is
@@ -64,12 +67,12 @@ export class InstanceCores {
 
   /**
    * Tells every instance that stays how many cores it is to have from now on.
-   * @param cores by task.
+   * @param cores by task; 0 for one that is to have no instances, which go as they are.
    */
   resizeAll(cores: Uint32Array, fleet: ReplicaFleet, out: CommandBuffer): void {
     for (let worker = 0; worker < this.#wanted.length; worker++) {
       const task = fleet.task[worker]!;
-      if (task === NONE || fleet.isLeaving[worker] === 1) continue;
+      if (task === NONE || fleet.isLeaving[worker] === 1 || cores[task] === 0) continue;
       this.#resize(worker, cores[task]!, out);
     }
   }

@@ -1,5 +1,5 @@
 /** Tells whether instances fit into machines that are alike: bin packing, by number of cores. */
-import type { ThemisBundle } from "../../../bundle/schema.ts";
+import type { Cluster } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 
 /** Machines that are filled in vain before instances are told not to fit. */
@@ -20,7 +20,7 @@ export class MachineFit {
   #isTooLarge = false;
   #filled = 0;
 
-  constructor({ cluster }: Pick<ThemisBundle, "cluster">) {
+  constructor({ cluster }: { readonly cluster: Pick<Cluster, "pools"> }) {
     const [pool] = cluster.pools;
     assert(pool !== undefined, "there is a pool");
     const { workers, cores } = pool;

@@ -1,34 +1,55 @@
 /** Flattens what is the same at every load of a Themis bundle. */
-import type { ThemisBundle } from "../../../bundle/schema.ts";
+import type { ScaledTask, ScalePlan, ThemisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
-import { starts } from "../../../core/graph/pipeline-shape.ts";
+import { NONE, starts } from "../../../core/graph/pipeline-shape.ts";
 import type { ReplicaShape } from "../../../core/graph/replica-shape.ts";
-import { taskGraphOf } from "../../../core/graph/task-graph.ts";
-import { MachineFit } from "./machine-fit.ts";
+import { type TaskGraph, taskGraphOf } from "../../../core/graph/task-graph.ts";
+import { PoolFits } from "./pool-fits.ts";
 
 /** Cells of a row of `transitions`. */
 export const TRANSITION_CELLS = 3;
 
-/** A bundle of scaled tasks as flat arrays. Workers are room for instances, all in one pool. */
-export interface ThemisShape extends ReplicaShape {
+/**
+ * A bundle of scaled tasks as flat arrays. A variant is named by its index among those of all
+ * tasks, in the order of the tasks; one that runs in several pools is several. Workers are room for
+ * instances, pool by pool.
+ */
+export interface ThemisShape {
+  readonly graph: TaskGraph;
+  readonly taskCount: number;
+  readonly variantCount: number;
+  readonly workerCount: number;
+  /** [taskCount + 1]: variants of task t are `variantStart[t]` to `variantStart[t + 1] - 1`. */
+  readonly variantStart: Uint32Array;
+  /** [variantCount], each. */
+  readonly taskByVariant: Uint32Array;
+  readonly poolByVariant: Uint32Array;
+  /** By task, its variants with the fastest for one query first, of equals the first. */
+  readonly rankedByTask: readonly Uint32Array[];
+  /** What keeps the instances: for it each variant is a task of its own, in the one pool it has. */
+  readonly replicas: ReplicaShape;
   readonly levelCount: number;
   /** [levelCount] */
   readonly loadQpsByLevel: Float64Array;
-  /**
-   * [levelCount, taskCount]: cores of an instance by the plans, beside `batchByLevelTask` and
-   * `replicasByLevelTask`.
-   */
-  readonly coresByLevelTask: Uint32Array;
-  /** [levelCount, levelCount, taskCount, 3]: batch, cores, extra instances. */
+  /** [levelCount, taskCount]: the variant that a plan has. */
+  readonly variantByLevelTask: Uint32Array;
+  /** [levelCount, variantCount], each: the plans; 0 for a variant that one does not have. */
+  readonly coresByLevelVariant: Uint32Array;
+  readonly batchByLevelVariant: Uint32Array;
+  readonly replicasByLevelVariant: Uint32Array;
+  /** [levelCount, levelCount, variantCount, 3]: batch, cores, extra instances; 0 as above. */
   readonly transitions: Uint16Array;
-  /** Cores of the pool. */
+  /** Cores of all pools. */
   readonly coreBudget: number;
   /** The machines that these are of. */
-  readonly machines: MachineFit;
-  /** [taskCount]: most cores of one instance. */
-  readonly maxCoresByTask: Uint32Array;
-  /** By task, [maxCores, maxBatch]: what a batch takes. */
-  readonly latencyMsByTask: readonly Float64Array[];
+  readonly machines: PoolFits;
+  /** [variantCount]: largest batch, and most cores of one instance. */
+  readonly maxBatchByTaskPool: Uint32Array;
+  readonly maxCoresByVariant: Uint32Array;
+  /** By variant, [maxCores, maxBatch]: what a batch takes. */
+  readonly latencyMsByVariant: readonly Float64Array[];
+  /** [taskCount]: mean queries per request. */
+  readonly scaleByTask: Float64Array;
   /** Way to every task. */
   readonly hopMs: number;
 }
@@ -40,72 +61,161 @@ export function coreBudgetOf({ cluster }: Pick<ThemisBundle, "cluster">): number
 
 /** @throws Error if the bundle contradicts itself. */
 export function themisShapeOf(bundle: ThemisBundle): ThemisShape {
-  const { tasks, levels } = bundle;
-  const { data: transitions } = bundle.transitions;
-  assert(transitions instanceof Uint16Array, "transitions are whole numbers");
-  const taskCount = tasks.length;
-  const stages = levels.flatMap(({ steady }) => steady.stages);
-  assert(stages.length === levels.length * taskCount, "a plan has a stage for each task");
-  const cells = levels.length * levels.length * taskCount * TRANSITION_CELLS;
-  assert(transitions.length === cells, "there is a transition between any two levels");
-  const coreBudget = coreBudgetOf(bundle);
-  const replicas = Uint32Array.from(stages, ({ instances }) => instances);
-  const workerCount = Math.min(
-    coreBudget,
-    placesOf(taskCount, levels.length, replicas, transitions),
-  );
-  const maxBatch = Uint32Array.from(tasks, ({ variants }) => variants[0]?.latency.ms.shape[1] ?? 0);
+  const { tasks, levels, cluster } = bundle;
+  const variants = tasks.flatMap((task) => task.variants);
+  const poolByVariant = Uint32Array.from(variants, ({ pool = 0 }) => pool);
+  const variantStart = starts(tasks.map((task) => task.variants.length));
+  const maxBatch = Uint32Array.from(variants, ({ latency }) => latency.ms.shape[1] ?? 0);
+  const plans = plansOf(levels, variantStart);
+  const transitions = transitionsByVariant(bundle, plans);
+  const workers = workersByPool(bundle, poolByVariant, plans.replicasByLevelVariant, transitions);
+  const graph = taskGraphOf(bundle);
   return {
-    graph: taskGraphOf(bundle),
-    taskCount,
-    poolCount: 1,
-    workerCount,
-    workerStart: starts([workerCount]),
-    poolByWorker: new Uint32Array(workerCount),
-    taskByVariant: Uint32Array.from(tasks, (_, task) => task),
-    variantByTaskPool: Int32Array.from(tasks, (_, task) => task),
-    maxBatchByTaskPool: maxBatch,
-    poolByLevelTask: new Uint32Array(stages.length),
-    batchByLevelTask: Uint32Array.from(stages, ({ batch }) => batch),
-    replicasByLevelTask: replicas,
+    graph,
+    taskCount: tasks.length,
+    variantCount: variants.length,
+    workerCount: workers.reduce((sum, count) => sum + count, 0),
+    variantStart,
+    taskByVariant: Uint32Array.from(tasks.flatMap((t, task) => t.variants.map(() => task))),
+    poolByVariant,
+    rankedByTask: tasks.map((task, index) => rankedVariants(task, variantStart[index]!)),
+    replicas: replicasOf(graph, workers, poolByVariant, maxBatch, plans),
     levelCount: levels.length,
     loadQpsByLevel: Float64Array.from(levels, ({ loadQps }) => loadQps),
-    coresByLevelTask: Uint32Array.from(stages, ({ cores }) => cores),
+    ...plans,
     transitions,
-    coreBudget,
-    machines: new MachineFit(bundle),
-    maxCoresByTask: Uint32Array.from(
-      tasks,
-      ({ variants }) => variants[0]?.latency.ms.shape[0] ?? 0,
-    ),
-    latencyMsByTask: tasks.map(({ variants }) => {
-      return Float64Array.from(variants[0]?.latency.ms.data ?? []);
-    }),
-    hopMs: bundle.cluster.communicationLatencyMs,
+    coreBudget: coreBudgetOf(bundle),
+    machines: new PoolFits(cluster),
+    maxBatchByTaskPool: maxBatch,
+    maxCoresByVariant: Uint32Array.from(variants, ({ latency }) => latency.ms.shape[0] ?? 0),
+    latencyMsByVariant: variants.map(({ latency }) => Float64Array.from(latency.ms.data)),
+    scaleByTask: Float64Array.from(tasks, ({ scaleFactor }) => scaleFactor),
+    hopMs: cluster.communicationLatencyMs,
   };
 }
 
+function rankedVariants({ variants }: ScaledTask, first: number): Uint32Array {
+  const aloneMs = variants.map(({ latency }) => latency.ms.data[0] ?? Number.POSITIVE_INFINITY);
+  const order = [...variants.keys()].sort((a, b) => aloneMs[a]! - aloneMs[b]! || a - b);
+  return Uint32Array.from(order, (index) => first + index);
+}
+
+type Plans = Pick<
+  ThemisShape,
+  "variantByLevelTask" | "coresByLevelVariant" | "batchByLevelVariant" | "replicasByLevelVariant"
+>;
+
+function plansOf(levels: readonly { readonly steady: ScalePlan }[], start: Uint32Array): Plans {
+  const taskCount = start.length - 1;
+  const variantCount = start[taskCount]!;
+  const cells = levels.length * variantCount;
+  const plans: Plans = {
+    variantByLevelTask: new Uint32Array(levels.length * taskCount),
+    coresByLevelVariant: new Uint32Array(cells),
+    batchByLevelVariant: new Uint32Array(cells),
+    replicasByLevelVariant: new Uint32Array(cells),
+  };
+  for (const [level, { steady }] of levels.entries()) {
+    assert(steady.stages.length === taskCount, "a plan has a stage for each task");
+    for (const [task, { batch, cores, instances, variant = 0 }] of steady.stages.entries()) {
+      const chosen = start[task]! + variant;
+      assert(chosen < start[task + 1]!, "a plan has variants of its tasks");
+      plans.variantByLevelTask[level * taskCount + task] = chosen;
+      plans.coresByLevelVariant[level * variantCount + chosen] = cores;
+      plans.batchByLevelVariant[level * variantCount + chosen] = batch;
+      plans.replicasByLevelVariant[level * variantCount + chosen] = instances;
+    }
+  }
+  return plans;
+}
+
+/** Those of the bundle, which are by task: the variants are those of the row. */
+function transitionsByVariant(
+  { tasks, levels, transitions }: ThemisBundle,
+  { variantByLevelTask }: Plans,
+): Uint16Array {
+  const { data } = transitions;
+  const [taskCount, levelCount] = [tasks.length, levels.length];
+  assert(data instanceof Uint16Array, "transitions are whole numbers");
+  const rowCells = levelCount * taskCount * TRANSITION_CELLS;
+  assert(data.length === levelCount * rowCells, "there is a transition between any two levels");
+  const variantCount = tasks.reduce((sum, { variants }) => sum + variants.length, 0);
+  if (variantCount === taskCount) return data;
+  const cells = new Uint16Array(levelCount * levelCount * variantCount * TRANSITION_CELLS);
+  for (let pair = 0; pair < levelCount * levelCount; pair++) {
+    const row = Math.floor(pair / levelCount);
+    for (let task = 0; task < taskCount; task++) {
+      const from = (pair * taskCount + task) * TRANSITION_CELLS;
+      const variant = variantByLevelTask[row * taskCount + task]!;
+      const to = (pair * variantCount + variant) * TRANSITION_CELLS;
+      cells.set(data.subarray(from, from + TRANSITION_CELLS), to);
+    }
+  }
+  return cells;
+}
+
 /**
- * Instances that there can be at a time, those of one plan beside those of another: the most of
- * each task.
+ * Instances that there can be at a time in each pool, those of one plan beside those of another:
+ * the most of each variant, and no more than there are cores.
  */
-function placesOf(
-  taskCount: number,
-  levelCount: number,
+function workersByPool(
+  { cluster, levels }: ThemisBundle,
+  poolByVariant: Uint32Array,
   replicas: Uint32Array,
   transitions: Uint16Array,
-): number {
-  let places = 0;
-  for (let task = 0; task < taskCount; task++) {
+): number[] {
+  const variantCount = poolByVariant.length;
+  const places = cluster.pools.map(() => 0);
+  for (let variant = 0; variant < variantCount; variant++) {
     let most = 0;
-    for (let row = 0; row < levelCount; row++) {
-      const planned = replicas[row * taskCount + task]!;
-      for (let column = 0; column < levelCount; column++) {
-        const cell = ((row * levelCount + column) * taskCount + task) * TRANSITION_CELLS;
+    for (let row = 0; row < levels.length; row++) {
+      const planned = replicas[row * variantCount + variant]!;
+      for (let column = 0; column < levels.length; column++) {
+        const pair = row * levels.length + column;
+        const cell = (pair * variantCount + variant) * TRANSITION_CELLS;
         most = Math.max(most, planned + transitions[cell + 2]!);
       }
     }
-    places += most;
+    places[poolByVariant[variant]!]! += most;
   }
-  return places;
+  return places.map((count, pool) => {
+    const { workers, cores } = cluster.pools[pool]!;
+    return Math.min(workers * (cores ?? 1), count);
+  });
+}
+
+function replicasOf(
+  graph: TaskGraph,
+  workers: readonly number[],
+  poolByVariant: Uint32Array,
+  maxBatch: Uint32Array,
+  { batchByLevelVariant, replicasByLevelVariant }: Plans,
+): ReplicaShape {
+  const [variantCount, poolCount] = [poolByVariant.length, workers.length];
+  const variantByTaskPool = new Int32Array(variantCount * poolCount).fill(NONE);
+  const maxBatchByTaskPool = new Uint32Array(variantCount * poolCount);
+  for (let variant = 0; variant < variantCount; variant++) {
+    const cell = variant * poolCount + poolByVariant[variant]!;
+    variantByTaskPool[cell] = variant;
+    maxBatchByTaskPool[cell] = maxBatch[variant]!;
+  }
+  const cells = replicasByLevelVariant.length;
+  return {
+    graph,
+    taskCount: variantCount,
+    poolCount,
+    workerCount: workers.reduce((sum, count) => sum + count, 0),
+    workerStart: starts(workers),
+    poolByWorker: Uint32Array.from(
+      workers.flatMap((count, pool) => new Array<number>(count).fill(pool)),
+    ),
+    taskByVariant: Uint32Array.from({ length: variantCount }, (_, variant) => variant),
+    variantByTaskPool,
+    maxBatchByTaskPool,
+    poolByLevelTask: Uint32Array.from({ length: cells }, (_, at) => {
+      return poolByVariant[at % variantCount]!;
+    }),
+    batchByLevelTask: batchByLevelVariant,
+    replicasByLevelTask: replicasByLevelVariant,
+  };
 }

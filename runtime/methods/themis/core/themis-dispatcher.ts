@@ -24,6 +24,7 @@ import { type FleetController, firstLevel, ThemisController } from "./controller
 import { type ThemisDemand, themisDemandOf } from "./demand.ts";
 import { InstanceCores } from "./instance-cores.ts";
 import { type ThemisShape, themisShapeOf } from "./shape.ts";
+import { ASSIGNED, HELD, READY, TARGET_CORES, TARGETS, TaskSums } from "./task-sums.ts";
 import { WayAhead } from "./way-ahead.ts";
 
 export interface ThemisDispatcherOptions extends PipelineDispatcherOptions {
@@ -115,6 +116,7 @@ class ElasticDispatcher implements ThemisDispatcher {
    * have yet to come up for the first time.
    */
   readonly #isServable: Uint8Array;
+  readonly #sums: TaskSums;
   /** `resizes` and `raises` of the controller as of the last time that instances were seen to. */
   #seenResizes = 0;
   #seenRaises = 0;
@@ -124,7 +126,7 @@ class ElasticDispatcher implements ThemisDispatcher {
   constructor(bundle: ThemisBundle, options: ThemisDispatcherOptions) {
     const { queryCapacity, initialDemandQps = Number.NaN } = options;
     const shape = themisShapeOf(bundle);
-    const { taskCount, workerCount } = shape;
+    const { taskCount, variantCount, workerCount } = shape;
     this.#shape = shape;
     this.workerCount = workerCount;
     this.waitingCapacity = queryCapacity - busyNames(shape);
@@ -132,9 +134,10 @@ class ElasticDispatcher implements ThemisDispatcher {
     // One event drops or starts every query that waits, each in a command of its own, and assigns
     // or releases and resizes every worker.
     this.commandCapacity = this.waitingCapacity + 1 + 3 * workerCount;
-    this.#fleet = new ReplicaFleet(shape);
-    this.#keeper = new ReplicaKeeper(shape, this.#fleet);
-    this.#cores = new InstanceCores(taskCount, workerCount);
+    this.#fleet = new ReplicaFleet(shape.replicas);
+    this.#keeper = new ReplicaKeeper(shape.replicas, this.#fleet);
+    this.#cores = new InstanceCores(variantCount, workerCount);
+    this.#sums = new TaskSums(shape);
     this.#queues = new LinkedQueues(taskCount, queryCapacity);
     this.#load = new DemandMonitor(initialDemandQps);
     this.#demand = themisDemandOf(bundle, shape);
@@ -149,13 +152,14 @@ class ElasticDispatcher implements ThemisDispatcher {
       dropAfterSlos === null
         ? Number.POSITIVE_INFINITY
         : (dropAfterSlos - 1) * decisionSloMs(bundle.cluster, bundle.slo.latencyMs);
-    const { readyByTask } = this.#fleet;
-    const { cores, batch } = this.#controller;
+    const { readyByTask: readyByVariant } = this.#fleet;
+    const { instances, cores, batch } = this.#controller;
     this.#ahead =
       dropRule === "rest"
         ? new WayAhead(shape, {
             queues: this.#queues,
-            readyByTask,
+            readyByVariant,
+            instances,
             cores,
             batch,
             mayBeRaised: () => !isFixed && this.#controller.level < shape.levelCount - 1,
@@ -191,23 +195,23 @@ class ElasticDispatcher implements ThemisDispatcher {
   }
 
   get targetsByTask(): Uint32Array {
-    return this.#controller.instances;
+    return this.#sums.of(TARGETS, this.#controller.instances);
   }
 
   get targetCoresByTask(): Uint32Array {
-    return this.#controller.cores;
+    return this.#sums.mostOf(TARGET_CORES, this.#controller.cores);
   }
 
   get assignedByTask(): Uint32Array {
-    return this.#fleet.assignedByTask;
+    return this.#sums.of(ASSIGNED, this.#fleet.assignedByTask);
   }
 
   get readyByTask(): Uint32Array {
-    return this.#fleet.holdingByTask;
+    return this.#sums.of(READY, this.#fleet.holdingByTask);
   }
 
   get coresByTask(): Uint32Array {
-    return this.#cores.heldByTask;
+    return this.#sums.of(HELD, this.#cores.heldByTask);
   }
 
   get perSecondQps(): Float64Array {
@@ -238,12 +242,12 @@ class ElasticDispatcher implements ThemisDispatcher {
     else {
       this.#deadlineMs[query] = deadlineMs;
       this.#queues.append(task, query);
-      if (this.#fleet.idle.count(task) > 0) this.#startDueMs = nowMs;
+      if (this.#hasIdle(task)) this.#startDueMs = nowMs;
     }
   }
 
   onBatchDone(worker: number, nowMs: number, out: CommandBuffer): void {
-    const task = this.#fleet.task[worker]!;
+    const task = this.#taskOf(worker);
     if (this.#keeper.finish(worker)) {
       this.#cores.leave(worker);
       this.#settle(nowMs, out);
@@ -271,7 +275,7 @@ class ElasticDispatcher implements ThemisDispatcher {
   onModelReady(worker: number, nowMs: number, out: CommandBuffer): void {
     this.#fleet.modelReady(worker);
     this.#cores.comeUp(worker);
-    if (this.#queues.length(this.#fleet.task[worker]!) > 0) this.#startDueMs = nowMs;
+    if (this.#queues.length(this.#taskOf(worker)) > 0) this.#startDueMs = nowMs;
     this.#review(nowMs, out);
   }
 
@@ -290,7 +294,7 @@ class ElasticDispatcher implements ThemisDispatcher {
     else if (this.#queues.waiting === this.waitingCapacity) out.drop(0, query, DROP_QUEUE_FULL);
     else {
       this.#queues.insertAfter(NONE, task, query);
-      if (this.#fleet.idle.count(task) > 0) this.#startDueMs = nowMs;
+      if (this.#hasIdle(task)) this.#startDueMs = nowMs;
     }
   }
 
@@ -325,8 +329,8 @@ class ElasticDispatcher implements ThemisDispatcher {
 
   #seen() {
     return {
-      readyByTask: this.#fleet.readyByTask,
-      coresInForceByTask: this.#cores.least(this.#fleet),
+      readyByVariant: this.#fleet.readyByTask,
+      coresInForceByVariant: this.#cores.least(this.#fleet),
     };
   }
 
@@ -346,7 +350,7 @@ class ElasticDispatcher implements ThemisDispatcher {
     this.#keeper.settle(controller.level, controller.instances, out, controller.startCores);
     this.#cores.follow(this.#fleet, controller.startCores, out);
     for (let task = 0; task < this.#shape.taskCount; task++) {
-      const isServable = this.#keeper.hasProspect(task);
+      const isServable = this.#hasProspect(task);
       this.#isServable[task] = isServable ? 1 : 0;
       // Queries that wait are dropped with the next `onWake`, so that they stay where the worker is
       // replaced at once.
@@ -358,17 +362,28 @@ class ElasticDispatcher implements ThemisDispatcher {
     while (this.#queues.length(task) > 0) out.drop(0, this.#queues.take(task), DROP_NO_WORKER);
   }
 
-  /** Batches as long as the task has idle instances and queries that are not too old. */
+  /**
+   * Batches as long as the task has idle instances and queries that are not too old. Two variants
+   * have instances only while a plan gives way to another: the faster comes first, since what is
+   * too late for it is too late for any.
+   */
   #startBatches(task: number, nowMs: number, out: CommandBuffer): void {
+    for (const variant of this.#shape.rankedByTask[task]!) {
+      if (!this.#startBatchesOf(variant, task, nowMs, out)) return;
+    }
+  }
+
+  /** @returns whether queries are left. */
+  #startBatchesOf(variant: number, task: number, nowMs: number, out: CommandBuffer): boolean {
     const queues = this.#queues;
     const { idle } = this.#fleet;
     const { level } = this.#controller;
-    const limit = this.#controller.batch[task]!;
+    const limit = this.#controller.batch[variant]!;
     const taken = this.#taken;
-    while (idle.count(task) > 0) {
+    while (idle.count(variant) > 0) {
       let batch = 0;
       while (batch < limit && queues.length(task) > 0) {
-        const leftMs = this.#leftMs(task, Math.min(limit, batch + queues.length(task)));
+        const leftMs = this.#leftMs(variant, Math.min(limit, batch + queues.length(task)));
         const query = queues.take(task);
         const lastMs = this.#deadlineMs[query]! + this.#graceMs;
         // Who is there on time is in time; who is as old as that when its turn comes is not.
@@ -376,23 +391,44 @@ class ElasticDispatcher implements ThemisDispatcher {
         if (isLate) out.drop(0, query, DROP_LATE);
         else taken[batch++] = query;
       }
-      if (batch === 0) return;
-      this.#start(task, level, batch + queues.length(task), out);
+      if (batch === 0) return limit === 0;
+      this.#start(variant, level, batch + queues.length(task), out);
       for (let position = 0; position < batch; position++) out.appendQuery(taken[position]!);
     }
+    return true;
   }
 
   /** What the batch that is next takes, and the way after it; 0 where that does not count. */
-  #leftMs(task: number, batch: number): number {
+  #leftMs(variant: number, batch: number): number {
     const ahead = this.#ahead;
     if (ahead === null) return 0;
-    const cores = this.#cores.inForce(this.#cores.mostOf(this.#fleet, task));
-    return ahead.throughMs(task, cores, batch);
+    const cores = this.#cores.inForce(this.#cores.mostOf(this.#fleet, variant));
+    return ahead.throughMs(variant, cores, batch);
   }
 
-  #start(task: number, level: number, queued: number, out: CommandBuffer): void {
-    const worker = this.#cores.mostOf(this.#fleet, task);
-    out.startBatch(worker, task, level, queued);
+  #start(variant: number, level: number, queued: number, out: CommandBuffer): void {
+    const worker = this.#cores.mostOf(this.#fleet, variant);
+    out.startBatch(worker, variant, level, queued);
     this.#fleet.start(worker);
+  }
+
+  #taskOf(worker: number): number {
+    return this.#shape.taskByVariant[this.#fleet.task[worker]!]!;
+  }
+
+  #hasIdle(task: number): boolean {
+    const { variantStart } = this.#shape;
+    for (let variant = variantStart[task]!; variant < variantStart[task + 1]!; variant++) {
+      if (this.#fleet.idle.count(variant) > 0) return true;
+    }
+    return false;
+  }
+
+  #hasProspect(task: number): boolean {
+    const { variantStart } = this.#shape;
+    for (let variant = variantStart[task]!; variant < variantStart[task + 1]!; variant++) {
+      if (this.#keeper.hasProspect(variant)) return true;
+    }
+    return false;
   }
 }

@@ -3,10 +3,12 @@ import type { LinkedQueues } from "../../../core/graph/linked-queues.ts";
 import { PLAIN, type TaskGraph } from "../../../core/graph/task-graph.ts";
 import type { ThemisShape } from "./shape.ts";
 
-/** What there is of each task, in force: [taskCount] each. */
+/** What there is, in force: queues by task, the rest [variantCount] each. */
 export interface WayState {
   readonly queues: Pick<LinkedQueues, "length">;
-  readonly readyByTask: Uint32Array;
+  readonly readyByVariant: Uint32Array;
+  /** That there are to be. */
+  readonly instances: Uint32Array;
   readonly cores: Uint32Array;
   readonly batch: Uint32Array;
   /** Whether a burst may still be met with more cores. */
@@ -22,7 +24,8 @@ const NOT_THERE = -1;
  * The end of a batch's queries, if each task behind has first what is queued there now and then
  * their own batch. Only what every query takes is on the way, for one that goes no further is in
  * time earlier; nobody else who may come between counts; and as long as cores may be raised, tasks
- * behind have the most. So what it says is hardly ever more than it will be.
+ * behind have the most. Of several variants that run at a time the fastest counts. So what it says
+ * is hardly ever more than it will be.
  */
 export class WayAhead {
   readonly #shape: ThemisShape;
@@ -43,15 +46,16 @@ export class WayAhead {
    * From the start of a batch to the end of its queries, ms.
    * @param cores of the instance that runs it. @param batch queries of it.
    */
-  throughMs(task: number, cores: number, batch: number): number {
+  throughMs(variant: number, cores: number, batch: number): number {
     const endMs = this.#endMs;
+    const task = this.#shape.taskByVariant[variant]!;
     endMs.fill(NOT_THERE);
-    endMs[task] = this.#batchMs(task, cores, batch);
+    endMs[task] = this.#batchMs(variant, cores, batch);
     let lastMs = endMs[task]!;
     for (let child = task + 1; child < this.#shape.taskCount; child++) {
       const readyMs = this.#readyMs(child);
       if (readyMs === NOT_THERE) continue;
-      endMs[child] = Math.max(readyMs, this.#backlogMs(child)) + this.#ownMs(child, batch);
+      endMs[child] = this.#childMs(child, readyMs, batch);
       lastMs = Math.max(lastMs, endMs[child]!);
     }
     return lastMs * (1 - ROUNDING);
@@ -66,28 +70,60 @@ export class WayAhead {
     return readyMs;
   }
 
+  /** When a batch is through a task behind, whose queries are there at a time. */
+  #childMs(task: number, readyMs: number, batch: number): number {
+    const { variantStart } = this.#shape;
+    const atOnce = this.#atOnce(task);
+    let leastMs = Number.POSITIVE_INFINITY;
+    for (let variant = variantStart[task]!; variant < variantStart[task + 1]!; variant++) {
+      if (!this.#isThere(variant)) continue;
+      const startMs = Math.max(readyMs, this.#backlogMs(variant, task, atOnce));
+      leastMs = Math.min(leastMs, startMs + this.#ownMs(variant, batch));
+    }
+    return leastMs === Number.POSITIVE_INFINITY ? readyMs : leastMs;
+  }
+
+  /** Queries that all instances of a task that are up take at once, at least those of one. */
+  #atOnce(task: number): number {
+    const { variantStart } = this.#shape;
+    const { readyByVariant, batch } = this.#state;
+    let queries = 0;
+    let ofOne = 0;
+    for (let variant = variantStart[task]!; variant < variantStart[task + 1]!; variant++) {
+      queries += batch[variant]! * readyByVariant[variant]!;
+      ofOne = Math.max(ofOne, batch[variant]!);
+    }
+    return Math.max(queries, ofOne);
+  }
+
+  /** Whether a variant has instances in force: batches of it are planned. */
+  #isThere(variant: number): boolean {
+    const { readyByVariant, instances, batch } = this.#state;
+    return batch[variant]! > 0 && (readyByVariant[variant]! > 0 || instances[variant]! > 0);
+  }
+
   /** Whole batches that are queued, on all instances that are up. */
-  #backlogMs(task: number): number {
-    const { queues, readyByTask, batch } = this.#state;
-    const atOnce = batch[task]! * Math.max(1, readyByTask[task]!);
+  #backlogMs(variant: number, task: number, atOnce: number): number {
+    const { queues, batch } = this.#state;
     const rounds = Math.floor(queues.length(task) / atOnce);
-    return rounds === 0 ? 0 : rounds * this.#batchMs(task, this.#coresOf(task), batch[task]!);
+    if (rounds === 0) return 0;
+    return rounds * this.#batchMs(variant, this.#coresOf(variant), batch[variant]!);
   }
 
-  #ownMs(task: number, batch: number): number {
-    const most = this.#state.batch[task]!;
-    return this.#batchMs(task, this.#coresOf(task), Math.min(batch, most));
+  #ownMs(variant: number, batch: number): number {
+    const most = this.#state.batch[variant]!;
+    return this.#batchMs(variant, this.#coresOf(variant), Math.min(batch, most));
   }
 
-  #coresOf(task: number): number {
+  #coresOf(variant: number): number {
     const { cores, mayBeRaised } = this.#state;
-    return mayBeRaised() ? this.#shape.maxCoresByTask[task]! : cores[task]!;
+    return mayBeRaised() ? this.#shape.maxCoresByVariant[variant]! : cores[variant]!;
   }
 
-  /** @param batch within the table of the task. */
-  #batchMs(task: number, cores: number, batch: number): number {
-    const { latencyMsByTask, maxBatchByTaskPool } = this.#shape;
-    return latencyMsByTask[task]![(cores - 1) * maxBatchByTaskPool[task]! + batch - 1]!;
+  /** @param batch within the table of the variant. */
+  #batchMs(variant: number, cores: number, batch: number): number {
+    const { latencyMsByVariant, maxBatchByTaskPool } = this.#shape;
+    return latencyMsByVariant[variant]![(cores - 1) * maxBatchByTaskPool[variant]! + batch - 1]!;
   }
 }
 

@@ -38,6 +38,7 @@ interface ResizeCounters {
 
 export class ThemisMetrics {
   readonly #taskNames: readonly string[];
+  readonly #taskByVariant: readonly number[];
   readonly #coreBudget: number;
   readonly #gauges: WatchedGauges;
   readonly #forecaster: Forecaster;
@@ -51,6 +52,7 @@ export class ThemisMetrics {
   constructor(bundle: ThemisBundle, gauges: WatchedGauges) {
     const { predictor } = bundle.policy;
     this.#taskNames = bundle.tasks.map(({ name }) => name);
+    this.#taskByVariant = bundle.tasks.flatMap(({ variants }, task) => variants.map(() => task));
     this.#coreBudget = coreBudgetOf(bundle);
     this.#gauges = gauges;
     // The forecaster is that of the dispatcher, which looks at the last ten seconds where the model
@@ -67,8 +69,8 @@ export class ThemisMetrics {
   watch(entry: PipelineEvent | PipelineCommand): void {
     if ("nowMs" in entry) this.#nowMs = entry.nowMs;
     if (entry.kind === "assign") {
-      // A task has one variant.
-      const { worker, variant: task, cores = 0 } = entry;
+      const { worker, variant, cores = 0 } = entry;
+      const task = this.#taskByVariant[variant] ?? -1;
       this.#instanceByWorker.set(worker, { task, cores, isUp: false, sinceMs: Number.NaN });
     } else if (entry.kind === "release" || entry.kind === "lost") {
       this.#instanceByWorker.delete(entry.worker);

@@ -1,43 +1,55 @@
 /** The models of a bundle of themis, and the batches that it asks of them. */
 import type { ThemisBundle } from "../../../bundle/schema.ts";
+import { starts } from "../../../core/graph/pipeline-shape.ts";
 import { ascending, taskModels, upTo, type WantedModel } from "../../../wanted-models.ts";
 
 export function themisModels(bundle: ThemisBundle): WantedModel[] {
-  const warmCores = coresByTask(bundle);
-  const warm = scaleBatches(bundle).map((warmBatches, task) => {
-    return { ...upTo(warmBatches), warmCores: warmCores[task] };
+  const { tasks, cluster } = bundle;
+  const warmCores = coresByVariant(bundle);
+  const pools = tasks.flatMap(({ variants }) => variants.map(({ pool = 0 }) => pool));
+  const warm = scaleBatches(bundle).map((warmBatches, variant) => {
+    const cores = { ...upTo(warmBatches), warmCores: warmCores[variant] };
+    return cluster.pools.length === 1 ? cores : { ...cores, pools: [pools[variant] ?? 0] };
   });
-  return taskModels(bundle.tasks, warm);
+  return taskModels(tasks, warm);
+}
+
+/** Calls back with what a variant has in plans that are followed, and in bursts of those. */
+function eachStage(
+  { tasks, levels, transitions }: ThemisBundle,
+  tell: (variant: number, batch: number, cores: number) => void,
+): void {
+  const start = starts(tasks.map(({ variants }) => variants.length));
+  const cells = transitions.data;
+  for (const [row, { steady }] of levels.entries()) {
+    for (const [task, { batch, cores, variant = 0 }] of steady.stages.entries()) {
+      const index = (start[task] ?? 0) + variant;
+      tell(index, batch, cores);
+      for (let column = 0; column < levels.length; column++) {
+        const at = 3 * ((row * levels.length + column) * tasks.length + task);
+        tell(index, cells[at] ?? 1, cells[at + 1] ?? 1);
+      }
+    }
+  }
 }
 
 /**
- * The largest batch of each task in plans that are followed and in bursts, and a single query: what
- * waits is taken, up to the largest.
+ * The largest batch of each variant in plans that are followed and in bursts, and a single query:
+ * what waits is taken, up to the largest.
  */
-function scaleBatches({ tasks, levels, transitions }: ThemisBundle): number[][] {
-  const batches = tasks.map(() => new Set([1]));
-  for (const { steady } of levels) {
-    for (const [task, { batch }] of steady.stages.entries()) batches[task]?.add(batch);
-  }
-  const cells = transitions.data;
-  for (let at = 0; at < cells.length; at += 3) {
-    batches[(at / 3) % tasks.length]?.add(cells[at] ?? 1);
-  }
+function scaleBatches(bundle: ThemisBundle): number[][] {
+  const batches = bundle.tasks.flatMap(({ variants }) => variants.map(() => new Set([1])));
+  eachStage(bundle, (variant, batch) => batches[variant]?.add(batch));
   return ascending(batches);
 }
 
 /**
- * Core counts that instances of each task have in plans that are followed and in bursts; of new
+ * Core counts that instances of each variant have in plans that are followed and in bursts; of new
  * ones as well.
  */
-function coresByTask({ tasks, levels, transitions, policy }: ThemisBundle): number[][] {
-  const cores = tasks.map(() => new Set(policy.extraCores === "one" ? [1] : []));
-  for (const { steady } of levels) {
-    for (const [task, stage] of steady.stages.entries()) cores[task]?.add(stage.cores);
-  }
-  const cells = transitions.data;
-  for (let at = 0; at < cells.length; at += 3) {
-    cores[(at / 3) % tasks.length]?.add(cells[at + 1] ?? 1);
-  }
+function coresByVariant(bundle: ThemisBundle): number[][] {
+  const first = bundle.policy.extraCores === "one" ? [1] : [];
+  const cores = bundle.tasks.flatMap(({ variants }) => variants.map(() => new Set(first)));
+  eachStage(bundle, (variant, _batch, count) => cores[variant]?.add(count));
   return ascending(cores);
 }

@@ -1,5 +1,5 @@
 /** What a server of pipelines needs of a bundle of themis. */
-import type { ThemisBundle } from "../../../bundle/schema.ts";
+import type { Table, ThemisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import type { OnnxForecaster } from "../../../exec/onnx-forecaster.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
@@ -11,10 +11,13 @@ import { queryRoom } from "../../../server/graph/query-room.ts";
 import type { ServedPipeline } from "../../../server/graph/served-pipeline.ts";
 import { surelyMs } from "../../../server/graph/sure-visits.ts";
 import { VisitCourses } from "../../../server/graph/visit-courses.ts";
+import { hasChoice } from "../core/plan-accuracy.ts";
 import { coreBudgetOf, themisShapeOf } from "../core/shape.ts";
 import { type ThemisDispatcher, themisDispatcherOf } from "../core/themis-dispatcher.ts";
 import { LookForecasts } from "./look-forecasts.ts";
 import { ThemisMetrics } from "./metrics.ts";
+import { withServedNames } from "./served-names.ts";
+import { wayAnswererOf } from "./way-answerer.ts";
 
 /** What stays the same while a bundle is served. */
 const SERVED_PARTS = ["application", "slo", "cluster", "tasks", "entryBranch", "policy"] as const;
@@ -34,8 +37,10 @@ export function themisPipeline(
   bundle: ThemisBundle,
   { maxPending, axisNames, forecaster, onNotice = () => {} }: ThemisPipelineOptions,
 ): ServedPipeline & { readonly dispatcher: ThemisDispatcher } {
-  const signature = pipelineSignatureOf(bundle, axisNames);
+  const named = withServedNames(bundle);
+  const signature = pipelineSignatureOf(named, axisNames);
   const shape = themisShapeOf(bundle);
+  const tables = bundle.tasks.flatMap(({ variants }) => variants.map(({ latency }) => latency.ms));
   const { queryCapacity, madeRows } = queryRoom(shape, maxPending);
   // The load is not known yet: the plan of the highest level is the first.
   const dispatcher = themisDispatcherOf(bundle, { queryCapacity });
@@ -47,11 +52,11 @@ export function themisPipeline(
     dispatcher,
     queryCapacity,
     courses: new VisitCourses(signature, shape.graph, maxPending, madeRows),
-    answererOf: lastAnswererOf(signature),
+    answererOf: hasChoice(bundle.tasks) ? wayAnswererOf(signature) : lastAnswererOf(signature),
     holdsAllVariants: () => false,
-    cells: scaledCells(bundle),
+    cells: scaledCells(named),
     kindOf: (_worker, cores) => cores,
-    p99Ms: (task, rows, _worker, cores) => batchMs(bundle, task, rows, cores),
+    p99Ms: (variant, rows, _worker, cores) => batchMs(tables[variant], rows, cores),
     fastestMs: surelyMs(bundle, (task) => fastestQueryMs(bundle, task)),
     forecasts:
       isForetold && forecaster !== undefined
@@ -70,22 +75,17 @@ export function themisPipeline(
 }
 
 /** What a batch takes; on more cores than were profiled as on the most. */
-function batchMs(
-  { tasks }: ThemisBundle,
-  task: number,
-  rows: number,
-  cores: number,
-): number | undefined {
-  const ms = tasks[task]?.variants[0]?.latency.ms;
+function batchMs(ms: Table | undefined, rows: number, cores: number): number | undefined {
   const [maxCores = 0, maxBatch = 0] = ms?.shape ?? [];
   if (rows > maxBatch) return undefined;
   return ms?.data[(Math.min(cores, maxCores) - 1) * maxBatch + rows - 1];
 }
 
-/** Time of a query that runs alone, on the number of cores where it is shortest. */
+/** Time of a query that runs alone, with the variant and cores where it is shortest. */
 function fastestQueryMs({ tasks }: ThemisBundle, task: number): number {
-  const ms = tasks[task]?.variants[0]?.latency.ms;
-  const [coreCount = 0, batchCount = 0] = ms?.shape ?? [];
-  const alone = Array.from({ length: coreCount }, (_, core) => ms?.data[core * batchCount]);
+  const alone = (tasks[task]?.variants ?? []).flatMap(({ latency: { ms } }) => {
+    const [coreCount = 0, batchCount = 0] = ms.shape;
+    return Array.from({ length: coreCount }, (_, core) => ms.data[core * batchCount]);
+  });
   return Math.min(...alone.map((time) => time ?? Number.NaN));
 }

@@ -2,7 +2,7 @@
 import type { ScalePlan, ThemisBundle } from "../../../bundle/schema.ts";
 import { type DiffLevel, diffPlans } from "../../../tell/level-diff.ts";
 import { burstsFrom } from "./burst-view.ts";
-import { solveView } from "./plan-view.ts";
+import { chosenOf, solveView } from "./plan-view.ts";
 
 export function themisDiffer(before: ThemisBundle, after: ThemisBundle): DiffLevel {
   return (loadQps, index) => {
@@ -24,7 +24,11 @@ function scaleLevel(bundle: ThemisBundle, index: number, other: ThemisBundle): o
   const named = (plan: ScalePlan | null) =>
     plan && {
       ...plan,
-      stages: plan.stages.map((stage, task) => ({ name: bundle.tasks[task]?.name, ...stage })),
+      stages: plan.stages.map(({ variant, ...stage }, task) => {
+        const { name, variants = [] } = bundle.tasks[task] ?? {};
+        const chosen = chosenOf(variants, { variant }, bundle.cluster.pools);
+        return { name, ...chosen, ...stage };
+      }),
     };
   return {
     ...level,

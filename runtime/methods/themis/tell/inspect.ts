@@ -4,7 +4,9 @@
  */
 import type {
   LatencyFit,
+  ScaledStage,
   ScaledTask,
+  ScaledVariant,
   ScalePlan,
   ThemisBundle,
   ThemisLevel,
@@ -21,7 +23,7 @@ import { type Burst, type BurstStage, burstsFrom, distinctBursts } from "./burst
 import { type FittedPoint, fitError, fittedPoints } from "./latency-fit-view.ts";
 import { taskLetters } from "./letters.ts";
 import { themisMissed } from "./missed.ts";
-import { plansView, planView } from "./plan-view.ts";
+import { chosenText, plansView, planView } from "./plan-view.ts";
 
 /** More rows than these do not fit a terminal. */
 const MAX_BURSTS = 24;
@@ -78,19 +80,26 @@ export function themisSummary(
 
 /** What leads to a task, its model of latency, and how far that is from what was measured. */
 function taskLines(bundle: ThemisBundle, task: ScaledTask, index: number): string[] {
-  const [variant] = task.variants;
-  if (variant === undefined) return [];
-  const { latency, name, accuracy } = variant;
+  return [
+    `${letterOf(taskLetters(bundle), index, 0)} ${taskTitle(bundle, task)}`,
+    ...task.variants.flatMap((variant) => variantLines(bundle, task, variant)),
+  ];
+}
+
+function variantLines(
+  { cluster }: ThemisBundle,
+  task: ScaledTask,
+  { latency, name, accuracy, pool = 0 }: ScaledVariant,
+): string[] {
+  const where = cluster.pools.length === 1 ? "" : ` on ${cluster.pools[pool]?.name ?? ""}`;
   const [maxCores = 0, maxBatch = 0] = latency.ms.shape;
   const points = fittedPoints(latency);
   const error = fitError(points);
   const { fit } = latency;
   const source = points.length === 0 ? ", as given" : "";
   return [
-    `${letterOf(taskLetters(bundle), index, 0)} ${taskTitle(bundle, task)}`,
-    `model ${name}, accuracy ${percent(accuracy)}, ${short(task.scaleFactor)} queries per ` +
-      "request, " +
-      `up to ${maxCores} cores and batches of ${maxBatch}`,
+    `model ${name}${where}, accuracy ${percent(accuracy)}, ` +
+      `${short(task.scaleFactor)} queries per request, up to ${maxCores} cores and batches of ${maxBatch}`,
     fit === null ? "latency as measured, without a fit" : `${fitText(fit)}${source}`,
     ...(error === null
       ? []
@@ -155,12 +164,19 @@ export function levelTable(bundle: ThemisBundle): string {
         short(steady.expected.latencyMsP99),
         percent(steady.expected.violationRate),
         steady.stages
-          .map(({ batch, cores, instances }) => `${instances}×${cores} b${batch}`)
+          .map((stage, task) => {
+            const { batch, cores, instances } = stage;
+            return `${chosen(bundle, stage, task)}${instances}×${cores} b${batch}`;
+          })
           .join(", "),
         feasibleText(level.feasible, themisMissed(bundle, level)),
       ];
     }),
   ]);
+}
+
+function chosen({ tasks, cluster }: ThemisBundle, stage: ScaledStage, task: number): string {
+  return chosenText(tasks[task]?.variants ?? [], stage, cluster.pools);
 }
 
 function coresText(plan: ScalePlan | null): string {
@@ -187,6 +203,9 @@ function scaleLevelText(
     `level ${short(loadQps)} qps: ${steady.cores} cores, ${solve.method}, ` +
       `${solve.status}${quantile}`,
     ...(feasible ? [] : [beyondText(bundle, level)]),
+    ...(view.accuracy === undefined
+      ? []
+      : [`accuracy ${percent(view.accuracy)}, of the variants on each way to an answer`]),
     `longest path ${short(steady.latencyMs)} of ${short(slo.latencyMs)} ms by the model: ` +
       `${short(view.processingMs)} ms processing whole batches, ${short(waitingMs)} ms waiting`,
     `simulated at ${short(capacityQps)} qps: p50 ${short(expected.latencyMsP50)} ms, ` +
@@ -208,7 +227,9 @@ function scaleLevelText(
       ],
       ...view.stages.map((stage, task) => [
         letterOf(letters, task, 0),
-        stage.task,
+        [stage.task, stage.variant ?? [], stage.pool === undefined ? [] : `on ${stage.pool}`]
+          .flat()
+          .join(" "),
         String(stage.batch),
         String(stage.cores),
         String(stage.instances),
@@ -257,9 +278,10 @@ function planTable(bundle: ThemisBundle, level: ThemisLevel): string {
             short(plan.latencyMs),
             short(plan.expected.latencyMsP99),
             percent(plan.expected.violationRate),
-            ...plan.stages.map(
-              ({ batch, cores, instances }) => `${instances} × ${cores}, b${batch}`,
-            ),
+            ...plan.stages.map((stage, task) => {
+              const { batch, cores, instances } = stage;
+              return `${chosen(bundle, stage, task)}${instances} × ${cores}, b${batch}`;
+            }),
           ]),
     ]),
   ]);

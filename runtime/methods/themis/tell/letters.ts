@@ -2,12 +2,12 @@
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 import { type Lettered, lettersByTask } from "../../../tell/letters.ts";
 
-/** In the order of the tasks, each of which has one variant. */
+/** One for each task, in their order, whatever its variants. */
 export function taskLetters({ tasks }: Pick<ThemisBundle, "tasks">): Lettered[] {
   return lettersByTask(
     tasks.map(({ name, variants }) => ({
       name,
-      choices: [{ index: 0, name: variants[0]?.name ?? "" }],
+      choices: [{ index: 0, name: [...new Set(variants.map((one) => one.name))].join(" | ") }],
     })),
   );
 }

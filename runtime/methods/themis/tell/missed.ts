@@ -2,7 +2,12 @@
  * Which limits a level of scaled plans misses: its plan's load, cores, or the ceiling on
  * violations.
  */
-import { type ThemisBundle, type ThemisLevel, violationCeiling } from "../../../bundle/schema.ts";
+import {
+  type LatencyByCores,
+  type ThemisBundle,
+  type ThemisLevel,
+  violationCeiling,
+} from "../../../bundle/schema.ts";
 import { type MissedLimit, missedByRates } from "../../../tell/missed-limits.ts";
 import { latencyAt } from "./plan-view.ts";
 
@@ -22,22 +27,27 @@ export function themisMissed(
 }
 
 /**
- * That carry the load with whole batches and no waiting, each task on instances of the best size.
+ * That carry the load with whole batches and no waiting, each task on instances of the best
+ * variant and size.
  */
 function leastCores(
   { tasks }: Pick<ThemisBundle, "tasks">,
   { loadQps }: Pick<ThemisLevel, "loadQps">,
 ): number {
   return tasks.reduce((sum, { variants, scaleFactor }) => {
-    const latency = variants[0]?.latency;
-    const [maxCores = 0, maxBatch = 0] = latency?.ms.shape ?? [];
-    let least = Number.POSITIVE_INFINITY;
-    for (let cores = 1; cores <= maxCores; cores++) {
-      for (let batch = 1; batch <= maxBatch; batch++) {
-        const qps = (1000 * batch) / latencyAt(latency, batch, cores);
-        least = Math.min(least, cores * Math.ceil((loadQps * scaleFactor) / qps));
-      }
-    }
-    return sum + least;
+    const least = variants.map(({ latency }) => leastCoresOf(latency, loadQps * scaleFactor));
+    return sum + Math.min(...least);
   }, 0);
+}
+
+function leastCoresOf(latency: LatencyByCores, taskQps: number): number {
+  const [maxCores = 0, maxBatch = 0] = latency.ms.shape;
+  let least = Number.POSITIVE_INFINITY;
+  for (let cores = 1; cores <= maxCores; cores++) {
+    for (let batch = 1; batch <= maxBatch; batch++) {
+      const qps = (1000 * batch) / latencyAt(latency, batch, cores);
+      least = Math.min(least, cores * Math.ceil(taskQps / qps));
+    }
+  }
+  return least;
 }

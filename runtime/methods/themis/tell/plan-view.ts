@@ -12,6 +12,7 @@ import type {
   ThemisLevel,
 } from "../../../bundle/schema.ts";
 import { longestPathMs } from "../../../core/graph/longest-path.ts";
+import { hasChoice, planAccuracy } from "../core/plan-accuracy.ts";
 
 /** Each null where there is no plan of the kind. */
 export interface PlansView {
@@ -32,11 +33,17 @@ export interface PlanView {
   readonly processingMs: number;
   /** In the order of the tasks. */
   readonly stages: readonly TaskView[];
+  /** Of the answers, by the variants; left out where there are none to choose among. */
+  readonly accuracy?: number;
   readonly expected: ScaleExpected;
 }
 
-export interface TaskView extends ScaledStage {
+export interface TaskView extends Omit<ScaledStage, "variant"> {
   readonly task: string;
+  /** By name; left out where the task has one. */
+  readonly variant?: string;
+  /** By name; left out where there is one. */
+  readonly pool?: string;
   /** Of a whole batch. */
   readonly latencyMs: number;
   /** Of all instances, with whole batches. */
@@ -79,20 +86,25 @@ export function planView(
     bundle,
     views.map((view) => view.latencyMs),
   );
-  return { cores, latencyMs, processingMs, stages: views, expected };
+  const { tasks } = bundle;
+  const accuracy = hasChoice(tasks) ? { accuracy: planAccuracy(tasks, stages) } : {};
+  return { cores, latencyMs, processingMs, stages: views, ...accuracy, expected };
 }
 
 function stageView(
-  { tasks, slo }: Frame,
-  { batch, cores, instances }: ScaledStage,
+  { tasks, slo, cluster }: Frame,
+  stage: ScaledStage,
   task: number,
   loadQps: number,
 ): TaskView {
-  const { name = "", scaleFactor = 1, variants } = tasks[task] ?? {};
-  const latencyMs = latencyAt(variants?.[0]?.latency, batch, cores);
+  const { batch, cores, instances } = stage;
+  const { name = "", scaleFactor = 1, variants = [] } = tasks[task] ?? {};
+  const variant = variants[stage.variant ?? 0];
+  const latencyMs = latencyAt(variant?.latency, batch, cores);
   const throughputQps = (1000 * batch * instances) / latencyMs;
   return {
     task: name,
+    ...chosenOf(variants, stage, cluster.pools),
     batch,
     cores,
     instances,
@@ -102,6 +114,31 @@ function stageView(
     utilisation: (loadQps * scaleFactor) / throughputQps,
     sloShare: latencyMs / slo.latencyMs,
   };
+}
+
+/** The variant of a stage, and its pool, where there are others. */
+export function chosenOf(
+  variants: ThemisBundle["tasks"][number]["variants"],
+  { variant = 0 }: { readonly variant?: number | undefined },
+  pools: ThemisBundle["cluster"]["pools"],
+): Pick<TaskView, "variant" | "pool"> {
+  const { name = "", pool = 0 } = variants[variant] ?? {};
+  const names = new Set(variants.map((one) => one.name));
+  return {
+    ...(names.size > 1 ? { variant: name } : {}),
+    ...(pools.length > 1 ? { pool: pools[pool]?.name ?? "" } : {}),
+  };
+}
+
+/** The same in one text: nothing where there are no others. */
+export function chosenText(
+  variants: ThemisBundle["tasks"][number]["variants"],
+  stage: Pick<ScaledStage, "variant">,
+  pools: ThemisBundle["cluster"]["pools"],
+): string {
+  const { variant, pool } = chosenOf(variants, stage, pools);
+  const parts = [variant ?? [], pool === undefined ? [] : `on ${pool}`].flat();
+  return parts.length === 0 ? "" : `${parts.join(" ")} `;
 }
 
 /** Of a batch on so many cores, ms; NaN outside the table. */

@@ -67,6 +67,7 @@ describe("the exact solver", () => {
   it("allows the SLO itself and utilisation 1", () => {
     expect(solveExactly(ONE, JOINT)).toEqual({
       cores: 1,
+      cost: 1,
       latencyMs: 100,
       stages: [{ batch: 1, cores: 1, instances: 1 }],
     });
@@ -82,6 +83,7 @@ describe("the exact solver", () => {
     const flat = { ...STAGE, latencyMs: Float64Array.of(100, 100, 100, 100) };
     expect(solveExactly({ ...ONE, loadQps: 15, stages: [flat] }, JOINT)).toEqual({
       cores: 2,
+      cost: 2,
       latencyMs: 100,
       stages: [{ batch: 1, cores: 1, instances: 2 }],
     });
@@ -91,6 +93,7 @@ describe("the exact solver", () => {
     const stages = [STAGE, { ...STAGE, parents: [0] }];
     expect(solveExactly({ ...ONE, sloMs: 150, stages }, JOINT)).toEqual({
       cores: 3,
+      cost: 3,
       latencyMs: 150,
       stages: [
         { batch: 1, cores: 1, instances: 1 },

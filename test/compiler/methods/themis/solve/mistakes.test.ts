@@ -68,6 +68,18 @@ function changed(...changes: readonly (readonly [string, string])[]): string {
   return changes.reduce((text, [from, to]) => edited(text, from, to), CHAIN);
 }
 
+/** Of a pool that cannot run anything. */
+const SECOND_POOL = [
+  "workers: 3, cores: 4 }",
+  "workers: 3, cores: 4 }\n    - { name: more, hardware: gpu, workers: 1 }",
+] as const;
+
+const SECOND_VARIANT = [
+  "profile: profile.json#measured }",
+  "profile: profile.json#measured }\n      - { name: other, accuracy: 0.9, " +
+    "profile: profile.json#fitted }",
+] as const;
+
 test("has nothing to say of an application that can be scaled", () => {
   expect(mistakesOf(CHAIN)).toEqual([]);
   expect(mistakesOf(changed(["maxCores: 4", "maxCores: 4\n  solver: paper"]))).toEqual([]);
@@ -75,33 +87,22 @@ test("has nothing to say of an application that can be scaled", () => {
 
 test.each<[string, readonly (readonly [string, string])[], string]>([
   [
-    "several pools",
-    [
-      [
-        "workers: 3, cores: 4 }",
-        "workers: 3, cores: 4 }\n    - { name: more, hardware: gpu, workers: 1 }",
-      ],
-    ],
-    "INPUT_UNSUPPORTED cluster.pools.1: themis scales the instances of one pool, " +
-      "got 2; allowed: one, of machines that are alike",
-  ],
-  [
     "levels that are placed by accuracy",
     [["loads: [10, 20]", "loads: { from: 10, to: 90, maxAccuracyStep: 1% }"]],
-    "INPUT_UNSUPPORTED workload.loads.maxAccuracyStep: themis does not choose accuracies, " +
-      "so levels cannot be placed by them; allowed: a list of rates, or from, to and step",
+    "INPUT_UNSUPPORTED workload.loads.maxAccuracyStep: themis does not place levels by the " +
+      "accuracy that they reach; allowed: a list of rates, or from, to and step",
   ],
   [
-    "several variants that a pool can run",
-    [
-      [
-        "profile: profile.json#measured }",
-        "profile: profile.json#measured }\n      - { name: other, accuracy: 0.9, " +
-          "profile: profile.json#fitted }",
-      ],
-    ],
-    "INPUT_CONFLICT tasks.1.variants.1: themis does not choose among variants: " +
-      '"namer" and "other" can both run in pool "local"; expected one',
+    "several variants, and the programmes of the paper",
+    [SECOND_VARIANT, ["maxCores: 4", "maxCores: 4\n  solver: paper"]],
+    "INPUT_UNSUPPORTED policy.solver: the programmes of the paper are for one pool and one " +
+      "variant of each task, got 2 combinations of variants; use solver: exact",
+  ],
+  [
+    "several pools, and the programmes of the paper",
+    [SECOND_POOL, ["maxCores: 4", "maxCores: 4\n  solver: paper"]],
+    "INPUT_UNSUPPORTED policy.solver: the programmes of the paper are for one pool and one " +
+      "variant of each task, got 2 pools; use solver: exact",
   ],
   [
     "a task that the pool has no profile of",
@@ -193,6 +194,39 @@ test("takes several variants of which the pool can run one", () => {
       "profile: gpu.json#fitted }",
   ]);
   expect(mistakesOf(spec)).toEqual([]);
+});
+
+test("takes several variants and several pools", () => {
+  expect(mistakesOf(changed(SECOND_VARIANT, SECOND_POOL))).toEqual([]);
+});
+
+test("says that no pool can run a task where there are several", () => {
+  const spec = changed(SECOND_POOL, ["profile.json#measured", "tpu.json#measured"]);
+  const files = { "app.yaml": spec, "profile.json": PROFILE };
+  const folder = folderOf({ ...files, "tpu.json": edited(PROFILE, '"cpu"', '"tpu"') });
+  const { application } = loadApplication(`${folder}/app.yaml`);
+  expect(
+    [...themisMistakes(ofMethod("themis", application))].map(({ message }) => message),
+  ).toEqual([
+    'no pool can run "name": its profiles are of "tpu", and the pools are local (cpu), ' +
+      "more (gpu)",
+  ]);
+});
+
+test("takes no more combinations of variants and pools than can be gone through", () => {
+  const many = Array.from({ length: 16 }, (_, index) => {
+    return `      - { name: v${index}, accuracy: 0.9, profile: profile.json#fitted }`;
+  });
+  const spec = CHAIN.replaceAll(/ {6}- \{ name: \w+er, .*\}/g, many.join("\n"));
+  expect(mistakesOf(spec)).toEqual([]);
+  const more = spec.replace(
+    "v15, accuracy",
+    "v16, accuracy: 0.9, profile: profile.json#fitted }\n      - { name: v15, accuracy",
+  );
+  expect(mistakesOf(more)).toEqual([
+    "INPUT_UNSUPPORTED tasks: themis tries every combination of the variants of all tasks and " +
+      "their pools, got 4352 of them; allowed: 4096",
+  ]);
 });
 
 test("tells everything that is wrong with the shape at once", () => {

@@ -65,7 +65,7 @@ describe("a plan that has to fit into machines", () => {
       const machines = machinesOf(count, cores);
       const found = packedPlan(first, {
         mode: { kind: "joint" },
-        coreBudget: machines.machines * cores,
+        mostCost: machines.machines * cores,
         fits: ({ stages }) => fits(machines, stages),
         find: (mode) => scaler.find(problem.loadQps, mode),
       });

@@ -31,7 +31,7 @@ const SHAPE: ThemisShape = themisShapeOf(
 
 /** A fleet and what is known of its cores, beside a naive list of both. */
 class Bench {
-  readonly fleet = new ReplicaFleet(SHAPE);
+  readonly fleet = new ReplicaFleet(SHAPE.replicas);
   readonly cores = new InstanceCores(TASKS, WORKERS);
   readonly naive = new Map<number, { inForce: number; wanted: number }>();
   readonly #out = new CommandBuffer(64, 1);

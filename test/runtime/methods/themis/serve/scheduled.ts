@@ -24,6 +24,7 @@ import { levelsAt, servedScales } from "./served.ts";
 export function scheduledScales(
   bundle: ThemisBundle = servedScales(),
   options: Partial<ThemisPipelineOptions> = {},
+  answer = outputsOf,
 ) {
   const clock = { nowMs: 0 };
   const log: Entry[] = [];
@@ -46,7 +47,7 @@ export function scheduledScales(
       onResized: (worker) => scheduler.onResized(worker),
       onLost: (worker, reason) => scheduler.onWorkerLost(worker, reason),
     },
-    outputsOf,
+    answer,
   );
   scheduler.attach(executor);
   const submit = (rows: readonly CascadeRow[], timeMs = 1000) => {
