@@ -9,14 +9,8 @@ import type { ServingCommand, ServingSurroundings } from "./commands/profile-ser
 import type { DeviceFlags } from "./commands/profiled-device.ts";
 import type { ElsewhereFlags, MeasuredElsewhere } from "./commands/profiled-elsewhere.ts";
 import type { MeasuringTools } from "./measuring-commands.ts";
-import {
-  collect,
-  MODEL_MEMORY,
-  memoryBytes,
-  modelLimitsOf,
-  modelTimeout,
-  timeoutMs,
-} from "./option-values.ts";
+import { MODEL_MEMORY, memoryBytes, modelLimitsOf, modelTimeout } from "./model-options.ts";
+import { collect, timeoutMs } from "./option-values.ts";
 import { TOLD, type Watch } from "./watched.ts";
 
 type ProfileFlags = Required<

@@ -13,12 +13,12 @@ interface PushFlags extends RegistryFlags {
   readonly models?: string;
 }
 
-export function addRegistryCommands(program: Command, run: RunAndPrint): void {
-  addPush(program, run);
+/** Adds `pull`, which a signal ends here at once. */
+export function addWatchedPull(program: Command, run: RunAndPrint): void {
   addPull(program, (work) => run("pulling", work));
 }
 
-function addPush(program: Command, run: RunAndPrint): void {
+export function addPush(program: Command, run: RunAndPrint): void {
   const command = program
     .command("push")
     .description("push a bundle with its models, signature and provenance to a registry")

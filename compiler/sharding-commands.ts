@@ -3,7 +3,7 @@ import { availableParallelism } from "node:os";
 import { type Command, Option } from "commander";
 import { wholeNumber } from "stratagem-runtime/internal/command-line";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
-import type { GateTools } from "./gate-commands.ts";
+import type { CompileTools } from "./compile-command.ts";
 import { joined } from "./option-values.ts";
 import type { Watch } from "./watched.ts";
 
@@ -15,7 +15,7 @@ interface MergeFlags {
   readonly require?: string | false;
 }
 
-interface MergeTools extends GateTools {
+interface MergeTools extends CompileTools {
   /** Since 1970. */
   readonly epochMs: () => number;
 }

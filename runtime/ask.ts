@@ -2,8 +2,8 @@
 import type { Bundle } from "./bundle/schema.ts";
 import { levelForLoad } from "./core/level-choice.ts";
 import { RuntimeError } from "./errors.ts";
+import { methodOf } from "./methods/every-method.ts";
 import type { CoreOf, CoreOptionsOf, DecisionOf, StateOf } from "./methods/registry.ts";
-import { methodOf } from "./methods/registry.ts";
 
 /** A level by its index, from 0, or by a load: the lowest that carries it, or the highest. */
 export type AtLevel =

@@ -1,7 +1,10 @@
-/** Bundles from bytes or values, checked by their methods. Source: docs/bundle-format.md. */
+/**
+ * Bundles from bytes or values, checked by their methods, for those who do not wait: every method
+ * is loaded with this file. Source: docs/bundle-format.md.
+ */
 import { bytesOfBundle, valueOfBytes } from "./bundle/codec.ts";
 import type { Bundle } from "./bundle/schema.ts";
-import { methodNamed } from "./methods/registry.ts";
+import { methodNamed } from "./methods/every-method.ts";
 
 /**
  * The file of a bundle. Equal bundles give equal bytes, whatever the order of their keys.
@@ -13,8 +16,7 @@ export function encodeBundle(bundle: Bundle): Uint8Array {
 
 /**
  * The bundle of a file, frozen, sharing no memory with `bytes`. Whatever the bytes are, this
- * returns
- * or throws a BundleError; it does not limit their number.
+ * returns or throws a BundleError; it does not limit their number.
  * @throws BundleError BUNDLE_MAGIC, _VERSION, _LENGTH, _CHECKSUM, _SCHEMA or _SEMANTICS, in this
  * order.
  */

@@ -1,47 +1,29 @@
 #!/usr/bin/env node
 /** The `stratagem-runtime` command: what an edge node needs, without a solver. */
 import { Command } from "commander";
-import {
-  addCompletion,
-  addDiff,
-  addInspect,
-  addServe,
-  addToken,
-  print,
-  runProgram,
-} from "./command-line.ts";
-import { addPull } from "./registry-commands.ts";
-import { addScaler } from "./scaler-command.ts";
-import { addSignatureFlags, type SignatureFlags, signatureOptions } from "./signature-flags.ts";
+import { runProgram, type Verb } from "./command-line.ts";
 import { packageVersion } from "./version.ts";
-import { addWorker } from "./worker-command.ts";
+
+/** In the order of the help. */
+const VERBS: readonly Verb[] = [
+  { name: "inspect", add: async (to) => (await import("./bundle-commands.ts")).addInspect(to) },
+  { name: "diff", add: async (to) => (await import("./bundle-commands.ts")).addDiff(to) },
+  { name: "serve", add: async (to) => (await import("./serve-command.ts")).addServe(to) },
+  { name: "worker", add: async (to) => (await import("./worker-command.ts")).addWorker(to) },
+  { name: "pull", add: async (to) => (await import("./registry-commands.ts")).addPull(to) },
+  { name: "scaler", add: async (to) => (await import("./scaler-command.ts")).addScaler(to) },
+  { name: "token", add: async (to) => (await import("./token-command.ts")).addToken(to) },
+  {
+    name: "completion",
+    isOfAll: true,
+    add: async (to) => (await import("./completion-command.ts")).addCompletion(to),
+  },
+  { name: "verify", add: async (to) => (await import("./verify-command.ts")).addVerify(to) },
+];
 
 const program = new Command("stratagem-runtime")
   .description("Follows the policy bundles that stratagem compiles.")
   .version(packageVersion())
   .exitOverride();
 
-addInspect(program);
-addDiff(program);
-addServe(program);
-addWorker(program);
-addPull(program);
-addScaler(program);
-addToken(program);
-addCompletion(program);
-
-addSignatureFlags(
-  program
-    .command("verify")
-    .description("check integrity, schema and semantics of a bundle, and with --key its signature")
-    .argument("<bundle>", "policy bundle"),
-)
-  .option("--json", "one JSON document on stdout")
-  .action(async (path: string, flags: SignatureFlags) => {
-    const { verifyCommand } = await import("./commands/verify.ts");
-    const { verifySigned } = await import("./commands/verify-signature.ts");
-    const signature = signatureOptions(flags, () => Date.now());
-    print(await verifySigned(path, signature, () => verifyCommand(path)));
-  });
-
-await runProgram(program);
+await runProgram(program, VERBS);

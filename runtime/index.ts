@@ -34,7 +34,7 @@ export type {
 } from "./exec/host-module.ts";
 export type { LoadedBundle, LoadOptions } from "./load-bundle.ts";
 export { loadBundle } from "./load-bundle.ts";
+export { DROP_QUERY, RESHAPE_QUERY, START_QUERY } from "./methods/every-method.ts";
 export type { CoreOf, CoreOptionsOf, DecisionOf, StateOf } from "./methods/registry.ts";
-export { DROP_QUERY, RESHAPE_QUERY, START_QUERY } from "./methods/registry.ts";
 export type { ServerOptions, StartedServer } from "./start-server.ts";
 export { startServer } from "./start-server.ts";

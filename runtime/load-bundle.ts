@@ -2,8 +2,8 @@
 import { createHash } from "node:crypto";
 import { BundleError } from "./bundle/bundle-error.ts";
 import type { Bundle } from "./bundle/schema.ts";
-import { decodeBundle } from "./checked-bundle.ts";
 import { RuntimeError } from "./errors.ts";
+import { readBundle } from "./read-bundle.ts";
 import { NotAFileError, readRegularFile } from "./regular-file.ts";
 
 /** A bundle of 200 levels is about 1.3 MiB. */
@@ -35,10 +35,10 @@ export async function loadBundle(path: string, options: LoadOptions = {}): Promi
  * The bundle of a file that was read. @param path of it, for messages.
  * @throws BundleError if it is refused; the message begins with the path.
  */
-export function bundleOfBytes(path: string, bytes: Uint8Array): LoadedBundle {
+export async function bundleOfBytes(path: string, bytes: Uint8Array): Promise<LoadedBundle> {
   const sha256 = createHash("sha256").update(bytes).digest("hex");
   try {
-    return { bundle: decodeBundle(bytes), path, byteCount: bytes.length, sha256 };
+    return { bundle: await readBundle(bytes), path, byteCount: bytes.length, sha256 };
   } catch (error) {
     if (!(error instanceof BundleError)) throw error;
     throw new BundleError(error.code, `${path}: ${error.message}`);

@@ -19,10 +19,10 @@ export interface TrustedBundle extends LoadedBundle {
  */
 export async function loadTrusted(path: string, trust: Trust | null): Promise<TrustedBundle> {
   const bytes = await readBundleFile(path);
-  if (trust === null) return { ...bundleOfBytes(path, bytes), claims: null };
+  if (trust === null) return { ...(await bundleOfBytes(path, bytes)), claims: null };
   const envelope = await readEnvelopeFile(sidecarOf(path, "signature"));
   const claims = await trust.expect(bytes, envelope, path);
-  const loaded = bundleOfBytes(path, bytes);
+  const loaded = await bundleOfBytes(path, bytes);
   expectClaimed(loaded.bundle, claims, path);
   return { ...loaded, claims };
 }

@@ -2,12 +2,12 @@
 import { createHash } from "node:crypto";
 import { BundleError } from "stratagem-runtime/internal/bundle/bundle-error";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
-import { decodeBundle } from "stratagem-runtime/internal/checked-bundle";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { diffText } from "stratagem-runtime/internal/commands/diff";
 import { type BundleDiff, diffBundles } from "stratagem-runtime/internal/diff";
 import { EXIT_CODES } from "stratagem-runtime/internal/errors";
 import { loadBundle } from "stratagem-runtime/internal/load-bundle";
+import { readBundle } from "stratagem-runtime/internal/read-bundle";
 import type { BundleFile } from "../methods/method.ts";
 import { InputError } from "../spec/input-error.ts";
 import { existingFile, filesThatDiffer } from "./bundle-files.ts";
@@ -34,7 +34,8 @@ export async function compareWith(
       ? ""
       : `, but these of its stages are missing or differ: ${differing.join(", ")}`;
   const headline = `${path} ${state}${stages}${same ? "" : "; compile it again to update it"}`;
-  const found = existing === null || isSame ? null : await difference(path, decodeBundle(bytes));
+  const found =
+    existing === null || isSame ? null : await difference(path, await readBundle(bytes));
   return {
     exitCode: same ? EXIT_CODES.ok : EXIT_CODES.different,
     text: found === null ? headline : `${headline}\n${found.text}`,

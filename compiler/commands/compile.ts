@@ -7,11 +7,11 @@ import {
   type ModelFile,
   type Pool,
 } from "stratagem-runtime/internal/bundle/schema";
-import { encodeBundle } from "stratagem-runtime/internal/checked-bundle";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { levelTable } from "stratagem-runtime/internal/commands/inspect";
 import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
 import { levelReports } from "stratagem-runtime/internal/inspect";
+import { writeBundle } from "stratagem-runtime/internal/read-bundle";
 import { devicePools, onDevice } from "stratagem-runtime/internal/tell/pool-device";
 import { servingPathText } from "stratagem-runtime/internal/tell/serving-path";
 import { counted, percent } from "stratagem-runtime/internal/tell/text";
@@ -19,7 +19,6 @@ import { expectWritable, writeAllAtomically } from "../atomic-write.ts";
 import type { Bound } from "../binding/bind-model.ts";
 import { InterruptedError } from "../errors.ts";
 import { type RequiredOutcome, requiredOutcome } from "../gate/required-outcome.ts";
-import { withObservedFanouts } from "../graph/observed-fanouts.ts";
 import type { Placement } from "../levels/adaptive-levels.ts";
 import { type Compiled, type CompileOptions, compile } from "../levels/compile.ts";
 import type { BundleFile, CompilerMethod, ToldDay } from "../methods/method.ts";
@@ -34,7 +33,6 @@ import { type LoadedApplication, loadApplication } from "../spec/load-applicatio
 import type { Mistake } from "../spec/mistakes.ts";
 import type { Requirement } from "../spec/requirement.ts";
 import { pathsBeside } from "./bundle-files.ts";
-import { compareWith } from "./compile-check.ts";
 import { openLevelSolver } from "./level-solvers.ts";
 
 export interface CompileCommand {
@@ -81,8 +79,9 @@ export async function loadAsked(command: Asked): Promise<LoadedWithMethod> {
   const asked = loadApplication(app, { profile });
   const method = await methodOf(asked.application.policy);
   const specified = withSolver(asked, method, solver);
-  const loaded = fanouts === null ? specified : withObservedFanouts(specified, fanouts, app);
-  return { loaded, method };
+  if (fanouts === null) return { loaded: specified, method };
+  const { withObservedFanouts } = await import("../graph/observed-fanouts.ts");
+  return { loaded: withObservedFanouts(specified, fanouts, app), method };
 }
 
 type FinishCommand = Pick<
@@ -101,10 +100,13 @@ export async function finishCompile(
   { loaded, method, command, startMs }: Finish,
 ): Promise<CommandResult> {
   const { out, nowMs, pool } = command;
-  const bytes = encodeBundle(bundle);
+  const bytes = await writeBundle(bundle);
   const requirements = requirementsOf(loaded, command);
   const required = await requiredOutcome(requirements, bundle, bytes.length, { nowMs, ...pool });
-  if (command.check) return withRequired(await compareWith(out, bytes, files), required);
+  if (command.check) {
+    const { compareWith } = await import("./compile-check.ts");
+    return withRequired(await compareWith(out, bytes, files), required);
+  }
   pool.signal.throwIfAborted();
   const written = [...pathsBeside(out, files), { path: out, bytes }];
   if (required.holds) await writeAllAtomically(written, pool.signal);

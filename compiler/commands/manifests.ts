@@ -31,7 +31,7 @@ export interface ManifestsCommandOptions extends Omit<ManifestOptions, "name"> {
 export async function manifestsCommand(asked: ManifestsCommandOptions): Promise<CommandResult> {
   const { bundle: path, out, name, ...rest } = asked;
   const bytes = await readBundleFile(path);
-  const { bundle, sha256 } = bundleOfBytes(path, bytes);
+  const { bundle, sha256 } = await bundleOfBytes(path, bytes);
   const method = await methodOf(bundle);
   const workersByLevel = bundle.levels.map((level) => {
     const all = bundle.cluster.pools.map(({ workers }) => workers);

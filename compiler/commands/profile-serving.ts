@@ -5,10 +5,10 @@
 import { dirname, resolve } from "node:path";
 import { MAX_CONTENTION } from "stratagem-runtime/internal/bundle/limits";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
-import { encodeBundle } from "stratagem-runtime/internal/checked-bundle";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import type { Rng } from "stratagem-runtime/internal/core/rng";
 import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
+import { writeBundle } from "stratagem-runtime/internal/read-bundle";
 import { expectWritable, writeAllAtomically } from "../atomic-write.ts";
 import { methodOf } from "../methods/registry.ts";
 import { randomInputsOf } from "../profile/measure.ts";
@@ -206,7 +206,7 @@ async function servedSamples(
   const { bundle, files } = await compiledFiles(loaded, method, surroundings);
   const rowsOf = await planRows(plan, inputs, seed);
   const modelsOf = loaded.inputs.map(({ path }) => resolve(dirname(app), path));
-  const served = { bundle: encodeBundle(bundle), stages: files, models: modelsOf, app };
+  const served = { bundle: await writeBundle(bundle), stages: files, models: modelsOf, app };
   return withServedFolder(served, async (folder) => {
     const { bundle: path, accessLog } = folder;
     const where = { bundle: path, models: folder.path, accessLog };

@@ -75,7 +75,7 @@ export async function signCommand(
   const keys: SigningKey[] = [];
   for (const path of options.keyFiles) keys.push(await readSigningKey(path, passphrase));
   const bytes = await readBundleFile(options.bundle);
-  const { bundle, sha256 } = bundleOfBytes(options.bundle, bytes);
+  const { bundle, sha256 } = await bundleOfBytes(options.bundle, bytes);
   const made = { sha256, bytes: bytes.length, application: bundle.application };
   const models = signedFilesOf(bundle);
   const before = options.add ? await envelopeBefore(options.bundle, made) : null;

@@ -1,6 +1,8 @@
 /** Our replicas beside those of the autoscalers that people run, on the same requests. */
-import type { ScalerName, ScalerSetting } from "stratagem/internal/simulate/graph/scalers/scalers";
-import { SCALER_NAMES, settingParameters } from "stratagem/internal/simulate/graph/scalers/scalers";
+import type { ScalerSetting } from "stratagem/internal/simulate/graph/scalers/scaler-settings";
+import { settingParameters } from "stratagem/internal/simulate/graph/scalers/scaler-settings";
+import type { ScalerName } from "stratagem/internal/simulate/graph/scalers/scalers";
+import { SCALER_NAMES } from "stratagem/internal/simulate/graph/scalers/scalers";
 import type {
   PlannedSetting,
   TriedSetting,

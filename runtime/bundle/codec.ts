@@ -1,6 +1,8 @@
 /** The bytes of a bundle: a header of fixed width, then the payload (docs/bundle-format.md). */
 import { createHash } from "node:crypto";
-import { Packr, Unpackr } from "msgpackr";
+// Not the whole of msgpackr, which loads a native reader of texts: bundles have few of them.
+import { Packr } from "msgpackr/pack";
+import { Unpackr } from "msgpackr/unpack";
 import { BundleError, type BundleErrorCode } from "./bundle-error.ts";
 import { scanMsgpack } from "./msgpack-scan.ts";
 import { type Bundle, FORMAT_VERSION } from "./schema.ts";

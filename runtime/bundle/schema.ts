@@ -10,16 +10,16 @@ import type { LokiBundle, LokiLevel } from "./schema/loki.ts";
 import type { RamsisBundle, RamsisLevel } from "./schema/ramsis.ts";
 import type { ThemisBundle, ThemisLevel } from "./schema/themis.ts";
 
-export * from "./schema/accordion.ts";
+export type * from "./schema/accordion.ts";
 export * from "./schema/buckets.ts";
 export * from "./schema/common.ts";
 export * from "./schema/devices.ts";
-export * from "./schema/graph.ts";
-export * from "./schema/inferline.ts";
-export * from "./schema/loki.ts";
-export * from "./schema/ramsis.ts";
+export type * from "./schema/graph.ts";
+export type * from "./schema/inferline.ts";
+export type * from "./schema/loki.ts";
+export type * from "./schema/ramsis.ts";
 export * from "./schema/row-scopes.ts";
-export * from "./schema/serving.ts";
+export type * from "./schema/serving.ts";
 export * from "./schema/themis.ts";
 export * from "./schema/worker-urls.ts";
 

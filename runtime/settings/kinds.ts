@@ -76,6 +76,9 @@ export function bytes({ least = 1, most = 2 ** 50 }: Bounds = {}): Kind<number> 
   };
 }
 
+/** Memory of a process that runs models; less than Node and onnxruntime take is a mistake. */
+export const processMemory = bytes({ least: 2 ** 28 });
+
 const SHARE = /^(\d{1,3}(?:\.\d{1,9})?)(%?)$/;
 
 /** A part of all, 0..1; of a text also in hundredths. */

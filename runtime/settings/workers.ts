@@ -7,11 +7,8 @@ import {
   workerUrls,
   workerVariables,
 } from "./device-kinds.ts";
-import { bytes, count, counts, oneOf, share, text, truth } from "./kinds.ts";
+import { count, counts, oneOf, processMemory, share, text, truth } from "./kinds.ts";
 import { setting } from "./setting.ts";
-
-/** Less than Node and onnxruntime take is a mistake. */
-const MIN_MEMORY_BYTES = 2 ** 28;
 
 export const WORKERS = {
   device: setting(deviceName, null, "what runs the models", "as the bundle says, else cpu"),
@@ -60,7 +57,7 @@ export const WORKERS = {
   ),
   meansCheck: setting(truth, true, "refuse a bundle whose workers want more than the machine has"),
   workerMemory: setting(
-    bytes({ least: MIN_MEMORY_BYTES }),
+    processMemory,
     null,
     "memory of a worker",
     "by its models, at least 4GiB; none on a GPU",

@@ -2,8 +2,8 @@
 import { createHash } from "node:crypto";
 import { BundleError } from "../bundle/bundle-error.ts";
 import type { Bundle } from "../bundle/schema.ts";
-import { decodeBundle } from "../checked-bundle.ts";
 import { RuntimeError } from "../errors.ts";
+import { readBundle } from "../read-bundle.ts";
 import { partsOf, type ShippedPart } from "../shipping/parts.ts";
 import type { Claims, Trust } from "../trust/trust.ts";
 import { expectClaimed } from "../trusted-bundle.ts";
@@ -46,7 +46,7 @@ export async function stage(
   const { name, store, policy, trust, hasOwnModels } = options;
   options.onBytes(found.bundle.length);
   const claims = (await trust?.expect(found.bundle, found.envelope, name)) ?? null;
-  const bundle = readBundle(found.bundle, name);
+  const bundle = await namedBundle(found.bundle, name);
   if (claims !== null) expectClaimed(bundle, claims, name);
   expectSameApplication(bundle, options);
   const parts = hasOwnModels ? [] : partsOf(bundle);
@@ -98,9 +98,9 @@ async function fetchPart(
 }
 
 /** @throws BundleError */
-function readBundle(bytes: Uint8Array, name: string): Bundle {
+async function namedBundle(bytes: Uint8Array, name: string): Promise<Bundle> {
   try {
-    return decodeBundle(bytes);
+    return await readBundle(bytes);
   } catch (error) {
     if (!(error instanceof BundleError)) throw error;
     throw new BundleError(error.code, `${name}: ${error.message}`);

@@ -2,9 +2,9 @@ import type { StageFacts, StageSight } from "../../compiler/simulate/graph/scale
 import {
   openScalers,
   SCALERS,
-  type ScalerName,
   sameForAll,
-} from "../../compiler/simulate/graph/scalers/scalers.ts";
+} from "../../compiler/simulate/graph/scalers/scaler-settings.ts";
+import type { ScalerName } from "../../compiler/simulate/graph/scalers/scalers.ts";
 
 /** A stage whose batches of 1 and 2 take 10 and 16 ms. */
 export const FACTS: StageFacts = {

@@ -12,9 +12,9 @@ import { partFor, triedLevels } from "../../simulate/graph/scalers/plan-shapes.t
 import {
   openScalers,
   SCALERS,
-  type ScalerName,
   shippedSetting,
-} from "../../simulate/graph/scalers/scalers.ts";
+} from "../../simulate/graph/scalers/scaler-settings.ts";
+import type { ScalerName } from "../../simulate/graph/scalers/scalers.ts";
 import { StageWatch } from "../../simulate/graph/scalers/stage-watch.ts";
 import {
   type PlannedSetting,

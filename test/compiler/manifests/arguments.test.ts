@@ -2,8 +2,8 @@
 import { Command } from "commander";
 import { beforeAll, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { addServe } from "../../../runtime/command-line.ts";
 import { addScaler } from "../../../runtime/scaler-command.ts";
+import { addServe } from "../../../runtime/serve-command.ts";
 import { givenFlags } from "../../../runtime/settings/flags.ts";
 import { resolveSettings } from "../../../runtime/settings/resolve.ts";
 import { addWorker } from "../../../runtime/worker-command.ts";

@@ -52,14 +52,19 @@ export interface FixedLevel {
 `,
   },
   {
-    file: "runtime/methods/registry.ts",
+    file: "runtime/methods/every-method.ts",
     after: 'import { accordion } from "./accordion/accordion.ts";\n',
     text: 'import { fixed } from "./fixed/fixed.ts";\n',
   },
   {
-    file: "runtime/methods/registry.ts",
+    file: "runtime/methods/every-method.ts",
     after: "const METHODS = { ramsis, loki, inferline, themis, accordion",
     text: ", fixed",
+  },
+  {
+    file: "runtime/methods/registry.ts",
+    after: 'accordion: async () => (await import("./accordion/accordion.ts")).accordion,\n',
+    text: '  fixed: async () => (await import("./fixed/fixed.ts")).fixed,\n',
   },
   {
     file: "compiler/spec/application.ts",

@@ -1,62 +1,10 @@
-/** The autoscalers by name, and one of them set up for the stages of a pipeline. */
-import { dynamo } from "./dynamo.ts";
-import { hpa } from "./hpa.ts";
-import { infaasStages } from "./infaas-stages.ts";
-import { keda } from "./keda.ts";
-import { kpa } from "./kpa.ts";
-import { rayServe } from "./ray-serve.ts";
-import type { Scaler, ScalerChoice, ScalerOptions, StageFacts, StageScaler } from "./scaler.ts";
-
-export const SCALERS = {
-  kpa,
-  hpa,
-  keda,
-  "ray-serve": rayServe,
-  dynamo,
-  infaas: infaasStages,
-} as const satisfies Readonly<Record<string, Scaler>>;
-
-export type ScalerName = keyof typeof SCALERS;
+/** Which autoscalers there are; what they do is loaded where one is asked for. */
 
 /** In the order that the help and messages have them. */
-export const SCALER_NAMES = Object.keys(SCALERS) as readonly ScalerName[];
+export const SCALER_NAMES = ["kpa", "hpa", "keda", "ray-serve", "dynamo", "infaas"] as const;
+
+export type ScalerName = (typeof SCALER_NAMES)[number];
 
 export function scalerNamed(text: string): ScalerName | undefined {
   return SCALER_NAMES.find((name) => name === text);
-}
-
-/** An autoscaler with everything about it chosen. */
-export interface ScalerSetting {
-  readonly choice: ScalerChoice;
-  /** By stage. */
-  readonly targets: readonly number[];
-}
-
-/** As its project ships it. */
-export function shippedSetting(name: ScalerName, stageCount: number): ScalerSetting {
-  const { shipped, target } = SCALERS[name];
-  return sameForAll(shipped, target, stageCount);
-}
-
-export function sameForAll(
-  choice: ScalerChoice,
-  target: number,
-  stageCount: number,
-): ScalerSetting {
-  return { choice, targets: new Array<number>(stageCount).fill(target) };
-}
-
-/** Autoscalers that have seen nothing yet, one for each stage. */
-export function openScalers(
-  { choice, targets }: ScalerSetting,
-  stages: readonly StageFacts[],
-): StageScaler[] {
-  return stages.map((facts, stage) => choice.open(facts, targets[stage] ?? Number.NaN));
-}
-
-/** Everything about a setting, as outputs print it; targets that are the same are one. */
-export function settingParameters({ choice, targets }: ScalerSetting): ScalerOptions {
-  const isSame = targets.every((target) => target === targets[0]);
-  const target = isSame ? (targets[0] ?? Number.NaN) : targets.join("/");
-  return { target, ...choice.options };
 }

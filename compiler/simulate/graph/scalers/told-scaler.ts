@@ -1,6 +1,7 @@
 /** What `simulate` tells of an autoscaler that it has simulated. */
 import type { ScalerOptions } from "./scaler.ts";
-import { type ScalerName, type ScalerSetting, settingParameters } from "./scalers.ts";
+import { type ScalerSetting, settingParameters } from "./scaler-settings.ts";
+import type { ScalerName } from "./scalers.ts";
 
 export interface ScaledBaseline {
   readonly name: ScalerName;

@@ -1,6 +1,7 @@
 /** Chooses the setting of an autoscaler that hindsight would have chosen. */
 import type { ScalerChoice } from "./scaler.ts";
-import { SCALERS, type ScalerName, type ScalerSetting, sameForAll } from "./scalers.ts";
+import { SCALERS, type ScalerSetting, sameForAll } from "./scaler-settings.ts";
+import type { ScalerName } from "./scalers.ts";
 
 /** What became of a setting on the requests that it is chosen for. */
 export interface ScalerTrial {

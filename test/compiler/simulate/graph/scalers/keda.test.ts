@@ -3,7 +3,7 @@ import {
   openScalers,
   SCALERS,
   sameForAll,
-} from "../../../../../compiler/simulate/graph/scalers/scalers.ts";
+} from "../../../../../compiler/simulate/graph/scalers/scaler-settings.ts";
 import { decisions, FACTS, replicasAt } from "../../../../support/scaler-desk.ts";
 
 describe("KEDA", () => {

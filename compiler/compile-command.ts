@@ -1,26 +1,24 @@
-/** The commands that CI runs on a spec and on what became of its promises: `compile`, `gate`. */
+/** The command `compile`: the whole of it, or a share. */
 import { availableParallelism } from "node:os";
-import { type Command, Option } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import { wholeNumber } from "stratagem-runtime/internal/command-line";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import type { CompileSources } from "./commands/compile.ts";
-import type { GateOptions } from "./commands/gate.ts";
 import { SOLVER_NAMES, type SolverName } from "./methods/solver-names.ts";
 import {
-  joined,
   MODEL_MEMORY,
   type ModelFlags,
   memoryBytes,
   modelLimitsOf,
   modelTimeout,
-  shardOption,
-} from "./option-values.ts";
+} from "./model-options.ts";
+import { joined } from "./option-values.ts";
 import type { LevelPoolOptions } from "./processes/level-pool.ts";
-import type { Shard } from "./sharding/shard.ts";
-import { type Clock, MORTAL, type Watch, type Watched } from "./watched.ts";
+import { MAX_SHARDS, readShard, type Shard } from "./sharding/shard.ts";
+import type { Clock, Watch, Watched } from "./watched.ts";
 
 /** What the program has that these commands need. */
-export interface GateTools extends Pick<Clock, "nowMs"> {
+export interface CompileTools extends Pick<Clock, "nowMs"> {
   readonly watched: Watched;
   readonly print: (result: CommandResult) => void;
   /** As provenance names it. */
@@ -38,7 +36,10 @@ interface CompileFlags extends ModelFlags {
   readonly shard?: Shard;
 }
 
-export function addCompile(program: Command, { watched, print, compiler, nowMs }: GateTools): void {
+export function addCompile(
+  program: Command,
+  { watched, print, compiler, nowMs }: CompileTools,
+): void {
   program
     .command("compile")
     .description("compile an application spec and its profiles into a policy bundle")
@@ -69,14 +70,14 @@ export function addCompile(program: Command, { watched, print, compiler, nowMs }
     .option("--json", "one JSON document on stdout")
     .action(async (app: string, options: CompileFlags) => {
       const command = await compileCommandOf(app, options);
-      const { ModelReader } = await import("stratagem-runtime/internal/exec/model-reader");
+      const { LateModelReader } = await import("./late-model-reader.ts");
       const run = async (watch: Watch) => {
         const pool: LevelPoolOptions = { jobs: options.jobs, ...watch };
-        const modelReader = new ModelReader(modelLimitsOf(options), pool.signal);
+        const modelReader = new LateModelReader(modelLimitsOf(options), pool.signal);
         try {
           return await command({ compiler, nowMs, modelReader, pool });
         } finally {
-          modelReader.close();
+          await modelReader.close();
         }
       };
       print(await watched("solving levels", run));
@@ -100,33 +101,17 @@ async function compileCommandOf(
   return (sources) => compileCommand({ ...asked, ...sources, check, requirements });
 }
 
-export function addGate(program: Command, { watched, print, compiler, nowMs }: GateTools): void {
-  program
-    .command("gate")
-    .description("compare the promises of two bundles; exit with 3 if one became worse")
-    .argument("<old>", "policy bundle that is in force")
-    .argument("<new>", "policy bundle that is to follow it")
-    .option(
-      "--allow <tolerances>",
-      "what may become worse, such as 'accuracy 0.5%; violations 0.1%; cost 5%; p99 2ms @ 1000' " +
-        "(repeatable)",
-      joined,
-    )
-    .option(
-      "--require <promises>",
-      "of the new one, as compile has it, such as 'feasible; accuracy >= 97%' (repeatable)",
-      joined,
-    )
-    .option("--markdown", "print the comparison as Markdown, for a pull request")
-    .option("--junit <file>", "write it as JUnit XML too, a test case for each promise")
-    .option("--sarif <file>", "write what became worse as SARIF too")
-    .option("--spec <file>", "spec of the new bundle, whose lines SARIF then names")
-    .option("--json", "one JSON document on stdout")
-    .action(async (before: string, after: string, flags: Omit<GateOptions, "before" | "after">) => {
-      const { gateCommand } = await import("./commands/gate.ts");
-      const options = { ...flags, before, after };
-      const run = (watch: Watch) =>
-        gateCommand(options, { jobs: availableParallelism(), nowMs, ...watch }, compiler);
-      print(await watched("simulating", run, MORTAL));
-    });
+function shardOption(): Option {
+  return new Option(
+    "--shard <i/N>",
+    "solve only share i of N, from 1, as a part that merge makes the bundle of",
+  )
+    .argParser(shard)
+    .conflicts(["check", "require"]);
+}
+
+function shard(text: string): Shard {
+  const read = readShard(text);
+  if (read !== undefined) return read;
+  throw new InvalidArgumentError(`expected i/N, i from 1 to N and N up to ${MAX_SHARDS}`);
 }

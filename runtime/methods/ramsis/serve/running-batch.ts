@@ -1,0 +1,41 @@
+/** A batch of rows as the scheduler keeps it from the command that starts it. */
+import type { OpenBatch } from "../../../server/requests/batch-runs.ts";
+import type { Row } from "./batch-rows.ts";
+import type { StartCommand } from "./recorded-dispatcher.ts";
+import type { BatchStart } from "./scheduler-observer.ts";
+
+export interface RunningBatch extends BatchStart, OpenBatch {}
+
+/**
+ * Its rows are of that variant from now on, and their requests have begun.
+ * @param rows of its queries, in their order.
+ */
+export function startedBatch(
+  { worker, variant, level, queued, queries }: StartCommand,
+  rows: readonly Row[],
+  variantName: string,
+  nowMs: number,
+): RunningBatch {
+  let earliestMs = Number.POSITIVE_INFINITY;
+  for (const { request, row } of rows) {
+    request.variantByRow[row] = variant;
+    if (!(request.startMs <= nowMs)) request.startMs = nowMs;
+    earliestMs = Math.min(earliestMs, request.deadlineMs);
+  }
+  return {
+    worker,
+    variant,
+    variantName,
+    level,
+    rows: queries.length,
+    queued,
+    slackMs: earliestMs - nowMs,
+    queries,
+    startMs: nowMs,
+    handedMs: nowMs,
+    kind: 0,
+    busyWorkers: 0,
+    endMs: Number.NaN,
+    wallMs: Number.NaN,
+  };
+}

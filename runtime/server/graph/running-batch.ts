@@ -1,0 +1,47 @@
+/** A batch of queries of one task as the scheduler keeps it from the command that starts it. */
+import type { OpenBatch } from "../requests/batch-runs.ts";
+import type { StartedBatch } from "./pipeline-observer.ts";
+import type { PipelineCommand } from "./pipeline-recording.ts";
+import type { PipelineQuery } from "./pipeline-request.ts";
+import { at, type PipelineSignature } from "./pipeline-signature.ts";
+
+export interface RunningBatch extends StartedBatch, OpenBatch {}
+
+type StartCommand = Extract<PipelineCommand, { readonly kind: "start-batch" }>;
+
+/**
+ * Its queries are of that variant from now on, and their requests have begun.
+ * @param queries those of the command, in their order.
+ */
+export function startedBatch(
+  { worker, variant, level, queued, queries: slots }: StartCommand,
+  queries: readonly PipelineQuery[],
+  { variants, tasks }: PipelineSignature,
+  nowMs: number,
+): RunningBatch {
+  let earliestMs = Number.POSITIVE_INFINITY;
+  for (const query of queries) {
+    query.variant = variant;
+    const { request } = query;
+    if (Number.isNaN(request.startMs)) request.startMs = nowMs;
+    earliestMs = Math.min(earliestMs, request.deadlineMs);
+  }
+  const { name: variantName, task } = at(variants, variant);
+  return {
+    worker,
+    task: at(tasks, task).name,
+    variant,
+    variantName,
+    level,
+    rows: slots.length,
+    queued,
+    slackMs: earliestMs - nowMs,
+    queries: slots,
+    startMs: nowMs,
+    handedMs: nowMs,
+    kind: 0,
+    busyWorkers: 0,
+    endMs: Number.NaN,
+    wallMs: Number.NaN,
+  };
+}

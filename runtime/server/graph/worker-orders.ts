@@ -1,0 +1,47 @@
+/** What plans have workers hold: variants that they load, cores that they have, nothing more. */
+import type { AssignedExecutor } from "../../exec/executor.ts";
+import type { PipelineCommand } from "./pipeline-recording.ts";
+import { at, type PipelineSignature } from "./pipeline-signature.ts";
+import type { WorkerModels } from "./worker-models.ts";
+
+export type WorkerOrder = Extract<
+  PipelineCommand,
+  { readonly kind: "assign" | "resize" | "release" }
+>;
+
+export interface Ordered {
+  readonly models: WorkerModels;
+  readonly signature: PipelineSignature;
+  /** Whether a worker of a task holds all its variants, for batches that choose among them. */
+  readonly holdsAllVariants: (task: number) => boolean;
+  /** Undefined before there is one, when nobody is ordered anything. */
+  readonly executor: AssignedExecutor | undefined;
+}
+
+/** Marks at once what the worker is to hold. @returns what has it done. */
+export function marked(order: WorkerOrder, ordered: Ordered): () => void {
+  const { models, executor } = ordered;
+  const { worker } = order;
+  if (order.kind === "assign") {
+    models.assign(worker, order.variant, order.cores);
+    const variants = variantsFor(order.variant, ordered);
+    return () => executor?.assign(worker, variants, order.cores);
+  }
+  if (order.kind === "resize") {
+    models.resize(worker, order.cores);
+    return () => executor?.resize(worker, order.cores);
+  }
+  models.release(worker);
+  return () => executor?.release(worker);
+}
+
+/** What a worker loads that is assigned a variant. */
+function variantsFor(
+  variant: number,
+  { signature, holdsAllVariants }: Pick<Ordered, "signature" | "holdsAllVariants">,
+): number[] {
+  const { variants } = signature;
+  const { task } = at(variants, variant);
+  if (!holdsAllVariants(task)) return [variant];
+  return [...variants.keys()].filter((other) => at(variants, other).task === task);
+}

@@ -1,0 +1,163 @@
+/** A batch from its start to its end: handed to its worker, computed, answered, refused or lost. */
+import { type BatchResult, RowsRefusedError, WorkerLostError } from "../../exec/executor.ts";
+import type { ServiceTimes } from "../drift/service-times.ts";
+import type { BatchTimes } from "./answer-times.ts";
+import type { BatchRun } from "./batch-run.ts";
+import { WorkerBatches } from "./worker-batches.ts";
+
+/** A batch that a worker has. */
+export interface OpenBatch extends BatchRun {
+  readonly variant: number;
+  /** The dispatcher's names for its rows. */
+  readonly queries: readonly number[];
+  /** When its worker had it. */
+  handedMs: number;
+  /** As its profile tells batches of one size apart, by their bucket, say, or place; or 0. */
+  kind: number;
+  /** Workers that computed, its own included, when it started, or when it was over if more. */
+  busyWorkers: number;
+}
+
+/** Whoever decides what runs, and knows whose rows a batch has. */
+export interface BatchOwner<Batch> {
+  /** The worker is idle: what is decided now is handed to it before anything else happens. */
+  onIdle(worker: number, nowMs: number): void;
+  /** A worker is idle whose answer is on its way; `onIdle` has been told. */
+  onComputed?(nowMs: number): void;
+  onResult(batch: Batch, result: BatchResult, nowMs: number): void;
+  /** After `onResult`, with what each part of it took. */
+  onDone(batch: Batch, times: BatchTimes): void;
+  /** Some rows are at fault. */
+  onRowsRefused(batch: Batch, error: RowsRefusedError): void;
+  onFailed(batch: Batch, message: string): void;
+  /** Its worker was lost. */
+  onLost(batch: Batch, message: string): void;
+}
+
+export interface BatchRunsOptions<Batch> {
+  readonly workerCount: number;
+  readonly owner: BatchOwner<Batch>;
+  /** Never goes back. */
+  readonly nowMs: () => number;
+  /** Told what batches take; left out where nobody asks. */
+  readonly times: ServiceTimes | undefined;
+}
+
+/** The batches that have no answer yet. */
+export class BatchRuns<Batch extends OpenBatch> {
+  readonly #batches: WorkerBatches<Batch>;
+  readonly #owner: BatchOwner<Batch>;
+  readonly #nowMs: () => number;
+  readonly #times: ServiceTimes | undefined;
+
+  constructor({ workerCount, owner, nowMs, times }: BatchRunsOptions<Batch>) {
+    this.#batches = new WorkerBatches(workerCount);
+    this.#owner = owner;
+    this.#nowMs = nowMs;
+    this.#times = times;
+  }
+
+  isBusy(worker: number): boolean {
+    return this.#batches.isBusy(worker);
+  }
+
+  /** False where its worker was lost between the command to start it and the start. */
+  isComputing(batch: Batch): boolean {
+    return this.#batches.isComputing(batch);
+  }
+
+  /** It keeps its worker busy from now on. */
+  start(batch: Batch): void {
+    this.#batches.start(batch);
+  }
+
+  /** @param run has the executor run it, and calls back once the worker is free. */
+  hand(batch: Batch, run: (onComputed: () => void) => Promise<BatchResult>): void {
+    batch.busyWorkers = this.#batches.busyCount;
+    // Inside an async function, so that an executor that throws at once rejects as well.
+    const handed = async () => run(() => this.#onComputed(batch));
+    handed().then(
+      (result) => this.#onResult(batch, result),
+      (error: unknown) => this.#onRefused(batch, error),
+    );
+    batch.handedMs = this.#nowMs();
+  }
+
+  /** Takes all batches from a worker that was lost, the oldest first. */
+  takeAll(worker: number): readonly Batch[] {
+    return this.#batches.endAll(worker);
+  }
+
+  /**
+   * The worker is free; the answer is on its way. What waits is decided now, so that the worker has
+   * its next batch when it has written this answer.
+   */
+  #onComputed(batch: Batch): void {
+    if (!this.#batches.isComputing(batch)) return;
+    this.#noteBusy(batch);
+    this.#batches.onComputed(batch);
+    const nowMs = this.#nowMs();
+    this.#owner.onIdle(batch.worker, nowMs);
+    this.#owner.onComputed?.(nowMs);
+  }
+
+  #onResult(batch: Batch, result: BatchResult): void {
+    if (!this.#batches.isOpen(batch)) return;
+    if (this.#batches.isComputing(batch)) this.#noteBusy(batch);
+    const doneMs = this.#release(batch);
+    batch.endMs = doneMs;
+    batch.wallMs = result.wallMs;
+    const cutMs = this.#nowMs();
+    this.#owner.onResult(batch, result, doneMs);
+    const { startMs, handedMs } = batch;
+    const outputMs = this.#nowMs() - cutMs;
+    this.#owner.onDone(batch, {
+      inputMs: handedMs - startMs,
+      inferMs: doneMs - handedMs,
+      outputMs,
+    });
+    this.#tellTimes(batch, doneMs);
+  }
+
+  #onRefused(batch: Batch, error: unknown): void {
+    if (!this.#batches.isOpen(batch)) return;
+    const message = error instanceof Error ? error.message : String(error);
+    if (error instanceof WorkerLostError) {
+      // Where its answer was on its way, what the executor says next has it lost: the dispatcher
+      // would try it again on this worker, which it holds for idle.
+      if (!this.#batches.isComputing(batch)) return;
+      // The worker stays busy for the dispatcher until the executor says that it is gone, which
+      // also counts the loss.
+      this.#batches.replace(batch.worker, { ...batch, queries: [] });
+      this.#owner.onLost(batch, message);
+      return;
+    }
+    this.#release(batch);
+    if (error instanceof RowsRefusedError) this.#owner.onRowsRefused(batch, error);
+    else this.#owner.onFailed(batch, message);
+  }
+
+  /**
+   * Tells the dispatcher first, if it does not know, so that the worker has its next batch before
+   * answers are written.
+   */
+  #release(batch: Batch): number {
+    const nowMs = this.#nowMs();
+    const { worker } = batch;
+    if (!this.#batches.endAnswer(batch)) {
+      this.#batches.replace(worker, undefined);
+      this.#owner.onIdle(worker, nowMs);
+    }
+    return nowMs;
+  }
+
+  #noteBusy(batch: Batch): void {
+    batch.busyWorkers = Math.max(batch.busyWorkers, this.#batches.busyCount);
+  }
+
+  #tellTimes(batch: Batch, endMs: number): void {
+    const { variant, rows, kind, busyWorkers, wallMs: insideMs, handedMs } = batch;
+    const aroundMs = endMs - handedMs;
+    this.#times?.onBatch({ variant, rows, kind, aroundMs, insideMs, endMs, busyWorkers });
+  }
+}
