@@ -3,7 +3,8 @@ import type { InferlineBundle } from "stratagem-runtime/internal/bundle/schema";
 import type { Experiment } from "../harness/experiment.ts";
 import { mean, percent, present } from "../harness/numbers.ts";
 import { twitterCounts } from "../harness/reference.ts";
-import { follow, peakPlan, type RateTrace, ratesOf, type Scaler, worstMinute } from "./followed.ts";
+import { worstMinute } from "../scalers/worst-minute.ts";
+import { follow, peakPlan, type RateTrace, ratesOf, type Scaler } from "./followed.ts";
 import { AUTO, Planner } from "./planner.ts";
 import type { PipelineName } from "./reference-pipelines.ts";
 
@@ -40,6 +41,7 @@ const CHOICES: readonly (readonly [string, Scaler])[] = [
     (forecaster) => [`forecast ${forecaster ?? "none"}`, { forecaster }] as const,
   ),
   ["no catching up", { catchesUp: false }],
+  ["nothing held for bursts", { burstMemoryMs: 0 }],
   ["late ones in their turn", { lateLast: false }],
 ];
 
@@ -71,19 +73,21 @@ export const choice: Experiment = {
 export const days: Experiment = {
   name: "days",
   about: "two days of Twitter that chose nothing, followed by tuners",
-  takes: "ten minutes",
+  takes: "two minutes",
   isExtra: true,
-  run: async ({ page, folder }) => {
+  options: { day: `of the fortnight, from 1 on; ${HELD_OUT.join(" and ")}` },
+  run: async ({ page, folder, flags }) => {
     const planner = new Planner(folder);
     const counts = scaledCounts();
     const rows: (string | number)[][] = [];
     for (const [pipeline, sloMs] of JUDGED) {
       const bundle = await plannedFor(planner, pipeline, sloMs);
       const peak = peakPlan(bundle);
-      for (const day of HELD_OUT) {
+      for (const day of flags.numbers("day") ?? HELD_OUT) {
         const traces = [traceOf(counts.slice((day - 1) * DAY_S, day * DAY_S))];
         const runs: readonly (readonly [string, InferlineBundle, Scaler])[] = [
           ["joint", bundle, "joint"],
+          ["joint, nothing held for bursts", bundle, { burstMemoryMs: 0 }],
           ["relative", bundle, "relative"],
           ["the plan of the highest load", peak, "none"],
         ];
@@ -111,7 +115,7 @@ function cellsOf(
     mean(runs.map(({ costPerHour }) => costPerHour)).toFixed(3),
     percent(mean(late), 3),
     percent(Math.max(...late), 3),
-    percent(Math.max(...runs.map(worstMinute)), 1),
+    percent(Math.max(...runs.map(({ timeline }) => worstMinute(timeline))), 1),
     runs.reduce((sum, { scaling, planSwitches }) => sum + scaling.up + planSwitches, 0),
   ];
 }

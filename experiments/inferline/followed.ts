@@ -75,16 +75,3 @@ export function costBetween(
   const seconds = present(timeline ?? undefined).slice(fromS, toS);
   return seconds.reduce((sum, { costPerHour }) => sum + costPerHour, 0) / seconds.length;
 }
-
-/** The worst share of late requests of a minute. */
-export function worstMinute({ timeline }: InferlineSimulationResult): number {
-  const seconds = present(timeline ?? undefined);
-  let worst = 0;
-  for (let from = 0; from < seconds.length; from += 60) {
-    const minute = seconds.slice(from, from + 60);
-    const requests = minute.reduce((sum, one) => sum + one.requests, 0);
-    const late = minute.reduce((sum, one) => sum + one.violations, 0);
-    if (requests > 0) worst = Math.max(worst, late / requests);
-  }
-  return worst;
-}

@@ -1,6 +1,7 @@
 /** The experiments of docs/experiments/inferline.md. */
 import { inferlineGpu } from "../gpu/inferline-gpu.ts";
 import type { Experiment } from "../harness/experiment.ts";
+import { bursts } from "./bursts.ts";
 import { choice, days } from "./days.ts";
 import { fig9 } from "./estimator.ts";
 import { live } from "./live.ts";
@@ -23,6 +24,7 @@ export const inferline: readonly Experiment[] = [
   fig13,
   steady,
   surge,
+  bursts,
   days,
   choice,
   random,

@@ -3,7 +3,8 @@ import type { InferlineSimulationResult } from "stratagem/internal/methods/infer
 import type { InferlineBundle } from "stratagem-runtime/internal/bundle/schema";
 import type { Experiment } from "../harness/experiment.ts";
 import { mean, percent, present } from "../harness/numbers.ts";
-import { costBetween, follow, peakPlan, ratesOf, type Scaler, worstMinute } from "./followed.ts";
+import { worstMinute } from "../scalers/worst-minute.ts";
+import { costBetween, follow, peakPlan, ratesOf, type Scaler } from "./followed.ts";
 import { AUTO, only, Planner } from "./planner.ts";
 import type { PipelineName } from "./reference-pipelines.ts";
 
@@ -83,7 +84,7 @@ function surgeCells(
     (mean(runs.map(({ costPerHour }) => costPerHour)) / present(peak)).toFixed(2),
     percent(mean(late)),
     percent(Math.max(...late)),
-    percent(Math.max(...runs.map(worstMinute)), 1),
+    percent(Math.max(...runs.map(({ timeline }) => worstMinute(timeline))), 1),
     Math.max(...settles),
     Math.max(...at).toFixed(2),
   ];

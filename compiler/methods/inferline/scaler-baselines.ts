@@ -1,26 +1,21 @@
 /** Provisioned tasks under the autoscalers that people run, as shipped or tuned in hindsight. */
-import {
-  type InferlineBundle,
-  type InferlineLevel,
-  type StagePlan,
-  violationCeiling,
+import type {
+  InferlineBundle,
+  InferlineLevel,
+  StagePlan,
 } from "stratagem-runtime/internal/bundle/schema";
-import { assert } from "stratagem-runtime/internal/core/assert";
 import { levelForLoad } from "stratagem-runtime/internal/core/level-choice";
 import { initialQpsOf } from "../../simulate/graph/arriving-requests.ts";
-import { partFor, triedLevels } from "../../simulate/graph/scalers/plan-shapes.ts";
 import {
-  openScalers,
-  SCALERS,
-  shippedSetting,
-} from "../../simulate/graph/scalers/scaler-settings.ts";
+  beginningWith,
+  type ScaledLevels,
+  shippedOn,
+  tunedOn,
+} from "../../simulate/graph/scalers/scaled-levels.ts";
+import { openScalers, SCALERS } from "../../simulate/graph/scalers/scaler-settings.ts";
 import type { ScalerName } from "../../simulate/graph/scalers/scalers.ts";
 import { StageWatch } from "../../simulate/graph/scalers/stage-watch.ts";
-import {
-  type PlannedSetting,
-  type TriedSetting,
-  tuneScaler,
-} from "../../simulate/graph/scalers/tune-scaler.ts";
+import type { PlannedSetting, TriedSetting } from "../../simulate/graph/scalers/tune-scaler.ts";
 import { ScaledStages, stageFactsOf } from "./simulate/scaled-stages.ts";
 import {
   type InferlineSimulationOptions,
@@ -29,6 +24,7 @@ import {
 } from "./simulate/simulate.ts";
 
 type Asked = Omit<InferlineSimulationOptions, "tuner" | "watch" | "level">;
+type Start = Pick<Asked, "arrivals">;
 
 /**
  * Serves requests with the replicas that an autoscaler wants, as `simulateInferline` does with
@@ -56,11 +52,10 @@ export function simulateScaled(
 /** As its project ships it, with the plan that the bundle itself begins with. */
 export function shippedScaler(
   bundle: InferlineBundle,
-  options: Pick<Asked, "arrivals">,
+  options: Start,
   name: ScalerName,
 ): PlannedSetting {
-  const plan = firstLevel(bundle, options);
-  return { plan, setting: shippedSetting(name, bundle.tasks.length) };
+  return shippedOn(levelsOf(bundle, options), name);
 }
 
 /**
@@ -71,41 +66,26 @@ export function tunedScaler(
   bundle: InferlineBundle,
   options: Asked,
   name: ScalerName,
-  ceiling = violationCeiling(bundle.slo),
+  ceiling?: number,
 ): readonly TriedSetting[] {
-  const shapes = bundle.levels.map(({ plan }) =>
-    JSON.stringify(plan.stages.map(({ pool, batch }) => [pool, batch])),
-  );
-  return tuneScaler({
-    name,
-    stageCount: bundle.tasks.length,
-    plans: triedLevels(shapes, firstLevel(bundle, options)),
-    ceiling,
-    measure(plan, setting) {
-      const { violationRate, costPerHour } = simulateScaled(bundle, options, name, {
-        plan,
-        setting,
-      });
-      return { violationRate, cost: costPerHour };
-    },
-  });
+  const shapeOf = ({ plan }: InferlineLevel) =>
+    JSON.stringify(plan.stages.map(({ pool, batch }) => [pool, batch]));
+  const measure = (plan: number, setting: PlannedSetting["setting"]) => {
+    const ran = simulateScaled(bundle, options, name, { plan, setting });
+    return { violationRate: ran.violationRate, cost: ran.costPerHour };
+  };
+  return tunedOn(levelsOf(bundle, options), name, { shapeOf, measure }, ceiling);
 }
 
 /** A level with replicas for the load at time 0. */
-function startLevel(
-  bundle: InferlineBundle,
-  options: Pick<Asked, "arrivals">,
-  plan: number,
-): InferlineLevel {
-  const level = bundle.levels[plan];
-  assert(level !== undefined, "a plan is that of a level");
-  const part = partFor(bundle.levels, firstLevel(bundle, options), plan);
-  const stages = level.plan.stages.map(
-    (stage): StagePlan => ({ ...stage, replicas: Math.ceil(stage.replicas * part) }),
-  );
+function startLevel(bundle: InferlineBundle, options: Start, plan: number): InferlineLevel {
+  const { level, countOf } = beginningWith(levelsOf(bundle, options), plan);
+  const stages = level.plan.stages.map((stage): StagePlan => {
+    return { ...stage, replicas: countOf(stage.replicas) };
+  });
   return { ...level, plan: { ...level.plan, stages } };
 }
 
-function firstLevel({ levels }: InferlineBundle, { arrivals }: Pick<Asked, "arrivals">): number {
-  return levelForLoad(levels, initialQpsOf(arrivals));
+function levelsOf(bundle: InferlineBundle, { arrivals }: Start): ScaledLevels<InferlineLevel> {
+  return { bundle, first: levelForLoad(bundle.levels, initialQpsOf(arrivals)) };
 }

@@ -1,28 +1,23 @@
 /** Scaled tasks under the autoscalers that people run, as shipped or tuned in hindsight. */
-import {
-  type ScaledStage,
-  type ThemisBundle,
-  type ThemisLevel,
-  violationCeiling,
+import type {
+  ScaledStage,
+  ThemisBundle,
+  ThemisLevel,
 } from "stratagem-runtime/internal/bundle/schema";
-import { assert } from "stratagem-runtime/internal/core/assert";
 import { firstLevel } from "stratagem-runtime/internal/methods/themis/core/controller";
 import { TRANSITION_CELLS } from "stratagem-runtime/internal/methods/themis/core/shape";
 import { themisDispatcherOf } from "stratagem-runtime/internal/methods/themis/core/themis-dispatcher";
 import { initialQpsOf } from "../../simulate/graph/arriving-requests.ts";
-import { partFor, triedLevels } from "../../simulate/graph/scalers/plan-shapes.ts";
 import {
-  openScalers,
-  SCALERS,
-  shippedSetting,
-} from "../../simulate/graph/scalers/scaler-settings.ts";
+  beginningWith,
+  type ScaledLevels,
+  shippedOn,
+  tunedOn,
+} from "../../simulate/graph/scalers/scaled-levels.ts";
+import { openScalers, SCALERS } from "../../simulate/graph/scalers/scaler-settings.ts";
 import type { ScalerName } from "../../simulate/graph/scalers/scalers.ts";
 import { StageWatch } from "../../simulate/graph/scalers/stage-watch.ts";
-import {
-  type PlannedSetting,
-  type TriedSetting,
-  tuneScaler,
-} from "../../simulate/graph/scalers/tune-scaler.ts";
+import type { PlannedSetting, TriedSetting } from "../../simulate/graph/scalers/tune-scaler.ts";
 import { instanceFactsOf, ScaledInstances } from "./simulate/scaled-instances.ts";
 import {
   simulateThemis,
@@ -66,8 +61,7 @@ export function shippedInstanceScaler(
   options: Start,
   name: ScalerName,
 ): PlannedSetting {
-  const setting = shippedSetting(name, bundle.tasks.length);
-  return { plan: firstOf(bundle, options), setting };
+  return shippedOn(levelsOf(bundle, options), name);
 }
 
 /**
@@ -78,36 +72,31 @@ export function tunedInstanceScaler(
   bundle: ThemisBundle,
   options: Asked,
   name: ScalerName,
-  ceiling = violationCeiling(bundle.slo),
+  ceiling?: number,
 ): readonly TriedSetting[] {
-  const shapes = bundle.levels.map(({ steady }) =>
-    JSON.stringify(steady.stages.map(({ batch, cores }) => [batch, cores])),
-  );
-  return tuneScaler({
-    name,
-    stageCount: bundle.tasks.length,
-    plans: triedLevels(shapes, firstOf(bundle, options)),
-    ceiling,
-    measure(plan, setting) {
-      const ran = simulateScaledInstances(bundle, options, name, { plan, setting });
-      return { violationRate: ran.violationRate, cost: ran.cores.mean };
-    },
-  });
+  const shapeOf = ({ steady }: ThemisLevel) =>
+    JSON.stringify(steady.stages.map(({ batch, cores }) => [batch, cores]));
+  const measure = (plan: number, setting: PlannedSetting["setting"]) => {
+    const ran = simulateScaledInstances(bundle, options, name, { plan, setting });
+    return { violationRate: ran.violationRate, cost: ran.cores.mean };
+  };
+  return tunedOn(levelsOf(bundle, options), name, { shapeOf, measure }, ceiling);
 }
 
 /** A level with instances for the load at time 0. */
 function beginning(bundle: ThemisBundle, options: Start, plan: number): ThemisLevel {
-  const level = bundle.levels[plan];
-  assert(level !== undefined, "a plan is that of a level");
-  const part = partFor(bundle.levels, firstOf(bundle, options), plan);
+  const { level, countOf } = beginningWith(levelsOf(bundle, options), plan);
   const stages = level.steady.stages.map((stage): ScaledStage => {
-    return { ...stage, instances: Math.ceil(stage.instances * part) };
+    return { ...stage, instances: countOf(stage.instances) };
   });
   return { ...level, steady: { ...level.steady, stages } };
 }
 
-function firstOf(bundle: ThemisBundle, { arrivals, startLevel }: Start): number {
-  return startLevel ?? firstLevel(bundle, initialQpsOf(arrivals));
+function levelsOf(
+  bundle: ThemisBundle,
+  { arrivals, startLevel }: Start,
+): ScaledLevels<ThemisLevel> {
+  return { bundle, first: startLevel ?? firstLevel(bundle, initialQpsOf(arrivals)) };
 }
 
 /**

@@ -280,7 +280,7 @@ class StageDispatcher implements InferlineDispatcher {
       const worker = idle.lowest(task);
       const cell = task * poolCount + poolByWorker[worker]!;
       // A replica of an earlier plan may be in a pool where smaller batches were profiled.
-      const limit = Math.min(planned, maxBatchByTaskPool[cell]!);
+      const limit = Math.min(queues.mostOf(task, level, planned, nowMs), maxBatchByTaskPool[cell]!);
       const batch = Math.min(limit, queues.length(task));
       out.startBatch(worker, variantByTaskPool[cell]!, level, queues.length(task));
       for (let taken = 0; taken < batch; taken++) out.appendQuery(queues.take(task));

@@ -1,6 +1,13 @@
 /** Follows levels, envelope and forecast together: the tuner that comes down as it goes up. */
-import type { InferlineBundle } from "../../../bundle/schema.ts";
+import {
+  type InferlineBundle,
+  MICROS,
+  priceMicros,
+  violationCeiling,
+} from "../../../bundle/schema.ts";
+import { HISTORY_SECONDS } from "../../../core/forecasters.ts";
 import { RateHistory } from "../../../core/rate-history.ts";
+import { BurstReserve, carriedQpsOf, replicasFor } from "./burst-reserve.ts";
 import { CatchUp } from "./catch-up.ts";
 import { dispersionOf } from "./dispersion.ts";
 import { type Foreteller, ForetoldRate } from "./foretold-rate.ts";
@@ -8,6 +15,7 @@ import { RecentFanouts } from "./recent-fanouts.ts";
 import type { ReplicaTuner, StageState } from "./replica-tuner.ts";
 import { Staffing } from "./staffing.ts";
 import { SureLoad, sureMean } from "./sure-load.ts";
+import { type TimelyBatches, timelyBatches } from "./timely-batches.ts";
 import { TrailingEnvelope } from "./traffic-envelope.ts";
 
 /** What of the tuner was chosen by simulation, on days that judge nothing. */
@@ -22,6 +30,8 @@ export interface JointTunerOptions {
   readonly catchesUp: boolean;
   /** Whether what is late already is served after what is not. */
   readonly lateLast: boolean;
+  /** How long a burst is remembered that came too fast, and provided for; 0 for not at all. */
+  readonly burstMemoryMs: number;
 }
 
 /** `npm run experiment -- inferline choice` tells how they were chosen. */
@@ -31,6 +41,7 @@ export const JOINT_DEFAULTS: JointTunerOptions = {
   forecaster: "rise",
   catchesUp: true,
   lateLast: true,
+  burstMemoryMs: 35 * 60_000,
 };
 
 /** Time between two looks at the traffic; what exceeds it is looked at once it comes. */
@@ -41,6 +52,8 @@ const LEAST_WINDOW_MS = 10;
 const LEAST_SAVING = 0.05;
 /** ... for this long, since its replicas may have to be started all anew. */
 const SWITCH_MS = 10_000;
+/** For bursts a stage has a replica to spare that costs at most this part of the plan. */
+const CHEAP_PART = 0.05;
 /** Windows that end now, in seconds, over which a rate may show to be too high. */
 const NOW_WINDOWS = [0.2, 0.5, 1, 2];
 /** Standard deviations that such a count has above a load to be sure that it is more. */
@@ -56,7 +69,8 @@ const NOW_SIGMAS = 3.5;
  * replicas are up counts as a window that has not come yet, with the same slack. Two plans can
  * carry a need: that of the lowest level which allows for it, with fewer replicas, and that of the
  * level below, with more. The cheaper one is followed; where another is so for a while, it takes
- * over. What came to wait before replicas were up is caught up with by more of them.
+ * over. What came to wait before replicas were up is caught up with by more of them, and for bursts
+ * that were over too soon for that replicas are held from then on.
  */
 export class JointTuner implements ReplicaTuner {
   readonly targets: Uint32Array;
@@ -72,6 +86,9 @@ export class JointTuner implements ReplicaTuner {
   readonly #foretold: ForetoldRate;
   readonly #staffing: Staffing;
   readonly #catchUp: CatchUp;
+  readonly #reserve: BurstReserve;
+  /** By level. */
+  readonly #timely: readonly TimelyBatches[];
   /** By level. */
   readonly #loads: readonly SureLoad[];
   /** [taskCount]: replicas for the need, without what is to be caught up with. */
@@ -113,6 +130,14 @@ export class JointTuner implements ReplicaTuner {
     });
     this.#staffing = new Staffing(bundle);
     this.#catchUp = new CatchUp(bundle);
+    this.#reserve = new BurstReserve({
+      memoryMs: options.burstMemoryMs,
+      ceiling: violationCeiling(bundle.slo),
+      activationMs: bundle.policy.activationMs,
+      dispersion: this.#dispersion,
+      slack: options.slack,
+    });
+    this.#timely = bundle.levels.map((one) => timelyBatches(bundle, one));
     const slack = { dispersion: this.#dispersion, slack: options.slack + bundle.policy.tolerance };
     this.#loads = bundle.levels.map((one) => new SureLoad(one, windowMs, slack));
     this.targets = new Uint32Array(taskCount);
@@ -174,7 +199,7 @@ export class JointTuner implements ReplicaTuner {
     this.#history.advance(nowMs);
     this.#fanouts.advance(nowMs, this.#stages);
     this.#provide(nowMs);
-    if (this.#options.catchesUp) this.#lookBack(nowMs, state);
+    this.#lookBack(nowMs, state);
     this.wakeMs = nowMs + TICK_MS;
     if (this.#catchUp.dueMs > nowMs) this.wakeMs = Math.min(this.wakeMs, this.#catchUp.dueMs);
     return this.#setTargets() || this.#level !== levelBefore;
@@ -285,8 +310,21 @@ export class JointTuner implements ReplicaTuner {
   #lookBack(nowMs: number, state: StageState): void {
     const likelyQps = this.#history.meanQps(1);
     if (Number.isNaN(likelyQps)) return;
-    const look = { nowMs, sureQps: this.#sureQps(), likelyQps, factors: this.#fanouts.factors };
-    this.#catchUp.look(look, this.#stages, this.targets, state);
+    const { factors } = this.#fanouts;
+    const sureQps = this.#sureQps();
+    if (this.#options.catchesUp) {
+      this.#catchUp.look({ nowMs, sureQps, likelyQps, factors }, this.#stages, this.targets, state);
+    }
+    const { throughputQps, waitMs } = this.#timely[this.#level]!;
+    const carriedQps = carriedQpsOf(this.#stages, throughputQps, factors, state.readyByTask);
+    const meanQps = this.#history.meanQps(this.#activationSeconds);
+    this.#reserve.look({ nowMs, sureQps, lastQps: likelyQps, meanQps, carriedQps, waitMs });
+  }
+
+  /** As long as rates are known for, in whole tenths. */
+  get #activationSeconds(): number {
+    const tenths = Math.round(this.#bundle.policy.activationMs / 100);
+    return Math.min(Math.max(tenths / 10, 1), HISTORY_SECONDS);
   }
 
   /** The rate that the newest traffic surely is. */
@@ -304,15 +342,26 @@ export class JointTuner implements ReplicaTuner {
   /** @returns whether a target has changed. */
   #setTargets(): boolean {
     let isChanged = false;
+    const reserveQps = this.#reserve.qps;
     for (let task = 0; task < this.targets.length; task++) {
       const most = this.#staffing.mostOf(this.#level, task);
-      const wanted = Math.max(this.#wanted[task]!, this.#catchUp.replicas[task]!);
+      const held = reserveQps > 0 ? this.#heldFor(reserveQps, task) : 1;
+      const wanted = Math.max(this.#wanted[task]!, this.#catchUp.replicas[task]!, held);
       const target = Math.min(wanted, most);
       if (target === this.targets[task]) continue;
       this.targets[task] = target;
       isChanged = true;
     }
     return isChanged;
+  }
+
+  #heldFor(qps: number, task: number): number {
+    const { costPerHour } = this.#bundle.levels[this.#level]!.plan;
+    const stage = this.#stages[task]!;
+    const timelyQps = this.#timely[this.#level]!.throughputQps[task]!;
+    const held = replicasFor(qps, stage, timelyQps, this.#fanouts.factors[task]!);
+    const micros = priceMicros(this.#bundle.cluster.pools[stage.pool]!);
+    return micros <= CHEAP_PART * MICROS * costPerHour ? held + 1 : held;
   }
 
   #setLimits(): void {

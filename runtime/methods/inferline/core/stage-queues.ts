@@ -2,6 +2,7 @@
 import type { InferlineBundle } from "../../../bundle/schema.ts";
 import { LinkedQueues } from "../../../core/graph/linked-queues.ts";
 import { NONE } from "../../../core/graph/pipeline-shape.ts";
+import { type TimelyBatches, timelyBatches } from "./timely-batches.ts";
 
 /**
  * A queue for each task, and where late ones wait another for those that cannot be in time any
@@ -14,14 +15,14 @@ export class StageQueues {
   readonly #taskCount: number;
   /** By query; null where all is first in, first out. */
   readonly #deadlineMs: Float64Array | null;
-  /** [levelCount, taskCount]: from the start of a task to the end of the longest way from there. */
-  readonly #restMs: Float64Array;
+  /** By level. */
+  readonly #timely: readonly TimelyBatches[];
 
   constructor(bundle: InferlineBundle, queryCapacity: number, isLateLast: boolean) {
     this.#taskCount = bundle.tasks.length;
     this.#queues = new LinkedQueues((isLateLast ? 2 : 1) * this.#taskCount, queryCapacity);
     this.#deadlineMs = isLateLast ? new Float64Array(queryCapacity) : null;
-    this.#restMs = Float64Array.from(bundle.levels.flatMap((level) => restOf(bundle, level)));
+    this.#timely = bundle.levels.map((level) => timelyBatches(bundle, level));
   }
 
   /** Queries that wait at all tasks. */
@@ -48,13 +49,29 @@ export class StageQueues {
   /** Those at the head of a task that cannot be in time any more wait for the others. */
   setBack(task: number, level: number, nowMs: number): void {
     if (this.#deadlineMs === null) return;
-    const startMs = nowMs + this.#restMs[level * this.#taskCount + task]!;
+    const startMs = nowMs + this.#timely[level]!.restMs[task]!;
     const queues = this.#queues;
     for (let query = queues.first(task); query !== NONE; query = queues.first(task)) {
       if (!(this.#deadlineMs[query]! < startMs)) return;
       queues.remove(query);
       queues.append(this.#late(task), query);
     }
+  }
+
+  /**
+   * Largest batch with which the first of a task can be in time, and no smaller than what leaves
+   * time for those behind it; the planned one where nobody waits who can be.
+   */
+  mostOf(task: number, level: number, planned: number, nowMs: number): number {
+    const query = this.#queues.first(task);
+    if (this.#deadlineMs === null || query === NONE) return planned;
+    const { batches, restMs, batchMs } = this.#timely[level]!;
+    const ms = batchMs[task]!;
+    let most = Math.min(planned, batches[task]!);
+    const afterMs = restMs[task]! - ms[most - 1]!;
+    const leftMs = this.#deadlineMs[query]! - nowMs - afterMs;
+    while (most < planned && ms[most]! <= leftMs) most++;
+    return most;
   }
 
   /** Takes the first of a task where some wait. */
@@ -70,21 +87,4 @@ export class StageQueues {
   #late(task: number): number {
     return this.#taskCount + task;
   }
-}
-
-/** By task, with whole batches. */
-function restOf(
-  { tasks, cluster }: InferlineBundle,
-  { plan }: InferlineBundle["levels"][number],
-): number[] {
-  const restMs = plan.stages.map(({ latencyMs }) => latencyMs);
-  const afterMs = tasks.map(() => 0);
-  for (let task = tasks.length - 1; task >= 0; task--) {
-    restMs[task]! += afterMs[task]!;
-    for (const { parent } of tasks[task]!.edges) {
-      if (parent === null) continue;
-      afterMs[parent] = Math.max(afterMs[parent]!, cluster.communicationLatencyMs + restMs[task]!);
-    }
-  }
-  return restMs;
 }

@@ -64,10 +64,17 @@ function idle(tuner: JointTuner) {
 }
 
 /** Seconds, and what there was to be at the end of each. */
-function drive(tuner: JointTuner, arrivalMs: Iterable<number>, endMs: number) {
+function drive(
+  tuner: JointTuner,
+  arrivalMs: Iterable<number>,
+  endMs: number,
+  comesUp: "at once" | "never" = "at once",
+) {
   const seconds: { level: number; targets: number[] }[] = [];
+  const first = Uint32Array.from(tuner.targets);
+  const state = comesUp === "at once" ? idle(tuner) : { waiting: () => 0, readyByTask: first };
   const pass = (untilMs: number) => {
-    while (tuner.wakeMs <= untilMs) tuner.tick(tuner.wakeMs, idle(tuner));
+    while (tuner.wakeMs <= untilMs) tuner.tick(tuner.wakeMs, state);
   };
   const note = (untilMs: number) => {
     while ((seconds.length + 1) * 1000 <= untilMs) {
@@ -180,6 +187,21 @@ describe("JointTuner", () => {
       return seconds.slice(120).reduce((sum, { targets }) => sum + (targets[0] ?? 0), 0);
     };
     expect(until("rise")).toBeGreaterThan(until(null));
+  });
+
+  test("holds what carries a burst that came too fast for replicas to come up, for a time", () => {
+    const arrivals = traffic([60, 60], [180, 20], [60, 240]);
+    const served = (burstMemoryMs: number) => {
+      const options = { ...JOINT_DEFAULTS, burstMemoryMs };
+      const tuner = new JointTuner(bundleOf([BASE]), 0, false, options);
+      return drive(tuner, arrivals, 320_000, "never");
+    };
+    expect(served(0)[180]?.targets).toEqual([5, 2]);
+    const held = served(180_000);
+    // 20 and 50 a second each.
+    expect(held[180]?.targets[0]).toBeGreaterThanOrEqual(9);
+    expect(held[180]?.targets[1]).toBeGreaterThanOrEqual(4);
+    expect(held[310]?.targets).toEqual([5, 2]);
   });
 
   test("asks for at least one replica and for no more than the pools have, whatever comes", () => {

@@ -20,6 +20,23 @@ const BUNDLE = inferlineBundle({
   ],
 });
 
+/** 20 ms, and then batches of which a whole one alone takes longer than the SLO of 250 ms. */
+const SLOW = inferlineBundle({
+  tasks: [
+    { name: "a", latencyMs: { 1: 20 } },
+    { name: "b", from: { a: 1 }, latencyMs: { 1: 50, 3: 90, 8: 300 } },
+  ],
+  levels: [
+    {
+      loadQps: 10,
+      stages: [
+        [1, 1],
+        [8, 1],
+      ],
+    },
+  ],
+});
+
 function order(queues: StageQueues, task: number): number[] {
   const taken: number[] = [];
   while (queues.length(task) > 0) taken.push(queues.take(task));
@@ -71,5 +88,34 @@ describe("what waits at a task", () => {
     queues.append(0, 6, 900);
     queues.setBack(0, 0, 100);
     expect(order(queues, 0)).toEqual([6, 5]);
+  });
+
+  test("can be in time under a plan whose whole batches take longer than the SLO", () => {
+    const queues = new StageQueues(SLOW, 16, true);
+    queues.append(1, 0, 250);
+    // 50 ms in one, 90 in two to three, 300 in a whole batch.
+    queues.setBack(1, 0, 150);
+    expect(queues.mostOf(1, 0, 8, 150)).toBe(3);
+    queues.append(1, 1, 251);
+    expect(queues.take(1)).toBe(0);
+    queues.setBack(1, 0, 162);
+    queues.append(1, 2, 900);
+    expect(order(queues, 1)).toEqual([2, 1]);
+  });
+
+  test("is in batches as large as its first has time for, late ones in those of the plan", () => {
+    const queues = new StageQueues(SLOW, 16, true);
+    expect(queues.mostOf(1, 0, 8, 0)).toBe(8);
+    queues.append(1, 0, 250);
+    expect(queues.mostOf(1, 0, 8, 0)).toBe(3);
+    queues.putFirst(1, 1);
+    queues.remove(1);
+    queues.append(0, 2, 1000);
+    expect(queues.mostOf(0, 0, 1, 0)).toBe(1);
+    queues.remove(0);
+    queues.append(1, 3, 300);
+    expect(queues.mostOf(1, 0, 8, 0)).toBe(8);
+    queues.setBack(1, 0, 290);
+    expect(queues.mostOf(1, 0, 8, 290)).toBe(8);
   });
 });

@@ -1,0 +1,152 @@
+/** Holds replicas for bursts that came too fast for replicas that start when they come. */
+import type { StagePlan } from "../../../bundle/schema.ts";
+import { wholeOf } from "./staffing.ts";
+
+/** More than this, the oldest is forgotten. */
+const MOST_LEAPS = 64;
+
+export interface BurstReserveOptions {
+  /** How long a burst is remembered; 0 for no reserve. */
+  readonly memoryMs: number;
+  /** Ratio of requests that may be late. */
+  readonly ceiling: number;
+  readonly activationMs: number;
+  /** Variance over mean of the requests in a window. */
+  readonly dispersion: number;
+  /** Deviations of a count that are no other load yet. */
+  readonly slack: number;
+}
+
+/** Rates of the newest traffic, requests per second. */
+export interface LeapLook {
+  readonly nowMs: number;
+  /** What it surely is, and what it is over a second and over the time that replicas take. */
+  readonly sureQps: number;
+  readonly lastQps: number;
+  readonly meanQps: number;
+  /** What replicas carry that are ready, with batches that are in time. */
+  readonly carriedQps: number;
+  /** How long a request may wait and be in time. */
+  readonly waitMs: number;
+}
+
+/** Traffic that surely was more than what was ready carried, until it is no more than that. */
+interface Leap {
+  readonly startMs: number;
+  readonly fromQps: number;
+  /** Highest rate over the time that replicas take to come up, while too few were ready. */
+  toQps: number;
+  /** Requests since it began, and those of them that had to wait for too long. */
+  requests: number;
+  lost: number;
+  isOver: boolean;
+}
+
+/**
+ * What comes beyond the ready replicas while others come up is late whatever is done then; only
+ * replicas that are there beforehand help. They are held where a leap has shown that the traffic
+ * needs them: one that was over so soon that more of its own requests were lost than the SLO
+ * allows, for which a steady load does not make up. For some time after it every stage has replicas
+ * that just carry the rate it had, with the slack of a count. A leap to a load that stays is none
+ * of these, and nothing is paid for it.
+ */
+export class BurstReserve {
+  readonly #options: BurstReserveOptions;
+  /** Oldest first. */
+  readonly #leaps: Leap[] = [];
+  /** The last one while too little is ready for it; null otherwise. */
+  #rising: Leap | null = null;
+  /** Requests that came beyond what was carried, and may still be in time. */
+  #waiting = 0;
+  #lookedMs = Number.NaN;
+
+  constructor(options: BurstReserveOptions) {
+    this.#options = options;
+  }
+
+  /** The rate that there have to be replicas for; 0 for none. */
+  get qps(): number {
+    const { ceiling, slack, dispersion, activationMs } = this.#options;
+    let most = 0;
+    for (const { isOver, lost, requests, toQps } of this.#leaps) {
+      if (isOver && lost > ceiling * requests) most = Math.max(most, toQps);
+    }
+    return most + slack * Math.sqrt((1000 * dispersion * most) / activationMs);
+  }
+
+  look(look: LeapLook): void {
+    const { nowMs, sureQps, carriedQps } = look;
+    const seconds = Number.isNaN(this.#lookedMs) ? 0 : (nowMs - this.#lookedMs) / 1000;
+    this.#lookedMs = nowMs;
+    const lost = this.#lostIn(Math.min(seconds, 1), look);
+    this.#forget(nowMs);
+    if (this.#rising === null && sureQps > carriedQps) this.#rising = this.#begin(look);
+    const last = this.#leaps.at(-1);
+    if (last !== undefined && !last.isOver) {
+      last.requests += look.lastQps * Math.min(seconds, 1);
+      this.#follow(last, look, lost);
+    }
+  }
+
+  /** Of what comes beyond what is carried, as much as is carried while one waits can wait. */
+  #lostIn(seconds: number, { lastQps, carriedQps, waitMs }: LeapLook): number {
+    const waiting = Math.max(0, this.#waiting + (lastQps - carriedQps) * seconds);
+    this.#waiting = Math.min(waiting, (carriedQps * waitMs) / 1000);
+    return waiting - this.#waiting;
+  }
+
+  #forget(nowMs: number): void {
+    const leaps = this.#leaps;
+    const sinceMs = nowMs - this.#options.memoryMs;
+    while (leaps.length > MOST_LEAPS || (leaps.length > 0 && leaps[0]!.startMs <= sinceMs)) {
+      if (leaps.shift() === this.#rising) this.#rising = null;
+    }
+  }
+
+  /** The leap goes on where the one before is not over. */
+  #begin({ nowMs, carriedQps }: LeapLook): Leap {
+    const last = this.#leaps.at(-1);
+    if (last !== undefined && !last.isOver) return last;
+    const fresh = { fromQps: carriedQps, toQps: 0, requests: 0, lost: 0, isOver: false };
+    const leap: Leap = { startMs: nowMs, ...fresh };
+    this.#leaps.push(leap);
+    return leap;
+  }
+
+  #follow(leap: Leap, { lastQps, meanQps, carriedQps }: LeapLook, lost: number): void {
+    if (this.#rising === null) {
+      leap.isOver = meanQps < leap.fromQps;
+      return;
+    }
+    leap.toQps = Math.max(leap.toQps, meanQps);
+    leap.lost += lost;
+    if (carriedQps >= lastQps) this.#rising = null;
+  }
+}
+
+/** The rate that a number of replicas of each stage carries with batches that are in time. */
+export function carriedQpsOf(
+  stages: readonly StagePlan[],
+  throughputQps: readonly number[],
+  factors: Float64Array,
+  replicas: Uint32Array,
+): number {
+  let least = Number.POSITIVE_INFINITY;
+  for (let task = 0; task < stages.length; task++) {
+    const perRequest = stages[task]!.scaleFactor * factors[task]!;
+    // A task that no request reaches holds nothing up.
+    if (!(perRequest > 0)) continue;
+    least = Math.min(least, (throughputQps[task]! * replicas[task]!) / perRequest);
+  }
+  return least;
+}
+
+/** The other way: so many replicas of each stage carry a rate, at least 1. */
+export function replicasFor(
+  qps: number,
+  { scaleFactor }: StagePlan,
+  throughputQps: number,
+  factor: number,
+): number {
+  return wholeOf((qps * scaleFactor * factor) / throughputQps);
+}
