@@ -4,10 +4,10 @@
  * Queries are work that may be spread over all places at any moment between their arrival and their
  * deadline, and each takes the least time of places with which it can be on time at all. So
  * everything is left out that makes scheduling hard: that a query has few places at a time and the
- * same ones for a while, and that places have to be free at once. What is served of one class while those before it go first is a polymatroid, in which the
- * greedy order is the best: the fraction that is served of every query has the largest value if the
- * most value for work goes first. Source: Edmonds, Submodular functions, matroids, and certain
- * polyhedra, 1970.
+ * same ones for a while, and that places have to be free at once. What is served of one class while
+ * those before it go first is a polymatroid, in which the greedy order is the best: the fractions
+ * that are served of all queries are worth the most if the most value for work goes first. Source:
+ * Edmonds, Submodular functions, matroids, and certain polyhedra, 1970.
  */
 import type { AccordionQueries } from "stratagem/internal/methods/accordion/simulate/queries";
 import { PipelineTable } from "stratagem-runtime/internal/methods/accordion/core/pipeline-table";
