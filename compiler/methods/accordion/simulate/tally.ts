@@ -1,5 +1,6 @@
 /** Counts what becomes of simulated queries, by model, priority and size. */
 import type { AccordionBundle, MalleableVariant } from "stratagem-runtime/internal/bundle/schema";
+import { TOLERANCE_MS } from "stratagem-runtime/internal/methods/accordion/core/tolerance";
 import { ratio } from "../../../simulate/graph/batch-tally.ts";
 import { LatencySample, type LatencySummary } from "../../../simulate/latency-sample.ts";
 import type { AccordionQueries } from "./queries.ts";
@@ -111,7 +112,8 @@ export class AccordionTally {
     const { arrivalMs, deadlineMs, isHigh } = this.#queries;
     const [model, batch] = [this.#queries.model[query] ?? 0, this.#queries.batch[query] ?? 0];
     const priority = isHigh[query] === 1 ? 1 : 0;
-    const isLate = endMs > (deadlineMs[query] ?? Number.NaN);
+    // As the scheduler counts, which starts on shapes that end when a query is due.
+    const isLate = endMs > (deadlineMs[query] ?? Number.NaN) + TOLERANCE_MS;
     count(this.#priorities[priority], batch, endMs, isLate);
     for (const group of [
       this.#models[model],

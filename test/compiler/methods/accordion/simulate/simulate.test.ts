@@ -68,6 +68,14 @@ describe("what is worked out by hand", () => {
     });
   });
 
+  test("a query that ends when it is due is on time, whatever its sum is rounded to", () => {
+    const models = [{ name: "odd", accuracy: 0.75, layerMs: [0.1, 0.2] }];
+    const bundle = accordionBundle({ models, places: 1, sloMs: 0.3 });
+    const result = serve(bundle, queriesOf([[0, 1]], 0.3));
+    expect(latencies(result)).toEqual([0.1 + 0.2]);
+    expect(result).toMatchObject({ satisfied: 1, late: 0 });
+  });
+
   test("a pipelined query fills its pipeline first", () => {
     const bundle = accordionBundle({ models: EVEN, places: 4, timing: "pipelined" });
     expect(latencies(serve(bundle, queriesOf([[0, 3]])))).toEqual([60]);
