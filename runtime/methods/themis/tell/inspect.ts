@@ -99,7 +99,8 @@ function variantLines(
   const source = points.length === 0 ? ", as given" : "";
   return [
     `model ${name}${where}, accuracy ${percent(accuracy)}, ` +
-      `${short(task.scaleFactor)} queries per request, up to ${maxCores} cores and batches of ${maxBatch}`,
+      `${short(task.scaleFactor)} queries per request, ` +
+      `up to ${maxCores} cores and batches of ${maxBatch}`,
     fit === null ? "latency as measured, without a fit" : `${fitText(fit)}${source}`,
     ...(error === null
       ? []
