@@ -9,7 +9,7 @@ import type { ServingSpec } from "./profile-schema.ts";
 const MIN_STALLS = 1e-9;
 /** Less of them is none. */
 const MIN_SLOW_SHARE = 1e-6;
-const MIN_SPELL_MS = 0.001;
+const MIN_SPELL_MS = 1;
 const MIN_FAST = 0.001;
 
 /** Rows of times that the path has. */

@@ -9,7 +9,7 @@ const MAX_PROCESSORS = 65_536;
 const MIN_STALLS = 1e-9;
 const MAX_STALLS = 1000;
 const MIN_SLOW_SHARE = 1e-6;
-const MIN_SPELL_MS = 0.001;
+const MIN_SPELL_MS = 1;
 const MIN_FAST = 0.001;
 const fromZero = numberIn(0, MAX_MS);
 
