@@ -15,6 +15,8 @@ export interface FormatEdition {
   readonly date: string;
   /** Keys that may be left out and that readers of earlier editions refuse by name. */
   readonly adds: readonly string[];
+  /** Where what is longer now comes before any such key: what earlier readers expected there. */
+  readonly refusedAs?: string;
   readonly files: readonly FormatFile[];
 }
 
