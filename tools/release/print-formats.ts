@@ -9,7 +9,7 @@ const rows = [...editions, null].map((runtime) => [
   runtime === null ? "this tree" : `edition ${runtime}`,
   ...editions.map((edition) => cell(readings, runtime, edition)),
 ]);
-console.log(alignColumns([["runtime", ...editions.map((name) => `files of ${name}`)], ...rows]));
+console.log(alignColumns([["runtime", ...editions.map((name) => `of ${name}`)], ...rows]));
 for (const { runtime, file, refusal } of readings) {
   if (refusal !== null) console.log(`\n${runtime ?? "this tree"}, ${file}:\n  ${refusal}`);
 }
