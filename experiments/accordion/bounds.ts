@@ -2,7 +2,6 @@
 import type { Experiment, Run } from "../harness/experiment.ts";
 import { meanOf, percent, present } from "../harness/numbers.ts";
 import type { Page } from "../harness/page.ts";
-import { seedsTo } from "../harness/seeds.ts";
 import { drawnStream, STREAMS } from "./drawn-streams.ts";
 import {
   fewestBehindHigh,
@@ -11,14 +10,8 @@ import {
   fewestWithHigh,
   fluidQueries,
 } from "./fluid-bound.ts";
-import {
-  ACCORDIONS,
-  BASELINES,
-  SETTINGS,
-  type Settings,
-  settingsOf,
-  simulated,
-} from "./place-methods.ts";
+import { freshOptions, freshSettings } from "./fresh-settings.ts";
+import { ACCORDIONS, BASELINES, type Settings, simulated } from "./place-methods.ts";
 import { tableOne } from "./table-one.ts";
 
 const FRESH = { seeds: 10, first: 3001 };
@@ -40,19 +33,12 @@ export const bounds: Experiment = {
   name: "bounds",
   about: "the fewest violations that any schedule has that knows all queries before they come",
   takes: "two minutes",
-  options: {
-    ...SETTINGS,
-    seeds: `how many; ${FRESH.seeds}`,
-    "first-seed": `the first of them; ${FRESH.first}`,
-  },
+  options: freshOptions(FRESH),
   run: compareAll,
 };
 
 async function compareAll({ page, flags, folder }: Run): Promise<void> {
-  const settings = {
-    ...settingsOf(flags),
-    seeds: seedsTo(flags.number("seeds") ?? FRESH.seeds, flags.number("first-seed") ?? FRESH.first),
-  };
+  const settings = freshSettings(flags, FRESH);
   for (const timing of settings.timings) {
     const bundle = await tableOne(folder, timing);
     for (const load of settings.loads ?? [1]) {

@@ -6,9 +6,9 @@ import type {
 import type { Experiment, Run } from "../harness/experiment.ts";
 import { mean, meanOf, percent, present } from "../harness/numbers.ts";
 import type { Page } from "../harness/page.ts";
-import { seedsTo } from "../harness/seeds.ts";
 import { STREAMS } from "./drawn-streams.ts";
-import { ACCORDIONS, BASELINES, SETTINGS, settingsOf } from "./place-methods.ts";
+import { freshOptions, freshSettings } from "./fresh-settings.ts";
+import { ACCORDIONS, BASELINES } from "./place-methods.ts";
 import { type StreamRun, streamRuns } from "./stream-runs.ts";
 import { tableOne } from "./table-one.ts";
 
@@ -18,19 +18,12 @@ export const fairness: Experiment = {
   name: "fairness",
   about: "violations by priority, size and stream, on seeds that chose nothing",
   takes: "one minute",
-  options: {
-    ...SETTINGS,
-    seeds: `how many; ${FRESH.seeds}`,
-    "first-seed": `the first of them; ${FRESH.first}`,
-  },
+  options: freshOptions(FRESH),
   run: compareAll,
 };
 
 async function compareAll({ page, flags, folder }: Run): Promise<void> {
-  const settings = {
-    ...settingsOf(flags),
-    seeds: seedsTo(flags.number("seeds") ?? FRESH.seeds, flags.number("first-seed") ?? FRESH.first),
-  };
+  const settings = freshSettings(flags, FRESH);
   for (const timing of settings.timings) {
     const bundle = await tableOne(folder, timing);
     for (const load of settings.loads ?? [1]) {

@@ -6,9 +6,9 @@ import { TOLERANCE_MS } from "stratagem-runtime/internal/methods/accordion/core/
 import type { Experiment, Run } from "../harness/experiment.ts";
 import { meanOf, percent, present } from "../harness/numbers.ts";
 import type { Page } from "../harness/page.ts";
-import { seedsTo } from "../harness/seeds.ts";
 import { type DrawnStream, DURATION_MS, drawnStream, STREAMS } from "./drawn-streams.ts";
-import { ACCORDIONS, SETTINGS, settingsOf } from "./place-methods.ts";
+import { freshOptions, freshSettings } from "./fresh-settings.ts";
+import { ACCORDIONS } from "./place-methods.ts";
 import { tableOne } from "./table-one.ts";
 import { type WatchedQuery, WatchedScheduler } from "./watched-scheduler.ts";
 
@@ -27,20 +27,12 @@ export const misses: Experiment = {
   name: "misses",
   about: "which queries of high priority are late, and what was decided when they came",
   takes: "half a minute",
-  options: {
-    ...SETTINGS,
-    seeds: `how many; ${FRESH.seeds}`,
-    "first-seed": `the first of them; ${FRESH.first}`,
-  },
+  options: freshOptions(FRESH),
   run: tellAll,
 };
 
 async function tellAll({ page, flags, folder }: Run): Promise<void> {
-  const { low, loads = [1], timings } = settingsOf(flags);
-  const seeds = seedsTo(
-    flags.number("seeds") ?? FRESH.seeds,
-    flags.number("first-seed") ?? FRESH.first,
-  );
+  const { low, loads = [1], timings, seeds } = freshSettings(flags, FRESH);
   for (const timing of timings) {
     const bundle = await tableOne(folder, timing);
     for (const load of loads) {

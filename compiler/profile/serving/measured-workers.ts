@@ -16,7 +16,7 @@ export interface WorkerEffort {
   readonly spellMs: number;
   /** Runs of each kind that tell what sleeping costs. */
   readonly wakes: number;
-  /** For how long workers run without a rest on all processors, to see their pace. */
+  /** For how long workers run without a rest, to see their pace; for 3/4 of it all at once. */
   readonly paceMs: number;
   readonly processors: number;
   /** Index of the variant that is woken; null for the quickest. */
