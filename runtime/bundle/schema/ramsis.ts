@@ -29,8 +29,8 @@ export interface RamsisBundle extends CommonFields {
   /** Ascending in `loadQps`, at least one. */
   readonly levels: readonly RamsisLevel[];
   /**
-   * Levels for slower machines: ascending by pace, and of one pace by load. Left out where there
-   * are none.
+   * Levels for slower machines, ascending by load times pace, above the highest level. Left out
+   * where there are none.
    */
   readonly paceLevels?: readonly RamsisPaceLevel[];
 }

@@ -233,7 +233,7 @@ export const ramsisBundle = record<RamsisBundle>({
   ],
   paceLevels: optional(
     listOf([1, MAX_LEVELS], paceLevel),
-    "What to do on slower machines, ascending by `pace` and of one pace by `loadQps`.",
+    "What to do on slower machines, strictly ascending by `loadQps` times `pace`, above the levels.",
   ),
   provenance,
 });
