@@ -311,6 +311,8 @@ export interface RamsisPolicy {
   readonly drop: boolean;
   /** How classes are served; undefined where there are none, and where it is left to us. */
   readonly classes?: "auto" | "shared" | "separate" | undefined;
+  /** Accuracy per SLO of mean latency, from 0 to 1; undefined for the compiler's default. */
+  readonly latencyPrice?: number | undefined;
 }
 
 export interface LokiPolicy {

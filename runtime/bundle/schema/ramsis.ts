@@ -75,6 +75,11 @@ export interface RamsisOptions {
    * better. Left out where there is one SLO.
    */
   readonly classes?: "auto" | "shared" | "separate";
+  /**
+   * Accuracy per query that lowering the mean latency by one SLO is worth. Left out where the
+   * compiler chose it: then latency costs at most 1e-4 of accuracy at any level.
+   */
+  readonly latencyPrice?: number;
 }
 
 export type Discretization =

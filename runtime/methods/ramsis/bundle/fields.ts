@@ -105,6 +105,11 @@ const options = record<RamsisOptions>({
     "How classes are served: in one queue, each by workers of its own, or by level whichever is " +
       "better. There if and only if there are `slo.classes`.",
   ),
+  latencyPrice: optional(
+    ratio,
+    "Accuracy per query that lowering the mean latency by one SLO is worth. Left out where the " +
+      "compiler chose it: latency then costs at most 0.0001 of accuracy at any level.",
+  ),
 });
 
 const sample = record<NonNullable<Expected["sample"]>>({

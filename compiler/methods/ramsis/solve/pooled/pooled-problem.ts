@@ -3,6 +3,7 @@
 import { type RamsisBundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { itemsOf, viewOf } from "../../../../model/table-view.ts";
 import { dispersionOfModel } from "../arrival-counts.ts";
+import { type LatencyObjective, latencyObjective } from "../latency-objective.ts";
 
 export interface PooledAction {
   /** Index in the actions of the decision space. */
@@ -69,6 +70,7 @@ export interface PooledProblem {
   readonly maxViolationRate: number;
   /** Accuracy that a violation costs beyond the query's own, below the ceiling. */
   readonly violationPrice: number;
+  readonly latency: LatencyObjective;
 }
 
 /**
@@ -126,6 +128,7 @@ export function pooledProblem(
     leastSlackMs: policy.drop ? fastestMs : Number.NEGATIVE_INFINITY,
     maxViolationRate: violationCeiling(slo),
     violationPrice: slo.maxViolationRate === null ? UNASKED_PRICE : 0,
+    latency: latencyObjective(policy),
   };
 }
 
@@ -137,6 +140,19 @@ export function asOneClass(problem: PooledProblem): PooledProblem {
   if (problem.classes.length === 1) return problem;
   const sloMs = problem.classes.reduce((sum, one) => sum + one.share * one.sloMs, 0);
   return { ...problem, sloMs };
+}
+
+/** The same problem where every batch takes so many times as long. */
+export function stretched(problem: PooledProblem, factor: number): PooledProblem {
+  const longer = (action: PooledAction): PooledAction => {
+    return {
+      ...action,
+      serviceMs: factor * action.serviceMs,
+      meanMs: factor * action.meanMs,
+    };
+  };
+  const choices = problem.choices.map(longer).filter(({ serviceMs }) => serviceMs <= problem.sloMs);
+  return { ...problem, actions: problem.actions.map(longer), choices };
 }
 
 function rowPerLength(capacity: number): number[] {
