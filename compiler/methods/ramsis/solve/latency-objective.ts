@@ -12,7 +12,7 @@ export interface LatencyObjective {
 }
 
 /** Small enough to decide only between policies that are nearly as accurate as each other. */
-const DEFAULT_PRICE = 2e-4;
+const DEFAULT_PRICE = 1e-3;
 /** A price that nobody asked for costs at most this much accuracy. */
 const MOST_ACCURACY = 1e-4;
 

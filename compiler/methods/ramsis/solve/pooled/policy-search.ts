@@ -79,9 +79,9 @@ const PATIENCES = [0, 0.05, 0.2];
 /**
  * What a solution for lower latencies is solved with: this many times the price of latency, and
  * times that are this much longer than they are, which leaves reserves. Found on ImageNet with 60
- * workers, of factors from 1 to 50 and stretches from 1 to 1.4.
+ * workers, of factors from 1 to 10 and stretches from 1 to 1.4.
  */
-const QUICK = { priceFactor: 25, stretch: 1.25 };
+const QUICK = { priceFactor: 5, stretch: 1.25 };
 /** Mean latency, in run times of the fastest batch of the best accuracy, that is low enough. */
 const LOW_LATENCY = 1.1;
 
@@ -145,16 +145,23 @@ class PolicySearch {
   }
 
   #isAtBound(judged: Judged): boolean {
-    return judged.score >= this.#bound.accuracy - BOUND_TOLERANCE;
+    const { mostAccuracy } = this.#problem.latency;
+    const tolerance = Number.isFinite(mostAccuracy) ? mostAccuracy / 2 : BOUND_TOLERANCE;
+    return judged.score >= this.#bound.accuracy - tolerance;
   }
 
   /** The best by fresh arrivals, or a mixture of two. */
   #choose(pool: readonly Judged[]): FoundPolicy {
     const unlike = unlikeOnes(pool);
-    const looked = this.#byWorth(unlike).slice(0, 2 * FINALISTS);
+    const looked = promising(unlike, 2 * FINALISTS);
     const fallbacks = [...unlike].sort(byFallback).slice(0, 2);
     const chosen = this.#ranked([...new Set([...looked, ...fallbacks])], CHOICE);
-    const final = this.#ranked(unlikeOnes(chosen).slice(0, FINALISTS), this.#final);
+    const isKept = this.#isKept(chosen);
+    const finalists = unlikeOnes(chosen);
+    const final = this.#ranked(
+      isKept ? promising(finalists, FINALISTS) : finalists.slice(0, FINALISTS),
+      this.#final,
+    );
     const [best] = final;
     if (best === undefined) throw new RangeError("some policy is tried");
     return this.#mixed(best, [...chosen, ...pool]) ?? this.#found(best.candidate);
@@ -166,9 +173,13 @@ class PolicySearch {
    */
   #ranked(judged: readonly Judged[], sample: typeof LOOK): Judged[] {
     const again = judged.map(({ candidate }) => this.#judge(candidate, sample));
+    return this.#isKept(again) ? this.#byWorth(again) : again.sort(byFallback);
+  }
+
+  /** Whether anybody keeps the ceiling. */
+  #isKept(judged: readonly Judged[]): boolean {
     const { maxViolationRate } = this.#problem;
-    const isKept = again.some(({ violationRate }) => violationRate <= maxViolationRate);
-    return isKept ? this.#byWorth(again) : again.sort(byFallback);
+    return judged.some(({ violationRate }) => violationRate <= maxViolationRate);
   }
 
   /** Those whose score is near the best one by their worth, then the others by their score. */
@@ -390,6 +401,16 @@ function unlikeOnes(judged: readonly Judged[]): Judged[] {
       .reverse(),
   );
   return [...byOutcome.values()].reverse();
+}
+
+/**
+ * So many of the most worth, the one of the highest score among them. On small samples chance
+ * decides who is within a ten-thousandth of it.
+ */
+function promising(judged: readonly Judged[], count: number): Judged[] {
+  const byScore = [...judged].sort((a, b) => b.score - a.score);
+  const byWorth = [...judged].sort((a, b) => b.worth - a.worth);
+  return [...new Set([...byScore.slice(0, 1), ...byWorth])].slice(0, count);
 }
 
 function isAlike(one: Judged, other: Judged): boolean {
