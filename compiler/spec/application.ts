@@ -29,6 +29,9 @@ export interface Slo {
   readonly maxViolationRate: number | null;
   /** Percentile for planners that bound a latency quantile, in (0, 100). */
   readonly percentile: number;
+  /** Further targets: the most that the median and the 95th percentile may be. RAMSIS only. */
+  readonly p50Ms?: number;
+  readonly p95Ms?: number;
   /**
    * Two or more, of different names, whose shares sum to 1; left out where all queries have the
    * same SLO.

@@ -121,6 +121,11 @@ export const sloFields: Fields<Omit<Slo, "classes">> = {
     percentile,
     "Quantile of the latency that has to meet `latencyMs` where there is no ceiling.",
   ],
+  p50Ms: optional(milliseconds, "What the median latency may be; left out where it has no limit."),
+  p95Ms: optional(
+    milliseconds,
+    "What the 95th percentile of the latency may be; left out where it has no limit.",
+  ),
 };
 
 const variation = numberIn(MIN_VARIATION, MAX_VARIATION);
@@ -344,6 +349,7 @@ export const accuracyFields: Fields<ClassExpected> = {
 export const expectedLatency = optional(
   record<ExpectedLatency>({
     p50: [waitOr0, "Median of the latencies of what is served."],
+    p95: optional(waitOr0, "Their 95th percentile; only of ramsis."),
     p99: [waitOr0, "Their 99th percentile."],
     max: [waitOr0, "The longest."],
   }),

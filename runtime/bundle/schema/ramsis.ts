@@ -2,6 +2,7 @@
 import type {
   CommonFields,
   DecisionSpace,
+  ExpectedLatency,
   ModelFile,
   ProfileReference,
   ServiceTimes,
@@ -116,7 +117,8 @@ export interface Bucket extends ClassSpace {
 export interface RamsisLevel {
   readonly loadQps: number;
   /**
-   * Whether the load is within capacity and the expected violation rate within `violationCeiling`.
+   * Whether the load is within capacity, the expected violation rate within `violationCeiling` and
+   * the expected latencies within the targets of the SLO.
    */
   readonly feasible: boolean;
   /** Load the fastest variant can carry when every batch just meets the SLO. */
@@ -177,6 +179,8 @@ export interface Expected {
    * rate hardly exceeds.
    */
   readonly sample?: { readonly queries: number; readonly violations: number };
+  /** Left out by compilers before edition 1.8. */
+  readonly latencyMs?: ExpectedLatency;
   /** The same over batches instead of in the mean. */
   readonly byBatch: BatchDistribution;
   /** The same by the names of the classes, where there are any. */

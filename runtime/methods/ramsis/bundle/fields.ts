@@ -9,6 +9,7 @@ import {
   clusterOf,
   count,
   decisionSpace,
+  expectedLatency,
   levelFields,
   levelsOf,
   MAX_COUNT,
@@ -153,6 +154,7 @@ const expectedFields: Fields<ExpectedOfAll> = {
     "What was counted, where the figures are from a simulation; `violationRate` is then what the " +
       "true rate hardly exceeds.",
   ),
+  latencyMs: expectedLatency,
   byBatch: [byBatch, "The same over batches instead of in the mean."],
   byBucket,
 };
@@ -173,7 +175,7 @@ function levelWith(expected: Shape<Expected>): Shape<RamsisLevel> {
   return record<RamsisLevel>({
     ...levelFields(
       "True only if `loadQps` is at most `capacityQps` and the expected violation rate, of every " +
-        "class, is within what the SLO allows.",
+        "class, and the expected latencies are within what the SLO allows.",
       "The rate that the fastest variant carries when every batch just meets the SLO; 0 if none " +
         "does.",
     ),

@@ -8,13 +8,16 @@
  * coin says at each decision which of them is asked.
  */
 import { GIVE_UP, NO_ACTION } from "stratagem-runtime/internal/bundle/schema";
+import type { LatencySummary } from "../../../../simulate/latency-sample.ts";
 import type { FluidBound } from "../fluid-bound.ts";
+import { isBetter, type Percentiles, targetExcess, type Worth } from "../latency-objective.ts";
 import { type ActionWorth, FastServer, type Look, type Prices } from "./fast-server.ts";
 import { asOneClass, type PooledProblem, stretched } from "./pooled-problem.ts";
 import {
   BLOCKS,
   type Decide,
   type DecisionTable,
+  latencySummary,
   meanLatencyMs,
   type PooledOutcome,
   type Surroundings,
@@ -58,6 +61,17 @@ const MOST_FINAL_QUERIES = 200_000;
 const VIOLATION_PENALTY = 20;
 /** Accuracy below the bound that is not worth another try. */
 const BOUND_TOLERANCE = 1e-5;
+/** Accuracy that a policy loses whose latencies are twice a target. */
+const TARGET_PENALTY = 2;
+/** Percentiles of a sample count as this much longer, for those of another one may be. */
+const TARGET_SAFETY = 1.02;
+/** Factor between prices of latency while a target is missed, and most of them. */
+const TARGET_STEP = 4;
+const MOST_TARGET_PRICES = 8;
+/** The first price of latency that is tried for a target is above this one. */
+const LEAST_PRICE = 1e-4;
+/** Prices between the last that misses the target and the first that keeps it. */
+const TARGET_BISECTIONS = 3;
 /** Standard errors by which a sample has to keep the ceiling. */
 const SAFETY = 2;
 
@@ -78,11 +92,10 @@ const MOST_CREDIT = 0.4;
 const PATIENCES = [0, 0.05, 0.2];
 /**
  * With several workers the process is not exact, so one solution is for accuracy and another for
- * latency: with these parts of the price of latency, the latter with times that are this much
- * longer than they are, which leaves reserves. Found on ImageNet with 60 workers, of prices from
- * 0.0002 to 0.01 and stretches from 1 to 1.4.
+ * latency: with this factor of the price of latency, and times that are this much longer than
+ * they are, which leaves reserves. Found on ImageNet with 60 workers, of prices from 0.0002 to 0.01
+ * and stretches from 1 to 1.4.
  */
-const ACCURATE = { priceFactor: 0.2 };
 const QUICK = { priceFactor: 5, stretch: 1.25 };
 /** Mean latency, in run times of the fastest batch of the best accuracy, that is low enough. */
 const LOW_LATENCY = 1.1;
@@ -90,18 +103,16 @@ const LOW_LATENCY = 1.1;
 const FINALISTS = 4;
 const MIXTURE_TRIES = 3;
 
-interface Judged {
+interface Judged extends Worth {
   readonly candidate: Candidate;
   readonly accuracy: number;
   readonly violationRate: number;
   /** Mean over the queries that were served. */
   readonly latencyMs: number;
-  /** Whether the ceiling is kept by as much as chance asks for. */
+  /** Excess over the targets of latency, relative to them; 0 where they are kept. */
+  readonly missed: number;
+  /** Whether the ceiling is kept by as much as chance asks for, and the targets of latency. */
   readonly isAllowed: boolean;
-  /** Accuracy less what violations cost. */
-  readonly score: number;
-  /** The score less the price of latency. */
-  readonly worth: number;
 }
 
 /**
@@ -194,7 +205,7 @@ class PolicySearch {
   }
 
   #isBetter(one: Judged, other: Judged): boolean {
-    return this.#byWorth([other, one])[0] === one;
+    return isBetter(this.#problem.latency, one, other);
   }
 
   #found(candidate: Candidate, mixture: FoundPolicy["mixture"] = null): FoundPolicy {
@@ -235,28 +246,55 @@ class PolicySearch {
     return found;
   }
 
-  /** Solutions for several prices of a violation, and quicker ones, the best first. */
+  /** Solutions for several prices of a violation and of latency, the best first. */
   #solveFastServer(): Judged[] {
     const problem = this.#problem;
+    const { latency, workerCount } = problem;
     const server = new FastServer(asOneClass(problem));
-    const isExact = problem.workerCount === 1;
-    const latencyPrice = (isExact ? 1 : ACCURATE.priceFactor) * problem.latency.price;
     const violationPrice = Math.max(FIRST_PRICE, problem.violationPrice);
-    const judged = this.#solved(server, { violationPrice, credit: 0, latencyPrice });
-    let [best] = this.#byWorth(judged) as [Judged, ...Judged[]];
-    let prices: Prices = { violationPrice, credit: 0, latencyPrice };
+    const start: Prices = { violationPrice, credit: 0, latencyPrice: latency.safePrice };
+    const judged: Judged[] = [];
+    if (workerCount === 1 && latency.price > latency.safePrice) {
+      judged.push(...this.#solved(server, { ...start, latencyPrice: latency.price }));
+      if (judged.some((one) => this.#isAtBound(one))) return this.#byWorth(judged);
+    }
+    const first = this.#solved(server, start);
+    judged.push(...first);
+    let [best, prices] = [this.#byWorth(first)[0] as Judged, start];
     const credit = this.#credit();
     if (credit > 0 && !this.#isAtBound(best)) {
-      const others = this.#solved(server, { ...prices, credit });
+      const others = this.#solved(server, { ...start, credit });
       judged.push(...others);
       const [next] = this.#byWorth(others) as [Judged, ...Judged[]];
-      if (this.#isBetter(next, best)) [best, prices] = [next, { ...prices, credit }];
+      if (this.#isBetter(next, best)) [best, prices] = [next, { ...start, credit }];
     }
     [best, prices] = this.#descend(server, best, prices, judged);
-    if (!isExact && !this.#isQuick(best)) {
-      judged.push(...this.#solveQuick(best, prices));
-    }
+    if (workerCount > 1 && !this.#isQuick(best)) judged.push(...this.#solveQuick(best, prices));
+    if (judged.every(({ missed }) => missed > 0)) judged.push(...this.#solveTargets(prices));
     return this.#byWorth(judged);
+  }
+
+  /** Solutions for higher and higher prices of latency, until its targets are kept. */
+  #solveTargets(prices: Prices): Judged[] {
+    const server = new FastServer(asOneClass(this.#problem));
+    const judged: Judged[] = [];
+    const misses = (latencyPrice: number): boolean => {
+      const solved = this.#solved(server, { ...prices, credit: 0, latencyPrice });
+      judged.push(...solved);
+      return solved.every(({ missed }) => missed > 0);
+    };
+    let low = Math.max(this.#problem.latency.price, this.#problem.latency.safePrice, LEAST_PRICE);
+    let high = TARGET_STEP * low;
+    for (let tried = 0; misses(high); tried++) {
+      if (tried === MOST_TARGET_PRICES) return judged;
+      [low, high] = [high, TARGET_STEP * high];
+    }
+    for (let tried = 0; tried < TARGET_BISECTIONS; tried++) {
+      const middle = Math.sqrt(low * high);
+      if (misses(middle)) low = middle;
+      else high = middle;
+    }
+    return judged;
   }
 
   /** For time that a worker waits, of several; reward per ms. */
@@ -357,10 +395,19 @@ class PolicySearch {
     const violationRate = outcome.violations / outcome.queries;
     const excess = Math.max(0, violationRate - this.#allowed(outcome));
     const cost = VIOLATION_PENALTY * excess + this.#problem.violationPrice * violationRate;
-    const score = accuracy - cost;
+    const missed = this.#missedTargets(outcome);
+    const score = accuracy - cost - TARGET_PENALTY * missed;
     const latencyMs = meanLatencyMs(outcome);
     const worth = score - (this.#problem.latency.price * latencyMs) / this.#problem.sloMs;
-    return { candidate, accuracy, violationRate, latencyMs, isAllowed: excess === 0, score, worth };
+    const isAllowed = excess === 0 && missed === 0;
+    return { candidate, accuracy, violationRate, latencyMs, isAllowed, missed, score, worth };
+  }
+
+  /** By how much percentiles exceed their targets, relative to these. */
+  #missedTargets(outcome: PooledOutcome): number {
+    const { targets } = this.#problem;
+    const latencies = targets && latencySummary(outcome);
+    return latencies ? targetExcess(targets, lengthened(latencies)) : 0;
   }
 
   /** The violations that a sample may show, so that the true rate is hardly above the ceiling. */
@@ -383,6 +430,11 @@ export function clustering({
   const mean = violations / BLOCKS;
   const squares = violationsByBlock.reduce((sum, count) => sum + (count - mean) ** 2, 0);
   return Math.max(1, squares / (BLOCKS - 1) / mean);
+}
+
+/** As long as percentiles of other arrivals may be. */
+function lengthened({ p50, p95 }: LatencySummary): Percentiles {
+  return { p50: TARGET_SAFETY * p50, p95: TARGET_SAFETY * p95 };
 }
 
 /**

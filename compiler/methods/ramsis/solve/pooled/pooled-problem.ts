@@ -1,6 +1,6 @@
 /** The decision problem of a cluster whose workers share one queue, as data. */
 
-import { type RamsisBundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
+import { type RamsisBundle, type Slo, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { itemsOf, viewOf } from "../../../../model/table-view.ts";
 import { dispersionOfModel } from "../arrival-counts.ts";
 import { type LatencyObjective, latencyObjective } from "../latency-objective.ts";
@@ -71,6 +71,8 @@ export interface PooledProblem {
   /** Accuracy that a violation costs beyond the query's own, below the ceiling. */
   readonly violationPrice: number;
   readonly latency: LatencyObjective;
+  /** Of percentiles of the latency, where there are any. */
+  readonly targets: Pick<Slo, "p50Ms" | "p95Ms"> | null;
 }
 
 /**
@@ -129,6 +131,7 @@ export function pooledProblem(
     maxViolationRate: violationCeiling(slo),
     violationPrice: slo.maxViolationRate === null ? UNASKED_PRICE : 0,
     latency: latencyObjective(policy),
+    targets: slo.p50Ms === undefined && slo.p95Ms === undefined ? null : slo,
   };
 }
 

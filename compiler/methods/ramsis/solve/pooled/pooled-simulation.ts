@@ -17,6 +17,7 @@ import {
   SLACK_ROUNDING_MS,
 } from "stratagem-runtime/internal/core/table-lookup";
 import { LatePause } from "stratagem-runtime/internal/methods/ramsis/core/late-pause";
+import { LatencySample, type LatencySummary } from "../../../../simulate/latency-sample.ts";
 import { EarliestFirst } from "./earliest-first.ts";
 import type { PooledAction, PooledProblem } from "./pooled-problem.ts";
 
@@ -352,6 +353,18 @@ export function meanLatencyMs({ latencyMs }: Pick<PooledOutcome, "latencyMs">): 
     served++;
   }
   return served === 0 ? 0 : sum / served;
+}
+
+/** Over the queries that were served; null if none was. */
+export function latencySummary({
+  latencyMs,
+}: Pick<PooledOutcome, "latencyMs">): LatencySummary | null {
+  const sample = new LatencySample();
+  for (let query = 0; query < latencyMs.length; query++) {
+    const ms = latencyMs[query]!;
+    if (ms >= 0) sample.record(ms);
+  }
+  return sample.summary();
 }
 
 /** Accuracy and lateness that half, and 99 %, of the batches have at least, or at most. */
