@@ -22,6 +22,7 @@ function oneWords({ limit, found, allowed, sloClass }: MissedLimit): string {
     return `violations${whose} ${ratioText(found)} > ${ratioText(allowed)}`;
   }
   if (limit === "load") return `load ${decimalText(found, 2)} > ${decimalText(allowed, 2)}/s`;
-  if (isPercentile(limit)) return `${limit} ${decimalText(found, 1)} > ${decimalText(allowed, 1)} ms`;
+  if (isPercentile(limit))
+    return `${limit} ${decimalText(found, 1)} > ${decimalText(allowed, 1)} ms`;
   return `at least ${decimalText(found)} ${limit} > ${decimalText(allowed)}`;
 }

@@ -28,8 +28,8 @@ export interface Worth {
 const DEFAULT_PRICE = 1e-3;
 /** Latencies differ by an SLO at most, so this price never costs more than 1e-4. */
 const SAFE_PRICE = 1e-4;
-/** A little less than the 1e-4 that the default may cost, for samples differ. */
-const MOST_ACCURACY = 8e-5;
+/** Less than the 1e-4 that the default may cost, for other arrivals show other differences. */
+const MOST_ACCURACY = 5e-5;
 
 export function latencyObjective({
   latencyPrice,
@@ -44,6 +44,9 @@ export function isBetter({ mostAccuracy }: LatencyObjective, one: Worth, other: 
   const gain = one.score - other.score;
   return Math.abs(gain) <= mostAccuracy ? one.worth > other.worth : gain > 0;
 }
+
+/** Accuracy that a policy loses whose latencies are twice a target. */
+export const TARGET_PENALTY = 2;
 
 /** Percentiles of the latency that a policy has to keep, as parts of its targets. */
 export interface Percentiles {

@@ -10,7 +10,13 @@
 import { GIVE_UP, NO_ACTION } from "stratagem-runtime/internal/bundle/schema";
 import type { LatencySummary } from "../../../../simulate/latency-sample.ts";
 import type { FluidBound } from "../fluid-bound.ts";
-import { isBetter, type Percentiles, targetExcess, type Worth } from "../latency-objective.ts";
+import {
+  isBetter,
+  type Percentiles,
+  TARGET_PENALTY,
+  targetExcess,
+  type Worth,
+} from "../latency-objective.ts";
 import { type ActionWorth, FastServer, type Look, type Prices } from "./fast-server.ts";
 import { asOneClass, type PooledProblem, stretched } from "./pooled-problem.ts";
 import {
@@ -61,8 +67,6 @@ const MOST_FINAL_QUERIES = 200_000;
 const VIOLATION_PENALTY = 20;
 /** Accuracy below the bound that is not worth another try. */
 const BOUND_TOLERANCE = 1e-5;
-/** Accuracy that a policy loses whose latencies are twice a target. */
-const TARGET_PENALTY = 2;
 /** Percentiles of a sample count as this much longer, for those of another one may be. */
 const TARGET_SAFETY = 1.02;
 /** Factor between prices of latency while a target is missed, and most of them. */
@@ -91,11 +95,12 @@ const MOST_CREDIT = 0.4;
 /** Worth of waiting beyond what the process says, in accuracy; first none. */
 const PATIENCES = [0, 0.05, 0.2];
 /**
- * With several workers the process is not exact, so one solution is for accuracy and another for
- * latency: with this factor of the price of latency, and times that are this much longer than
- * they are, which leaves reserves. Found on ImageNet with 60 workers, of prices from 0.0002 to 0.01
+ * With several workers the process is not exact, so one solution is for accuracy, with this factor
+ * of the safe price, and another for latency: with this factor of the price, and times that are
+ * this much longer than they are, which leaves reserves. Found on ImageNet with 60 workers, of prices from 0.0002 to 0.01
  * and stretches from 1 to 1.4.
  */
+const ACCURATE = { priceFactor: 2 };
 const QUICK = { priceFactor: 5, stretch: 1.25 };
 /** Mean latency, in run times of the fastest batch of the best accuracy, that is low enough. */
 const LOW_LATENCY = 1.1;
@@ -159,7 +164,7 @@ class PolicySearch {
 
   #isAtBound(judged: Judged): boolean {
     const { mostAccuracy } = this.#problem.latency;
-    const tolerance = Number.isFinite(mostAccuracy) ? mostAccuracy / 2 : BOUND_TOLERANCE;
+    const tolerance = Number.isFinite(mostAccuracy) ? mostAccuracy : BOUND_TOLERANCE;
     return judged.score >= this.#bound.accuracy - tolerance;
   }
 
@@ -252,7 +257,9 @@ class PolicySearch {
     const { latency, workerCount } = problem;
     const server = new FastServer(asOneClass(problem));
     const violationPrice = Math.max(FIRST_PRICE, problem.violationPrice);
-    const start: Prices = { violationPrice, credit: 0, latencyPrice: latency.safePrice };
+    const safeFactor = workerCount === 1 ? 1 : ACCURATE.priceFactor;
+    const latencyPrice = safeFactor * latency.safePrice;
+    const start: Prices = { violationPrice, credit: 0, latencyPrice };
     const judged: Judged[] = [];
     if (workerCount === 1 && latency.price > latency.safePrice) {
       judged.push(...this.#solved(server, { ...start, latencyPrice: latency.price }));

@@ -1,6 +1,10 @@
 /** The decision problem of a cluster whose workers share one queue, as data. */
 
-import { type RamsisBundle, type Slo, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
+import {
+  type RamsisBundle,
+  type Slo,
+  violationCeiling,
+} from "stratagem-runtime/internal/bundle/schema";
 import { itemsOf, viewOf } from "../../../../model/table-view.ts";
 import { dispersionOfModel } from "../arrival-counts.ts";
 import { type LatencyObjective, latencyObjective } from "../latency-objective.ts";
