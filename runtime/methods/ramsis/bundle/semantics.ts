@@ -1,5 +1,5 @@
 /** What a RAMSIS bundle must say so that no lookup of the runtime leaves a table. */
-import { type RamsisBundle, type RamsisOptions, violationCeiling } from "../../../bundle/schema.ts";
+import type { RamsisBundle, RamsisOptions } from "../../../bundle/schema.ts";
 import { checkMargin, checkSlackOf } from "../../../bundle/serving-semantics.ts";
 import { checkSeats, checkWorkers } from "../../../bundle/size-semantics.ts";
 import { checkState } from "../../../bundle/state-semantics.ts";
@@ -60,7 +60,7 @@ export function checkRamsisSemantics(bundle: RamsisBundle): void {
   checkAscending(levels);
   for (const [index, level] of levels.entries()) {
     const path = `levels[${index}]`;
-    checkFeasible(level, violationCeiling(slo), path);
+    checkFeasible(level, slo, path);
     checkTable(level.actionByState, decisionSpace, batchByAction, rule, `${path}.actionByState`);
     checkClassLevel(bundle, level, { batchByAction, rule, path });
     checkBucketLevel(bundle, level, { batchByAction, rule, path });
