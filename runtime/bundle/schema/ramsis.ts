@@ -4,6 +4,7 @@ import type {
   DecisionSpace,
   ExpectedLatency,
   ModelFile,
+  PacePromises,
   ProfileReference,
   ServiceTimes,
   Table,
@@ -178,7 +179,7 @@ export interface Mixture {
 }
 
 /** Guarantees of a policy in steady state (RAMSIS §5.1), weighted by queries. */
-export interface Expected {
+export interface Expected extends PacePromises {
   readonly accuracyPerSatisfied: number;
   readonly accuracyPerQuery: number;
   readonly violationRate: number;

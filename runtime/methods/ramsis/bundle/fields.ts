@@ -13,9 +13,11 @@ import {
   levelFields,
   levelsOf,
   MAX_COUNT,
+  MAX_PACE,
   METHOD,
   model,
   notNegative,
+  paceFields,
   profileReference,
   provenance,
   rate,
@@ -53,7 +55,6 @@ import { buckets, bucketTables, byBucket } from "./bucket-fields.ts";
 import { classExpected, classSpaces, classTables, sloWithClasses } from "./class-fields.ts";
 
 const MAX_STEPS = 1_000_000;
-const MAX_PACE = 1000;
 
 const variant = record<Variant>({
   name: variantName,
@@ -158,6 +159,7 @@ const expectedFields: Fields<ExpectedOfAll> = {
       "true rate hardly exceeds.",
   ),
   latencyMs: expectedLatency,
+  ...paceFields,
   byBatch: [byBatch, "The same over batches instead of in the mean."],
   byBucket,
 };
