@@ -309,6 +309,8 @@ export interface RamsisPolicy {
   readonly balancer: "round-robin" | "shortest-queue" | "pooled";
   readonly serviceTimes: "p95" | "quantiles";
   readonly drop: boolean;
+  /** Latency of a late query at most, in times the SLO, at least 2; null without a bound. */
+  readonly lateWithinSlos: number | null;
   /** How classes are served; undefined where there are none, and where it is left to us. */
   readonly classes?: "auto" | "shared" | "separate" | undefined;
 }

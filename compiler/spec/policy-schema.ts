@@ -33,6 +33,8 @@ const MAX_TICK_MS = 60_000;
 const MAX_SAMPLE_REQUESTS = 1_000_000;
 /** Of an SLO. */
 const LEAST_SLOS = 1e-6;
+/** A batch that starts when its first query is late may take one more SLO. */
+const LEAST_LATE_SLOS = 2;
 
 const ramsis = mapping({
   method: z.literal("ramsis"),
@@ -69,6 +71,9 @@ const ramsis = mapping({
     .boolean()
     .default(false)
     .describe("Whether a query that can no longer meet its deadline is given up"),
+  lateWithin: positiveNumber(LEAST_LATE_SLOS, MAX_SLOS)
+    .default(4)
+    .describe("Latency within which a late query is answered or dropped, in times the SLO"),
   classes: choice("auto", "shared", "separate")
     .optional()
     .describe(

@@ -71,6 +71,11 @@ export interface RamsisOptions {
    */
   readonly drop: boolean;
   /**
+   * How long after its deadline a late query is answered at most, ms; it is dropped where that is
+   * not possible. Left out where late queries are dropped at once, and in bundles without a bound.
+   */
+  readonly lateMs?: number;
+  /**
    * How classes are served: in one queue, each by workers of its own, or by level whichever is
    * better. Left out where there is one SLO.
    */

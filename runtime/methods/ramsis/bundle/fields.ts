@@ -100,6 +100,11 @@ const options = record<RamsisOptions>({
     "What a batch takes in the decision problem: `decisionMs`, or atoms of `quantiles`.",
   ],
   drop: [boolean, "Whether a query that no variant can serve in time any more is given up."],
+  lateMs: optional(
+    notNegative,
+    "How long after its deadline a late query is answered at most, ms; where that is not possible " +
+      "it is dropped. Without it there is no bound.",
+  ),
   classes: optional(
     oneOf(["auto", "shared", "separate"]),
     "How classes are served: in one queue, each by workers of its own, or by level whichever is " +

@@ -30,7 +30,8 @@ export class Policy {
    */
   workersEach = 1;
   #drops: boolean;
-  #fastestMs: number;
+  /** A query that is not named is given up when it has less slack. */
+  #leastSlackMs: number;
   #table: PolicyTable;
   #rescueByQueued: Uint16Array;
   #levelChoice: LevelChoice;
@@ -59,7 +60,7 @@ export class Policy {
     this.#rescueByQueued = rescuesOf(bundle);
     this.named = new NamedBatches(bundle);
     this.#drops = bundle.policy.drop;
-    this.#fastestMs = fastestServiceMs(bundle);
+    this.#leastSlackMs = leastSlackMs(bundle);
   }
 
   /**
@@ -74,16 +75,16 @@ export class Policy {
     this.#rescueByQueued = rescuesOf(bundle);
     this.named = new NamedBatches(bundle);
     this.#drops = bundle.policy.drop;
-    this.#fastestMs = fastestServiceMs(bundle);
+    this.#leastSlackMs = leastSlackMs(bundle);
   }
 
   /**
    * A query with less slack is given up: the time for one query of the fastest variant that may
-   * answer it, or minus infinity if queries are served however late.
+   * answer it or, where late queries are answered, what is left when the longest batch just ends
+   * within the bound; minus infinity without a bound.
    */
   leastSlackMs(wanted: number): number {
-    if (!this.#drops) return Number.NEGATIVE_INFINITY;
-    return isNamed(wanted) ? this.named.leastMs(wanted) : this.#fastestMs;
+    return this.#drops && isNamed(wanted) ? this.named.leastMs(wanted) : this.#leastSlackMs;
   }
 
   /** @param queries that arrived at once. */
@@ -146,12 +147,17 @@ export class Policy {
 
   /**
    * Gives the action for queries that are late already: the one that gets rid of the most of them
-   * per time.
+   * per time, of those that end within the time left.
    * @param queued at least one.
+   * @returns GIVE_UP if no batch ends within the time left.
    */
-  rescue(queued: number): number {
+  rescue(queued: number, leftMs: number): number {
     const rescues = this.#rescueByQueued;
-    return rescues[Math.min(queued, rescues.length) - 1]!;
+    for (let count = Math.min(queued, rescues.length); count > 0; count--) {
+      const action = rescues[count - 1]!;
+      if (this.named.serviceMs(this.variant(action), this.batch(action)) <= leftMs) return action;
+    }
+    return GIVE_UP;
   }
 
   variant(action: number): number {
@@ -183,6 +189,13 @@ export function fastestServiceMs({ tasks, buckets }: RamsisBundle): number {
     }
   }
   return fastestMs;
+}
+
+/** Of queries that name no variant. */
+function leastSlackMs(bundle: RamsisBundle): number {
+  const { drop, lateMs = Number.POSITIVE_INFINITY } = bundle.policy;
+  if (drop) return fastestServiceMs(bundle);
+  return Math.min(0, decisionSloMs(bundle.cluster, bundle.slo.latencyMs) - lateMs);
 }
 
 /**

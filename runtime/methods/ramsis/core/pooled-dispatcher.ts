@@ -11,6 +11,7 @@ import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
 import { DeadlineQueues } from "../../../core/queue.ts";
 import { ANY_VARIANT, isNamed } from "../../../core/wanted-variant.ts";
 import type { Dispatcher } from "./dispatcher.ts";
+import { LateBound } from "./late-bound.ts";
 import { LatePause } from "./late-pause.ts";
 import { GIVE_UP, Policy, WAIT } from "./policy.ts";
 import { BUSY, DOWN, IDLE, workerStates } from "./worker-states.ts";
@@ -50,6 +51,7 @@ export class PooledDispatcher implements Dispatcher {
   /** Queries that arrive at once, so far. */
   #jointCount = 0;
   readonly #latePause = new LatePause();
+  #lateBound: LateBound;
 
   constructor(bundle: RamsisBundle, ready: boolean) {
     this.#policy = Policy.fromBundle(bundle);
@@ -60,6 +62,7 @@ export class PooledDispatcher implements Dispatcher {
     this.commandCapacity = this.waitingCapacity + this.workerCount;
     this.#queues = new DeadlineQueues(2, this.queueCapacity);
     this.#drops = bundle.policy.drop;
+    this.#lateBound = new LateBound(bundle);
     this.#idle = new Uint32Array(this.workerCount);
     if (!ready) return;
     this.#upCount = this.workerCount;
@@ -76,7 +79,7 @@ export class PooledDispatcher implements Dispatcher {
     else if (queues.length(QUEUE) === this.queueCapacity) out.drop(0, query, DROP_QUEUE_FULL);
     else {
       queues.insert(QUEUE, query, deadlineMs);
-      if (this.#idleCount > 0) this.#startBatches(nowMs, out);
+      this.#startOrWait(nowMs, out);
     }
     // Counted last: an arrival that counted itself would see a load higher than the true one.
     this.#policy.recordArrival(nowMs);
@@ -104,7 +107,7 @@ export class PooledDispatcher implements Dispatcher {
   }
 
   onJointEnd(nowMs: number, out: CommandBuffer): void {
-    if (this.#idleCount > 0) this.#startBatches(nowMs, out);
+    this.#startOrWait(nowMs, out);
     if (this.#jointCount > 0) this.#policy.recordArrival(nowMs, this.#jointCount);
     this.#jointCount = 0;
     this.#queues.endArrivals();
@@ -139,8 +142,11 @@ export class PooledDispatcher implements Dispatcher {
     if (state === IDLE) this.#removeIdle(worker);
     this.#stateByWorker[worker] = DOWN;
     this.#upCount--;
-    if (this.#idleCount === 0) this.wakeMs = Number.POSITIVE_INFINITY;
-    if (this.#upCount > 0) return;
+    if (this.#upCount > 0) {
+      if (this.#idleCount === 0) this.wakeMs = this.#dueMs();
+      return;
+    }
+    this.wakeMs = Number.POSITIVE_INFINITY;
     const queues = this.#queues;
     while (queues.length(QUEUE) > 0) out.drop(0, queues.take(QUEUE), DROP_NO_WORKER);
     while (queues.length(LATE) > 0) out.drop(0, queues.take(LATE), DROP_NO_WORKER);
@@ -158,7 +164,7 @@ export class PooledDispatcher implements Dispatcher {
     else if (queues.length(QUEUE) === this.queueCapacity) out.drop(0, query, DROP_QUEUE_FULL);
     else {
       queues.insert(QUEUE, query, deadlineMs, wanted);
-      if (this.#idleCount > 0) this.#startBatches(nowMs, out);
+      this.#startOrWait(nowMs, out);
     }
   }
 
@@ -172,6 +178,7 @@ export class PooledDispatcher implements Dispatcher {
   replaceBundle(bundle: RamsisBundle): void {
     this.#policy.replaceBundle(bundle);
     this.#drops = bundle.policy.drop;
+    this.#lateBound = new LateBound(bundle);
   }
 
   onShare(share: LoadShare): void {
@@ -186,19 +193,53 @@ export class PooledDispatcher implements Dispatcher {
     return this.#policy.loadQps(nowMs);
   }
 
+  #startOrWait(nowMs: number, out: CommandBuffer): void {
+    if (this.#idleCount > 0) this.#startBatches(nowMs, out);
+    else this.wakeMs = Math.min(this.wakeMs, Math.max(nowMs, this.#dueMs()));
+  }
+
+  #startBatches(nowMs: number, out: CommandBuffer, left = 0): void {
+    this.#dropDue(QUEUE, nowMs, out);
+    this.#dropDue(LATE, nowMs, out);
+    this.wakeMs = Number.POSITIVE_INFINITY;
+    this.#decide(nowMs, out, left);
+    this.wakeMs = Math.min(this.wakeMs, Math.max(nowMs, this.#dueMs()));
+  }
+
+  /** Drops the queries that no batch can answer within the bound any more. */
+  #dropDue(queue: number, nowMs: number, out: CommandBuffer): void {
+    const queues = this.#queues;
+    while (
+      queues.length(queue) > 0 &&
+      this.#lateBound.dueMs(queues.earliestDeadlineMs(queue)) <= nowMs
+    ) {
+      out.drop(0, queues.take(queue), DROP_LATE);
+    }
+  }
+
+  /** When a query that waits now has to be dropped, if it still waits. */
+  #dueMs(): number {
+    const queues = this.#queues;
+    let deadlineMs = Number.POSITIVE_INFINITY;
+    if (queues.length(QUEUE) > 0) deadlineMs = queues.earliestDeadlineMs(QUEUE);
+    if (queues.length(LATE) > 0) {
+      deadlineMs = Math.min(deadlineMs, queues.earliestDeadlineMs(LATE));
+    }
+    return this.#lateBound.dueMs(deadlineMs);
+  }
+
   /**
    * Decides as long as a worker is free, more than `left` queries wait and the policy does not say
    * to wait with them.
    */
-  #startBatches(nowMs: number, out: CommandBuffer, left = 0): void {
+  #decide(nowMs: number, out: CommandBuffer, left: number): void {
     const policy = this.#policy;
     const queues = this.#queues;
     const leastSlackMs = policy.leastSlackMs(ANY_VARIANT);
-    this.wakeMs = Number.POSITIVE_INFINITY;
     while (this.#idleCount > 0 && queues.length(QUEUE) > left) {
       const deadlineMs = queues.earliestDeadlineMs(QUEUE);
       if (deadlineMs < nowMs + leastSlackMs) {
-        out.drop(0, queues.take(QUEUE), DROP_LATE);
+        this.#giveUp(out);
         continue;
       }
       if (queues.isChoosy(QUEUE) && isNamed(queues.wanted(QUEUE))) {
@@ -228,13 +269,22 @@ export class PooledDispatcher implements Dispatcher {
         this.wakeMs = startMs;
         return;
       }
+      const leftMs = this.#lateBound.leftMs(queues.earliestDeadlineMs(LATE), nowMs);
       const wanted = queues.isChoosy(LATE) ? queues.wanted(LATE) : ANY_VARIANT;
       if (isNamed(wanted)) {
-        const batch = policy.named.late(wanted, queues.namedCount(LATE, wanted));
+        const batch = policy.named.late(wanted, queues.namedCount(LATE, wanted), leftMs);
+        if (batch === 0) {
+          out.drop(0, queues.take(LATE), DROP_LATE);
+          continue;
+        }
         this.#startBatchFor(LATE, wanted, false, batch, out);
         this.#pauseLate(wanted, batch, nowMs);
       } else {
-        const action = policy.rescue(queues.length(LATE));
+        const action = policy.rescue(queues.length(LATE), leftMs);
+        if (action === GIVE_UP) {
+          out.drop(0, queues.take(LATE), DROP_LATE);
+          continue;
+        }
         this.#startBatch(LATE, action, out);
         this.#pauseLate(policy.variant(action), policy.batch(action), nowMs);
       }
