@@ -68,7 +68,8 @@ export interface Compiled {
 
 /**
  * With the smallest margin for the way through the server whose simulated promises keep the ceiling
- * at all levels that carry their load; else with that which keeps it at the most.
+ * at all levels that carry their load; else with that which keeps it at the most. Methods whose
+ * levels have margins of their own choose these by themselves.
  * @throws InputError if the application asks for what its method cannot do.
  */
 export async function compile(
@@ -109,14 +110,15 @@ function* dayMistakes({ day }: Application, { name, overDay }: CompilerMethod): 
 
 /**
  * The application as it may be planned, in the order in which that is tried: with one margin for
- * the way through the server after the other, or just as it is.
+ * the way through the server after the other, with the least one where levels have margins of their
+ * own, or just as it is.
  * @throws InputError
  */
 export function* plannedApplications(
   { application, refuse }: LoadedApplication,
   method: CompilerMethod,
 ): Generator<Application> {
-  const plan = servingPlanOf(application);
+  const plan = servingPlanOf(application, method.marginByLevel ?? false);
   if (plan === null) {
     yield application;
     return;

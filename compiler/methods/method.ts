@@ -90,6 +90,8 @@ export interface CompilerMethod<
   ): Solved<L> | Promise<Solved<L>>;
   /** Whether several machines can search one level; left out for no. */
   dividesSearch?(frame: F): boolean;
+  /** Whether each level chooses its margin for the serving path; left out for no. */
+  readonly marginByLevel?: true;
   /** What is left to do once all levels are solved, which ascend by load. */
   afterLevels?(
     frame: F,
@@ -157,6 +159,8 @@ export interface CompilerMethod<
   baselineLevel?(frame: F, level: L, baseline: string, nowMs: () => number): L | null;
   /** Whether the times of batches can be drawn from their quantiles; left out for no. */
   hasServiceTimeQuantiles?(bundle: B): boolean;
+  /** Whether promises are simulated with such times; left out where that is so with a path. */
+  promisesQuantiles?(bundle: B): boolean;
   /** @throws RuntimeError for a baseline of another method, and for what cannot be simulated. */
   simulate(
     bundle: B,

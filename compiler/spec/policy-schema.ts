@@ -65,8 +65,11 @@ const ramsis = mapping({
     .default("pooled")
     .describe("How arrivals are spread over workers"),
   serviceTimes: choice("p95", "quantiles")
-    .default("p95")
-    .describe("Service times as one number or as a distribution"),
+    .optional()
+    .describe(
+      "Service times as one number or as a distribution; with the pooled balancer a distribution " +
+        "by default where the profiles have one",
+    ),
   drop: z
     .boolean()
     .default(false)

@@ -42,7 +42,9 @@ export function servedLevel(frame: RamsisFrame, level: RamsisLevel): RamsisLevel
   const ceiling = violationCeiling(frame.slo);
   const rates = Object.values(expected.byClass ?? {}).map((one) => one.violationRate);
   const isKept = [expected.violationRate, ...rates].every((rate) => rate <= ceiling);
-  return { ...level, feasible: level.loadQps <= level.capacityQps && isKept, expected };
+  // A load that is carried is within capacity, whatever the times are that decisions reckon with.
+  const capacityQps = isKept ? Math.max(level.capacityQps, level.loadQps) : level.capacityQps;
+  return { ...level, capacityQps, feasible: isKept, expected };
 }
 
 /** The level of a load with the tables of another level, and what they promise there. */

@@ -121,6 +121,11 @@ export interface RamsisLevel {
   readonly feasible: boolean;
   /** Load the fastest variant can carry when every batch just meets the SLO. */
   readonly capacityQps: number;
+  /**
+   * What its tables leave to the serving path of a query, ms, where that is more than
+   * `cluster.serving.marginMs`.
+   */
+  readonly marginMs?: number;
   readonly expected: Expected;
   readonly solve: SolveReport;
   /**

@@ -177,6 +177,11 @@ function levelWith(expected: Shape<Expected>): Shape<RamsisLevel> {
       "The rate that the fastest variant carries when every batch just meets the SLO; 0 if none " +
         "does.",
     ),
+    marginMs: optional(
+      notNegative,
+      "What the tables of this level leave to the serving path of a query, ms; left out where that " +
+        "is `cluster.serving.marginMs`. A lookup subtracts what it is more than that from the slack.",
+    ),
     expected: [expected, "Guarantees in steady state, weighted by queries."],
     solve: [solve, "How the level was computed."],
     actionByState: [

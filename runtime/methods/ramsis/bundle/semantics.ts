@@ -1,6 +1,6 @@
 /** What a RAMSIS bundle must say so that no lookup of the runtime leaves a table. */
 import { type RamsisBundle, type RamsisOptions, violationCeiling } from "../../../bundle/schema.ts";
-import { checkMargin, checkSlackOf } from "../../../bundle/serving-semantics.ts";
+import { checkLevelMargin, checkMargin, checkSlackOf } from "../../../bundle/serving-semantics.ts";
 import { checkSeats, checkWorkers } from "../../../bundle/size-semantics.ts";
 import { checkState } from "../../../bundle/state-semantics.ts";
 import {
@@ -61,6 +61,7 @@ export function checkRamsisSemantics(bundle: RamsisBundle): void {
   for (const [index, level] of levels.entries()) {
     const path = `levels[${index}]`;
     checkFeasible(level, violationCeiling(slo), path);
+    checkLevelMargin(level, bundle, path);
     checkTable(level.actionByState, decisionSpace, batchByAction, rule, `${path}.actionByState`);
     checkClassLevel(bundle, level, { batchByAction, rule, path });
     checkBucketLevel(bundle, level, { batchByAction, rule, path });
