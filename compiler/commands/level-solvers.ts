@@ -36,10 +36,9 @@ function inProcesses(frame: BundleFrame, pool: LevelPoolOptions): LevelSolver {
       );
       return replies.filter((reply) => reply.kind === "solved");
     },
-    async solvePaced(asked) {
-      const requests = asked.map((one) => ({ kind: "solve", ...one }) as const);
-      if (requests.length === 0) return [];
-      return (await workers.run(requests, "paces")).map((reply) => solvedBy(reply).level);
+    async solvePaced(bundle, paces) {
+      const requests = paces.map((pace) => ({ kind: "pace-levels", bundle, pace }) as const);
+      return (await workers.run(requests, "paces")).flatMap(pacedBy);
     },
     async promisePaces(bundle) {
       const requests = bundle.levels.map((_, level) => ({ kind: "paces", bundle, level }) as const);
@@ -74,13 +73,13 @@ function inTurn(
       }
       return solved;
     },
-    async solvePaced(asked) {
+    async solvePaced(bundle, paces) {
       const levels = [];
-      for (const one of asked) {
+      for (const pace of paces) {
         signal.throwIfAborted();
-        levels.push(solvedBy(await answer(frame, { kind: "solve", ...one }, nowMs)).level);
+        levels.push(pacedBy(await answer(frame, { kind: "pace-levels", bundle, pace }, nowMs)));
       }
-      return levels;
+      return levels.flat();
     },
     async promisePaces(bundle) {
       const promised = [];
@@ -97,6 +96,11 @@ function inTurn(
     },
     async close() {},
   };
+}
+
+function pacedBy(reply: LevelReply | undefined): readonly object[] {
+  if (reply?.kind !== "pace-levels") throw new TypeError("a pace is answered by its levels");
+  return reply.levels;
 }
 
 function promisedBy(reply: LevelReply | undefined): PacePromises {

@@ -22,12 +22,15 @@ export async function answer(
   }
   const startMs = nowMs();
   if (request.kind === "solve") {
-    const { loadQps, branches: asked, pace = 1 } = request;
+    const { loadQps, branches: asked } = request;
     const branches = asked === undefined ? undefined : rootBranches(asked, onBranch);
-    const paced = pace === 1 ? frame : (method.paces?.frame(frame, pace) ?? frame);
-    const { level, solveMs } = await method.solveLevel(paced, loadQps, nowMs, branches);
+    const { level, solveMs } = await method.solveLevel(frame, loadQps, nowMs, branches);
     const solved = { kind: "solved", level, ms: solveMs ?? nowMs() - startMs } as const;
     return branches?.isPart ? { ...solved, isPart: true } : solved;
+  }
+  if (request.kind === "pace-levels") {
+    const levels = method.paces?.levels(request.bundle, frame, request.pace) ?? [];
+    return { kind: "pace-levels", levels };
   }
   if (request.kind === "paces") {
     return { kind: "paced", promised: pacePromises(request.bundle, method, request.level) };

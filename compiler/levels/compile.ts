@@ -1,14 +1,12 @@
 /** Application and profiles in, policy bundle out: the pipeline from top to bottom. */
 import {
   type Bundle,
-  type Level,
   type PacePromises,
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
 import type {
   CompilerMethod,
   OpenedModels,
-  PacedLoad,
   Settle,
   SolvedLevel,
 } from "../methods/method.ts";
@@ -55,8 +53,8 @@ export interface LevelSolver {
     onSolved?: OnSolved,
     divided?: DividedSearch,
   ): Solving;
-  /** Solves levels for machines that are slower, in the order of what is asked. */
-  solvePaced(asked: readonly PacedLoad[]): Promise<readonly Level[]>;
+  /** Levels of a bundle for machines that are slower, in the order of the paces. */
+  solvePaced(bundle: Bundle, paces: readonly number[]): Promise<readonly object[]>;
   /** What each level of a bundle promises on slower machines. */
   promisePaces(bundle: Bundle): Promise<readonly PacePromises[]>;
   /** Brings a level closer to its neighbour. */
@@ -84,7 +82,8 @@ export interface Compiled {
 
 /**
  * With the smallest margin for the way through the server whose simulated promises keep the ceiling
- * at all levels that carry their load; else with that which keeps it at the most.
+ * at all levels that carry their load; else with that which keeps it at the most. Methods whose
+ * levels have margins of their own choose these by themselves.
  * @throws InputError if the application asks for what its method cannot do.
  */
 export async function compile(
@@ -125,14 +124,15 @@ function* dayMistakes({ day }: Application, { name, overDay }: CompilerMethod): 
 
 /**
  * The application as it may be planned, in the order in which that is tried: with one margin for
- * the way through the server after the other, or just as it is.
+ * the way through the server after the other, with the least one where levels have margins of their
+ * own, or just as it is.
  * @throws InputError
  */
 export function* plannedApplications(
   { application, refuse }: LoadedApplication,
   method: CompilerMethod,
 ): Generator<Application> {
-  const plan = servingPlanOf(application);
+  const plan = servingPlanOf(application, method.marginByLevel ?? false);
   if (plan === null) {
     yield application;
     return;

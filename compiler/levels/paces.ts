@@ -21,12 +21,7 @@ export async function withPaces(
   solver: LevelSolver,
 ): Promise<Bundle> {
   if (paces === undefined) return bundle;
-  const wanted = paces.wanted(bundle);
-  const levels = await solver.solvePaced(wanted);
-  const paced = paces.with(
-    bundle,
-    levels.map((level, index) => ({ pace: wanted[index]?.pace ?? 1, level })),
-  );
+  const paced = paces.with(bundle, await solver.solvePaced(bundle, PACES));
   return paces.promising(paced, await solver.promisePaces(paced));
 }
 

@@ -3,7 +3,7 @@ import type { ServiceTimes } from "stratagem-runtime/internal/bundle/schema";
 import { stretchedTimes } from "./planned-times.ts";
 
 /** Paces that bundles have levels and promises for, beside 1. */
-export const PACES = [1.3, 1.75, 2.5] as const;
+export const PACES = [1.25, 1.5, 2, 3] as const;
 
 /** What is timed, such as tasks, `pace` times as slow. */
 export function pacedTimes<T extends { readonly serviceTimes: ServiceTimes }>(

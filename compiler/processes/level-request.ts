@@ -8,9 +8,9 @@ export type LevelRequest =
       readonly loadQps: number;
       /** Where several machines search it. */
       readonly branches?: AskedBranches | undefined;
-      /** Of a machine whose service times are so many times the profile's; left out for 1. */
-      readonly pace?: number;
     }
+  /** Levels for machines whose service times are so many times the profile's. */
+  | { readonly kind: "pace-levels"; readonly bundle: Bundle; readonly pace: number }
   /** What a bundle promises at the load of one of its levels, by index, on slower machines. */
   | { readonly kind: "paces"; readonly bundle: Bundle; readonly level: number }
   /** Of the levels that are as good as one, the one closest to its neighbour. */
@@ -31,6 +31,7 @@ export type LevelReply<L extends Level = Level> =
   /** A baseline has no plan for the level. */
   | { readonly kind: "unplanned"; readonly loadQps: number }
   | { readonly kind: "evaluated"; readonly promised: object }
+  | { readonly kind: "pace-levels"; readonly levels: readonly object[] }
   | { readonly kind: "paced"; readonly promised: PacePromises };
 
 /** Told while a request is answered: a branch of the level's search was searched. */

@@ -27,7 +27,13 @@ import type { Guarantees } from "./guarantees.ts";
 import { latencyObjective } from "./latency-objective.ts";
 import { ramsisMistakes } from "./mistakes.ts";
 import { evaluatePolicy, pure, type SolvedPolicy, solvePolicy } from "./objective.ts";
-import { expectedOfPooled, pooledValues, solvePooled, solveSlowed } from "./pooled/pooled.ts";
+import {
+  expectedOfPooled,
+  glimpseOfPooled,
+  pooledValues,
+  solvePooled,
+  solveSlowed,
+} from "./pooled/pooled.ts";
 import { joinShortestQueue } from "./shortest-queue.ts";
 import { stateIndex } from "./transitions.ts";
 import { solveWithin } from "./violation-ceiling.ts";
@@ -57,6 +63,11 @@ export const ramsis = {
     (isPooled(frame) ? expectedOfPooledLevel : expectedOf)(frame, level),
   /** The table of a queue whose workers serve other queues too. */
   slowedTable,
+  /** What the tables of a level reach on a short sample, and what no policy exceeds. */
+  glimpse,
+  /** Whether workers have the time for a load in batches that end within the SLO. */
+  carries: (frame: RamsisFrame, loadQps: number): boolean =>
+    loadQps <= fluidCapacityQps(workerProblem(frame, loadQps), workerCountOf(frame)),
   /** What actions of a state are worth where a level decides ever after, from its tables alone. */
   actionValues: actionValuesOf,
 };
@@ -100,6 +111,15 @@ function slowedTable(frame: RamsisFrame, loadQps: number, slowdown: number) {
   const slowed = { ...problem, arrivalRatePerMs: slowdown * problem.arrivalRatePerMs };
   const bound = fluidBound(slowed, violationCeiling(frame.slo));
   return solveSlowed(frame, slowed, loadQps, slowdown, bound);
+}
+
+function glimpse(frame: RamsisFrame, level: RamsisLevel) {
+  const { loadQps } = level;
+  const problem = workerProblem(frame, loadQps);
+  return {
+    accuracy: glimpseOfPooled(frame, level),
+    boundAccuracy: fluidBound(problem, violationCeiling(frame.slo)).accuracy,
+  };
 }
 
 function withTableOf(frame: RamsisFrame, loadQps: number, level: RamsisLevel): RamsisLevel {

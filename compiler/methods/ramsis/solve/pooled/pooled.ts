@@ -48,6 +48,8 @@ const SEED = 1;
 const PROMISE_STREAM = 10;
 const SERVICE_STREAM = 9;
 const CLASS_STREAM = 8;
+/** A short look at a table. */
+const GLIMPSE = { stream: 14, queries: 10_000, slos: 10 };
 
 type PromisedFigures = Omit<Expected, "upperBoundAccuracy" | "servedBoundAccuracy">;
 
@@ -170,6 +172,24 @@ export function expectedOfPooled(
   level: Pick<RamsisLevel, "loadQps" | "actionByState" | "mixture">,
 ): PromisedFigures {
   return promiseOf(frame, pooledProblem(frame, level.loadQps), level);
+}
+
+/** Accuracy per query of a table over a short sample. */
+export function glimpseOfPooled(
+  frame: RamsisFrame,
+  { loadQps, actionByState, mixture }: Pick<RamsisLevel, "loadQps" | "actionByState" | "mixture">,
+): number {
+  const problem = pooledProblem(frame, loadQps);
+  const { stream, queries, slos } = GLIMPSE;
+  const { accuracySum, queries: counted } = simulatePooled(
+    problem,
+    sampler(frame, problem)(stream, queries, slos),
+    {
+      table: decided(actionByState),
+      mixture: mixture && { table: decided(mixture.actionByState), share: mixture.share },
+    },
+  );
+  return accuracySum / counted;
 }
 
 function promiseOf(
