@@ -27,6 +27,7 @@ import type { Guarantees } from "./guarantees.ts";
 import { latencyObjective } from "./latency-objective.ts";
 import { ramsisMistakes } from "./mistakes.ts";
 import { evaluatePolicy, pure, type SolvedPolicy, solvePolicy } from "./objective.ts";
+import type { SearchEffort } from "./pooled/policy-search.ts";
 import {
   expectedOfPooled,
   glimpseOfPooled,
@@ -106,11 +107,11 @@ function solvePooledLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
  * The best table of a queue whose workers serve other queues too.
  * @param frame of the queue alone. @param slowdown as of a pooled problem.
  */
-function slowedTable(frame: RamsisFrame, loadQps: number, slowdown: number) {
+function slowedTable(frame: RamsisFrame, loadQps: number, slowdown: number, effort?: SearchEffort) {
   const problem = workerProblem(frame, loadQps);
   const slowed = { ...problem, arrivalRatePerMs: slowdown * problem.arrivalRatePerMs };
   const bound = fluidBound(slowed, violationCeiling(frame.slo));
-  return solveSlowed(frame, slowed, loadQps, slowdown, bound);
+  return solveSlowed(frame, slowed, loadQps, slowdown, bound, effort);
 }
 
 function glimpse(frame: RamsisFrame, level: RamsisLevel) {
