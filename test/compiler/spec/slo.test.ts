@@ -47,6 +47,14 @@ test.each([
   expect(mistakeOfSpec(spec, PROFILE)).toBe(expected);
 });
 
+test("methods that keep no targets of latency refuse them", () => {
+  const spec = edited(SPEC, ONE, "slo: { latency: 150 ms, p95: 100 ms }");
+  expect(mistakeOfSpec(edited(spec, "method: ramsis", "method: loki"), PROFILE)).toBe(
+    "INPUT_UNSUPPORTED app.yaml:3 slo.p95: method loki keeps no target of p95; " +
+      "allowed: slo.latency alone, or method ramsis",
+  );
+});
+
 test("shares that are rounded sum to 1 all the same", () => {
   const thirds = ["a", "b", "c"].map((name) => `{ name: ${name}, latency: 1 s, share: 33.3% }`);
   const spec = edited(SPEC, ONE, `slo: { classes: [${thirds.join(", ")}] }`);
