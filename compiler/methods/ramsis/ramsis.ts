@@ -20,6 +20,7 @@ import {
 import { classedExpectation, classedLevel, classedTableAt, hasClasses } from "./classed-level.ts";
 import { inheritLevels } from "./inherited-levels.ts";
 import { ramsisGap } from "./level-gap.ts";
+import { ramsisPaces } from "./paces.ts";
 import { planningFrame } from "./planning-frame.ts";
 import { ramsisPromises } from "./promises.ts";
 import { hasPath, servedExpectation, servedLevel, servedTableAt } from "./served-level.ts";
@@ -69,7 +70,8 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
   gapOf: ramsisGap,
   bundle: (frame, levels, provenance) => ({ ...frame, levels, provenance }),
 
-  frameOf: ({ levels: _, provenance: __, ...frame }) => frame,
+  frameOf: ({ levels: _, paceLevels: __, provenance: ___, ...frame }) => frame,
+  paces: ramsisPaces,
   promises: ramsisPromises,
   worstViolationRate({ expected: { violationRate, byClass = {} } }) {
     const rates = Object.values(byClass).map((one) => one.violationRate);

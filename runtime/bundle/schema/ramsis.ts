@@ -4,6 +4,7 @@ import type {
   DecisionSpace,
   ExpectedLatency,
   ModelFile,
+  PacePromises,
   ProfileReference,
   ServiceTimes,
   Table,
@@ -29,6 +30,21 @@ export interface RamsisBundle extends CommonFields {
   readonly buckets?: readonly Bucket[];
   /** Ascending in `loadQps`, at least one. */
   readonly levels: readonly RamsisLevel[];
+  /**
+   * Levels for slower machines, ascending by load times pace, above the highest level. Left out
+   * where there are none.
+   */
+  readonly paceLevels?: readonly RamsisPaceLevel[];
+}
+
+/** What a level decides on a machine whose service times are `pace` times the profile. */
+export interface RamsisPaceLevel
+  extends Pick<
+    RamsisLevel,
+    "loadQps" | "actionByState" | "classTables" | "bucketTables" | "mixture"
+  > {
+  /** Above 1. */
+  readonly pace: number;
 }
 
 export interface Task {
@@ -163,7 +179,7 @@ export interface Mixture {
 }
 
 /** Guarantees of a policy in steady state (RAMSIS §5.1), weighted by queries. */
-export interface Expected {
+export interface Expected extends PacePromises {
   readonly accuracyPerSatisfied: number;
   readonly accuracyPerQuery: number;
   readonly violationRate: number;

@@ -13,11 +13,14 @@ import {
   levelFields,
   levelsOf,
   MAX_COUNT,
+  MAX_PACE,
   METHOD,
   model,
   notNegative,
+  paceFields,
   profileReference,
   provenance,
+  rate,
   ratio,
   serviceTimes,
   solverName,
@@ -33,7 +36,7 @@ import {
   type Shape,
   text,
 } from "../../../bundle/fields.ts";
-import { MAX_VARIANTS } from "../../../bundle/limits.ts";
+import { MAX_LEVELS, MAX_VARIANTS } from "../../../bundle/limits.ts";
 import { dependent, type Fields, mapOf, optional, record, tagged } from "../../../bundle/record.ts";
 import type {
   BatchDistribution,
@@ -43,6 +46,7 @@ import type {
   RamsisBundle,
   RamsisLevel,
   RamsisOptions,
+  RamsisPaceLevel,
   SolveReport,
   Task,
   Variant,
@@ -155,6 +159,7 @@ const expectedFields: Fields<ExpectedOfAll> = {
       "true rate hardly exceeds.",
   ),
   latencyMs: expectedLatency,
+  ...paceFields,
   byBatch: [byBatch, "The same over batches instead of in the mean."],
   byBucket,
 };
@@ -196,6 +201,15 @@ function levelWith(expected: Shape<Expected>): Shape<RamsisLevel> {
   });
 }
 
+const paceLevel = record<RamsisPaceLevel>({
+  pace: [numberBetween(1, MAX_PACE), "Service times of the machine relative to the profile's."],
+  loadQps: [rate, "Queries per second of the whole cluster."],
+  actionByState: [actionTable, "As that of a level."],
+  classTables,
+  bucketTables,
+  mixture: [orNull(mixture), "As that of a level."],
+});
+
 const expected: Shape<Expected> = { ...record<ExpectedOfAll>(expectedFields) };
 const levels = levelsOf(levelWith(expected));
 
@@ -226,5 +240,9 @@ export const ramsisBundle = record<RamsisBundle>({
     ),
     "What to do at each load, strictly ascending in `loadQps`.",
   ],
+  paceLevels: optional(
+    listOf([1, MAX_LEVELS], paceLevel),
+    "What to do on slower machines, strictly ascending by `loadQps` times `pace`, above the levels.",
+  ),
   provenance,
 });

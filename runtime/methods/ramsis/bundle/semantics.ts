@@ -17,8 +17,8 @@ import {
   refuse,
   type TableRule,
 } from "../../../bundle/table-semantics.ts";
-import { checkBucketLevel, checkBuckets } from "./bucket-semantics.ts";
-import { checkClasses, checkClassLevel } from "./class-semantics.ts";
+import { checkBucketLevel, checkBuckets, checkBucketTables } from "./bucket-semantics.ts";
+import { checkClasses, checkClassLevel, checkClassTables } from "./class-semantics.ts";
 
 /** @throws BundleError BUNDLE_SEMANTICS at the first contradiction. */
 export function checkRamsisSemantics(bundle: RamsisBundle): void {
@@ -64,6 +64,28 @@ export function checkRamsisSemantics(bundle: RamsisBundle): void {
     checkTable(level.actionByState, decisionSpace, batchByAction, rule, `${path}.actionByState`);
     checkClassLevel(bundle, level, { batchByAction, rule, path });
     checkBucketLevel(bundle, level, { batchByAction, rule, path });
+    if (level.mixture === null) continue;
+    const { actionByState } = level.mixture;
+    checkTable(actionByState, decisionSpace, batchByAction, rule, `${path}.mixture.actionByState`);
+  }
+  checkPaceLevels(bundle, rule, batchByAction);
+}
+
+/** @throws BundleError BUNDLE_SEMANTICS unless pace levels ascend and their tables are whole. */
+function checkPaceLevels(bundle: RamsisBundle, rule: TableRule, batchByAction: Uint16Array): void {
+  const { decisionSpace, levels, paceLevels = [] } = bundle;
+  let previousQps = levels.at(-1)?.loadQps ?? 0;
+  for (const [index, level] of paceLevels.entries()) {
+    const path = `paceLevels[${index}]`;
+    const carriedQps = level.loadQps * level.pace;
+    if (carriedQps <= previousQps) {
+      const found = `${level.loadQps} at pace ${level.pace}`;
+      refuse(path, found, `a load times pace above ${previousQps}, the level before`);
+    }
+    previousQps = carriedQps;
+    checkTable(level.actionByState, decisionSpace, batchByAction, rule, `${path}.actionByState`);
+    checkClassTables(bundle, level, { batchByAction, rule, path });
+    checkBucketTables(bundle, level, { batchByAction, rule, path });
     if (level.mixture === null) continue;
     const { actionByState } = level.mixture;
     checkTable(actionByState, decisionSpace, batchByAction, rule, `${path}.mixture.actionByState`);
