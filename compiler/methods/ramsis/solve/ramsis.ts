@@ -15,7 +15,6 @@ import {
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
 import { KNOT_COUNT, quantileKnots } from "stratagem-runtime/internal/core/quantile-distribution";
-import { ramsisMissed } from "stratagem-runtime/internal/methods/ramsis/tell/missed";
 import type { RamsisFrame } from "../../../model/frames.ts";
 import type { ModelFiles } from "../../../model/model-files.ts";
 import type { Application, RamsisPolicy } from "../../../spec/application.ts";
@@ -24,7 +23,7 @@ import { dispersionOfModel } from "./arrival-counts.ts";
 import { fluidBound } from "./fluid-bound.ts";
 import { ramsisFrame } from "./frame.ts";
 import type { Guarantees } from "./guarantees.ts";
-import { latencyObjective } from "./latency-objective.ts";
+import { latencyObjective, targetExcess } from "./latency-objective.ts";
 import { ramsisMistakes } from "./mistakes.ts";
 import { evaluatePolicy, pure, type SolvedPolicy, solvePolicy } from "./objective.ts";
 import type { SearchEffort } from "./pooled/policy-search.ts";
@@ -91,7 +90,7 @@ function solvePooledLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
   const promised = { loadQps, capacityQps, expected: withBounds(frame, problem, expected) };
   return {
     ...promised,
-    feasible: ramsisMissed(frame, promised).length === 0,
+    feasible: keepsLimits(frame, promised),
     solve: {
       method,
       iterations: tries,
@@ -126,7 +125,17 @@ function glimpse(frame: RamsisFrame, level: RamsisLevel) {
 function withTableOf(frame: RamsisFrame, loadQps: number, level: RamsisLevel): RamsisLevel {
   const moved = { ...level, loadQps };
   const expected = (isPooled(frame) ? expectedOfPooledLevel : expectedOf)(frame, moved);
-  return { ...moved, feasible: ramsisMissed(frame, { ...moved, expected }).length === 0, expected };
+  return { ...moved, feasible: keepsLimits(frame, { ...moved, expected }), expected };
+}
+
+/** Targets of latency count where latencies are known: with queues of workers, they come later. */
+function keepsLimits(
+  { slo }: RamsisFrame,
+  { loadQps, capacityQps, expected }: Pick<RamsisLevel, "loadQps" | "capacityQps" | "expected">,
+): boolean {
+  const { p50 = 0, p95 = 0 } = expected.latencyMs ?? {};
+  const isKept = expected.violationRate <= violationCeiling(slo);
+  return loadQps <= capacityQps && isKept && targetExcess(slo, { p50, p95 }) === 0;
 }
 
 function expectedOfPooledLevel(frame: RamsisFrame, level: RamsisLevel): Expected {
@@ -173,7 +182,7 @@ function solveLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
   const table = (choice: Uint32Array) => tableOf(frame, problem, mdp, choice);
   return {
     loadQps,
-    feasible: ramsisMissed(frame, { loadQps, capacityQps, expected }).length === 0,
+    feasible: keepsLimits(frame, { loadQps, capacityQps, expected }),
     capacityQps,
     expected,
     solve: {
