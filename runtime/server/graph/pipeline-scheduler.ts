@@ -157,6 +157,7 @@ export class PipelineScheduler {
     this.#options.observer.onModelsLoaded(loads);
     if (!this.#models.isUp(worker) || !this.#models.hold(worker)) return;
     const nowMs = this.#now();
+    if (loads > 0) this.#runs.onFresh(worker);
     this.#carryOut(this.#dispatcher.onModelReady(worker, nowMs), nowMs);
   }
 
@@ -258,8 +259,8 @@ export class PipelineScheduler {
   #batchOwner(): BatchOwner<RunningBatch> {
     const { observer } = this.#options;
     return {
-      onIdle: (worker, nowMs) => {
-        this.#carryOut(this.#dispatcher.onBatchDone(worker, nowMs), nowMs);
+      onIdle: (worker, nowMs, ranMs) => {
+        this.#carryOut(this.#dispatcher.onBatchDone(worker, nowMs, ranMs), nowMs);
       },
       onComputed: (nowMs) => this.#startBatches(nowMs),
       onResult: (batch, result, nowMs) => this.#ends.answer(batch, result, nowMs),

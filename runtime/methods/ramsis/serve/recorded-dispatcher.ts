@@ -89,9 +89,9 @@ export class RecordedDispatcher {
     this.#dispatcher.onRefused(queries, nowMs, sloClass);
   }
 
-  onBatchDone(worker: number, nowMs: number) {
-    this.#recorder?.({ kind: "done", worker, nowMs });
-    this.#dispatcher.onBatchDone(worker, nowMs, this.#buffer);
+  onBatchDone(worker: number, nowMs: number, ranMs?: number) {
+    this.#recorder?.({ kind: "done", worker, nowMs, ...(ranMs === undefined ? {} : { ranMs }) });
+    this.#dispatcher.onBatchDone(worker, nowMs, this.#buffer, ranMs);
     return this.#commands(nowMs);
   }
 

@@ -134,6 +134,7 @@ export class Scheduler {
     if (this.#isUp[worker] !== false) return;
     const nowMs = this.#now();
     this.#isUp[worker] = true;
+    this.#runs.onFresh(worker);
     this.#carryOut(this.#dispatcher.onWorkerReady(worker, nowMs), nowMs);
   }
 
@@ -157,6 +158,7 @@ export class Scheduler {
     this.#options.observer?.onWorkerLost(isHung);
     const isBusy = this.#runs.isBusy(worker);
     const batches = this.#runs.takeAll(worker);
+    this.#runs.onFresh(worker);
     if (isBusy) this.#tellIdle(worker, this.#now());
     this.#loseBatches(batches, new WorkerLostError(worker, reason));
   }
@@ -236,7 +238,7 @@ export class Scheduler {
   #batchOwner(): BatchOwner<RunningBatch> {
     const { observer } = this.#options;
     return {
-      onIdle: (worker, nowMs) => this.#tellIdle(worker, nowMs),
+      onIdle: (worker, nowMs, ranMs) => this.#tellIdle(worker, nowMs, ranMs),
       onResult: (batch, result, nowMs) => this.#ends.answer(batch, result, nowMs),
       onDone: (batch, times) => observer?.onBatchDone(batch, times),
       onRowsRefused: (batch, error) => this.#ends.refuseRows(batch, error),
@@ -245,8 +247,8 @@ export class Scheduler {
     };
   }
 
-  #tellIdle(worker: number, nowMs: number): void {
-    this.#carryOut(this.#dispatcher.onBatchDone(worker, nowMs), nowMs);
+  #tellIdle(worker: number, nowMs: number, ranMs?: number): void {
+    this.#carryOut(this.#dispatcher.onBatchDone(worker, nowMs, ranMs), nowMs);
   }
 
   #loseBatches(batches: readonly RunningBatch[], { message }: WorkerLostError): void {
