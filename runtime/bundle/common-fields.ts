@@ -51,6 +51,7 @@ import type {
   ClassExpected,
   Cluster,
   DecisionSpace,
+  ExpectedLatency,
   InferlineLevel,
   InputDigest,
   ModelFile,
@@ -120,6 +121,11 @@ export const sloFields: Fields<Omit<Slo, "classes">> = {
     percentile,
     "Quantile of the latency that has to meet `latencyMs` where there is no ceiling.",
   ],
+  p50Ms: optional(milliseconds, "What the median latency may be; left out where it has no limit."),
+  p95Ms: optional(
+    milliseconds,
+    "What the 95th percentile of the latency may be; left out where it has no limit.",
+  ),
 };
 
 const variation = numberIn(MIN_VARIATION, MAX_VARIATION);
@@ -339,10 +345,24 @@ export const accuracyFields: Fields<ClassExpected> = {
   violationRate: [ratio, "Of the queries, those that are late."],
 };
 
+/** Latencies that a level promises. */
+export const expectedLatency = optional(
+  record<ExpectedLatency>({
+    p50: [waitOr0, "Median of the latencies of what is served."],
+    p95: optional(waitOr0, "Their 95th percentile; only of ramsis."),
+    p99: [waitOr0, "Their 99th percentile."],
+    max: [waitOr0, "The longest."],
+  }),
+  "Latencies while the load is that of the level; left out by compilers before edition 1.8.",
+);
+
 /** What a simulation tells of the time that queries take. */
-export const latencyFields: Fields<Pick<PipelineExpected, "latencyMsP50" | "latencyMsP99">> = {
+export const latencyFields: Fields<
+  Pick<PipelineExpected, "latencyMsP50" | "latencyMsP99" | "latencyMs">
+> = {
   latencyMsP50: [waitOr0, "Median of the latencies of what is served."],
   latencyMsP99: [waitOr0, "Their 99th percentile."],
+  latencyMs: expectedLatency,
 };
 
 export const seed: Field<number> = [count, "What the simulation's random numbers begin with."];

@@ -28,6 +28,9 @@ export interface Slo {
    * in (0, 100).
    */
   readonly percentile: number;
+  /** Further targets: the most that the median and the 95th percentile of latencies may be. */
+  readonly p50Ms?: number;
+  readonly p95Ms?: number;
   /**
    * Two or more, where queries do not all have the same SLO; left out where they do. RAMSIS only.
    */
@@ -288,6 +291,15 @@ export interface DecisionSpace {
   readonly slackMs: Table;
   /** uint16 [actionCount, 2]: variant index, batch size. */
   readonly actions: Table;
+}
+
+/** Latencies of what is served while the load is that of the level, ms, from a simulation. */
+export interface ExpectedLatency {
+  readonly p50: number;
+  /** RAMSIS only. */
+  readonly p95?: number;
+  readonly p99: number;
+  readonly max: number;
 }
 
 export interface Provenance {
