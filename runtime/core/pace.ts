@@ -156,6 +156,10 @@ export class PaceMonitor {
     for (let worker = 0; worker < this.#workerCount; worker++) this.#workers.reset(worker, UNIT);
   }
 
+  isUp(worker: number): boolean {
+    return this.#isUp[worker] === 1;
+  }
+
   paceOf(worker: number): number {
     return this.#pool.valueOf(0) * this.#workers.valueOf(worker);
   }

@@ -1,6 +1,7 @@
 /** States the interface of every dispatcher of a graph of tasks. */
 import type { CommandBuffer } from "../command-buffer.ts";
 import type { LoadShare, SeenLoad } from "../load-share.ts";
+import type { PaceMonitor } from "../pace.ts";
 
 /** In place of a parent: the query is a request's own, for an entry task. */
 export const NO_PARENT = 0xffff_ffff;
@@ -42,6 +43,8 @@ export interface PipelineDispatcher {
   readonly level: number;
   /** Workers that are assigned a model, or are to be. */
   readonly servers: number;
+  /** The pace of the workers; left out where it is not measured. */
+  readonly pace?: PaceMonitor;
 
   /**
    * A request comes; it counts as demand. Its entry queries follow.

@@ -11,13 +11,14 @@ type StartCommand = Extract<PipelineCommand, { readonly kind: "start-batch" }>;
 
 /**
  * Its queries are of that variant from now on, and their requests have begun.
- * @param queries those of the command, in their order.
+ * @param queries those of the command, in their order. @param pace of the worker.
  */
 export function startedBatch(
   { worker, variant, level, queued, queries: slots }: StartCommand,
   queries: readonly PipelineQuery[],
   { variants, tasks }: PipelineSignature,
   nowMs: number,
+  pace = 1,
 ): RunningBatch {
   let earliestMs = Number.POSITIVE_INFINITY;
   for (const query of queries) {
@@ -36,6 +37,7 @@ export function startedBatch(
     rows: slots.length,
     queued,
     slackMs: earliestMs - nowMs,
+    ...(pace === 1 ? {} : { pace }),
     queries: slots,
     startMs: nowMs,
     handedMs: nowMs,

@@ -12,6 +12,8 @@ export interface BatchRun {
   readonly queued: number;
   /** Time to the earliest deadline at its start; negative when that was over. */
   readonly slackMs: number;
+  /** Of its worker when it was decided; left out where that is not measured, and of 1. */
+  readonly pace?: number;
   /** −1 where several ran it. */
   readonly worker: number;
   /** Which workers ran it together, and how many rows were done before; left out where one did. */
@@ -31,8 +33,9 @@ export interface BatchRun {
 
 /** A batch as its requests remember it when its worker was lost. */
 export function lostRun(run: BatchRun, nowMs: number): BatchRun {
-  const { variantName, level, rows, queued, slackMs, worker, startMs, handedMs } = run;
-  const of = run.task === undefined ? {} : { task: run.task };
+  const { variantName, level, rows, queued, slackMs, pace, worker, startMs, handedMs } = run;
+  const task = run.task === undefined ? {} : { task: run.task };
+  const of = pace === undefined ? task : { ...task, pace };
   const decided = { ...of, variantName, level, rows, queued, slackMs, worker };
   return { ...decided, startMs, handedMs, endMs: nowMs, wallMs: Number.NaN, isLost: true };
 }

@@ -52,6 +52,14 @@ export interface BatchRunsOptions<Batch> {
   readonly times: ServiceTimes | undefined;
 }
 
+/** What a batch may take on the worker that runs it, which may be slower than profiled. */
+export function pacedMs(
+  profiledMs: number | undefined,
+  { pace = 1 }: Pick<BatchRun, "pace">,
+): number | undefined {
+  return profiledMs === undefined ? undefined : profiledMs * Math.max(1, pace);
+}
+
 /** The batches that have no answer yet. */
 export class BatchRuns<Batch extends OpenBatch> {
   readonly #batches: WorkerBatches<Batch>;

@@ -2,6 +2,7 @@
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { CommandBuffer, DROP } from "../../../core/command-buffer.ts";
 import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
+import type { PaceMonitor } from "../../../core/pace.ts";
 import { WakeTimer } from "../../../server/wake-timer.ts";
 import type { Dispatcher } from "../core/dispatcher.ts";
 import type { RecordedCommand, Recorder } from "./recording.ts";
@@ -39,6 +40,10 @@ export class RecordedDispatcher {
   /** Whether a query that arrives now would be dropped, whatever it asks. */
   get isFull(): boolean {
     return this.#dispatcher.isFull;
+  }
+
+  get pace(): PaceMonitor {
+    return this.#dispatcher.pace;
   }
 
   loadQps(nowMs: number): number {

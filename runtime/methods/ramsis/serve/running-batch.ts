@@ -8,13 +8,14 @@ export interface RunningBatch extends BatchStart, OpenBatch {}
 
 /**
  * Its rows are of that variant from now on, and their requests have begun.
- * @param rows of its queries, in their order.
+ * @param rows of its queries, in their order. @param pace of the worker.
  */
 export function startedBatch(
   { worker, variant, level, queued, queries }: StartCommand,
   rows: readonly Row[],
   variantName: string,
   nowMs: number,
+  pace = 1,
 ): RunningBatch {
   let earliestMs = Number.POSITIVE_INFINITY;
   for (const { request, row } of rows) {
@@ -30,6 +31,7 @@ export function startedBatch(
     rows: queries.length,
     queued,
     slackMs: earliestMs - nowMs,
+    ...(pace === 1 ? {} : { pace }),
     queries,
     startMs: nowMs,
     handedMs: nowMs,

@@ -3,9 +3,10 @@ import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import { pathTimesOf } from "../../../core/decision-slo.ts";
 import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
+import type { PaceMonitor } from "../../../core/pace.ts";
 import { type Executor, WorkerLostError } from "../../../exec/executor.ts";
 import type { ServiceTimes } from "../../../server/drift/service-times.ts";
-import { type BatchOwner, BatchRuns } from "../../../server/requests/batch-runs.ts";
+import { type BatchOwner, BatchRuns, pacedMs } from "../../../server/requests/batch-runs.ts";
 import type { RequestRows, RowAnswer, Submission } from "../../../server/requests/request.ts";
 import type { ModelSignature } from "../../../server/tensors/signature.ts";
 import { dispatcherOf } from "../core/dispatcher-of.ts";
@@ -96,6 +97,11 @@ export class Scheduler {
   /** As the dispatcher measures it, rows per second; NaN until it is known. */
   get loadQps(): number {
     return this.#dispatcher.loadQps(this.#now());
+  }
+
+  /** The pace of the workers, by which decisions are made. */
+  get pace(): PaceMonitor {
+    return this.#dispatcher.pace;
   }
 
   /** Queries that wait or run. */
@@ -200,7 +206,8 @@ export class Scheduler {
       }
       const rows = command.queries.map((query) => this.#slots.row(query));
       const { name = "" } = this.#options.signature.variants[command.variant] ?? {};
-      const batch = startedBatch(command, rows, name, nowMs);
+      const pace = this.pace.paceOf(command.worker);
+      const batch = startedBatch(command, rows, name, nowMs, pace);
       this.#runs.start(batch);
       this.#options.observer?.onBatchStart(batch);
       started.push(batch);
@@ -226,7 +233,7 @@ export class Scheduler {
     const inputs = inputParts(own, order);
     // Rows of one batch are of one bucket.
     const bucket = signature.axes === undefined ? 0 : (own[0]?.request.sloClass ?? 0);
-    const p99Ms = p99MsOf?.(variant, rows, bucket);
+    const p99Ms = pacedMs(p99MsOf?.(variant, rows, bucket), batch);
     batch.kind = bucket;
     const batchOf = { variant, rows, inputs, p99Ms, ...(bucket > 0 ? { bucket } : {}) };
     this.#runs.hand(batch, (onComputed) => executor.run(worker, batchOf, onComputed));

@@ -1,8 +1,8 @@
 /** What matters now, in a few words each. */
-import type { LiveApplication } from "../live.ts";
+import type { LiveApplication, LivePace } from "../live.ts";
 import { element, setText } from "./dom.ts";
 import { decidingLevel, type Measures, quantileText } from "./measures.ts";
-import { countText, loadText, msText, ratioText } from "./numbers.ts";
+import { countText, decimalText, loadText, msText, ratioText } from "./numbers.ts";
 import type { Verdict, Verdicts } from "./verdict.ts";
 
 interface Told {
@@ -59,7 +59,7 @@ function load(application: LiveApplication): Told {
   if (level === null || deciding === undefined) {
     return { value, note: `none of ${levelCount} levels has decided yet` };
   }
-  const top = levels.at(-1)?.loadQps ?? Number.POSITIVE_INFINITY;
+  const top = levels.findLast(({ pace }) => pace === 1)?.loadQps ?? Number.POSITIVE_INFINITY;
   if (loadQps !== null && loadQps > top) {
     return {
       value,
@@ -67,7 +67,8 @@ function load(application: LiveApplication): Told {
     };
   }
   const what = isLevelFollowed ? "decides" : "is the one for it";
-  const of = `level ${level + 1} of ${levelCount}`;
+  const slower = deciding.pace === 1 ? "" : ` at pace ${decimalText(deciding.pace)}`;
+  const of = level < levelCount ? `level ${level + 1} of ${levelCount}` : `a level${slower}`;
   return { value, note: `${of}, for ${loadText(deciding.loadQps, application)}, ${what}` };
 }
 
@@ -106,11 +107,26 @@ function queue({ pending }: LiveApplication, { slackP50Ms, slackP10Ms }: Measure
   };
 }
 
-function workers({ workers: { count, ready, lost, hung } }: LiveApplication): Told {
+function workers({ pace, workers: { count, ready, lost, hung } }: LiveApplication): Told {
   const losses =
     lost === 0 ? "none lost" : `${countText(lost)} lost, ${countText(hung)} of them hung`;
   return {
     value: `${countText(ready)} of ${countText(count)} ready`,
-    note: `${losses} since the start`,
+    note: `${paceText(pace)}${losses} since the start`,
   };
+}
+
+/** Workers that are told beside the pace of all. */
+const MAX_NAMED = 4;
+
+/** Pace of all, and which workers have another. */
+function paceText(pace: LivePace | null): string {
+  if (pace === null) return "";
+  const others = pace.workers.filter((one) => one.pace !== pace.pool);
+  const named = others.slice(0, MAX_NAMED).map((one) => {
+    return `worker ${one.worker} at ${decimalText(one.pace)}`;
+  });
+  const more = others.length > MAX_NAMED ? `, ${others.length - MAX_NAMED} more` : "";
+  const isEven = others.length === 0 || pace.workers.length < 2;
+  return `pace ${decimalText(pace.pool)}${isEven ? "" : ` (${named.join(", ")}${more})`}; `;
 }
