@@ -39,6 +39,8 @@ export class PaceMonitor {
    * the cluster over the sum of 1 / pace of those that are up.
    */
   stretch = 1;
+  /** Largest of the corrections. */
+  mostCorrection = 1;
   readonly #adapts: boolean;
   readonly #workerCount: number;
   readonly #pool: RatioTracker;
@@ -122,7 +124,9 @@ export class PaceMonitor {
         isChanged = true;
       }
     }
-    this.#cells.add(cell, ranMs, expectedMs * pool * relative, variance, nowMs);
+    if (this.#cells.add(cell, ranMs, expectedMs * pool * relative, variance, nowMs)) {
+      this.#noteCorrections();
+    }
     if (isChanged) this.#refresh();
   }
 
@@ -177,6 +181,13 @@ export class PaceMonitor {
   /** Batches of a cell that were measured. */
   runsOf(cell: number): number {
     return this.#cells.runsOf(cell);
+  }
+
+  #noteCorrections(): void {
+    this.mostCorrection = 1;
+    for (let cell = 0; cell < this.#cells.index.length; cell++) {
+      this.mostCorrection = Math.max(this.mostCorrection, this.#cells.valueOf(cell));
+    }
   }
 
   /** Sums anew what depends on all workers. */

@@ -14,6 +14,8 @@ export interface MadeDecision {
   readonly slackMs: number;
   /** Of the worker that ran it. */
   readonly pace: number;
+  /** Largest of the corrections of variants and batch sizes then. */
+  readonly correction: number;
   /** Class or bucket of its queries; empty where there are none. */
   readonly kind: string;
   /** Whether the request named the variant, or asked for the same one for all its rows. */

@@ -88,13 +88,15 @@ function loggedDecision(
     if (decides !== undefined && decides.pace !== 1) told.levelPace = decides.pace;
   }
   if (run.pace !== undefined) told.pace = run.pace;
+  if (run.correction !== undefined) told.correction = run.correction;
   if (run.worker >= 0) told.worker = run.worker;
   if (run.places !== undefined) told.places = run.places;
   if (run.isLost === true) told.isLost = true;
   if (bundle === undefined) return told;
   const task = run.task ?? null;
-  const { pace = 1 } = run;
-  const made = { task, variant, batch, level, queued, slackMs, pace, kind, isNamed };
+  const { pace = 1, correction = 1 } = run;
+  const decided = { level, queued, slackMs, pace, correction };
+  const made = { task, variant, batch, ...decided, kind, isNamed };
   const reviewed = review(bundle, made);
   if (reviewed !== undefined) told.runnerUp = reviewed.runnerUp;
   return told;

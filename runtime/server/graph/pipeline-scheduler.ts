@@ -220,8 +220,7 @@ export class PipelineScheduler {
       return marked(command, { models: this.#models, signature, holdsAllVariants, executor });
     }
     const queries = command.queries.map((slot) => this.#slots.query(slot));
-    const pace = this.pace?.paceOf(command.worker);
-    const batch = startedBatch(command, queries, signature, nowMs, pace);
+    const batch = startedBatch(command, queries, signature, nowMs, this.pace);
     this.#runs.start(batch);
     observer.onBatchStart(batch);
     return () => this.#run(batch);

@@ -1,4 +1,5 @@
 /** A batch in which rows of a request ran, as logs and traces tell of it. */
+import type { PaceMonitor } from "../../core/pace.ts";
 
 export interface BatchRun {
   /** Left out where there is one task. */
@@ -14,6 +15,8 @@ export interface BatchRun {
   readonly slackMs: number;
   /** Of its worker when it was decided; left out where that is not measured, and of 1. */
   readonly pace?: number;
+  /** Largest of the corrections by which decisions were made then; left out for 1. */
+  readonly correction?: number;
   /** −1 where several ran it. */
   readonly worker: number;
   /** Which workers ran it together, and how many rows were done before; left out where one did. */
@@ -29,6 +32,19 @@ export interface BatchRun {
   wallMs: number;
   /** Whether its worker was lost; left out where it was not. */
   readonly isLost?: true;
+}
+
+/** By which pace of its worker, and corrections, a batch is decided. */
+export function paceFields(
+  worker: number,
+  monitor: PaceMonitor | undefined,
+): Pick<BatchRun, "pace" | "correction"> {
+  const pace = monitor?.paceOf(worker) ?? 1;
+  const correction = monitor?.mostCorrection ?? 1;
+  return {
+    ...(pace === 1 ? {} : { pace }),
+    ...(correction === 1 ? {} : { correction }),
+  };
 }
 
 /** A batch as its requests remember it when its worker was lost. */

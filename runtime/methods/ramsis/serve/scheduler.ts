@@ -206,8 +206,7 @@ export class Scheduler {
       }
       const rows = command.queries.map((query) => this.#slots.row(query));
       const { name = "" } = this.#options.signature.variants[command.variant] ?? {};
-      const pace = this.pace.paceOf(command.worker);
-      const batch = startedBatch(command, rows, name, nowMs, pace);
+      const batch = startedBatch(command, rows, name, nowMs, this.pace);
       this.#runs.start(batch);
       this.#options.observer?.onBatchStart(batch);
       started.push(batch);

@@ -33,8 +33,12 @@ export function reviewedByTables(
   if (made.isNamed) {
     return { agrees: null, says: `${says}; its client named the variant`, runnerUp };
   }
-  // Nobody logs how much longer than profiled the batch of each lookup takes.
-  const isCorrected = CORRECTIONS.some((factor) => saidAt(factor).some((one) => isMade(one, made)));
+  // The log has the largest of the corrections, and not by which of them a slack was divided.
+  const isCorrected = RATIO_GRID.some((factor) => {
+    return (
+      factor > 1 && factor <= made.correction && saidAt(factor).some((one) => isMade(one, made))
+    );
+  });
   if (isCorrected) {
     return { agrees: true, says: `${says}, whose batches take longer than profiled`, runnerUp };
   }
@@ -45,9 +49,6 @@ export function reviewedByTables(
   }
   return { agrees: false, says, runnerUp };
 }
-
-/** Slower than the pace explains: every factor that a correction can be. */
-const CORRECTIONS = RATIO_GRID.filter((ratio) => ratio > 1);
 
 function paceText(pace: number): string {
   return pace === 1 ? "" : ` on a worker at pace ${short(pace)}`;

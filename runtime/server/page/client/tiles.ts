@@ -67,8 +67,7 @@ function load(application: LiveApplication): Told {
     };
   }
   const what = isLevelFollowed ? "decides" : "is the one for it";
-  const slower = deciding.pace === 1 ? "" : ` at pace ${decimalText(deciding.pace)}`;
-  const of = level < levelCount ? `level ${level + 1} of ${levelCount}` : `a level${slower}`;
+  const of = level < levelCount ? `level ${level + 1} of ${levelCount}` : `pace ${deciding.pace}`;
   return { value, note: `${of}, for ${loadText(deciding.loadQps, application)}, ${what}` };
 }
 
@@ -116,17 +115,11 @@ function workers({ pace, workers: { count, ready, lost, hung } }: LiveApplicatio
   };
 }
 
-/** Workers that are told beside the pace of all. */
-const MAX_NAMED = 4;
-
-/** Pace of all, and which workers have another. */
+/** Pace of all, and the slowest worker where that is slower. */
 function paceText(pace: LivePace | null): string {
   if (pace === null) return "";
-  const others = pace.workers.filter((one) => one.pace !== pace.pool);
-  const named = others.slice(0, MAX_NAMED).map((one) => {
-    return `worker ${one.worker} at ${decimalText(one.pace)}`;
-  });
-  const more = others.length > MAX_NAMED ? `, ${others.length - MAX_NAMED} more` : "";
-  const isEven = others.length === 0 || pace.workers.length < 2;
-  return `pace ${decimalText(pace.pool)}${isEven ? "" : ` (${named.join(", ")}${more})`}; `;
+  const [slowest] = [...pace.workers].sort((one, other) => other.pace - one.pace);
+  const isEven = slowest === undefined || slowest.pace <= pace.pool;
+  const least = isEven ? "" : `, worker ${slowest.worker} ${decimalText(slowest.pace)}`;
+  return `pace ${decimalText(pace.pool)}${least}; `;
 }

@@ -110,7 +110,7 @@ describe("a verdict", () => {
   test("says nothing of loads that nothing is promised of", () => {
     const beyond = [application(0, 0), application(900, 100)].map((one) => ({
       ...one,
-      pace: 1,
+      pace: null,
       loadQps: 101,
     }));
     expect(verdictsOf(historyOf(beyond).snapshots).violations).toBe("unknown");
