@@ -22,6 +22,8 @@ export class PaceReference {
   /** [variantCount, maxBatch] */
   readonly #meanMs: Float64Array;
   readonly #variance: Float64Array;
+  /** [variantCount, maxBatch]: p99 over mean. */
+  readonly #rare: Float64Array;
   readonly #contention: readonly number[];
 
   /** @param mode `decision` where batches take what the policy was computed with. */
@@ -38,9 +40,13 @@ export class PaceReference {
       this.#meanMs = Float64Array.from(decisionMs.data, (ms) => ms / stretch);
       const variance = mode === "decision" ? FIXED_VARIANCE : UNKNOWN_VARIANCE;
       this.#variance = new Float64Array(this.#meanMs.length).fill(variance);
+      this.#rare = new Float64Array(this.#meanMs.length).fill(1);
       return;
     }
     this.#meanMs = Float64Array.from(quantiles.meanMs.data);
+    this.#rare = Float64Array.from(this.#meanMs, (mean, cell) => {
+      return Math.max(1, (quantiles.p99Ms.data[cell] ?? mean) / mean);
+    });
     this.#variance = Float64Array.from(this.#meanMs, (mean, cell) => {
       const [p50 = 0, p95 = 0, p99 = 0] = [quantiles.p50Ms, quantiles.p95Ms, quantiles.p99Ms].map(
         ({ data }) => data[cell],
@@ -55,6 +61,11 @@ export class PaceReference {
     const most = contention.length;
     const factor = most === 0 ? 1 : contention[Math.min(busyWorkers, most) - 1]!;
     return this.#meanMs[variant * this.#maxBatch + batch - 1]! * factor;
+  }
+
+  /** The profile's p99 over its mean; 1 where the profile states one number. */
+  rare(variant: number, batch: number): number {
+    return this.#rare[variant * this.#maxBatch + batch - 1]!;
   }
 
   variance(variant: number, batch: number): number {
