@@ -18,7 +18,7 @@ import type { RamsisFrame } from "../../model/frames.ts";
 import { viewOf } from "../../model/table-view.ts";
 import { type SimulationResult, simulate } from "./simulate/simulate.ts";
 import { classBound, classCapacityQps, fluidSplit } from "./solve/class-fluid.ts";
-import { ramsis } from "./solve/ramsis.ts";
+import { keptAt, ramsis } from "./solve/ramsis.ts";
 import { ViolationBlocks } from "./solve/violation-blocks.ts";
 
 /** What a level's promise is measured on. */
@@ -136,13 +136,12 @@ function judged(frame: RamsisFrame, level: RamsisLevel): Judged {
   const ceiling = violationCeiling(frame.slo);
   const classes = frame.slo.classes ?? [];
   let score = expected.accuracyPerQuery;
-  let feasible = level.loadQps <= capacityQps;
   for (const { name, share } of classes) {
     const excess = Math.max(0, (expected.byClass?.[name]?.violationRate ?? 1) - ceiling);
-    if (excess > 0) feasible = false;
     score -= VIOLATION_PENALTY * share * excess;
   }
-  return { level: { ...level, feasible, capacityQps, expected }, score };
+  const kept = keptAt(frame, level.loadQps, capacityQps, expected);
+  return { level: { ...level, ...kept, expected }, score };
 }
 
 /**

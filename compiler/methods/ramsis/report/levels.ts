@@ -187,7 +187,7 @@ export function levelTable(
   results: ReadonlyMap<number, SimulationResult>,
 ): Markup {
   const rows = bundle.levels.map((level) => {
-    const { loadQps, expected, feasible, capacityQps } = level;
+    const { loadQps, expected, feasible } = level;
     const result = results.get(loadQps);
     const isFeasible = feasibleCell(feasible, ramsisMissed(bundle, level));
     return tableRow([
@@ -200,12 +200,11 @@ export function levelTable(
       ratioText(result?.accuracyPerQuery ?? null),
       result === undefined ? "–" : countedText(result.queries - result.satisfied, result.queries),
       result?.latencyMs == null ? "–" : decimalText(result.latencyMs.p99, 1),
-      decimalText(capacityQps),
     ]);
   });
   return html`<div class="scroll" role="region" aria-label="all levels" tabindex="0"><table
 id="level-table"><thead>
-<tr><th colspan="2"></th><th colspan="4">expected</th><th colspan="3">simulated</th><th></th></tr>
+<tr><th colspan="2"></th><th colspan="4">expected</th><th colspan="3">simulated</th></tr>
 ${headRow([
   "queries/s",
   "feasible",
@@ -216,7 +215,6 @@ ${headRow([
   "accuracy per query",
   "violations",
   "p99, ms",
-  "capacity, queries/s",
 ])}</thead>
 <tbody>${rows}</tbody></table></div>`;
 }

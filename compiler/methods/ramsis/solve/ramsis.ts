@@ -72,11 +72,9 @@ function solvePooledLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
     loadQps,
     bound,
   );
-  const capacityQps = fluidCapacityQps(problem, workerCountOf(frame));
   return {
     loadQps,
-    feasible: loadQps <= capacityQps && expected.violationRate <= violationCeiling(frame.slo),
-    capacityQps,
+    ...keptAt(frame, loadQps, fluidCapacityQps(problem, workerCountOf(frame)), expected),
     expected: withBounds(frame, problem, expected),
     solve: {
       method,
@@ -103,8 +101,19 @@ function slowedTable(frame: RamsisFrame, loadQps: number, slowdown: number) {
 function withTableOf(frame: RamsisFrame, loadQps: number, level: RamsisLevel): RamsisLevel {
   const moved = { ...level, loadQps };
   const expected = (isPooled(frame) ? expectedOfPooledLevel : expectedOf)(frame, moved);
-  const isKept = expected.violationRate <= violationCeiling(frame.slo);
-  return { ...moved, feasible: loadQps <= level.capacityQps && isKept, expected };
+  return { ...moved, ...keptAt(frame, loadQps, level.capacityQps, expected), expected };
+}
+
+/** Whether a level keeps the ceiling: its load is then within capacity, whatever was planned. */
+export function keptAt(
+  { slo }: Pick<RamsisFrame, "slo">,
+  loadQps: number,
+  capacityQps: number,
+  { violationRate, byClass = {} }: Pick<Expected, "violationRate" | "byClass">,
+): Pick<RamsisLevel, "feasible" | "capacityQps"> {
+  const rates = Object.values(byClass).map((one) => one.violationRate);
+  const feasible = Math.max(violationRate, ...rates) <= violationCeiling(slo);
+  return { feasible, capacityQps: feasible ? Math.max(capacityQps, loadQps) : capacityQps };
 }
 
 function expectedOfPooledLevel(frame: RamsisFrame, level: RamsisLevel): Expected {
@@ -147,12 +156,10 @@ function solveLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
   const mdp = buildWorkerMdp(problem, admissibleActions(problem));
   const solved = solve(frame, mdp);
   const expected = promiseOf(frame, solved.guarantees, problem);
-  const capacityQps = fluidCapacityQps(problem, workerCountOf(frame));
   const table = (choice: Uint32Array) => tableOf(frame, problem, mdp, choice);
   return {
     loadQps,
-    feasible: loadQps <= capacityQps && expected.violationRate <= violationCeiling(frame.slo),
-    capacityQps,
+    ...keptAt(frame, loadQps, fluidCapacityQps(problem, workerCountOf(frame)), expected),
     expected,
     solve: {
       method: "value-iteration",

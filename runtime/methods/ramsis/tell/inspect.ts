@@ -124,7 +124,6 @@ export function levelTable(bundle: RamsisBundle): string {
       "upper bound",
       "all served",
       "violations",
-      "capacity qps",
       "feasible",
     ],
     ...bundle.levels.map((level) => [
@@ -134,7 +133,6 @@ export function levelTable(bundle: RamsisBundle): string {
       percent(level.expected.upperBoundAccuracy),
       percent(level.expected.servedBoundAccuracy ?? null),
       promisedViolations(level.expected),
-      short(level.capacityQps),
       feasibleText(level.feasible, ramsisMissed(bundle, level)),
     ]),
   ]);

@@ -1,17 +1,15 @@
-/**
- * Which limits a level of tables misses: its capacity, or the ceiling, which holds for each class.
- */
+/** Whether a level of tables misses the ceiling, which holds for each class. */
 import { type RamsisBundle, type RamsisLevel, violationCeiling } from "../../../bundle/schema.ts";
 import { type MissedLimit, missedByRates } from "../../../tell/missed-limits.ts";
 
 export function ramsisMissed(
   { slo }: Pick<RamsisBundle, "slo">,
-  { loadQps, capacityQps, expected }: RamsisLevel,
+  { expected }: Pick<RamsisLevel, "expected">,
 ): MissedLimit[] {
   const byClass = Object.entries(expected.byClass ?? {}).map(([sloClass, { violationRate }]) => {
     return { sloClass, violationRate };
   });
   const all = [{ violationRate: expected.violationRate }];
   const rates = byClass.length === 0 ? all : byClass;
-  return missedByRates({ loadQps, capacityQps }, rates, violationCeiling(slo));
+  return missedByRates(null, rates, violationCeiling(slo));
 }
