@@ -8,6 +8,8 @@ import type {
   Bundle,
   Level,
   NoActionValues,
+  PaceFigures,
+  PacePromises,
   Provenance,
 } from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
@@ -106,6 +108,8 @@ export interface CompilerMethod<
    */
   gapOf?(a: L, b: L): LevelGap;
   bundle(frame: F, levels: readonly L[], provenance: Provenance): B;
+  /** Levels and promises for slower machines; left out where there are none. */
+  readonly paces?: MethodPaces<B, F>;
 
   // What a level promises.
 
@@ -187,6 +191,18 @@ export interface CompilerMethod<
    * simulation.
    */
   report(bundle: B, asked: ReportRequest): Promise<Report>;
+}
+
+/** Members are methods, as those of `CompilerMethod` are. @typeParam L levels of other paces. */
+export interface MethodPaces<B, F, L extends object = object> {
+  /** Levels for a machine whose service times are `pace` times the profile's, in their order. */
+  levels(bundle: B, frame: F, pace: number): readonly L[];
+  /** The bundle with levels that were solved for other paces. */
+  with(bundle: B, levels: readonly L[]): B;
+  /** What is served at the load of a level on such a machine, by simulation of the whole bundle. */
+  promised(bundle: B, level: number, pace: number): PaceFigures;
+  /** The bundle whose levels state this. @param promised for each level. */
+  promising(bundle: B, promised: readonly PacePromises[]): B;
 }
 
 /** What a day comes to: a line for people, and figures. */
@@ -276,6 +292,8 @@ export interface SimulationRequest {
   readonly fanout: "rounded" | "poisson";
   /** Which stations of the machine that serves are simulated, where the bundle knows them. */
   readonly stations: StationOptions;
+  /** Whether decisions follow the measured pace of the workers; left out for yes. */
+  readonly adapts?: boolean;
   /** Null for the bundle itself. */
   readonly baseline: NamedBaseline | null;
   /** What an autoscaler adds before replicas start, of methods that scale; left out, nothing. */

@@ -10,7 +10,7 @@ import {
 } from "stratagem-runtime/internal/bundle/schema";
 import { bucketFrame } from "stratagem-runtime/internal/methods/ramsis/bundle/bucket-views";
 import type { RamsisFrame } from "../../model/frames.ts";
-import { classedExpectation, PROMISE } from "./classed-level.ts";
+import { classedExpectation, latencyCost, PROMISE } from "./classed-level.ts";
 import { classCapacityQps, fluidUse, workersOf } from "./solve/class-fluid.ts";
 import { keptAt, ramsis } from "./solve/ramsis.ts";
 
@@ -159,7 +159,7 @@ function levelOf(frame: RamsisFrame, loadQps: number, solved: readonly SlowedTab
 
 interface Judged {
   readonly level: RamsisLevel;
-  /** Accuracy per query, less what buckets violate too much. */
+  /** Accuracy per query, less what buckets violate too much and the price of latency. */
   readonly score: number;
 }
 
@@ -167,7 +167,7 @@ function judged(frame: RamsisFrame, level: RamsisLevel, sample: typeof PROMISE):
   const expected = classedExpectation(frame, level, sample);
   const ceiling = violationCeiling(frame.slo);
   const buckets = frame.buckets ?? [];
-  let score = expected.accuracyPerQuery;
+  let score = expected.accuracyPerQuery - latencyCost(frame, expected);
   for (const [index, { share }] of buckets.entries()) {
     const rate = expected.byBucket?.[index]?.violationRate ?? 1;
     score -= VIOLATION_PENALTY * share * Math.max(0, rate - ceiling);

@@ -1,6 +1,7 @@
 /** The level of one load, whatever other loads there are. */
 import { type RamsisLevel, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import type { RamsisFrame } from "../../model/frames.ts";
+import { latencyCost } from "./classed-level.ts";
 import { type LevelPlan, levelPlans, onSharedAxes, planningFrame } from "./planning-frame.ts";
 import { hasPath, servedLevel, servedLook } from "./served-level.ts";
 import { simpleLevels } from "./simple-levels.ts";
@@ -73,15 +74,17 @@ function bestOf(
     : new Set([...byScore, ...bySafety.slice(0, FINALISTS)]);
   for (const { level } of finalists) {
     const judged = servedLevel(frame, level);
-    if (isBetter(judged, best)) best = judged;
+    if (isBetter(frame, judged, best)) best = judged;
   }
   return best;
 }
 
-function isBetter(one: RamsisLevel, other: RamsisLevel): boolean {
+function isBetter(frame: RamsisFrame, one: RamsisLevel, other: RamsisLevel): boolean {
   if (one.feasible !== other.feasible) return one.feasible;
   if (!one.feasible) return worth(one) > worth(other);
-  return one.expected.accuracyPerQuery > other.expected.accuracyPerQuery + LEAST_GAIN;
+  const valueOf = ({ expected }: RamsisLevel) =>
+    expected.accuracyPerQuery - latencyCost(frame, expected);
+  return valueOf(one) > valueOf(other) + LEAST_GAIN;
 }
 
 /** Where no level keeps the ceiling: enough to serve rather than drop. */

@@ -11,6 +11,7 @@ import { refuseTraces } from "../table-options.ts";
 import { actionValuesOf } from "./action-values.ts";
 import { SINGLE_BASELINES, singleBaselineNamed } from "./baselines.ts";
 import { batchFacts } from "./batch-facts.ts";
+import { boundExpectation, boundLevel } from "./bound-level.ts";
 import {
   bucketedExpectation,
   bucketedLevel,
@@ -26,10 +27,11 @@ import {
 } from "./classed-level.ts";
 import { inheritLevels } from "./inherited-levels.ts";
 import { ramsisGap } from "./level-gap.ts";
+import { ramsisPaces } from "./paces.ts";
 import { type LevelKind, plannedLevel } from "./planned-level.ts";
 import { ramsisPromises } from "./promises.ts";
 import { hasPath, servedExpectation, servedTableAt } from "./served-level.ts";
-import { ramsis } from "./solve/ramsis.ts";
+import { isPooled, ramsis } from "./solve/ramsis.ts";
 import { bucketWarnings, tableWarnings } from "./warnings.ts";
 
 /** How levels of a frame are solved, and what tables promise at a load. */
@@ -38,7 +40,9 @@ function kindOf(frame: RamsisFrame): LevelKind {
     ? bucketedLevel
     : hasClasses(frame)
       ? classedLevel
-      : ramsis.solveLevel;
+      : isPooled(frame)
+        ? ramsis.solveLevel
+        : boundLevel;
   if (hasPath(frame)) return { solveLevel, withTableOf: servedTableAt };
   if (hasBuckets(frame)) return { solveLevel, withTableOf: bucketedTableAt };
   if (hasClasses(frame)) return { solveLevel, withTableOf: classedTableAt };
@@ -70,13 +74,13 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
   },
   marginByLevel: true,
   afterLevels(frame, solved) {
-    if (frame.policy.balancer !== "pooled") return solved;
-    return inheritLevels(frame, solved, kindOf(frame));
+    return isPooled(frame) ? inheritLevels(frame, solved, kindOf(frame)) : solved;
   },
   gapOf: ramsisGap,
   bundle: (frame, levels, provenance) => ({ ...frame, levels, provenance }),
 
-  frameOf: ({ levels: _, provenance: __, ...frame }) => frame,
+  frameOf: ({ levels: _, paceLevels: __, provenance: ___, ...frame }) => frame,
+  paces: ramsisPaces((frame, loadQps) => kindOf(frame).solveLevel(frame, loadQps)),
   promises: ramsisPromises,
   worstViolationRate({ expected: { violationRate, byClass = {} } }) {
     const rates = Object.values(byClass).map((one) => one.violationRate);
@@ -86,7 +90,8 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
   promised(frame, level) {
     if (hasPath(frame)) return servedExpectation(frame, level);
     if (hasBuckets(frame)) return bucketedExpectation(frame, level);
-    return hasClasses(frame) ? classedExpectation(frame, level) : ramsis.expectedOf(frame, level);
+    if (hasClasses(frame)) return classedExpectation(frame, level);
+    return isPooled(frame) ? ramsis.expectedOf(frame, level) : boundExpectation(frame, level);
   },
   actionValues: actionValuesOf,
   batchFacts,

@@ -44,7 +44,7 @@ export function servedExpectation(frame: RamsisFrame, level: RamsisLevel): Expec
   return classedExpectation(frame, level, { queries, seed: SEED }, boundAt);
 }
 
-/** The level with that promise; feasible where it keeps the ceiling, of each class too. */
+/** The level with that promise; feasible where it keeps all limits. */
 export function servedLevel(frame: RamsisFrame, level: RamsisLevel): RamsisLevel {
   const expected = servedExpectation(frame, level);
   return { ...level, ...keptAt(frame, level.loadQps, level.capacityQps, expected), expected };

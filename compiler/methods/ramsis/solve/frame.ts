@@ -103,7 +103,7 @@ function arrivalModelOf({ arrivals, slo }: RamsisApplication): RamsisBundle["arr
  * @param largest batch of any variant, which no queue needs to be longer than.
  */
 function optionsOf({ policy, slo, tasks }: RamsisApplication, largest: number): RamsisOptions {
-  const { objective, discretization, balancer, drop, lateWithinSlos } = policy;
+  const { objective, discretization, balancer, drop, lateWithinSlos, latencyPrice } = policy;
   const isDrawn = balancer === "pooled" && tasks.every(hasQuantiles);
   const serviceTimes = policy.serviceTimes ?? (isDrawn ? "quantiles" : "p95");
   const maxQueue = Math.min(policy.maxQueue, largest);
@@ -111,6 +111,7 @@ function optionsOf({ policy, slo, tasks }: RamsisApplication, largest: number): 
   const batching = balancer === "pooled" ? "variable" : policy.batching;
   const options = {
     ...{ objective, discretization, batching, maxQueue, balancer, serviceTimes, drop },
+    ...(latencyPrice !== undefined && { latencyPrice }),
     ...(!drop && lateWithinSlos !== null && { lateMs: (lateWithinSlos - 1) * slo.latencyMs }),
   };
   return slo.classes === undefined ? options : { ...options, classes: policy.classes ?? "auto" };

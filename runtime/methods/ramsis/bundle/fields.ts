@@ -9,14 +9,18 @@ import {
   clusterOf,
   count,
   decisionSpace,
+  expectedLatency,
   levelFields,
   levelsOf,
   MAX_COUNT,
+  MAX_PACE,
   METHOD,
   model,
   notNegative,
+  paceFields,
   profileReference,
   provenance,
+  rate,
   ratio,
   serviceTimes,
   solverName,
@@ -32,7 +36,7 @@ import {
   type Shape,
   text,
 } from "../../../bundle/fields.ts";
-import { MAX_VARIANTS } from "../../../bundle/limits.ts";
+import { MAX_LEVELS, MAX_VARIANTS } from "../../../bundle/limits.ts";
 import { dependent, type Fields, mapOf, optional, record, tagged } from "../../../bundle/record.ts";
 import type {
   BatchDistribution,
@@ -42,6 +46,7 @@ import type {
   RamsisBundle,
   RamsisLevel,
   RamsisOptions,
+  RamsisPaceLevel,
   SolveReport,
   Task,
   Variant,
@@ -110,6 +115,11 @@ const options = record<RamsisOptions>({
     "How classes are served: in one queue, each by workers of its own, or by level whichever is " +
       "better. There if and only if there are `slo.classes`.",
   ),
+  latencyPrice: optional(
+    ratio,
+    "Accuracy per query that lowering the mean latency by one SLO is worth. Left out where the " +
+      "compiler chose it: latency then costs at most 0.0001 of accuracy at any level.",
+  ),
 });
 
 const sample = record<NonNullable<Expected["sample"]>>({
@@ -153,6 +163,8 @@ const expectedFields: Fields<ExpectedOfAll> = {
     "What was counted, where the figures are from a simulation; `violationRate` is then what the " +
       "true rate hardly exceeds.",
   ),
+  latencyMs: expectedLatency,
+  ...paceFields,
   byBatch: [byBatch, "The same over batches instead of in the mean."],
   byBucket,
 };
@@ -173,7 +185,7 @@ function levelWith(expected: Shape<Expected>): Shape<RamsisLevel> {
   return record<RamsisLevel>({
     ...levelFields(
       "True only if `loadQps` is at most `capacityQps` and the expected violation rate, of every " +
-        "class, is within what the SLO allows.",
+        "class, and the expected latencies are within what the SLO allows.",
       "The rate that the fastest variant carries when every batch just meets the SLO; 0 if none " +
         "does.",
     ),
@@ -198,6 +210,16 @@ function levelWith(expected: Shape<Expected>): Shape<RamsisLevel> {
     ],
   });
 }
+
+const paceLevel = record<RamsisPaceLevel>({
+  pace: [numberBetween(1, MAX_PACE), "Service times of the machine relative to the profile's."],
+  loadQps: [rate, "Queries per second of the whole cluster."],
+  marginMs: optional(notNegative, "As that of a level."),
+  actionByState: [actionTable, "As that of a level."],
+  classTables,
+  bucketTables,
+  mixture: [orNull(mixture), "As that of a level."],
+});
 
 const expected: Shape<Expected> = { ...record<ExpectedOfAll>(expectedFields) };
 const levels = levelsOf(levelWith(expected));
@@ -229,5 +251,9 @@ export const ramsisBundle = record<RamsisBundle>({
     ),
     "What to do at each load, strictly ascending in `loadQps`.",
   ],
+  paceLevels: optional(
+    listOf([1, MAX_LEVELS], paceLevel),
+    "What to do on slower machines, ascending by `pace`, and of one pace by `loadQps`.",
+  ),
   provenance,
 });

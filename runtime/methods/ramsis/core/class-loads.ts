@@ -7,6 +7,7 @@ import {
 } from "../../../core/level-choice.ts";
 import { LoadMonitor } from "../../../core/load-monitor.ts";
 import { type LoadShare, SharedLoad } from "../../../core/load-share.ts";
+import { carriedLoads } from "./policy.ts";
 
 /**
  * The first measurement is of the shortest window, and to call a class too large on its account
@@ -56,15 +57,15 @@ export class ClassLoads {
 
   /**
    * Takes measurements and tells whether a class brings more than its share of a level. @param
-   * level index of the level for the load of all.
+   * level index of the level for the load of all. @param stretch as levels are chosen with.
    */
-  exceed(level: number, nowMs: number): boolean {
+  exceed(level: number, nowMs: number, stretch: number): boolean {
     let isMore = false;
     for (let sloClass = 0; sloClass < this.#monitors.length; sloClass++) {
       const monitor = this.#monitors[sloClass]!;
       monitor.look(nowMs);
       const load = this.#shared[sloClass]!.of(monitor);
-      if (this.#choices[sloClass]!.update(load, nowMs) > level) isMore = true;
+      if (this.#choices[sloClass]!.update(load, nowMs, stretch) > level) isMore = true;
     }
     return isMore;
   }
@@ -74,10 +75,10 @@ export class ClassLoads {
  * Each class chooses among its shares of the levels' loads, and a last one for what is above them
  * all.
  */
-function choicesOf({ slo, levels }: RamsisBundle): readonly LevelChoice[] {
-  return (slo.classes ?? []).map(({ share }) => {
-    const loads = levels.map(({ loadQps }) => share * loadQps);
-    const upwards = Float64Array.of(...loads, Number.POSITIVE_INFINITY);
+function choicesOf(bundle: RamsisBundle): readonly LevelChoice[] {
+  const carried = carriedLoads(bundle);
+  return (bundle.slo.classes ?? []).map(({ share }) => {
+    const upwards = Float64Array.of(...carried.map((qps) => share * qps), Number.POSITIVE_INFINITY);
     return new LevelChoice(upwards, CLASS_LEVEL_CHOICE);
   });
 }

@@ -1,0 +1,264 @@
+/** Ratios of measured to expected times, tracked for many series and rounded to a grid. */
+
+/** Values that a ratio can have, ascending. */
+export const RATIO_GRID = Float64Array.of(
+  0.5,
+  0.65,
+  0.8,
+  1,
+  1.15,
+  1.3,
+  1.5,
+  1.75,
+  2,
+  2.5,
+  3,
+  4,
+  5.5,
+  8,
+);
+/** Index of 1 in the grid. */
+export const UNIT = 3;
+
+/** A window forgets this part of what it has seen with each run; the shortest first. */
+const FORGETS = Float64Array.of(1 / 16, 1 / 64, 1 / 256);
+/** Standard errors by which a window's ratio is above the value that it refutes. */
+const RISE_SIGMAS = Float64Array.of(4, 3.5, 3);
+const WINDOWS = 3;
+/** Standard deviations of a single run above which two or three in turn refute the value. */
+const JUMP_SIGMAS = 4;
+/** A profile with a higher variance over mean² takes three runs. */
+const NOISY_VARIANCE = 0.02;
+/** A single run counts at most as so many times its expected time. */
+const MOST_RATIO = 32;
+/** Falls look at the last 16 runs, and at least at so much time; ms. */
+const FALL_MS = 200;
+const FALL_FORGETS = 1 / 16;
+/** A ratio below 1 is believed only after so many runs and by so many standard errors. */
+const FASTER_RUNS = 64;
+const FASTER_SIGMAS = 4;
+/** Runs below which a slow value does not change. */
+const SLOW_RUNS = 32;
+
+/** Sums of a window. */
+const EXPECTED = 0;
+const MEASURED = 1;
+/** Of measured² / expected, and of the squares of expected times. */
+const SECOND = 2;
+const SQUARES = 3;
+/** Of expected² times the profile's variance over mean². */
+const PROFILED = 4;
+const SUMS = 5;
+
+export interface RatioRules {
+  /** Time after a rise in which the value does not fall, ms. */
+  readonly holdMs: number;
+  /** Time between two steps down, ms. */
+  readonly stepMs: number;
+  /** The lowest value on the grid, an index. */
+  readonly lowest?: number;
+  /** Whether only the longest window counts, for values that hardly ever change. */
+  readonly isSlow?: boolean;
+}
+
+/**
+ * One value on `RATIO_GRID` for each of `count` series of runs, 1 at first.
+ *
+ * A window's ratio is the sum of measured times over the sum of expected times, so a stall weighs
+ * as much as the time that it takes. The value rises at once
+ * - when two runs in turn, three where the profile is noisy, exceed it by `JUMP_SIGMAS` standard
+ *   deviations of the profile: a slow spell;
+ * - when a window of 16, 64 or 256 runs exceeds it by `RISE_SIGMAS` standard errors, the larger of
+ *   what its runs show and what the profile says: a small change, or stalls, once there are enough.
+ * The value falls one step at a time, after `holdMs`, when the last 16 runs and the last 200 ms are
+ * below the middle between two steps. What a change has refuted is forgotten. Nothing is allocated
+ * after construction.
+ */
+export class RatioTracker {
+  /** Index in the grid by series. */
+  readonly index: Uint8Array;
+  readonly #rules: Required<RatioRules>;
+  readonly #runs: Uint32Array;
+  /** [count, WINDOWS + 1, SUMS]: the windows, and the one that falls look at. */
+  readonly #sums: Float64Array;
+  /** [count, 3]: ratios of the last runs, the newest first. */
+  readonly #last: Float64Array;
+  readonly #lastMs: Float64Array;
+  readonly #mayFallMs: Float64Array;
+
+  constructor(count: number, rules: RatioRules) {
+    this.#rules = { lowest: 0, isSlow: false, ...rules };
+    this.index = new Uint8Array(count).fill(UNIT);
+    this.#runs = new Uint32Array(count);
+    this.#sums = new Float64Array(count * (WINDOWS + 1) * SUMS);
+    this.#last = new Float64Array(3 * count);
+    this.#lastMs = new Float64Array(count);
+    this.#mayFallMs = new Float64Array(count).fill(Number.NEGATIVE_INFINITY);
+  }
+
+  valueOf(series: number): number {
+    return RATIO_GRID[this.index[series]!]!;
+  }
+
+  /** Runs that a series has seen. */
+  runsOf(series: number): number {
+    return this.#runs[series]!;
+  }
+
+  /** Ratio of a series over its longest window, not rounded; NaN before the first run. */
+  meanOf(series: number): number {
+    return this.#ratio(windowOf(series, WINDOWS - 1));
+  }
+
+  /** Forgets what a series has seen and sets its value. @param index in the grid. */
+  reset(series: number, index: number): void {
+    this.index[series] = index;
+    this.#runs[series] = 0;
+    this.#mayFallMs[series] = Number.NEGATIVE_INFINITY;
+    this.#last.fill(0, 3 * series, 3 * series + 3);
+    this.#sums.fill(0, windowOf(series, 0), windowOf(series + 1, 0));
+  }
+
+  /**
+   * Adds a run. @param expectedMs above 0. @param variance of the time over its mean², as profiled.
+   * @returns whether the value of the series changed.
+   */
+  add(
+    series: number,
+    measuredMs: number,
+    expectedMs: number,
+    variance: number,
+    nowMs: number,
+  ): boolean {
+    const ran = Math.min(measuredMs, MOST_RATIO * expectedMs);
+    const sinceMs = nowMs - this.#lastMs[series]!;
+    this.#lastMs[series] = nowMs;
+    this.#runs[series]!++;
+    for (let window = 0; window < WINDOWS; window++) {
+      const at = windowOf(series, window);
+      this.#count(at, 1 - FORGETS[window]!, ran, expectedMs, variance);
+    }
+    const forgets = Math.min(FALL_FORGETS, sinceMs / (FALL_MS + sinceMs));
+    this.#count(windowOf(series, WINDOWS), 1 - forgets, ran, expectedMs, variance);
+    const last = 3 * series;
+    this.#last.copyWithin(last + 1, last, last + 2);
+    this.#last[last] = ran / expectedMs;
+    if (this.#rules.isSlow) {
+      if (this.#runs[series]! < SLOW_RUNS) return false;
+      return (
+        this.#riseTo(series, this.#shown(series, WINDOWS - 1), nowMs) || this.#fall(series, nowMs)
+      );
+    }
+    return (
+      this.#jump(series, variance, nowMs) || this.#rise(series, nowMs) || this.#fall(series, nowMs)
+    );
+  }
+
+  #count(at: number, kept: number, ran: number, expectedMs: number, variance: number): void {
+    const sums = this.#sums;
+    const square = expectedMs * expectedMs;
+    sums[at + EXPECTED] = sums[at + EXPECTED]! * kept + expectedMs;
+    sums[at + MEASURED] = sums[at + MEASURED]! * kept + ran;
+    sums[at + SECOND] = sums[at + SECOND]! * kept + (ran * ran) / expectedMs;
+    sums[at + SQUARES] = sums[at + SQUARES]! * kept * kept + square;
+    sums[at + PROFILED] = sums[at + PROFILED]! * kept * kept + square * variance;
+  }
+
+  /** The last runs are all slower by more than chance explains: only they count from now on. */
+  #jump(series: number, variance: number, nowMs: number): boolean {
+    const value = this.valueOf(series);
+    const last = 3 * series;
+    let least = Math.min(this.#last[last]!, this.#last[last + 1]!);
+    if (variance > NOISY_VARIANCE) least = Math.min(least, this.#last[last + 2]!);
+    if (least <= value * (1 + JUMP_SIGMAS * Math.sqrt(variance))) return false;
+    if (!this.#riseTo(series, nearest(least), nowMs)) return false;
+    for (let window = 0; window <= WINDOWS; window++) {
+      const at = windowOf(series, window);
+      this.#sums.fill(0, at, at + SUMS);
+      this.#count(at, 0, least, 1, variance);
+      this.#count(at, 1, least, 1, variance);
+    }
+    return true;
+  }
+
+  #rise(series: number, nowMs: number): boolean {
+    for (let window = 0; window < WINDOWS; window++) {
+      if (!this.#riseTo(series, this.#shown(series, window), nowMs)) continue;
+      for (let longer = window + 1; longer < WINDOWS; longer++) this.#copy(series, window, longer);
+      return true;
+    }
+    return false;
+  }
+
+  /** The value that a window shows if it refutes that of its series. */
+  #shown(series: number, window: number): number {
+    const at = windowOf(series, window);
+    const index = this.index[series]!;
+    const value = RATIO_GRID[index]!;
+    const ratio = this.#ratio(at);
+    const isAbove = ratio - RISE_SIGMAS[window]! * this.#errorOf(at, value) > value;
+    return isAbove ? nearest(ratio) : index;
+  }
+
+  #riseTo(series: number, found: number, nowMs: number): boolean {
+    if (found <= this.index[series]!) return false;
+    this.index[series] = found;
+    this.#mayFallMs[series] = nowMs + this.#rules.holdMs;
+    return true;
+  }
+
+  #fall(series: number, nowMs: number): boolean {
+    const index = this.index[series]!;
+    if (index <= this.#rules.lowest || nowMs < this.#mayFallMs[series]!) return false;
+    const isFaster = index <= UNIT;
+    if (isFaster && this.#runs[series]! < FASTER_RUNS) return false;
+    const at = windowOf(series, isFaster ? WINDOWS - 1 : WINDOWS);
+    const ratio = this.#ratio(at);
+    const middle = Math.sqrt(RATIO_GRID[index]! * RATIO_GRID[index - 1]!);
+    const margin = isFaster ? FASTER_SIGMAS * this.#errorOf(at, ratio) : 0;
+    if (ratio + margin >= middle) return false;
+    this.index[series] = index - 1;
+    this.#mayFallMs[series] = nowMs + this.#rules.stepMs;
+    if (isFaster) return true;
+    for (let window = 0; window < WINDOWS; window++) this.#copy(series, WINDOWS, window);
+    return true;
+  }
+
+  #copy(series: number, from: number, to: number): void {
+    const source = windowOf(series, from);
+    this.#sums.copyWithin(windowOf(series, to), source, source + SUMS);
+  }
+
+  #ratio(at: number): number {
+    return this.#sums[at + MEASURED]! / this.#sums[at + EXPECTED]!;
+  }
+
+  /** Standard error of a window's ratio. @param value that scales the profile's variance. */
+  #errorOf(at: number, value: number): number {
+    const sums = this.#sums;
+    const expected = sums[at + EXPECTED]!;
+    const ratio = sums[at + MEASURED]! / expected;
+    const weight = sums[at + SQUARES]! / (expected * expected);
+    const spread = Math.max(0, sums[at + SECOND]! / expected - ratio * ratio);
+    const seen = weight < 1 ? (spread * weight) / (1 - weight) : 0;
+    const profiled = (sums[at + PROFILED]! / (expected * expected)) * value * value;
+    return Math.sqrt(Math.max(seen, profiled));
+  }
+}
+
+/** Where the sums of a window begin. */
+function windowOf(series: number, window: number): number {
+  return (series * (WINDOWS + 1) + window) * SUMS;
+}
+
+/** Index of the value of the grid that is nearest by ratio. */
+function nearest(ratio: number): number {
+  let index = 0;
+  while (
+    index + 1 < RATIO_GRID.length &&
+    ratio * ratio > RATIO_GRID[index]! * RATIO_GRID[index + 1]!
+  ) {
+    index++;
+  }
+  return index;
+}
