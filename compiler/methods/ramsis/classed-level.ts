@@ -17,6 +17,7 @@ import { classFrame } from "stratagem-runtime/internal/methods/ramsis/bundle/cla
 import type { RamsisFrame } from "../../model/frames.ts";
 import { viewOf } from "../../model/table-view.ts";
 import { latencyPromise } from "../../simulate/latency-sample.ts";
+import { isSampled } from "./simulate/promised-times.ts";
 import { type SimulationOptions, type SimulationResult, simulate } from "./simulate/simulate.ts";
 import { classBound, classCapacityQps, fluidSplit } from "./solve/class-fluid.ts";
 import { latencyObjective, TARGET_PENALTY, targetExcess } from "./solve/latency-objective.ts";
@@ -118,12 +119,6 @@ export function simulateLevel(
     serviceTimes: isSampled(frame) ? "sampled" : "p95",
     baseline: null,
   });
-}
-
-/** Where latencies have the way through the server, batches take what was measured, too. */
-export function isSampled({ policy, cluster, tasks }: RamsisFrame): boolean {
-  const hasQuantiles = tasks.every(({ serviceTimes }) => serviceTimes.quantiles !== null);
-  return policy.serviceTimes === "quantiles" || (cluster.serving !== undefined && hasQuantiles);
 }
 
 /** The level of a load with the tables of another level, and what they promise there. */

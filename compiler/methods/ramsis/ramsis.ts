@@ -18,13 +18,7 @@ import {
   bucketedTableAt,
   hasBuckets,
 } from "./bucketed-level.ts";
-import {
-  classedExpectation,
-  classedLevel,
-  classedTableAt,
-  hasClasses,
-  isSampled,
-} from "./classed-level.ts";
+import { classedExpectation, classedLevel, classedTableAt, hasClasses } from "./classed-level.ts";
 import { inheritLevels } from "./inherited-levels.ts";
 import { ramsisGap } from "./level-gap.ts";
 import { ramsisPaces } from "./paces.ts";

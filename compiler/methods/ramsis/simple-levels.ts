@@ -2,7 +2,12 @@
  * Levels that follow a rule told in a sentence, or a baseline: what a level of a bundle with a
  * serving path has to beat, under the simulation that its promise is made with.
  */
-import type { RamsisBundle, RamsisLevel, Table } from "stratagem-runtime/internal/bundle/schema";
+import type {
+  RamsisBundle,
+  RamsisLevel,
+  Table,
+  Variant,
+} from "stratagem-runtime/internal/bundle/schema";
 import { PolicyTable } from "stratagem-runtime/internal/core/policy-table";
 import type { RamsisFrame } from "../../model/frames.ts";
 import { hasBuckets } from "./bucketed-level.ts";
@@ -57,20 +62,12 @@ function withActions({ decisionSpace, tasks }: RamsisFrame, made: RamsisBundle):
   const { queued, maxQueue, slackMs, actions } = decisionSpace;
   const rows = queued?.data ?? Float64Array.from({ length: maxQueue + 1 }, (_, row) => row + 1);
   const { variants = [] } = tasks[0] ?? {};
-  const accuracyOf = (variant: number) => variants[variant]?.accuracy ?? 0;
-  const actionCount = actions.data.length / 2;
   const known = new Map<number, number>();
   const indexOf = (variant: number, batch: number): number => {
     const key = variant * 2 ** 16 + batch;
-    let index = known.get(key) ?? -1;
-    for (let action = 0; index < 0 && action < actionCount; action++) {
-      const [other = 0, size = 0] = actions.data.subarray(2 * action, 2 * action + 2);
-      // A dominated variant has no actions: one that is as accurate, and as fast, has its place.
-      const isIt = other === variant || variants[variant]?.dominated === true;
-      if (size === batch && isIt && accuracyOf(other) >= accuracyOf(variant)) index = action;
-    }
+    const index = known.get(key) ?? actionLike(actions.data, variants, variant, batch);
     known.set(key, index);
-    return Math.max(0, index);
+    return index;
   };
   const data = new Uint16Array(rows.length * slackMs.data.length);
   for (let cell = 0; cell < data.length; cell++) {
@@ -80,4 +77,28 @@ function withActions({ decisionSpace, tasks }: RamsisFrame, made: RamsisBundle):
     data[cell] = indexOf(table.variant(action), table.batch(action));
   }
   return { dtype: "uint16", shape: [rows.length, slackMs.data.length], data };
+}
+
+/**
+ * The action with a variant's batch, or the largest below it. A dominated variant has no actions:
+ * one that is as accurate, and as fast, has its place.
+ */
+function actionLike(
+  actions: Table["data"],
+  variants: readonly Variant[],
+  variant: number,
+  batch: number,
+): number {
+  const wanted = variants[variant];
+  let largest = 0;
+  let found = 0;
+  for (let action = 0; 2 * action < actions.length; action++) {
+    const [other = 0, size = 0] = actions.subarray(2 * action, 2 * action + 2);
+    const isLike = other === variant || wanted?.dominated === true;
+    if (!isLike || (variants[other]?.accuracy ?? 0) < (wanted?.accuracy ?? 0)) continue;
+    if (size <= largest || size > batch) continue;
+    largest = size;
+    found = action;
+  }
+  return found;
 }
