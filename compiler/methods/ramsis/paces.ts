@@ -11,8 +11,9 @@ import { pacedTimes } from "../../model/paced-times.ts";
 import { AS_PROFILED } from "../../simulate/serving/machine-state.ts";
 import type { MethodPaces } from "../method.ts";
 import { hasBuckets } from "./bucketed-level.ts";
-import { hasClasses, isSampled } from "./classed-level.ts";
+import { hasClasses } from "./classed-level.ts";
 import { onSharedAxes, planningFrame, planOfLevel } from "./planning-frame.ts";
+import { isSampled } from "./simulate/promised-times.ts";
 import { simulate } from "./simulate/simulate.ts";
 import { isPooled, ramsis } from "./solve/ramsis.ts";
 
