@@ -98,8 +98,9 @@ export class AccordionScheduler {
       isMalleable && policy.backfill ? new Reservation(table, ledger, runs, choice) : null;
     this.#buffers =
       scheduler === "bbs" ? new QueryBuffers(runs, queryCapacity, ledger.placeCount) : null;
-    this.#growth = isGrowing ? new Growth(runs, choice, reconfigurationMs) : null;
-    this.#claims = isGrowing ? new Claims(table, ledger, runs, choice, reconfigurationMs) : null;
+    const claims = isGrowing ? new Claims(table, ledger, runs, choice, reconfigurationMs) : null;
+    this.#claims = claims;
+    this.#growth = claims === null ? null : new Growth(runs, choice, claims, reconfigurationMs);
     this.#reconfigurationMs = reconfigurationMs;
   }
 
@@ -365,12 +366,12 @@ export class AccordionScheduler {
     if (this.#growth === null) return;
     while (this.#ledger.freeCount > 0) {
       const found = this.#growth.find(nowMs);
-      if (found === null || !this.#mayGrow(found.query, found.shape, null, nowMs)) return;
+      if (found === null) return;
       this.#growTo(found.query, found.shape, nowMs, out);
     }
   }
 
-  #mayGrow(query: number, shape: number, shrinks: Shrinks | null, nowMs: number): boolean {
+  #mayGrow(query: number, shape: number, shrinks: Shrinks, nowMs: number): boolean {
     const startMs = nowMs + this.#reconfigurationMs;
     const endMs = startMs + this.#runs.timeLeftMs(query, shape);
     return this.#claims?.allows(query, shape, endMs, shrinks, nowMs) ?? true;
