@@ -34,7 +34,7 @@ import {
 export interface ThemisCommandOptions
   extends Pick<
     ThemisSimulationOptions,
-    "durationMs" | "seed" | "fanout" | "serviceTimes" | "stations" | "scalerDelay"
+    "durationMs" | "seed" | "fanout" | "serviceTimes" | "stations" | "adapts" | "scalerDelay"
   > {
   readonly arrivals: ArrivalProcess;
   /** Told of every request. */

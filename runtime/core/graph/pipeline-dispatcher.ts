@@ -63,8 +63,8 @@ export interface PipelineDispatcher {
     nowMs: number,
     out: CommandBuffer,
   ): void;
-  /** The batch a worker ran is done. */
-  onBatchDone(worker: number, nowMs: number, out: CommandBuffer): void;
+  /** The batch a worker ran is done. @param ranMs time in the worker; left out if not known. */
+  onBatchDone(worker: number, nowMs: number, out: CommandBuffer, ranMs?: number): void;
   /** How many queries a served one sent to a child task of its own: what a heartbeat reports. */
   onFanout(query: number, childTask: number, count: number): void;
   /** The time has come that `wakeMs` named. */

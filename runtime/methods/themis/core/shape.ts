@@ -1,5 +1,10 @@
 /** Flattens what is the same at every load of a Themis bundle. */
-import type { ScaledTask, ScalePlan, ThemisBundle } from "../../../bundle/schema.ts";
+import {
+  type ScaledTask,
+  type ScalePlan,
+  type ThemisBundle,
+  violationCeiling,
+} from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import { NONE, starts } from "../../../core/graph/pipeline-shape.ts";
 import type { ReplicaShape } from "../../../core/graph/replica-shape.ts";
@@ -29,8 +34,12 @@ export interface ThemisShape {
   /** What keeps the instances: for it each variant is a task of its own, in the one pool it has. */
   readonly replicas: ReplicaShape;
   readonly levelCount: number;
-  /** [levelCount] */
+  /** [levelCount]: load on a machine as profiled. */
   readonly loadQpsByLevel: Float64Array;
+  /** [levelCount]: what all but as many requests take as may be late, at that load. */
+  readonly tailMsByLevel: Float64Array;
+  /** Longest time from arrival to answer. */
+  readonly sloMs: number;
   /** [levelCount, taskCount]: the variant that a plan has. */
   readonly variantByLevelTask: Uint32Array;
   /** [levelCount, variantCount], each: the plans; 0 for a variant that one does not have. */
@@ -82,6 +91,8 @@ export function themisShapeOf(bundle: ThemisBundle): ThemisShape {
     replicas: replicasOf(graph, workers, poolByVariant, maxBatch, plans),
     levelCount: levels.length,
     loadQpsByLevel: Float64Array.from(levels, ({ loadQps }) => loadQps),
+    tailMsByLevel: Float64Array.from(levels, ({ steady }) => tailMsOf(bundle, steady)),
+    sloMs: bundle.slo.latencyMs,
     ...plans,
     transitions,
     coreBudget: coreBudgetOf(bundle),
@@ -92,6 +103,12 @@ export function themisShapeOf(bundle: ThemisBundle): ThemisShape {
     scaleByTask: Float64Array.from(tasks, ({ scaleFactor }) => scaleFactor),
     hopMs: cluster.communicationLatencyMs,
   };
+}
+
+/** Percentile 99 where the ceiling allows as many violations, else the longest that is known. */
+function tailMsOf({ slo }: Pick<ThemisBundle, "slo">, { expected }: ScalePlan): number {
+  const { latencyMsP99, latencyMs } = expected;
+  return violationCeiling(slo) >= 0.01 ? latencyMsP99 : (latencyMs?.max ?? latencyMsP99);
 }
 
 function rankedVariants({ variants }: ScaledTask, first: number): Uint32Array {
