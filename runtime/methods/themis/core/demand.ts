@@ -304,10 +304,16 @@ function isSamePlan(shape: ThemisShape, one: number, other: number): boolean {
  * is NaN.
  */
 function lowestFor(shape: ThemisShape, qps: number, pace: number): number {
-  const { loadQpsByLevel, levelCount } = shape;
+  const { loadQpsByLevel } = shape;
+  const top = topLevel(shape, pace);
   let level = 0;
-  while (level < levelCount && !(loadQpsByLevel[level]! >= qps * pace)) level++;
-  return level === levelCount ? levelCount - 1 : inTimeFrom(shape, level, pace);
+  while (level < top && !(loadQpsByLevel[level]! >= qps * pace)) level++;
+  return inTimeFrom(shape, level, pace);
+}
+
+/** The highest level that may be called for: pace levels are for slower machines. */
+export function topLevel({ baseLevelCount, levelCount }: ThemisShape, pace: number): number {
+  return (pace > 1 ? levelCount : baseLevelCount) - 1;
 }
 
 /**
@@ -317,6 +323,6 @@ function lowestFor(shape: ThemisShape, qps: number, pace: number): number {
 function inTimeFrom({ tailMsByLevel, sloMs, levelCount }: ThemisShape, from: number, pace: number) {
   if (pace <= 1) return from;
   let level = from;
-  while (level < levelCount && !(tailMsByLevel[level]! * pace <= sloMs)) level++;
-  return level === levelCount ? levelCount - 1 : level;
+  while (level < levelCount - 1 && !(tailMsByLevel[level]! * pace <= sloMs)) level++;
+  return level;
 }

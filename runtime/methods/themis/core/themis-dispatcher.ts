@@ -23,7 +23,7 @@ import { IDLE } from "../../../core/graph/worker-fleet.ts";
 import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
 import type { PaceMonitor } from "../../../core/pace.ts";
 import { type FleetController, firstLevel, ThemisController } from "./controller.ts";
-import { type ThemisDemand, themisDemandOf } from "./demand.ts";
+import { type ThemisDemand, themisDemandOf, topLevel } from "./demand.ts";
 import { InstanceCores } from "./instance-cores.ts";
 import { type InstancePaceOptions, InstancePaces } from "./instance-paces.ts";
 import { type ThemisShape, themisShapeOf } from "./shape.ts";
@@ -167,7 +167,9 @@ class ElasticDispatcher implements ThemisDispatcher {
             instances,
             cores,
             batch,
-            mayBeRaised: () => !isFixed && this.#controller.level < shape.levelCount - 1,
+            mayBeRaised: () => {
+              return !isFixed && this.#controller.level < topLevel(shape, this.pace.poolPace);
+            },
             pace: this.#paces.monitor,
           })
         : null;
