@@ -1,5 +1,11 @@
 /** Plans for machines that are slower than profiled. */
-import type { ThemisLevel, ThemisPaceLevel } from "stratagem-runtime/internal/bundle/schema";
+import {
+  type ScalePlan,
+  type Slo,
+  type ThemisLevel,
+  type ThemisPaceLevel,
+  violationCeiling,
+} from "stratagem-runtime/internal/bundle/schema";
 import type { ThemisFrame } from "../../model/frames.ts";
 import { pacedFrame } from "./planning-frame.ts";
 import { themis } from "./solve/themis.ts";
@@ -18,8 +24,8 @@ export interface PacedPlan {
 
 /**
  * Plans beyond the highest level: a machine of pace ξ has to carry a load times ξ, and to answer
- * within the SLO over ξ. Levels that the next one does not differ from are left out, and those that
- * the pools cannot carry, but for the last.
+ * within the SLO over ξ. A level is left out where the next one has the same plan and keeps the
+ * ceiling as it does; the first that the pools cannot carry is the last.
  * @param frame as planners see it.
  */
 export function paceLevelsOf(frame: ThemisFrame, levels: readonly ThemisLevel[]): PacedPlan[] {
@@ -34,7 +40,7 @@ export function paceLevelsOf(frame: ThemisFrame, levels: readonly ThemisLevel[])
     if (paced === undefined || !themis.isServable(pacedFrame(frame, paced.pace))) break;
     const { loadQps, capacityQps, steady, solve } = paced.scaler.scaleLevel(qps / paced.pace);
     const before = found.at(-1);
-    if (before !== undefined && hasSamePlan(before.level, steady)) found.pop();
+    if (before !== undefined && isLike(before.level, steady, frame.slo)) found.pop();
     const level = { pace: paced.pace, loadQps, capacityQps, steady };
     found.push({ level, profiled: { loadQps: loadQps * paced.pace, steady, solve } });
     if (capacityQps < loadQps) break;
@@ -42,6 +48,8 @@ export function paceLevelsOf(frame: ThemisFrame, levels: readonly ThemisLevel[])
   return found;
 }
 
-function hasSamePlan({ steady }: ThemisPaceLevel, { stages }: ThemisLevel["steady"]): boolean {
-  return JSON.stringify(steady.stages) === JSON.stringify(stages);
+function isLike({ steady }: ThemisPaceLevel, other: ScalePlan, slo: Slo): boolean {
+  const keeps = ({ expected }: ScalePlan) => expected.violationRate <= violationCeiling(slo);
+  const isSamePlan = JSON.stringify(steady.stages) === JSON.stringify(other.stages);
+  return isSamePlan && keeps(steady) === keeps(other);
 }

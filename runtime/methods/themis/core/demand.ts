@@ -318,11 +318,15 @@ export function topLevel({ baseLevelCount, levelCount }: ThemisShape, pace: numb
 
 /**
  * The lowest level from one on whose plan keeps the SLO at a pace: what its requests take, times the
- * pace. Levels are as they were planned where the pace is not above 1.
+ * pace; if none does, the one that takes the least. Levels are as they were planned where the pace
+ * is not above 1.
  */
 function inTimeFrom({ tailMsByLevel, sloMs, levelCount }: ThemisShape, from: number, pace: number) {
   if (pace <= 1) return from;
-  let level = from;
-  while (level < levelCount - 1 && !(tailMsByLevel[level]! * pace <= sloMs)) level++;
-  return level;
+  let least = from;
+  for (let level = from; level < levelCount; level++) {
+    if (tailMsByLevel[level]! * pace <= sloMs) return level;
+    if (tailMsByLevel[level]! < tailMsByLevel[least]!) least = level;
+  }
+  return least;
 }
