@@ -444,12 +444,24 @@ class ElasticDispatcher implements ThemisDispatcher {
     return fastest;
   }
 
-  /** Whether an instance is a straggler that would make the query that is next late. */
+  /**
+   * Whether an instance is a straggler that would make the query that is next late, and another
+   * instance of its variant, which is none, may have it in time.
+   */
   #isTooSlow(worker: number, variant: number, task: number, nowMs: number): boolean {
     const { pace } = this;
-    if (pace.isEven || !pace.isStraggler(worker)) return false;
+    if (pace.isEven || !pace.isStraggler(worker) || !this.#hasOther(variant)) return false;
     const leftMs = Math.max(this.#leftMs(worker, variant, 1), this.#aloneMs(worker, variant));
     return nowMs + leftMs > this.#deadlineMs[this.#queues.first(task)]!;
+  }
+
+  /** Whether a variant has an instance that is up and no straggler. */
+  #hasOther(variant: number): boolean {
+    for (let worker = 0; worker < this.workerCount; worker++) {
+      const isUp = this.#fleet.task[worker] === variant && this.#cores.inForce(worker) > 0;
+      if (isUp && this.#fleet.isLeaving[worker] === 0 && !this.pace.isStraggler(worker)) return true;
+    }
+    return false;
   }
 
   /** What a batch of one takes on an instance now. */
