@@ -1,4 +1,5 @@
 /** Where `compile` solves levels: in processes beside this one, or one after the other in it. */
+import type { PacePromises } from "stratagem-runtime/internal/bundle/schema";
 import { answer } from "../levels/answer.ts";
 import type { LevelSolver } from "../levels/compile.ts";
 import type { CompilerMethod, SolvedLevel } from "../methods/method.ts";
@@ -35,6 +36,15 @@ function inProcesses(frame: BundleFrame, pool: LevelPoolOptions): LevelSolver {
       );
       return replies.filter((reply) => reply.kind === "solved");
     },
+    async solvePaced(asked) {
+      const requests = asked.map((one) => ({ kind: "solve", ...one }) as const);
+      if (requests.length === 0) return [];
+      return (await workers.run(requests, "paces")).map((reply) => solvedBy(reply).level);
+    },
+    async promisePaces(bundle) {
+      const requests = bundle.levels.map((_, level) => ({ kind: "paces", bundle, level }) as const);
+      return (await workers.run(requests, "paces")).map(promisedBy);
+    },
     async settle(level, neighbour) {
       const [reply] = await workers.run([{ kind: "settle", level, neighbour }], "neighbours");
       return solvedBy(reply).level;
@@ -64,12 +74,34 @@ function inTurn(
       }
       return solved;
     },
+    async solvePaced(asked) {
+      const levels = [];
+      for (const one of asked) {
+        signal.throwIfAborted();
+        levels.push(solvedBy(await answer(frame, { kind: "solve", ...one }, nowMs)).level);
+      }
+      return levels;
+    },
+    async promisePaces(bundle) {
+      const promised = [];
+      for (const level of bundle.levels.keys()) {
+        await new Promise((resolve) => setImmediate(resolve));
+        signal.throwIfAborted();
+        promised.push(promisedBy(await answer(frame, { kind: "paces", bundle, level }, nowMs)));
+      }
+      return promised;
+    },
     async settle(level, neighbour) {
       const reply = await answer(frame, { kind: "settle", level, neighbour }, nowMs);
       return solvedBy(reply).level;
     },
     async close() {},
   };
+}
+
+function promisedBy(reply: LevelReply | undefined): PacePromises {
+  if (reply?.kind !== "paced") throw new TypeError("a bundle is answered by its promises");
+  return reply.promised;
 }
 
 function solvedBy(reply: LevelReply | undefined): SolvedLevel {

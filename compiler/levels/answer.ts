@@ -4,6 +4,7 @@ import { methodOf } from "../methods/registry.ts";
 import type { BundleFrame } from "../model/frames.ts";
 import { type FoundBranch, rootBranches } from "../model/root-branches.ts";
 import type { LevelReply, LevelRequest } from "../processes/level-request.ts";
+import { pacePromises } from "./paces.ts";
 
 /**
  * @param nowMs a monotonic clock, ms. @param onBranch told of branches that are searched.
@@ -21,11 +22,15 @@ export async function answer(
   }
   const startMs = nowMs();
   if (request.kind === "solve") {
-    const { loadQps, branches: asked } = request;
+    const { loadQps, branches: asked, pace = 1 } = request;
     const branches = asked === undefined ? undefined : rootBranches(asked, onBranch);
-    const { level, solveMs } = await method.solveLevel(frame, loadQps, nowMs, branches);
+    const paced = pace === 1 ? frame : (method.paces?.frame(frame, pace) ?? frame);
+    const { level, solveMs } = await method.solveLevel(paced, loadQps, nowMs, branches);
     const solved = { kind: "solved", level, ms: solveMs ?? nowMs() - startMs } as const;
     return branches?.isPart ? { ...solved, isPart: true } : solved;
+  }
+  if (request.kind === "paces") {
+    return { kind: "paced", promised: pacePromises(request.bundle, method, request.level) };
   }
   if (request.kind === "settle") {
     const { level: own, neighbour } = request;

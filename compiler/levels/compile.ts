@@ -1,6 +1,17 @@
 /** Application and profiles in, policy bundle out: the pipeline from top to bottom. */
-import { type Bundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
-import type { CompilerMethod, OpenedModels, Settle, SolvedLevel } from "../methods/method.ts";
+import {
+  type Bundle,
+  type Level,
+  type PacePromises,
+  violationCeiling,
+} from "stratagem-runtime/internal/bundle/schema";
+import type {
+  CompilerMethod,
+  OpenedModels,
+  PacedLoad,
+  Settle,
+  SolvedLevel,
+} from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
 import type { BundleFrame } from "../model/frames.ts";
 import type { ModelFiles } from "../model/model-files.ts";
@@ -11,6 +22,7 @@ import type { LoadedApplication } from "../spec/load-application.ts";
 import { conflict, type Mistake } from "../spec/mistakes.ts";
 import { type ChosenLevels, chooseLevels, type GapOf, type Placement } from "./adaptive-levels.ts";
 import { type KeptLevels, keepsMore, keptLevels } from "./kept-levels.ts";
+import { withPaces } from "./paces.ts";
 import {
   decidedApplication,
   ofDecisions,
@@ -43,6 +55,10 @@ export interface LevelSolver {
     onSolved?: OnSolved,
     divided?: DividedSearch,
   ): Solving;
+  /** Solves levels for machines that are slower, in the order of what is asked. */
+  solvePaced(asked: readonly PacedLoad[]): Promise<readonly Level[]>;
+  /** What each level of a bundle promises on slower machines. */
+  promisePaces(bundle: Bundle): Promise<readonly PacePromises[]>;
   /** Brings a level closer to its neighbour. */
   readonly settle: Settle;
   /** Ends what it has started. */
@@ -148,17 +164,21 @@ async function solved(
       loads.kind === "adaptive"
         ? await chooseLevels(loads, gapOf, (loadsQps, round) => solver.solve(loadsQps, round))
         : { levels: await solver.solve(loads.qps), placement: null };
-    return "code" in placed ? placed : { ...placed, levels: await finished(placed, solver) };
+    if ("code" in placed) return placed;
+    const levels = await finished(placed, solver);
+    const own = levels.map(({ level }) => level);
+    const bundle = method.bundle(frame, own, { compiler, inputs });
+    return { ...placed, levels, bundle: await withPaces(bundle, method, solver) };
   });
   if ("code" in found) return fail(found);
-  const levels = found.levels.map(({ level }) => level);
+  const { bundle } = found;
   const compiled = {
-    bundle: method.bundle(frame, levels, { compiler, inputs }),
+    bundle,
     solveMs: found.levels.map(({ ms }) => ms),
     placement: found.placement,
   };
   const ceiling = violationCeiling(application.slo);
-  return { compiled, kept: keptLevels(levels, ceiling, method.worstViolationRate) };
+  return { compiled, kept: keptLevels(bundle.levels, ceiling, method.worstViolationRate) };
 
   function finished({ levels }: Pick<ChosenLevels, "levels">, { settle }: LevelSolver) {
     return method.afterLevels?.(frame, levels, settle) ?? levels;

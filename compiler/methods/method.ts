@@ -8,6 +8,8 @@ import type {
   Bundle,
   Level,
   NoActionValues,
+  PaceFigures,
+  PacePromises,
   Provenance,
 } from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
@@ -104,6 +106,8 @@ export interface CompilerMethod<
    */
   gapOf?(a: L, b: L): LevelGap;
   bundle(frame: F, levels: readonly L[], provenance: Provenance): B;
+  /** Levels and promises for slower machines; left out where there are none. */
+  readonly paces?: MethodPaces<B, F, L>;
 
   // What a level promises.
 
@@ -183,6 +187,26 @@ export interface CompilerMethod<
    * simulation.
    */
   report(bundle: B, asked: ReportRequest): Promise<Report>;
+}
+
+export interface PacedLoad {
+  readonly loadQps: number;
+  /** Service times over the profile's, above 1. */
+  readonly pace: number;
+}
+
+/** Members are methods, as those of `CompilerMethod` are. */
+export interface MethodPaces<B, F, L> {
+  /** The loads and paces that a bundle has levels for beside its own, in the bundle's order. */
+  wanted(bundle: B): readonly PacedLoad[];
+  /** The frame of a machine whose service times are `pace` times the profile's. */
+  frame(frame: F, pace: number): F;
+  /** The bundle with levels that were solved for other paces. */
+  with(bundle: B, levels: readonly { readonly pace: number; readonly level: L }[]): B;
+  /** What is served at the load of a level on such a machine, by simulation of the whole bundle. */
+  promised(bundle: B, level: number, pace: number): PaceFigures;
+  /** The bundle whose levels state this. @param promised for each level. */
+  promising(bundle: B, promised: readonly PacePromises[]): B;
 }
 
 /** What a day comes to: a line for people, and figures. */

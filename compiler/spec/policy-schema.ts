@@ -75,6 +75,12 @@ const ramsis = mapping({
       "How the classes of slo.classes are served: in one queue, " +
         "each by workers of its own, or at each load whichever is better (auto, the default)",
     ),
+  latencyPrice: ratio()
+    .optional()
+    .describe(
+      "Accuracy per query that lowering the mean latency by one SLO is worth (default: 0.0002, " +
+        "and never more than 0.01 points of accuracy at a level)",
+    ),
 });
 
 const loki = mapping({

@@ -2,6 +2,7 @@
 import type { RamsisLevel } from "stratagem-runtime/internal/bundle/schema";
 import type { RamsisFrame } from "../../model/frames.ts";
 import type { SolvedLevel } from "../method.ts";
+import { latencyCost } from "./classed-level.ts";
 
 /** The level of a load with the tables of another level, and what they promise there. */
 type WithTableOf = (frame: RamsisFrame, loadQps: number, level: RamsisLevel) => RamsisLevel;
@@ -35,6 +36,7 @@ function betterOf(
   if (!own.feasible && !above.feasible) return null;
   const inherited = withTableOf(frame, own.loadQps, above);
   if (inherited.feasible !== own.feasible) return inherited.feasible ? inherited : null;
-  const isBetter = inherited.expected.accuracyPerQuery > own.expected.accuracyPerQuery;
-  return isBetter ? inherited : null;
+  const worth = ({ expected }: RamsisLevel): number =>
+    expected.accuracyPerQuery - latencyCost(frame, expected);
+  return worth(inherited) > worth(own) ? inherited : null;
 }

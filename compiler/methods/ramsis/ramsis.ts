@@ -10,6 +10,7 @@ import { refuseTraces } from "../table-options.ts";
 import { actionValuesOf } from "./action-values.ts";
 import { SINGLE_BASELINES, singleBaselineNamed } from "./baselines.ts";
 import { batchFacts } from "./batch-facts.ts";
+import { boundExpectation, boundLevel } from "./bound-level.ts";
 import {
   bucketedExpectation,
   bucketedLevel,
@@ -19,10 +20,11 @@ import {
 import { classedExpectation, classedLevel, classedTableAt, hasClasses } from "./classed-level.ts";
 import { inheritLevels } from "./inherited-levels.ts";
 import { ramsisGap } from "./level-gap.ts";
+import { ramsisPaces } from "./paces.ts";
 import { planningFrame } from "./planning-frame.ts";
 import { ramsisPromises } from "./promises.ts";
 import { hasPath, servedExpectation, servedLevel, servedTableAt } from "./served-level.ts";
-import { ramsis } from "./solve/ramsis.ts";
+import { isPooled, ramsis } from "./solve/ramsis.ts";
 import { bucketWarnings, tableWarnings } from "./warnings.ts";
 
 export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
@@ -50,12 +52,14 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
       ? bucketedLevel
       : hasClasses(frame)
         ? classedLevel
-        : ramsis.solveLevel;
+        : isPooled(frame)
+          ? ramsis.solveLevel
+          : boundLevel;
     const level = solve(planningFrame(frame), loadQps);
     return { level: hasPath(frame) ? servedLevel(frame, level) : level };
   },
   afterLevels(frame, solved) {
-    if (frame.policy.balancer !== "pooled") return solved;
+    if (!isPooled(frame)) return solved;
     if (hasPath(frame)) return inheritLevels(frame, solved, { withTableOf: servedTableAt });
     if (hasBuckets(frame)) {
       return inheritLevels(frame, solved, { withTableOf: bucketedTableAt });
@@ -66,7 +70,8 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
   gapOf: ramsisGap,
   bundle: (frame, levels, provenance) => ({ ...frame, levels, provenance }),
 
-  frameOf: ({ levels: _, provenance: __, ...frame }) => frame,
+  frameOf: ({ levels: _, paceLevels: __, provenance: ___, ...frame }) => frame,
+  paces: ramsisPaces,
   promises: ramsisPromises,
   worstViolationRate({ expected: { violationRate, byClass = {} } }) {
     const rates = Object.values(byClass).map((one) => one.violationRate);
@@ -76,7 +81,8 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
   promised(frame, level) {
     if (hasPath(frame)) return servedExpectation(frame, level);
     if (hasBuckets(frame)) return bucketedExpectation(frame, level);
-    return hasClasses(frame) ? classedExpectation(frame, level) : ramsis.expectedOf(frame, level);
+    if (hasClasses(frame)) return classedExpectation(frame, level);
+    return isPooled(frame) ? ramsis.expectedOf(frame, level) : boundExpectation(frame, level);
   },
   actionValues: actionValuesOf,
   batchFacts,

@@ -2,7 +2,9 @@
 import type {
   CommonFields,
   DecisionSpace,
+  ExpectedLatency,
   ModelFile,
+  PacePromises,
   ProfileReference,
   ServiceTimes,
   Table,
@@ -29,8 +31,8 @@ export interface RamsisBundle extends CommonFields {
   /** Ascending in `loadQps`, at least one. */
   readonly levels: readonly RamsisLevel[];
   /**
-   * Levels for slower machines: ascending by pace, and of one pace by load. Left out where there
-   * are none.
+   * Levels for slower machines, ascending by load times pace, above the highest level. Left out
+   * where there are none.
    */
   readonly paceLevels?: readonly RamsisPaceLevel[];
 }
@@ -90,6 +92,11 @@ export interface RamsisOptions {
    * better. Left out where there is one SLO.
    */
   readonly classes?: "auto" | "shared" | "separate";
+  /**
+   * Accuracy per query that lowering the mean latency by one SLO is worth. Left out where the
+   * compiler chose it: then latency costs at most 1e-4 of accuracy at any level.
+   */
+  readonly latencyPrice?: number;
 }
 
 export type Discretization =
@@ -126,7 +133,8 @@ export interface Bucket extends ClassSpace {
 export interface RamsisLevel {
   readonly loadQps: number;
   /**
-   * Whether the load is within capacity and the expected violation rate within `violationCeiling`.
+   * Whether the load is within capacity, the expected violation rate within `violationCeiling` and
+   * the expected latencies within the targets of the SLO.
    */
   readonly feasible: boolean;
   /** Load the fastest variant can carry when every batch just meets the SLO. */
@@ -171,7 +179,7 @@ export interface Mixture {
 }
 
 /** Guarantees of a policy in steady state (RAMSIS §5.1), weighted by queries. */
-export interface Expected {
+export interface Expected extends PacePromises {
   readonly accuracyPerSatisfied: number;
   readonly accuracyPerQuery: number;
   readonly violationRate: number;
@@ -187,6 +195,8 @@ export interface Expected {
    * rate hardly exceeds.
    */
   readonly sample?: { readonly queries: number; readonly violations: number };
+  /** Left out by compilers before edition 1.8. */
+  readonly latencyMs?: ExpectedLatency;
   /** The same over batches instead of in the mean. */
   readonly byBatch: BatchDistribution;
   /** The same by the names of the classes, where there are any. */

@@ -102,11 +102,14 @@ function arrivalModelOf({ arrivals, slo }: RamsisApplication): RamsisBundle["arr
  * @param largest batch of any variant, which no queue needs to be longer than.
  */
 function optionsOf({ policy, slo }: RamsisApplication, largest: number): RamsisOptions {
-  const { objective, discretization, balancer, serviceTimes, drop } = policy;
+  const { objective, discretization, balancer, serviceTimes, drop, latencyPrice } = policy;
   const maxQueue = Math.min(policy.maxQueue, largest);
   // A pooled policy takes batches of any size, whatever is asked for.
   const batching = balancer === "pooled" ? "variable" : policy.batching;
-  const options = { objective, discretization, batching, maxQueue, balancer, serviceTimes, drop };
+  const options = {
+    ...{ objective, discretization, batching, maxQueue, balancer, serviceTimes, drop },
+    ...(latencyPrice !== undefined && { latencyPrice }),
+  };
   return slo.classes === undefined ? options : { ...options, classes: policy.classes ?? "auto" };
 }
 

@@ -15,6 +15,7 @@ import {
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
 import { KNOT_COUNT, quantileKnots } from "stratagem-runtime/internal/core/quantile-distribution";
+import { ramsisMissed } from "stratagem-runtime/internal/methods/ramsis/tell/missed";
 import type { RamsisFrame } from "../../../model/frames.ts";
 import type { ModelFiles } from "../../../model/model-files.ts";
 import type { Application, RamsisPolicy } from "../../../spec/application.ts";
@@ -23,6 +24,7 @@ import { dispersionOfModel } from "./arrival-counts.ts";
 import { fluidBound } from "./fluid-bound.ts";
 import { ramsisFrame } from "./frame.ts";
 import type { Guarantees } from "./guarantees.ts";
+import { latencyObjective } from "./latency-objective.ts";
 import { ramsisMistakes } from "./mistakes.ts";
 import { evaluatePolicy, pure, type SolvedPolicy, solvePolicy } from "./objective.ts";
 import { expectedOfPooled, pooledValues, solvePooled, solveSlowed } from "./pooled/pooled.ts";
@@ -59,7 +61,8 @@ export const ramsis = {
   actionValues: actionValuesOf,
 };
 
-function isPooled({ policy }: RamsisFrame): boolean {
+/** Whether all workers share one queue. */
+export function isPooled({ policy }: Pick<RamsisFrame, "policy">): boolean {
   return policy.balancer === "pooled";
 }
 
@@ -73,11 +76,10 @@ function solvePooledLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
     bound,
   );
   const capacityQps = fluidCapacityQps(problem, workerCountOf(frame));
+  const promised = { loadQps, capacityQps, expected: withBounds(frame, problem, expected) };
   return {
-    loadQps,
-    feasible: loadQps <= capacityQps && expected.violationRate <= violationCeiling(frame.slo),
-    capacityQps,
-    expected: withBounds(frame, problem, expected),
+    ...promised,
+    feasible: ramsisMissed(frame, promised).length === 0,
     solve: {
       method,
       iterations: tries,
@@ -103,8 +105,7 @@ function slowedTable(frame: RamsisFrame, loadQps: number, slowdown: number) {
 function withTableOf(frame: RamsisFrame, loadQps: number, level: RamsisLevel): RamsisLevel {
   const moved = { ...level, loadQps };
   const expected = (isPooled(frame) ? expectedOfPooledLevel : expectedOf)(frame, moved);
-  const isKept = expected.violationRate <= violationCeiling(frame.slo);
-  return { ...moved, feasible: loadQps <= level.capacityQps && isKept, expected };
+  return { ...moved, feasible: ramsisMissed(frame, { ...moved, expected }).length === 0, expected };
 }
 
 function expectedOfPooledLevel(frame: RamsisFrame, level: RamsisLevel): Expected {
@@ -151,7 +152,7 @@ function solveLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
   const table = (choice: Uint32Array) => tableOf(frame, problem, mdp, choice);
   return {
     loadQps,
-    feasible: loadQps <= capacityQps && expected.violationRate <= violationCeiling(frame.slo),
+    feasible: ramsisMissed(frame, { loadQps, capacityQps, expected }).length === 0,
     capacityQps,
     expected,
     solve: {
@@ -172,9 +173,10 @@ function solveLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
  * A ceiling on violations bounds the objective per query; the paper's, per decision, is as it is.
  */
 function solve({ slo, policy }: RamsisFrame, mdp: WorkerMdp): SolvedPolicy {
+  const { safePrice } = latencyObjective(policy);
   return slo.maxViolationRate === null || policy.objective === "per-decision"
-    ? solvePolicy(mdp, policy.objective)
-    : solveWithin(mdp, slo.maxViolationRate);
+    ? solvePolicy(mdp, policy.objective, safePrice)
+    : solveWithin(mdp, slo.maxViolationRate, safePrice);
 }
 
 /** The chain that the tables of a level drive: its process with only their actions. */
@@ -217,7 +219,9 @@ function actionValuesOf(
   const problem = workerProblem(frame, loadQps);
   const { objective } = frame.policy;
   const { maxViolationRate } = frame.slo;
-  const table = { objective, maxViolationRate, actionOf: actionsOf(frame, actionByState) };
+  const latencyPrice = latencyObjective(frame.policy).safePrice;
+  const actionOf = actionsOf(frame, actionByState);
+  const table = { objective, maxViolationRate, latencyPrice, actionOf };
   return actionValues(problem, table, stateOf(problem, queued, slackMs));
 }
 
@@ -244,7 +248,7 @@ function actionsOf({ decisionSpace }: RamsisFrame, table: RamsisLevel["actionByS
 
 function promiseOf(
   frame: RamsisFrame,
-  { meanBatch: _, ...guarantees }: Guarantees,
+  { meanBatch: _, meanLatency: __, ...guarantees }: Guarantees,
   problem: WorkerProblem,
 ): Expected {
   return withBounds(frame, problem, guarantees);

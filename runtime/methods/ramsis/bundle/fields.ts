@@ -9,12 +9,15 @@ import {
   clusterOf,
   count,
   decisionSpace,
+  expectedLatency,
   levelFields,
   levelsOf,
   MAX_COUNT,
+  MAX_PACE,
   METHOD,
   model,
   notNegative,
+  paceFields,
   profileReference,
   provenance,
   rate,
@@ -52,7 +55,6 @@ import { buckets, bucketTables, byBucket } from "./bucket-fields.ts";
 import { classExpected, classSpaces, classTables, sloWithClasses } from "./class-fields.ts";
 
 const MAX_STEPS = 1_000_000;
-const MAX_PACE = 1000;
 
 const variant = record<Variant>({
   name: variantName,
@@ -108,6 +110,11 @@ const options = record<RamsisOptions>({
     "How classes are served: in one queue, each by workers of its own, or by level whichever is " +
       "better. There if and only if there are `slo.classes`.",
   ),
+  latencyPrice: optional(
+    ratio,
+    "Accuracy per query that lowering the mean latency by one SLO is worth. Left out where the " +
+      "compiler chose it: latency then costs at most 0.0001 of accuracy at any level.",
+  ),
 });
 
 const sample = record<NonNullable<Expected["sample"]>>({
@@ -151,6 +158,8 @@ const expectedFields: Fields<ExpectedOfAll> = {
     "What was counted, where the figures are from a simulation; `violationRate` is then what the " +
       "true rate hardly exceeds.",
   ),
+  latencyMs: expectedLatency,
+  ...paceFields,
   byBatch: [byBatch, "The same over batches instead of in the mean."],
   byBucket,
 };
@@ -171,7 +180,7 @@ function levelWith(expected: Shape<Expected>): Shape<RamsisLevel> {
   return record<RamsisLevel>({
     ...levelFields(
       "True only if `loadQps` is at most `capacityQps` and the expected violation rate, of every " +
-        "class, is within what the SLO allows.",
+        "class, and the expected latencies are within what the SLO allows.",
       "The rate that the fastest variant carries when every batch just meets the SLO; 0 if none " +
         "does.",
     ),
@@ -233,7 +242,7 @@ export const ramsisBundle = record<RamsisBundle>({
   ],
   paceLevels: optional(
     listOf([1, MAX_LEVELS], paceLevel),
-    "What to do on slower machines, ascending by `pace` and of one pace by `loadQps`.",
+    "What to do on slower machines, strictly ascending by `loadQps` times `pace`, above the levels.",
   ),
   provenance,
 });

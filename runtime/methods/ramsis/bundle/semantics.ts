@@ -1,10 +1,5 @@
 /** What a RAMSIS bundle must say so that no lookup of the runtime leaves a table. */
-import {
-  type RamsisBundle,
-  type RamsisOptions,
-  type RamsisPaceLevel,
-  violationCeiling,
-} from "../../../bundle/schema.ts";
+import type { RamsisBundle, RamsisOptions } from "../../../bundle/schema.ts";
 import { checkMargin, checkSlackOf } from "../../../bundle/serving-semantics.ts";
 import { checkSeats, checkWorkers } from "../../../bundle/size-semantics.ts";
 import { checkState } from "../../../bundle/state-semantics.ts";
@@ -65,7 +60,7 @@ export function checkRamsisSemantics(bundle: RamsisBundle): void {
   checkAscending(levels);
   for (const [index, level] of levels.entries()) {
     const path = `levels[${index}]`;
-    checkFeasible(level, violationCeiling(slo), path);
+    checkFeasible(level, slo, path);
     checkTable(level.actionByState, decisionSpace, batchByAction, rule, `${path}.actionByState`);
     checkClassLevel(bundle, level, { batchByAction, rule, path });
     checkBucketLevel(bundle, level, { batchByAction, rule, path });
@@ -78,14 +73,16 @@ export function checkRamsisSemantics(bundle: RamsisBundle): void {
 
 /** @throws BundleError BUNDLE_SEMANTICS unless pace levels ascend and their tables are whole. */
 function checkPaceLevels(bundle: RamsisBundle, rule: TableRule, batchByAction: Uint16Array): void {
-  const { decisionSpace, paceLevels = [] } = bundle;
+  const { decisionSpace, levels, paceLevels = [] } = bundle;
+  let previousQps = levels.at(-1)?.loadQps ?? 0;
   for (const [index, level] of paceLevels.entries()) {
     const path = `paceLevels[${index}]`;
-    const before = paceLevels[index - 1];
-    if (before !== undefined && !isAscending(before, level)) {
+    const carriedQps = level.loadQps * level.pace;
+    if (carriedQps <= previousQps) {
       const found = `${level.loadQps} at pace ${level.pace}`;
-      refuse(path, found, "a higher pace than the level before, or the same and a higher load");
+      refuse(path, found, `a load times pace above ${previousQps}, the level before`);
     }
+    previousQps = carriedQps;
     checkTable(level.actionByState, decisionSpace, batchByAction, rule, `${path}.actionByState`);
     checkClassTables(bundle, level, { batchByAction, rule, path });
     checkBucketTables(bundle, level, { batchByAction, rule, path });
@@ -93,10 +90,6 @@ function checkPaceLevels(bundle: RamsisBundle, rule: TableRule, batchByAction: U
     const { actionByState } = level.mixture;
     checkTable(actionByState, decisionSpace, batchByAction, rule, `${path}.mixture.actionByState`);
   }
-}
-
-function isAscending(before: RamsisPaceLevel, { pace, loadQps }: RamsisPaceLevel): boolean {
-  return pace > before.pace || (pace === before.pace && loadQps > before.loadQps);
 }
 
 function tableRuleOf({ batching, balancer }: RamsisOptions): TableRule {

@@ -7,8 +7,7 @@ import {
   DROP_NO_WORKER,
   DROP_QUEUE_FULL,
 } from "../../../core/command-buffer.ts";
-import { POOLED_LEVEL_CHOICE } from "../../../core/level-choice.ts";
-import { LevelSets } from "../../../core/level-sets.ts";
+import { LevelChoice, POOLED_LEVEL_CHOICE } from "../../../core/level-choice.ts";
 import { LoadMonitor } from "../../../core/load-monitor.ts";
 import { type LoadShare, type SeenLoad, SharedLoad, seenIn } from "../../../core/load-share.ts";
 import type { PaceMonitor } from "../../../core/pace.ts";
@@ -21,7 +20,7 @@ import type { Dispatcher } from "./dispatcher.ts";
 import { KeptWorkers } from "./kept-workers.ts";
 import { LatePause } from "./late-pause.ts";
 import { IN_TIME, type Kind, LATE, LineQueues } from "./line-queues.ts";
-import { GIVE_UP, WAIT } from "./policy.ts";
+import { carriedLoads, GIVE_UP, levelPaces, WAIT } from "./policy.ts";
 import { type PaceOptions, WorkerPaces } from "./worker-paces.ts";
 
 /**
@@ -46,7 +45,8 @@ export class ClassDispatcher implements Dispatcher {
   readonly commandCapacity: number;
   wakeMs = Number.POSITIVE_INFINITY;
   #plans: readonly ClassPlan[];
-  #levelSets: LevelSets;
+  #levelChoice: LevelChoice;
+  #paceByLevel: Float64Array;
   #level = 0;
   /** Of the plan of the level those that are followed. */
   #lines: readonly Line[];
@@ -77,7 +77,8 @@ export class ClassDispatcher implements Dispatcher {
     this.#classCount = (bundle.slo.classes ?? bundle.buckets)?.length ?? 1;
     this.#plans = classPlans(bundle);
     this.#lines = this.#plans[0]!.together;
-    this.#levelSets = levelSetsOf(bundle);
+    this.#levelChoice = new LevelChoice(carriedLoads(bundle), POOLED_LEVEL_CHOICE);
+    this.#paceByLevel = levelPaces(bundle);
     this.#weights = bucketWeights(bundle);
     this.#work = this.#weights === null ? this.#monitor : new LoadMonitor();
     this.#drops = bundle.policy.drop;
@@ -211,7 +212,8 @@ export class ClassDispatcher implements Dispatcher {
     this.#plans = classPlans(bundle);
     this.#level = 0;
     this.#lines = this.#plans[0]!.together;
-    this.#levelSets = levelSetsOf(bundle);
+    this.#levelChoice = new LevelChoice(carriedLoads(bundle), POOLED_LEVEL_CHOICE);
+    this.#paceByLevel = levelPaces(bundle);
     this.#weights = bucketWeights(bundle);
     this.#classLoads.replaceBundle(bundle);
     this.#paces.replaceBundle(bundle);
@@ -284,9 +286,8 @@ export class ClassDispatcher implements Dispatcher {
     this.#work.look(nowMs);
     const { monitor } = this.#paces;
     monitor.look(nowMs);
-    const { poolPace, stretch } = monitor;
-    const load = this.#shared.of(this.#work);
-    const level = this.#levelSets.update(load, nowMs, poolPace, stretch);
+    const { stretch } = monitor;
+    const level = this.#levelChoice.update(this.#shared.of(this.#work), nowMs, stretch);
     const exceed = this.#classLoads.exceed(level, nowMs, stretch);
     const { together, apart } = this.#plans[level]!;
     this.#level = level;
@@ -383,7 +384,8 @@ export class ClassDispatcher implements Dispatcher {
     }
     const queued = queues.length(line, IN_TIME);
     const slackMs = deadlineMs - nowMs;
-    const action = policy.decide(queued, slackMs, nowMs, pace / this.#levelSets.pace, monitor);
+    const slackPace = pace / this.#paceByLevel[this.#level]!;
+    const action = policy.decide(queued, slackMs, nowMs, slackPace, monitor);
     if (action === WAIT) {
       if (isChoosy && this.#startNamed(line, pace, nowMs, out)) return true;
       const actMs = nowMs + policy.waitMs(slackMs);
@@ -494,10 +496,6 @@ export class ClassDispatcher implements Dispatcher {
       out.drop(0, queues.take(sloClass, kind), DROP_NO_WORKER);
     }
   }
-}
-
-function levelSetsOf({ levels, paceLevels = [] }: RamsisBundle): LevelSets {
-  return new LevelSets(levels, paceLevels, POOLED_LEVEL_CHOICE);
 }
 
 /** Queries of one class that may wait: as many as any line holds. */

@@ -3,10 +3,10 @@ import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { decisionSloMs } from "../../../core/decision-slo.ts";
 import {
   DEFAULT_LEVEL_CHOICE,
+  LevelChoice,
   type LevelChoiceOptions,
   POOLED_LEVEL_CHOICE,
 } from "../../../core/level-choice.ts";
-import { LevelSets } from "../../../core/level-sets.ts";
 import { LoadMonitor } from "../../../core/load-monitor.ts";
 import { type LoadShare, type SeenLoad, SharedLoad, seenIn } from "../../../core/load-share.ts";
 import type { PaceMonitor } from "../../../core/pace.ts";
@@ -37,7 +37,8 @@ export class Policy {
   #fastestMs: number;
   #table: PolicyTable;
   #rescueByQueued: Uint16Array;
-  #levelSets: LevelSets;
+  #levelChoice: LevelChoice;
+  #paceByLevel: Float64Array;
   readonly #levelOptions: LevelChoiceOptions;
   readonly #monitor = new LoadMonitor();
   readonly #shared: SharedLoad;
@@ -61,7 +62,8 @@ export class Policy {
     this.queueCapacity = table.queueCapacity;
     this.cells = referenceOf(bundle, "measured");
     this.#table = table;
-    this.#levelSets = levelSetsOf(bundle, this.#levelOptions);
+    this.#levelChoice = new LevelChoice(carriedLoads(bundle), this.#levelOptions);
+    this.#paceByLevel = levelPaces(bundle);
     this.#rescueByQueued = rescuesOf(bundle);
     this.named = new NamedBatches(bundle);
     this.#drops = bundle.policy.drop;
@@ -76,7 +78,8 @@ export class Policy {
     const table = PolicyTable.fromBundle(bundle);
     if (table.queueCapacity !== this.queueCapacity) throw new RangeError("queues keep their size");
     this.#table = table;
-    this.#levelSets = levelSetsOf(bundle, this.#levelOptions);
+    this.#levelChoice = new LevelChoice(carriedLoads(bundle), this.#levelOptions);
+    this.#paceByLevel = levelPaces(bundle);
     this.#rescueByQueued = rescuesOf(bundle);
     this.named = new NamedBatches(bundle);
     this.#drops = bundle.policy.drop;
@@ -123,14 +126,12 @@ export class Policy {
   decide(queued: number, slackMs: number, nowMs: number, pace: number, pool: PaceMonitor): number {
     const monitor = this.#monitor;
     monitor.look(nowMs);
-    const sets = this.#levelSets;
-    const load = this.#shared.of(monitor);
-    this.level = sets.update(load, nowMs, pool.poolPace, pool.stretch);
+    this.level = this.#levelChoice.update(this.#shared.of(monitor), nowMs, pool.stretch);
     const share = this.#table.mixtureShare(this.level);
     // No coin is thrown where there is nothing to choose: it would only take time.
     this.#side = share > 0 && this.#coin.nextFloat() < share ? 1 : 0;
     this.#seen = queued;
-    this.#slackPace = pace / sets.pace;
+    this.#slackPace = pace / this.#paceByLevel[this.level]!;
     const action = this.#inTime(this.#lookup(queued, slackMs), queued, slackMs, pool);
     if (this.workersEach === 1 || action === WAIT || action === GIVE_UP) return action;
     const left = queued - this.#table.batch(action);
@@ -203,11 +204,20 @@ export function referenceOf(bundle: RamsisBundle, mode: ReferenceMode): PaceRefe
   return new PaceReference(bundle.tasks[0]!.serviceTimes, bundle.cluster, mode);
 }
 
-function levelSetsOf(
-  { levels, paceLevels = [] }: RamsisBundle,
-  options: LevelChoiceOptions,
-): LevelSets {
-  return new LevelSets(levels, paceLevels, options);
+/**
+ * Loads that a machine as profiled would carry with each level and then each pace level, ascending.
+ * If all service times are xi times the profile then, in units of xi ms, the system is the profiled
+ * one at load * xi and SLO / xi: a table that was solved for a load at pace g decides as well for
+ * load * g on a machine as profiled, with g times the slack.
+ */
+export function carriedLoads({ levels, paceLevels = [] }: RamsisBundle): Float64Array {
+  const paced = paceLevels.map(({ loadQps, pace }) => loadQps * pace);
+  return Float64Array.of(...levels.map(({ loadQps }) => loadQps), ...paced);
+}
+
+/** Paces that each level and then each pace level was solved for. */
+export function levelPaces({ levels, paceLevels = [] }: RamsisBundle): Float64Array {
+  return Float64Array.of(...levels.map(() => 1), ...paceLevels.map(({ pace }) => pace));
 }
 
 /** Of all its pools. */

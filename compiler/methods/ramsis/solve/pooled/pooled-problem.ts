@@ -1,8 +1,13 @@
 /** The decision problem of a cluster whose workers share one queue, as data. */
 
-import { type RamsisBundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
+import {
+  type RamsisBundle,
+  type Slo,
+  violationCeiling,
+} from "stratagem-runtime/internal/bundle/schema";
 import { itemsOf, viewOf } from "../../../../model/table-view.ts";
 import { dispersionOfModel } from "../arrival-counts.ts";
+import { type LatencyObjective, latencyObjective } from "../latency-objective.ts";
 
 export interface PooledAction {
   /** Index in the actions of the decision space. */
@@ -69,6 +74,9 @@ export interface PooledProblem {
   readonly maxViolationRate: number;
   /** Accuracy that a violation costs beyond the query's own, below the ceiling. */
   readonly violationPrice: number;
+  readonly latency: LatencyObjective;
+  /** Of percentiles of the latency, where there are any. */
+  readonly targets: Pick<Slo, "p50Ms" | "p95Ms"> | null;
 }
 
 /**
@@ -126,6 +134,8 @@ export function pooledProblem(
     leastSlackMs: policy.drop ? fastestMs : Number.NEGATIVE_INFINITY,
     maxViolationRate: violationCeiling(slo),
     violationPrice: slo.maxViolationRate === null ? UNASKED_PRICE : 0,
+    latency: latencyObjective(policy),
+    targets: slo.p50Ms === undefined && slo.p95Ms === undefined ? null : slo,
   };
 }
 
@@ -137,6 +147,19 @@ export function asOneClass(problem: PooledProblem): PooledProblem {
   if (problem.classes.length === 1) return problem;
   const sloMs = problem.classes.reduce((sum, one) => sum + one.share * one.sloMs, 0);
   return { ...problem, sloMs };
+}
+
+/** The same problem where every batch takes so many times as long. */
+export function stretched(problem: PooledProblem, factor: number): PooledProblem {
+  const longer = (action: PooledAction): PooledAction => {
+    return {
+      ...action,
+      serviceMs: factor * action.serviceMs,
+      meanMs: factor * action.meanMs,
+    };
+  };
+  const choices = problem.choices.map(longer).filter(({ serviceMs }) => serviceMs <= problem.sloMs);
+  return { ...problem, actions: problem.actions.map(longer), choices };
 }
 
 function rowPerLength(capacity: number): number[] {

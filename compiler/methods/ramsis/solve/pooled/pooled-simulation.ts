@@ -17,6 +17,7 @@ import {
   SLACK_ROUNDING_MS,
 } from "stratagem-runtime/internal/core/table-lookup";
 import { LatePause } from "stratagem-runtime/internal/methods/ramsis/core/late-pause";
+import { LatencySample, type LatencySummary } from "../../../../simulate/latency-sample.ts";
 import { EarliestFirst } from "./earliest-first.ts";
 import type { PooledAction, PooledProblem } from "./pooled-problem.ts";
 
@@ -75,6 +76,8 @@ export interface PooledOutcome {
   /** Batches whose earliest deadline was met, by variant. */
   readonly timelyBatches: Float64Array;
   readonly lateBatches: number;
+  /** Latency of each query in the order of arrival, ms; −1 where it was not served. */
+  readonly latencyMs: Float64Array;
 }
 
 export const BLOCKS = 20;
@@ -114,6 +117,7 @@ class PooledRun {
   readonly #violationsByBlock = new Float64Array(BLOCKS);
   readonly #timelyBatches: Float64Array;
   #lateBatches = 0;
+  readonly #latencyMs: Float64Array;
 
   constructor(
     problem: PooledProblem,
@@ -134,6 +138,7 @@ class PooledRun {
     this.#late = new EarliestFirst(sloMs, arrivalMs, problem.capacity);
     const variants = problem.actions.map(({ variant }) => variant);
     this.#timelyBatches = new Float64Array(1 + Math.max(...variants));
+    this.#latencyMs = new Float64Array(this.#to - this.#from).fill(-1);
   }
 
   run(): void {
@@ -163,6 +168,7 @@ class PooledRun {
       violationsByBlock: this.#violationsByBlock,
       timelyBatches: this.#timelyBatches,
       lateBatches: this.#lateBatches,
+      latencyMs: this.#latencyMs,
     };
   }
 
@@ -259,6 +265,7 @@ class PooledRun {
       const isTimely = doneMs <= queue.earliestDeadlineMs();
       const query = queue.take();
       const isCounted = query >= this.#from && query < this.#to;
+      if (isCounted) this.#latencyMs[query - this.#from] = doneMs - this.#arrivalMs[query]!;
       if (!isTimely) this.#countViolation(query);
       else if (isCounted) this.#accuracySum += accuracy;
       if (taken > 0 || !isCounted) continue;
@@ -333,6 +340,31 @@ class SlackColumns {
     while (grid[column + 1]! <= slackMs) column++;
     return column;
   }
+}
+
+/** Mean over the queries that were served, 0 if none was. */
+export function meanLatencyMs({ latencyMs }: Pick<PooledOutcome, "latencyMs">): number {
+  let sum = 0;
+  let served = 0;
+  for (let query = 0; query < latencyMs.length; query++) {
+    const ms = latencyMs[query]!;
+    if (ms < 0) continue;
+    sum += ms;
+    served++;
+  }
+  return served === 0 ? 0 : sum / served;
+}
+
+/** Over the queries that were served; null if none was. */
+export function latencySummary({
+  latencyMs,
+}: Pick<PooledOutcome, "latencyMs">): LatencySummary | null {
+  const sample = new LatencySample();
+  for (let query = 0; query < latencyMs.length; query++) {
+    const ms = latencyMs[query]!;
+    if (ms >= 0) sample.record(ms);
+  }
+  return sample.summary();
 }
 
 /** Accuracy and lateness that half, and 99 %, of the batches have at least, or at most. */

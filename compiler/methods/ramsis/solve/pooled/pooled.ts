@@ -15,6 +15,7 @@ import {
 import { Rng } from "stratagem-runtime/internal/core/rng";
 import type { RamsisFrame } from "../../../../model/frames.ts";
 import { type ArrivalProcess, arrivalSource } from "../../../../simulate/arrivals.ts";
+import { latencyPromise } from "../../../../simulate/latency-sample.ts";
 import { serviceTimeModel } from "../../../../simulate/service-times.ts";
 import type { FluidBound } from "../fluid-bound.ts";
 import type { WorkerProblem } from "../worker-problem.ts";
@@ -30,6 +31,7 @@ import { type PooledProblem, pooledProblem } from "./pooled-problem.ts";
 import {
   batchDistribution,
   type DecisionTable,
+  latencySummary,
   type NextServiceMs,
   type PooledOutcome,
   simulatePooled,
@@ -187,6 +189,7 @@ function promiseOf(
     accuracyPerQuery: accuracySum / queries,
     violationRate: upperRate(outcome),
     sample: { queries, violations },
+    latencyMs: latencyPromise(latencySummary(outcome)),
     byBatch: batchDistribution(problem, outcome),
   };
 }
