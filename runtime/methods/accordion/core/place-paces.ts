@@ -41,7 +41,8 @@ export class PlacePaces {
     const means = meansOf(bundle);
     this.#table = table;
     this.#ledger = ledger;
-    this.#means = isDecision || means === null ? new Float64Array(cellCountOf(table)).fill(1) : means;
+    const asDecided = new Float64Array(cellCountOf(table)).fill(1);
+    this.#means = isDecision || means === null ? asDecided : means;
     this.#variance = isDecision ? FIXED_VARIANCE : UNKNOWN_VARIANCE;
     this.#contention = bundle.cluster.serving?.contention ?? [];
     this.#bySize = new Float64Array(table.maxDepth + 1).fill(1);
@@ -57,6 +58,41 @@ export class PlacePaces {
   ofShape(model: number, shape: number): number {
     const pace = this.#bySize[this.#table.sizeOf(shape)]!;
     return pace * this.monitor.correctionOf(this.#cellOf(model, shape));
+  }
+
+  /** What a model takes in a shape on the fastest places that are free. */
+  ofFree(model: number, shape: number): number {
+    let pace = 0;
+    for (let rank = 0; rank < this.#table.sizeOf(shape); rank++) {
+      const next = this.#nextFree(pace, rank);
+      if (next === Number.POSITIVE_INFINITY) break;
+      pace = next;
+    }
+    return this.on(pace === 0 ? this.monitor.poolPace : pace, model, shape);
+  }
+
+  /** The free place of a class with the lowest pace, of equals the first; there is one. */
+  fastestFree(placeClass: number): number {
+    const { placeCount, classOfPlace } = this.#ledger;
+    let fastest = -1;
+    for (let place = 0; place < placeCount; place++) {
+      if (classOfPlace[place] !== placeClass || !this.#ledger.isFree(place)) continue;
+      if (fastest < 0 || this.of(place) < this.of(fastest)) fastest = place;
+    }
+    return fastest;
+  }
+
+  /** Pace that more than `rank` free places do not exceed, from one on; Infinity for none. */
+  #nextFree(fromPace: number, rank: number): number {
+    let next = Number.POSITIVE_INFINITY;
+    let count = 0;
+    for (let place = 0; place < this.#ledger.placeCount; place++) {
+      if (!this.#ledger.isFree(place)) continue;
+      const pace = this.of(place);
+      if (pace <= fromPace) count++;
+      else next = Math.min(next, pace);
+    }
+    return count > rank ? fromPace : next;
   }
 
   /** What a model takes in a shape on places of which the slowest has a pace. */
@@ -88,8 +124,7 @@ export class PlacePaces {
   ): void {
     const cell = this.#cellOf(model, shape);
     const busy = this.#ledger.readyCount - this.#ledger.freeCount;
-    const expectedMs =
-      (foretoldMs * this.#means[cell]! * this.#factor(busy)) / this.#table.stretch;
+    const expectedMs = (foretoldMs * this.#means[cell]! * this.#factor(busy)) / this.#table.stretch;
     this.monitor.onRun(place, ranMs, expectedMs, this.#variance, cell, nowMs);
     this.#refresh();
   }
@@ -106,20 +141,19 @@ export class PlacePaces {
       this.#bySize.fill(monitor.poolPace);
       return;
     }
-    // Ascending, as far as there are places.
+    // Ascending from index 1 on; what so many places do not exist for takes what all do.
+    const bySize = this.#bySize;
+    const most = bySize.length - 1;
     let count = 0;
-    const most = this.#bySize.length - 1;
     for (let place = 0; place < this.#ledger.placeCount; place++) {
       if (!this.#ledger.isUp(place)) continue;
       const pace = monitor.paceOf(place);
-      let at = Math.min(count, most);
-      if (count < most) count++;
-      else if (pace >= this.#bySize[most]!) continue;
-      for (; at > 0 && at >= 1 && at > 1 - 1 && this.#bySize[at]! > pace && at < count; at--) {
-        this.#bySize[at + 1] = this.#bySize[at]!;
-      }
-      this.#bySize[at + 1 > most ? most : at + 1] = pace;
+      if (count === most && pace >= bySize[most]!) continue;
+      let at = count === most ? most : ++count;
+      for (; at > 1 && bySize[at - 1]! > pace; at--) bySize[at] = bySize[at - 1]!;
+      bySize[at] = pace;
     }
+    for (let size = count + 1; size <= most; size++) bySize[size] = bySize[count]!;
   }
 
   #cellOf(model: number, shape: number): number {
@@ -130,4 +164,23 @@ export class PlacePaces {
     const most = this.#contention.length;
     return most === 0 ? 1 : this.#contention[Math.max(0, Math.min(busyPlaces, most) - 1)]!;
   }
+}
+
+function cellCountOf({ modelCount, shapeCount }: PipelineTable): number {
+  return modelCount * shapeCount;
+}
+
+/**
+ * [modelCount, shapeCount]: mean over decision time of the stage that sets the step of a pipeline;
+ * null where the profile has one number for each.
+ */
+function meansOf({ tasks }: Pick<AccordionBundle, "tasks">): Float64Array | null {
+  const pipelines = tasks.flatMap(({ variants }) => variants.flatMap((one) => one.pipelines));
+  const isKnown = pipelines.every((one) => one === null || one.stageSpreads !== undefined);
+  if (!isKnown) return null;
+  return Float64Array.from(pipelines, (pipeline) => {
+    const spreads = pipeline?.stageSpreads ?? [];
+    if (pipeline === null || spreads.length === 0) return 1;
+    return Math.max(...spreads.map(({ mean }) => mean)) / pipeline.stepMs;
+  });
 }

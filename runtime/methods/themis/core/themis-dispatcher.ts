@@ -459,7 +459,8 @@ class ElasticDispatcher implements ThemisDispatcher {
   #hasOther(variant: number): boolean {
     for (let worker = 0; worker < this.workerCount; worker++) {
       const isUp = this.#fleet.task[worker] === variant && this.#cores.inForce(worker) > 0;
-      if (isUp && this.#fleet.isLeaving[worker] === 0 && !this.pace.isStraggler(worker)) return true;
+      if (isUp && this.#fleet.isLeaving[worker] === 0 && !this.pace.isStraggler(worker))
+        return true;
     }
     return false;
   }
