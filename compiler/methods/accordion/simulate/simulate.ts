@@ -170,6 +170,7 @@ class PlaceSimulation {
       queryCapacity: slotCount,
       adapt: options.adapts ?? true,
       reference: options.serviceTimes === "sampled" ? "measured" : "decision",
+      contends: options.stations?.contention ?? true,
     } as const;
     this.#scheduler = schedulerOf?.(bundle, named) ?? new AccordionScheduler(bundle, named);
     const { cluster, policy } = bundle;

@@ -448,6 +448,7 @@ function dispatcherFor(
     initialDemandQps,
     adapt: options.adapts ?? true,
     reference: options.serviceTimes === "sampled" ? "measured" : "decision",
+    contends: options.stations?.contention ?? true,
     ...(level === undefined ? {} : { level }),
   });
 }

@@ -14,6 +14,8 @@ export interface PlacePaceOptions {
   readonly adapt?: boolean;
   /** What instances take on a machine as profiled; their measured means unless said otherwise. */
   readonly reference?: ReferenceMode;
+  /** Whether places take processors from each other as the bundle says; true if left out. */
+  readonly contends?: boolean;
 }
 
 /**
@@ -35,7 +37,7 @@ export class PlacePaces {
     bundle: Pick<AccordionBundle, "tasks" | "cluster">,
     table: PipelineTable,
     ledger: PlaceLedger,
-    { adapt = true, reference = "measured" }: PlacePaceOptions = {},
+    { adapt = true, reference = "measured", contends = true }: PlacePaceOptions = {},
   ) {
     const isDecision = reference === "decision";
     const means = meansOf(bundle);
@@ -44,7 +46,7 @@ export class PlacePaces {
     const asDecided = new Float64Array(cellCountOf(table)).fill(1);
     this.#means = isDecision || means === null ? asDecided : means;
     this.#variance = isDecision ? FIXED_VARIANCE : UNKNOWN_VARIANCE;
-    this.#contention = bundle.cluster.serving?.contention ?? [];
+    this.#contention = contends ? (bundle.cluster.serving?.contention ?? []) : [];
     this.#bySize = new Float64Array(table.maxDepth + 1).fill(1);
     const mayBeFaster = isDecision || means !== null;
     this.monitor = new PaceMonitor(ledger.placeCount, cellCountOf(table), { adapt, mayBeFaster });

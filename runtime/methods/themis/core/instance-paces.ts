@@ -16,6 +16,8 @@ export interface InstancePaceOptions {
   readonly adapt?: boolean;
   /** What batches take on a machine as profiled; their measured means unless said otherwise. */
   readonly reference?: ReferenceMode;
+  /** Whether instances take processors from each other as the bundle says; true if left out. */
+  readonly contends?: boolean;
 }
 
 /** Compares each batch with the profile of its variant, size and cores. */
@@ -36,13 +38,13 @@ export class InstancePaces {
   #busyCores = 0;
 
   constructor(bundle: ThemisBundle, shape: ThemisShape, options: InstancePaceOptions) {
-    const { adapt = true, reference = "measured" } = options;
+    const { adapt = true, reference = "measured", contends = true } = options;
     const latencies = bundle.tasks.flatMap(({ variants }) => variants.map((one) => one.latency));
     const expected = latencies.map((latency) => expectedOf(latency, reference));
     this.#meanMs = expected.map(({ meanMs }) => meanMs);
     this.#variance = expected.map(({ variance }) => variance);
     this.#maxBatch = shape.maxBatchByTaskPool;
-    this.#contention = bundle.cluster.serving?.contention ?? [];
+    this.#contention = contends ? (bundle.cluster.serving?.contention ?? []) : [];
     this.#sizes = sizesUpTo(Math.max(...shape.maxBatchByTaskPool));
     const { workerCount, variantCount } = shape;
     const mayBeFaster =
