@@ -102,7 +102,11 @@ export class MalleableRule implements PlaceRule {
     for (let shape = own + 1; shape < table.shapeCount; shape++) {
       if (this.#runs.timeLeftMs(query, shape) > budgetMs || !this.#choice.isUp(shape)) continue;
       if (own !== NONE && !this.#choice.isBeyond(shape, own)) continue;
-      if (this.#findShrinks(shape, own, nowMs)) return shape;
+      if (this.#findShrinks(shape, own, nowMs)) {
+        // Places that are free already may be slower than those that are not.
+        const isFree = own === NONE && this.shrinks.count === 0;
+        if (!isFree || this.#runs.timeLeftFreeMs(query, shape) <= budgetMs) return shape;
+      }
       // With one class, more places are harder to come by.
       if (table.classCount === 1) return NONE;
     }
