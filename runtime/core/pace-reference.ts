@@ -4,10 +4,10 @@ import { cellOf, sizesUpTo } from "./pace.ts";
 import { KNOT_COUNT, quantileKnots } from "./quantile-distribution.ts";
 
 /** Variance over mean² of a batch whose profile states one number. */
-const UNKNOWN_VARIANCE = 0.0025;
+export const UNKNOWN_VARIANCE = 0.0025;
 
 /** Variance over mean² of times that take what a policy was computed with. */
-const FIXED_VARIANCE = 1e-4;
+export const FIXED_VARIANCE = 1e-4;
 
 /** The times that a policy reckons with: means where quantiles were measured, or the decisions'. */
 export type ReferenceMode = "measured" | "decision";
@@ -80,7 +80,7 @@ export class PaceReference {
 const KNOT_PROBABILITY = [0, 0.5, 0.95, 0.99, 1];
 
 /** Variance over mean² of a distribution that is linear between its quantiles. */
-function varianceOf(knots: Float64Array): number {
+export function varianceOf(knots: Float64Array): number {
   let [mean, second] = [0, 0];
   for (let knot = 0; knot + 1 < KNOT_COUNT; knot++) {
     const [low = 0, high = 0] = [knots[knot], knots[knot + 1]];
