@@ -13,6 +13,7 @@ import { refuseTableOptions, refuseTraces } from "../table-options.ts";
 import { lokiGap } from "./level-gap.ts";
 import { frameOfPlan, longestPath, planningFrame } from "./planning-frame.ts";
 import { lokiPromises } from "./promises.ts";
+import { quickerBatches } from "./quicker-batches.ts";
 import { settleLevels } from "./settled-levels.ts";
 import { predictLevel, simulatedExpectation } from "./simulated-level.ts";
 import { baselinePlan, PIPELINE_BASELINES } from "./solve/baseline-plan.ts";
@@ -45,7 +46,9 @@ export function lokiMethod(taskSolver: TaskSolver): CompilerMethodOf<"loki"> {
       const planned = frameOfPlan(frame, level.loadQps, level.plan);
       const plan = await loki.settle(planned, level, neighbour, nowMs);
       const isSame = JSON.stringify(plan) === JSON.stringify(level.plan);
-      return isSame ? level : predictLevel(taskSolver, frame, planned, { ...level, plan });
+      if (isSame) return level;
+      const settled = predictLevel(taskSolver, frame, planned, { ...level, plan });
+      return quickerBatches(frame, planned, settled);
     },
     gapOf: lokiGap,
     bundle: (frame, levels, provenance) => ({ ...frame, levels, provenance }),
@@ -119,7 +122,8 @@ async function plannedLevel(
     if (violationRate <= ceiling || isAtCapacity) break;
   }
   if (best === null) throw new RangeError("some headroom is tried");
-  return { level: best, solveMs };
+  const reckoned = frameOfPlan(frame, loadQps, best.plan);
+  return { level: quickerBatches(frame, reckoned, best), solveMs };
 }
 
 /** Null where stretched times leave no plan for any load. */

@@ -6,7 +6,7 @@ import type {
 } from "stratagem-runtime/internal/bundle/schema";
 import type { LokiFrame } from "../../model/frames.ts";
 import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
-import { simulateLoki } from "./simulate/simulate.ts";
+import { type LokiSimulationResult, simulateLoki } from "./simulate/simulate.ts";
 import type { PlannedLevel } from "./solve/loki.ts";
 import { LEAST_SIMULATED_S } from "./solve/mistakes.ts";
 import { pipelineProblem } from "./solve/problem.ts";
@@ -74,24 +74,7 @@ export function simulatedExpectation(
   level: LokiLevel,
   loadQps: number = level.loadQps,
 ): PipelineExpected {
-  const { arrivals } = frame;
-  const bundle: LokiBundle = {
-    ...frame,
-    levels: [level],
-    provenance: { compiler: "", inputs: [] },
-  };
-  const durationMs = durationFor(frame, loadQps);
-  const outcome = simulateLoki(bundle, {
-    arrivals:
-      arrivals.process === "gamma"
-        ? { kind: "gamma", qps: loadQps, cv2: arrivals.cv2 }
-        : { kind: "poisson", qps: loadQps },
-    durationMs,
-    seed: SEED,
-    serviceTimes:
-      frame.cluster.serving !== undefined && havePipelineQuantiles(frame.tasks) ? "sampled" : "p95",
-    fanout: "rounded",
-  });
+  const outcome = simulatedOutcome(frame, level, loadQps, 1);
   return {
     accuracyPerSatisfied: outcome.accuracyPerSatisfied ?? 0,
     accuracyPerQuery: outcome.accuracyPerQuery ?? 0,
@@ -99,12 +82,38 @@ export function simulatedExpectation(
     latencyMsP50: outcome.latencyMs?.p50 ?? 0,
     latencyMsP99: outcome.latencyMs?.p99 ?? 0,
     seed: SEED,
-    durationMs,
+    durationMs: outcome.durationMs,
   };
 }
 
+/** @param part of the queries of a promise that are simulated. */
+export function simulatedOutcome(
+  frame: LokiFrame,
+  level: LokiLevel,
+  loadQps: number,
+  part: number,
+): LokiSimulationResult {
+  const { arrivals } = frame;
+  const bundle: LokiBundle = {
+    ...frame,
+    levels: [level],
+    provenance: { compiler: "", inputs: [] },
+  };
+  return simulateLoki(bundle, {
+    arrivals:
+      arrivals.process === "gamma"
+        ? { kind: "gamma", qps: loadQps, cv2: arrivals.cv2 }
+        : { kind: "poisson", qps: loadQps },
+    durationMs: durationFor(frame, loadQps, part),
+    seed: SEED,
+    serviceTimes:
+      frame.cluster.serving !== undefined && havePipelineQuantiles(frame.tasks) ? "sampled" : "p95",
+    fanout: "rounded",
+  });
+}
+
 /** Whole seconds. */
-function durationFor(frame: LokiFrame, loadQps: number): number {
+function durationFor(frame: LokiFrame, loadQps: number, part: number): number {
   const { tasks } = pipelineProblem(frame);
   // Queries of each task per request, if every task runs the variant that sends the most to it.
   const perRequest = tasks.map(({ parent, entryShare }) => (parent === null ? entryShare : 0));
@@ -115,7 +124,7 @@ function durationFor(frame: LokiFrame, loadQps: number): number {
     }
   }
   const queries = perRequest.reduce((sum, count) => sum + count, 0);
-  const durationMs = (1000 * TASK_QUERIES) / (loadQps * queries);
+  const durationMs = (1000 * part * TASK_QUERIES) / (loadQps * queries);
   const whole = 1000 * Math.ceil(durationMs / 1000);
   return Math.min(MAX_DURATION_MS, Math.max(MIN_DURATION_MS, whole));
 }
