@@ -1,4 +1,5 @@
 /** Summarizes latencies in bounded memory. */
+import type { ExpectedLatency, PipelineExpected } from "stratagem-runtime/internal/bundle/schema";
 import { selectRank } from "../numeric/selection.ts";
 
 /** Latencies kept for the percentiles: 128 MiB of them. */
@@ -11,6 +12,14 @@ export interface LatencySummary {
   readonly p95: number;
   readonly p99: number;
   readonly max: number;
+}
+
+/** What a level states of the latencies that its simulation gives; 0 where nothing is served. */
+export function expectedLatency(
+  summary: ExpectedLatency | null,
+): Pick<PipelineExpected, "latencyMsP50" | "latencyMsP99" | "latencyMs"> {
+  const { p50 = 0, p99 = 0, max = 0 } = summary ?? {};
+  return { latencyMsP50: p50, latencyMsP99: p99, latencyMs: { p50, p99, max } };
 }
 
 /**

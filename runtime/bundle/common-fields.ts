@@ -51,6 +51,7 @@ import type {
   ClassExpected,
   Cluster,
   DecisionSpace,
+  ExpectedLatency,
   InferlineLevel,
   InputDigest,
   ModelFile,
@@ -339,10 +340,23 @@ export const accuracyFields: Fields<ClassExpected> = {
   violationRate: [ratio, "Of the queries, those that are late."],
 };
 
+/** Latencies that a level promises. */
+export const expectedLatency = optional(
+  record<ExpectedLatency>({
+    p50: [waitOr0, "Median of the latencies of what is served."],
+    p99: [waitOr0, "Their 99th percentile."],
+    max: [waitOr0, "The longest."],
+  }),
+  "Latencies while the load is that of the level; left out by compilers before edition 1.8.",
+);
+
 /** What a simulation tells of the time that queries take. */
-export const latencyFields: Fields<Pick<PipelineExpected, "latencyMsP50" | "latencyMsP99">> = {
+export const latencyFields: Fields<
+  Pick<PipelineExpected, "latencyMsP50" | "latencyMsP99" | "latencyMs">
+> = {
   latencyMsP50: [waitOr0, "Median of the latencies of what is served."],
   latencyMsP99: [waitOr0, "Their 99th percentile."],
+  latencyMs: expectedLatency,
 };
 
 export const seed: Field<number> = [count, "What the simulation's random numbers begin with."];

@@ -8,6 +8,7 @@ import {
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
 import type { AccordionFrame } from "../../model/frames.ts";
+import { expectedLatency } from "../../simulate/latency-sample.ts";
 import { simulateAccordion } from "./simulate/simulate.ts";
 import { capacityQps as capacityQpsOf } from "./solve/capacity.ts";
 
@@ -51,8 +52,7 @@ function placeExpectation(frame: AccordionFrame, loadQps: number): PlaceExpected
   return {
     violationRate: outcome.violationRate,
     droppedRate: share(outcome.dropped),
-    latencyMsP50: outcome.latencyMs?.p50 ?? 0,
-    latencyMsP99: outcome.latencyMs?.p99 ?? 0,
+    ...expectedLatency(outcome.latencyMs),
     occupancy: outcome.occupancy,
     activeQueries: outcome.activeQueries.mean,
     reconfigurations: share(outcome.reconfigurations),

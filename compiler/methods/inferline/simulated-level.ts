@@ -12,6 +12,7 @@ import type { InferlineFrame } from "../../model/frames.ts";
 import { branchesOf, type RootBranches } from "../../model/root-branches.ts";
 import type { RequestArrivals } from "../../simulate/graph/arriving-requests.ts";
 import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
+import { expectedLatency } from "../../simulate/latency-sample.ts";
 import { settledPlan } from "../../simulate/serving/planned-contention.ts";
 import { planningFrame } from "./planning-frame.ts";
 import { simulateInferline } from "./simulate/simulate.ts";
@@ -96,8 +97,7 @@ function simulated(
   });
   return {
     violationRate: outcome.violationRate,
-    latencyMsP50: outcome.latencyMs?.p50 ?? 0,
-    latencyMsP99: outcome.latencyMs?.p99 ?? 0,
+    ...expectedLatency(outcome.latencyMs),
     costPerHour: outcome.costPerHour,
     seed: SEED,
     durationMs,

@@ -6,6 +6,7 @@ import type {
 } from "stratagem-runtime/internal/bundle/schema";
 import type { LokiFrame } from "../../model/frames.ts";
 import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
+import { expectedLatency } from "../../simulate/latency-sample.ts";
 import { type LokiSimulationResult, simulateLoki } from "./simulate/simulate.ts";
 import type { PlannedLevel } from "./solve/loki.ts";
 import { LEAST_SIMULATED_S } from "./solve/mistakes.ts";
@@ -79,8 +80,7 @@ export function simulatedExpectation(
     accuracyPerSatisfied: outcome.accuracyPerSatisfied ?? 0,
     accuracyPerQuery: outcome.accuracyPerQuery ?? 0,
     violationRate: outcome.violationRate,
-    latencyMsP50: outcome.latencyMs?.p50 ?? 0,
-    latencyMsP99: outcome.latencyMs?.p99 ?? 0,
+    ...expectedLatency(outcome.latencyMs),
     seed: SEED,
     durationMs: outcome.durationMs,
   };

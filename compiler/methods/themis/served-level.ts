@@ -11,6 +11,7 @@ import type {
 } from "stratagem-runtime/internal/bundle/schema";
 import { depthOf } from "../../graph/depth.ts";
 import type { ThemisFrame } from "../../model/frames.ts";
+import { expectedLatency } from "../../simulate/latency-sample.ts";
 import { settledPlan } from "../../simulate/serving/planned-contention.ts";
 import { planningFrame } from "./planning-frame.ts";
 import { simulateThemis } from "./simulate/simulate.ts";
@@ -84,8 +85,7 @@ function expectedOf(
   });
   return {
     violationRate,
-    latencyMsP50: latencyMs?.p50 ?? 0,
-    latencyMsP99: latencyMs?.p99 ?? 0,
+    ...expectedLatency(latencyMs),
     requests: queries,
     seed: SEED,
   };

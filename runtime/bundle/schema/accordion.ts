@@ -1,5 +1,11 @@
 /** The bundle of Accordion: pipelines of the layers of models over execution places. */
-import type { CommonFields, ModelFile, ProfileReference, Table } from "./common.ts";
+import type {
+  CommonFields,
+  ExpectedLatency,
+  ModelFile,
+  ProfileReference,
+  Table,
+} from "./common.ts";
 import type { Spread } from "./serving.ts";
 
 /**
@@ -154,6 +160,7 @@ export interface PlaceExpected {
   /** Percentiles are of the queries that were served. */
   readonly latencyMsP50: number;
   readonly latencyMsP99: number;
+  readonly latencyMs?: ExpectedLatency;
   /** Mean share of the places that are busy. */
   readonly occupancy: number;
   /** Mean queries that run at a time. */

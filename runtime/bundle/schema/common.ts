@@ -290,6 +290,13 @@ export interface DecisionSpace {
   readonly actions: Table;
 }
 
+/** Latencies of what is served while the load is that of the level, ms, from a simulation. */
+export interface ExpectedLatency {
+  readonly p50: number;
+  readonly p99: number;
+  readonly max: number;
+}
+
 export interface Provenance {
   readonly compiler: string;
   readonly inputs: readonly InputDigest[];

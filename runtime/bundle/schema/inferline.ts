@@ -1,5 +1,5 @@
 /** The bundle of InferLine: plans for stages on several kinds of hardware. */
-import type { CommonFields, Table } from "./common.ts";
+import type { CommonFields, ExpectedLatency, Table } from "./common.ts";
 import type { Branch, StageTask } from "./graph.ts";
 
 /**
@@ -140,6 +140,7 @@ export interface ProvisioningExpected {
   readonly violationRate: number;
   readonly latencyMsP50: number;
   readonly latencyMsP99: number;
+  readonly latencyMs?: ExpectedLatency;
   /** Mean over the time, of replicas that run or come up. */
   readonly costPerHour: number;
   readonly seed: number;

@@ -1,5 +1,12 @@
 /** The bundle of Loki: plans for a tree of tasks. */
-import type { CommonFields, DecisionSpace, ModelFile, ServiceTimes, Table } from "./common.ts";
+import type {
+  CommonFields,
+  DecisionSpace,
+  ExpectedLatency,
+  ModelFile,
+  ServiceTimes,
+  Table,
+} from "./common.ts";
 import type { Feed, PoolProfile } from "./graph.ts";
 
 /** A pipeline: plans say which servers run which variant, and which path a request takes. */
@@ -183,6 +190,7 @@ export interface PipelineExpected {
   readonly violationRate: number;
   readonly latencyMsP50: number;
   readonly latencyMsP99: number;
+  readonly latencyMs?: ExpectedLatency;
   readonly seed: number;
   readonly durationMs: number;
 }

@@ -1,5 +1,11 @@
 /** The bundle of Themis: plans for stages of any number of cores and instances. */
-import type { CommonFields, ModelFile, ProfileReference, Table } from "./common.ts";
+import type {
+  CommonFields,
+  ExpectedLatency,
+  ModelFile,
+  ProfileReference,
+  Table,
+} from "./common.ts";
 import type { Branch, StageTask } from "./graph.ts";
 
 /**
@@ -173,6 +179,7 @@ export interface ScaleExpected {
   readonly violationRate: number;
   readonly latencyMsP50: number;
   readonly latencyMsP99: number;
+  readonly latencyMs?: ExpectedLatency;
   readonly requests: number;
   readonly seed: number;
 }

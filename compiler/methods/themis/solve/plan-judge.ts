@@ -6,6 +6,7 @@ import type { ThemisFrame } from "../../../model/frames.ts";
 import { selectRank } from "../../../numeric/selection.ts";
 import { drawArrivals } from "../../../simulate/graph/drawn-requests.ts";
 import { firstRequests, type RequestTrace, tossWays } from "../../../simulate/graph/visits.ts";
+import { expectedLatency } from "../../../simulate/latency-sample.ts";
 import { servedTasksOf } from "./planner.ts";
 import type { TaskScale } from "./problem.ts";
 
@@ -130,8 +131,11 @@ function outcomeOf(flow: FeedForward, seed: number): ScaleExpected {
   const rankOf = (part: number): number => Math.ceil(part * latencyMs.length) - 1;
   return {
     violationRate,
-    latencyMsP50: selectRank(latencyMs, 0, latencyMs.length, rankOf(0.5)),
-    latencyMsP99: selectRank(latencyMs, 0, latencyMs.length, rankOf(0.99)),
+    ...expectedLatency({
+      p50: selectRank(latencyMs, 0, latencyMs.length, rankOf(0.5)),
+      p99: selectRank(latencyMs, 0, latencyMs.length, rankOf(0.99)),
+      max: latencyMs.reduce((most, ms) => Math.max(most, ms), 0),
+    }),
     requests: flow.requestCount,
     seed,
   };
