@@ -63,9 +63,25 @@ export function addVerify(program: Command, { watched, print, epochMs }: BundleT
     });
 }
 
+/** Adds the options that say how the machine differs from its profile. */
+function withMachine(command: Command): Command {
+  return command
+    .option("--pace <factor>", "service times of all workers relative to the profile, such as 1.5")
+    .option(
+      "--slow <share,factor,spell>",
+      "slow spells of each worker: part of the time, factor, mean length, such as 0.5,1.5,200ms",
+    )
+    .option(
+      "--worker-pace <worker=factor>",
+      "service times of one worker, such as 3=2.0; repeat for more workers",
+      (value: string, before: string[] = []) => [...before, value],
+    )
+    .option("--lose <n@time>", "workers lost for good at a time, such as 4@10s")
+    .option("--no-adapt", "decide as if the machine were as profiled");
+}
+
 export function addSimulate(program: Command, { watched, print, nowMs }: BundleTools): void {
-  program
-    .command("simulate")
+  withMachine(program.command("simulate"))
     .description("run a bundle's decisions on a virtual clock")
     .argument("<bundle>", "policy bundle")
     .addOption(

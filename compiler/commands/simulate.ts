@@ -22,6 +22,7 @@ import {
   parseSeed,
 } from "./load-arguments.ts";
 import { arrivalsJson, arrivalsOf, arrivalsText, writeTrace } from "./logged-traffic.ts";
+import { type MachineArguments, parseMachine } from "./machine-arguments.ts";
 import {
   checkStations,
   omissionsOf,
@@ -31,7 +32,9 @@ import {
 } from "./station-arguments.ts";
 
 /** As given on the command line. */
-export interface SimulateOptions extends ArrivalArguments, StationArguments {
+export interface SimulateOptions extends ArrivalArguments, StationArguments, MachineArguments {
+  /** False for a policy that decides as if the machine were as profiled. */
+  readonly adapt?: boolean;
   readonly bundle: string;
   /** A decision log, an access log, or a URL that answers with lines of either. */
   readonly arrivals?: string;
@@ -63,19 +66,23 @@ export async function simulateCommand(
   }
   const stated = log === undefined ? parseArrivals(options) : log;
   const seed = parseSeed(options.seed);
-  const stations = parseStations(options);
+  const parts = parseStations(options);
   const { tuned = false, fanout } = options;
   const baseline = await parseBaseline(options.baseline, tuned);
   const { bundle } = await loadBundle(options.bundle);
   const method = await methodOf(bundle);
   if (tuned && !method.baselines.tunable) throw await notTunable(method);
-  checkStations(stations, bundle.cluster);
+  checkStations(parts, bundle.cluster);
+  const workers = bundle.cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
+  const machine = parseMachine(options, workers);
+  const stations = { ...parts, ...(machine === undefined ? {} : { machine }) };
   const scalerDelay = parseScaling(options.scalingDelay, method);
   const [arrivals, logged] = await arrivalsOf(stated, bundle, method, watch.signal);
   if (traceFile !== undefined && logged !== null) await writeTrace(traceFile, logged);
   const durationMs = parseDurationMs(options.duration, arrivals);
   const scaled = scalerDelay === null ? {} : { scalerDelay };
-  const steady = { arrivals, durationMs, seed, fanout, stations, ...scaled };
+  const { adapt: adapts = true } = options;
+  const steady = { arrivals, durationMs, seed, fanout, stations, adapts, ...scaled };
   const serviceTimes = options.serviceTimes ?? usualServiceTimes(bundle, method);
   const simulated = { ...steady, serviceTimes, baseline };
   const result = await method.simulate(bundle, simulated, watch);

@@ -272,6 +272,8 @@ export interface SimulationRequest {
   readonly fanout: "rounded" | "poisson";
   /** Which stations of the machine that serves are simulated, where the bundle knows them. */
   readonly stations: StationOptions;
+  /** Whether decisions follow the measured pace of the workers; left out for yes. */
+  readonly adapts?: boolean;
   /** Null for the bundle itself. */
   readonly baseline: NamedBaseline | null;
   /** What an autoscaler adds before replicas start, of methods that scale; left out, nothing. */

@@ -35,6 +35,11 @@ export class EventQueue {
     return this.#timeMs[this.#at(0)] ?? Number.NaN;
   }
 
+  /** Whether something is to happen to a worker. */
+  has(worker: number): boolean {
+    return this.#place[worker] !== 0;
+  }
+
   /** @param rank of events of one time those of a lower rank come first. */
   push(timeMs: number, worker: number, rank = 0): void {
     assert(this.#place[worker] === 0, "one thing is to happen to a worker");

@@ -68,6 +68,7 @@ export class LevelChoice {
   /** Queries above the current level's load and allowance, summed since the sum was last 0. */
   #excessQueries = 0;
   #updatedMs = Number.NaN;
+  #stretch = 1;
 
   /** @param levelLoadQps loads of the levels, ascending; kept, not copied. */
   constructor(levelLoadQps: Float64Array, options = DEFAULT_LEVEL_CHOICE) {
@@ -76,8 +77,19 @@ export class LevelChoice {
     this.#options = options;
   }
 
-  /** Takes what is known of the load and returns the index of the level that decides now. */
-  update({ isKnown, window, newest, own }: MeasuredLoad, nowMs: number): number {
+  /** Goes on after a time in which other levels decided. */
+  resume(nowMs: number): void {
+    this.#updatedMs = nowMs;
+    this.#excessQueries = 0;
+  }
+
+  /**
+   * Takes what is known of the load and returns the index of the level that decides now.
+   * @param stretch factor by which the machine is short of what the levels were compiled for: a
+   * level carries its load divided by it.
+   */
+  update({ isKnown, window, newest, own }: MeasuredLoad, nowMs: number, stretch = 1): number {
+    this.#stretch = stretch;
     if (!isKnown) return this.#unlessRefuted(window);
     const sinceMs = nowMs - this.#updatedMs;
     this.#updatedMs = nowMs;
@@ -87,11 +99,16 @@ export class LevelChoice {
     return own === undefined ? level : Math.max(level, this.#inBurst(own));
   }
 
+  /** Load that a level carries on this machine now. */
+  #loadOf(level: number): number {
+    return this.#levelLoadQps[level]! / this.#stretch;
+  }
+
   /** The lowest level, or if a record speaks against it, the lowest that carries the record. */
   #unlessRefuted(window: LoadWindow): number {
     const { queries, ms, clump } = window;
     const { refuteSigmas } = this.#options;
-    const mean = (this.#levelLoadQps[0]! * ms) / 1000;
+    const mean = (this.#loadOf(0) * ms) / 1000;
     // The quantile of Cornish and Fisher: of so few queries the skewness is no small matter.
     const skewness = (clump * (refuteSigmas * refuteSigmas - 1)) / 6;
     const limit = mean + refuteSigmas * Math.sqrt(mean * clump) + skewness;
@@ -99,10 +116,10 @@ export class LevelChoice {
   }
 
   #start(window: LoadWindow): void {
-    const loads = this.#levelLoadQps;
+    const last = this.#levelLoadQps.length - 1;
     const { startSigmas } = this.#options;
     let level = 0;
-    while (level < loads.length - 1 && exceeds(window, loads[level]!, startSigmas)) level++;
+    while (level < last && exceeds(window, this.#loadOf(level), startSigmas)) level++;
     this.#isKnown = true;
     this.#moveTo(level);
   }
@@ -110,7 +127,7 @@ export class LevelChoice {
   #follow(window: LoadWindow, sinceMs: number): void {
     const { fallSigmas } = this.#options;
     let level = this.#level;
-    while (level > 0 && !exceeds(window, this.#levelLoadQps[level - 1]!, -fallSigmas)) level--;
+    while (level > 0 && !exceeds(window, this.#loadOf(level - 1), -fallSigmas)) level--;
     if (level !== this.#level) this.#moveTo(level);
     else if (this.#rises(window, sinceMs)) this.#moveTo(this.#lowestFor(loadQpsOf(window), level));
   }
@@ -118,7 +135,7 @@ export class LevelChoice {
   #rises(window: LoadWindow, sinceMs: number): boolean {
     const { riseSigmas, allowanceSigmas, driftSigmas } = this.#options;
     const loadQps = loadQpsOf(window);
-    const levelQps = this.#levelLoadQps[this.#level]!;
+    const levelQps = this.#loadOf(this.#level);
     const sigmaQps = noiseQps(levelQps, window);
     const excessQps = loadQps - levelQps - allowanceSigmas * sigmaQps;
     if (sinceMs > 0) {
@@ -135,15 +152,15 @@ export class LevelChoice {
     const level = this.#level;
     // What came with a single arrival is no burst.
     if (newest.queries <= newest.clump) return level;
-    if (!exceeds(newest, this.#levelLoadQps[level]!, this.#options.riseSigmas)) return level;
+    if (!exceeds(newest, this.#loadOf(level), this.#options.riseSigmas)) return level;
     return this.#lowestFor(loadQpsOf(newest), level);
   }
 
   /** The lowest level, from one on, that carries a load, or the top one. */
   #lowestFor(loadQps: number, from: number): number {
-    const loads = this.#levelLoadQps;
+    const last = this.#levelLoadQps.length - 1;
     let level = from;
-    while (level < loads.length - 1 && loads[level]! < loadQps) level++;
+    while (level < last && this.#loadOf(level) < loadQps) level++;
     return level;
   }
 
@@ -169,7 +186,8 @@ function loadQpsOf({ queries, ms }: LoadWindow): number {
   return (queries * 1000) / ms;
 }
 
-function exceeds(window: LoadWindow, levelQps: number, sigmas: number): boolean {
+/** Whether a load is above a level's by so many standard deviations of its measurement. */
+export function exceeds(window: LoadWindow, levelQps: number, sigmas: number): boolean {
   return loadQpsOf(window) > levelQps + sigmas * noiseQps(levelQps, window);
 }
 

@@ -21,7 +21,7 @@ export { GIVE_UP };
 export class PolicyTable {
   /** Queries a queue holds at most: `maxQueue + 1`. */
   readonly queueCapacity: number;
-  /** Loads of the levels, ascending: [levelCount]. */
+  /** Loads of the levels and then of the pace levels: [levelCount]. */
   readonly levelLoadQps: Float64Array;
   /** Queries that each row answers for at least, ascending from 1: [rowCount]. */
   readonly rowQueries: Float64Array;
@@ -50,16 +50,17 @@ export class PolicyTable {
         : Float64Array.from(queued.data);
     this.#rowCount = this.rowQueries.length;
     this.#rowByQueued = queued === undefined ? null : rowByQueued(queued.data);
-    this.levelLoadQps = Float64Array.from(bundle.levels, (level) => level.loadQps);
+    const levels = [...bundle.levels, ...(bundle.paceLevels ?? [])];
+    this.levelLoadQps = Float64Array.from(levels, (level) => level.loadQps);
     this.#slackMs = Float64Array.from(slackMs.data);
     const last = this.#slackMs.length - 1;
     this.#columnsPerMs = last > 0 ? last / this.#slackMs[last]! : 0;
     this.#variantByAction = Uint16Array.from(actions.data.filter(isEven));
     this.#batchByAction = Uint16Array.from(actions.data.filter(isOdd));
     const stateCount = this.#rowCount * this.#slackMs.length;
-    this.#actionByState = new Uint16Array(bundle.levels.length * 2 * stateCount);
-    this.#shareByLevel = Float64Array.from(bundle.levels, ({ mixture }) => mixture?.share ?? 0);
-    for (const [index, { actionByState, mixture }] of bundle.levels.entries()) {
+    this.#actionByState = new Uint16Array(levels.length * 2 * stateCount);
+    this.#shareByLevel = Float64Array.from(levels, ({ mixture }) => mixture?.share ?? 0);
+    for (const [index, { actionByState, mixture }] of levels.entries()) {
       this.#actionByState.set(actionByState.data, index * 2 * stateCount);
       const other = mixture?.actionByState ?? actionByState;
       this.#actionByState.set(other.data, (index * 2 + 1) * stateCount);
@@ -179,7 +180,8 @@ function assertComplete(bundle: RamsisBundle): void {
   }
   assert(bundle.levels.length > 0, "a bundle has at least one level");
   const mayWait = bundle.policy.balancer === "pooled";
-  const tables = bundle.levels.flatMap(({ actionByState, mixture }) =>
+  const levels = [...bundle.levels, ...(bundle.paceLevels ?? [])];
+  const tables = levels.flatMap(({ actionByState, mixture }) =>
     mixture === null ? [actionByState] : [actionByState, mixture.actionByState],
   );
   for (const { data } of tables) {

@@ -2,6 +2,7 @@
 import type { Cluster, ServingPath, SlowSpells } from "stratagem-runtime/internal/bundle/schema";
 import { Rng } from "stratagem-runtime/internal/core/rng";
 import { Contention } from "./contention.ts";
+import { type MachinePaces, type MachineState, machinePaces } from "./machine-state.ts";
 import { ServerStation } from "./server-station.ts";
 import { SlowTimes } from "./slow-times.ts";
 import { SpreadDraws } from "./spread-draws.ts";
@@ -18,6 +19,8 @@ export interface StationOptions {
   readonly neighbours?: number;
   /** When the host let processors work slowly, in place of what the profile saw of that. */
   readonly slow?: SlowSpells;
+  /** How the machine differs from its profile; left out, not at all. */
+  readonly machine?: MachineState;
   /** Which of many draws of path and stalls it is, the rest being the same; 0 unless said. */
   readonly draw?: number;
 }
@@ -27,6 +30,9 @@ export const PATH_STREAM = 4;
 /** Of a seed that the stream of the path gives. */
 const STALL_STREAM = 7;
 const PACE_STREAM = 8;
+/** The spells of a machine are the same for every policy that is compared on it. */
+const MACHINE_SEED = 1;
+const MACHINE_STREAM = 11;
 
 /** The stations of a simulation. */
 export interface Stations {
@@ -56,10 +62,12 @@ export function stationsOf(
     neighbours = 0,
     slow = serving?.slow,
     draw = 0,
+    machine,
   }: StationOptions = {},
   workersWake = true,
 ): Stations {
-  if (serving === undefined || !(path || contention)) return modelsAlone(workerCount);
+  const paces = machinePaces(machine, workerCount, new Rng(MACHINE_SEED + draw, MACHINE_STREAM));
+  if (serving === undefined || !(path || contention)) return modelsAlone(workerCount, paces);
   const rng = draw === 0 ? seeded : new Rng(Math.floor(seeded.nextFloat() * 2 ** 32), draw);
   const drawsOf = (row: "requestMs" | "batchMs" | "answerMs" | "wakeMs" | "wireMs") =>
     new SpreadDraws(serving[row], rng);
@@ -71,6 +79,7 @@ export function stationsOf(
     neighbours,
     contention ? stallsOf(serving, rng) : null,
     contention ? pacesOf(slow, workerCount, rng) : [],
+    paces,
   );
   if (!path) return { workers, ...NO_PATH };
   const request = drawsOf("requestMs");
@@ -101,8 +110,9 @@ function pacesOf(slow: StationOptions["slow"], workerCount: number, rng: Rng): S
 }
 
 /** Nothing but models takes time. */
-export function modelsAlone(workerCount: number): Stations {
-  return { workers: new WorkerEvents(workerCount), ...NO_PATH };
+export function modelsAlone(workerCount: number, paces: MachinePaces | null = null): Stations {
+  const workers = new WorkerEvents(workerCount, null, null, 0, null, [], paces);
+  return { workers, ...NO_PATH };
 }
 
 const NO_PATH = { server: null, toServerMs: 0, toClientMs: () => 0, wakeMs: () => 0 } as const;

@@ -2,6 +2,7 @@
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { EventQueue } from "../event-queue.ts";
 import type { Contention } from "./contention.ts";
+import type { MachinePaces } from "./machine-state.ts";
 import type { SlowTimes } from "./slow-times.ts";
 import type { SpreadDraws } from "./spread-draws.ts";
 import type { Stalls } from "./stalls.ts";
@@ -34,6 +35,10 @@ export class WorkerEvents {
   readonly #stalls: Stalls | null;
   /** [workerCount + 1]: of each worker, and of the server; empty where all keep their pace. */
   readonly #paces: readonly SlowTimes[];
+  readonly #machine: MachinePaces | null;
+  /** [workerCount]: when the model of a worker began to run, and how long the last one ran. */
+  readonly #beganMs: Float64Array;
+  readonly #ranMs: Float64Array;
   /** By how many parts of processors workers keep busy, without the server and with it. */
   readonly #factorByBusy: number[] = [];
   #busy = 0;
@@ -50,6 +55,7 @@ export class WorkerEvents {
    * @param neighbours processors that others keep busy all the time.
    * @param stalls of processors, where workers contend; null for none.
    * @param paces of each worker, and of the server; none where processors keep their pace.
+   * @param machine how much slower than profiled the workers are; null for as profiled.
    */
   constructor(
     workerCount: number,
@@ -58,7 +64,11 @@ export class WorkerEvents {
     neighbours = 0,
     stalls: Stalls | null = null,
     paces: readonly SlowTimes[] = [],
+    machine: MachinePaces | null = null,
   ) {
+    this.#machine = machine;
+    this.#beganMs = new Float64Array(workerCount);
+    this.#ranMs = new Float64Array(workerCount).fill(Number.NaN);
     this.#timed = new EventQueue(workerCount);
     this.#batches = contention === null ? this.#timed : new EventQueue(workerCount);
     this.#contention = contention;
@@ -71,9 +81,19 @@ export class WorkerEvents {
     this.#setFactor();
   }
 
-  /** Whether a batch takes longer while others run, so that its end is not known before. */
-  get contend(): boolean {
-    return this.#contention !== null;
+  /** Whether the end of a batch is known when it begins. */
+  get areForeknown(): boolean {
+    return this.#contention === null && this.#machine === null;
+  }
+
+  /** Whether a worker runs a batch. */
+  isRunning(worker: number): boolean {
+    return this.#batches.has(worker);
+  }
+
+  /** How long the model of a worker's last batch ran; NaN before the first. */
+  ranMs(worker: number): number {
+    return this.#ranMs[worker] ?? Number.NaN;
   }
 
   get length(): number {
@@ -112,7 +132,10 @@ export class WorkerEvents {
    * @param demand processors that it keeps busy, a multiple of 1 / `DEMAND_PARTS`.
    */
   run(nowMs: number, worker: number, serviceMs: number, rank = 0, demand = 1): void {
-    const workMs = serviceMs + this.#wakeMs(nowMs, worker);
+    const wakeMs = this.#wakeMs(nowMs, worker);
+    this.#beganMs[worker] = nowMs + wakeMs;
+    const modelMs = this.#machine?.takesMs(worker, nowMs + wakeMs, serviceMs) ?? serviceMs;
+    const workMs = modelMs + wakeMs;
     if (this.#contention === null) {
       this.#timed.push(nowMs + workMs, worker, rank);
       return;
@@ -132,6 +155,7 @@ export class WorkerEvents {
     const batchMs = this.#nextBatchMs();
     if (timedMs <= batchMs) return this.#popTimed(timedMs);
     const worker = this.#batches.pop();
+    this.#ranMs[worker] = batchMs - (this.#beganMs[worker] ?? batchMs);
     this.#end(worker, batchMs);
     return worker;
   }
@@ -177,6 +201,7 @@ export class WorkerEvents {
   #popTimed(timedMs: number): number {
     const worker = this.#timed.pop();
     this.#idleSinceMs[worker] = timedMs;
+    this.#ranMs[worker] = timedMs - (this.#beganMs[worker] ?? timedMs);
     return worker;
   }
 

@@ -28,6 +28,21 @@ export interface RamsisBundle extends CommonFields {
   readonly buckets?: readonly Bucket[];
   /** Ascending in `loadQps`, at least one. */
   readonly levels: readonly RamsisLevel[];
+  /**
+   * Levels for slower machines: ascending by pace, and of one pace by load. Left out where there
+   * are none.
+   */
+  readonly paceLevels?: readonly RamsisPaceLevel[];
+}
+
+/** What a level decides on a machine whose service times are `pace` times the profile. */
+export interface RamsisPaceLevel
+  extends Pick<
+    RamsisLevel,
+    "loadQps" | "actionByState" | "classTables" | "bucketTables" | "mixture"
+  > {
+  /** Above 1. */
+  readonly pace: number;
 }
 
 export interface Task {

@@ -40,11 +40,11 @@ export class PlaceEvents {
     this.#running = running;
     const processors = cluster.serving?.processors ?? 1;
     const variants = tasks[0]?.variants ?? [];
-    this.#work = workers.contend
+    this.#work = !workers.areForeknown
       ? variants.flatMap(({ pipelines }) => pipelines.map((one) => workOf(one, processors)))
       : null;
-    this.#isDue = new Uint8Array(workers.contend ? slotCount : 0);
-    this.#demand = new Float64Array(workers.contend ? slotCount : 0);
+    this.#isDue = new Uint8Array(!workers.areForeknown ? slotCount : 0);
+    this.#demand = new Float64Array(!workers.areForeknown ? slotCount : 0);
   }
 
   get nextMs(): number {

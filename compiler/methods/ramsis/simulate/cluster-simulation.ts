@@ -4,6 +4,7 @@ import { assert } from "stratagem-runtime/internal/core/assert";
 import { CommandBuffer, DROP } from "stratagem-runtime/internal/core/command-buffer";
 import { decisionSloMs } from "stratagem-runtime/internal/core/decision-slo";
 import type { Rng } from "stratagem-runtime/internal/core/rng";
+import { ANY_VARIANT } from "stratagem-runtime/internal/core/wanted-variant";
 import { ArrivalFeed } from "../../../simulate/arrival-feed.ts";
 import { type ArrivalProcess, arrivalSource } from "../../../simulate/arrivals.ts";
 import type { QueryClasses } from "../../../simulate/query-classes.ts";
@@ -12,6 +13,7 @@ import {
   type ServiceTimeModel,
   serviceTimeModel,
 } from "../../../simulate/service-times.ts";
+import type { MachineState } from "../../../simulate/serving/machine-state.ts";
 import { BATCH, REQUEST } from "../../../simulate/serving/server-station.ts";
 import {
   modelsAlone,
@@ -67,6 +69,9 @@ class Simulation {
   readonly #stations: Stations;
   /** Whether the end of a batch is known when it begins. */
   readonly #isForeknown: boolean;
+  /** Workers that are lost for good, the last ones, and how many of them are by now. */
+  readonly #lost: MachineState["lost"];
+  #lostCount: number;
   readonly #feed: ArrivalFeed;
   /** Of each bucket, or one for all. */
   readonly #serviceTimes: readonly ServiceTimeModel[];
@@ -96,7 +101,10 @@ class Simulation {
       path === undefined
         ? modelsAlone(workerCount)
         : stationsOf(bundle.cluster, workerCount, path.rng, path.stations);
-    this.#isForeknown = this.#stations.server === null && !this.#stations.workers.contend;
+    this.#lost = path?.stations.machine?.lost ?? null;
+    const { server, workers } = this.#stations;
+    this.#isForeknown = server === null && workers.areForeknown && this.#lost === null;
+    this.#lostCount = 0;
     const { arrivals, arrivalRng, durationMs } = options;
     this.#feed = new ArrivalFeed(arrivalSource(arrivals, arrivalRng), durationMs);
     const { serviceTimes, serviceRng } = options;
@@ -138,7 +146,10 @@ class Simulation {
       const handledMs = server === null ? Number.POSITIVE_INFINITY : server.nextMs;
       const doneMs = workers.nextMs;
       const { wakeMs } = dispatcher;
-      if (arrivalMs <= doneMs && arrivalMs <= wakeMs && arrivalMs <= handledMs) {
+      const nextMs = Math.min(arrivalMs, handledMs, doneMs, wakeMs);
+      if (this.#lost !== null && this.#lostCount === 0 && this.#lost.atMs <= nextMs) {
+        this.#lose(this.#lost.workers, this.#lost.atMs);
+      } else if (arrivalMs <= doneMs && arrivalMs <= wakeMs && arrivalMs <= handledMs) {
         if (arrivalMs === Number.POSITIVE_INFINITY) break;
         this.#arrive(feed.nextMs, arrivalMs);
         feed.advance();
@@ -170,11 +181,8 @@ class Simulation {
   }
 
   #takeUp(sentMs: number, nowMs: number): void {
-    const slot = this.#freeSlot[--this.#freeCount];
-    assert(slot !== undefined, "no more queries wait than the dispatcher has room for");
     const sloClass = this.#classes?.next() ?? 0;
-    this.#sentMsBySlot[slot] = sentMs;
-    this.#classBySlot[slot] = sloClass;
+    const slot = this.#take(sentMs, sloClass);
     const deadlineMs = nowMs + (this.#decisionSloMs[sloClass] ?? Number.NaN);
     this.#dispatcher.onArrival(slot, deadlineMs, nowMs, this.#commands, sloClass);
     this.#carryOut(nowMs);
@@ -187,11 +195,59 @@ class Simulation {
     else server.push(nowMs, BATCH, worker);
   }
 
+  /** The last workers go down for good; what they ran waits again where the dispatcher retries. */
+  #lose(workers: number, nowMs: number): void {
+    const { workerCount } = this.#dispatcher;
+    this.#lostCount = Math.min(workers, workerCount);
+    for (let worker = workerCount - this.#lostCount; worker < workerCount; worker++) {
+      const isRunning = this.#stations.workers.isRunning(worker);
+      this.#stations.workers.cancel(worker, nowMs);
+      const row = isRunning ? this.#running.setAside(worker) : NONE;
+      this.#dispatcher.onWorkerLost?.(worker, nowMs, this.#commands);
+      this.#carryOut(nowMs);
+      if (row !== NONE) this.#retry(row, nowMs);
+    }
+  }
+
+  #retry(row: number, nowMs: number): void {
+    const running = this.#running;
+    const begin = running.begin(row);
+    const end = begin + (running.queriesByRow[row] ?? 0);
+    for (let query = begin; query < end; query++) {
+      const sentMs = running.sentMs[query] ?? Number.NaN;
+      const sloClass = running.sloClass[query] ?? 0;
+      if (this.#dispatcher.onRetry === undefined) {
+        this.#counts.countDrop(sentMs, sloClass);
+        continue;
+      }
+      const slot = this.#take(sentMs, sloClass);
+      const deadlineMs = sentMs + (this.#decisionSloMs[sloClass] ?? Number.NaN);
+      const out = this.#commands;
+      this.#dispatcher.onRetry(slot, deadlineMs, ANY_VARIANT, nowMs, out, sloClass);
+      this.#carryOut(nowMs);
+    }
+  }
+
+  #take(sentMs: number, sloClass: number): number {
+    const slot = this.#freeSlot[--this.#freeCount];
+    assert(slot !== undefined, "no more queries wait than the dispatcher has room for");
+    this.#sentMsBySlot[slot] = sentMs;
+    this.#classBySlot[slot] = sloClass;
+    return slot;
+  }
+
+  #isLost(worker: number): boolean {
+    return worker >= this.#dispatcher.workerCount - this.#lostCount;
+  }
+
   /** The worker has its next batch before answers are written, as it does in service. */
   #takeBack(worker: number, nowMs: number): void {
     const row = this.#isForeknown ? NONE : this.#running.setAside(worker);
-    this.#dispatcher.onBatchDone(worker, nowMs, this.#commands);
-    this.#carryOut(nowMs);
+    if (!this.#isLost(worker)) {
+      const ranMs = this.#stations.workers.ranMs(worker);
+      this.#dispatcher.onBatchDone(worker, nowMs, this.#commands, ranMs);
+      this.#carryOut(nowMs);
+    }
     if (row !== NONE) this.#answer(row, nowMs);
   }
 

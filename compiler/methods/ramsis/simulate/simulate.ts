@@ -32,6 +32,8 @@ export interface SimulationOptions {
   readonly baseline: Baseline | null;
   /** What of the machine that serves is simulated, where the bundle knows it; by default all. */
   readonly stations?: StationOptions;
+  /** Whether decisions follow the pace of the workers; true unless said otherwise. */
+  readonly adapts?: boolean;
   /** Told of every query that is late or dropped. */
   readonly onViolation?: OnViolation;
   /** Told of every query. */
@@ -81,8 +83,12 @@ export function simulate(bundle: RamsisBundle, options: SimulationOptions): Simu
   const run = { seed, durationMs };
   const isPadded = baseline !== null && bundle.buckets !== undefined;
   const cluster = clusterOptions(isPadded ? withoutBuckets(bundle) : bundle, options);
-  if (baseline === null)
-    return { ...run, ...simulateCluster(bundle, dispatcherOf(bundle), cluster) };
+  if (baseline === null) {
+    const reference = options.serviceTimes === "sampled" ? "measured" : "decision";
+    const { adapts = true } = options;
+    const dispatcher = dispatcherOf(bundle, { ready: true, adapt: adapts, reference });
+    return { ...run, ...simulateCluster(bundle, dispatcher, cluster) };
+  }
   const served = ofLargestBucket(ofShortestSlo(bundle));
   if (isPeer(baseline)) {
     const { kind: name, tuned } = baseline;
@@ -94,7 +100,7 @@ export function simulate(bundle: RamsisBundle, options: SimulationOptions): Simu
   }
   const { kind: name, ...parameters } = baseline;
   const made = baselineBundle(served, baseline, responseLatencyProfiler(options));
-  const outcome = simulateCluster(made, dispatcherOf(made), cluster);
+  const outcome = simulateCluster(made, dispatcherOf(made, { ready: true, adapt: false }), cluster);
   return { ...run, ...outcome, baseline: { name, tuned: false, parameters } };
 }
 
@@ -157,7 +163,7 @@ function ofLargestBucket(bundle: RamsisBundle): RamsisBundle {
  */
 function responseLatencyProfiler({
   serviceTimes,
-  stations = {},
+  stations: { machine: _, ...stations } = {},
 }: Pick<SimulationOptions, "serviceTimes" | "stations">): ResponseLatencyProfiler {
   return (cluster, loadQps) => {
     const { arrivals } = cluster;

@@ -88,20 +88,24 @@ interface Surroundings {
 
 /** @throws BundleError BUNDLE_SEMANTICS unless a level says of every bucket what it has to. */
 export function checkBucketLevel(
+  bundle: RamsisBundle,
+  level: RamsisLevel,
+  around: Surroundings,
+): void {
+  const { buckets = [] } = bundle;
+  const { expected } = level;
+  const { path } = around;
+  checkCount(expected.byBucket ?? [], buckets, `${path}.expected.byBucket`);
+  checkBucketTables(bundle, level, around);
+}
+
+/** @throws BundleError BUNDLE_SEMANTICS unless a level has a sound table for each bucket. */
+export function checkBucketTables(
   { buckets = [], decisionSpace }: RamsisBundle,
-  { actionByState, bucketTables = [], mixture, expected }: RamsisLevel,
+  { actionByState, bucketTables = [], mixture }: BucketedTables,
   { batchByAction, rule, path }: Surroundings,
 ): void {
-  const { byBucket = [] } = expected;
-  for (const [found, at] of [
-    [bucketTables, `${path}.bucketTables`],
-    [byBucket, `${path}.expected.byBucket`],
-  ] as const) {
-    if (found.length === buckets.length) continue;
-    const allowed =
-      buckets.length === 0 ? "nothing, as buckets" : `${buckets.length}, one for each of buckets`;
-    refuse(at, found.length === 0 ? "nothing" : `${found.length} items`, allowed);
-  }
+  checkCount(bucketTables, buckets, `${path}.bucketTables`);
   if (buckets.length === 0) return;
   if (mixture !== null) refuse(`${path}.mixture`, "a value", "nil, as there are buckets");
   for (const [index, table] of bucketTables.entries()) {
@@ -112,4 +116,13 @@ export function checkBucketLevel(
   if (!isDeepStrictEqual(actionByState.data, bucketTables.at(-1)?.data)) {
     refuse(`${path}.actionByState`, "another table", "that of the last of bucketTables");
   }
+}
+
+type BucketedTables = Pick<RamsisLevel, "actionByState" | "bucketTables" | "mixture">;
+
+function checkCount(found: readonly unknown[], buckets: readonly Bucket[], at: string): void {
+  if (found.length === buckets.length) return;
+  const allowed =
+    buckets.length === 0 ? "nothing, as buckets" : `${buckets.length}, one for each of buckets`;
+  refuse(at, found.length === 0 ? "nothing" : `${found.length} items`, allowed);
 }

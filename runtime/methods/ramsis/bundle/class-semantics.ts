@@ -69,11 +69,12 @@ interface Surroundings {
 /** @throws BundleError BUNDLE_SEMANTICS unless a level says of every class what it has to. */
 export function checkClassLevel(
   bundle: RamsisBundle,
-  { expected, feasible, classTables }: RamsisLevel,
-  { batchByAction, rule, path }: Surroundings,
+  level: RamsisLevel,
+  around: Surroundings,
 ): void {
-  const { slo, policy, classSpaces = [], decisionSpace } = bundle;
-  const { classes = [] } = slo;
+  const { slo } = bundle;
+  const { expected, feasible } = level;
+  const { path } = around;
   const { byClass } = expected;
   if ((byClass === undefined) !== (slo.classes === undefined)) {
     const found = byClass === undefined ? "nothing" : "a value";
@@ -84,6 +85,22 @@ export function checkClassLevel(
     if (!feasible || violationRate <= ceiling) continue;
     const found = `true with violation rate ${violationRate} of class ${name}`;
     refuse(`${path}.feasible`, found, `true only up to violation rate ${ceiling} of each class`);
+  }
+  checkClassTables(bundle, level, around);
+}
+
+/** @throws BundleError BUNDLE_SEMANTICS unless a level has sound tables of classes, or none. */
+export function checkClassTables(
+  bundle: RamsisBundle,
+  { classTables }: Pick<RamsisLevel, "classTables">,
+  { batchByAction, rule, path }: Surroundings,
+): void {
+  const { policy, decisionSpace, classSpaces = [], slo } = bundle;
+  const { classes } = slo;
+  if (classes === undefined) {
+    if (classTables !== undefined)
+      refuse(`${path}.classTables`, "a value", "nothing, as slo.classes");
+    return;
   }
   const mayBeOwn = policy.classes !== undefined && policy.classes !== "shared";
   if (classTables === undefined) {

@@ -17,6 +17,7 @@ import {
   notNegative,
   profileReference,
   provenance,
+  rate,
   ratio,
   serviceTimes,
   solverName,
@@ -32,7 +33,7 @@ import {
   type Shape,
   text,
 } from "../../../bundle/fields.ts";
-import { MAX_VARIANTS } from "../../../bundle/limits.ts";
+import { MAX_LEVELS, MAX_VARIANTS } from "../../../bundle/limits.ts";
 import { dependent, type Fields, mapOf, optional, record, tagged } from "../../../bundle/record.ts";
 import type {
   BatchDistribution,
@@ -42,6 +43,7 @@ import type {
   RamsisBundle,
   RamsisLevel,
   RamsisOptions,
+  RamsisPaceLevel,
   SolveReport,
   Task,
   Variant,
@@ -50,6 +52,7 @@ import { buckets, bucketTables, byBucket } from "./bucket-fields.ts";
 import { classExpected, classSpaces, classTables, sloWithClasses } from "./class-fields.ts";
 
 const MAX_STEPS = 1_000_000;
+const MAX_PACE = 1000;
 
 const variant = record<Variant>({
   name: variantName,
@@ -189,6 +192,15 @@ function levelWith(expected: Shape<Expected>): Shape<RamsisLevel> {
   });
 }
 
+const paceLevel = record<RamsisPaceLevel>({
+  pace: [numberBetween(1, MAX_PACE), "Service times of the machine relative to the profile's."],
+  loadQps: [rate, "Queries per second of the whole cluster."],
+  actionByState: [actionTable, "As that of a level."],
+  classTables,
+  bucketTables,
+  mixture: [orNull(mixture), "As that of a level."],
+});
+
 const expected: Shape<Expected> = { ...record<ExpectedOfAll>(expectedFields) };
 const levels = levelsOf(levelWith(expected));
 
@@ -219,5 +231,9 @@ export const ramsisBundle = record<RamsisBundle>({
     ),
     "What to do at each load, strictly ascending in `loadQps`.",
   ],
+  paceLevels: optional(
+    listOf([1, MAX_LEVELS], paceLevel),
+    "What to do on slower machines, ascending by `pace` and of one pace by `loadQps`.",
+  ),
   provenance,
 });

@@ -1,5 +1,10 @@
 /** What a RAMSIS bundle must say so that no lookup of the runtime leaves a table. */
-import { type RamsisBundle, type RamsisOptions, violationCeiling } from "../../../bundle/schema.ts";
+import {
+  type RamsisBundle,
+  type RamsisOptions,
+  type RamsisPaceLevel,
+  violationCeiling,
+} from "../../../bundle/schema.ts";
 import { checkMargin, checkSlackOf } from "../../../bundle/serving-semantics.ts";
 import { checkSeats, checkWorkers } from "../../../bundle/size-semantics.ts";
 import { checkState } from "../../../bundle/state-semantics.ts";
@@ -17,8 +22,8 @@ import {
   refuse,
   type TableRule,
 } from "../../../bundle/table-semantics.ts";
-import { checkBucketLevel, checkBuckets } from "./bucket-semantics.ts";
-import { checkClasses, checkClassLevel } from "./class-semantics.ts";
+import { checkBucketLevel, checkBuckets, checkBucketTables } from "./bucket-semantics.ts";
+import { checkClasses, checkClassLevel, checkClassTables } from "./class-semantics.ts";
 
 /** @throws BundleError BUNDLE_SEMANTICS at the first contradiction. */
 export function checkRamsisSemantics(bundle: RamsisBundle): void {
@@ -68,6 +73,30 @@ export function checkRamsisSemantics(bundle: RamsisBundle): void {
     const { actionByState } = level.mixture;
     checkTable(actionByState, decisionSpace, batchByAction, rule, `${path}.mixture.actionByState`);
   }
+  checkPaceLevels(bundle, rule, batchByAction);
+}
+
+/** @throws BundleError BUNDLE_SEMANTICS unless pace levels ascend and their tables are whole. */
+function checkPaceLevels(bundle: RamsisBundle, rule: TableRule, batchByAction: Uint16Array): void {
+  const { decisionSpace, paceLevels = [] } = bundle;
+  for (const [index, level] of paceLevels.entries()) {
+    const path = `paceLevels[${index}]`;
+    const before = paceLevels[index - 1];
+    if (before !== undefined && !isAscending(before, level)) {
+      const found = `${level.loadQps} at pace ${level.pace}`;
+      refuse(path, found, "a higher pace than the level before, or the same and a higher load");
+    }
+    checkTable(level.actionByState, decisionSpace, batchByAction, rule, `${path}.actionByState`);
+    checkClassTables(bundle, level, { batchByAction, rule, path });
+    checkBucketTables(bundle, level, { batchByAction, rule, path });
+    if (level.mixture === null) continue;
+    const { actionByState } = level.mixture;
+    checkTable(actionByState, decisionSpace, batchByAction, rule, `${path}.mixture.actionByState`);
+  }
+}
+
+function isAscending(before: RamsisPaceLevel, { pace, loadQps }: RamsisPaceLevel): boolean {
+  return pace > before.pace || (pace === before.pace && loadQps > before.loadQps);
 }
 
 function tableRuleOf({ batching, balancer }: RamsisOptions): TableRule {

@@ -1,6 +1,7 @@
 /** Which worker gets the next query, where each has a queue of its own. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
+import type { PaceMonitor } from "../../../core/pace.ts";
 import type { DeadlineQueues } from "../../../core/queue.ts";
 import { DOWN, IDLE } from "./worker-states.ts";
 
@@ -14,11 +15,12 @@ export function balancerOf(
   kind: RamsisBundle["policy"]["balancer"],
   stateByWorker: Uint8Array,
   queues: DeadlineQueues,
+  pace: PaceMonitor,
 ): Balancer {
   assert(kind !== "pooled", "a pooled queue has nothing to balance");
   return kind === "round-robin"
-    ? new RoundRobinBalancer(stateByWorker)
-    : new ShortestQueueBalancer(stateByWorker, queues);
+    ? new RoundRobinBalancer(stateByWorker, pace)
+    : new ShortestQueueBalancer(stateByWorker, queues, pace);
 }
 
 /**
@@ -29,14 +31,21 @@ export function balancerOf(
  */
 export class RoundRobinBalancer implements Balancer {
   readonly #stateByWorker: Uint8Array;
+  readonly #pace: PaceMonitor | null;
+  /** Part of a query that each worker is due, where paces differ. */
+  readonly #due: Float64Array;
   #nextWorker = 0;
 
-  constructor(stateByWorker: Uint8Array) {
+  constructor(stateByWorker: Uint8Array, pace: PaceMonitor | null = null) {
     assert(stateByWorker.length > 0, "a cluster has at least one worker");
     this.#stateByWorker = stateByWorker;
+    this.#pace = pace;
+    this.#due = new Float64Array(stateByWorker.length);
   }
 
   next(): number {
+    const pace = this.#pace;
+    if (pace !== null && !pace.isEven) return this.#nextDue(pace);
     const workerCount = this.#stateByWorker.length;
     for (let tried = 0; tried < workerCount; tried++) {
       const worker = this.#nextWorker;
@@ -44,6 +53,22 @@ export class RoundRobinBalancer implements Balancer {
       if (this.#stateByWorker[worker] !== DOWN) return worker;
     }
     return -1;
+  }
+
+  /** Smooth weighted round-robin: shares of the queries in proportion to 1 / pace. */
+  #nextDue(pace: PaceMonitor): number {
+    const due = this.#due;
+    let best = -1;
+    let total = 0;
+    for (let worker = 0; worker < due.length; worker++) {
+      if (this.#stateByWorker[worker] === DOWN) continue;
+      const share = 1 / pace.paceOf(worker);
+      total += share;
+      due[worker]! += share;
+      if (best < 0 || due[worker]! > due[best]!) best = worker;
+    }
+    if (best >= 0) due[best]! -= total;
+    return best;
   }
 }
 
@@ -54,11 +79,13 @@ export class RoundRobinBalancer implements Balancer {
 export class ShortestQueueBalancer implements Balancer {
   readonly #stateByWorker: Uint8Array;
   readonly #queues: DeadlineQueues;
+  readonly #pace: PaceMonitor | null;
   #nextWorker = 0;
 
-  constructor(stateByWorker: Uint8Array, queues: DeadlineQueues) {
+  constructor(stateByWorker: Uint8Array, queues: DeadlineQueues, pace: PaceMonitor | null = null) {
     this.#stateByWorker = stateByWorker;
     this.#queues = queues;
+    this.#pace = pace;
   }
 
   next(): number {
@@ -73,7 +100,10 @@ export class ShortestQueueBalancer implements Balancer {
       const state = states[worker]!;
       if (state === DOWN) continue;
       // If queries arrive at once, some may wait for a worker that is idle.
-      const rank = 2 * this.#queues.length(worker) + (state === IDLE ? 0 : 1);
+      const ahead = 2 * this.#queues.length(worker) + (state === IDLE ? 0 : 1);
+      const pace = this.#pace;
+      // Where paces differ, by the time until a query that comes last would be served.
+      const rank = pace === null || pace.isEven ? ahead : (ahead + 1) * pace.paceOf(worker);
       if (rank < bestRank) {
         best = worker;
         bestRank = rank;

@@ -8,11 +8,13 @@ import {
   DROP_QUEUE_FULL,
 } from "../../../core/command-buffer.ts";
 import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
+import type { PaceMonitor } from "../../../core/pace.ts";
 import { DeadlineQueues } from "../../../core/queue.ts";
 import { ANY_VARIANT, isNamed } from "../../../core/wanted-variant.ts";
 import { type Balancer, balancerOf } from "./balancer.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { Policy } from "./policy.ts";
+import { type PaceOptions, WorkerPaces } from "./worker-paces.ts";
 import { BUSY, DOWN, IDLE, workerStates } from "./worker-states.ts";
 
 /**
@@ -30,19 +32,31 @@ export class BoundDispatcher implements Dispatcher {
   readonly #balancer: Balancer;
   readonly #queues: DeadlineQueues;
   readonly #stateByWorker: Uint8Array;
+  readonly #paces: WorkerPaces;
+  #busyCount = 0;
   /** Queries that arrive at once, so far. */
   #jointCount = 0;
 
-  constructor(bundle: RamsisBundle, ready: boolean) {
+  constructor(bundle: RamsisBundle, ready: boolean, options: PaceOptions = {}) {
     this.#policy = Policy.fromBundle(bundle);
     this.#stateByWorker = workerStates(bundle, ready);
     this.workerCount = this.#stateByWorker.length;
+    this.#paces = new WorkerPaces(bundle, this.workerCount, ready, options);
     this.queueCapacity = this.#policy.queueCapacity;
     this.waitingCapacity = this.workerCount * this.queueCapacity;
     // What arrives at once may let every worker start, each after drops of what waited for it.
     this.commandCapacity = this.waitingCapacity + this.workerCount;
     this.#queues = new DeadlineQueues(this.workerCount, this.queueCapacity);
-    this.#balancer = balancerOf(bundle.policy.balancer, this.#stateByWorker, this.#queues);
+    this.#balancer = balancerOf(
+      bundle.policy.balancer,
+      this.#stateByWorker,
+      this.#queues,
+      this.pace,
+    );
+  }
+
+  get pace(): PaceMonitor {
+    return this.#paces.monitor;
   }
 
   get isFull(): boolean {
@@ -88,8 +102,9 @@ export class BoundDispatcher implements Dispatcher {
     this.#policy.recordArrival(nowMs, queries);
   }
 
-  onBatchDone(worker: number, nowMs: number, out: CommandBuffer): void {
+  onBatchDone(worker: number, nowMs: number, out: CommandBuffer, ranMs = Number.NaN): void {
     assert(this.#stateByWorker[worker] === BUSY, "a worker that is done was busy");
+    this.#paces.done(worker, ranMs, this.#busyCount--, nowMs);
     this.#stateByWorker[worker] = IDLE;
     this.#startBatch(worker, nowMs, out);
   }
@@ -99,11 +114,14 @@ export class BoundDispatcher implements Dispatcher {
   onWorkerReady(worker: number): void {
     assert(this.#stateByWorker[worker] === DOWN, "a worker that comes up was down");
     this.#stateByWorker[worker] = IDLE;
+    this.pace.onReady(worker);
   }
 
   onWorkerLost(worker: number, nowMs: number, out: CommandBuffer): void {
     assert(this.#stateByWorker[worker] !== DOWN, "a worker that goes down was up");
+    if (this.#stateByWorker[worker] === BUSY) this.#busyCount--;
     this.#stateByWorker[worker] = DOWN;
+    this.pace.onLost(worker);
     const queues = this.#queues;
     while (queues.length(worker) > 0) {
       const deadlineMs = queues.earliestDeadlineMs(worker);
@@ -128,10 +146,12 @@ export class BoundDispatcher implements Dispatcher {
 
   replaceBundle(bundle: RamsisBundle): void {
     this.#policy.replaceBundle(bundle);
+    this.#paces.replaceBundle(bundle);
   }
 
   onShare(share: LoadShare): void {
     this.#policy.follow(share);
+    this.pace.share(share.workers);
   }
 
   seenLoad(nowMs: number): SeenLoad {
@@ -176,9 +196,11 @@ export class BoundDispatcher implements Dispatcher {
   #startBatch(worker: number, nowMs: number, out: CommandBuffer): void {
     const policy = this.#policy;
     const queues = this.#queues;
+    this.pace.look(nowMs);
+    const pace = this.pace.paceOf(worker);
     while (queues.length(worker) > 0) {
       const deadlineMs = queues.earliestDeadlineMs(worker);
-      if (!(deadlineMs < nowMs + policy.leastSlackMs(this.#wanted(worker)))) break;
+      if (!(deadlineMs < nowMs + policy.leastSlackMs(this.#wanted(worker)) * pace)) break;
       out.drop(worker, queues.take(worker), DROP_LATE);
     }
     const queued = queues.length(worker);
@@ -186,18 +208,21 @@ export class BoundDispatcher implements Dispatcher {
     const slackMs = queues.earliestDeadlineMs(worker) - nowMs;
     const wanted = this.#wanted(worker);
     this.#stateByWorker[worker] = BUSY;
+    this.#busyCount++;
     if (isNamed(wanted)) {
       const count = queues.namedCount(worker, wanted);
       const { named } = policy;
-      const batch = named.inTime(wanted, count, slackMs) || named.late(wanted, count);
+      const batch = named.inTime(wanted, count, slackMs / pace) || named.late(wanted, count);
       out.startBatch(worker, wanted, policy.level, queued);
-      queues.takeFor(worker, wanted, false, batch, out);
+      const taken = queues.takeFor(worker, wanted, false, batch, out);
+      this.#paces.started(worker, wanted, taken, this.#busyCount);
       return;
     }
-    const action = policy.decide(queued, slackMs, nowMs);
+    const action = policy.decide(queued, slackMs, nowMs, pace, this.pace);
     const batch = Math.min(policy.batch(action), queued);
     assert(batch > 0, "a batch holds at least one query");
     out.startBatch(worker, policy.variant(action), policy.level, queued);
+    this.#paces.started(worker, policy.variant(action), batch, this.#busyCount);
     if (queues.isChoosy(worker)) queues.takeFor(worker, policy.variant(action), true, batch, out);
     else for (let taken = 0; taken < batch; taken++) out.appendQuery(queues.take(worker));
   }

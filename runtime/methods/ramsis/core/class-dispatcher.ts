@@ -7,9 +7,11 @@ import {
   DROP_NO_WORKER,
   DROP_QUEUE_FULL,
 } from "../../../core/command-buffer.ts";
-import { LevelChoice, POOLED_LEVEL_CHOICE } from "../../../core/level-choice.ts";
+import { POOLED_LEVEL_CHOICE } from "../../../core/level-choice.ts";
+import { LevelSets } from "../../../core/level-sets.ts";
 import { LoadMonitor } from "../../../core/load-monitor.ts";
 import { type LoadShare, type SeenLoad, SharedLoad, seenIn } from "../../../core/load-share.ts";
+import type { PaceMonitor } from "../../../core/pace.ts";
 import { ANY_VARIANT, isNamed } from "../../../core/wanted-variant.ts";
 import { bucketWeights } from "./bucket-weights.ts";
 import { ClassLoads } from "./class-loads.ts";
@@ -20,6 +22,7 @@ import { KeptWorkers } from "./kept-workers.ts";
 import { LatePause } from "./late-pause.ts";
 import { IN_TIME, type Kind, LATE, LineQueues } from "./line-queues.ts";
 import { GIVE_UP, WAIT } from "./policy.ts";
+import { type PaceOptions, WorkerPaces } from "./worker-paces.ts";
 
 /**
  * Late binding where queries are of several classes. As the level says that the measured load calls
@@ -43,7 +46,7 @@ export class ClassDispatcher implements Dispatcher {
   readonly commandCapacity: number;
   wakeMs = Number.POSITIVE_INFINITY;
   #plans: readonly ClassPlan[];
-  #levelChoice: LevelChoice;
+  #levelSets: LevelSets;
   #level = 0;
   /** Of the plan of the level those that are followed. */
   #lines: readonly Line[];
@@ -61,6 +64,7 @@ export class ClassDispatcher implements Dispatcher {
   readonly #classCount: number;
   readonly #queues: LineQueues;
   readonly #workers: ClassWorkers;
+  readonly #paces: WorkerPaces;
   readonly #kept: KeptWorkers;
   /** Queries that arrive at once, so far, and their class. */
   #jointCount = 0;
@@ -69,15 +73,16 @@ export class ClassDispatcher implements Dispatcher {
   readonly #closed: Uint8Array;
 
   /** @throws Error if the bundle contradicts itself. */
-  constructor(bundle: RamsisBundle, ready: boolean) {
+  constructor(bundle: RamsisBundle, ready: boolean, options: PaceOptions = {}) {
     this.#classCount = (bundle.slo.classes ?? bundle.buckets)?.length ?? 1;
     this.#plans = classPlans(bundle);
     this.#lines = this.#plans[0]!.together;
-    this.#levelChoice = levelChoiceOf(bundle);
+    this.#levelSets = levelSetsOf(bundle);
     this.#weights = bucketWeights(bundle);
     this.#work = this.#weights === null ? this.#monitor : new LoadMonitor();
     this.#drops = bundle.policy.drop;
     this.#workers = new ClassWorkers(bundle, this.#classCount, ready);
+    this.#paces = new WorkerPaces(bundle, this.#workers.count, ready, options);
     this.#shared = new SharedLoad(this.#workers.count);
     this.#classLoads = new ClassLoads(bundle, this.#workers.count);
     this.#kept = new KeptWorkers(bundle.buckets !== undefined);
@@ -88,6 +93,10 @@ export class ClassDispatcher implements Dispatcher {
     this.#queues = new LineQueues(this.#classCount, this.queueCapacity);
     this.#closed = new Uint8Array(this.#classCount);
     this.#latePauses = Array.from({ length: this.#classCount }, () => new LatePause());
+  }
+
+  get pace(): PaceMonitor {
+    return this.#paces.monitor;
   }
 
   /** Never: of which class a request is, and whether it finds room, is known once it was read. */
@@ -142,7 +151,8 @@ export class ClassDispatcher implements Dispatcher {
     this.#recordArrival(sloClass, nowMs, queries);
   }
 
-  onBatchDone(worker: number, nowMs: number, out: CommandBuffer): void {
+  onBatchDone(worker: number, nowMs: number, out: CommandBuffer, ranMs = Number.NaN): void {
+    this.#paces.done(worker, ranMs, this.#busyCount, nowMs);
     this.#workers.onBatchDone(worker);
     this.#startBatches(nowMs, out);
   }
@@ -153,11 +163,13 @@ export class ClassDispatcher implements Dispatcher {
 
   onWorkerReady(worker: number, nowMs: number, out: CommandBuffer): void {
     this.#workers.onReady(worker);
+    this.pace.onReady(worker);
     this.#startBatches(nowMs, out);
   }
 
   onWorkerLost(worker: number, nowMs: number, out: CommandBuffer): void {
     this.#workers.onLost(worker);
+    this.pace.onLost(worker);
     // What it ran counts no more, so its class may have a claim to a worker that is idle.
     this.#startBatches(nowMs, out);
     if (this.#workers.upCount > 0) return;
@@ -199,9 +211,10 @@ export class ClassDispatcher implements Dispatcher {
     this.#plans = classPlans(bundle);
     this.#level = 0;
     this.#lines = this.#plans[0]!.together;
-    this.#levelChoice = levelChoiceOf(bundle);
+    this.#levelSets = levelSetsOf(bundle);
     this.#weights = bucketWeights(bundle);
     this.#classLoads.replaceBundle(bundle);
+    this.#paces.replaceBundle(bundle);
     this.#drops = bundle.policy.drop;
     this.#shareQueues();
   }
@@ -209,6 +222,7 @@ export class ClassDispatcher implements Dispatcher {
   onShare(share: LoadShare): void {
     this.#shared.follow(share);
     this.#classLoads.follow(share);
+    this.pace.share(share.workers);
     this.#shareQueues();
   }
 
@@ -259,6 +273,7 @@ export class ClassDispatcher implements Dispatcher {
     this.#follow(nowMs);
     const line = this.#lineOf(sloClass);
     while (this.#workers.idleCount > 0 && this.#isFull(sloClass)) {
+      this.#workers.choose(this.pace);
       if (!this.#mayStart(line) || !this.#serve(line, nowMs, out)) return;
     }
   }
@@ -267,8 +282,12 @@ export class ClassDispatcher implements Dispatcher {
   #follow(nowMs: number): void {
     this.#kept.begin();
     this.#work.look(nowMs);
-    const level = this.#levelChoice.update(this.#shared.of(this.#work), nowMs);
-    const exceed = this.#classLoads.exceed(level, nowMs);
+    const { monitor } = this.#paces;
+    monitor.look(nowMs);
+    const { poolPace, stretch } = monitor;
+    const load = this.#shared.of(this.#work);
+    const level = this.#levelSets.update(load, nowMs, poolPace, stretch);
+    const exceed = this.#classLoads.exceed(level, nowMs, stretch);
     const { together, apart } = this.#plans[level]!;
     this.#level = level;
     this.#lines = apart === null || exceed ? together : apart;
@@ -342,33 +361,43 @@ export class ClassDispatcher implements Dispatcher {
   #serve(line: Line, nowMs: number, out: CommandBuffer): boolean {
     const { policy } = line;
     const queues = this.#queues;
+    const { monitor } = this.#paces;
+    const worker = this.#workers.choose(monitor);
+    const pace = monitor.paceOf(worker);
+    // A straggler serves what it can in time and leaves the rest to the others.
+    const isStraggler = !monitor.isEven && monitor.isStraggler(worker);
     const sloClass = queues.firstClass(line, IN_TIME);
     const deadlineMs = queues.deadlineMs(sloClass, IN_TIME);
-    if (deadlineMs < nowMs + policy.leastSlackMs(ANY_VARIANT)) {
+    if (deadlineMs < nowMs + policy.leastSlackMs(ANY_VARIANT) * pace) {
+      if (isStraggler) return false;
       out.drop(0, queues.take(sloClass, IN_TIME), DROP_LATE);
       return true;
     }
     const isChoosy = queues.isChoosy(line, IN_TIME);
     if (isChoosy && isNamed(queues.wanted(sloClass, IN_TIME))) {
+      if (this.#startNamed(line, pace, nowMs, out)) return true;
+      if (isStraggler) return false;
       // One that cannot be in time any more is given up: dropped, or served when all else is.
-      if (!this.#startNamed(line, nowMs, out)) this.#giveUp(sloClass, out);
+      this.#giveUp(sloClass, out);
       return true;
     }
     const queued = queues.length(line, IN_TIME);
     const slackMs = deadlineMs - nowMs;
-    const action = policy.decide(queued, slackMs, nowMs);
+    const action = policy.decide(queued, slackMs, nowMs, pace / this.#levelSets.pace, monitor);
     if (action === WAIT) {
-      if (isChoosy && this.#startNamed(line, nowMs, out)) return true;
+      if (isChoosy && this.#startNamed(line, pace, nowMs, out)) return true;
       const actMs = nowMs + policy.waitMs(slackMs);
       this.wakeMs = Math.min(this.wakeMs, actMs);
       this.#kept.keep(actMs);
       return false;
     }
-    if (action === GIVE_UP) this.#giveUp(sloClass, out);
-    else {
+    if (action === GIVE_UP) {
+      if (isStraggler) return false;
+      this.#giveUp(sloClass, out);
+    } else {
       const serviceMs = policy.named.serviceMs(policy.variant(action), policy.batch(action));
       // It is asked again when the queue acts that the worker is kept for.
-      if (!this.#kept.mayTake(this.#workers.idleCount, nowMs + serviceMs)) return false;
+      if (!this.#kept.mayTake(this.#workers.idleCount, nowMs + serviceMs * pace)) return false;
       this.#startBatch(line, IN_TIME, action, out);
     }
     return true;
@@ -380,6 +409,7 @@ export class ClassDispatcher implements Dispatcher {
     const share = this.#shareOf(line);
     const pause = this.#latePauses[line.first]!;
     while (this.#workers.idleCount > 0 && this.#hasClaim(line)) {
+      this.#workers.choose(this.pace);
       if (!this.#kept.mayTake(this.#workers.idleCount, Number.POSITIVE_INFINITY)) return;
       const sloClass = queues.firstClass(line, LATE);
       if (sloClass < 0) return;
@@ -392,12 +422,12 @@ export class ClassDispatcher implements Dispatcher {
       if (isNamed(wanted)) {
         const batch = policy.named.late(wanted, queues.namedCount(line, LATE, wanted));
         this.#startBatchFor(line, LATE, wanted, false, batch, out);
-        pause.begin(policy.named.serviceMs(wanted, batch), share, nowMs);
+        pause.begin(policy.named.serviceMs(wanted, batch) * this.pace.poolPace, share, nowMs);
       } else {
         const action = policy.rescue(queues.length(line, LATE));
         this.#startBatch(line, LATE, action, out);
         const serviceMs = policy.named.serviceMs(policy.variant(action), policy.batch(action));
-        pause.begin(serviceMs, share, nowMs);
+        pause.begin(serviceMs * this.pace.poolPace, share, nowMs);
       }
     }
   }
@@ -405,13 +435,13 @@ export class ClassDispatcher implements Dispatcher {
   /**
    * Starts a batch of the variant that the first query names which names one, if one is in time.
    */
-  #startNamed(line: Line, nowMs: number, out: CommandBuffer): boolean {
+  #startNamed(line: Line, pace: number, nowMs: number, out: CommandBuffer): boolean {
     const queues = this.#queues;
     if (!queues.findNamed(line, IN_TIME)) return false;
     const variant = queues.foundWanted;
     const slackMs = queues.foundDeadlineMs - nowMs;
     const queued = queues.namedCount(line, IN_TIME, variant);
-    const batch = line.policy.named.inTime(variant, queued, slackMs);
+    const batch = line.policy.named.inTime(variant, queued, slackMs / pace);
     if (batch > 0) this.#startBatchFor(line, IN_TIME, variant, false, batch, out);
     return batch > 0;
   }
@@ -434,7 +464,13 @@ export class ClassDispatcher implements Dispatcher {
     out.startBatch(worker, variant, this.#level, this.#queues.length(line, kind));
     const taken = this.#queues.takeFor(line, kind, variant, isOpen, most, out);
     assert(taken > 0, "a batch holds at least one query");
-    this.#workers.assign(worker, this.#queues.takenClass);
+    const sloClass = this.#queues.takenClass;
+    this.#workers.assign(worker, sloClass);
+    this.#paces.started(worker, variant, taken, this.#busyCount, sloClass);
+  }
+
+  get #busyCount(): number {
+    return this.#workers.upCount - this.#workers.idleCount;
   }
 
   /** If more late queries of a class wait than may, the one that is late the longest goes. */
@@ -460,9 +496,8 @@ export class ClassDispatcher implements Dispatcher {
   }
 }
 
-function levelChoiceOf({ levels }: RamsisBundle): LevelChoice {
-  const loads = Float64Array.from(levels, ({ loadQps }) => loadQps);
-  return new LevelChoice(loads, POOLED_LEVEL_CHOICE);
+function levelSetsOf({ levels, paceLevels = [] }: RamsisBundle): LevelSets {
+  return new LevelSets(levels, paceLevels, POOLED_LEVEL_CHOICE);
 }
 
 /** Queries of one class that may wait: as many as any line holds. */

@@ -56,15 +56,15 @@ export class ClassLoads {
 
   /**
    * Takes measurements and tells whether a class brings more than its share of a level. @param
-   * level index of the level for the load of all.
+   * level index of the level for the load of all. @param stretch as levels are chosen with.
    */
-  exceed(level: number, nowMs: number): boolean {
+  exceed(level: number, nowMs: number, stretch: number): boolean {
     let isMore = false;
     for (let sloClass = 0; sloClass < this.#monitors.length; sloClass++) {
       const monitor = this.#monitors[sloClass]!;
       monitor.look(nowMs);
       const load = this.#shared[sloClass]!.of(monitor);
-      if (this.#choices[sloClass]!.update(load, nowMs) > level) isMore = true;
+      if (this.#choices[sloClass]!.update(load, nowMs, stretch) > level) isMore = true;
     }
     return isMore;
   }

@@ -30,8 +30,9 @@ export interface ClassPlan {
  */
 export function classPlans(bundle: RamsisBundle): readonly ClassPlan[] {
   if (bundle.buckets !== undefined) return bucketPlans(bundle);
-  const shared = withoutClasses(bundle);
-  return bundle.levels.map((level, index) => ({
+  const levels = allLevels(bundle);
+  const shared = withoutClasses({ ...withoutPaces(bundle), levels });
+  return levels.map((level, index) => ({
     together: [togetherOf(bundle, { ...shared, levels: shared.levels.slice(index, index + 1) })],
     apart: apartOf(bundle, level),
   }));
@@ -41,7 +42,8 @@ export function classPlans(bundle: RamsisBundle): readonly ClassPlan[] {
  * Of each level a line for each bucket, on all of the workers: queries of several buckets never
  * wait together.
  */
-function bucketPlans(bundle: RamsisBundle): readonly ClassPlan[] {
+function bucketPlans(paced: RamsisBundle): readonly ClassPlan[] {
+  const bundle = { ...withoutPaces(paced), levels: allLevels(paced) };
   const { cluster, buckets = [] } = bundle;
   const workers = cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
   const alone = buckets.map((_, bucket) => bucketBundle(bundle, bucket));
@@ -54,6 +56,18 @@ function bucketPlans(bundle: RamsisBundle): readonly ClassPlan[] {
   }));
 }
 
+/** The levels, and then the pace levels, of which nothing but tables and loads is followed. */
+function allLevels({ levels, paceLevels = [] }: RamsisBundle): readonly RamsisLevel[] {
+  const [first] = levels;
+  if (first === undefined) throw new RangeError("a bundle has a level");
+  return [...levels, ...paceLevels.map((level) => ({ ...first, ...level }))];
+}
+
+/** Each line follows one level, which its dispatcher chooses. */
+function withoutPaces({ paceLevels: _, ...bundle }: RamsisBundle): RamsisBundle {
+  return bundle;
+}
+
 /** @param alone the bundle with one level and without classes. */
 function togetherOf({ slo, cluster }: RamsisBundle, alone: RamsisBundle): Line {
   let workers = 0;
@@ -64,7 +78,7 @@ function togetherOf({ slo, cluster }: RamsisBundle, alone: RamsisBundle): Line {
 function apartOf(bundle: RamsisBundle, level: RamsisLevel): readonly Line[] | null {
   if (level.classTables === undefined) return null;
   return level.classTables.map(({ workers }, sloClass) =>
-    lineOf(classBundle(bundle, level, sloClass), sloClass, sloClass + 1, workers),
+    lineOf(classBundle(withoutPaces(bundle), level, sloClass), sloClass, sloClass + 1, workers),
   );
 }
 

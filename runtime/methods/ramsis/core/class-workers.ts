@@ -1,6 +1,7 @@
 /** Who of the workers is idle, and how many batches of each class are under way. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
+import type { PaceMonitor } from "../../../core/pace.ts";
 import type { ClassSpan } from "./line-queues.ts";
 import { BUSY, DOWN, IDLE, workerStates } from "./worker-states.ts";
 
@@ -15,6 +16,8 @@ export class ClassWorkers {
   readonly #busyByClass: Uint32Array;
   /** The idle ones, the one that became so last on top: it has the model in its cache. */
   readonly #idle: Uint32Array;
+  /** Position among the idle ones of the one that takes the next batch. */
+  #next = 0;
 
   /** @param ready whether all are up from the start. */
   constructor(bundle: RamsisBundle, classCount: number, ready: boolean) {
@@ -28,9 +31,24 @@ export class ClassWorkers {
     for (let worker = this.count - 1; worker >= 0; worker--) this.#pushIdle(worker);
   }
 
-  /** The next idle worker, of which there is one. It is busy from now on. */
+  /** The fastest idle worker; of equally fast ones that which became idle last. */
+  choose(pace: PaceMonitor): number {
+    let next = this.idleCount - 1;
+    if (!pace.isEven) {
+      for (let position = next - 1; position >= 0; position--) {
+        if (pace.paceOf(this.#idle[position]!) < pace.paceOf(this.#idle[next]!)) next = position;
+      }
+    }
+    this.#next = next;
+    return this.#idle[next]!;
+  }
+
+  /** The worker that was chosen, which is idle. It is busy from now on. */
   take(): number {
-    const worker = this.#idle[--this.idleCount]!;
+    const worker = this.#idle[this.#next]!;
+    this.#idle.copyWithin(this.#next, this.#next + 1, this.idleCount);
+    this.idleCount--;
+    this.#next = this.idleCount - 1;
     this.#stateByWorker[worker] = BUSY;
     return worker;
   }

@@ -4,8 +4,9 @@ import { BoundDispatcher } from "./bound-dispatcher.ts";
 import { ClassDispatcher } from "./class-dispatcher.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { PooledDispatcher } from "./pooled-dispatcher.ts";
+import type { PaceOptions } from "./worker-paces.ts";
 
-export interface DispatcherOptions {
+export interface DispatcherOptions extends PaceOptions {
   /** Whether every worker is up from the start; otherwise each is once it is said to be ready. */
   readonly ready: boolean;
 }
@@ -19,9 +20,9 @@ export function dispatcherOf(
   options: DispatcherOptions = { ready: true },
 ): Dispatcher {
   const isDivided = bundle.slo.classes !== undefined || bundle.buckets !== undefined;
-  if (isDivided) return new ClassDispatcher(bundle, options.ready);
+  if (isDivided) return new ClassDispatcher(bundle, options.ready, options);
   const isPooled = bundle.policy.balancer === "pooled";
   return isPooled
-    ? new PooledDispatcher(bundle, options.ready)
-    : new BoundDispatcher(bundle, options.ready);
+    ? new PooledDispatcher(bundle, options.ready, options)
+    : new BoundDispatcher(bundle, options.ready, options);
 }

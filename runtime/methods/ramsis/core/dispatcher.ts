@@ -2,6 +2,7 @@
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import type { CommandBuffer } from "../../../core/command-buffer.ts";
 import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
+import type { PaceMonitor } from "../../../core/pace.ts";
 
 /**
  * Every decision of a cluster that serves one task: which worker gets a query, when a worker starts
@@ -68,8 +69,11 @@ export interface Dispatcher {
    * known of them. @param sloClass as above.
    */
   onRefused(queries: number, nowMs: number, sloClass?: number): void;
-  /** The batch a worker ran is done. */
-  onBatchDone(worker: number, nowMs: number, out: CommandBuffer): void;
+  /**
+   * The batch a worker ran is done.
+   * @param ranMs how long the model ran in the worker; left out where it was not measured.
+   */
+  onBatchDone(worker: number, nowMs: number, out: CommandBuffer, ranMs?: number): void;
   /** The time has come that `wakeMs` named. */
   onWake(nowMs: number, out: CommandBuffer): void;
   /** A worker has come up, for the first time or again. */
@@ -98,6 +102,8 @@ export interface Dispatcher {
    * @returns whether it waited; one that runs or is unknown is left alone.
    */
   onCancel(query: number): boolean;
+  /** The pace of the workers, and how much of their capacity is left. */
+  readonly pace: PaceMonitor;
   /** Follows other levels from now on. @param bundle with the same cluster and decision space. */
   replaceBundle(bundle: RamsisBundle): void;
   /**

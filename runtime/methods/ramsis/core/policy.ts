@@ -3,12 +3,14 @@ import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { decisionSloMs } from "../../../core/decision-slo.ts";
 import {
   DEFAULT_LEVEL_CHOICE,
-  LevelChoice,
   type LevelChoiceOptions,
   POOLED_LEVEL_CHOICE,
 } from "../../../core/level-choice.ts";
+import { LevelSets } from "../../../core/level-sets.ts";
 import { LoadMonitor } from "../../../core/load-monitor.ts";
 import { type LoadShare, type SeenLoad, SharedLoad, seenIn } from "../../../core/load-share.ts";
+import type { PaceMonitor } from "../../../core/pace.ts";
+import { PaceReference, type ReferenceMode } from "../../../core/pace-reference.ts";
 import { GIVE_UP, PolicyTable, WAIT } from "../../../core/policy-table.ts";
 import { mixtureCoin, SLACK_ROUNDING_MS } from "../../../core/table-lookup.ts";
 import { isNamed } from "../../../core/wanted-variant.ts";
@@ -20,6 +22,8 @@ import { NamedBatches } from "./named-batches.ts";
  */
 export class Policy {
   readonly queueCapacity: number;
+  /** Numbers variants and batch sizes as `PaceMonitor` does. */
+  readonly cells: PaceReference;
   /** Index of the level that decided last. */
   level = 0;
   /** For queries that ask for one variant. */
@@ -33,15 +37,16 @@ export class Policy {
   #fastestMs: number;
   #table: PolicyTable;
   #rescueByQueued: Uint16Array;
-  #levelChoice: LevelChoice;
+  #levelSets: LevelSets;
   readonly #levelOptions: LevelChoiceOptions;
   readonly #monitor = new LoadMonitor();
   readonly #shared: SharedLoad;
   readonly #isPooled: boolean;
   readonly #coin = mixtureCoin();
   #side: 0 | 1 = 0;
-  /** The queue that the last decision looked up. */
+  /** The queue that the last decision looked up, and what slacks were divided by. */
   #seen = 0;
+  #slackPace = 1;
 
   /** @throws Error if the bundle contradicts itself. */
   static fromBundle(bundle: RamsisBundle): Policy {
@@ -54,8 +59,9 @@ export class Policy {
     this.#isPooled = isPooled;
     this.#shared = new SharedLoad(workersOf(bundle));
     this.queueCapacity = table.queueCapacity;
+    this.cells = referenceOf(bundle, "measured");
     this.#table = table;
-    this.#levelChoice = new LevelChoice(table.levelLoadQps, this.#levelOptions);
+    this.#levelSets = levelSetsOf(bundle, this.#levelOptions);
     this.#rescueByQueued = rescuesOf(bundle);
     this.named = new NamedBatches(bundle);
     this.#drops = bundle.policy.drop;
@@ -70,7 +76,7 @@ export class Policy {
     const table = PolicyTable.fromBundle(bundle);
     if (table.queueCapacity !== this.queueCapacity) throw new RangeError("queues keep their size");
     this.#table = table;
-    this.#levelChoice = new LevelChoice(table.levelLoadQps, this.#levelOptions);
+    this.#levelSets = levelSetsOf(bundle, this.#levelOptions);
     this.#rescueByQueued = rescuesOf(bundle);
     this.named = new NamedBatches(bundle);
     this.#drops = bundle.policy.drop;
@@ -111,17 +117,21 @@ export class Policy {
   /**
    * @param queued at least one.
    * @param slackMs until the earliest deadline.
+   * @param pace of the worker that would run the batch. @param pool whose capacity is left.
    * @returns index of an action, WAIT or GIVE_UP.
    */
-  decide(queued: number, slackMs: number, nowMs: number): number {
+  decide(queued: number, slackMs: number, nowMs: number, pace: number, pool: PaceMonitor): number {
     const monitor = this.#monitor;
     monitor.look(nowMs);
-    this.level = this.#levelChoice.update(this.#shared.of(monitor), nowMs);
+    const sets = this.#levelSets;
+    const load = this.#shared.of(monitor);
+    this.level = sets.update(load, nowMs, pool.poolPace, pool.stretch);
     const share = this.#table.mixtureShare(this.level);
     // No coin is thrown where there is nothing to choose: it would only take time.
     this.#side = share > 0 && this.#coin.nextFloat() < share ? 1 : 0;
     this.#seen = queued;
-    const action = this.#lookup(queued, slackMs);
+    this.#slackPace = pace / sets.pace;
+    const action = this.#inTime(this.#lookup(queued, slackMs), queued, slackMs, pool);
     if (this.workersEach === 1 || action === WAIT || action === GIVE_UP) return action;
     const left = queued - this.#table.batch(action);
     if (left <= 0) return action;
@@ -131,17 +141,37 @@ export class Policy {
   }
 
   /**
+   * The action, or one with less slack where its variant and batch size take longer than profiled.
+   */
+  #inTime(action: number, queued: number, slackMs: number, pool: PaceMonitor): number {
+    let chosen = action;
+    for (let tries = 0; tries < MOST_CORRECTIONS; tries++) {
+      if (chosen === WAIT || chosen === GIVE_UP) return chosen;
+      const { cells } = this;
+      const cell = cells.cellOf(this.#table.variant(chosen), this.#table.batch(chosen));
+      const correction = pool.correctionOf(cell);
+      if (correction <= 1) return chosen;
+      const corrected = this.#lookup(queued, slackMs / correction);
+      if (corrected === chosen || corrected === WAIT) return chosen;
+      chosen = corrected;
+    }
+    return chosen;
+  }
+
+  /**
    * After `decide` said to wait: how long the slack may fall until it says otherwise, everything
    * else being equal. Above 0.
    */
   waitMs(slackMs: number): number {
-    const roundedMs = slackMs + SLACK_ROUNDING_MS;
+    const pace = this.#slackPace;
+    const roundedMs = slackMs / pace + SLACK_ROUNDING_MS;
     const untilMs = this.#table.waitUntilSlackMs(this.level, this.#seen, roundedMs, this.#side);
-    return roundedMs - untilMs + SLACK_ROUNDING_MS;
+    return (roundedMs - untilMs) * pace + SLACK_ROUNDING_MS;
   }
 
   #lookup(queued: number, slackMs: number): number {
-    return this.#table.lookup(this.level, queued, slackMs + SLACK_ROUNDING_MS, this.#side);
+    const scaledMs = slackMs / this.#slackPace + SLACK_ROUNDING_MS;
+    return this.#table.lookup(this.level, queued, scaledMs, this.#side);
   }
 
   /**
@@ -164,6 +194,21 @@ export class Policy {
 }
 
 export { GIVE_UP, WAIT };
+
+/** Lookups with less slack that follow one whose batch would take longer than profiled. */
+const MOST_CORRECTIONS = 3;
+
+/** What the profile expects of batches of the bundle's task. */
+export function referenceOf(bundle: RamsisBundle, mode: ReferenceMode): PaceReference {
+  return new PaceReference(bundle.tasks[0]!.serviceTimes, bundle.cluster, mode);
+}
+
+function levelSetsOf(
+  { levels, paceLevels = [] }: RamsisBundle,
+  options: LevelChoiceOptions,
+): LevelSets {
+  return new LevelSets(levels, paceLevels, options);
+}
 
 /** Of all its pools. */
 function workersOf({ cluster }: RamsisBundle): number {

@@ -8,11 +8,13 @@ import {
   DROP_QUEUE_FULL,
 } from "../../../core/command-buffer.ts";
 import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
+import type { PaceMonitor } from "../../../core/pace.ts";
 import { DeadlineQueues } from "../../../core/queue.ts";
 import { ANY_VARIANT, isNamed } from "../../../core/wanted-variant.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { LatePause } from "./late-pause.ts";
 import { GIVE_UP, Policy, WAIT } from "./policy.ts";
+import { type PaceOptions, WorkerPaces } from "./worker-paces.ts";
 import { BUSY, DOWN, IDLE, workerStates } from "./worker-states.ts";
 
 /**
@@ -47,14 +49,18 @@ export class PooledDispatcher implements Dispatcher {
   readonly #idle: Uint32Array;
   #idleCount = 0;
   #upCount = 0;
+  readonly #paces: WorkerPaces;
+  /** Position among the idle workers of the one that takes the next batch. */
+  #next = 0;
   /** Queries that arrive at once, so far. */
   #jointCount = 0;
   readonly #latePause = new LatePause();
 
-  constructor(bundle: RamsisBundle, ready: boolean) {
+  constructor(bundle: RamsisBundle, ready: boolean, options: PaceOptions = {}) {
     this.#policy = Policy.fromBundle(bundle);
     this.#stateByWorker = workerStates(bundle, ready);
     this.workerCount = this.#stateByWorker.length;
+    this.#paces = new WorkerPaces(bundle, this.workerCount, ready, options);
     this.queueCapacity = this.#policy.queueCapacity;
     this.waitingCapacity = 2 * this.queueCapacity;
     this.commandCapacity = this.waitingCapacity + this.workerCount;
@@ -64,6 +70,10 @@ export class PooledDispatcher implements Dispatcher {
     if (!ready) return;
     this.#upCount = this.workerCount;
     for (let worker = this.workerCount - 1; worker >= 0; worker--) this.#pushIdle(worker);
+  }
+
+  get pace(): PaceMonitor {
+    return this.#paces.monitor;
   }
 
   get isFull(): boolean {
@@ -114,8 +124,9 @@ export class PooledDispatcher implements Dispatcher {
     this.#policy.recordArrival(nowMs, queries);
   }
 
-  onBatchDone(worker: number, nowMs: number, out: CommandBuffer): void {
+  onBatchDone(worker: number, nowMs: number, out: CommandBuffer, ranMs = Number.NaN): void {
     assert(this.#stateByWorker[worker] === BUSY, "a worker that is done was busy");
+    this.#paces.done(worker, ranMs, this.#upCount - this.#idleCount, nowMs);
     this.#stateByWorker[worker] = IDLE;
     this.#pushIdle(worker);
     this.#startBatches(nowMs, out);
@@ -129,6 +140,7 @@ export class PooledDispatcher implements Dispatcher {
     assert(this.#stateByWorker[worker] === DOWN, "a worker that comes up was down");
     this.#stateByWorker[worker] = IDLE;
     this.#upCount++;
+    this.pace.onReady(worker);
     this.#pushIdle(worker);
     this.#startBatches(nowMs, out);
   }
@@ -139,6 +151,7 @@ export class PooledDispatcher implements Dispatcher {
     if (state === IDLE) this.#removeIdle(worker);
     this.#stateByWorker[worker] = DOWN;
     this.#upCount--;
+    this.pace.onLost(worker);
     if (this.#idleCount === 0) this.wakeMs = Number.POSITIVE_INFINITY;
     if (this.#upCount > 0) return;
     const queues = this.#queues;
@@ -171,11 +184,13 @@ export class PooledDispatcher implements Dispatcher {
 
   replaceBundle(bundle: RamsisBundle): void {
     this.#policy.replaceBundle(bundle);
+    this.#paces.replaceBundle(bundle);
     this.#drops = bundle.policy.drop;
   }
 
   onShare(share: LoadShare): void {
     this.#policy.follow(share);
+    this.pace.share(share.workers);
   }
 
   seenLoad(nowMs: number): SeenLoad {
@@ -193,28 +208,38 @@ export class PooledDispatcher implements Dispatcher {
   #startBatches(nowMs: number, out: CommandBuffer, left = 0): void {
     const policy = this.#policy;
     const queues = this.#queues;
+    const { monitor } = this.#paces;
     const leastSlackMs = policy.leastSlackMs(ANY_VARIANT);
+    monitor.look(nowMs);
     this.wakeMs = Number.POSITIVE_INFINITY;
     while (this.#idleCount > 0 && queues.length(QUEUE) > left) {
+      const worker = this.#chooseIdle();
+      const pace = monitor.paceOf(worker);
       const deadlineMs = queues.earliestDeadlineMs(QUEUE);
-      if (deadlineMs < nowMs + leastSlackMs) {
+      // A straggler serves what it can in time and leaves the rest to the others.
+      const isStraggler = !monitor.isEven && monitor.isStraggler(worker);
+      if (deadlineMs < nowMs + leastSlackMs * pace) {
+        if (isStraggler) return;
         out.drop(0, queues.take(QUEUE), DROP_LATE);
         continue;
       }
       if (queues.isChoosy(QUEUE) && isNamed(queues.wanted(QUEUE))) {
+        if (this.#startNamed(0, pace, nowMs, out)) continue;
+        if (isStraggler) return;
         // One that cannot be in time any more is given up: dropped, or served when all else is.
-        if (!this.#startNamed(0, nowMs, out)) this.#giveUp(out);
+        this.#giveUp(out);
         continue;
       }
       const queued = queues.length(QUEUE);
-      const action = policy.decide(queued, deadlineMs - nowMs, nowMs);
+      const action = policy.decide(queued, deadlineMs - nowMs, nowMs, pace, monitor);
       if (action === WAIT) {
-        if (this.#startNamed(queues.firstNamed(QUEUE), nowMs, out)) continue;
+        if (this.#startNamed(queues.firstNamed(QUEUE), pace, nowMs, out)) continue;
         this.wakeMs = nowMs + policy.waitMs(deadlineMs - nowMs);
         return;
       }
-      if (action === GIVE_UP) this.#giveUp(out);
-      else this.#startBatch(QUEUE, action, out);
+      if (action !== GIVE_UP) this.#startBatch(QUEUE, action, out);
+      else if (isStraggler) return;
+      else this.#giveUp(out);
     }
     if (left === 0) this.#startLate(nowMs, out);
   }
@@ -223,6 +248,7 @@ export class PooledDispatcher implements Dispatcher {
     const policy = this.#policy;
     const queues = this.#queues;
     while (this.#idleCount > 0 && queues.length(LATE) > 0) {
+      this.#chooseIdle();
       const startMs = this.#latePause.endMs(this.#idleCount, this.#upCount, nowMs);
       if (startMs > nowMs) {
         this.wakeMs = startMs;
@@ -243,17 +269,20 @@ export class PooledDispatcher implements Dispatcher {
 
   #pauseLate(variant: number, batch: number, nowMs: number): void {
     const serviceMs = this.#policy.named.serviceMs(variant, batch);
-    this.#latePause.begin(serviceMs, this.#upCount, nowMs);
+    this.#latePause.begin(serviceMs * this.pace.poolPace, this.#upCount, nowMs);
   }
 
-  /** Starts a batch of the variant that the query at a position names, if one is in time. */
-  #startNamed(position: number, nowMs: number, out: CommandBuffer): boolean {
+  /**
+   * Starts a batch of the variant that the query at a position names, if one is in time.
+   * @param pace of the worker that would run it.
+   */
+  #startNamed(position: number, pace: number, nowMs: number, out: CommandBuffer): boolean {
     if (position < 0) return false;
     const queues = this.#queues;
     const variant = queues.wanted(QUEUE, position);
     const slackMs = queues.earliestDeadlineMs(QUEUE, position) - nowMs;
     const queued = queues.namedCount(QUEUE, variant);
-    const batch = this.#policy.named.inTime(variant, queued, slackMs);
+    const batch = this.#policy.named.inTime(variant, queued, slackMs / pace);
     if (batch > 0) this.#startBatchFor(QUEUE, variant, false, batch, out);
     return batch > 0;
   }
@@ -269,6 +298,7 @@ export class PooledDispatcher implements Dispatcher {
     }
     const worker = this.#takeIdle();
     out.startBatch(worker, variant, policy.level, queues.length(queue));
+    this.#paces.started(worker, variant, batch, this.#upCount - this.#idleCount);
     for (let taken = 0; taken < batch; taken++) out.appendQuery(queues.take(queue));
   }
 
@@ -284,9 +314,11 @@ export class PooledDispatcher implements Dispatcher {
     out: CommandBuffer,
   ): void {
     const queued = this.#queues.length(queue);
-    out.startBatch(this.#takeIdle(), variant, this.#policy.level, queued);
+    const worker = this.#takeIdle();
+    out.startBatch(worker, variant, this.#policy.level, queued);
     const taken = this.#queues.takeFor(queue, variant, isOpen, batch, out);
     assert(taken > 0, "a batch holds at least one query");
+    this.#paces.started(worker, variant, taken, this.#upCount - this.#idleCount);
   }
 
   /** If more late queries wait than may, the one that is late the longest goes. */
@@ -303,8 +335,25 @@ export class PooledDispatcher implements Dispatcher {
     queues.insert(LATE, query, deadlineMs, wanted);
   }
 
+  /** The fastest idle worker; of equally fast ones that which became idle last. */
+  #chooseIdle(): number {
+    const { monitor } = this.#paces;
+    let next = this.#idleCount - 1;
+    if (!monitor.isEven) {
+      for (let position = next - 1; position >= 0; position--) {
+        const isFaster = monitor.paceOf(this.#idle[position]!) < monitor.paceOf(this.#idle[next]!);
+        if (isFaster) next = position;
+      }
+    }
+    this.#next = next;
+    return this.#idle[next]!;
+  }
+
   #takeIdle(): number {
-    const worker = this.#idle[--this.#idleCount]!;
+    const worker = this.#idle[this.#next]!;
+    this.#idle.copyWithin(this.#next, this.#next + 1, this.#idleCount);
+    this.#idleCount--;
+    this.#next = this.#idleCount - 1;
     this.#stateByWorker[worker] = BUSY;
     return worker;
   }

@@ -3,8 +3,8 @@ import type { Dispatcher } from "stratagem-runtime/internal/methods/ramsis/core/
 import type { PeerCluster } from "./peer-cluster.ts";
 
 /**
- * The part of the runtime's dispatcher that a simulation drives. Peers are never served with: their
- * workers neither come nor go, no client cancels, and no bundle replaces another.
+ * The part of the runtime's dispatcher that a simulation drives. Peers are never served with: a
+ * worker that is lost under them keeps its batch for ever, no client cancels, and no bundle replaces another.
  */
 export type SimulatedDispatcher = Pick<
   Dispatcher,
@@ -15,7 +15,8 @@ export type SimulatedDispatcher = Pick<
   | "onArrival"
   | "onBatchDone"
   | "onWake"
->;
+> &
+  Partial<Pick<Dispatcher, "onWorkerLost" | "onRetry">>;
 
 /** Named as the output prints them; times in ms, names end in their unit. */
 export type PeerParameters = Readonly<Record<string, string | number | boolean>>;

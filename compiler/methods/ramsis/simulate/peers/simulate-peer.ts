@@ -56,7 +56,7 @@ export function triedSettings(
 export function tunedSettings(
   bundle: RamsisBundle,
   settings: readonly PeerSetting[],
-  { serviceTimes, stations = {}, ...simulated }: TunedFor,
+  { serviceTimes, stations: { machine: _, ...stations } = {}, ...simulated }: TunedFor,
 ): Measured[] {
   const looks = tuningLooks(simulated, bundle.slo.latencyMs);
   return tune(settings, (setting, round) =>

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { RamsisBundle } from "../../../../../runtime/bundle/schema.ts";
 import { CommandBuffer, DROP, DROP_LATE } from "../../../../../runtime/core/command-buffer.ts";
+import { PaceMonitor } from "../../../../../runtime/core/pace.ts";
 import { dispatcherOf } from "../../../../../runtime/methods/ramsis/core/dispatcher-of.ts";
 import { Policy } from "../../../../../runtime/methods/ramsis/core/policy.ts";
 import { tinyBundle } from "../../../../support/tiny-bundle.ts";
@@ -21,7 +22,10 @@ function mixedBundle(share: number): RamsisBundle {
 test("the other table of a mixture takes its share, the same ones every time", () => {
   const decisions = () => {
     const policy = Policy.fromBundle(mixedBundle(0.3));
-    return Array.from({ length: 10_000 }, (_, ms) => policy.variant(policy.decide(1, 100, ms)));
+    const pace = new PaceMonitor(1, 1, { adapt: true, mayBeFaster: true });
+    return Array.from({ length: 10_000 }, (_, ms) =>
+      policy.variant(policy.decide(1, 100, ms, 1, pace)),
+    );
   };
   const variants = decisions();
   const share = variants.filter((variant) => variant === 1).length / variants.length;

@@ -1,0 +1,56 @@
+/** A machine that is slower than its profile, or loses workers, as `simulate` is asked to have it. */
+import type { SlowSpells } from "stratagem-runtime/internal/bundle/schema";
+import { Rng } from "stratagem-runtime/internal/core/rng";
+import { SlowTimes } from "./slow-times.ts";
+
+export interface MachineState {
+  /** Service times of all workers, relative to the profile. */
+  readonly pace: number;
+  /** Spells in which a worker is slower, each worker having its own; null for none. */
+  readonly slow: Omit<SlowSpells, "fast"> | null;
+  /** Further factors of single workers, by index. */
+  readonly workerPaces: ReadonlyMap<number, number>;
+  /** Workers that are lost for good at a time: the last ones; null for none. */
+  readonly lost: { readonly workers: number; readonly atMs: number } | null;
+}
+
+export const AS_PROFILED: MachineState = {
+  pace: 1,
+  slow: null,
+  workerPaces: new Map(),
+  lost: null,
+};
+
+/** What work takes on the workers of such a machine. */
+export class MachinePaces {
+  /** [workerCount] */
+  readonly #factor: Float64Array;
+  readonly #spells: readonly SlowTimes[];
+
+  constructor({ pace, slow, workerPaces }: MachineState, workerCount: number, rng: Rng) {
+    this.#factor = new Float64Array(workerCount).fill(pace);
+    for (const [worker, own] of workerPaces) this.#factor[worker] = pace * own;
+    const seeds = slow === null ? [] : Array.from({ length: workerCount }, (_, worker) => worker);
+    this.#spells = seeds.map((worker) => {
+      const own = new Rng(Math.floor(rng.nextFloat() * 2 ** 32), worker);
+      return new SlowTimes({ share: 0.5, factor: 1, spellMs: 1, ...slow, fast: 1 }, own);
+    });
+  }
+
+  /** How long work takes that begins then; the work of one worker begins in the order of time. */
+  takesMs(worker: number, fromMs: number, workMs: number): number {
+    const pacedMs = workMs * (this.#factor[worker] ?? 1);
+    return this.#spells[worker]?.takesMs(fromMs, pacedMs) ?? pacedMs;
+  }
+}
+
+/** The paces of a machine; null where all workers are as profiled. */
+export function machinePaces(
+  state: MachineState | undefined,
+  workerCount: number,
+  rng: Rng,
+): MachinePaces | null {
+  if (state === undefined) return null;
+  const isAsProfiled = state.pace === 1 && state.slow === null && state.workerPaces.size === 0;
+  return isAsProfiled ? null : new MachinePaces(state, workerCount, rng);
+}

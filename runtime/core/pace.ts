@@ -1,0 +1,206 @@
+/** How slow workers are compared with the profile, and how much of their capacity is left. */
+import { assert } from "./assert.ts";
+import { RATIO_GRID, RatioTracker, UNIT } from "./ratio-tracker.ts";
+
+/** After a rise the pace does not fall for this long, and then one step at a time; ms. */
+const HOLD_MS = 500;
+const STEP_MS = 100;
+/** A worker without a batch for this long is taken to be as fast as its pool; ms. */
+const IDLE_MS = 2000;
+/** A worker that is slower than the median of its pool by more than this factor is a straggler. */
+const STRAGGLER = 1.5;
+/** The correction of a variant and batch size changes after so many runs. */
+const CELL_RUNS = 16;
+const CELL_HOLD_MS = 2000;
+/** The pool is not taken to be faster than this. */
+const FASTEST = 2;
+
+export interface MonitorOptions {
+  /** False for a policy that decides as profiled whatever is measured. */
+  readonly adapt: boolean;
+  /** Whether expected times are means, so that a pool that takes less is faster. */
+  readonly mayBeFaster: boolean;
+}
+
+/**
+ * The pace of each worker: measured service time over the profiled one, 1 as profiled, 2 half as
+ * fast. It is the product of the pool's pace, which all runs measure together and which therefore
+ * follows a change within a few batches, and of what one worker takes relative to its pool. A third
+ * factor, `correction`, belongs to a variant and batch size whose profile is wrong.
+ *
+ * A pure state machine: time is an argument and nothing is allocated after construction.
+ */
+export class PaceMonitor {
+  /** Whether all workers have the same pace. */
+  isEven = true;
+  /** Pace of the pool: capacity of workers as profiled over that of the workers that are up. */
+  poolPace = 1;
+  /**
+   * Load that the cluster as profiled would have to carry for each query that arrives: workers of
+   * the cluster over the sum of 1 / pace of those that are up.
+   */
+  stretch = 1;
+  readonly #adapts: boolean;
+  readonly #workerCount: number;
+  readonly #pool: RatioTracker;
+  readonly #workers: RatioTracker;
+  readonly #cells: RatioTracker;
+  readonly #isUp: Uint8Array;
+  readonly #lastRunMs: Float64Array;
+  /** Workers that are up by their index in the grid. */
+  readonly #upByIndex = new Uint32Array(RATIO_GRID.length);
+  #upCount = 0;
+  /** Workers that there should be. */
+  #wanted: number;
+  #median = UNIT;
+  #settleMs = Number.POSITIVE_INFINITY;
+
+  /**
+   * @param cellCount variants times batch sizes, as `cellOf` numbers them.
+   */
+  constructor(workerCount: number, cellCount: number, { adapt, mayBeFaster }: MonitorOptions) {
+    const rules = { holdMs: HOLD_MS, stepMs: STEP_MS };
+    this.#adapts = adapt;
+    const lowest = mayBeFaster ? FASTEST : UNIT;
+    this.#pool = new RatioTracker(1, { holdMs: HOLD_MS, stepMs: STEP_MS, lowest });
+    this.#workerCount = workerCount;
+    this.#wanted = workerCount;
+    this.#workers = new RatioTracker(workerCount, rules);
+    this.#cells = new RatioTracker(cellCount, {
+      holdMs: CELL_HOLD_MS,
+      stepMs: CELL_HOLD_MS,
+      leastRuns: CELL_RUNS,
+      lowest: UNIT,
+    });
+    this.#isUp = new Uint8Array(workerCount);
+    this.#lastRunMs = new Float64Array(workerCount);
+  }
+
+  /** A worker has come up. */
+  onReady(worker: number): void {
+    if (this.#isUp[worker] === 1) return;
+    this.#isUp[worker] = 1;
+    this.#upCount++;
+    this.#workers.reset(worker, UNIT);
+    this.#upByIndex[UNIT]!++;
+    this.#refresh();
+  }
+
+  /** A worker has gone down. */
+  onLost(worker: number): void {
+    if (this.#isUp[worker] !== 1) return;
+    this.#isUp[worker] = 0;
+    this.#upCount--;
+    this.#upByIndex[this.#workers.index[worker]!]!--;
+    this.#refresh();
+  }
+
+  /** Sets the number of workers that this front end should have; at first all of the cluster. */
+  share(workers: number): void {
+    this.#wanted = Math.min(this.#workerCount, Math.max(1, workers));
+    this.#refresh();
+  }
+
+  /** Takes the measured time of a batch. */
+  onRun(
+    worker: number,
+    ranMs: number,
+    expectedMs: number,
+    variance: number,
+    cell: number,
+    nowMs: number,
+  ): void {
+    if (!(this.#adapts && ranMs >= 0 && expectedMs > 0)) return;
+    this.#lastRunMs[worker] = nowMs;
+    const corrected = expectedMs * this.#cells.valueOf(cell);
+    const relative = this.#workers.valueOf(worker);
+    let isChanged = this.#pool.add(0, ranMs, corrected * relative, variance, nowMs);
+    const pool = this.#pool.valueOf(0);
+    if (this.#workerCount > 1 && this.#isUp[worker] === 1) {
+      const before = this.#workers.index[worker]!;
+      if (this.#workers.add(worker, ranMs, corrected * pool, variance, nowMs)) {
+        this.#upByIndex[before]!--;
+        this.#upByIndex[this.#workers.index[worker]!]!++;
+        isChanged = true;
+      }
+    }
+    this.#cells.add(cell, ranMs, expectedMs * pool * relative, variance, nowMs);
+    if (isChanged) this.#refresh();
+  }
+
+  /**
+   * Lets the paces of workers that run nothing go back to that of the pool, and the pool's to 1.
+   * Called before decisions; times must not go back.
+   */
+  look(nowMs: number): void {
+    if (nowMs < this.#settleMs) return;
+    this.#settleMs = nowMs + STEP_MS;
+    let newestMs = Number.NEGATIVE_INFINITY;
+    for (let worker = 0; worker < this.#workerCount; worker++) {
+      const lastMs = this.#lastRunMs[worker]!;
+      newestMs = Math.max(newestMs, lastMs);
+      const index = this.#workers.index[worker]!;
+      if (this.#isUp[worker] !== 1 || index === UNIT || nowMs - lastMs < IDLE_MS) continue;
+      this.#upByIndex[index]!--;
+      this.#upByIndex[UNIT]!++;
+      this.#workers.reset(worker, UNIT);
+    }
+    if (nowMs - newestMs >= IDLE_MS) this.#pool.reset(0, UNIT);
+    this.#refresh();
+  }
+
+  paceOf(worker: number): number {
+    return this.#pool.valueOf(0) * this.#workers.valueOf(worker);
+  }
+
+  /** Whether a worker is much slower than most of its pool. */
+  isStraggler(worker: number): boolean {
+    return this.#workers.valueOf(worker) > STRAGGLER * RATIO_GRID[this.#median]!;
+  }
+
+  /** What a variant and batch size takes beyond the pace, relative to its profile; 1 as profiled. */
+  correctionOf(cell: number): number {
+    return this.#cells.valueOf(cell);
+  }
+
+  /** Batches of a cell that were measured. */
+  runsOf(cell: number): number {
+    return this.#cells.runsOf(cell);
+  }
+
+  /** Sums anew what depends on all workers. */
+  #refresh(): void {
+    if (!this.#adapts) return;
+    let rate = 0;
+    let used = 0;
+    let below = 0;
+    this.#median = UNIT;
+    for (let index = 0; index < RATIO_GRID.length; index++) {
+      const count = this.#upByIndex[index]!;
+      if (count === 0) continue;
+      used++;
+      rate += count / RATIO_GRID[index]!;
+      if (2 * below < this.#upCount) this.#median = index;
+      below += count;
+    }
+    const pool = this.#pool.valueOf(0);
+    this.isEven = used <= 1;
+    const isSettled = this.isEven && this.#upByIndex[UNIT] === this.#upCount && pool === 1;
+    if (isSettled) this.#settleMs = Number.POSITIVE_INFINITY;
+    else if (this.#settleMs === Number.POSITIVE_INFINITY) this.#settleMs = 0;
+    if (this.#upCount === 0) return;
+    assert(rate > 0, "workers that are up have a rate");
+    this.poolPace = (pool * this.#upCount) / rate;
+    this.stretch = (pool * Math.max(this.#upCount, this.#wanted)) / rate;
+  }
+}
+
+/** Number of the cell of a variant and batch size: sizes by powers of two. */
+export function cellOf(variant: number, batch: number, sizes: number): number {
+  return variant * sizes + Math.min(sizes - 1, 31 - Math.clz32(batch));
+}
+
+/** How many sizes by powers of two there are up to a batch. */
+export function sizesUpTo(maxBatch: number): number {
+  return 32 - Math.clz32(Math.max(1, maxBatch));
+}

@@ -1,0 +1,69 @@
+/** Measures the pace of the workers of a RAMSIS bundle from the batches that they run. */
+import type { RamsisBundle } from "../../../bundle/schema.ts";
+import { PaceMonitor } from "../../../core/pace.ts";
+import { PaceReference, type ReferenceMode } from "../../../core/pace-reference.ts";
+
+export interface PaceOptions {
+  /** Whether decisions follow the pace; true unless said otherwise. */
+  readonly adapt?: boolean;
+  /** What batches take on a machine as profiled; their measured means unless said otherwise. */
+  readonly reference?: ReferenceMode;
+}
+
+/** Compares each batch with the profile of its variant, size and bucket. */
+export class WorkerPaces {
+  readonly monitor: PaceMonitor;
+  /** By bucket; one where there are none. */
+  #references: readonly PaceReference[];
+  readonly #mode: ReferenceMode;
+  /** Of the batch that each worker runs. */
+  readonly #variant: Uint16Array;
+  readonly #batch: Uint32Array;
+  readonly #bucket: Uint8Array;
+  readonly #busy: Uint32Array;
+
+  constructor(bundle: RamsisBundle, workerCount: number, ready: boolean, options: PaceOptions) {
+    const { adapt = true, reference = "measured" } = options;
+    this.#mode = reference;
+    this.#references = referencesOf(bundle, reference);
+    const cellCount = Math.max(...this.#references.map((one) => one.cellCount));
+    const knowsMeans = this.#references.every((one) => one.knowsMeans);
+    this.monitor = new PaceMonitor(workerCount, cellCount, { adapt, mayBeFaster: knowsMeans });
+    this.#variant = new Uint16Array(workerCount);
+    this.#batch = new Uint32Array(workerCount);
+    this.#bucket = new Uint8Array(workerCount);
+    this.#busy = new Uint32Array(workerCount);
+    if (ready) for (let worker = 0; worker < workerCount; worker++) this.monitor.onReady(worker);
+  }
+
+  /** Compares with other profiles from now on; what was measured stays known. */
+  replaceBundle(bundle: RamsisBundle): void {
+    this.#references = referencesOf(bundle, this.#mode);
+  }
+
+  /** A worker starts a batch. @param busyWorkers that run one, this one included. */
+  started(worker: number, variant: number, batch: number, busyWorkers: number, bucket = 0): void {
+    this.#variant[worker] = variant;
+    this.#batch[worker] = batch;
+    this.#bucket[worker] = bucket;
+    this.#busy[worker] = busyWorkers;
+  }
+
+  /** A worker has ended its batch. @param ranMs time in the worker; NaN where it is not known. */
+  done(worker: number, ranMs: number, busyWorkers: number, nowMs: number): void {
+    if (!(ranMs >= 0)) return;
+    const variant = this.#variant[worker]!;
+    const batch = this.#batch[worker]!;
+    const reference = this.#references[this.#bucket[worker]!] ?? this.#references[0]!;
+    const busy = Math.max(busyWorkers, this.#busy[worker]!);
+    const expectedMs = reference.expectedMs(variant, batch, busy);
+    const variance = reference.variance(variant, batch);
+    const cell = reference.cellOf(variant, batch);
+    this.monitor.onRun(worker, ranMs, expectedMs, variance, cell, nowMs);
+  }
+}
+
+function referencesOf(bundle: RamsisBundle, mode: ReferenceMode): readonly PaceReference[] {
+  const timed = bundle.buckets ?? bundle.tasks;
+  return timed.map(({ serviceTimes }) => new PaceReference(serviceTimes, bundle.cluster, mode));
+}

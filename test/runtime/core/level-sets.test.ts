@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import { POOLED_LEVEL_CHOICE } from "../../../runtime/core/level-choice.ts";
+import { LevelSets } from "../../../runtime/core/level-sets.ts";
+
+const LEVELS = [{ loadQps: 100 }, { loadQps: 200 }, { loadQps: 400 }];
+const PACED = [
+  { pace: 1.5, loadQps: 200 },
+  { pace: 1.5, loadQps: 400 },
+  { pace: 2.5, loadQps: 400 },
+];
+
+function seen(qps: number) {
+  const window = { queries: 10 * qps, ms: 10_000, clump: 1 };
+  return { isKnown: true, window, newest: window };
+}
+
+function setsOf(paced = PACED): LevelSets {
+  return new LevelSets(LEVELS, paced, POOLED_LEVEL_CHOICE);
+}
+
+test("on a machine as profiled the levels are chosen by the load", () => {
+  const sets = setsOf();
+  expect([150, 80, 400, 390].map((qps, at) => sets.update(seen(qps), at, 1, 1))).toEqual([
+    1, 0, 2, 2,
+  ]);
+});
+
+test("without pace levels a slow machine uses the levels of higher loads", () => {
+  const sets = setsOf([]);
+  expect(sets.update(seen(100), 0, 2, 2)).toBe(1);
+  expect(sets.update(seen(300), 1, 2, 2)).toBe(2);
+  expect(sets.pace).toBe(1);
+});
+
+test("the set that is nearest to the pace decides, with the load scaled to it", () => {
+  const sets = setsOf();
+  expect(sets.update(seen(190), 0, 1.5, 1.5)).toBe(3);
+  expect(sets.pace).toBe(1.5);
+  expect(sets.update(seen(230), 1, 1.5, 1.5)).toBe(4);
+  expect(sets.update(seen(390), 2, 2.5, 2.5)).toBe(5);
+  expect(sets.update(seen(150), 3, 1, 1)).toBe(1);
+  expect(sets.pace).toBe(1);
+});
+
+test("lost workers take a set for its capacity, and leave it when the load fits again", () => {
+  const sets = setsOf();
+  expect(sets.update(seen(390), 0, 1, 1)).toBe(2);
+  // Half of the workers are gone: 390/s are as 780/s, above 400 · 1.5, within 400 · 2.5.
+  expect(sets.update(seen(390), 1, 1, 2)).toBe(5);
+  expect(sets.update(seen(390), 2, 1, 1)).toBe(2);
+});
