@@ -9,8 +9,7 @@ const STEP_MS = 100;
 const IDLE_MS = 2000;
 /** A worker that is slower than the median of its pool by more than this factor is a straggler. */
 const STRAGGLER = 1.5;
-/** The correction of a variant and batch size changes after so many runs. */
-const CELL_RUNS = 16;
+/** The correction of a variant and batch size changes no more often than this; ms. */
 const CELL_HOLD_MS = 2000;
 /** The pool is not taken to be faster than this. */
 const FASTEST = 2;
@@ -69,8 +68,8 @@ export class PaceMonitor {
     this.#cells = new RatioTracker(cellCount, {
       holdMs: CELL_HOLD_MS,
       stepMs: CELL_HOLD_MS,
-      leastRuns: CELL_RUNS,
       lowest: UNIT,
+      isSlow: true,
     });
     this.#isUp = new Uint8Array(workerCount);
     this.#lastRunMs = new Float64Array(workerCount);
@@ -112,13 +111,12 @@ export class PaceMonitor {
   ): void {
     if (!(this.#adapts && ranMs >= 0 && expectedMs > 0)) return;
     this.#lastRunMs[worker] = nowMs;
-    const corrected = expectedMs * this.#cells.valueOf(cell);
     const relative = this.#workers.valueOf(worker);
-    let isChanged = this.#pool.add(0, ranMs, corrected * relative, variance, nowMs);
+    let isChanged = this.#pool.add(0, ranMs, expectedMs * relative, variance, nowMs);
     const pool = this.#pool.valueOf(0);
     if (this.#workerCount > 1 && this.#isUp[worker] === 1) {
       const before = this.#workers.index[worker]!;
-      if (this.#workers.add(worker, ranMs, corrected * pool, variance, nowMs)) {
+      if (this.#workers.add(worker, ranMs, expectedMs * pool, variance, nowMs)) {
         this.#upByIndex[before]!--;
         this.#upByIndex[this.#workers.index[worker]!]!++;
         isChanged = true;
@@ -140,13 +138,22 @@ export class PaceMonitor {
       const lastMs = this.#lastRunMs[worker]!;
       newestMs = Math.max(newestMs, lastMs);
       const index = this.#workers.index[worker]!;
-      if (this.#isUp[worker] !== 1 || index === UNIT || nowMs - lastMs < IDLE_MS) continue;
+      const median = this.#median;
+      if (this.#isUp[worker] !== 1 || index === median || nowMs - lastMs < IDLE_MS) continue;
       this.#upByIndex[index]!--;
-      this.#upByIndex[UNIT]!++;
-      this.#workers.reset(worker, UNIT);
+      this.#upByIndex[median]!++;
+      this.#workers.reset(worker, median);
     }
-    if (nowMs - newestMs >= IDLE_MS) this.#pool.reset(0, UNIT);
+    if (nowMs - newestMs >= IDLE_MS) this.#forget();
     this.#refresh();
+  }
+
+  /** Takes all workers to be as profiled. */
+  #forget(): void {
+    this.#pool.reset(0, UNIT);
+    this.#upByIndex.fill(0);
+    this.#upByIndex[UNIT] = this.#upCount;
+    for (let worker = 0; worker < this.#workerCount; worker++) this.#workers.reset(worker, UNIT);
   }
 
   paceOf(worker: number): number {

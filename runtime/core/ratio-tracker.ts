@@ -21,77 +21,79 @@ export const RATIO_GRID = Float64Array.of(
 export const UNIT = 3;
 
 /** A window forgets this part of what it has seen with each run; the shortest first. */
-const FORGETS = Float64Array.of(1 / 4, 1 / 16, 1 / 256);
+const FORGETS = Float64Array.of(1 / 16, 1 / 64, 1 / 256);
+/** Standard errors by which a window's ratio is above the value that it refutes. */
+const RISE_SIGMAS = Float64Array.of(4, 3.5, 3);
 const WINDOWS = 3;
-const LONGEST = WINDOWS - 1;
+/** Standard deviations of a single run above which two or three in turn refute the value. */
+const JUMP_SIGMAS = 4;
+/** A profile with a higher variance over mean² takes three runs. */
+const NOISY_VARIANCE = 0.02;
 /** A single run counts at most as so many times its expected time. */
 const MOST_RATIO = 32;
-/** Fewer runs than this change nothing. */
-const LEAST_RUNS = 2;
-/** Standard errors by which a short window refutes the longest one. */
-const CHANGE_SIGMAS = 4;
-/** Standard errors between a ratio that was seen and the value it refutes. */
-const RISE_SIGMAS = 3;
-const FALL_SIGMAS = 1;
+/** Falls look at the last 16 runs, and at least at so much time; ms. */
+const FALL_MS = 200;
+const FALL_FORGETS = 1 / 16;
 /** A ratio below 1 is believed only after so many runs and by so many standard errors. */
 const FASTER_RUNS = 64;
 const FASTER_SIGMAS = 4;
+/** Runs below which a slow value does not change. */
+const SLOW_RUNS = 32;
+
+/** Sums of a window. */
+const EXPECTED = 0;
+const MEASURED = 1;
+/** Of measured² / expected, and of the squares of expected times. */
+const SECOND = 2;
+const SQUARES = 3;
+/** Of expected² times the profile's variance over mean². */
+const PROFILED = 4;
+const SUMS = 5;
 
 export interface RatioRules {
   /** Time after a rise in which the value does not fall, ms. */
   readonly holdMs: number;
   /** Time between two steps down, ms. */
   readonly stepMs: number;
-  /** Runs below which the value does not change. */
-  readonly leastRuns?: number;
   /** The lowest value on the grid, an index. */
   readonly lowest?: number;
+  /** Whether only the longest window counts, for values that hardly ever change. */
+  readonly isSlow?: boolean;
 }
 
 /**
  * One value on `RATIO_GRID` for each of `count` series of runs, 1 at first.
  *
- * Each series keeps windows of 4, 16 and 256 runs. A window's ratio is the sum of measured times
- * over the sum of expected times, so a stall weighs as much as the time that it takes. The longest
- * window decides; where a shorter one differs from it by more than chance explains, the longest is
- * cut to that one. The value rises at once when the ratio exceeds it by `RISE_SIGMAS` standard
- * errors, in any window or in each of the last two runs. The error is the larger of what the runs show and what the profile says, so one slow run
- * changes nothing, two equally slow runs do, and rare long stalls do once there are enough of them.
- * The value falls one step at a time, after `holdMs`, when the ratio is below the middle between
- * two steps. Nothing is allocated after construction.
+ * A window's ratio is the sum of measured times over the sum of expected times, so a stall weighs
+ * as much as the time that it takes. The value rises at once
+ * - when two runs in turn, three where the profile is noisy, exceed it by `JUMP_SIGMAS` standard
+ *   deviations of the profile: a slow spell;
+ * - when a window of 16, 64 or 256 runs exceeds it by `RISE_SIGMAS` standard errors, the larger of
+ *   what its runs show and what the profile says: a small change, or stalls, once there are enough.
+ * The value falls one step at a time, after `holdMs`, when the last 16 runs and the last 200 ms are
+ * below the middle between two steps. What a change has refuted is forgotten. Nothing is allocated
+ * after construction.
  */
 export class RatioTracker {
   /** Index in the grid by series. */
   readonly index: Uint8Array;
   readonly #rules: Required<RatioRules>;
   readonly #runs: Uint32Array;
-  /** [count, WINDOWS] sums, forgotten at the rate of the window. */
-  readonly #expected: Float64Array;
-  readonly #measured: Float64Array;
-  /** Of measured² / expected, and of the squares of expected times. */
-  readonly #second: Float64Array;
-  readonly #squares: Float64Array;
-  /** Of expected² times the profile's variance over mean². */
-  readonly #profiled: Float64Array;
+  /** [count, WINDOWS + 1, SUMS]: the windows, and the one that falls look at. */
+  readonly #sums: Float64Array;
+  /** [count, 3]: ratios of the last runs, the newest first. */
+  readonly #last: Float64Array;
+  readonly #lastMs: Float64Array;
   readonly #mayFallMs: Float64Array;
-  /** Ratio of the run before the last one. */
-  readonly #previous: Float64Array;
-  /** [count, 2]: variance of single runs before the last two of them. */
-  readonly #spread: Float64Array;
 
   constructor(count: number, rules: RatioRules) {
-    this.#rules = { leastRuns: LEAST_RUNS, lowest: 0, ...rules };
+    this.#rules = { lowest: 0, isSlow: false, ...rules };
     this.index = new Uint8Array(count).fill(UNIT);
     this.#runs = new Uint32Array(count);
-    const sums = () => new Float64Array(count * WINDOWS);
-    this.#expected = sums();
-    this.#measured = sums();
-    this.#second = sums();
-    this.#squares = sums();
-    this.#profiled = sums();
+    this.#sums = new Float64Array(count * (WINDOWS + 1) * SUMS);
+    this.#last = new Float64Array(3 * count);
+    this.#lastMs = new Float64Array(count);
     this.#mayFallMs = new Float64Array(count).fill(Number.NEGATIVE_INFINITY);
-    this.#previous = new Float64Array(count);
-    this.#spread = new Float64Array(2 * count);
   }
 
   valueOf(series: number): number {
@@ -105,21 +107,16 @@ export class RatioTracker {
 
   /** Ratio of a series over its longest window, not rounded; NaN before the first run. */
   meanOf(series: number): number {
-    const at = series * WINDOWS + LONGEST;
-    return this.#measured[at]! / this.#expected[at]!;
+    return this.#ratio(windowOf(series, WINDOWS - 1));
   }
 
   /** Forgets what a series has seen and sets its value. @param index in the grid. */
   reset(series: number, index: number): void {
     this.index[series] = index;
-    this.#mayFallMs[series] = Number.NEGATIVE_INFINITY;
     this.#runs[series] = 0;
-    const from = series * WINDOWS;
-    this.#expected.fill(0, from, from + WINDOWS);
-    this.#measured.fill(0, from, from + WINDOWS);
-    this.#second.fill(0, from, from + WINDOWS);
-    this.#squares.fill(0, from, from + WINDOWS);
-    this.#profiled.fill(0, from, from + WINDOWS);
+    this.#mayFallMs[series] = Number.NEGATIVE_INFINITY;
+    this.#last.fill(0, 3 * series, 3 * series + 3);
+    this.#sums.fill(0, windowOf(series, 0), windowOf(series + 1, 0));
   }
 
   /**
@@ -133,76 +130,77 @@ export class RatioTracker {
     variance: number,
     nowMs: number,
   ): boolean {
-    const runs = ++this.#runs[series]!;
     const ran = Math.min(measuredMs, MOST_RATIO * expectedMs);
-    const ratio = ran / expectedMs;
-    const both = Math.min(ratio, this.#previous[series]!);
-    this.#previous[series] = ratio;
-    const spread = this.#spread[2 * series]!;
-    this.#spread[2 * series] = this.#spread[2 * series + 1]!;
-    this.#spread[2 * series + 1] = this.#spreadOf(series * WINDOWS + LONGEST);
+    const sinceMs = nowMs - this.#lastMs[series]!;
+    this.#lastMs[series] = nowMs;
+    this.#runs[series]!++;
     for (let window = 0; window < WINDOWS; window++) {
-      const at = series * WINDOWS + window;
-      const kept = 1 - FORGETS[window]!;
-      this.#expected[at] = this.#expected[at]! * kept + expectedMs;
-      this.#measured[at] = this.#measured[at]! * kept + ran;
-      this.#second[at] = this.#second[at]! * kept + (ran * ran) / expectedMs;
-      this.#squares[at] = this.#squares[at]! * kept * kept + expectedMs * expectedMs;
-      this.#profiled[at] = this.#profiled[at]! * kept * kept + expectedMs * expectedMs * variance;
+      const at = windowOf(series, window);
+      this.#count(at, 1 - FORGETS[window]!, ran, expectedMs, variance);
     }
-    if (runs < this.#rules.leastRuns) return false;
-    const single = this.#highest(series, both, Math.max(spread, variance));
-    this.#cut(series);
-    return this.#rise(series, single, nowMs) || this.#fall(series, nowMs);
-  }
-
-  /** Cuts the longest window to the shortest one that shows a change. */
-  #cut(series: number): void {
-    const longest = series * WINDOWS + LONGEST;
-    const ratio = this.#measured[longest]! / this.#expected[longest]!;
-    const spread = this.#spreadOf(longest);
-    for (let at = series * WINDOWS; at < longest; at++) {
-      const expected = this.#expected[at]!;
-      const own = this.#measured[at]! / expected;
-      const squared = expected * expected;
-      const seen = (spread * this.#squares[at]!) / squared;
-      const profiled = (this.#profiled[at]! / squared) * ratio * ratio;
-      const error = Math.sqrt(Math.max(seen, profiled));
-      if (Math.abs(own - ratio) <= CHANGE_SIGMAS * error) continue;
-      for (let window = at + 1; window <= longest; window++) this.#copy(at, window);
-      return;
+    const forgets = Math.min(FALL_FORGETS, sinceMs / (FALL_MS + sinceMs));
+    this.#count(windowOf(series, WINDOWS), 1 - forgets, ran, expectedMs, variance);
+    const last = 3 * series;
+    this.#last.copyWithin(last + 1, last, last + 2);
+    this.#last[last] = ran / expectedMs;
+    if (this.#rules.isSlow) {
+      if (this.#runs[series]! < SLOW_RUNS) return false;
+      return (
+        this.#riseTo(series, this.#shown(series, WINDOWS - 1), nowMs) || this.#fall(series, nowMs)
+      );
     }
+    return (
+      this.#jump(series, variance, nowMs) || this.#rise(series, nowMs) || this.#fall(series, nowMs)
+    );
   }
 
-  #copy(from: number, to: number): void {
-    this.#expected[to] = this.#expected[from]!;
-    this.#measured[to] = this.#measured[from]!;
-    this.#second[to] = this.#second[from]!;
-    this.#squares[to] = this.#squares[from]!;
-    this.#profiled[to] = this.#profiled[from]!;
+  #count(at: number, kept: number, ran: number, expectedMs: number, variance: number): void {
+    const sums = this.#sums;
+    const square = expectedMs * expectedMs;
+    sums[at + EXPECTED] = sums[at + EXPECTED]! * kept + expectedMs;
+    sums[at + MEASURED] = sums[at + MEASURED]! * kept + ran;
+    sums[at + SECOND] = sums[at + SECOND]! * kept + (ran * ran) / expectedMs;
+    sums[at + SQUARES] = sums[at + SQUARES]! * kept * kept + square;
+    sums[at + PROFILED] = sums[at + PROFILED]! * kept * kept + square * variance;
   }
 
-  /**
-   * The highest value that the last two runs, or a window, show.
-   * @param both the lower ratio of the two. @param variance of a single run's ratio.
-   */
-  #highest(series: number, both: number, variance: number): number {
-    let highest = this.index[series]!;
-    const value = RATIO_GRID[highest]!;
-    const longest = series * WINDOWS + LONGEST;
-    const error = Math.sqrt(variance) * value;
-    if (both - CHANGE_SIGMAS * error > value) highest = Math.max(highest, nearest(both));
-    for (let at = series * WINDOWS; at <= longest; at++) {
-      const ratio = this.#measured[at]! / this.#expected[at]!;
-      const sigmas = at === longest ? RISE_SIGMAS : CHANGE_SIGMAS;
-      if (ratio - sigmas * this.#errorOf(at, value) > value) {
-        highest = Math.max(highest, nearest(ratio));
-      }
+  /** The last runs are all slower by more than chance explains: only they count from now on. */
+  #jump(series: number, variance: number, nowMs: number): boolean {
+    const value = this.valueOf(series);
+    const last = 3 * series;
+    let least = Math.min(this.#last[last]!, this.#last[last + 1]!);
+    if (variance > NOISY_VARIANCE) least = Math.min(least, this.#last[last + 2]!);
+    if (least <= value * (1 + JUMP_SIGMAS * Math.sqrt(variance))) return false;
+    if (!this.#riseTo(series, nearest(least), nowMs)) return false;
+    for (let window = 0; window <= WINDOWS; window++) {
+      const at = windowOf(series, window);
+      this.#sums.fill(0, at, at + SUMS);
+      this.#count(at, 0, least, 1, variance);
+      this.#count(at, 1, least, 1, variance);
     }
-    return highest;
+    return true;
   }
 
-  #rise(series: number, found: number, nowMs: number): boolean {
+  #rise(series: number, nowMs: number): boolean {
+    for (let window = 0; window < WINDOWS; window++) {
+      if (!this.#riseTo(series, this.#shown(series, window), nowMs)) continue;
+      for (let longer = window + 1; longer < WINDOWS; longer++) this.#copy(series, window, longer);
+      return true;
+    }
+    return false;
+  }
+
+  /** The value that a window shows if it refutes that of its series. */
+  #shown(series: number, window: number): number {
+    const at = windowOf(series, window);
+    const index = this.index[series]!;
+    const value = RATIO_GRID[index]!;
+    const ratio = this.#ratio(at);
+    const isAbove = ratio - RISE_SIGMAS[window]! * this.#errorOf(at, value) > value;
+    return isAbove ? nearest(ratio) : index;
+  }
+
+  #riseTo(series: number, found: number, nowMs: number): boolean {
     if (found <= this.index[series]!) return false;
     this.index[series] = found;
     this.#mayFallMs[series] = nowMs + this.#rules.holdMs;
@@ -214,34 +212,43 @@ export class RatioTracker {
     if (index <= this.#rules.lowest || nowMs < this.#mayFallMs[series]!) return false;
     const isFaster = index <= UNIT;
     if (isFaster && this.#runs[series]! < FASTER_RUNS) return false;
-    const at = series * WINDOWS + LONGEST;
-    const ratio = this.#measured[at]! / this.#expected[at]!;
-    const value = RATIO_GRID[index]!;
-    const middle = Math.sqrt(value * RATIO_GRID[index - 1]!);
-    const sigmas = isFaster ? FASTER_SIGMAS : FALL_SIGMAS;
-    if (ratio + sigmas * this.#errorOf(at, ratio) >= middle) return false;
+    const at = windowOf(series, isFaster ? WINDOWS - 1 : WINDOWS);
+    const ratio = this.#ratio(at);
+    const middle = Math.sqrt(RATIO_GRID[index]! * RATIO_GRID[index - 1]!);
+    const margin = isFaster ? FASTER_SIGMAS * this.#errorOf(at, ratio) : 0;
+    if (ratio + margin >= middle) return false;
     this.index[series] = index - 1;
     this.#mayFallMs[series] = nowMs + this.#rules.stepMs;
+    if (isFaster) return true;
+    for (let window = 0; window < WINDOWS; window++) this.#copy(series, WINDOWS, window);
     return true;
   }
 
-  /** Variance of single runs in a window, as far as it shows any. */
-  #spreadOf(at: number): number {
-    const expected = this.#expected[at]!;
-    if (expected === 0) return 0;
-    const ratio = this.#measured[at]! / expected;
-    const weight = this.#squares[at]! / (expected * expected);
-    if (weight >= 1) return 0;
-    return Math.max(0, this.#second[at]! / expected - ratio * ratio) / (1 - weight);
+  #copy(series: number, from: number, to: number): void {
+    const source = windowOf(series, from);
+    this.#sums.copyWithin(windowOf(series, to), source, source + SUMS);
+  }
+
+  #ratio(at: number): number {
+    return this.#sums[at + MEASURED]! / this.#sums[at + EXPECTED]!;
   }
 
   /** Standard error of a window's ratio. @param value that scales the profile's variance. */
   #errorOf(at: number, value: number): number {
-    const squared = this.#expected[at]! * this.#expected[at]!;
-    const seen = (this.#spreadOf(at) * this.#squares[at]!) / squared;
-    const profiled = (this.#profiled[at]! / squared) * value * value;
+    const sums = this.#sums;
+    const expected = sums[at + EXPECTED]!;
+    const ratio = sums[at + MEASURED]! / expected;
+    const weight = sums[at + SQUARES]! / (expected * expected);
+    const spread = Math.max(0, sums[at + SECOND]! / expected - ratio * ratio);
+    const seen = weight < 1 ? (spread * weight) / (1 - weight) : 0;
+    const profiled = (sums[at + PROFILED]! / (expected * expected)) * value * value;
     return Math.sqrt(Math.max(seen, profiled));
   }
+}
+
+/** Where the sums of a window begin. */
+function windowOf(series: number, window: number): number {
+  return (series * (WINDOWS + 1) + window) * SUMS;
 }
 
 /** Index of the value of the grid that is nearest by ratio. */
