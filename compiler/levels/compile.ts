@@ -85,7 +85,9 @@ export async function compile(
     if (tried.kept.kept === tried.kept.carried) break;
   }
   if (best === null) throw new RangeError("a margin is tried");
-  return best.compiled;
+  const { bundle } = best.compiled;
+  const paced = await method.withPaceLevels?.(bundle, () => performance.now());
+  return { ...best.compiled, bundle: paced ?? bundle };
 }
 
 /** @throws InputError if the application asks for what its method cannot do. */

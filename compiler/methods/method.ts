@@ -104,6 +104,8 @@ export interface CompilerMethod<
    */
   gapOf?(a: L, b: L): LevelGap;
   bundle(frame: F, levels: readonly L[], provenance: Provenance): B;
+  /** A bundle with what it decides on slower machines besides. @param nowMs as above. */
+  withPaceLevels?(bundle: B, nowMs: () => number): Promise<B>;
 
   // What a level promises.
 

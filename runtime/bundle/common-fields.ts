@@ -328,6 +328,13 @@ export function levelFields(
   };
 }
 
+/** Far above what any machine shows. */
+const MAX_PACE = 1000;
+export const pace: Field<number> = [
+  numberBetween(1, MAX_PACE),
+  "Service times of the machine relative to the profile's.",
+];
+
 /** By ascending load. */
 export function levelsOf<Level>(level: Shape<Level>): Shape<readonly Level[]> {
   return listOf([1, MAX_LEVELS], level);

@@ -11,14 +11,14 @@ import { settledPlan } from "../../simulate/serving/planned-contention.ts";
 import type { CompilerMethodOf, Solved } from "../method.ts";
 import { refuseTableOptions, refuseTraces } from "../table-options.ts";
 import { lokiGap } from "./level-gap.ts";
-import { frameOfPlan, longestPath, planningFrame } from "./planning-frame.ts";
+import { lokiPaceLevels } from "./pace-levels.ts";
+import { frameOfPlan, isServable, longestPath, planningFrame } from "./planning-frame.ts";
 import { lokiPromises } from "./promises.ts";
 import { quickerBatches } from "./quicker-batches.ts";
 import { settleLevels } from "./settled-levels.ts";
 import { predictLevel, simulatedExpectation } from "./simulated-level.ts";
 import { baselinePlan, PIPELINE_BASELINES } from "./solve/baseline-plan.ts";
 import { loki, type PlannedLevel } from "./solve/loki.ts";
-import { pipelineProblem } from "./solve/problem.ts";
 import type { TaskSolver } from "./task-policies.ts";
 import { planWarnings } from "./warnings.ts";
 
@@ -52,9 +52,14 @@ export function lokiMethod(taskSolver: TaskSolver): CompilerMethodOf<"loki"> {
     },
     gapOf: lokiGap,
     bundle: (frame, levels, provenance) => ({ ...frame, levels, provenance }),
+    async withPaceLevels(bundle, nowMs) {
+      const { levels, provenance, paceLevels: _, ...frame } = bundle;
+      const paceLevels = await lokiPaceLevels(frame, levels, nowMs);
+      return paceLevels.length === 0 ? bundle : { ...frame, levels, paceLevels, provenance };
+    },
     plannedWorkers: ({ cluster }, { plan }) => workersByPool(cluster, plan.instances),
 
-    frameOf: ({ levels: _, provenance: __, ...frame }) => frame,
+    frameOf: ({ levels: _, paceLevels: __, provenance: ___, ...frame }) => frame,
     promises: lokiPromises,
     worstViolationRate: ({ expected }) => expected.violationRate,
     stated: ({ expected }) => expected,
@@ -135,19 +140,4 @@ async function planAt(
 ): Promise<PlannedLevel | null> {
   if (stretch > 1 && !isServable(frame)) return null;
   return loki.planLevel(frame, loadQps, options);
-}
-
-/** Whether every path can be served in time at all, by what is fastest at each task. */
-function isServable(frame: LokiFrame): boolean {
-  const { tasks, leaves } = pipelineProblem(frame);
-  return leaves.every(({ path, latencyLimitMs }) => {
-    const leastMs = path.map((task) =>
-      Math.min(
-        ...(tasks[task]?.variants ?? []).flatMap(({ configurations }) =>
-          configurations.map(({ latencyMs }) => latencyMs),
-        ),
-      ),
-    );
-    return leastMs.reduce((sum, ms) => sum + ms, 0) <= latencyLimitMs;
-  });
 }

@@ -22,6 +22,20 @@ export interface LokiBundle extends CommonFields {
   readonly policy: LokiOptions;
   /** Ascending in `loadQps`, at least one. */
   readonly levels: readonly LokiLevel[];
+  /**
+   * Plans for slower machines: ascending by pace, and of one pace by load. Left out where there are
+   * none.
+   */
+  readonly paceLevels?: readonly LokiPaceLevel[];
+}
+
+/**
+ * The plan for a load on a machine whose service times are `pace` times the profile. Its latencies
+ * and throughputs are those of that machine.
+ */
+export interface LokiPaceLevel extends Pick<LokiLevel, "loadQps" | "plan"> {
+  /** Above 1. */
+  readonly pace: number;
 }
 
 export interface PipelineTask {

@@ -1,6 +1,7 @@
 /** States the interface of every dispatcher of a graph of tasks. */
 import type { CommandBuffer } from "../command-buffer.ts";
 import type { LoadShare, SeenLoad } from "../load-share.ts";
+import type { ReferenceMode } from "../pace-reference.ts";
 
 /** In place of a parent: the query is a request's own, for an entry task. */
 export const NO_PARENT = 0xffff_ffff;
@@ -10,6 +11,10 @@ export interface PipelineDispatcherOptions {
   readonly queryCapacity: number;
   /** The demand that is assumed until it is measured; left out, the highest level starts. */
   readonly initialDemandQps?: number;
+  /** Whether decisions follow the pace of the workers; true unless said otherwise. */
+  readonly adapt?: boolean;
+  /** What batches take on a machine as profiled; their measured means unless said otherwise. */
+  readonly reference?: ReferenceMode;
 }
 
 /**
@@ -63,8 +68,11 @@ export interface PipelineDispatcher {
     nowMs: number,
     out: CommandBuffer,
   ): void;
-  /** The batch a worker ran is done. */
-  onBatchDone(worker: number, nowMs: number, out: CommandBuffer): void;
+  /**
+   * The batch a worker ran is done.
+   * @param ranMs how long the model ran in the worker; left out where it was not measured.
+   */
+  onBatchDone(worker: number, nowMs: number, out: CommandBuffer, ranMs?: number): void;
   /** How many queries a served one sent to a child task of its own: what a heartbeat reports. */
   onFanout(query: number, childTask: number, count: number): void;
   /** The time has come that `wakeMs` named. */

@@ -36,12 +36,20 @@ const DEFAULT_LEVEL_FOLLOWER: LevelFollowerOptions = {
 export class LevelFollower {
   level: number;
   readonly #options: LevelFollowerOptions;
+  /** Levels by what they are meant to carry, ascending, and the place of each among them. */
+  readonly #levelByRank: Uint32Array;
+  readonly #rankByLevel: Uint32Array;
   #periodStartMs = Number.NaN;
 
-  constructor(levelCount: number, options = DEFAULT_LEVEL_FOLLOWER) {
-    assert(levelCount > 0, "there is at least one level");
+  /** @param meantQps what each level is meant to carry, on one and the same machine. */
+  constructor(meantQps: readonly number[], options = DEFAULT_LEVEL_FOLLOWER) {
+    assert(meantQps.length > 0, "there is at least one level");
     this.#options = options;
-    this.level = levelCount - 1;
+    const order = [...meantQps.keys()].sort((a, b) => meantQps[a]! - meantQps[b]! || a - b);
+    this.#levelByRank = Uint32Array.from(order);
+    this.#rankByLevel = new Uint32Array(order.length);
+    for (const [rank, level] of order.entries()) this.#rankByLevel[level] = rank;
+    this.level = order.at(-1)!;
   }
 
   /**
@@ -58,22 +66,25 @@ export class LevelFollower {
     const isDue = isFirst || nowMs - this.#periodStartMs >= periodMs;
     if (isDue) this.#periodStartMs = nowMs;
     if (demandQps > carriedQps[before]! + riseSigmas * noiseQps) {
-      this.level = lowest(carriedQps, demandQps);
+      this.level = this.#lowest(carriedQps, demandQps);
     } else if (isDue) {
       // The first measurement speaks for the top level no more than for any other.
       const neededQps = demandQps + (isFirst ? 0 : fallSigmas * noiseQps);
-      this.level = Math.min(before, lowest(carriedQps, neededQps));
+      const level = this.#lowest(carriedQps, neededQps);
+      if (this.#rankByLevel[level]! < this.#rankByLevel[before]!) this.level = level;
     }
     return this.level !== before;
   }
-}
 
-/** The lowest level that carries a demand, or else the one that carries the most. */
-function lowest(carriedQps: Float64Array, demandQps: number): number {
-  let most = 0;
-  for (let level = 0; level < carriedQps.length; level++) {
-    if (carriedQps[level]! >= demandQps) return level;
-    if (carriedQps[level]! > carriedQps[most]!) most = level;
+  /** The lowest level that carries a demand, or else the one that carries the most. */
+  #lowest(carriedQps: Float64Array, demandQps: number): number {
+    const levels = this.#levelByRank;
+    let most = levels[0]!;
+    for (let rank = 0; rank < levels.length; rank++) {
+      const level = levels[rank]!;
+      if (carriedQps[level]! >= demandQps) return level;
+      if (carriedQps[level]! > carriedQps[most]!) most = level;
+    }
+    return most;
   }
-  return most;
 }
