@@ -174,6 +174,7 @@ export async function openApplication(
     models,
     opened,
     openLevelSolver: (frame) => openLevelSolver(frame, method, pool, nowMs),
+    nowMs,
   };
 }
 

@@ -56,6 +56,8 @@ export interface CompileOptions {
   /** Models that files are to be made of, where the method does so. */
   readonly opened: OpenedModels | null;
   readonly openLevelSolver: (frame: BundleFrame, method: CompilerMethod) => LevelSolver;
+  /** A monotonic clock, for time limits of solvers; left out where none is to run out. */
+  readonly nowMs?: () => number;
 }
 
 export interface Compiled {
@@ -86,7 +88,7 @@ export async function compile(
   }
   if (best === null) throw new RangeError("a margin is tried");
   const { bundle } = best.compiled;
-  const paced = await method.withPaceLevels?.(bundle, () => performance.now());
+  const paced = await method.withPaceLevels?.(bundle, options.nowMs ?? (() => 0));
   return { ...best.compiled, bundle: paced ?? bundle };
 }
 

@@ -32,18 +32,26 @@ export function speedAtPace(
   return (batch * serviceMs[start + most - 1]!) / (most * serviceMs[start + batch - 1]! * pace);
 }
 
-/** Requests per second that a plan carries at a pace. */
+/** Part of the capacity of a plan that its load may take on a slower machine. */
+const FILLED = 0.95;
+
+/**
+ * Requests per second that a plan carries at a pace: its load over the pace, or more where its
+ * servers have capacity to spare.
+ */
 export function carriedAtPace(shape: PipelineShape, layout: PlanLayout, pace: number): number {
-  let carriedQps = layout.carriedQps / pace;
-  if (pace <= layout.pace) return carriedQps;
+  if (pace <= layout.pace) return layout.carriedQps / pace;
   const room = layout.demandQps / layout.carriedQps;
+  let capacityQps = Number.POSITIVE_INFINITY;
+  let speed = 1 / pace;
   for (let group = 0; group < layout.groupCount; group++) {
     const perRequest = layout.queriesByGroup[group]! * room;
-    const task = layout.taskByGroup[group]!;
-    if (!(perRequest > 0) || layout.stageByTask[task] != null) continue;
-    const speed = speedAtPace(shape, layout, group, pace);
-    const own = (speed * layout.plannedQpsByGroup[group]!) / perRequest;
-    if (own < carriedQps) carriedQps = own;
+    const isTable = layout.stageByTask[layout.taskByGroup[group]!] != null;
+    if (!(perRequest > 0)) continue;
+    const own = isTable ? 1 / pace : speedAtPace(shape, layout, group, pace);
+    speed = Math.min(speed, own);
+    capacityQps = Math.min(capacityQps, (own * layout.plannedQpsByGroup[group]!) / perRequest);
   }
-  return carriedQps;
+  const spareQps = Math.min(layout.carriedQps / layout.pace, FILLED * capacityQps);
+  return Math.max(layout.carriedQps * speed, spareQps);
 }
