@@ -174,7 +174,6 @@ export async function openApplication(
     models,
     opened,
     openLevelSolver: (frame) => openLevelSolver(frame, method, pool, nowMs),
-    nowMs,
   };
 }
 

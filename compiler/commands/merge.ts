@@ -31,7 +31,7 @@ export async function mergeCommand(command: MergeCommand): Promise<CommandResult
   const method = await methodOf(loaded.application.policy);
   const merged = await mergeParts(
     whole,
-    { compiler, openLevelSolver: (frame) => openLevelSolver(frame, method, pool, nowMs), nowMs },
+    { compiler, openLevelSolver: (frame) => openLevelSolver(frame, method, pool, nowMs) },
     method,
   );
   const finished = await finishCompile(merged, { loaded, method, command, startMs });

@@ -1,6 +1,15 @@
 /** Application and profiles in, policy bundle out: the pipeline from top to bottom. */
-import { type Bundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
-import type { CompilerMethod, OpenedModels, Settle, SolvedLevel } from "../methods/method.ts";
+import {
+  type Bundle,
+  type PacePromises,
+  violationCeiling,
+} from "stratagem-runtime/internal/bundle/schema";
+import type {
+  CompilerMethod,
+  OpenedModels,
+  Settle,
+  SolvedLevel,
+} from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
 import type { BundleFrame } from "../model/frames.ts";
 import type { ModelFiles } from "../model/model-files.ts";
@@ -11,6 +20,7 @@ import type { LoadedApplication } from "../spec/load-application.ts";
 import { conflict, type Mistake } from "../spec/mistakes.ts";
 import { type ChosenLevels, chooseLevels, type GapOf, type Placement } from "./adaptive-levels.ts";
 import { type KeptLevels, keepsMore, keptLevels } from "./kept-levels.ts";
+import { withPaces } from "./paces.ts";
 import {
   decidedApplication,
   ofDecisions,
@@ -43,6 +53,10 @@ export interface LevelSolver {
     onSolved?: OnSolved,
     divided?: DividedSearch,
   ): Solving;
+  /** Levels of a bundle for machines that are slower, in the order of the paces. */
+  solvePaced(bundle: Bundle, paces: readonly number[]): Promise<readonly object[]>;
+  /** What each level of a bundle promises on slower machines. */
+  promisePaces(bundle: Bundle): Promise<readonly PacePromises[]>;
   /** Brings a level closer to its neighbour. */
   readonly settle: Settle;
   /** Ends what it has started. */
@@ -56,8 +70,6 @@ export interface CompileOptions {
   /** Models that files are to be made of, where the method does so. */
   readonly opened: OpenedModels | null;
   readonly openLevelSolver: (frame: BundleFrame, method: CompilerMethod) => LevelSolver;
-  /** A monotonic clock, for time limits of solvers; left out where none is to run out. */
-  readonly nowMs?: () => number;
 }
 
 export interface Compiled {
@@ -70,7 +82,8 @@ export interface Compiled {
 
 /**
  * With the smallest margin for the way through the server whose simulated promises keep the ceiling
- * at all levels that carry their load; else with that which keeps it at the most.
+ * at all levels that carry their load; else with that which keeps it at the most. Methods whose
+ * levels have margins of their own choose these by themselves.
  * @throws InputError if the application asks for what its method cannot do.
  */
 export async function compile(
@@ -87,9 +100,7 @@ export async function compile(
     if (tried.kept.kept === tried.kept.carried) break;
   }
   if (best === null) throw new RangeError("a margin is tried");
-  const { bundle } = best.compiled;
-  const paced = await method.withPaceLevels?.(bundle, options.nowMs ?? (() => 0));
-  return { ...best.compiled, bundle: paced ?? bundle };
+  return best.compiled;
 }
 
 /** @throws InputError if the application asks for what its method cannot do. */
@@ -113,14 +124,15 @@ function* dayMistakes({ day }: Application, { name, overDay }: CompilerMethod): 
 
 /**
  * The application as it may be planned, in the order in which that is tried: with one margin for
- * the way through the server after the other, or just as it is.
+ * the way through the server after the other, with the least one where levels have margins of their
+ * own, or just as it is.
  * @throws InputError
  */
 export function* plannedApplications(
   { application, refuse }: LoadedApplication,
   method: CompilerMethod,
 ): Generator<Application> {
-  const plan = servingPlanOf(application);
+  const plan = servingPlanOf(application, method.marginByLevel ?? false);
   if (plan === null) {
     yield application;
     return;
@@ -152,17 +164,21 @@ async function solved(
       loads.kind === "adaptive"
         ? await chooseLevels(loads, gapOf, (loadsQps, round) => solver.solve(loadsQps, round))
         : { levels: await solver.solve(loads.qps), placement: null };
-    return "code" in placed ? placed : { ...placed, levels: await finished(placed, solver) };
+    if ("code" in placed) return placed;
+    const levels = await finished(placed, solver);
+    const own = levels.map(({ level }) => level);
+    const bundle = method.bundle(frame, own, { compiler, inputs });
+    return { ...placed, levels, bundle: await withPaces(bundle, method, solver) };
   });
   if ("code" in found) return fail(found);
-  const levels = found.levels.map(({ level }) => level);
+  const { bundle } = found;
   const compiled = {
-    bundle: method.bundle(frame, levels, { compiler, inputs }),
+    bundle,
     solveMs: found.levels.map(({ ms }) => ms),
     placement: found.placement,
   };
   const ceiling = violationCeiling(application.slo);
-  return { compiled, kept: keptLevels(levels, ceiling, method.worstViolationRate) };
+  return { compiled, kept: keptLevels(bundle.levels, ceiling, method.worstViolationRate) };
 
   function finished({ levels }: Pick<ChosenLevels, "levels">, { settle }: LevelSolver) {
     return method.afterLevels?.(frame, levels, settle) ?? levels;

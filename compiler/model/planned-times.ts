@@ -47,14 +47,26 @@ export function stretchedQuantiles(times: ServiceTimes, stretch: number): Servic
   };
 }
 
-/** An SLO, and those of its classes, less what is kept for the way through the server. */
-export function sloLess<S extends Pick<Slo, "latencyMs" | "classes">>(slo: S, marginMs: number): S {
+/** An SLO, its targets, and the SLOs of its classes, less what is kept for the serving path. */
+export function sloLess<S extends Pick<Slo, "latencyMs" | "classes" | "p50Ms" | "p95Ms">>(
+  slo: S,
+  marginMs: number,
+): S {
   if (marginMs === 0) return slo;
-  const { classes } = slo;
-  const latencyMs = slo.latencyMs - marginMs;
-  if (classes === undefined) return { ...slo, latencyMs };
-  const less = classes.map((one) => ({ ...one, latencyMs: one.latencyMs - marginMs }));
-  return { ...slo, latencyMs, classes: less };
+  const { classes, p50Ms, p95Ms } = slo;
+  // The margin covers rare delays, so a low target keeps half of its time.
+  const lessTarget = (ms: number): number => Math.max(ms / 2, ms - marginMs);
+  const less = {
+    ...slo,
+    latencyMs: slo.latencyMs - marginMs,
+    ...(p50Ms !== undefined && { p50Ms: lessTarget(p50Ms) }),
+    ...(p95Ms !== undefined && { p95Ms: lessTarget(p95Ms) }),
+  };
+  if (classes === undefined) return less;
+  return {
+    ...less,
+    classes: classes.map((one) => ({ ...one, latencyMs: one.latencyMs - marginMs })),
+  };
 }
 
 /** A frame for planners, who know models alone: without the path, its SLO less the margin. */

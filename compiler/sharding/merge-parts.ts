@@ -23,7 +23,7 @@ import { KnownLevels, knownFirst } from "./known-levels.ts";
 import { digestOf, fleetOf, type PartHeader } from "./part.ts";
 import { stagesOfParts } from "./part-stages.ts";
 
-export type MergeOptions = Pick<CompileOptions, "compiler" | "openLevelSolver" | "nowMs">;
+export type MergeOptions = Pick<CompileOptions, "compiler" | "openLevelSolver">;
 
 export interface Merged extends Compiled {
   readonly files: readonly BundleFile[];
@@ -57,7 +57,7 @@ export function loadedOf({ app, source }: PartHeader): LoadedApplication {
  */
 export async function mergeParts(
   parts: readonly PresentPart[],
-  { compiler, openLevelSolver, nowMs }: MergeOptions,
+  { compiler, openLevelSolver }: MergeOptions,
   method: CompilerMethod,
 ): Promise<Merged> {
   const [first] = parts;
@@ -77,7 +77,6 @@ export async function mergeParts(
     compiler,
     models,
     opened,
-    ...(nowMs === undefined ? {} : { nowMs }),
     openLevelSolver(frame) {
       const open = () => openLevelSolver(frame, method);
       const digest = digestOf(frame);

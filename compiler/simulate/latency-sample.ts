@@ -14,6 +14,12 @@ export interface LatencySummary {
   readonly max: number;
 }
 
+/** What a level of tables states of them; 0 where nothing is served. */
+export function latencyPromise(summary: LatencySummary | null): Required<ExpectedLatency> {
+  const { p50 = 0, p95 = 0, p99 = 0, max = 0 } = summary ?? {};
+  return { p50, p95, p99, max };
+}
+
 /** What a level states of the latencies that its simulation gives; 0 where nothing is served. */
 export function expectedLatency(
   summary: ExpectedLatency | null,

@@ -72,6 +72,12 @@ const slo = mapping({
   percentile: percentile()
     .prefault(99)
     .describe("Percentile for planners that bound a latency quantile"),
+  p50: duration(MAX_MS)
+    .optional()
+    .describe("Highest median latency, such as 20 ms (ramsis); left out for none"),
+  p95: duration(MAX_MS)
+    .optional()
+    .describe("Highest 95th percentile of the latency, such as 50 ms (ramsis); left out for none"),
 }).meta({ anyOf: [{ required: ["latency"] }, { required: ["classes"] }] });
 
 const arrivals = tagged("process", [

@@ -29,6 +29,9 @@ export interface Slo {
   readonly maxViolationRate: number | null;
   /** Percentile for planners that bound a latency quantile, in (0, 100). */
   readonly percentile: number;
+  /** Further targets: the most that the median and the 95th percentile may be. RAMSIS only. */
+  readonly p50Ms?: number;
+  readonly p95Ms?: number;
   /**
    * Two or more, of different names, whose shares sum to 1; left out where all queries have the
    * same SLO.
@@ -307,10 +310,15 @@ export interface RamsisPolicy {
   readonly maxQueue: number;
   readonly extrapolate: boolean;
   readonly balancer: "round-robin" | "shortest-queue" | "pooled";
-  readonly serviceTimes: "p95" | "quantiles";
+  /** Undefined where it is left to the profiles. */
+  readonly serviceTimes?: "p95" | "quantiles" | undefined;
   readonly drop: boolean;
+  /** Latency of a late query at most, in times the SLO, at least 2; null without a bound. */
+  readonly lateWithinSlos: number | null;
   /** How classes are served; undefined where there are none, and where it is left to us. */
   readonly classes?: "auto" | "shared" | "separate" | undefined;
+  /** Accuracy per SLO of mean latency, from 0 to 1; undefined for the compiler's default. */
+  readonly latencyPrice?: number | undefined;
 }
 
 export interface LokiPolicy {

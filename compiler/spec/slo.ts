@@ -15,6 +15,7 @@ const SHARE_TOLERANCE = 0.002;
 
 /** What is wrong with the SLO of a spec beyond its form. */
 export function* sloMistakes({ slo, policy }: ApplicationSpec): Generator<Mistake> {
+  yield* targetMistakes(slo, policy);
   const { latency, classes } = slo;
   const rules = rulesOf(policy).classes;
   const asked = rules?.asked(policy);
@@ -39,6 +40,32 @@ export function* sloMistakes({ slo, policy }: ApplicationSpec): Generator<Mistak
   yield* classMistakes(classes);
 }
 
+/** Targets of the latency, which only some methods keep, and which are within the SLO. */
+function* targetMistakes(
+  slo: ApplicationSpec["slo"],
+  policy: ApplicationSpec["policy"],
+): Generator<Mistake> {
+  const latencies = (slo.classes ?? []).map(({ latency }) => latency);
+  const mostMs = slo.latency ?? Math.max(0, ...latencies);
+  for (const key of ["p50", "p95"] as const) {
+    const targetMs = slo[key];
+    if (targetMs === undefined) continue;
+    const path = ["slo", key];
+    if (policy.method !== "ramsis") {
+      const message =
+        `method ${policy.method} keeps no target of ${key}; allowed: slo.latency alone, ` +
+        "or method ramsis";
+      yield { code: "INPUT_UNSUPPORTED", path, message };
+    } else if (targetMs > mostMs) {
+      yield conflict(path, `expected at most the SLO of ${mostMs} ms, got ${targetMs} ms`);
+    }
+  }
+  const { p50 = 0, p95 = Number.POSITIVE_INFINITY } = slo;
+  if (p50 > p95) {
+    yield conflict(["slo", "p50"], `expected at most slo.p95 of ${p95} ms, got ${p50} ms`);
+  }
+}
+
 function* classMistakes(
   classes: NonNullable<ApplicationSpec["slo"]["classes"]>,
 ): Generator<Mistake> {
@@ -56,16 +83,20 @@ function* classMistakes(
 
 /** The SLO of a spec without mistakes. Where there are classes, it is the longest of theirs. */
 export function resolveSlo({ slo }: ApplicationSpec): Slo {
-  const { maxViolationRate = null, percentile } = slo;
+  const { maxViolationRate = null, percentile, p50, p95 } = slo;
+  const targets = {
+    ...(p50 !== undefined && { p50Ms: p50 }),
+    ...(p95 !== undefined && { p95Ms: p95 }),
+  };
   if (slo.classes === undefined) {
-    return { latencyMs: slo.latency ?? Number.NaN, maxViolationRate, percentile };
+    return { latencyMs: slo.latency ?? Number.NaN, maxViolationRate, percentile, ...targets };
   }
   const sum = sumOf(slo.classes);
   const classes = slo.classes.map(({ name, latency, share }): SloClass => {
     return { name, latencyMs: latency, share: share / sum };
   });
   const latencyMs = Math.max(...classes.map((sloClass) => sloClass.latencyMs));
-  return { latencyMs, maxViolationRate, percentile, classes };
+  return { latencyMs, maxViolationRate, percentile, ...targets, classes };
 }
 
 function sumOf(classes: readonly { readonly share: number }[]): number {

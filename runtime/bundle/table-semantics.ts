@@ -8,7 +8,9 @@ import {
   NO_ACTION,
   type RamsisLevel,
   type ServiceTimes,
+  type Slo,
   type Table,
+  violationCeiling,
 } from "./schema.ts";
 
 /** One action less than a cell can name besides NO_ACTION and GIVE_UP. */
@@ -138,14 +140,21 @@ export function batchByActionOf(actions: Table): Uint16Array {
   );
 }
 
-export function checkFeasible(level: RamsisLevel, ceiling: number, path: string): void {
+export function checkFeasible(level: RamsisLevel, slo: Slo, path: string): void {
   if (!level.feasible) return;
   const { loadQps, capacityQps, expected } = level;
+  const ceiling = violationCeiling(slo);
   if (loadQps > capacityQps || expected.violationRate > ceiling) {
     const found = `true at ${loadQps} qps with violation rate ${expected.violationRate}`;
     const allowed = `true only up to ${capacityQps} qps and violation rate ${ceiling}`;
     refuse(`${path}.feasible`, found, allowed);
   }
+  const { p50 = Number.POSITIVE_INFINITY, p95 = Number.POSITIVE_INFINITY } =
+    expected.latencyMs ?? {};
+  const { p50Ms = Number.POSITIVE_INFINITY, p95Ms = Number.POSITIVE_INFINITY } = slo;
+  if (p50 <= p50Ms && p95 <= p95Ms) return;
+  const found = `true with latencies of p50 ${p50} ms, p95 ${p95} ms`;
+  refuse(`${path}.feasible`, found, `true only up to p50 ${p50Ms} ms and p95 ${p95Ms} ms`);
 }
 
 /**

@@ -1,13 +1,15 @@
 /** Which limits a level misses, and by how much: of this tables, warnings and reports are made. */
+import type { ExpectedLatency, Slo } from "../bundle/schema.ts";
 import { percent, short } from "./text.ts";
 
 export interface MissedLimit {
   /**
    * Load: more than there is a plan or capacity for. Violations: more than the ceiling. Workers and
-   * cores: of those the load takes more than there are, even if no query had to wait.
+   * cores: of those the load takes more than there are, even if no query had to wait. p50 and p95:
+   * a percentile of the latency is above its target.
    */
-  readonly limit: "load" | "violations" | "workers" | "cores";
-  /** Queries/s, a ratio or a count. */
+  readonly limit: "load" | "violations" | "workers" | "cores" | "p50" | "p95";
+  /** Queries/s, a ratio, a count or ms. */
   readonly found: number;
   /** In the same unit. */
   readonly allowed: number;
@@ -40,12 +42,32 @@ export function missedByRates(
   ];
 }
 
+/** Targets of the SLO beside its ceiling; a level that states no latencies misses them all. */
+export function missedLatencies(
+  { p50Ms, p95Ms }: Pick<Slo, "p50Ms" | "p95Ms">,
+  latencyMs: ExpectedLatency | undefined,
+): MissedLimit[] {
+  const { p50, p95 } = latencyMs ?? {};
+  const all = [
+    { limit: "p50", found: p50, allowed: p50Ms },
+    { limit: "p95", found: p95, allowed: p95Ms },
+  ] as const;
+  return all.flatMap(({ limit, found = Number.POSITIVE_INFINITY, allowed }) =>
+    allowed === undefined || found <= allowed ? [] : [{ limit, found, allowed }],
+  );
+}
+
 /** `violations of class fast 7.200% > 5.000%` */
 export function missedText({ limit, found, allowed, sloClass }: MissedLimit): string {
   const whose = sloClass === undefined ? "" : ` of class ${sloClass}`;
   if (limit === "violations") return `violations${whose} ${percent(found)} > ${percent(allowed)}`;
   if (limit === "load") return `load ${short(found)} > ${short(allowed)} qps`;
+  if (isPercentile(limit)) return `${limit} ${short(found)} > ${short(allowed)} ms`;
   return `at least ${short(found)} ${limit} > ${short(allowed)}`;
+}
+
+export function isPercentile(limit: MissedLimit["limit"]): boolean {
+  return limit === "p50" || limit === "p95";
 }
 
 export function missedTexts(missed: readonly MissedLimit[]): string {

@@ -1,5 +1,7 @@
 /** Plain text for terminals: aligned columns and numbers of bounded length. */
 
+import type { ExpectedLatency } from "../bundle/schema.ts";
+
 /** What follows the first digit may be a unit, but no list or sentence. */
 const NUMBER = /^[-+]?\d[^:;,]*$|^-$/;
 
@@ -66,6 +68,20 @@ export function countedViolations(violations: number, queries: number): string {
 function twoDigits(ratio: number): string {
   const value = 100 * ratio;
   return value < 0.1 ? `${Number(value.toPrecision(2))}%` : percent(ratio);
+}
+
+/** Latencies that a level promises; of an older bundle without the longest. */
+export function latenciesText({
+  latencyMsP50,
+  latencyMsP99,
+  latencyMs,
+}: {
+  readonly latencyMsP50: number;
+  readonly latencyMsP99: number;
+  readonly latencyMs?: ExpectedLatency;
+}): string {
+  const most = latencyMs === undefined ? "" : `, at most ${short(latencyMs.max)} ms`;
+  return `p50 ${short(latencyMsP50)} ms, p99 ${short(latencyMsP99)} ms${most}`;
 }
 
 /** At most six significant digits. */

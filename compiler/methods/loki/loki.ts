@@ -11,7 +11,7 @@ import { settledPlan } from "../../simulate/serving/planned-contention.ts";
 import type { CompilerMethodOf, Solved } from "../method.ts";
 import { refuseTableOptions, refuseTraces } from "../table-options.ts";
 import { lokiGap } from "./level-gap.ts";
-import { lokiPaceLevels } from "./pace-levels.ts";
+import { lokiPaces } from "./paces.ts";
 import { frameOfPlan, isServable, longestPath, planningFrame } from "./planning-frame.ts";
 import { lokiPromises } from "./promises.ts";
 import { quickerBatches } from "./quicker-batches.ts";
@@ -52,11 +52,7 @@ export function lokiMethod(taskSolver: TaskSolver): CompilerMethodOf<"loki"> {
     },
     gapOf: lokiGap,
     bundle: (frame, levels, provenance) => ({ ...frame, levels, provenance }),
-    async withPaceLevels(bundle, nowMs) {
-      const { levels, provenance, paceLevels: _, ...frame } = bundle;
-      const paceLevels = await lokiPaceLevels(frame, levels, nowMs);
-      return paceLevels.length === 0 ? bundle : { ...frame, levels, paceLevels, provenance };
-    },
+    paces: lokiPaces,
     plannedWorkers: ({ cluster }, { plan }) => workersByPool(cluster, plan.instances),
 
     frameOf: ({ levels: _, paceLevels: __, provenance: ___, ...frame }) => frame,

@@ -93,7 +93,12 @@ function neighbours(problem: PipelineProblem, level: LokiLevel): LokiLevel[] {
 }
 
 function triedIn(frame: LokiFrame, level: LokiLevel): TriedLatency {
-  const { accuracyPerQuery, latencyMs } = simulatedOutcome(frame, level, level.loadQps, TRY_PART);
+  const { accuracyPerQuery, latencyMs } = simulatedOutcome(
+    frame,
+    { levels: [level] },
+    level.loadQps,
+    { part: TRY_PART },
+  );
   return {
     meanMs: latencyMs?.mean ?? Number.POSITIVE_INFINITY,
     p99Ms: latencyMs?.p99 ?? Number.POSITIVE_INFINITY,

@@ -7,7 +7,11 @@ import type {
 import type { LokiFrame } from "../../model/frames.ts";
 import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
 import { expectedLatency } from "../../simulate/latency-sample.ts";
-import { type LokiSimulationResult, simulateLoki } from "./simulate/simulate.ts";
+import {
+  type LokiSimulationOptions,
+  type LokiSimulationResult,
+  simulateLoki,
+} from "./simulate/simulate.ts";
 import type { PlannedLevel } from "./solve/loki.ts";
 import { LEAST_SIMULATED_S } from "./solve/mistakes.ts";
 import { pipelineProblem } from "./solve/problem.ts";
@@ -75,7 +79,7 @@ export function simulatedExpectation(
   level: LokiLevel,
   loadQps: number = level.loadQps,
 ): PipelineExpected {
-  const outcome = simulatedOutcome(frame, level, loadQps, 1);
+  const outcome = simulatedOutcome(frame, { levels: [level] }, loadQps, { part: 1 });
   return {
     accuracyPerSatisfied: outcome.accuracyPerSatisfied ?? 0,
     accuracyPerQuery: outcome.accuracyPerQuery ?? 0,
@@ -86,25 +90,34 @@ export function simulatedExpectation(
   };
 }
 
-/** @param part of the queries of a promise that are simulated. */
+interface OutcomeOptions extends Pick<LokiSimulationOptions, "stations" | "onOutcome"> {
+  /** Part of the queries of a promise that are simulated. */
+  readonly part: number;
+  /** Time that is simulated besides. */
+  readonly beforeMs?: number;
+}
+
+/** @param plans what is followed. */
 export function simulatedOutcome(
   frame: LokiFrame,
-  level: LokiLevel,
+  { levels, paceLevels }: Pick<LokiBundle, "levels" | "paceLevels">,
   loadQps: number,
-  part: number,
+  { part, beforeMs = 0, ...options }: OutcomeOptions,
 ): LokiSimulationResult {
   const { arrivals } = frame;
   const bundle: LokiBundle = {
     ...frame,
-    levels: [level],
+    levels,
+    ...(paceLevels !== undefined && { paceLevels }),
     provenance: { compiler: "", inputs: [] },
   };
   return simulateLoki(bundle, {
+    ...options,
     arrivals:
       arrivals.process === "gamma"
         ? { kind: "gamma", qps: loadQps, cv2: arrivals.cv2 }
         : { kind: "poisson", qps: loadQps },
-    durationMs: durationFor(frame, loadQps, part),
+    durationMs: beforeMs + durationFor(frame, loadQps, part),
     seed: SEED,
     serviceTimes:
       frame.cluster.serving !== undefined && havePipelineQuantiles(frame.tasks) ? "sampled" : "p95",

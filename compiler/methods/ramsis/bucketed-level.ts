@@ -9,8 +9,9 @@ import {
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
 import { bucketFrame } from "stratagem-runtime/internal/methods/ramsis/bundle/bucket-views";
+import { ramsisMissed } from "stratagem-runtime/internal/methods/ramsis/tell/missed";
 import type { RamsisFrame } from "../../model/frames.ts";
-import { classedExpectation, PROMISE } from "./classed-level.ts";
+import { classedExpectation, latencyCost, PROMISE } from "./classed-level.ts";
 import { classCapacityQps, fluidUse, workersOf } from "./solve/class-fluid.ts";
 import { ramsis } from "./solve/ramsis.ts";
 
@@ -159,7 +160,7 @@ function levelOf(frame: RamsisFrame, loadQps: number, solved: readonly SlowedTab
 
 interface Judged {
   readonly level: RamsisLevel;
-  /** Accuracy per query, less what buckets violate too much. */
+  /** Accuracy per query, less what buckets violate too much and the price of latency. */
   readonly score: number;
 }
 
@@ -167,11 +168,11 @@ function judged(frame: RamsisFrame, level: RamsisLevel, sample: typeof PROMISE):
   const expected = classedExpectation(frame, level, sample);
   const ceiling = violationCeiling(frame.slo);
   const buckets = frame.buckets ?? [];
-  let score = expected.accuracyPerQuery;
+  let score = expected.accuracyPerQuery - latencyCost(frame, expected);
   for (const [index, { share }] of buckets.entries()) {
     const rate = expected.byBucket?.[index]?.violationRate ?? 1;
     score -= VIOLATION_PENALTY * share * Math.max(0, rate - ceiling);
   }
-  const feasible = level.loadQps <= level.capacityQps && expected.violationRate <= ceiling;
+  const feasible = ramsisMissed(frame, { ...level, expected }).length === 0;
   return { level: { ...level, feasible, expected }, score };
 }

@@ -14,10 +14,13 @@ import {
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
 import { classFrame } from "stratagem-runtime/internal/methods/ramsis/bundle/class-views";
+import { ramsisMissed } from "stratagem-runtime/internal/methods/ramsis/tell/missed";
 import type { RamsisFrame } from "../../model/frames.ts";
 import { viewOf } from "../../model/table-view.ts";
-import { type SimulationResult, simulate } from "./simulate/simulate.ts";
+import { latencyPromise } from "../../simulate/latency-sample.ts";
+import { type SimulationOptions, type SimulationResult, simulate } from "./simulate/simulate.ts";
 import { classBound, classCapacityQps, fluidSplit } from "./solve/class-fluid.ts";
+import { latencyObjective, TARGET_PENALTY, targetExcess } from "./solve/latency-objective.ts";
 import { ramsis } from "./solve/ramsis.ts";
 import { ViolationBlocks } from "./solve/violation-blocks.ts";
 
@@ -61,26 +64,13 @@ export function classedExpectation(
   { queries, seed }: typeof PROMISE = PROMISE,
   boundAt: (rate: number) => number = (rate) => classBound(frame, level.loadQps, rate),
 ): Expected {
-  const { arrivals } = frame;
-  const { loadQps } = level;
-  const bundle: RamsisBundle = {
-    ...frame,
-    levels: [level],
-    provenance: { compiler: "", inputs: [] },
-  };
-  const dispersion = arrivals.process === "trace" ? arrivals.dispersion : 1;
-  const cv2 = arrivals.process === "gamma" ? arrivals.cv2 : dispersion;
-  const isGamma = arrivals.process === "gamma" || cv2 > 1;
-  const durationMs = (1000 * queries) / loadQps;
+  const durationMs = (1000 * queries) / level.loadQps;
   const all = new ViolationBlocks(durationMs);
   const kinds = frame.slo.classes ?? frame.buckets ?? [];
   const ofKind = kinds.map(() => new ViolationBlocks(durationMs));
-  const result = simulate(bundle, {
-    arrivals: isGamma ? { kind: "gamma", qps: loadQps, cv2 } : { kind: "poisson", qps: loadQps },
+  const result = simulateLevel(frame, level, {
     durationMs,
     seed,
-    serviceTimes: isSampled(frame) ? "sampled" : "p95",
-    baseline: null,
     onViolation: (arrivalMs, kind) => {
       all.count(arrivalMs);
       ofKind[kind]?.count(arrivalMs);
@@ -100,6 +90,7 @@ export function classedExpectation(
     upperBoundAccuracy,
     servedBoundAccuracy: boundAt(0),
     sample: { queries: result.queries, violations: result.queries - result.satisfied },
+    latencyMs: latencyPromise(result.latencyMs),
     byBatch: byBatchOf(result),
     ...(kinds.length === 0
       ? {}
@@ -109,8 +100,29 @@ export function classedExpectation(
   };
 }
 
+/** A level alone, at its load, with the arrivals that it was computed for. */
+export function simulateLevel(
+  frame: RamsisFrame,
+  level: RamsisLevel,
+  run: Pick<SimulationOptions, "durationMs" | "seed" | "onViolation">,
+): SimulationResult {
+  const { arrivals } = frame;
+  const { loadQps: qps } = level;
+  const provenance = { compiler: "", inputs: [] };
+  const bundle: RamsisBundle = { ...frame, levels: [level], provenance };
+  const dispersion = arrivals.process === "trace" ? arrivals.dispersion : 1;
+  const cv2 = arrivals.process === "gamma" ? arrivals.cv2 : dispersion;
+  const isGamma = arrivals.process === "gamma" || cv2 > 1;
+  return simulate(bundle, {
+    ...run,
+    arrivals: isGamma ? { kind: "gamma", qps, cv2 } : { kind: "poisson", qps },
+    serviceTimes: isSampled(frame) ? "sampled" : "p95",
+    baseline: null,
+  });
+}
+
 /** Where latencies have the way through the server, batches take what was measured, too. */
-function isSampled({ policy, cluster, tasks }: RamsisFrame): boolean {
+export function isSampled({ policy, cluster, tasks }: RamsisFrame): boolean {
   const hasQuantiles = tasks.every(({ serviceTimes }) => serviceTimes.quantiles !== null);
   return policy.serviceTimes === "quantiles" || (cluster.serving !== undefined && hasQuantiles);
 }
@@ -126,7 +138,7 @@ export function classedTableAt(
 
 interface Judged {
   readonly level: RamsisLevel;
-  /** Accuracy per query, less what classes violate too much. */
+  /** Accuracy per query, less what classes violate too much and the price of latency. */
   readonly score: number;
 }
 
@@ -135,14 +147,25 @@ function judged(frame: RamsisFrame, level: RamsisLevel): Judged {
   const capacityQps = classCapacityQps(frame);
   const ceiling = violationCeiling(frame.slo);
   const classes = frame.slo.classes ?? [];
-  let score = expected.accuracyPerQuery;
-  let feasible = level.loadQps <= capacityQps;
+  let score = expected.accuracyPerQuery - latencyCost(frame, expected);
   for (const { name, share } of classes) {
     const excess = Math.max(0, (expected.byClass?.[name]?.violationRate ?? 1) - ceiling);
-    if (excess > 0) feasible = false;
     score -= VIOLATION_PENALTY * share * excess;
   }
-  return { level: { ...level, feasible, capacityQps, expected }, score };
+  const found = { ...level, capacityQps, expected };
+  const feasible = ramsisMissed(frame, found).length === 0;
+  return { level: { ...found, feasible }, score };
+}
+
+/** Accuracy that the latencies of a level count as, and by how much they miss their targets. */
+export function latencyCost(
+  { slo, policy }: Pick<RamsisFrame, "slo" | "policy">,
+  { latencyMs }: Pick<Expected, "latencyMs">,
+): number {
+  const { p50 = 0, p95 = 0 } = latencyMs ?? {};
+  const { safePrice } = latencyObjective(policy);
+  // The median, which a level states, for the mean.
+  return (safePrice * p50) / slo.latencyMs + TARGET_PENALTY * targetExcess(slo, { p50, p95 });
 }
 
 /**

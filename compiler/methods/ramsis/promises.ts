@@ -1,6 +1,7 @@
 /** What a level of tables promises: of all queries, and of each class and bucket. */
 import type {
   ClassExpected,
+  ExpectedLatency,
   RamsisBundle,
   RamsisLevel,
 } from "stratagem-runtime/internal/bundle/schema";
@@ -16,13 +17,23 @@ export function ramsisPromises(bundle: RamsisBundle, level: RamsisLevel): LevelP
     loadQps,
     feasible,
     missed: feasible ? [] : ramsisMissed(bundle, level),
-    figures: { ...figuresOf(expected), ...workerFigures(pools, workers) },
+    figures: {
+      ...figuresOf(expected),
+      ...latencyFigures(expected.latencyMs),
+      ...workerFigures(pools, workers),
+    },
     classes: Object.entries(byClass).map(([name, one]) => ({ name, figures: figuresOf(one) })),
     buckets: (bundle.buckets ?? []).flatMap(({ name }, index) => {
       const one = byBucket[index];
       return one === undefined ? [] : [{ name, figures: figuresOf(one) }];
     }),
   };
+}
+
+function latencyFigures(latencyMs: ExpectedLatency | undefined): Figures {
+  if (latencyMs === undefined) return {};
+  const { p50, p95, p99 } = latencyMs;
+  return { p50, ...(p95 !== undefined && { p95 }), p99 };
 }
 
 function figuresOf(expected: ClassExpected): Figures {

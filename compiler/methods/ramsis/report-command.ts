@@ -8,6 +8,7 @@ import type { RamsisFrame } from "../../model/frames.ts";
 import { solveInProcess } from "../../processes/level-pool.ts";
 import type { Report, ReportRequest } from "../method.ts";
 import { frontierCeilings, frontierLoadQps, traceFrontier } from "./report/frontier.ts";
+import { latencyPrices, traceLatencies } from "./report/latency-frontier.ts";
 import { renderRamsisReport } from "./report/report.ts";
 import { planSimulations, runSimulations, type SimulatedRun } from "./report/simulated-levels.ts";
 import { readSimulation } from "./report/simulation-file.ts";
@@ -18,7 +19,8 @@ export async function reportRamsis(bundle: RamsisBundle, asked: ReportRequest): 
   const simulations = asked.simulations.map(readSimulation);
   const plan = planSimulations(bundle);
   const loadQps = frontierLoad(bundle, asked.frontierQps);
-  const total = plan.runs.length + (loadQps === null ? 0 : frontierCeilings(bundle).length);
+  const solved = frontierCeilings(bundle).length + latencyPrices(bundle).length;
+  const total = plan.runs.length + (loadQps === null ? 0 : solved);
   const advance = asked.progress(total);
   const runs = await runSimulations(bundle, plan, advance);
   const solve = async (frame: RamsisFrame, qps: number): Promise<RamsisLevel> => {
@@ -27,8 +29,9 @@ export async function reportRamsis(bundle: RamsisBundle, asked: ReportRequest): 
     return level;
   };
   const frontier = loadQps === null ? null : await traceFrontier(bundle, loadQps, solve);
-  const page = renderRamsisReport({ bundle, file, plan, runs, frontier, simulations });
-  return { page, runs: runs.map(outcomeOf), frontier };
+  const latencies = loadQps === null ? null : await traceLatencies(bundle, loadQps, solve);
+  const content = { bundle, file, plan, runs, frontier, latencies, simulations };
+  return { page: renderRamsisReport(content), runs: runs.map(outcomeOf), frontier };
 }
 
 function outcomeOf({ loadQps, variant, result: one }: SimulatedRun): object {

@@ -2,11 +2,8 @@
  * A level of a bundle whose latencies have the way through the server: what it promises is what a
  * simulation gives with the server's process, contention and service times as they were measured.
  */
-import {
-  type Expected,
-  type RamsisLevel,
-  violationCeiling,
-} from "stratagem-runtime/internal/bundle/schema";
+import type { Expected, RamsisLevel } from "stratagem-runtime/internal/bundle/schema";
+import { ramsisMissed } from "stratagem-runtime/internal/methods/ramsis/tell/missed";
 import type { RamsisFrame } from "../../model/frames.ts";
 import { hasBuckets } from "./bucketed-level.ts";
 import { classedExpectation, hasClasses } from "./classed-level.ts";
@@ -36,13 +33,14 @@ export function servedExpectation(frame: RamsisFrame, level: RamsisLevel): Expec
   return classedExpectation(frame, level, { queries, seed: SEED }, boundAt);
 }
 
-/** The level with that promise; feasible where it keeps the ceiling, of each class too. */
+/** The level with that promise; feasible where it keeps all limits. */
 export function servedLevel(frame: RamsisFrame, level: RamsisLevel): RamsisLevel {
   const expected = servedExpectation(frame, level);
-  const ceiling = violationCeiling(frame.slo);
-  const rates = Object.values(expected.byClass ?? {}).map((one) => one.violationRate);
-  const isKept = [expected.violationRate, ...rates].every((rate) => rate <= ceiling);
-  return { ...level, feasible: level.loadQps <= level.capacityQps && isKept, expected };
+  const missed = ramsisMissed(frame, { ...level, expected });
+  // A load that is carried is within capacity, whatever the times are that decisions reckon with.
+  const isKept = missed.length === 0;
+  const capacityQps = isKept ? Math.max(level.capacityQps, level.loadQps) : level.capacityQps;
+  return { ...level, capacityQps, feasible: isKept, expected };
 }
 
 /** The level of a load with the tables of another level, and what they promise there. */

@@ -1,5 +1,5 @@
 /** Whether a level is feasible and which limits it misses, as pages say it. */
-import type { MissedLimit } from "stratagem-runtime/internal/tell/missed-limits";
+import { isPercentile, type MissedLimit } from "stratagem-runtime/internal/tell/missed-limits";
 import type { Markup } from "../markup.ts";
 import { decimalText, ratioText } from "../number-text.ts";
 import { limited } from "./limited-cell.ts";
@@ -22,5 +22,7 @@ function oneWords({ limit, found, allowed, sloClass }: MissedLimit): string {
     return `violations${whose} ${ratioText(found)} > ${ratioText(allowed)}`;
   }
   if (limit === "load") return `load ${decimalText(found, 2)} > ${decimalText(allowed, 2)}/s`;
+  if (isPercentile(limit))
+    return `${limit} ${decimalText(found, 1)} > ${decimalText(allowed, 1)} ms`;
   return `at least ${decimalText(found)} ${limit} > ${decimalText(allowed)}`;
 }

@@ -4,6 +4,7 @@ import type {
   DecisionSpace,
   ExpectedLatency,
   ModelFile,
+  PacePromises,
   ServiceTimes,
   Table,
 } from "./common.ts";
@@ -198,7 +199,7 @@ export interface Transition {
 }
 
 /** What a simulation of the level at its load gives. */
-export interface PipelineExpected {
+export interface PipelineExpected extends PacePromises {
   readonly accuracyPerSatisfied: number;
   readonly accuracyPerQuery: number;
   readonly violationRate: number;

@@ -2,7 +2,9 @@
 import type {
   CommonFields,
   DecisionSpace,
+  ExpectedLatency,
   ModelFile,
+  PacePromises,
   ProfileReference,
   ServiceTimes,
   Table,
@@ -29,7 +31,7 @@ export interface RamsisBundle extends CommonFields {
   /** Ascending in `loadQps`, at least one. */
   readonly levels: readonly RamsisLevel[];
   /**
-   * Levels for slower machines: ascending by pace, and of one pace by load. Left out where there
+   * Levels for slower machines, ascending by pace, and of one pace by load. Left out where there
    * are none.
    */
   readonly paceLevels?: readonly RamsisPaceLevel[];
@@ -39,7 +41,7 @@ export interface RamsisBundle extends CommonFields {
 export interface RamsisPaceLevel
   extends Pick<
     RamsisLevel,
-    "loadQps" | "actionByState" | "classTables" | "bucketTables" | "mixture"
+    "loadQps" | "marginMs" | "actionByState" | "classTables" | "bucketTables" | "mixture"
   > {
   /** Above 1. */
   readonly pace: number;
@@ -86,10 +88,20 @@ export interface RamsisOptions {
    */
   readonly drop: boolean;
   /**
+   * How long after its deadline a late query is answered at most, ms; it is dropped where that is
+   * not possible. Left out where late queries are dropped at once, and in bundles without a bound.
+   */
+  readonly lateMs?: number;
+  /**
    * How classes are served: in one queue, each by workers of its own, or by level whichever is
    * better. Left out where there is one SLO.
    */
   readonly classes?: "auto" | "shared" | "separate";
+  /**
+   * Accuracy per query that lowering the mean latency by one SLO is worth. Left out where the
+   * compiler chose it: then latency costs at most 1e-4 of accuracy at any level.
+   */
+  readonly latencyPrice?: number;
 }
 
 export type Discretization =
@@ -126,11 +138,17 @@ export interface Bucket extends ClassSpace {
 export interface RamsisLevel {
   readonly loadQps: number;
   /**
-   * Whether the load is within capacity and the expected violation rate within `violationCeiling`.
+   * Whether the load is within capacity, the expected violation rate within `violationCeiling` and
+   * the expected latencies within the targets of the SLO.
    */
   readonly feasible: boolean;
   /** Load the fastest variant can carry when every batch just meets the SLO. */
   readonly capacityQps: number;
+  /**
+   * What its tables leave to the serving path of a query, ms, where that is more than
+   * `cluster.serving.marginMs`.
+   */
+  readonly marginMs?: number;
   readonly expected: Expected;
   readonly solve: SolveReport;
   /**
@@ -171,7 +189,7 @@ export interface Mixture {
 }
 
 /** Guarantees of a policy in steady state (RAMSIS §5.1), weighted by queries. */
-export interface Expected {
+export interface Expected extends PacePromises {
   readonly accuracyPerSatisfied: number;
   readonly accuracyPerQuery: number;
   readonly violationRate: number;
@@ -187,6 +205,8 @@ export interface Expected {
    * rate hardly exceeds.
    */
   readonly sample?: { readonly queries: number; readonly violations: number };
+  /** Left out by compilers before edition 1.8. */
+  readonly latencyMs?: ExpectedLatency;
   /** The same over batches instead of in the mean. */
   readonly byBatch: BatchDistribution;
   /** The same by the names of the classes, where there are any. */

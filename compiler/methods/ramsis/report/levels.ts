@@ -165,7 +165,7 @@ function variantUse(
   const promise =
     `Expected: accuracy ${ratioText(expected.accuracyPerQuery)} per query (bound of any policy ` +
     `that keeps the ceiling: ${ratioText(expected.upperBoundAccuracy)}), ` +
-    `violations ${promisedText(expected)}.`;
+    `violations ${promisedText(expected)}${latencyText(expected)}.`;
   const simulated =
     latency === null
       ? ""
@@ -177,8 +177,17 @@ function variantUse(
 <tbody>${rows}</tbody></table></div>${wait}</div>`;
 }
 
+function latencyText({ latencyMs }: RamsisLevel["expected"]): string {
+  if (latencyMs === undefined) return "";
+  return `, latency: median ${msText(latencyMs.p50)}, 99th percentile ${msText(latencyMs.p99)}`;
+}
+
 export function swatch({ letter, color }: VariantKey): Markup {
   return html`<span class="chip" style="background:${color}">${letter}</span>`;
+}
+
+function msCell(ms: number | undefined): string {
+  return ms === undefined ? "–" : decimalText(ms, 1);
 }
 
 /** One row per level. */
@@ -197,15 +206,17 @@ export function levelTable(
       ratioText(expected.accuracyPerQuery),
       ratioText(expected.upperBoundAccuracy),
       promisedText(expected),
+      msCell(expected.latencyMs?.p50),
+      msCell(expected.latencyMs?.p99),
       ratioText(result?.accuracyPerQuery ?? null),
       result === undefined ? "–" : countedText(result.queries - result.satisfied, result.queries),
-      result?.latencyMs == null ? "–" : decimalText(result.latencyMs.p99, 1),
+      msCell(result?.latencyMs?.p99),
       decimalText(capacityQps),
     ]);
   });
   return html`<div class="scroll" role="region" aria-label="all levels" tabindex="0"><table
 id="level-table"><thead>
-<tr><th colspan="2"></th><th colspan="4">expected</th><th colspan="3">simulated</th><th></th></tr>
+<tr><th colspan="2"></th><th colspan="6">expected</th><th colspan="3">simulated</th><th></th></tr>
 ${headRow([
   "queries/s",
   "feasible",
@@ -213,6 +224,8 @@ ${headRow([
   "accuracy per query",
   "upper bound",
   "violations",
+  "p50, ms",
+  "p99, ms",
   "accuracy per query",
   "violations",
   "p99, ms",

@@ -11,6 +11,7 @@ import { variantKeys } from "../../../report/palette.ts";
 import { classSections } from "./classes.ts";
 import { type LoadEvidence, simulationGlyph } from "./evidence-marks.ts";
 import { type Frontier, frontierSection } from "./frontier.ts";
+import { type LatencyFrontier, latencyFrontierSection } from "./latency-frontier.ts";
 import { levelSections, levelTable } from "./levels.ts";
 import { drawAccuracy, drawViolations } from "./load-plots.ts";
 import { drawLatency, drawShares } from "./served-plots.ts";
@@ -26,12 +27,14 @@ export interface RamsisReportContent {
   readonly runs: readonly SimulatedRun[];
   /** Null when no level is to be solved again. */
   readonly frontier: Frontier | null;
+  /** Null as `frontier`, and where the bundle states no latencies. */
+  readonly latencies: LatencyFrontier | null;
   readonly simulations: readonly SimulationPoint[];
 }
 
 /** The whole HTML document. The same content gives the same text. */
 export function renderRamsisReport(content: RamsisReportContent): string {
-  const { bundle, file, plan, runs, frontier, simulations } = content;
+  const { bundle, file, plan, runs, frontier, latencies, simulations } = content;
   const keys = variantKeys(bundle.tasks[0]?.variants ?? []);
   const results = new Map(
     runs.filter((run) => run.variant === null).map((run) => [run.loadQps, run.result]),
@@ -59,6 +62,15 @@ time.</p>${levelSections(bundle, keys, results)}`,
             id: "frontier-section",
             heading: "Accuracy against the ceiling on violations",
             body: frontierSection(frontier),
+          },
+        ]),
+    ...(latencies === null
+      ? []
+      : [
+          {
+            id: "latency-section",
+            heading: "Accuracy against latency",
+            body: latencyFrontierSection(latencies),
           },
         ]),
     { id: "levels", heading: "All levels", body: levelTable(bundle, results) },

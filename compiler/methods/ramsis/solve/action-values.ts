@@ -13,7 +13,14 @@ import type {
   RamsisOptions,
 } from "stratagem-runtime/internal/bundle/schema";
 import { multiplyRows } from "../../../numeric/csr.ts";
-import { evaluatePolicy, MAX_SWEEPS, pure, ratioReward, VALUE_TOLERANCE } from "./objective.ts";
+import {
+  evaluatePolicy,
+  MAX_SWEEPS,
+  pure,
+  queryWorth,
+  ratioReward,
+  VALUE_TOLERANCE,
+} from "./objective.ts";
 import { iterateValues } from "./value-iteration.ts";
 import { admissibleActions, buildWorkerMdp, type WorkerMdp } from "./worker-mdp.ts";
 import { type Action, isSame, type WorkerProblem } from "./worker-problem.ts";
@@ -33,6 +40,8 @@ const BINDING_SHARE = 0.99;
 export interface EvaluatedTable {
   readonly objective: RamsisOptions["objective"];
   readonly maxViolationRate: number | null;
+  /** In accuracy per SLO of mean latency. */
+  readonly latencyPrice: number;
   /** What the table says for each state. */
   readonly actionOf: (state: number) => Action;
 }
@@ -44,13 +53,17 @@ export function actionValues(
 ): ActionValues | NoActionValues {
   const mdp = buildAround(problem, table.actionOf, state);
   const choice = choiceIn(mdp, table.actionOf(state), state);
-  const { accuracyPerQuery, violationRate } = evaluatePolicy(mdp, pure(choice));
+  const { accuracyPerQuery, meanLatency, violationRate } = evaluatePolicy(mdp, pure(choice));
   const isPerQuery = table.objective === "per-query";
   if (isPerQuery && isBinding(violationRate, table.maxViolationRate)) {
     return { reason: "the ceiling on violations decides here too, not only accuracy" };
   }
   const reward = isPerQuery
-    ? ratioReward(mdp, mdp.actionAccuracy, accuracyPerQuery)
+    ? ratioReward(
+        mdp,
+        queryWorth(mdp, table.latencyPrice),
+        accuracyPerQuery - table.latencyPrice * meanLatency,
+      )
     : mdp.actionAccuracy;
   const worth = worthOfActions(mdp, reward, choice, state);
   return { unit: isPerQuery ? "queries" : "decisions", actions: ranked(mdp, worth, choice, state) };

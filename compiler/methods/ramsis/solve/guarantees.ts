@@ -18,6 +18,8 @@ export interface Guarantees {
   readonly byBatch: BatchDistribution;
   /** Queries per decision. */
   readonly meanBatch: number;
+  /** Mean latency of the queries, in SLOs. */
+  readonly meanLatency: number;
 }
 
 /**
@@ -108,6 +110,7 @@ export function guaranteesOf(
   let queries = 0;
   let satisfied = 0;
   let accuracy = 0;
+  let latency = 0;
   for (const { share, choice } of policy) {
     for (let state = 0; state < mdp.stateCount; state++) {
       const action = choice[state] ?? 0;
@@ -115,6 +118,7 @@ export function guaranteesOf(
       queries += weight;
       satisfied += weight * (mdp.actionSatisfied[action] ?? 0);
       accuracy += weight * (mdp.actionAccuracy[action] ?? 0);
+      latency += weight * (mdp.actionLatency[action] ?? 0);
     }
   }
   return {
@@ -123,6 +127,7 @@ export function guaranteesOf(
     violationRate: Math.max(0, 1 - satisfied / queries),
     byBatch: distributionOverBatches(mdp, policy, mass),
     meanBatch: queries,
+    meanLatency: latency / queries,
   };
 }
 

@@ -1,8 +1,9 @@
 /**
- * The two objectives a policy can be computed for.
+ * The two objectives a policy can be computed for. The one per query has a price of latency.
  *
  * per-decision: the paper's reward (§4.1), accuracy · satisfied once per decision however many
- * queries it serves. per-query: E[Σ accuracy of satisfied queries] / E[queries], what users see. A
+ * queries it serves. per-query: E[Σ accuracy of satisfied queries] / E[queries], what users see, less
+ * the price of their mean latency. A
  * ratio of two average rewards, maximised by Dinkelbach's steps: solve for the reward n · (accuracy
  * · satisfied − g), set g to the ratio its policy attains, repeat; g never falls after the first
  * step and converges superlinearly. (W. Dinkelbach, "On Nonlinear Fractional Programming", 1967.)
@@ -41,10 +42,22 @@ const COARSE_MASS_TOLERANCE = 1e-5;
 export const MAX_SWEEPS = 100_000;
 const MAX_DINKELBACH_STEPS = 30;
 
-export function solvePolicy(mdp: WorkerMdp, objective: RamsisOptions["objective"]): SolvedPolicy {
+/** @param latencyPrice in accuracy per SLO of mean latency; of the objective per query. */
+export function solvePolicy(
+  mdp: WorkerMdp,
+  objective: RamsisOptions["objective"],
+  latencyPrice = 0,
+): SolvedPolicy {
   return objective === "per-query"
-    ? maximiseRatio(mdp, mdp.actionAccuracy, null).solved
+    ? maximiseRatio(mdp, queryWorth(mdp, latencyPrice), null).solved
     : maximiseReward(mdp);
+}
+
+/** What a query that the action serves is worth, shape (actionCount,). */
+export function queryWorth(mdp: WorkerMdp, latencyPrice: number): Float64Array {
+  return mdp.actionAccuracy.map(
+    (accuracy, action) => accuracy - latencyPrice * (mdp.actionLatency[action] ?? 0),
+  );
 }
 
 /** Steady state of a given policy. */

@@ -15,6 +15,7 @@ import {
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
 import { KNOT_COUNT, quantileKnots } from "stratagem-runtime/internal/core/quantile-distribution";
+import { ramsisMissed } from "stratagem-runtime/internal/methods/ramsis/tell/missed";
 import type { RamsisFrame } from "../../../model/frames.ts";
 import type { ModelFiles } from "../../../model/model-files.ts";
 import type { Application, RamsisPolicy } from "../../../spec/application.ts";
@@ -23,9 +24,16 @@ import { dispersionOfModel } from "./arrival-counts.ts";
 import { fluidBound } from "./fluid-bound.ts";
 import { ramsisFrame } from "./frame.ts";
 import type { Guarantees } from "./guarantees.ts";
+import { latencyObjective } from "./latency-objective.ts";
 import { ramsisMistakes } from "./mistakes.ts";
 import { evaluatePolicy, pure, type SolvedPolicy, solvePolicy } from "./objective.ts";
-import { expectedOfPooled, pooledValues, solvePooled, solveSlowed } from "./pooled/pooled.ts";
+import {
+  expectedOfPooled,
+  glimpseOfPooled,
+  pooledValues,
+  solvePooled,
+  solveSlowed,
+} from "./pooled/pooled.ts";
 import { joinShortestQueue } from "./shortest-queue.ts";
 import { stateIndex } from "./transitions.ts";
 import { solveWithin } from "./violation-ceiling.ts";
@@ -55,11 +63,17 @@ export const ramsis = {
     (isPooled(frame) ? expectedOfPooledLevel : expectedOf)(frame, level),
   /** The table of a queue whose workers serve other queues too. */
   slowedTable,
+  /** What the tables of a level reach on a short sample, and what no policy exceeds. */
+  glimpse,
+  /** Whether workers have the time for a load in batches that end within the SLO. */
+  carries: (frame: RamsisFrame, loadQps: number): boolean =>
+    loadQps <= fluidCapacityQps(workerProblem(frame, loadQps), workerCountOf(frame)),
   /** What actions of a state are worth where a level decides ever after, from its tables alone. */
   actionValues: actionValuesOf,
 };
 
-function isPooled({ policy }: RamsisFrame): boolean {
+/** Whether all workers share one queue. */
+export function isPooled({ policy }: Pick<RamsisFrame, "policy">): boolean {
   return policy.balancer === "pooled";
 }
 
@@ -73,11 +87,10 @@ function solvePooledLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
     bound,
   );
   const capacityQps = fluidCapacityQps(problem, workerCountOf(frame));
+  const promised = { loadQps, capacityQps, expected: withBounds(frame, problem, expected) };
   return {
-    loadQps,
-    feasible: loadQps <= capacityQps && expected.violationRate <= violationCeiling(frame.slo),
-    capacityQps,
-    expected: withBounds(frame, problem, expected),
+    ...promised,
+    feasible: ramsisMissed(frame, promised).length === 0,
     solve: {
       method,
       iterations: tries,
@@ -100,11 +113,19 @@ function slowedTable(frame: RamsisFrame, loadQps: number, slowdown: number) {
   return solveSlowed(frame, slowed, loadQps, slowdown, bound);
 }
 
+function glimpse(frame: RamsisFrame, level: RamsisLevel) {
+  const { loadQps } = level;
+  const problem = workerProblem(frame, loadQps);
+  return {
+    accuracy: glimpseOfPooled(frame, level),
+    boundAccuracy: fluidBound(problem, violationCeiling(frame.slo)).accuracy,
+  };
+}
+
 function withTableOf(frame: RamsisFrame, loadQps: number, level: RamsisLevel): RamsisLevel {
   const moved = { ...level, loadQps };
   const expected = (isPooled(frame) ? expectedOfPooledLevel : expectedOf)(frame, moved);
-  const isKept = expected.violationRate <= violationCeiling(frame.slo);
-  return { ...moved, feasible: loadQps <= level.capacityQps && isKept, expected };
+  return { ...moved, feasible: ramsisMissed(frame, { ...moved, expected }).length === 0, expected };
 }
 
 function expectedOfPooledLevel(frame: RamsisFrame, level: RamsisLevel): Expected {
@@ -151,7 +172,7 @@ function solveLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
   const table = (choice: Uint32Array) => tableOf(frame, problem, mdp, choice);
   return {
     loadQps,
-    feasible: loadQps <= capacityQps && expected.violationRate <= violationCeiling(frame.slo),
+    feasible: ramsisMissed(frame, { loadQps, capacityQps, expected }).length === 0,
     capacityQps,
     expected,
     solve: {
@@ -172,9 +193,10 @@ function solveLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
  * A ceiling on violations bounds the objective per query; the paper's, per decision, is as it is.
  */
 function solve({ slo, policy }: RamsisFrame, mdp: WorkerMdp): SolvedPolicy {
+  const { safePrice } = latencyObjective(policy);
   return slo.maxViolationRate === null || policy.objective === "per-decision"
-    ? solvePolicy(mdp, policy.objective)
-    : solveWithin(mdp, slo.maxViolationRate);
+    ? solvePolicy(mdp, policy.objective, safePrice)
+    : solveWithin(mdp, slo.maxViolationRate, safePrice);
 }
 
 /** The chain that the tables of a level drive: its process with only their actions. */
@@ -217,7 +239,9 @@ function actionValuesOf(
   const problem = workerProblem(frame, loadQps);
   const { objective } = frame.policy;
   const { maxViolationRate } = frame.slo;
-  const table = { objective, maxViolationRate, actionOf: actionsOf(frame, actionByState) };
+  const latencyPrice = latencyObjective(frame.policy).safePrice;
+  const actionOf = actionsOf(frame, actionByState);
+  const table = { objective, maxViolationRate, latencyPrice, actionOf };
   return actionValues(problem, table, stateOf(problem, queued, slackMs));
 }
 
@@ -244,7 +268,7 @@ function actionsOf({ decisionSpace }: RamsisFrame, table: RamsisLevel["actionByS
 
 function promiseOf(
   frame: RamsisFrame,
-  { meanBatch: _, ...guarantees }: Guarantees,
+  { meanBatch: _, meanLatency: __, ...guarantees }: Guarantees,
   problem: WorkerProblem,
 ): Expected {
   return withBounds(frame, problem, guarantees);

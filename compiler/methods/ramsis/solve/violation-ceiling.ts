@@ -14,6 +14,7 @@ import type { PolicyPart } from "./guarantees.ts";
 import {
   evaluatePolicy,
   maximiseRatio,
+  queryWorth,
   type RatioStart,
   type SolvedPolicy,
   VALUE_TOLERANCE,
@@ -33,22 +34,35 @@ const MAX_PRICES = 60;
 const SLACK_TOLERANCES = 10;
 const MAX_SHARES = 60;
 
-/** @returns where no policy meets the ceiling, the one with the fewest violations. */
-export function solveWithin(mdp: WorkerMdp, ceiling: number): SolvedPolicy {
+/**
+ * @param latencyPrice in accuracy per SLO of mean latency: what is called accuracy here is less
+ * this price. @returns where no policy meets the ceiling, the one with the fewest violations.
+ */
+export function solveWithin(mdp: WorkerMdp, ceiling: number, latencyPrice = 0): SolvedPolicy {
   const margin = Math.min(MARGIN, ceiling / 1000);
   const target = ceiling - margin;
-  const free = priced(mdp, 0, null);
+  const objective: Objective = { mdp, latencyPrice, queryWorth: queryWorth(mdp, latencyPrice) };
+  const free = priced(objective, 0, null);
   if (free.solved.guarantees.violationRate <= target) return free.solved;
-  const safest = priced(mdp, Number.POSITIVE_INFINITY, free);
+  const safest = priced(objective, Number.POSITIVE_INFINITY, free);
   const effort = { iterations: free.solved.iterations + safest.solved.iterations };
   if (safest.solved.guarantees.violationRate > target) return { ...safest.solved, ...effort };
-  const { above, below, iterations } = neighbours(mdp, free, safest, target);
+  const { above, below, iterations } = neighbours(objective, free, safest, target);
   const solved = mix(mdp, above.solved, below.solved, target, margin);
   return { ...solved, iterations: effort.iterations + iterations };
 }
 
+interface Objective {
+  readonly mdp: WorkerMdp;
+  readonly latencyPrice: number;
+  /** Of each action, shape (actionCount,). */
+  readonly queryWorth: Float64Array;
+}
+
 interface Priced {
   readonly solved: SolvedPolicy;
+  /** Accuracy per query less the price of latency. */
+  readonly queryWorth: number;
   /**
    * The weight of accuracy in the worth that the table was solved for; violations have the rest to
    * 1, so that a tolerance means the same at every price.
@@ -62,35 +76,37 @@ interface Priced {
  * @param price accuracy that a violation costs, ∞ where nothing else counts.
  * @param near where to start.
  */
-function priced(mdp: WorkerMdp, price: number, near: Priced | null): Priced {
+function priced(objective: Objective, price: number, near: Priced | null): Priced {
+  const { mdp, latencyPrice } = objective;
   const ofAccuracy = price === Number.POSITIVE_INFINITY ? 0 : 1 / (1 + price);
   const worthOf = (accuracy: number, violated: number): number =>
     ofAccuracy * accuracy - (1 - ofAccuracy) * violated;
-  const worth = mdp.actionAccuracy.map((accuracy, action) =>
+  const worth = objective.queryWorth.map((accuracy, action) =>
     worthOf(accuracy, 1 - (mdp.actionSatisfied[action] ?? 0)),
   );
   const { solved, end } = maximiseRatio(mdp, worth, near && startFrom(near, ofAccuracy, worthOf));
-  return { solved, ofAccuracy, end };
+  const { accuracyPerQuery, meanLatency } = solved.guarantees;
+  return { solved, queryWorth: accuracyPerQuery - latencyPrice * meanLatency, ofAccuracy, end };
 }
 
 /** The values and the ratio of a policy in the units of another price. */
 function startFrom(
-  { solved, ofAccuracy, end }: Priced,
+  { solved, queryWorth: accuracy, ofAccuracy, end }: Priced,
   wanted: number,
   worthOf: (accuracy: number, violated: number) => number,
 ): RatioStart {
-  const { accuracyPerQuery, violationRate } = solved.guarantees;
+  const { violationRate } = solved.guarantees;
   const scale = wanted > 0 && ofAccuracy > 0 ? wanted / ofAccuracy : 1;
   return {
     value: end.value.map((value) => scale * value),
     mass: end.mass,
-    ratio: worthOf(accuracyPerQuery, violationRate),
+    ratio: worthOf(accuracy, violationRate),
   };
 }
 
 /** Two policies on either side of the ceiling with no other one above the line between them. */
 function neighbours(
-  mdp: WorkerMdp,
+  objective: Objective,
   free: Priced,
   safest: Priced,
   target: number,
@@ -100,13 +116,12 @@ function neighbours(
   let iterations = 0;
   for (let count = 0; count < MAX_PRICES; count++) {
     const [a, b] = [above.solved.guarantees, below.solved.guarantees];
-    const price = (a.accuracyPerQuery - b.accuracyPerQuery) / (a.violationRate - b.violationRate);
+    const price = (above.queryWorth - below.queryWorth) / (a.violationRate - b.violationRate);
     if (!(price > 0)) break;
-    const next = priced(mdp, price, above);
+    const next = priced(objective, price, above);
     iterations += next.solved.iterations;
     const n = next.solved.guarantees;
-    const lift =
-      n.accuracyPerQuery - a.accuracyPerQuery - price * (n.violationRate - a.violationRate);
+    const lift = next.queryWorth - above.queryWorth - price * (n.violationRate - a.violationRate);
     if (lift <= SLACK_TOLERANCES * VALUE_TOLERANCE * (1 + price)) break;
     if (n.violationRate > target) above = next;
     else below = next;

@@ -23,6 +23,7 @@ import { stateIndex } from "./transitions.ts";
 import {
   type Action,
   fastestVariant,
+  meanServiceMs,
   probabilityInTime,
   type WorkerProblem,
 } from "./worker-problem.ts";
@@ -66,6 +67,11 @@ export interface WorkerMdp {
   readonly actionAccuracy: Float64Array;
   /** Probability that the earliest deadline of the batch is met, shape (actionCount,). */
   readonly actionSatisfied: Float64Array;
+  /**
+   * Mean latency of the queries that the action serves, in SLOs, shape (actionCount,): the batch's
+   * run time and what they have waited.
+   */
+  readonly actionLatency: Float64Array;
   readonly transitions: SparseRows;
 }
 
@@ -135,6 +141,7 @@ export function buildWorkerMdp(
     actionBatch: Uint16Array.from(actions.batch),
     actionAccuracy: Float64Array.from(actions.accuracy),
     actionSatisfied: Float64Array.from(actions.satisfied),
+    actionLatency: Float64Array.from(actions.latency),
     ...exploreFrom(
       new Set([idleState(problem), alsoFrom]),
       actions,
@@ -198,6 +205,7 @@ interface ActionList {
   readonly batch: number[];
   readonly accuracy: number[];
   readonly satisfied: number[];
+  readonly latency: number[];
 }
 
 function listActions(
@@ -211,7 +219,9 @@ function listActions(
     batch: [],
     accuracy: [],
     satisfied: [],
+    latency: [],
   };
+  const sloMs = problem.slackMs[problem.slackMs.length - 1] ?? 0;
   const addState = (state: number, queued: number, slackMs: number): void => {
     for (const action of admissible(queued, slackMs, state)) {
       const { variant, batch } = action;
@@ -220,6 +230,9 @@ function listActions(
       list.batch.push(batch);
       list.accuracy.push(satisfied * (problem.accuracy[variant] ?? 0));
       list.satisfied.push(satisfied);
+      // The first has waited longest, and of n queries the k-th for (n − k + 1) / n of its time.
+      const waitedMs = (sloMs - slackMs) * (1 - (batch - 1) / (2 * queued));
+      list.latency.push((waitedMs + meanServiceMs(problem, variant, batch)) / sloMs);
     }
     list.start[state + 1] = list.variant.length;
   };

@@ -36,7 +36,7 @@ export function levelTable(bundle: ThemisBundle): Markup {
   const ceiling = violationCeiling(slo);
   const rows = levels.map((level) => {
     const { loadQps, capacityQps, feasible, horizontal, vertical, joint, steady, solve } = level;
-    const { violationRate, latencyMsP99 } = steady.expected;
+    const { violationRate, latencyMsP50, latencyMsP99 } = steady.expected;
     return tableRow([
       decimalText(loadQps, 2),
       limited(!feasible, decimalText(capacityQps, 2)),
@@ -46,6 +46,7 @@ export function levelTable(bundle: ThemisBundle): Markup {
       decimalText(steady.cores),
       limitedMs(steady.latencyMs, slo.latencyMs),
       solve.quantile === null ? "–" : decimalText(solve.quantile, 3),
+      decimalText(latencyMsP50, 1),
       limitedMs(latencyMsP99, slo.latencyMs),
       limited(violationRate > ceiling, ratioText(violationRate)),
       feasibleCell(feasible, themisMissed(bundle, level)),
@@ -54,7 +55,7 @@ export function levelTable(bundle: ThemisBundle): Markup {
   return html`<div class="scroll" role="region" aria-label="all levels" tabindex="0"><table
 id="level-table"><thead>
 <tr><th></th><th></th><th colspan="3">cores of the plan</th><th colspan="3">followed</th><th
-colspan="2">simulated</th><th></th></tr>
+colspan="3">simulated</th><th></th></tr>
 ${headRow([
   "requests/s",
   "planned for",
@@ -64,6 +65,7 @@ ${headRow([
   "cores",
   "model, ms",
   "quantile",
+  "p50, ms",
   "p99, ms",
   "violations",
   "feasible",
@@ -102,9 +104,9 @@ export function meanings({ slo, policy }: ThemisBundle): Markup {
     ],
     ["Quantile", "Of the waiting times that the model counts with; higher keeps more in reserve."],
     [
-      "p99",
-      "99th percentile of the time from a request's arrival to its last answer, in the " +
-        `simulation; red above ${msText(slo.latencyMs)}.`,
+      "p50, p99",
+      "Median and 99th percentile of the time from a request's arrival to its last answer, in " +
+        `the simulation; red above ${msText(slo.latencyMs)}.`,
     ],
     [
       "Violations",

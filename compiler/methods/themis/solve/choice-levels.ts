@@ -9,7 +9,7 @@ import {
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
 import type { ThemisFrame } from "../../../model/frames.ts";
-import { PlanJudge } from "./plan-judge.ts";
+import { type Judged, PlanJudge } from "./plan-judge.ts";
 import { ThemisPlanner } from "./planner.ts";
 import { isPlan, type NoScalingPlan, type ScalingPlan } from "./problem.ts";
 import type { ScalingMode } from "./task-options.ts";
@@ -34,6 +34,12 @@ export interface Found {
 }
 
 type FoundPlan = Omit<Found, "evaluations">;
+
+/** A plan that keeps the ceiling. */
+interface KeptPlan extends Pick<Judged, "meanLatencyMs"> {
+  readonly found: FoundPlan;
+  readonly cost: number;
+}
 
 /** Less than the load, and the plan for that. */
 export interface Carried {
@@ -78,9 +84,9 @@ export class ChoiceLevels {
     return plan?.cost ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Of a plan that the pools have room for, what simulation says of it; else null. */
-  violationRate({ answer }: Found, loadQps: number): number | null {
-    return this.#fits(answer) ? this.#judge.judge(answer.stages, loadQps).violationRate : null;
+  /** What simulation says of a plan that the pools have room for; else null. */
+  judge({ answer }: Found, loadQps: number): Judged | null {
+    return this.#fits(answer) ? this.#judge.judge(answer.stages, loadQps) : null;
   }
 
   /** Whether a plan leaves as much of the ceiling as plans are to, where they are held to it. */
@@ -130,7 +136,7 @@ export class ChoiceLevels {
 
   /** What random arrivals make of a plan of these variants. */
   judged(plan: ScalePlan, qps: number): ScalePlan {
-    return { ...plan, expected: this.#judge.judge(plan.stages, qps) };
+    return { ...plan, expected: this.#judge.judge(plan.stages, qps).expected };
   }
 
   #fits(answer: ScalingPlan | NoScalingPlan): answer is ScalingPlan {
@@ -149,28 +155,35 @@ export class ChoiceLevels {
   }
 
   /**
-   * The plan for a mode, at the lowest quantile whose plan keeps the ceiling; if none does, the
-   * last that there is.
+   * The plan for a mode that keeps the ceiling at the least cost, which the lowest quantile has
+   * whose plan keeps it; of the plans of higher quantiles that cost no more, the one with the
+   * lowest mean latency. If none keeps the ceiling, the last that there is.
    */
   #found(loadQps: number, mode: ScalingMode): FoundPlan {
     const { queueing, quantile } = this.#frame.policy;
     if (queueing === "paper") return this.#at(loadQps, mode, null);
     if (quantile !== "auto") return this.#at(loadQps, mode, quantile);
     let last: FoundPlan | null = null;
+    let kept: KeptPlan | null = null;
     let tried = "";
     for (const one of QUANTILES) {
       const found = this.#at(loadQps, mode, one);
       // Those with more room have more cores still.
-      if (!this.#fits(found.answer)) return last ?? found;
+      if (!this.#fits(found.answer)) break;
+      const { stages, cost } = found.answer;
+      if (kept !== null && cost > kept.cost) break;
       last = found;
-      const { stages } = found.answer;
       const key = JSON.stringify(stages);
       if (key === tried) continue;
       tried = key;
       this.#evaluations++;
-      if (this.#judge.keeps(this.#limit, stages, loadQps)) break;
+      if (!this.#judge.keeps(this.#limit, stages, loadQps)) continue;
+      const { meanLatencyMs } = this.#judge.judge(stages, loadQps);
+      if (kept === null || meanLatencyMs < kept.meanLatencyMs) {
+        kept = { found, cost, meanLatencyMs };
+      }
     }
-    return last ?? this.#at(loadQps, mode, 0);
+    return kept?.found ?? last ?? this.#at(loadQps, mode, 0);
   }
 
   #at(loadQps: number, mode: ScalingMode, quantile: number | null): FoundPlan {
@@ -179,7 +192,7 @@ export class ChoiceLevels {
 
   #judged({ cores, latencyMs, stages }: ScalingPlan, loadQps: number): ScalePlan {
     const { variants } = this.choice;
-    const expected = this.#judge.judge(stages, loadQps);
+    const { expected } = this.#judge.judge(stages, loadQps);
     const chosen = stages.map((stage, task) => {
       const variant = variants[task] ?? 0;
       return variant === 0 ? stage : { ...stage, variant };
@@ -188,11 +201,13 @@ export class ChoiceLevels {
   }
 }
 
-/** Of equal plans the first. */
+/** Of plans that cost as much the fastest by the model, of equal ones the first. */
 function cheapest(plans: readonly (ScalingPlan | null)[]): ScalingPlan | null {
   const found = plans.filter((plan) => plan !== null);
+  const isBetter = (one: ScalingPlan, other: ScalingPlan): boolean =>
+    (one.cost - other.cost || one.latencyMs - other.latencyMs) < 0;
   return found.reduce<ScalingPlan | null>(
-    (best, plan) => (best === null || plan.cost < best.cost ? plan : best),
+    (best, plan) => (best === null || isBetter(plan, best) ? plan : best),
     null,
   );
 }

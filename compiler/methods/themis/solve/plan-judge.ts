@@ -33,7 +33,7 @@ export class PlanJudge {
   /** The first requests, and all of them, at the loads that they were asked for last. */
   readonly #screen: Timed = { flow: null, loadQps: Number.NaN };
   readonly #whole: Timed = { flow: null, loadQps: Number.NaN };
-  readonly #judged = new Map<string, ScaleExpected>();
+  readonly #judged = new Map<string, Judged>();
 
   /** @param seed of the traffic. */
   constructor(frame: ThemisFrame, seed = SEED) {
@@ -60,24 +60,24 @@ export class PlanJudge {
     if (!serves(screen, stages, allowed)) return false;
     const key = keyOf(stages);
     const known = this.#judged.get(key);
-    if (known !== undefined) return known.violationRate <= violationRate;
+    if (known !== undefined) return known.expected.violationRate <= violationRate;
     const whole = this.#flow(JUDGED_REQUESTS);
     if (!serves(whole, stages, allowedMisses(whole.requestCount, violationRate))) return false;
     this.#judged.set(key, outcomeOf(whole, this.#seed));
     return true;
   }
 
-  judge(stages: readonly TaskScale[], loadQps: number): ScaleExpected {
+  judge(stages: readonly TaskScale[], loadQps: number): Judged {
     this.#turnTo(loadQps);
     const key = keyOf(stages);
-    let expected = this.#judged.get(key);
-    if (expected === undefined) {
+    let judged = this.#judged.get(key);
+    if (judged === undefined) {
       const whole = this.#flow(JUDGED_REQUESTS);
       serves(whole, stages, Number.POSITIVE_INFINITY);
-      expected = outcomeOf(whole, this.#seed);
-      this.#judged.set(key, expected);
+      judged = outcomeOf(whole, this.#seed);
+      this.#judged.set(key, judged);
     }
-    return expected;
+    return judged;
   }
 
   #turnTo(loadQps: number): void {
@@ -100,6 +100,12 @@ export class PlanJudge {
     } else timed.flow.retime(arrivalMs);
     return timed.flow;
   }
+}
+
+export interface Judged {
+  readonly expected: ScaleExpected;
+  /** What decides between plans that are as good otherwise. */
+  readonly meanLatencyMs: number;
 }
 
 /** Requests at the times of a load. */
@@ -125,11 +131,11 @@ function keyOf(stages: readonly TaskScale[]): string {
 }
 
 /** Once every task is served. */
-function outcomeOf(flow: FeedForward, seed: number): ScaleExpected {
+function outcomeOf(flow: FeedForward, seed: number): Judged {
   const violationRate = flow.misses() / flow.requestCount;
   const latencyMs = flow.latenciesMs();
   const rankOf = (part: number): number => Math.ceil(part * latencyMs.length) - 1;
-  return {
+  const expected = {
     violationRate,
     ...expectedLatency({
       p50: selectRank(latencyMs, 0, latencyMs.length, rankOf(0.5)),
@@ -139,4 +145,6 @@ function outcomeOf(flow: FeedForward, seed: number): ScaleExpected {
     requests: flow.requestCount,
     seed,
   };
+  const meanLatencyMs = latencyMs.reduce((sum, ms) => sum + ms, 0) / latencyMs.length;
+  return { expected, meanLatencyMs };
 }

@@ -8,6 +8,7 @@ import type { ThemisFrame } from "../../../model/frames.ts";
 import { type Carried, ChoiceLevels, type Found } from "./choice-levels.ts";
 import { themisFrame } from "./frame.ts";
 import { themisMistakes } from "./mistakes.ts";
+import type { Judged } from "./plan-judge.ts";
 import { ThemisPlanner } from "./planner.ts";
 import { isPlan } from "./problem.ts";
 import { transitionsOf } from "./transitions.ts";
@@ -54,12 +55,13 @@ export type PromisedPlans = Pick<ThemisLevel, "horizontal" | "vertical" | "joint
 interface Chosen {
   readonly levels: ChoiceLevels;
   readonly found: Found;
-  readonly violationRate: number;
+  readonly judged: Judged;
 }
 
 /**
  * For each load the most accurate variants whose plan fits into the pools and keeps the ceiling on
- * violations; of variants and pools that are as accurate, those whose plan costs least.
+ * violations; of variants and pools that are as accurate, those whose plan costs least, and of
+ * those with the same cost the ones with the lowest mean latency.
  */
 class ThemisLevels {
   readonly #choices: readonly VariantChoice[];
@@ -107,14 +109,15 @@ class ThemisLevels {
     for (const choice of this.#choices) {
       if (best !== null && choice.accuracy < best.accuracy) break;
       const levels = this.#open(choice);
-      if (best !== null && levels.leastCost(loadQps) >= costOf(best)) continue;
+      if (best !== null && levels.leastCost(loadQps) > costOf(best)) continue;
       const found = levels.wanted(loadQps);
-      const violationRate = levels.violationRate(found, loadQps);
-      if (violationRate === null) continue;
-      const chosen = { levels, found, violationRate, accuracy: choice.accuracy };
-      if (least === null || violationRate < least.violationRate) least = chosen;
+      const judged = levels.judge(found, loadQps);
+      if (judged === null) continue;
+      const chosen = { levels, found, judged, accuracy: choice.accuracy };
+      const { violationRate } = judged.expected;
+      if (least === null || violationRate < least.judged.expected.violationRate) least = chosen;
       if (!levels.keeps(violationRate)) continue;
-      if (best === null || costOf(chosen) < costOf(best)) best = chosen;
+      if (best === null || isBetter(chosen, best)) best = chosen;
     }
     return best ?? least;
   }
@@ -148,6 +151,13 @@ class ThemisLevels {
     this.#opened.set(choice, levels);
     return levels;
   }
+}
+
+/** Whether a plan costs less than another of the same accuracy, or as much and is faster. */
+function isBetter(one: Chosen, other: Chosen): boolean {
+  const [cost, otherCost] = [costOf(one), costOf(other)];
+  if (cost !== otherCost) return cost < otherCost;
+  return one.judged.meanLatencyMs < other.judged.meanLatencyMs;
 }
 
 function costOf({ found }: Pick<Chosen, "found">): number {

@@ -7,7 +7,7 @@ import { levelAt } from "../../../core/level-choice.ts";
 import { feasibleText, missedTexts } from "../../../tell/missed-limits.ts";
 import { onDevice } from "../../../tell/pool-device.ts";
 import { servingPathText } from "../../../tell/serving-path.ts";
-import { alignColumns, counted, percent, short } from "../../../tell/text.ts";
+import { alignColumns, counted, latenciesText, percent, short } from "../../../tell/text.ts";
 import type { BundleFile, Told } from "../../method.ts";
 import { placesByPool } from "../bundle/place-shapes.ts";
 import { modelLetters } from "./letters.ts";
@@ -157,7 +157,7 @@ function levelText(bundle: AccordionBundle, level: AccordionLevel): string {
     ...(beyond ? [`no schedule carries more than ${short(capacityQps)} qps`] : []),
     `simulated for ${short(expected.durationMs / 1000)} s with seed ${expected.seed}: ` +
       `${expected.queries} queries, ${percent(expected.droppedRate)} dropped, ` +
-      `p50 ${short(expected.latencyMsP50)} ms, p99 ${short(expected.latencyMsP99)} ms`,
+      latenciesText(expected),
     `${percent(expected.occupancy)} of the places busy, ` +
       `${short(expected.activeQueries)} queries at a time, ` +
       `${short(expected.reconfigurations)} times other places per query`,

@@ -18,6 +18,7 @@ import {
   millisecondsOr0,
   model,
   pace,
+  paceFields,
   provenance,
   rate,
   ratio,
@@ -209,6 +210,7 @@ const transition = record<Transition>({
 const expected = record<PipelineExpected>({
   ...accuracyFields,
   ...latencyFields,
+  ...paceFields,
   seed,
   durationMs,
 });

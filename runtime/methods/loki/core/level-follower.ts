@@ -29,7 +29,7 @@ const DEFAULT_LEVEL_FOLLOWER: LevelFollowerOptions = {
 };
 
 /** Time for which a level is kept at least once servers are faster again, and at most. */
-const LEAST_HOLD_MS = 2000;
+const LEAST_HOLD_MS = 4000;
 const MOST_HOLD_MS = 32_000;
 /** Servers that become slow within this time after the hold are slow again and again. */
 const AGAIN_MS = 8000;

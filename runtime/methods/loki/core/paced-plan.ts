@@ -36,22 +36,21 @@ export function speedAtPace(
 const FILLED = 0.95;
 
 /**
- * Requests per second that a plan carries at a pace: its load over the pace, or more where its
- * servers have capacity to spare.
+ * Requests per second that a plan carries at a pace: on a machine as profiled its load, and on a
+ * slower one that over the pace, or more where its servers have capacity to spare.
  */
 export function carriedAtPace(shape: PipelineShape, layout: PlanLayout, pace: number): number {
-  if (pace <= layout.pace) return layout.carriedQps / pace;
+  if (pace <= 1) return layout.carriedQps / pace;
   const room = layout.demandQps / layout.carriedQps;
   let capacityQps = Number.POSITIVE_INFINITY;
   let speed = 1 / pace;
   for (let group = 0; group < layout.groupCount; group++) {
     const perRequest = layout.queriesByGroup[group]! * room;
-    const isTable = layout.stageByTask[layout.taskByGroup[group]!] != null;
     if (!(perRequest > 0)) continue;
+    const isTable = layout.stageByTask[layout.taskByGroup[group]!] != null;
     const own = isTable ? 1 / pace : speedAtPace(shape, layout, group, pace);
     speed = Math.min(speed, own);
     capacityQps = Math.min(capacityQps, (own * layout.plannedQpsByGroup[group]!) / perRequest);
   }
-  const spareQps = Math.min(layout.carriedQps / layout.pace, FILLED * capacityQps);
-  return Math.max(layout.carriedQps * speed, spareQps);
+  return Math.max(layout.carriedQps * speed, FILLED * capacityQps);
 }

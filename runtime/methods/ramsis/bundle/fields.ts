@@ -9,12 +9,15 @@ import {
   clusterOf,
   count,
   decisionSpace,
+  expectedLatency,
   levelFields,
   levelsOf,
   MAX_COUNT,
+  MAX_PACE,
   METHOD,
   model,
   notNegative,
+  paceFields,
   profileReference,
   provenance,
   rate,
@@ -52,7 +55,6 @@ import { buckets, bucketTables, byBucket } from "./bucket-fields.ts";
 import { classExpected, classSpaces, classTables, sloWithClasses } from "./class-fields.ts";
 
 const MAX_STEPS = 1_000_000;
-const MAX_PACE = 1000;
 
 const variant = record<Variant>({
   name: variantName,
@@ -103,10 +105,20 @@ const options = record<RamsisOptions>({
     "What a batch takes in the decision problem: `decisionMs`, or atoms of `quantiles`.",
   ],
   drop: [boolean, "Whether a query that no variant can serve in time any more is given up."],
+  lateMs: optional(
+    notNegative,
+    "How long after its deadline a late query is answered at most, ms; where that is not possible " +
+      "it is dropped. Without it there is no bound.",
+  ),
   classes: optional(
     oneOf(["auto", "shared", "separate"]),
     "How classes are served: in one queue, each by workers of its own, or by level whichever is " +
       "better. There if and only if there are `slo.classes`.",
+  ),
+  latencyPrice: optional(
+    ratio,
+    "Accuracy per query that lowering the mean latency by one SLO is worth. Left out where the " +
+      "compiler chose it: latency then costs at most 0.0001 of accuracy at any level.",
   ),
 });
 
@@ -151,6 +163,8 @@ const expectedFields: Fields<ExpectedOfAll> = {
     "What was counted, where the figures are from a simulation; `violationRate` is then what the " +
       "true rate hardly exceeds.",
   ),
+  latencyMs: expectedLatency,
+  ...paceFields,
   byBatch: [byBatch, "The same over batches instead of in the mean."],
   byBucket,
 };
@@ -171,9 +185,14 @@ function levelWith(expected: Shape<Expected>): Shape<RamsisLevel> {
   return record<RamsisLevel>({
     ...levelFields(
       "True only if `loadQps` is at most `capacityQps` and the expected violation rate, of every " +
-        "class, is within what the SLO allows.",
+        "class, and the expected latencies are within what the SLO allows.",
       "The rate that the fastest variant carries when every batch just meets the SLO; 0 if none " +
         "does.",
+    ),
+    marginMs: optional(
+      notNegative,
+      "What the tables of this level leave to the serving path of a query, ms; left out where that " +
+        "is `cluster.serving.marginMs`. A lookup subtracts what it is more than that from the slack.",
     ),
     expected: [expected, "Guarantees in steady state, weighted by queries."],
     solve: [solve, "How the level was computed."],
@@ -195,6 +214,7 @@ function levelWith(expected: Shape<Expected>): Shape<RamsisLevel> {
 const paceLevel = record<RamsisPaceLevel>({
   pace: [numberBetween(1, MAX_PACE), "Service times of the machine relative to the profile's."],
   loadQps: [rate, "Queries per second of the whole cluster."],
+  marginMs: optional(notNegative, "As that of a level."),
   actionByState: [actionTable, "As that of a level."],
   classTables,
   bucketTables,
@@ -233,7 +253,7 @@ export const ramsisBundle = record<RamsisBundle>({
   ],
   paceLevels: optional(
     listOf([1, MAX_LEVELS], paceLevel),
-    "What to do on slower machines, ascending by `pace` and of one pace by `loadQps`.",
+    "What to do on slower machines, ascending by `pace`, and of one pace by `loadQps`.",
   ),
   provenance,
 });

@@ -1,11 +1,6 @@
 /** What a RAMSIS bundle must say so that no lookup of the runtime leaves a table. */
-import {
-  type RamsisBundle,
-  type RamsisOptions,
-  type RamsisPaceLevel,
-  violationCeiling,
-} from "../../../bundle/schema.ts";
-import { checkMargin, checkSlackOf } from "../../../bundle/serving-semantics.ts";
+import type { RamsisBundle, RamsisOptions } from "../../../bundle/schema.ts";
+import { checkLevelMargin, checkMargin, checkSlackOf } from "../../../bundle/serving-semantics.ts";
 import { checkSeats, checkWorkers } from "../../../bundle/size-semantics.ts";
 import { checkState } from "../../../bundle/state-semantics.ts";
 import {
@@ -65,7 +60,8 @@ export function checkRamsisSemantics(bundle: RamsisBundle): void {
   checkAscending(levels);
   for (const [index, level] of levels.entries()) {
     const path = `levels[${index}]`;
-    checkFeasible(level, violationCeiling(slo), path);
+    checkFeasible(level, slo, path);
+    checkLevelMargin(level, bundle, path);
     checkTable(level.actionByState, decisionSpace, batchByAction, rule, `${path}.actionByState`);
     checkClassLevel(bundle, level, { batchByAction, rule, path });
     checkBucketLevel(bundle, level, { batchByAction, rule, path });
@@ -82,10 +78,15 @@ function checkPaceLevels(bundle: RamsisBundle, rule: TableRule, batchByAction: U
   for (const [index, level] of paceLevels.entries()) {
     const path = `paceLevels[${index}]`;
     const before = paceLevels[index - 1];
-    if (before !== undefined && !isAscending(before, level)) {
+    const isAbove =
+      before === undefined ||
+      level.pace > before.pace ||
+      (level.pace === before.pace && level.loadQps > before.loadQps);
+    if (!isAbove) {
       const found = `${level.loadQps} at pace ${level.pace}`;
       refuse(path, found, "a higher pace than the level before, or the same and a higher load");
     }
+    checkLevelMargin(level, bundle, path);
     checkTable(level.actionByState, decisionSpace, batchByAction, rule, `${path}.actionByState`);
     checkClassTables(bundle, level, { batchByAction, rule, path });
     checkBucketTables(bundle, level, { batchByAction, rule, path });
@@ -93,10 +94,6 @@ function checkPaceLevels(bundle: RamsisBundle, rule: TableRule, batchByAction: U
     const { actionByState } = level.mixture;
     checkTable(actionByState, decisionSpace, batchByAction, rule, `${path}.mixture.actionByState`);
   }
-}
-
-function isAscending(before: RamsisPaceLevel, { pace, loadQps }: RamsisPaceLevel): boolean {
-  return pace > before.pace || (pace === before.pace && loadQps > before.loadQps);
 }
 
 function tableRuleOf({ batching, balancer }: RamsisOptions): TableRule {

@@ -7,6 +7,7 @@ import {
 } from "../../../core/level-choice.ts";
 import { LoadMonitor } from "../../../core/load-monitor.ts";
 import { type LoadShare, SharedLoad } from "../../../core/load-share.ts";
+import { carriedLoads } from "./policy.ts";
 
 /**
  * The first measurement is of the shortest window, and to call a class too large on its account
@@ -74,10 +75,10 @@ export class ClassLoads {
  * Each class chooses among its shares of the levels' loads, and a last one for what is above them
  * all.
  */
-function choicesOf({ slo, levels }: RamsisBundle): readonly LevelChoice[] {
-  return (slo.classes ?? []).map(({ share }) => {
-    const loads = levels.map(({ loadQps }) => share * loadQps);
-    const upwards = Float64Array.of(...loads, Number.POSITIVE_INFINITY);
+function choicesOf(bundle: RamsisBundle): readonly LevelChoice[] {
+  const carried = carriedLoads(bundle);
+  return (bundle.slo.classes ?? []).map(({ share }) => {
+    const upwards = Float64Array.of(...carried.map((qps) => share * qps), Number.POSITIVE_INFINITY);
     return new LevelChoice(upwards, CLASS_LEVEL_CHOICE);
   });
 }

@@ -34,7 +34,10 @@ export class Policy {
    */
   workersEach = 1;
   #drops: boolean;
-  #fastestMs: number;
+  /** A query that is not named is given up when it has less slack. */
+  /** Time for one query where late ones are dropped, else for the longest batch. */
+  #neededMs: number;
+  #lateMs: number;
   #table: PolicyTable;
   #rescueByQueued: Uint16Array;
   #levelSets: LevelSets;
@@ -65,7 +68,8 @@ export class Policy {
     this.#rescueByQueued = rescuesOf(bundle);
     this.named = new NamedBatches(bundle);
     this.#drops = bundle.policy.drop;
-    this.#fastestMs = fastestServiceMs(bundle);
+    this.#neededMs = neededMs(bundle);
+    this.#lateMs = bundle.policy.lateMs ?? Number.POSITIVE_INFINITY;
   }
 
   /**
@@ -80,16 +84,18 @@ export class Policy {
     this.#rescueByQueued = rescuesOf(bundle);
     this.named = new NamedBatches(bundle);
     this.#drops = bundle.policy.drop;
-    this.#fastestMs = fastestServiceMs(bundle);
+    this.#neededMs = neededMs(bundle);
+    this.#lateMs = bundle.policy.lateMs ?? Number.POSITIVE_INFINITY;
   }
 
   /**
    * A query with less slack is given up: the time for one query of the fastest variant that may
-   * answer it, or minus infinity if queries are served however late.
+   * answer it or, where late queries are answered, what is left when the longest batch just ends
+   * within the bound; minus infinity without a bound. @param pace of the worker that would run it.
    */
-  leastSlackMs(wanted: number): number {
-    if (!this.#drops) return Number.NEGATIVE_INFINITY;
-    return isNamed(wanted) ? this.named.leastMs(wanted) : this.#fastestMs;
+  leastSlackMs(wanted: number, pace: number): number {
+    if (!this.#drops) return Math.min(0, this.#neededMs * pace - this.#lateMs);
+    return pace * (isNamed(wanted) ? this.named.leastMs(wanted) : this.#neededMs);
   }
 
   /** @param queries that arrived at once. */
@@ -125,7 +131,7 @@ export class Policy {
     monitor.look(nowMs);
     const sets = this.#levelSets;
     const load = this.#shared.of(monitor);
-    this.level = sets.update(load, nowMs, pool.poolPace, pool.stretch);
+    this.level = sets.update(load, nowMs, pool.medianPace, pool.stretch);
     const share = this.#table.mixtureShare(this.level);
     // No coin is thrown where there is nothing to choose: it would only take time.
     this.#side = share > 0 && this.#coin.nextFloat() < share ? 1 : 0;
@@ -176,12 +182,17 @@ export class Policy {
 
   /**
    * Gives the action for queries that are late already: the one that gets rid of the most of them
-   * per time.
+   * per time, of those that end within the time left.
    * @param queued at least one.
+   * @returns GIVE_UP if no batch ends within the time left.
    */
-  rescue(queued: number): number {
+  rescue(queued: number, leftMs: number): number {
     const rescues = this.#rescueByQueued;
-    return rescues[Math.min(queued, rescues.length) - 1]!;
+    for (let count = Math.min(queued, rescues.length); count > 0; count--) {
+      const action = rescues[count - 1]!;
+      if (this.named.serviceMs(this.variant(action), this.batch(action)) <= leftMs) return action;
+    }
+    return GIVE_UP;
   }
 
   variant(action: number): number {
@@ -210,6 +221,17 @@ function levelSetsOf(
   return new LevelSets(levels, paceLevels, options);
 }
 
+/** Loads that a machine as profiled would carry with each level and then each pace level. */
+export function carriedLoads({ levels, paceLevels = [] }: RamsisBundle): Float64Array {
+  const paced = paceLevels.map(({ loadQps, pace }) => loadQps * pace);
+  return Float64Array.of(...levels.map(({ loadQps }) => loadQps), ...paced);
+}
+
+/** Paces that each level and then each pace level was solved for. */
+export function levelPaces({ levels, paceLevels = [] }: RamsisBundle): Float64Array {
+  return Float64Array.of(...levels.map(() => 1), ...paceLevels.map(({ pace }) => pace));
+}
+
 /** Of all its pools. */
 function workersOf({ cluster }: RamsisBundle): number {
   return cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
@@ -228,6 +250,11 @@ export function fastestServiceMs({ tasks, buckets }: RamsisBundle): number {
     }
   }
   return fastestMs;
+}
+
+function neededMs(bundle: RamsisBundle): number {
+  if (bundle.policy.drop) return fastestServiceMs(bundle);
+  return decisionSloMs(bundle.cluster, bundle.slo.latencyMs);
 }
 
 /**

@@ -1,5 +1,5 @@
 /** `inspect BUNDLE --level QPS` of tables: which variant runs in which states. */
-import type { RamsisBundle, RamsisLevel } from "../../../bundle/schema.ts";
+import type { ExpectedLatency, RamsisBundle, RamsisLevel } from "../../../bundle/schema.ts";
 import { levelAt } from "../../../core/level-choice.ts";
 import { letterAt, positionsOf } from "../../../tell/letters.ts";
 import { missedTexts } from "../../../tell/missed-limits.ts";
@@ -53,15 +53,20 @@ function bucketMaps(bundle: RamsisBundle, index: number, promise: string): Told 
 
 /** What the level promises, and which limits it misses. */
 function promiseText(bundle: RamsisBundle, level: RamsisLevel): string {
-  const { accuracyPerQuery, ...expected } = level.expected;
+  const { accuracyPerQuery, latencyMs, ...expected } = level.expected;
   const missed = ramsisMissed(bundle, level);
   const promised = `accuracy per query ${percent(accuracyPerQuery)}`;
   const lines = [
     `level ${short(level.loadQps)} qps promises: ${promised}, ` +
-      `violations ${promisedViolations(expected)}`,
+      `violations ${promisedViolations(expected)}${latencyMs ? `, ${latencyText(latencyMs)}` : ""}`,
     ...(level.feasible ? [] : [`not feasible: ${missedTexts(missed)}`]),
   ];
   return lines.join("\n");
+}
+
+function latencyText({ p50, p99, max }: ExpectedLatency): string {
+  const [median, most99, most] = [p50, p99, max].map((ms) => ms.toFixed(1));
+  return `p50 ${median} ms, p99 ${most99} ms, at most ${most} ms`;
 }
 
 function mapText(

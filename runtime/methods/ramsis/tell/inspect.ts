@@ -51,8 +51,13 @@ function variantTable({ variants, serviceTimes }: RamsisBundle["tasks"][number])
 }
 
 function sloLines({ slo, policy }: RamsisBundle, violations: string): string[] {
-  const { classes } = slo;
-  if (classes === undefined) return [`slo: ${short(slo.latencyMs)} ms${violations}`];
+  const { classes, p50Ms, p95Ms } = slo;
+  const targets = [
+    ...(p50Ms === undefined ? [] : [`, p50 at most ${short(p50Ms)} ms`]),
+    ...(p95Ms === undefined ? [] : [`, p95 at most ${short(p95Ms)} ms`]),
+  ].join("");
+  const limits = `${violations}${targets}`;
+  if (classes === undefined) return [`slo: ${short(slo.latencyMs)} ms${limits}`];
   const each = classes.map(
     ({ name, latencyMs, share }) => `${name} ${short(latencyMs)} ms (${percent(share)})`,
   );
@@ -61,7 +66,7 @@ function sloLines({ slo, policy }: RamsisBundle, violations: string): string[] {
     shared: "one queue",
     separate: "workers of their own",
   }[policy.classes ?? "shared"];
-  return [`slo by class: ${each.join(", ")}${violations}; ${how}`];
+  return [`slo by class: ${each.join(", ")}${limits}; ${how}`];
 }
 
 /**
@@ -114,6 +119,12 @@ export function bucketTable(bundle: RamsisBundle): string {
   ]);
 }
 
+/** Median and 99th percentile; a dash where an older bundle does not state them. */
+function latencyCells({ latencyMs }: RamsisBundle["levels"][number]["expected"]): string[] {
+  if (latencyMs === undefined) return ["-", "-"];
+  return [latencyMs.p50, latencyMs.p99].map((ms) => ms.toFixed(1));
+}
+
 /** One row per level: its load and what it promises. */
 export function levelTable(bundle: RamsisBundle): string {
   return alignColumns([
@@ -124,6 +135,8 @@ export function levelTable(bundle: RamsisBundle): string {
       "upper bound",
       "all served",
       "violations",
+      "p50 ms",
+      "p99 ms",
       "capacity qps",
       "feasible",
     ],
@@ -134,6 +147,7 @@ export function levelTable(bundle: RamsisBundle): string {
       percent(level.expected.upperBoundAccuracy),
       percent(level.expected.servedBoundAccuracy ?? null),
       promisedViolations(level.expected),
+      ...latencyCells(level.expected),
       short(level.capacityQps),
       feasibleText(level.feasible, ramsisMissed(bundle, level)),
     ]),

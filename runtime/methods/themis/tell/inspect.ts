@@ -17,7 +17,7 @@ import { feasibleText, missedTexts } from "../../../tell/missed-limits.ts";
 import { onDevice, startOrigin } from "../../../tell/pool-device.ts";
 import { servingPathText } from "../../../tell/serving-path.ts";
 import { taskTitle } from "../../../tell/task-title.ts";
-import { alignColumns, percent, short } from "../../../tell/text.ts";
+import { alignColumns, latenciesText, percent, short } from "../../../tell/text.ts";
 import type { BundleFile, Told } from "../../method.ts";
 import { type Burst, type BurstStage, burstsFrom, distinctBursts } from "./burst-view.ts";
 import { type FittedPoint, fitError, fittedPoints } from "./latency-fit-view.ts";
@@ -147,7 +147,8 @@ export function levelTable(bundle: ThemisBundle): string {
       "followed",
       `ms of ${short(slo.latencyMs)}`,
       "quantile",
-      "simulated p99",
+      "simulated p50",
+      "p99 ms",
       "violations",
       "instances × cores, batch",
       "feasible",
@@ -162,6 +163,7 @@ export function levelTable(bundle: ThemisBundle): string {
         coresText(steady),
         short(steady.latencyMs),
         solve.quantile === null ? "-" : short(solve.quantile),
+        short(steady.expected.latencyMsP50),
         short(steady.expected.latencyMsP99),
         percent(steady.expected.violationRate),
         steady.stages
@@ -209,9 +211,8 @@ function scaleLevelText(
       : [`accuracy ${percent(view.accuracy)}, of the variants on each way to an answer`]),
     `longest path ${short(steady.latencyMs)} of ${short(slo.latencyMs)} ms by the model: ` +
       `${short(view.processingMs)} ms processing whole batches, ${short(waitingMs)} ms waiting`,
-    `simulated at ${short(capacityQps)} qps: p50 ${short(expected.latencyMsP50)} ms, ` +
-      `p99 ${short(expected.latencyMsP99)} ms, violations ${percent(expected.violationRate)} ` +
-      `of ${expected.requests} requests`,
+    `simulated at ${short(capacityQps)} qps: ${latenciesText(expected)}, ` +
+      `violations ${percent(expected.violationRate)} of ${expected.requests} requests`,
     "",
     alignColumns([
       [

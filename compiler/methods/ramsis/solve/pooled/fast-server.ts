@@ -5,8 +5,8 @@
  *
  * Maximise the reward per time. States (n, A) are those in which a worker is free and n queries
  * wait, the first for A ms. Actions:
- * - start a batch of b on variant m, if l(m, b) ≤ SLO − A: reward b · accuracy, and the next
- *   decision l(m, b) / K later;
+ * - start a batch of b on variant m, if l(m, b) ≤ SLO − A: reward b · accuracy less the price of
+ *   the latency of its queries, and the next decision l(m, b) / K later;
  * - give the first query up: reward −μ, μ being the price of a violation, at once;
  * - wait for the next query, or until the age falls into another column.
  * Queries are first in, first out, and arrivals are Poisson (or over-dispersed by a factor), so of
@@ -65,11 +65,20 @@ export interface Look {
   readonly waitAdvantage: number;
 }
 
+/** What the fast server is solved for. */
+export interface Prices {
+  /** μ, in accuracy. */
+  readonly violationPrice: number;
+  readonly credit: number;
+  readonly latencyPrice: number;
+}
+
 export interface Solution {
   readonly value: Float64Array;
   readonly gain: number;
   readonly violationPrice: number;
   readonly credit: number;
+  readonly latencyCost: number;
   readonly shortlist: Int32Array;
 }
 
@@ -146,6 +155,7 @@ export class FastServer {
       gain: this.gain,
       violationPrice: this.#next.violationPrice,
       credit: this.#next.credit,
+      latencyCost: this.#next.latencyCost,
       shortlist: this.#shortlist.slice(),
     };
   }
@@ -155,6 +165,7 @@ export class FastServer {
     this.gain = solution.gain;
     this.#next.violationPrice = solution.violationPrice;
     this.#next.credit = solution.credit;
+    this.#next.latencyCost = solution.latencyCost;
     this.#shortlist = solution.shortlist;
   }
 
@@ -166,10 +177,12 @@ export class FastServer {
    * @param violationPrice μ, in accuracy.
    * @param credit for the time that one worker waits while the others work: of the one fast server
    * it takes all, of K workers a K-th; reward per ms.
+   * @param latencyPrice of the mean latency, in accuracy per SLO.
    */
-  solve(violationPrice: number, credit: number): void {
+  solve({ violationPrice, credit, latencyPrice }: Prices): void {
     this.#next.violationPrice = violationPrice;
     this.#next.credit = credit;
+    this.#next.latencyCost = latencyPrice / this.#problem.sloMs;
     // A solution that was told keeps its values.
     this.#value = this.#value.slice();
     this.#shortlist = this.#shortlist.slice();

@@ -27,7 +27,7 @@ export function oneWorkerRule(pooled: PooledProblem, worker: WorkerProblem): Sim
     partialBatches: false,
   };
   const mdp = buildWorkerMdp(problem, admissibleActions(problem));
-  const { choice } = solvePolicy(mdp, "per-query");
+  const { choice } = solvePolicy(mdp, "per-query", pooled.latency.safePrice);
   const indexOf = new Map(
     pooled.actions.map(({ variant, batch, index }) => [`${variant} ${batch}`, index]),
   );

@@ -4,17 +4,27 @@
  * with wins. So no level is worse than a rule that anybody would write.
  *
  * A policy is scored by its accuracy per query, less a penalty for each violation above the
- * ceiling. Where two candidates lie on either side of the ceiling, mixtures of both are tried: a
+ * ceiling; of policies whose scores are close to each other, the price of latency decides. Where two candidates lie on either side of the ceiling, mixtures of both are tried: a
  * coin says at each decision which of them is asked.
  */
-import { NO_ACTION } from "stratagem-runtime/internal/bundle/schema";
+import { GIVE_UP, NO_ACTION } from "stratagem-runtime/internal/bundle/schema";
+import type { LatencySummary } from "../../../../simulate/latency-sample.ts";
 import type { FluidBound } from "../fluid-bound.ts";
-import { type ActionWorth, FastServer, type Look } from "./fast-server.ts";
-import { asOneClass, type PooledProblem } from "./pooled-problem.ts";
+import {
+  isBetter,
+  type Percentiles,
+  TARGET_PENALTY,
+  targetExcess,
+  type Worth,
+} from "../latency-objective.ts";
+import { type ActionWorth, FastServer, type Look, type Prices } from "./fast-server.ts";
+import { asOneClass, type PooledProblem, stretched } from "./pooled-problem.ts";
 import {
   BLOCKS,
   type Decide,
   type DecisionTable,
+  latencySummary,
+  meanLatencyMs,
   type PooledOutcome,
   type Surroundings,
   simulatePooled,
@@ -57,6 +67,15 @@ const MOST_FINAL_QUERIES = 200_000;
 const VIOLATION_PENALTY = 20;
 /** Accuracy below the bound that is not worth another try. */
 const BOUND_TOLERANCE = 1e-5;
+/** Percentiles of a sample count as this much longer, for those of another one may be. */
+const TARGET_SAFETY = 1.02;
+/** Factor between prices of latency while a target is missed, and most of them. */
+const TARGET_STEP = 4;
+const MOST_TARGET_PRICES = 8;
+/** The first price of latency that is tried for a target is above this one. */
+const LEAST_PRICE = 1e-4;
+/** Prices between the last that misses the target and the first that keeps it. */
+const TARGET_BISECTIONS = 3;
 /** Standard errors by which a sample has to keep the ceiling. */
 const SAFETY = 2;
 
@@ -75,17 +94,30 @@ const CREDIT = 0.8;
 const MOST_CREDIT = 0.4;
 /** Worth of waiting beyond what the process says, in accuracy; first none. */
 const PATIENCES = [0, 0.05, 0.2];
+/**
+ * With several workers the process is not exact, so one solution is for accuracy, with this factor
+ * of the safe price, and another for latency: with this factor of the price, and times that are
+ * this much longer than they are, which leaves reserves. Found on ImageNet with 60 workers, of prices from 0.0002 to 0.01
+ * and stretches from 1 to 1.4.
+ */
+const ACCURATE = { priceFactor: 2 };
+const QUICK = { priceFactor: 5, stretch: 1.25 };
+/** Mean latency, in run times of the fastest batch of the best accuracy, that is low enough. */
+const LOW_LATENCY = 1.1;
 
 const FINALISTS = 4;
 const MIXTURE_TRIES = 3;
 
-interface Judged {
+interface Judged extends Worth {
   readonly candidate: Candidate;
   readonly accuracy: number;
   readonly violationRate: number;
-  /** Whether the ceiling is kept by as much as chance asks for. */
+  /** Mean over the queries that were served. */
+  readonly latencyMs: number;
+  /** Excess over the targets of latency, relative to them; 0 where they are kept. */
+  readonly missed: number;
+  /** Whether the ceiling is kept by as much as chance asks for, and the targets of latency. */
   readonly isAllowed: boolean;
-  readonly score: number;
 }
 
 /**
@@ -119,10 +151,10 @@ class PolicySearch {
 
   run(rules: () => readonly SimpleRule[]): FoundPolicy {
     const solved = this.#solveFastServer();
-    const [first] = solved;
-    if (first !== undefined && this.#isAtBound(first)) {
-      const again = this.#judge(first.candidate, this.#final);
-      if (this.#isAtBound(again)) return this.#found(again.candidate);
+    const atBound = unlikeOnes(solved).filter((one) => this.#isAtBound(one));
+    if (atBound.length > 0) {
+      const [best] = this.#ranked(atBound.slice(0, FINALISTS), this.#final);
+      if (best !== undefined && this.#isAtBound(best)) return this.#found(best.candidate);
     }
     const simple = rules().map(({ name, decide }) =>
       this.#judge(this.#candidate(name, decide, null), LOOK),
@@ -131,30 +163,54 @@ class PolicySearch {
   }
 
   #isAtBound(judged: Judged): boolean {
-    return judged.score >= this.#bound.accuracy - BOUND_TOLERANCE;
+    const { mostAccuracy } = this.#problem.latency;
+    const tolerance = Number.isFinite(mostAccuracy) ? mostAccuracy : BOUND_TOLERANCE;
+    return judged.score >= this.#bound.accuracy - tolerance;
   }
 
   /** The best by fresh arrivals, or a mixture of two. */
   #choose(pool: readonly Judged[]): FoundPolicy {
     const unlike = unlikeOnes(pool);
-    const looked = [...unlike].sort(byScore).slice(0, 2 * FINALISTS);
+    const looked = promising(unlike, 2 * FINALISTS);
     const fallbacks = [...unlike].sort(byFallback).slice(0, 2);
     const chosen = this.#ranked([...new Set([...looked, ...fallbacks])], CHOICE);
-    const final = this.#ranked(unlikeOnes(chosen).slice(0, FINALISTS), this.#final);
+    const isKept = this.#isKept(chosen);
+    const finalists = unlikeOnes(chosen);
+    const final = this.#ranked(
+      isKept ? promising(finalists, FINALISTS) : finalists.slice(0, FINALISTS),
+      this.#final,
+    );
     const [best] = final;
     if (best === undefined) throw new RangeError("some policy is tried");
     return this.#mixed(best, [...chosen, ...pool]) ?? this.#found(best.candidate);
   }
 
   /**
-   * Ranks by score. If nobody keeps the ceiling, as beyond capacity, the rank goes by what a
+   * Ranks by worth. If nobody keeps the ceiling, as beyond capacity, the rank goes by what a
    * violation costs where no ceiling is stated.
    */
   #ranked(judged: readonly Judged[], sample: typeof LOOK): Judged[] {
     const again = judged.map(({ candidate }) => this.#judge(candidate, sample));
+    return this.#isKept(again) ? this.#byWorth(again) : again.sort(byFallback);
+  }
+
+  /** Whether anybody keeps the ceiling. */
+  #isKept(judged: readonly Judged[]): boolean {
     const { maxViolationRate } = this.#problem;
-    const isKept = again.some(({ violationRate }) => violationRate <= maxViolationRate);
-    return again.sort(isKept ? byScore : byFallback);
+    return judged.some(({ violationRate }) => violationRate <= maxViolationRate);
+  }
+
+  /** Those whose score is near the best one by their worth, then the others by their score. */
+  #byWorth(judged: readonly Judged[]): Judged[] {
+    const best = Math.max(...judged.map(({ score }) => score));
+    const least = best - this.#problem.latency.mostAccuracy;
+    const near = judged.filter(({ score }) => score >= least);
+    const others = judged.filter(({ score }) => score < least);
+    return [...near.sort((a, b) => b.worth - a.worth), ...others.sort((a, b) => b.score - a.score)];
+  }
+
+  #isBetter(one: Judged, other: Judged): boolean {
+    return isBetter(this.#problem.latency, one, other);
   }
 
   #found(candidate: Candidate, mixture: FoundPolicy["mixture"] = null): FoundPolicy {
@@ -177,15 +233,15 @@ class PolicySearch {
       .sort((a, b) => steepness(best, b) - steepness(best, a))[0];
     if (bolder === undefined || best.violationRate >= maxViolationRate) return null;
     let found: FoundPolicy | null = null;
-    let score = best.score;
+    let top = best;
     let [low, high] = [0, 1];
     let share =
       (maxViolationRate - best.violationRate) / (bolder.violationRate - best.violationRate);
     for (let tried = 0; tried < MIXTURE_TRIES; tried++) {
       const mixture = { candidate: bolder.candidate, share };
       const judged = this.#judge(best.candidate, this.#final, mixture);
-      if (judged.score > score && (judged.isAllowed || !best.isAllowed)) {
-        score = judged.score;
+      if (this.#isBetter(judged, top) && (judged.isAllowed || !best.isAllowed)) {
+        top = judged;
         found = this.#found(best.candidate, mixture);
       }
       if (judged.isAllowed) low = share;
@@ -195,61 +251,132 @@ class PolicySearch {
     return found;
   }
 
-  /** Solutions for several prices of a violation, the best first. */
+  /** Solutions for several prices of a violation and of latency, the best first. */
   #solveFastServer(): Judged[] {
     const problem = this.#problem;
+    const { latency, workerCount } = problem;
     const server = new FastServer(asOneClass(problem));
-    const timeWorth = CREDIT * problem.workerCount * this.#bound.price;
-    const mostCredit = MOST_CREDIT * this.#bound.accuracy * problem.arrivalsPerMs;
-    const credits = [0, Math.min(timeWorth, mostCredit)];
+    const violationPrice = Math.max(FIRST_PRICE, problem.violationPrice);
+    const safeFactor = workerCount === 1 ? 1 : ACCURATE.priceFactor;
+    const latencyPrice = safeFactor * latency.safePrice;
+    const start: Prices = { violationPrice, credit: 0, latencyPrice };
     const judged: Judged[] = [];
-    const firstPrice = Math.max(FIRST_PRICE, problem.violationPrice);
-    const first = this.#solved(server, firstPrice, credits[0] ?? 0);
-    let [best] = first;
-    judged.push(...first);
-    if (this.#isAtBound(best)) return judged;
-    let credit = 0;
-    if (problem.workerCount > 1 && timeWorth > 0) {
-      const others = this.#solved(server, firstPrice, credits[1] ?? 0);
-      judged.push(...others);
-      if (others[0].score > best.score) [best, credit] = [others[0], credits[1] ?? 0];
+    if (workerCount === 1 && latency.price > latency.safePrice) {
+      judged.push(...this.#solved(server, { ...start, latencyPrice: latency.price }));
+      if (judged.some((one) => this.#isAtBound(one))) return this.#byWorth(judged);
     }
-    // Downhill in steps, turning once where the first step was the wrong way.
-    let price = firstPrice;
+    const first = this.#solved(server, start);
+    judged.push(...first);
+    let [best, prices] = [this.#byWorth(first)[0] as Judged, start];
+    const credit = this.#credit();
+    if (credit > 0 && !this.#isAtBound(best)) {
+      const others = this.#solved(server, { ...start, credit });
+      judged.push(...others);
+      const [next] = this.#byWorth(others) as [Judged, ...Judged[]];
+      if (this.#isBetter(next, best)) [best, prices] = [next, { ...start, credit }];
+    }
+    [best, prices] = this.#descend(server, best, prices, judged);
+    if (workerCount > 1 && !this.#isQuick(best)) judged.push(...this.#solveQuick(best, prices));
+    if (judged.every(({ missed }) => missed > 0)) judged.push(...this.#solveTargets(prices));
+    return this.#byWorth(judged);
+  }
+
+  /** Solutions for higher and higher prices of latency, until its targets are kept. */
+  #solveTargets(prices: Prices): Judged[] {
+    const server = new FastServer(asOneClass(this.#problem));
+    const judged: Judged[] = [];
+    const misses = (latencyPrice: number): boolean => {
+      const solved = this.#solved(server, { ...prices, credit: 0, latencyPrice });
+      judged.push(...solved);
+      return solved.every(({ missed }) => missed > 0);
+    };
+    let low = Math.max(this.#problem.latency.price, this.#problem.latency.safePrice, LEAST_PRICE);
+    let high = TARGET_STEP * low;
+    for (let tried = 0; misses(high); tried++) {
+      if (tried === MOST_TARGET_PRICES) return judged;
+      [low, high] = [high, TARGET_STEP * high];
+    }
+    for (let tried = 0; tried < TARGET_BISECTIONS; tried++) {
+      const middle = Math.sqrt(low * high);
+      if (misses(middle)) low = middle;
+      else high = middle;
+    }
+    return judged;
+  }
+
+  /** For time that a worker waits, of several; reward per ms. */
+  #credit(): number {
+    const { workerCount, arrivalsPerMs } = this.#problem;
+    if (workerCount === 1) return 0;
+    const mostCredit = MOST_CREDIT * this.#bound.accuracy * arrivalsPerMs;
+    return Math.min(CREDIT * workerCount * this.#bound.price, mostCredit);
+  }
+
+  /** Downhill in steps of the violation price, turning once where the first went the wrong way. */
+  #descend(server: FastServer, from: Judged, first: Prices, judged: Judged[]): [Judged, Prices] {
+    let [best, prices] = [from, first];
     let factor = best.isAllowed ? 1 / PRICE_STEP : PRICE_STEP;
     for (let tried = 0; !this.#isAtBound(best); tried++) {
       if (tried >= (best.isAllowed ? MOST_PRICES : MOST_PRICES_TO_HOLD)) break;
-      const solved = this.#solved(server, price * factor, credit);
-      const [next] = [...solved].sort(byScore);
+      const asked = { ...prices, violationPrice: prices.violationPrice * factor };
+      const solved = this.#solved(server, asked);
+      const [next] = this.#byWorth(solved) as [Judged, ...Judged[]];
       judged.push(...solved);
-      if (next !== undefined && next.score > best.score) {
-        best = next;
-        price *= factor;
-      } else if (price === firstPrice && tried === 0) factor = 1 / factor;
+      // Where the price makes no difference, another one makes none either.
+      if (isAlike(next, best)) break;
+      if (this.#isBetter(next, best)) [best, prices] = [next, asked];
+      else if (prices === first && tried === 0) factor = 1 / factor;
       else break;
     }
-    return judged.sort(byScore);
+    return [best, prices];
   }
 
-  /** A solution as it is, and more willing to wait. */
-  #solved(server: FastServer, violationPrice: number, credit: number): [Judged, ...Judged[]] {
-    server.solve(violationPrice, credit);
+  /** A solution with reserves; with the best one where it cannot serve in time. */
+  #solveQuick(best: Judged, prices: Prices): Judged[] {
+    const server = new FastServer(stretched(asOneClass(this.#problem), QUICK.stretch));
+    const latencyPrice = QUICK.priceFactor * this.#problem.latency.price;
+    const quick = { ...prices, credit: 0, latencyPrice };
+    // The first solution of a process is not quite settled, and the second takes little time.
+    server.solve(quick);
+    return this.#solved(server, quick, PATIENCES.slice(0, 2), best.candidate);
+  }
+
+  /** Whether no policy of the same accuracy has a latency that is much lower. */
+  #isQuick({ score, latencyMs }: Judged): boolean {
+    const runs = this.#problem.choices.filter(
+      ({ accuracy }) => accuracy >= score - BOUND_TOLERANCE,
+    );
+    return latencyMs <= LOW_LATENCY * Math.min(...runs.map(({ serviceMs }) => serviceMs));
+  }
+
+  /**
+   * A solution as it is, and more willing to wait.
+   * @param fallback is asked where the solution serves nobody.
+   */
+  #solved(
+    server: FastServer,
+    prices: Prices,
+    patiences: readonly number[] = PATIENCES,
+    fallback: Candidate | null = null,
+  ): Judged[] {
+    server.solve(prices);
     const solution = server.solution();
     const restored = (): FastServer => {
       server.restore(solution);
       return server;
     };
     const looks: (Look | undefined)[] = [];
-    const judged = PATIENCES.map((patience) => {
+    return patiences.map((patience) => {
       const decide: Decide = (queued, slackMs, cell) => {
         looks[cell] ??= restored().look(queued, slackMs);
         const { chosen, waitAdvantage } = looks[cell];
-        return waitAdvantage + patience > 0 ? NO_ACTION : chosen;
+        if (waitAdvantage + patience > 0) return NO_ACTION;
+        if (chosen !== GIVE_UP || fallback === null) return chosen;
+        return fallback.table.decideCell(queued, slackMs, cell);
       };
       const worths: Candidate["worths"] = (queued, slackMs) => restored().worths(queued, slackMs);
       return this.#judge(this.#candidate("fast-server", decide, worths), LOOK);
     });
-    return judged as [Judged, ...Judged[]];
   }
 
   #candidate(name: string, decideCell: Decide, worths: Candidate["worths"]): Candidate {
@@ -275,8 +402,19 @@ class PolicySearch {
     const violationRate = outcome.violations / outcome.queries;
     const excess = Math.max(0, violationRate - this.#allowed(outcome));
     const cost = VIOLATION_PENALTY * excess + this.#problem.violationPrice * violationRate;
-    const score = accuracy - cost;
-    return { candidate, accuracy, violationRate, isAllowed: excess === 0, score };
+    const missed = this.#missedTargets(outcome);
+    const score = accuracy - cost - TARGET_PENALTY * missed;
+    const latencyMs = meanLatencyMs(outcome);
+    const worth = score - (this.#problem.latency.price * latencyMs) / this.#problem.sloMs;
+    const isAllowed = excess === 0 && missed === 0;
+    return { candidate, accuracy, violationRate, latencyMs, isAllowed, missed, score, worth };
+  }
+
+  /** By how much percentiles exceed their targets, relative to these. */
+  #missedTargets(outcome: PooledOutcome): number {
+    const { targets } = this.#problem;
+    const latencies = targets && latencySummary(outcome);
+    return latencies ? targetExcess(targets, lengthened(latencies)) : 0;
   }
 
   /** The violations that a sample may show, so that the true rate is hardly above the ceiling. */
@@ -301,6 +439,11 @@ export function clustering({
   return Math.max(1, squares / (BLOCKS - 1) / mean);
 }
 
+/** As long as percentiles of other arrivals may be. */
+function lengthened({ p50, p95 }: LatencySummary): Percentiles {
+  return { p50: TARGET_SAFETY * p50, p95: TARGET_SAFETY * p95 };
+}
+
 /**
  * Accuracy that a violation costs where the ceiling cannot be kept: enough to serve rather than
  * drop, not to serve badly at any price.
@@ -316,13 +459,25 @@ function byFallback(a: Judged, b: Judged): number {
 /** Those that decided as others did are not judged again. */
 function unlikeOnes(judged: readonly Judged[]): Judged[] {
   const byOutcome = new Map(
-    judged.map((one) => [`${one.accuracy} ${one.violationRate}`, one] as const).reverse(),
+    judged
+      .map((one) => [`${one.accuracy} ${one.violationRate} ${one.worth}`, one] as const)
+      .reverse(),
   );
   return [...byOutcome.values()].reverse();
 }
 
-function byScore(a: Judged, b: Judged): number {
-  return b.score - a.score;
+/**
+ * So many of the most worth, the one of the highest score among them. On small samples chance
+ * decides who is within a ten-thousandth of it.
+ */
+function promising(judged: readonly Judged[], count: number): Judged[] {
+  const byScore = [...judged].sort((a, b) => b.score - a.score);
+  const byWorth = [...judged].sort((a, b) => b.worth - a.worth);
+  return [...new Set([...byScore.slice(0, 1), ...byWorth])].slice(0, count);
+}
+
+function isAlike(one: Judged, other: Judged): boolean {
+  return one.worth === other.worth && one.accuracy === other.accuracy;
 }
 
 /** Accuracy gained per violation. */

@@ -1,8 +1,13 @@
 /** The decision problem of a cluster whose workers share one queue, as data. */
 
-import { type RamsisBundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
+import {
+  type RamsisBundle,
+  type Slo,
+  violationCeiling,
+} from "stratagem-runtime/internal/bundle/schema";
 import { itemsOf, viewOf } from "../../../../model/table-view.ts";
 import { dispersionOfModel } from "../arrival-counts.ts";
+import { type LatencyObjective, latencyObjective } from "../latency-objective.ts";
 
 export interface PooledAction {
   /** Index in the actions of the decision space. */
@@ -62,13 +67,21 @@ export interface PooledProblem {
   /** Whether queries that are given up are dropped instead of served late. */
   readonly drops: boolean;
   /**
-   * A query with less slack is dropped, whatever the table says; minus infinity if none is dropped.
+   * A query with less slack is given up, whatever the table says; minus infinity where late queries
+   * wait without a bound.
    */
   readonly leastSlackMs: number;
+  /** How long after its deadline a query is answered at most; infinite without a bound. */
+  readonly lateMs: number;
+  /** Run time of one query of the fastest variant. */
+  readonly fastestMs: number;
   /** Most violations per query that the policy may have. */
   readonly maxViolationRate: number;
   /** Accuracy that a violation costs beyond the query's own, below the ceiling. */
   readonly violationPrice: number;
+  readonly latency: LatencyObjective;
+  /** Of percentiles of the latency, where there are any. */
+  readonly targets: Pick<Slo, "p50Ms" | "p95Ms"> | null;
 }
 
 /**
@@ -103,6 +116,7 @@ export function pooledProblem(
   });
   const sloMs = slo.latencyMs;
   const fastestMs = Math.min(...itemsOf(latencyMs.pick(null, 0)));
+  const { lateMs = Number.POSITIVE_INFINITY } = policy;
   const choices = choicesOf(actions, sloMs);
   const uses = choices.map(({ accuracy, batch, meanMs }) => (accuracy * batch) / meanMs);
   return {
@@ -123,9 +137,13 @@ export function pooledProblem(
     bestRatePerMs: Math.max(0, ...choices.map(({ batch, meanMs }) => batch / meanMs)),
     rescues: rescuesOf(actions, sloMs, latencyMs.shape[1] ?? 0),
     drops: policy.drop,
-    leastSlackMs: policy.drop ? fastestMs : Number.NEGATIVE_INFINITY,
+    leastSlackMs: policy.drop ? fastestMs : Math.min(0, sloMs - lateMs),
+    lateMs,
+    fastestMs,
     maxViolationRate: violationCeiling(slo),
     violationPrice: slo.maxViolationRate === null ? UNASKED_PRICE : 0,
+    latency: latencyObjective(policy),
+    targets: slo.p50Ms === undefined && slo.p95Ms === undefined ? null : slo,
   };
 }
 
@@ -137,6 +155,19 @@ export function asOneClass(problem: PooledProblem): PooledProblem {
   if (problem.classes.length === 1) return problem;
   const sloMs = problem.classes.reduce((sum, one) => sum + one.share * one.sloMs, 0);
   return { ...problem, sloMs };
+}
+
+/** The same problem where every batch takes so many times as long. */
+export function stretched(problem: PooledProblem, factor: number): PooledProblem {
+  const longer = (action: PooledAction): PooledAction => {
+    return {
+      ...action,
+      serviceMs: factor * action.serviceMs,
+      meanMs: factor * action.meanMs,
+    };
+  };
+  const choices = problem.choices.map(longer).filter(({ serviceMs }) => serviceMs <= problem.sloMs);
+  return { ...problem, actions: problem.actions.map(longer), choices };
 }
 
 function rowPerLength(capacity: number): number[] {

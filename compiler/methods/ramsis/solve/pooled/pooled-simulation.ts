@@ -17,6 +17,7 @@ import {
   SLACK_ROUNDING_MS,
 } from "stratagem-runtime/internal/core/table-lookup";
 import { LatePause } from "stratagem-runtime/internal/methods/ramsis/core/late-pause";
+import { LatencySample, type LatencySummary } from "../../../../simulate/latency-sample.ts";
 import { EarliestFirst } from "./earliest-first.ts";
 import type { PooledAction, PooledProblem } from "./pooled-problem.ts";
 
@@ -75,6 +76,8 @@ export interface PooledOutcome {
   /** Batches whose earliest deadline was met, by variant. */
   readonly timelyBatches: Float64Array;
   readonly lateBatches: number;
+  /** Latency of each query in the order of arrival, ms; −1 where it was not served. */
+  readonly latencyMs: Float64Array;
 }
 
 export const BLOCKS = 20;
@@ -114,6 +117,7 @@ class PooledRun {
   readonly #violationsByBlock = new Float64Array(BLOCKS);
   readonly #timelyBatches: Float64Array;
   #lateBatches = 0;
+  readonly #latencyMs: Float64Array;
 
   constructor(
     problem: PooledProblem,
@@ -134,6 +138,7 @@ class PooledRun {
     this.#late = new EarliestFirst(sloMs, arrivalMs, problem.capacity);
     const variants = problem.actions.map(({ variant }) => variant);
     this.#timelyBatches = new Float64Array(1 + Math.max(...variants));
+    this.#latencyMs = new Float64Array(this.#to - this.#from).fill(-1);
   }
 
   run(): void {
@@ -146,8 +151,8 @@ class PooledRun {
       if (arriveMs <= doneMs && arriveMs <= this.#wakeMs) {
         if (arriveMs === Number.POSITIVE_INFINITY) return;
         this.#arrive(next++);
-        // Nothing waits for a time while every worker is busy.
         if (this.#busy < workerCount) this.#startBatches(arriveMs);
+        else this.#wakeMs = Math.min(this.#wakeMs, Math.max(arriveMs, this.#dueMs()));
       } else if (doneMs <= this.#wakeMs) {
         this.#popDone();
         this.#startBatches(doneMs);
@@ -163,6 +168,7 @@ class PooledRun {
       violationsByBlock: this.#violationsByBlock,
       timelyBatches: this.#timelyBatches,
       lateBatches: this.#lateBatches,
+      latencyMs: this.#latencyMs,
     };
   }
 
@@ -180,10 +186,36 @@ class PooledRun {
   }
 
   #startBatches(nowMs: number): void {
+    this.#dropDue(this.#queue, nowMs);
+    this.#dropDue(this.#late, nowMs);
+    this.#wakeMs = Number.POSITIVE_INFINITY;
+    this.#decide(nowMs);
+    this.#wakeMs = Math.min(this.#wakeMs, Math.max(nowMs, this.#dueMs()));
+  }
+
+  /** Drops the queries that no batch can answer within the bound any more. */
+  #dropDue(queue: EarliestFirst, nowMs: number): void {
+    const { lateMs, fastestMs } = this.#problem;
+    while (queue.length > 0 && queue.earliestDeadlineMs() + lateMs - fastestMs <= nowMs) {
+      this.#countViolation(queue.take());
+    }
+  }
+
+  /** When a query that waits now has to be dropped, if it still waits. */
+  #dueMs(): number {
+    const { lateMs, fastestMs } = this.#problem;
+    let deadlineMs = Number.POSITIVE_INFINITY;
+    if (this.#queue.length > 0) deadlineMs = this.#queue.earliestDeadlineMs();
+    if (this.#late.length > 0) {
+      deadlineMs = Math.min(deadlineMs, this.#late.earliestDeadlineMs());
+    }
+    return deadlineMs + lateMs - fastestMs;
+  }
+
+  #decide(nowMs: number): void {
     const { workerCount, slackMs, actions, leastSlackMs } = this.#problem;
     const { table, mixture } = this.#policy;
     const queue = this.#queue;
-    this.#wakeMs = Number.POSITIVE_INFINITY;
     while (this.#busy < workerCount && queue.length > 0) {
       const deadlineMs = queue.earliestDeadlineMs();
       if (deadlineMs < nowMs + leastSlackMs) {
@@ -227,15 +259,21 @@ class PooledRun {
   }
 
   #serveLate(nowMs: number): void {
-    const { workerCount, rescues } = this.#problem;
+    const { workerCount, rescues, lateMs } = this.#problem;
     while (this.#busy < workerCount && this.#late.length > 0) {
       const startMs = this.#latePause.endMs(workerCount - this.#busy, workerCount, nowMs);
       if (startMs > nowMs) {
         this.#wakeMs = startMs;
         return;
       }
-      const rescue = rescues[Math.min(this.#late.length, rescues.length) - 1];
-      if (rescue === undefined) throw new RangeError("there is a rescue for one query");
+      const leftMs = this.#late.earliestDeadlineMs() + lateMs - nowMs;
+      let rescued = Math.min(this.#late.length, rescues.length);
+      while (rescued > 0 && rescues[rescued - 1]!.serviceMs > leftMs) rescued--;
+      const rescue = rescues[rescued - 1];
+      if (rescue === undefined) {
+        this.#countViolation(this.#late.take());
+        continue;
+      }
       this.#latePause.begin(rescue.serviceMs, workerCount, nowMs);
       this.#serve(this.#late, rescue, nowMs);
     }
@@ -259,6 +297,7 @@ class PooledRun {
       const isTimely = doneMs <= queue.earliestDeadlineMs();
       const query = queue.take();
       const isCounted = query >= this.#from && query < this.#to;
+      if (isCounted) this.#latencyMs[query - this.#from] = doneMs - this.#arrivalMs[query]!;
       if (!isTimely) this.#countViolation(query);
       else if (isCounted) this.#accuracySum += accuracy;
       if (taken > 0 || !isCounted) continue;
@@ -333,6 +372,31 @@ class SlackColumns {
     while (grid[column + 1]! <= slackMs) column++;
     return column;
   }
+}
+
+/** Mean over the queries that were served, 0 if none was. */
+export function meanLatencyMs({ latencyMs }: Pick<PooledOutcome, "latencyMs">): number {
+  let sum = 0;
+  let served = 0;
+  for (let query = 0; query < latencyMs.length; query++) {
+    const ms = latencyMs[query]!;
+    if (ms < 0) continue;
+    sum += ms;
+    served++;
+  }
+  return served === 0 ? 0 : sum / served;
+}
+
+/** Over the queries that were served; null if none was. */
+export function latencySummary({
+  latencyMs,
+}: Pick<PooledOutcome, "latencyMs">): LatencySummary | null {
+  const sample = new LatencySample();
+  for (let query = 0; query < latencyMs.length; query++) {
+    const ms = latencyMs[query]!;
+    if (ms >= 0) sample.record(ms);
+  }
+  return sample.summary();
 }
 
 /** Accuracy and lateness that half, and 99 %, of the batches have at least, or at most. */

@@ -15,6 +15,7 @@ import {
 import { Rng } from "stratagem-runtime/internal/core/rng";
 import type { RamsisFrame } from "../../../../model/frames.ts";
 import { type ArrivalProcess, arrivalSource } from "../../../../simulate/arrivals.ts";
+import { latencyPromise } from "../../../../simulate/latency-sample.ts";
 import { serviceTimeModel } from "../../../../simulate/service-times.ts";
 import type { FluidBound } from "../fluid-bound.ts";
 import type { WorkerProblem } from "../worker-problem.ts";
@@ -30,6 +31,7 @@ import { type PooledProblem, pooledProblem } from "./pooled-problem.ts";
 import {
   batchDistribution,
   type DecisionTable,
+  latencySummary,
   type NextServiceMs,
   type PooledOutcome,
   simulatePooled,
@@ -46,6 +48,8 @@ const SEED = 1;
 const PROMISE_STREAM = 10;
 const SERVICE_STREAM = 9;
 const CLASS_STREAM = 8;
+/** A short look at a table. */
+const GLIMPSE = { stream: 14, queries: 10_000, slos: 10 };
 
 type PromisedFigures = Omit<Expected, "upperBoundAccuracy" | "servedBoundAccuracy">;
 
@@ -170,6 +174,24 @@ export function expectedOfPooled(
   return promiseOf(frame, pooledProblem(frame, level.loadQps), level);
 }
 
+/** Accuracy per query of a table over a short sample. */
+export function glimpseOfPooled(
+  frame: RamsisFrame,
+  { loadQps, actionByState, mixture }: Pick<RamsisLevel, "loadQps" | "actionByState" | "mixture">,
+): number {
+  const problem = pooledProblem(frame, loadQps);
+  const { stream, queries, slos } = GLIMPSE;
+  const { accuracySum, queries: counted } = simulatePooled(
+    problem,
+    sampler(frame, problem)(stream, queries, slos),
+    {
+      table: decided(actionByState),
+      mixture: mixture && { table: decided(mixture.actionByState), share: mixture.share },
+    },
+  );
+  return accuracySum / counted;
+}
+
 function promiseOf(
   frame: RamsisFrame,
   problem: PooledProblem,
@@ -187,6 +209,7 @@ function promiseOf(
     accuracyPerQuery: accuracySum / queries,
     violationRate: upperRate(outcome),
     sample: { queries, violations },
+    latencyMs: latencyPromise(latencySummary(outcome)),
     byBatch: batchDistribution(problem, outcome),
   };
 }

@@ -9,6 +9,8 @@ export interface ServedAction {
   readonly batch: number;
   readonly serviceMs: number;
   readonly reward: number;
+  /** Mean run time of the batch, ms: what it adds to the latency of each of its queries. */
+  readonly runMs: number;
   /** Of the whole cluster, ms. */
   readonly stepMs: number;
   /** What may come until the next worker is free, unless several batches are taken as one. */
@@ -17,7 +19,7 @@ export interface ServedAction {
 
 /** Smallest batches first. */
 export function servedActions(problem: PooledProblem): ServedAction[] {
-  const { choices, workerCount, arrivalsPerMs, dispersion } = problem;
+  const { choices, workerCount, slowdown, arrivalsPerMs, dispersion } = problem;
   return choices
     .filter((action) => isWorthALook(action, choices))
     .map((action) => ({
@@ -25,6 +27,7 @@ export function servedActions(problem: PooledProblem): ServedAction[] {
       batch: action.batch,
       serviceMs: action.serviceMs,
       reward: action.batch * action.accuracy,
+      runMs: action.meanMs / slowdown,
       stepMs: action.meanMs / workerCount,
       gap: gapOutcomes(action.meanMs / workerCount, arrivalsPerMs, dispersion),
     }))

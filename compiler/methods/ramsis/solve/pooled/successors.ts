@@ -14,6 +14,8 @@ export class Successors {
   violationPrice = 0;
   /** Reward per ms of waiting. */
   credit = 0;
+  /** Cost of the latency of a served query, in accuracy per ms. */
+  latencyCost = 0;
   count = 0;
   reward = 0;
   durationMs = 0;
@@ -40,7 +42,7 @@ export class Successors {
 
   /** Several batches at once where one changes next to nothing. @param mostBatches of them. */
   serve(
-    { batch, reward, stepMs, gap }: ServedAction,
+    { batch, reward, runMs, stepMs, gap }: ServedAction,
     queued: number,
     ageMs: number,
     mostBatches = this.#batchesPerStep,
@@ -48,8 +50,12 @@ export class Successors {
     const few = Math.floor(queued / (4 * batch));
     const batches = Math.max(1, Math.min(mostBatches, few));
     const durationMs = batches * stepMs;
-    this.#begin(batches * reward, durationMs);
-    const left = queued - batches * batch;
+    const served = batches * batch;
+    // The first has waited for A, and of n queries the k-th for A · (n − k + 1) / n on average.
+    const waitedMs = ageMs * (1 - (served - 1) / (2 * queued));
+    const latencyMs = waitedMs + ((batches - 1) / 2) * stepMs + runMs;
+    this.#begin(batches * reward - this.latencyCost * served * latencyMs, durationMs);
+    const left = queued - served;
     if (left <= 0) {
       for (const { count, weight } of gap) this.#afterEmpty(count, durationMs, weight);
       return;

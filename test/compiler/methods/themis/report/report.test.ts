@@ -61,7 +61,7 @@ describe("the report of plans of cores and instances", async () => {
 
   test("has every level in the table, what exceeds a limit in red", () => {
     const rows = rowsOf(document, "#level-table tbody tr");
-    expect(rows[2]).toEqual("40|40|5|6|5|5|82.8|0.95|82.8|0.25%|yes".split("|"));
+    expect(rows[2]).toEqual("40|40|5|6|5|5|82.8|0.95|41.4|82.8|0.25%|yes".split("|"));
     expect(rows[7]?.slice(0, 5)).toEqual(["500", "360", "–", "–", "–"]);
     const over = [...document.querySelectorAll("#level-table .over")];
     expect(over.map((cell) => cell.textContent)).toEqual(["360", "no: load 500 > 360/s"]);

@@ -106,4 +106,19 @@ describe("the choice among variants and pools", () => {
     }
     for (const [kind, count] of Object.entries(seen)) expect(count, kind).toBeGreaterThan(20);
   });
+
+  it("takes of variants that are as accurate and cost as much the faster, wherever it is", () => {
+    const slow = { name: "slow", accuracy: 0.9, latencyMs: [[12, 20]] };
+    const fast = { name: "fast", accuracy: 0.9, latencyMs: [[8, 16]] };
+    for (const [variants, index] of [
+      [[slow, fast], 1],
+      [[fast, slow], 0],
+    ] as const) {
+      const pools = [{ workers: 2, cores: 1, pricePerHour: 1 }];
+      const frame = choiceFrame({ tasks: [variants], pools, sloMs: 60 });
+      const [stage] = themis.open(frame).scaleLevel(20).steady.stages;
+      expect(stage).toMatchObject({ cores: 1, instances: 1 });
+      expect(stage?.variant ?? 0).toBe(index);
+    }
+  });
 });
