@@ -1,4 +1,5 @@
 /** Where `compile` solves levels: in processes beside this one, or one after the other in it. */
+import type { PacePromises } from "stratagem-runtime/internal/bundle/schema";
 import { answer } from "../levels/answer.ts";
 import type { LevelSolver } from "../levels/compile.ts";
 import type { CompilerMethod, SolvedLevel } from "../methods/method.ts";
@@ -35,6 +36,14 @@ function inProcesses(frame: BundleFrame, pool: LevelPoolOptions): LevelSolver {
       );
       return replies.filter((reply) => reply.kind === "solved");
     },
+    async solvePaced(bundle, paces) {
+      const requests = paces.map((pace) => ({ kind: "pace-levels", bundle, pace }) as const);
+      return (await workers.run(requests, "paces")).flatMap(pacedBy);
+    },
+    async promisePaces(bundle) {
+      const requests = bundle.levels.map((_, level) => ({ kind: "paces", bundle, level }) as const);
+      return (await workers.run(requests, "paces")).map(promisedBy);
+    },
     async settle(level, neighbour) {
       const [reply] = await workers.run([{ kind: "settle", level, neighbour }], "neighbours");
       return solvedBy(reply).level;
@@ -64,12 +73,39 @@ function inTurn(
       }
       return solved;
     },
+    async solvePaced(bundle, paces) {
+      const levels = [];
+      for (const pace of paces) {
+        signal.throwIfAborted();
+        levels.push(pacedBy(await answer(frame, { kind: "pace-levels", bundle, pace }, nowMs)));
+      }
+      return levels.flat();
+    },
+    async promisePaces(bundle) {
+      const promised = [];
+      for (const level of bundle.levels.keys()) {
+        await new Promise((resolve) => setImmediate(resolve));
+        signal.throwIfAborted();
+        promised.push(promisedBy(await answer(frame, { kind: "paces", bundle, level }, nowMs)));
+      }
+      return promised;
+    },
     async settle(level, neighbour) {
       const reply = await answer(frame, { kind: "settle", level, neighbour }, nowMs);
       return solvedBy(reply).level;
     },
     async close() {},
   };
+}
+
+function pacedBy(reply: LevelReply | undefined): readonly object[] {
+  if (reply?.kind !== "pace-levels") throw new TypeError("a pace is answered by its levels");
+  return reply.levels;
+}
+
+function promisedBy(reply: LevelReply | undefined): PacePromises {
+  if (reply?.kind !== "paced") throw new TypeError("a bundle is answered by its promises");
+  return reply.promised;
 }
 
 function solvedBy(reply: LevelReply | undefined): SolvedLevel {

@@ -116,8 +116,8 @@ export async function simulateCommand(
  * take what they take there; those of any other with promises, which know percentiles.
  */
 function usualServiceTimes(bundle: Bundle, method: CompilerMethod): ServiceTimeMode {
-  const isServed = bundle.cluster.serving !== undefined;
-  return isServed && method.hasServiceTimeQuantiles?.(bundle) === true ? "sampled" : "p95";
+  const isDrawn = method.promisesQuantiles?.(bundle) ?? bundle.cluster.serving !== undefined;
+  return isDrawn && method.hasServiceTimeQuantiles?.(bundle) === true ? "sampled" : "p95";
 }
 
 /** @throws RuntimeError RUNTIME_USAGE also for a method whose workers do not follow the load. */

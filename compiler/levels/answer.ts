@@ -4,6 +4,7 @@ import { methodOf } from "../methods/registry.ts";
 import type { BundleFrame } from "../model/frames.ts";
 import { type FoundBranch, rootBranches } from "../model/root-branches.ts";
 import type { LevelReply, LevelRequest } from "../processes/level-request.ts";
+import { pacePromises } from "./paces.ts";
 
 /**
  * @param nowMs a monotonic clock, ms. @param onBranch told of branches that are searched.
@@ -26,6 +27,13 @@ export async function answer(
     const { level, solveMs } = await method.solveLevel(frame, loadQps, nowMs, branches);
     const solved = { kind: "solved", level, ms: solveMs ?? nowMs() - startMs } as const;
     return branches?.isPart ? { ...solved, isPart: true } : solved;
+  }
+  if (request.kind === "pace-levels") {
+    const levels = method.paces?.levels(request.bundle, frame, request.pace) ?? [];
+    return { kind: "pace-levels", levels };
+  }
+  if (request.kind === "paces") {
+    return { kind: "paced", promised: pacePromises(request.bundle, method, request.level) };
   }
   if (request.kind === "settle") {
     const { level: own, neighbour } = request;

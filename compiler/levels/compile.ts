@@ -11,6 +11,7 @@ import type { LoadedApplication } from "../spec/load-application.ts";
 import { conflict, type Mistake } from "../spec/mistakes.ts";
 import { type ChosenLevels, chooseLevels, type GapOf, type Placement } from "./adaptive-levels.ts";
 import { type KeptLevels, keepsMore, keptLevels } from "./kept-levels.ts";
+import { type PaceSolver, withPaces } from "./paces.ts";
 import {
   decidedApplication,
   ofDecisions,
@@ -30,7 +31,7 @@ export interface DividedSearch {
 }
 
 /** Solves the levels of one frame. */
-export interface LevelSolver {
+export interface LevelSolver extends PaceSolver {
   /**
    * Solves every load, in any order; the result is in the order of `loadsQps`.
    * @param round where loads are found in rounds, from 1.
@@ -68,7 +69,8 @@ export interface Compiled {
 
 /**
  * With the smallest margin for the way through the server whose simulated promises keep the ceiling
- * at all levels that carry their load; else with that which keeps it at the most.
+ * at all levels that carry their load; else with that which keeps it at the most. Methods whose
+ * levels have margins of their own choose these by themselves.
  * @throws InputError if the application asks for what its method cannot do.
  */
 export async function compile(
@@ -109,14 +111,15 @@ function* dayMistakes({ day }: Application, { name, overDay }: CompilerMethod): 
 
 /**
  * The application as it may be planned, in the order in which that is tried: with one margin for
- * the way through the server after the other, or just as it is.
+ * the way through the server after the other, with the least one where levels have margins of their
+ * own, or just as it is.
  * @throws InputError
  */
 export function* plannedApplications(
   { application, refuse }: LoadedApplication,
   method: CompilerMethod,
 ): Generator<Application> {
-  const plan = servingPlanOf(application);
+  const plan = servingPlanOf(application, method.marginByLevel ?? false);
   if (plan === null) {
     yield application;
     return;
@@ -148,17 +151,21 @@ async function solved(
       loads.kind === "adaptive"
         ? await chooseLevels(loads, gapOf, (loadsQps, round) => solver.solve(loadsQps, round))
         : { levels: await solver.solve(loads.qps), placement: null };
-    return "code" in placed ? placed : { ...placed, levels: await finished(placed, solver) };
+    if ("code" in placed) return placed;
+    const levels = await finished(placed, solver);
+    const own = levels.map(({ level }) => level);
+    const bundle = method.bundle(frame, own, { compiler, inputs });
+    return { ...placed, levels, bundle: await withPaces(bundle, method, solver) };
   });
   if ("code" in found) return fail(found);
-  const levels = found.levels.map(({ level }) => level);
+  const { bundle } = found;
   const compiled = {
-    bundle: method.bundle(frame, levels, { compiler, inputs }),
+    bundle,
     solveMs: found.levels.map(({ ms }) => ms),
     placement: found.placement,
   };
   const ceiling = violationCeiling(application.slo);
-  return { compiled, kept: keptLevels(levels, ceiling, method.worstViolationRate) };
+  return { compiled, kept: keptLevels(bundle.levels, ceiling, method.worstViolationRate) };
 
   function finished({ levels }: Pick<ChosenLevels, "levels">, { settle }: LevelSolver) {
     return method.afterLevels?.(frame, levels, settle) ?? levels;

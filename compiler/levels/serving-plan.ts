@@ -1,41 +1,32 @@
 /** What plans reckon with for the way through the server: margins to try, and contention. */
-import { violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { sloLess } from "../model/planned-times.ts";
 import { highestLoad } from "../model/solve-size.ts";
+import { type PathMargins, pathMargins, shortestSloMs } from "../simulate/serving/path-margins.ts";
 import { plannedStretch } from "../simulate/serving/planned-contention.ts";
 import type { Application, Cluster, MeasuredServing } from "../spec/application.ts";
 import { conflict, type Mistake } from "../spec/mistakes.ts";
-import { pathQuantileMs, pathTimes } from "./path-time.ts";
-
-/** Margins that are tried, in times what the path takes, the smallest first. */
-const RUNGS = [1, 1.5, 2, 3, 4.5];
-/** Of the shortest SLO, what a margin is at most: models need the rest. */
-const MOST_PART = 0.8;
-/** Margins are whole multiples of this, ms. */
-const STEPS_PER_MS = 20;
 
 /** Plans of an application that reckon with the way through the server. */
-export interface ServingPlan {
-  /** What the path takes at the SLO's percentile and the highest load, ms. */
-  readonly pathMs: number;
-  /** Margins to try, ascending; the first is the path's time. */
-  readonly marginsMs: readonly number[];
+export interface ServingPlan extends PathMargins {
   readonly stretch: number;
 }
 
-/** Null where there is no path, or the spec says what hops take. */
-export function servingPlanOf(application: Application): ServingPlan | null {
+/**
+ * The plan for the highest load; or for a request that is alone, where each level adds to that what
+ * its own load takes.
+ * @param byLevel which of them. @returns null where there is no path, or the spec says what hops
+ * take.
+ */
+export function servingPlanOf(application: Application, byLevel: boolean): ServingPlan | null {
   const { cluster, slo, loads } = application;
   const { serving } = cluster;
   if (serving === undefined || !serving.isPlannedWith) return null;
-  const { qps } = highestLoad(loads);
+  const qps = byLevel ? 0 : highestLoad(loads).qps;
   const batches = longestPath(application);
-  const pathMs = pathQuantileMs(pathTimes(serving, qps, batches), 1 - violationCeiling(slo));
-  const mostMs = MOST_PART * shortestSloMs(application);
-  const rungs = RUNGS.map((times) => Math.ceil(times * pathMs * STEPS_PER_MS) / STEPS_PER_MS);
+  const { pathMs, marginsMs } = pathMargins(serving, slo, qps, batches);
   return {
     pathMs,
-    marginsMs: [...new Set(rungs)].filter((ms, at) => at === 0 || ms <= mostMs),
+    marginsMs: byLevel ? marginsMs.slice(0, 1) : marginsMs,
     stretch: plannedStretch(serving, coresOf(cluster), qps, batches),
   };
 }
@@ -45,7 +36,7 @@ export function* pathMistakes(
   application: Application,
   { pathMs, marginsMs }: ServingPlan,
 ): Generator<Mistake> {
-  const shortestMs = shortestSloMs(application);
+  const shortestMs = shortestSloMs(application.slo);
   const [marginMs = 0] = marginsMs;
   if (marginMs < shortestMs) return;
   const { requestBytes } = application.cluster.serving ?? { requestBytes: 0 };
@@ -79,10 +70,6 @@ export function plannedApplication<A extends Application>(
   if (cluster.serving === undefined) return application;
   const serving: MeasuredServing = { ...cluster.serving, marginMs, stretch };
   return { ...application, cluster: { ...cluster, serving } };
-}
-
-function shortestSloMs({ slo }: Application): number {
-  return Math.min(slo.latencyMs, ...(slo.classes ?? []).map(({ latencyMs }) => latencyMs));
 }
 
 /** Workers, each as many as it has cores. */

@@ -8,6 +8,8 @@ import type {
   Bundle,
   Level,
   NoActionValues,
+  PaceFigures,
+  PacePromises,
   Provenance,
 } from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
@@ -90,6 +92,8 @@ export interface CompilerMethod<
   ): Solved<L> | Promise<Solved<L>>;
   /** Whether several machines can search one level; left out for no. */
   dividesSearch?(frame: F): boolean;
+  /** Whether each level chooses its margin for the serving path; left out for no. */
+  readonly marginByLevel?: true;
   /** What is left to do once all levels are solved, which ascend by load. */
   afterLevels?(
     frame: F,
@@ -104,6 +108,8 @@ export interface CompilerMethod<
    */
   gapOf?(a: L, b: L): LevelGap;
   bundle(frame: F, levels: readonly L[], provenance: Provenance): B;
+  /** Levels and promises for slower machines; left out where there are none. */
+  readonly paces?: MethodPaces<B, F>;
 
   // What a level promises.
 
@@ -157,6 +163,8 @@ export interface CompilerMethod<
   baselineLevel?(frame: F, level: L, baseline: string, nowMs: () => number): L | null;
   /** Whether the times of batches can be drawn from their quantiles; left out for no. */
   hasServiceTimeQuantiles?(bundle: B): boolean;
+  /** Whether promises are simulated with such times; left out where that is so with a path. */
+  promisesQuantiles?(bundle: B): boolean;
   /** @throws RuntimeError for a baseline of another method, and for what cannot be simulated. */
   simulate(
     bundle: B,
@@ -183,6 +191,18 @@ export interface CompilerMethod<
    * simulation.
    */
   report(bundle: B, asked: ReportRequest): Promise<Report>;
+}
+
+/** Members are methods, as those of `CompilerMethod` are. @typeParam L levels of other paces. */
+export interface MethodPaces<B, F, L extends object = object> {
+  /** Levels for a machine whose service times are `pace` times the profile's, in their order. */
+  levels(bundle: B, frame: F, pace: number): readonly L[];
+  /** The bundle with levels that were solved for other paces. */
+  with(bundle: B, levels: readonly L[]): B;
+  /** What is served at the load of a level on such a machine, by simulation of the whole bundle. */
+  promised(bundle: B, level: number, pace: number): PaceFigures;
+  /** The bundle whose levels state this. @param promised for each level. */
+  promising(bundle: B, promised: readonly PacePromises[]): B;
 }
 
 /** What a day comes to: a line for people, and figures. */

@@ -192,7 +192,7 @@ export async function solveInProcess<L extends Level>(
 
 /** Solves one more level of a bundle that takes levels while it is served. */
 export function solveLevelOf(
-  { levels: _, provenance: __, ...frame }: RamsisBundle,
+  { levels: _, paceLevels: __, provenance: ___, ...frame }: RamsisBundle,
   loadQps: number,
   signal: AbortSignal,
 ): Promise<RamsisLevel> {

@@ -1,5 +1,5 @@
 /** What a process that solves levels is asked, and what it answers. */
-import type { Level } from "stratagem-runtime/internal/bundle/schema";
+import type { Bundle, Level, PacePromises } from "stratagem-runtime/internal/bundle/schema";
 import type { AskedBranches, FoundBranch } from "../model/root-branches.ts";
 
 export type LevelRequest =
@@ -9,6 +9,10 @@ export type LevelRequest =
       /** Where several machines search it. */
       readonly branches?: AskedBranches | undefined;
     }
+  /** Levels for machines whose service times are so many times the profile's. */
+  | { readonly kind: "pace-levels"; readonly bundle: Bundle; readonly pace: number }
+  /** What a bundle promises at the load of one of its levels, by index, on slower machines. */
+  | { readonly kind: "paces"; readonly bundle: Bundle; readonly level: number }
   /** Of the levels that are as good as one, the one closest to its neighbour. */
   | { readonly kind: "settle"; readonly level: Level; readonly neighbour: Level }
   /** A level as a baseline would plan it. */
@@ -26,7 +30,9 @@ export type LevelReply<L extends Level = Level> =
     }
   /** A baseline has no plan for the level. */
   | { readonly kind: "unplanned"; readonly loadQps: number }
-  | { readonly kind: "evaluated"; readonly promised: object };
+  | { readonly kind: "evaluated"; readonly promised: object }
+  | { readonly kind: "pace-levels"; readonly levels: readonly object[] }
+  | { readonly kind: "paced"; readonly promised: PacePromises };
 
 /** Told while a request is answered: a branch of the level's search was searched. */
 export interface BranchNote {

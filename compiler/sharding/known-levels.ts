@@ -77,6 +77,8 @@ export function knownFirst(options: KnownFirst): LevelSolver {
       const here = new Map(missing.map((loadQps, index) => [loadQps, solved[index]]));
       return loadsQps.flatMap((loadQps) => known.of(frame, loadQps) ?? here.get(loadQps) ?? []);
     },
+    solvePaced: (bundle, paces) => solver().solvePaced(bundle, paces),
+    promisePaces: (bundle) => solver().promisePaces(bundle),
     settle: (level, neighbour) => solver().settle(level, neighbour),
     async close() {
       await opened?.close();

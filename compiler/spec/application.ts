@@ -310,8 +310,11 @@ export interface RamsisPolicy {
   readonly maxQueue: number;
   readonly extrapolate: boolean;
   readonly balancer: "round-robin" | "shortest-queue" | "pooled";
-  readonly serviceTimes: "p95" | "quantiles";
+  /** Undefined where it is left to the profiles. */
+  readonly serviceTimes?: "p95" | "quantiles" | undefined;
   readonly drop: boolean;
+  /** Latency of a late query at most, in times the SLO, at least 2; null without a bound. */
+  readonly lateWithinSlos: number | null;
   /** How classes are served; undefined where there are none, and where it is left to us. */
   readonly classes?: "auto" | "shared" | "separate" | undefined;
   /** Accuracy per SLO of mean latency, from 0 to 1; undefined for the compiler's default. */

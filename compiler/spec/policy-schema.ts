@@ -33,6 +33,8 @@ const MAX_TICK_MS = 60_000;
 const MAX_SAMPLE_REQUESTS = 1_000_000;
 /** Of an SLO. */
 const LEAST_SLOS = 1e-6;
+/** A batch that starts when its first query is late may take one more SLO. */
+const LEAST_LATE_SLOS = 2;
 
 const ramsis = mapping({
   method: z.literal("ramsis"),
@@ -63,12 +65,18 @@ const ramsis = mapping({
     .default("pooled")
     .describe("How arrivals are spread over workers"),
   serviceTimes: choice("p95", "quantiles")
-    .default("p95")
-    .describe("Service times as one number or as a distribution"),
+    .optional()
+    .describe(
+      "Service times as one number or as a distribution; with the pooled balancer a distribution " +
+        "by default where the profiles have one",
+    ),
   drop: z
     .boolean()
     .default(false)
     .describe("Whether a query that can no longer meet its deadline is given up"),
+  lateWithin: positiveNumber(LEAST_LATE_SLOS, MAX_SLOS)
+    .default(4)
+    .describe("Latency within which a late query is answered or dropped, in times the SLO"),
   classes: choice("auto", "shared", "separate")
     .optional()
     .describe(

@@ -5,10 +5,11 @@ import { conflict, type Mistake, show } from "./mistakes.ts";
 import { type PolicyRulesOf, rowMistakes } from "./policy-rules.ts";
 
 export const ramsisRules: PolicyRulesOf<"ramsis"> = {
-  resolve: (policy) => policy,
+  resolve: ({ lateWithin, ...policy }) => ({ ...policy, lateWithinSlos: lateWithin }),
   measurementMistakes: (variant, path) => rowMistakes("ramsis", variant, path),
   sloMistakes: latencyMistakes,
   buckets: true,
+  latencyTargets: true,
   classes: {
     asked: ({ classes }) => classes,
     *mistakes({ balancer }) {

@@ -57,6 +57,8 @@ import type {
   ModelFile,
   ModelPart,
   ModuleReference,
+  PaceFigures,
+  PacePromises,
   PipelineExpected,
   Pool,
   ProfileReference,
@@ -72,6 +74,8 @@ import type {
 import { servingPath } from "./serving-fields.ts";
 import { numberTable, table } from "./tables.ts";
 
+/** Paces there are at most. */
+export const MAX_PACE = 1000;
 const MAX_INPUTS = 10_000;
 const MAX_TENSORS = 256;
 const MAX_RANK = 16;
@@ -363,6 +367,23 @@ export const latencyFields: Fields<
   latencyMsP50: [waitOr0, "Median of the latencies of what is served."],
   latencyMsP99: [waitOr0, "Their 99th percentile."],
   latencyMs: expectedLatency,
+};
+
+const paceFigures = record<PaceFigures>({
+  pace: [numberBetween(0, MAX_PACE), "Service times relative to the profile's."],
+  accuracyPerQuery: [ratio, "Mean accuracy of all queries, late ones counting 0."],
+  violationRate: [ratio, "Of the queries, those that are late or dropped."],
+  p50: [waitOr0, "Median latency of what is served."],
+  p99: [waitOr0, "Its 99th percentile."],
+});
+
+/** What levels promise on slower machines. */
+export const paceFields: Fields<PacePromises> = {
+  headroom: optional(
+    numberIn(0, MAX_PACE),
+    "The largest constant pace at which the level keeps its ceiling, as simulated.",
+  ),
+  byPace: optional(listOf([0, 64], paceFigures), "What is simulated at other paces, ascending."),
 };
 
 export const seed: Field<number> = [count, "What the simulation's random numbers begin with."];

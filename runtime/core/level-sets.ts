@@ -21,15 +21,16 @@ interface LevelSet {
   readonly choice: LevelChoice;
 }
 
-/** A set is left for its neighbour once that is nearer to the pace by this factor. */
-const MARGIN = 1.05;
+/** A pace may be above that of a set by this factor before the next set takes over. */
+const TOLERANCE = 1.08;
 
 /**
- * Chooses a set of levels by the pace of the pool, and in it a level by the load.
+ * Chooses a set of levels by the pace of the workers, and in it a level by the load.
  *
- * If all service times are xi times the profile, the system in units of xi ms is the profiled one
- * at load * xi and SLO / xi. A set that was solved for pace g serves a pace xi near g as its own
- * machine at load * xi / g and slack / (xi / g). Where the load, stretched by slow and lost
+ * If all service times are xi times the profile then, in units of xi ms, the system is the profiled
+ * one at load * xi and SLO / xi. A set that was solved for pace g serves a pace xi up to g as its
+ * own machine at load * xi / g and slack / (xi / g): batches end earlier than its tables reckon, and
+ * a query that has just arrived has the whole SLO left. Where the load, stretched by slow and lost
  * workers, is above the highest level of a set, a set for a slower machine takes over.
  */
 export class LevelSets {
@@ -39,14 +40,14 @@ export class LevelSets {
   readonly #options: LevelChoiceOptions;
   #set = 0;
 
-  /** @param levels at least one. @param paceLevels of which each set is ascending by load. */
+  /** @param levels at least one. @param paceLevels ascending by pace, and of one pace by load. */
   constructor(
     levels: readonly LoadLevel[],
     paceLevels: readonly PacedLoadLevel[],
     options: LevelChoiceOptions,
   ) {
     this.#options = options;
-    const paces = [...new Set(paceLevels.map(({ pace }) => pace))].sort((a, b) => a - b);
+    const paces = [...new Set(paceLevels.map(({ pace }) => pace))];
     this.#sets = [
       setOf(1, 0, levels, options),
       ...paces.map((pace) => {
@@ -59,10 +60,10 @@ export class LevelSets {
 
   /**
    * Returns the index of the level that decides among levels and pace levels in this order.
-   * @param poolPace of the workers that are up. @param stretch as `PaceMonitor` has it.
+   * @param pace of most workers. @param stretch as `PaceMonitor` has it.
    */
-  update(load: MeasuredLoad, nowMs: number, poolPace: number, stretch: number): number {
-    const index = this.#sets.length === 1 ? 0 : this.#choose(load, poolPace, stretch);
+  update(load: MeasuredLoad, nowMs: number, pace: number, stretch: number): number {
+    const index = this.#sets.length === 1 ? 0 : this.#choose(load, pace, stretch);
     const set = this.#sets[index]!;
     if (index !== this.#set) {
       this.#set = index;
@@ -72,35 +73,26 @@ export class LevelSets {
     return set.first + set.choice.update(load, nowMs, stretch / set.pace);
   }
 
-  #choose(load: MeasuredLoad, poolPace: number, stretch: number): number {
+  #choose(load: MeasuredLoad, pace: number, stretch: number): number {
     const sets = this.#sets;
-    let index = this.#set;
-    while (index + 1 < sets.length && isNearer(sets[index + 1]!, sets[index]!, poolPace)) index++;
-    while (index > 0 && isNearer(sets[index - 1]!, sets[index]!, poolPace)) {
-      // A set that was taken for its capacity is kept while the load needs it.
-      if (this.#isShort(sets[index - 1]!, load, stretch, -this.#options.fallSigmas)) break;
-      index--;
-    }
-    const { riseSigmas } = this.#options;
-    while (index + 1 < sets.length && this.#isShort(sets[index]!, load, stretch, riseSigmas)) {
-      if (sets[index + 1]!.topQps <= sets[index]!.topQps) break;
+    const { riseSigmas, fallSigmas } = this.#options;
+    let index = 0;
+    while (index + 1 < sets.length) {
+      const set = sets[index]!;
+      const isSlower = pace > set.pace * TOLERANCE;
+      // A set that was taken for its capacity is kept while the load may need it.
+      const sigmas = index >= this.#set ? riseSigmas : -fallSigmas;
+      const isShort =
+        sets[index + 1]!.topQps > set.topQps && isAbove(load, set.topQps / stretch, sigmas);
+      if (!isSlower && !isShort) break;
       index++;
     }
     return index;
   }
-
-  /** Whether the load is above what a set carries, by so many standard deviations. */
-  #isShort({ topQps }: LevelSet, { isKnown, window }: MeasuredLoad, stretch: number, by: number) {
-    return isKnown && exceeds(window, topQps / stretch, by);
-  }
 }
 
-function isNearer(one: LevelSet, other: LevelSet, pace: number): boolean {
-  return distance(one.pace, pace) * MARGIN < distance(other.pace, pace);
-}
-
-function distance(one: number, other: number): number {
-  return one > other ? one / other : other / one;
+function isAbove({ isKnown, window }: MeasuredLoad, levelQps: number, sigmas: number): boolean {
+  return isKnown && exceeds(window, levelQps, sigmas);
 }
 
 function setOf(

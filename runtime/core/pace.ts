@@ -34,6 +34,8 @@ export class PaceMonitor {
   isEven = true;
   /** Pace of the pool: capacity of workers as profiled over that of the workers that are up. */
   poolPace = 1;
+  /** Pace of the worker in the middle. */
+  medianPace = 1;
   /**
    * Load that the cluster as profiled would have to carry for each query that arrives: workers of
    * the cluster over the sum of 1 / pace of those that are up.
@@ -212,6 +214,7 @@ export class PaceMonitor {
     else if (this.#settleMs === Number.POSITIVE_INFINITY) this.#settleMs = 0;
     if (this.#upCount === 0) return;
     assert(rate > 0, "workers that are up have a rate");
+    this.medianPace = pool * RATIO_GRID[this.#median]!;
     this.poolPace = (pool * this.#upCount) / rate;
     this.stretch = (pool * Math.max(this.#upCount, this.#wanted)) / rate;
   }

@@ -38,6 +38,8 @@ export class PolicyTable {
    */
   readonly #actionByState: Uint16Array;
   readonly #shareByLevel: Float64Array;
+  /** What the margin of each level is more than that of the bundle, ms. */
+  readonly #marginMsByLevel: Float64Array;
   readonly #variantByAction: Uint16Array;
   readonly #batchByAction: Uint16Array;
 
@@ -60,6 +62,8 @@ export class PolicyTable {
     const stateCount = this.#rowCount * this.#slackMs.length;
     this.#actionByState = new Uint16Array(levels.length * 2 * stateCount);
     this.#shareByLevel = Float64Array.from(levels, ({ mixture }) => mixture?.share ?? 0);
+    const baseMs = bundle.cluster.serving?.marginMs ?? 0;
+    this.#marginMsByLevel = Float64Array.from(levels, ({ marginMs = baseMs }) => marginMs - baseMs);
     for (const [index, { actionByState, mixture }] of levels.entries()) {
       this.#actionByState.set(actionByState.data, index * 2 * stateCount);
       const other = mixture?.actionByState ?? actionByState;
@@ -85,7 +89,7 @@ export class PolicyTable {
    * @returns index of an action, WAIT or GIVE_UP.
    */
   lookup(level: number, queued: number, slackMs: number, side: 0 | 1 = 0): number {
-    return this.#actionByState[this.#row(level, queued, side) + this.#column(slackMs)]!;
+    return this.#actionByState[this.#row(level, queued, side) + this.#columnAt(level, slackMs)]!;
   }
 
   /**
@@ -97,13 +101,13 @@ export class PolicyTable {
 
   /**
    * Where waiting ends in a state that waits: while the slack is at least this, the queue does.
-   * @returns an entry of the grid above 0.
+   * @returns a slack above 0.
    */
   waitUntilSlackMs(level: number, queued: number, slackMs: number, side: 0 | 1): number {
     const row = this.#row(level, queued, side);
-    let column = this.#column(slackMs);
+    let column = this.#columnAt(level, slackMs);
     while (column > 0 && this.#actionByState[row + column - 1]! === WAIT) column--;
-    return this.#slackMs[column]!;
+    return Math.min(this.#slackMs[column]! + this.#marginMsByLevel[level]!, this.#topMs());
   }
 
   /** Queries of the row that answers for a queue: the same or fewer. */
@@ -127,6 +131,19 @@ export class PolicyTable {
     const waiting = queued < this.queueCapacity ? queued : this.queueCapacity;
     const row = this.#rowByQueued === null ? waiting - 1 : this.#rowByQueued[waiting]!;
     return ((level * 2 + side) * this.#rowCount + row) * this.#slackMs.length;
+  }
+
+  /**
+   * The column of a slack at a level. A level with a margin of its own sees less slack, and its
+   * last column is what it sees of a query that has just come.
+   */
+  #columnAt(level: number, slackMs: number): number {
+    if (slackMs >= this.#topMs()) return this.#slackMs.length - 1;
+    return this.#column(slackMs - this.#marginMsByLevel[level]!);
+  }
+
+  #topMs(): number {
+    return this.#slackMs[this.#slackMs.length - 1]!;
   }
 
   /**

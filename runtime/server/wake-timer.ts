@@ -6,7 +6,7 @@
  */
 const LONGEST_MS = 2 ** 31 - 1;
 
-/** May call too early where that is weeks away: whoever is asked then says anew when. */
+/** May call too early: whoever is asked then says anew when. */
 export class WakeTimer {
   readonly #onWake: () => void;
   #timer: NodeJS.Timeout | undefined;
@@ -22,6 +22,8 @@ export class WakeTimer {
    */
   set(wakeMs: number, nowMs: number): void {
     if (wakeMs === this.#wakeMs) return;
+    // A timer that calls too early is cheaper than one for each event.
+    if (this.#wakeMs < wakeMs && wakeMs < Number.POSITIVE_INFINITY) return;
     this.clear();
     this.#wakeMs = wakeMs;
     if (wakeMs === Number.POSITIVE_INFINITY) return;

@@ -76,6 +76,7 @@ export function bucketApplication(options: BucketFrameOptions): Application<Rams
       balancer,
       serviceTimes: "p95",
       drop: false,
+      lateWithinSlos: 4,
     },
   };
 }

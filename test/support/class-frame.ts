@@ -39,6 +39,7 @@ export function classApplication(options: ClassFrameOptions): Application {
     balancer: "pooled",
     serviceTimes: "p95",
     drop: false,
+    lateWithinSlos: 4,
     classes: how,
   };
   return {

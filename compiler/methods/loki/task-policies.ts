@@ -174,6 +174,7 @@ function stageApplication(
       balancer: "pooled",
       serviceTimes: "p95",
       drop: false,
+      lateWithinSlos: null,
     },
   };
 }

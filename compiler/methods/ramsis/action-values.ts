@@ -4,7 +4,7 @@ import type {
   NoActionValues,
   RamsisBundle,
 } from "stratagem-runtime/internal/bundle/schema";
-import { planningFrame } from "./planning-frame.ts";
+import { onOwnAxes, planningFrame, planOfLevel } from "./planning-frame.ts";
 import { ramsis } from "./solve/ramsis.ts";
 
 /** @param level index of the level that decides. */
@@ -16,5 +16,8 @@ export function actionValuesOf(
 ): ActionValues | NoActionValues {
   const decides = levels[level];
   if (decides === undefined) throw new RangeError(`no level ${level}`);
-  return ramsis.actionValues(planningFrame(frame), decides, queued, slackMs);
+  const plan = planOfLevel(frame, decides);
+  const planned = planningFrame(frame, decides.loadQps, plan);
+  const moreMs = plan.marginMs - (frame.cluster.serving?.marginMs ?? 0);
+  return ramsis.actionValues(planned, onOwnAxes(frame, planned, decides), queued, slackMs - moreMs);
 }

@@ -122,7 +122,7 @@ export function simulateLevel(
 }
 
 /** Where latencies have the way through the server, batches take what was measured, too. */
-function isSampled({ policy, cluster, tasks }: RamsisFrame): boolean {
+export function isSampled({ policy, cluster, tasks }: RamsisFrame): boolean {
   const hasQuantiles = tasks.every(({ serviceTimes }) => serviceTimes.quantiles !== null);
   return policy.serviceTimes === "quantiles" || (cluster.serving !== undefined && hasQuantiles);
 }

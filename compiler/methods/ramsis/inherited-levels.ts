@@ -9,21 +9,20 @@ type WithTableOf = (frame: RamsisFrame, loadQps: number, level: RamsisLevel) => 
 
 /**
  * @param solved by ascending load.
- * @returns the levels, those that are worse than their upper neighbour's table with that table.
+ * @returns the levels, those that are worse than the table of a level above them with the best such table.
  */
 export function inheritLevels(
   frame: RamsisFrame,
   solved: readonly SolvedLevel<RamsisLevel>[],
   { withTableOf }: { readonly withTableOf: WithTableOf },
 ): SolvedLevel<RamsisLevel>[] {
-  const levels = [...solved];
-  for (let index = levels.length - 2; index >= 0; index--) {
-    const [own, above] = [levels[index], levels[index + 1]];
-    if (own === undefined || above === undefined) continue;
-    const better = betterOf(frame, own.level, above.level, withTableOf);
-    if (better !== null) levels[index] = { ...own, level: better };
-  }
-  return levels;
+  return solved.map((own, index) => {
+    let { level } = own;
+    for (const above of solved.slice(index + 1)) {
+      level = betterOf(frame, level, above.level, withTableOf) ?? level;
+    }
+    return level === own.level ? own : { ...own, level };
+  });
 }
 
 function betterOf(

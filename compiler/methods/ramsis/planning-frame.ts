@@ -1,22 +1,208 @@
-/** Frames of bundles whose latencies have the serving path, as solvers and bounds see them. */
-import type { DecisionSpace, ServiceTimes } from "stratagem-runtime/internal/bundle/schema";
+/** Frames of bundles as solvers and bounds see them, and tables on the axes of either. */
+import type {
+  ClassSpace,
+  RamsisLevel,
+  ServiceTimes,
+  Table,
+} from "stratagem-runtime/internal/bundle/schema";
 import type { RamsisFrame } from "../../model/frames.ts";
-import { stretchedQuantiles, stretchedTable, withoutPath } from "../../model/planned-times.ts";
+import {
+  sloLess,
+  stretchedQuantiles,
+  stretchedTable,
+  withoutPath,
+} from "../../model/planned-times.ts";
+import { pathMargins, shortestSloMs } from "../../simulate/serving/path-margins.ts";
+import { plannedStretch } from "../../simulate/serving/planned-contention.ts";
+import { workersOf } from "./solve/class-fluid.ts";
+import { pooledQueue } from "./solve/frame.ts";
+import { queueRows } from "./solve/pooled/queue-rows.ts";
 
-/** What solvers are handed: the SLO less its margin, and all times as workers stretch them. */
-export function planningFrame(frame: RamsisFrame): RamsisFrame {
+/** A task has one batch. */
+const BATCHES = 1;
+
+/** Times as long as the fastest batch takes, so that sums are not rounded to less than it. */
+const ROOM = 1 + 1e-9;
+
+/** What the plan of one level reckons with for the way through the server. */
+export interface LevelPlan {
+  readonly marginMs: number;
+  /** Of service times as measured. */
+  readonly stretch: number;
+}
+
+type Slos = Parameters<typeof pooledQueue>[1];
+
+/** Plans that are worth a try at a load, the one with the least margin first. */
+export function levelPlans(frame: RamsisFrame, loadQps: number): LevelPlan[] {
   const { serving } = frame.cluster;
-  if (serving === undefined) return frame;
-  const { stretch = 1 } = serving;
-  const { buckets, ...planned } = withoutPath(frame);
-  const timesOf = (times: ServiceTimes) => stretchedQuantiles(times, stretch);
+  const { marginMs: baseMs = 0, stretch: baseStretch } = serving ?? {};
+  if (serving === undefined || baseStretch === undefined) return [{ marginMs: baseMs, stretch: 1 }];
+  const stretch = plannedStretch(serving, workersOf(frame), loadQps, BATCHES);
+  const { marginsMs } = pathMargins(serving, frame.slo, loadQps, BATCHES);
+  // A plan has room for the fastest batch, whatever a load makes of the path.
+  const fastest = fastestMs(frame) / baseStretch;
+  const roomMs = shortestSloMs(frame.slo) - ROOM * fastest;
+  const tried = marginsMs.map((ms) => Math.max(baseMs, ms)).filter((ms) => ms <= roomMs);
+  return (tried.length === 0 ? [baseMs] : tried).map((marginMs) => {
+    const mostStretch = (shortestSloMs(frame.slo) - marginMs) / (ROOM * fastest);
+    return { marginMs, stretch: Math.max(1, Math.min(stretch, mostStretch)) };
+  });
+}
+
+/** The plan that the tables of a level were made with. */
+export function planOfLevel(
+  frame: RamsisFrame,
+  { loadQps, marginMs }: Pick<RamsisLevel, "loadQps" | "marginMs">,
+): LevelPlan {
+  const [first, ...others] = levelPlans(frame, loadQps);
+  if (first === undefined) throw new RangeError("a level has a plan");
+  return [first, ...others].find((plan) => plan.marginMs === marginMs) ?? first;
+}
+
+function fastestMs({ tasks, buckets }: RamsisFrame): number {
+  const times = (buckets ?? tasks).map(({ serviceTimes: { decisionMs } }) => {
+    const [variants = 0, batches = 0] = decisionMs.shape;
+    return Array.from({ length: variants }, (_, variant) => decisionMs.data[variant * batches]);
+  });
+  return Math.min(...times.flat().map((ms) => ms ?? Number.POSITIVE_INFINITY));
+}
+
+/**
+ * What solvers are handed for one load, whatever other loads there are: the SLO less the margin of
+ * its plan, all times as workers stretch them, and axes as long as the load and that SLO call for.
+ */
+export function planningFrame(frame: RamsisFrame, loadQps: number, plan: LevelPlan): RamsisFrame {
+  const { serving } = frame.cluster;
+  const { marginMs: baseMs = 0, stretch: baseStretch = 1 } = serving ?? {};
+  const moreMs = plan.marginMs - baseMs;
+  const { buckets, classSpaces, ...planned } = withoutPath(frame);
+  const slo = sloLess(planned.slo, moreMs);
+  const timesOf = (times: ServiceTimes): ServiceTimes => ({
+    ...stretchedQuantiles(times, plan.stretch),
+    decisionMs: scaled(times.decisionMs, serving === undefined ? 1 : plan.stretch / baseStretch),
+  });
+  const { maxQueue } = frame.policy;
+  const shorter = <S extends ClassSpace>(space: S, sloOf: Slos, qps: number): S => {
+    const queue = pooledQueue(qps, sloOf, { maxQueue });
+    return withRows(withMargin(space, moreMs), queue, maxQueue);
+  };
   return {
     ...planned,
+    slo,
     tasks: planned.tasks.map((task) => ({ ...task, serviceTimes: timesOf(task.serviceTimes) })),
+    decisionSpace: shorter(planned.decisionSpace, slo, loadQps),
+    ...(classSpaces !== undefined && {
+      classSpaces: classSpaces.map((space, at) => {
+        const { latencyMs = slo.latencyMs, share = 1 } = slo.classes?.[at] ?? {};
+        return shorter(space, { latencyMs }, share * loadQps);
+      }),
+    }),
     ...(buckets !== undefined && {
-      buckets: buckets.map((one) => ({ ...one, serviceTimes: timesOf(one.serviceTimes) })),
+      buckets: buckets.map((one) => {
+        return { ...shorter(one, slo, loadQps), serviceTimes: timesOf(one.serviceTimes) };
+      }),
     }),
   };
+}
+
+function scaled(table: Table, factor: number): Table {
+  return factor === 1 ? table : stretchedTable(table, factor);
+}
+
+/** Its slacks end so much earlier. */
+function withMargin<S extends ClassSpace>(space: S, moreMs: number): S {
+  if (moreMs === 0) return space;
+  const all = Float64Array.from(space.slackMs.data);
+  const topMs = (all.at(-1) ?? 0) - moreMs;
+  const data = Float64Array.from([...all.filter((ms) => ms < topMs), topMs]);
+  return { ...space, slackMs: { ...space.slackMs, shape: [data.length], data } };
+}
+
+/** Its queue is not longer than that; a queue of each length has a row where that was so. */
+function withRows<S extends ClassSpace>(space: S, maxQueue: number, maxBatch: number): S {
+  if (space.queued === undefined || maxQueue >= space.maxQueue) return space;
+  const data = Float64Array.from(queueRows(maxQueue + 1, maxBatch));
+  return { ...space, maxQueue, queued: { ...space.queued, shape: [data.length], data } };
+}
+
+/**
+ * A level that was solved in a planning frame, on the axes that all levels share: each state is
+ * decided as the last one of the level's own axes that is not above it.
+ */
+export function onSharedAxes(
+  frame: RamsisFrame,
+  planned: RamsisFrame,
+  level: RamsisLevel,
+  { marginMs }: LevelPlan,
+): RamsisLevel {
+  const spread = (table: Table) => spreadTable(table, planned.decisionSpace, frame.decisionSpace);
+  const { actionByState, mixture, classTables, bucketTables } = level;
+  const baseMs = frame.cluster.serving?.marginMs ?? 0;
+  return {
+    ...level,
+    ...(marginMs > baseMs && { marginMs }),
+    actionByState: spread(actionByState),
+    mixture: mixture && { ...mixture, actionByState: spread(mixture.actionByState) },
+    ...(classTables !== undefined && {
+      classTables: classTables.map((one, at) => {
+        const own = planned.classSpaces?.[at] ?? planned.decisionSpace;
+        const shared = frame.classSpaces?.[at] ?? frame.decisionSpace;
+        return { ...one, actionByState: spreadTable(one.actionByState, own, shared) };
+      }),
+    }),
+    ...(bucketTables !== undefined && {
+      bucketTables: bucketTables.map((one, at) => {
+        const own = planned.buckets?.[at] ?? planned.decisionSpace;
+        return spreadTable(one, own, frame.buckets?.[at] ?? frame.decisionSpace);
+      }),
+    }),
+  };
+}
+
+/** The other way round: what its own axes say of a level. */
+export function onOwnAxes(
+  frame: RamsisFrame,
+  planned: RamsisFrame,
+  level: RamsisLevel,
+): RamsisLevel {
+  const spread = (table: Table) => spreadTable(table, frame.decisionSpace, planned.decisionSpace);
+  const { actionByState, mixture } = level;
+  return {
+    ...level,
+    actionByState: spread(actionByState),
+    mixture: mixture && { ...mixture, actionByState: spread(mixture.actionByState) },
+  };
+}
+
+/** The columns of a shorter grid are those of a longer one, but for the last of both. */
+function spreadTable(table: Table, from: ClassSpace, to: ClassSpace): Table {
+  if (from.slackMs === to.slackMs && from.queued === to.queued) return table;
+  const [rows, rowsTo] = [rowsOf(from), rowsOf(to)];
+  const [columns, columnsTo] = [from.slackMs.data, to.slackMs.data];
+  const topMs = Math.min(columns[columns.length - 1] ?? 0, columnsTo[columnsTo.length - 1] ?? 0);
+  const columnOf = Array.from(columnsTo, (ms) =>
+    ms >= topMs ? columns.length - 1 : lastUpTo(columns, ms),
+  );
+  const data = new Uint16Array(rowsTo.length * columnsTo.length);
+  for (let row = 0; row < rowsTo.length; row++) {
+    const begin = lastUpTo(rows, rowsTo[row] ?? 1) * columns.length;
+    for (let column = 0; column < columnOf.length; column++) {
+      data[row * columnOf.length + column] = table.data[begin + (columnOf[column] ?? 0)] ?? 0;
+    }
+  }
+  return { dtype: "uint16", shape: [rowsTo.length, columnsTo.length], data };
+}
+
+function rowsOf({ queued, maxQueue }: ClassSpace): ArrayLike<number> {
+  return queued?.data ?? Float64Array.from({ length: maxQueue + 1 }, (_, row) => row + 1);
+}
+
+/** @param ascending from the least that is asked for. */
+function lastUpTo(ascending: ArrayLike<number>, value: number): number {
+  let at = ascending.length - 1;
+  while (at > 0 && (ascending[at] ?? 0) > value) at--;
+  return at;
 }
 
 /** What bounds are computed of: models alone, as measured, with all of the SLO. */
@@ -45,7 +231,7 @@ export function boundingFrame(frame: RamsisFrame): RamsisFrame {
 }
 
 /** Its slacks end so much later. */
-function longer<S extends Pick<DecisionSpace, "slackMs">>(space: S, byMs: number): S {
+function longer<S extends Pick<ClassSpace, "slackMs">>(space: S, byMs: number): S {
   const data = Float64Array.from(space.slackMs.data);
   data[data.length - 1] = (data.at(-1) ?? 0) + byMs;
   return { ...space, slackMs: { ...space.slackMs, data } };

@@ -3,6 +3,7 @@
 import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { bucketTable, classTable } from "stratagem-runtime/internal/methods/ramsis/tell/inspect";
 import { bucketModelMistakes } from "../../model/buckets.ts";
+import type { RamsisFrame } from "../../model/frames.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";
 import { wayWarnings } from "../../model/way-warnings.ts";
 import type { CompilerMethodOf } from "../method.ts";
@@ -17,14 +18,36 @@ import {
   bucketedTableAt,
   hasBuckets,
 } from "./bucketed-level.ts";
-import { classedExpectation, classedLevel, classedTableAt, hasClasses } from "./classed-level.ts";
+import {
+  classedExpectation,
+  classedLevel,
+  classedTableAt,
+  hasClasses,
+  isSampled,
+} from "./classed-level.ts";
 import { inheritLevels } from "./inherited-levels.ts";
 import { ramsisGap } from "./level-gap.ts";
-import { planningFrame } from "./planning-frame.ts";
+import { ramsisPaces } from "./paces.ts";
+import { type LevelKind, plannedLevel } from "./planned-level.ts";
 import { ramsisPromises } from "./promises.ts";
-import { hasPath, servedExpectation, servedLevel, servedTableAt } from "./served-level.ts";
+import { hasPath, servedExpectation, servedTableAt } from "./served-level.ts";
 import { isPooled, ramsis } from "./solve/ramsis.ts";
 import { bucketWarnings, tableWarnings } from "./warnings.ts";
+
+/** How levels of a frame are solved, and what tables promise at a load. */
+function kindOf(frame: RamsisFrame): LevelKind {
+  const solveLevel = hasBuckets(frame)
+    ? bucketedLevel
+    : hasClasses(frame)
+      ? classedLevel
+      : isPooled(frame)
+        ? ramsis.solveLevel
+        : boundLevel;
+  if (hasPath(frame)) return { solveLevel, withTableOf: servedTableAt };
+  if (hasBuckets(frame)) return { solveLevel, withTableOf: bucketedTableAt };
+  if (hasClasses(frame)) return { solveLevel, withTableOf: classedTableAt };
+  return ramsis;
+}
 
 export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
   name: "ramsis",
@@ -47,29 +70,17 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
 
   isQuick: false,
   solveLevel(frame, loadQps) {
-    const solve = hasBuckets(frame)
-      ? bucketedLevel
-      : hasClasses(frame)
-        ? classedLevel
-        : isPooled(frame)
-          ? ramsis.solveLevel
-          : boundLevel;
-    const level = solve(planningFrame(frame), loadQps);
-    return { level: hasPath(frame) ? servedLevel(frame, level) : level };
+    return { level: plannedLevel(frame, loadQps, kindOf(frame)) };
   },
+  marginByLevel: true,
   afterLevels(frame, solved) {
-    if (!isPooled(frame)) return solved;
-    if (hasPath(frame)) return inheritLevels(frame, solved, { withTableOf: servedTableAt });
-    if (hasBuckets(frame)) {
-      return inheritLevels(frame, solved, { withTableOf: bucketedTableAt });
-    }
-    const inherit = hasClasses(frame) ? { withTableOf: classedTableAt } : ramsis;
-    return inheritLevels(frame, solved, inherit);
+    return isPooled(frame) ? inheritLevels(frame, solved, kindOf(frame)) : solved;
   },
   gapOf: ramsisGap,
   bundle: (frame, levels, provenance) => ({ ...frame, levels, provenance }),
 
-  frameOf: ({ levels: _, provenance: __, ...frame }) => frame,
+  frameOf: ({ levels: _, paceLevels: __, provenance: ___, ...frame }) => frame,
+  paces: ramsisPaces((frame, loadQps) => kindOf(frame).solveLevel(frame, loadQps)),
   promises: ramsisPromises,
   worstViolationRate({ expected: { violationRate, byClass = {} } }) {
     const rates = Object.values(byClass).map((one) => one.violationRate);
@@ -94,6 +105,7 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
   },
   hasServiceTimeQuantiles: ({ tasks, buckets = [] }) =>
     [...tasks, ...buckets].every(({ serviceTimes }) => serviceTimes.quantiles !== null),
+  promisesQuantiles: isSampled,
   async simulate(bundle, asked, watch) {
     const { simulateTablesCommand } = await import("./simulate-command.ts");
     return simulateTablesCommand(bundle, asked, watch);

@@ -36,8 +36,11 @@ export function servedExpectation(frame: RamsisFrame, level: RamsisLevel): Expec
 /** The level with that promise; feasible where it keeps all limits. */
 export function servedLevel(frame: RamsisFrame, level: RamsisLevel): RamsisLevel {
   const expected = servedExpectation(frame, level);
-  const feasible = ramsisMissed(frame, { ...level, expected }).length === 0;
-  return { ...level, feasible, expected };
+  const missed = ramsisMissed(frame, { ...level, expected });
+  // A load that is carried is within capacity, whatever the times are that decisions reckon with.
+  const isKept = missed.length === 0;
+  const capacityQps = isKept ? Math.max(level.capacityQps, level.loadQps) : level.capacityQps;
+  return { ...level, capacityQps, feasible: isKept, expected };
 }
 
 /** The level of a load with the tables of another level, and what they promise there. */

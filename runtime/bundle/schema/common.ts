@@ -247,6 +247,23 @@ export interface ProfileReference {
 }
 
 /** Batch service times of a task: axis 0 is the variant, axis 1 the batch size minus one. */
+/** What a bundle promises at a load where all service times are `pace` times the profile's. */
+export interface PaceFigures {
+  readonly pace: number;
+  readonly accuracyPerQuery: number;
+  readonly violationRate: number;
+  /** Percentiles of the latency of what is served, ms. */
+  readonly p50: number;
+  readonly p99: number;
+}
+
+/** What a level promises on slower machines, as simulated; left out by older compilers. */
+export interface PacePromises {
+  /** The largest constant pace at which the level keeps its ceiling; 0 where it keeps none. */
+  readonly headroom?: number;
+  readonly byPace?: readonly PaceFigures[];
+}
+
 export interface ServiceTimes {
   /**
    * Percentile of the measured latencies that `decisionMs` holds, or null when the profile does not

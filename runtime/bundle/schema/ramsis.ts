@@ -4,6 +4,7 @@ import type {
   DecisionSpace,
   ExpectedLatency,
   ModelFile,
+  PacePromises,
   ProfileReference,
   ServiceTimes,
   Table,
@@ -30,8 +31,8 @@ export interface RamsisBundle extends CommonFields {
   /** Ascending in `loadQps`, at least one. */
   readonly levels: readonly RamsisLevel[];
   /**
-   * Levels for slower machines, ascending by load times pace, above the highest level. Left out
-   * where there are none.
+   * Levels for slower machines, ascending by pace, and of one pace by load. Left out where there
+   * are none.
    */
   readonly paceLevels?: readonly RamsisPaceLevel[];
 }
@@ -40,7 +41,7 @@ export interface RamsisBundle extends CommonFields {
 export interface RamsisPaceLevel
   extends Pick<
     RamsisLevel,
-    "loadQps" | "actionByState" | "classTables" | "bucketTables" | "mixture"
+    "loadQps" | "marginMs" | "actionByState" | "classTables" | "bucketTables" | "mixture"
   > {
   /** Above 1. */
   readonly pace: number;
@@ -86,6 +87,11 @@ export interface RamsisOptions {
    * Whether a query that no variant can serve in time any more is given up instead of served late.
    */
   readonly drop: boolean;
+  /**
+   * How long after its deadline a late query is answered at most, ms; it is dropped where that is
+   * not possible. Left out where late queries are dropped at once, and in bundles without a bound.
+   */
+  readonly lateMs?: number;
   /**
    * How classes are served: in one queue, each by workers of its own, or by level whichever is
    * better. Left out where there is one SLO.
@@ -138,6 +144,11 @@ export interface RamsisLevel {
   readonly feasible: boolean;
   /** Load the fastest variant can carry when every batch just meets the SLO. */
   readonly capacityQps: number;
+  /**
+   * What its tables leave to the serving path of a query, ms, where that is more than
+   * `cluster.serving.marginMs`.
+   */
+  readonly marginMs?: number;
   readonly expected: Expected;
   readonly solve: SolveReport;
   /**
@@ -178,7 +189,7 @@ export interface Mixture {
 }
 
 /** Guarantees of a policy in steady state (RAMSIS §5.1), weighted by queries. */
-export interface Expected {
+export interface Expected extends PacePromises {
   readonly accuracyPerSatisfied: number;
   readonly accuracyPerQuery: number;
   readonly violationRate: number;

@@ -26,6 +26,7 @@ test("fills in every default of every method", () => {
     balancer: "pooled",
     serviceTimes: "p95",
     drop: false,
+    lateWithinSlos: 4,
   });
   expect(defaults("loki")).toEqual({
     method: "loki",
@@ -183,7 +184,7 @@ test.each([
     "method: ramsis\n  maxBatch: 3",
     'INPUT_UNKNOWN_KEY app.yaml:16 policy.maxBatch: unknown key "maxBatch"; ' +
       "allowed are method, objective, discretization, batching, maxQueue, " +
-      "extrapolate, balancer, serviceTimes, drop, classes",
+      "extrapolate, balancer, serviceTimes, drop, lateWithin, classes, latencyPrice",
   ],
   [
     "method: ramsis",

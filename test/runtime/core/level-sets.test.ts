@@ -32,13 +32,24 @@ test("without pace levels a slow machine uses the levels of higher loads", () =>
   expect(sets.pace).toBe(1);
 });
 
-test("the set that is nearest to the pace decides, with the load scaled to it", () => {
+test("the first set that is not faster than the workers decides, with the load scaled to it", () => {
   const sets = setsOf();
   expect(sets.update(seen(190), 0, 1.5, 1.5)).toBe(3);
   expect(sets.pace).toBe(1.5);
-  expect(sets.update(seen(230), 1, 1.5, 1.5)).toBe(4);
-  expect(sets.update(seen(390), 2, 2.5, 2.5)).toBe(5);
+  expect(sets.update(seen(230), 1, 1.3, 1.3)).toBe(3);
+  expect(sets.update(seen(390), 2, 1.75, 1.75)).toBe(5);
+  expect(sets.pace).toBe(2.5);
   expect(sets.update(seen(150), 3, 1, 1)).toBe(1);
+  expect(sets.pace).toBe(1);
+});
+
+test("a set is not left for a pace that is hardly another", () => {
+  const sets = setsOf();
+  sets.update(seen(190), 0, 1.05, 1.05);
+  expect(sets.pace).toBe(1);
+  sets.update(seen(190), 1, 1.15, 1.15);
+  expect(sets.pace).toBe(1.5);
+  sets.update(seen(190), 2, 0.8, 0.8);
   expect(sets.pace).toBe(1);
 });
 

@@ -4,6 +4,7 @@
  */
 import type { ArrivalModel, RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import type { ArrivalProcess } from "../../../simulate/arrivals.ts";
+import { isSampled } from "../classed-level.ts";
 import { type SimulationResult, simulate } from "../simulate/simulate.ts";
 
 /** Queries of a run, whatever its load, when there is time for it. */
@@ -59,7 +60,7 @@ export async function runSimulations(
       arrivals: arrivalsOf(bundle.arrivals, loadQps),
       durationMs: (1000 * queries) / loadQps,
       seed,
-      serviceTimes: "p95",
+      serviceTimes: isSampled(bundle) ? "sampled" : "p95",
       baseline: variant === null ? null : { kind: "fixed", variant },
     });
     done.push({ ...run, result });

@@ -19,6 +19,7 @@ import { withState } from "../../../model/model-state.ts";
 import { dominatedVariants } from "../../../model/pareto.ts";
 import { sloLess } from "../../../model/planned-times.ts";
 import { serviceTimesByBatch } from "../../../model/service-time.ts";
+import { highestLoad } from "../../../model/solve-size.ts";
 import { rivalCounts } from "../../../numeric/rivals.ts";
 import type { Application, RamsisPolicy } from "../../../spec/application.ts";
 import { dispersionOf } from "./arrival-counts.ts";
@@ -101,16 +102,26 @@ function arrivalModelOf({ arrivals, slo }: RamsisApplication): RamsisBundle["arr
  * The options of an application without mistakes.
  * @param largest batch of any variant, which no queue needs to be longer than.
  */
-function optionsOf({ policy, slo }: RamsisApplication, largest: number): RamsisOptions {
-  const { objective, discretization, balancer, serviceTimes, drop, latencyPrice } = policy;
+function optionsOf({ policy, slo, tasks }: RamsisApplication, largest: number): RamsisOptions {
+  const { objective, discretization, balancer, drop, lateWithinSlos, latencyPrice } = policy;
+  const isDrawn = balancer === "pooled" && tasks.every(hasQuantiles);
+  const serviceTimes = policy.serviceTimes ?? (isDrawn ? "quantiles" : "p95");
   const maxQueue = Math.min(policy.maxQueue, largest);
   // A pooled policy takes batches of any size, whatever is asked for.
   const batching = balancer === "pooled" ? "variable" : policy.batching;
   const options = {
     ...{ objective, discretization, batching, maxQueue, balancer, serviceTimes, drop },
     ...(latencyPrice !== undefined && { latencyPrice }),
+    ...(!drop && lateWithinSlos !== null && { lateMs: (lateWithinSlos - 1) * slo.latencyMs }),
   };
   return slo.classes === undefined ? options : { ...options, classes: policy.classes ?? "auto" };
+}
+
+/** Whether profiles say how the time of a batch is distributed, of every bucket. */
+export function hasQuantiles({ variants }: Task): boolean {
+  return variants.every(({ profile: { rows, buckets = [] } }) =>
+    [...rows, ...buckets.flatMap((bucket) => bucket.rows)].every((row) => row.quantiles !== null),
+  );
 }
 
 function onlyTask({ tasks }: RamsisApplication): Task {
@@ -222,7 +233,9 @@ function axesOf(
   const slackMs = isPooled
     ? withServiceTimes(steps, slo.latencyMs, options, variants, serviceTimes)
     : steps;
-  const maxQueue = isPooled ? pooledQueue(loads, slo, options, share) : options.maxQueue;
+  const maxQueue = isPooled
+    ? pooledQueue(share * highestLoad(loads).qps, slo, options)
+    : options.maxQueue;
   const rows = queueRows(maxQueue + 1, options.maxQueue);
   return {
     maxQueue,
@@ -292,18 +305,16 @@ function withServiceTimes(
 }
 
 /**
- * The queue holds what the highest load brings within the SLO and a fifth more; a longer queue
+ * The queue holds what a load brings within the SLO and a fifth more; a longer queue
  * loses its last query.
  */
-function pooledQueue(
-  loads: RamsisApplication["loads"],
-  { latencyMs, classes }: RamsisApplication["slo"],
-  { maxQueue }: RamsisOptions,
-  share = 1,
+export function pooledQueue(
+  loadQps: number,
+  { latencyMs, classes }: Pick<RamsisApplication["slo"], "latencyMs" | "classes">,
+  { maxQueue }: Pick<RamsisOptions, "maxQueue">,
 ): number {
-  const highestQps = share * (loads.kind === "adaptive" ? loads.toQps : Math.max(...loads.qps));
   const meanMs = classes?.reduce((sum, one) => sum + one.share * one.latencyMs, 0) ?? latencyMs;
-  const arrivals = Math.ceil((1.2 * highestQps * meanMs) / 1000);
+  const arrivals = Math.ceil((1.2 * loadQps * meanMs) / 1000);
   return Math.min(MAX_POOLED_QUEUE, Math.max(maxQueue, arrivals));
 }
 

@@ -6,6 +6,7 @@ import type { Application, RamsisPolicy } from "../../../spec/application.ts";
 import type { KeyPath } from "../../../spec/document.ts";
 import { conflict, invalid, type Mistake, show } from "../../../spec/mistakes.ts";
 import { poolWords, profileFor, profileRemedy, profileWords } from "../../../spec/pool-profiles.ts";
+import { hasQuantiles } from "./frame.ts";
 import { largestBatch } from "./largest-batch.ts";
 import { sampleQueries } from "./pooled/sample-size.ts";
 
@@ -137,14 +138,6 @@ function* sizeMistakes(policy: RamsisPolicy, variantCount: number): Generator<Mi
     const expected = `at most ${MAX_ACTIONS} actions, variants × (maxQueue + 1)`;
     yield invalid(["policy", "maxQueue"], expected, String(actions));
   }
-}
-
-function hasQuantiles({ variants }: Task): boolean {
-  const all = variants.flatMap(({ profile }) => [
-    ...profile.rows,
-    ...(profile.buckets ?? []).flatMap(({ rows }) => rows),
-  ]);
-  return all.every((row) => row.quantiles !== null);
 }
 
 /** Buckets take queues that all workers share, and queries of one SLO. */

@@ -15,7 +15,6 @@ import {
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
 import { KNOT_COUNT, quantileKnots } from "stratagem-runtime/internal/core/quantile-distribution";
-import { ramsisMissed } from "stratagem-runtime/internal/methods/ramsis/tell/missed";
 import type { RamsisFrame } from "../../../model/frames.ts";
 import type { ModelFiles } from "../../../model/model-files.ts";
 import type { Application, RamsisPolicy } from "../../../spec/application.ts";
@@ -24,10 +23,17 @@ import { dispersionOfModel } from "./arrival-counts.ts";
 import { fluidBound } from "./fluid-bound.ts";
 import { ramsisFrame } from "./frame.ts";
 import type { Guarantees } from "./guarantees.ts";
-import { latencyObjective } from "./latency-objective.ts";
+import { latencyObjective, targetExcess } from "./latency-objective.ts";
 import { ramsisMistakes } from "./mistakes.ts";
 import { evaluatePolicy, pure, type SolvedPolicy, solvePolicy } from "./objective.ts";
-import { expectedOfPooled, pooledValues, solvePooled, solveSlowed } from "./pooled/pooled.ts";
+import type { SearchEffort } from "./pooled/policy-search.ts";
+import {
+  expectedOfPooled,
+  glimpseOfPooled,
+  pooledValues,
+  solvePooled,
+  solveSlowed,
+} from "./pooled/pooled.ts";
 import { joinShortestQueue } from "./shortest-queue.ts";
 import { stateIndex } from "./transitions.ts";
 import { solveWithin } from "./violation-ceiling.ts";
@@ -57,6 +63,11 @@ export const ramsis = {
     (isPooled(frame) ? expectedOfPooledLevel : expectedOf)(frame, level),
   /** The table of a queue whose workers serve other queues too. */
   slowedTable,
+  /** What the tables of a level reach on a short sample, and what no policy exceeds. */
+  glimpse,
+  /** Whether workers have the time for a load in batches that end within the SLO. */
+  carries: (frame: RamsisFrame, loadQps: number): boolean =>
+    loadQps <= fluidCapacityQps(workerProblem(frame, loadQps), workerCountOf(frame)),
   /** What actions of a state are worth where a level decides ever after, from its tables alone. */
   actionValues: actionValuesOf,
 };
@@ -79,7 +90,7 @@ function solvePooledLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
   const promised = { loadQps, capacityQps, expected: withBounds(frame, problem, expected) };
   return {
     ...promised,
-    feasible: ramsisMissed(frame, promised).length === 0,
+    feasible: keepsLimits(frame, promised),
     solve: {
       method,
       iterations: tries,
@@ -95,17 +106,36 @@ function solvePooledLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
  * The best table of a queue whose workers serve other queues too.
  * @param frame of the queue alone. @param slowdown as of a pooled problem.
  */
-function slowedTable(frame: RamsisFrame, loadQps: number, slowdown: number) {
+function slowedTable(frame: RamsisFrame, loadQps: number, slowdown: number, effort?: SearchEffort) {
   const problem = workerProblem(frame, loadQps);
   const slowed = { ...problem, arrivalRatePerMs: slowdown * problem.arrivalRatePerMs };
   const bound = fluidBound(slowed, violationCeiling(frame.slo));
-  return solveSlowed(frame, slowed, loadQps, slowdown, bound);
+  return solveSlowed(frame, slowed, loadQps, slowdown, bound, effort);
+}
+
+function glimpse(frame: RamsisFrame, level: RamsisLevel) {
+  const { loadQps } = level;
+  const problem = workerProblem(frame, loadQps);
+  return {
+    accuracy: glimpseOfPooled(frame, level),
+    boundAccuracy: fluidBound(problem, violationCeiling(frame.slo)).accuracy,
+  };
 }
 
 function withTableOf(frame: RamsisFrame, loadQps: number, level: RamsisLevel): RamsisLevel {
   const moved = { ...level, loadQps };
   const expected = (isPooled(frame) ? expectedOfPooledLevel : expectedOf)(frame, moved);
-  return { ...moved, feasible: ramsisMissed(frame, { ...moved, expected }).length === 0, expected };
+  return { ...moved, feasible: keepsLimits(frame, { ...moved, expected }), expected };
+}
+
+/** Targets of latency count where latencies are known: with queues of workers, they come later. */
+function keepsLimits(
+  { slo }: RamsisFrame,
+  { loadQps, capacityQps, expected }: Pick<RamsisLevel, "loadQps" | "capacityQps" | "expected">,
+): boolean {
+  const { p50 = 0, p95 = 0 } = expected.latencyMs ?? {};
+  const isKept = expected.violationRate <= violationCeiling(slo);
+  return loadQps <= capacityQps && isKept && targetExcess(slo, { p50, p95 }) === 0;
 }
 
 function expectedOfPooledLevel(frame: RamsisFrame, level: RamsisLevel): Expected {
@@ -152,7 +182,7 @@ function solveLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
   const table = (choice: Uint32Array) => tableOf(frame, problem, mdp, choice);
   return {
     loadQps,
-    feasible: ramsisMissed(frame, { loadQps, capacityQps, expected }).length === 0,
+    feasible: keepsLimits(frame, { loadQps, capacityQps, expected }),
     capacityQps,
     expected,
     solve: {

@@ -13,9 +13,11 @@ import {
   levelFields,
   levelsOf,
   MAX_COUNT,
+  MAX_PACE,
   METHOD,
   model,
   notNegative,
+  paceFields,
   profileReference,
   provenance,
   rate,
@@ -53,7 +55,6 @@ import { buckets, bucketTables, byBucket } from "./bucket-fields.ts";
 import { classExpected, classSpaces, classTables, sloWithClasses } from "./class-fields.ts";
 
 const MAX_STEPS = 1_000_000;
-const MAX_PACE = 1000;
 
 const variant = record<Variant>({
   name: variantName,
@@ -104,6 +105,11 @@ const options = record<RamsisOptions>({
     "What a batch takes in the decision problem: `decisionMs`, or atoms of `quantiles`.",
   ],
   drop: [boolean, "Whether a query that no variant can serve in time any more is given up."],
+  lateMs: optional(
+    notNegative,
+    "How long after its deadline a late query is answered at most, ms; where that is not possible " +
+      "it is dropped. Without it there is no bound.",
+  ),
   classes: optional(
     oneOf(["auto", "shared", "separate"]),
     "How classes are served: in one queue, each by workers of its own, or by level whichever is " +
@@ -158,6 +164,7 @@ const expectedFields: Fields<ExpectedOfAll> = {
       "true rate hardly exceeds.",
   ),
   latencyMs: expectedLatency,
+  ...paceFields,
   byBatch: [byBatch, "The same over batches instead of in the mean."],
   byBucket,
 };
@@ -182,6 +189,11 @@ function levelWith(expected: Shape<Expected>): Shape<RamsisLevel> {
       "The rate that the fastest variant carries when every batch just meets the SLO; 0 if none " +
         "does.",
     ),
+    marginMs: optional(
+      notNegative,
+      "What the tables of this level leave to the serving path of a query, ms; left out where that " +
+        "is `cluster.serving.marginMs`. A lookup subtracts what it is more than that from the slack.",
+    ),
     expected: [expected, "Guarantees in steady state, weighted by queries."],
     solve: [solve, "How the level was computed."],
     actionByState: [
@@ -202,6 +214,7 @@ function levelWith(expected: Shape<Expected>): Shape<RamsisLevel> {
 const paceLevel = record<RamsisPaceLevel>({
   pace: [numberBetween(1, MAX_PACE), "Service times of the machine relative to the profile's."],
   loadQps: [rate, "Queries per second of the whole cluster."],
+  marginMs: optional(notNegative, "As that of a level."),
   actionByState: [actionTable, "As that of a level."],
   classTables,
   bucketTables,
@@ -240,7 +253,7 @@ export const ramsisBundle = record<RamsisBundle>({
   ],
   paceLevels: optional(
     listOf([1, MAX_LEVELS], paceLevel),
-    "What to do on slower machines, strictly ascending by `loadQps` times `pace`, above the levels.",
+    "What to do on slower machines, ascending by `pace`, and of one pace by `loadQps`.",
   ),
   provenance,
 });

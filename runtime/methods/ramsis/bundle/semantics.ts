@@ -1,6 +1,6 @@
 /** What a RAMSIS bundle must say so that no lookup of the runtime leaves a table. */
 import type { RamsisBundle, RamsisOptions } from "../../../bundle/schema.ts";
-import { checkMargin, checkSlackOf } from "../../../bundle/serving-semantics.ts";
+import { checkLevelMargin, checkMargin, checkSlackOf } from "../../../bundle/serving-semantics.ts";
 import { checkSeats, checkWorkers } from "../../../bundle/size-semantics.ts";
 import { checkState } from "../../../bundle/state-semantics.ts";
 import {
@@ -61,6 +61,7 @@ export function checkRamsisSemantics(bundle: RamsisBundle): void {
   for (const [index, level] of levels.entries()) {
     const path = `levels[${index}]`;
     checkFeasible(level, slo, path);
+    checkLevelMargin(level, bundle, path);
     checkTable(level.actionByState, decisionSpace, batchByAction, rule, `${path}.actionByState`);
     checkClassLevel(bundle, level, { batchByAction, rule, path });
     checkBucketLevel(bundle, level, { batchByAction, rule, path });
@@ -73,16 +74,19 @@ export function checkRamsisSemantics(bundle: RamsisBundle): void {
 
 /** @throws BundleError BUNDLE_SEMANTICS unless pace levels ascend and their tables are whole. */
 function checkPaceLevels(bundle: RamsisBundle, rule: TableRule, batchByAction: Uint16Array): void {
-  const { decisionSpace, levels, paceLevels = [] } = bundle;
-  let previousQps = levels.at(-1)?.loadQps ?? 0;
+  const { decisionSpace, paceLevels = [] } = bundle;
   for (const [index, level] of paceLevels.entries()) {
     const path = `paceLevels[${index}]`;
-    const carriedQps = level.loadQps * level.pace;
-    if (carriedQps <= previousQps) {
+    const before = paceLevels[index - 1];
+    const isAbove =
+      before === undefined ||
+      level.pace > before.pace ||
+      (level.pace === before.pace && level.loadQps > before.loadQps);
+    if (!isAbove) {
       const found = `${level.loadQps} at pace ${level.pace}`;
-      refuse(path, found, `a load times pace above ${previousQps}, the level before`);
+      refuse(path, found, "a higher pace than the level before, or the same and a higher load");
     }
-    previousQps = carriedQps;
+    checkLevelMargin(level, bundle, path);
     checkTable(level.actionByState, decisionSpace, batchByAction, rule, `${path}.actionByState`);
     checkClassTables(bundle, level, { batchByAction, rule, path });
     checkBucketTables(bundle, level, { batchByAction, rule, path });

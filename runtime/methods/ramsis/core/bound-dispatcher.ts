@@ -200,7 +200,7 @@ export class BoundDispatcher implements Dispatcher {
     const pace = this.pace.paceOf(worker);
     while (queues.length(worker) > 0) {
       const deadlineMs = queues.earliestDeadlineMs(worker);
-      if (!(deadlineMs < nowMs + policy.leastSlackMs(this.#wanted(worker)) * pace)) break;
+      if (!(deadlineMs < nowMs + policy.leastSlackMs(this.#wanted(worker), pace))) break;
       out.drop(worker, queues.take(worker), DROP_LATE);
     }
     const queued = queues.length(worker);

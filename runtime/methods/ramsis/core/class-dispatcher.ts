@@ -18,6 +18,7 @@ import { type ClassPlan, classPlans, type Line } from "./class-plans.ts";
 import { ClassWorkers } from "./class-workers.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { KeptWorkers } from "./kept-workers.ts";
+import { LateBound } from "./late-bound.ts";
 import { LatePause } from "./late-pause.ts";
 import { IN_TIME, type Kind, LATE, LineQueues } from "./line-queues.ts";
 import { carriedLoads, GIVE_UP, levelPaces, WAIT } from "./policy.ts";
@@ -60,6 +61,7 @@ export class ClassDispatcher implements Dispatcher {
   #weights: Float64Array | null;
   /** By the first class of a line. */
   readonly #latePauses: readonly LatePause[];
+  #lateBound: LateBound;
   readonly #classLoads: ClassLoads;
   readonly #classCount: number;
   readonly #queues: LineQueues;
@@ -82,6 +84,7 @@ export class ClassDispatcher implements Dispatcher {
     this.#weights = bucketWeights(bundle);
     this.#work = this.#weights === null ? this.#monitor : new LoadMonitor();
     this.#drops = bundle.policy.drop;
+    this.#lateBound = new LateBound(bundle);
     this.#workers = new ClassWorkers(bundle, this.#classCount, ready);
     this.#paces = new WorkerPaces(bundle, this.#workers.count, ready, options);
     this.#shared = new SharedLoad(this.#workers.count);
@@ -115,7 +118,7 @@ export class ClassDispatcher implements Dispatcher {
     else if (this.#isFull(sloClass)) out.drop(0, query, DROP_QUEUE_FULL);
     else {
       this.#queues.insert(sloClass, IN_TIME, query, deadlineMs);
-      if (this.#workers.idleCount > 0) this.#startBatches(nowMs, out);
+      this.#startOrWait(nowMs, out);
     }
     this.#recordArrival(sloClass, nowMs, 1);
   }
@@ -142,7 +145,7 @@ export class ClassDispatcher implements Dispatcher {
   }
 
   onJointEnd(nowMs: number, out: CommandBuffer): void {
-    if (this.#workers.idleCount > 0) this.#startBatches(nowMs, out);
+    this.#startOrWait(nowMs, out);
     if (this.#jointCount > 0) this.#recordArrival(this.#jointClass, nowMs, this.#jointCount);
     this.#jointCount = 0;
     this.#queues.endArrivals();
@@ -192,7 +195,7 @@ export class ClassDispatcher implements Dispatcher {
     else if (this.#isFull(sloClass)) out.drop(0, query, DROP_QUEUE_FULL);
     else {
       this.#queues.insert(sloClass, IN_TIME, query, deadlineMs, wanted);
-      if (this.#workers.idleCount > 0) this.#startBatches(nowMs, out);
+      this.#startOrWait(nowMs, out);
     }
   }
 
@@ -218,6 +221,7 @@ export class ClassDispatcher implements Dispatcher {
     this.#classLoads.replaceBundle(bundle);
     this.#paces.replaceBundle(bundle);
     this.#drops = bundle.policy.drop;
+    this.#lateBound = new LateBound(bundle);
     this.#shareQueues();
   }
 
@@ -294,9 +298,47 @@ export class ClassDispatcher implements Dispatcher {
     this.#lines = apart === null || exceed ? together : apart;
   }
 
-  /** Decides as long as a worker is free and a line has something to start. */
+  #startOrWait(nowMs: number, out: CommandBuffer): void {
+    if (this.#workers.idleCount > 0) this.#startBatches(nowMs, out);
+    else this.wakeMs = Math.min(this.wakeMs, Math.max(nowMs, this.#dueMs()));
+  }
+
   #startBatches(nowMs: number, out: CommandBuffer): void {
+    for (let sloClass = 0; sloClass < this.#classCount; sloClass++) {
+      this.#dropDue(sloClass, IN_TIME, nowMs, out);
+      this.#dropDue(sloClass, LATE, nowMs, out);
+    }
     this.wakeMs = Number.POSITIVE_INFINITY;
+    this.#decide(nowMs, out);
+    this.wakeMs = Math.min(this.wakeMs, Math.max(nowMs, this.#dueMs()));
+  }
+
+  /** Drops the queries that no batch can answer within the bound any more. */
+  #dropDue(sloClass: number, kind: Kind, nowMs: number, out: CommandBuffer): void {
+    const queues = this.#queues;
+    while (
+      queues.count(sloClass, kind) > 0 &&
+      this.#lateBound.dueMs(queues.deadlineMs(sloClass, kind)) <= nowMs
+    ) {
+      out.drop(0, queues.take(sloClass, kind), DROP_LATE);
+    }
+  }
+
+  /** When a query that waits now has to be dropped, if it still waits. */
+  #dueMs(): number {
+    const queues = this.#queues;
+    let deadlineMs = Number.POSITIVE_INFINITY;
+    for (let sloClass = 0; sloClass < this.#classCount; sloClass++) {
+      for (let kind: Kind = IN_TIME; kind <= LATE; kind++) {
+        if (queues.count(sloClass, kind as Kind) === 0) continue;
+        deadlineMs = Math.min(deadlineMs, queues.deadlineMs(sloClass, kind as Kind));
+      }
+    }
+    return this.#lateBound.dueMs(deadlineMs);
+  }
+
+  /** Decides as long as a worker is free and a line has something to start. */
+  #decide(nowMs: number, out: CommandBuffer): void {
     if (this.#workers.idleCount === 0) return;
     this.#follow(nowMs);
     this.#closed.fill(0);
@@ -369,9 +411,9 @@ export class ClassDispatcher implements Dispatcher {
     const isStraggler = !monitor.isEven && monitor.isStraggler(worker);
     const sloClass = queues.firstClass(line, IN_TIME);
     const deadlineMs = queues.deadlineMs(sloClass, IN_TIME);
-    if (deadlineMs < nowMs + policy.leastSlackMs(ANY_VARIANT) * pace) {
+    if (deadlineMs < nowMs + policy.leastSlackMs(ANY_VARIANT, pace)) {
       if (isStraggler) return false;
-      out.drop(0, queues.take(sloClass, IN_TIME), DROP_LATE);
+      this.#giveUp(sloClass, out);
       return true;
     }
     const isChoosy = queues.isChoosy(line, IN_TIME);
@@ -411,7 +453,6 @@ export class ClassDispatcher implements Dispatcher {
     const share = this.#shareOf(line);
     const pause = this.#latePauses[line.first]!;
     while (this.#workers.idleCount > 0 && this.#hasClaim(line)) {
-      this.#workers.choose(this.pace);
       if (!this.#kept.mayTake(this.#workers.idleCount, Number.POSITIVE_INFINITY)) return;
       const sloClass = queues.firstClass(line, LATE);
       if (sloClass < 0) return;
@@ -420,13 +461,23 @@ export class ClassDispatcher implements Dispatcher {
         this.wakeMs = Math.min(this.wakeMs, startMs);
         return;
       }
+      const pace = this.pace.paceOf(this.#workers.choose(this.pace));
+      const leftMs = this.#lateBound.leftMs(queues.deadlineMs(sloClass, LATE), nowMs) / pace;
       const wanted = queues.wanted(sloClass, LATE);
       if (isNamed(wanted)) {
-        const batch = policy.named.late(wanted, queues.namedCount(line, LATE, wanted));
+        const batch = policy.named.late(wanted, queues.namedCount(line, LATE, wanted), leftMs);
+        if (batch === 0) {
+          out.drop(0, queues.take(sloClass, LATE), DROP_LATE);
+          continue;
+        }
         this.#startBatchFor(line, LATE, wanted, false, batch, out);
         pause.begin(policy.named.serviceMs(wanted, batch) * this.pace.poolPace, share, nowMs);
       } else {
-        const action = policy.rescue(queues.length(line, LATE));
+        const action = policy.rescue(queues.length(line, LATE), leftMs);
+        if (action === GIVE_UP) {
+          out.drop(0, queues.take(sloClass, LATE), DROP_LATE);
+          continue;
+        }
         this.#startBatch(line, LATE, action, out);
         const serviceMs = policy.named.serviceMs(policy.variant(action), policy.batch(action));
         pause.begin(serviceMs * this.pace.poolPace, share, nowMs);

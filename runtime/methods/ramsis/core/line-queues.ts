@@ -63,6 +63,11 @@ export class LineQueues {
     return this.#queues.remove(query);
   }
 
+  /** Queries of one class. */
+  count(sloClass: number, kind: Kind): number {
+    return this.#queues.length(sloClass + kind * this.#classCount);
+  }
+
   length({ first, end }: ClassSpan, kind: Kind): number {
     const offset = kind * this.#classCount;
     let length = 0;

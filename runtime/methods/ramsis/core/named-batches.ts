@@ -46,8 +46,10 @@ export class NamedBatches {
   /**
    * Gives the batch for queries that are late already: the largest that makes none late by itself,
    * at least one.
+   * @returns 0 if no batch ends within the time left.
    */
-  late(variant: number, queued: number): number {
-    return Math.max(1, this.inTime(variant, queued, this.#sloMs));
+  late(variant: number, queued: number, leftMs = Number.POSITIVE_INFINITY): number {
+    if (this.leastMs(variant) > leftMs) return 0;
+    return Math.max(1, this.inTime(variant, queued, Math.min(this.#sloMs, leftMs)));
   }
 }

@@ -3,10 +3,10 @@ import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { decisionSloMs } from "../../../core/decision-slo.ts";
 import {
   DEFAULT_LEVEL_CHOICE,
-  LevelChoice,
   type LevelChoiceOptions,
   POOLED_LEVEL_CHOICE,
 } from "../../../core/level-choice.ts";
+import { LevelSets } from "../../../core/level-sets.ts";
 import { LoadMonitor } from "../../../core/load-monitor.ts";
 import { type LoadShare, type SeenLoad, SharedLoad, seenIn } from "../../../core/load-share.ts";
 import type { PaceMonitor } from "../../../core/pace.ts";
@@ -34,11 +34,13 @@ export class Policy {
    */
   workersEach = 1;
   #drops: boolean;
-  #fastestMs: number;
+  /** A query that is not named is given up when it has less slack. */
+  /** Time for one query where late ones are dropped, else for the longest batch. */
+  #neededMs: number;
+  #lateMs: number;
   #table: PolicyTable;
   #rescueByQueued: Uint16Array;
-  #levelChoice: LevelChoice;
-  #paceByLevel: Float64Array;
+  #levelSets: LevelSets;
   readonly #levelOptions: LevelChoiceOptions;
   readonly #monitor = new LoadMonitor();
   readonly #shared: SharedLoad;
@@ -62,12 +64,12 @@ export class Policy {
     this.queueCapacity = table.queueCapacity;
     this.cells = referenceOf(bundle, "measured");
     this.#table = table;
-    this.#levelChoice = new LevelChoice(carriedLoads(bundle), this.#levelOptions);
-    this.#paceByLevel = levelPaces(bundle);
+    this.#levelSets = levelSetsOf(bundle, this.#levelOptions);
     this.#rescueByQueued = rescuesOf(bundle);
     this.named = new NamedBatches(bundle);
     this.#drops = bundle.policy.drop;
-    this.#fastestMs = fastestServiceMs(bundle);
+    this.#neededMs = neededMs(bundle);
+    this.#lateMs = bundle.policy.lateMs ?? Number.POSITIVE_INFINITY;
   }
 
   /**
@@ -78,21 +80,22 @@ export class Policy {
     const table = PolicyTable.fromBundle(bundle);
     if (table.queueCapacity !== this.queueCapacity) throw new RangeError("queues keep their size");
     this.#table = table;
-    this.#levelChoice = new LevelChoice(carriedLoads(bundle), this.#levelOptions);
-    this.#paceByLevel = levelPaces(bundle);
+    this.#levelSets = levelSetsOf(bundle, this.#levelOptions);
     this.#rescueByQueued = rescuesOf(bundle);
     this.named = new NamedBatches(bundle);
     this.#drops = bundle.policy.drop;
-    this.#fastestMs = fastestServiceMs(bundle);
+    this.#neededMs = neededMs(bundle);
+    this.#lateMs = bundle.policy.lateMs ?? Number.POSITIVE_INFINITY;
   }
 
   /**
    * A query with less slack is given up: the time for one query of the fastest variant that may
-   * answer it, or minus infinity if queries are served however late.
+   * answer it or, where late queries are answered, what is left when the longest batch just ends
+   * within the bound; minus infinity without a bound. @param pace of the worker that would run it.
    */
-  leastSlackMs(wanted: number): number {
-    if (!this.#drops) return Number.NEGATIVE_INFINITY;
-    return isNamed(wanted) ? this.named.leastMs(wanted) : this.#fastestMs;
+  leastSlackMs(wanted: number, pace: number): number {
+    if (!this.#drops) return Math.min(0, this.#neededMs * pace - this.#lateMs);
+    return pace * (isNamed(wanted) ? this.named.leastMs(wanted) : this.#neededMs);
   }
 
   /** @param queries that arrived at once. */
@@ -126,12 +129,14 @@ export class Policy {
   decide(queued: number, slackMs: number, nowMs: number, pace: number, pool: PaceMonitor): number {
     const monitor = this.#monitor;
     monitor.look(nowMs);
-    this.level = this.#levelChoice.update(this.#shared.of(monitor), nowMs, pool.stretch);
+    const sets = this.#levelSets;
+    const load = this.#shared.of(monitor);
+    this.level = sets.update(load, nowMs, pool.medianPace, pool.stretch);
     const share = this.#table.mixtureShare(this.level);
     // No coin is thrown where there is nothing to choose: it would only take time.
     this.#side = share > 0 && this.#coin.nextFloat() < share ? 1 : 0;
     this.#seen = queued;
-    this.#slackPace = pace / this.#paceByLevel[this.level]!;
+    this.#slackPace = pace / sets.pace;
     const action = this.#inTime(this.#lookup(queued, slackMs), queued, slackMs, pool);
     if (this.workersEach === 1 || action === WAIT || action === GIVE_UP) return action;
     const left = queued - this.#table.batch(action);
@@ -177,12 +182,17 @@ export class Policy {
 
   /**
    * Gives the action for queries that are late already: the one that gets rid of the most of them
-   * per time.
+   * per time, of those that end within the time left.
    * @param queued at least one.
+   * @returns GIVE_UP if no batch ends within the time left.
    */
-  rescue(queued: number): number {
+  rescue(queued: number, leftMs: number): number {
     const rescues = this.#rescueByQueued;
-    return rescues[Math.min(queued, rescues.length) - 1]!;
+    for (let count = Math.min(queued, rescues.length); count > 0; count--) {
+      const action = rescues[count - 1]!;
+      if (this.named.serviceMs(this.variant(action), this.batch(action)) <= leftMs) return action;
+    }
+    return GIVE_UP;
   }
 
   variant(action: number): number {
@@ -204,12 +214,14 @@ export function referenceOf(bundle: RamsisBundle, mode: ReferenceMode): PaceRefe
   return new PaceReference(bundle.tasks[0]!.serviceTimes, bundle.cluster, mode);
 }
 
-/**
- * Loads that a machine as profiled would carry with each level and then each pace level, ascending.
- * If all service times are xi times the profile then, in units of xi ms, the system is the profiled
- * one at load * xi and SLO / xi: a table that was solved for a load at pace g decides as well for
- * load * g on a machine as profiled, with g times the slack.
- */
+function levelSetsOf(
+  { levels, paceLevels = [] }: RamsisBundle,
+  options: LevelChoiceOptions,
+): LevelSets {
+  return new LevelSets(levels, paceLevels, options);
+}
+
+/** Loads that a machine as profiled would carry with each level and then each pace level. */
 export function carriedLoads({ levels, paceLevels = [] }: RamsisBundle): Float64Array {
   const paced = paceLevels.map(({ loadQps, pace }) => loadQps * pace);
   return Float64Array.of(...levels.map(({ loadQps }) => loadQps), ...paced);
@@ -238,6 +250,11 @@ export function fastestServiceMs({ tasks, buckets }: RamsisBundle): number {
     }
   }
   return fastestMs;
+}
+
+function neededMs(bundle: RamsisBundle): number {
+  if (bundle.policy.drop) return fastestServiceMs(bundle);
+  return decisionSloMs(bundle.cluster, bundle.slo.latencyMs);
 }
 
 /**

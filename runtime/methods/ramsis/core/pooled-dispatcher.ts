@@ -12,6 +12,7 @@ import type { PaceMonitor } from "../../../core/pace.ts";
 import { DeadlineQueues } from "../../../core/queue.ts";
 import { ANY_VARIANT, isNamed } from "../../../core/wanted-variant.ts";
 import type { Dispatcher } from "./dispatcher.ts";
+import { LateBound } from "./late-bound.ts";
 import { LatePause } from "./late-pause.ts";
 import { GIVE_UP, Policy, WAIT } from "./policy.ts";
 import { type PaceOptions, WorkerPaces } from "./worker-paces.ts";
@@ -55,6 +56,7 @@ export class PooledDispatcher implements Dispatcher {
   /** Queries that arrive at once, so far. */
   #jointCount = 0;
   readonly #latePause = new LatePause();
+  #lateBound: LateBound;
 
   constructor(bundle: RamsisBundle, ready: boolean, options: PaceOptions = {}) {
     this.#policy = Policy.fromBundle(bundle);
@@ -66,6 +68,7 @@ export class PooledDispatcher implements Dispatcher {
     this.commandCapacity = this.waitingCapacity + this.workerCount;
     this.#queues = new DeadlineQueues(2, this.queueCapacity);
     this.#drops = bundle.policy.drop;
+    this.#lateBound = new LateBound(bundle);
     this.#idle = new Uint32Array(this.workerCount);
     if (!ready) return;
     this.#upCount = this.workerCount;
@@ -86,7 +89,7 @@ export class PooledDispatcher implements Dispatcher {
     else if (queues.length(QUEUE) === this.queueCapacity) out.drop(0, query, DROP_QUEUE_FULL);
     else {
       queues.insert(QUEUE, query, deadlineMs);
-      if (this.#idleCount > 0) this.#startBatches(nowMs, out);
+      this.#startOrWait(nowMs, out);
     }
     // Counted last: an arrival that counted itself would see a load higher than the true one.
     this.#policy.recordArrival(nowMs);
@@ -114,7 +117,7 @@ export class PooledDispatcher implements Dispatcher {
   }
 
   onJointEnd(nowMs: number, out: CommandBuffer): void {
-    if (this.#idleCount > 0) this.#startBatches(nowMs, out);
+    this.#startOrWait(nowMs, out);
     if (this.#jointCount > 0) this.#policy.recordArrival(nowMs, this.#jointCount);
     this.#jointCount = 0;
     this.#queues.endArrivals();
@@ -152,8 +155,11 @@ export class PooledDispatcher implements Dispatcher {
     this.#stateByWorker[worker] = DOWN;
     this.#upCount--;
     this.pace.onLost(worker);
-    if (this.#idleCount === 0) this.wakeMs = Number.POSITIVE_INFINITY;
-    if (this.#upCount > 0) return;
+    if (this.#upCount > 0) {
+      if (this.#idleCount === 0) this.wakeMs = this.#dueMs();
+      return;
+    }
+    this.wakeMs = Number.POSITIVE_INFINITY;
     const queues = this.#queues;
     while (queues.length(QUEUE) > 0) out.drop(0, queues.take(QUEUE), DROP_NO_WORKER);
     while (queues.length(LATE) > 0) out.drop(0, queues.take(LATE), DROP_NO_WORKER);
@@ -171,7 +177,7 @@ export class PooledDispatcher implements Dispatcher {
     else if (queues.length(QUEUE) === this.queueCapacity) out.drop(0, query, DROP_QUEUE_FULL);
     else {
       queues.insert(QUEUE, query, deadlineMs, wanted);
-      if (this.#idleCount > 0) this.#startBatches(nowMs, out);
+      this.#startOrWait(nowMs, out);
     }
   }
 
@@ -186,6 +192,7 @@ export class PooledDispatcher implements Dispatcher {
     this.#policy.replaceBundle(bundle);
     this.#paces.replaceBundle(bundle);
     this.#drops = bundle.policy.drop;
+    this.#lateBound = new LateBound(bundle);
   }
 
   onShare(share: LoadShare): void {
@@ -201,26 +208,59 @@ export class PooledDispatcher implements Dispatcher {
     return this.#policy.loadQps(nowMs);
   }
 
+  #startOrWait(nowMs: number, out: CommandBuffer): void {
+    if (this.#idleCount > 0) this.#startBatches(nowMs, out);
+    else this.wakeMs = Math.min(this.wakeMs, Math.max(nowMs, this.#dueMs()));
+  }
+
+  #startBatches(nowMs: number, out: CommandBuffer, left = 0): void {
+    this.#dropDue(QUEUE, nowMs, out);
+    this.#dropDue(LATE, nowMs, out);
+    this.wakeMs = Number.POSITIVE_INFINITY;
+    this.#decide(nowMs, out, left);
+    this.wakeMs = Math.min(this.wakeMs, Math.max(nowMs, this.#dueMs()));
+  }
+
+  /** Drops the queries that no batch can answer within the bound any more. */
+  #dropDue(queue: number, nowMs: number, out: CommandBuffer): void {
+    const queues = this.#queues;
+    while (
+      queues.length(queue) > 0 &&
+      this.#lateBound.dueMs(queues.earliestDeadlineMs(queue)) <= nowMs
+    ) {
+      out.drop(0, queues.take(queue), DROP_LATE);
+    }
+  }
+
+  /** When a query that waits now has to be dropped, if it still waits. */
+  #dueMs(): number {
+    const queues = this.#queues;
+    let deadlineMs = Number.POSITIVE_INFINITY;
+    if (queues.length(QUEUE) > 0) deadlineMs = queues.earliestDeadlineMs(QUEUE);
+    if (queues.length(LATE) > 0) {
+      deadlineMs = Math.min(deadlineMs, queues.earliestDeadlineMs(LATE));
+    }
+    return this.#lateBound.dueMs(deadlineMs);
+  }
+
   /**
    * Decides as long as a worker is free, more than `left` queries wait and the policy does not say
    * to wait with them.
    */
-  #startBatches(nowMs: number, out: CommandBuffer, left = 0): void {
+  #decide(nowMs: number, out: CommandBuffer, left: number): void {
     const policy = this.#policy;
     const queues = this.#queues;
     const { monitor } = this.#paces;
-    const leastSlackMs = policy.leastSlackMs(ANY_VARIANT);
     monitor.look(nowMs);
-    this.wakeMs = Number.POSITIVE_INFINITY;
     while (this.#idleCount > 0 && queues.length(QUEUE) > left) {
       const worker = this.#chooseIdle();
       const pace = monitor.paceOf(worker);
       const deadlineMs = queues.earliestDeadlineMs(QUEUE);
       // A straggler serves what it can in time and leaves the rest to the others.
       const isStraggler = !monitor.isEven && monitor.isStraggler(worker);
-      if (deadlineMs < nowMs + leastSlackMs * pace) {
+      if (deadlineMs < nowMs + policy.leastSlackMs(ANY_VARIANT, pace)) {
         if (isStraggler) return;
-        out.drop(0, queues.take(QUEUE), DROP_LATE);
+        this.#giveUp(out);
         continue;
       }
       if (queues.isChoosy(QUEUE) && isNamed(queues.wanted(QUEUE))) {
@@ -248,19 +288,29 @@ export class PooledDispatcher implements Dispatcher {
     const policy = this.#policy;
     const queues = this.#queues;
     while (this.#idleCount > 0 && queues.length(LATE) > 0) {
-      this.#chooseIdle();
       const startMs = this.#latePause.endMs(this.#idleCount, this.#upCount, nowMs);
       if (startMs > nowMs) {
         this.wakeMs = startMs;
         return;
       }
+      const deadlineMs = queues.earliestDeadlineMs(LATE);
+      const pace = this.pace.paceOf(this.#chooseIdle());
+      const leftMs = this.#lateBound.leftMs(deadlineMs, nowMs) / pace;
       const wanted = queues.isChoosy(LATE) ? queues.wanted(LATE) : ANY_VARIANT;
       if (isNamed(wanted)) {
-        const batch = policy.named.late(wanted, queues.namedCount(LATE, wanted));
+        const batch = policy.named.late(wanted, queues.namedCount(LATE, wanted), leftMs);
+        if (batch === 0) {
+          out.drop(0, queues.take(LATE), DROP_LATE);
+          continue;
+        }
         this.#startBatchFor(LATE, wanted, false, batch, out);
         this.#pauseLate(wanted, batch, nowMs);
       } else {
-        const action = policy.rescue(queues.length(LATE));
+        const action = policy.rescue(queues.length(LATE), leftMs);
+        if (action === GIVE_UP) {
+          out.drop(0, queues.take(LATE), DROP_LATE);
+          continue;
+        }
         this.#startBatch(LATE, action, out);
         this.#pauseLate(policy.variant(action), policy.batch(action), nowMs);
       }

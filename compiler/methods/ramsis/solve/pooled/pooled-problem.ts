@@ -67,9 +67,14 @@ export interface PooledProblem {
   /** Whether queries that are given up are dropped instead of served late. */
   readonly drops: boolean;
   /**
-   * A query with less slack is dropped, whatever the table says; minus infinity if none is dropped.
+   * A query with less slack is given up, whatever the table says; minus infinity where late queries
+   * wait without a bound.
    */
   readonly leastSlackMs: number;
+  /** How long after its deadline a query is answered at most; infinite without a bound. */
+  readonly lateMs: number;
+  /** Run time of one query of the fastest variant. */
+  readonly fastestMs: number;
   /** Most violations per query that the policy may have. */
   readonly maxViolationRate: number;
   /** Accuracy that a violation costs beyond the query's own, below the ceiling. */
@@ -111,6 +116,7 @@ export function pooledProblem(
   });
   const sloMs = slo.latencyMs;
   const fastestMs = Math.min(...itemsOf(latencyMs.pick(null, 0)));
+  const { lateMs = Number.POSITIVE_INFINITY } = policy;
   const choices = choicesOf(actions, sloMs);
   const uses = choices.map(({ accuracy, batch, meanMs }) => (accuracy * batch) / meanMs);
   return {
@@ -131,7 +137,9 @@ export function pooledProblem(
     bestRatePerMs: Math.max(0, ...choices.map(({ batch, meanMs }) => batch / meanMs)),
     rescues: rescuesOf(actions, sloMs, latencyMs.shape[1] ?? 0),
     drops: policy.drop,
-    leastSlackMs: policy.drop ? fastestMs : Number.NEGATIVE_INFINITY,
+    leastSlackMs: policy.drop ? fastestMs : Math.min(0, sloMs - lateMs),
+    lateMs,
+    fastestMs,
     maxViolationRate: violationCeiling(slo),
     violationPrice: slo.maxViolationRate === null ? UNASKED_PRICE : 0,
     latency: latencyObjective(policy),

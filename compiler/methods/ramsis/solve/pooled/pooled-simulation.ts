@@ -151,8 +151,8 @@ class PooledRun {
       if (arriveMs <= doneMs && arriveMs <= this.#wakeMs) {
         if (arriveMs === Number.POSITIVE_INFINITY) return;
         this.#arrive(next++);
-        // Nothing waits for a time while every worker is busy.
         if (this.#busy < workerCount) this.#startBatches(arriveMs);
+        else this.#wakeMs = Math.min(this.#wakeMs, Math.max(arriveMs, this.#dueMs()));
       } else if (doneMs <= this.#wakeMs) {
         this.#popDone();
         this.#startBatches(doneMs);
@@ -186,10 +186,36 @@ class PooledRun {
   }
 
   #startBatches(nowMs: number): void {
+    this.#dropDue(this.#queue, nowMs);
+    this.#dropDue(this.#late, nowMs);
+    this.#wakeMs = Number.POSITIVE_INFINITY;
+    this.#decide(nowMs);
+    this.#wakeMs = Math.min(this.#wakeMs, Math.max(nowMs, this.#dueMs()));
+  }
+
+  /** Drops the queries that no batch can answer within the bound any more. */
+  #dropDue(queue: EarliestFirst, nowMs: number): void {
+    const { lateMs, fastestMs } = this.#problem;
+    while (queue.length > 0 && queue.earliestDeadlineMs() + lateMs - fastestMs <= nowMs) {
+      this.#countViolation(queue.take());
+    }
+  }
+
+  /** When a query that waits now has to be dropped, if it still waits. */
+  #dueMs(): number {
+    const { lateMs, fastestMs } = this.#problem;
+    let deadlineMs = Number.POSITIVE_INFINITY;
+    if (this.#queue.length > 0) deadlineMs = this.#queue.earliestDeadlineMs();
+    if (this.#late.length > 0) {
+      deadlineMs = Math.min(deadlineMs, this.#late.earliestDeadlineMs());
+    }
+    return deadlineMs + lateMs - fastestMs;
+  }
+
+  #decide(nowMs: number): void {
     const { workerCount, slackMs, actions, leastSlackMs } = this.#problem;
     const { table, mixture } = this.#policy;
     const queue = this.#queue;
-    this.#wakeMs = Number.POSITIVE_INFINITY;
     while (this.#busy < workerCount && queue.length > 0) {
       const deadlineMs = queue.earliestDeadlineMs();
       if (deadlineMs < nowMs + leastSlackMs) {
@@ -233,15 +259,21 @@ class PooledRun {
   }
 
   #serveLate(nowMs: number): void {
-    const { workerCount, rescues } = this.#problem;
+    const { workerCount, rescues, lateMs } = this.#problem;
     while (this.#busy < workerCount && this.#late.length > 0) {
       const startMs = this.#latePause.endMs(workerCount - this.#busy, workerCount, nowMs);
       if (startMs > nowMs) {
         this.#wakeMs = startMs;
         return;
       }
-      const rescue = rescues[Math.min(this.#late.length, rescues.length) - 1];
-      if (rescue === undefined) throw new RangeError("there is a rescue for one query");
+      const leftMs = this.#late.earliestDeadlineMs() + lateMs - nowMs;
+      let rescued = Math.min(this.#late.length, rescues.length);
+      while (rescued > 0 && rescues[rescued - 1]!.serviceMs > leftMs) rescued--;
+      const rescue = rescues[rescued - 1];
+      if (rescue === undefined) {
+        this.#countViolation(this.#late.take());
+        continue;
+      }
       this.#latePause.begin(rescue.serviceMs, workerCount, nowMs);
       this.#serve(this.#late, rescue, nowMs);
     }

@@ -25,6 +25,7 @@ import {
   clustering,
   type FoundPolicy,
   type Sample,
+  type SearchEffort,
   searchPolicy,
 } from "./policy-search.ts";
 import { type PooledProblem, pooledProblem } from "./pooled-problem.ts";
@@ -48,6 +49,8 @@ const SEED = 1;
 const PROMISE_STREAM = 10;
 const SERVICE_STREAM = 9;
 const CLASS_STREAM = 8;
+/** A short look at a table. */
+const GLIMPSE = { stream: 14, queries: 10_000, slos: 10 };
 
 type PromisedFigures = Omit<Expected, "upperBoundAccuracy" | "servedBoundAccuracy">;
 
@@ -94,9 +97,10 @@ export function solveSlowed(
   loadQps: number,
   slowdown: number,
   bound: FluidBound,
+  effort: SearchEffort = "full",
 ): Pick<PooledSolution, "actionByState" | "method" | "tries"> {
   const problem = pooledProblem(frame, loadQps, slowdown);
-  const { candidate, tries } = search(frame, problem, worker, bound);
+  const { candidate, tries } = search(frame, problem, worker, bound, effort);
   return { actionByState: tableOf(problem, candidate), method: candidate.name, tries };
 }
 
@@ -105,9 +109,13 @@ function search(
   problem: PooledProblem,
   worker: WorkerProblem,
   bound: FluidBound,
+  effort: SearchEffort = "full",
 ): FoundPolicy {
-  const rules = (): SimpleRule[] => [...simpleRules(problem), oneWorkerRule(problem, worker)];
-  return searchPolicy(problem, bound, sampler(frame, problem), rules);
+  const rules = (): SimpleRule[] => [
+    ...simpleRules(problem),
+    ...(effort === "brief" ? [] : [oneWorkerRule(problem, worker)]),
+  ];
+  return searchPolicy(problem, bound, sampler(frame, problem), rules, effort);
 }
 
 /**
@@ -170,6 +178,24 @@ export function expectedOfPooled(
   level: Pick<RamsisLevel, "loadQps" | "actionByState" | "mixture">,
 ): PromisedFigures {
   return promiseOf(frame, pooledProblem(frame, level.loadQps), level);
+}
+
+/** Accuracy per query of a table over a short sample. */
+export function glimpseOfPooled(
+  frame: RamsisFrame,
+  { loadQps, actionByState, mixture }: Pick<RamsisLevel, "loadQps" | "actionByState" | "mixture">,
+): number {
+  const problem = pooledProblem(frame, loadQps);
+  const { stream, queries, slos } = GLIMPSE;
+  const { accuracySum, queries: counted } = simulatePooled(
+    problem,
+    sampler(frame, problem)(stream, queries, slos),
+    {
+      table: decided(actionByState),
+      mixture: mixture && { table: decided(mixture.actionByState), share: mixture.share },
+    },
+  );
+  return accuracySum / counted;
 }
 
 function promiseOf(

@@ -1,7 +1,7 @@
 /** What the way through the server takes of a request, beside the models. */
 import type { ServingPath } from "stratagem-runtime/internal/bundle/schema";
 import { Rng } from "stratagem-runtime/internal/core/rng";
-import { SpreadDraws } from "../simulate/serving/spread-draws.ts";
+import { SpreadDraws } from "./spread-draws.ts";
 
 /** Requests that are drawn: enough for a 99th percentile to a few hundredths. */
 const REQUESTS = 20_000;
@@ -13,7 +13,7 @@ type Path = Omit<ServingPath, "marginMs">;
 
 /**
  * Times of requests on their way: client and network, the server's process with its queue at a
- * load, and wake-ups of all that slept. Drawn, and the same for the same path.
+ * load (0 for a request that is alone), and wake-ups of all that slept. Drawn, and the same for the same path.
  * @param batches that a request is in, one after the other. @returns ms, ascending.
  */
 export function pathTimes(path: Path, loadQps: number, batches: number): Float64Array {
@@ -31,7 +31,9 @@ export function pathTimes(path: Path, loadQps: number, batches: number): Float64
   let nowMs = 0;
   /** A job of the server's process: how long it waits and runs (Lindley's recursion). */
   const passMs = (workMs: number): number => {
-    nowMs += -gapMs * Math.log(1 - rng.nextFloat());
+    const untilNext = -Math.log(1 - rng.nextFloat());
+    if (gapMs === Number.POSITIVE_INFINITY) return wake.nextMs() + workMs;
+    nowMs += gapMs * untilNext;
     const wakeMs = nowMs > freeMs ? wake.nextMs() : 0;
     freeMs = Math.max(nowMs, freeMs) + wakeMs + workMs;
     return freeMs - nowMs;

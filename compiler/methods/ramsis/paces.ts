@@ -1,0 +1,119 @@
+/** Tables and promises of RAMSIS for machines that are slower than their profile. */
+import type {
+  PaceFigures,
+  PacePromises,
+  RamsisBundle,
+  RamsisLevel,
+  RamsisPaceLevel,
+} from "stratagem-runtime/internal/bundle/schema";
+import type { RamsisFrame } from "../../model/frames.ts";
+import { pacedTimes } from "../../model/paced-times.ts";
+import { AS_PROFILED } from "../../simulate/serving/machine-state.ts";
+import type { MethodPaces } from "../method.ts";
+import { hasBuckets } from "./bucketed-level.ts";
+import { hasClasses, isSampled } from "./classed-level.ts";
+import { onSharedAxes, planningFrame, planOfLevel } from "./planning-frame.ts";
+import { simulate } from "./simulate/simulate.ts";
+import { isPooled, ramsis } from "./solve/ramsis.ts";
+
+/** Queries that a promise at a pace is simulated with, and seconds of them at least. */
+const QUERIES = 16_000;
+const LEAST_S = 4;
+const SEED = 1;
+/** A table of a higher load is shared where it is that near to the bound on accuracy. */
+const SHARED_ACCURACY = 3e-4;
+
+/** @param solve the solver of levels of such frames. */
+export function ramsisPaces(
+  solve: (frame: RamsisFrame, loadQps: number) => RamsisLevel,
+): MethodPaces<RamsisBundle, RamsisFrame, RamsisPaceLevel> {
+  return {
+    levels: (bundle, frame, pace) => paceLevels(bundle, pacedFrame(frame, pace), pace, solve),
+    with: (bundle, levels) => ({ ...bundle, paceLevels: levels }),
+    promised: promisedAt,
+    promising(bundle, promised: readonly PacePromises[]) {
+      const levels = bundle.levels.map((level, index) => {
+        return { ...level, expected: { ...level.expected, ...promised[index] } };
+      });
+      return { ...bundle, levels };
+    },
+  };
+}
+
+function pacedFrame(frame: RamsisFrame, pace: number): RamsisFrame {
+  const { buckets } = frame;
+  return {
+    ...frame,
+    tasks: pacedTimes(frame.tasks, pace),
+    ...(buckets !== undefined && { buckets: pacedTimes(buckets, pace) }),
+  };
+}
+
+/**
+ * The levels of one pace, ascending by load. A load is left out where the table of the next higher
+ * one serves it as well, and of loads beyond what such a machine carries all but the lowest.
+ */
+function paceLevels(
+  { levels }: RamsisBundle,
+  frame: RamsisFrame,
+  pace: number,
+  solve: (frame: RamsisFrame, loadQps: number) => RamsisLevel,
+): readonly RamsisPaceLevel[] {
+  // Classes and buckets have several tables a level, so that only the highest load has its own.
+  const isDivided = hasClasses(frame) || hasBuckets(frame);
+  const found: { level: RamsisPaceLevel; isCarried: boolean }[] = [];
+  for (const level of isDivided ? levels.slice(-1) : [...levels].reverse()) {
+    const { loadQps } = level;
+    const plan = planOfLevel(frame, level);
+    const planned = planningFrame(frame, loadQps, plan);
+    const above = found.at(-1);
+    const isAlone = isPooled(frame) && !isDivided;
+    if (isAlone && above?.isCarried === true) {
+      const moved = onSharedAxes(planned, frame, { ...level, ...above.level, loadQps }, plan);
+      const { accuracy, boundAccuracy } = ramsis.glimpse(planned, moved);
+      if (accuracy >= boundAccuracy - SHARED_ACCURACY) continue;
+    }
+    const solved = isAlone
+      ? { ...level, mixture: null, ...ramsis.slowedTable(planned, loadQps, 1, "brief") }
+      : solve(planned, loadQps);
+    const placed = onSharedAxes(frame, planned, solved, plan);
+    const isCarried = isAlone ? ramsis.carries(planned, loadQps) : solved.feasible;
+    if (!isCarried && above?.isCarried === false) found.pop();
+    found.push({ level: tablesOf(placed, pace), isCarried });
+  }
+  return found.map(({ level }) => level).reverse();
+}
+
+function tablesOf(level: RamsisLevel, pace: number): RamsisPaceLevel {
+  const { loadQps, marginMs, actionByState, classTables, bucketTables, mixture } = level;
+  return {
+    ...{ pace, loadQps, actionByState, mixture },
+    ...(marginMs !== undefined && { marginMs }),
+    ...(classTables !== undefined && { classTables }),
+    ...(bucketTables !== undefined && { bucketTables }),
+  };
+}
+
+function promisedAt(bundle: RamsisBundle, index: number, pace: number): PaceFigures {
+  const { loadQps = 0 } = bundle.levels[index] ?? {};
+  const { arrivals } = bundle;
+  const isGamma = arrivals.process === "gamma";
+  const result = simulate(bundle, {
+    arrivals: isGamma
+      ? { kind: "gamma", qps: loadQps, cv2: arrivals.cv2 }
+      : { kind: "poisson", qps: loadQps },
+    durationMs: Math.max(1000 * LEAST_S, (1000 * QUERIES) / loadQps),
+    seed: SEED,
+    serviceTimes: isSampled(bundle) ? "sampled" : "p95",
+    stations: { machine: { ...AS_PROFILED, pace } },
+    baseline: null,
+  });
+  const { queries, satisfied, accuracyPerQuery, latencyMs } = result;
+  return {
+    pace,
+    accuracyPerQuery: accuracyPerQuery ?? 0,
+    violationRate: queries === 0 ? 0 : (queries - satisfied) / queries,
+    p50: latencyMs?.p50 ?? 0,
+    p99: latencyMs?.p99 ?? 0,
+  };
+}

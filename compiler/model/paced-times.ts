@@ -1,0 +1,14 @@
+/** Service times on a machine that is slower than its profile. */
+import type { ServiceTimes } from "stratagem-runtime/internal/bundle/schema";
+import { stretchedTimes } from "./planned-times.ts";
+
+/** Paces that bundles have levels and promises for, beside 1. */
+export const PACES = [1.25, 1.5, 2, 3] as const;
+
+/** What is timed, such as tasks, `pace` times as slow. */
+export function pacedTimes<T extends { readonly serviceTimes: ServiceTimes }>(
+  timed: readonly T[],
+  pace: number,
+): readonly T[] {
+  return timed.map((one) => ({ ...one, serviceTimes: stretchedTimes(one.serviceTimes, pace) }));
+}
