@@ -25,16 +25,17 @@ export interface ClassRate {
 
 /**
  * Those that any level can miss: its load against what is carried, and violations against theirs.
+ * @param level null where nothing but violations says what is carried.
  */
 export function missedByRates(
-  { loadQps, capacityQps }: { readonly loadQps: number; readonly capacityQps: number },
+  level: { readonly loadQps: number; readonly capacityQps: number } | null,
   rates: readonly ClassRate[],
   ceiling: number,
 ): MissedLimit[] {
   const over = rates.filter(({ violationRate }) => violationRate > ceiling);
   return [
-    ...(loadQps > capacityQps
-      ? [{ limit: "load" as const, found: loadQps, allowed: capacityQps }]
+    ...(level !== null && level.loadQps > level.capacityQps
+      ? [{ limit: "load" as const, found: level.loadQps, allowed: level.capacityQps }]
       : []),
     ...over.map(({ violationRate, ...whose }) => {
       return { limit: "violations" as const, found: violationRate, allowed: ceiling, ...whose };

@@ -192,7 +192,7 @@ describe("compile", () => {
     );
   });
 
-  test("marks a level that no policy can carry and says what the capacity is", async () => {
+  test("marks a level that no policy can carry and says how many are late", async () => {
     const overloaded = writeApplication("overloaded", (spec) => {
       spec.workload.loads = [100, 5000];
       apart(spec);
@@ -204,7 +204,7 @@ describe("compile", () => {
       join(folder, "o.msgpack"),
     );
     expect(status).toBe(0);
-    expect(stdout).toMatch(/level 5000 qps is not feasible: above the capacity of \d+ qps/);
+    expect(stdout).toMatch(/level 5000 qps is not feasible: expected violations \d/);
   });
 
   test("tells of many levels in a row that are not feasible in one line", async () => {
@@ -214,7 +214,9 @@ describe("compile", () => {
     });
     const { stdout } = await stratagemHere("compile", overloaded, "-o", join(folder, "a.msgpack"));
     expect(stdout.match(/not feasible/g)).toHaveLength(1);
-    expect(stdout).toMatch(/3 levels, 5000 to 7000 qps, are not feasible: above the capacity of/);
+    expect(stdout).toMatch(
+      /3 levels, 5000 to 7000 qps, are not feasible: expected violations up to/,
+    );
   });
 
   test("says at which level the violations exceed the ceiling", async () => {

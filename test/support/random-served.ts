@@ -14,7 +14,8 @@ export interface RandomServed {
 /** A problem whose SLO is 3 to 50 times the fastest batch. The same for the same seed. */
 export function randomServed(seed: number): RandomServed {
   const rng = new Rng(seed, 77);
-  const between = (low: number, high: number) => low * Math.exp(Math.log(high / low) * rng.nextFloat());
+  const between = (low: number, high: number) =>
+    low * Math.exp(Math.log(high / low) * rng.nextFloat());
   const fastestMs = between(0.4, 8);
   const sloMs = Number((fastestMs * between(3, 50)).toFixed(2));
   const workers = Math.ceil(between(0.2, 6));
@@ -26,7 +27,10 @@ export function randomServed(seed: number): RandomServed {
   const times = [1, between(1.3, 2.5), between(2.6, 7)].map((slower) => {
     const rows = sizes.map((size) => {
       const p50 = fastestMs * slower * size ** growth;
-      return [size, { p50, p95: p50 * spread, p99: p50 * spread ** 1.6, mean: p50 * (1 + (spread - 1) / 4) }];
+      return [
+        size,
+        { p50, p95: p50 * spread, p99: p50 * spread ** 1.6, mean: p50 * (1 + (spread - 1) / 4) },
+      ];
     });
     return { latencyMs: Object.fromEntries(rows) as object };
   });

@@ -9,11 +9,10 @@ import {
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
 import { bucketFrame } from "stratagem-runtime/internal/methods/ramsis/bundle/bucket-views";
-import { ramsisMissed } from "stratagem-runtime/internal/methods/ramsis/tell/missed";
 import type { RamsisFrame } from "../../model/frames.ts";
 import { classedExpectation, latencyCost, PROMISE } from "./classed-level.ts";
 import { classCapacityQps, fluidUse, workersOf } from "./solve/class-fluid.ts";
-import { ramsis } from "./solve/ramsis.ts";
+import { keptAt, ramsis } from "./solve/ramsis.ts";
 
 /**
  * How much more, or less, the others are taken to use than in the fluid limit: their batches come
@@ -173,6 +172,6 @@ function judged(frame: RamsisFrame, level: RamsisLevel, sample: typeof PROMISE):
     const rate = expected.byBucket?.[index]?.violationRate ?? 1;
     score -= VIOLATION_PENALTY * share * Math.max(0, rate - ceiling);
   }
-  const feasible = ramsisMissed(frame, { ...level, expected }).length === 0;
-  return { level: { ...level, feasible, expected }, score };
+  const kept = keptAt(frame, level.loadQps, level.capacityQps, expected);
+  return { level: { ...level, ...kept, expected }, score };
 }

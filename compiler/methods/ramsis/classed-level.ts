@@ -14,14 +14,14 @@ import {
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
 import { classFrame } from "stratagem-runtime/internal/methods/ramsis/bundle/class-views";
-import { ramsisMissed } from "stratagem-runtime/internal/methods/ramsis/tell/missed";
 import type { RamsisFrame } from "../../model/frames.ts";
 import { viewOf } from "../../model/table-view.ts";
 import { latencyPromise } from "../../simulate/latency-sample.ts";
+import { isSampled } from "./simulate/promised-times.ts";
 import { type SimulationOptions, type SimulationResult, simulate } from "./simulate/simulate.ts";
 import { classBound, classCapacityQps, fluidSplit } from "./solve/class-fluid.ts";
 import { latencyObjective, TARGET_PENALTY, targetExcess } from "./solve/latency-objective.ts";
-import { ramsis } from "./solve/ramsis.ts";
+import { keptAt, ramsis } from "./solve/ramsis.ts";
 import { ViolationBlocks } from "./solve/violation-blocks.ts";
 
 /** What a level's promise is measured on. */
@@ -121,12 +121,6 @@ export function simulateLevel(
   });
 }
 
-/** Where latencies have the way through the server, batches take what was measured, too. */
-export function isSampled({ policy, cluster, tasks }: RamsisFrame): boolean {
-  const hasQuantiles = tasks.every(({ serviceTimes }) => serviceTimes.quantiles !== null);
-  return policy.serviceTimes === "quantiles" || (cluster.serving !== undefined && hasQuantiles);
-}
-
 /** The level of a load with the tables of another level, and what they promise there. */
 export function classedTableAt(
   frame: RamsisFrame,
@@ -152,9 +146,8 @@ function judged(frame: RamsisFrame, level: RamsisLevel): Judged {
     const excess = Math.max(0, (expected.byClass?.[name]?.violationRate ?? 1) - ceiling);
     score -= VIOLATION_PENALTY * share * excess;
   }
-  const found = { ...level, capacityQps, expected };
-  const feasible = ramsisMissed(frame, found).length === 0;
-  return { level: { ...found, feasible }, score };
+  const kept = keptAt(frame, level.loadQps, capacityQps, expected);
+  return { level: { ...level, ...kept, expected }, score };
 }
 
 /** Accuracy that the latencies of a level count as, and by how much they miss their targets. */

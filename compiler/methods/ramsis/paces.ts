@@ -11,14 +11,15 @@ import { pacedTimes } from "../../model/paced-times.ts";
 import { AS_PROFILED } from "../../simulate/serving/machine-state.ts";
 import type { MethodPaces } from "../method.ts";
 import { hasBuckets } from "./bucketed-level.ts";
-import { hasClasses, isSampled } from "./classed-level.ts";
+import { hasClasses } from "./classed-level.ts";
 import { onSharedAxes, planningFrame, planOfLevel } from "./planning-frame.ts";
+import { isSampled } from "./simulate/promised-times.ts";
 import { simulate } from "./simulate/simulate.ts";
 import { isPooled, ramsis } from "./solve/ramsis.ts";
 
-/** Queries that a promise at a pace is simulated with, and seconds of them at least. */
-const QUERIES = 16_000;
-const LEAST_S = 4;
+/** Queries that a promise at a pace is simulated with, after those of the time to find the pace. */
+const QUERIES = 10_000;
+const WARM_MS = 1000;
 const SEED = 1;
 /** A table of a higher load is shared where it is that near to the bound on accuracy. */
 const SHARED_ACCURACY = 3e-4;
@@ -102,7 +103,8 @@ function promisedAt(bundle: RamsisBundle, index: number, pace: number): PaceFigu
     arrivals: isGamma
       ? { kind: "gamma", qps: loadQps, cv2: arrivals.cv2 }
       : { kind: "poisson", qps: loadQps },
-    durationMs: Math.max(1000 * LEAST_S, (1000 * QUERIES) / loadQps),
+    durationMs: WARM_MS + (1000 * QUERIES) / loadQps,
+    counted: { fromMs: WARM_MS, untilMs: Number.POSITIVE_INFINITY },
     seed: SEED,
     serviceTimes: isSampled(bundle) ? "sampled" : "p95",
     stations: { machine: { ...AS_PROFILED, pace } },

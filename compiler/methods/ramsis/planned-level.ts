@@ -1,8 +1,10 @@
 /** The level of one load, whatever other loads there are. */
-import type { RamsisLevel } from "stratagem-runtime/internal/bundle/schema";
+import { type RamsisLevel, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import type { RamsisFrame } from "../../model/frames.ts";
+import { latencyCost } from "./classed-level.ts";
 import { type LevelPlan, levelPlans, onSharedAxes, planningFrame } from "./planning-frame.ts";
-import { hasPath } from "./served-level.ts";
+import { hasPath, servedLevel, servedLook } from "./served-level.ts";
+import { simpleLevels } from "./simple-levels.ts";
 
 export interface LevelKind {
   readonly solveLevel: (frame: RamsisFrame, loadQps: number) => RamsisLevel;
@@ -10,19 +12,30 @@ export interface LevelKind {
   readonly withTableOf: (frame: RamsisFrame, loadQps: number, level: RamsisLevel) => RamsisLevel;
 }
 
+/** Accuracy that a violation per query too many costs a level, as a candidate of the search. */
+const VIOLATION_PENALTY = 20;
+/** Accuracy per query by which a simple rule has to be better than what was solved. */
+const LEAST_GAIN = 1e-4;
+/** Rules that are judged by a whole promise, of the best and of those with the least violations. */
+const FINALISTS = 3;
+
 /**
- * With the smallest margin for the serving path whose simulated promise keeps the ceiling; else the
- * level that comes closest to it.
+ * With the smallest margin for the serving path whose simulated promise keeps the ceiling, or a
+ * simple rule that does better under the same simulation; else what comes closest to the ceiling.
  */
 export function plannedLevel(frame: RamsisFrame, loadQps: number, kind: LevelKind): RamsisLevel {
+  const tried: LevelPlan[] = [];
   let best: RamsisLevel | null = null;
   for (const plan of levelPlans(frame, loadQps)) {
     const level = solvedWith(frame, loadQps, plan, kind);
-    if (level.feasible) return level;
-    if (best === null || violations(level) < violations(best)) best = level;
+    const isBetter = best === null || violations(level) < violations(best);
+    tried.push(plan);
+    if (isBetter) best = level;
+    // Where a larger margin does not help, the load is more than the workers can carry.
+    if (level.feasible || !isBetter) break;
   }
   if (best === null) throw new RangeError("a level has a plan");
-  return best;
+  return hasPath(frame) ? bestOf(frame, best, simpleLevels(frame, best, tried)) : best;
 }
 
 function solvedWith(
@@ -37,6 +50,46 @@ function solvedWith(
   // On the axes that it was solved on it promises what it was found to promise there.
   const isJudged = !hasPath(frame) && level.actionByState === solved.actionByState;
   return isJudged ? level : withTableOf(frame, loadQps, level);
+}
+
+/** The solved level, or the best of the others where that one is better. */
+function bestOf(
+  frame: RamsisFrame,
+  solved: RamsisLevel,
+  others: readonly RamsisLevel[],
+): RamsisLevel {
+  const ceiling = violationCeiling(frame.slo);
+  const look = (level: RamsisLevel) => {
+    const { accuracy, violationRate } = servedLook(frame, level);
+    const score = accuracy - VIOLATION_PENALTY * Math.max(0, violationRate - ceiling);
+    return { level, score, violationRate };
+  };
+  const looked = others.map(look);
+  const byScore = [...looked].sort((a, b) => b.score - a.score).slice(0, FINALISTS);
+  const bySafety = [...looked].sort((a, b) => a.violationRate - b.violationRate);
+  const least = look(solved).score + LEAST_GAIN;
+  let best = solved;
+  const finalists = solved.feasible
+    ? byScore.filter(({ score }) => score > least)
+    : new Set([...byScore, ...bySafety.slice(0, FINALISTS)]);
+  for (const { level } of finalists) {
+    const judged = servedLevel(frame, level);
+    if (isBetter(frame, judged, best)) best = judged;
+  }
+  return best;
+}
+
+function isBetter(frame: RamsisFrame, one: RamsisLevel, other: RamsisLevel): boolean {
+  if (one.feasible !== other.feasible) return one.feasible;
+  if (!one.feasible) return worth(one) > worth(other);
+  const priced = ({ expected }: RamsisLevel) =>
+    expected.accuracyPerQuery - latencyCost(frame, expected);
+  return priced(one) > priced(other) + LEAST_GAIN;
+}
+
+/** Where no level keeps the ceiling: enough to serve rather than drop. */
+function worth({ expected }: RamsisLevel): number {
+  return expected.accuracyPerQuery - expected.violationRate;
 }
 
 function violations({ expected }: RamsisLevel): number {

@@ -15,7 +15,7 @@ import {
 import { pathMargins, shortestSloMs } from "../../simulate/serving/path-margins.ts";
 import { plannedStretch } from "../../simulate/serving/planned-contention.ts";
 import { workersOf } from "./solve/class-fluid.ts";
-import { pooledQueue } from "./solve/frame.ts";
+import { rowedQueue } from "./solve/frame.ts";
 import { queueRows } from "./solve/pooled/queue-rows.ts";
 
 /** A task has one batch. */
@@ -31,7 +31,7 @@ export interface LevelPlan {
   readonly stretch: number;
 }
 
-type Slos = Parameters<typeof pooledQueue>[1];
+type Slos = Parameters<typeof rowedQueue>[1];
 
 /** Plans that are worth a try at a load, the one with the least margin first. */
 export function levelPlans(frame: RamsisFrame, loadQps: number): LevelPlan[] {
@@ -84,7 +84,7 @@ export function planningFrame(frame: RamsisFrame, loadQps: number, plan: LevelPl
   });
   const { maxQueue } = frame.policy;
   const shorter = <S extends ClassSpace>(space: S, sloOf: Slos, qps: number): S => {
-    const queue = pooledQueue(qps, sloOf, { maxQueue });
+    const queue = rowedQueue(qps, sloOf, { maxQueue });
     return withRows(withMargin(space, moreMs), queue, maxQueue);
   };
   return {

@@ -18,19 +18,14 @@ import {
   bucketedTableAt,
   hasBuckets,
 } from "./bucketed-level.ts";
-import {
-  classedExpectation,
-  classedLevel,
-  classedTableAt,
-  hasClasses,
-  isSampled,
-} from "./classed-level.ts";
+import { classedExpectation, classedLevel, classedTableAt, hasClasses } from "./classed-level.ts";
 import { inheritLevels } from "./inherited-levels.ts";
 import { ramsisGap } from "./level-gap.ts";
 import { ramsisPaces } from "./paces.ts";
 import { type LevelKind, plannedLevel } from "./planned-level.ts";
 import { ramsisPromises } from "./promises.ts";
 import { hasPath, servedExpectation, servedTableAt } from "./served-level.ts";
+import { isSampled } from "./simulate/promised-times.ts";
 import { isPooled, ramsis } from "./solve/ramsis.ts";
 import { bucketWarnings, tableWarnings } from "./warnings.ts";
 

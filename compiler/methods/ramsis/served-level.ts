@@ -3,23 +3,34 @@
  * simulation gives with the server's process, contention and service times as they were measured.
  */
 import type { Expected, RamsisLevel } from "stratagem-runtime/internal/bundle/schema";
-import { ramsisMissed } from "stratagem-runtime/internal/methods/ramsis/tell/missed";
 import type { RamsisFrame } from "../../model/frames.ts";
 import { hasBuckets } from "./bucketed-level.ts";
 import { classedExpectation, hasClasses } from "./classed-level.ts";
 import { boundingFrame } from "./planning-frame.ts";
 import { classBound } from "./solve/class-fluid.ts";
-import { accuracyBound } from "./solve/ramsis.ts";
+import { accuracyBound, keptAt } from "./solve/ramsis.ts";
 
 /** A minute of traffic, and at least as much as tells 1 % to about a tenth of it. */
 const SIMULATED_S = 60;
 const LEAST_QUERIES = 50_000;
 const MOST_QUERIES = 250_000;
 const SEED = 1;
+const LOOK_QUERIES = 10_000;
 
 /** Whether the bundle says what serving takes beside the models. */
 export function hasPath({ cluster }: Pick<RamsisFrame, "cluster">): boolean {
   return cluster.serving !== undefined;
+}
+
+/** A look at a level: accuracy per query and the rate of violations over its first queries. */
+export function servedLook(
+  frame: RamsisFrame,
+  level: RamsisLevel,
+): { readonly accuracy: number; readonly violationRate: number } {
+  const sample = { queries: LOOK_QUERIES, seed: SEED };
+  const { accuracyPerQuery, sample: seen } = classedExpectation(frame, level, sample, () => 1);
+  const { queries = 1, violations = 0 } = seen ?? {};
+  return { accuracy: accuracyPerQuery, violationRate: violations / queries };
 }
 
 /** What a level promises, from its tables alone: the same numbers for the same tables. */
@@ -36,11 +47,7 @@ export function servedExpectation(frame: RamsisFrame, level: RamsisLevel): Expec
 /** The level with that promise; feasible where it keeps all limits. */
 export function servedLevel(frame: RamsisFrame, level: RamsisLevel): RamsisLevel {
   const expected = servedExpectation(frame, level);
-  const missed = ramsisMissed(frame, { ...level, expected });
-  // A load that is carried is within capacity, whatever the times are that decisions reckon with.
-  const isKept = missed.length === 0;
-  const capacityQps = isKept ? Math.max(level.capacityQps, level.loadQps) : level.capacityQps;
-  return { ...level, capacityQps, feasible: isKept, expected };
+  return { ...level, ...keptAt(frame, level.loadQps, level.capacityQps, expected), expected };
 }
 
 /** The level of a load with the tables of another level, and what they promise there. */

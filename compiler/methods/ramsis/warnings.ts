@@ -15,16 +15,15 @@ export function tableWarnings({ levels, slo }: RamsisBundle): string[] {
   const ceiling = violationCeiling(slo);
   const infeasible = infeasibleRuns(levels).map((run) => {
     const [{ loadQps: first }, last] = [run[0], run[run.length - 1] ?? run[0]];
-    const { loadQps, capacityQps } = last;
+    const { loadQps } = last;
     const which =
       run.length === 1
         ? `level ${first} qps is`
         : `${run.length} levels, ${first} to ${loadQps} qps, are`;
-    return loadQps > capacityQps
-      ? `${which} not feasible: above the capacity of ${Math.floor(capacityQps)} qps, ` +
-          `expected violations ${ratesOf(run)}, allowed ${percent(ceiling)}`
-      : `${which} not feasible: expected violations ${missedLimits(run, ceiling)}, allowed ` +
-          `${percent(ceiling)}`;
+    return (
+      `${which} not feasible: expected violations ${missedLimits(run, ceiling)}, allowed ` +
+      percent(ceiling)
+    );
   });
   return [...infeasible, ...levels.filter(isFarBelow).map(farBelow)];
 }
@@ -55,7 +54,7 @@ function missedLimits(run: Run, ceiling: number): string {
 }
 
 /**
- * Part of the capacity: below it there is time to spare, and a policy that is far from its bound
+ * Part of what the fastest variant carries: below it there is time to spare, and a policy that is far from its bound
  * needs an explanation.
  */
 const LOW_UTILISATION = 0.5;
@@ -66,33 +65,25 @@ function isFarBelow({ loadQps, capacityQps, expected }: RamsisLevel): boolean {
   return loadQps <= LOW_UTILISATION * capacityQps && gap > FAR_BELOW;
 }
 
-function farBelow({ loadQps, capacityQps, expected }: RamsisLevel): string {
-  const used = percent(loadQps / capacityQps);
+function farBelow({ loadQps, expected }: RamsisLevel): string {
   const [own, bound] = [expected.accuracyPerQuery, expected.servedBoundAccuracy ?? 0];
   return (
     `level ${loadQps} qps: an accuracy of ${percent(own)} is far below the bound of ` +
-    `${percent(bound)} at ${used} of the capacity; with few workers or a tight SLO queries that ` +
-    "meet by chance may be why"
+    `${percent(bound)} although the workers have time to spare; with few workers or a tight SLO ` +
+    "queries that meet by chance may be why"
   );
 }
 
 type Run = [RamsisLevel, ...RamsisLevel[]];
 
-/**
- * Levels that are not feasible and follow each other; those above the capacity are a run of their
- * own.
- */
+/** Levels that are not feasible and follow each other. */
 function infeasibleRuns(levels: readonly RamsisLevel[]): Run[] {
   const runs: Run[] = [];
   for (const [index, level] of levels.entries()) {
     const previous = levels[index - 1];
     const run = runs[runs.length - 1];
     if (level.feasible) continue;
-    const isSameKind =
-      previous !== undefined &&
-      !previous.feasible &&
-      previous.loadQps > previous.capacityQps === level.loadQps > level.capacityQps;
-    if (isSameKind && run !== undefined) run.push(level);
+    if (previous?.feasible === false && run !== undefined) run.push(level);
     else runs.push([level]);
   }
   return runs;

@@ -24,7 +24,6 @@ test("fills in every default of every method", () => {
     maxQueue: 32,
     extrapolate: false,
     balancer: "pooled",
-    serviceTimes: "p95",
     drop: false,
     lateWithinSlos: 4,
   });

@@ -196,7 +196,7 @@ export function levelTable(
   results: ReadonlyMap<number, SimulationResult>,
 ): Markup {
   const rows = bundle.levels.map((level) => {
-    const { loadQps, expected, feasible, capacityQps } = level;
+    const { loadQps, expected, feasible } = level;
     const result = results.get(loadQps);
     const isFeasible = feasibleCell(feasible, ramsisMissed(bundle, level));
     return tableRow([
@@ -211,12 +211,11 @@ export function levelTable(
       ratioText(result?.accuracyPerQuery ?? null),
       result === undefined ? "–" : countedText(result.queries - result.satisfied, result.queries),
       msCell(result?.latencyMs?.p99),
-      decimalText(capacityQps),
     ]);
   });
   return html`<div class="scroll" role="region" aria-label="all levels" tabindex="0"><table
 id="level-table"><thead>
-<tr><th colspan="2"></th><th colspan="6">expected</th><th colspan="3">simulated</th><th></th></tr>
+<tr><th colspan="2"></th><th colspan="6">expected</th><th colspan="3">simulated</th></tr>
 ${headRow([
   "queries/s",
   "feasible",
@@ -229,7 +228,6 @@ ${headRow([
   "accuracy per query",
   "violations",
   "p99, ms",
-  "capacity, queries/s",
 ])}</thead>
 <tbody>${rows}</tbody></table></div>`;
 }

@@ -96,7 +96,6 @@ function arrivalsText({ arrivals }: RamsisBundle): string {
 
 function loadSection(evidence: LoadEvidence, sample: string): Markup {
   const { bundle, simulations } = evidence;
-  const capacity = decimalText(bundle.levels[0]?.capacityQps ?? 0);
   const ceiling = ratioText(violationCeiling(bundle.slo));
   return html`<ul class="key">
 <li>${lineSample(`stroke-width="2.4"`, true)}this policy, expected</li>
@@ -111,8 +110,7 @@ ${simulations.map(
       one.label
     }, ${decimalText(one.loadQps)} queries/s</li>`,
 )}</ul>
-<p class="note">The workers can carry ${capacity} queries/s at most; ${ceiling} of the queries may
-be late.</p>
+<p class="note">${ceiling} of the queries may be late.</p>
 <div class="figures">
 ${captionedFigure(
   "Accuracy",

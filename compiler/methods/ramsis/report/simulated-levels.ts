@@ -4,7 +4,7 @@
  */
 import type { ArrivalModel, RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import type { ArrivalProcess } from "../../../simulate/arrivals.ts";
-import { isSampled } from "../classed-level.ts";
+import { isSampled } from "../simulate/promised-times.ts";
 import { type SimulationResult, simulate } from "../simulate/simulate.ts";
 
 /** Queries of a run, whatever its load, when there is time for it. */

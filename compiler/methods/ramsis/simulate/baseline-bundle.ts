@@ -32,15 +32,18 @@ export function deadlineAwareBundle(
   bundle: RamsisBundle,
   decide: (queued: number, slackMs: number) => Decision,
 ): RamsisBundle {
-  const { maxQueue, slackMs } = bundle.decisionSpace;
+  const { paceLevels: _, ...steady } = bundle;
+  const { maxQueue, queued, slackMs } = bundle.decisionSpace;
   const top = bundle.levels.at(-1);
   assert(top !== undefined, "a bundle has a level");
   const actions = new ActionList(maxBatchOf(bundle));
-  const table = tableOf(maxQueue, slackMs.data, actions, decide);
+  const rows = queued?.data ?? rowPerLength(maxQueue);
+  const table = tableOf(rows, slackMs.data, actions, decide);
+  const space = { maxQueue, slackMs, ...(queued !== undefined && { queued }) };
   return {
-    ...bundle,
+    ...steady,
     policy: { ...bundle.policy, batching: "variable", drop: false },
-    decisionSpace: { maxQueue, slackMs, actions: actions.table() },
+    decisionSpace: { ...space, actions: actions.table() },
     levels: [unpromisedLevel(top, table)],
   };
 }
@@ -61,11 +64,12 @@ export function loadGranularBundle(
   const levels = bundle.levels.map((level) => {
     const { variant, batch } = choose(level.loadQps);
     const decide = (queued: number): Decision => ({ variant, batch: Math.min(queued, batch) });
-    return unpromisedLevel(level, tableOf(maxQueue, grid, actions, decide));
+    return unpromisedLevel(level, tableOf(rowPerLength(maxQueue), grid, actions, decide));
   });
   const slackMs = { dtype: "float64", shape: [grid.length], data: grid } as const;
+  const { paceLevels: _, ...steady } = bundle;
   return {
-    ...bundle,
+    ...steady,
     policy: {
       ...bundle.policy,
       discretization: { kind: "fixed", steps: 1 },
@@ -166,21 +170,26 @@ class ActionList {
   }
 }
 
+function rowPerLength(maxQueue: number): Float64Array {
+  return Float64Array.from({ length: maxQueue + 1 }, (_, row) => row + 1);
+}
+
+/** @param rows lengths of the queue that have a row, ascending from 1. */
 function tableOf(
-  maxQueue: number,
+  rows: ArrayLike<number>,
   slackMs: ArrayLike<number>,
   actions: ActionList,
   decide: (queued: number, slackMs: number) => Decision,
 ): Table {
   const columns = slackMs.length;
-  const data = new Uint16Array((maxQueue + 1) * columns);
+  const data = new Uint16Array(rows.length * columns);
   for (let cell = 0; cell < data.length; cell++) {
-    const queued = Math.floor(cell / columns) + 1;
+    const queued = rows[Math.floor(cell / columns)] ?? 1;
     const decision = decide(queued, slackMs[cell % columns] ?? Number.NaN);
     assert(decision.batch <= queued, "a batch is queued");
     data[cell] = actions.indexOf(decision);
   }
-  return { dtype: "uint16", shape: [maxQueue + 1, columns], data };
+  return { dtype: "uint16", shape: [rows.length, columns], data };
 }
 
 /** The level under a table that promises nothing, whatever the level it comes from expects. */

@@ -24,7 +24,7 @@ import { rivalCounts } from "../../../numeric/rivals.ts";
 import type { Application, RamsisPolicy } from "../../../spec/application.ts";
 import { dispersionOf } from "./arrival-counts.ts";
 import { largestBatch } from "./largest-batch.ts";
-import { queueRows } from "./pooled/queue-rows.ts";
+import { queueRows, rowFrom } from "./pooled/queue-rows.ts";
 
 type RamsisApplication = Application<RamsisPolicy>;
 type Task = RamsisApplication["tasks"][number];
@@ -222,26 +222,23 @@ function classSpacesOf(
 
 /** Queue lengths and slacks. @param share of the load that comes to the queue. */
 function axesOf(
-  { slo, loads }: Pick<RamsisApplication, "slo" | "loads">,
+  { slo, loads, cluster }: Pick<RamsisApplication, "slo" | "loads" | "cluster">,
   options: RamsisOptions,
   variants: RamsisBundle["tasks"][number]["variants"],
   serviceTimes: ServiceTimes,
   share = 1,
 ): ClassSpace {
   const isPooled = options.balancer === "pooled";
+  const maxBatch = options.maxQueue;
   const steps = slackGrid(slo.latencyMs, options, variants, serviceTimes);
   const slackMs = isPooled
     ? withServiceTimes(steps, slo.latencyMs, options, variants, serviceTimes)
     : steps;
-  const maxQueue = isPooled
-    ? pooledQueue(share * highestLoad(loads).qps, slo, options)
-    : options.maxQueue;
-  const rows = queueRows(maxQueue + 1, options.maxQueue);
+  const most = pooledQueue(throughputQps(cluster, options, variants, serviceTimes), slo, options);
+  const rows = queueRows(1 + rowedQueue(share * highestLoad(loads).qps, slo, options), maxBatch);
   return {
-    maxQueue,
-    ...(isPooled
-      ? { queued: { dtype: "float64", shape: [rows.length], data: Float64Array.from(rows) } }
-      : {}),
+    maxQueue: isPooled ? most : options.maxQueue,
+    ...(isPooled ? { queued: rowsUpTo(most + 1, rows) } : {}),
     slackMs: { dtype: "float64", shape: [slackMs.length], data: slackMs },
   };
 }
@@ -304,18 +301,49 @@ function withServiceTimes(
   return Float64Array.from(new Set([...steps, ...times])).sort();
 }
 
+/** What the workers serve at most, by whichever variant and batch. */
+function throughputQps(
+  { pools }: RamsisApplication["cluster"],
+  { maxQueue }: RamsisOptions,
+  variants: RamsisBundle["tasks"][number]["variants"],
+  { decisionMs }: ServiceTimes,
+): number {
+  const workers = pools.reduce((sum, pool) => sum + pool.workers, 0);
+  const perMs = variants.flatMap((_, variant) =>
+    Array.from(rowOf(decisionMs, variant).subarray(0, maxQueue), (ms, index) => (index + 1) / ms),
+  );
+  return 1000 * workers * Math.max(...perMs);
+}
+
 /**
- * The queue holds what a load brings within the SLO and a fifth more; a longer queue
- * loses its last query.
+ * The queue holds what a load brings within the SLO and a fifth more; a longer queue loses its last
+ * query.
  */
-export function pooledQueue(
+function pooledQueue(
   loadQps: number,
-  { latencyMs, classes }: Pick<RamsisApplication["slo"], "latencyMs" | "classes">,
+  { latencyMs, classes }: QueueSlo,
   { maxQueue }: Pick<RamsisOptions, "maxQueue">,
 ): number {
   const meanMs = classes?.reduce((sum, one) => sum + one.share * one.latencyMs, 0) ?? latencyMs;
   const arrivals = Math.ceil((1.2 * loadQps * meanMs) / 1000);
   return Math.min(MAX_POOLED_QUEUE, Math.max(maxQueue, arrivals));
+}
+
+type QueueSlo = Pick<RamsisApplication["slo"], "latencyMs" | "classes">;
+
+/** The same, rounded up to a length that has a row in the tables of all loads. */
+export function rowedQueue(
+  loadQps: number,
+  slo: QueueSlo,
+  options: Pick<RamsisOptions, "maxQueue">,
+): number {
+  return rowFrom(1 + pooledQueue(loadQps, slo, options), options.maxQueue) - 1;
+}
+
+/** Rows up to a capacity, which is the last one. */
+function rowsUpTo(capacity: number, rows: Uint32Array): Table {
+  const data = Float64Array.from([...rows.filter((row) => row < capacity), capacity]);
+  return { dtype: "float64", shape: [data.length], data };
 }
 
 const MAX_POOLED_QUEUE = 2 ** 20 - 1;

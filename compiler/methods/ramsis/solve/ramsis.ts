@@ -86,11 +86,10 @@ function solvePooledLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
     loadQps,
     bound,
   );
-  const capacityQps = fluidCapacityQps(problem, workerCountOf(frame));
-  const promised = { loadQps, capacityQps, expected: withBounds(frame, problem, expected) };
   return {
-    ...promised,
-    feasible: keepsLimits(frame, promised),
+    loadQps,
+    ...keptAt(frame, loadQps, fluidCapacityQps(problem, workerCountOf(frame)), expected),
+    expected: withBounds(frame, problem, expected),
     solve: {
       method,
       iterations: tries,
@@ -125,17 +124,23 @@ function glimpse(frame: RamsisFrame, level: RamsisLevel) {
 function withTableOf(frame: RamsisFrame, loadQps: number, level: RamsisLevel): RamsisLevel {
   const moved = { ...level, loadQps };
   const expected = (isPooled(frame) ? expectedOfPooledLevel : expectedOf)(frame, moved);
-  return { ...moved, feasible: keepsLimits(frame, { ...moved, expected }), expected };
+  return { ...moved, ...keptAt(frame, loadQps, level.capacityQps, expected), expected };
 }
 
-/** Targets of latency count where latencies are known: with queues of workers, they come later. */
-function keepsLimits(
-  { slo }: RamsisFrame,
-  { loadQps, capacityQps, expected }: Pick<RamsisLevel, "loadQps" | "capacityQps" | "expected">,
-): boolean {
+/**
+ * Whether a level keeps its limits: its load is then within capacity, whatever was planned. Targets
+ * of latency count where latencies are known: with queues of workers, they come later.
+ */
+export function keptAt(
+  { slo }: Pick<RamsisFrame, "slo">,
+  loadQps: number,
+  capacityQps: number,
+  expected: Pick<Expected, "violationRate" | "latencyMs">,
+): Pick<RamsisLevel, "feasible" | "capacityQps"> {
   const { p50 = 0, p95 = 0 } = expected.latencyMs ?? {};
   const isKept = expected.violationRate <= violationCeiling(slo);
-  return loadQps <= capacityQps && isKept && targetExcess(slo, { p50, p95 }) === 0;
+  const feasible = isKept && targetExcess(slo, { p50, p95 }) === 0;
+  return { feasible, capacityQps: feasible ? Math.max(capacityQps, loadQps) : capacityQps };
 }
 
 function expectedOfPooledLevel(frame: RamsisFrame, level: RamsisLevel): Expected {
@@ -178,12 +183,10 @@ function solveLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
   const mdp = buildWorkerMdp(problem, admissibleActions(problem));
   const solved = solve(frame, mdp);
   const expected = promiseOf(frame, solved.guarantees, problem);
-  const capacityQps = fluidCapacityQps(problem, workerCountOf(frame));
   const table = (choice: Uint32Array) => tableOf(frame, problem, mdp, choice);
   return {
     loadQps,
-    feasible: keepsLimits(frame, { loadQps, capacityQps, expected }),
-    capacityQps,
+    ...keptAt(frame, loadQps, fluidCapacityQps(problem, workerCountOf(frame)), expected),
     expected,
     solve: {
       method: "value-iteration",

@@ -137,7 +137,6 @@ export function levelTable(bundle: RamsisBundle): string {
       "violations",
       "p50 ms",
       "p99 ms",
-      "capacity qps",
       "feasible",
     ],
     ...bundle.levels.map((level) => [
@@ -148,7 +147,6 @@ export function levelTable(bundle: RamsisBundle): string {
       percent(level.expected.servedBoundAccuracy ?? null),
       promisedViolations(level.expected),
       ...latencyCells(level.expected),
-      short(level.capacityQps),
       feasibleText(level.feasible, ramsisMissed(bundle, level)),
     ]),
   ]);

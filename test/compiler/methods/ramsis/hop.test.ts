@@ -38,7 +38,7 @@ test("what the plan says of far workers is what their simulation gives", () => {
       arrivals: { kind: "poisson", qps: loadQps },
       durationMs: 400_000,
       seed: 3,
-      serviceTimes: "p95",
+      serviceTimes: "sampled",
       baseline: null,
     });
     expect(Math.abs(result.violationRate - expected.violationRate)).toBeLessThan(0.001);

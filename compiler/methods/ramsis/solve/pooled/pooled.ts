@@ -87,6 +87,19 @@ export function solvePooled(
   }
 }
 
+/** Tables of the simple rules, which compete for a level of a bundle with a serving path. */
+export function ruleTables(
+  frame: RamsisFrame,
+  loadQps: number,
+): { readonly method: string; readonly actionByState: RamsisLevel["actionByState"] }[] {
+  const problem = pooledProblem(frame, loadQps);
+  const cells = new Uint16Array(problem.rows.length * problem.slackMs.length).fill(UNDECIDED);
+  return simpleRules(problem).map(({ name, decide }) => {
+    const actionByState = tableOf(problem, { table: { cells, decideCell: decide } });
+    return { method: name, actionByState };
+  });
+}
+
 /**
  * The best table for a queue whose workers serve other queues too. @param worker its arrivals sped
  * up as `slowdown` says, so that `bound` holds. @param slowdown as of `PooledProblem`.
@@ -236,7 +249,7 @@ function upperRate(outcome: PooledOutcome): number {
 
 function tableOf(
   { rows, slackMs }: PooledProblem,
-  { table: { cells, decideCell } }: Candidate,
+  { table: { cells, decideCell } }: Pick<Candidate, "table">,
 ): RamsisLevel["actionByState"] {
   const data = cells.slice();
   rows.forEach((queued, row) => {

@@ -10,11 +10,19 @@
  */
 export function queueRows(capacity: number, maxBatch: number): Uint32Array {
   const rows: number[] = [];
-  for (let queued = 1; queued < capacity; ) {
-    rows.push(queued);
-    const apart = Math.max(Math.sqrt(queued) / 2, queued / 50);
-    queued += queued < maxBatch ? 1 : Math.max(1, Math.floor(apart));
-  }
+  for (let queued = 1; queued < capacity; queued = rowAfter(queued, maxBatch)) rows.push(queued);
   rows.push(capacity);
   return Uint32Array.from(rows);
+}
+
+/** The least length with a row that is not below a capacity, whatever the capacity. */
+export function rowFrom(capacity: number, maxBatch: number): number {
+  let queued = 1;
+  while (queued < capacity) queued = rowAfter(queued, maxBatch);
+  return queued;
+}
+
+function rowAfter(queued: number, maxBatch: number): number {
+  const apart = Math.max(Math.sqrt(queued) / 2, queued / 50);
+  return queued + (queued < maxBatch ? 1 : Math.max(1, Math.floor(apart)));
 }

@@ -1,5 +1,10 @@
 import { expect, test } from "vitest";
-import { CommandBuffer, DROP, DROP_NO_WORKER } from "../../../../../runtime/core/command-buffer.ts";
+import {
+  CommandBuffer,
+  DROP,
+  DROP_LATE,
+  DROP_NO_WORKER,
+} from "../../../../../runtime/core/command-buffer.ts";
 import type { Dispatcher } from "../../../../../runtime/methods/ramsis/core/dispatcher.ts";
 import { dispatcherOf } from "../../../../../runtime/methods/ramsis/core/dispatcher-of.ts";
 import { givingUpBundle, waitingBundle } from "../../../../support/pooled-bundle.ts";
@@ -109,4 +114,20 @@ test("with the last worker what waits is given up, and with a worker back it run
   account.arrive(1);
   account.arrive(2);
   expect(account.runningByWorker.get(0)).toEqual([1, 2]);
+});
+
+test("a late query is dropped when no batch answers it within the bound any more", () => {
+  const bundle = givingUpBundle(tinyBundle({ workers: 1, maxQueue: 3, sloMs: SLO_MS }));
+  const policy = { ...bundle.policy, lateMs: 300 };
+  const account = new Account(dispatcherOf({ ...bundle, policy }));
+  account.arrive(0);
+  expect(account.runningByWorker.get(0)).toEqual([0]);
+  // One that waits to be decided while every worker is busy has the same bound as one that is late.
+  account.nowMs = 1;
+  account.arrive(1);
+  const fastestMs = 15;
+  expect(account.dispatcher.wakeMs).toBe(1 + SLO_MS + 300 - fastestMs);
+  account.wake();
+  expect(account.dropped).toEqual([{ query: 1, reason: DROP_LATE }]);
+  expect(account.dispatcher.wakeMs).toBe(Number.POSITIVE_INFINITY);
 });
