@@ -214,7 +214,7 @@ test("a machine at half speed, and then four of eight workers, are met within a 
     slow: load.violations(slowMs + 1000, wellMs),
     lost: load.violations(lostMs + 2000),
     slowAfterMs: watch.msUntil(slowMs, ({ paces }) => paces.every((pace) => pace >= 1.75)),
-    backAfterMs: watch.msUntil(wellMs, ({ level }) => level < LOADS.length),
+    backAfterMs: watch.msUntil(wellMs, ({ paces }) => paces.every((pace) => pace < 1.75)),
     lostAfterMs: watch.msUntil(lostMs, ({ level }) => level >= LOADS.length - 1),
     changesASecond: (1000 * watch.changes(slowMs, wellMs)) / (wellMs - slowMs),
     paces: watch.seen.findLast(({ atMs }) => atMs < wellMs)?.paces,
