@@ -135,7 +135,18 @@ export function timesOfBatches(bundle: Bundle, method: CompilerMethod): TimesPro
   return ({ run, kind }: SeenBatch) => {
     const { task, variant, batch, level, worker, places } = run;
     // Its times depend on no state, and to look one up takes longer.
-    const ran = { task, variant, batch, level, worker, kind, places, queued: null, slackMs: null };
+    const ran = {
+      task,
+      variant,
+      batch,
+      level,
+      worker,
+      kind,
+      places,
+      queued: null,
+      slackMs: null,
+      pace: 1,
+    };
     const facts = method.batchFacts?.(bundle, ran);
     return facts === undefined ? null : timesProfiled(run, facts);
   };

@@ -53,10 +53,17 @@ async function recompute(bundle: Bundle, pool: LevelPoolOptions): Promise<LevelC
   if (method.isRecomputable?.(frame) === false) return null;
   const levels: readonly Level[] = bundle.levels;
   const requests = levels.map((level) => ({ kind: "evaluate", level }) as const);
-  const replies = await runInWorkers(frame, requests, pool);
+  const paces =
+    method.paces === undefined
+      ? []
+      : levels.map((_, level) => ({ kind: "paces", bundle, level }) as const);
+  const replies = await runInWorkers(frame, [...requests, ...paces], pool);
+  const paced = replies.filter((reply) => reply.kind === "paced");
   return replies
     .filter((reply) => reply.kind === "evaluated")
-    .map(({ promised }, index) => check(method, levels[index], promised));
+    .map(({ promised }, index) => {
+      return check(method, levels[index], { ...promised, ...paced[index]?.promised });
+    });
 }
 
 function check(method: CompilerMethod, level: Level | undefined, recomputed: object): LevelCheck {

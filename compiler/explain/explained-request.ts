@@ -82,14 +82,14 @@ async function decisionOf(
   run: ExplainedRun | undefined,
 ): Promise<ExplainedDecision | null> {
   if (run === undefined || run.state === null || run.levelQps === null) return null;
-  const { state, levelQps } = run;
+  const { state, level, levelQps } = run;
   const valuesOf = method.actionValues?.bind(method);
   const actionValuesOf =
     valuesOf === undefined
       ? undefined
       : async (...asked: Parameters<typeof valuesOf>) => valuesOf(...asked);
   try {
-    const request = { text: state, loadQps: levelQps, actionValuesOf };
+    const request = { text: state, loadQps: levelQps, level: level ?? undefined, actionValuesOf };
     const told = await runtimeMethodOf(bundle).tellState(bundle, request);
     return { state, levelQps, told };
   } catch (error) {

@@ -1,4 +1,5 @@
 /** A batch of a request against what the bundle says: its decision and its profiled times. */
+import { decidingLevel } from "stratagem-runtime/internal/bundle/deciding-level";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import type { CompilerMethod } from "../methods/method.ts";
 import type { BatchFacts, RanBatch } from "../model/batch-facts.ts";
@@ -7,6 +8,8 @@ import type { LoggedRun } from "./logged-request.ts";
 export interface ExplainedRun extends LoggedRun, BatchFacts {
   /** Load of the level that decided; null where the bundle has no such level. */
   readonly levelQps: number | null;
+  /** That this level was solved for. */
+  readonly levelPace: number;
   /** Of the time in the worker to the profiled median, or else to what decisions count with. */
   readonly timesProfiled: number | null;
 }
@@ -21,13 +24,16 @@ export function explainedRun(
   run: LoggedRun,
   kind: string | null,
 ): ExplainedRun {
-  const { task, variant, batch, level, queued, slackMs, worker, places } = run;
-  const ran: RanBatch = { task, variant, batch, level, queued, slackMs, worker, kind, places };
+  const { task, variant, batch, level, queued, slackMs, pace, worker, places } = run;
+  const state = { level, queued, slackMs, pace };
+  const ran: RanBatch = { task, variant, batch, ...state, worker, kind, places };
+  const decides = level === null ? undefined : decidingLevel(bundle, level);
   const facts = method.batchFacts?.(bundle, ran) ?? UNKNOWN;
   return {
     ...run,
     ...facts,
-    levelQps: level === null ? null : (bundle.levels[level]?.loadQps ?? null),
+    levelQps: decides?.loadQps ?? null,
+    levelPace: decides?.pace ?? 1,
     timesProfiled: timesProfiled(run, facts),
   };
 }

@@ -1,4 +1,5 @@
 /** How a span of time went: what came, what was late, where the time went, and when. */
+import { decidingLevel } from "stratagem-runtime/internal/bundle/deciding-level";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import { LatencySample, type LatencySummary } from "../simulate/latency-sample.ts";
 import type { Span } from "./asked-span.ts";
@@ -158,7 +159,7 @@ export class SpanGatherer {
 
   #secondTold(index: number, { sumMs, levels, ...second }: Second): SecondTold {
     const [most] = [...levels].sort(([, a], [, b]) => b - a);
-    const level = most === undefined ? undefined : this.#bundle.levels[most[0]];
+    const level = most === undefined ? undefined : decidingLevel(this.#bundle, most[0]);
     return {
       fromMs: this.#span.fromMs + 1000 * index,
       ...second,

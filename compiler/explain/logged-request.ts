@@ -12,6 +12,8 @@ export interface LoggedRun {
   /** Queries that waited when it was decided, its own included. */
   readonly queued: number | null;
   readonly slackMs: number | null;
+  /** Of its worker; 1 where nothing is said. */
+  readonly pace: number;
   readonly worker: number | null;
   /** How long the request's query waited for it; null where all came with the request. */
   readonly waitMs: number | null;
@@ -118,6 +120,7 @@ function runOf(fields: Fields): LoggedRun[] {
       level: number(fields["level"]),
       queued: number(fields["queued"]),
       slackMs: number(fields["slackMs"]),
+      pace: number(fields["pace"]) ?? 1,
       worker: number(fields["worker"]),
       waitMs: isOwn ? number(fields["queueMs"]) : null,
       decidedMs: number(fields["decidedMs"]),

@@ -1,6 +1,7 @@
 /** An explained request in words, for a terminal. */
 import {
   alignColumns,
+  levelText,
   percent,
   rounded,
   short,
@@ -79,14 +80,15 @@ function stepTable({ steps, latencyMs }: ExplainedRequest): string {
 }
 
 function runText(run: ExplainedRun): string {
-  const { worker, level, levelQps, queued, slackMs, places, doneRows, waitMs } = run;
-  const on = worker === null ? "" : `, on worker ${worker}`;
+  const { worker, level, levelQps, queued, slackMs, pace, places, doneRows, waitMs } = run;
+  const at = pace === 1 ? "" : ` at pace ${short(pace)}`;
+  const on = worker === null ? "" : `, on worker ${worker}${at}`;
   const by =
     level === null
       ? ""
       : levelQps === null
         ? `, by level ${level}, which this bundle lacks: it was made in service, or is another's`
-        : `, by level ${short(levelQps)} qps`;
+        : `, by level ${levelText({ loadQps: levelQps, pace: run.levelPace })}`;
   const among = places === null ? "" : `, on workers ${places.join(", ")}`;
   const after = doneRows === null || doneRows === 0 ? "" : ` after ${doneRows} rows were done`;
   const state =

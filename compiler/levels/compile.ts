@@ -1,15 +1,6 @@
 /** Application and profiles in, policy bundle out: the pipeline from top to bottom. */
-import {
-  type Bundle,
-  type PacePromises,
-  violationCeiling,
-} from "stratagem-runtime/internal/bundle/schema";
-import type {
-  CompilerMethod,
-  OpenedModels,
-  Settle,
-  SolvedLevel,
-} from "../methods/method.ts";
+import { type Bundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
+import type { CompilerMethod, OpenedModels, Settle, SolvedLevel } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
 import type { BundleFrame } from "../model/frames.ts";
 import type { ModelFiles } from "../model/model-files.ts";
@@ -20,7 +11,7 @@ import type { LoadedApplication } from "../spec/load-application.ts";
 import { conflict, type Mistake } from "../spec/mistakes.ts";
 import { type ChosenLevels, chooseLevels, type GapOf, type Placement } from "./adaptive-levels.ts";
 import { type KeptLevels, keepsMore, keptLevels } from "./kept-levels.ts";
-import { withPaces } from "./paces.ts";
+import { type PaceSolver, withPaces } from "./paces.ts";
 import {
   decidedApplication,
   ofDecisions,
@@ -40,7 +31,7 @@ export interface DividedSearch {
 }
 
 /** Solves the levels of one frame. */
-export interface LevelSolver {
+export interface LevelSolver extends PaceSolver {
   /**
    * Solves every load, in any order; the result is in the order of `loadsQps`.
    * @param round where loads are found in rounds, from 1.
@@ -53,10 +44,6 @@ export interface LevelSolver {
     onSolved?: OnSolved,
     divided?: DividedSearch,
   ): Solving;
-  /** Levels of a bundle for machines that are slower, in the order of the paces. */
-  solvePaced(bundle: Bundle, paces: readonly number[]): Promise<readonly object[]>;
-  /** What each level of a bundle promises on slower machines. */
-  promisePaces(bundle: Bundle): Promise<readonly PacePromises[]>;
   /** Brings a level closer to its neighbour. */
   readonly settle: Settle;
   /** Ends what it has started. */

@@ -7,18 +7,25 @@ import {
 } from "stratagem-runtime/internal/bundle/schema";
 import type { CompilerMethod } from "../methods/method.ts";
 import { PACES } from "../model/paced-times.ts";
-import type { LevelSolver } from "./compile.ts";
 
 /** The highest pace that headroom is looked for. */
 const MOST_PACE = 4;
 /** Headroom is a multiple of one over this. */
 const STEPS = 20;
 
+/** Solves levels for slower machines, and says what is promised there. */
+export interface PaceSolver {
+  /** Levels of a bundle for machines that are slower, in the order of the paces. */
+  solvePaced(bundle: Bundle, paces: readonly number[]): Promise<readonly object[]>;
+  /** What each level of a bundle promises on slower machines. */
+  promisePaces(bundle: Bundle): Promise<readonly PacePromises[]>;
+}
+
 /** The bundle with the levels that its method wants for slower machines, and its promises there. */
 export async function withPaces(
   bundle: Bundle,
   { paces }: CompilerMethod,
-  solver: LevelSolver,
+  solver: PaceSolver,
 ): Promise<Bundle> {
   if (paces === undefined) return bundle;
   const paced = paces.with(bundle, await solver.solvePaced(bundle, PACES));

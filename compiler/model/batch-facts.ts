@@ -9,6 +9,8 @@ export interface RanBatch {
   readonly level: number | null;
   readonly queued: number | null;
   readonly slackMs: number | null;
+  /** Of its worker; 1 where the log does not say. */
+  readonly pace: number;
   readonly worker: number | null;
   /** Class or bucket of its requests. */
   readonly kind: string | null;

@@ -24,6 +24,8 @@ export interface PolicyRules<S extends PolicySpec = PolicySpec, P extends Policy
   sloMistakes?(task: Task, slo: Slo): Iterable<Mistake>;
   /** Whether requests may be padded up to one of several sizes; false if left out. */
   readonly buckets?: boolean;
+  /** Whether targets of latency percentiles are kept; false if left out. */
+  readonly latencyTargets?: boolean;
   /** Left out by methods that have one SLO for all requests. */
   readonly classes?: ClassRules<S>;
 }

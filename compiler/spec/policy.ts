@@ -28,6 +28,12 @@ export function methodsWithClasses(): string[] {
   return Object.keys(rules).filter((name) => rules[name]?.classes !== undefined);
 }
 
+/** Methods that keep targets of latency percentiles. */
+export function methodsWithTargets(): string[] {
+  const rules: Readonly<Record<string, PolicyRules>> = RULES;
+  return Object.keys(rules).filter((name) => rules[name]?.latencyTargets === true);
+}
+
 /** What in a policy does not fit the tasks of its spec, whose pipeline is sound. */
 export function* policyMistakes({ policy, tasks }: ApplicationSpec): Iterable<Mistake> {
   yield* rulesOf(policy).taskMistakes?.(policy, tasks) ?? [];

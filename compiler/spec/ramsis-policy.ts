@@ -9,6 +9,7 @@ export const ramsisRules: PolicyRulesOf<"ramsis"> = {
   measurementMistakes: (variant, path) => rowMistakes("ramsis", variant, path),
   sloMistakes: latencyMistakes,
   buckets: true,
+  latencyTargets: true,
   classes: {
     asked: ({ classes }) => classes,
     *mistakes({ balancer }) {

@@ -3,7 +3,7 @@ import type { Slo, SloClass } from "./application.ts";
 import type { ApplicationSpec } from "./application-schema.ts";
 import { conflict, invalid, type Mistake, missing, show } from "./mistakes.ts";
 import { duplicateNames } from "./pipeline.ts";
-import { methodsWithClasses, rulesOf } from "./policy.ts";
+import { methodsWithClasses, methodsWithTargets, rulesOf } from "./policy.ts";
 
 const PATH = ["slo", "classes"] as const;
 const MIN_CLASSES = 2;
@@ -51,10 +51,9 @@ function* targetMistakes(
     const targetMs = slo[key];
     if (targetMs === undefined) continue;
     const path = ["slo", key];
-    if (policy.method !== "ramsis") {
-      const message =
-        `method ${policy.method} keeps no target of ${key}; allowed: slo.latency alone, ` +
-        "or method ramsis";
+    if (rulesOf(policy).latencyTargets !== true) {
+      const allowed = `slo.latency alone, or method ${methodsWithTargets().join(" or ")}`;
+      const message = `method ${policy.method} keeps no target of ${key}; allowed: ${allowed}`;
       yield { code: "INPUT_UNSUPPORTED", path, message };
     } else if (targetMs > mostMs) {
       yield conflict(path, `expected at most the SLO of ${mostMs} ms, got ${targetMs} ms`);

@@ -41,6 +41,8 @@ export class PaceMonitor {
    * the cluster over the sum of 1 / pace of those that are up.
    */
   stretch = 1;
+  /** Largest of the corrections. */
+  mostCorrection = 1;
   readonly #adapts: boolean;
   readonly #workerCount: number;
   readonly #pool: RatioTracker;
@@ -124,7 +126,9 @@ export class PaceMonitor {
         isChanged = true;
       }
     }
-    this.#cells.add(cell, ranMs, expectedMs * pool * relative, variance, nowMs);
+    if (this.#cells.add(cell, ranMs, expectedMs * pool * relative, variance, nowMs)) {
+      this.#noteCorrections();
+    }
     if (isChanged) this.#refresh();
   }
 
@@ -158,6 +162,10 @@ export class PaceMonitor {
     for (let worker = 0; worker < this.#workerCount; worker++) this.#workers.reset(worker, UNIT);
   }
 
+  isUp(worker: number): boolean {
+    return this.#isUp[worker] === 1;
+  }
+
   paceOf(worker: number): number {
     return this.#pool.valueOf(0) * this.#workers.valueOf(worker);
   }
@@ -175,6 +183,13 @@ export class PaceMonitor {
   /** Batches of a cell that were measured. */
   runsOf(cell: number): number {
     return this.#cells.runsOf(cell);
+  }
+
+  #noteCorrections(): void {
+    this.mostCorrection = 1;
+    for (let cell = 0; cell < this.#cells.index.length; cell++) {
+      this.mostCorrection = Math.max(this.mostCorrection, this.#cells.valueOf(cell));
+    }
   }
 
   /** Sums anew what depends on all workers. */

@@ -9,6 +9,7 @@ import {
   type Batch,
   type BatchResult,
   type ExecutorOptions,
+  type OnComputed,
   type VariantModel,
   warmCoresOf,
 } from "./executor.ts";
@@ -183,7 +184,7 @@ class AssignedPool implements AssignedProcessExecutor {
     this.#slotAt(slot).release();
   }
 
-  run(slot: number, batch: Batch, onComputed?: () => void): Promise<BatchResult> {
+  run(slot: number, batch: Batch, onComputed?: OnComputed): Promise<BatchResult> {
     this.#handlers.onRun?.(slot, batch.rows);
     return this.#slotAt(slot).run(batch, onComputed);
   }

@@ -171,6 +171,9 @@ export interface BatchResult {
   readonly cores: number;
 }
 
+/** @param ranMs time of the run inside the worker; left out where it is not known yet. */
+export type OnComputed = (ranMs?: number) => void;
+
 export interface ExecutorHandlers {
   /** A worker slot can take batches: at the start, and again after it was lost. */
   readonly onReady: (worker: number) => void;
@@ -197,12 +200,13 @@ export interface Executor {
   /**
    * @param onComputed called at most once, before the promise is settled: the worker has computed
    * the batch and takes the next one, while the answer of this one is on its way. Where it is not
-   * called the worker takes the next one once the promise is settled.
+   * called the worker takes the next one once the promise is settled. It gets the `wallMs` of the
+   * result if that is known.
    * @throws WorkerLostError if the worker ended during the run or had to be ended, because it took
    * too long; InferenceError if the model refused the batch, which harms no other batch, as
    * RowsRefusedError where some rows of it are at fault.
    */
-  run(worker: number, batch: Batch, onComputed?: () => void): Promise<BatchResult>;
+  run(worker: number, batch: Batch, onComputed?: OnComputed): Promise<BatchResult>;
   /** Ends every worker; a running batch is rejected. */
   close(): Promise<void>;
 }

@@ -31,6 +31,8 @@ export const FRAME_KINDS = {
 } as const;
 
 export const HEADER_BYTES = 8;
+/** Time of a run, with which a result starts. */
+export const START_BYTES = 8;
 /** Far above a useful batch, and far below what an ArrayBuffer or a u32 can hold. */
 export const MAX_PAYLOAD_BYTES = 2 ** 30;
 
@@ -153,6 +155,12 @@ export function resultFrame(result: BatchResult): Uint8Array[] {
   new Float64Array(head.buffer, 0, 2).set([result.wallMs, result.cpuMs]);
   new Uint32Array(head.buffer, 16, words.length).set(words);
   return frame(FRAME_KINDS.result, [head, ...tensors]);
+}
+
+/** Time of the run, from the first bytes of the payload of a result frame, ms. */
+export function ranMsOf(start: Uint8Array<ArrayBuffer>): number {
+  const [wallMs = NaN] = new Float64Array(start.buffer, start.byteOffset, 1);
+  return wallMs;
 }
 
 /** The result in the payload of a result frame, its tensors views into that payload. */

@@ -1,9 +1,12 @@
 /** Puts frames together from the chunks a stream delivers. */
-import { decodeHeader, type Frame, HEADER_BYTES } from "./frame-protocol.ts";
+import { decodeHeader, type Frame, HEADER_BYTES, START_BYTES } from "./frame-protocol.ts";
+
+/** @param start first bytes of the payload: `START_BYTES`, or all if there are fewer. */
+export type OnHead = (kind: number, start: Uint8Array<ArrayBuffer>) => void;
 
 export class FrameReader {
   readonly #onFrame: (frame: Frame) => void;
-  readonly #onHead: (kind: number) => void;
+  readonly #onHead: OnHead;
   readonly #header = new Uint8Array(HEADER_BYTES);
   #headerFilled = 0;
   #kind = 0;
@@ -12,7 +15,7 @@ export class FrameReader {
   #payloadFilled = 0;
 
   /** @param onHead called when a frame begins, before `onFrame` and however long its rest takes. */
-  constructor(onFrame: (frame: Frame) => void, onHead: (kind: number) => void = () => {}) {
+  constructor(onFrame: (frame: Frame) => void, onHead: OnHead = () => {}) {
     this.#onFrame = onFrame;
     this.#onHead = onHead;
   }
@@ -39,7 +42,7 @@ export class FrameReader {
       this.#kind = kind;
       this.#payload = new Uint8Array(payloadBytes);
       this.#payloadFilled = 0;
-      this.#onHead(kind);
+      if (payloadBytes === 0) this.#onHead(kind, this.#payload);
     }
     return part.length;
   }
@@ -47,7 +50,12 @@ export class FrameReader {
   #fillPayload(chunk: Uint8Array, offset: number): number {
     const part = chunk.subarray(offset, offset + this.#payload.length - this.#payloadFilled);
     this.#payload.set(part, this.#payloadFilled);
+    const startBytes = Math.min(START_BYTES, this.#payload.length);
+    const isStarted = this.#payloadFilled >= startBytes;
     this.#payloadFilled += part.length;
+    if (!isStarted && this.#payloadFilled >= startBytes) {
+      this.#onHead(this.#kind, this.#payload.subarray(0, startBytes));
+    }
     return part.length;
   }
 }

@@ -3,7 +3,13 @@
  * on its way.
  */
 import { assert } from "../core/assert.ts";
-import { type BatchResult, InferenceError, RowsRefusedError, WorkerLostError } from "./executor.ts";
+import {
+  type BatchResult,
+  InferenceError,
+  type OnComputed,
+  RowsRefusedError,
+  WorkerLostError,
+} from "./executor.ts";
 import {
   decodeResult,
   decodeText,
@@ -17,7 +23,7 @@ export interface OpenBatch {
   readonly slot: number;
   /** Name of its variant. */
   readonly variant: string;
-  readonly onComputed: (() => void) | undefined;
+  readonly onComputed: OnComputed | undefined;
   readonly resolve: (result: BatchResult) => void;
   readonly reject: (error: Error) => void;
 }
@@ -47,14 +53,15 @@ export class OpenBatches {
 
   /**
    * The answer begins to come: the worker has computed its batch, which is told apart from this
-   * call, but before the answer is.
+   * call, but before the answer is. @param ranMs time of its run.
    */
-  onAnswerHead(): void {
+  onAnswerHead(ranMs: number): void {
     const batch = this.#computing;
     assert(batch !== null && this.#answering === null, "a worker answers what it was asked");
     this.#answering = batch;
     this.#computing = null;
-    if (batch.onComputed !== undefined) queueMicrotask(batch.onComputed);
+    const { onComputed } = batch;
+    if (onComputed !== undefined) queueMicrotask(() => onComputed(ranMs));
   }
 
   /** Settles the batch that the frame answers. @throws Error if it answers none. */

@@ -1,11 +1,11 @@
 /** The server's end of the channel to a worker: frames that go out, and those that come. */
 import type { Socket } from "node:net";
 import { type Frame, textFrame } from "./frame-protocol.ts";
-import { FrameReader } from "./frame-reader.ts";
+import { FrameReader, type OnHead } from "./frame-reader.ts";
 
 export interface ChannelListener {
-  /** A frame of that kind begins, whose rest may take a while. */
-  readonly onHead: (kind: number) => void;
+  /** A frame of that kind begins, with these bytes; the rest may take a while. */
+  readonly onHead: OnHead;
   readonly onFrame: (frame: Frame) => void;
   /** What came is no frame, or none that was to come; there may be more of it. */
   readonly onMistake: (reason: string) => void;

@@ -11,6 +11,7 @@ import {
   type Executor,
   type ExecutorHandlers,
   type ExecutorOptions,
+  type OnComputed,
   WorkerLostError,
 } from "./executor.ts";
 import type { ModelFacts } from "./model-facts.ts";
@@ -139,7 +140,7 @@ class WorkerPool implements ProcessExecutor {
     return this;
   }
 
-  async run(slot: number, batch: Batch, onComputed?: () => void): Promise<BatchResult> {
+  async run(slot: number, batch: Batch, onComputed?: OnComputed): Promise<BatchResult> {
     const worker = this.#slots[slot];
     assert(worker !== undefined, "a batch goes to a slot that exists");
     if (worker === null) throw new WorkerLostError(slot, "its replacement is not ready");

@@ -3,8 +3,14 @@ import type { Socket } from "node:net";
 import { assert } from "../core/assert.ts";
 import { AssignedLoads, AwaitedLoad } from "./awaited-load.ts";
 import type { TimedBatch } from "./batch-pace.ts";
-import { type Batch, type BatchResult, InferenceError, WorkerLostError } from "./executor.ts";
-import { decodeText, FRAME_KINDS, type Frame, runFrame } from "./frame-protocol.ts";
+import {
+  type Batch,
+  type BatchResult,
+  InferenceError,
+  type OnComputed,
+  WorkerLostError,
+} from "./executor.ts";
+import { decodeText, FRAME_KINDS, type Frame, ranMsOf, runFrame } from "./frame-protocol.ts";
 import { GatheredChunks } from "./gathered-chunks.ts";
 import type { HeldOutput } from "./held-output.ts";
 import { LoadWatch } from "./load-watch.ts";
@@ -136,7 +142,7 @@ export class WorkerProcess {
     slot: number,
     batch: Batch,
     cores = this.setup.threads,
-    onComputed?: () => void,
+    onComputed?: OnComputed,
   ): Promise<BatchResult> {
     const isIdle = this.#readyMs !== null && !this.#batches.isComputing;
     assert(isIdle, "a batch goes to a worker that computes none");
@@ -182,7 +188,7 @@ export class WorkerProcess {
 
   #open(socket: Socket): WorkerChannel {
     return new WorkerChannel(socket, {
-      onHead: (kind) => this.#onHead(kind),
+      onHead: (kind, start) => this.#onHead(kind, start),
       onFrame: (frame) => this.#onFrame(frame),
       onMistake: (reason) => this.#abort(reason),
       onClose: () => {
@@ -192,9 +198,9 @@ export class WorkerProcess {
   }
 
   /** A result begins: the worker has computed the batch. */
-  #onHead(kind: number): void {
+  #onHead(kind: number, start: Uint8Array<ArrayBuffer>): void {
     if (kind !== FRAME_KINDS.result) return;
-    this.#batches.onAnswerHead();
+    this.#batches.onAnswerHead(ranMsOf(start));
     this.#watch.onComputed();
   }
 

@@ -3,7 +3,13 @@
  * how many cores its batches run.
  */
 import { assert } from "../core/assert.ts";
-import { type Batch, type BatchResult, WorkerLostError, warmCoresOf } from "./executor.ts";
+import {
+  type Batch,
+  type BatchResult,
+  type OnComputed,
+  WorkerLostError,
+  warmCoresOf,
+} from "./executor.ts";
 import type { ModelFacts } from "./model-facts.ts";
 import { isCoreCount } from "./scaler.ts";
 import type { TakenSpare } from "./spare-workers.ts";
@@ -109,7 +115,7 @@ export class WorkerSlot {
   }
 
   /** @throws WorkerLostError, InferenceError as `Executor.run`. */
-  async run(batch: Batch, onComputed?: () => void): Promise<BatchResult> {
+  async run(batch: Batch, onComputed?: OnComputed): Promise<BatchResult> {
     const process = this.#process;
     if (process === null || !this.#isProcessReady) {
       throw new WorkerLostError(this.#index, "its replacement is not ready");
@@ -123,9 +129,9 @@ export class WorkerSlot {
       if (this.#process === process) this.#afterComputing();
     };
     try {
-      return await process.run(this.#index, batch, this.#cores, () => {
+      return await process.run(this.#index, batch, this.#cores, (ranMs) => {
         noteComputed();
-        onComputed?.();
+        onComputed?.(ranMs);
       });
     } finally {
       noteComputed();

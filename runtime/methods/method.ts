@@ -123,6 +123,8 @@ export interface StateRequest {
   readonly text: string;
   /** Load whose level is asked; null for the highest. */
   readonly loadQps: number | null;
+  /** Index of the level that decides; left out for that of the load. */
+  readonly level?: number | undefined;
   /** Left out where there is no solver. */
   readonly actionValuesOf?: ActionValuesOf | undefined;
 }

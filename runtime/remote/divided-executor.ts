@@ -1,7 +1,7 @@
 /** One executor of two: slots of pools of this machine, and slots of pools elsewhere. */
 import { assert } from "../core/assert.ts";
 import type { AssignedProcessExecutor, AssignedProcessHandlers } from "../exec/assigned-pool.ts";
-import type { Batch, BatchResult } from "../exec/executor.ts";
+import type { Batch, BatchResult, OnComputed } from "../exec/executor.ts";
 import type { ProcessExecutor, ProcessExecutorHandlers } from "../exec/worker-pool.ts";
 
 /** Starts an executor whose slots are counted from 0 on. */
@@ -96,7 +96,7 @@ class DividedExecutor<E extends ProcessExecutor> implements ProcessExecutor {
     }
   }
 
-  run(slot: number, batch: Batch, onComputed?: () => void): Promise<BatchResult> {
+  run(slot: number, batch: Batch, onComputed?: OnComputed): Promise<BatchResult> {
     const { executor, own } = this.placeOf(slot);
     // What stays elsewhere nobody here could take.
     const { stays: _, ...comingBack } = batch;

@@ -1,4 +1,5 @@
 /** A v2 server over gRPC with raw contents, by one channel that stays open. */
+
 import {
   create,
   type DescMessage,
@@ -9,6 +10,7 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
+import type { OnComputed } from "../exec/executor.ts";
 import {
   describedTensors,
   type Fields,
@@ -144,7 +146,7 @@ export class GrpcConnection implements V2Connection {
     }
   }
 
-  infer(batch: AskedBatch, onComputed: () => void): OpenAnswer {
+  infer(batch: AskedBatch, onComputed: OnComputed): OpenAnswer {
     const leftMs = Math.max(1, Math.round(batch.timeLeftMs));
     const metadata = metadataOf(batch.lease);
     metadata.set("stratagem-deadline-ms", String(leftMs));
@@ -152,8 +154,9 @@ export class GrpcConnection implements V2Connection {
     const open = this.#open(call, () => requestBytes(batch), MAX_ANSWER_BYTES);
     const answer = open.reply.then((reply): BatchAnswer => {
       // An answer is one message, which begins and ends at once.
-      onComputed();
-      return answerOf(reply.bytes, reply.metadata, batch.outputs);
+      const given = answerOf(reply.bytes, reply.metadata, batch.outputs);
+      onComputed(given.wallMs ?? undefined);
+      return given;
     });
     return { answer, abort: open.abort };
   }

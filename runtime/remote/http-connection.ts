@@ -1,6 +1,14 @@
 /** A v2 server over HTTP with binary tensors, by connections that stay open. */
-import { Agent, type ClientRequest, type IncomingMessage, request } from "node:http";
+
+import {
+  Agent,
+  type ClientRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request,
+} from "node:http";
 import { Agent as TlsAgent, request as tlsRequest } from "node:https";
+import type { OnComputed } from "../exec/executor.ts";
 import { causeOf } from "../exec/remote-endpoint.ts";
 import {
   describedTensors,
@@ -30,6 +38,8 @@ import type { ReadToken } from "./worker-token.ts";
 /** One computes, one is on its way, one asks whether it is there; one to spare. */
 const MOST_SOCKETS = 4;
 const SHA256 = /^[0-9a-f]{64}$/;
+/** Time of the run on a server of ours. */
+const WALL_MS = "stratagem-wall-ms";
 /** What servers say of what they do not have, be it a model or an extension. */
 const NOT_THERE = new Set([400, 404, 405, 501]);
 
@@ -39,7 +49,7 @@ interface Question {
   readonly chunks?: readonly Uint8Array[];
   readonly maxBytes: number;
   readonly timeoutMs: number;
-  readonly onHead?: () => void;
+  readonly onHead?: (headers: IncomingHttpHeaders) => void;
 }
 
 interface Reply {
@@ -114,7 +124,7 @@ export class HttpConnection implements V2Connection {
     }
   }
 
-  infer(batch: AskedBatch, onComputed: () => void): OpenAnswer {
+  infer(batch: AskedBatch, onComputed: OnComputed): OpenAnswer {
     const { model, id, inputs, outputs, stays, lease, timeLeftMs } = batch;
     const json = inferJson(inputs, outputs, { id }, stays);
     const open = this.#open(`/v2/models/${encodeURIComponent(model)}/infer`, {
@@ -128,7 +138,7 @@ export class HttpConnection implements V2Connection {
       chunks: [json, ...inputs.flatMap(({ chunks }) => chunks)],
       maxBytes: MAX_ANSWER_BYTES,
       timeoutMs: 0,
-      onHead: onComputed,
+      onHead: (headers) => onComputed(msOf(headers[WALL_MS]) ?? undefined),
     });
     return { answer: open.reply.then((reply) => answerOf(reply, batch)), abort: open.abort };
   }
@@ -198,7 +208,7 @@ export class HttpConnection implements V2Connection {
       });
       sent.on("response", (response) => {
         hasHead = true;
-        if (response.statusCode === 200) onHead?.();
+        if (response.statusCode === 200) onHead?.(response.headers);
         bodyOf(response, maxBytes).then((bytes) => {
           const { statusCode = 0 } = response;
           if (statusCode >= 200 && statusCode < 300) resolve({ headers: response.headers, bytes });
@@ -265,7 +275,7 @@ function answerOf({ headers, bytes }: Reply, { outputs }: AskedBatch): BatchAnsw
   return {
     // Views on the answer begin anywhere, and whoever takes them wants to read numbers in place.
     outputs: given.map((tensor) => ({ ...tensor, bytes: new Uint8Array(tensor.bytes) })),
-    wallMs: msOf(headers["stratagem-wall-ms"]),
+    wallMs: msOf(headers[WALL_MS]),
     cpuMs: msOf(headers["stratagem-cpu-ms"]),
   };
 }

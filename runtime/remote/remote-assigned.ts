@@ -4,7 +4,7 @@
  */
 import { assert } from "../core/assert.ts";
 import type { AssignedProcessExecutor, AssignedProcessHandlers } from "../exec/assigned-pool.ts";
-import type { Batch, BatchResult } from "../exec/executor.ts";
+import type { Batch, BatchResult, OnComputed } from "../exec/executor.ts";
 import { oneLine } from "../exec/loaded-model.ts";
 import { isCoreCount } from "../exec/scaler.ts";
 import type { RemoteOptions } from "./remote-options.ts";
@@ -89,7 +89,7 @@ class RemoteAssigned implements AssignedProcessExecutor {
     this.#assigned[slot] = null;
   }
 
-  async run(slot: number, batch: Batch, onComputed?: () => void): Promise<BatchResult> {
+  async run(slot: number, batch: Batch, onComputed?: OnComputed): Promise<BatchResult> {
     this.#handlers.onRun?.(slot, batch.rows);
     return this.#slots.run(slot, batch, onComputed);
   }

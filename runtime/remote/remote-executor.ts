@@ -3,7 +3,7 @@
  * batch.
  */
 import { assert } from "../core/assert.ts";
-import type { Batch, BatchResult } from "../exec/executor.ts";
+import type { Batch, BatchResult, OnComputed } from "../exec/executor.ts";
 import type { ProcessExecutor, ProcessExecutorHandlers } from "../exec/worker-pool.ts";
 import type { RemoteOptions } from "./remote-options.ts";
 import { RemoteSlots } from "./remote-slots.ts";
@@ -49,7 +49,7 @@ class RemoteExecutor implements ProcessExecutor {
     this.#handlers = handlers;
   }
 
-  async run(slot: number, batch: Batch, onComputed?: () => void): Promise<BatchResult> {
+  async run(slot: number, batch: Batch, onComputed?: OnComputed): Promise<BatchResult> {
     this.#handlers.onRun?.(slot, batch.rows);
     const asked = this.#slots.keepTensors ? batch : allComingBack(batch);
     return this.#slots.run(slot, asked, onComputed);

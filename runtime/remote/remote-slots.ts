@@ -5,7 +5,12 @@
  */
 import { assert } from "../core/assert.ts";
 import { BatchPace } from "../exec/batch-pace.ts";
-import { type Batch, type BatchResult, WorkerLostError } from "../exec/executor.ts";
+import {
+  type Batch,
+  type BatchResult,
+  type OnComputed,
+  WorkerLostError,
+} from "../exec/executor.ts";
 import { connectionTo } from "./connection-to.ts";
 import { REMOTE_LIMITS, type RemoteLimits } from "./remote-limits.ts";
 import { RemoteMistake } from "./remote-mistake.ts";
@@ -86,7 +91,7 @@ export class RemoteSlots {
   }
 
   /** @throws WorkerLostError, which it is also where its worker gets no more batches. */
-  async run(slot: number, batch: Batch, onComputed?: () => void): Promise<BatchResult> {
+  async run(slot: number, batch: Batch, onComputed?: OnComputed): Promise<BatchResult> {
     const worker = this.at(slot);
     if (worker === null) throw new WorkerLostError(slot, "no worker has taken its place");
     const { name, url, isLeaving } = worker.member;

@@ -5,6 +5,7 @@ import {
   type Batch,
   type BatchResult,
   InferenceError,
+  type OnComputed,
   RowsRefusedError,
   type VariantModel,
   WorkerLostError,
@@ -110,7 +111,7 @@ export class RemoteWorker {
   }
 
   /** @throws WorkerLostError, InferenceError, RowsRefusedError as `Executor.run`. */
-  run(slot: number, batch: Batch, onComputed?: () => void): Promise<BatchResult> {
+  run(slot: number, batch: Batch, onComputed?: OnComputed): Promise<BatchResult> {
     const model = this.#nameByVariant.get(batch.variant);
     const variant = this.#options.variants[batch.variant];
     assert(variant !== undefined, "a batch is of a variant that there is");
@@ -193,8 +194,8 @@ export class RemoteWorker {
         lease: this.member.lease,
         timeLeftMs: own.timer.leftMs(),
       },
-      () => {
-        if (this.#batches.has(own)) onComputed?.();
+      (ranMs) => {
+        if (this.#batches.has(own)) onComputed?.(ranMs);
       },
     );
     own.open = open;
@@ -374,7 +375,7 @@ interface Asked {
   readonly variant: VariantModel;
   readonly batch: Batch;
   readonly inputs: ReturnType<typeof sentTensors>;
-  readonly onComputed: (() => void) | undefined;
+  readonly onComputed: OnComputed | undefined;
 }
 
 function answerMistake(

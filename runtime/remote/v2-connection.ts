@@ -1,5 +1,7 @@
 /** What is asked of a v2 server that is a worker, whatever it is asked over. */
+
 import type { TensorInfo } from "../bundle/schema.ts";
+import type { OnComputed } from "../exec/executor.ts";
 import type { Fields, GivenTensor, RemoteTensors, SentTensor } from "../exec/v2-codec.ts";
 
 /** Of questions that are no batches, and no heartbeats. */
@@ -69,8 +71,8 @@ export interface V2Connection {
   ): Promise<boolean>;
   /** Whether outputs can stay on the server, and others be taken from there; left out, not. */
   keepsTensors?(): Promise<boolean>;
-  /** @param onComputed called at most once: its answer begins to come. */
-  infer(batch: AskedBatch, onComputed: () => void): OpenAnswer;
+  /** @param onComputed called at most once, as of `Executor.run`: its answer begins to come. */
+  infer(batch: AskedBatch, onComputed: OnComputed): OpenAnswer;
   close(): void;
 }
 

@@ -3,7 +3,7 @@ import { FRONT_ENDS, nameOfKey, trafficOfBeat } from "../cluster/shares/share-te
 import type { ClusterStore, StoreChange } from "../cluster/store.ts";
 import type { MeasuredLoad } from "../core/load-monitor.ts";
 import type { LoadSource } from "./load-source.ts";
-import { ObservedLoad, summedLoad } from "./observed-load.ts";
+import { ObservedLoad, sharedPace, summedLoad } from "./observed-load.ts";
 import { type TrafficCounts, trafficGrowth } from "./traffic-counts.ts";
 
 /** Where none was heard for so long, nothing is known. */
@@ -50,6 +50,10 @@ export class ClusterLoad implements LoadSource {
     return summedLoad([...this.#byName.values()].map(({ load }) => load.measured()));
   }
 
+  pace(): number {
+    return sharedPace([...this.#byName.values()].map(({ load }) => load));
+  }
+
   whyUnknown(nowMs: number): string | null {
     if (nowMs - this.#heardMs > SILENT_MS) return this.#whySilent();
     if (!this.load().isKnown) return "it has been heard for less than 10 s";
@@ -93,6 +97,7 @@ export class ClusterLoad implements LoadSource {
     this.#hearingMs += Math.max(0, Math.min(MOST_GAP_MS, nowMs - this.#heardMs));
     known.hearingMs = this.#hearingMs;
     known.load.record(trafficGrowth(known.counts, counts), nowMs);
+    known.load.pace = counts.pace ?? 1;
     known.counts = counts;
     known.revision = revision;
     this.#heardMs = nowMs;

@@ -4,7 +4,7 @@ import type { MeasuredLoad } from "../core/load-monitor.ts";
 import { RuntimeError } from "../errors.ts";
 import { metricValues } from "../tell/metrics-lines.ts";
 import type { LoadSource } from "./load-source.ts";
-import { ObservedLoad, summedLoad } from "./observed-load.ts";
+import { ObservedLoad, sharedPace, summedLoad } from "./observed-load.ts";
 import { type TrafficCounts, trafficCounts, trafficGrowth } from "./traffic-counts.ts";
 
 /** What one that is not heard told last counts for so long; then its clients are elsewhere. */
@@ -60,6 +60,10 @@ export class FrontEnds implements LoadSource {
     return summedLoad([...this.#byUrl.values()].map(({ load }) => load.measured()));
   }
 
+  pace(): number {
+    return sharedPace([...this.#byUrl.values()].map(({ load }) => load));
+  }
+
   /** Asks all of them. Never throws: one that does not answer counts with what it said last. */
   async look(nowMs: () => number): Promise<void> {
     const found = await Promise.all(this.#options.urls.map((url) => this.#addresses(url)));
@@ -85,6 +89,7 @@ export class FrontEnds implements LoadSource {
     const known = this.#byUrl.get(url) ?? { counts: null, load: new ObservedLoad() };
     const growth = known.counts === null ? null : trafficGrowth(known.counts, counts);
     known.load.record(growth, nowMs);
+    known.load.pace = counts.pace ?? 1;
     known.counts = counts;
     this.#byUrl.set(url, known);
     this.#heardMs = nowMs;

@@ -52,7 +52,7 @@ export class LoadWatch {
       const nowMs = this.#nowMs();
       // What is not known yet wants nothing: a scaler that has just started lets all be as it is.
       if (this.#frontEnds.whyUnknown(nowMs) === null) {
-        this.plan.follow(this.#frontEnds.load(), nowMs);
+        this.plan.follow(this.#frontEnds.load(), nowMs, this.#frontEnds.pace());
       }
     } finally {
       this.#isLooking = false;

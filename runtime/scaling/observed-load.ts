@@ -19,6 +19,8 @@ interface Look extends TrafficGrowth {
 export class ObservedLoad {
   #looks: Look[] = [];
   #heardMs = Number.NaN;
+  /** Of its workers, when it was heard of last. */
+  pace = 1;
 
   /** When it was heard of last; NaN before. */
   get heardMs(): number {
@@ -42,6 +44,14 @@ export class ObservedLoad {
     const newest = windowOf(this.#looks.filter(({ toMs }) => toMs > this.#heardMs - NEWEST_MS));
     return { isKnown: window.ms >= LEAST_MS, window, newest };
   }
+}
+
+/** Of all workers of several front ends, by what each has to do. */
+export function sharedPace(loads: readonly ObservedLoad[]): number {
+  const loadsQps = loads.map((load) => loadQpsOf(load.measured().window));
+  const all = loadsQps.reduce((total, qps) => total + qps, 0);
+  if (all === 0) return 1;
+  return loads.reduce((sum, { pace }, index) => sum + (pace * (loadsQps[index] ?? 0)) / all, 0);
 }
 
 /** The load of all of them: rates add up, whatever the lengths of their records. */

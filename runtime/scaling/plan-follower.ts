@@ -46,8 +46,9 @@ export class PlanFollower {
     return this.#level;
   }
 
-  follow(load: MeasuredLoad, nowMs: number): void {
-    this.#level = this.#choice.update(load, nowMs);
+  /** @param pace of the workers: at pace 2 twice as many are wanted for a load. */
+  follow(load: MeasuredLoad, nowMs: number, pace = 1): void {
+    this.#level = this.#choice.update(load, nowMs, Math.max(1, pace));
     this.#wantedMs[this.#level] = nowMs;
     this.#nowMs = nowMs;
   }

@@ -11,6 +11,8 @@ export interface TrafficCounts {
   readonly requests: number;
   /** Requests that were turned away, before or after they were read. */
   readonly rejected: number;
+  /** Service times of its workers over those of their profile; left out where none says. */
+  readonly pace?: number;
 }
 
 /** Between two looks. */
@@ -19,6 +21,7 @@ export interface TrafficGrowth {
   readonly requests: number;
 }
 
+const PACE = "stratagem_pace";
 const ROWS = "stratagem_queries_total";
 const ANSWERED = "nv_inference_request_success";
 const FAILED = "nv_inference_request_failure";
@@ -42,6 +45,7 @@ export function trafficCounts(
     dropped: sum(rows.filter(({ labels }) => !IN_TIME.has(labels.get("outcome") ?? ""))),
     requests: sum(own.filter(({ name }) => name === ANSWERED)),
     rejected: sum(own.filter(isRejected)),
+    ...poolPace(own.filter(({ name }) => name === PACE)),
   };
 }
 
@@ -52,9 +56,17 @@ export function trafficCounts(
  */
 export function trafficGrowth(before: TrafficCounts, after: TrafficCounts): TrafficGrowth {
   const isSame = after.rows >= before.rows && after.requests >= before.requests;
-  const since = (key: keyof TrafficCounts) => after[key] - (isSame ? before[key] : 0);
+  const since = (key: Exclude<keyof TrafficCounts, "pace">) =>
+    after[key] - (isSame ? before[key] : 0);
   const shed = Math.max(0, since("rejected") - since("dropped"));
   return { rows: since("rows") + shed, requests: since("requests") + since("rejected") };
+}
+
+/** Of workers that share the load by how fast they are. */
+function poolPace(values: readonly MetricValue[]): Pick<TrafficCounts, "pace"> {
+  const paces = values.filter(({ value }) => value > 0);
+  const rate = paces.reduce((total, { value }) => total + 1 / value, 0);
+  return rate > 0 ? { pace: paces.length / rate } : {};
 }
 
 function sum(values: readonly MetricValue[]): number {

@@ -12,6 +12,10 @@ export interface MadeDecision {
   readonly queued: number;
   /** To the earliest deadline; negative when that was over. */
   readonly slackMs: number;
+  /** Of the worker that ran it. */
+  readonly pace: number;
+  /** Largest of the corrections of variants and batch sizes then. */
+  readonly correction: number;
   /** Class or bucket of its queries; empty where there are none. */
   readonly kind: string;
   /** Whether the request named the variant, or asked for the same one for all its rows. */

@@ -111,3 +111,8 @@ export function wrapped(paragraph: string, width = 100): string {
   }
   return [...lines, line].join("\n");
 }
+
+/** A level by its load, and by the pace that it was solved for. */
+export function levelText({ loadQps, pace }: { loadQps: number; pace: number }): string {
+  return `${short(loadQps)} qps${pace === 1 ? "" : ` at pace ${short(pace)}`}`;
+}

@@ -57,6 +57,7 @@ export function readingOf(changes: Partial<Reading> = {}): Reading {
     bundleSha256: "a",
     compiled: { process: "poisson" },
     loadQps: 50,
+    pace: 1,
     topLevelQps: 100,
     promised: { violationRate: 0.01, feasible: true },
     rows: { satisfied: 0, late: 0, dropped: 0 },

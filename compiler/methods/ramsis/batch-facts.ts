@@ -1,10 +1,11 @@
 /** What a bundle of tables knows of a batch that a server ran. */
+import { decidingLevel } from "stratagem-runtime/internal/bundle/deciding-level";
 import type { RamsisBundle, ServiceTimes } from "stratagem-runtime/internal/bundle/schema";
 import {
   type Decision,
   inspectState,
 } from "stratagem-runtime/internal/methods/ramsis/tell/state-view";
-import { counted, percent, short } from "stratagem-runtime/internal/tell/text";
+import { counted, levelText, percent } from "stratagem-runtime/internal/tell/text";
 import { type BatchFacts, profiledBatch, type RanBatch } from "../../model/batch-facts.ts";
 
 /** What a logged slack may be off: it is rounded to the microsecond. */
@@ -27,7 +28,8 @@ function timesOf({ tasks, buckets }: RamsisBundle, kind: string | null): Service
 }
 
 function stateOf(bundle: RamsisBundle, ran: RanBatch): string | null {
-  const { queued, slackMs } = ran;
+  const { queued } = ran;
+  const slackMs = tableSlackMs(bundle, ran);
   if (queued === null || queued < 1 || slackMs === null) return null;
   const { sloClass, bucket } = kindOf(bundle, ran);
   const whose = sloClass !== undefined ? `,class=${sloClass}` : "";
@@ -45,17 +47,24 @@ function kindOf(
   return buckets?.some(({ name }) => name === kind) === true ? { bucket: kind } : {};
 }
 
+/** The slack that was looked up: on a slower worker there is less of it. */
+function tableSlackMs(bundle: RamsisBundle, { level, slackMs, pace }: RanBatch): number | null {
+  if (slackMs === null) return null;
+  const solvedFor = level === null ? undefined : decidingLevel(bundle, level)?.pace;
+  return (slackMs * (solvedFor ?? 1)) / pace;
+}
+
 /** Whether the level's table says what ran, and if not, what else it can have been. */
 function ruleOf(bundle: RamsisBundle, ran: RanBatch): string | null {
   const { queued, slackMs, level } = ran;
   if (queued === null || queued < 1 || slackMs === null || level === null) return null;
-  const decides = bundle.levels[level];
+  const decides = decidingLevel(bundle, level);
   if (decides === undefined) return null;
-  const { loadQps } = decides;
-  const whose = `the table of level ${short(loadQps)} qps`;
-  const asked = { queued, loadQps, ...kindOf(bundle, ran) };
+  const whose = `the table of level ${levelText(decides)}`;
+  const asked = { queued, level, loadQps: decides.loadQps, ...kindOf(bundle, ran) };
+  const tableMs = tableSlackMs(bundle, ran) ?? slackMs;
   const looks = [0, ROUNDED_MS, -ROUNDED_MS].map((offMs) => {
-    return inspectState(bundle, { ...asked, slackMs: slackMs + offMs });
+    return inspectState(bundle, { ...asked, slackMs: tableMs + offMs });
   });
   if (looks.some(({ decision }) => isWhatRan(decision, ran))) return `${whose} says so`;
   const other = looks.find(({ otherTable }) => {
@@ -66,7 +75,7 @@ function ruleOf(bundle: RamsisBundle, ran: RanBatch): string | null {
   }
   const [look] = looks;
   const said = look === undefined ? "something else" : decisionText(look.decision);
-  if (slackMs < fastestMs(bundle, ran)) {
+  if (slackMs < fastestMs(bundle, ran) * ran.pace) {
     const why = "late whatever was done, it was run so that most queries are done per time";
     return `${why}; ${whose} says ${said}`;
   }

@@ -18,8 +18,8 @@ import { simulate } from "./simulate/simulate.ts";
 import { isPooled, ramsis } from "./solve/ramsis.ts";
 
 /** Queries that a promise at a pace is simulated with, and seconds of them at least. */
-const QUERIES = 20_000;
-const LEAST_S = 5;
+const QUERIES = 16_000;
+const LEAST_S = 4;
 const SEED = 1;
 /** A table of a higher load is shared where it is that near to the bound on accuracy. */
 const SHARED_ACCURACY = 3e-4;
@@ -75,7 +75,7 @@ function paceLevels(
       if (accuracy >= boundAccuracy - SHARED_ACCURACY) continue;
     }
     const solved = isAlone
-      ? { ...level, mixture: null, ...ramsis.slowedTable(planned, loadQps, 1) }
+      ? { ...level, mixture: null, ...ramsis.slowedTable(planned, loadQps, 1, "brief") }
       : solve(planned, loadQps);
     const placed = onSharedAxes(frame, planned, solved, plan);
     const isCarried = isAlone ? ramsis.carries(planned, loadQps) : solved.feasible;

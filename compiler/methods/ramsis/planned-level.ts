@@ -82,9 +82,9 @@ function bestOf(
 function isBetter(frame: RamsisFrame, one: RamsisLevel, other: RamsisLevel): boolean {
   if (one.feasible !== other.feasible) return one.feasible;
   if (!one.feasible) return worth(one) > worth(other);
-  const valueOf = ({ expected }: RamsisLevel) =>
+  const netOf = ({ expected }: RamsisLevel) =>
     expected.accuracyPerQuery - latencyCost(frame, expected);
-  return valueOf(one) > valueOf(other) + LEAST_GAIN;
+  return netOf(one) > netOf(other) + LEAST_GAIN;
 }
 
 /** Where no level keeps the ceiling: enough to serve rather than drop. */

@@ -25,6 +25,7 @@ import { ramsisPaces } from "./paces.ts";
 import { type LevelKind, plannedLevel } from "./planned-level.ts";
 import { ramsisPromises } from "./promises.ts";
 import { hasPath, servedExpectation, servedTableAt } from "./served-level.ts";
+import { isSampled } from "./simulate/promised-times.ts";
 import { isPooled, ramsis } from "./solve/ramsis.ts";
 import { bucketWarnings, tableWarnings } from "./warnings.ts";
 

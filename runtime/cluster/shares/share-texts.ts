@@ -31,6 +31,8 @@ export interface CountedTraffic {
   readonly requests: number;
   /** Requests that were turned away, before or after they were read. */
   readonly rejected: number;
+  /** Service times of its workers over those of their profile; left out where none says. */
+  readonly pace?: number;
 }
 
 export type TrafficByApplication = Readonly<Record<string, CountedTraffic>>;
@@ -57,13 +59,14 @@ export function urlOfBeat(text: string): string | null {
 /** What a beat says of an application; null where it says nothing. */
 export function trafficOfBeat(text: string, application: string): CountedTraffic | null {
   const found = recordOf(recordOf(fieldsOf(text)["traffic"])[application]);
-  const { rows, dropped, requests, rejected } = found;
+  const { rows, dropped, requests, rejected, pace } = found;
   if (typeof rows !== "number") return null;
   return {
     rows: amountOf(rows),
     dropped: amountOf(dropped),
     requests: amountOf(requests),
     rejected: amountOf(rejected),
+    ...(amountOf(pace) > 0 ? { pace: amountOf(pace) } : {}),
   };
 }
 

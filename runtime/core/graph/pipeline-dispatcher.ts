@@ -1,6 +1,7 @@
 /** States the interface of every dispatcher of a graph of tasks. */
 import type { CommandBuffer } from "../command-buffer.ts";
 import type { LoadShare, SeenLoad } from "../load-share.ts";
+import type { PaceMonitor } from "../pace.ts";
 
 /** In place of a parent: the query is a request's own, for an entry task. */
 export const NO_PARENT = 0xffff_ffff;
@@ -42,6 +43,8 @@ export interface PipelineDispatcher {
   readonly level: number;
   /** Workers that are assigned a model, or are to be. */
   readonly servers: number;
+  /** The pace of the workers; left out where it is not measured. */
+  readonly pace?: PaceMonitor;
 
   /**
    * A request comes; it counts as demand. Its entry queries follow.
@@ -63,8 +66,8 @@ export interface PipelineDispatcher {
     nowMs: number,
     out: CommandBuffer,
   ): void;
-  /** The batch a worker ran is done. */
-  onBatchDone(worker: number, nowMs: number, out: CommandBuffer): void;
+  /** The batch a worker ran is done. @param ranMs time in the worker; left out if not known. */
+  onBatchDone(worker: number, nowMs: number, out: CommandBuffer, ranMs?: number): void;
   /** How many queries a served one sent to a child task of its own: what a heartbeat reports. */
   onFanout(query: number, childTask: number, count: number): void;
   /** The time has come that `wakeMs` named. */

@@ -1,4 +1,5 @@
 /** What a decision log says of a request. */
+import { decidingLevel } from "../../bundle/deciding-level.ts";
 import type { Bundle } from "../../bundle/schema.ts";
 import type { MadeDecision, ReviewedDecision } from "../../tell/made-decision.ts";
 import type { BatchRun } from "../requests/batch-run.ts";
@@ -82,15 +83,20 @@ function loggedDecision(
   if (run.task !== undefined) told.task = run.task;
   if (level >= 0) {
     told.level = level;
-    const loadQps = bundle?.levels[level]?.loadQps;
-    if (loadQps !== undefined) told.loadQps = loadQps;
+    const decides = bundle === undefined ? undefined : decidingLevel(bundle, level);
+    if (decides !== undefined) told.loadQps = decides.loadQps;
+    if (decides !== undefined && decides.pace !== 1) told.levelPace = decides.pace;
   }
+  if (run.pace !== undefined) told.pace = run.pace;
+  if (run.correction !== undefined) told.correction = run.correction;
   if (run.worker >= 0) told.worker = run.worker;
   if (run.places !== undefined) told.places = run.places;
   if (run.isLost === true) told.isLost = true;
   if (bundle === undefined) return told;
   const task = run.task ?? null;
-  const made = { task, variant, batch, level, queued, slackMs, kind, isNamed };
+  const { pace = 1, correction = 1 } = run;
+  const decided = { level, queued, slackMs, pace, correction };
+  const made = { task, variant, batch, ...decided, kind, isNamed };
   const reviewed = review(bundle, made);
   if (reviewed !== undefined) told.runnerUp = reviewed.runnerUp;
   return told;

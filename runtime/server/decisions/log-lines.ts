@@ -36,6 +36,12 @@ export interface LoggedDecision {
   /** Left out where none decides. */
   readonly level?: number;
   readonly loadQps?: number;
+  /** That the level was solved for; left out for 1. */
+  readonly levelPace?: number;
+  /** Of its worker; left out for 1, and where it is not measured. */
+  readonly pace?: number;
+  /** Largest of the corrections of variants and batch sizes then; left out for 1. */
+  readonly correction?: number;
   readonly state: {
     /** Left out where nobody says. */
     readonly queued?: number;
@@ -129,11 +135,12 @@ export type LogLine = OpenedLine | DecisionLine | ArrivalsLine | EventsLine | Lo
 /** A logged decision as a method reviews it. */
 export function madeDecision(
   { class: kind = "", isNamed }: Pick<DecisionLine, "class" | "isNamed">,
-  { task, level = -1, state, variant, batch }: LoggedDecision,
+  { task, level = -1, state, variant, batch, pace = 1, correction = 1 }: LoggedDecision,
 ): MadeDecision {
   const { queued = 0, slackMs } = state;
   const asked = { kind, isNamed: isNamed === true };
-  return { task: task ?? null, level, variant, batch, queued, slackMs, ...asked };
+  const told = { level, variant, batch, queued, slackMs, pace, correction };
+  return { task: task ?? null, ...told, ...asked };
 }
 
 /** JSON has no such numbers; forecasts and deadlines may be. */

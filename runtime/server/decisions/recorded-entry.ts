@@ -17,6 +17,8 @@ export interface RecordedEntry {
   /** As the core has it, with the time of the way before it taken off. */
   readonly deadlineMs?: number;
   readonly worker?: number;
+  /** How long the model of a batch that is done ran in its worker. */
+  readonly ranMs?: number;
   /** Index, in a graph of tasks among the variants of all of them. */
   readonly variant?: number;
   readonly level?: number;

@@ -4,11 +4,11 @@ import type { AccuracyEvidence } from "./accuracy-evidence.ts";
 import { AccuracyWatch, type StatedAccuracy } from "./accuracy-watch.ts";
 import { ArrivalBlocks, DispersionWatch, RateWatch } from "./arrival-watches.ts";
 import { CostWatch } from "./cost-watch.ts";
-import { AnswererWatch, ViolationWatch } from "./outcome-watches.ts";
+import { AnswererWatch, percent, ViolationWatch } from "./outcome-watches.ts";
 import { ServiceTimeWatch } from "./service-time-watch.ts";
 import { BLOCK_MS } from "./variant-block.ts";
 import { PROMISE_WORDS, PROMISES, type PromiseName, type Watch } from "./watch.ts";
-import type { Reading, Watched } from "./watched.ts";
+import type { PromisedNow, Reading, Watched } from "./watched.ts";
 
 /** Blocks that end in an hour, of one watch, at most. */
 export const BLOCKS_PER_HOUR = 3_600_000 / BLOCK_MS;
@@ -87,12 +87,13 @@ export class Drift {
         .filter((watch) => watch.isBroken)
         .sort((one, other) => one.brokenSinceMs - other.brokenSinceMs);
       const [first] = broken;
+      const adapted = first === undefined ? "" : this.#adapted(promise);
       return {
         promise,
         holds: first === undefined,
         brokenSinceMs: first === undefined ? null : this.#epochMs(first.brokenSinceMs),
         evidence: Math.max(...watches.map((watch) => watch.evidence)),
-        because: broken.map((watch) => this.#because(watch)).join("; "),
+        because: broken.map((watch) => this.#because(watch)).join("; ") + adapted,
       };
     });
   }
@@ -142,7 +143,8 @@ export class Drift {
   #tellBroken(watch: Watch): void {
     const { hoursPerFalseAlarm, onNotice } = this.#options;
     const what = `promise broken: ${PROMISE_WORDS[watch.promise]}: ${this.#because(watch)}`;
-    onNotice(`${what}; false alarms at most one in ${hoursPerFalseAlarm} h`, "warn");
+    const seldom = `; false alarms at most one in ${hoursPerFalseAlarm} h`;
+    onNotice(`${what}${seldom}${this.#adapted(watch.promise)}`, "warn");
   }
 
   #tellHolds(promise: PromiseName): void {
@@ -160,7 +162,23 @@ export class Drift {
     return watch.because(`since ${since.toISOString().slice(11, 19)} UTC`);
   }
 
+  /** Slow service times do not break what follows from them where the policy reckons with them. */
+  #adapted(promise: PromiseName): string {
+    if (promise !== "service_time") return "";
+    const { pace, promised } = this.#options.watched.reading();
+    return pace === 1 ? "" : `; ${adaptedText(pace, promised)}`;
+  }
+
   #epochMs(ms: number): number {
     return ms + this.#options.epochOffsetMs;
   }
+}
+
+function adaptedText(pace: number, promised: PromisedNow | undefined): string {
+  const { violationRate, accuracyPerSatisfied } = promised ?? {};
+  const adapted = `the policy has adapted to pace ${Number(pace.toFixed(2))}`;
+  if (violationRate === undefined) return adapted;
+  const late = `${percent(violationRate)} late or dropped at most`;
+  if (accuracyPerSatisfied === undefined) return `${adapted} and promises ${late}`;
+  return `${adapted} and promises ${late}, at an accuracy of ${percent(accuracyPerSatisfied)}`;
 }

@@ -17,6 +17,8 @@ export interface Reading {
   /** Rows a second as measured; NaN until that is known. */
   readonly loadQps: number;
   readonly topLevelQps: number;
+  /** Service times that the policy reckons with, over those of the profile. */
+  readonly pace: number;
   /** Of the level that is followed; undefined where there is none. */
   readonly promised: PromisedNow | undefined;
   /** Since the start. */

@@ -5,10 +5,11 @@ import { pathTimesOf } from "../../core/decision-slo.ts";
 import type { LoadShare, SeenLoad } from "../../core/load-share.ts";
 import type { AssignedExecutor, AssignedExecutorHandlers } from "../../exec/executor.ts";
 import { ArrivalCounts } from "../drift/arrival-counts.ts";
+import { promisedNow } from "../drift/promised-now.ts";
 import { ServiceTimes } from "../drift/service-times.ts";
-import type { Reading, Watched } from "../drift/watched.ts";
+import type { PromisedNow, Reading, Watched } from "../drift/watched.ts";
 import type { MetricLine } from "../metrics/exposition.ts";
-import type { Promised } from "../metrics/promise-lines.ts";
+import { paceLines, type ServedPace, servedPace } from "../metrics/served-pace.ts";
 import type { Endpoint, EndpointModel } from "../requests/endpoint.ts";
 import type { RequestRows, Submission } from "../requests/request.ts";
 import type { PipelineBundle } from "./linked-tasks.ts";
@@ -120,28 +121,36 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
       levelCount: levels.length,
       topLevelQps: levels.at(-1)?.loadQps ?? Number.NaN,
       bundleSha256: this.bundleSha256,
-      promise: promisedBy(this.#bundle, scheduler.level),
+      promise: this.#promisedNow() ?? { violationRate: undefined },
     };
     return [
       ...this.metrics.lines(gauges),
       ...this.#pipeline.metricLines(scheduler.workers),
+      ...(this.pace === undefined ? [] : paceLines(this.pace)),
       ...this.watched.times.lines(),
     ];
+  }
+
+  get pace(): ServedPace | undefined {
+    const { pace } = this.#scheduler;
+    return pace && servedPace(pace, this.#bundle.cluster.pools);
+  }
+
+  #promisedNow(): PromisedNow | undefined {
+    const { level, loadQps, pace } = this.#scheduler;
+    return promisedNow(this.#bundle, { level, loadQps, pace: pace?.stretch ?? 1 });
   }
 
   #reading(): Reading {
     const { arrivals, levels } = this.#bundle;
     const scheduler = this.#scheduler;
-    const followed = levels[scheduler.level];
     return {
       bundleSha256: this.bundleSha256,
       compiled: arrivals,
       loadQps: scheduler.loadQps,
       topLevelQps: levels.at(-1)?.loadQps ?? Number.NaN,
-      promised: followed && {
-        feasible: followed.feasible,
-        ...promisedBy(this.#bundle, scheduler.level),
-      },
+      pace: scheduler.pace?.stretch ?? 1,
+      promised: this.#promisedNow(),
       rows: this.metrics.rows,
       accuracySum: this.metrics.accuracySum,
       cost: this.#pipeline.costNow?.(scheduler.level, scheduler.workers),
@@ -168,20 +177,6 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
   abort(): void {
     this.#scheduler.abort();
   }
-}
-
-function promisedBy({ levels }: PipelineBundle, level: number): Promised {
-  const followed = levels[level];
-  // Of levels with several plans, the one that is followed at their load is what they promise.
-  const expected =
-    followed === undefined || "expected" in followed
-      ? followed?.expected
-      : followed.steady.expected;
-  const accuracyPerSatisfied =
-    expected !== undefined && "accuracyPerSatisfied" in expected
-      ? expected.accuracyPerSatisfied
-      : undefined;
-  return { violationRate: expected?.violationRate, accuracyPerSatisfied };
 }
 
 function bothOf(

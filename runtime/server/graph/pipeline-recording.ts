@@ -18,8 +18,14 @@ export type PipelineEvent =
       readonly deadlineMs: number;
     })
   | (Timed & {
-      readonly kind: "done" | "ready" | "model-ready" | "resized" | "lost";
+      readonly kind: "ready" | "model-ready" | "resized" | "lost";
       readonly worker: number;
+    })
+  | (Timed & {
+      readonly kind: "done";
+      readonly worker: number;
+      /** How long the model ran in the worker; left out where it was not measured. */
+      readonly ranMs?: number;
     })
   | (Timed & { readonly kind: "retry"; readonly query: number; readonly task: number })
   | {

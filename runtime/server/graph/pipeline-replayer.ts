@@ -22,7 +22,7 @@ const TELL: Readonly<Record<PipelineEvent["kind"], Tell>> = {
     dispatcher.onQuery(query, task, parent, deadlineMs, given(event, "nowMs"), out);
   },
   done: (dispatcher, event, out) =>
-    dispatcher.onBatchDone(given(event, "worker"), given(event, "nowMs"), out),
+    dispatcher.onBatchDone(given(event, "worker"), given(event, "nowMs"), out, event.ranMs),
   ready: (dispatcher, event, out) =>
     dispatcher.onWorkerReady(given(event, "worker"), given(event, "nowMs"), out),
   "model-ready": (dispatcher, event, out) =>

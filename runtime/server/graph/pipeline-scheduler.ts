@@ -2,9 +2,10 @@
 import { assert } from "../../core/assert.ts";
 import type { PathTimes } from "../../core/decision-slo.ts";
 import type { LoadShare, SeenLoad } from "../../core/load-share.ts";
+import type { PaceMonitor } from "../../core/pace.ts";
 import { type AssignedExecutor, WorkerLostError } from "../../exec/executor.ts";
 import type { ServiceTimes } from "../drift/service-times.ts";
-import { type BatchOwner, BatchRuns } from "../requests/batch-runs.ts";
+import { type BatchOwner, BatchRuns, pacedMs } from "../requests/batch-runs.ts";
 import type { RequestRows, Submission } from "../requests/request.ts";
 import { BatchEnds } from "./batch-ends.ts";
 import { batchInputs } from "./batch-tensors.ts";
@@ -112,6 +113,11 @@ export class PipelineScheduler {
     return this.#dispatcher.loadQps(this.#now());
   }
 
+  /** The pace of the workers; undefined where the method does not measure it. */
+  get pace(): PaceMonitor | undefined {
+    return this.#dispatcher.pace;
+  }
+
   /** Queries of all tasks that wait or run. */
   get pendingCount(): number {
     return this.#slots.usedCount;
@@ -157,6 +163,7 @@ export class PipelineScheduler {
     this.#options.observer.onModelsLoaded(loads);
     if (!this.#models.isUp(worker) || !this.#models.hold(worker)) return;
     const nowMs = this.#now();
+    if (loads > 0) this.#runs.onFresh(worker);
     this.#carryOut(this.#dispatcher.onModelReady(worker, nowMs), nowMs);
   }
 
@@ -213,7 +220,7 @@ export class PipelineScheduler {
       return marked(command, { models: this.#models, signature, holdsAllVariants, executor });
     }
     const queries = command.queries.map((slot) => this.#slots.query(slot));
-    const batch = startedBatch(command, queries, signature, nowMs);
+    const batch = startedBatch(command, queries, signature, nowMs, this.pace);
     this.#runs.start(batch);
     observer.onBatchStart(batch);
     return () => this.#run(batch);
@@ -246,7 +253,7 @@ export class PipelineScheduler {
     const queries = batch.queries.map((slot) => this.#slots.query(slot));
     const inputs = batchInputs(at(signature.variants, variant), queries);
     const cores = this.#models.leastCores(worker);
-    const p99Ms = p99MsOf?.(variant, rows, worker, cores);
+    const p99Ms = pacedMs(p99MsOf?.(variant, rows, worker, cores), batch);
     batch.kind = kindOf?.(worker, cores) ?? 0;
     const batchOf = { variant, rows, inputs, p99Ms };
     this.#runs.hand(batch, (onComputed) => executor.run(worker, batchOf, onComputed));
@@ -258,8 +265,8 @@ export class PipelineScheduler {
   #batchOwner(): BatchOwner<RunningBatch> {
     const { observer } = this.#options;
     return {
-      onIdle: (worker, nowMs) => {
-        this.#carryOut(this.#dispatcher.onBatchDone(worker, nowMs), nowMs);
+      onIdle: (worker, nowMs, ranMs) => {
+        this.#carryOut(this.#dispatcher.onBatchDone(worker, nowMs, ranMs), nowMs);
       },
       onComputed: (nowMs) => this.#startBatches(nowMs),
       onResult: (batch, result, nowMs) => this.#ends.answer(batch, result, nowMs),

@@ -9,6 +9,7 @@ import {
 } from "../../core/command-buffer.ts";
 import type { PipelineDispatcher, ResizedPipeline } from "../../core/graph/pipeline-dispatcher.ts";
 import type { LoadShare, SeenLoad } from "../../core/load-share.ts";
+import type { PaceMonitor } from "../../core/pace.ts";
 import { WakeTimer } from "../wake-timer.ts";
 import type { PipelineCommand, PipelineRecorder } from "./pipeline-recording.ts";
 
@@ -42,6 +43,11 @@ export class RecordedDispatcher {
     this.#recorder = recorder;
     this.#buffer = new CommandBuffer(dispatcher.commandCapacity, queryCapacity);
     this.#wakeTimer = new WakeTimer(onWake);
+  }
+
+  /** Undefined where the method does not measure it. */
+  get pace(): PaceMonitor | undefined {
+    return this.#dispatcher.pace;
   }
 
   get workerCount(): number {
@@ -87,9 +93,9 @@ export class RecordedDispatcher {
     return this.#commands(nowMs);
   }
 
-  onBatchDone(worker: number, nowMs: number) {
-    this.#recorder?.({ kind: "done", worker, nowMs });
-    this.#dispatcher.onBatchDone(worker, nowMs, this.#buffer);
+  onBatchDone(worker: number, nowMs: number, ranMs?: number) {
+    this.#recorder?.({ kind: "done", worker, nowMs, ...(ranMs === undefined ? {} : { ranMs }) });
+    this.#dispatcher.onBatchDone(worker, nowMs, this.#buffer, ranMs);
     return this.#commands(nowMs);
   }
 

@@ -1,4 +1,6 @@
 /** A batch of queries of one task as the scheduler keeps it from the command that starts it. */
+import type { PaceMonitor } from "../../core/pace.ts";
+import { paceFields } from "../requests/batch-run.ts";
 import type { OpenBatch } from "../requests/batch-runs.ts";
 import type { StartedBatch } from "./pipeline-observer.ts";
 import type { PipelineCommand } from "./pipeline-recording.ts";
@@ -11,13 +13,14 @@ type StartCommand = Extract<PipelineCommand, { readonly kind: "start-batch" }>;
 
 /**
  * Its queries are of that variant from now on, and their requests have begun.
- * @param queries those of the command, in their order.
+ * @param queries those of the command, in their order. @param monitor of the workers' pace.
  */
 export function startedBatch(
   { worker, variant, level, queued, queries: slots }: StartCommand,
   queries: readonly PipelineQuery[],
   { variants, tasks }: PipelineSignature,
   nowMs: number,
+  monitor?: PaceMonitor,
 ): RunningBatch {
   let earliestMs = Number.POSITIVE_INFINITY;
   for (const query of queries) {
@@ -36,6 +39,7 @@ export function startedBatch(
     rows: slots.length,
     queued,
     slackMs: earliestMs - nowMs,
+    ...paceFields(worker, monitor),
     queries: slots,
     startMs: nowMs,
     handedMs: nowMs,

@@ -7,9 +7,11 @@ import type { PromiseState } from "../drift/drift.ts";
 import { PROMISE_WORDS } from "../drift/watch.ts";
 import type { MetricLine } from "../metrics/exposition.ts";
 import { Latencies } from "../metrics/latencies.ts";
+import type { ServedPace } from "../metrics/served-pace.ts";
 import type {
   LiveApplication,
   LiveClass,
+  LivePace,
   LivePlaces,
   LivePromise,
   LiveRows,
@@ -21,6 +23,7 @@ import { Samples } from "./samples.ts";
 /** Variants that a document tells at most, of all tasks. */
 const MAX_VARIANTS = 64;
 const MAX_CLASSES = 16;
+const MAX_WORKERS = 64;
 /** Letters of a name at most. */
 const MAX_NAME = 80;
 
@@ -63,6 +66,7 @@ export function liveApplication(house: House, served: Application): LiveApplicat
       lost: samples.sum("stratagem_workers_lost_total") ?? 0,
       hung: samples.sum("stratagem_workers_hung_total") ?? 0,
     },
+    pace: livePace(endpoint.pace),
     rows: rowsOf(samples),
     satisfiedAccuracy: samples.sum(ACCURACY),
     requests: {
@@ -77,6 +81,16 @@ export function liveApplication(house: House, served: Application): LiveApplicat
     classes: classesOf(samples, bundle),
     places: placesOf(samples),
     promises: (served.drift?.states() ?? []).map(livePromise),
+  };
+}
+
+function livePace(pace: ServedPace | undefined): LivePace | null {
+  if (pace === undefined) return null;
+  const { workers, corrections } = pace;
+  return {
+    ...pace,
+    workers: workers.slice(0, MAX_WORKERS),
+    corrections: corrections.slice(0, MAX_VARIANTS),
   };
 }
 

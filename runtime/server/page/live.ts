@@ -41,6 +41,8 @@ export interface LiveApplication {
   /** Rows, of pipelines queries of all tasks, that wait or run. */
   readonly pending: number | null;
   readonly workers: LiveWorkers;
+  /** Null where the method does not measure it. */
+  readonly pace: LivePace | null;
   readonly rows: LiveRows;
   /** Sum of the stated accuracies of rows that were answered in time. */
   readonly satisfiedAccuracy: number | null;
@@ -73,6 +75,8 @@ export interface LivePromise {
 export interface LiveLevel {
   readonly index: number;
   readonly loadQps: number;
+  /** That it was solved for. */
+  readonly pace: number;
   readonly feasible: boolean;
   /** Per row answered in time. */
   readonly accuracy: number | null;
@@ -86,6 +90,26 @@ export interface LiveWorkers {
   /** Since the start; those that hung are among those lost. */
   readonly lost: number;
   readonly hung: number;
+}
+
+/** Service times over those of the profile, 1 as profiled, 2 half as fast. */
+export interface LivePace {
+  /** Of the workers that are up together. */
+  readonly pool: number;
+  /** Load on the cluster as profiled for each query, with workers that are down counted. */
+  readonly stretch: number;
+  /** Those that are up, the first of them where there are many. */
+  readonly workers: readonly {
+    readonly pool: string;
+    readonly worker: number;
+    readonly pace: number;
+  }[];
+  /** Variants and batch sizes, from that size to twice as many, whose times the pace leaves out. */
+  readonly corrections: readonly {
+    readonly variant: string;
+    readonly batch: number;
+    readonly correction: number;
+  }[];
 }
 
 /** Rows of requests by what became of them. */

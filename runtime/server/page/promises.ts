@@ -1,4 +1,5 @@
 /** What a bundle promises of its levels, as far as a page has room for them. */
+import { decidingLevel } from "../../bundle/deciding-level.ts";
 import type { Bundle, Level } from "../../bundle/schema.ts";
 import type { LiveLevel } from "./live.ts";
 
@@ -16,7 +17,8 @@ interface Stated {
  * The levels, or as many as may be told, evenly spread, with the first, the last, and the two
  * around the one that decides.
  */
-export function promisedLevels({ levels }: Bundle, deciding: number | null): LiveLevel[] {
+export function promisedLevels(bundle: Bundle, deciding: number | null): LiveLevel[] {
+  const { levels } = bundle;
   const every = Math.ceil(levels.length / (MAX_LEVELS - 4));
   const kept = new Set([0, levels.length - 1]);
   for (let index = 0; index < levels.length; index += every) kept.add(index);
@@ -27,8 +29,18 @@ export function promisedLevels({ levels }: Bundle, deciding: number | null): Liv
     .sort((one, other) => one - other)
     .flatMap((index) => {
       const level = levels[index];
-      return level === undefined ? [] : [promisedLevel(level, index)];
+      return level === undefined ? pacedLevel(bundle, index) : [promisedLevel(level, index)];
     });
+}
+
+/** A level for a slower machine promises nothing by itself. */
+function pacedLevel(bundle: Bundle, index: number): LiveLevel[] {
+  const level = decidingLevel(bundle, index);
+  if (level === undefined) return [];
+  const { loadQps, pace } = level;
+  return [
+    { index, loadQps, pace, feasible: true, accuracy: null, violationRate: null, p99Ms: null },
+  ];
 }
 
 function promisedLevel(level: Level, index: number): LiveLevel {
@@ -37,6 +49,7 @@ function promisedLevel(level: Level, index: number): LiveLevel {
   return {
     index,
     loadQps: level.loadQps,
+    pace: 1,
     feasible: level.feasible,
     accuracy: stated.accuracyPerSatisfied ?? null,
     violationRate: stated.violationRate ?? null,

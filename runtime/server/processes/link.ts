@@ -191,10 +191,12 @@ export class Link {
 /** By the clock that all share, and nothing but what is told of a batch. */
 function sharedRun(run: BatchRun, offsetMs: number): BatchRun {
   const { task, variantName, level, rows, queued, slackMs, worker, places, doneRows } = run;
-  const { startMs, handedMs, endMs, wallMs, isLost } = run;
+  const { startMs, handedMs, endMs, wallMs, isLost, pace, correction } = run;
   return {
     ...(task === undefined ? {} : { task }),
     ...{ variantName, level, rows, queued, slackMs, worker },
+    ...(pace === undefined ? {} : { pace }),
+    ...(correction === undefined ? {} : { correction }),
     ...(places === undefined ? {} : { places }),
     ...(doneRows === undefined ? {} : { doneRows }),
     ...{ startMs: startMs + offsetMs, handedMs: handedMs + offsetMs },

@@ -1,4 +1,5 @@
 /** A batch in which rows of a request ran, as logs and traces tell of it. */
+import type { PaceMonitor } from "../../core/pace.ts";
 
 export interface BatchRun {
   /** Left out where there is one task. */
@@ -12,6 +13,10 @@ export interface BatchRun {
   readonly queued: number;
   /** Time to the earliest deadline at its start; negative when that was over. */
   readonly slackMs: number;
+  /** Of its worker when it was decided; left out where that is not measured, and of 1. */
+  readonly pace?: number;
+  /** Largest of the corrections by which decisions were made then; left out for 1. */
+  readonly correction?: number;
   /** −1 where several ran it. */
   readonly worker: number;
   /** Which workers ran it together, and how many rows were done before; left out where one did. */
@@ -29,10 +34,24 @@ export interface BatchRun {
   readonly isLost?: true;
 }
 
+/** By which pace of its worker, and corrections, a batch is decided. */
+export function paceFields(
+  worker: number,
+  monitor: PaceMonitor | undefined,
+): Pick<BatchRun, "pace" | "correction"> {
+  const pace = monitor?.paceOf(worker) ?? 1;
+  const correction = monitor?.mostCorrection ?? 1;
+  return {
+    ...(pace === 1 ? {} : { pace }),
+    ...(correction === 1 ? {} : { correction }),
+  };
+}
+
 /** A batch as its requests remember it when its worker was lost. */
 export function lostRun(run: BatchRun, nowMs: number): BatchRun {
-  const { variantName, level, rows, queued, slackMs, worker, startMs, handedMs } = run;
-  const of = run.task === undefined ? {} : { task: run.task };
+  const { variantName, level, rows, queued, slackMs, pace, worker, startMs, handedMs } = run;
+  const task = run.task === undefined ? {} : { task: run.task };
+  const of = pace === undefined ? task : { ...task, pace };
   const decided = { ...of, variantName, level, rows, queued, slackMs, worker };
   return { ...decided, startMs, handedMs, endMs: nowMs, wallMs: Number.NaN, isLost: true };
 }

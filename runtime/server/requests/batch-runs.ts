@@ -1,5 +1,10 @@
 /** A batch from its start to its end: handed to its worker, computed, answered, refused or lost. */
-import { type BatchResult, RowsRefusedError, WorkerLostError } from "../../exec/executor.ts";
+import {
+  type BatchResult,
+  type OnComputed,
+  RowsRefusedError,
+  WorkerLostError,
+} from "../../exec/executor.ts";
 import type { ServiceTimes } from "../drift/service-times.ts";
 import type { BatchTimes } from "./answer-times.ts";
 import type { BatchRun } from "./batch-run.ts";
@@ -20,8 +25,12 @@ export interface OpenBatch extends BatchRun {
 
 /** Whoever decides what runs, and knows whose rows a batch has. */
 export interface BatchOwner<Batch> {
-  /** The worker is idle: what is decided now is handed to it before anything else happens. */
-  onIdle(worker: number, nowMs: number): void;
+  /**
+   * The worker is idle: what is decided now is handed to it before anything else happens.
+   * @param ranMs how long the model ran in it; undefined where that is not known, and for what the
+   * profile does not cover: the first batch after a start or the load of a model.
+   */
+  onIdle(worker: number, nowMs: number, ranMs: number | undefined): void;
   /** A worker is idle whose answer is on its way; `onIdle` has been told. */
   onComputed?(nowMs: number): void;
   onResult(batch: Batch, result: BatchResult, nowMs: number): void;
@@ -43,12 +52,22 @@ export interface BatchRunsOptions<Batch> {
   readonly times: ServiceTimes | undefined;
 }
 
+/** What a batch may take on the worker that runs it, which may be slower than profiled. */
+export function pacedMs(
+  profiledMs: number | undefined,
+  { pace = 1 }: Pick<BatchRun, "pace">,
+): number | undefined {
+  return profiledMs === undefined ? undefined : profiledMs * Math.max(1, pace);
+}
+
 /** The batches that have no answer yet. */
 export class BatchRuns<Batch extends OpenBatch> {
   readonly #batches: WorkerBatches<Batch>;
   readonly #owner: BatchOwner<Batch>;
   readonly #nowMs: () => number;
   readonly #times: ServiceTimes | undefined;
+  /** Workers whose next batch is the first after a start or a load. */
+  readonly #isFresh = new Set<number>();
 
   constructor({ workerCount, owner, nowMs, times }: BatchRunsOptions<Batch>) {
     this.#batches = new WorkerBatches(workerCount);
@@ -66,16 +85,21 @@ export class BatchRuns<Batch extends OpenBatch> {
     return this.#batches.isComputing(batch);
   }
 
+  /** The worker has started, or loaded a model: its next batch may take longer than others. */
+  onFresh(worker: number): void {
+    this.#isFresh.add(worker);
+  }
+
   /** It keeps its worker busy from now on. */
   start(batch: Batch): void {
     this.#batches.start(batch);
   }
 
   /** @param run has the executor run it, and calls back once the worker is free. */
-  hand(batch: Batch, run: (onComputed: () => void) => Promise<BatchResult>): void {
+  hand(batch: Batch, run: (onComputed: OnComputed) => Promise<BatchResult>): void {
     batch.busyWorkers = this.#batches.busyCount;
     // Inside an async function, so that an executor that throws at once rejects as well.
-    const handed = async () => run(() => this.#onComputed(batch));
+    const handed = async () => run((ranMs) => this.#onComputed(batch, ranMs));
     handed().then(
       (result) => this.#onResult(batch, result),
       (error: unknown) => this.#onRefused(batch, error),
@@ -92,19 +116,19 @@ export class BatchRuns<Batch extends OpenBatch> {
    * The worker is free; the answer is on its way. What waits is decided now, so that the worker has
    * its next batch when it has written this answer.
    */
-  #onComputed(batch: Batch): void {
+  #onComputed(batch: Batch, ranMs: number | undefined): void {
     if (!this.#batches.isComputing(batch)) return;
     this.#noteBusy(batch);
     this.#batches.onComputed(batch);
     const nowMs = this.#nowMs();
-    this.#owner.onIdle(batch.worker, nowMs);
+    this.#owner.onIdle(batch.worker, nowMs, this.#measured(batch, ranMs));
     this.#owner.onComputed?.(nowMs);
   }
 
   #onResult(batch: Batch, result: BatchResult): void {
     if (!this.#batches.isOpen(batch)) return;
     if (this.#batches.isComputing(batch)) this.#noteBusy(batch);
-    const doneMs = this.#release(batch);
+    const doneMs = this.#release(batch, result.wallMs);
     batch.endMs = doneMs;
     batch.wallMs = result.wallMs;
     const cutMs = this.#nowMs();
@@ -132,7 +156,7 @@ export class BatchRuns<Batch extends OpenBatch> {
       this.#owner.onLost(batch, message);
       return;
     }
-    this.#release(batch);
+    this.#release(batch, undefined);
     if (error instanceof RowsRefusedError) this.#owner.onRowsRefused(batch, error);
     else this.#owner.onFailed(batch, message);
   }
@@ -141,14 +165,20 @@ export class BatchRuns<Batch extends OpenBatch> {
    * Tells the dispatcher first, if it does not know, so that the worker has its next batch before
    * answers are written.
    */
-  #release(batch: Batch): number {
+  #release(batch: Batch, ranMs: number | undefined): number {
     const nowMs = this.#nowMs();
     const { worker } = batch;
     if (!this.#batches.endAnswer(batch)) {
       this.#batches.replace(worker, undefined);
-      this.#owner.onIdle(worker, nowMs);
+      this.#owner.onIdle(worker, nowMs, this.#measured(batch, ranMs));
     }
     return nowMs;
+  }
+
+  /** Rounded to microseconds, which is what logs have. */
+  #measured({ worker }: Batch, ranMs: number | undefined): number | undefined {
+    if (ranMs === undefined || !(ranMs >= 0)) return undefined;
+    return this.#isFresh.delete(worker) ? undefined : Math.round(ranMs * 1000) / 1000;
   }
 
   #noteBusy(batch: Batch): void {

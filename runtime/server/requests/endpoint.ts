@@ -3,6 +3,7 @@ import type { Bundle } from "../../bundle/schema.ts";
 import type { LoadShare, SeenLoad } from "../../core/load-share.ts";
 import type { Watched } from "../drift/watched.ts";
 import type { MetricLine } from "../metrics/exposition.ts";
+import type { ServedPace } from "../metrics/served-pace.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
 import type { Asker } from "./asker.ts";
 import type { RequestRows, Submission } from "./request.ts";
@@ -83,6 +84,8 @@ export interface Endpoint {
   readonly started: Promise<void>;
   /** What it measures of what is promised; left out where another process decides. */
   readonly watched?: Watched;
+  /** Left out where another process decides; undefined where the method does not measure it. */
+  readonly pace?: ServedPace | undefined;
   /** What it counts, without the name of its application. */
   metricLines(): MetricLine[];
   /**

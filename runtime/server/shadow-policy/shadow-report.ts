@@ -1,4 +1,5 @@
 /** What is told of a bundle that looks on: as a document, and once a minute in the log. */
+import { decidingLevel } from "../../bundle/deciding-level.ts";
 import type { Notice } from "../telemetry/notice.ts";
 import type { ArrivalBook } from "./arrival-book.ts";
 import type { ComparedBundle } from "./compared-bundles.ts";
@@ -113,7 +114,7 @@ function policyReport({ path, sha256, bundle }: ComparedBundle, counts: PolicyCo
     policy: path,
     sha256,
     level: hasDecided ? level : null,
-    levelQps: hasDecided ? (bundle.levels[level]?.loadQps ?? null) : null,
+    levelQps: hasDecided ? (decidingLevel(bundle, level)?.loadQps ?? null) : null,
     ...ratesOf(soFar),
     late,
     dropped,

@@ -68,11 +68,12 @@ function tellRuns(told: Record<string, unknown>, { runs, waitsMs, arrivalMs }: R
 
 /** Times are since the request's own, but that in the worker. */
 function runFields(run: BatchRun, arrivalMs: number): Record<string, number> {
-  const { level, rows, queued, slackMs, worker, startMs, handedMs, endMs, wallMs } = run;
+  const { level, rows, queued, slackMs, pace, worker, startMs, handedMs, endMs, wallMs } = run;
   return {
     batch: rows,
     ...(level < 0 ? {} : { level }),
     slackMs: rounded(slackMs),
+    ...(pace === undefined ? {} : { pace: rounded(pace) }),
     ...(worker < 0 ? {} : { worker }),
     ...(queued === 0 ? {} : { queued }),
     decidedMs: rounded(startMs - arrivalMs),

@@ -31,7 +31,15 @@ function leadOf(page: string): string {
 async function ramsisPage(bundle: RamsisBundle): Promise<string> {
   const plan = { ...planSimulations(bundle), queries: 400 };
   const runs = await runSimulations(bundle, plan, async () => {});
-  return renderRamsisReport({ bundle, file: FILE, plan, runs, frontier: null, simulations: [] });
+  return renderRamsisReport({
+    bundle,
+    file: FILE,
+    plan,
+    runs,
+    frontier: null,
+    latencies: null,
+    simulations: [],
+  });
 }
 
 /** The cells of the last column of all levels, which say what is feasible. */
@@ -149,6 +157,7 @@ describe("of tables", () => {
         plan,
         runs: late,
         frontier: null,
+        latencies: null,
         simulations: [],
       }),
     );

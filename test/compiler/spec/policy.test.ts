@@ -183,7 +183,7 @@ test.each([
     "method: ramsis\n  maxBatch: 3",
     'INPUT_UNKNOWN_KEY app.yaml:16 policy.maxBatch: unknown key "maxBatch"; ' +
       "allowed are method, objective, discretization, batching, maxQueue, " +
-      "extrapolate, balancer, serviceTimes, drop, lateWithin, classes",
+      "extrapolate, balancer, serviceTimes, drop, lateWithin, classes, latencyPrice",
   ],
   [
     "method: ramsis",

@@ -140,13 +140,13 @@ test.each([
     "slo: { latency: 150 ms }",
     "slo: fast",
     "INPUT_INVALID_VALUE app.yaml:3 slo: expected a mapping with the keys latency, " +
-      'classes, maxViolationRate, percentile, got "fast"',
+      'classes, maxViolationRate, percentile, p50, p95, got "fast"',
   ],
   [
     "slo: { latency: 150 ms }\n",
     "",
     "INPUT_MISSING_KEY app.yaml:1 slo: missing; expected a mapping with the keys latency, " +
-      "classes, maxViolationRate, percentile",
+      "classes, maxViolationRate, percentile, p50, p95",
   ],
   [
     "latency: 150 ms",

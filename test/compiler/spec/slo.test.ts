@@ -27,6 +27,34 @@ test("classes are read in one unit system, and the longest of their SLOs is the 
   expect(applicationOf(SPEC).slo).not.toHaveProperty("classes");
 });
 
+test("targets of latency are times of their own", () => {
+  const targets = edited(SPEC, ONE, "slo: { latency: 150 ms, p50: 20 ms, p95: 0.05 s }");
+  expect(applicationOf(targets).slo).toMatchObject({ latencyMs: 150, p50Ms: 20, p95Ms: 50 });
+  expect(applicationOf(SPEC).slo).not.toHaveProperty("p50Ms");
+});
+
+test.each([
+  [
+    "p50: 200 ms",
+    "INPUT_CONFLICT app.yaml:3 slo.p50: expected at most the SLO of 150 ms, got 200 ms",
+  ],
+  [
+    "p50: 40 ms, p95: 20 ms",
+    "INPUT_CONFLICT app.yaml:3 slo.p50: expected at most slo.p95 of 20 ms, got 40 ms",
+  ],
+])("targets of latency are within the SLO and ordered: %s", (targets, expected) => {
+  const spec = edited(SPEC, ONE, `slo: { latency: 150 ms, ${targets} }`);
+  expect(mistakeOfSpec(spec, PROFILE)).toBe(expected);
+});
+
+test("methods that keep no targets of latency refuse them", () => {
+  const spec = edited(SPEC, ONE, "slo: { latency: 150 ms, p95: 100 ms }");
+  expect(mistakeOfSpec(edited(spec, "method: ramsis", "method: loki"), PROFILE)).toBe(
+    "INPUT_UNSUPPORTED app.yaml:3 slo.p95: method loki keeps no target of p95; " +
+      "allowed: slo.latency alone, or method ramsis",
+  );
+});
+
 test("shares that are rounded sum to 1 all the same", () => {
   const thirds = ["a", "b", "c"].map((name) => `{ name: ${name}, latency: 1 s, share: 33.3% }`);
   const spec = edited(SPEC, ONE, `slo: { classes: [${thirds.join(", ")}] }`);

@@ -2,7 +2,11 @@
 import { expect, test } from "vitest";
 import { inferlineMissed } from "../../../runtime/methods/inferline/tell/missed.ts";
 import { themisMissed } from "../../../runtime/methods/themis/tell/missed.ts";
-import { feasibleText, missedByRates } from "../../../runtime/tell/missed-limits.ts";
+import {
+  feasibleText,
+  missedByRates,
+  missedLatencies,
+} from "../../../runtime/tell/missed-limits.ts";
 import { inferlineBundle } from "../../support/inferline-bundle.ts";
 import { themisBundle } from "../../support/themis-bundle.ts";
 
@@ -27,6 +31,15 @@ test("load and violations are told with what is allowed, those of a class with i
   expect(feasibleText(false, missed)).toBe(
     "no: load 600 > 480 qps; violations of class slow 7.200% > 5.000%",
   );
+});
+
+test("targets of latency are told with what was found, where they are missed", () => {
+  const slo = { p50Ms: 20, p95Ms: 50 };
+  expect(missedLatencies(slo, { p50: 20, p95: 50, p99: 90, max: 99 })).toEqual([]);
+  expect(missedLatencies({}, undefined)).toEqual([]);
+  const missed = missedLatencies(slo, { p50: 23.45, p95: 50, p99: 90, max: 99 });
+  expect(feasibleText(false, missed)).toBe("no: p50 23.45 > 20 ms");
+  expect(missedLatencies(slo, undefined).map(({ limit }) => limit)).toEqual(["p50", "p95"]);
 });
 
 test("a plan that misses the ceiling in its simulation is one, but not without saying so", () => {

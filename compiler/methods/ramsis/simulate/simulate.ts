@@ -89,7 +89,8 @@ export function simulate(bundle: RamsisBundle, options: SimulationOptions): Simu
     const dispatcher = dispatcherOf(bundle, { ready: true, adapt: adapts, reference });
     return { ...run, ...simulateCluster(bundle, dispatcher, cluster) };
   }
-  const served = ofLargestBucket(ofShortestSlo(bundle));
+  const { paceLevels: _, ...steady } = bundle;
+  const served = ofLargestBucket(ofShortestSlo(steady));
   if (isPeer(baseline)) {
     const { kind: name, tuned } = baseline;
     const setting = tuned

@@ -15,7 +15,6 @@ import {
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
 import { KNOT_COUNT, quantileKnots } from "stratagem-runtime/internal/core/quantile-distribution";
-import { ramsisMissed } from "stratagem-runtime/internal/methods/ramsis/tell/missed";
 import type { RamsisFrame } from "../../../model/frames.ts";
 import type { ModelFiles } from "../../../model/model-files.ts";
 import type { Application, RamsisPolicy } from "../../../spec/application.ts";
@@ -24,9 +23,10 @@ import { dispersionOfModel } from "./arrival-counts.ts";
 import { fluidBound } from "./fluid-bound.ts";
 import { ramsisFrame } from "./frame.ts";
 import type { Guarantees } from "./guarantees.ts";
-import { latencyObjective } from "./latency-objective.ts";
+import { latencyObjective, targetExcess } from "./latency-objective.ts";
 import { ramsisMistakes } from "./mistakes.ts";
 import { evaluatePolicy, pure, type SolvedPolicy, solvePolicy } from "./objective.ts";
+import type { SearchEffort } from "./pooled/policy-search.ts";
 import {
   expectedOfPooled,
   glimpseOfPooled,
@@ -105,11 +105,11 @@ function solvePooledLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
  * The best table of a queue whose workers serve other queues too.
  * @param frame of the queue alone. @param slowdown as of a pooled problem.
  */
-function slowedTable(frame: RamsisFrame, loadQps: number, slowdown: number) {
+function slowedTable(frame: RamsisFrame, loadQps: number, slowdown: number, effort?: SearchEffort) {
   const problem = workerProblem(frame, loadQps);
   const slowed = { ...problem, arrivalRatePerMs: slowdown * problem.arrivalRatePerMs };
   const bound = fluidBound(slowed, violationCeiling(frame.slo));
-  return solveSlowed(frame, slowed, loadQps, slowdown, bound);
+  return solveSlowed(frame, slowed, loadQps, slowdown, bound, effort);
 }
 
 function glimpse(frame: RamsisFrame, level: RamsisLevel) {
@@ -127,16 +127,24 @@ function withTableOf(frame: RamsisFrame, loadQps: number, level: RamsisLevel): R
   return { ...moved, ...keptAt(frame, loadQps, level.capacityQps, expected), expected };
 }
 
-/** Whether a level keeps its limits: its load is then within capacity, whatever was planned. */
+/**
+ * Whether a level keeps its limits: its load is then within capacity, whatever was planned. Targets
+ * of latency count where latencies are known: with queues of workers, they come later.
+ */
 export function keptAt(
-  frame: Pick<RamsisFrame, "slo">,
+  { slo }: Pick<RamsisFrame, "slo">,
   loadQps: number,
   capacityQps: number,
-  expected: Parameters<typeof ramsisMissed>[1]["expected"],
+  { violationRate, byClass = {}, latencyMs }: Omit<Expected, LevelBounds>,
 ): Pick<RamsisLevel, "feasible" | "capacityQps"> {
-  const feasible = ramsisMissed(frame, { expected }).length === 0;
+  const { p50 = 0, p95 = 0 } = latencyMs ?? {};
+  const rates = Object.values(byClass).map((one) => one.violationRate);
+  const isKept = Math.max(violationRate, ...rates) <= violationCeiling(slo);
+  const feasible = isKept && targetExcess(slo, { p50, p95 }) === 0;
   return { feasible, capacityQps: feasible ? Math.max(capacityQps, loadQps) : capacityQps };
 }
+
+type LevelBounds = "upperBoundAccuracy" | "servedBoundAccuracy";
 
 function expectedOfPooledLevel(frame: RamsisFrame, level: RamsisLevel): Expected {
   return withBounds(frame, workerProblem(frame, level.loadQps), expectedOfPooled(frame, level));

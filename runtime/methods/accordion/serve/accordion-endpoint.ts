@@ -155,6 +155,7 @@ export class AccordionEndpoint implements Endpoint {
       compiled: arrivals,
       loadQps: this.#driver.loadQps,
       topLevelQps: levels.at(-1)?.loadQps ?? Number.NaN,
+      pace: 1,
       promised: carrying && { feasible: carrying.feasible, ...carrying.expected },
       rows: this.#metrics.rows,
       accuracySum: 0,

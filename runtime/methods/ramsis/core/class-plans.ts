@@ -5,6 +5,7 @@
 import type { RamsisBundle, RamsisLevel } from "../../../bundle/schema.ts";
 import { bucketBundle } from "../bundle/bucket-views.ts";
 import { classBundle, withoutClasses } from "../bundle/class-views.ts";
+import { withPaceLevels } from "../bundle/pace-views.ts";
 import type { ClassSpan } from "./line-queues.ts";
 import { Policy } from "./policy.ts";
 
@@ -28,11 +29,11 @@ export interface ClassPlan {
 /**
  * One plan for each level of a bundle with classes. @throws Error if the bundle contradicts itself.
  */
-export function classPlans(bundle: RamsisBundle): readonly ClassPlan[] {
+export function classPlans(paced: RamsisBundle): readonly ClassPlan[] {
+  const bundle = withPaceLevels(paced);
   if (bundle.buckets !== undefined) return bucketPlans(bundle);
-  const levels = allLevels(bundle);
-  const shared = withoutClasses({ ...withoutPaces(bundle), levels });
-  return levels.map((level, index) => ({
+  const shared = withoutClasses(bundle);
+  return bundle.levels.map((level, index) => ({
     together: [togetherOf(bundle, { ...shared, levels: shared.levels.slice(index, index + 1) })],
     apart: apartOf(bundle, level),
   }));
@@ -42,8 +43,7 @@ export function classPlans(bundle: RamsisBundle): readonly ClassPlan[] {
  * Of each level a line for each bucket, on all of the workers: queries of several buckets never
  * wait together.
  */
-function bucketPlans(paced: RamsisBundle): readonly ClassPlan[] {
-  const bundle = { ...withoutPaces(paced), levels: allLevels(paced) };
+function bucketPlans(bundle: RamsisBundle): readonly ClassPlan[] {
   const { cluster, buckets = [] } = bundle;
   const workers = cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
   const alone = buckets.map((_, bucket) => bucketBundle(bundle, bucket));
@@ -56,18 +56,6 @@ function bucketPlans(paced: RamsisBundle): readonly ClassPlan[] {
   }));
 }
 
-/** The levels, and then the pace levels, of which nothing but tables and loads is followed. */
-function allLevels({ levels, paceLevels = [] }: RamsisBundle): readonly RamsisLevel[] {
-  const [first] = levels;
-  if (first === undefined) throw new RangeError("a bundle has a level");
-  return [...levels, ...paceLevels.map((level) => ({ ...first, ...level }))];
-}
-
-/** Each line follows one level, which its dispatcher chooses. */
-function withoutPaces({ paceLevels: _, ...bundle }: RamsisBundle): RamsisBundle {
-  return bundle;
-}
-
 /** @param alone the bundle with one level and without classes. */
 function togetherOf({ slo, cluster }: RamsisBundle, alone: RamsisBundle): Line {
   let workers = 0;
@@ -78,7 +66,7 @@ function togetherOf({ slo, cluster }: RamsisBundle, alone: RamsisBundle): Line {
 function apartOf(bundle: RamsisBundle, level: RamsisLevel): readonly Line[] | null {
   if (level.classTables === undefined) return null;
   return level.classTables.map(({ workers }, sloClass) =>
-    lineOf(classBundle(withoutPaces(bundle), level, sloClass), sloClass, sloClass + 1, workers),
+    lineOf(classBundle(bundle, level, sloClass), sloClass, sloClass + 1, workers),
   );
 }
 

@@ -5,16 +5,24 @@ import type { Executor, ExecutorHandlers } from "../../../exec/executor.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "../../../server/applications/limits.ts";
 import { ArrivalCounts } from "../../../server/drift/arrival-counts.ts";
 import { ramsisCells } from "../../../server/drift/profiled-cells.ts";
+import { promisedNow } from "../../../server/drift/promised-now.ts";
 import { ServiceTimes } from "../../../server/drift/service-times.ts";
-import type { Reading, Watched } from "../../../server/drift/watched.ts";
+import type { PromisedNow, Reading, Watched } from "../../../server/drift/watched.ts";
 import type { MetricLine } from "../../../server/metrics/exposition.ts";
 import { p99MsOf } from "../../../server/metrics/profiled-times.ts";
+import {
+  type NamedCell,
+  paceLines,
+  type ServedPace,
+  servedPace,
+} from "../../../server/metrics/served-pace.ts";
 import type { Endpoint, EndpointModel } from "../../../server/requests/endpoint.ts";
 import type { RequestRows, Submission } from "../../../server/requests/request.ts";
 import { RequestClasses } from "../../../server/requests/request-classes.ts";
 import { Sequences } from "../../../server/sequences/sequences.ts";
 import { type ClientSignature, signatureOf } from "../../../server/tensors/signature.ts";
 import type { GenerateLevel } from "../../method.ts";
+import { referenceOf } from "../core/policy.ts";
 import { bucketViews, classViews } from "../tell/class-level-view.ts";
 import { LevelGeneration } from "./level-generation.ts";
 import { type GenerationOutcome, Metrics } from "./metrics.ts";
@@ -175,24 +183,35 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
         return (buckets === undefined ? classViews : bucketViews)(policy.bundle, decided);
       },
       promisedAt: (level) => {
-        const expected = policy.bundle.levels[level]?.expected;
-        const { violationRate, accuracyPerSatisfied = Number.NaN } = expected ?? {};
+        const { violationRate, accuracyPerSatisfied = Number.NaN } = this.#promisedNow(level) ?? {};
         return { violationRate, accuracyPerSatisfied };
       },
     });
-    return [...lines, ...this.watched.times.lines(), ...(this.sequences?.lines() ?? [])];
+    const pace = paceLines(this.pace);
+    const times = this.watched.times.lines();
+    return [...lines, ...pace, ...times, ...(this.sequences?.lines() ?? [])];
+  }
+
+  get pace(): ServedPace {
+    const { bundle } = this.#policy;
+    return servedPace(this.#scheduler.pace, bundle.cluster.pools, cellsOf(bundle));
+  }
+
+  #promisedNow(level: number): PromisedNow | undefined {
+    const { loadQps, pace } = this.#scheduler;
+    return promisedNow(this.#policy.bundle, { level, loadQps, pace: pace.stretch });
   }
 
   #reading(): Reading {
     const { bundle, bundleSha256, topLevel } = this.#policy;
     const { level, rows, accuracySum } = this.metrics;
-    const followed = bundle.levels[level];
     return {
       bundleSha256,
       compiled: bundle.arrivals,
       loadQps: this.#scheduler.loadQps,
       topLevelQps: topLevel.loadQps,
-      promised: followed && { feasible: followed.feasible, ...followed.expected },
+      pace: this.#scheduler.pace.stretch,
+      promised: this.#promisedNow(level),
       rows,
       accuracySum,
     };
@@ -224,6 +243,20 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
   abort(): void {
     this.#scheduler.abort();
   }
+}
+
+/** Cells are for batch sizes from one power of two to the next. */
+function cellsOf(bundle: RamsisBundle): NamedCell[] {
+  const reference = referenceOf(bundle, "measured");
+  const [task] = bundle.tasks;
+  const maxBatch = task?.serviceTimes.decisionMs.shape[1] ?? 0;
+  const cells: NamedCell[] = [];
+  for (const [index, { name: variant }] of (task?.variants ?? []).entries()) {
+    for (let batch = 1; batch <= maxBatch; batch *= 2) {
+      cells.push({ cell: reference.cellOf(index, batch), variant, batch });
+    }
+  }
+  return cells;
 }
 
 function generationOf(

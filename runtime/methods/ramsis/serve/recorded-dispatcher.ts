@@ -2,6 +2,7 @@
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { CommandBuffer, DROP } from "../../../core/command-buffer.ts";
 import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
+import type { PaceMonitor } from "../../../core/pace.ts";
 import { WakeTimer } from "../../../server/wake-timer.ts";
 import type { Dispatcher } from "../core/dispatcher.ts";
 import type { RecordedCommand, Recorder } from "./recording.ts";
@@ -39,6 +40,10 @@ export class RecordedDispatcher {
   /** Whether a query that arrives now would be dropped, whatever it asks. */
   get isFull(): boolean {
     return this.#dispatcher.isFull;
+  }
+
+  get pace(): PaceMonitor {
+    return this.#dispatcher.pace;
   }
 
   loadQps(nowMs: number): number {
@@ -89,9 +94,9 @@ export class RecordedDispatcher {
     this.#dispatcher.onRefused(queries, nowMs, sloClass);
   }
 
-  onBatchDone(worker: number, nowMs: number) {
-    this.#recorder?.({ kind: "done", worker, nowMs });
-    this.#dispatcher.onBatchDone(worker, nowMs, this.#buffer);
+  onBatchDone(worker: number, nowMs: number, ranMs?: number) {
+    this.#recorder?.({ kind: "done", worker, nowMs, ...(ranMs === undefined ? {} : { ranMs }) });
+    this.#dispatcher.onBatchDone(worker, nowMs, this.#buffer, ranMs);
     return this.#commands(nowMs);
   }
 

@@ -34,7 +34,13 @@ export type RecordedEvent =
       /** As above. */
       readonly sloClass?: number;
     }
-  | { readonly kind: "done"; readonly worker: number; readonly nowMs: number }
+  | {
+      readonly kind: "done";
+      readonly worker: number;
+      readonly nowMs: number;
+      /** How long the model ran in the worker; left out where it was not measured. */
+      readonly ranMs?: number;
+    }
   | { readonly kind: "ready"; readonly worker: number; readonly nowMs: number }
   | { readonly kind: "lost"; readonly worker: number; readonly nowMs: number }
   /** One whose worker was lost. */

@@ -34,7 +34,7 @@ const TELL: Readonly<Record<Exclude<RecordedEvent["kind"], "policy">, Tell>> = {
   refused: (dispatcher, event) =>
     dispatcher.onRefused(countOf(event), given(event, "nowMs"), event.sloClass),
   done: (dispatcher, event, out) =>
-    dispatcher.onBatchDone(given(event, "worker"), given(event, "nowMs"), out),
+    dispatcher.onBatchDone(given(event, "worker"), given(event, "nowMs"), out, event.ranMs),
   ready: (dispatcher, event, out) =>
     dispatcher.onWorkerReady(given(event, "worker"), given(event, "nowMs"), out),
   lost: (dispatcher, event, out) =>

@@ -3,9 +3,10 @@ import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import { pathTimesOf } from "../../../core/decision-slo.ts";
 import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
+import type { PaceMonitor } from "../../../core/pace.ts";
 import { type Executor, WorkerLostError } from "../../../exec/executor.ts";
 import type { ServiceTimes } from "../../../server/drift/service-times.ts";
-import { type BatchOwner, BatchRuns } from "../../../server/requests/batch-runs.ts";
+import { type BatchOwner, BatchRuns, pacedMs } from "../../../server/requests/batch-runs.ts";
 import type { RequestRows, RowAnswer, Submission } from "../../../server/requests/request.ts";
 import type { ModelSignature } from "../../../server/tensors/signature.ts";
 import { dispatcherOf } from "../core/dispatcher-of.ts";
@@ -98,6 +99,11 @@ export class Scheduler {
     return this.#dispatcher.loadQps(this.#now());
   }
 
+  /** The pace of the workers, by which decisions are made. */
+  get pace(): PaceMonitor {
+    return this.#dispatcher.pace;
+  }
+
   /** Queries that wait or run. */
   get pendingCount(): number {
     return this.#slots.usedCount;
@@ -134,6 +140,7 @@ export class Scheduler {
     if (this.#isUp[worker] !== false) return;
     const nowMs = this.#now();
     this.#isUp[worker] = true;
+    this.#runs.onFresh(worker);
     this.#carryOut(this.#dispatcher.onWorkerReady(worker, nowMs), nowMs);
   }
 
@@ -157,6 +164,7 @@ export class Scheduler {
     this.#options.observer?.onWorkerLost(isHung);
     const isBusy = this.#runs.isBusy(worker);
     const batches = this.#runs.takeAll(worker);
+    this.#runs.onFresh(worker);
     if (isBusy) this.#tellIdle(worker, this.#now());
     this.#loseBatches(batches, new WorkerLostError(worker, reason));
   }
@@ -198,7 +206,7 @@ export class Scheduler {
       }
       const rows = command.queries.map((query) => this.#slots.row(query));
       const { name = "" } = this.#options.signature.variants[command.variant] ?? {};
-      const batch = startedBatch(command, rows, name, nowMs);
+      const batch = startedBatch(command, rows, name, nowMs, this.pace);
       this.#runs.start(batch);
       this.#options.observer?.onBatchStart(batch);
       started.push(batch);
@@ -224,7 +232,7 @@ export class Scheduler {
     const inputs = inputParts(own, order);
     // Rows of one batch are of one bucket.
     const bucket = signature.axes === undefined ? 0 : (own[0]?.request.sloClass ?? 0);
-    const p99Ms = p99MsOf?.(variant, rows, bucket);
+    const p99Ms = pacedMs(p99MsOf?.(variant, rows, bucket), batch);
     batch.kind = bucket;
     const batchOf = { variant, rows, inputs, p99Ms, ...(bucket > 0 ? { bucket } : {}) };
     this.#runs.hand(batch, (onComputed) => executor.run(worker, batchOf, onComputed));
@@ -236,7 +244,7 @@ export class Scheduler {
   #batchOwner(): BatchOwner<RunningBatch> {
     const { observer } = this.#options;
     return {
-      onIdle: (worker, nowMs) => this.#tellIdle(worker, nowMs),
+      onIdle: (worker, nowMs, ranMs) => this.#tellIdle(worker, nowMs, ranMs),
       onResult: (batch, result, nowMs) => this.#ends.answer(batch, result, nowMs),
       onDone: (batch, times) => observer?.onBatchDone(batch, times),
       onRowsRefused: (batch, error) => this.#ends.refuseRows(batch, error),
@@ -245,8 +253,8 @@ export class Scheduler {
     };
   }
 
-  #tellIdle(worker: number, nowMs: number): void {
-    this.#carryOut(this.#dispatcher.onBatchDone(worker, nowMs), nowMs);
+  #tellIdle(worker: number, nowMs: number, ranMs?: number): void {
+    this.#carryOut(this.#dispatcher.onBatchDone(worker, nowMs, ranMs), nowMs);
   }
 
   #loseBatches(batches: readonly RunningBatch[], { message }: WorkerLostError): void {

@@ -6,6 +6,7 @@ import type { ClassExpected, RamsisBundle, RamsisLevel, SloClass } from "../../.
 import { RuntimeError } from "../../../errors.ts";
 import { bucketBundle } from "../bundle/bucket-views.ts";
 import { classBundle } from "../bundle/class-views.ts";
+import { withPaceLevels } from "../bundle/pace-views.ts";
 
 export interface ClassView extends SloClass {
   /** Null where one queue is followed. */
@@ -57,14 +58,16 @@ export interface AskedKind {
 }
 
 /**
- * The table that decides for a class or a bucket at a level: its own, or that of all.
+ * The table that decides for a class or a bucket at a level, which may be one of a pace: its own,
+ * or that of all.
  * @throws RuntimeError RUNTIME_USAGE if there is no such class or bucket.
  */
 export function decidingTable(
-  bundle: RamsisBundle,
+  whole: RamsisBundle,
   level: number,
   asked: AskedKind = {},
 ): DecidingTable {
+  const bundle = level < whole.levels.length ? whole : withPaceLevels(whole);
   const { sloClass: name } = asked;
   const own = bucketTableOf(bundle, level, asked.bucket);
   if (own !== null && name === undefined) return own;

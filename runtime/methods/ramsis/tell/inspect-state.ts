@@ -11,15 +11,16 @@ import { type Decision, inspectState, type StateInspection } from "./state-view.
 /** @throws RuntimeError RUNTIME_USAGE if the state is no good. */
 export async function tableState(
   bundle: RamsisBundle,
-  { text, loadQps, actionValuesOf }: StateRequest,
+  { text, loadQps, level, actionValuesOf }: StateRequest,
 ): Promise<Told> {
   const query = parseState(text);
-  const state = inspectState(bundle, { ...query, loadQps });
+  const state = inspectState(bundle, { ...query, loadQps, level });
   const table = decidingTable(bundle, state.level.index, query);
+  const unknown = noValuesOf(bundle, state);
   const found =
-    table.bucket === undefined
+    unknown === null
       ? await actionValuesOf?.(table.bundle, table.level, query.queued, query.slackMs)
-      : { reason: "what other buckets take of the workers is weighed where tables are solved" };
+      : { reason: unknown };
   const values = found !== undefined && "actions" in found ? namedValues(bundle, found) : null;
   const why = found !== undefined && "reason" in found ? found : null;
   const lines = [
@@ -30,6 +31,14 @@ export async function tableState(
     ...neighbourLines(state),
   ];
   return { text: lines.join("\n"), json: { ...state, values } };
+}
+
+/** Why nobody says what actions are worth; null where the solver does. */
+function noValuesOf({ levels }: RamsisBundle, { bucket, level }: StateInspection): string | null {
+  if (bucket !== undefined) {
+    return "what other buckets take of the workers is weighed where tables are solved";
+  }
+  return level.index < levels.length ? null : "a level for a slower machine decides";
 }
 
 /** What is done, and by which state of which table. */

@@ -1,8 +1,10 @@
 /** What tables say of a batch that a server started in a state, and what came second. */
+import { decidingLevel } from "../../../bundle/deciding-level.ts";
 import type { RamsisBundle } from "../../../bundle/schema.ts";
+import { RATIO_GRID } from "../../../core/ratio-tracker.ts";
 import { SLACK_ROUNDING_MS } from "../../../core/table-lookup.ts";
 import type { MadeDecision, OtherChoice, ReviewedDecision } from "../../../tell/made-decision.ts";
-import { counted, short } from "../../../tell/text.ts";
+import { counted, levelText, short } from "../../../tell/text.ts";
 import { fastestServiceMs, rescuesOf } from "../core/policy.ts";
 import { type OpenTable, openTable } from "./decision.ts";
 import { onlyTask, serviceMsOf } from "./service-ms.ts";
@@ -16,24 +18,40 @@ export function reviewedByTables(
   bundle: RamsisBundle,
   made: MadeDecision,
 ): ReviewedDecision | undefined {
-  const { level, queued, slackMs } = made;
+  const { level, queued, slackMs, pace } = made;
   const asked = kindOf(bundle, made.kind);
-  const decides = bundle.levels[level];
+  const decides = decidingLevel(bundle, level);
   if (decides === undefined || queued < 1 || asked === undefined) return undefined;
   const open = openTable(bundle, level, asked);
-  const said = decisionsIn(open, queued, slackMs + SLACK_ROUNDING_MS);
+  const slackPace = pace / decides.pace;
+  const saidAt = (factor: number) =>
+    decisionsIn(open, queued, slackMs / (slackPace * factor) + SLACK_ROUNDING_MS);
+  const said = saidAt(1);
   const runnerUp = runnerUpOf(open.bundle, made);
-  const says = `level ${short(decides.loadQps)} qps: ${said.map(textOf).join(" or ")}`;
+  const says = `level ${levelText(decides)}${paceText(pace)}: ${said.map(textOf).join(" or ")}`;
   if (said.some((decision) => isMade(decision, made))) return { agrees: true, says, runnerUp };
   if (made.isNamed) {
     return { agrees: null, says: `${says}; its client named the variant`, runnerUp };
   }
-  if (slackMs < fastestServiceMs(open.bundle)) {
+  // The log has the largest of the corrections, and not by which of them a slack was divided.
+  const isCorrected = RATIO_GRID.some((factor) => {
+    return (
+      factor > 1 && factor <= made.correction && saidAt(factor).some((one) => isMade(one, made))
+    );
+  });
+  if (isCorrected) {
+    return { agrees: true, says: `${says}, whose batches take longer than profiled`, runnerUp };
+  }
+  if (slackMs < fastestServiceMs(open.bundle) * pace) {
     const rescue = rescueOf(open.bundle, made);
     const late = `${says}; late, it is run as ${textOf(rescue)}`;
     return { agrees: isMade(rescue, made), says: late, runnerUp };
   }
   return { agrees: false, says, runnerUp };
+}
+
+function paceText(pace: number): string {
+  return pace === 1 ? "" : ` on a worker at pace ${short(pace)}`;
 }
 
 function kindOf({ slo, buckets }: RamsisBundle, kind: string) {
@@ -67,10 +85,10 @@ function isMade(decision: Decision, { variant, batch, queued }: MadeDecision): b
 /** Of the other variants on the same batch the most accurate in time, or else the fastest. */
 function runnerUpOf(bundle: RamsisBundle, made: MadeDecision): OtherChoice | null {
   const { variants, serviceTimes } = onlyTask(bundle);
-  const { batch, slackMs } = made;
+  const { batch, slackMs, pace } = made;
   let best: OtherChoice | null = null;
   for (const [variant, { name, accuracy }] of variants.entries()) {
-    const serviceMs = serviceMsOf(serviceTimes.decisionMs, variant, batch);
+    const serviceMs = serviceMsOf(serviceTimes.decisionMs, variant, batch) * pace;
     if (name === made.variant || Number.isNaN(serviceMs)) continue;
     const other = { variant: name, batch, serviceMs, accuracy, meetsSlack: serviceMs <= slackMs };
     if (best === null || isBetter(other, best)) best = other;

@@ -1,4 +1,5 @@
 /** The decision of a table in one state, and what else could have been done. */
+import { decidingLevel } from "../../../bundle/deciding-level.ts";
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { levelForLoad } from "../../../core/level-choice.ts";
 import { GIVE_UP, PolicyTable, WAIT } from "../../../core/policy-table.ts";
@@ -57,15 +58,16 @@ export interface StateInspection extends StateQuery {
 }
 
 /**
- * The decision in a state, and what else could have been done. @param loadQps null when unknown.
+ * The decision in a state, and what else could have been done. @param asked with `loadQps` null
+ * when unknown; `level` is the index of the level that decides, left out for that of the load.
  * @throws RuntimeError RUNTIME_USAGE for a class that there is not.
  */
 export function inspectState(
   whole: RamsisBundle,
-  asked: AskedState & { readonly loadQps: number | null },
+  asked: AskedState & { readonly loadQps: number | null; readonly level?: number | undefined },
 ): StateInspection {
   const { loadQps, queued, slackMs } = asked;
-  const index = levelForLoad(whole.levels, loadQps ?? Number.NaN);
+  const index = asked.level ?? levelForLoad(whole.levels, loadQps ?? Number.NaN);
   const { bundle, level, sloClass, bucket } = decidingTable(whole, index, asked);
   const table = PolicyTable.fromBundle(bundle);
   const decide = (atQueued: number, atSlackMs: number, side: 0 | 1 = 0): Decision =>
@@ -83,7 +85,7 @@ export function inspectState(
   return {
     queued,
     slackMs,
-    level: { index, loadQps: whole.levels[index]?.loadQps ?? 0 },
+    level: { index, loadQps: decidingLevel(whole, index)?.loadQps ?? 0 },
     ...(sloClass === undefined ? {} : { sloClass }),
     ...(bucket === undefined ? {} : { bucket }),
     tableState: { queued: table.rowQueued(queued), slackMs: grid[column] ?? 0 },

@@ -126,7 +126,7 @@ export function levelTable(): { root: HTMLElement; update: (one: LiveApplication
       table.rows(
         levels.map((one) => [
           String(one.index + 1),
-          decimalText(one.loadQps),
+          `${decimalText(one.loadQps)}${one.pace === 1 ? "" : ` at pace ${decimalText(one.pace)}`}`,
           ratioText(one.accuracy),
           one.violationRate === null ? UNKNOWN : `≤ ${ratioText(one.violationRate)}`,
           msText(one.p99Ms),

@@ -1,8 +1,8 @@
 /** What matters now, in a few words each. */
-import type { LiveApplication } from "../live.ts";
+import type { LiveApplication, LivePace } from "../live.ts";
 import { element, setText } from "./dom.ts";
 import { decidingLevel, type Measures, quantileText } from "./measures.ts";
-import { countText, loadText, msText, ratioText } from "./numbers.ts";
+import { countText, decimalText, loadText, msText, ratioText } from "./numbers.ts";
 import type { Verdict, Verdicts } from "./verdict.ts";
 
 interface Told {
@@ -59,7 +59,7 @@ function load(application: LiveApplication): Told {
   if (level === null || deciding === undefined) {
     return { value, note: `none of ${levelCount} levels has decided yet` };
   }
-  const top = levels.at(-1)?.loadQps ?? Number.POSITIVE_INFINITY;
+  const top = levels.findLast(({ pace }) => pace === 1)?.loadQps ?? Number.POSITIVE_INFINITY;
   if (loadQps !== null && loadQps > top) {
     return {
       value,
@@ -67,7 +67,7 @@ function load(application: LiveApplication): Told {
     };
   }
   const what = isLevelFollowed ? "decides" : "is the one for it";
-  const of = `level ${level + 1} of ${levelCount}`;
+  const of = level < levelCount ? `level ${level + 1} of ${levelCount}` : `pace ${deciding.pace}`;
   return { value, note: `${of}, for ${loadText(deciding.loadQps, application)}, ${what}` };
 }
 
@@ -106,11 +106,20 @@ function queue({ pending }: LiveApplication, { slackP50Ms, slackP10Ms }: Measure
   };
 }
 
-function workers({ workers: { count, ready, lost, hung } }: LiveApplication): Told {
+function workers({ pace, workers: { count, ready, lost, hung } }: LiveApplication): Told {
   const losses =
     lost === 0 ? "none lost" : `${countText(lost)} lost, ${countText(hung)} of them hung`;
   return {
     value: `${countText(ready)} of ${countText(count)} ready`,
-    note: `${losses} since the start`,
+    note: `${paceText(pace)}${losses} since the start`,
   };
+}
+
+/** Pace of all, and the slowest worker where that is slower. */
+function paceText(pace: LivePace | null): string {
+  if (pace === null) return "";
+  const [slowest] = [...pace.workers].sort((one, other) => other.pace - one.pace);
+  const isEven = slowest === undefined || slowest.pace <= pace.pool;
+  const least = isEven ? "" : `, worker ${slowest.worker} ${decimalText(slowest.pace)}`;
+  return `pace ${decimalText(pace.pool)}${least}; `;
 }

@@ -122,6 +122,7 @@ function batchAttributes(run: BatchRun): Attributes {
     "stratagem.level": run.level < 0 ? undefined : run.level,
     "stratagem.batch.size": run.rows,
     "stratagem.slack": run.slackMs / 1000,
+    "stratagem.pace": run.pace,
   };
 }
 

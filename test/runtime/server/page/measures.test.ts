@@ -12,7 +12,7 @@ import { verdictsOf } from "../../../../runtime/server/page/client/verdict.ts";
 import type { LiveApplication } from "../../../../runtime/server/page/live.ts";
 
 const VARIANT = { task: "t", batches: 0, assigned: null, ready: null, cores: null };
-const LEVEL = { index: 0, loadQps: 100, feasible: true, accuracy: 0.9, p99Ms: null };
+const LEVEL = { index: 0, pace: 1, loadQps: 100, feasible: true, accuracy: 0.9, p99Ms: null };
 
 /** @param late of so many rows, all run by the second variant. */
 function application(satisfied: number, late: number, accuracy = 0.9): LiveApplication {
@@ -20,7 +20,7 @@ function application(satisfied: number, late: number, accuracy = 0.9): LiveAppli
   return {
     ...{ name: "a", method: "m", bundleSha256: "", isReady: true, isLevelFollowed: true },
     slo: { latencyMs: 100, maxViolationRate: 0.05 },
-    ...{ loadQps: 50, level: 0, levelCount: 1, pending: 0 },
+    ...{ pace: null, loadQps: 50, level: 0, levelCount: 1, pending: 0 },
     levels: [{ ...LEVEL, violationRate: 0.01 }],
     workers: { count: 1, ready: 1, lost: 0, hung: 0 },
     rows: { satisfied, late, dropped: 0 },
@@ -110,6 +110,7 @@ describe("a verdict", () => {
   test("says nothing of loads that nothing is promised of", () => {
     const beyond = [application(0, 0), application(900, 100)].map((one) => ({
       ...one,
+      pace: null,
       loadQps: 101,
     }));
     expect(verdictsOf(historyOf(beyond).snapshots).violations).toBe("unknown");

@@ -86,6 +86,7 @@ const SAFETY = 2;
 const FIRST_PRICE = 0.3;
 const PRICE_STEP = 2.5;
 const MOST_PRICES = 3;
+const BRIEF_PRICES = 2;
 /** And where the ceiling does not hold yet. */
 const MOST_PRICES_TO_HOLD = 6;
 /** This part of the value of the workers' time that is lost where one waits is given back. */
@@ -129,11 +130,16 @@ export function searchPolicy(
   bound: FluidBound,
   sample: Sample,
   rules: () => readonly SimpleRule[],
+  effort: SearchEffort = "full",
 ): FoundPolicy {
-  return new PolicySearch(problem, bound, sample).run(rules);
+  return new PolicySearch(problem, bound, sample, effort).run(rules);
 }
 
+/** Brief searches try fewer prices on shorter samples: a third of the time. */
+export type SearchEffort = "full" | "brief";
+
 class PolicySearch {
+  readonly #isBrief: boolean;
   readonly #problem: PooledProblem;
   readonly #bound: FluidBound;
   readonly #sample: Sample;
@@ -141,12 +147,13 @@ class PolicySearch {
   readonly #final: typeof LOOK;
   #tries = 0;
 
-  constructor(problem: PooledProblem, bound: FluidBound, sample: Sample) {
+  constructor(problem: PooledProblem, bound: FluidBound, sample: Sample, effort: SearchEffort) {
+    this.#isBrief = effort === "brief";
     this.#problem = problem;
     this.#bound = bound;
     this.#sample = sample;
     const enough = Math.min(MOST_FINAL_QUERIES, VIOLATIONS_SHOWN / problem.maxViolationRate);
-    this.#final = { ...FINAL, queries: Math.max(FINAL.queries, enough) };
+    this.#final = this.#isBrief ? CHOICE : { ...FINAL, queries: Math.max(FINAL.queries, enough) };
   }
 
   run(rules: () => readonly SimpleRule[]): FoundPolicy {
@@ -174,6 +181,7 @@ class PolicySearch {
     const looked = promising(unlike, 2 * FINALISTS);
     const fallbacks = [...unlike].sort(byFallback).slice(0, 2);
     const chosen = this.#ranked([...new Set([...looked, ...fallbacks])], CHOICE);
+    if (this.#isBrief && chosen[0] !== undefined) return this.#found(chosen[0].candidate);
     const isKept = this.#isKept(chosen);
     const finalists = unlikeOnes(chosen);
     const final = this.#ranked(
@@ -268,7 +276,7 @@ class PolicySearch {
     const first = this.#solved(server, start);
     judged.push(...first);
     let [best, prices] = [this.#byWorth(first)[0] as Judged, start];
-    const credit = this.#credit();
+    const credit = this.#isBrief ? 0 : this.#credit();
     if (credit > 0 && !this.#isAtBound(best)) {
       const others = this.#solved(server, { ...start, credit });
       judged.push(...others);
@@ -276,6 +284,7 @@ class PolicySearch {
       if (this.#isBetter(next, best)) [best, prices] = [next, { ...start, credit }];
     }
     [best, prices] = this.#descend(server, best, prices, judged);
+    if (this.#isBrief) return this.#byWorth(judged);
     if (workerCount > 1 && !this.#isQuick(best)) judged.push(...this.#solveQuick(best, prices));
     if (judged.every(({ missed }) => missed > 0)) judged.push(...this.#solveTargets(prices));
     return this.#byWorth(judged);
@@ -317,7 +326,8 @@ class PolicySearch {
     let [best, prices] = [from, first];
     let factor = best.isAllowed ? 1 / PRICE_STEP : PRICE_STEP;
     for (let tried = 0; !this.#isAtBound(best); tried++) {
-      if (tried >= (best.isAllowed ? MOST_PRICES : MOST_PRICES_TO_HOLD)) break;
+      const most = best.isAllowed ? MOST_PRICES : MOST_PRICES_TO_HOLD;
+      if (tried >= (this.#isBrief ? BRIEF_PRICES : most)) break;
       const asked = { ...prices, violationPrice: prices.violationPrice * factor };
       const solved = this.#solved(server, asked);
       const [next] = this.#byWorth(solved) as [Judged, ...Judged[]];
@@ -356,7 +366,7 @@ class PolicySearch {
   #solved(
     server: FastServer,
     prices: Prices,
-    patiences: readonly number[] = PATIENCES,
+    patiences: readonly number[] = this.#isBrief ? PATIENCES.slice(0, 2) : PATIENCES,
     fallback: Candidate | null = null,
   ): Judged[] {
     server.solve(prices);

@@ -25,6 +25,7 @@ import {
   clustering,
   type FoundPolicy,
   type Sample,
+  type SearchEffort,
   searchPolicy,
 } from "./policy-search.ts";
 import { type PooledProblem, pooledProblem } from "./pooled-problem.ts";
@@ -109,9 +110,10 @@ export function solveSlowed(
   loadQps: number,
   slowdown: number,
   bound: FluidBound,
+  effort: SearchEffort = "full",
 ): Pick<PooledSolution, "actionByState" | "method" | "tries"> {
   const problem = pooledProblem(frame, loadQps, slowdown);
-  const { candidate, tries } = search(frame, problem, worker, bound);
+  const { candidate, tries } = search(frame, problem, worker, bound, effort);
   return { actionByState: tableOf(problem, candidate), method: candidate.name, tries };
 }
 
@@ -120,9 +122,13 @@ function search(
   problem: PooledProblem,
   worker: WorkerProblem,
   bound: FluidBound,
+  effort: SearchEffort = "full",
 ): FoundPolicy {
-  const rules = (): SimpleRule[] => [...simpleRules(problem), oneWorkerRule(problem, worker)];
-  return searchPolicy(problem, bound, sampler(frame, problem), rules);
+  const rules = (): SimpleRule[] => [
+    ...simpleRules(problem),
+    ...(effort === "brief" ? [] : [oneWorkerRule(problem, worker)]),
+  ];
+  return searchPolicy(problem, bound, sampler(frame, problem), rules, effort);
 }
 
 /**

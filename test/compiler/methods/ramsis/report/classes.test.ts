@@ -14,7 +14,15 @@ async function pageOf(bundle: RamsisBundle) {
   const plan = { ...planSimulations(bundle), queries: 400 };
   const runs = await runSimulations(bundle, plan, async () => {});
   const file = { byteCount: 0, sha256: "0".repeat(64) };
-  const text = renderRamsisReport({ bundle, file, plan, runs, frontier: null, simulations: [] });
+  const text = renderRamsisReport({
+    bundle,
+    file,
+    plan,
+    runs,
+    frontier: null,
+    latencies: null,
+    simulations: [],
+  });
   return parseHTML(text).document;
 }
 

@@ -53,7 +53,7 @@ test.each(objectives)(
         const state = draw % mdp.stateCount;
         const values = actionValues(
           problem,
-          { objective, maxViolationRate: null, actionOf },
+          { objective, maxViolationRate: null, latencyPrice: 0, actionOf },
           state,
         );
         if ("reason" in values) return;
@@ -87,7 +87,7 @@ test.each(objectives)(
         const actionOf = (at: number) => actionAt(mdp, first[at] ?? 0);
         const values = actionValues(
           problem,
-          { objective, maxViolationRate: null, actionOf },
+          { objective, maxViolationRate: null, latencyPrice: 0, actionOf },
           state,
         );
         if ("reason" in values) throw new Error(values.reason);
@@ -128,6 +128,7 @@ const problem = workerProblem({
 const onFirst = {
   objective: "per-query",
   maxViolationRate: null,
+  latencyPrice: 0,
   actionOf: (state: number): Action => ({ variant: 0, batch: Math.floor(state / 11) + 1 }),
 } as const;
 const onSecond = (state: number): Action => ({ variant: 1, batch: Math.floor(state / 11) + 1 });

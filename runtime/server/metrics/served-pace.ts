@@ -1,0 +1,74 @@
+/** The pace of the workers of a running server, as endpoints tell it. */
+import type { Pool } from "../../bundle/schema.ts";
+import type { PaceMonitor } from "../../core/pace.ts";
+import { head, line, type MetricLine } from "./exposition.ts";
+
+export interface ServedPace {
+  /** Of the workers that are up together: their capacity as profiled over what they have. */
+  readonly pool: number;
+  /** Load on the cluster as profiled for each query, with workers that are down counted. */
+  readonly stretch: number;
+  /** Those that are up. */
+  readonly workers: readonly WorkerPace[];
+  /** Variants and batch sizes that take longer than the pace explains. */
+  readonly corrections: readonly PaceCorrection[];
+}
+
+export interface WorkerPace {
+  readonly pool: string;
+  readonly worker: number;
+  readonly pace: number;
+}
+
+export interface PaceCorrection {
+  readonly variant: string;
+  /** Smallest of the batch sizes that it is for: those up to twice as large have the same. */
+  readonly batch: number;
+  /** Measured time over the profiled one, beyond the pace. */
+  readonly correction: number;
+}
+
+/** Names a cell of the monitor. */
+export interface NamedCell {
+  readonly cell: number;
+  readonly variant: string;
+  readonly batch: number;
+}
+
+/** @param pools of the workers, in their order. */
+export function servedPace(
+  monitor: PaceMonitor,
+  pools: readonly Pick<Pool, "name" | "workers">[],
+  cells: readonly NamedCell[] = [],
+): ServedPace {
+  const names = pools.flatMap(({ name, workers }) => new Array<string>(workers).fill(name));
+  const workers = names.flatMap((pool, worker) => {
+    return monitor.isUp(worker) ? [{ pool, worker, pace: rounded(monitor.paceOf(worker)) }] : [];
+  });
+  const corrections = cells.flatMap(({ cell, variant, batch }) => {
+    const correction = rounded(monitor.correctionOf(cell));
+    return correction === 1 ? [] : [{ variant, batch, correction }];
+  });
+  const { poolPace, stretch } = monitor;
+  return { pool: rounded(poolPace), stretch: rounded(stretch), workers, corrections };
+}
+
+export function paceLines({ workers, corrections }: ServedPace): MetricLine[] {
+  const pace = "stratagem_pace";
+  const correction = "stratagem_pace_correction";
+  return [
+    head(pace, "gauge", "Service times of a worker over those of the profile, 1 as profiled"),
+    ...workers.map(({ pool, worker, pace: value }) =>
+      line(pace, { pool, worker: String(worker) }, value),
+    ),
+    head(correction, "gauge", "Service times beyond the pace, by variant and least batch size"),
+    ...corrections.map(({ variant, batch, correction: value }) =>
+      line(correction, { variant, batch: String(batch) }, value),
+    ),
+  ];
+}
+
+/** Products of the grid of paces. */
+function rounded(pace: number): number {
+  return Math.round(pace * 1000) / 1000;
+}
