@@ -10,8 +10,8 @@ import type { ActionValuesOf } from "./methods/method.ts";
 export function addInspect(program: Command, actionValuesOf?: ActionValuesOf): void {
   program
     .command("inspect")
-    .description("show what a bundle says")
-    .argument("<bundle>", "policy bundle")
+    .description("show what a bundle says, or the load and the pace of a server")
+    .argument("<bundle>", "policy bundle, or the URL of a server")
     .option("--level <qps>", "the policy of the level that decides at this load", positiveNumber)
     .option(
       "--state <state>",

@@ -301,6 +301,13 @@ export class FeedForward {
     return selectRank(this.latenciesMs(), 0, this.requestCount, rank);
   }
 
+  /** Median of the latency, by nearest rank. */
+  medianMs(): number {
+    if (this.requestCount === 0) return 0;
+    const rank = Math.ceil(this.requestCount / 2) - 1;
+    return selectRank(this.latenciesMs(), 0, this.requestCount, rank);
+  }
+
   #inputFlow({ source, count }: PlannedVisits, stage: number): Flow {
     if (source.kind === "requests") {
       const { request } = source;

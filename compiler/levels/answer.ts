@@ -29,7 +29,8 @@ export async function answer(
     return branches?.isPart ? { ...solved, isPart: true } : solved;
   }
   if (request.kind === "pace-levels") {
-    const levels = method.paces?.levels(request.bundle, frame, request.pace) ?? [];
+    const { bundle, pace } = request;
+    const levels = (await method.paces?.levels(bundle, frame, pace, nowMs)) ?? [];
     return { kind: "pace-levels", levels };
   }
   if (request.kind === "paces") {

@@ -196,7 +196,12 @@ export interface CompilerMethod<
 /** Members are methods, as those of `CompilerMethod` are. @typeParam L levels of other paces. */
 export interface MethodPaces<B, F, L extends object = object> {
   /** Levels for a machine whose service times are `pace` times the profile's, in their order. */
-  levels(bundle: B, frame: F, pace: number): readonly L[];
+  levels(
+    bundle: B,
+    frame: F,
+    pace: number,
+    nowMs: () => number,
+  ): readonly L[] | Promise<readonly L[]>;
   /** The bundle with levels that were solved for other paces. */
   with(bundle: B, levels: readonly L[]): B;
   /** What is served at the load of a level on such a machine, by simulation of the whole bundle. */

@@ -337,6 +337,11 @@ export function levelFields(
   };
 }
 
+export const pace: Field<number> = [
+  numberBetween(1, MAX_PACE),
+  "Service times of the machine relative to the profile's.",
+];
+
 /** By ascending load. */
 export function levelsOf<Level>(level: Shape<Level>): Shape<readonly Level[]> {
   return listOf([1, MAX_LEVELS], level);

@@ -69,6 +69,19 @@ export function checkAscending(levels: readonly Level[]): void {
   }
 }
 
+/** @throws BundleError BUNDLE_SEMANTICS unless they ascend by pace, and of one pace by load. */
+export function checkAscendingPaces(
+  paceLevels: readonly (Pick<Level, "loadQps"> & { readonly pace: number })[],
+): void {
+  for (const [index, { pace, loadQps }] of paceLevels.entries()) {
+    const before = paceLevels[index - 1];
+    if (before === undefined || pace > before.pace) continue;
+    if (pace === before.pace && loadQps > before.loadQps) continue;
+    const allowed = "a higher pace than the level before, or the same and a higher load";
+    refuse(`paceLevels[${index}]`, `${loadQps} at pace ${pace}`, allowed);
+  }
+}
+
 export function checkUnique(named: readonly { readonly name: string }[], path: string): void {
   const seen = new Set<string>();
   for (const [index, { name }] of named.entries()) {

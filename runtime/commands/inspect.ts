@@ -1,12 +1,13 @@
-/** `inspect BUNDLE [--level QPS] [--state queued=7,slack=40ms[,class=NAME]]`. */
+/** `inspect BUNDLE|URL [--level QPS] [--state queued=7,slack=40ms[,class=NAME]]`. */
 import type { Bundle } from "../bundle/schema.ts";
 import { levelForLoad } from "../core/level-choice.ts";
-import { EXIT_CODES } from "../errors.ts";
+import { EXIT_CODES, RuntimeError } from "../errors.ts";
 import { inspectBundle } from "../inspect.ts";
 import { loadBundle } from "../load-bundle.ts";
 import type { ActionValuesOf } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
 import type { CommandResult } from "./command-result.ts";
+import { inspectServer } from "./inspect-server.ts";
 
 export interface InspectOptions {
   readonly path: string;
@@ -24,6 +25,10 @@ export async function inspectCommand(
   { path, loadQps, state: asked }: InspectOptions,
   actionValuesOf?: ActionValuesOf,
 ): Promise<CommandResult> {
+  if (/^https?:\/\//.test(path)) {
+    if (loadQps === null && asked === null) return inspectServer(path);
+    throw new RuntimeError("RUNTIME_USAGE", `--level and --state: expected a bundle, got ${path}`);
+  }
   const file = await loadBundle(path);
   const { bundle } = file;
   const method = methodOf(bundle);

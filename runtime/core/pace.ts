@@ -1,6 +1,7 @@
 /** How slow workers are compared with the profile, and how much of their capacity is left. */
 import { assert } from "./assert.ts";
 import { RATIO_GRID, RatioTracker, UNIT } from "./ratio-tracker.ts";
+import { TailTracker } from "./tail-tracker.ts";
 
 /** After a rise the pace does not fall for this long, and then one step at a time; ms. */
 const HOLD_MS = 500;
@@ -9,6 +10,9 @@ const STEP_MS = 100;
 const IDLE_MS = 2000;
 /** A worker that is slower than the median of its pool by more than this factor is a straggler. */
 const STRAGGLER = 1.5;
+/** Slow runs in turn that show a slower pool: one more for each of so many workers. */
+const WORKERS_PER_RUN = 8;
+const MOST_JUMP_RUNS = 12;
 /** The correction of a variant and batch size changes no more often than this; ms. */
 const CELL_HOLD_MS = 2000;
 /** The pool is not taken to be faster than this. */
@@ -47,6 +51,7 @@ export class PaceMonitor {
   readonly #workerCount: number;
   readonly #pool: RatioTracker;
   readonly #workers: RatioTracker;
+  readonly #tail = new TailTracker();
   readonly #cells: RatioTracker;
   readonly #isUp: Uint8Array;
   readonly #lastRunMs: Float64Array;
@@ -65,7 +70,9 @@ export class PaceMonitor {
     const rules = { holdMs: HOLD_MS, stepMs: STEP_MS };
     this.#adapts = adapt;
     const lowest = mayBeFaster ? FASTEST : UNIT;
-    this.#pool = new RatioTracker(1, { holdMs: HOLD_MS, stepMs: STEP_MS, lowest });
+    // Runs of many workers in turn may all be slow by chance.
+    const jumpRuns = Math.min(MOST_JUMP_RUNS, 2 + Math.floor(workerCount / WORKERS_PER_RUN));
+    this.#pool = new RatioTracker(1, { holdMs: HOLD_MS, stepMs: STEP_MS, lowest, jumpRuns });
     this.#workerCount = workerCount;
     this.#wanted = workerCount;
     this.#workers = new RatioTracker(workerCount, rules);
@@ -104,7 +111,11 @@ export class PaceMonitor {
     this.#refresh();
   }
 
-  /** Takes the measured time of a batch. */
+  /**
+   * Takes the measured time of a batch.
+   * @param rareMs p99 of the profile under the same contention; the expected time where that is all
+   * that is known.
+   */
   onRun(
     worker: number,
     ranMs: number,
@@ -112,11 +123,13 @@ export class PaceMonitor {
     variance: number,
     cell: number,
     nowMs: number,
+    rareMs = expectedMs,
   ): void {
     if (!(this.#adapts && ranMs >= 0 && expectedMs > 0)) return;
     this.#lastRunMs[worker] = nowMs;
     const relative = this.#workers.valueOf(worker);
     let isChanged = this.#pool.add(0, ranMs, expectedMs * relative, variance, nowMs);
+    if (this.#tail.add(ranMs / (rareMs * relative), nowMs)) isChanged = true;
     const pool = this.#pool.valueOf(0);
     if (this.#workerCount > 1 && this.#isUp[worker] === 1) {
       const before = this.#workers.index[worker]!;
@@ -157,6 +170,7 @@ export class PaceMonitor {
   /** Takes all workers to be as profiled. */
   #forget(): void {
     this.#pool.reset(0, UNIT);
+    this.#tail.reset();
     this.#upByIndex.fill(0);
     this.#upByIndex[UNIT] = this.#upCount;
     for (let worker = 0; worker < this.#workerCount; worker++) this.#workers.reset(worker, UNIT);
@@ -166,8 +180,12 @@ export class PaceMonitor {
     return this.#isUp[worker] === 1;
   }
 
+  /**
+   * What a batch on a worker has to be taken to need, relative to the profile: the pace of the
+   * worker or, where workers have slow spells that nobody can foresee, that of such a spell.
+   */
   paceOf(worker: number): number {
-    return this.#pool.valueOf(0) * this.#workers.valueOf(worker);
+    return Math.max(this.#pool.valueOf(0), this.#tail.value) * this.#workers.valueOf(worker);
   }
 
   /** Whether a worker is much slower than most of its pool. */
@@ -209,12 +227,13 @@ export class PaceMonitor {
     }
     const pool = this.#pool.valueOf(0);
     this.isEven = used <= 1;
-    const isSettled = this.isEven && this.#upByIndex[UNIT] === this.#upCount && pool === 1;
+    const isEven = this.isEven && this.#upByIndex[UNIT] === this.#upCount;
+    const isSettled = isEven && pool === 1 && this.#tail.value === 1;
     if (isSettled) this.#settleMs = Number.POSITIVE_INFINITY;
     else if (this.#settleMs === Number.POSITIVE_INFINITY) this.#settleMs = 0;
     if (this.#upCount === 0) return;
     assert(rate > 0, "workers that are up have a rate");
-    this.medianPace = pool * RATIO_GRID[this.#median]!;
+    this.medianPace = Math.max(pool, this.#tail.value) * RATIO_GRID[this.#median]!;
     this.poolPace = (pool * this.#upCount) / rate;
     this.stretch = (pool * Math.max(this.#upCount, this.#wanted)) / rate;
   }

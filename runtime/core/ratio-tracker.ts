@@ -25,9 +25,10 @@ const FORGETS = Float64Array.of(1 / 16, 1 / 64, 1 / 256);
 /** Standard errors by which a window's ratio is above the value that it refutes. */
 const RISE_SIGMAS = Float64Array.of(4, 3.5, 3);
 const WINDOWS = 3;
-/** Standard deviations of a single run above which two or three in turn refute the value. */
+/** Standard deviations of a single run above which a few in turn refute the value. */
 const JUMP_SIGMAS = 4;
-/** A profile with a higher variance over mean² takes three runs. */
+/** So many in turn, and one more where the profile's variance over mean² is high. */
+const JUMP_RUNS = 2;
 const NOISY_VARIANCE = 0.02;
 /** A single run counts at most as so many times its expected time. */
 const MOST_RATIO = 32;
@@ -57,6 +58,8 @@ export interface RatioRules {
   readonly stepMs: number;
   /** The lowest value on the grid, an index. */
   readonly lowest?: number;
+  /** Runs in turn that refute the value; more where runs of many workers are mixed. */
+  readonly jumpRuns?: number;
   /** Whether only the longest window counts, for values that hardly ever change. */
   readonly isSlow?: boolean;
 }
@@ -66,8 +69,8 @@ export interface RatioRules {
  *
  * A window's ratio is the sum of measured times over the sum of expected times, so a stall weighs
  * as much as the time that it takes. The value rises at once
- * - when two runs in turn, three where the profile is noisy, exceed it by `JUMP_SIGMAS` standard
- *   deviations of the profile: a slow spell;
+ * - when a few runs in turn exceed it by `JUMP_SIGMAS` standard deviations of the profile: a slow
+ *   spell;
  * - when a window of 16, 64 or 256 runs exceeds it by `RISE_SIGMAS` standard errors, the larger of
  *   what its runs show and what the profile says: a small change, or stalls, once there are enough.
  * The value falls one step at a time, after `holdMs`, when the last 16 runs and the last 200 ms are
@@ -81,17 +84,19 @@ export class RatioTracker {
   readonly #runs: Uint32Array;
   /** [count, WINDOWS + 1, SUMS]: the windows, and the one that falls look at. */
   readonly #sums: Float64Array;
-  /** [count, 3]: ratios of the last runs, the newest first. */
-  readonly #last: Float64Array;
+  /** Runs in turn that refuted the value, and the lowest ratio of them. */
+  readonly #streak: Uint32Array;
+  readonly #least: Float64Array;
   readonly #lastMs: Float64Array;
   readonly #mayFallMs: Float64Array;
 
   constructor(count: number, rules: RatioRules) {
-    this.#rules = { lowest: 0, isSlow: false, ...rules };
+    this.#rules = { lowest: 0, isSlow: false, jumpRuns: JUMP_RUNS, ...rules };
     this.index = new Uint8Array(count).fill(UNIT);
     this.#runs = new Uint32Array(count);
     this.#sums = new Float64Array(count * (WINDOWS + 1) * SUMS);
-    this.#last = new Float64Array(3 * count);
+    this.#streak = new Uint32Array(count);
+    this.#least = new Float64Array(count);
     this.#lastMs = new Float64Array(count);
     this.#mayFallMs = new Float64Array(count).fill(Number.NEGATIVE_INFINITY);
   }
@@ -115,7 +120,7 @@ export class RatioTracker {
     this.index[series] = index;
     this.#runs[series] = 0;
     this.#mayFallMs[series] = Number.NEGATIVE_INFINITY;
-    this.#last.fill(0, 3 * series, 3 * series + 3);
+    this.#streak[series] = 0;
     this.#sums.fill(0, windowOf(series, 0), windowOf(series + 1, 0));
   }
 
@@ -140,9 +145,6 @@ export class RatioTracker {
     }
     const forgets = Math.min(FALL_FORGETS, sinceMs / (FALL_MS + sinceMs));
     this.#count(windowOf(series, WINDOWS), 1 - forgets, ran, expectedMs, variance);
-    const last = 3 * series;
-    this.#last.copyWithin(last + 1, last, last + 2);
-    this.#last[last] = ran / expectedMs;
     if (this.#rules.isSlow) {
       if (this.#runs[series]! < SLOW_RUNS) return false;
       return (
@@ -150,7 +152,9 @@ export class RatioTracker {
       );
     }
     return (
-      this.#jump(series, variance, nowMs) || this.#rise(series, nowMs) || this.#fall(series, nowMs)
+      this.#jump(series, ran / expectedMs, variance, nowMs) ||
+      this.#rise(series, nowMs) ||
+      this.#fall(series, nowMs)
     );
   }
 
@@ -165,12 +169,16 @@ export class RatioTracker {
   }
 
   /** The last runs are all slower by more than chance explains: only they count from now on. */
-  #jump(series: number, variance: number, nowMs: number): boolean {
+  #jump(series: number, ratio: number, variance: number, nowMs: number): boolean {
     const value = this.valueOf(series);
-    const last = 3 * series;
-    let least = Math.min(this.#last[last]!, this.#last[last + 1]!);
-    if (variance > NOISY_VARIANCE) least = Math.min(least, this.#last[last + 2]!);
-    if (least <= value * (1 + JUMP_SIGMAS * Math.sqrt(variance))) return false;
+    if (ratio <= value * (1 + JUMP_SIGMAS * Math.sqrt(variance))) {
+      this.#streak[series] = 0;
+      return false;
+    }
+    const streak = ++this.#streak[series]!;
+    const least = streak === 1 ? ratio : Math.min(ratio, this.#least[series]!);
+    this.#least[series] = least;
+    if (streak < this.#rules.jumpRuns + (variance > NOISY_VARIANCE ? 1 : 0)) return false;
     if (!this.#riseTo(series, nearest(least), nowMs)) return false;
     for (let window = 0; window <= WINDOWS; window++) {
       const at = windowOf(series, window);
@@ -203,6 +211,7 @@ export class RatioTracker {
   #riseTo(series: number, found: number, nowMs: number): boolean {
     if (found <= this.index[series]!) return false;
     this.index[series] = found;
+    this.#streak[series] = 0;
     this.#mayFallMs[series] = nowMs + this.#rules.holdMs;
     return true;
   }

@@ -109,7 +109,7 @@ export class AccordionDriver {
   ) {
     this.bundle = bundle;
     this.times = new AccordionTimes(bundle);
-    this.scheduler = scheduler ?? new AccordionScheduler(bundle, { queryCapacity });
+    this.scheduler = scheduler ?? new AccordionScheduler(bundle, { queryCapacity, adapt: false });
     const placeCount = this.scheduler.placeCount;
     this.isUp = new Array<boolean>(placeCount).fill(false);
     this.#holder = new Array<number>(placeCount).fill(NO_QUERY);

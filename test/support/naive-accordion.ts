@@ -498,7 +498,10 @@ export class NaiveAccordion implements DrivenScheduler {
     return false;
   }
 
-  /** Lets the query grow that gains the most by it. @returns whether there was one. */
+  /**
+   * Lets the query grow that gains the most by it at no claim's cost. @returns whether there was
+   * one.
+   */
   #grow(nowMs: number, out: AccordionCommands): boolean {
     const { reconfigurationMs } = this.#bundle.policy;
     const offers = this.#active.flatMap((query) => {
@@ -508,10 +511,12 @@ export class NaiveAccordion implements DrivenScheduler {
         gainMs: leftMs - this.#timeLeftMs(query, shape),
       }));
     });
-    const most = Math.max(...offers.map(({ gainMs }) => gainMs));
-    const offer = offers.find(({ gainMs }) => gainMs === most && gainMs > TOLERANCE_MS);
+    const allowed = offers.filter(({ query, shape, gainMs }) => {
+      return gainMs > TOLERANCE_MS && this.#keepsClaims(query, { shape, kept: null }, nowMs);
+    });
+    const most = Math.max(...allowed.map(({ gainMs }) => gainMs));
+    const offer = allowed.find(({ gainMs }) => gainMs === most);
     if (offer === undefined) return false;
-    if (!this.#keepsClaims(offer.query, { shape: offer.shape, kept: null }, nowMs)) return false;
     this.#reshape(offer.query, offer.shape, nowMs, out);
     return true;
   }

@@ -188,12 +188,12 @@ export class ThemisDriver {
     this.#carryOut();
   }
 
-  /** The batch of a busy worker ends. */
-  finish(worker: number): void {
+  /** The batch of a busy worker ends. @param ranMs time in the worker; left out if not known. */
+  finish(worker: number, ranMs?: number): void {
     const batch = this.running.get(worker);
     if (batch === undefined) return;
     this.running.delete(worker);
-    this.dispatcher.onBatchDone(worker, this.nowMs, this.#out);
+    this.dispatcher.onBatchDone(worker, this.nowMs, this.#out, ranMs);
     this.#carryOut();
     this.served.push(...batch);
     for (const query of batch) this.#forget(query);

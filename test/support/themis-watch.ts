@@ -1,7 +1,7 @@
 import type { ThemisBundle } from "../../runtime/bundle/schema.ts";
 import {
   ASSIGN,
-  type CommandBuffer,
+  CommandBuffer,
   RELEASE,
   RESIZE,
   START_BATCH,
@@ -84,7 +84,7 @@ export class ThemisWatch {
           const leavingBefore = bundle.tasks.map((_, task) => leavingCount(dispatcher, task));
           value.apply(target, values);
           const nowMs = Number(values.at(-2));
-          const out = values.at(-1) as CommandBuffer;
+          const out = values.find((one) => one instanceof CommandBuffer) as CommandBuffer;
           if (name !== "onWake") this.#note(String(name), Number(values[0]));
           this.#tell(
             {

@@ -20,7 +20,10 @@ import {
 import { sizeText } from "./simulate/size-classes.ts";
 
 export interface AccordionCommandOptions
-  extends Pick<AccordionSimulationOptions, "durationMs" | "seed" | "serviceTimes" | "stations"> {
+  extends Pick<
+    AccordionSimulationOptions,
+    "durationMs" | "seed" | "serviceTimes" | "stations" | "adapts"
+  > {
   readonly arrivals: ArrivalProcess;
   /** Told of every request. */
   readonly onOutcome?: OnOutcome;

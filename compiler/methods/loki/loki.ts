@@ -11,13 +11,14 @@ import { settledPlan } from "../../simulate/serving/planned-contention.ts";
 import type { CompilerMethodOf, Solved } from "../method.ts";
 import { refuseTableOptions, refuseTraces } from "../table-options.ts";
 import { lokiGap } from "./level-gap.ts";
-import { frameOfPlan, longestPath, planningFrame } from "./planning-frame.ts";
+import { lokiPaces } from "./paces.ts";
+import { frameOfPlan, isServable, longestPath, planningFrame } from "./planning-frame.ts";
 import { lokiPromises } from "./promises.ts";
+import { quickerBatches } from "./quicker-batches.ts";
 import { settleLevels } from "./settled-levels.ts";
 import { predictLevel, simulatedExpectation } from "./simulated-level.ts";
 import { baselinePlan, PIPELINE_BASELINES } from "./solve/baseline-plan.ts";
 import { loki, type PlannedLevel } from "./solve/loki.ts";
-import { pipelineProblem } from "./solve/problem.ts";
 import type { TaskSolver } from "./task-policies.ts";
 import { planWarnings } from "./warnings.ts";
 
@@ -45,13 +46,16 @@ export function lokiMethod(taskSolver: TaskSolver): CompilerMethodOf<"loki"> {
       const planned = frameOfPlan(frame, level.loadQps, level.plan);
       const plan = await loki.settle(planned, level, neighbour, nowMs);
       const isSame = JSON.stringify(plan) === JSON.stringify(level.plan);
-      return isSame ? level : predictLevel(taskSolver, frame, planned, { ...level, plan });
+      if (isSame) return level;
+      const settled = predictLevel(taskSolver, frame, planned, { ...level, plan });
+      return quickerBatches(frame, planned, settled);
     },
     gapOf: lokiGap,
     bundle: (frame, levels, provenance) => ({ ...frame, levels, provenance }),
+    paces: lokiPaces,
     plannedWorkers: ({ cluster }, { plan }) => workersByPool(cluster, plan.instances),
 
-    frameOf: ({ levels: _, provenance: __, ...frame }) => frame,
+    frameOf: ({ levels: _, paceLevels: __, provenance: ___, ...frame }) => frame,
     promises: lokiPromises,
     worstViolationRate: ({ expected }) => expected.violationRate,
     stated: ({ expected }) => expected,
@@ -119,7 +123,8 @@ async function plannedLevel(
     if (violationRate <= ceiling || isAtCapacity) break;
   }
   if (best === null) throw new RangeError("some headroom is tried");
-  return { level: best, solveMs };
+  const reckoned = frameOfPlan(frame, loadQps, best.plan);
+  return { level: quickerBatches(frame, reckoned, best), solveMs };
 }
 
 /** Null where stretched times leave no plan for any load. */
@@ -131,19 +136,4 @@ async function planAt(
 ): Promise<PlannedLevel | null> {
   if (stretch > 1 && !isServable(frame)) return null;
   return loki.planLevel(frame, loadQps, options);
-}
-
-/** Whether every path can be served in time at all, by what is fastest at each task. */
-function isServable(frame: LokiFrame): boolean {
-  const { tasks, leaves } = pipelineProblem(frame);
-  return leaves.every(({ path, latencyLimitMs }) => {
-    const leastMs = path.map((task) =>
-      Math.min(
-        ...(tasks[task]?.variants ?? []).flatMap(({ configurations }) =>
-          configurations.map(({ latencyMs }) => latencyMs),
-        ),
-      ),
-    );
-    return leastMs.reduce((sum, ms) => sum + ms, 0) <= latencyLimitMs;
-  });
 }

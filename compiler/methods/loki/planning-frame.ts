@@ -5,6 +5,7 @@ import type { LokiFrame } from "../../model/frames.ts";
 import { framesByStretch } from "../../model/planned-frames.ts";
 import { stretchedProfile, withoutPath } from "../../model/planned-times.ts";
 import { plannedStretch } from "../../simulate/serving/planned-contention.ts";
+import { pipelineProblem } from "./solve/problem.ts";
 
 /** Its SLO is what decisions may spend, and its times are so many times as long. */
 export const planningFrame = framesByStretch((frame: LokiFrame, stretch: number): LokiFrame => {
@@ -46,4 +47,19 @@ export function frameOfPlan(
     if (profiledMs * stretch === latencyMs) return planningFrame(frame, stretch);
   }
   throw new RangeError("a plan has the times of some number of busy workers");
+}
+
+/** Whether every path can be served in time at all, by what is fastest at each task. */
+export function isServable(frame: LokiFrame): boolean {
+  const { tasks, leaves } = pipelineProblem(frame);
+  return leaves.every(({ path, latencyLimitMs }) => {
+    const leastMs = path.map((task) =>
+      Math.min(
+        ...(tasks[task]?.variants ?? []).flatMap(({ configurations }) =>
+          configurations.map(({ latencyMs }) => latencyMs),
+        ),
+      ),
+    );
+    return leastMs.reduce((sum, ms) => sum + ms, 0) <= latencyLimitMs;
+  });
 }

@@ -68,7 +68,7 @@ export async function baselineBundle(
   baseline: LokiBaseline,
   pool: LevelPoolOptions,
 ): Promise<LokiBundle> {
-  const { levels, provenance, ...frame } = bundle;
+  const { levels, paceLevels: _, provenance, ...frame } = bundle;
   const requests = levels.map((level) => ({ kind: "baseline", baseline, level }) as const);
   const replies = await runInWorkers<LokiLevel>(frame, requests, pool);
   const planned = replies.flatMap((reply) => {

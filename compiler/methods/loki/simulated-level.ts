@@ -7,7 +7,11 @@ import type {
 import type { LokiFrame } from "../../model/frames.ts";
 import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
 import { expectedLatency } from "../../simulate/latency-sample.ts";
-import { simulateLoki } from "./simulate/simulate.ts";
+import {
+  type LokiSimulationOptions,
+  type LokiSimulationResult,
+  simulateLoki,
+} from "./simulate/simulate.ts";
 import type { PlannedLevel } from "./solve/loki.ts";
 import { LEAST_SIMULATED_S } from "./solve/mistakes.ts";
 import { pipelineProblem } from "./solve/problem.ts";
@@ -75,36 +79,54 @@ export function simulatedExpectation(
   level: LokiLevel,
   loadQps: number = level.loadQps,
 ): PipelineExpected {
-  const { arrivals } = frame;
-  const bundle: LokiBundle = {
-    ...frame,
-    levels: [level],
-    provenance: { compiler: "", inputs: [] },
-  };
-  const durationMs = durationFor(frame, loadQps);
-  const outcome = simulateLoki(bundle, {
-    arrivals:
-      arrivals.process === "gamma"
-        ? { kind: "gamma", qps: loadQps, cv2: arrivals.cv2 }
-        : { kind: "poisson", qps: loadQps },
-    durationMs,
-    seed: SEED,
-    serviceTimes:
-      frame.cluster.serving !== undefined && havePipelineQuantiles(frame.tasks) ? "sampled" : "p95",
-    fanout: "rounded",
-  });
+  const outcome = simulatedOutcome(frame, { levels: [level] }, loadQps, { part: 1 });
   return {
     accuracyPerSatisfied: outcome.accuracyPerSatisfied ?? 0,
     accuracyPerQuery: outcome.accuracyPerQuery ?? 0,
     violationRate: outcome.violationRate,
     ...expectedLatency(outcome.latencyMs),
     seed: SEED,
-    durationMs,
+    durationMs: outcome.durationMs,
   };
 }
 
+interface OutcomeOptions extends Pick<LokiSimulationOptions, "stations" | "onOutcome"> {
+  /** Part of the queries of a promise that are simulated. */
+  readonly part: number;
+  /** Time that is simulated besides. */
+  readonly beforeMs?: number;
+}
+
+/** @param plans what is followed. */
+export function simulatedOutcome(
+  frame: LokiFrame,
+  { levels, paceLevels }: Pick<LokiBundle, "levels" | "paceLevels">,
+  loadQps: number,
+  { part, beforeMs = 0, ...options }: OutcomeOptions,
+): LokiSimulationResult {
+  const { arrivals } = frame;
+  const bundle: LokiBundle = {
+    ...frame,
+    levels,
+    ...(paceLevels !== undefined && { paceLevels }),
+    provenance: { compiler: "", inputs: [] },
+  };
+  return simulateLoki(bundle, {
+    ...options,
+    arrivals:
+      arrivals.process === "gamma"
+        ? { kind: "gamma", qps: loadQps, cv2: arrivals.cv2 }
+        : { kind: "poisson", qps: loadQps },
+    durationMs: beforeMs + durationFor(frame, loadQps, part),
+    seed: SEED,
+    serviceTimes:
+      frame.cluster.serving !== undefined && havePipelineQuantiles(frame.tasks) ? "sampled" : "p95",
+    fanout: "rounded",
+  });
+}
+
 /** Whole seconds. */
-function durationFor(frame: LokiFrame, loadQps: number): number {
+function durationFor(frame: LokiFrame, loadQps: number, part: number): number {
   const { tasks } = pipelineProblem(frame);
   // Queries of each task per request, if every task runs the variant that sends the most to it.
   const perRequest = tasks.map(({ parent, entryShare }) => (parent === null ? entryShare : 0));
@@ -115,7 +137,7 @@ function durationFor(frame: LokiFrame, loadQps: number): number {
     }
   }
   const queries = perRequest.reduce((sum, count) => sum + count, 0);
-  const durationMs = (1000 * TASK_QUERIES) / (loadQps * queries);
+  const durationMs = (1000 * part * TASK_QUERIES) / (loadQps * queries);
   const whole = 1000 * Math.ceil(durationMs / 1000);
   return Math.min(MAX_DURATION_MS, Math.max(MIN_DURATION_MS, whole));
 }

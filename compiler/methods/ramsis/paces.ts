@@ -17,10 +17,12 @@ import { isSampled } from "./simulate/promised-times.ts";
 import { simulate } from "./simulate/simulate.ts";
 import { isPooled, ramsis } from "./solve/ramsis.ts";
 
-/** Queries that a promise at a pace is simulated with, and seconds of them at least. */
-const QUERIES = 16_000;
-const LEAST_S = 4;
+/** Queries that a promise at a pace is simulated with, after those of the time to find the pace. */
+const QUERIES = 10_000;
+const WARM_MS = 1000;
 const SEED = 1;
+/** Paces that classes and buckets have tables for, each of which takes several searches. */
+const DIVIDED_PACES = [1.5, 3];
 /** A table of a higher load is shared where it is that near to the bound on accuracy. */
 const SHARED_ACCURACY = 3e-4;
 
@@ -62,6 +64,7 @@ function paceLevels(
 ): readonly RamsisPaceLevel[] {
   // Classes and buckets have several tables a level, so that only the highest load has its own.
   const isDivided = hasClasses(frame) || hasBuckets(frame);
+  if (isDivided && !DIVIDED_PACES.includes(pace)) return [];
   const found: { level: RamsisPaceLevel; isCarried: boolean }[] = [];
   for (const level of isDivided ? levels.slice(-1) : [...levels].reverse()) {
     const { loadQps } = level;
@@ -103,7 +106,8 @@ function promisedAt(bundle: RamsisBundle, index: number, pace: number): PaceFigu
     arrivals: isGamma
       ? { kind: "gamma", qps: loadQps, cv2: arrivals.cv2 }
       : { kind: "poisson", qps: loadQps },
-    durationMs: Math.max(1000 * LEAST_S, (1000 * QUERIES) / loadQps),
+    durationMs: WARM_MS + (1000 * QUERIES) / loadQps,
+    counted: { fromMs: WARM_MS, untilMs: Number.POSITIVE_INFINITY },
     seed: SEED,
     serviceTimes: isSampled(bundle) ? "sampled" : "p95",
     stations: { machine: { ...AS_PROFILED, pace } },

@@ -46,7 +46,7 @@ export function themisBaseline(bundle: ThemisBundle, name: string): ThemisBundle
 
 /** The levels of a bundle planned anew under other options. */
 export function rescaled(bundle: ThemisBundle, options: Partial<ThemisOptions>): ThemisBundle {
-  const { levels, transitions: _, provenance, ...shared } = bundle;
+  const { levels, paceLevels: _, transitions: __, provenance, ...shared } = bundle;
   const frame = { ...shared, policy: { ...bundle.policy, ...options } };
   const scaler = themis.open(frame);
   const planned = levels.map(({ loadQps }) => scaler.scaleLevel(loadQps));

@@ -6,14 +6,22 @@ import { stretchedTable, withoutPath } from "../../model/planned-times.ts";
 /** Its SLO is what decisions may spend, and its times are so many times as long. */
 export const planningFrame = framesByStretch((frame: ThemisFrame, stretch: number): ThemisFrame => {
   if (frame.cluster.serving === undefined) return frame;
+  return pacedFrame(withoutPath(frame), stretch);
+});
+
+/** A frame whose batches take so many times as long. */
+export function pacedFrame<Frame extends Pick<ThemisFrame, "tasks">>(
+  frame: Frame,
+  pace: number,
+): Frame {
   return {
-    ...withoutPath(frame),
+    ...frame,
     tasks: frame.tasks.map((task) => ({
       ...task,
       variants: task.variants.map((variant) => {
         const { latency } = variant;
-        return { ...variant, latency: { ...latency, ms: stretchedTable(latency.ms, stretch) } };
+        return { ...variant, latency: { ...latency, ms: stretchedTable(latency.ms, pace) } };
       }),
     })),
   };
-});
+}

@@ -111,8 +111,9 @@ function roomyBundle(bundle: ThemisBundle, level: ThemisLevel, tickMs: number): 
     return { ...stage, instances: Math.floor((workers * (cores ?? 1)) / stage.cores) };
   });
   const taskCount = bundle.tasks.length;
+  const { paceLevels: _, ...others } = bundle;
   return {
-    ...bundle,
+    ...others,
     policy: { ...bundle.policy, tickMs, predictor: "last-max" },
     levels: [level, { ...level, steady: { ...level.steady, stages: most } }],
     transitions: {

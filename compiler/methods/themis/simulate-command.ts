@@ -34,7 +34,7 @@ import {
 export interface ThemisCommandOptions
   extends Pick<
     ThemisSimulationOptions,
-    "durationMs" | "seed" | "fanout" | "serviceTimes" | "stations" | "scalerDelay"
+    "durationMs" | "seed" | "fanout" | "serviceTimes" | "stations" | "adapts" | "scalerDelay"
   > {
   readonly arrivals: ArrivalProcess;
   /** Told of every request. */
@@ -96,17 +96,19 @@ async function simulationOf(
   const { kind: name, tuned = false } =
     typeof baseline === "string" ? { kind: baseline } : baseline;
   const scaler = scalerNamed(name);
+  // What a policy is compared with decides as if the machine were as profiled.
+  const asShipped = { ...options, adapts: false };
   if (scaler === undefined) {
-    return { run: await planRun(themisBaseline(bundle, name), options), told: null };
+    return { run: await planRun(themisBaseline(bundle, name), asShipped), told: null };
   }
   const chosen = tuned
-    ? tunedInstanceScaler(bundle, options, scaler)[0]
-    : shippedInstanceScaler(bundle, options, scaler);
+    ? tunedInstanceScaler(bundle, asShipped, scaler)[0]
+    : shippedInstanceScaler(bundle, asShipped, scaler);
   assert(chosen !== undefined, "a setting is tried");
   const planQps = bundle.levels[chosen.plan]?.loadQps ?? Number.NaN;
   return {
     run: (withLatencies) =>
-      simulateScaledInstances(bundle, { ...options, withLatencies }, scaler, chosen),
+      simulateScaledInstances(bundle, { ...asShipped, withLatencies }, scaler, chosen),
     told: toldScaler(scaler, tuned, chosen.setting, planQps),
   };
 }

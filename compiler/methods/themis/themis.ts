@@ -7,6 +7,7 @@ import type { CompilerMethodOf } from "../method.ts";
 import { isPipelineBaseline } from "../pipeline-baselines.ts";
 import { refuseTableOptions } from "../table-options.ts";
 import { THEMIS_BASELINES } from "./baselines.ts";
+import { paceLevelsOf } from "./pace-levels.ts";
 import { planningFrame } from "./planning-frame.ts";
 import { themisPromises } from "./promises.ts";
 import { servedExpectation, servedLevel } from "./served-level.ts";
@@ -37,7 +38,11 @@ export const themisMethod: CompilerMethodOf<"themis"> = {
   bundle(frame, levels, provenance) {
     // Whatever plans there are side by side, no more cores contend than there are.
     const planned = planningFrame(frame, frame.cluster.serving?.stretch ?? 1);
-    return { ...frame, transitions: scalerOf(planned).transitions(levels), levels, provenance };
+    const plans = paceLevelsOf(planned, levels);
+    const profiled = plans.map((plan) => plan.profiled);
+    const transitions = scalerOf(planned).transitions([...levels, ...profiled]);
+    const paced = plans.length === 0 ? {} : { paceLevels: plans.map(({ level }) => level) };
+    return { ...frame, transitions, levels, ...paced, provenance };
   },
   scales: true,
   plannedWorkers: ({ cluster, tasks }, { steady }) => {
@@ -49,7 +54,7 @@ export const themisMethod: CompilerMethodOf<"themis"> = {
     );
   },
 
-  frameOf({ levels: _, provenance: __, transitions: ___, ...frame }) {
+  frameOf({ levels: _, paceLevels: __, provenance: ___, transitions: ____, ...frame }) {
     return frame;
   },
   promises: themisPromises,

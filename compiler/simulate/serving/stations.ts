@@ -34,6 +34,14 @@ const PACE_STREAM = 8;
 const MACHINE_SEED = 1;
 const MACHINE_STREAM = 11;
 
+/** The paces of a machine; null where all workers are as profiled. */
+export function pacesOfMachine(
+  { machine, draw = 0 }: StationOptions,
+  workerCount: number,
+): MachinePaces | null {
+  return machinePaces(machine, workerCount, new Rng(MACHINE_SEED + draw, MACHINE_STREAM));
+}
+
 /** The stations of a simulation. */
 export interface Stations {
   readonly workers: WorkerEvents;
@@ -66,7 +74,7 @@ export function stationsOf(
   }: StationOptions = {},
   workersWake = true,
 ): Stations {
-  const paces = machinePaces(machine, workerCount, new Rng(MACHINE_SEED + draw, MACHINE_STREAM));
+  const paces = pacesOfMachine({ ...(machine && { machine }), draw }, workerCount);
   if (serving === undefined || !(path || contention)) return modelsAlone(workerCount, paces);
   const rng = draw === 0 ? seeded : new Rng(Math.floor(seeded.nextFloat() * 2 ** 32), draw);
   const drawsOf = (row: "requestMs" | "batchMs" | "answerMs" | "wakeMs" | "wireMs") =>

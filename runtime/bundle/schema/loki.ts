@@ -4,6 +4,7 @@ import type {
   DecisionSpace,
   ExpectedLatency,
   ModelFile,
+  PacePromises,
   ServiceTimes,
   Table,
 } from "./common.ts";
@@ -22,6 +23,20 @@ export interface LokiBundle extends CommonFields {
   readonly policy: LokiOptions;
   /** Ascending in `loadQps`, at least one. */
   readonly levels: readonly LokiLevel[];
+  /**
+   * Plans for slower machines: ascending by pace, and of one pace by load. Left out where there are
+   * none.
+   */
+  readonly paceLevels?: readonly LokiPaceLevel[];
+}
+
+/**
+ * The plan for a load on a machine whose service times are `pace` times the profile. Its latencies
+ * and throughputs are those of that machine.
+ */
+export interface LokiPaceLevel extends Pick<LokiLevel, "loadQps" | "plan"> {
+  /** Above 1. */
+  readonly pace: number;
 }
 
 export interface PipelineTask {
@@ -184,7 +199,7 @@ export interface Transition {
 }
 
 /** What a simulation of the level at its load gives. */
-export interface PipelineExpected {
+export interface PipelineExpected extends PacePromises {
   readonly accuracyPerSatisfied: number;
   readonly accuracyPerQuery: number;
   readonly violationRate: number;

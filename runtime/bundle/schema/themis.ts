@@ -20,7 +20,7 @@ export interface ThemisBundle extends CommonFields {
   readonly entryBranch: Branch;
   readonly policy: ThemisOptions;
   /**
-   * uint16 [levelCount, levelCount, taskCount, 3]: batch, cores of every instance, and instances to
+   * uint16 [levelCount, levelCount, taskCount, 3], pace levels included: batch, cores of every instance, and instances to
    * add, when the instances of the row's plan have to carry the column's load at once. Cores are at
    * least those of the row's plan; up to the diagonal a row repeats its plan. The variants are
    * those of the row's plan.
@@ -28,6 +28,25 @@ export interface ThemisBundle extends CommonFields {
   readonly transitions: Table;
   /** Ascending in `loadQps`, at least one. */
   readonly levels: readonly ThemisLevel[];
+  /**
+   * Plans for slower machines, ascending by load times pace, above the highest level. In
+   * `transitions` they follow the levels. Left out where there are none.
+   */
+  readonly paceLevels?: readonly ThemisPaceLevel[];
+}
+
+/** The plan of a load on a machine whose batches take `pace` times what `tasks` say. */
+export interface ThemisPaceLevel extends Pick<ThemisLevel, "loadQps" | "capacityQps" | "steady"> {
+  /** Above 1. */
+  readonly pace: number;
+}
+
+/** Levels and pace levels, by ascending load on a machine as profiled. */
+export function followedLevels({
+  levels,
+  paceLevels = [],
+}: Pick<ThemisBundle, "levels" | "paceLevels">): readonly (ThemisPaceLevel | ThemisLevel)[] {
+  return [...levels, ...paceLevels];
 }
 
 /** A stage whose models run on any number of cores. */

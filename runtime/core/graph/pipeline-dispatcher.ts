@@ -2,6 +2,7 @@
 import type { CommandBuffer } from "../command-buffer.ts";
 import type { LoadShare, SeenLoad } from "../load-share.ts";
 import type { PaceMonitor } from "../pace.ts";
+import type { ReferenceMode } from "../pace-reference.ts";
 
 /** In place of a parent: the query is a request's own, for an entry task. */
 export const NO_PARENT = 0xffff_ffff;
@@ -11,6 +12,10 @@ export interface PipelineDispatcherOptions {
   readonly queryCapacity: number;
   /** The demand that is assumed until it is measured; left out, the highest level starts. */
   readonly initialDemandQps?: number;
+  /** Whether decisions follow the pace of the workers; true unless said otherwise. */
+  readonly adapt?: boolean;
+  /** What batches take on a machine as profiled; their measured means unless said otherwise. */
+  readonly reference?: ReferenceMode;
 }
 
 /**
@@ -43,8 +48,8 @@ export interface PipelineDispatcher {
   readonly level: number;
   /** Workers that are assigned a model, or are to be. */
   readonly servers: number;
-  /** The pace of the workers; left out where it is not measured. */
-  readonly pace?: PaceMonitor;
+  /** The pace of the workers. */
+  readonly pace: PaceMonitor;
 
   /**
    * A request comes; it counts as demand. Its entry queries follow.
@@ -66,7 +71,10 @@ export interface PipelineDispatcher {
     nowMs: number,
     out: CommandBuffer,
   ): void;
-  /** The batch a worker ran is done. @param ranMs time in the worker; left out if not known. */
+  /**
+   * The batch a worker ran is done.
+   * @param ranMs how long the model ran in the worker; left out where it was not measured.
+   */
   onBatchDone(worker: number, nowMs: number, out: CommandBuffer, ranMs?: number): void;
   /** How many queries a served one sent to a child task of its own: what a heartbeat reports. */
   onFanout(query: number, childTask: number, count: number): void;

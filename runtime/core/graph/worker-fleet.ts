@@ -1,4 +1,5 @@
 /** Keeps the servers of a plan, what they hold and which group they serve. */
+import type { PaceMonitor } from "../pace.ts";
 import { NONE } from "./pipeline-shape.ts";
 
 /**
@@ -52,6 +53,16 @@ export class WorkerFleet {
   /** An idle worker of a group, NONE if there is none. */
   idleOf(group: number): number {
     return this.#idle[group]!;
+  }
+
+  /** The fastest of them; of equally fast ones the one that became idle last. */
+  fastestIdleOf(group: number, paces: PaceMonitor): number {
+    let fastest = this.#idle[group]!;
+    if (paces.isEven || fastest === NONE) return fastest;
+    for (let other = this.#below[fastest]!; other !== NONE; other = this.#below[other]!) {
+      if (paces.paceOf(other) < paces.paceOf(fastest)) fastest = other;
+    }
+    return fastest;
   }
 
   /** A ready worker that serves no group takes the queries of one from now on. */

@@ -1,5 +1,5 @@
 /** Themis: plans say how many instances of how many cores each task has, also in a burst. */
-import type { ThemisBundle } from "../../bundle/schema.ts";
+import { followedLevels, type ThemisBundle } from "../../bundle/schema.ts";
 import { CommandBuffer } from "../../core/command-buffer.ts";
 import { levelAt } from "../../core/level-choice.ts";
 import { PipelineReplayer } from "../../server/graph/pipeline-replayer.ts";
@@ -40,7 +40,7 @@ export const themis = {
     stateCount: null,
     text: "each with a plan whose stages are as profiled and whose costs add up",
   }),
-  decide: ({ levels }: ThemisBundle, level: number) => levelAt(levels, level),
+  decide: (bundle: ThemisBundle, level: number) => levelAt(followedLevels(bundle), level),
   core: (bundle: ThemisBundle, options: ThemisDispatcherOptions) => {
     const core = themisDispatcherOf(bundle, options);
     return { core, commands: new CommandBuffer(core.commandCapacity, options.queryCapacity) };
@@ -50,7 +50,7 @@ export const themis = {
     return new PipelineReplayer(themisDispatcherOf(bundle, { queryCapacity }), queryCapacity);
   },
   onlookerTimes: themisOnlookerTimes,
-  diffFrame: ({ levels: _levels, transitions: _rows, ...frame }) => frame,
+  diffFrame: ({ levels: _levels, paceLevels: _paced, transitions: _rows, ...frame }) => frame,
   levelDiffer: themisDiffer,
   models: themisModels,
   workerCount,
@@ -63,7 +63,7 @@ export const themis = {
   plannedWorkers: (bundle: ThemisBundle, level: number) =>
     plannedWorkers(
       bundle,
-      levelAt(bundle.levels, level).steady.stages.map((stage, task) => {
+      levelAt(followedLevels(bundle), level).steady.stages.map((stage, task) => {
         const { instances: workers, cores, variant = 0 } = stage;
         return { task, pool: bundle.tasks[task]?.variants[variant]?.pool ?? 0, workers, cores };
       }),

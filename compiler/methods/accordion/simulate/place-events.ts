@@ -1,6 +1,8 @@
 /** Orders when instances leave their pipelines, on places that may take processors from others. */
 import type { AccordionBundle, LayerPipeline } from "stratagem-runtime/internal/bundle/schema";
+import type { AccordionCommands } from "stratagem-runtime/internal/methods/accordion/core/commands";
 import { NONE } from "stratagem-runtime/internal/methods/accordion/core/pipeline-table";
+import type { MachinePaces } from "../../../simulate/serving/machine-state.ts";
 import { DEMAND_PARTS, type WorkerEvents } from "../../../simulate/serving/worker-events.ts";
 import type { RunningQueries } from "./running-queries.ts";
 
@@ -28,27 +30,58 @@ export class PlaceEvents {
   /** [slotCount]: whether its run has yet to begin; processors that it keeps busy. */
   readonly #isDue: Uint8Array;
   readonly #demand: Float64Array;
+  /** Null where places are as profiled. */
+  readonly #paces: MachinePaces | null;
+  /** By slot of a query that runs, its places. */
+  readonly #places = new Map<number, number[]>();
 
-  /** @param workers one for each slot. */
+  /**
+   * @param workers one for each slot.
+   * @param paces of the places, whose slowest sets the step of a pipeline.
+   */
   constructor(
     { tasks, cluster }: Pick<AccordionBundle, "tasks" | "cluster">,
     workers: WorkerEvents,
     running: RunningQueries,
     slotCount: number,
+    paces: MachinePaces | null,
   ) {
+    this.#paces = paces;
     this.#workers = workers;
     this.#running = running;
     const processors = cluster.serving?.processors ?? 1;
     const variants = tasks[0]?.variants ?? [];
-    this.#work = !workers.areForeknown
+    const isByStep = !workers.areForeknown || paces !== null;
+    this.#work = isByStep
       ? variants.flatMap(({ pipelines }) => pipelines.map((one) => workOf(one, processors)))
       : null;
-    this.#isDue = new Uint8Array(!workers.areForeknown ? slotCount : 0);
-    this.#demand = new Float64Array(!workers.areForeknown ? slotCount : 0);
+    this.#isDue = new Uint8Array(isByStep ? slotCount : 0);
+    this.#demand = new Float64Array(isByStep ? slotCount : 0);
   }
 
   get nextMs(): number {
     return this.#workers.nextMs;
+  }
+
+  /** A query has the places of a command, a start or a reshape. */
+  hold(slot: number, commands: AccordionCommands, command: number): void {
+    const places = this.#places.get(slot) ?? [];
+    places.length = commands.placeCount(command);
+    for (let stage = 0; stage < places.length; stage++) {
+      places[stage] = commands.place(command, stage);
+    }
+    this.#places.set(slot, places);
+  }
+
+  /** The query that has a place, NONE if none does. */
+  holderOf(place: number): number {
+    for (const [slot, places] of this.#places) if (places.includes(place)) return slot;
+    return NONE;
+  }
+
+  /** A query has no places any more. */
+  end(slot: number): void {
+    this.#places.delete(slot);
   }
 
   /** A run has begun, or does at a time to come. */
@@ -92,7 +125,17 @@ export class PlaceEvents {
     const aloneMs =
       (this.#running.stepMs(slot) * workers.aloneFactor(demand)) /
       workers.aloneFactor(measuredPlaces);
-    workers.run(nowMs, slot, aloneMs, 0, demand);
+    workers.run(nowMs, slot, this.#pacedMs(slot, nowMs, aloneMs), 0, demand);
+  }
+
+  #pacedMs(slot: number, nowMs: number, aloneMs: number): number {
+    const places = this.#places.get(slot);
+    if (this.#paces === null || places === undefined) return aloneMs;
+    let slowestMs = 0;
+    for (const place of places) {
+      slowestMs = Math.max(slowestMs, this.#paces.takesMs(place, nowMs, aloneMs));
+    }
+    return slowestMs;
   }
 
   #demandOf(slot: number): number {

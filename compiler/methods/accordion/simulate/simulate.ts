@@ -19,8 +19,10 @@ import {
 } from "stratagem-runtime/internal/methods/accordion/core/scheduler";
 import type { ServiceTimeMode } from "../../../simulate/service-times.ts";
 import { Door } from "../../../simulate/serving/door.ts";
+import type { MachineState } from "../../../simulate/serving/machine-state.ts";
 import { BATCH, REQUEST } from "../../../simulate/serving/server-station.ts";
 import {
+  pacesOfMachine,
   type StationOptions,
   type Stations,
   stationsOf,
@@ -46,6 +48,8 @@ export interface AccordionSimulationOptions {
   readonly serviceTimes?: ServiceTimeMode;
   /** What is simulated of the machine that serves; left out, all that the bundle says of it. */
   readonly stations?: StationOptions;
+  /** Whether decisions follow the pace of the places; true unless said otherwise. */
+  readonly adapts?: boolean;
   /** Steps of the timeline, above 0; left out: there is none. */
   readonly timelineStepMs?: number;
   /** Whether the result has the latency of every query. */
@@ -138,6 +142,8 @@ class PlaceSimulation {
   readonly #tally: AccordionTally;
   readonly #timeline: PlaceTimeline;
   readonly #latencyMs: Float64Array | null;
+  /** Places that are lost for good; null for none, or once they are. */
+  #lost: MachineState["lost"];
   /** Null where there is no server that would refuse. */
   readonly #door: Door | null;
   /** [slotCount] index of the query, and a stack of the slots without one. */
@@ -160,18 +166,27 @@ class PlaceSimulation {
     const count = queries.arrivalMs.length;
     const slotCount = Math.max(1, Math.min(count, QUERY_CAPACITY));
     this.#queries = queries;
-    const named = { queryCapacity: slotCount };
+    const named = {
+      queryCapacity: slotCount,
+      adapt: options.adapts ?? true,
+      reference: options.serviceTimes === "sampled" ? "measured" : "decision",
+      contends: options.stations?.contention ?? true,
+    } as const;
     this.#scheduler = schedulerOf?.(bundle, named) ?? new AccordionScheduler(bundle, named);
     const { cluster, policy } = bundle;
     const pathRng = new Rng(options.seed, PATH_STREAM);
-    this.#stations = stationsOf(cluster, slotCount, pathRng, options.stations, false);
+    // Slots run on the places of their queries, and those have the paces of the machine.
+    const { machine, ...parts } = options.stations ?? {};
+    this.#stations = stationsOf(cluster, slotCount, pathRng, parts, false);
+    this.#lost = machine?.lost ?? null;
+    const paces = pacesOfMachine(options.stations ?? {}, this.#scheduler.placeCount);
     const { workers, server } = this.#stations;
     this.#marginMs = cluster.serving?.marginMs ?? 0;
     this.#reconfigurationMs = policy.reconfigurationMs;
     const { table } = this.#scheduler;
     const times = instanceTimesOf(bundle, table, slotCount, options);
     this.#running = new RunningQueries(bundle, table, slotCount, times);
-    this.#instances = new PlaceEvents(bundle, workers, this.#running, slotCount);
+    this.#instances = new PlaceEvents(bundle, workers, this.#running, slotCount, paces);
     this.#sleeping = server === null ? null : new SleepingPlaces(this.#scheduler.placeCount);
     this.#isLastBack = new Uint8Array(server === null ? 0 : slotCount);
     this.#staleCount = new Uint16Array(server === null ? 0 : slotCount);
@@ -226,9 +241,11 @@ class PlaceSimulation {
     const serverMs = server === null ? Number.POSITIVE_INFINITY : server.nextMs;
     const instanceMs = this.#instances.nextMs;
     const { wakeMs } = scheduler;
-    const nowMs = Math.min(instanceMs, serverMs, comesMs, wakeMs);
+    const lostMs = this.#lost?.atMs ?? Number.POSITIVE_INFINITY;
+    const nowMs = Math.min(instanceMs, serverMs, comesMs, wakeMs, lostMs);
     assert(nowMs < Number.POSITIVE_INFINITY, "a query that waits is started some time");
-    if (instanceMs === nowMs) this.#leavePipeline(nowMs);
+    if (lostMs === nowMs) this.#losePlaces(nowMs);
+    else if (instanceMs === nowMs) this.#leavePipeline(nowMs);
     else if (serverMs === nowMs) this.#passServer(nowMs);
     else if (comesMs === nowMs) {
       const query = this.#nextQuery++;
@@ -255,6 +272,22 @@ class PlaceSimulation {
     else {
       this.#isLastBack[id] = 0;
       this.#finishInstance(id, true, nowMs);
+    }
+  }
+
+  /** The last places go down for good. A query that has none any more waits again. */
+  #losePlaces(nowMs: number): void {
+    const { placeCount } = this.#scheduler;
+    const workers = this.#lost?.workers ?? 0;
+    this.#lost = null;
+    for (let place = Math.max(0, placeCount - workers); place < placeCount; place++) {
+      const slot = this.#instances.holderOf(place);
+      if (slot !== NONE) {
+        this.#instances.cancel(slot, nowMs);
+        this.#instances.end(slot);
+      }
+      this.#scheduler.onPlaceLost(place, nowMs, this.#commands);
+      this.#carryOut(nowMs);
     }
   }
 
@@ -334,6 +367,7 @@ class PlaceSimulation {
     for (let place = 0; place < asleep; place++) startMs += this.#stations.wakeMs();
     const shape = commands.shape(command);
     this.#running.start(slot, shape, commands.resumeAt(command), startMs);
+    this.#instances.hold(slot, commands, command);
     this.#instances.begin(slot, nowMs, startMs);
   }
 
@@ -350,11 +384,13 @@ class PlaceSimulation {
     const startMs = nowMs + this.#reconfigurationMs;
     const shape = commands.shape(command);
     this.#running.reshape(slot, shape, commands.resumeAt(command), nowMs, startMs);
+    this.#instances.hold(slot, commands, command);
     this.#instances.begin(slot, nowMs, startMs);
   }
 
   #release(slot: number, endMs: number, nowMs: number): void {
     this.#door?.leave(slot, Number.isNaN(endMs), nowMs);
+    this.#instances.end(slot);
     this.#freeSlots[this.#freeCount++] = slot;
     this.#over(this.#queryBySlot[slot] ?? 0, endMs, nowMs);
   }

@@ -46,6 +46,7 @@ export function provisioningTable(bundle: InferlineBundle): Markup {
       ratioText(sample.margin),
       limitedMs(sample.estimate.p99Ms, slo.latencyMs),
       html`<td>${decimalText(heldOut.met)} of ${decimalText(heldOut.traces)}</td>`,
+      decimalText(expected.latencyMsP50, 1),
       limitedMs(expected.latencyMsP99, slo.latencyMs),
       violations,
       decimalText(expected.costPerHour, 3),
@@ -54,7 +55,7 @@ export function provisioningTable(bundle: InferlineBundle): Markup {
   });
   return html`<div class="scroll" role="region" aria-label="all levels" tabindex="0"><table
 id="level-table"><thead>
-<tr><th></th><th colspan="5">plan</th><th colspan="3">traces</th><th colspan="3">simulated</th><th>
+<tr><th></th><th colspan="5">plan</th><th colspan="3">traces</th><th colspan="4">simulated</th><th>
 </th></tr>
 ${headRow([
   "requests/s",
@@ -66,6 +67,7 @@ ${headRow([
   "margin",
   "p99, ms",
   "held-out met",
+  "p50, ms",
   "p99, ms",
   "violations",
   "cost/h",
@@ -106,9 +108,10 @@ export function meanings({ slo }: InferlineBundle): Markup {
     ],
     ["Margin", "Part of the SLO that the plan keeps free, for traffic unlike the sample."],
     [
-      "p99",
-      "99th percentile of the time from a request's arrival to its last answer: by the " +
-        `estimator on the sample, and in the simulation; red above ${msText(slo.latencyMs)}.`,
+      "p50, p99",
+      "Median and 99th percentile of the time from a request's arrival to its last answer: by " +
+        "the estimator on the sample, and in the simulation; a p99 is red above " +
+        `${msText(slo.latencyMs)}.`,
     ],
     [
       "Held-out met",

@@ -4,6 +4,7 @@ import { assert } from "stratagem-runtime/internal/core/assert";
 import {
   ASSIGN,
   CommandBuffer,
+  DROP,
   RELEASE,
   START_BATCH,
 } from "stratagem-runtime/internal/core/command-buffer";
@@ -34,6 +35,7 @@ import { ScalerClock, type ScalerDelay } from "../../../simulate/graph/scaler-cl
 import type { StageWatch } from "../../../simulate/graph/scalers/stage-watch.ts";
 import { WatchedQueries } from "../../../simulate/graph/scalers/watched-queries.ts";
 import type { ServiceTimeMode, ServiceTimeModel } from "../../../simulate/service-times.ts";
+import type { MachineState } from "../../../simulate/serving/machine-state.ts";
 import {
   PATH_STREAM,
   type StationOptions,
@@ -53,6 +55,8 @@ export interface InferlineSimulationOptions {
   readonly serviceTimes: ServiceTimeMode;
   /** What is simulated of the machine that serves; left out, all that the bundle says of it. */
   readonly stations?: StationOptions;
+  /** Whether decisions follow the pace of the workers; left out for yes. */
+  readonly adapts?: boolean;
   /** How rows are drawn that a fan-out makes; rounded if left out. */
   readonly fanout?: FanoutMode;
   /** Whether the result says what happened in each second. */
@@ -134,6 +138,9 @@ class StageSimulation {
   readonly #batchByWorker: Uint32Array;
   /** [workerCount, maxBatch] */
   readonly #batchQueries: Uint32Array;
+  /** Workers that are lost for good, the last ones, and how many of them are by now. */
+  readonly #lost: MachineState["lost"];
+  #lostCount = 0;
   #level: number;
   #isWarm = false;
 
@@ -149,6 +156,8 @@ class StageSimulation {
     this.#dispatcher = inferlineDispatcherOf(bundle, {
       queryCapacity,
       initialDemandQps: initialQpsOf(arrivals),
+      adapt: options.adapts ?? true,
+      reference: options.serviceTimes === "sampled" ? "measured" : "decision",
       ...(level === undefined ? {} : { level }),
       ...(tuner === undefined ? {} : { tuner }),
     });
@@ -186,6 +195,7 @@ class StageSimulation {
     this.#isLoading = new Uint8Array(workerCount);
     this.#batchByWorker = new Uint32Array(workerCount);
     this.#batchQueries = new Uint32Array(workerCount * this.#maxBatch);
+    this.#lost = options.stations?.machine?.lost ?? null;
     this.#level = this.#dispatcher.level;
   }
 
@@ -199,7 +209,8 @@ class StageSimulation {
     this.#tally.replicas.startCounting();
     this.#observe(0);
     this.#step();
-    assert(this.flow.isOver && this.flow.lostCount === 0, "every request was served");
+    assert(this.flow.isOver, "every request was served");
+    assert(this.flow.lostCount === 0 || this.#lostCount > 0, "no request was dropped");
   }
 
   outcome(): InferlineOutcome {
@@ -213,6 +224,11 @@ class StageSimulation {
     for (;;) {
       const nowMs = Math.min(flow.nextMs, workerEvents.nextMs);
       const { wakeMs } = dispatcher;
+      const lost = this.#lostCount === 0 ? this.#lost : null;
+      if (lost !== null && lost.atMs <= Math.min(wakeMs, nowMs)) {
+        this.#lose(lost.workers, lost.atMs);
+        continue;
+      }
       if (wakeMs < nowMs) {
         // Once nothing is under way only the tuner has events, and these matter until the duration
         // ends.
@@ -243,6 +259,25 @@ class StageSimulation {
     } else if (this.flow.takesBack(worker, nowMs)) this.#finishBatch(worker, nowMs);
   }
 
+  /** The last workers go down for good; what they ran waits again. */
+  #lose(workers: number, nowMs: number): void {
+    const { workerCount } = this.#shape;
+    this.#lostCount = Math.min(workers, workerCount);
+    for (let worker = workerCount - this.#lostCount; worker < workerCount; worker++) {
+      const task = this.#taskOf(worker);
+      const isRunning = this.#workerEvents.isRunning(worker) && this.#isLoading[worker] === 0;
+      if (isRunning) this.#workerEvents.cancel(worker, nowMs);
+      this.#release(worker, nowMs);
+      this.#dispatcher.onWorkerLost(worker, nowMs, this.#commands);
+      this.#carryOut(nowMs);
+      for (let at = 0; isRunning && at < (this.#batchByWorker[worker] ?? 0); at++) {
+        const query = this.#batchQueries[worker * this.#maxBatch + at] ?? 0;
+        this.#dispatcher.onRetry(query, task, nowMs, this.#commands);
+        this.#carryOut(nowMs);
+      }
+    }
+  }
+
   /** What the server is done with now. */
   #takeBack(nowMs: number): void {
     const { flow } = this;
@@ -258,8 +293,11 @@ class StageSimulation {
     this.#watch?.atMs(nowMs);
     this.#watch?.batchEnds(this.#taskOf(worker), end - first);
     // No batch starts before `onWake`, so those of the worker stay where they are.
-    this.#dispatcher.onBatchDone(worker, nowMs, this.#commands);
-    this.#carryOut(nowMs);
+    if (worker < this.#shape.workerCount - this.#lostCount) {
+      const ranMs = this.#workerEvents.ranMs(worker);
+      this.#dispatcher.onBatchDone(worker, nowMs, this.#commands, ranMs);
+      this.#carryOut(nowMs);
+    }
     for (let at = first; at < end; at++) {
       this.flow.serve(this.#batchQueries[at] ?? 0, accuracy, nowMs);
     }
@@ -272,7 +310,9 @@ class StageSimulation {
       const kind = commands.kind(command);
       const worker = commands.worker(command);
       if (kind === START_BATCH) this.#runBatch(command, worker, nowMs);
-      else {
+      else if (kind === DROP && this.#lostCount > 0) {
+        this.flow.drop(commands.query(command, 0), nowMs);
+      } else {
         assert(kind === ASSIGN || kind === RELEASE, "no query is dropped");
         this.#release(worker, nowMs);
         if (kind === ASSIGN) this.#assign(worker, commands.variant(command), nowMs);

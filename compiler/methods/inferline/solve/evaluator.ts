@@ -37,14 +37,15 @@ export class Evaluator {
   }
 
   /**
-   * The percentile of the latency that has to meet the SLO, of the worst trace, of a feasible
-   * configuration.
+   * The percentile of the latency that has to meet the SLO, and the median, each of the worst
+   * trace, of a feasible configuration.
    */
-  percentileMs(configuration: Configuration): number {
-    let worst = 0;
+  latencyOf(configuration: Configuration): { percentileMs: number; p50Ms: number } {
+    const worst = { percentileMs: 0, p50Ms: 0 };
     for (const [index, trace] of this.traces.entries()) {
       if (!this.#isFeasibleOn(index, configuration)) throw new RangeError("it is feasible");
-      worst = Math.max(worst, trace.percentileMs());
+      worst.percentileMs = Math.max(worst.percentileMs, trace.percentileMs());
+      worst.p50Ms = Math.max(worst.p50Ms, trace.medianMs());
     }
     return worst;
   }

@@ -26,11 +26,11 @@ import { Evaluator } from "./evaluator.ts";
 import { branchAndBound } from "./exact/branch-and-bound.ts";
 import { initialize } from "./greedy/initialize.ts";
 import { type Downgrade, minimizeCost } from "./greedy/minimize-cost.ts";
+import { leastLatency } from "./least-latency.ts";
 import { lowerBoundsOf } from "./lower-bounds.ts";
 import { costOf, excessOf, type ProvisioningProblem } from "./problem.ts";
 import { scaleFactorsOf } from "./scale-factors.ts";
 import type { SearchSpace } from "./search-space.ts";
-import { settleBatches } from "./settle-batches.ts";
 
 export interface ProvisionOptions {
   /** What plans are held to, at most the SLO. */
@@ -69,11 +69,8 @@ export function provision(
   traces: readonly RequestTrace[],
   { sloMs, refine, downgrade = "next", queryLimit, known, branches }: ProvisionOptions,
 ): Provisioned {
-  const estimates = traces.map((trace) => new FeedForward(problem, trace, sloMs));
-  const evaluator = new Evaluator(problem, estimates);
-  const bounds = lowerBoundsOf(problem, sloMs, estimates);
-  const scaleFactors = scaleFactorsOf(problem, traces);
-  const space: SearchSpace = { problem, sloMs, evaluator, bounds, scaleFactors };
+  const space = searchSpace(problem, traces, sloMs);
+  const { evaluator, bounds } = space;
   const greedy = greedyOf(space, downgrade);
   const greedyCost = greedy === null ? null : costOf(problem, greedy);
   const least = Math.max(
@@ -83,7 +80,7 @@ export function provision(
   const found = (configuration: Configuration | null, lowerBound: number): Provisioned => {
     return { configuration, greedyCost, lowerBound, evaluations: evaluator.evaluations };
   };
-  if (refine === "none") return found(greedy, least);
+  if (refine === "none") return found(greedy && settled(space, greedy, downgrade), least);
   const incumbent = cheaperOf(problem, greedy, known?.configuration ?? null);
   const start = { configuration: incumbent, lowerBound: least };
   const own = branchesOf(branches, `${sloMs} ms/at least ${least}`);
@@ -91,8 +88,41 @@ export function provision(
   if (configuration === null) return found(null, Math.max(least, lowerBound));
   const isProven = lowerBound >= costOf(problem, configuration);
   // A search that was cut short may leave something that a single action makes cheaper.
-  const cheapest = isProven ? configuration : minimizeCost(space, configuration, "any");
-  return found(settleBatches(space, cheapest), Math.max(least, lowerBound));
+  const cheapest = isProven
+    ? leastLatency(space, configuration)
+    : settled(space, minimizeCost(space, configuration, "any"), "any");
+  return found(cheapest, Math.max(least, lowerBound));
+}
+
+/** The least latency at its cost; a cost that this lets fall falls. */
+function settled(space: SearchSpace, start: Configuration, downgrade: Downgrade): Configuration {
+  let configuration = leastLatency(space, start);
+  for (;;) {
+    const cheaper = minimizeCost(space, configuration, downgrade);
+    if (costOf(space.problem, cheaper) >= costOf(space.problem, configuration)) break;
+    configuration = leastLatency(space, cheaper);
+  }
+  return configuration;
+}
+
+/** The plan of the two algorithms of the paper alone; null if they find none in the pools. */
+export function greedyPlan(
+  problem: ProvisioningProblem,
+  traces: readonly RequestTrace[],
+  { sloMs, downgrade = "next" }: Pick<ProvisionOptions, "sloMs" | "downgrade">,
+): Configuration | null {
+  return greedyOf(searchSpace(problem, traces, sloMs), downgrade);
+}
+
+function searchSpace(
+  problem: ProvisioningProblem,
+  traces: readonly RequestTrace[],
+  sloMs: number,
+): SearchSpace {
+  const estimates = traces.map((trace) => new FeedForward(problem, trace, sloMs));
+  const evaluator = new Evaluator(problem, estimates);
+  const bounds = lowerBoundsOf(problem, sloMs, estimates);
+  return { problem, sloMs, evaluator, bounds, scaleFactors: scaleFactorsOf(problem, traces) };
 }
 
 function cheaperOf(

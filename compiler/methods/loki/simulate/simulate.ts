@@ -27,6 +27,7 @@ import { type FanoutMode, FanoutSource } from "../../../simulate/graph/fanout-so
 import { pipelineServiceTimes } from "../../../simulate/graph/pipeline-service-times.ts";
 import type { OnOutcome } from "../../../simulate/outcomes.ts";
 import type { ServiceTimeMode, ServiceTimeModel } from "../../../simulate/service-times.ts";
+import type { MachineState } from "../../../simulate/serving/machine-state.ts";
 import { BATCH, REQUEST } from "../../../simulate/serving/server-station.ts";
 import {
   PATH_STREAM,
@@ -50,6 +51,8 @@ export interface LokiSimulationOptions {
   readonly fanout: FanoutMode;
   /** What of the machine that serves is simulated, where the bundle knows it; by default all. */
   readonly stations?: StationOptions;
+  /** Whether decisions follow the pace of the workers; left out for yes. */
+  readonly adapts?: boolean;
   /** Whether the result says what happened in each second. */
   readonly timeline?: boolean;
   /**
@@ -128,6 +131,9 @@ class PipelineSimulation {
   readonly #batchByWorker: Uint32Array;
   /** [workerCount + 1, maxBatch]; the last row is the batch whose outputs are handed in. */
   readonly #batchQueries: Uint32Array;
+  /** Workers that are lost for good, the last ones, and how many of them are by now. */
+  readonly #lost: MachineState["lost"];
+  #lostCount = 0;
   #level: number;
   #isWarm = false;
 
@@ -141,6 +147,8 @@ class PipelineSimulation {
     this.#dispatcher = pipelineDispatcherOf(bundle, {
       queryCapacity,
       initialDemandQps: initialQps(arrivals),
+      adapt: options.adapts ?? true,
+      reference: options.serviceTimes === "sampled" ? "measured" : "decision",
     });
     if (options.share !== undefined) this.#dispatcher.onShare(options.share);
     const { commandCapacity } = this.#dispatcher;
@@ -169,6 +177,7 @@ class PipelineSimulation {
     this.#variantByWorker = new Uint32Array(shape.workerCount);
     this.#batchByWorker = new Uint32Array(shape.workerCount);
     this.#batchQueries = new Uint32Array((shape.workerCount + 1) * this.#maxBatch);
+    this.#lost = options.stations?.machine?.lost ?? null;
     this.#level = this.#dispatcher.level;
   }
 
@@ -206,7 +215,10 @@ class PipelineSimulation {
       const eventMs = workers.nextMs;
       const { wakeMs } = dispatcher;
       const soonestMs = Math.min(arrivalMs, deliveryMs, handledMs, eventMs);
-      if (wakeMs < soonestMs) {
+      const lost = this.#lostCount === 0 ? this.#lost : null;
+      if (lost !== null && lost.atMs <= Math.min(wakeMs, soonestMs)) {
+        this.#lose(lost.workers, lost.atMs);
+      } else if (wakeMs < soonestMs) {
         if (soonestMs === Number.POSITIVE_INFINITY && this.#requests.openRequests === 0) return;
         dispatcher.onWake(wakeMs, this.#commands);
         this.#carryOut(wakeMs);
@@ -304,6 +316,34 @@ class PipelineSimulation {
     else server.push(nowMs, BATCH, worker);
   }
 
+  /** The last workers go down for good; what they ran waits again. */
+  #lose(workers: number, nowMs: number): void {
+    const { workerCount } = this.#shape;
+    this.#lostCount = Math.min(workers, workerCount);
+    for (let worker = workerCount - this.#lostCount; worker < workerCount; worker++) {
+      const isRunning = this.#stations.workers.isRunning(worker) && this.#isLoading[worker] === 0;
+      this.#stations.workers.cancel(worker, nowMs);
+      this.#isLoading[worker] = 0;
+      this.#dispatcher.onWorkerLost(worker, nowMs, this.#commands);
+      this.#carryOut(nowMs);
+      if (isRunning) this.#retry(worker, nowMs);
+    }
+  }
+
+  #retry(worker: number, nowMs: number): void {
+    const row = worker * this.#maxBatch;
+    for (let position = 0; position < (this.#batchByWorker[worker] ?? 0); position++) {
+      const query = this.#batchQueries[row + position] ?? 0;
+      const task = this.#queries.task[query] ?? 0;
+      if (this.#requests.isDropped[this.#queries.request[query] ?? 0] === 1) {
+        this.#release(query, nowMs);
+        continue;
+      }
+      this.#dispatcher.onRetry(query, task, nowMs, this.#commands);
+      this.#carryOut(nowMs);
+    }
+  }
+
   /**
    * The worker may start its next batch before the outputs of this one are handed in, so its
    * queries are set aside.
@@ -314,8 +354,11 @@ class PipelineSimulation {
     const row = worker * this.#maxBatch;
     const aside = this.#shape.workerCount * this.#maxBatch;
     this.#batchQueries.copyWithin(aside, row, row + batch);
-    this.#dispatcher.onBatchDone(worker, nowMs, this.#commands);
-    this.#carryOut(nowMs);
+    if (worker < this.#shape.workerCount - this.#lostCount) {
+      const ranMs = this.#stations.workers.ranMs(worker);
+      this.#dispatcher.onBatchDone(worker, nowMs, this.#commands, ranMs);
+      this.#carryOut(nowMs);
+    }
     for (let position = 0; position < batch; position++) {
       const query = this.#batchQueries[aside + position] ?? 0;
       const request = this.#queries.request[query] ?? 0;

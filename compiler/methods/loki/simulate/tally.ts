@@ -30,7 +30,7 @@ export interface LokiOutcome {
   /** Keyed by `task/variant`. */
   readonly byVariant: Readonly<Record<string, LokiVariantOutcome>>;
   readonly byTask: Readonly<Record<string, TaskOutcome>>;
-  /** Keyed by the load of the level. */
+  /** Keyed by the load of the level, and its pace where it has one. */
   readonly byLevel: Readonly<Record<string, { readonly decisions: number }>>;
   /** Servers that the plan in force uses. */
   readonly servers: { readonly mean: number; readonly max: number };
@@ -102,7 +102,8 @@ export class LokiTally {
     this.servedByTask = new Float64Array(bundle.tasks.length);
     this.queriesByVariant = new Float64Array(variantCount);
     this.batchesByVariant = new Float64Array(variantCount);
-    this.decisionsByLevel = new Float64Array(bundle.levels.length);
+    const { levels, paceLevels = [] } = bundle;
+    this.decisionsByLevel = new Float64Array(levels.length + paceLevels.length);
     this.#timeline = timelineSeconds === null ? null : new Timeline(timelineSeconds);
   }
 
@@ -146,7 +147,7 @@ export class LokiTally {
   }
 
   outcome(): LokiOutcome {
-    const { tasks, levels } = this.#bundle;
+    const { tasks, levels, paceLevels = [] } = this.#bundle;
     const queries = this.#requests;
     const names = tasks.flatMap((task) =>
       task.variants.map(({ name, accuracy }) => ({ name: `${task.name}/${name}`, accuracy })),
@@ -181,8 +182,8 @@ export class LokiTally {
         }),
       ),
       byLevel: Object.fromEntries(
-        levels.map(({ loadQps }, level) => [
-          loadQps,
+        [...levels, ...paceLevels].map((one, level) => [
+          "pace" in one ? `${one.loadQps} at pace ${one.pace}` : one.loadQps,
           { decisions: this.decisionsByLevel[level] ?? 0 },
         ]),
       ),

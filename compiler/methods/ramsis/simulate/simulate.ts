@@ -34,6 +34,8 @@ export interface SimulationOptions {
   readonly stations?: StationOptions;
   /** Whether decisions follow the pace of the workers; true unless said otherwise. */
   readonly adapts?: boolean;
+  /** Only these queries are counted; by default all of them. */
+  readonly counted?: ClusterOptions["counted"];
   /** Told of every query that is late or dropped. */
   readonly onViolation?: OnViolation;
   /** Told of every query. */
@@ -113,6 +115,7 @@ function clusterOptions(
     seed,
     serviceTimes,
     stations = {},
+    counted,
     onViolation,
     onOutcome,
   }: SimulationOptions,
@@ -125,6 +128,7 @@ function clusterOptions(
     serviceRng: new Rng(seed, SERVICE_STREAM),
     path: { stations, rng: new Rng(seed, PATH_STREAM) },
     classes: QueryClasses.ofBundle(bundle, new Rng(seed, CLASS_STREAM)),
+    ...(counted !== undefined && { counted }),
     ...(onViolation !== undefined && { onViolation }),
     ...(onOutcome !== undefined && { onOutcome }),
   };

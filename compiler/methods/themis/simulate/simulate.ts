@@ -61,6 +61,8 @@ export interface ThemisSimulationOptions {
   readonly serviceTimes?: ServiceTimeMode;
   /** What is simulated of the machine that serves; left out, all that the bundle says of it. */
   readonly stations?: StationOptions;
+  /** Whether decisions follow the pace of the instances; true unless said otherwise. */
+  readonly adapts?: boolean;
   /** How rows are drawn that a fan-out makes; rounded if left out. */
   readonly fanout?: FanoutMode;
   /** Whether the result says what happened in each second. */
@@ -324,7 +326,8 @@ class ScaleSimulation {
     this.#watch?.batchEnds(this.#tally.held.taskOf(worker), end - first);
     // No batch starts before `onWake`, so those of the worker stay where they are; but it may be no
     // instance of the task any more.
-    this.#dispatcher.onBatchDone(worker, nowMs, this.#commands);
+    const ranMs = this.#workerEvents.ranMs(worker);
+    this.#dispatcher.onBatchDone(worker, nowMs, this.#commands, ranMs);
     this.#carryOut(nowMs);
     const accuracy = this.#accuracyByVariant[this.#variantByWorker[worker] ?? 0] ?? 0;
     for (let at = first; at < end; at++) {
@@ -443,6 +446,9 @@ function dispatcherFor(
   return dispatcherOf(bundle, {
     queryCapacity,
     initialDemandQps,
+    adapt: options.adapts ?? true,
+    reference: options.serviceTimes === "sampled" ? "measured" : "decision",
+    contends: options.stations?.contention ?? true,
     ...(level === undefined ? {} : { level }),
   });
 }

@@ -11,7 +11,7 @@ import { themisMistakes } from "./mistakes.ts";
 import type { Judged } from "./plan-judge.ts";
 import { ThemisPlanner } from "./planner.ts";
 import { isPlan } from "./problem.ts";
-import { transitionsOf } from "./transitions.ts";
+import { type ScaledLoad, transitionsOf } from "./transitions.ts";
 import { type VariantChoice, variantChoices } from "./variant-choices.ts";
 
 export const themis = {
@@ -80,7 +80,7 @@ class ThemisLevels {
     return levels.levelOf(loadQps, levels.wanted(loadQps), carried);
   }
 
-  transitions(levels: readonly ThemisLevel[]): ReturnType<typeof transitionsOf> {
+  transitions(levels: readonly ScaledLoad[]): ReturnType<typeof transitionsOf> {
     const [first] = this.#choices;
     if (first === undefined) throw new RangeError("a task has a variant");
     const { scaling, extraCores } = first.frame.policy;

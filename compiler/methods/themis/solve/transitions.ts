@@ -3,12 +3,24 @@
  * §5.2.2.
  */
 import assert from "node:assert/strict";
-import type { ScaledStage, Table, ThemisLevel } from "stratagem-runtime/internal/bundle/schema";
+import type {
+  ScaledStage,
+  ScalePlan,
+  ScaleReport,
+  Table,
+  ThemisLevel,
+} from "stratagem-runtime/internal/bundle/schema";
 import { planWithExtras } from "./extras.ts";
 import type { ThemisPlanner } from "./planner.ts";
 import type { ScalingPlan } from "./problem.ts";
 
 const CELLS = 3;
+
+/** What of a level decides how its plan becomes another, and another becomes it. */
+export interface ScaledLoad extends Pick<ThemisLevel, "loadQps"> {
+  readonly steady: Pick<ScalePlan, "stages">;
+  readonly solve: Pick<ScaleReport, "quantile">;
+}
 
 /**
  * uint16 [levelCount, levelCount, taskCount, 3]: batch, cores of each instance, instances to add.
@@ -20,7 +32,7 @@ const CELLS = 3;
  */
 export function transitionsOf(
   planners: readonly ThemisPlanner[],
-  levels: readonly ThemisLevel[],
+  levels: readonly ScaledLoad[],
   {
     extraCores,
     isVerticalOff,
@@ -75,7 +87,7 @@ interface StretchOptions {
 
 function stretched(
   planner: ThemisPlanner | undefined,
-  levels: readonly ThemisLevel[],
+  levels: readonly ScaledLoad[],
   [row, column]: readonly [number, number],
   { extraCores, known }: StretchOptions,
 ): Stretched {
@@ -120,7 +132,7 @@ function stretched(
 const GRID = 16;
 
 /** Loads of levels from a row on, below a column: all of them, or as many as a grid has. */
-function gridBetween(levels: readonly ThemisLevel[], row: number, column: number): number[] {
+function gridBetween(levels: readonly ScaledLoad[], row: number, column: number): number[] {
   const step = Math.max(1, Math.ceil((column - row) / GRID));
   const loadsQps = [];
   for (let index = column - step; index > row; index -= step) {
@@ -129,7 +141,7 @@ function gridBetween(levels: readonly ThemisLevel[], row: number, column: number
   return [...loadsQps, levelAt(levels, row).loadQps];
 }
 
-function levelAt(levels: readonly ThemisLevel[], index: number): ThemisLevel {
+function levelAt(levels: readonly ScaledLoad[], index: number): ScaledLoad {
   const level = levels[index];
   if (level === undefined) throw new RangeError("a level is one of the bundle");
   return level;

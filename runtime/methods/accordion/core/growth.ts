@@ -1,4 +1,5 @@
 /** Chooses which running queries get free places. */
+import type { Claims } from "./claims.ts";
 import { NONE } from "./pipeline-table.ts";
 import type { QueryRuns } from "./query-runs.ts";
 import type { ShapeChoice } from "./shape-choice.ts";
@@ -12,19 +13,32 @@ export interface Larger {
   readonly shape: number;
 }
 
+type GrowingRuns = Pick<QueryRuns, "activeCount" | "active" | "finishMs" | "shape" | "timeLeftMs">;
+type GrowingChoice = Pick<ShapeChoice, "endOfLarger" | "isFreeBeyond">;
+
 /** Which running queries gain from free places, the cost of changing included. Beyond the paper. */
 export class Growth {
-  readonly #runs: QueryRuns;
-  readonly #choice: ShapeChoice;
+  readonly #runs: GrowingRuns;
+  readonly #choice: GrowingChoice;
+  readonly #claims: Pick<Claims, "allows">;
   readonly #reconfigurationMs: number;
 
-  constructor(runs: QueryRuns, choice: ShapeChoice, reconfigurationMs: number) {
+  constructor(
+    runs: GrowingRuns,
+    choice: GrowingChoice,
+    claims: Pick<Claims, "allows">,
+    reconfigurationMs: number,
+  ) {
     this.#runs = runs;
     this.#choice = choice;
+    this.#claims = claims;
     this.#reconfigurationMs = reconfigurationMs;
   }
 
-  /** The query that gains the most time, and the shape that gains it; null if none gains any. */
+  /**
+   * The query that gains the most time at no claim's cost, and the shape that gains it; null if
+   * none gains any.
+   */
   find(nowMs: number): Larger | null {
     const runs = this.#runs;
     let query = NONE;
@@ -35,8 +49,11 @@ export class Growth {
       const leftMs = runs.finishMs(one, nowMs) - nowMs - this.#reconfigurationMs;
       const end = this.#choice.endOfLarger(runs.shape(one));
       for (let larger = runs.shape(one) + 1; larger < end; larger++) {
-        const gainMs = leftMs - runs.timeLeftMs(one, larger);
+        const largerMs = runs.timeLeftMs(one, larger);
+        const gainMs = leftMs - largerMs;
         if (gainMs <= mostMs || !this.#choice.isFreeBeyond(larger, runs.shape(one))) continue;
+        const endMs = nowMs + this.#reconfigurationMs + largerMs;
+        if (!this.#claims.allows(one, larger, endMs, null, nowMs)) continue;
         [query, shape, mostMs] = [one, larger, gainMs];
       }
     }

@@ -52,17 +52,21 @@ export class MalleableRule implements PlaceRule {
     this.shrinks.clear();
     const budgetMs = this.#runs.deadlineMs(query) - nowMs + TOLERANCE_MS;
     const free = this.#choice.fastestFree(query);
-    if (free !== NONE && this.#runs.timeLeftMs(query, free) <= budgetMs) return free;
+    const freeMs = free === NONE ? 0 : this.#runs.timeLeftFreeMs(query, free);
+    if (free !== NONE && freeMs <= budgetMs) return free;
     const gathered = this.#gather(query, NONE, budgetMs, nowMs);
     if (gathered !== NONE) return gathered;
-    if (this.#options.isEager && this.#runs.isHigh(query)) return free;
+    // On stragglers alone it would be late, and it is in time on others once these are free.
+    const isSlowed = free !== NONE && freeMs > this.#runs.timeLeftMs(query, free);
+    if (this.#options.isEager && this.#runs.isHigh(query) && !isSlowed) return free;
     return nowMs >= this.startsAtMs(query) - TOLERANCE_MS ? free : NONE;
   }
 
   passingShape(query: number, nowMs: number): number {
     const budgetMs = this.#runs.deadlineMs(query) - nowMs;
     const least = this.#choice.least(query, budgetMs, this.#ledger.freeCount);
-    return least !== NONE && this.#choice.isFree(least) ? least : NONE;
+    if (least === NONE || !this.#choice.isFree(least)) return NONE;
+    return this.#runs.timeLeftFreeMs(query, least) <= budgetMs ? least : NONE;
   }
 
   rescueShape(query: number, nowMs: number): number {
@@ -98,7 +102,11 @@ export class MalleableRule implements PlaceRule {
     for (let shape = own + 1; shape < table.shapeCount; shape++) {
       if (this.#runs.timeLeftMs(query, shape) > budgetMs || !this.#choice.isUp(shape)) continue;
       if (own !== NONE && !this.#choice.isBeyond(shape, own)) continue;
-      if (this.#findShrinks(shape, own, nowMs)) return shape;
+      if (this.#findShrinks(shape, own, nowMs)) {
+        // Places that are free already may be slower than those that are not.
+        const isFree = own === NONE && this.shrinks.count === 0;
+        if (!isFree || this.#runs.timeLeftFreeMs(query, shape) <= budgetMs) return shape;
+      }
       // With one class, more places are harder to come by.
       if (table.classCount === 1) return NONE;
     }

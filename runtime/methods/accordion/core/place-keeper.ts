@@ -2,6 +2,7 @@
 import type { AccordionCommands } from "./commands.ts";
 import { NONE, type PipelineTable } from "./pipeline-table.ts";
 import type { PlaceLedger } from "./place-ledger.ts";
+import type { PlacePaces } from "./place-paces.ts";
 import type { QueryRuns } from "./query-runs.ts";
 
 /** Gives queries the places of their shapes, in the order of the stages, and takes them back. */
@@ -9,11 +10,13 @@ export class PlaceKeeper {
   readonly #table: PipelineTable;
   readonly #ledger: PlaceLedger;
   readonly #runs: QueryRuns;
+  readonly #paces: PlacePaces;
   /** Of the query at hand, those it keeps. */
   readonly #kept: Int32Array;
 
-  constructor(table: PipelineTable, ledger: PlaceLedger, runs: QueryRuns) {
+  constructor(table: PipelineTable, ledger: PlaceLedger, runs: QueryRuns, paces: PlacePaces) {
     this.#table = table;
+    this.#paces = paces;
     this.#ledger = ledger;
     this.#runs = runs;
     this.#kept = new Int32Array(ledger.placeCount);
@@ -23,7 +26,7 @@ export class PlaceKeeper {
   start(query: number, shape: number, nowMs: number, out: AccordionCommands): void {
     out.start(query, shape, this.#runs.done(query));
     this.#fill(query, shape, 0, out);
-    this.#runs.run(query, shape, nowMs);
+    this.#runs.run(query, shape, nowMs, true);
   }
 
   /**
@@ -35,7 +38,7 @@ export class PlaceKeeper {
     const keptCount = this.#keep(query, shape);
     out.reshape(query, shape, this.#runs.done(query));
     this.#fill(query, shape, keptCount, out);
-    this.#runs.run(query, shape, startMs);
+    this.#runs.run(query, shape, startMs, false);
   }
 
   /** A query that waited for the places of a running one gets them: they are of its model. */
@@ -50,7 +53,7 @@ export class PlaceKeeper {
       out.appendPlace(place);
     }
     runs.stop(query);
-    runs.run(next, shape, nowMs);
+    runs.run(next, shape, nowMs, true);
   }
 
   /** A running query runs no more: its places are free, those that are not down. */
@@ -69,10 +72,15 @@ export class PlaceKeeper {
     for (let stage = 0; stage < this.#table.sizeOf(shape); stage++) {
       const placeClass = this.#table.classOfStage(model, shape, stage);
       const kept = this.#nextKept(keptCount, placeClass);
-      const place = kept === NONE ? this.#ledger.take(placeClass, query) : kept;
+      const place = kept === NONE ? this.#take(placeClass, query) : kept;
       this.#runs.setPlace(query, stage, place);
       out.appendPlace(place);
     }
+  }
+
+  #take(placeClass: number, query: number): number {
+    if (this.#paces.monitor.isEven) return this.#ledger.take(placeClass, query);
+    return this.#ledger.take(placeClass, query, this.#paces.fastestFree(placeClass));
   }
 
   /**

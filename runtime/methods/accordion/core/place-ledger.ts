@@ -48,6 +48,10 @@ export class PlaceLedger {
     return this.#holder[place] !== DOWN;
   }
 
+  isFree(place: number): boolean {
+    return this.#holder[place] === FREE;
+  }
+
   /** Query that holds a place, NONE if none does. */
   holder(place: number): number {
     return Math.max(this.#holder[place]!, NONE);
@@ -71,9 +75,8 @@ export class PlaceLedger {
     return holder;
   }
 
-  /** Gives a query the free place of a class with the lowest index. */
-  take(placeClass: number, query: number): number {
-    const place = this.#free.lowest(placeClass);
+  /** Gives a query a free place of a class, that with the lowest index unless one is named. */
+  take(placeClass: number, query: number, place = this.#free.lowest(placeClass)): number {
     assert(place !== NONE, "a place that is taken is free");
     this.#unsetFree(place);
     this.#holder[place] = query;

@@ -1,6 +1,7 @@
 /** Keeps how far queries are, on which places, and when they will be done. */
 import { assert } from "../../../core/assert.ts";
 import { NONE, type PipelineTable } from "./pipeline-table.ts";
+import type { PlacePaces } from "./place-paces.ts";
 
 /** What is asked for: a query of a model. */
 export interface AccordionQuery {
@@ -32,6 +33,9 @@ export class QueryRuns {
    * it began.
    */
   readonly #finishMs: Float64Array;
+  /** When its last instance was done, or its run began; NaN where the next is not measured. */
+  readonly #sinceMs: Float64Array;
+  readonly #paces: PlacePaces;
   /** NONE while it waits. */
   readonly #shape: Int32Array;
   readonly #losses: Uint8Array;
@@ -42,8 +46,10 @@ export class QueryRuns {
   readonly #activeAt: Uint32Array;
   #activeCount = 0;
 
-  constructor(table: PipelineTable, queryCapacity: number, placeCount: number) {
+  constructor(table: PipelineTable, queryCapacity: number, placeCount: number, paces: PlacePaces) {
     this.#table = table;
+    this.#paces = paces;
+    this.#sinceMs = new Float64Array(queryCapacity);
     this.#model = new Uint16Array(queryCapacity);
     this.#batch = new Uint16Array(queryCapacity);
     this.#isHigh = new Uint8Array(queryCapacity);
@@ -130,17 +136,19 @@ export class QueryRuns {
   }
 
   /**
-   * The query begins to run, or goes on with other places.
+   * The query begins to run, or goes on with other places, which are set.
    * @param startMs when its next instance begins.
+   * @param isMeasured whether the time of its first instance speaks for the places.
    */
-  run(query: number, shape: number, startMs: number): void {
+  run(query: number, shape: number, startMs: number, isMeasured: boolean): void {
     if (this.#shape[query] === NONE) {
       this.#activeAt[query] = this.#activeCount;
       this.#active[this.#activeCount++] = query;
     }
     this.#shape[query] = shape;
     this.#from[query] = this.#done[query]!;
-    this.#finishMs[query] = startMs + this.timeLeftMs(query, shape);
+    this.#sinceMs[query] = isMeasured ? startMs : Number.NaN;
+    this.#finishMs[query] = this.#endMs(query, startMs, this.left(query), 0);
   }
 
   /** @returns whether it was the last one. */
@@ -150,8 +158,13 @@ export class QueryRuns {
     const batch = this.#batch[query]!;
     const from = this.#from[query]!;
     const [model, shape] = [this.#model[query]!, this.#shape[query]!];
-    const wholeMs = this.#table.latencyMs(model, shape, batch - from);
-    this.#finishMs[query] = nowMs + wholeMs - this.#table.latencyMs(model, shape, done - from);
+    const inRun = done - from;
+    const beforeMs = inRun === 1 ? 0 : this.#table.latencyMs(model, shape, inRun - 1);
+    const foretoldMs = this.#table.latencyMs(model, shape, inRun) - beforeMs;
+    const ranMs = nowMs - this.#sinceMs[query]!;
+    this.#paces.ran(this.#slowest(query), model, shape, ranMs, foretoldMs, nowMs);
+    this.#sinceMs[query] = nowMs;
+    this.#finishMs[query] = this.#endMs(query, nowMs, batch - from, inRun);
     return done === batch;
   }
 
@@ -173,9 +186,42 @@ export class QueryRuns {
     return ++this.#losses[query]!;
   }
 
-  /** Time of what is left of a query on a shape, from a new start, ms. */
+  /**
+   * Time of what is left of a query on a shape, from a new start on the fastest places that are up,
+   * ms.
+   */
   timeLeftMs(query: number, shape: number): number {
-    return this.#table.latencyMs(this.#model[query]!, shape, this.left(query));
+    const model = this.#model[query]!;
+    const profiledMs = this.#table.latencyMs(model, shape, this.left(query));
+    return profiledMs * this.#paces.ofShape(model, shape);
+  }
+
+  /** The same on the fastest places that are free. */
+  timeLeftFreeMs(query: number, shape: number): number {
+    if (this.#paces.monitor.isEven) return this.timeLeftMs(query, shape);
+    const model = this.#model[query]!;
+    const profiledMs = this.#table.latencyMs(model, shape, this.left(query));
+    return profiledMs * this.#paces.ofFree(model, shape);
+  }
+
+  /** The place of a running query that sets the step of its pipeline. */
+  #slowest(query: number): number {
+    let slowest = this.place(query, 0);
+    if (this.#paces.monitor.isEven) return slowest;
+    for (let stage = 1; stage < this.#table.sizeOf(this.#shape[query]!); stage++) {
+      const place = this.place(query, stage);
+      if (this.#paces.of(place) > this.#paces.of(slowest)) slowest = place;
+    }
+    return slowest;
+  }
+
+  /** When the instances of a run are done on its places, if some of them are at a time. */
+  #endMs(query: number, fromMs: number, instances: number, done: number): number {
+    const [model, shape] = [this.#model[query]!, this.#shape[query]!];
+    const pace = this.#paces.on(this.#paces.of(this.#slowest(query)), model, shape);
+    const wholeMs = this.#table.latencyMs(model, shape, instances) * pace;
+    if (done === 0) return fromMs + wholeMs;
+    return fromMs + wholeMs - this.#table.latencyMs(model, shape, done) * pace;
   }
 
   /** When a query that runs will be done as it is. */

@@ -3,6 +3,7 @@ import type { AccordionBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import { decisionSloMs } from "../../../core/decision-slo.ts";
 import { LinkedQueues } from "../../../core/graph/linked-queues.ts";
+import type { PaceMonitor } from "../../../core/pace.ts";
 import { mayTryAgain } from "../../../core/second-try.ts";
 import { Claims } from "./claims.ts";
 import { type AccordionCommands, DROP_LATE, DROP_NO_PLACE, DROP_PLACES_LOST } from "./commands.ts";
@@ -13,6 +14,7 @@ import { MalleableRule } from "./malleable-rule.ts";
 import { classOfPlaces, NONE, PipelineTable } from "./pipeline-table.ts";
 import { PlaceKeeper } from "./place-keeper.ts";
 import { PlaceLedger } from "./place-ledger.ts";
+import { type PlacePaceOptions, PlacePaces } from "./place-paces.ts";
 import type { PlaceRule, Shrinks } from "./place-rule.ts";
 import { QueryBuffers } from "./query-buffers.ts";
 import { type AccordionQuery, QueryRuns } from "./query-runs.ts";
@@ -33,7 +35,7 @@ const MOST_PASSING = 64;
  */
 const PATIENCE = 0.25;
 
-export interface AccordionSchedulerOptions {
+export interface AccordionSchedulerOptions extends PlacePaceOptions {
   /** The driver's names for queries are integers below this. */
   readonly queryCapacity: number;
 }
@@ -51,6 +53,7 @@ export class AccordionScheduler {
   readonly table: PipelineTable;
   readonly #ledger: PlaceLedger;
   readonly #runs: QueryRuns;
+  readonly #paces: PlacePaces;
   readonly #keeper: PlaceKeeper;
   readonly #queues: LinkedQueues;
   readonly #rule: PlaceRule;
@@ -67,7 +70,8 @@ export class AccordionScheduler {
   #growCount = 0;
 
   /** @param bundle a validated one. All places are down at first. */
-  constructor(bundle: AccordionBundle, { queryCapacity }: AccordionSchedulerOptions) {
+  constructor(bundle: AccordionBundle, options: AccordionSchedulerOptions) {
+    const { queryCapacity } = options;
     const { policy, slo, cluster } = bundle;
     const sloMs = decisionSloMs(cluster, slo.latencyMs);
     const { scheduler, reconfigurationMs, dropAfterSlos, dropout } = policy;
@@ -75,13 +79,17 @@ export class AccordionScheduler {
     const isGrowing = isMalleable && policy.regrow;
     const table = new PipelineTable(bundle);
     const ledger = new PlaceLedger(classOfPlaces(bundle), table.classCount);
-    const runs = new QueryRuns(table, queryCapacity, ledger.placeCount);
+    // What it is compared with decides as if places were as profiled.
+    const adapt = isMalleable && (options.adapt ?? true);
+    const paces = new PlacePaces(bundle, table, ledger, { ...options, adapt });
+    const runs = new QueryRuns(table, queryCapacity, ledger.placeCount, paces);
     const choice = new ShapeChoice(table, ledger, runs);
     this.queryCapacity = queryCapacity;
     this.table = table;
     this.#ledger = ledger;
     this.#runs = runs;
-    this.#keeper = new PlaceKeeper(table, ledger, runs);
+    this.#paces = paces;
+    this.#keeper = new PlaceKeeper(table, ledger, runs, paces);
     this.#queues = new LinkedQueues(2, queryCapacity);
     const malleable = { reconfigurationMs, isEager: isGrowing };
     this.#rule = isMalleable
@@ -98,9 +106,14 @@ export class AccordionScheduler {
       isMalleable && policy.backfill ? new Reservation(table, ledger, runs, choice) : null;
     this.#buffers =
       scheduler === "bbs" ? new QueryBuffers(runs, queryCapacity, ledger.placeCount) : null;
-    this.#growth = isGrowing ? new Growth(runs, choice, reconfigurationMs) : null;
-    this.#claims = isGrowing ? new Claims(table, ledger, runs, choice, reconfigurationMs) : null;
+    const claims = isGrowing ? new Claims(table, ledger, runs, choice, reconfigurationMs) : null;
+    this.#claims = claims;
+    this.#growth = claims === null ? null : new Growth(runs, choice, claims, reconfigurationMs);
     this.#reconfigurationMs = reconfigurationMs;
+  }
+
+  get pace(): PaceMonitor {
+    return this.#paces.monitor;
   }
 
   get placeCount(): number {
@@ -141,6 +154,7 @@ export class AccordionScheduler {
   /** A place has come up, for the first time or again. */
   onPlaceReady(place: number, nowMs: number, out: AccordionCommands): void {
     this.#ledger.comeUp(place);
+    this.#paces.comeUp(place);
     this.#dispatch(nowMs, out);
   }
 
@@ -150,6 +164,7 @@ export class AccordionScheduler {
    */
   onPlaceLost(place: number, nowMs: number, out: AccordionCommands): void {
     const query = this.#ledger.goDown(place);
+    this.#paces.goDown(place);
     if (query !== NONE) this.#lose(query, place, nowMs, out);
     if (this.#ledger.readyCount === 0) this.#dropAll(out);
     this.#dispatch(nowMs, out);
@@ -162,6 +177,8 @@ export class AccordionScheduler {
   onPlaceReplaced(place: number, nowMs: number, out: AccordionCommands): void {
     const query = this.#ledger.goDown(place);
     this.#ledger.comeUp(place);
+    this.#paces.goDown(place);
+    this.#paces.comeUp(place);
     if (query !== NONE) this.#lose(query, place, nowMs, out);
     this.#dispatch(nowMs, out);
   }
@@ -216,6 +233,7 @@ export class AccordionScheduler {
    * who runs.
    */
   #dispatch(nowMs: number, out: AccordionCommands): void {
+    this.#paces.look(nowMs);
     this.#claims?.look(nowMs);
     this.#rescue(nowMs, out);
     do {
@@ -365,12 +383,12 @@ export class AccordionScheduler {
     if (this.#growth === null) return;
     while (this.#ledger.freeCount > 0) {
       const found = this.#growth.find(nowMs);
-      if (found === null || !this.#mayGrow(found.query, found.shape, null, nowMs)) return;
+      if (found === null) return;
       this.#growTo(found.query, found.shape, nowMs, out);
     }
   }
 
-  #mayGrow(query: number, shape: number, shrinks: Shrinks | null, nowMs: number): boolean {
+  #mayGrow(query: number, shape: number, shrinks: Shrinks, nowMs: number): boolean {
     const startMs = nowMs + this.#reconfigurationMs;
     const endMs = startMs + this.#runs.timeLeftMs(query, shape);
     return this.#claims?.allows(query, shape, endMs, shrinks, nowMs) ?? true;

@@ -58,7 +58,7 @@ export class ShapeChoice {
     let fastest = NONE;
     let fastestMs = Number.POSITIVE_INFINITY;
     for (let shape = 0; shape < shapeCount; shape++) {
-      const ms = this.#runs.timeLeftMs(query, shape);
+      const ms = this.#runs.timeLeftFreeMs(query, shape);
       if (ms >= fastestMs || !this.isFree(shape)) continue;
       fastest = shape;
       fastestMs = ms;
@@ -76,7 +76,7 @@ export class ShapeChoice {
     let fastest = NONE;
     let fastestMs = Number.POSITIVE_INFINITY;
     for (let one = table.shapesUpTo(size - 1); one < table.shapesUpTo(size); one++) {
-      const ms = this.#runs.timeLeftMs(query, one);
+      const ms = this.#runs.timeLeftFreeMs(query, one);
       if (ms > budgetMs || ms >= fastestMs || !this.isFree(one)) continue;
       fastest = one;
       fastestMs = ms;

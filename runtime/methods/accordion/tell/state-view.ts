@@ -8,6 +8,7 @@ import { FixedRule } from "../core/fixed-rule.ts";
 import { MalleableRule } from "../core/malleable-rule.ts";
 import { classOfPlaces, NONE, PipelineTable } from "../core/pipeline-table.ts";
 import { PlaceLedger } from "../core/place-ledger.ts";
+import { PlacePaces } from "../core/place-paces.ts";
 import type { PlaceRule } from "../core/place-rule.ts";
 import { QueryRuns } from "../core/query-runs.ts";
 import { ShapeChoice } from "../core/shape-choice.ts";
@@ -161,7 +162,8 @@ function modelState(bundle: AccordionBundle, asked: Asked, name: string): ModelS
   const { model, batch, slackMs } = asked;
   const table = new PipelineTable(bundle);
   const ledger = ledgerOf(bundle, asked.free);
-  const runs = new QueryRuns(table, 2, ledger.placeCount);
+  const paces = new PlacePaces(bundle, table, ledger, { adapt: false });
+  const runs = new QueryRuns(table, 2, ledger.placeCount, paces);
   const choice = new ShapeChoice(table, ledger, runs);
   const rule = ruleOf(bundle, table, ledger, runs, choice);
   runs.open(QUERY, { model, batch, isHigh: true, deadlineMs: slackMs }, 0);

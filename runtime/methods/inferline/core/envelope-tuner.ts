@@ -4,7 +4,7 @@ import { assert } from "../../../core/assert.ts";
 import { dispersionOf } from "./dispersion.ts";
 import { RecentFanouts } from "./recent-fanouts.ts";
 import { RecentRates } from "./recent-rates.ts";
-import type { ReplicaTuner } from "./replica-tuner.ts";
+import type { ReplicaTuner, StageState } from "./replica-tuner.ts";
 import { TrailingEnvelope } from "./traffic-envelope.ts";
 
 /** Time between two evaluations; the paper says "continuously". */
@@ -63,6 +63,8 @@ export class EnvelopeTuner implements ReplicaTuner {
   /** [taskCount]: workers of the pools that the plan has the tasks on. */
   readonly #most: Uint32Array;
   #changedMs = Number.NEGATIVE_INFINITY;
+  /** Of the workers. */
+  #pace = 1;
 
   constructor(bundle: InferlineBundle, rule: TunerRule, level: number) {
     const taskCount = bundle.tasks.length;
@@ -128,8 +130,12 @@ export class EnvelopeTuner implements ReplicaTuner {
     if (this.#fanouts.isUsed) this.#fanouts.recordQuery(task);
   }
 
-  tick(nowMs: number): boolean {
+  tick(nowMs: number, { pace = 1 }: Pick<StageState, "pace"> = {}): boolean {
     if (!(nowMs >= this.wakeMs)) return false;
+    if (pace !== this.#pace) {
+      this.#pace = pace;
+      this.#setLimits();
+    }
     this.wakeMs += (Math.floor((nowMs - this.wakeMs) / TICK_MS) + 1) * TICK_MS;
     this.#rates.advance(nowMs);
     this.#envelope.advance(nowMs);
@@ -165,8 +171,8 @@ export class EnvelopeTuner implements ReplicaTuner {
   #raise(nowMs: number): boolean {
     const { stages } = this.#level.plan;
     const isPaper = this.#rule === "paper";
-    const excess = this.excess;
-    const qps = isPaper ? this.#excessiveQps() : 0;
+    const excess = this.excess * this.#pace;
+    const qps = isPaper ? this.#excessiveQps() * this.#pace : 0;
     let isChanged = false;
     for (let task = 0; task < stages.length; task++) {
       const stage = stages[task]!;
@@ -189,13 +195,13 @@ export class EnvelopeTuner implements ReplicaTuner {
     const { plan, sample } = this.#level;
     const isPaper = this.#rule === "paper";
     // The replicas that the envelope calls for stay, or they would be raised again at once.
-    const ratio = Math.max(peakQps / sample.peakQps, this.excess);
+    const ratio = Math.max(peakQps / sample.peakQps, this.excess) * this.#pace;
     const provisioning = leastProvisioning(plan.stages);
     let isChanged = false;
     for (let task = 0; task < plan.stages.length; task++) {
       const stage = plan.stages[task]!;
       const replicas = isPaper
-        ? replicasFor(peakQps, stage, provisioning)
+        ? replicasFor(peakQps * this.#pace, stage, provisioning)
         : stage.replicas * ratio * this.#fanouts.factors[task]!;
       const wanted = this.#whole(replicas, task);
       if (wanted >= this.targets[task]!) continue;
@@ -247,6 +253,7 @@ export class EnvelopeTuner implements ReplicaTuner {
       const factor = this.#fanouts.factors[task]!;
       if (target < this.#most[task]!) excess = Math.min(excess, target / replicas / factor);
     }
+    excess /= this.#pace;
     const limits = this.#limits;
     for (let window = 0; window < limits.length; window++) {
       const limit = excess * this.#sampleRequests[window]!;

@@ -11,12 +11,15 @@ import type {
   PipelineDispatcher,
   PipelineDispatcherOptions,
 } from "../../../core/graph/pipeline-dispatcher.ts";
+import { PipelinePaces } from "../../../core/graph/pipeline-paces.ts";
 import { ReplicaFleet } from "../../../core/graph/replica-fleet.ts";
 import { ReplicaKeeper } from "../../../core/graph/replica-keeper.ts";
 import { busyNames, type ReplicaShape, replicaShapeOf } from "../../../core/graph/replica-shape.ts";
 import { SharedDemand } from "../../../core/graph/shared-demand.ts";
+import { IDLE } from "../../../core/graph/worker-fleet.ts";
 import { levelForLoad } from "../../../core/level-choice.ts";
 import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
+import type { PaceMonitor } from "../../../core/pace.ts";
 import { dispersionOf } from "./dispersion.ts";
 import { InferlineLevelFollower } from "./level-follower.ts";
 import { RECENT_MS } from "./recent-rates.ts";
@@ -88,6 +91,7 @@ class StageDispatcher implements InferlineDispatcher {
   /** Variance of the mean of 30 s, for each request per second of it. */
   readonly #variancePerQps: number;
   readonly #state: StageState;
+  readonly #paces: PipelinePaces;
   /**
    * [taskCount]: whether the task has a replica, or will have one of the workers that are up or
    * have yet to come up for the first time.
@@ -118,9 +122,15 @@ class StageDispatcher implements InferlineDispatcher {
     this.#follower = new InferlineLevelFollower(bundle, level);
     this.#tuner = options.tuner ?? replicaTunerOf(bundle, level, this.#isLevelFixed);
     this.#queues = new StageQueues(bundle, queryCapacity, this.#tuner.isLateLast === true);
+    const variants = bundle.tasks.flatMap((task) => task.variants);
+    this.#paces = new PipelinePaces(variants, bundle.cluster, shape.poolByWorker, options);
+    const { monitor } = this.#paces;
     this.#state = {
       waiting: (task) => this.#queues.length(task),
       readyByTask: this.#fleet.readyByTask,
+      get pace() {
+        return monitor.poolPace;
+      },
     };
   }
 
@@ -134,6 +144,10 @@ class StageDispatcher implements InferlineDispatcher {
 
   get servers(): number {
     return this.#fleet.replicaCount;
+  }
+
+  get pace(): PaceMonitor {
+    return this.#paces.monitor;
   }
 
   get targetsByTask(): Uint32Array {
@@ -174,7 +188,8 @@ class StageDispatcher implements InferlineDispatcher {
     }
   }
 
-  onBatchDone(worker: number, nowMs: number, out: CommandBuffer): void {
+  onBatchDone(worker: number, nowMs: number, out: CommandBuffer, ranMs = Number.NaN): void {
+    this.#paces.done(worker, ranMs, nowMs);
     const task = this.#fleet.task[worker]!;
     if (this.#keeper.finish(worker)) this.#settle(nowMs, out);
     else if (this.#queues.length(task) > 0) this.#wakeMs = nowMs;
@@ -184,6 +199,9 @@ class StageDispatcher implements InferlineDispatcher {
   onFanout(): void {}
 
   onWake(nowMs: number, out: CommandBuffer): void {
+    const { monitor } = this.#paces;
+    monitor.look(nowMs);
+    this.#queues.setPace(monitor.poolPace);
     if (nowMs >= this.#tuner.wakeMs) this.#tick(nowMs);
     if (this.#isUnsettled) this.#settle(nowMs, out);
     this.#wakeMs = Number.POSITIVE_INFINITY;
@@ -196,6 +214,7 @@ class StageDispatcher implements InferlineDispatcher {
 
   onWorkerReady(worker: number, nowMs: number, out: CommandBuffer): void {
     this.#fleet.comeUp(worker);
+    this.#paces.monitor.onReady(worker);
     this.#settle(nowMs, out);
   }
 
@@ -207,6 +226,7 @@ class StageDispatcher implements InferlineDispatcher {
 
   onWorkerLost(worker: number, nowMs: number, out: CommandBuffer): void {
     this.#fleet.goDown(worker);
+    this.#paces.lost(worker);
     this.#settle(nowMs, out);
   }
 
@@ -235,6 +255,7 @@ class StageDispatcher implements InferlineDispatcher {
 
   onShare(share: LoadShare): void {
     this.#shared.follow(share);
+    this.#paces.monitor.share(share.workers);
   }
 
   /**
@@ -246,7 +267,8 @@ class StageDispatcher implements InferlineDispatcher {
     this.#shared.look(recentMeanQps, Math.sqrt(this.#variancePerQps * recentMeanQps));
     // A tuner that chooses plans itself provides for what comes here, whatever the others see.
     if (this.#tuner.level !== undefined || this.#isLevelFixed) return;
-    if (!this.#follower.update(this.#shared.qps, nowMs)) return;
+    const { poolPace } = this.#paces.monitor;
+    if (!this.#follower.update(this.#shared.qps * poolPace, nowMs)) return;
     this.#tuner.follow(this.#follower.level, nowMs);
     this.#isUnsettled = true;
   }
@@ -277,7 +299,7 @@ class StageDispatcher implements InferlineDispatcher {
     queues.setBack(task, level, nowMs);
     const planned = this.#shape.batchByLevelTask[level * this.#shape.taskCount + task]!;
     while (queues.length(task) > 0 && idle.count(task) > 0) {
-      const worker = idle.lowest(task);
+      const worker = this.#nextIdle(task);
       const cell = task * poolCount + poolByWorker[worker]!;
       // A replica of an earlier plan may be in a pool where smaller batches were profiled.
       const limit = Math.min(queues.mostOf(task, level, planned, nowMs), maxBatchByTaskPool[cell]!);
@@ -285,6 +307,19 @@ class StageDispatcher implements InferlineDispatcher {
       out.startBatch(worker, variantByTaskPool[cell]!, level, queues.length(task));
       for (let taken = 0; taken < batch; taken++) out.appendQuery(queues.take(task));
       this.#fleet.start(worker);
+      this.#paces.started(worker, variantByTaskPool[cell]!, batch);
     }
+  }
+
+  /** The fastest idle worker of a task, of equally fast ones that of the lowest index. */
+  #nextIdle(task: number): number {
+    const { monitor } = this.#paces;
+    let fastest = this.#fleet.idle.lowest(task);
+    if (monitor.isEven) return fastest;
+    for (let worker = fastest + 1; worker < this.workerCount; worker++) {
+      const isIdle = this.#fleet.state[worker] === IDLE && this.#fleet.task[worker] === task;
+      if (isIdle && monitor.paceOf(worker) < monitor.paceOf(fastest)) fastest = worker;
+    }
+    return fastest;
   }
 }

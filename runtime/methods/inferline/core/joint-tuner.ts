@@ -98,6 +98,8 @@ export class JointTuner implements ReplicaTuner {
   readonly #own;
   readonly #other;
   #level: number;
+  /** Of the workers. */
+  #pace = 1;
   #firstMs = Number.NaN;
   /** The level that would be better, and since when. */
   #better = -1;
@@ -195,6 +197,7 @@ export class JointTuner implements ReplicaTuner {
   tick(nowMs: number, state: StageState): boolean {
     if (!(nowMs >= this.wakeMs)) return false;
     const levelBefore = this.#level;
+    this.#pace = state.pace ?? 1;
     this.#envelope.advance(nowMs);
     this.#history.advance(nowMs);
     this.#fanouts.advance(nowMs, this.#stages);
@@ -301,10 +304,14 @@ export class JointTuner implements ReplicaTuner {
     return upper;
   }
 
-  /** As a ratio to the load of a level: what came, and what is foretold. */
+  /**
+   * As a ratio to the load of a level: what came, and what is foretold, times the pace of the
+   * workers.
+   */
   #needAt(level: number, foretold: number): number {
     const came = this.#loads[level]!.needOf(this.#envelope.maxima);
-    return Math.max(came, foretold / this.#bundle.levels[level]!.capacityQps);
+    const ratio = Math.max(came, foretold / this.#bundle.levels[level]!.capacityQps);
+    return ratio * this.#pace;
   }
 
   #lookBack(nowMs: number, state: StageState): void {
@@ -313,10 +320,12 @@ export class JointTuner implements ReplicaTuner {
     const { factors } = this.#fanouts;
     const sureQps = this.#sureQps();
     if (this.#options.catchesUp) {
-      this.#catchUp.look({ nowMs, sureQps, likelyQps, factors }, this.#stages, this.targets, state);
+      const load = { sureQps: sureQps * this.#pace, likelyQps: likelyQps * this.#pace };
+      this.#catchUp.look({ nowMs, ...load, factors }, this.#stages, this.targets, state);
     }
     const { throughputQps, waitMs } = this.#timely[this.#level]!;
-    const carriedQps = carriedQpsOf(this.#stages, throughputQps, factors, state.readyByTask);
+    const profiledQps = carriedQpsOf(this.#stages, throughputQps, factors, state.readyByTask);
+    const carriedQps = profiledQps / this.#pace;
     const meanQps = this.#history.meanQps(this.#activationSeconds);
     this.#reserve.look({ nowMs, sureQps, lastQps: likelyQps, meanQps, carriedQps, waitMs });
   }
@@ -345,7 +354,7 @@ export class JointTuner implements ReplicaTuner {
     const reserveQps = this.#reserve.qps;
     for (let task = 0; task < this.targets.length; task++) {
       const most = this.#staffing.mostOf(this.#level, task);
-      const held = reserveQps > 0 ? this.#heldFor(reserveQps, task) : 1;
+      const held = reserveQps > 0 ? this.#heldFor(reserveQps * this.#pace, task) : 1;
       const wanted = Math.max(this.#wanted[task]!, this.#catchUp.replicas[task]!, held);
       const target = Math.min(wanted, most);
       if (target === this.targets[task]) continue;
@@ -366,7 +375,7 @@ export class JointTuner implements ReplicaTuner {
 
   #setLimits(): void {
     const ratio = this.#staffing.enoughFor(this.#level, this.#fanouts.factors, this.#wanted);
-    this.#loads[this.#level]!.setLimits(ratio, this.#limits);
+    this.#loads[this.#level]!.setLimits(ratio / this.#pace, this.#limits);
   }
 }
 

@@ -6,6 +6,8 @@ export interface StageState {
   waiting(task: number): number;
   /** [taskCount]: replicas that hold their model. */
   readonly readyByTask: Uint32Array;
+  /** Pace of the workers: what batches take, relative to their profile; left out for 1. */
+  readonly pace?: number;
 }
 
 /**

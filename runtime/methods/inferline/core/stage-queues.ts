@@ -2,6 +2,7 @@
 import type { InferlineBundle } from "../../../bundle/schema.ts";
 import { LinkedQueues } from "../../../core/graph/linked-queues.ts";
 import { NONE } from "../../../core/graph/pipeline-shape.ts";
+import { RATIO_GRID, UNIT } from "../../../core/ratio-tracker.ts";
 import { type TimelyBatches, timelyBatches } from "./timely-batches.ts";
 
 /**
@@ -15,14 +16,28 @@ export class StageQueues {
   readonly #taskCount: number;
   /** By query; null where all is first in, first out. */
   readonly #deadlineMs: Float64Array | null;
-  /** By level. */
-  readonly #timely: readonly TimelyBatches[];
+  /** By level, and in it by the grid of paces. */
+  readonly #timely: readonly (readonly TimelyBatches[])[];
+  /** Of the workers, and its index in the grid. */
+  #pace = 1;
+  #paceIndex = UNIT;
 
   constructor(bundle: InferlineBundle, queryCapacity: number, isLateLast: boolean) {
     this.#taskCount = bundle.tasks.length;
     this.#queues = new LinkedQueues((isLateLast ? 2 : 1) * this.#taskCount, queryCapacity);
     this.#deadlineMs = isLateLast ? new Float64Array(queryCapacity) : null;
-    this.#timely = bundle.levels.map((level) => timelyBatches(bundle, level));
+    this.#timely = bundle.levels.map((level) =>
+      Array.from(RATIO_GRID, (pace) => timelyBatches(bundle, level, pace)),
+    );
+  }
+
+  /** Sets the pace of the workers, by which time is left or not. */
+  setPace(pace: number): void {
+    if (pace === this.#pace) return;
+    this.#pace = pace;
+    let index = 0;
+    while (index < RATIO_GRID.length - 1 && RATIO_GRID[index]! < pace) index++;
+    this.#paceIndex = index;
   }
 
   /** Queries that wait at all tasks. */
@@ -49,7 +64,8 @@ export class StageQueues {
   /** Those at the head of a task that cannot be in time any more wait for the others. */
   setBack(task: number, level: number, nowMs: number): void {
     if (this.#deadlineMs === null) return;
-    const startMs = nowMs + this.#timely[level]!.restMs[task]!;
+    const { restMs } = this.#timely[level]![this.#paceIndex]!;
+    const startMs = nowMs + restMs[task]! * this.#pace;
     const queues = this.#queues;
     for (let query = queues.first(task); query !== NONE; query = queues.first(task)) {
       if (!(this.#deadlineMs[query]! < startMs)) return;
@@ -65,11 +81,11 @@ export class StageQueues {
   mostOf(task: number, level: number, planned: number, nowMs: number): number {
     const query = this.#queues.first(task);
     if (this.#deadlineMs === null || query === NONE) return planned;
-    const { batches, restMs, batchMs } = this.#timely[level]!;
+    const { batches, restMs, batchMs } = this.#timely[level]![this.#paceIndex]!;
     const ms = batchMs[task]!;
     let most = Math.min(planned, batches[task]!);
     const afterMs = restMs[task]! - ms[most - 1]!;
-    const leftMs = this.#deadlineMs[query]! - nowMs - afterMs;
+    const leftMs = (this.#deadlineMs[query]! - nowMs) / this.#pace - afterMs;
     while (most < planned && ms[most]! <= leftMs) most++;
     return most;
   }

@@ -27,10 +27,12 @@ export interface TimelyBatches {
  * A plan may have such batches, since under its own load hardly any is whole; after a leap all are,
  * and nobody in them is in time. So on ways that are too long the longest batch gets smaller, again
  * and again, until two fifths of the SLO are left to wait.
+ * @param pace of the workers, as if they had so much less time; the times are as profiled.
  */
 export function timelyBatches(
   bundle: Frame,
   { plan }: Pick<InferlineLevel, "plan">,
+  pace = 1,
 ): TimelyBatches {
   const batches = plan.stages.map(({ batch }) => batch);
   const batchMs = plan.stages.map(({ variant, pool }, task) => {
@@ -39,7 +41,7 @@ export function timelyBatches(
     return profile.serviceTimes.decisionMs.data as Float64Array;
   });
   const ms = batches.map((batch, task) => batchMs[task]![batch - 1]!);
-  const sloMs = decisionSloMs(bundle.cluster, bundle.slo.latencyMs);
+  const sloMs = decisionSloMs(bundle.cluster, bundle.slo.latencyMs) / pace;
   const isTooLong = waysOf(bundle, ms).wayMs.map((wayMs) => wayMs > sloMs);
   for (;;) {
     const { restMs, wayMs } = waysOf(bundle, ms);

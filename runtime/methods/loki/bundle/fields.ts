@@ -17,7 +17,10 @@ import {
   milliseconds,
   millisecondsOr0,
   model,
+  pace,
+  paceFields,
   provenance,
+  rate,
   ratio,
   seed,
   serviceTimes,
@@ -43,6 +46,7 @@ import {
 import {
   MAX_FANOUT,
   MAX_HEADROOM,
+  MAX_LEVELS,
   MAX_POOLS,
   MAX_TASKS,
   MAX_VARIANTS,
@@ -55,12 +59,13 @@ import {
   poolProfiles,
   taskName,
 } from "../../../bundle/pipeline-fields.ts";
-import { record } from "../../../bundle/record.ts";
+import { optional, record } from "../../../bundle/record.ts";
 import type {
   Leaf,
   LokiBundle,
   LokiLevel,
   LokiOptions,
+  LokiPaceLevel,
   PipelineExpected,
   PipelinePlan,
   PipelineTask,
@@ -205,6 +210,7 @@ const transition = record<Transition>({
 const expected = record<PipelineExpected>({
   ...accuracyFields,
   ...latencyFields,
+  ...paceFields,
   seed,
   durationMs,
 });
@@ -237,6 +243,12 @@ const level = record<LokiLevel>({
   solve: [solve, "How the plan was found."],
 });
 
+const paceLevel = record<LokiPaceLevel>({
+  pace,
+  loadQps: [rate, "Requests per second."],
+  plan: [plan, "What is followed; its times and rates are those of that machine."],
+});
+
 export const lokiBundle = record<LokiBundle>({
   application,
   method: [oneOf(["loki"]), METHOD],
@@ -250,5 +262,9 @@ export const lokiBundle = record<LokiBundle>({
   ],
   policy: [options, "Options of the solver and of the runtime that follows its plans."],
   levels: [levelsOf(level), "A plan for each load, strictly ascending in `loadQps`."],
+  paceLevels: optional(
+    listOf([1, MAX_LEVELS], paceLevel),
+    "Plans for slower machines, ascending by `pace` and of one pace by `loadQps`.",
+  ),
   provenance,
 });

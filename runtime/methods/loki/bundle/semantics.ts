@@ -17,6 +17,7 @@ import {
   batchByActionOf,
   checkActions,
   checkAscending,
+  checkAscendingPaces,
   checkModel,
   checkServiceTimes,
   checkShape,
@@ -51,6 +52,11 @@ export function checkLokiSemantics(bundle: LokiBundle): void {
     checkRequests(level.loadQps, level.expected.durationMs, `${path}.expected.durationMs`);
     checkPlan(level.plan, bundle, `${path}.plan`);
     checkStages(level, bundle, `${path}.stages`);
+  }
+  const { paceLevels = [] } = bundle;
+  checkAscendingPaces(paceLevels);
+  for (const [index, { plan }] of paceLevels.entries()) {
+    checkPlan(plan, bundle, `paceLevels[${index}].plan`);
   }
 }
 

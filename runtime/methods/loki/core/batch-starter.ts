@@ -1,9 +1,10 @@
 /** Decides when a server starts a batch, and of what. */
 import type { LokiBundle } from "../../../bundle/schema.ts";
 import { type CommandBuffer, DROP_LATE } from "../../../core/command-buffer.ts";
+import type { PipelinePaces } from "../../../core/graph/pipeline-paces.ts";
 import { NONE, type PipelineShape } from "../../../core/graph/pipeline-shape.ts";
 import type { Cluster } from "./cluster.ts";
-import type { DropRule } from "./drop-rule.ts";
+import { type DropRule, NOT_IN_TIME } from "./drop-rule.ts";
 import type { LevelFollower } from "./level-follower.ts";
 import type { QueryQueues } from "./query-queues.ts";
 import type { QueryTable } from "./query-table.ts";
@@ -33,6 +34,7 @@ export class BatchStarter {
   readonly #dropRule: DropRule;
   readonly #follower: LevelFollower;
   readonly #stages: TaskDecider;
+  readonly #paces: PipelinePaces;
 
   constructor(
     bundle: LokiBundle,
@@ -42,7 +44,9 @@ export class BatchStarter {
     queries: QueryTable,
     dropRule: DropRule,
     follower: LevelFollower,
+    paces: PipelinePaces,
   ) {
+    this.#paces = paces;
     this.#shape = shape;
     this.#sloFraction = bundle.policy.sloFraction;
     this.#cluster = cluster;
@@ -69,9 +73,10 @@ export class BatchStarter {
       return;
     }
     for (;;) {
-      const worker = fleet.idleOf(group);
+      const worker = fleet.fastestIdleOf(group, this.#paces.monitor);
       if (worker === NONE || queues.length(queue) === 0) return;
       const batch = this.#dropRule.formBatch(group, worker, nowMs, base, out);
+      if (batch === NOT_IN_TIME) return;
       if (batch === 0) continue;
       this.#startBatch(worker, fleet.model[worker]!, group, queue, batch, out);
     }
@@ -84,7 +89,7 @@ export class BatchStarter {
     const stages = this.#stages;
     const queries = this.#queries;
     for (;;) {
-      const worker = fleet.idleOf(group);
+      const worker = fleet.fastestIdleOf(group, this.#paces.monitor);
       const first = queues.first(queue);
       if (worker === NONE || first === NONE) return;
       if (this.#dropRule.isHopeless(first, task, nowMs)) {
@@ -95,9 +100,11 @@ export class BatchStarter {
       const orderMs = queries.orderMs[first]!;
       if (orderMs >= GIVEN_UP_MS) stages.rescue(this.#follower.level, task);
       else {
-        const decision = stages.decide(this.#follower.level, task, queued, orderMs - nowMs);
+        const pace = this.#paces.monitor.paceOf(worker);
+        const slackMs = (orderMs - nowMs) / pace;
+        const decision = stages.decide(this.#follower.level, task, queued, slackMs);
         if (decision === DECIDED_WAIT) {
-          this.wakeMs = Math.min(this.wakeMs, nowMs + stages.waitMs);
+          this.wakeMs = Math.min(this.wakeMs, nowMs + stages.waitMs * pace);
           return;
         }
         if (decision === DECIDED_GIVE_UP) {
@@ -123,7 +130,7 @@ export class BatchStarter {
     const queues = this.#queues;
     const { layout, fleet } = this.#cluster;
     const stage = layout.stageByTask[layout.taskByGroup[group]!];
-    const executionMs = layout.latencyMsByGroup[group]!;
+    const executionMs = layout.latencyMsByGroup[group]! * layout.pace;
     const budgetMs = stage != null ? stage.budgetMs : executionMs / this.#sloFraction;
     out.startBatch(worker, variant, this.#follower.level, queues.length(queue));
     for (let taken = 0; taken < batch; taken++) {
@@ -133,5 +140,6 @@ export class BatchStarter {
       out.appendQuery(query);
     }
     fleet.start(worker);
+    this.#paces.started(worker, variant, batch);
   }
 }

@@ -2,6 +2,8 @@
 import type { CommandBuffer } from "../../../core/command-buffer.ts";
 import { NONE, type PipelineShape } from "../../../core/graph/pipeline-shape.ts";
 import { BUSY, DOWN, IDLE, LOADING, OFF, WorkerFleet } from "../../../core/graph/worker-fleet.ts";
+import type { PaceMonitor } from "../../../core/pace.ts";
+import { speedAtPace } from "./paced-plan.ts";
 import { type PlacementScratch, placeWorkers } from "./placement.ts";
 import type { PlanLayout } from "./plan-layout.ts";
 
@@ -30,7 +32,15 @@ export class Cluster {
   readonly #isMover: Uint8Array;
   #moverCount = 0;
 
-  constructor(shape: PipelineShape, layouts: readonly PlanLayout[], layout: PlanLayout) {
+  readonly #paces: PaceMonitor;
+
+  constructor(
+    shape: PipelineShape,
+    layouts: readonly PlanLayout[],
+    layout: PlanLayout,
+    paces: PaceMonitor,
+  ) {
+    this.#paces = paces;
     const groupCount = Math.max(...layouts.map((l) => l.groupCount));
     const instanceCount = Math.max(...layouts.map((l) => l.instanceCount));
     this.#shape = shape;
@@ -52,7 +62,7 @@ export class Cluster {
     for (let worker = 0; worker < workerCount; worker++) this.#leave(worker);
     this.layout = layout;
     placeWorkers(this.#shape, layout, fleet.state, this.#holds, this.#scratch, fleet.target);
-    this.#countCapacity();
+    this.countCapacity();
     this.#isMover.fill(0);
     this.#moverCount = 0;
     for (let worker = 0; worker < workerCount; worker++) this.#settle(worker, out);
@@ -106,7 +116,8 @@ export class Cluster {
     return NONE;
   }
 
-  #countCapacity(): void {
+  /** Sums anew what the servers of each group carry at their pace. */
+  countCapacity(): void {
     const { layout, capacityQps, assignedByGroup, fleet } = this;
     capacityQps.fill(0);
     assignedByGroup.fill(0);
@@ -115,7 +126,8 @@ export class Cluster {
       const instance = fleet.target[worker]!;
       if (instance === NONE) continue;
       const group = layout.groupByInstance[instance]!;
-      capacityQps[group]! += layout.throughputQpsByInstance[instance]!;
+      const speed = speedAtPace(this.#shape, layout, group, this.#paces.paceOf(worker));
+      capacityQps[group]! += layout.throughputQpsByInstance[instance]! * speed;
       assignedByGroup[group]!++;
       this.servers++;
     }

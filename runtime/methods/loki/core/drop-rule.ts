@@ -3,12 +3,17 @@ import type { LokiOptions } from "../../../bundle/schema.ts";
 import { type CommandBuffer, DROP_LATE } from "../../../core/command-buffer.ts";
 import { NO_PARENT } from "../../../core/graph/pipeline-dispatcher.ts";
 import { NONE, type PipelineShape } from "../../../core/graph/pipeline-shape.ts";
+import type { PaceMonitor } from "../../../core/pace.ts";
 import { Rng } from "../../../core/rng.ts";
 import type { Cluster } from "./cluster.ts";
 import { FinishEstimate } from "./finish-estimate.ts";
+import { batchAtPace } from "./paced-plan.ts";
 import type { QueryQueues } from "./query-queues.ts";
 import type { QueryTable } from "./query-table.ts";
 import type { Router } from "./router.ts";
+
+/** In place of a batch: the worker is to stay idle. */
+export const NOT_IN_TIME = -1;
 
 const TIE_SEED = 1;
 const TIE_STREAM = 0x74696573;
@@ -30,6 +35,7 @@ export class DropRule {
   readonly #queries: QueryTable;
   readonly #queues: QueryQueues;
   readonly #estimate: FinishEstimate;
+  readonly #paces: PaceMonitor;
   readonly #ties = new Rng(TIE_SEED, TIE_STREAM);
 
   constructor(
@@ -39,14 +45,16 @@ export class DropRule {
     router: Router,
     queries: QueryTable,
     queues: QueryQueues,
+    paces: PaceMonitor,
   ) {
+    this.#paces = paces;
     this.#shape = shape;
     this.#mode = mode;
     this.#cluster = cluster;
     this.#router = router;
     this.#queries = queries;
     this.#queues = queues;
-    this.#estimate = new FinishEstimate(shape, cluster, router, queues);
+    this.#estimate = new FinishEstimate(shape, cluster, router, queues, paces);
   }
 
   /**
@@ -72,12 +80,14 @@ export class DropRule {
   /** Whether a query cannot be in time whatever is done, and is not to be served then. */
   isHopeless(query: number, task: number, nowMs: number): boolean {
     if (this.#mode !== "deadline") return false;
-    return nowMs + this.#shape.fastestFromMs[task]! > this.#queries.deadlineMs[query]!;
+    const fastestMs = this.#shape.fastestFromMs[task]! * this.#paces.poolPace;
+    return nowMs + fastestMs > this.#queries.deadlineMs[query]!;
   }
 
   /**
    * Gives up what the next batch cannot serve in time, in mode `deadline`.
-   * @returns how many of the queue the batch takes; 0 when none is left.
+   * @returns how many of the queue the batch takes; 0 when none is left, `NOT_IN_TIME` where only a
+   * faster worker can serve the first of it.
    */
   formBatch(
     group: number,
@@ -88,7 +98,9 @@ export class DropRule {
   ): number {
     const { fleet } = this.#cluster;
     const queues = this.#queues;
-    const limit = fleet.batch[worker]!;
+    const paces = this.#paces;
+    const pace = paces.paceOf(worker);
+    const limit = this.#limitOf(group, worker, pace);
     const queue = base + group;
     if (this.#mode === "deadline") {
       const { serviceStart, serviceMs, taskByVariant, poolCount, poolByWorker } = this.#shape;
@@ -99,11 +111,31 @@ export class DropRule {
       for (let queued = queues.length(queue); queued > 0; queued--) {
         const batch = queued < limit ? queued : limit;
         const first = queues.first(queue);
-        if (fromMs + serviceMs[start + batch - 1]! <= deadlineMs[first]!) break;
+        if (fromMs + serviceMs[start + batch - 1]! * pace <= deadlineMs[first]!) break;
+        // A straggler serves what it can in time and leaves the rest to the others.
+        if (!paces.isEven && this.#hasFaster(group, worker)) return NOT_IN_TIME;
         out.drop(0, queues.take(queue), DROP_LATE);
       }
     }
     return Math.min(queues.length(queue), limit);
+  }
+
+  /** Whether a worker is a straggler in a group that has others. */
+  #hasFaster(group: number, worker: number): boolean {
+    const paces = this.#paces;
+    if (!paces.isStraggler(worker)) return false;
+    const groups = this.#cluster.fleet.group;
+    for (let other = 0; other < groups.length; other++) {
+      if (groups[other] === group && !paces.isStraggler(other)) return true;
+    }
+    return false;
+  }
+
+  /** A worker that leaves its group may have the batch of another. */
+  #limitOf(group: number, worker: number, pace: number): number {
+    const planned = this.#cluster.fleet.batch[worker]!;
+    const { layout } = this.#cluster;
+    return Math.min(planned, batchAtPace(this.#shape, layout, group, pace));
   }
 
   /** Whether a query that has come to a last task has the time that a batch of its group takes. */
@@ -112,7 +144,8 @@ export class DropRule {
     const { layout } = this.#cluster;
     const task = layout.taskByGroup[group]!;
     if (childStart[task + 1]! > childStart[task]!) return true;
-    return nowMs + layout.latencyMsByGroup[group]! <= this.#queries.deadlineMs[query]!;
+    const latencyMs = layout.latencyMsByGroup[group]! * this.#paces.poolPace;
+    return nowMs + latencyMs <= this.#queries.deadlineMs[query]!;
   }
 
   /**
@@ -136,7 +169,8 @@ export class DropRule {
     const { groupStart, latencyMsByGroup, accuracyByGroup } = layout;
     const router = this.#router;
     const task = layout.taskByGroup[group]!;
-    const limitMs = latencyMsByGroup[group]! - overrunMs;
+    const { poolPace } = this.#paces;
+    const limitMs = latencyMsByGroup[group]! - overrunMs / poolPace;
     let best = NONE;
     let ties = 0;
     for (let other = groupStart[task]!; other < groupStart[task + 1]!; other++) {
@@ -159,7 +193,8 @@ export class DropRule {
     const estimate = this.#estimate;
     const { layout, fleet } = this.#cluster;
     const task = layout.taskByGroup[group]!;
-    const leftMs = this.#queries.deadlineMs[query]! - nowMs - this.#shape.fastestRestMs[task]!;
+    const restMs = this.#shape.fastestRestMs[task]! * this.#paces.poolPace;
+    const leftMs = this.#queries.deadlineMs[query]! - nowMs - restMs;
     if (fleet.readyByGroup[group] === 0 || estimate.serveMs(group, 1, base) <= leftMs) return group;
     let soonest = group;
     let soonestMs = Number.POSITIVE_INFINITY;

@@ -1,6 +1,8 @@
 /** Estimates when a query will be done, by the queues as they are. */
 import { NONE, type PipelineShape } from "../../../core/graph/pipeline-shape.ts";
+import type { PaceMonitor } from "../../../core/pace.ts";
 import type { Cluster } from "./cluster.ts";
+import { batchAtPace } from "./paced-plan.ts";
 import type { QueryQueues } from "./query-queues.ts";
 import type { Router } from "./router.ts";
 
@@ -24,7 +26,16 @@ export class FinishEstimate {
   readonly #count: Float64Array;
   readonly #fromMs: Float64Array;
 
-  constructor(shape: PipelineShape, cluster: Cluster, router: Router, queues: QueryQueues) {
+  readonly #paces: PaceMonitor;
+
+  constructor(
+    shape: PipelineShape,
+    cluster: Cluster,
+    router: Router,
+    queues: QueryQueues,
+    paces: PaceMonitor,
+  ) {
+    this.#paces = paces;
     this.#shape = shape;
     this.#cluster = cluster;
     this.#router = router;
@@ -42,6 +53,7 @@ export class FinishEstimate {
     const ready = fleet.readyByGroup[group]!;
     if (ready === 0) return Number.POSITIVE_INFINITY;
     const { serviceMs, fastestFromMs, fastestRestMs } = this.#shape;
+    const { poolPace } = this.#paces;
     const task = layout.taskByGroup[group]!;
     // Siblings may wait at an idle group too, until all queries of an event are in.
     const queued = this.#queues.length(base + group);
@@ -50,16 +62,18 @@ export class FinishEstimate {
       // Its variants change with the queue, so only the rate that the plan counts on is known.
       const before = isIdle ? queued : queued + count;
       const aloneMs = fastestFromMs[task]! - fastestRestMs[task]!;
-      return (1000 * before) / this.#cluster.capacityQps[group]! + aloneMs;
+      return (1000 * before) / this.#cluster.capacityQps[group]! + aloneMs * poolPace;
     }
     const start = layout.serviceStartByGroup[group]!;
-    const batch = layout.batchByGroup[group]!;
+    const batch = batchAtPace(this.#shape, layout, group, poolPace);
     // The count is a mean, and may be below 1.
     const before = Math.max(0, queued + count - 1);
     const running = count <= 1 && isIdle ? 0 : 1;
     const ahead = Math.floor(before / batch) + running;
     const own = before < batch ? Math.floor(before) : batch - 1;
-    return (ahead * layout.latencyMsByGroup[group]!) / ready + serviceMs[start + own]!;
+    const isWhole = batch === layout.batchByGroup[group]!;
+    const batchMs = isWhole ? layout.latencyMsByGroup[group]! : serviceMs[start + batch - 1]!;
+    return ((ahead * batchMs) / ready + serviceMs[start + own]!) * poolPace;
   }
 
   /**

@@ -28,6 +28,12 @@ const DEFAULT_LEVEL_FOLLOWER: LevelFollowerOptions = {
   fallSigmas: 3,
 };
 
+/** Time for which a level is kept at least once servers are faster again, and at most. */
+const LEAST_HOLD_MS = 4000;
+const MOST_HOLD_MS = 32_000;
+/** Servers that become slow within this time after the hold are slow again and again. */
+const AGAIN_MS = 8000;
+
 /**
  * Which plan is followed: the lowest that carries the demand. Upwards it goes at once, for what is
  * not carried is late; downwards every ten seconds, as loading models costs. The highest while the
@@ -36,44 +42,82 @@ const DEFAULT_LEVEL_FOLLOWER: LevelFollowerOptions = {
 export class LevelFollower {
   level: number;
   readonly #options: LevelFollowerOptions;
+  /** Levels by what they are meant to carry, ascending, and the place of each among them. */
+  readonly #levelByRank: Uint32Array;
+  readonly #rankByLevel: Uint32Array;
   #periodStartMs = Number.NaN;
+  /** Pace for which the level was chosen last. */
+  #chosenPace = 1;
+  #changedMs = Number.NEGATIVE_INFINITY;
+  /** When the level fell last because servers had become faster. */
+  #easedMs = Number.NEGATIVE_INFINITY;
+  /** How long a level is kept after a change although servers have become faster. */
+  #holdMs = LEAST_HOLD_MS;
 
-  constructor(levelCount: number, options = DEFAULT_LEVEL_FOLLOWER) {
-    assert(levelCount > 0, "there is at least one level");
+  /** @param meantQps what each level is meant to carry, on one and the same machine. */
+  constructor(meantQps: readonly number[], options = DEFAULT_LEVEL_FOLLOWER) {
+    assert(meantQps.length > 0, "there is at least one level");
     this.#options = options;
-    this.level = levelCount - 1;
+    const order = [...meantQps.keys()].sort((a, b) => meantQps[a]! - meantQps[b]! || a - b);
+    this.#levelByRank = Uint32Array.from(order);
+    this.#rankByLevel = new Uint32Array(order.length);
+    for (const [rank, level] of order.entries()) this.#rankByLevel[level] = rank;
+    this.level = order.at(-1)!;
   }
 
   /**
    * @param carriedQps by level, as things are now.
    * @param demandQps NaN while unknown.
    * @param noiseQps its standard deviation.
+   * @param pace of the servers, by which `carriedQps` was found.
    * @returns whether the level is another one now.
    */
-  update(carriedQps: Float64Array, demandQps: number, noiseQps: number, nowMs: number): boolean {
+  update(
+    carriedQps: Float64Array,
+    demandQps: number,
+    noiseQps: number,
+    nowMs: number,
+    pace = 1,
+  ): boolean {
     if (Number.isNaN(demandQps)) return false;
     const { periodMs, riseSigmas, fallSigmas } = this.#options;
     const before = this.level;
     const isFirst = Number.isNaN(this.#periodStartMs);
     const isDue = isFirst || nowMs - this.#periodStartMs >= periodMs;
     if (isDue) this.#periodStartMs = nowMs;
+    // Levels that servers were too slow for are looked at as at first.
+    const isEased = pace < this.#chosenPace && nowMs - this.#changedMs >= this.#holdMs;
     if (demandQps > carriedQps[before]! + riseSigmas * noiseQps) {
-      this.level = lowest(carriedQps, demandQps);
-    } else if (isDue) {
+      this.level = this.#lowest(carriedQps, demandQps);
+      if (pace > 1) this.#setHold(nowMs);
+    } else if (isDue || isEased) {
       // The first measurement speaks for the top level no more than for any other.
-      const neededQps = demandQps + (isFirst ? 0 : fallSigmas * noiseQps);
-      this.level = Math.min(before, lowest(carriedQps, neededQps));
+      const neededQps = demandQps + (isFirst || isEased ? 0 : fallSigmas * noiseQps);
+      const level = this.#lowest(carriedQps, neededQps);
+      if (this.#rankByLevel[level]! < this.#rankByLevel[before]!) this.level = level;
     }
-    return this.level !== before;
+    if (this.level === before) return false;
+    if (isEased) this.#easedMs = nowMs;
+    this.#changedMs = nowMs;
+    this.#chosenPace = pace;
+    return true;
   }
-}
 
-/** The lowest level that carries a demand, or else the one that carries the most. */
-function lowest(carriedQps: Float64Array, demandQps: number): number {
-  let most = 0;
-  for (let level = 0; level < carriedQps.length; level++) {
-    if (carriedQps[level]! >= demandQps) return level;
-    if (carriedQps[level]! > carriedQps[most]!) most = level;
+  /** Servers that are slow again and again keep the level for longer each time. */
+  #setHold(nowMs: number): void {
+    const isAgain = nowMs - this.#easedMs < this.#holdMs + AGAIN_MS;
+    this.#holdMs = isAgain ? Math.min(2 * this.#holdMs, MOST_HOLD_MS) : LEAST_HOLD_MS;
   }
-  return most;
+
+  /** The lowest level that carries a demand, or else the one that carries the most. */
+  #lowest(carriedQps: Float64Array, demandQps: number): number {
+    const levels = this.#levelByRank;
+    let most = levels[0]!;
+    for (let rank = 0; rank < levels.length; rank++) {
+      const level = levels[rank]!;
+      if (carriedQps[level]! >= demandQps) return level;
+      if (carriedQps[level]! > carriedQps[most]!) most = level;
+    }
+    return most;
+  }
 }

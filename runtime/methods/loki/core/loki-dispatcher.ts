@@ -13,6 +13,7 @@ import {
   type PipelineDispatcher,
   type PipelineDispatcherOptions,
 } from "../../../core/graph/pipeline-dispatcher.ts";
+import { PipelinePaces } from "../../../core/graph/pipeline-paces.ts";
 import {
   busyNames,
   NONE,
@@ -22,11 +23,13 @@ import {
 import { SharedDemand } from "../../../core/graph/shared-demand.ts";
 import { BUSY, DOWN, LOADING } from "../../../core/graph/worker-fleet.ts";
 import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
+import type { PaceMonitor } from "../../../core/pace.ts";
 import { BatchStarter } from "./batch-starter.ts";
 import { Cluster } from "./cluster.ts";
 import { DropRule } from "./drop-rule.ts";
 import { FanoutMonitor } from "./fanout-monitor.ts";
 import { LevelFollower } from "./level-follower.ts";
+import { carriedAtPace } from "./paced-plan.ts";
 import { type PlanLayout, planLayoutOf } from "./plan-layout.ts";
 import { QueryQueues } from "./query-queues.ts";
 import { QueryTable } from "./query-table.ts";
@@ -74,6 +77,9 @@ class LokiDispatcher implements PipelineDispatcher {
   readonly #shared = new SharedDemand();
   readonly #fanouts: FanoutMonitor;
   readonly #follower: LevelFollower;
+  readonly #paces: PipelinePaces;
+  /** Pace of the servers by which the level was chosen last. */
+  #chosenPace = 1;
   /** Counts the plans, to know the states of earlier ones. */
   #generation = 0;
   #heartbeats = 0;
@@ -83,9 +89,12 @@ class LokiDispatcher implements PipelineDispatcher {
   #nowMs = Number.NEGATIVE_INFINITY;
 
   constructor(bundle: LokiBundle, options: PipelineDispatcherOptions) {
-    const { levels, policy } = bundle;
+    const { levels, paceLevels = [], policy } = bundle;
     const shape = pipelineShapeOf(bundle);
-    const layouts = levels.map((level) => planLayoutOf(shape, level));
+    const layouts = [
+      ...levels.map((level) => planLayoutOf(shape, level)),
+      ...paceLevels.map((level) => planLayoutOf(shape, level, level.pace)),
+    ];
     this.#shape = shape;
     this.#layouts = layouts;
     this.workerCount = shape.workerCount;
@@ -100,11 +109,16 @@ class LokiDispatcher implements PipelineDispatcher {
     this.#queues = new QueryQueues(2 * this.#halfCount, this.#queries.orderMs);
     this.#demand = new DemandMonitor(options.initialDemandQps ?? Number.NaN);
     this.#fanouts = new FanoutMonitor(shape.fanout);
-    this.#follower = new LevelFollower(levels.length);
-    this.#carriedQps = Float64Array.from(layouts, ({ carriedQps }) => carriedQps);
+    const carriedQps = layouts.map((layout) => layout.carriedQps);
+    this.#follower = new LevelFollower(carriedQps);
+    // While the load is not known, nothing is known of the machine either.
+    this.#follower.level = levels.length - 1;
+    this.#carriedQps = Float64Array.from(carriedQps);
+    const variants = bundle.tasks.flatMap((task) => task.variants);
+    this.#paces = new PipelinePaces(variants, bundle.cluster, shape.poolByWorker, options);
     this.#follower.update(this.#carriedQps, this.#demand.qps, 0, 0);
     const layout = layouts[this.#follower.level]!;
-    this.#cluster = new Cluster(shape, layouts, layout);
+    this.#cluster = new Cluster(shape, layouts, layout, this.#paces.monitor);
     this.#router = new Router(shape, layouts, policy.routing);
     this.#dropRule = new DropRule(
       shape,
@@ -113,6 +127,7 @@ class LokiDispatcher implements PipelineDispatcher {
       this.#router,
       this.#queries,
       this.#queues,
+      this.#paces.monitor,
     );
     this.#batches = new BatchStarter(
       bundle,
@@ -122,6 +137,7 @@ class LokiDispatcher implements PipelineDispatcher {
       this.#queries,
       this.#dropRule,
       this.#follower,
+      this.#paces,
     );
     this.#refreshRoutes();
   }
@@ -182,7 +198,12 @@ class LokiDispatcher implements PipelineDispatcher {
     }
   }
 
-  onBatchDone(worker: number, nowMs: number, out: CommandBuffer): void {
+  get pace(): PaceMonitor {
+    return this.#paces.monitor;
+  }
+
+  onBatchDone(worker: number, nowMs: number, out: CommandBuffer, ranMs = Number.NaN): void {
+    this.#paces.done(worker, ranMs, nowMs);
     this.#advance(nowMs, out);
     const { fleet } = this.#cluster;
     assert(fleet.state[worker] === BUSY, "a worker that is done was busy");
@@ -213,6 +234,7 @@ class LokiDispatcher implements PipelineDispatcher {
     this.#advance(nowMs, out);
     assert(this.#cluster.fleet.state[worker] === DOWN, "a worker that comes up was down");
     this.#cluster.comeUp(worker);
+    this.#paces.monitor.onReady(worker);
     this.#followPlan(nowMs, out);
   }
 
@@ -228,6 +250,7 @@ class LokiDispatcher implements PipelineDispatcher {
     this.#advance(nowMs, out);
     assert(this.#cluster.fleet.state[worker] !== DOWN, "a worker that goes down was up");
     this.#cluster.goDown(worker);
+    this.#paces.lost(worker);
     if (!this.#chooseLevel(nowMs, out)) this.#followPlan(nowMs, out);
   }
 
@@ -259,13 +282,22 @@ class LokiDispatcher implements PipelineDispatcher {
 
   onShare(share: LoadShare): void {
     this.#shared.follow(share);
+    this.#paces.monitor.share(share.workers);
   }
 
   /** Does what is due every second. */
   #advance(nowMs: number, out: CommandBuffer): void {
     this.#nowMs = nowMs;
     if (nowMs >= this.#demand.countEndMs) this.#demand.advance(nowMs);
-    if (this.#demand.counts === this.#heartbeats) return;
+    const { monitor } = this.#paces;
+    monitor.look(nowMs);
+    const isOtherPace = monitor.poolPace !== this.#chosenPace;
+    if (this.#demand.counts === this.#heartbeats && !isOtherPace) return;
+    this.#chosenPace = monitor.poolPace;
+    if (this.#demand.counts === this.#heartbeats) {
+      if (!this.#chooseLevel(nowMs, out)) this.#refreshRoutes();
+      return;
+    }
     this.#heartbeats = this.#demand.counts;
     this.#fanouts.heartbeat();
     const isOther = this.#chooseLevel(nowMs, out);
@@ -279,11 +311,12 @@ class LokiDispatcher implements PipelineDispatcher {
       const layout = this.#layouts[level]!;
       const part = Math.min(1, upCount / layout.servers);
       const inflation = loadInflation(this.#shape, layout, this.#fanouts.fanout);
-      this.#carriedQps[level] = (part * layout.carriedQps) / inflation;
+      const carriedQps = carriedAtPace(this.#shape, layout, this.#chosenPace);
+      this.#carriedQps[level] = (part * carriedQps) / inflation;
     }
     this.#shared.look(this.#demand.qps, this.#demand.noiseQps);
     const { qps, noiseQps } = this.#shared;
-    if (!this.#follower.update(this.#carriedQps, qps, noiseQps, nowMs)) return false;
+    if (!this.#follower.update(this.#carriedQps, qps, noiseQps, nowMs, this.#chosenPace)) return false;
     this.#followPlan(nowMs, out);
     return true;
   }
@@ -308,9 +341,11 @@ class LokiDispatcher implements PipelineDispatcher {
   }
 
   #refreshRoutes(): void {
+    this.#cluster.countCapacity();
     const { layout, capacityQps, isWhole } = this.#cluster;
     const { qps, noiseQps } = this.#demand;
-    this.#router.refresh(layout, qps, this.#fanouts.fanout, capacityQps, isWhole);
+    const { poolPace } = this.#paces.monitor;
+    this.#router.refresh(layout, qps, this.#fanouts.fanout, capacityQps, isWhole, poolPace);
     // What may be noise is not shed.
     const excused = qps > 0 ? 1 + (SHED_SIGMAS * noiseQps) / qps : 1;
     this.#admittedShare = this.#router.admittedShare * excused;

@@ -14,6 +14,9 @@ import { type RoutingRows, routingRowsOf } from "./routing-rows.ts";
  * falling accuracy, then as the plan has them.
  */
 export interface PlanLayout {
+  /** Service times of the machine that the plan is for, relative to the profile. */
+  readonly pace: number;
+  /** On a machine as profiled, as all rates and times below. */
   readonly demandQps: number;
   /** Up to which the level is meant to be followed, requests per second: without its headroom. */
   readonly carriedQps: number;
@@ -29,6 +32,10 @@ export interface PlanLayout {
   readonly batchByGroup: Uint32Array;
   /** Of a whole batch, [groupCount]. */
   readonly latencyMsByGroup: Float64Array;
+  /** Queries of a group per request on the plan's paths, [groupCount]. */
+  readonly queriesByGroup: Float64Array;
+  /** Throughput of all its servers with whole batches, [groupCount]. */
+  readonly plannedQpsByGroup: Float64Array;
   /** Where the service times of the group's variant on its pool begin in `shape.serviceMs`. */
   readonly serviceStartByGroup: Uint32Array;
   readonly stageByTask: readonly (StagePolicy | null)[];
@@ -54,7 +61,10 @@ export interface PlanLayout {
   readonly groupByVariant: Int32Array;
 }
 
-export function planLayoutOf(shape: PipelineShape, level: LokiLevel): PlanLayout {
+type PlannedLevel = Pick<LokiLevel, "loadQps" | "plan"> & Partial<Pick<LokiLevel, "stages">>;
+
+/** @param pace of the machine whose times the level has. */
+export function planLayoutOf(shape: PipelineShape, level: PlannedLevel, pace = 1): PlanLayout {
   const { plan } = level;
   const stageByTask = Array.from({ length: shape.taskCount }, (_, t) => level.stages?.[t] ?? null);
   const variantByInstance = Uint32Array.from(
@@ -89,14 +99,22 @@ export function planLayoutOf(shape: PipelineShape, level: LokiLevel): PlanLayout
   const variantByGroup = Uint32Array.from(first, (instance) => variantByInstance[instance]!);
   const grouping = { groupCount: groups.length, groupStart: starts(perTask), taskByGroup };
   return {
-    demandQps: plan.demandQps,
-    carriedQps: Math.min(plan.demandQps, level.loadQps),
+    pace,
+    demandQps: plan.demandQps * pace,
+    carriedQps: Math.min(plan.demandQps, level.loadQps) * pace,
     servers: plan.servers,
     ...grouping,
     variantByGroup,
     accuracyByGroup: Float64Array.from(variantByGroup, (v) => shape.accuracyByVariant[v]!),
     batchByGroup: Uint32Array.from(groups, (group) => instanceOf(group).batch),
-    latencyMsByGroup: Float64Array.from(groups, (group) => instanceOf(group).latencyMs),
+    latencyMsByGroup: Float64Array.from(groups, (group) => instanceOf(group).latencyMs / pace),
+    plannedQpsByGroup: Float64Array.from(members, (own) =>
+      own.reduce((sum, index) => {
+        const { replicas, throughputQps } = plan.instances[index]!;
+        return sum + replicas * throughputQps * pace;
+      }, 0),
+    ),
+    queriesByGroup: queriesByGroup(shape, grouping.groupCount, nodes),
     serviceStartByGroup: Uint32Array.from(groups, (group) => {
       const { pool } = instanceOf(group);
       return shape.serviceStart[variantByGroup[group]! * shape.poolCount + pool]!;
@@ -109,12 +127,38 @@ export function planLayoutOf(shape: PipelineShape, level: LokiLevel): PlanLayout
     poolByInstance: Uint32Array.from(plan.instances, ({ pool }) => pool),
     replicasByInstance: Uint32Array.from(plan.instances, ({ replicas }) => replicas),
     batchByInstance: Uint32Array.from(plan.instances, ({ batch }) => batch),
-    throughputQpsByInstance: Float64Array.from(plan.instances, (i) => i.throughputQps),
+    throughputQpsByInstance: Float64Array.from(plan.instances, (i) => i.throughputQps * pace),
     ...nodes,
     rows: routingRowsOf(shape, grouping, nodes),
     groupByVariant,
   };
 }
+
+/** Queries of each group per request, when fan-outs are as planned. */
+function queriesByGroup(
+  shape: PipelineShape,
+  groupCount: number,
+  { nodeCount, parentByNode, groupByNode, variantByNode, ratioByNode }: Nodes,
+): Float64Array {
+  const queries = new Float64Array(groupCount);
+  const perRequest = new Float64Array(nodeCount);
+  for (let node = 0; node < nodeCount; node++) {
+    const task = shape.taskByVariant[variantByNode[node]!]!;
+    const parent = parentByNode[node]!;
+    if (parent === NONE) perRequest[node] = shape.entryShareByTask[task]!;
+    else {
+      const edge = shape.fanoutStart[variantByNode[parent]!]! + shape.ordinalByTask[task]!;
+      perRequest[node] = perRequest[parent]! * shape.fanout[edge]!;
+    }
+    queries[groupByNode[node]!]! += ratioByNode[node]! * perRequest[node]!;
+  }
+  return queries;
+}
+
+type Nodes = Pick<
+  PlanLayout,
+  "nodeCount" | "parentByNode" | "groupByNode" | "variantByNode" | "ratioByNode"
+>;
 
 /** @returns of each group the instances, in the order of the groups. */
 function groupsOf(

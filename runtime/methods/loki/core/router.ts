@@ -52,6 +52,7 @@ export class Router {
    * Sets all probabilities anew.
    * @param demandQps NaN while unknown, which is taken for the plan's.
    * @param isWhole whether the plan has all its servers.
+   * @param pace of the servers.
    */
   refresh(
     layout: PlanLayout,
@@ -59,9 +60,10 @@ export class Router {
     fanout: Float64Array,
     capacityQps: Float64Array,
     isWhole: boolean,
+    pace = 1,
   ): void {
     const flows = this.#flowsByLayout.get(layout)!;
-    const qps = Number.isNaN(demandQps) ? layout.demandQps : demandQps;
+    const qps = Number.isNaN(demandQps) ? layout.demandQps / pace : demandQps;
     this.layout = layout;
     this.queriesByTask = flows.totalQps;
     this.admittedShare = mostAccurateFirst(
@@ -73,7 +75,7 @@ export class Router {
       FILL_RATIO,
       flows,
     );
-    const isNear = this.#routing === "plan" || qps >= PLAN_BAND * layout.demandQps;
+    const isNear = this.#routing === "plan" || qps * pace >= PLAN_BAND * layout.demandQps;
     this.#keepsPlan = isWhole && isNear && this.#routing !== "most-accurate-first";
     if (this.#keepsPlan) this.#leaveByPlan(qps, fanout, capacityQps);
     this.leftoverQps = this.#keepsPlan ? this.#planLeftoverQps : flows.leftoverQps;

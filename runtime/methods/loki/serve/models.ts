@@ -16,10 +16,10 @@ export function lokiModels(bundle: LokiBundle): WantedModel[] {
 }
 
 /** Pools that plans have each variant in; null where tables choose variants, on any worker. */
-function placedPools({ tasks, levels }: LokiBundle): number[][] | null {
+function placedPools({ tasks, levels, paceLevels = [] }: LokiBundle): number[][] | null {
   if (levels.some(({ stages }) => stages !== null)) return null;
   const pools = tasks.map(({ variants }) => variants.map(() => new Set<number>()));
-  for (const { plan } of levels) {
+  for (const { plan } of [...levels, ...paceLevels]) {
     for (const { task, variant, pool } of plan.instances) pools[task]?.[variant]?.add(pool);
   }
   return ascending(pools.flat());
@@ -27,11 +27,12 @@ function placedPools({ tasks, levels }: LokiBundle): number[][] | null {
 
 /** The largest batch of each instance, and a single query; of a table, what those actions say. */
 function planBatches(
-  { tasks, levels }: LokiBundle,
+  { tasks, levels, paceLevels = [] }: LokiBundle,
   actionsOf: (stage: StagePolicy) => Iterable<number>,
 ): number[][] {
   const batches = tasks.map(({ variants }) => variants.map(() => new Set<number>()));
-  for (const { plan, stages } of levels) {
+  const paced = paceLevels.map(({ plan }) => ({ plan, stages: null }));
+  for (const { plan, stages } of [...levels, ...paced]) {
     for (const { task, variant, batch } of plan.instances) {
       batches[task]?.[variant]?.add(1).add(batch);
     }

@@ -59,7 +59,8 @@ export class WorkerPaces {
     const expectedMs = reference.expectedMs(variant, batch, busy);
     const variance = reference.variance(variant, batch);
     const cell = reference.cellOf(variant, batch);
-    this.monitor.onRun(worker, ranMs, expectedMs, variance, cell, nowMs);
+    const rareMs = expectedMs * reference.rare(variant, batch);
+    this.monitor.onRun(worker, ranMs, expectedMs, variance, cell, nowMs, rareMs);
   }
 }
 

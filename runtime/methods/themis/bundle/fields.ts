@@ -14,11 +14,13 @@ import {
   profileReference,
   properRatio,
   provenance,
+  rate,
   ratio,
   seed,
   slo,
   slosOrNever,
   startFrom,
+  throughputOr0,
   timesOf,
   variantName,
   workerCount,
@@ -26,6 +28,7 @@ import {
 import {
   integerIn,
   listOf,
+  numberBetween,
   numberIn,
   oneOf,
   or,
@@ -33,6 +36,7 @@ import {
   positive,
 } from "../../../bundle/fields.ts";
 import {
+  MAX_LEVELS,
   MAX_MS,
   MAX_POOL_CORES,
   MAX_POOLS,
@@ -65,8 +69,11 @@ import type {
   ThemisBundle,
   ThemisLevel,
   ThemisOptions,
+  ThemisPaceLevel,
 } from "../../../bundle/schema.ts";
 import { table } from "../../../bundle/tables.ts";
+
+const MAX_PACE = 1000;
 
 const coefficient = numberIn(-MAX_WAIT_MS, MAX_WAIT_MS);
 
@@ -215,6 +222,13 @@ const level = record<ThemisLevel>({
   solve: [solve, "How the plans were found."],
 });
 
+const paceLevel = record<ThemisPaceLevel>({
+  pace: [numberBetween(1, MAX_PACE), "Service times of the machine relative to the profile's."],
+  loadQps: [rate, "Requests per second of the whole cluster on that machine."],
+  capacityQps: [throughputOr0, "The load that `steady` is for, at most `loadQps`."],
+  steady: [plan, "The plan to follow; its times are those of that machine."],
+});
+
 export const themisBundle = record<ThemisBundle>({
   application,
   method: [oneOf(["themis"]), METHOD],
@@ -230,5 +244,11 @@ export const themisBundle = record<ThemisBundle>({
       "have to carry the column's load at once.",
   ],
   levels: [levelsOf(level), "Plans for each load, strictly ascending in `loadQps`."],
+  paceLevels: optional(
+    listOf([1, MAX_LEVELS], paceLevel),
+    "Plans for slower machines, strictly ascending in `loadQps` × `pace`, all above the highest " +
+      "level. In `transitions` they follow the levels, and count in levelCount. Left out where " +
+      "there are none.",
+  ),
   provenance,
 });

@@ -1,18 +1,19 @@
 /** What a Themis bundle must say so that its plans can be followed without a look aside. */
 
 import { MAX_MS, MIN_MS } from "../../../bundle/limits.ts";
-import type {
-  LatencyByCores,
-  Pool,
-  RowScopes,
-  ScaledStage,
-  ScaledTask,
-  ScaledVariant,
-  ScalePlan,
-  Table,
-  ThemisBundle,
-  ThemisLevel,
-  ThemisOptions,
+import {
+  followedLevels,
+  type LatencyByCores,
+  type Pool,
+  type RowScopes,
+  type ScaledStage,
+  type ScaledTask,
+  type ScaledVariant,
+  type ScalePlan,
+  type Table,
+  type ThemisBundle,
+  type ThemisLevel,
+  type ThemisOptions,
 } from "../../../bundle/schema.ts";
 import { checkMargin } from "../../../bundle/serving-semantics.ts";
 import { checkPoolCores, checkSeats, checkWorkers } from "../../../bundle/size-semantics.ts";
@@ -59,6 +60,7 @@ export function checkThemisSemantics(bundle: ThemisBundle): void {
   for (const index of tasks.keys()) checkScaleFactor(tasks, index, rows);
   checkAscending(levels);
   for (const [index, level] of levels.entries()) checkLevel(level, bundle, `levels[${index}]`);
+  checkPaceLevels(bundle);
   checkTransitions(bundle);
 }
 
@@ -193,6 +195,22 @@ function checkLevel(level: ThemisLevel, bundle: ThemisBundle, path: string): voi
   if (bundle.cluster.pools.length === 1) checkJoint(level, bundle.policy, path);
 }
 
+/** Each for more than the one before, as a machine as profiled would have to carry it. */
+function checkPaceLevels(bundle: ThemisBundle): void {
+  let beforeQps = bundle.levels.at(-1)?.loadQps ?? 0;
+  for (const [index, level] of (bundle.paceLevels ?? []).entries()) {
+    const { pace, loadQps, capacityQps, steady } = level;
+    const path = `paceLevels[${index}]`;
+    const profiledQps = loadQps * pace;
+    if (!(profiledQps > beforeQps)) {
+      refuse(`${path}.loadQps`, loadQps, `more than ${beforeQps / pace}, the level before`);
+    }
+    if (capacityQps > loadQps) refuse(`${path}.capacityQps`, capacityQps, `at most ${loadQps}`);
+    checkPlan(steady, capacityQps * pace, bundle, `${path}.steady`);
+    beforeQps = profiledQps;
+  }
+}
+
 function checkFeasible(level: ThemisLevel, { tasks, policy }: ThemisBundle, path: string): void {
   const { feasible, loadQps, capacityQps, horizontal, vertical, joint, solve } = level;
   if (feasible ? capacityQps !== loadQps : capacityQps >= loadQps) {
@@ -288,7 +306,9 @@ function checkJoint(
   }
 }
 
-function checkTransitions({ tasks, levels, transitions, cluster }: ThemisBundle): void {
+function checkTransitions(bundle: ThemisBundle): void {
+  const { tasks, transitions, cluster } = bundle;
+  const levels = followedLevels(bundle);
   const path = "transitions";
   checkShape(transitions, [levels.length, levels.length, tasks.length, 3], path);
   const places = poolCores(cluster.pools);

@@ -27,8 +27,12 @@ export interface FleetController {
   readonly raises: number;
   readonly burstCount: number;
   readonly settledCount: number;
-  /** Looks at the traffic. @returns whether something is to change. */
-  tick(nowMs: number, backlog: number, fleet: ThemisFleet): boolean;
+  /**
+   * Looks at the traffic.
+   * @param pace of the instances, relative to the profile.
+   * @returns whether something is to change.
+   */
+  tick(nowMs: number, backlog: number, fleet: ThemisFleet, pace?: number): boolean;
   /** An instance has come up or has other cores. @returns whether something is to change. */
   review(fleet: ThemisFleet): boolean;
   /** An instance that was up is lost. */
@@ -121,11 +125,12 @@ export class ThemisController implements FleetController {
   /**
    * Looks at the traffic.
    * @param backlog requests that wait.
+   * @param pace of the instances, relative to the profile.
    * @returns whether something is to change.
    */
-  tick(nowMs: number, backlog: number, fleet: ThemisFleet): boolean {
+  tick(nowMs: number, backlog: number, fleet: ThemisFleet, pace = 1): boolean {
     if (this.#demand === null) return false;
-    this.#demand.look(nowMs, backlog, this.level, this.#base);
+    this.#demand.look(nowMs, backlog, this.level, this.#base, pace);
     const { needed, wanted } = this.#demand;
     const isBurst = needed > this.level && !this.#isHorizontal && !this.#hasGivenWay;
     if (isBurst) {

@@ -36,8 +36,9 @@ export interface ThemisDemand {
    * @param backlog requests that wait.
    * @param level that is carried.
    * @param base level whose plan was settled on last.
+   * @param pace of the instances: a level carries its load divided by it.
    */
-  look(nowMs: number, backlog: number, level: number, base: number): void;
+  look(nowMs: number, backlog: number, level: number, base: number, pace?: number): void;
 }
 
 export function themisDemandOf(
@@ -124,14 +125,14 @@ class LastSecondDemand implements ThemisDemand {
   /** A second of what others see is over before it is told. */
   onShare(): void {}
 
-  look(nowMs: number, _backlog: number, _level: number, base: number): void {
+  look(nowMs: number, _backlog: number, _level: number, base: number, pace = 1): void {
     const { history } = this.#traffic;
     history.advance(nowMs);
     this.wanted = NO_WISH;
     const qps = history.meanQps(1);
     if (Number.isNaN(qps)) return;
-    const level = lowestFor(this.#shape.loadQpsByLevel, qps);
-    const foretold = lowestFor(this.#shape.loadQpsByLevel, this.#traffic.forecastQps);
+    const level = lowestFor(this.#shape, qps, pace);
+    const foretold = lowestFor(this.#shape, this.#traffic.forecastQps, pace);
     this.#agreed = isSamePlan(this.#shape, level, foretold) ? this.#agreed + 1 : 0;
     this.needed = level;
     const isDue = this.#scaling === "vertical" || (this.#scaling === "horizontal" && level > base);
@@ -215,31 +216,32 @@ class SureDemand implements ThemisDemand {
     this.#recent.follow(share);
   }
 
-  look(nowMs: number, backlog: number, level: number, base: number): void {
+  look(nowMs: number, backlog: number, level: number, base: number, pace = 1): void {
     const { history } = this.#traffic;
-    const { loadQpsByLevel } = this.#shape;
+    const shape = this.#shape;
+    const { loadQpsByLevel } = shape;
     history.advance(nowMs);
     this.wanted = NO_WISH;
     const seenQps = Math.max(history.meanQps(CALM_SECONDS), history.meanQps(RECENT_SECONDS));
     if (Number.isNaN(seenQps)) return;
     this.#recent.look(seenQps, Math.sqrt(seenQps / RECENT_SECONDS));
     const recentQps = this.#recent.qps;
-    const risenQps = this.#risenQps(loadQpsByLevel[level]!, LEAST_WINDOW * this.#sloSeconds);
-    const lastingQps = this.#risenQps(loadQpsByLevel[base]!, LASTING_SECONDS);
+    const risenQps = this.#risenQps(loadQpsByLevel[level]! / pace, LEAST_WINDOW * this.#sloSeconds);
+    const lastingQps = this.#risenQps(loadQpsByLevel[base]! / pace, LASTING_SECONDS);
     const rateQps = Math.max(recentQps, risenQps);
     const waiting = backlog - rateQps * USUAL_WAIT * this.#sloSeconds;
     // To be served within another SLO, besides what comes.
     const drainQps = Math.max(0, waiting) / this.#sloSeconds;
     const carriedQps = drainQps > 0 ? rateQps : risenQps;
-    const needed = lowestFor(loadQpsByLevel, Math.max(carriedQps, lastingQps) + drainQps);
+    const needed = lowestFor(shape, Math.max(carriedQps, lastingQps) + drainQps, pace);
     // A load that was met stays met until it is calm: that a level carries the traffic is no sign
     // that a lower one does.
-    this.needed = Math.max(level, needed);
+    this.needed = Math.max(inTimeFrom(shape, level, pace), needed);
     const foretoldQps = rateOfPeak(this.#traffic.forecastQps);
-    const calm = lowestFor(loadQpsByLevel, Math.max(rateQps, foretoldQps));
+    const calm = lowestFor(shape, Math.max(rateQps, foretoldQps), pace);
     if (lastingQps > 0) {
       this.#calm = 0;
-      this.wanted = this.#callFor(Math.max(base, lowestFor(loadQpsByLevel, lastingQps)));
+      this.wanted = this.#callFor(Math.max(base, lowestFor(shape, lastingQps, pace)));
       return;
     }
     this.#calm = calm < base || base < level ? this.#calm + 1 : 0;
@@ -297,8 +299,34 @@ function isSamePlan(shape: ThemisShape, one: number, other: number): boolean {
   return true;
 }
 
-/** Index of the lowest level for a rate; of the highest where none is enough or the rate is NaN. */
-function lowestFor(loadQpsByLevel: Float64Array, qps: number): number {
-  const found = loadQpsByLevel.findIndex((load) => load >= qps);
-  return found < 0 ? loadQpsByLevel.length - 1 : found;
+/**
+ * Index of the lowest level for a rate at a pace; of the highest where none is enough or the rate
+ * is NaN.
+ */
+function lowestFor(shape: ThemisShape, qps: number, pace: number): number {
+  const { loadQpsByLevel } = shape;
+  const top = topLevel(shape, pace);
+  let level = 0;
+  while (level < top && !(loadQpsByLevel[level]! >= qps * pace)) level++;
+  return inTimeFrom(shape, level, pace);
+}
+
+/** The highest level that may be called for: pace levels are for slower machines. */
+export function topLevel({ baseLevelCount, levelCount }: ThemisShape, pace: number): number {
+  return (pace > 1 ? levelCount : baseLevelCount) - 1;
+}
+
+/**
+ * The lowest level from one on whose plan keeps the SLO at a pace: what its requests take, times the
+ * pace; if none does, the one that takes the least. Levels are as they were planned where the pace
+ * is not above 1.
+ */
+function inTimeFrom({ tailMsByLevel, sloMs, levelCount }: ThemisShape, from: number, pace: number) {
+  if (pace <= 1) return from;
+  let least = from;
+  for (let level = from; level < levelCount; level++) {
+    if (tailMsByLevel[level]! * pace <= sloMs) return level;
+    if (tailMsByLevel[level]! < tailMsByLevel[least]!) least = level;
+  }
+  return least;
 }

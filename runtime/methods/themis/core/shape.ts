@@ -1,5 +1,13 @@
 /** Flattens what is the same at every load of a Themis bundle. */
-import type { ScaledTask, ScalePlan, ThemisBundle } from "../../../bundle/schema.ts";
+import {
+  followedLevels,
+  type ScaledTask,
+  type ScalePlan,
+  type ThemisBundle,
+  type ThemisLevel,
+  type ThemisPaceLevel,
+  violationCeiling,
+} from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import { NONE, starts } from "../../../core/graph/pipeline-shape.ts";
 import type { ReplicaShape } from "../../../core/graph/replica-shape.ts";
@@ -28,9 +36,15 @@ export interface ThemisShape {
   readonly rankedByTask: readonly Uint32Array[];
   /** What keeps the instances: for it each variant is a task of its own, in the one pool it has. */
   readonly replicas: ReplicaShape;
+  /** Levels and pace levels; those before `baseLevelCount` are for a machine as profiled. */
   readonly levelCount: number;
-  /** [levelCount] */
+  readonly baseLevelCount: number;
+  /** [levelCount]: load on a machine as profiled. */
   readonly loadQpsByLevel: Float64Array;
+  /** [levelCount]: what all but as many requests take as may be late, at that load. */
+  readonly tailMsByLevel: Float64Array;
+  /** Longest time from arrival to answer. */
+  readonly sloMs: number;
   /** [levelCount, taskCount]: the variant that a plan has. */
   readonly variantByLevelTask: Uint32Array;
   /** [levelCount, variantCount], each: the plans; 0 for a variant that one does not have. */
@@ -61,14 +75,15 @@ export function coreBudgetOf({ cluster }: Pick<ThemisBundle, "cluster">): number
 
 /** @throws Error if the bundle contradicts itself. */
 export function themisShapeOf(bundle: ThemisBundle): ThemisShape {
-  const { tasks, levels, cluster } = bundle;
+  const { tasks, cluster } = bundle;
+  const levels = followedLevels(bundle);
   const variants = tasks.flatMap((task) => task.variants);
   const poolByVariant = Uint32Array.from(variants, ({ pool = 0 }) => pool);
   const variantStart = starts(tasks.map((task) => task.variants.length));
   const maxBatch = Uint32Array.from(variants, ({ latency }) => latency.ms.shape[1] ?? 0);
   const plans = plansOf(levels, variantStart);
-  const transitions = transitionsByVariant(bundle, plans);
-  const workers = workersByPool(bundle, poolByVariant, plans.replicasByLevelVariant, transitions);
+  const transitions = transitionsByVariant(bundle, levels.length, plans);
+  const workers = workersByPool(bundle, levels.length, poolByVariant, plans, transitions);
   const graph = taskGraphOf(bundle);
   return {
     graph,
@@ -81,7 +96,12 @@ export function themisShapeOf(bundle: ThemisBundle): ThemisShape {
     rankedByTask: tasks.map((task, index) => rankedVariants(task, variantStart[index]!)),
     replicas: replicasOf(graph, workers, poolByVariant, maxBatch, plans),
     levelCount: levels.length,
-    loadQpsByLevel: Float64Array.from(levels, ({ loadQps }) => loadQps),
+    baseLevelCount: bundle.levels.length,
+    loadQpsByLevel: Float64Array.from(levels, (level) => level.loadQps * paceOf(level)),
+    tailMsByLevel: Float64Array.from(levels, (level) => {
+      return tailMsOf(bundle, level.steady) / paceOf(level);
+    }),
+    sloMs: bundle.slo.latencyMs,
     ...plans,
     transitions,
     coreBudget: coreBudgetOf(bundle),
@@ -92,6 +112,16 @@ export function themisShapeOf(bundle: ThemisBundle): ThemisShape {
     scaleByTask: Float64Array.from(tasks, ({ scaleFactor }) => scaleFactor),
     hopMs: cluster.communicationLatencyMs,
   };
+}
+
+function paceOf(level: ThemisPaceLevel | ThemisLevel): number {
+  return "pace" in level ? level.pace : 1;
+}
+
+/** Percentile 99 where the ceiling allows as many violations, else the longest that is known. */
+function tailMsOf({ slo }: Pick<ThemisBundle, "slo">, { expected }: ScalePlan): number {
+  const { latencyMsP99, latencyMs } = expected;
+  return violationCeiling(slo) >= 0.01 ? latencyMsP99 : (latencyMs?.max ?? latencyMsP99);
 }
 
 function rankedVariants({ variants }: ScaledTask, first: number): Uint32Array {
@@ -131,11 +161,12 @@ function plansOf(levels: readonly { readonly steady: ScalePlan }[], start: Uint3
 
 /** Those of the bundle, which are by task: the variants are those of the row. */
 function transitionsByVariant(
-  { tasks, levels, transitions }: ThemisBundle,
+  { tasks, transitions }: ThemisBundle,
+  levelCount: number,
   { variantByLevelTask }: Plans,
 ): Uint16Array {
   const { data } = transitions;
-  const [taskCount, levelCount] = [tasks.length, levels.length];
+  const taskCount = tasks.length;
   assert(data instanceof Uint16Array, "transitions are whole numbers");
   const rowCells = levelCount * taskCount * TRANSITION_CELLS;
   assert(data.length === levelCount * rowCells, "there is a transition between any two levels");
@@ -159,19 +190,20 @@ function transitionsByVariant(
  * the most of each variant, and no more than there are cores.
  */
 function workersByPool(
-  { cluster, levels }: ThemisBundle,
+  { cluster }: ThemisBundle,
+  levelCount: number,
   poolByVariant: Uint32Array,
-  replicas: Uint32Array,
+  { replicasByLevelVariant: replicas }: Plans,
   transitions: Uint16Array,
 ): number[] {
   const variantCount = poolByVariant.length;
   const places = cluster.pools.map(() => 0);
   for (let variant = 0; variant < variantCount; variant++) {
     let most = 0;
-    for (let row = 0; row < levels.length; row++) {
+    for (let row = 0; row < levelCount; row++) {
       const planned = replicas[row * variantCount + variant]!;
-      for (let column = 0; column < levels.length; column++) {
-        const pair = row * levels.length + column;
+      for (let column = 0; column < levelCount; column++) {
+        const pair = row * levelCount + column;
         const cell = (pair * variantCount + variant) * TRANSITION_CELLS;
         most = Math.max(most, planned + transitions[cell + 2]!);
       }

@@ -19,15 +19,18 @@ import { NONE } from "../../../core/graph/pipeline-shape.ts";
 import { ReplicaFleet } from "../../../core/graph/replica-fleet.ts";
 import { ReplicaKeeper } from "../../../core/graph/replica-keeper.ts";
 import { busyNames } from "../../../core/graph/replica-shape.ts";
+import { IDLE } from "../../../core/graph/worker-fleet.ts";
 import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
+import type { PaceMonitor } from "../../../core/pace.ts";
 import { type FleetController, firstLevel, ThemisController } from "./controller.ts";
-import { type ThemisDemand, themisDemandOf } from "./demand.ts";
+import { type ThemisDemand, themisDemandOf, topLevel } from "./demand.ts";
 import { InstanceCores } from "./instance-cores.ts";
+import { type InstancePaceOptions, InstancePaces } from "./instance-paces.ts";
 import { type ThemisShape, themisShapeOf } from "./shape.ts";
 import { ASSIGNED, HELD, READY, TARGET_CORES, TARGETS, TaskSums } from "./task-sums.ts";
 import { WayAhead } from "./way-ahead.ts";
 
-export interface ThemisDispatcherOptions extends PipelineDispatcherOptions {
+export interface ThemisDispatcherOptions extends PipelineDispatcherOptions, InstancePaceOptions {
   /** Index of a level that is followed whatever the traffic is. */
   readonly level?: number;
   /** In place of the bundle's own, for whom the levels are nothing but room for instances. */
@@ -63,6 +66,8 @@ export interface ThemisDispatcher extends PipelineDispatcher, ResizedPipeline, T
    * what a forecast of the driver's is made of.
    */
   readonly perSecondQps: Float64Array;
+  /** What instances take, relative to the profile. */
+  readonly pace: PaceMonitor;
   /** Looks at the traffic so far: after one a driver that makes forecasts makes another. */
   readonly lookCount: number;
 }
@@ -95,6 +100,7 @@ class ElasticDispatcher implements ThemisDispatcher {
   readonly #fleet: ReplicaFleet;
   readonly #keeper: ReplicaKeeper;
   readonly #cores: InstanceCores;
+  readonly #paces: InstancePaces;
   readonly #queues: LinkedQueues;
   readonly #load: DemandMonitor;
   readonly #demand: ThemisDemand;
@@ -137,6 +143,7 @@ class ElasticDispatcher implements ThemisDispatcher {
     this.#fleet = new ReplicaFleet(shape.replicas);
     this.#keeper = new ReplicaKeeper(shape.replicas, this.#fleet);
     this.#cores = new InstanceCores(variantCount, workerCount);
+    this.#paces = new InstancePaces(bundle, shape, options);
     this.#sums = new TaskSums(shape);
     this.#queues = new LinkedQueues(taskCount, queryCapacity);
     this.#load = new DemandMonitor(initialDemandQps);
@@ -162,12 +169,19 @@ class ElasticDispatcher implements ThemisDispatcher {
             instances,
             cores,
             batch,
-            mayBeRaised: () => !isFixed && this.#controller.level < shape.levelCount - 1,
+            mayBeRaised: () => {
+              return !isFixed && this.#controller.level < topLevel(shape, this.pace.poolPace);
+            },
+            pace: this.#paces.monitor,
           })
         : null;
     this.#deadlineMs = new Float64Array(queryCapacity);
     this.#taken = new Uint32Array(Math.max(...shape.maxBatchByTaskPool));
     this.#isServable = new Uint8Array(taskCount);
+  }
+
+  get pace(): PaceMonitor {
+    return this.#paces.monitor;
   }
 
   get wakeMs(): number {
@@ -246,8 +260,9 @@ class ElasticDispatcher implements ThemisDispatcher {
     }
   }
 
-  onBatchDone(worker: number, nowMs: number, out: CommandBuffer): void {
+  onBatchDone(worker: number, nowMs: number, out: CommandBuffer, ranMs = Number.NaN): void {
     const task = this.#taskOf(worker);
+    this.#paces.done(worker, ranMs, nowMs);
     if (this.#keeper.finish(worker)) {
       this.#cores.leave(worker);
       this.#settle(nowMs, out);
@@ -258,6 +273,7 @@ class ElasticDispatcher implements ThemisDispatcher {
   onFanout(): void {}
 
   onWake(nowMs: number, out: CommandBuffer): void {
+    this.pace.look(nowMs);
     if (nowMs >= this.#tickDueMs) this.#tick(nowMs, out);
     this.#startDueMs = Number.POSITIVE_INFINITY;
     const { taskCount } = this.#shape;
@@ -319,7 +335,9 @@ class ElasticDispatcher implements ThemisDispatcher {
   #tick(nowMs: number, out: CommandBuffer): void {
     this.#tickDueMs += (Math.floor((nowMs - this.#tickDueMs) / this.#tickMs) + 1) * this.#tickMs;
     this.lookCount++;
-    if (this.#controller.tick(nowMs, this.#queues.waiting, this.#seen())) this.#settle(nowMs, out);
+    const { poolPace } = this.pace;
+    const isChanged = this.#controller.tick(nowMs, this.#queues.waiting, this.#seen(), poolPace);
+    if (isChanged) this.#settle(nowMs, out);
   }
 
   #review(nowMs: number, out: CommandBuffer): void {
@@ -349,6 +367,9 @@ class ElasticDispatcher implements ThemisDispatcher {
     this.#seenRaises = controller.raises;
     this.#keeper.settle(controller.level, controller.instances, out, controller.startCores);
     this.#cores.follow(this.#fleet, controller.startCores, out);
+    for (let worker = 0; worker < this.workerCount; worker++) {
+      this.#paces.see(worker, this.#cores.inForce(worker) > 0);
+    }
     for (let task = 0; task < this.#shape.taskCount; task++) {
       const isServable = this.#hasProspect(task);
       this.#isServable[task] = isServable ? 1 : 0;
@@ -381,9 +402,13 @@ class ElasticDispatcher implements ThemisDispatcher {
     const limit = this.#controller.batch[variant]!;
     const taken = this.#taken;
     while (idle.count(variant) > 0) {
+      const worker = this.#chooseIdle(variant);
+      // A straggler serves what it can in time and leaves the rest to the others.
+      if (queues.length(task) > 0 && this.#isTooSlow(worker, variant, task, nowMs)) return true;
       let batch = 0;
       while (batch < limit && queues.length(task) > 0) {
-        const leftMs = this.#leftMs(variant, Math.min(limit, batch + queues.length(task)));
+        const size = Math.min(limit, batch + queues.length(task));
+        const leftMs = this.#leftMs(worker, variant, size);
         const query = queues.take(task);
         const lastMs = this.#deadlineMs[query]! + this.#graceMs;
         // Who is there on time is in time; who is as old as that when its turn comes is not.
@@ -392,24 +417,61 @@ class ElasticDispatcher implements ThemisDispatcher {
         else taken[batch++] = query;
       }
       if (batch === 0) return limit === 0;
-      this.#start(variant, level, batch + queues.length(task), out);
+      out.startBatch(worker, variant, level, batch + queues.length(task));
+      this.#fleet.start(worker);
+      this.#paces.started(worker, variant, batch, this.#cores.inForce(worker));
       for (let position = 0; position < batch; position++) out.appendQuery(taken[position]!);
     }
     return true;
   }
 
   /** What the batch that is next takes, and the way after it; 0 where that does not count. */
-  #leftMs(variant: number, batch: number): number {
+  #leftMs(worker: number, variant: number, batch: number): number {
     const ahead = this.#ahead;
     if (ahead === null) return 0;
-    const cores = this.#cores.inForce(this.#cores.mostOf(this.#fleet, variant));
-    return ahead.throughMs(variant, cores, batch);
+    const cores = this.#cores.inForce(worker);
+    return ahead.throughMs(variant, cores, batch, this.pace.paceOf(worker));
   }
 
-  #start(variant: number, level: number, queued: number, out: CommandBuffer): void {
-    const worker = this.#cores.mostOf(this.#fleet, variant);
-    out.startBatch(worker, variant, level, queued);
-    this.#fleet.start(worker);
+  /** The idle instance with the most cores or, where paces differ, the fastest. There is one. */
+  #chooseIdle(variant: number): number {
+    const best = this.#cores.mostOf(this.#fleet, variant);
+    if (this.pace.isEven) return best;
+    let fastest = best;
+    const { state, task } = this.#fleet;
+    for (let worker = 0; worker < this.workerCount; worker++) {
+      if (task[worker] !== variant || state[worker] !== IDLE) continue;
+      if (this.#aloneMs(worker, variant) < this.#aloneMs(fastest, variant)) fastest = worker;
+    }
+    return fastest;
+  }
+
+  /**
+   * Whether an instance is a straggler that would make the query that is next late, and another
+   * instance of its variant, which is none, may have it in time.
+   */
+  #isTooSlow(worker: number, variant: number, task: number, nowMs: number): boolean {
+    const { pace } = this;
+    if (pace.isEven || !pace.isStraggler(worker) || !this.#hasOther(variant)) return false;
+    const leftMs = Math.max(this.#leftMs(worker, variant, 1), this.#aloneMs(worker, variant));
+    return nowMs + leftMs > this.#deadlineMs[this.#queues.first(task)]!;
+  }
+
+  /** Whether a variant has an instance that is up and no straggler. */
+  #hasOther(variant: number): boolean {
+    for (let worker = 0; worker < this.workerCount; worker++) {
+      const isUp = this.#fleet.task[worker] === variant && this.#cores.inForce(worker) > 0;
+      if (isUp && this.#fleet.isLeaving[worker] === 0 && !this.pace.isStraggler(worker))
+        return true;
+    }
+    return false;
+  }
+
+  /** What a batch of one takes on an instance now. */
+  #aloneMs(worker: number, variant: number): number {
+    const { latencyMsByVariant, maxBatchByTaskPool } = this.#shape;
+    const at = (this.#cores.inForce(worker) - 1) * maxBatchByTaskPool[variant]!;
+    return latencyMsByVariant[variant]![at]! * this.pace.paceOf(worker);
   }
 
   #taskOf(worker: number): number {

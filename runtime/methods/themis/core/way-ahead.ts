@@ -13,6 +13,8 @@ export interface WayState {
   readonly batch: Uint32Array;
   /** Whether a burst may still be met with more cores. */
   readonly mayBeRaised: () => boolean;
+  /** Of the instances behind: what they take, relative to the profile. */
+  readonly pace: { readonly poolPace: number };
 }
 
 /** Sums in another order than those of a simulation differ in the last digits. */
@@ -44,13 +46,13 @@ export class WayAhead {
 
   /**
    * From the start of a batch to the end of its queries, ms.
-   * @param cores of the instance that runs it. @param batch queries of it.
+   * @param cores of the instance that runs it. @param batch queries of it. @param pace of it.
    */
-  throughMs(variant: number, cores: number, batch: number): number {
+  throughMs(variant: number, cores: number, batch: number, pace = 1): number {
     const endMs = this.#endMs;
     const task = this.#shape.taskByVariant[variant]!;
     endMs.fill(NOT_THERE);
-    endMs[task] = this.#batchMs(variant, cores, batch);
+    endMs[task] = this.#batchMs(variant, cores, batch) * pace;
     let lastMs = endMs[task]!;
     for (let child = task + 1; child < this.#shape.taskCount; child++) {
       const readyMs = this.#readyMs(child);
@@ -107,12 +109,14 @@ export class WayAhead {
     const { queues, batch } = this.#state;
     const rounds = Math.floor(queues.length(task) / atOnce);
     if (rounds === 0) return 0;
-    return rounds * this.#batchMs(variant, this.#coresOf(variant), batch[variant]!);
+    const batchMs = this.#batchMs(variant, this.#coresOf(variant), batch[variant]!);
+    return rounds * batchMs * this.#state.pace.poolPace;
   }
 
   #ownMs(variant: number, batch: number): number {
     const most = this.#state.batch[variant]!;
-    return this.#batchMs(variant, this.#coresOf(variant), Math.min(batch, most));
+    const ownMs = this.#batchMs(variant, this.#coresOf(variant), Math.min(batch, most));
+    return ownMs * this.#state.pace.poolPace;
   }
 
   #coresOf(variant: number): number {

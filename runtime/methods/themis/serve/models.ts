@@ -1,5 +1,5 @@
 /** The models of a bundle of themis, and the batches that it asks of them. */
-import type { ThemisBundle } from "../../../bundle/schema.ts";
+import { followedLevels, type ThemisBundle } from "../../../bundle/schema.ts";
 import { starts } from "../../../core/graph/pipeline-shape.ts";
 import { ascending, taskModels, upTo, type WantedModel } from "../../../wanted-models.ts";
 
@@ -16,9 +16,11 @@ export function themisModels(bundle: ThemisBundle): WantedModel[] {
 
 /** Calls back with what a variant has in plans that are followed, and in bursts of those. */
 function eachStage(
-  { tasks, levels, transitions }: ThemisBundle,
+  bundle: ThemisBundle,
   tell: (variant: number, batch: number, cores: number) => void,
 ): void {
+  const { tasks, transitions } = bundle;
+  const levels = followedLevels(bundle);
   const start = starts(tasks.map(({ variants }) => variants.length));
   const cells = transitions.data;
   for (const [row, { steady }] of levels.entries()) {

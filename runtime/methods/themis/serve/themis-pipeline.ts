@@ -1,5 +1,5 @@
 /** What a server of pipelines needs of a bundle of themis. */
-import type { Table, ThemisBundle } from "../../../bundle/schema.ts";
+import { followedLevels, type Table, type ThemisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import type { OnnxForecaster } from "../../../exec/onnx-forecaster.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
@@ -65,7 +65,7 @@ export function themisPipeline(
     watch: (entry) => metrics.watch(entry),
     differenceFrom: (after) => bundleDifference(bundle, after, SERVED_PARTS),
     costNow: (level) => {
-      const promised = bundle.levels[level]?.steady.cores;
+      const promised = followedLevels(bundle)[level]?.steady.cores;
       if (promised === undefined) return undefined;
       const held = dispatcher.coresByTask.reduce((sum, cores) => sum + cores, 0);
       return { held, promised, most: coreBudgetOf(bundle), unit: "cores" };

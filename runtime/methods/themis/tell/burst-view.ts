@@ -2,7 +2,7 @@
  * What becomes of a level's plan when a higher load comes at once, in words: the transitions of a
  * Themis bundle.
  */
-import type { ThemisBundle } from "../../../bundle/schema.ts";
+import { followedLevels, type ThemisBundle } from "../../../bundle/schema.ts";
 
 export interface Burst {
   /** The load that comes. */
@@ -38,7 +38,7 @@ export function distinctBursts(bursts: readonly Burst[]): Burst[] {
 
 function burstTo(bundle: ThemisBundle, from: number, to: number): Burst {
   const { levels, tasks, transitions, policy } = bundle;
-  const row = (from * levels.length + to) * tasks.length;
+  const row = (from * followedLevels(bundle).length + to) * tasks.length;
   const stages = tasks.map(({ name }, task): BurstStage => {
     const at = 3 * (row + task);
     const [batch = 0, cores = 0, extras = 0] = transitions.data.subarray(at, at + 3);

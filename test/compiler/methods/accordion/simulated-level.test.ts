@@ -17,6 +17,11 @@ test("a level promises what a simulation of the bundle at its load gives", () =>
     droppedRate: outcome.dropped / outcome.queries,
     latencyMsP50: outcome.latencyMs?.p50,
     latencyMsP99: outcome.latencyMs?.p99,
+    latencyMs: {
+      p50: outcome.latencyMs?.p50,
+      p99: outcome.latencyMs?.p99,
+      max: outcome.latencyMs?.max,
+    },
     occupancy: outcome.occupancy,
     activeQueries: outcome.activeQueries.mean,
     reconfigurations: outcome.reconfigurations / outcome.queries,

@@ -142,8 +142,10 @@ function compare(a: Candidate, b: Candidate): number {
 
 function betterOf(space: SearchSpace, a: Candidate, b: Candidate): Candidate {
   const order =
-    compare(a, b) ||
-    space.evaluator.percentileMs(a.configuration) - space.evaluator.percentileMs(b.configuration) ||
-    a.stage - b.stage;
+    compare(a, b) || latencyOrder(space, a.configuration, b.configuration) || a.stage - b.stage;
   return order <= 0 ? a : b;
+}
+
+function latencyOrder({ evaluator }: SearchSpace, a: Configuration, b: Configuration): number {
+  return evaluator.latencyOf(a).percentileMs - evaluator.latencyOf(b).percentileMs;
 }

@@ -11,7 +11,10 @@ import {
   excessOf,
   type ProvisioningProblem,
 } from "../../../../../compiler/methods/inferline/solve/problem.ts";
-import { provision } from "../../../../../compiler/methods/inferline/solve/provision.ts";
+import {
+  greedyPlan,
+  provision,
+} from "../../../../../compiler/methods/inferline/solve/provision.ts";
 import type { RequestTrace } from "../../../../../compiler/simulate/graph/visits.ts";
 import { Rng } from "../../../../../runtime/core/rng.ts";
 import { casesOf } from "../../../../support/cases.ts";
@@ -171,9 +174,8 @@ describe("the greedy planner", () => {
     for (let seed = 1; seed <= 30; seed++) {
       const { problem, trace } = smallProblem(seed);
       const literal = naiveGreedy(problem, trace, problem.sloMs);
-      const options = { sloMs: problem.sloMs, refine: "none", queryLimit: 0 } as const;
-      const { configuration } = provision(problem, [trace], options);
-      expect(configuration, `seed ${seed}`).toEqual(literal);
+      const { sloMs } = problem;
+      expect(greedyPlan(problem, [trace], { sloMs }), `seed ${seed}`).toEqual(literal);
       if (literal !== null) planned++;
     }
     expect(planned).toBeGreaterThan(15);
@@ -184,8 +186,8 @@ describe("the greedy planner", () => {
     for (let seed = 1; seed <= 40; seed++) {
       const { problem, trace } = threeHardwareProblem(seed);
       const plans = (["next", "any"] as const).map((downgrade) => {
-        const options = { sloMs: problem.sloMs, refine: "none", queryLimit: 0 } as const;
-        const { configuration } = provision(problem, [trace], { ...options, downgrade });
+        const { sloMs } = problem;
+        const configuration = greedyPlan(problem, [trace], { sloMs, downgrade });
         const literal = naiveGreedy(problem, trace, problem.sloMs, downgrade);
         expect(configuration, `seed ${seed} ${downgrade}`).toEqual(literal);
         return configuration;

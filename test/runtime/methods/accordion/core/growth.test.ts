@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { AccordionOptions } from "../../../../../runtime/bundle/schema.ts";
+import { Growth } from "../../../../../runtime/methods/accordion/core/growth.ts";
 import { CHAIN, chainPlaces } from "../../../../support/accordion-chain.ts";
 import { AccordionDriver } from "../../../../support/accordion-driver.ts";
 
@@ -191,4 +192,32 @@ describe("a running query of high priority", () => {
       "120 done 6",
     ]);
   });
+});
+
+test("the next query grows where a claim does not allow the one that gains the most", () => {
+  // Both run on shape 0 and could have shape 1; the first gains 40 ms by it, the second 20.
+  const leftMs = [
+    [100, 60],
+    [50, 30],
+  ];
+  const runs = {
+    activeCount: 2,
+    active: (index: number) => index,
+    shape: () => 0,
+    finishMs: (query: number, nowMs: number) => nowMs + (leftMs[query]?.[0] ?? 0),
+    timeLeftMs: (query: number, shape: number) => leftMs[query]?.[shape] ?? 0,
+  };
+  const choice = { endOfLarger: () => 2, isFreeBeyond: () => true };
+  const asked: (readonly [number, number])[] = [];
+  const claims = {
+    allows: (query: number, _shape: number, endMs: number) => {
+      asked.push([query, endMs]);
+      return query === 1;
+    },
+  };
+  expect(new Growth(runs, choice, claims, 0).find(10)).toEqual({ query: 1, shape: 1 });
+  expect(asked).toEqual([
+    [0, 70],
+    [1, 40],
+  ]);
 });

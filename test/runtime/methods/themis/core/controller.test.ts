@@ -211,8 +211,8 @@ describe("the demand", () => {
     desk.look(1);
     desk.look(1);
     expect(desk.demand.looks).toEqual([
-      [1000, 0, 0, 0],
-      [1000, 0, 1, 0],
+      [1000, 0, 0, 0, 1],
+      [1000, 0, 1, 0, 1],
     ]);
   });
 });

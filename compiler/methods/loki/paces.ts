@@ -1,0 +1,146 @@
+/** Plans and promises of Loki for machines that are slower than profiled. */
+import type {
+  LokiBundle,
+  LokiLevel,
+  LokiPaceLevel,
+  PaceFigures,
+} from "stratagem-runtime/internal/bundle/schema";
+import type { LokiFrame } from "../../model/frames.ts";
+import { framesByStretch } from "../../model/planned-frames.ts";
+import { stretchedProfile } from "../../model/planned-times.ts";
+import { AS_PROFILED } from "../../simulate/serving/machine-state.ts";
+import type { MethodPaces } from "../method.ts";
+import { frameOfPlan, isServable } from "./planning-frame.ts";
+import { simulatedOutcome } from "./simulated-level.ts";
+import { loki } from "./solve/loki.ts";
+
+/** A plan that carries as much is kept beside another for so much more accuracy. */
+const LEAST_GAIN = 1e-4;
+/** Beyond capacity a plan is kept only where it carries so much more than another. */
+const LEAST_MORE = 1.01;
+/** Part of the queries of a level's promise that one at a pace is simulated for. */
+const PROMISE_PART = 1 / 16;
+/** What comes before is served while the pace is found out, and models are loaded for it. */
+const SETTLED_MS = 2000;
+
+export const lokiPaces: MethodPaces<LokiBundle, LokiFrame, LokiPaceLevel> = {
+  async levels({ levels }, frame, pace, nowMs) {
+    const found: LokiPaceLevel[] = [];
+    for (const level of levels) {
+      const plan = await planAtPace(frame, level, pace, nowMs);
+      if (plan !== null) found.push({ pace, loadQps: level.loadQps, plan });
+    }
+    return found;
+  },
+  with(bundle, levels) {
+    const { provenance, ...rest } = bundle;
+    const paceLevels = ofUse(bundle.levels, levels);
+    return paceLevels.length === 0 ? bundle : { ...rest, paceLevels, provenance };
+  },
+  promised: promisedAt,
+  promising(bundle, promised) {
+    const levels = bundle.levels.map((level, index) => {
+      return { ...level, expected: { ...level.expected, ...promised[index] } };
+    });
+    return { ...bundle, levels };
+  },
+};
+
+/**
+ * Plans for a pace that are of use. One is left out where another, of a level or of any pace, that
+ * is meant for as much load or more is as accurate on no more servers: what is compared is load
+ * times pace, by which plans are chosen whatever the pace is.
+ */
+function ofUse(levels: readonly LokiLevel[], paced: readonly LokiPaceLevel[]): LokiPaceLevel[] {
+  const kept = levels.map(({ loadQps, plan }) => meantOf(loadQps, plan, 1));
+  const byLoad = paced.map((level) => ({
+    level,
+    own: meantOf(level.loadQps, level.plan, level.pace),
+  }));
+  byLoad.sort((a, b) => b.own.meantQps - a.own.meantQps);
+  const found: LokiPaceLevel[] = [];
+  for (const { level, own } of byLoad) {
+    if (!isOfUse(own, kept)) continue;
+    kept.push(own);
+    found.push(level);
+  }
+  return found.sort((a, b) => a.pace - b.pace || a.loadQps - b.loadQps);
+}
+
+/** What a plan is for, in terms of a machine as profiled. */
+interface Meant {
+  readonly meantQps: number;
+  readonly accuracy: number;
+  readonly servers: number;
+}
+
+function meantOf(loadQps: number, plan: LokiLevel["plan"], pace: number): Meant {
+  const { accuracy, servers, demandQps } = plan;
+  return { meantQps: Math.min(loadQps, demandQps) * pace, accuracy, servers };
+}
+
+function isOfUse(own: Meant, kept: readonly Meant[]): boolean {
+  const most = Math.max(...kept.map(({ meantQps }) => meantQps));
+  if (own.meantQps > most * LEAST_MORE) return true;
+  return kept.every(
+    (other) =>
+      other.meantQps < own.meantQps ||
+      other.accuracy < own.accuracy - LEAST_GAIN ||
+      other.servers > own.servers,
+  );
+}
+
+/** The plan has the room of the level's; null where so slow a machine cannot be in time at all. */
+async function planAtPace(
+  frame: LokiFrame,
+  level: LokiLevel,
+  pace: number,
+  nowMs: () => number,
+): Promise<LokiLevel["plan"] | null> {
+  const { loadQps, plan, feasible } = level;
+  const paced = pacedFrame(frameOfPlan(frame, loadQps, plan), pace);
+  if (!isServable(paced)) return null;
+  const headroom = feasible ? Math.max(0, plan.demandQps / loadQps - 1) : 0;
+  const planned = await loki.planLevel(paced, loadQps, { headroom, nowMs });
+  return loki.settle(paced, { ...level, plan: planned.plan }, level, nowMs);
+}
+
+const pacedFrame = framesByStretch((frame: LokiFrame, pace: number): LokiFrame => {
+  return {
+    ...frame,
+    tasks: frame.tasks.map((task) => ({
+      ...task,
+      variants: task.variants.map((variant) => ({
+        ...variant,
+        profiles: variant.profiles.map((profile) => stretchedProfile(profile, pace)),
+      })),
+    })),
+  };
+});
+
+function promisedAt(bundle: LokiBundle, index: number, pace: number): PaceFigures {
+  const { loadQps = 0 } = bundle.levels[index] ?? {};
+  const { latencyMs: sloMs } = bundle.slo;
+  const latenciesMs: number[] = [];
+  let [queries, violations] = [0, 0];
+  const outcome = simulatedOutcome(bundle, bundle, loadQps, {
+    part: PROMISE_PART,
+    beforeMs: SETTLED_MS,
+    stations: { machine: { ...AS_PROFILED, pace } },
+    onOutcome(arrivalMs, latencyMs) {
+      if (arrivalMs < SETTLED_MS) return;
+      queries++;
+      if (!(latencyMs <= sloMs)) violations++;
+      if (!Number.isNaN(latencyMs)) latenciesMs.push(latencyMs);
+    },
+  });
+  latenciesMs.sort((a, b) => a - b);
+  const violationRate = queries === 0 ? 0 : violations / queries;
+  return {
+    pace,
+    accuracyPerQuery: (outcome.accuracyPerSatisfied ?? 0) * (1 - violationRate),
+    violationRate,
+    p50: latenciesMs[Math.ceil(0.5 * latenciesMs.length) - 1] ?? 0,
+    p99: latenciesMs[Math.ceil(0.99 * latenciesMs.length) - 1] ?? 0,
+  };
+}

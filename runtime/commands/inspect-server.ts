@@ -1,0 +1,69 @@
+/** `inspect URL`: the load, the level and the pace of a running server. */
+import { EXIT_CODES, RuntimeError } from "../errors.ts";
+import {
+  LIVE_FORMAT,
+  LIVE_PATH,
+  type LiveApplication,
+  type LiveDocument,
+  type LivePace,
+} from "../server/page/live.ts";
+import { alignColumns, short } from "../tell/text.ts";
+import type { CommandResult } from "./command-result.ts";
+
+const TIMEOUT_MS = 10_000;
+
+/** @throws RuntimeError RUNTIME_UNREADABLE if no server answers with what its live page shows. */
+export async function inspectServer(place: string): Promise<CommandResult> {
+  const live = await liveDocument(place);
+  const text = live.applications.map(applicationText).join("\n\n");
+  return { exitCode: EXIT_CODES.ok, text, json: live };
+}
+
+async function liveDocument(place: string): Promise<LiveDocument> {
+  try {
+    const url = new URL(LIVE_PATH, place.endsWith("/") ? place : `${place}/`);
+    const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+    if (!response.ok) throw new Error(`status ${response.status}`);
+    const document: LiveDocument = JSON.parse(await response.text());
+    if (document.format !== LIVE_FORMAT) throw new Error(`format ${document.format}`);
+    return document;
+  } catch (error) {
+    const { message, cause } = error instanceof Error ? error : new Error(String(error));
+    const reason = cause instanceof Error ? cause.message : message;
+    const expected = "expected a server that answers with what its live page shows";
+    throw new RuntimeError("RUNTIME_UNREADABLE", `${place}: ${expected}, got: ${reason}`);
+  }
+}
+
+function applicationText(application: LiveApplication): string {
+  const { name, method, isReady, bundleSha256, loadQps, workers, pace } = application;
+  return [
+    `${name}: ${method}, ${isReady ? "ready" : "not ready"}, bundle ${bundleSha256.slice(0, 12)}`,
+    `load: ${loadQps === null ? "not known" : `${short(loadQps)} qps`}${levelPart(application)}`,
+    `workers: ${workers.ready ?? "?"} of ${workers.count ?? "?"} ready, ${workers.lost} lost`,
+    ...(pace === null ? ["pace: not measured"] : paceText(pace)),
+  ].join("\n");
+}
+
+function levelPart({ level, levels }: LiveApplication): string {
+  const decides = levels.find(({ index }) => index === level);
+  if (decides === undefined) return "";
+  const slower = decides.pace === 1 ? "" : ` at pace ${short(decides.pace)}`;
+  return `; decided by the level for ${short(decides.loadQps)} qps${slower}`;
+}
+
+function paceText({ pool, stretch, workers, corrections }: LivePace): string[] {
+  const rows = workers.map((one) => [String(one.worker), one.pool, one.pace.toFixed(2)]);
+  const cells = corrections.map(({ variant, batch, correction }) => {
+    return [variant, batch === 1 ? "1" : `${batch} to ${2 * batch - 1}`, correction.toFixed(2)];
+  });
+  return [
+    `pace: ${short(pool)}; a query costs ${short(stretch)} times what it costs as profiled`,
+    "",
+    alignColumns([["worker", "pool", "pace"], ...rows]),
+    "",
+    ...(cells.length === 0
+      ? ["no variant differs from its profile by more than the pace"]
+      : [alignColumns([["variant", "batch", "times the profile, beside the pace"], ...cells])]),
+  ];
+}

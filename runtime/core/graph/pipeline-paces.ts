@@ -1,0 +1,88 @@
+/** Measures the pace of the workers of a pipeline from the batches that they run. */
+import type { Cluster, ServiceTimes } from "../../bundle/schema.ts";
+import { PaceMonitor } from "../pace.ts";
+import { PaceReference } from "../pace-reference.ts";
+import type { PipelineDispatcherOptions } from "./pipeline-dispatcher.ts";
+
+interface TimedVariant {
+  /** In the order of the pools; null where the variant cannot run. */
+  readonly profiles: readonly ({ readonly serviceTimes: ServiceTimes } | null)[];
+}
+
+/** Compares each batch with the profile of its variant in the pool of its worker. */
+export class PipelinePaces {
+  readonly monitor: PaceMonitor;
+  /** [variantCount, poolCount] */
+  readonly #references: readonly (PaceReference | null)[];
+  /** First cell of each of them. */
+  readonly #firstCell: Uint32Array;
+  readonly #poolCount: number;
+  readonly #poolByWorker: Uint32Array;
+  /** Of the batch that each worker runs; a batch of 0 where it runs none. */
+  readonly #variant: Uint32Array;
+  readonly #batch: Uint32Array;
+  readonly #busy: Uint32Array;
+  #busyCount = 0;
+
+  /** @param variants of all tasks, in the order of the tasks. */
+  constructor(
+    variants: readonly TimedVariant[],
+    cluster: Cluster,
+    poolByWorker: Uint32Array,
+    { adapt = true, reference = "measured" }: PipelineDispatcherOptions,
+  ) {
+    this.#poolCount = cluster.pools.length;
+    this.#poolByWorker = poolByWorker;
+    this.#references = variants.flatMap(({ profiles }) =>
+      profiles.map((one) => one && new PaceReference(one.serviceTimes, cluster, reference)),
+    );
+    this.#firstCell = new Uint32Array(this.#references.length);
+    let cells = 0;
+    let mayBeFaster = true;
+    for (const [index, one] of this.#references.entries()) {
+      this.#firstCell[index] = cells;
+      cells += one?.cellCount ?? 0;
+      mayBeFaster &&= one?.knowsMeans ?? true;
+    }
+    const workerCount = poolByWorker.length;
+    this.monitor = new PaceMonitor(workerCount, cells, { adapt, mayBeFaster });
+    this.#variant = new Uint32Array(workerCount);
+    this.#batch = new Uint32Array(workerCount);
+    this.#busy = new Uint32Array(workerCount);
+  }
+
+  /** A worker starts a batch. @param variant index among those of all tasks. */
+  started(worker: number, variant: number, batch: number): void {
+    this.#busyCount++;
+    this.#variant[worker] = variant;
+    this.#batch[worker] = batch;
+    this.#busy[worker] = this.#busyCount;
+  }
+
+  /** A worker has ended its batch. @param ranMs time in the worker; NaN where it is not known. */
+  done(worker: number, ranMs: number, nowMs: number): void {
+    const busy = Math.max(this.#busyCount, this.#busy[worker]!);
+    const batch = this.#end(worker);
+    if (batch === 0 || !(ranMs >= 0)) return;
+    const variant = this.#variant[worker]! * this.#poolCount + this.#poolByWorker[worker]!;
+    const reference = this.#references[variant];
+    if (reference == null) return;
+    const expectedMs = reference.expectedMs(0, batch, busy);
+    const cell = this.#firstCell[variant]! + reference.cellOf(0, batch);
+    this.monitor.onRun(worker, ranMs, expectedMs, reference.variance(0, batch), cell, nowMs);
+  }
+
+  /** A worker has gone down. */
+  lost(worker: number): void {
+    this.#end(worker);
+    this.monitor.onLost(worker);
+  }
+
+  /** @returns the batch that the worker ran, 0 for none. */
+  #end(worker: number): number {
+    const batch = this.#batch[worker]!;
+    if (batch > 0) this.#busyCount--;
+    this.#batch[worker] = 0;
+    return batch;
+  }
+}

@@ -1,0 +1,131 @@
+/** Measures the pace of instances from the batches that they run. */
+import type { LatencyByCores, ThemisBundle } from "../../../bundle/schema.ts";
+import { cellOf, PaceMonitor, sizesUpTo } from "../../../core/pace.ts";
+import {
+  FIXED_VARIANCE,
+  type ReferenceMode,
+  UNKNOWN_VARIANCE,
+  varianceOf,
+} from "../../../core/pace-reference.ts";
+import { KNOT_COUNT, meanBetweenQuantiles } from "../../../core/quantile-distribution.ts";
+import { batchKnotsOf } from "./batch-knots.ts";
+import type { ThemisShape } from "./shape.ts";
+
+export interface InstancePaceOptions {
+  /** Whether decisions follow the pace; true unless said otherwise. */
+  readonly adapt?: boolean;
+  /** What batches take on a machine as profiled; their measured means unless said otherwise. */
+  readonly reference?: ReferenceMode;
+  /** Whether instances take processors from each other as the bundle says; true if left out. */
+  readonly contends?: boolean;
+}
+
+/** Compares each batch with the profile of its variant, size and cores. */
+export class InstancePaces {
+  readonly monitor: PaceMonitor;
+  /** By variant, [maxCores, maxBatch] each: expected time, and its variance over its square. */
+  readonly #meanMs: readonly Float64Array[];
+  readonly #variance: readonly Float64Array[];
+  readonly #maxBatch: Uint32Array;
+  readonly #contention: readonly number[];
+  /** Sizes by powers of two of all variants. */
+  readonly #sizes: number;
+  /** Of the batch that each worker runs; busy cores at its start, those of the batch included. */
+  readonly #variant: Uint16Array;
+  readonly #batch: Uint16Array;
+  readonly #cores: Uint16Array;
+  readonly #busy: Uint32Array;
+  #busyCores = 0;
+
+  constructor(bundle: ThemisBundle, shape: ThemisShape, options: InstancePaceOptions) {
+    const { adapt = true, reference = "measured", contends = true } = options;
+    const latencies = bundle.tasks.flatMap(({ variants }) => variants.map((one) => one.latency));
+    const expected = latencies.map((latency) => expectedOf(latency, reference));
+    this.#meanMs = expected.map(({ meanMs }) => meanMs);
+    this.#variance = expected.map(({ variance }) => variance);
+    this.#maxBatch = shape.maxBatchByTaskPool;
+    this.#contention = contends ? (bundle.cluster.serving?.contention ?? []) : [];
+    this.#sizes = sizesUpTo(Math.max(...shape.maxBatchByTaskPool));
+    const { workerCount, variantCount } = shape;
+    const mayBeFaster =
+      reference === "decision" || latencies.every(({ quantiles }) => quantiles !== undefined);
+    const cellCount = variantCount * this.#sizes;
+    this.monitor = new PaceMonitor(workerCount, cellCount, { adapt, mayBeFaster });
+    // How many instances there are to be is the controller's to say.
+    this.monitor.share(1);
+    this.#variant = new Uint16Array(workerCount);
+    this.#batch = new Uint16Array(workerCount);
+    this.#cores = new Uint16Array(workerCount);
+    this.#busy = new Uint32Array(workerCount);
+  }
+
+  /** A worker starts a batch on so many cores. */
+  started(worker: number, variant: number, batch: number, cores: number): void {
+    this.#busyCores += cores;
+    this.#variant[worker] = variant;
+    this.#batch[worker] = batch;
+    this.#cores[worker] = cores;
+    this.#busy[worker] = this.#busyCores;
+  }
+
+  /** A worker has ended its batch. @param ranMs time in the worker; NaN where it is not known. */
+  done(worker: number, ranMs: number, nowMs: number): void {
+    const busy = Math.max(this.#busyCores, this.#busy[worker]!);
+    const [batch, cores] = [this.#batch[worker]!, this.#cores[worker]!];
+    this.#stop(worker);
+    if (!(ranMs >= 0) || cores === 0) return;
+    const variant = this.#variant[worker]!;
+    const at = (cores - 1) * this.#maxBatch[variant]! + batch - 1;
+    const expectedMs = (this.#meanMs[variant]![at]! * this.#factor(busy)) / this.#factor(cores);
+    const variance = this.#variance[variant]![at]!;
+    this.monitor.onRun(
+      worker,
+      ranMs,
+      expectedMs,
+      variance,
+      cellOf(variant, batch, this.#sizes),
+      nowMs,
+    );
+  }
+
+  /** A worker is an instance that is up, or is none. */
+  see(worker: number, isUp: boolean): void {
+    if (isUp) this.monitor.onReady(worker);
+    else {
+      this.#stop(worker);
+      this.monitor.onLost(worker);
+    }
+  }
+
+  #stop(worker: number): void {
+    this.#busyCores -= this.#cores[worker]!;
+    this.#cores[worker] = 0;
+  }
+
+  /** What so many busy cores take from each other; measured times contain that of their own. */
+  #factor(busyCores: number): number {
+    const most = this.#contention.length;
+    return most === 0 ? 1 : this.#contention[Math.min(busyCores, most) - 1]!;
+  }
+}
+
+interface Expected {
+  readonly meanMs: Float64Array;
+  readonly variance: Float64Array;
+}
+
+function expectedOf(latency: LatencyByCores, reference: ReferenceMode): Expected {
+  const meanMs = Float64Array.from(latency.ms.data);
+  const knots = reference === "decision" ? null : batchKnotsOf(latency);
+  if (knots === null) {
+    const variance = reference === "decision" ? FIXED_VARIANCE : UNKNOWN_VARIANCE;
+    return { meanMs, variance: new Float64Array(meanMs.length).fill(variance) };
+  }
+  const variance = new Float64Array(meanMs.length);
+  for (let cell = 0; cell < meanMs.length; cell++) {
+    const own = knots.subarray(cell * KNOT_COUNT, (cell + 1) * KNOT_COUNT);
+    meanMs[cell] = meanMs[cell]! * meanBetweenQuantiles(own, 0, 0, 1);
+    variance[cell] = Math.max(FIXED_VARIANCE, varianceOf(own));
+  }
+  return { meanMs, variance };
+}
