@@ -50,17 +50,17 @@ const profiled = Object.values(readVariants<Profiled>(profilePath));
 const slowestMs = Math.max(...profiled.map(({ latencyMs }) => latencyMs["1"]?.p50 ?? 0));
 const loads = LEVELS.map((level) => Number(((1000 * level) / slowestMs).toPrecision(2)));
 await tellTruth();
+const document: TruthDocument = JSON.parse(readFileSync(`${FOLDER}/demo/truth.json`, "utf8"));
 
 title("3. The same loads on each single model, and what was found");
 const singles: Single[][] = [];
 for (const variant of variants) {
   await compileOne(variant);
   const results = await measure(variant.name);
-  for (const [level, result] of results.entries()) {
-    singles[level] = [...(singles[level] ?? []), singleOf(variant.name, result)];
+  for (const [index, result] of results.entries()) {
+    singles[index] = [...(singles[index] ?? []), singleOf(variant.name, result)];
   }
 }
-const document: TruthDocument = JSON.parse(readFileSync(`${FOLDER}/demo/truth.json`, "utf8"));
 console.log(demoText(document, singles));
 
 function readVariants<T>(path: string): T {
@@ -149,14 +149,14 @@ async function exitCodeOf(args: readonly string[], stdout: "inherit" | "ignore")
   return code ?? 1;
 }
 
-/** Serves a bundle under each load. @returns by level what was measured. */
+/** Serves a bundle under each load that the policy had. @returns by load what was measured. */
 function measure(name: string): Promise<LoadResult[]> {
   const starting = startServe(`${FOLDER}/${name}.msgpack`, ["--models", MODELS], { isQuiet: true });
   return withServer(starting, async ({ url }) => {
     const results: LoadResult[] = [];
-    for (const [level, qps] of loads.entries()) {
+    for (const [index, { loadQps: qps }] of document.points.entries()) {
       if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${name}: ${qps} queries/s`);
-      results.push(await loadAt(url, qps, level));
+      results.push(await loadAt(url, qps, index));
     }
     if (process.stderr.isTTY) process.stderr.write("\r\x1b[K");
     return results;
