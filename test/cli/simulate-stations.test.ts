@@ -33,6 +33,20 @@ async function simulated(...args: string[]) {
   return JSON.parse(stdout);
 }
 
+test("a slower machine is said, and what its level promises there", async () => {
+  expect(await simulated(bare)).toMatchObject({ machine: null, adapts: true });
+  const slower = await simulated(bare, "--pace", "1.5");
+  const machine = { pace: 1.5, slow: null, workerPaces: {}, lost: null };
+  const [, at = null] = slower.expected.byPace;
+  expect(slower).toMatchObject({ machine, adapts: true, expectedAtPace: at });
+  const asBefore = await simulated(bare, "--pace", "1.5", "--no-adapt");
+  expect(asBefore).toMatchObject({ machine, adapts: false });
+  expect(asBefore.expectedAtPace).toBeUndefined();
+  const { stdout } = await stratagemHere("simulate", bare, ...LOAD, "--pace", "1.5");
+  expect(stdout).toMatch(/^machine: pace 1.5; the policy adapts$/m);
+  expect(stdout).toMatch(/^expected at \S+ qps and pace 1.5: accuracy\/query /m);
+});
+
 describe("latencies", () => {
   test("say what they are without, and why", async () => {
     expect(await simulated(bare)).toMatchObject({
