@@ -1,5 +1,5 @@
 /** What a bundle says, as data. */
-import { paceLevelsOf } from "./bundle/pace-promises.ts";
+import { paceLevelsOf } from "./tell/pace-promises.ts";
 import { type Bundle, FORMAT_VERSION } from "./bundle/schema.ts";
 import { methodOf } from "./methods/registry.ts";
 

@@ -1,5 +1,5 @@
 /** What is decided and promised on machines that are slower than profiled, in words. */
-import { paceLevelsOf } from "../bundle/pace-promises.ts";
+import { paceLevelsOf } from "./pace-promises.ts";
 import type { Bundle, PacePromises } from "../bundle/schema.ts";
 import { alignColumns, percent, short, wrapped } from "./text.ts";
 

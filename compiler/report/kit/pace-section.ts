@@ -1,5 +1,5 @@
 /** What levels promise on machines that are slower than profiled. */
-import { pacePromisesOf } from "stratagem-runtime/internal/bundle/pace-promises";
+import { pacePromisesOf } from "stratagem-runtime/internal/tell/pace-promises";
 import { type Bundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { html } from "../markup.ts";
 import { decimalText, ratioText } from "../number-text.ts";

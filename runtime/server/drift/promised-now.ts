@@ -1,5 +1,5 @@
 /** What a policy promises of the load and the pace that are measured. */
-import { figuresAtPace } from "../../bundle/pace-promises.ts";
+import { figuresAtPace } from "../../tell/pace-promises.ts";
 import type { Bundle } from "../../bundle/schema.ts";
 import { levelForLoad } from "../../core/level-choice.ts";
 import type { PromisedNow } from "./watched.ts";

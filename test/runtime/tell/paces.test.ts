@@ -4,7 +4,7 @@ import {
   figuresAtPace,
   paceLevelsOf,
   pacePromisesOf,
-} from "../../../runtime/bundle/pace-promises.ts";
+} from "../../../runtime/tell/pace-promises.ts";
 import type { RamsisBundle } from "../../../runtime/bundle/schema.ts";
 import { inspectBundle } from "../../../runtime/inspect.ts";
 import { methodOf } from "../../../runtime/methods/registry.ts";

@@ -1,5 +1,5 @@
 /** What levels promise on machines that are slower than profiled. */
-import type { Bundle, Level, PacePromises } from "./schema.ts";
+import type { Bundle, Level, PacePromises } from "../bundle/schema.ts";
 
 /** Paces that differ by less are the same: the grid of measured paces is coarser. */
 const ROUNDING = 1e-3;
