@@ -25,6 +25,8 @@ export class PaceReference {
   /** [variantCount, maxBatch]: p99 over mean. */
   readonly #rare: Float64Array;
   readonly #contention: readonly number[];
+  /** Infinite where nothing is known of the machine. */
+  readonly #processors: number;
 
   /** @param mode `decision` where batches take what the policy was computed with. */
   constructor(times: ServiceTimes, { serving }: Pick<Cluster, "serving">, mode: ReferenceMode) {
@@ -34,6 +36,7 @@ export class PaceReference {
     this.#sizes = sizesUpTo(maxBatch);
     this.cellCount = variantCount * this.#sizes;
     this.#contention = serving?.contention ?? [];
+    this.#processors = serving?.processors ?? Number.POSITIVE_INFINITY;
     this.knowsMeans = quantiles !== null || mode === "decision";
     if (quantiles === null || mode === "decision") {
       const stretch = serving?.stretch ?? 1;
@@ -59,7 +62,9 @@ export class PaceReference {
   expectedMs(variant: number, batch: number, busyWorkers: number): number {
     const contention = this.#contention;
     const most = contention.length;
-    const factor = most === 0 ? 1 : contention[Math.min(busyWorkers, most) - 1]!;
+    let factor = most === 0 ? 1 : contention[Math.min(busyWorkers, most) - 1]!;
+    // Beyond what was measured they share the processors.
+    if (busyWorkers > most) factor *= Math.max(1, busyWorkers / Math.max(most, this.#processors));
     return this.#meanMs[variant * this.#maxBatch + batch - 1]! * factor;
   }
 

@@ -188,6 +188,11 @@ export class PaceMonitor {
     return Math.max(this.#pool.valueOf(0), this.#tail.value) * this.#workers.valueOf(worker);
   }
 
+  /** Pace of a worker in the mean, by which capacity is counted. */
+  meanPaceOf(worker: number): number {
+    return this.#pool.valueOf(0) * this.#workers.valueOf(worker);
+  }
+
   /** Whether a worker is much slower than most of its pool. */
   isStraggler(worker: number): boolean {
     return this.#workers.valueOf(worker) > STRAGGLER * RATIO_GRID[this.#median]!;

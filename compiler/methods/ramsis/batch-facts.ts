@@ -1,10 +1,11 @@
 /** What a bundle of tables knows of a batch that a server ran. */
-import { decidingLevel } from "stratagem-runtime/internal/bundle/deciding-level";
+
 import type { RamsisBundle, ServiceTimes } from "stratagem-runtime/internal/bundle/schema";
 import {
   type Decision,
   inspectState,
 } from "stratagem-runtime/internal/methods/ramsis/tell/state-view";
+import { decidingLevel } from "stratagem-runtime/internal/tell/deciding-level";
 import { counted, levelText, percent } from "stratagem-runtime/internal/tell/text";
 import { type BatchFacts, profiledBatch, type RanBatch } from "../../model/batch-facts.ts";
 

@@ -21,6 +21,8 @@ import { isPooled, ramsis } from "./solve/ramsis.ts";
 const QUERIES = 10_000;
 const WARM_MS = 1000;
 const SEED = 1;
+/** Paces that classes and buckets have tables for, each of which takes several searches. */
+const DIVIDED_PACES = [1.5, 3];
 /** A table of a higher load is shared where it is that near to the bound on accuracy. */
 const SHARED_ACCURACY = 3e-4;
 
@@ -62,6 +64,7 @@ function paceLevels(
 ): readonly RamsisPaceLevel[] {
   // Classes and buckets have several tables a level, so that only the highest load has its own.
   const isDivided = hasClasses(frame) || hasBuckets(frame);
+  if (isDivided && !DIVIDED_PACES.includes(pace)) return [];
   const found: { level: RamsisPaceLevel; isCarried: boolean }[] = [];
   for (const level of isDivided ? levels.slice(-1) : [...levels].reverse()) {
     const { loadQps } = level;

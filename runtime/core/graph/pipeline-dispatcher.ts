@@ -48,8 +48,8 @@ export interface PipelineDispatcher {
   readonly level: number;
   /** Workers that are assigned a model, or are to be. */
   readonly servers: number;
-  /** The pace of the workers; left out where it is not measured. */
-  readonly pace?: PaceMonitor;
+  /** The pace of the workers. */
+  readonly pace: PaceMonitor;
 
   /**
    * A request comes; it counts as demand. Its entry queries follow.

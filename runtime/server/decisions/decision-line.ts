@@ -1,6 +1,7 @@
 /** What a decision log says of a request. */
-import { decidingLevel } from "../../bundle/deciding-level.ts";
+
 import type { Bundle } from "../../bundle/schema.ts";
+import { decidingLevel } from "../../tell/deciding-level.ts";
 import type { MadeDecision, ReviewedDecision } from "../../tell/made-decision.ts";
 import type { BatchRun } from "../requests/batch-run.ts";
 import type { RequestRecord } from "../telemetry/request-record.ts";

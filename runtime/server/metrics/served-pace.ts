@@ -43,7 +43,9 @@ export function servedPace(
 ): ServedPace {
   const names = pools.flatMap(({ name, workers }) => new Array<string>(workers).fill(name));
   const workers = names.flatMap((pool, worker) => {
-    return monitor.isUp(worker) ? [{ pool, worker, pace: rounded(monitor.paceOf(worker)) }] : [];
+    return monitor.isUp(worker)
+      ? [{ pool, worker, pace: rounded(monitor.meanPaceOf(worker)) }]
+      : [];
   });
   const corrections = cells.flatMap(({ cell, variant, batch }) => {
     const correction = rounded(monitor.correctionOf(cell));

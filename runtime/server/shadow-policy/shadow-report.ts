@@ -1,5 +1,5 @@
 /** What is told of a bundle that looks on: as a document, and once a minute in the log. */
-import { decidingLevel } from "../../bundle/deciding-level.ts";
+import { decidingLevel } from "../../tell/deciding-level.ts";
 import type { Notice } from "../telemetry/notice.ts";
 import type { ArrivalBook } from "./arrival-book.ts";
 import type { ComparedBundle } from "./compared-bundles.ts";

@@ -51,6 +51,8 @@ export class FakeExecutor implements Executor {
   readonly handlers: ExecutorHandlers;
   readonly held: Held[] = [];
   readonly batches: Batch[] = [];
+  /** Time that a batch says it took in its worker. */
+  wallMs = 1;
   isHolding = false;
   isClosed = false;
   /** Called at every batch. */
@@ -89,7 +91,7 @@ export class FakeExecutor implements Executor {
         shape: [batch.rows, ...shape.slice(1)],
         bytes: new Uint8Array(Buffer.concat(batch.inputs[index] ?? [])),
       })),
-      wallMs: 1,
+      wallMs: this.wallMs,
       cpuMs: 1,
       cores: 1,
     });

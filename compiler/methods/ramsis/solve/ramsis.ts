@@ -135,13 +135,16 @@ export function keptAt(
   { slo }: Pick<RamsisFrame, "slo">,
   loadQps: number,
   capacityQps: number,
-  expected: Pick<Expected, "violationRate" | "latencyMs">,
+  { violationRate, byClass = {}, latencyMs }: Omit<Expected, LevelBounds>,
 ): Pick<RamsisLevel, "feasible" | "capacityQps"> {
-  const { p50 = 0, p95 = 0 } = expected.latencyMs ?? {};
-  const isKept = expected.violationRate <= violationCeiling(slo);
+  const { p50 = 0, p95 = 0 } = latencyMs ?? {};
+  const rates = Object.values(byClass).map((one) => one.violationRate);
+  const isKept = Math.max(violationRate, ...rates) <= violationCeiling(slo);
   const feasible = isKept && targetExcess(slo, { p50, p95 }) === 0;
   return { feasible, capacityQps: feasible ? Math.max(capacityQps, loadQps) : capacityQps };
 }
+
+type LevelBounds = "upperBoundAccuracy" | "servedBoundAccuracy";
 
 function expectedOfPooledLevel(frame: RamsisFrame, level: RamsisLevel): Expected {
   return withBounds(frame, workerProblem(frame, level.loadQps), expectedOfPooled(frame, level));

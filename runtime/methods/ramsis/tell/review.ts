@@ -1,8 +1,9 @@
 /** What tables say of a batch that a server started in a state, and what came second. */
-import { decidingLevel } from "../../../bundle/deciding-level.ts";
+
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { RATIO_GRID } from "../../../core/ratio-tracker.ts";
 import { SLACK_ROUNDING_MS } from "../../../core/table-lookup.ts";
+import { decidingLevel } from "../../../tell/deciding-level.ts";
 import type { MadeDecision, OtherChoice, ReviewedDecision } from "../../../tell/made-decision.ts";
 import { counted, levelText, short } from "../../../tell/text.ts";
 import { fastestServiceMs, rescuesOf } from "../core/policy.ts";

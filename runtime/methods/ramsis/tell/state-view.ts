@@ -1,9 +1,10 @@
 /** The decision of a table in one state, and what else could have been done. */
-import { decidingLevel } from "../../../bundle/deciding-level.ts";
+
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { levelForLoad } from "../../../core/level-choice.ts";
 import { GIVE_UP, PolicyTable, WAIT } from "../../../core/policy-table.ts";
 import type { AskedState, StateQuery } from "../../../tell/asked-state.ts";
+import { decidingLevel } from "../../../tell/deciding-level.ts";
 import { decidingTable } from "./class-level-view.ts";
 import { onlyTask, serviceMsOf } from "./service-ms.ts";
 

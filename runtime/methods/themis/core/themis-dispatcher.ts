@@ -66,6 +66,8 @@ export interface ThemisDispatcher extends PipelineDispatcher, ResizedPipeline, T
    * what a forecast of the driver's is made of.
    */
   readonly perSecondQps: Float64Array;
+  /** What instances take, relative to the profile. */
+  readonly pace: PaceMonitor;
   /** Looks at the traffic so far: after one a driver that makes forecasts makes another. */
   readonly lookCount: number;
 }

@@ -188,3 +188,20 @@ test("more that is held than the plan promises breaks the promise of cost", () =
   const text = exposition(scene.drift.lines());
   expect(text).toContain('stratagem_promise_holds{promise="cost"} 0');
 });
+
+test("slow service times that the policy follows are told with what it promises now", () => {
+  const scene = new Scene({ pace: 1.5, promised: { violationRate: 0.01, feasible: true } });
+  for (let second = 0; second < 120; second++) {
+    for (let batch = 0; batch < 20; batch++) {
+      const endMs = scene.nowMs + 50 * batch;
+      const times = { aroundMs: 15, insideMs: 15, endMs, busyWorkers: 1 };
+      scene.times.onBatch({ variant: 0, rows: 1, kind: 0, ...times });
+    }
+    scene.second(WELL);
+  }
+  const told = "; the policy has adapted to pace 1.5 and promises 1.0 % late or dropped at most";
+  expect(scene.notices[0]).toMatch(/^promise broken: service times: one takes 1\.5x/);
+  expect(scene.notices[0]?.endsWith(told)).toBe(true);
+  const [state] = scene.drift.states();
+  expect(state?.because.endsWith(told)).toBe(true);
+});

@@ -1,5 +1,5 @@
 /** The level that decides, by its index among the levels and then the pace levels of a bundle. */
-import type { Bundle } from "./schema.ts";
+import type { Bundle } from "../bundle/schema.ts";
 
 export interface DecidingLevel {
   readonly loadQps: number;
