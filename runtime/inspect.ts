@@ -1,7 +1,8 @@
 /** What a bundle says, as data. */
-import { paceLevelsOf } from "./tell/pace-promises.ts";
+
 import { type Bundle, FORMAT_VERSION } from "./bundle/schema.ts";
 import { methodOf } from "./methods/registry.ts";
+import { paceLevelsOf } from "./tell/pace-promises.ts";
 
 /** @param file size and SHA-256 of the file that held the bundle. */
 export function inspectBundle(bundle: Bundle, file: { byteCount: number; sha256: string }) {

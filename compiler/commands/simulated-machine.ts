@@ -1,7 +1,8 @@
 /** The machine that `simulate` has, and what levels promise on it: in words and as data. */
-import { figuresAtPace, pacePromisesOf } from "stratagem-runtime/internal/tell/pace-promises";
+
 import type { Bundle, Level, PaceFigures } from "stratagem-runtime/internal/bundle/schema";
 import { levelForLoad } from "stratagem-runtime/internal/core/level-choice";
+import { figuresAtPace, pacePromisesOf } from "stratagem-runtime/internal/tell/pace-promises";
 import { counted, percent, short } from "stratagem-runtime/internal/tell/text";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import type { MachineState } from "../simulate/serving/machine-state.ts";

@@ -2,10 +2,11 @@
  * `stratagem verify BUNDLE`: integrity, schema and semantics as the runtime checks them, then every
  * stated guarantee recomputed.
  */
-import { pacePromisesOf } from "stratagem-runtime/internal/tell/pace-promises";
+
 import type { Bundle, Level } from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { verifyBundle } from "stratagem-runtime/internal/commands/verify";
+import { pacePromisesOf } from "stratagem-runtime/internal/tell/pace-promises";
 import { short } from "stratagem-runtime/internal/tell/text";
 import type { CompilerMethod } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";

@@ -1,6 +1,7 @@
 /** What is decided and promised on machines that are slower than profiled, in words. */
-import { paceLevelsOf } from "./pace-promises.ts";
+
 import type { Bundle, PacePromises } from "../bundle/schema.ts";
+import { paceLevelsOf } from "./pace-promises.ts";
 import { alignColumns, percent, short, wrapped } from "./text.ts";
 
 /** A cell; a dash where an older bundle does not state it. */

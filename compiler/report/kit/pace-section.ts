@@ -1,6 +1,7 @@
 /** What levels promise on machines that are slower than profiled. */
-import { pacePromisesOf } from "stratagem-runtime/internal/tell/pace-promises";
+
 import { type Bundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
+import { pacePromisesOf } from "stratagem-runtime/internal/tell/pace-promises";
 import { html } from "../markup.ts";
 import { decimalText, ratioText } from "../number-text.ts";
 import type { PageSection } from "../page.ts";

@@ -1,7 +1,8 @@
 /** What a policy promises of the load and the pace that are measured. */
-import { figuresAtPace } from "../../tell/pace-promises.ts";
+
 import type { Bundle } from "../../bundle/schema.ts";
 import { levelForLoad } from "../../core/level-choice.ts";
+import { figuresAtPace } from "../../tell/pace-promises.ts";
 import type { PromisedNow } from "./watched.ts";
 
 /** What levels of all methods state, as far as promises are watched. */
