@@ -1,10 +1,13 @@
 /** What a bundle says, as data. */
+
 import { type Bundle, FORMAT_VERSION } from "./bundle/schema.ts";
 import { methodOf } from "./methods/registry.ts";
+import { paceLevelsOf } from "./tell/pace-promises.ts";
 
 /** @param file size and SHA-256 of the file that held the bundle. */
 export function inspectBundle(bundle: Bundle, file: { byteCount: number; sha256: string }) {
   const method = methodOf(bundle);
+  const paceLevels = paceLevelsOf(bundle);
   return {
     formatVersion: FORMAT_VERSION,
     application: bundle.application,
@@ -17,6 +20,7 @@ export function inspectBundle(bundle: Bundle, file: { byteCount: number; sha256:
     tasks: method.taskReports(bundle),
     policy: bundle.policy,
     levels: levelReports(bundle),
+    ...(paceLevels.length > 0 && { paceLevels }),
     provenance: bundle.provenance,
     sections: method.sections(bundle),
   };

@@ -23,6 +23,7 @@ import {
 } from "./load-arguments.ts";
 import { arrivalsJson, arrivalsOf, arrivalsText, writeTrace } from "./logged-traffic.ts";
 import { type MachineArguments, parseMachine } from "./machine-arguments.ts";
+import { machineJson, machineText, promisedAtPace, promisedText } from "./simulated-machine.ts";
 import {
   checkStations,
   omissionsOf,
@@ -81,7 +82,8 @@ export async function simulateCommand(
   if (traceFile !== undefined && logged !== null) await writeTrace(traceFile, logged);
   const durationMs = parseDurationMs(options.duration, arrivals);
   const scaled = scalerDelay === null ? {} : { scalerDelay };
-  const { adapt: adapts = true } = options;
+  const adapts = options.adapt !== false && baseline === null;
+  const paced = promisedAtPace(bundle, arrivals, { machine, adapts });
   const steady = { arrivals, durationMs, seed, fanout, stations, adapts, ...scaled };
   const serviceTimes = options.serviceTimes ?? usualServiceTimes(bundle, method);
   const simulated = { ...steady, serviceTimes, baseline };
@@ -93,7 +95,9 @@ export async function simulateCommand(
   const latenciesWithout = omissions.map(({ name }) => name);
   const text = [
     ...(logged === null ? [] : [arrivalsText(logged), ""]),
+    ...(machine === undefined ? [] : [machineText(machine, adapts)]),
     result.text,
+    ...(paced === undefined ? [] : ["", promisedText(paced)]),
     ...(scalerDelay === null
       ? []
       : ["", verdictText(scalerDelay, result.json, atOnce.json, bundle)]),
@@ -105,6 +109,8 @@ export async function simulateCommand(
     json: {
       ...result.json,
       ...{ serviceTimes, latenciesWithout },
+      ...machineJson({ machine, adapts }),
+      ...(paced === undefined ? {} : { expectedAtPace: paced.figures ?? null }),
       ...scaled,
       ...(logged === null ? {} : { arrivals: arrivalsJson(logged) }),
     },

@@ -2,9 +2,12 @@
  * `stratagem verify BUNDLE`: integrity, schema and semantics as the runtime checks them, then every
  * stated guarantee recomputed.
  */
+
 import type { Bundle, Level } from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { verifyBundle } from "stratagem-runtime/internal/commands/verify";
+import { pacePromisesOf } from "stratagem-runtime/internal/tell/pace-promises";
+import { short } from "stratagem-runtime/internal/tell/text";
 import type { CompilerMethod } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
 import { type LevelPoolOptions, runInWorkers } from "../processes/level-pool.ts";
@@ -41,7 +44,7 @@ export async function verifyCommand(path: string, pool: LevelPoolOptions): Promi
   const failed = checks.filter((check) => !check.ok);
   return {
     exitCode: failed.length === 0 ? 0 : 3,
-    text: [result.text, ...summary(checks, failed)].join("\n"),
+    text: [result.text, ...summary(checks, failed, statedPaces(bundle))].join("\n"),
     json: { ...result.json, ok: failed.length === 0, guarantees: checks },
   };
 }
@@ -87,9 +90,29 @@ function agrees(stated: unknown, recomputed: unknown): boolean {
   return Object.entries(stated).every(([name, value]) => agrees(value, found.get(name)));
 }
 
-function summary(checks: readonly LevelCheck[], failed: readonly LevelCheck[]): string[] {
+function statedPaces(bundle: Bundle): number[] {
+  const levels: readonly Level[] = bundle.levels;
+  const paces = levels.flatMap((level) =>
+    (pacePromisesOf(level).byPace ?? []).map((at) => at.pace),
+  );
+  return [...new Set(paces)];
+}
+
+function paceText(paces: readonly number[]): string {
+  return paces.length === 0 ? "" : ` at pace ${[1, ...paces].map(short).join(", ")}`;
+}
+
+/** @param paces that promises are stated for, beside 1. */
+function summary(
+  checks: readonly LevelCheck[],
+  failed: readonly LevelCheck[],
+  paces: readonly number[],
+): string[] {
   if (failed.length === 0) {
-    return [`guarantees ok: ${checks.length} levels recomputed, each within ${TOLERANCE}`];
+    const { length } = checks;
+    return [
+      `guarantees ok: ${length} levels recomputed${paceText(paces)}, each within ${TOLERANCE}`,
+    ];
   }
   return failed.flatMap(({ loadQps, stated, recomputed }) => [
     `guarantees of level ${loadQps} qps are not what its tables give:`,

@@ -16,7 +16,7 @@ export interface Comparison {
   /** The load that both promises are for; null for the whole bundle. */
   readonly loadQps: number | null;
   readonly figure: Figure | "feasible" | "application";
-  /** The class or bucket that it is about; null for all queries. */
+  /** The class, bucket or pace that it is about; null for all queries. */
   readonly part: Part | null;
   /** In the figure's unit; null where nothing is promised. */
   readonly before: number | boolean | string | null;
@@ -33,6 +33,7 @@ const JUDGED: readonly Figure[] = [
   "accuracyPerQuery",
   "p99",
   "cost",
+  "headroom",
   "slo",
   "ceiling",
 ];
@@ -115,8 +116,11 @@ function levelRows(pair: Pair, all: readonly Matched[], matched: Matched): Compa
   });
   const feasible = feasibleRow(matched, here);
   if (before === null || after === null) return [feasible];
-  const rows = (part: Part | null, a: Figures, b: Figures) =>
-    figureRows({ loadQps, part, isKept: before.feasible }, a, b, here);
+  const ceiling = violationCeiling(pair.before.slo);
+  const rows = (part: Part | null, a: Figures, b: Figures) => {
+    const isKept = before.feasible && (part?.kind !== "pace" || (a.violations ?? 1) <= ceiling);
+    return figureRows({ loadQps, part, isKept }, a, b, here);
+  };
   const parts = (
     kind: Part["kind"],
     olds: readonly NamedFigures[],
@@ -131,6 +135,7 @@ function levelRows(pair: Pair, all: readonly Matched[], matched: Matched): Compa
     ...rows(null, before.figures, after.figures),
     ...parts("class", before.classes, after.classes),
     ...parts("bucket", before.buckets, after.buckets),
+    ...parts("pace", before.paces ?? [], after.paces ?? []),
   ];
 }
 

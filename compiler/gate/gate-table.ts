@@ -4,7 +4,7 @@ import type { Comparison, Verdict } from "./compare.ts";
 import { changeText, judgementText, placeText, regressionLine } from "./comparison-text.ts";
 import type { GateOutcome } from "./gate-outcome.ts";
 import { brokenReason, judgedLines } from "./judged-text.ts";
-import type { PromisedBundle } from "./promised-bundle.ts";
+import type { Part, PromisedBundle } from "./promised-bundle.ts";
 
 /** The worst of a row is the row's. */
 const RANKS: readonly Verdict[] = ["unjudged", "same", "new", "better", "allowed", "regression"];
@@ -75,35 +75,50 @@ function wholeLines(rows: readonly Comparison[]): string[] {
     .map((row) => `${placeText(row)}: ${changeText(row)}`);
 }
 
-/** A row for each load, and for each class and bucket at it, under a heading row. */
+/** A row for each load, and for each class, bucket and pace at it, under a heading row. */
 function tableOf(
   rows: readonly Comparison[],
   marked: (text: string, isWorse: boolean) => string,
 ): string[][] {
-  const leveled = rows.filter(({ loadQps }) => loadQps !== null);
-  const told = leveled.filter(({ verdict }) => verdict !== "unjudged");
+  const lines = linesOf(rows);
+  const told = lines.flat().filter(({ verdict }) => verdict !== "unjudged");
   const figures = [...new Set(told.map(({ figure }) => figure))];
   const hasParts = told.some(({ part }) => part !== null);
-  const lines = new Map<string, Comparison[]>();
-  for (const row of leveled) {
-    const key = JSON.stringify([row.loadQps, row.part]);
-    const line = lines.get(key);
-    if (line === undefined) lines.set(key, [row]);
-    else line.push(row);
-  }
   const cell = (line: readonly Comparison[], figure: string): string => {
     const own = line.find((row) => row.figure === figure);
     return own === undefined ? "" : marked(changeText(own), own.verdict === "regression");
   };
   return [
     ["load/s", ...(hasParts ? ["of"] : []), ...figures, "verdict"],
-    ...[...lines.values()].map((line) => [
+    ...lines.map((line) => [
       short(line[0]?.loadQps ?? 0),
-      ...(hasParts ? [line[0]?.part?.name ?? ""] : []),
+      ...(hasParts ? [nameOf(line[0]?.part ?? null)] : []),
       ...figures.map((figure) => cell(line, figure)),
       verdictOf(line),
     ]),
   ];
+}
+
+/** The rows of one load and part each. */
+function linesOf(rows: readonly Comparison[]): Comparison[][] {
+  const lines = new Map<string, Comparison[]>();
+  for (const row of rows) {
+    if (row.loadQps === null) continue;
+    const key = JSON.stringify([row.loadQps, row.part]);
+    const line = lines.get(key);
+    if (line === undefined) lines.set(key, [row]);
+    else line.push(row);
+  }
+  return [...lines.values()].filter((line) => line.some(isShown));
+}
+
+/** Promises for slower machines are shown where they changed. */
+function isShown({ part, verdict }: Comparison): boolean {
+  return part?.kind !== "pace" || !["same", "unjudged"].includes(verdict);
+}
+
+function nameOf(part: Part | null): string {
+  return part?.kind === "pace" ? `pace ${part.name}` : (part?.name ?? "");
 }
 
 function verdictOf(line: readonly Comparison[]): string {

@@ -1,6 +1,8 @@
 /** A bundle as gates see it: what each of its levels promises, and what they are promises of. */
+
 import type { Bundle, Level, Slo } from "stratagem-runtime/internal/bundle/schema";
-import type { LevelPromises } from "../methods/level-promises.ts";
+import { pacePromisesOf } from "stratagem-runtime/internal/tell/pace-promises";
+import type { LevelPromises, NamedFigures } from "../methods/level-promises.ts";
 import { methodOf } from "../methods/registry.ts";
 import type { LevelFigure } from "../spec/promise-figures.ts";
 
@@ -15,6 +17,8 @@ export interface PromisedBundle {
 }
 
 export interface PromisedLevel extends LevelPromises {
+  /** On slower machines, named by their pace; left out where nothing is stated. */
+  readonly paces?: readonly NamedFigures[];
   /** Figures that it does not state, and that a simulation gave; left out for none. */
   readonly simulated?: readonly LevelFigure[];
 }
@@ -28,18 +32,28 @@ export async function promisedBundle(bundle: Bundle, byteCount: number): Promise
     method: bundle.method,
     byteCount,
     slo,
-    levels: levels.map((level) => method.promises(bundle, level)),
+    levels: levels.map((level) => withPaces(method.promises(bundle, level), level)),
   };
 }
 
-/** The class or bucket whose figures are meant. */
+function withPaces(promises: LevelPromises, level: Level): PromisedLevel {
+  const { headroom, byPace = [] } = pacePromisesOf(level);
+  const paces = byPace.map(({ pace, violationRate: violations, accuracyPerQuery, p50, p99 }) => {
+    return { name: String(pace), figures: { violations, accuracyPerQuery, p50, p99 } };
+  });
+  const figures = { ...promises.figures, ...(headroom !== undefined && { headroom }) };
+  return { ...promises, figures, ...(paces.length > 0 && { paces }) };
+}
+
+/** The class, bucket or pace whose figures are meant. */
 export interface Part {
-  readonly kind: "class" | "bucket";
+  readonly kind: "class" | "bucket" | "pace";
   readonly name: string;
 }
 
 export function partText(part: Part | null): string {
-  return part === null ? "" : ` of ${part.kind} ${part.name}`;
+  if (part === null) return "";
+  return part.kind === "pace" ? ` at pace ${part.name}` : ` of ${part.kind} ${part.name}`;
 }
 
 /** The latency that queries may take. @param part null for all queries. */

@@ -21,6 +21,7 @@ export const LEVEL_FIGURES = {
   cost: { unit: "cost", better: "less" },
   workers: { unit: "count", better: "less" },
   cores: { unit: "count", better: "less" },
+  headroom: { unit: "count", better: "more" },
 } as const satisfies Readonly<Record<string, FigureKind>>;
 
 /** Those of a whole bundle: its size, and the objective that it was compiled for. */

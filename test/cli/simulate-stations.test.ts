@@ -33,6 +33,24 @@ async function simulated(...args: string[]) {
   return JSON.parse(stdout);
 }
 
+test("a slower machine is said, and what its level promises there", async () => {
+  expect(await simulated(bare)).toMatchObject({ machine: null, adapts: true });
+  const at = { pace: 2, accuracyPerQuery: 0.7, violationRate: 0.01, p50: 20, p99: 80 };
+  const levels = drawable.levels.map((level) => {
+    return { ...level, expected: { ...level.expected, byPace: [at] } };
+  });
+  const paced = written("paced.msgpack", { ...drawable, levels });
+  const machine = { pace: 1.5, slow: null, workerPaces: {}, lost: null };
+  const slower = await simulated(paced, "--pace", "1.5");
+  expect(slower).toMatchObject({ machine, adapts: true, expectedAtPace: at });
+  const asBefore = await simulated(paced, "--pace", "1.5", "--no-adapt");
+  expect(asBefore).toMatchObject({ machine, adapts: false });
+  expect(asBefore.expectedAtPace).toBeUndefined();
+  const { stdout } = await stratagemHere("simulate", paced, ...LOAD, "--pace", "1.5");
+  expect(stdout).toMatch(/^machine: pace 1.5; the policy adapts$/m);
+  expect(stdout).toMatch(/^expected at \S+ qps and pace 1.5, promised for pace 2: /m);
+});
+
 describe("latencies", () => {
   test("say what they are without, and why", async () => {
     expect(await simulated(bare)).toMatchObject({

@@ -27,10 +27,11 @@ a  small     60.000%          13  no
 b  lärge     75.000%          36  no
 
 load qps  accuracy/satisfied  accuracy/query  upper bound  all served  violations  \
-capacity qps  feasible
-      40             70.000%         69.000%      75.000%           -      1.000%         444.4  yes
-    80.5             70.000%         69.000%      75.000%           -      1.000%         444.4  \
-yes`);
+p50 ms  p99 ms  headroom  feasible
+      40             70.000%         69.000%      75.000%           -      1.000%       -       -  \
+       -  yes
+    80.5             70.000%         69.000%      75.000%           -      1.000%       -       -  \
+       -  yes`);
 });
 
 test("inspect --level draws the policy of the level that answers", async () => {

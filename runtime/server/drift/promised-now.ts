@@ -1,6 +1,8 @@
 /** What a policy promises of the load and the pace that are measured. */
+
 import type { Bundle } from "../../bundle/schema.ts";
 import { levelForLoad } from "../../core/level-choice.ts";
+import { figuresAtPace } from "../../tell/pace-promises.ts";
 import type { PromisedNow } from "./watched.ts";
 
 /** What levels of all methods state, as far as promises are watched. */
@@ -25,9 +27,6 @@ export interface MeasuredNow {
   readonly pace: number;
 }
 
-/** Paces that differ by less are the same: the grid of measured paces is coarser. */
-const ROUNDING = 1e-3;
-
 /**
  * A slower machine is promised what the level for the measured load states of the next higher pace.
  * @returns undefined where nothing is promised: before the first decision, and beyond all paces.
@@ -42,7 +41,7 @@ export function promisedNow(bundle: Bundle, now: MeasuredNow): PromisedNow | und
     const { violationRate, accuracyPerSatisfied } = statedOf(decides);
     return { feasible: decides.feasible, violationRate, accuracyPerSatisfied };
   }
-  const stated = byPace.find((one) => one.pace >= pace - ROUNDING);
+  const stated = figuresAtPace(byPace, pace);
   if (stated === undefined) return undefined;
   const { violationRate, accuracyPerQuery } = stated;
   return {

@@ -27,6 +27,7 @@ test.each([
   ["cost <= 3.5 / h", "cost", "<=", 3.5],
   ["workers <= 8", "workers", "<=", 8],
   ["cores < 16", "cores", "<", 16],
+  ["headroom >= 1.3", "headroom", ">=", 1.3],
 ])("%s is read", (text, figure, relation, bound) => {
   expect(only(text)).toEqual({
     text,

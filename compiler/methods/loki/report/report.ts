@@ -6,6 +6,7 @@ import type { LokiBundle } from "stratagem-runtime/internal/bundle/schema";
 import { startOrigin } from "stratagem-runtime/internal/tell/pool-device";
 import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
 import { figureGrid } from "../../../report/figure-grid.ts";
+import { paceSections } from "../../../report/kit/pace-section.ts";
 import { pipelineStyle } from "../../../report/kit/pipeline-style.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { html, type Markup } from "../../../report/markup.ts";
@@ -46,6 +47,7 @@ query leads to there. ${unusedText(bundle, keys)}</p>`,
         heading: "All levels",
         body: html`${planTable(bundle)}<h3>What the numbers mean</h3>${meanings(bundle)}`,
       },
+      ...paceSections(bundle),
       {
         id: "plans",
         heading: "The plans, level by level",

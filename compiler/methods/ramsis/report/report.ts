@@ -4,6 +4,7 @@
  */
 import { type RamsisBundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
+import { paceSections } from "../../../report/kit/pace-section.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { decimalText, ratioText } from "../../../report/number-text.ts";
 import { type PageSection, renderPage } from "../../../report/page.ts";
@@ -74,6 +75,7 @@ time.</p>${levelSections(bundle, keys, results)}`,
           },
         ]),
     { id: "levels", heading: "All levels", body: levelTable(bundle, results) },
+    ...paceSections(bundle),
     ...classSections(bundle, results),
   ];
   return renderPage({

@@ -120,7 +120,7 @@ class Simulation {
     this.#classes = classes === undefined || classes.isOne ? null : classes;
     const served = {
       variants: task.variants,
-      levels: bundle.levels,
+      levels: [...bundle.levels, ...(bundle.paceLevels ?? [])],
       sloMs: bundle.slo.latencyMs,
       hasBuckets: this.#hasBuckets,
     };

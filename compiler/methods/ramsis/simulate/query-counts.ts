@@ -1,9 +1,9 @@
 /** Counts what became of queries: all of them, and those of each class. */
-import type { RamsisLevel, Variant } from "stratagem-runtime/internal/bundle/schema";
+import type { Variant } from "stratagem-runtime/internal/bundle/schema";
 import type { OnOutcome } from "../../../simulate/outcomes.ts";
 import type { QueryClasses } from "../../../simulate/query-classes.ts";
 import { ClassTally, type OutcomeByClass } from "./class-tally.ts";
-import { Tally } from "./tally.ts";
+import { type CountedLevel, Tally } from "./tally.ts";
 
 export type OnViolation = (arrivalMs: number, sloClass: number) => void;
 
@@ -40,7 +40,7 @@ export class QueryCounts {
   constructor(
     served: {
       readonly variants: readonly Variant[];
-      readonly levels: readonly RamsisLevel[];
+      readonly levels: readonly CountedLevel[];
       readonly sloMs: number;
       readonly hasBuckets: boolean;
     },

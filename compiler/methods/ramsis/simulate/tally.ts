@@ -1,5 +1,5 @@
 /** Counts the outcomes of a simulation, by variant and by level. */
-import type { RamsisLevel, Variant } from "stratagem-runtime/internal/bundle/schema";
+import type { Variant } from "stratagem-runtime/internal/bundle/schema";
 import { LatencySample, type LatencySummary } from "../../../simulate/latency-sample.ts";
 
 /**
@@ -25,7 +25,7 @@ export interface Outcome {
   /** Arrival to completion, over the queries served. */
   readonly latencyMs: LatencySummary | null;
   readonly byVariant: Readonly<Record<string, VariantOutcome>>;
-  /** Keyed by the load of the level. */
+  /** Keyed by the load of the level, and the pace of one for slower machines. */
   readonly byLevel: Readonly<Record<string, LevelOutcome>>;
 }
 
@@ -45,10 +45,16 @@ interface LevelOutcome {
   readonly decisions: number;
 }
 
+export interface CountedLevel {
+  readonly loadQps: number;
+  /** Left out for 1. */
+  readonly pace?: number;
+}
+
 /** Counts the outcomes of a simulation as they happen. */
 export class Tally {
   readonly #variants: readonly Variant[];
-  readonly #levels: readonly RamsisLevel[];
+  readonly #levels: readonly CountedLevel[];
   readonly #latency = new LatencySample();
   readonly #satisfiedByVariant: Float64Array;
   readonly #queriesByVariant: Float64Array;
@@ -57,7 +63,7 @@ export class Tally {
   readonly #decisionsByLevel: Float64Array;
   #dropped = 0;
 
-  constructor(variants: readonly Variant[], levels: readonly RamsisLevel[]) {
+  constructor(variants: readonly Variant[], levels: readonly CountedLevel[]) {
     this.#variants = variants;
     this.#levels = levels;
     this.#satisfiedByVariant = new Float64Array(variants.length);
@@ -110,8 +116,8 @@ export class Tally {
         ]),
       ),
       byLevel: Object.fromEntries(
-        this.#levels.map((level, index) => [
-          level.loadQps,
+        this.#levels.map(({ loadQps, pace }, index) => [
+          pace === undefined ? loadQps : `${loadQps} at pace ${pace}`,
           { decisions: this.#decisionsByLevel[index] ?? Number.NaN },
         ]),
       ),

@@ -316,7 +316,8 @@ class LokiDispatcher implements PipelineDispatcher {
     }
     this.#shared.look(this.#demand.qps, this.#demand.noiseQps);
     const { qps, noiseQps } = this.#shared;
-    if (!this.#follower.update(this.#carriedQps, qps, noiseQps, nowMs, this.#chosenPace)) return false;
+    if (!this.#follower.update(this.#carriedQps, qps, noiseQps, nowMs, this.#chosenPace))
+      return false;
     this.#followPlan(nowMs, out);
     return true;
   }

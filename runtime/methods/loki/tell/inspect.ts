@@ -3,6 +3,7 @@ import type { LokiBundle, LokiLevel, PipelineTask } from "../../../bundle/schema
 import { levelAt } from "../../../core/level-choice.ts";
 import { type Lettered, letterOf } from "../../../tell/letters.ts";
 import { feasibleText, missedTexts } from "../../../tell/missed-limits.ts";
+import { headroomCell, paceLevelLines, promiseByPace } from "../../../tell/paces.ts";
 import { onDevice, startOrigin } from "../../../tell/pool-device.ts";
 import { servingPathText } from "../../../tell/serving-path.ts";
 import { alignColumns, counted, percent, short } from "../../../tell/text.ts";
@@ -36,6 +37,7 @@ export function lokiSummary(
     ...tasks.flatMap((task, index) => ["", ...taskLines(bundle, task, index, letters)]),
     "",
     levelTable(bundle),
+    ...paceLevelLines(bundle),
   ].join("\n");
 }
 
@@ -83,6 +85,7 @@ export function levelTable(bundle: LokiBundle): string {
       "violations",
       "p50 ms",
       "p99 ms",
+      "headroom",
       "loads up",
       "loads down",
       "proof",
@@ -99,6 +102,7 @@ export function levelTable(bundle: LokiBundle): string {
         percent(expected.violationRate),
         short(expected.latencyMsP50),
         short(expected.latencyMsP99),
+        headroomCell(expected),
         String(transition.modelLoadsFromBelow ?? "-"),
         String(transition.modelLoadsFromAbove ?? "-"),
         solve.status === "optimal" ? "optimal" : `gap ${short(solve.gap)}`,
@@ -151,6 +155,7 @@ function planText(bundle: LokiBundle, level: LokiLevel): string {
         short(latencyMs),
       ]),
     ]),
+    ...promiseByPace(level.expected),
   ].join("\n");
 }
 

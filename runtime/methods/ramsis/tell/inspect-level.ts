@@ -3,6 +3,7 @@ import type { ExpectedLatency, RamsisBundle, RamsisLevel } from "../../../bundle
 import { levelAt } from "../../../core/level-choice.ts";
 import { letterAt, positionsOf } from "../../../tell/letters.ts";
 import { missedTexts } from "../../../tell/missed-limits.ts";
+import { promiseByPace } from "../../../tell/paces.ts";
 import { alignColumns, percent, promisedViolations, short } from "../../../tell/text.ts";
 import type { Told } from "../../method.ts";
 import { classViews, decidingTable } from "./class-level-view.ts";
@@ -60,6 +61,7 @@ function promiseText(bundle: RamsisBundle, level: RamsisLevel): string {
     `level ${short(level.loadQps)} qps promises: ${promised}, ` +
       `violations ${promisedViolations(expected)}${latencyMs ? `, ${latencyText(latencyMs)}` : ""}`,
     ...(level.feasible ? [] : [`not feasible: ${missedTexts(missed)}`]),
+    ...promiseByPace(level.expected),
   ];
   return lines.join("\n");
 }

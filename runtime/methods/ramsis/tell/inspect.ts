@@ -2,6 +2,7 @@
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { letterAt, positionsOf } from "../../../tell/letters.ts";
 import { feasibleText } from "../../../tell/missed-limits.ts";
+import { headroomCell, paceLevelLines } from "../../../tell/paces.ts";
 import { onDevice } from "../../../tell/pool-device.ts";
 import { servingPathText } from "../../../tell/serving-path.ts";
 import { alignColumns, counted, percent, promisedViolations, short } from "../../../tell/text.ts";
@@ -30,6 +31,7 @@ export function ramsisSummary(bundle: RamsisBundle, file: BundleFile): string {
     ...tasks.flatMap((task) => ["", `task ${task.name}`, variantTable(task)]),
     "",
     levelTable(bundle),
+    ...paceLevelLines(bundle),
     ...(slo.classes === undefined ? [] : ["", classTable(bundle)]),
     ...(bundle.buckets === undefined ? [] : ["", bucketTable(bundle)]),
   ].join("\n");
@@ -137,6 +139,7 @@ export function levelTable(bundle: RamsisBundle): string {
       "violations",
       "p50 ms",
       "p99 ms",
+      "headroom",
       "feasible",
     ],
     ...bundle.levels.map((level) => [
@@ -147,6 +150,7 @@ export function levelTable(bundle: RamsisBundle): string {
       percent(level.expected.servedBoundAccuracy ?? null),
       promisedViolations(level.expected),
       ...latencyCells(level.expected),
+      headroomCell(level.expected),
       feasibleText(level.feasible, ramsisMissed(bundle, level)),
     ]),
   ]);

@@ -1,9 +1,9 @@
 /** The tables of a bundle of ramsis, in its order. */
-import type { RamsisBundle } from "../../../bundle/schema.ts";
+import type { RamsisBundle, RamsisPaceLevel } from "../../../bundle/schema.ts";
 import { type Section, sectionOf, serviceTimeSections } from "../../../tell/bundle-sections.ts";
 
 export function ramsisSections(bundle: RamsisBundle): Section[] {
-  const { tasks, decisionSpace, classSpaces = [], buckets = [], levels } = bundle;
+  const { tasks, decisionSpace, classSpaces = [], buckets = [] } = bundle;
   const sections = tasks.flatMap(({ serviceTimes }, index) =>
     serviceTimeSections(`tasks[${index}].serviceTimes`, serviceTimes),
   );
@@ -23,18 +23,26 @@ export function ramsisSections(bundle: RamsisBundle): Section[] {
       ...(queued === undefined ? [] : [sectionOf(`buckets[${index}].queued`, queued)]),
     ]),
   );
-  for (const [index, level] of levels.entries()) {
-    const { actionByState, classTables = [], bucketTables = [], mixture } = level;
-    sections.push(sectionOf(`levels[${index}].actionByState`, actionByState));
-    for (const [at, table] of classTables.entries()) {
-      const path = `levels[${index}].classTables[${at}].actionByState`;
-      sections.push(sectionOf(path, table.actionByState));
-    }
-    for (const [at, table] of bucketTables.entries()) {
-      sections.push(sectionOf(`levels[${index}].bucketTables[${at}]`, table));
-    }
-    if (mixture === null) continue;
-    sections.push(sectionOf(`levels[${index}].mixture.actionByState`, mixture.actionByState));
-  }
-  return sections;
+  const { levels, paceLevels = [] } = bundle;
+  return [
+    ...sections,
+    ...levels.flatMap((level, index) => levelSections(`levels[${index}]`, level)),
+    ...paceLevels.flatMap((level, index) => levelSections(`paceLevels[${index}]`, level)),
+  ];
+}
+
+function levelSections(
+  path: string,
+  { actionByState, classTables = [], bucketTables = [], mixture }: Omit<RamsisPaceLevel, "pace">,
+): Section[] {
+  return [
+    sectionOf(`${path}.actionByState`, actionByState),
+    ...classTables.map((table, at) =>
+      sectionOf(`${path}.classTables[${at}].actionByState`, table.actionByState),
+    ),
+    ...bucketTables.map((table, at) => sectionOf(`${path}.bucketTables[${at}]`, table)),
+    ...(mixture === null
+      ? []
+      : [sectionOf(`${path}.mixture.actionByState`, mixture.actionByState)]),
+  ];
 }

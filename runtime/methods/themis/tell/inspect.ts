@@ -14,6 +14,7 @@ import type {
 import { levelAt } from "../../../core/level-choice.ts";
 import { letterOf } from "../../../tell/letters.ts";
 import { feasibleText, missedTexts } from "../../../tell/missed-limits.ts";
+import { paceLevelLines } from "../../../tell/paces.ts";
 import { onDevice, startOrigin } from "../../../tell/pool-device.ts";
 import { servingPathText } from "../../../tell/serving-path.ts";
 import { taskTitle } from "../../../tell/task-title.ts";
@@ -75,6 +76,7 @@ export function themisSummary(
     ...bundle.tasks.flatMap((task, index) => ["", ...taskLines(bundle, task, index)]),
     "",
     levelTable(bundle),
+    ...paceLevelLines(bundle),
   ].join("\n");
 }
 

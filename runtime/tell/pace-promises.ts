@@ -1,0 +1,39 @@
+/** What levels promise on machines that are slower than profiled. */
+import type { Bundle, Level, PacePromises } from "../bundle/schema.ts";
+
+/** Paces that differ by less are the same: the grid of measured paces is coarser. */
+const ROUNDING = 1e-3;
+
+interface Stated extends PacePromises {
+  readonly violationRate: number;
+}
+
+/** Promises of a level at other paces; empty where it states none. */
+export function pacePromisesOf(level: Level): PacePromises {
+  const stated: Stated = "expected" in level ? level.expected : level.steady.expected;
+  const { headroom, byPace } = stated;
+  return { ...(headroom !== undefined && { headroom }), ...(byPace !== undefined && { byPace }) };
+}
+
+/**
+ * What is promised at a pace: the figures of the next higher pace that is stated, since a slower
+ * machine gives no more. Undefined beyond all of them.
+ */
+export function figuresAtPace<F extends { readonly pace: number }>(
+  byPace: readonly F[],
+  pace: number,
+): F | undefined {
+  return byPace.find((one) => one.pace >= pace - ROUNDING);
+}
+
+/** A level that was solved for a slower machine. */
+export interface PaceLevel {
+  readonly pace: number;
+  readonly loadQps: number;
+}
+
+/** The levels of a bundle for slower machines, in its order. */
+export function paceLevelsOf(bundle: Bundle): readonly PaceLevel[] {
+  const levels: readonly PaceLevel[] = ("paceLevels" in bundle && bundle.paceLevels) || [];
+  return levels.map(({ pace, loadQps }) => ({ pace, loadQps }));
+}
