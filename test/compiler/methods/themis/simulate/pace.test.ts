@@ -12,14 +12,8 @@ const LOADS = [20, 40, 60, 80];
 function compiled(): ThemisBundle {
   const sketch = { sloMs: 250, workers: 24, policy: { tickMs: 100, coldStartMs: 500 } };
   const { levels: _, transitions: __, provenance, ...frame } = themisBundle(sketch);
-<<<<<<< HEAD
-  const levels = await Promise.all(
-    LOADS.map(async (loadQps) => (await themisMethod.solveLevel(frame, loadQps, () => 0)).level),
-  );
-=======
   const scaler = themis.open(frame);
   const levels = LOADS.map((loadQps) => scaler.scaleLevel(loadQps));
->>>>>>> w-themis
   return themisMethod.bundle(frame, levels, provenance);
 }
 
