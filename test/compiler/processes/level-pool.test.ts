@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { ramsis as solver } from "../../../compiler/methods/ramsis/solve/ramsis.ts";
+import { ramsisMethod as method } from "../../../compiler/methods/ramsis/ramsis.ts";
 import { loadApplication } from "../../../compiler/spec/load-application.ts";
 import type { RamsisBundle } from "../../../runtime/bundle/schema.ts";
 import { ofMethod } from "../../support/of-method.ts";
@@ -15,7 +15,7 @@ async function shipped(): Promise<typeof import("../../../compiler/processes/lev
   return import(new URL("../../../compiler/dist/processes/level-pool.js", import.meta.url).href);
 }
 
-function compiled() {
+async function compiled() {
   const variants = { small: { accuracy: 0.7, latencyMs: { 1: 10, 4: 22 } } };
   const profile = { format: "latency-profile/1", hardware: "test", variants };
   const spec = {
@@ -30,20 +30,22 @@ function compiled() {
   writeFileSync(join(folder, "profile.json"), JSON.stringify(profile));
   writeFileSync(join(folder, "app.json"), JSON.stringify(spec));
   const { application, inputs } = loadApplication(join(folder, "app.json"));
-  const frame = solver.frame(ofMethod("ramsis", application), new Map());
-  const levels = [solver.solveLevel(frame, 50)];
+  const frame = method.frame(ofMethod("ramsis", application), new Map());
+  const levelAt = async (loadQps: number) =>
+    (await method.solveLevel(frame, loadQps, () => performance.now())).level;
+  const levels = [await levelAt(50)];
   const bundle: RamsisBundle = { ...frame, levels, provenance: { compiler: "test", inputs } };
-  return { bundle, expected: solver.solveLevel(frame, 120) };
+  return { bundle, expected: await levelAt(120) };
 }
 
 test("one more level, solved in its own process, is what compile would have made", async () => {
-  const { bundle, expected } = compiled();
+  const { bundle, expected } = await compiled();
   const { solveLevelOf } = await shipped();
   expect(await solveLevelOf(bundle, 120, new AbortController().signal)).toEqual(expected);
 });
 
 test("an aborted one rejects with the reason, before it begins and while it runs", async () => {
-  const { bundle } = compiled();
+  const { bundle } = await compiled();
   const { solveLevelOf } = await shipped();
   const reason = new Error("enough");
   await expect(solveLevelOf(bundle, 120, AbortSignal.abort(reason))).rejects.toBe(reason);
@@ -54,7 +56,7 @@ test("an aborted one rejects with the reason, before it begins and while it runs
 });
 
 test("workers answer in the order of the requests, run after run", async () => {
-  const { bundle } = compiled();
+  const { bundle } = await compiled();
   const { LevelWorkers } = await shipped();
   const { levels: _, provenance: __, ...frame } = bundle;
   const progress: [number, number, string | undefined][] = [];
@@ -84,7 +86,7 @@ test("workers answer in the order of the requests, run after run", async () => {
 });
 
 test("a request that the solver cannot answer rejects", async () => {
-  const { bundle } = compiled();
+  const { bundle } = await compiled();
   const { solveLevelOf } = await shipped();
   const signal = new AbortController().signal;
   await expect(solveLevelOf({ ...bundle, tasks: [] }, 120, signal)).rejects.toThrow("one task");
