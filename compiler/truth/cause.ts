@@ -8,22 +8,16 @@ export interface Evidence {
   readonly timeline: readonly TimelineSecond[];
   readonly machine: MachineShares;
   readonly measured: MeasuredOutcome;
-  /** What the batches took, relative to the profile; null where the log does not tell. */
-  readonly serviceRatio: number | null;
   /** What other guests took while the profile was made. */
   readonly profileStealShare: number | null;
-  /** Part of that time in which the processors were slow. */
-  readonly profileSlowShare: number | null;
 }
 
 /** Beyond what the profile saw, in points. */
 const NOTABLE_STEAL = 0.02;
 const NOTABLE_NEIGHBOURS = 0.03;
-const NOTABLE_SLOW = 0.1;
 /** Of a second that others disturbed. */
 const LOST_SECOND = 0.05;
-const NOTABLE_RATIO = 1.15;
-const QUICK_RATIO = 0.85;
+const NOTABLE_PACE = 1.15;
 const BUSY_SERVER = 0.85;
 const BUSY_MACHINE = 0.95;
 /** Part of a latency that is far off. */
@@ -37,8 +31,7 @@ export function causeOf(evidence: Evidence): string | null {
   const found = [
     stolen(evidence),
     neighbours(evidence),
-    slowProcessors(evidence),
-    slowBatches(evidence),
+    slowWorkers(evidence),
     busyServer(evidence),
     busyMachine(evidence),
     lateGenerator(evidence),
@@ -69,24 +62,14 @@ function neighbours({ machine: { neighbourShare } }: Evidence): string | null {
   return `other processes of this machine took ${percentText(neighbourShare)} of the processors`;
 }
 
-/** No counter tells it: the same work took longer. */
-function slowProcessors({ machine: { slowShare }, profileSlowShare }: Evidence): string | null {
-  if (slowShare === null || slowShare < (profileSlowShare ?? 0) + NOTABLE_SLOW) return null;
-  const before = profileSlowShare === null ? "unknown" : percentText(profileSlowShare);
-  return (
-    `the host let the processors work slowly for ${percentText(slowShare)} of the time ` +
-    `(profile: ${before})`
-  );
-}
-
 function stealsOf(seconds: readonly TimelineSecond[]): (number | null)[] {
   return seconds.map(({ stealShare }) => stealShare);
 }
 
-function slowBatches({ serviceRatio }: Evidence): string | null {
-  if (serviceRatio === null) return null;
-  if (serviceRatio < NOTABLE_RATIO && serviceRatio > QUICK_RATIO) return null;
-  return `batches took ${serviceRatio.toFixed(2)}x their profile`;
+/** The promise is that of the mean pace, and spells are slower than their mean. */
+function slowWorkers({ machine: { pace } }: Evidence): string | null {
+  if (pace === null || pace < NOTABLE_PACE) return null;
+  return `batches took ${pace.toFixed(2)} times their profile in the mean of the run`;
 }
 
 function busyServer({ machine, timeline }: Evidence): string | null {

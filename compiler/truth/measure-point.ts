@@ -3,8 +3,6 @@ import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import { violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import type { PlannedRequests } from "../load/planned-workload.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
-import type { SlowSeen } from "../profile/serving/pace-looks.ts";
-import type { PaceWatch } from "../profile/serving/pace-watch.ts";
 import { type StallsSeen, watchStalls } from "../profile/serving/stall-watch.ts";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import type { ServiceTimeMode } from "../simulate/service-times.ts";
@@ -16,9 +14,9 @@ import type { LoadClient, LoadDone } from "./load-client.ts";
 import type { LoadContent } from "./load-messages.ts";
 import type { MachineSeen, MachineWatch } from "./machine-watch.ts";
 import { measuredOutcome, measuredTimes } from "./measured.ts";
-import { ablationOf, expected, type Prediction } from "./predicted.ts";
+import type { PaceSamples } from "./pace-samples.ts";
+import { ablationOf, expected, type Prediction, promisedAt } from "./predicted.ts";
 import type { ServerProcess } from "./server-process.ts";
-import { type BatchMeans, serviceRatio, slowBatches } from "./service-ratio.ts";
 import { timelineOf } from "./timeline.ts";
 import type { EarlierTry, MachineShares, TruthPoint } from "./truth-document.ts";
 import { LEAD_IN_MS, type PlannedPoint } from "./truth-plan.ts";
@@ -29,16 +27,12 @@ export interface Stand {
   readonly server: ServerProcess;
   readonly load: LoadClient;
   readonly machine: MachineWatch;
-  readonly pace: PaceWatch;
+  readonly pace: PaceSamples;
   /** The requests of a point; those of the command line where the method draws none. */
   readonly contentOf: (arrivals: ArrivalProcess, durationMs: number, seed: number) => LoadContent;
   readonly arrivalsAt: (loadQps: number) => ArrivalProcess;
   readonly serviceTimes: ServiceTimeMode;
-  /** By the names of variants, for those that are whole models. */
-  readonly profileMeans: ReadonlyMap<string, BatchMeans>;
   readonly profileStealShare: number | null;
-  /** Part of the time in which processors were slow while the profile was made. */
-  readonly profileSlowShare: number | null;
   readonly durationMs: number;
   /** Runs that are repeated at most because others took so much of the processors. */
   readonly retries: number;
@@ -52,11 +46,6 @@ export interface Stand {
  * beyond what they took while the profile was made, and other processes here.
  */
 export const DISTURBED_SHARE = 0.05;
-/**
- * And one of which so much more passed on slow processors than of the profile's time; where that is
- * not known, nobody can say what is usual here.
- */
-export const SLOWED_SHARE = 0.1;
 /** A request that has not been answered after so many SLOs, or after so long, is given up. */
 const PATIENCE_SLOS = 5;
 const LEAST_PATIENCE_MS = 10_000;
@@ -74,20 +63,19 @@ export async function measurePoint(
   const asked = { arrivals: stand.arrivalsAt(point.loadQps), durationMs, seed: point.seed };
   for (;;) {
     const sent = await sendOnce(stand, point, onSecond);
-    const run = { ...asked, stations: stationsBeside(bundle, sent.done) };
+    const run = { ...asked, pace: sent.pace ?? 1, stations: stationsBeside(bundle, sent.done) };
     const predicted = await expected(bundle, run, serviceTimes, watch);
-    const judged = judge(stand, sent, predicted);
+    const promised = promisedAt(bundle, point.loadQps, run.pace);
+    const judged = judge(stand, sent, promised, predicted);
     if (earlier.length < stand.retries && isDisturbed(stand, judged.machine)) {
       const { measured, machine, checks, holds, cause } = judged;
       earlier.push({ measured, machine, checks, holds, cause });
       continue;
     }
-    const seen = { ...run, stalls: sent.stalls, slow: sent.slow };
-    const ablation = await ablationOf(bundle, seen, serviceTimes, watch);
-    const { promised, outcome } = predicted;
+    const ablation = await ablationOf(bundle, run, sent.stalls, serviceTimes, watch);
     const said = { ...point, durationMs, queries: judged.queries, promised };
     const { queries: _, ...rest } = judged;
-    return { ...said, predicted: outcome, ablation, ...rest, earlier };
+    return { ...said, predicted: predicted.outcome, ablation, ...rest, earlier };
   }
 }
 
@@ -97,11 +85,6 @@ function stationsBeside({ cluster }: Bundle, { result }: LoadDone): StationOptio
   return { neighbours: result.processors.generatorShare * cluster.serving.processors };
 }
 
-/** Of several, batches are slow because of each other as well. */
-function workerCountOf({ cluster }: Bundle): number {
-  return cluster.pools.reduce((sum, { workers }) => sum + workers, 0);
-}
-
 /** A run, and all that was seen of it. */
 interface Sent {
   readonly done: LoadDone;
@@ -109,9 +92,8 @@ interface Sent {
   readonly seen: MachineSeen;
   /** Of the host; null where none was seen. */
   readonly stalls: StallsSeen | null;
-  readonly slowShare: number | null;
-  /** Its slow spells; null where none was seen, or nobody could tell them. */
-  readonly slow: SlowSeen | null;
+  /** Of the workers, as the server measured it; null where it states none. */
+  readonly pace: number | null;
 }
 
 async function sendOnce(
@@ -146,17 +128,17 @@ async function sendOnce(
     return arrivalEpochMs >= startEpochMs && arrivalEpochMs < endEpochMs;
   });
   const seen = stand.machine.between(startEpochMs, endEpochMs);
-  const slowShare = stand.pace.slowShare(startEpochMs, endEpochMs);
-  const slow = workerCountOf(bundle) > 1 ? null : slowBatches(served, stand.profileMeans);
-  return { done, served, seen, stalls, slowShare, slow };
+  const pace = stand.pace.between(startEpochMs, endEpochMs);
+  return { done, served, seen, stalls, pace };
 }
 
 function judge(
   stand: Stand,
-  { done, served, seen, slowShare }: Sent,
-  { outcome, times, promised }: Prediction,
+  { done, served, seen, pace }: Sent,
+  promised: TruthPoint["promised"],
+  { outcome, times }: Prediction,
 ) {
-  const { bundle, durationMs, profileStealShare, profileSlowShare } = stand;
+  const { bundle, durationMs, profileStealShare } = stand;
   const sloMs = bundle.slo.latencyMs;
   const { startEpochMs, sent, result } = done;
   const measured = measuredOutcome(sent, result, sloMs);
@@ -166,7 +148,7 @@ function judge(
     busyShare: seen.busyShare,
     serverShare: seen.serverShare,
     neighbourShare: seen.neighbourShare,
-    slowShare,
+    pace,
   };
   const ceiling = violationCeiling(bundle.slo);
   const checks = checksOf({ promised, predicted: outcome, measured, ceiling });
@@ -179,15 +161,7 @@ function judge(
     startEpochMs,
     samples: seen.samples,
   });
-  const ratio = serviceRatio(served, stand.profileMeans);
-  const evidence = {
-    checks,
-    timeline: seconds,
-    machine,
-    measured,
-    profileStealShare,
-    profileSlowShare,
-  };
+  const evidence = { checks, timeline: seconds, machine, measured, profileStealShare };
   return {
     queries: result.queries,
     measured,
@@ -195,19 +169,18 @@ function judge(
     checks,
     holds: checks.every(({ holds }) => holds),
     verdict: verdictOf(checks),
-    cause: causeOf({ ...evidence, serviceRatio: ratio }),
+    cause: causeOf(evidence),
     timeline: seconds,
   };
 }
 
 function isDisturbed(
-  { profileStealShare, profileSlowShare }: Stand,
-  { stealShare, neighbourShare, slowShare }: MachineShares,
+  { profileStealShare }: Stand,
+  { stealShare, neighbourShare }: MachineShares,
 ): boolean {
   return (
     (stealShare ?? 0) > (profileStealShare ?? 0) + DISTURBED_SHARE ||
-    (neighbourShare ?? 0) > DISTURBED_SHARE ||
-    (slowShare ?? 0) > (profileSlowShare ?? 1) + SLOWED_SHARE
+    (neighbourShare ?? 0) > DISTURBED_SHARE
   );
 }
 

@@ -1,13 +1,15 @@
 /** What a simulation of the very arrivals of a run predicts, with the serving path and without. */
 import type { Bundle, ServingPath } from "stratagem-runtime/internal/bundle/schema";
+import { levelForLoad } from "stratagem-runtime/internal/core/level-choice";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
+import { promisedNow } from "stratagem-runtime/internal/server/drift/promised-now";
 import * as z from "zod";
 import { methodOf } from "../methods/registry.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
-import type { SlowSeen } from "../profile/serving/pace-looks.ts";
 import type { StallsSeen } from "../profile/serving/stall-watch.ts";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import type { ServiceTimeMode } from "../simulate/service-times.ts";
+import { AS_PROFILED } from "../simulate/serving/machine-state.ts";
 import type { StationOptions } from "../simulate/serving/stations.ts";
 import { InputError } from "../spec/input-error.ts";
 import { GatheredTimes, outcomeOf, type RequestTimes } from "./request-times.ts";
@@ -17,6 +19,8 @@ export interface Run {
   readonly arrivals: ArrivalProcess;
   readonly durationMs: number;
   readonly seed: number;
+  /** Service times of all workers, relative to the profile. */
+  readonly pace: number;
   /** What takes processors beside server and workers, where the bundle can count with it. */
   readonly stations: StationOptions;
 }
@@ -24,22 +28,18 @@ export interface Run {
 export interface Prediction {
   readonly outcome: Outcome;
   readonly times: RequestTimes;
-  readonly promised: TruthPoint["promised"];
 }
 
 /** What every method's simulation says. */
 const resultSchema = z.object({
   violationRate: z.number(),
   accuracyPerSatisfied: z.number().nullish(),
-  expected: z
-    .object({ violationRate: z.number(), accuracyPerSatisfied: z.number().nullish() })
-    .optional(),
 });
 
 /** Drawn service times where the profile has their quantiles, its percentile where it has not. */
 export async function serviceTimesOf(bundle: Bundle, watch: SimulateWatch) {
   const arrivals = { kind: "poisson", qps: 1 } as const;
-  const brief = { arrivals, durationMs: 1, seed: 1, stations: {} };
+  const brief = { arrivals, durationMs: 1, seed: 1, pace: 1, stations: {} };
   try {
     await predict(bundle, brief, "sampled", watch);
     return "sampled";
@@ -85,16 +85,18 @@ export async function expected(
 /** @throws InputError where service times are to be drawn and the bundle holds no quantiles. */
 export async function predict(
   bundle: Bundle,
-  run: Run,
+  { pace, stations, ...run }: Run,
   serviceTimes: ServiceTimeMode,
   watch: SimulateWatch,
 ): Promise<Prediction> {
+  const machine = { ...AS_PROFILED, pace };
   const method = await methodOf(bundle);
   const gathered = new GatheredTimes();
   const { json } = await method.simulate(
     bundle,
     {
       ...run,
+      stations: { ...stations, machine },
       serviceTimes,
       fanout: "rounded",
       baseline: null,
@@ -102,27 +104,34 @@ export async function predict(
     },
     watch,
   );
-  const { violationRate, accuracyPerSatisfied, expected } = resultSchema.parse(json);
+  const { violationRate, accuracyPerSatisfied } = resultSchema.parse(json);
   const times = gathered.times();
   const outcome = outcomeOf(times, bundle.slo.latencyMs, accuracyPerSatisfied ?? null);
   return {
     outcome: { ...outcome, violationRate },
     times,
-    promised: {
-      violationRate: expected?.violationRate ?? null,
-      accuracy: expected?.accuracyPerSatisfied ?? null,
-    },
+  };
+}
+
+/** What the level for a load states of a pace; of one between two, what it states of the slower. */
+export function promisedAt(bundle: Bundle, loadQps: number, pace: number): TruthPoint["promised"] {
+  const level = levelForLoad(bundle.levels, loadQps);
+  const stated = promisedNow(bundle, { level, loadQps, pace });
+  return {
+    violationRate: stated?.violationRate ?? null,
+    accuracy: stated?.accuracyPerSatisfied ?? null,
   };
 }
 
 /**
- * The same without what is left out, and on the machine as it was; null where the bundle knows of
+ * The same without what is left out, and with the stalls of the run; null where the bundle knows of
  * nothing to leave out.
- * @param stalls, slow of the run; null where there were none.
+ * @param stalls of the run; null where there were none.
  */
 export async function ablationOf(
   bundle: Bundle,
-  { stalls, slow, ...run }: Run & HostSeen,
+  run: Run,
+  stalls: StallsSeen | null,
   serviceTimes: ServiceTimeMode,
   watch: SimulateWatch,
 ): Promise<Ablation> {
@@ -139,24 +148,8 @@ export async function ablationOf(
     withoutPath: await without({ ...run.stations, path: false }),
     withoutContention: await without({ contention: false }),
     withoutBoth: await without({ path: false, contention: false }),
-    asItWas: await without(
-      { ...run.stations, ...spellsOf(serving, slow) },
-      withStalls(bundle, serving, stalls),
-    ),
+    asItWas: await without(run.stations, withStalls(bundle, serving, stalls)),
   };
-}
-
-/** Spells of the run; what is fast is what the profile found, for there nobody was in the way. */
-function spellsOf({ slow: profiled }: ServingPath, slow: SlowSeen | null): StationOptions {
-  if (slow === null) return {};
-  const { share, factor, spellMs } = slow;
-  return { slow: { share, factor, spellMs, fast: profiled?.fast ?? 1 } };
-}
-
-/** What the host did to a run. */
-interface HostSeen {
-  readonly stalls: StallsSeen | null;
-  readonly slow: SlowSeen | null;
 }
 
 function withStalls(

@@ -10,7 +10,6 @@ import { StepError } from "../errors.ts";
 import { readProcessorTicks, sharesBetween } from "../load/processor-time.ts";
 import { methodOf } from "../methods/registry.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
-import { type PaceWatch, watchPace } from "../profile/serving/pace-watch.ts";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import type { Application } from "../spec/application.ts";
 import { loadApplication } from "../spec/load-application.ts";
@@ -19,9 +18,9 @@ import { LoadClient } from "./load-client.ts";
 import { watchMachine } from "./machine-watch.ts";
 import { contentOf, measurePoint, type Stand } from "./measure-point.ts";
 import { modelFolder } from "./model-folder.ts";
+import { samplePace } from "./pace-samples.ts";
 import { serviceTimesOf } from "./predicted.ts";
 import { type ServerProcess, startServerProcess } from "./server-process.ts";
-import type { BatchMeans } from "./service-ratio.ts";
 import type { TruthDocument, TruthPoint, Verdict } from "./truth-document.ts";
 import { type PlannedPoint, WARM_UP_MS, WARM_UP_QUERIES } from "./truth-plan.ts";
 
@@ -63,23 +62,7 @@ export async function runTruth(
   options: TruthOptions,
   around: TruthSurroundings,
 ): Promise<TruthDocument> {
-  const pace = watchPace(around.epochMs, around.pause);
-  try {
-    return await foundWith(pace, options, around);
-  } finally {
-    pace.end();
-  }
-}
-
-/** @param pace looks from the profile on, so that what is usual is what it was made with. */
-async function foundWith(
-  pace: PaceWatch,
-  options: TruthOptions,
-  around: TruthSurroundings,
-): Promise<TruthDocument> {
-  const fromEpochMs = around.epochMs();
   const { profile, stealShare } = await profiled(options, around);
-  const slowShare = pace.slowShare(fromEpochMs, around.epochMs());
   const bundlePath = join(options.folder, "bundle.msgpack");
   // What a spec requires of promises is no reason not to find out whether they hold.
   const compiling = ["compile", options.app, "--profile", profile, "-o", bundlePath];
@@ -93,13 +76,14 @@ async function foundWith(
   const server = await startServerProcess(bundlePath, flags, log, around.signal);
   const load = new LoadClient(around.signal);
   try {
-    const served = { bundle, application, server, load, stealShare, slowShare, pace };
+    const served = { bundle, application, server, load, stealShare };
     const stand = await standOf(options, around, served);
     try {
       const points = await measurePoints(stand, options.pointsOf(bundle), around);
       return documentOf(stand, points);
     } finally {
       stand.machine.end();
+      stand.pace.end();
     }
   } finally {
     await Promise.allSettled([load.close(), server.stop()]);
@@ -156,14 +140,12 @@ interface Served {
   readonly server: ServerProcess;
   readonly load: LoadClient;
   readonly stealShare: number | null;
-  readonly slowShare: number | null;
-  readonly pace: PaceWatch;
 }
 
 async function standOf(
   options: TruthOptions,
   around: TruthSurroundings,
-  { bundle, application, server, load, stealShare, slowShare, pace }: Served,
+  { bundle, application, server, load, stealShare }: Served,
 ): Promise<Stand> {
   const method = await methodOf(bundle);
   const { inputs, labels, isInputsFolder } = options;
@@ -172,16 +154,14 @@ async function standOf(
     server,
     load,
     machine: watchMachine(server.pid, [load.pid], around.epochMs, around.every),
-    pace,
+    pace: samplePace(bundle.application, around.epochMs, server.metrics, around.every),
     contentOf: (arrivals, durationMs, seed) => {
       const planned = method.requestsOf?.(bundle, arrivals, durationMs, seed);
       return contentOf(planned, inputs, labels, isInputsFolder);
     },
     arrivalsAt: arrivalsOf(application),
     serviceTimes: await serviceTimesOf(bundle, around),
-    profileMeans: profileMeansOf(application),
     profileStealShare: stealShare,
-    profileSlowShare: slowShare,
     durationMs: options.durationMs,
     retries: options.retries,
     watch: around,
@@ -195,18 +175,6 @@ function arrivalsOf({ arrivals }: Application): (loadQps: number) => ArrivalProc
     if (arrivals.process === "gamma") return { kind: "gamma", qps, cv2: arrivals.cv2 };
     return { kind: "poisson", qps };
   };
-}
-
-/** Means of whole batches on the first number of cores. */
-function profileMeansOf({ tasks }: Application): Map<string, BatchMeans> {
-  const means = new Map<string, BatchMeans>();
-  for (const { name, profile } of tasks.flatMap(({ variants }) => variants)) {
-    const rows = profile.rows.flatMap(({ batch, quantiles }) =>
-      quantiles === null ? [] : [{ batch, meanMs: quantiles.mean }],
-    );
-    means.set(name, rows);
-  }
-  return means;
 }
 
 async function measurePoints(

@@ -12,6 +12,8 @@ export interface ServerProcess {
   readonly pid: number;
   /** What it has told of requests since it was asked last. */
   served(): Promise<ServedRequest[]>;
+  /** What its metrics say now. */
+  metrics(): Promise<string>;
   /** Lets it answer what it has accepted; resolves when it is gone. */
   stop(): Promise<void>;
 }
@@ -64,7 +66,8 @@ export async function startServerProcess(
     read = log.length;
     return servedRequests(fresh);
   };
-  return { url, pid: child.pid ?? 0, served, stop };
+  const metrics = async (): Promise<string> => (await fetch(`${url}/metrics`)).text();
+  return { url, pid: child.pid ?? 0, served, metrics, stop };
 }
 
 const MAX_TOLD = 4000;

@@ -40,8 +40,9 @@ export interface TruthPoint {
   readonly seed: number;
   readonly durationMs: number;
   readonly queries: number;
-  /** What the level for this load states; null where it states none. */
+  /** What the level for this load states of the pace of the run; null where it states none. */
   readonly promised: { readonly violationRate: number | null; readonly accuracy: number | null };
+  /** By simulation of the same arrivals at the pace of the run. */
   readonly predicted: Outcome;
   /** The same, predicted without what is named; null where the method cannot leave it out. */
   readonly ablation: Ablation;
@@ -100,8 +101,8 @@ export interface MachineShares {
   readonly serverShare: number | null;
   /** That other processes of this machine took, which are no part of the run. */
   readonly neighbourShare: number | null;
-  /** Part of the time, and not of that of the processors, in which these worked slowly. */
-  readonly slowShare: number | null;
+  /** And no share: service times over those of the profile, as the server measured them. */
+  readonly pace: number | null;
 }
 
 export interface Ablation {

@@ -5,6 +5,7 @@ import type { CheckName, TruthDocument, TruthPoint } from "./truth-document.ts";
 const HEAD = [
   "load/s",
   "run",
+  "pace",
   "p50 ms",
   "measured",
   "p99 ms",
@@ -14,7 +15,6 @@ const HEAD = [
   "accuracy",
   "measured",
   "by labels",
-  "steal",
   "verdict",
 ];
 
@@ -55,6 +55,7 @@ function rowOf(point: TruthPoint): string[] {
   return [
     String(loadQps),
     String(run),
+    paceText(machine.pace),
     msText(predicted.p50Ms),
     marked("p50", msText(measured.p50Ms)),
     msText(predicted.p99Ms),
@@ -64,7 +65,6 @@ function rowOf(point: TruthPoint): string[] {
     percent(predicted.accuracy),
     marked("accuracy", percent(measured.accuracy)),
     labels === null ? "-" : marked("labels", percent(labels.estimate)),
-    percent(machine.stealShare),
     verdict === "broken" ? "BROKEN" : verdict,
   ];
 }
@@ -75,8 +75,7 @@ function earlierLines({ loadQps, run, earlier }: TruthPoint): string[] {
     return (
       `${loadQps} requests/s, run ${run} was repeated, for others disturbed it (other guests ` +
       `took ${percent(machine.stealShare)} of the processors, other processes ` +
-      `${percent(machine.neighbourShare)}, and ${percent(machine.slowShare)} of the time these ` +
-      `were slow): ${verdict}`
+      `${percent(machine.neighbourShare)}): ${verdict}`
     );
   });
 }
@@ -92,6 +91,11 @@ function lagLines(points: readonly TruthPoint[]): string[] {
       `in the median of a run, ${most.toFixed(1)} ms at p99; the load generator took up to ` +
       `${percent(Math.max(...shares))} of the processors`,
   ];
+}
+
+/** Two decimals; a dash where none is known. */
+export function paceText(pace: number | null): string {
+  return pace === null ? "-" : pace.toFixed(2);
 }
 
 function msText(ms: number | null): string {

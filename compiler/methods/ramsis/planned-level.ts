@@ -16,6 +16,8 @@ export interface LevelKind {
 const VIOLATION_PENALTY = 20;
 /** Accuracy per query by which a simple rule has to be better than what was solved. */
 const LEAST_GAIN = 1e-4;
+/** Violations of a load that is more than the workers can carry: only rules are tried beside. */
+const HOPELESS = 0.1;
 /** Rules that are judged by a whole promise, of the best and of those with the least violations. */
 const FINALISTS = 3;
 
@@ -32,7 +34,7 @@ export function plannedLevel(frame: RamsisFrame, loadQps: number, kind: LevelKin
     tried.push(plan);
     if (isSafer) best = level;
     // Where a larger margin does not help, the load is more than the workers can carry.
-    if (level.feasible || !isSafer) break;
+    if (level.feasible || !isSafer || violations(level) > HOPELESS) break;
   }
   if (best === null) throw new RangeError("a level has a plan");
   return hasPath(frame) ? bestOf(frame, best, simpleLevels(frame, best, tried)) : best;
@@ -50,7 +52,7 @@ function bestSolved(
 ): RamsisLevel {
   const own = solvedWith(frame, loadQps, plan, kind);
   const { policy } = frame;
-  if (!hasPath(frame) || policy.serviceTimes === "p95") return own;
+  if (!hasPath(frame) || policy.serviceTimes === "p95" || violations(own) > HOPELESS) return own;
   const careful: RamsisFrame = { ...frame, policy: { ...policy, serviceTimes: "p95" } };
   const other = solvedWith(careful, loadQps, plan, kind);
   return isBetter(frame, other, own) ? other : own;

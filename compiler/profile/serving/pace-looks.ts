@@ -1,6 +1,5 @@
 /**
- * Tells when processors worked slowly, by what the same piece of work took again and again: of a
- * worker its batches, of a machine small ones that are done just for this (`pace-watch.ts`).
+ * Tells when processors worked slowly, by what the batches of a worker took again and again.
  */
 import { meanOf } from "./spread.ts";
 
@@ -8,8 +7,6 @@ import { meanOf } from "./spread.ts";
 const SLOW_FACTOR = 1.2;
 /** Looks without which nothing is usual. */
 const LEAST_LOOKS = 50;
-/** So few looks of a time say nothing of it. */
-const LEAST_WITHIN = 10;
 const LEAST_WINDOWS = 2;
 /** One look may have been interrupted: it counts as so much of what one usually takes at most. */
 const MOST_FACTOR = 4;
@@ -42,17 +39,6 @@ export class PaceLooks {
     this.#atMs.push(atMs);
     this.#tookMs.push(tookMs);
     this.#who.push(who);
-  }
-
-  /** Part of the looks within a time that were slow, 0..1; null where there were too few. */
-  slowShare(fromMs: number, untilMs: number): number | null {
-    const usualMs = this.#usualMs();
-    const own = this.#tookMs.filter((_, look) => {
-      const atMs = this.#atMs[look] ?? Number.NaN;
-      return atMs >= fromMs && atMs <= untilMs;
-    });
-    if (usualMs === null || own.length < LEAST_WITHIN) return null;
-    return own.filter((tookMs) => tookMs > SLOW_FACTOR * usualMs).length / own.length;
   }
 
   /**

@@ -22,9 +22,7 @@ function cause(evidence: Partial<Evidence>): string | null {
     timeline: seconds([{}, {}, {}, {}, {}, {}]),
     machine: POINT.machine,
     measured: MEASURED,
-    serviceRatio: 1,
     profileStealShare: 0.01,
-    profileSlowShare: 0.02,
     ...evidence,
   });
 }
@@ -42,22 +40,18 @@ test("time that other guests took is told with its seconds and the profile's sha
   expect(cause({ machine: { ...POINT.machine, stealShare: 0.04 } })).toContain("lost 4.0 %");
 });
 
-test("other processes and slow processors are told, which no counter of steal shows", () => {
-  const machine = { ...POINT.machine, neighbourShare: 0.08, slowShare: 0.25 };
-  expect(cause({ machine })).toBe(
-    "other processes of this machine took 8.0 % of the processors; " +
-      "the host let the processors work slowly for 25 % of the time (profile: 2.0 %)",
-  );
-  const alike = { ...POINT.machine, slowShare: 0.25 };
-  expect(cause({ machine: alike, profileSlowShare: 0.2 })).not.toContain("slowly");
-  const unknown = { ...POINT.machine, neighbourShare: null, slowShare: null };
+test("other processes are told, which no counter of steal shows", () => {
+  const machine = { ...POINT.machine, neighbourShare: 0.08 };
+  expect(cause({ machine })).toBe("other processes of this machine took 8.0 % of the processors");
+  const unknown = { ...POINT.machine, neighbourShare: null };
   expect(cause({ machine: unknown })).not.toContain("processors");
 });
 
-test("batches are compared with their profile", () => {
-  expect(cause({ serviceRatio: 1.6 })).toBe("batches took 1.60x their profile");
-  expect(cause({ serviceRatio: 0.7 })).toBe("batches took 0.70x their profile");
-  expect(cause({ serviceRatio: null })).not.toContain("profile");
+test("a slow pace is told, for its spells are slower than its mean", () => {
+  const at = (pace: number | null) => cause({ machine: { ...POINT.machine, pace } });
+  expect(at(1.6)).toBe("batches took 1.60 times their profile in the mean of the run");
+  expect(at(1.1)).not.toContain("profile");
+  expect(at(null)).not.toContain("profile");
 });
 
 test("processes without time left are named", () => {

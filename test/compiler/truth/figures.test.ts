@@ -8,7 +8,6 @@ import { parseProcessTicks, seenBetween } from "../../../compiler/truth/machine-
 import { measuredOutcome, measuredTimes } from "../../../compiler/truth/measured.ts";
 import { proportionOf } from "../../../compiler/truth/proportion.ts";
 import { GatheredTimes, outcomeOf } from "../../../compiler/truth/request-times.ts";
-import { serviceRatio } from "../../../compiler/truth/service-ratio.ts";
 import { timelineOf } from "../../../compiler/truth/timeline.ts";
 import { planPoints, thinnedLoads } from "../../../compiler/truth/truth-plan.ts";
 
@@ -78,7 +77,7 @@ test("a second has what arrived in it, what the log says and what was looked at"
     sloMs: 50,
     measured: times([10, Number.NaN, 60]),
     predicted: times([10, 20, 30]),
-    served: [{ arrivalEpochMs: 5100, queueMs: 3, computeMs: 6, batches: [] }],
+    served: [{ arrivalEpochMs: 5100, queueMs: 3, computeMs: 6 }],
     startEpochMs: 5000,
     samples: [
       { fromMs: 750, untilMs: 1000, stealShare: 0.2, serverShare: 0.5 },
@@ -93,33 +92,16 @@ test("a second has what arrived in it, what the log says and what was looked at"
   expect(second).toMatchObject({ stealShare: null, serverShare: 0.7 });
 });
 
-test("lines of the access log tell the batches of a request, and other lines are skipped", () => {
+test("lines of the access log tell when a request came, and other lines are skipped", () => {
   const line = { time: "2026-01-01T00:00:00.000Z", status: 200, queueMs: 1, computeMs: 5 };
-  const own = { variant: "small", batch: 4, handedMs: 2, doneMs: 6 };
-  const runs = [own, { ...own, variant: "big", places: [0, 1] }];
   const log = [
-    JSON.stringify({ ...line, ...own }),
-    JSON.stringify({ ...line, ...own, runs }),
-    JSON.stringify({ ...line, ...own, status: 503 }),
+    JSON.stringify(line),
+    JSON.stringify({ ...line, status: 503 }),
     '{"time": "2026',
     "",
   ];
-  const batch = { variant: "small", rows: 4, aroundWorkerMs: 4 };
-  expect(servedRequests(log.join("\n")).map(({ batches }) => batches)).toEqual([[batch], [batch]]);
-});
-
-test("service times are set against the profile, between its batches too", () => {
-  const means = [
-    { batch: 1, meanMs: 1 },
-    { batch: 3, meanMs: 3 },
-  ];
-  const request = (rows: number, aroundWorkerMs: number) => {
-    const batches = [{ variant: "small", rows, aroundWorkerMs }];
-    return { arrivalEpochMs: 0, queueMs: 0, computeMs: 0, batches };
-  };
-  const profile = new Map([["small", means]]);
-  expect(serviceRatio([request(1, 2), request(2, 4)], profile)).toBe(2);
-  expect(serviceRatio([request(8, 2)], profile)).toBeNull();
+  const arrivalEpochMs = Date.parse(line.time);
+  expect(servedRequests(log.join("\n"))).toEqual([{ arrivalEpochMs, queueMs: 1, computeMs: 5 }]);
 });
 
 test("shares of the processors are those of the ticks between two looks", () => {

@@ -44,7 +44,7 @@ test("every try is told, and what predictions leave out", () => {
   const point = { ...POINT, earlier: [{ ...tried, cause: "stolen" }] };
   const document = { ...documentWith([point]), latenciesWithout: ["serving path"] };
   const text = truthText(document);
-  expect(text).toMatch(/run 1 was repeated, .*other guests took 20\S*% .*slow\): it did not hold/);
+  expect(text).toMatch(/run 1 was repeated, .*other guests took 20\S*% .*\): it did not hold/);
   expect(text).toContain("latencies without serving path");
 });
 

@@ -55,7 +55,7 @@ export const POINT: TruthPoint = {
     busyShare: 0.6,
     serverShare: 0.3,
     neighbourShare: 0.01,
-    slowShare: 0.02,
+    pace: 1.04,
   },
   checks: [],
   holds: true,

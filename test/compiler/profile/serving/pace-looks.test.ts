@@ -10,25 +10,6 @@ function looksOf(tookMs: readonly number[]): PaceLooks {
 
 const steady = (count: number, ms = 0.05) => Array.from({ length: count }, () => ms);
 
-test("looks that take longer than usual are slow, in the time that is asked for", () => {
-  const looks = looksOf([...steady(200), ...steady(50, 0.08), ...steady(50)]);
-  expect(looks.slowShare(0, 20 * 199)).toBe(0);
-  expect(looks.slowShare(20 * 200, 20 * 249)).toBe(1);
-  expect(looks.slowShare(20 * 200, 20 * 299)).toBe(0.5);
-});
-
-test("what is usual is the quicker part, even where most of the time is slow", () => {
-  const looks = looksOf([...steady(70), ...steady(130, 0.07)]);
-  expect(looks.slowShare(0, 20 * 199)).toBe(0.65);
-  // A little longer is the same.
-  expect(looksOf([...steady(70), ...steady(130, 0.058)]).slowShare(0, 20 * 199)).toBe(0);
-});
-
-test("of too few looks nothing is said", () => {
-  expect(looksOf(steady(49)).slowShare(0, 1e9)).toBeNull();
-  expect(looksOf(steady(200)).slowShare(0, 20 * 8)).toBeNull();
-});
-
 test("slow spells are told by their share, factor and mean length", () => {
   // Three spells of 0.4, 0.2 and 0.6 s in 8 s; one look of five in a window says nothing.
   const looks = looksOf([
