@@ -1,4 +1,4 @@
-/** The machine that `simulate` has, and what levels promise on it: in words and as data. */
+/** The machine of `simulate` and the promises for it, in words and as data. */
 
 import type { Bundle, Level, PaceFigures } from "stratagem-runtime/internal/bundle/schema";
 import { levelForLoad } from "stratagem-runtime/internal/core/level-choice";
@@ -41,7 +41,7 @@ export function machineJson({ machine, adapts }: SimulatedMachine): object {
   return { machine: { ...rest, workerPaces: Object.fromEntries(workerPaces) }, adapts };
 }
 
-/** What the level for a steady load promises on a machine of one constant pace. */
+/** The promise of the level for a steady load, on a machine of one constant pace. */
 export interface PromisedAtPace {
   readonly loadQps: number;
   readonly pace: number;

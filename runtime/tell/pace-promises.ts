@@ -1,4 +1,4 @@
-/** What levels promise on machines that are slower than profiled. */
+/** Promises of levels for machines that are slower than profiled. */
 import type { Bundle, Level, PacePromises } from "../bundle/schema.ts";
 
 /** Paces that differ by less are the same: the grid of measured paces is coarser. */
@@ -16,7 +16,7 @@ export function pacePromisesOf(level: Level): PacePromises {
 }
 
 /**
- * What is promised at a pace: the figures of the next higher pace that is stated, since a slower
+ * The promise at a pace: the figures of the next higher pace that is stated, since a slower
  * machine gives no more. Undefined beyond all of them.
  */
 export function figuresAtPace<F extends { readonly pace: number }>(

@@ -1,4 +1,4 @@
-/** What is decided and promised on machines that are slower than profiled, in words. */
+/** Decisions and promises for machines that are slower than profiled, in words. */
 
 import type { Bundle, PacePromises } from "../bundle/schema.ts";
 import { paceLevelsOf } from "./pace-promises.ts";

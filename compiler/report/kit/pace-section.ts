@@ -1,4 +1,4 @@
-/** What levels promise on machines that are slower than profiled. */
+/** Promises of levels for machines that are slower than profiled. */
 
 import { type Bundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { pacePromisesOf } from "stratagem-runtime/internal/tell/pace-promises";

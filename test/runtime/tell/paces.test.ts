@@ -1,4 +1,4 @@
-/** What is said of machines that are slower than profiled. */
+/** Texts about machines that are slower than profiled. */
 import { expect, test } from "vitest";
 import {
   figuresAtPace,
