@@ -2,7 +2,11 @@
  * A level of a bundle whose latencies have the way through the server: what it promises is what a
  * simulation gives with the server's process, contention and service times as they were measured.
  */
-import type { Expected, RamsisLevel } from "stratagem-runtime/internal/bundle/schema";
+import {
+  type Expected,
+  type RamsisLevel,
+  violationCeiling,
+} from "stratagem-runtime/internal/bundle/schema";
 import type { RamsisFrame } from "../../model/frames.ts";
 import { hasBuckets } from "./bucketed-level.ts";
 import { classedExpectation, hasClasses } from "./classed-level.ts";
@@ -41,7 +45,13 @@ export function servedExpectation(frame: RamsisFrame, level: RamsisLevel): Expec
   const boundAt = (rate: number) => bound(bounded, level.loadQps, rate);
   const wanted = Math.ceil(SIMULATED_S * level.loadQps);
   const queries = Math.min(MOST_QUERIES, Math.max(LEAST_QUERIES, wanted));
-  return classedExpectation(frame, level, { queries, seed: SEED }, boundAt);
+  const expected = classedExpectation(frame, level, { queries, seed: SEED }, boundAt);
+  const { sample = { queries, violations: queries } } = expected;
+  const ceiling = violationCeiling(frame.slo);
+  const isKept = sample.violations <= ceiling * sample.queries;
+  // A larger sample says whether a rate is below the ceiling that only its error is not.
+  if (!isKept || expected.violationRate <= ceiling || queries === MOST_QUERIES) return expected;
+  return classedExpectation(frame, level, { queries: MOST_QUERIES, seed: SEED }, boundAt);
 }
 
 /** The level with that promise; feasible where it keeps all limits. */

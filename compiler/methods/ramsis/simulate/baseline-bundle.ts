@@ -94,6 +94,35 @@ export function lastResort(bundle: RamsisBundle): Decision {
   return { variant, batch: Math.max(1, largest) };
 }
 
+/** The same bundle without batches that are larger than any of its policy: none was profiled. */
+export function withinProfile(bundle: RamsisBundle): RamsisBundle {
+  const actions = Float64Array.from(bundle.decisionSpace.actions.data);
+  const largest = Math.max(...actions.filter((_, index) => index % 2 === 1));
+  const cut = ({ data, shape }: Table): Table => {
+    const [rows = 0, width = 0] = shape;
+    const kept = Math.min(width, largest);
+    const all = Float64Array.from(data);
+    const cells = Array.from({ length: rows }, (_, row) => [
+      ...all.subarray(row * width, row * width + kept),
+    ]);
+    return { dtype: "float64", shape: [rows, kept], data: Float64Array.from(cells.flat()) };
+  };
+  const tasks = bundle.tasks.map((task) => {
+    const { decisionMs, quantiles, ...rest } = task.serviceTimes;
+    const measured = quantiles && {
+      p50Ms: cut(quantiles.p50Ms),
+      p95Ms: cut(quantiles.p95Ms),
+      p99Ms: cut(quantiles.p99Ms),
+      meanMs: cut(quantiles.meanMs),
+    };
+    return {
+      ...task,
+      serviceTimes: { ...rest, decisionMs: cut(decisionMs), quantiles: measured },
+    };
+  });
+  return { ...bundle, tasks };
+}
+
 export function taskOf(bundle: RamsisBundle): Task {
   const task = bundle.tasks[0];
   assert(task !== undefined, "a bundle has a task");
