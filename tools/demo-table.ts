@@ -2,7 +2,7 @@
 import type { LoadResult } from "stratagem/internal/load/run-load";
 import type { TruthDocument, TruthPoint } from "stratagem/internal/truth/truth-document";
 import { paceText } from "stratagem/internal/truth/truth-table";
-import { alignColumns, percent } from "stratagem-runtime/internal/tell/text";
+import { alignColumns, percent, wrapped } from "stratagem-runtime/internal/tell/text";
 
 /** What one model did alone at a load. */
 export interface Single {
@@ -25,12 +25,13 @@ export function singleOf(name: string, result: LoadResult): Single {
 
 /** @param singles by the points of the document, which are one for each load. */
 export function demoText(document: TruthDocument, singles: readonly (readonly Single[])[]): string {
-  const { points, slo, held, better, of } = document;
+  const { points, slo, held, better: outdone, of } = document;
   const rows = points.flatMap((point, index) => rowsOf(point, singles[index] ?? []));
   const superior = points.flatMap((point, index) => {
-    const names = (singles[index] ?? []).filter((one) => isSuperior(one, point));
-    return names.map(({ name }) => `${name} at ${point.loadQps}/s`);
+    const better = (singles[index] ?? []).filter((one) => isSuperior(one, point));
+    return better.map(({ name }) => `${name} at ${point.loadQps}/s`);
   });
+  const names = superior.join(", ") || "no model";
   return [
     `SLO ${slo.latencyMs} ms, at most ${percent(slo.ceiling)} late or lost. Pace: service times ` +
       "over the profile's.",
@@ -38,10 +39,10 @@ export function demoText(document: TruthDocument, singles: readonly (readonly Si
     alignColumns([HEAD, ...rows]),
     "",
     ...points.flatMap(({ loadQps, verdict, cause }) =>
-      verdict === "broken" ? [`${loadQps}/s: ${cause ?? "no cause found"}`] : [],
+      verdict === "broken" ? [wrapped(`${loadQps}/s: ${cause ?? "no cause found"}`)] : [],
     ),
-    `${held + better} of ${of} promises are kept at the pace of the machine; ` +
-      `better than the policy in accuracy and in late requests: ${superior.join(", ") || "no model"}`,
+    `${held + outdone} of ${of} promises are kept at the pace of the machine`,
+    wrapped(`better in accuracy and in late requests than the policy: ${names}`),
   ].join("\n");
 }
 

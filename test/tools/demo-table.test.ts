@@ -18,8 +18,8 @@ test("shows promise, policy and the model that answers most requests correctly",
   expect(lines.find((line) => line.includes("promised"))).toMatch(/^ *100 +1\.30 +promised +0\.1/);
   expect(lines.find((line) => line.includes("measured"))).toMatch(/10\.0 +50\.0 +holds$/);
   expect(lines.filter((line) => line.includes("alone")).join()).toMatch(/small alone +0\.000%/);
-  expect(lines.at(-1)).toContain("1 of 1 promises are kept");
-  expect(lines.at(-1)).toMatch(/late requests: no model$/);
+  expect(lines.at(-2)).toContain("1 of 1 promises are kept");
+  expect(lines.at(-1)).toMatch(/than the policy: no model$/);
 });
 
 test("names each model that is better in accuracy and in late requests", () => {
