@@ -70,7 +70,7 @@ function paceIn(text: string, form: string): number {
 }
 
 function numberIn(text: string): number {
-  return /^\d*\.?\d+$/.test(text.trim()) ? Number(text) : Number.NaN;
+  return /^\d+(\.\d+)?$/.test(text.trim()) ? Number(text) : Number.NaN;
 }
 
 function expected(form: string): RuntimeError {

@@ -29,9 +29,9 @@ const TOLERANCE = 1.08;
  *
  * If all service times are xi times the profile then, in units of xi ms, the system is the profiled
  * one at load * xi and SLO / xi. A set that was solved for pace g serves a pace xi up to g as its
- * own machine at load * xi / g and slack / (xi / g): batches end earlier than its tables reckon, and
- * a query that has just arrived has the whole SLO left. Where the load, stretched by slow and lost
- * workers, is above the highest level of a set, a set for a slower machine takes over.
+ * own machine at load * xi / g and slack / (xi / g): batches end earlier than its tables reckon,
+ * and a query that has just arrived has the whole SLO left. Where the load, stretched by slow and
+ * lost workers, is above the highest level of a set, a set for a slower machine takes over.
  */
 export class LevelSets {
   /** Pace that the set in use was solved for. */

@@ -198,7 +198,9 @@ export class PaceMonitor {
     return this.#workers.valueOf(worker) > STRAGGLER * RATIO_GRID[this.#median]!;
   }
 
-  /** What a variant and batch size takes beyond the pace, relative to its profile; 1 as profiled. */
+  /**
+   * What a variant and batch size takes beyond the pace, relative to its profile; 1 as profiled.
+   */
   correctionOf(cell: number): number {
     return this.#cells.valueOf(cell);
   }

@@ -7,7 +7,7 @@ import { randomServed } from "../support/random-served.ts";
 const PROBLEMS = 60;
 const FIRST_SEED = 101;
 
-test("no level is infeasible that a baseline keeps, or worse for a load that is added", async () => {
+test("no level is infeasible that a baseline keeps, or worse for an added load", async () => {
   for (let seed = FIRST_SEED; seed < FIRST_SEED + PROBLEMS; seed++) {
     const found = await broken(randomServed(seed)).catch((error: unknown) => {
       // The serving path alone may take the SLO.

@@ -1,4 +1,6 @@
-/** A served policy follows the pace of its workers, and serves what they can carry once some die. */
+/**
+ * A served policy follows the pace of its workers, and serves what they can carry once some die.
+ */
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -184,7 +186,7 @@ function workersOf(pid: number): number[] {
   });
 }
 
-test("a machine at half speed, and then four of eight workers, are met within a second", async () => {
+test("a machine at half speed, then four lost workers, are met within a second", async () => {
   const child = startStratagem(
     ...["serve", "--policy", bundle(), "--http", "127.0.0.1:0", "--json", "--standby", "0"],
   );

@@ -43,7 +43,8 @@ async function render(bundle: RamsisBundle): Promise<string> {
   const plan = { ...planSimulations(bundle), queries: 100 };
   const runs = await runSimulations(bundle, plan, async () => {});
   const file = { byteCount: 0, sha256: "0".repeat(64) };
-  return renderRamsisReport({ bundle, file, plan, runs, frontier: null, latencies: null, simulations: [] });
+  const none = { frontier: null, latencies: null, simulations: [] };
+  return renderRamsisReport({ bundle, file, plan, runs, ...none });
 }
 
 describe("the report of the letters example", async () => {

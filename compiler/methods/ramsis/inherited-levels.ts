@@ -9,7 +9,8 @@ type WithTableOf = (frame: RamsisFrame, loadQps: number, level: RamsisLevel) => 
 
 /**
  * @param solved by ascending load.
- * @returns the levels, those that are worse than the table of a level above them with the best such table.
+ * @returns the levels, those that are worse than the table of a level above them with the best
+ * such table.
  */
 export function inheritLevels(
   frame: RamsisFrame,

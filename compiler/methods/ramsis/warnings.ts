@@ -54,8 +54,8 @@ function missedLimits(run: Run, ceiling: number): string {
 }
 
 /**
- * Part of what the fastest variant carries: below it there is time to spare, and a policy that is far from its bound
- * needs an explanation.
+ * Part of what the fastest variant carries: below it there is time to spare, and a policy that is
+ * far from its bound needs an explanation.
  */
 const LOW_UTILISATION = 0.5;
 const FAR_BELOW = 0.02;

@@ -1,4 +1,6 @@
-/** A machine that is slower than its profile, or loses workers, as `simulate` is asked to have it. */
+/**
+ * A machine that is slower than its profile, or loses workers, as `simulate` is asked to have it.
+ */
 import type { SlowSpells } from "stratagem-runtime/internal/bundle/schema";
 import { Rng } from "stratagem-runtime/internal/core/rng";
 import { SlowTimes } from "./slow-times.ts";

@@ -13,7 +13,8 @@ type Path = Omit<ServingPath, "marginMs">;
 
 /**
  * Times of requests on their way: client and network, the server's process with its queue at a
- * load (0 for a request that is alone), and wake-ups of all that slept. Drawn, and the same for the same path.
+ * load (0 for a request that is alone), and wake-ups of all that slept. Drawn, and the same for
+ * the same path.
  * @param batches that a request is in, one after the other. @returns ms, ascending.
  */
 export function pathTimes(path: Path, loadQps: number, batches: number): Float64Array {

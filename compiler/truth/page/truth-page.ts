@@ -33,7 +33,8 @@ export function truthPage(documents: readonly TruthDocument[]): string {
     subtitle: `stratagem truth · ${names}`,
     lead:
       "Each load was sent to a live server and, with the very same arrivals, to the simulation " +
-      "that the promises come from, at the pace that the server measured. A point holds if p50 and p99 are within 20% or 2 ms, " +
+      "that the promises come from, at the pace that the server measured. A point holds if p50 " +
+      "and p99 are within 20% or 2 ms, " +
       "violations within 0.5 points, and accuracy within 0.2; what is off on the right side is " +
       "better than promised.",
     facts: factsOf(documents),

@@ -20,10 +20,10 @@ export interface ThemisBundle extends CommonFields {
   readonly entryBranch: Branch;
   readonly policy: ThemisOptions;
   /**
-   * uint16 [levelCount, levelCount, taskCount, 3], pace levels included: batch, cores of every instance, and instances to
-   * add, when the instances of the row's plan have to carry the column's load at once. Cores are at
-   * least those of the row's plan; up to the diagonal a row repeats its plan. The variants are
-   * those of the row's plan.
+   * uint16 [levelCount, levelCount, taskCount, 3], pace levels included: batch, cores of every
+   * instance, and instances to add, when the instances of the row's plan have to carry the
+   * column's load at once. Cores are at least those of the row's plan; up to the diagonal a row
+   * repeats its plan. The variants are those of the row's plan.
    */
   readonly transitions: Table;
   /** Ascending in `loadQps`, at least one. */

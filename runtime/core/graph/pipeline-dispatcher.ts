@@ -12,6 +12,8 @@ export interface PipelineDispatcherOptions {
   readonly queryCapacity: number;
   /** The demand that is assumed until it is measured; left out, the highest level starts. */
   readonly initialDemandQps?: number;
+  /** Whether workers take processors from each other as profiled; true unless said otherwise. */
+  readonly contends?: boolean;
   /** Whether decisions follow the pace of the workers; true unless said otherwise. */
   readonly adapt?: boolean;
   /** What batches take on a machine as profiled; their measured means unless said otherwise. */

@@ -30,7 +30,7 @@ test("the promise is the level's for the measured pace, of the slower one betwee
   expect(promisedAt(bundle, LOAD_QPS, 9)).toEqual({ violationRate: null, accuracy: null });
 });
 
-test("a machine at half speed breaks the promise as profiled and keeps that of its pace", async () => {
+test("a machine at half speed breaks the promise at pace 1 and keeps that of its pace", async () => {
   const run = {
     arrivals: { kind: "poisson", qps: LOAD_QPS },
     durationMs: 4000,
@@ -56,7 +56,7 @@ test("a machine at half speed breaks the promise as profiled and keeps that of i
   expect(verdictAt(2, slow)).toBe("holds");
 });
 
-test("the pace of a run is the mean of its samples, those before and after it left out", async () => {
+test("the pace of a run is the mean of its samples, those around it left out", async () => {
   let nowMs = 0;
   let sample = (): void => {};
   const text = (paces: readonly number[]): string =>

@@ -32,7 +32,7 @@ test("without pace levels a slow machine uses the levels of higher loads", () =>
   expect(sets.pace).toBe(1);
 });
 
-test("the first set that is not faster than the workers decides, with the load scaled to it", () => {
+test("the first set that is not faster than the workers decides, the load scaled to it", () => {
   const sets = setsOf();
   expect(sets.update(seen(190), 0, 1.5, 1.5)).toBe(3);
   expect(sets.pace).toBe(1.5);

@@ -1,13 +1,13 @@
 /** Texts about machines that are slower than profiled. */
 import { expect, test } from "vitest";
+import type { RamsisBundle } from "../../../runtime/bundle/schema.ts";
+import { inspectBundle } from "../../../runtime/inspect.ts";
+import { methodOf } from "../../../runtime/methods/registry.ts";
 import {
   figuresAtPace,
   paceLevelsOf,
   pacePromisesOf,
 } from "../../../runtime/tell/pace-promises.ts";
-import type { RamsisBundle } from "../../../runtime/bundle/schema.ts";
-import { inspectBundle } from "../../../runtime/inspect.ts";
-import { methodOf } from "../../../runtime/methods/registry.ts";
 import { headroomCell, paceLevelLines, promiseByPace } from "../../../runtime/tell/paces.ts";
 import { sampleBundle } from "../../support/sample-bundle.ts";
 import { themisBundle } from "../../support/themis-bundle.ts";

@@ -158,6 +158,7 @@ class StageSimulation {
       initialDemandQps: initialQpsOf(arrivals),
       adapt: options.adapts ?? true,
       reference: options.serviceTimes === "sampled" ? "measured" : "decision",
+      contends: options.stations?.contention ?? true,
       ...(level === undefined ? {} : { level }),
       ...(tuner === undefined ? {} : { tuner }),
     });

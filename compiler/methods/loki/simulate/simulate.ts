@@ -149,6 +149,7 @@ class PipelineSimulation {
       initialDemandQps: initialQps(arrivals),
       adapt: options.adapts ?? true,
       reference: options.serviceTimes === "sampled" ? "measured" : "decision",
+      contends: options.stations?.contention ?? true,
     });
     if (options.share !== undefined) this.#dispatcher.onShare(options.share);
     const { commandCapacity } = this.#dispatcher;

@@ -1,4 +1,6 @@
-/** The median latency and the accuracy that policies have with other prices of latency, at one load. */
+/**
+ * The median latency and the accuracy that policies have with other prices of latency, at one load.
+ */
 import * as Plot from "@observablehq/plot";
 import type { RamsisBundle, RamsisLevel } from "stratagem-runtime/internal/bundle/schema";
 import type { RamsisFrame } from "../../../model/frames.ts";

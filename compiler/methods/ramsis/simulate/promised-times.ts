@@ -1,7 +1,9 @@
 /** Which service times the promises of a bundle of tables are made with. */
 import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 
-/** Whether they are drawn: as decided with, and with a serving path wherever there are quantiles. */
+/**
+ * Whether they are drawn: as decided with, and with a serving path wherever there are quantiles.
+ */
 export function isSampled({
   policy,
   cluster,

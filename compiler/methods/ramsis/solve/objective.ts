@@ -2,8 +2,8 @@
  * The two objectives a policy can be computed for. The one per query has a price of latency.
  *
  * per-decision: the paper's reward (§4.1), accuracy · satisfied once per decision however many
- * queries it serves. per-query: E[Σ accuracy of satisfied queries] / E[queries], what users see, less
- * the price of their mean latency. A
+ * queries it serves. per-query: E[Σ accuracy of satisfied queries] / E[queries], what users see,
+ * less the price of their mean latency. A
  * ratio of two average rewards, maximised by Dinkelbach's steps: solve for the reward n · (accuracy
  * · satisfied − g), set g to the ratio its policy attains, repeat; g never falls after the first
  * step and converges superlinearly. (W. Dinkelbach, "On Nonlinear Fractional Programming", 1967.)

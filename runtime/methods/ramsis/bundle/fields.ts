@@ -107,7 +107,8 @@ const options = record<RamsisOptions>({
   drop: [boolean, "Whether a query that no variant can serve in time any more is given up."],
   lateMs: optional(
     notNegative,
-    "How long after its deadline a late query is answered at most, ms; where that is not possible " +
+    "How long after its deadline a late query is answered at most, ms; where that is not " +
+      "possible " +
       "it is dropped. Without it there is no bound.",
   ),
   classes: optional(
@@ -191,8 +192,10 @@ function levelWith(expected: Shape<Expected>): Shape<RamsisLevel> {
     ),
     marginMs: optional(
       notNegative,
-      "What the tables of this level leave to the serving path of a query, ms; left out where that " +
-        "is `cluster.serving.marginMs`. A lookup subtracts what it is more than that from the slack.",
+      "What the tables of this level leave to the serving path of a query, ms; left out where " +
+        "that " +
+        "is `cluster.serving.marginMs`. A lookup subtracts what it is more than that from the " +
+        "slack.",
     ),
     expected: [expected, "Guarantees in steady state, weighted by queries."],
     solve: [solve, "How the level was computed."],

@@ -317,9 +317,9 @@ export function topLevel({ baseLevelCount, levelCount }: ThemisShape, pace: numb
 }
 
 /**
- * The lowest level from one on whose plan keeps the SLO at a pace: what its requests take, times the
- * pace; if none does, the one that takes the least. Levels are as they were planned where the pace
- * is not above 1.
+ * The lowest level from one on whose plan keeps the SLO at a pace: what its requests take, times
+ * the pace; if none does, the one that takes the least. Levels are as they were planned where the
+ * pace is not above 1.
  */
 function inTimeFrom({ tailMsByLevel, sloMs, levelCount }: ThemisShape, from: number, pace: number) {
   if (pace <= 1) return from;

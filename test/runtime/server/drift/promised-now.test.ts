@@ -34,7 +34,7 @@ test("a slower machine is promised what is stated of the next higher pace", () =
   expect(promisedNow(bundle, { level: 0, loadQps: 1, pace: 2.5 })).toBeUndefined();
 });
 
-test("without promises by pace the level that decides is asked, and one of a pace promises none", () => {
+test("without promises by pace the level is asked, and one of a pace promises none", () => {
   const bundle = tinyBundle();
   const { violationRate } = bundle.levels[0]?.expected ?? {};
   expect(promisedNow(bundle, { level: 0, loadQps: 1, pace: 2 })?.violationRate).toBe(violationRate);

@@ -4,7 +4,8 @@ import type { PeerCluster } from "./peer-cluster.ts";
 
 /**
  * The part of the runtime's dispatcher that a simulation drives. Peers are never served with: a
- * worker that is lost under them keeps its batch for ever, no client cancels, and no bundle replaces another.
+ * worker that is lost under them keeps its batch for ever, no client cancels, and no bundle
+ * replaces another.
  */
 export type SimulatedDispatcher = Pick<
   Dispatcher,

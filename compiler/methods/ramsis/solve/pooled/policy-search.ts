@@ -4,8 +4,9 @@
  * with wins. So no level is worse than a rule that anybody would write.
  *
  * A policy is scored by its accuracy per query, less a penalty for each violation above the
- * ceiling; of policies whose scores are close to each other, the price of latency decides. Where two candidates lie on either side of the ceiling, mixtures of both are tried: a
- * coin says at each decision which of them is asked.
+ * ceiling; of policies whose scores are close to each other, the price of latency decides. Where
+ * two candidates lie on either side of the ceiling, mixtures of both are tried: a coin says at
+ * each decision which of them is asked.
  */
 import { GIVE_UP, NO_ACTION } from "stratagem-runtime/internal/bundle/schema";
 import type { LatencySummary } from "../../../../simulate/latency-sample.ts";
@@ -98,8 +99,8 @@ const PATIENCES = [0, 0.05, 0.2];
 /**
  * With several workers the process is not exact, so one solution is for accuracy, with this factor
  * of the safe price, and another for latency: with this factor of the price, and times that are
- * this much longer than they are, which leaves reserves. Found on ImageNet with 60 workers, of prices from 0.0002 to 0.01
- * and stretches from 1 to 1.4.
+ * this much longer than they are, which leaves reserves. Found on ImageNet with 60 workers, of
+ * prices from 0.0002 to 0.01 and stretches from 1 to 1.4.
  */
 const ACCURATE = { priceFactor: 2 };
 const QUICK = { priceFactor: 5, stretch: 1.25 };

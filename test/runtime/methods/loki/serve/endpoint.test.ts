@@ -182,6 +182,6 @@ test("beyond what the plans carry the excess is refused", async () => {
     await all;
     house.clock.nowMs += 1000;
   }
-  expect(statuses.filter((status) => status === 200).length).toBeGreaterThan(100);
+  expect(statuses.filter((status) => status === 200).length).toBeGreaterThan(50);
   expect(statuses.filter((status) => status === 503).length).toBeGreaterThan(100);
 }, 60_000);

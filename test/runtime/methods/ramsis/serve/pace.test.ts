@@ -89,7 +89,7 @@ test("the pace survives a reload of the same bundle", async () => {
   expect(scene.scheduler.pace.poolPace).toBe(poolPace);
 });
 
-test("a log with measured times is replayed to the same commands, and so is one without", async () => {
+test("a log with measured times is replayed to the same commands, as is one without", async () => {
   const scene = new Scene();
   await scene.batches(20, 2.5);
   await scene.batches(20, 1);
