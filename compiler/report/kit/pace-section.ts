@@ -29,8 +29,8 @@ export function paceSections({ levels, slo }: Pick<Bundle, "levels" | "slo">): P
   if (bodies.length === 0) return [];
   const heads = ["load/s", "headroom", "pace", "accuracy per query", "violations"];
   const body = html`<p>Pace is the time that batches take, relative to the profile: at 2 a machine
-    is half as fast. Decisions follow the pace that is measured. Headroom is the highest constant pace at
-which the level keeps its ceiling on violations.</p>
+is half as fast. Decisions follow the pace that is measured. Headroom is the highest constant pace
+at which the level keeps its ceiling on violations.</p>
 <div class="scroll" role="region" aria-label="promises by pace" tabindex="0"><table
 id="pace-table"><thead>${headRow([...heads, "p50, ms", "p99, ms"])}</thead>
 ${bodies}</table></div>`;

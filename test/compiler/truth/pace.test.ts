@@ -30,7 +30,7 @@ test("the promise is the level's for the measured pace, of the slower one betwee
   expect(promisedAt(bundle, LOAD_QPS, 9)).toEqual({ violationRate: null, accuracy: null });
 });
 
-test("a machine at half speed breaks the promise at pace 1 and keeps that of its pace", async () => {
+test("a machine at half speed breaks the promise at pace 1, not that of its pace", async () => {
   const run = {
     arrivals: { kind: "poisson", qps: LOAD_QPS },
     durationMs: 4000,

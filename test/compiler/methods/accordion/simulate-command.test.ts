@@ -176,6 +176,8 @@ describe("the command", () => {
     text: `${text}\n\nlatencies without serving path and contention (not profiled)`,
     json: {
       ...json,
+      adapts: true,
+      machine: null,
       serviceTimes: "p95",
       latenciesWithout: ["serving path", "contention"],
     },

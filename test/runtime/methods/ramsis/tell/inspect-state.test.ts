@@ -12,8 +12,8 @@ const told = async (loadQps: number, state: string) => {
 test("a state that waits says until when, what comes then, and what else could run", async () => {
   const { lines, state } = await told(1200, "queued=1,slack=132.6ms");
   expect(lines.slice(0, 2)).toEqual([
-    "queued 1, slack 132.6 ms: start nothing yet: wait for another query, until the slack is below " +
-      "129 ms, 3.6 ms from now",
+    "queued 1, slack 132.6 ms: start nothing yet: wait for another query, until the slack is " +
+      "below 129 ms, 3.6 ms from now",
     "if none comes until then: efficientnet_b2 on 1 query",
   ]);
   expect(lines).toContainEqual(expect.stringMatching(/^g {2}efficientnet_v2_s +1 +117\.2 /));
