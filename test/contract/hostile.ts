@@ -108,7 +108,7 @@ export function describeHostile(subjects: readonly Subject[]): void {
               if (isServed) served++;
             });
           }
-          expect(served).toBeGreaterThan(OF_POLICY / 140);
+          expect(served).toBeGreaterThan(OF_POLICY / 300);
         },
         TIMEOUT_MS,
       );
