@@ -59,8 +59,9 @@ function setFactor(factor: number): void {
   writeFileSync(factorFile, String(factor));
 }
 
+/** Workers that sleep take no processor from each other, so the machine has enough of them. */
 function bundle(): string {
-  const serving = { processors: 2, wireMs: { p50: 10, p95: 30, p99: 60, mean: 14 } };
+  const serving = { processors: 16, wireMs: { p50: 10, p95: 30, p99: 60, mean: 14 } };
   const profile = { format: "latency-profile/1", hardware: "test", variants: VARIANTS, serving };
   writeFileSync(join(folder, "profile.json"), JSON.stringify(profile));
   const variants = Object.keys(VARIANTS).map((name) => {
@@ -179,10 +180,6 @@ class Watch {
   }
 }
 
-function median(values: readonly number[]): number {
-  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
-}
-
 function workersOf(pid: number): number[] {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ");
   return children.map(Number).filter((child) => {
@@ -190,7 +187,7 @@ function workersOf(pid: number): number[] {
   });
 }
 
-test("a machine at half speed, then four lost workers, cost few violations", async () => {
+test("a machine at half speed, then four lost workers, are met within a second", async () => {
   const child = startStratagem(
     ...["serve", "--policy", bundle(), "--http", "127.0.0.1:0", "--json", "--standby", "0"],
   );
@@ -219,8 +216,8 @@ test("a machine at half speed, then four lost workers, cost few violations", asy
     well: load.violations(0, slowMs),
     slow: load.violations(slowMs + 1000, wellMs),
     lost: load.violations(lostMs + 2000),
-    slowAfterMs: watch.msUntil(slowMs, ({ paces }) => median(paces) >= 1.5),
-    backAfterMs: watch.msUntil(wellMs, ({ paces }) => median(paces) < 1.5),
+    slowAfterMs: watch.msUntil(slowMs, ({ paces }) => paces.every((pace) => pace >= 1.75)),
+    backAfterMs: watch.msUntil(wellMs, ({ paces }) => paces.every((pace) => pace < 1.75)),
     lostAfterMs: watch.msUntil(lostMs, ({ level }) => level >= LOADS.length - 1),
     changesASecond: (1000 * watch.changes(slowMs, wellMs)) / (wellMs - slowMs),
     paces: watch.seen.findLast(({ atMs }) => atMs < wellMs)?.paces,
@@ -230,8 +227,11 @@ test("a machine at half speed, then four lost workers, cost few violations", asy
   process.stderr.write(`${JSON.stringify(figures)}\n`);
   expect(figures.slow).toBeLessThanOrEqual(MOST_VIOLATIONS);
   expect(figures.lost).toBeLessThanOrEqual(MOST_VIOLATIONS);
+  expect(figures.slowAfterMs).toBeLessThan(1000);
   expect(figures.backAfterMs).toBeLessThan(5000);
+  expect(figures.lostAfterMs).toBeLessThan(1000);
   expect(figures.changesASecond).toBeLessThanOrEqual(4);
+  expect(figures.paces?.every((pace) => pace >= 1.5)).toBe(true);
   expect(figures.workers).toBe(4);
 
   child.kill("SIGTERM");
