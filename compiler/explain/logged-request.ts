@@ -12,7 +12,7 @@ export interface LoggedRun {
   /** Queries that waited when it was decided, its own included. */
   readonly queued: number | null;
   readonly slackMs: number | null;
-  /** Of its worker; 1 where nothing is said. */
+  /** Pace of its worker; 1 if the log states none. */
   readonly pace: number;
   readonly worker: number | null;
   /** How long the request's query waited for it; null where all came with the request. */

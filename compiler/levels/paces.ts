@@ -17,7 +17,7 @@ const STEPS = 20;
 export interface PaceSolver {
   /** Levels of a bundle for machines that are slower, in the order of the paces. */
   solvePaced(bundle: Bundle, paces: readonly number[]): Promise<readonly object[]>;
-  /** What each level of a bundle promises on slower machines. */
+  /** Returns the promises of each level of a bundle on slower machines. */
   promisePaces(bundle: Bundle): Promise<readonly PacePromises[]>;
 }
 
@@ -32,7 +32,7 @@ export async function withPaces(
   return paces.promising(paced, await solver.promisePaces(paced));
 }
 
-/** What a level of a bundle promises on slower machines. @param level its index. */
+/** Returns the promises of one level on slower machines. @param level its index. */
 export function pacePromises(
   bundle: Bundle,
   { paces, worstViolationRate }: CompilerMethod,

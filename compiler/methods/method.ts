@@ -108,7 +108,7 @@ export interface CompilerMethod<
    */
   gapOf?(a: L, b: L): LevelGap;
   bundle(frame: F, levels: readonly L[], provenance: Provenance): B;
-  /** Levels and promises for slower machines; left out where there are none. */
+  /** Levels and promises for slower machines; omitted by methods without them. */
   readonly paces?: MethodPaces<B, F>;
 
   // What a level promises.
@@ -204,7 +204,7 @@ export interface MethodPaces<B, F, L extends object = object> {
   ): readonly L[] | Promise<readonly L[]>;
   /** The bundle with levels that were solved for other paces. */
   with(bundle: B, levels: readonly L[]): B;
-  /** What is served at the load of a level on such a machine, by simulation of the whole bundle. */
+  /** Simulates the whole bundle on such a machine at the load of a level. */
   promised(bundle: B, level: number, pace: number): PaceFigures;
   /** The bundle whose levels state this. @param promised for each level. */
   promising(bundle: B, promised: readonly PacePromises[]): B;

@@ -9,7 +9,7 @@ export interface RanBatch {
   readonly level: number | null;
   readonly queued: number | null;
   readonly slackMs: number | null;
-  /** Of its worker; 1 where the log does not say. */
+  /** Pace of its worker; 1 if the log states none. */
   readonly pace: number;
   readonly worker: number | null;
   /** Class or bucket of its requests. */

@@ -5,7 +5,7 @@ import { stretchedTimes } from "./planned-times.ts";
 /** Paces that bundles have levels and promises for, beside 1. */
 export const PACES = [1.25, 1.5, 2, 3] as const;
 
-/** What is timed, such as tasks, `pace` times as slow. */
+/** Returns tasks or buckets whose service times are `pace` times as long. */
 export function pacedTimes<T extends { readonly serviceTimes: ServiceTimes }>(
   timed: readonly T[],
   pace: number,

@@ -11,7 +11,7 @@ export type LevelRequest =
     }
   /** Levels for machines whose service times are so many times the profile's. */
   | { readonly kind: "pace-levels"; readonly bundle: Bundle; readonly pace: number }
-  /** What a bundle promises at the load of one of its levels, by index, on slower machines. */
+  /** Asks for the promises of one level of a bundle, by index, on slower machines. */
   | { readonly kind: "paces"; readonly bundle: Bundle; readonly level: number }
   /** Of the levels that are as good as one, the one closest to its neighbour. */
   | { readonly kind: "settle"; readonly level: Level; readonly neighbour: Level }

@@ -14,13 +14,13 @@ export interface LatencySummary {
   readonly max: number;
 }
 
-/** What a level of tables states of them; 0 where nothing is served. */
+/** Percentiles that a level of tables states; 0 if nothing is served. */
 export function latencyPromise(summary: LatencySummary | null): Required<ExpectedLatency> {
   const { p50 = 0, p95 = 0, p99 = 0, max = 0 } = summary ?? {};
   return { p50, p95, p99, max };
 }
 
-/** What a level states of the latencies that its simulation gives; 0 where nothing is served. */
+/** Percentiles that a simulated level states; 0 if nothing is served. */
 export function expectedLatency(
   summary: ExpectedLatency | null,
 ): Pick<PipelineExpected, "latencyMsP50" | "latencyMsP99" | "latencyMs"> {

@@ -92,7 +92,7 @@ interface Sent {
   readonly seen: MachineSeen;
   /** Of the host; null where none was seen. */
   readonly stalls: StallsSeen | null;
-  /** Of the workers, as the server measured it; null where it states none. */
+  /** Pace of the workers, as the server measured it; null if it states none. */
   readonly pace: number | null;
 }
 

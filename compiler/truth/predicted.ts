@@ -113,7 +113,7 @@ export async function predict(
   };
 }
 
-/** What the level for a load states of a pace; of one between two, what it states of the slower. */
+/** Returns the promise of a level at a pace; between two stated paces, that of the slower. */
 export function promisedAt(bundle: Bundle, loadQps: number, pace: number): TruthPoint["promised"] {
   const level = levelForLoad(bundle.levels, loadQps);
   const stated = promisedNow(bundle, { level, loadQps, pace });

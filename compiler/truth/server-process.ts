@@ -12,7 +12,7 @@ export interface ServerProcess {
   readonly pid: number;
   /** What it has told of requests since it was asked last. */
   served(): Promise<ServedRequest[]>;
-  /** What its metrics say now. */
+  /** Reads its metrics. */
   metrics(): Promise<string>;
   /** Lets it answer what it has accepted; resolves when it is gone. */
   stop(): Promise<void>;

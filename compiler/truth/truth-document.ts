@@ -40,9 +40,9 @@ export interface TruthPoint {
   readonly seed: number;
   readonly durationMs: number;
   readonly queries: number;
-  /** What the level for this load states of the pace of the run; null where it states none. */
+  /** Promise of the level at the pace of the run; null if it states none. */
   readonly promised: { readonly violationRate: number | null; readonly accuracy: number | null };
-  /** By simulation of the same arrivals at the pace of the run. */
+  /** Simulation of the same arrivals at the pace of the run. */
   readonly predicted: Outcome;
   /** The same, predicted without what is named; null where the method cannot leave it out. */
   readonly ablation: Ablation;

@@ -382,7 +382,7 @@ const paceFigures = record<PaceFigures>({
   p99: [waitOr0, "Its 99th percentile."],
 });
 
-/** What levels promise on slower machines. */
+/** Fields of the promises on slower machines. */
 export const paceFields: Fields<PacePromises> = {
   headroom: optional(
     numberIn(0, MAX_PACE),

@@ -1,4 +1,4 @@
-/** What a profile expects of a batch: mean, variance and contention. */
+/** Expected time of a batch by its profile: mean, variance and contention. */
 import type { Cluster, ServiceTimes } from "../bundle/schema.ts";
 import { cellOf, sizesUpTo } from "./pace.ts";
 import { KNOT_COUNT, quantileKnots } from "./quantile-distribution.ts";

@@ -182,7 +182,7 @@ export class PaceMonitor {
 
   /**
    * What a batch on a worker has to be taken to need, relative to the profile: the pace of the
-   * worker or, where workers have slow spells that nobody can foresee, that of such a spell.
+   * worker or, if its workers have unpredictable slow spells, that of such a spell.
    */
   paceOf(worker: number): number {
     return Math.max(this.#pool.valueOf(0), this.#tail.value) * this.#workers.valueOf(worker);

@@ -38,7 +38,7 @@ export class PolicyTable {
    */
   readonly #actionByState: Uint16Array;
   readonly #shareByLevel: Float64Array;
-  /** What the margin of each level is more than that of the bundle, ms. */
+  /** Margin of each level less that of the bundle, ms. */
   readonly #marginMsByLevel: Float64Array;
   readonly #variantByAction: Uint16Array;
   readonly #batchByAction: Uint16Array;

@@ -27,7 +27,7 @@ const RISE_SIGMAS = Float64Array.of(4, 3.5, 3);
 const WINDOWS = 3;
 /** Standard deviations of a single run above which a few in turn refute the value. */
 const JUMP_SIGMAS = 4;
-/** So many in turn, and one more where the profile's variance over mean² is high. */
+/** Runs in turn that refute a value; one more if the profile's variance over mean² is high. */
 const JUMP_RUNS = 2;
 const NOISY_VARIANCE = 0.02;
 /** A single run counts at most as so many times its expected time. */
@@ -44,10 +44,10 @@ const SLOW_RUNS = 32;
 /** Sums of a window. */
 const EXPECTED = 0;
 const MEASURED = 1;
-/** Of measured² / expected, and of the squares of expected times. */
+/** Sums of measured² / expected, and of squared expected times. */
 const SECOND = 2;
 const SQUARES = 3;
-/** Of expected² times the profile's variance over mean². */
+/** Sum of expected² times the profile's variance over mean². */
 const PROFILED = 4;
 const SUMS = 5;
 
@@ -255,7 +255,7 @@ export class RatioTracker {
   }
 }
 
-/** Where the sums of a window begin. */
+/** Index of the first sum of a window. */
 function windowOf(series: number, window: number): number {
   return (series * (WINDOWS + 1) + window) * SUMS;
 }

@@ -19,7 +19,7 @@ interface Look extends TrafficGrowth {
 export class ObservedLoad {
   #looks: Look[] = [];
   #heardMs = Number.NaN;
-  /** Of its workers, when it was heard of last. */
+  /** Pace of its workers in its last report. */
   pace = 1;
 
   /** When it was heard of last; NaN before. */
@@ -46,7 +46,7 @@ export class ObservedLoad {
   }
 }
 
-/** Of all workers of several front ends, by what each has to do. */
+/** Pace of all workers of several front ends, weighted by load. */
 export function sharedPace(loads: readonly ObservedLoad[]): number {
   const loadsQps = loads.map((load) => loadQpsOf(load.measured().window));
   const all = loadsQps.reduce((total, qps) => total + qps, 0);

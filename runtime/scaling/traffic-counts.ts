@@ -62,7 +62,7 @@ export function trafficGrowth(before: TrafficCounts, after: TrafficCounts): Traf
   return { rows: since("rows") + shed, requests: since("requests") + since("rejected") };
 }
 
-/** Of workers that share the load by how fast they are. */
+/** Pace of workers that share the load by speed. */
 function poolPace(values: readonly MetricValue[]): Pick<TrafficCounts, "pace"> {
   const paces = values.filter(({ value }) => value > 0);
   const rate = paces.reduce((total, { value }) => total + 1 / value, 0);

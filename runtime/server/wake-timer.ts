@@ -6,7 +6,7 @@
  */
 const LONGEST_MS = 2 ** 31 - 1;
 
-/** May call too early: whoever is asked then says anew when. */
+/** May call too early; the callback then sets the next time. */
 export class WakeTimer {
   readonly #onWake: () => void;
   #timer: NodeJS.Timeout | undefined;

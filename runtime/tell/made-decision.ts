@@ -12,7 +12,7 @@ export interface MadeDecision {
   readonly queued: number;
   /** To the earliest deadline; negative when that was over. */
   readonly slackMs: number;
-  /** Of the worker that ran it. */
+  /** Pace of the worker that ran it. */
   readonly pace: number;
   /** Largest of the corrections of variants and batch sizes then. */
   readonly correction: number;

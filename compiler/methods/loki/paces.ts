@@ -20,7 +20,7 @@ const LEAST_GAIN = 1e-4;
 const LEAST_MORE = 1.01;
 /** Part of the queries of a level's promise that one at a pace is simulated for. */
 const PROMISE_PART = 1 / 16;
-/** What comes before is served while the pace is found out, and models are loaded for it. */
+/** Requests before this time are served while the pace is measured and models are loaded. */
 const SETTLED_MS = 2000;
 
 export const lokiPaces: MethodPaces<LokiBundle, LokiFrame, LokiPaceLevel> = {
@@ -67,7 +67,7 @@ function ofUse(levels: readonly LokiLevel[], paced: readonly LokiPaceLevel[]): L
   return found.sort((a, b) => a.pace - b.pace || a.loadQps - b.loadQps);
 }
 
-/** What a plan is for, in terms of a machine as profiled. */
+/** The load that a plan is for, on a machine as profiled. */
 interface Meant {
   readonly meantQps: number;
   readonly accuracy: number;

@@ -14,7 +14,7 @@ const EQUAL_ACCURACY = 1e-4;
 /** A batch is changed only for a mean latency that is lower by this part of it. */
 const LEAST_GAIN = 0.005;
 
-/** What a simulation says of a level. */
+/** Figures of a simulated level. */
 export interface TriedLatency {
   readonly meanMs: number;
   readonly p99Ms: number;

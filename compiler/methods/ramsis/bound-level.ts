@@ -14,7 +14,7 @@ import { simulateLevel } from "./classed-level.ts";
 import { latencyObjective, targetExcess } from "./solve/latency-objective.ts";
 import { ramsis } from "./solve/ramsis.ts";
 
-/** What latencies are measured on. */
+/** Queries and seed of the simulation that measures latencies. */
 const QUERIES = 100_000;
 const SEED = 1;
 /** Prices of latency that are tried while a target is missed: each is so many times the last. */
@@ -48,7 +48,7 @@ export function boundLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
   return kept;
 }
 
-/** What a level promises, from its tables alone: the same numbers for the same tables. */
+/** Computes the promises of a level from its tables alone: equal tables give equal numbers. */
 export function boundExpectation(frame: RamsisFrame, level: RamsisLevel): Expected {
   return { ...ramsis.expectedOf(frame, level), latencyMs: latenciesOf(frame, level) };
 }

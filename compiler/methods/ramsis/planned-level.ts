@@ -33,7 +33,7 @@ export function plannedLevel(frame: RamsisFrame, loadQps: number, kind: LevelKin
     const isSafer = best === null || violations(level) < violations(best);
     tried.push(plan);
     if (isSafer) best = level;
-    // Where a larger margin does not help, the load is more than the workers can carry.
+    // If a larger margin does not help, the load is more than the workers can carry.
     if (level.feasible || !isSafer || violations(level) > HOPELESS) break;
   }
   if (best === null) throw new RangeError("a level has a plan");
@@ -107,7 +107,7 @@ function isBetter(frame: RamsisFrame, one: RamsisLevel, other: RamsisLevel): boo
   return priced(one) > priced(other) + LEAST_GAIN;
 }
 
-/** Where no level keeps the ceiling: enough to serve rather than drop. */
+/** Price of a violation if no level keeps the ceiling: enough to serve rather than drop. */
 function worth({ expected }: RamsisLevel): number {
   return expected.accuracyPerQuery - expected.violationRate;
 }

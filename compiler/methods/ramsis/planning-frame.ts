@@ -24,10 +24,10 @@ const BATCHES = 1;
 /** Times as long as the fastest batch takes, so that sums are not rounded to less than it. */
 const ROOM = 1 + 1e-9;
 
-/** What the plan of one level reckons with for the way through the server. */
+/** Margin and contention that the plan of one level assumes for the serving path. */
 export interface LevelPlan {
   readonly marginMs: number;
-  /** Of service times as measured. */
+  /** Factor on measured service times. */
   readonly stretch: number;
 }
 

@@ -96,7 +96,7 @@ async function simulationOf(
   const { kind: name, tuned = false } =
     typeof baseline === "string" ? { kind: baseline } : baseline;
   const scaler = scalerNamed(name);
-  // What a policy is compared with decides as if the machine were as profiled.
+  // Baselines decide as if the machine were as profiled.
   const asShipped = { ...options, adapts: false };
   if (scaler === undefined) {
     return { run: await planRun(themisBaseline(bundle, name), asShipped), told: null };

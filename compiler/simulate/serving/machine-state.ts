@@ -23,7 +23,7 @@ export const AS_PROFILED: MachineState = {
   lost: null,
 };
 
-/** What work takes on the workers of such a machine. */
+/** Stretches work on the workers of such a machine. */
 export class MachinePaces {
   /** [workerCount] */
   readonly #factor: Float64Array;

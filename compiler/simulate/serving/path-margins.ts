@@ -8,13 +8,13 @@ import { pathQuantileMs, pathTimes } from "./path-time.ts";
 
 /** Margins that are tried, in times what the path takes, the smallest first. */
 const RUNGS = [1, 1.5, 2, 3, 4.5];
-/** Of the shortest SLO, what a margin is at most: models need the rest. */
+/** Largest margin as a part of the shortest SLO: models need the rest. */
 const MOST_PART = 0.8;
 /** Margins are whole multiples of this, ms. */
 const STEPS_PER_MS = 20;
 
 export interface PathMargins {
-  /** What the path takes at the SLO's percentile, ms. */
+  /** Time of the serving path at the SLO's percentile, ms. */
   readonly pathMs: number;
   /** Ascending; the first is the path's time. */
   readonly marginsMs: readonly number[];

@@ -247,7 +247,7 @@ export interface ProfileReference {
 }
 
 /** Batch service times of a task: axis 0 is the variant, axis 1 the batch size minus one. */
-/** What a bundle promises at a load where all service times are `pace` times the profile's. */
+/** Promises at a load if all service times are `pace` times the profile's. */
 export interface PaceFigures {
   readonly pace: number;
   readonly accuracyPerQuery: number;
@@ -257,7 +257,7 @@ export interface PaceFigures {
   readonly p99: number;
 }
 
-/** What a level promises on slower machines, as simulated; left out by older compilers. */
+/** Simulated promises of a level on slower machines; omitted by older compilers. */
 export interface PacePromises {
   /** The largest constant pace at which the level keeps its ceiling; 0 where it keeps none. */
   readonly headroom?: number;

@@ -37,7 +37,7 @@ export interface RamsisBundle extends CommonFields {
   readonly paceLevels?: readonly RamsisPaceLevel[];
 }
 
-/** What a level decides on a machine whose service times are `pace` times the profile. */
+/** Tables of a load for a machine whose service times are `pace` times the profile. */
 export interface RamsisPaceLevel
   extends Pick<
     RamsisLevel,

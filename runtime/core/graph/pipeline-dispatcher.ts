@@ -16,7 +16,7 @@ export interface PipelineDispatcherOptions {
   readonly contends?: boolean;
   /** Whether decisions follow the pace of the workers; true unless said otherwise. */
   readonly adapt?: boolean;
-  /** What batches take on a machine as profiled; their measured means unless said otherwise. */
+  /** Expected times on a machine as profiled; the measured means by default. */
   readonly reference?: ReferenceMode;
 }
 

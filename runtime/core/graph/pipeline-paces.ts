@@ -18,7 +18,7 @@ export class PipelinePaces {
   readonly #firstCell: Uint32Array;
   readonly #poolCount: number;
   readonly #poolByWorker: Uint32Array;
-  /** Of the batch that each worker runs; a batch of 0 where it runs none. */
+  /** Variant and size of the batch on each worker; size 0 for an idle worker. */
   readonly #variant: Uint32Array;
   readonly #batch: Uint32Array;
   readonly #busy: Uint32Array;

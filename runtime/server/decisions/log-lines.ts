@@ -38,7 +38,7 @@ export interface LoggedDecision {
   readonly loadQps?: number;
   /** That the level was solved for; left out for 1. */
   readonly levelPace?: number;
-  /** Of its worker; left out for 1, and where it is not measured. */
+  /** Pace of its worker; omitted if 1 or not measured. */
   readonly pace?: number;
   /** Largest of the corrections of variants and batch sizes then; left out for 1. */
   readonly correction?: number;

@@ -1,18 +1,18 @@
-/** What a policy promises of the load and the pace that are measured. */
+/** Promises of a policy at the measured load and pace. */
 
 import type { Bundle } from "../../bundle/schema.ts";
 import { levelForLoad } from "../../core/level-choice.ts";
 import { figuresAtPace } from "../../tell/pace-promises.ts";
 import type { PromisedNow } from "./watched.ts";
 
-/** What levels of all methods state, as far as promises are watched. */
+/** The watched part of the promises of any method's level. */
 interface Stated {
   readonly violationRate: number;
   readonly accuracyPerSatisfied?: number;
   readonly byPace?: readonly StatedAtPace[];
 }
 
-/** What a level states of a machine whose service times are `pace` times the profile. */
+/** Promise of a level on a machine whose service times are `pace` times the profile. */
 interface StatedAtPace {
   readonly pace: number;
   readonly accuracyPerQuery?: number;
@@ -54,7 +54,7 @@ export function promisedNow(bundle: Bundle, now: MeasuredNow): PromisedNow | und
   };
 }
 
-/** Of levels with several plans, the one that is followed at their load is what they promise. */
+/** A level with several plans promises the plan that is followed at its load. */
 function statedOf(level: Bundle["levels"][number]): Stated {
   return "expected" in level ? level.expected : level.steady.expected;
 }

@@ -4,11 +4,11 @@ import type { PaceMonitor } from "../../core/pace.ts";
 import { head, line, type MetricLine } from "./exposition.ts";
 
 export interface ServedPace {
-  /** Of the workers that are up together: their capacity as profiled over what they have. */
+  /** Pace of all workers that are up: profiled capacity over measured capacity. */
   readonly pool: number;
   /** Load on the cluster as profiled for each query, with workers that are down counted. */
   readonly stretch: number;
-  /** Those that are up. */
+  /** Workers that are up. */
   readonly workers: readonly WorkerPace[];
   /** Variants and batch sizes that take longer than the pace explains. */
   readonly corrections: readonly PaceCorrection[];

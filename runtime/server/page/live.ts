@@ -94,11 +94,11 @@ export interface LiveWorkers {
 
 /** Service times over those of the profile, 1 as profiled, 2 half as fast. */
 export interface LivePace {
-  /** Of the workers that are up together. */
+  /** Pace of all workers that are up. */
   readonly pool: number;
   /** Load on the cluster as profiled for each query, with workers that are down counted. */
   readonly stretch: number;
-  /** Those that are up, the first of them where there are many. */
+  /** Workers that are up; the first ones of many. */
   readonly workers: readonly {
     readonly pool: string;
     readonly worker: number;

@@ -13,7 +13,7 @@ export interface BatchRun {
   readonly queued: number;
   /** Time to the earliest deadline at its start; negative when that was over. */
   readonly slackMs: number;
-  /** Of its worker when it was decided; left out where that is not measured, and of 1. */
+  /** Pace of its worker at the decision; omitted if 1 or not measured. */
   readonly pace?: number;
   /** Largest of the corrections by which decisions were made then; left out for 1. */
   readonly correction?: number;
@@ -34,7 +34,7 @@ export interface BatchRun {
   readonly isLost?: true;
 }
 
-/** By which pace of its worker, and corrections, a batch is decided. */
+/** Pace and corrections that a decision used. */
 export function paceFields(
   worker: number,
   monitor: PaceMonitor | undefined,

@@ -52,7 +52,7 @@ export interface BatchRunsOptions<Batch> {
   readonly times: ServiceTimes | undefined;
 }
 
-/** What a batch may take on the worker that runs it, which may be slower than profiled. */
+/** Time limit of a batch on its worker, which may be slower than profiled. */
 export function pacedMs(
   profiledMs: number | undefined,
   { pace = 1 }: Pick<BatchRun, "pace">,

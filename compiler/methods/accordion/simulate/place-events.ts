@@ -32,7 +32,7 @@ export class PlaceEvents {
   readonly #demand: Float64Array;
   /** Null where places are as profiled. */
   readonly #paces: MachinePaces | null;
-  /** By slot of a query that runs, its places. */
+  /** Places of each running query, by its slot. */
   readonly #places = new Map<number, number[]>();
 
   /**

@@ -65,7 +65,7 @@ function* inPairs(
   const one = hardwareOf(problem, from, giver);
   const other = hardwareOf(problem, to, taker);
   const mostMoved = giver.replicas > 1 && one.price === other.price ? 1 : 0;
-  // Without a move a pair is the same in either order.
+  // A pair without a move is the same in either order.
   for (let moved = from < to ? 0 : 1; moved <= mostMoved; moved++) {
     for (const batch of one.batches) {
       const fewer = { ...giver, batch, replicas: giver.replicas - moved };
@@ -79,7 +79,7 @@ function* inPairs(
   }
 }
 
-/** What else a task can run on for the same cost. */
+/** Lists the alternatives of a task at the same cost. */
 function* forAsMuch(
   problem: ProvisioningProblem,
   stage: number,

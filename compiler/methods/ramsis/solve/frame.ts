@@ -301,7 +301,7 @@ function withServiceTimes(
   return Float64Array.from(new Set([...steps, ...times])).sort();
 }
 
-/** What the workers serve at most, by whichever variant and batch. */
+/** Returns the highest rate that the workers serve with any variant and batch. */
 function throughputQps(
   { pools }: RamsisApplication["cluster"],
   { maxQueue }: RamsisOptions,

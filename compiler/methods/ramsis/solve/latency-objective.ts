@@ -16,7 +16,7 @@ export interface LatencyObjective {
   readonly mostAccuracy: number;
 }
 
-/** What is asked of a policy, and what it is compared by. */
+/** Targets of a policy, and the price that compares policies. */
 export interface Worth {
   /** Accuracy less what missed limits cost. */
   readonly score: number;
@@ -54,7 +54,7 @@ export interface Percentiles {
   readonly p95: number;
 }
 
-/** By how much the targets of an SLO are exceeded, relative to each; 0 where both are kept. */
+/** Returns the excess over the targets of an SLO, relative to each; 0 if both are kept. */
 export function targetExcess(
   { p50Ms, p95Ms }: Pick<Slo, "p50Ms" | "p95Ms">,
   { p50, p95 }: Percentiles,

@@ -53,7 +53,7 @@ export function solvePolicy(
     : maximiseReward(mdp);
 }
 
-/** What a query that the action serves is worth, shape (actionCount,). */
+/** Worth of a query that the action serves, shape (actionCount,). */
 export function queryWorth(mdp: WorkerMdp, latencyPrice: number): Float64Array {
   return mdp.actionAccuracy.map(
     (accuracy, action) => accuracy - latencyPrice * (mdp.actionLatency[action] ?? 0),

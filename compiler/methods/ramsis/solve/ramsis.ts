@@ -63,7 +63,7 @@ export const ramsis = {
     (isPooled(frame) ? expectedOfPooledLevel : expectedOf)(frame, level),
   /** The table of a queue whose workers serve other queues too. */
   slowedTable,
-  /** What the tables of a level reach on a short sample, and what no policy exceeds. */
+  /** Returns the accuracy of a level's tables on a short sample, and its upper bound. */
   glimpse,
   /** Whether workers have the time for a load in batches that end within the SLO. */
   carries: (frame: RamsisFrame, loadQps: number): boolean =>

@@ -55,7 +55,7 @@ export function solveWithin(mdp: WorkerMdp, ceiling: number, latencyPrice = 0): 
 interface Objective {
   readonly mdp: WorkerMdp;
   readonly latencyPrice: number;
-  /** Of each action, shape (actionCount,). */
+  /** Value of each action, shape (actionCount,). */
   readonly queryWorth: Float64Array;
 }
 

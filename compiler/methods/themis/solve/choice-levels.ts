@@ -84,7 +84,7 @@ export class ChoiceLevels {
     return plan?.cost ?? Number.POSITIVE_INFINITY;
   }
 
-  /** What simulation says of a plan that the pools have room for; else null. */
+  /** Returns the simulated figures of a plan, or null if the pools have no room for it. */
   judge({ answer }: Found, loadQps: number): Judged | null {
     return this.#fits(answer) ? this.#judge.judge(answer.stages, loadQps) : null;
   }
@@ -201,7 +201,7 @@ export class ChoiceLevels {
   }
 }
 
-/** Of plans that cost as much the fastest by the model, of equal ones the first. */
+/** Returns the fastest of plans of equal cost by the model, and the first of equal ones. */
 function cheapest(plans: readonly (ScalingPlan | null)[]): ScalingPlan | null {
   const found = plans.filter((plan) => plan !== null);
   const isBetter = (one: ScalingPlan, other: ScalingPlan): boolean =>

@@ -103,7 +103,7 @@ export class PlanJudge {
 
 export interface Judged {
   readonly expected: ScaleExpected;
-  /** What decides between plans that are as good otherwise. */
+  /** Breaks ties between plans that are equal otherwise. */
   readonly meanLatencyMs: number;
 }
 

@@ -16,7 +16,7 @@ import type { ScalingPlan } from "./problem.ts";
 
 const CELLS = 3;
 
-/** What of a level decides how its plan becomes another, and another becomes it. */
+/** The part of a level that decides the transitions to and from its plan. */
 export interface ScaledLoad extends Pick<ThemisLevel, "loadQps"> {
   readonly steady: Pick<ScalePlan, "stages">;
   readonly solve: Pick<ScaleReport, "quantile">;

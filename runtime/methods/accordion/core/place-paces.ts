@@ -12,7 +12,7 @@ import type { PlaceLedger } from "./place-ledger.ts";
 export interface PlacePaceOptions {
   /** Whether decisions follow the pace; true unless said otherwise. */
   readonly adapt?: boolean;
-  /** What instances take on a machine as profiled; their measured means unless said otherwise. */
+  /** Expected times on a machine as profiled; the measured means by default. */
   readonly reference?: ReferenceMode;
   /** Whether places take processors from each other as the bundle says; true if left out. */
   readonly contends?: boolean;
@@ -56,13 +56,13 @@ export class PlacePaces {
     return this.monitor.paceOf(place);
   }
 
-  /** What a model takes in a shape on the fastest places that are up. */
+  /** Time of a model in a shape on the fastest places that are up. */
   ofShape(model: number, shape: number): number {
     const pace = this.#bySize[this.#table.sizeOf(shape)]!;
     return pace * this.monitor.correctionOf(this.#cellOf(model, shape));
   }
 
-  /** What a model takes in a shape on the fastest places that are free. */
+  /** Time of a model in a shape on the fastest free places. */
   ofFree(model: number, shape: number): number {
     let pace = 0;
     for (let rank = 0; rank < this.#table.sizeOf(shape); rank++) {
@@ -97,7 +97,7 @@ export class PlacePaces {
     return count > rank ? fromPace : next;
   }
 
-  /** What a model takes in a shape on places of which the slowest has a pace. */
+  /** Time of a model in a shape on places whose slowest has a pace. */
   on(pace: number, model: number, shape: number): number {
     return pace * this.monitor.correctionOf(this.#cellOf(model, shape));
   }

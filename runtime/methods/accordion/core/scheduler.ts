@@ -79,7 +79,7 @@ export class AccordionScheduler {
     const isGrowing = isMalleable && policy.regrow;
     const table = new PipelineTable(bundle);
     const ledger = new PlaceLedger(classOfPlaces(bundle), table.classCount);
-    // What it is compared with decides as if places were as profiled.
+    // Baselines decide as if places were as profiled.
     const adapt = isMalleable && (options.adapt ?? true);
     const paces = new PlacePaces(bundle, table, ledger, { ...options, adapt });
     const runs = new QueryRuns(table, queryCapacity, ledger.placeCount, paces);

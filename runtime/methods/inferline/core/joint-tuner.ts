@@ -98,7 +98,7 @@ export class JointTuner implements ReplicaTuner {
   readonly #own;
   readonly #other;
   #level: number;
-  /** Of the workers. */
+  /** Pace of the workers. */
   #pace = 1;
   #firstMs = Number.NaN;
   /** The level that would be better, and since when. */

@@ -16,9 +16,9 @@ export class StageQueues {
   readonly #taskCount: number;
   /** By query; null where all is first in, first out. */
   readonly #deadlineMs: Float64Array | null;
-  /** By level, and in it by the grid of paces. */
+  /** Rows by level and, in it, by the grid of paces. */
   readonly #timely: readonly (readonly TimelyBatches[])[];
-  /** Of the workers, and its index in the grid. */
+  /** Pace of the workers, and its index in the grid. */
   #pace = 1;
   #paceIndex = UNIT;
 

@@ -102,7 +102,7 @@ export class ShortestQueueBalancer implements Balancer {
       // If queries arrive at once, some may wait for a worker that is idle.
       const ahead = 2 * this.#queues.length(worker) + (state === IDLE ? 0 : 1);
       const pace = this.#pace;
-      // Where paces differ, by the time until a query that comes last would be served.
+      // If paces differ, ranks by the time until a query that comes last would be served.
       const rank = pace === null || pace.isEven ? ahead : (ahead + 1) * pace.paceOf(worker);
       if (rank < bestRank) {
         best = worker;

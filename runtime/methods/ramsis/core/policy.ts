@@ -209,7 +209,7 @@ export { GIVE_UP, WAIT };
 /** Lookups with less slack that follow one whose batch would take longer than profiled. */
 const MOST_CORRECTIONS = 3;
 
-/** What the profile expects of batches of the bundle's task. */
+/** Returns the expected batch times of the bundle's task. */
 export function referenceOf(bundle: RamsisBundle, mode: ReferenceMode): PaceReference {
   return new PaceReference(bundle.tasks[0]!.serviceTimes, bundle.cluster, mode);
 }

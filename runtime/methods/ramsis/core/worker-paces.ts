@@ -6,17 +6,17 @@ import { PaceReference, type ReferenceMode } from "../../../core/pace-reference.
 export interface PaceOptions {
   /** Whether decisions follow the pace; true unless said otherwise. */
   readonly adapt?: boolean;
-  /** What batches take on a machine as profiled; their measured means unless said otherwise. */
+  /** Expected times on a machine as profiled; the measured means by default. */
   readonly reference?: ReferenceMode;
 }
 
 /** Compares each batch with the profile of its variant, size and bucket. */
 export class WorkerPaces {
   readonly monitor: PaceMonitor;
-  /** By bucket; one where there are none. */
+  /** One reference for each bucket; a single one without buckets. */
   #references: readonly PaceReference[];
   readonly #mode: ReferenceMode;
-  /** Of the batch that each worker runs. */
+  /** Variant, size, bucket and busy workers of the batch on each worker. */
   readonly #variant: Uint16Array;
   readonly #batch: Uint32Array;
   readonly #bucket: Uint8Array;

@@ -33,7 +33,7 @@ export async function tableState(
   return { text: lines.join("\n"), json: { ...state, values } };
 }
 
-/** Why nobody says what actions are worth; null where the solver does. */
+/** Reason why action values are missing; null if the solver computed them. */
 function noValuesOf({ levels }: RamsisBundle, { bucket, level }: StateInspection): string | null {
   if (bucket !== undefined) {
     return "what other buckets take of the workers is weighed where tables are solved";

@@ -14,7 +14,7 @@ import type { ThemisShape } from "./shape.ts";
 export interface InstancePaceOptions {
   /** Whether decisions follow the pace; true unless said otherwise. */
   readonly adapt?: boolean;
-  /** What batches take on a machine as profiled; their measured means unless said otherwise. */
+  /** Expected times on a machine as profiled; the measured means by default. */
   readonly reference?: ReferenceMode;
   /** Whether instances take processors from each other as the bundle says; true if left out. */
   readonly contends?: boolean;
@@ -23,14 +23,14 @@ export interface InstancePaceOptions {
 /** Compares each batch with the profile of its variant, size and cores. */
 export class InstancePaces {
   readonly monitor: PaceMonitor;
-  /** By variant, [maxCores, maxBatch] each: expected time, and its variance over its square. */
+  /** Expected time and variance over its square by variant, [maxCores, maxBatch] each. */
   readonly #meanMs: readonly Float64Array[];
   readonly #variance: readonly Float64Array[];
   readonly #maxBatch: Uint32Array;
   readonly #contention: readonly number[];
   /** Sizes by powers of two of all variants. */
   readonly #sizes: number;
-  /** Of the batch that each worker runs; busy cores at its start, those of the batch included. */
+  /** Batch on each worker, and busy cores at its start, those of the batch included. */
   readonly #variant: Uint16Array;
   readonly #batch: Uint16Array;
   readonly #cores: Uint16Array;
@@ -51,7 +51,7 @@ export class InstancePaces {
       reference === "decision" || latencies.every(({ quantiles }) => quantiles !== undefined);
     const cellCount = variantCount * this.#sizes;
     this.monitor = new PaceMonitor(workerCount, cellCount, { adapt, mayBeFaster });
-    // How many instances there are to be is the controller's to say.
+    // The controller decides the number of instances.
     this.monitor.share(1);
     this.#variant = new Uint16Array(workerCount);
     this.#batch = new Uint16Array(workerCount);
@@ -88,7 +88,7 @@ export class InstancePaces {
     );
   }
 
-  /** A worker is an instance that is up, or is none. */
+  /** Whether a worker is an instance that is up. */
   see(worker: number, isUp: boolean): void {
     if (isUp) this.monitor.onReady(worker);
     else {
@@ -102,7 +102,7 @@ export class InstancePaces {
     this.#cores[worker] = 0;
   }
 
-  /** What so many busy cores take from each other; measured times contain that of their own. */
+  /** Contention of so many busy cores; measured times contain that of their own batch. */
   #factor(busyCores: number): number {
     const most = this.#contention.length;
     return most === 0 ? 1 : this.#contention[Math.min(busyCores, most) - 1]!;

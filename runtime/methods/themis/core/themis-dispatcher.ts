@@ -66,7 +66,7 @@ export interface ThemisDispatcher extends PipelineDispatcher, ResizedPipeline, T
    * what a forecast of the driver's is made of.
    */
   readonly perSecondQps: Float64Array;
-  /** What instances take, relative to the profile. */
+  /** Service times of instances, relative to the profile. */
   readonly pace: PaceMonitor;
   /** Looks at the traffic so far: after one a driver that makes forecasts makes another. */
   readonly lookCount: number;
@@ -448,7 +448,7 @@ class ElasticDispatcher implements ThemisDispatcher {
 
   /**
    * Whether an instance is a straggler that would make the query that is next late, and another
-   * instance of its variant, which is none, may have it in time.
+   * instance of its variant, not a straggler, may serve it in time.
    */
   #isTooSlow(worker: number, variant: number, task: number, nowMs: number): boolean {
     const { pace } = this;
@@ -467,7 +467,7 @@ class ElasticDispatcher implements ThemisDispatcher {
     return false;
   }
 
-  /** What a batch of one takes on an instance now. */
+  /** Time of a batch of one on an instance now. */
   #aloneMs(worker: number, variant: number): number {
     const { latencyMsByVariant, maxBatchByTaskPool } = this.#shape;
     const at = (this.#cores.inForce(worker) - 1) * maxBatchByTaskPool[variant]!;

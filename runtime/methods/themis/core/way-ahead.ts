@@ -13,7 +13,7 @@ export interface WayState {
   readonly batch: Uint32Array;
   /** Whether a burst may still be met with more cores. */
   readonly mayBeRaised: () => boolean;
-  /** Of the instances behind: what they take, relative to the profile. */
+  /** Service times of the instances behind, relative to the profile. */
   readonly pace: { readonly poolPace: number };
 }
 

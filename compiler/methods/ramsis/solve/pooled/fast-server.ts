@@ -65,7 +65,7 @@ export interface Look {
   readonly waitAdvantage: number;
 }
 
-/** What the fast server is solved for. */
+/** Prices that the fast server is solved for. */
 export interface Prices {
   /** μ, in accuracy. */
   readonly violationPrice: number;

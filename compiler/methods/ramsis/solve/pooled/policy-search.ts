@@ -203,13 +203,13 @@ class PolicySearch {
     return this.#isKept(again) ? this.#byWorth(again) : again.sort(byFallback);
   }
 
-  /** Whether anybody keeps the ceiling. */
+  /** Whether any candidate keeps the ceiling. */
   #isKept(judged: readonly Judged[]): boolean {
     const { maxViolationRate } = this.#problem;
     return judged.some(({ violationRate }) => violationRate <= maxViolationRate);
   }
 
-  /** Those whose score is near the best one by their worth, then the others by their score. */
+  /** Sorts the candidates near the best score by worth, and the others after them by score. */
   #byWorth(judged: readonly Judged[]): Judged[] {
     const best = Math.max(...judged.map(({ score }) => score));
     const least = best - this.#problem.latency.mostAccuracy;
@@ -333,7 +333,7 @@ class PolicySearch {
       const solved = this.#solved(server, asked);
       const [next] = this.#byWorth(solved) as [Judged, ...Judged[]];
       judged.push(...solved);
-      // Where the price makes no difference, another one makes none either.
+      // If the price makes no difference, another one makes none either.
       if (isAlike(next, best)) break;
       if (this.#isBetter(next, best)) [best, prices] = [next, asked];
       else if (prices === first && tried === 0) factor = 1 / factor;
@@ -362,7 +362,7 @@ class PolicySearch {
 
   /**
    * A solution as it is, and more willing to wait.
-   * @param fallback is asked where the solution serves nobody.
+   * @param fallback decides the states in which the solution gives up.
    */
   #solved(
     server: FastServer,
@@ -421,7 +421,7 @@ class PolicySearch {
     return { candidate, accuracy, violationRate, latencyMs, isAllowed, missed, score, worth };
   }
 
-  /** By how much percentiles exceed their targets, relative to these. */
+  /** Returns the excess of percentiles over their targets, relative to these. */
   #missedTargets(outcome: PooledOutcome): number {
     const { targets } = this.#problem;
     const latencies = targets && latencySummary(outcome);
@@ -450,7 +450,7 @@ export function clustering({
   return Math.max(1, squares / (BLOCKS - 1) / mean);
 }
 
-/** As long as percentiles of other arrivals may be. */
+/** Stretches percentiles to what other arrivals may show. */
 function lengthened({ p50, p95 }: LatencySummary): Percentiles {
   return { p50: TARGET_SAFETY * p50, p95: TARGET_SAFETY * p95 };
 }

@@ -80,7 +80,7 @@ export interface PooledProblem {
   /** Accuracy that a violation costs beyond the query's own, below the ceiling. */
   readonly violationPrice: number;
   readonly latency: LatencyObjective;
-  /** Of percentiles of the latency, where there are any. */
+  /** Targets of latency percentiles, if the SLO has any. */
   readonly targets: Pick<Slo, "p50Ms" | "p95Ms"> | null;
 }
 

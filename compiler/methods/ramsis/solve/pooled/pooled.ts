@@ -87,7 +87,7 @@ export function solvePooled(
   }
 }
 
-/** What rules are compared on before the serving path is simulated. */
+/** Sample that compares rules before the serving path is simulated. */
 const RULE_LOOK = { stream: 11, queries: 8_000, slos: 5 };
 const BEST_RULES = 6;
 const SAFEST_RULES = 2;
