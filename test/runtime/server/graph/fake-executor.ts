@@ -62,6 +62,9 @@ export class FakeAssignedExecutor implements AssignedExecutor {
     this.#variants.delete(worker);
   }
 
+  /** Measured time of every batch, ms; NaN for none. */
+  wallMs = 1;
+
   run(worker: number, batch: Batch, onComputed = () => {}): Promise<BatchResult> {
     if (this.#variants.get(worker)?.includes(batch.variant) !== true) {
       throw new Error(`worker ${worker} does not hold ${batch.variant}`);
@@ -92,7 +95,7 @@ export class FakeAssignedExecutor implements AssignedExecutor {
 
   finish(index = 0): void {
     const { batch, resolve } = this.take(index);
-    resolve({ outputs: this.#answer(batch), wallMs: 1, cpuMs: 1, cores: 1 });
+    resolve({ outputs: this.#answer(batch), wallMs: this.wallMs, cpuMs: 1, cores: 1 });
   }
 
   refuse(index = 0): void {

@@ -161,6 +161,8 @@ test("beyond what the plans carry the excess is refused", async () => {
     servedPipeline({ levels: LARGE_ONLY, sloMs: 100_000, policy: { routing: "auto" } }),
   );
   loadAll(house);
+  // Measured times would say that the workers are faster than the plans reckon with.
+  house.executor.wallMs = Number.NaN;
   const statuses: number[] = [];
   for (let second = 0; second < 6; second++) {
     const replies = Array.from({ length: 90 }, async () => {
@@ -182,6 +184,6 @@ test("beyond what the plans carry the excess is refused", async () => {
     await all;
     house.clock.nowMs += 1000;
   }
-  expect(statuses.filter((status) => status === 200).length).toBeGreaterThan(50);
-  expect(statuses.filter((status) => status === 503).length).toBeGreaterThan(50);
+  expect(statuses.filter((status) => status === 200).length).toBeGreaterThan(100);
+  expect(statuses.filter((status) => status === 503).length).toBeGreaterThan(100);
 }, 60_000);
