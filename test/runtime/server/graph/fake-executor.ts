@@ -63,7 +63,7 @@ export class FakeAssignedExecutor implements AssignedExecutor {
   }
 
   /** Measured time of every batch, ms; NaN for none. */
-  wallMs = 1;
+  wallMs = Number.NaN;
 
   run(worker: number, batch: Batch, onComputed = () => {}): Promise<BatchResult> {
     if (this.#variants.get(worker)?.includes(batch.variant) !== true) {
