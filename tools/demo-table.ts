@@ -26,6 +26,7 @@ export function singleOf(name: string, result: LoadResult): Single {
 /** @param singles by the points of the document, which are one for each load. */
 export function demoText(document: TruthDocument, singles: readonly (readonly Single[])[]): string {
   const { points, slo, held, better: outdone, of } = document;
+  const slower = points.filter(({ verdict }) => verdict === "slower").length;
   const rows = points.flatMap((point, index) => rowsOf(point, singles[index] ?? []));
   const superior = points.flatMap((point, index) => {
     const better = (singles[index] ?? []).filter((one) => isSuperior(one, point));
@@ -39,9 +40,14 @@ export function demoText(document: TruthDocument, singles: readonly (readonly Si
     alignColumns([HEAD, ...rows]),
     "",
     ...points.flatMap(({ loadQps, verdict, cause }) =>
-      verdict === "broken" ? [wrapped(`${loadQps}/s: ${cause ?? "no cause found"}`)] : [],
+      verdict === "broken" || verdict === "slower"
+        ? [wrapped(`${loadQps}/s: ${cause ?? "no cause found"}`)]
+        : [],
     ),
-    `${held + outdone} of ${of} promises are kept at the pace of the machine`,
+    wrapped(
+      `accuracy and late requests are as promised at the pace of the machine, or better, at ` +
+        `${held + outdone + slower} of ${of} loads; latencies are at ${held + outdone}`,
+    ),
     wrapped(`better in accuracy and in late requests than the policy: ${names}`),
   ].join("\n");
 }

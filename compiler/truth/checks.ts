@@ -40,7 +40,12 @@ export function checksOf(judged: Judged): Check[] {
 /** Of all checks together. */
 export function verdictOf(checks: readonly Check[]): Verdict {
   if (checks.every(({ holds }) => holds)) return "holds";
-  return checks.every(({ isKept }) => isKept) ? "better" : "broken";
+  if (checks.every(({ isKept }) => isKept)) return "better";
+  const isLatency = ({ name }: Check): boolean => name === "p50" || name === "p99";
+  const isSlower = checks.every((check) => {
+    return check.isKept || (isLatency(check) && check.measured !== null);
+  });
+  return isSlower ? "slower" : "broken";
 }
 
 /** Without an answer nothing holds. */

@@ -241,6 +241,6 @@ function documentOf(stand: Stand, points: readonly TruthPoint[]): TruthDocument 
     held: countOf("holds"),
     better: countOf("better"),
     of: points.length,
-    holds: countOf("broken") === 0,
+    holds: countOf("broken") + countOf("slower") === 0,
   };
 }

@@ -122,8 +122,12 @@ export interface BriefOutcome {
   readonly violationRate: number;
 }
 
-/** `better` is what is further from its prediction than it may be, and on the right side of it. */
-export type Verdict = "holds" | "better" | "broken";
+/**
+ * `better`: further from the prediction than allowed, on the right side. `slower`: a percentile of
+ * the latency is higher than predicted, and all else holds. `broken`: late requests or accuracy are
+ * worse than promised.
+ */
+export type Verdict = "holds" | "better" | "slower" | "broken";
 
 export type CheckName = "p50" | "p99" | "violations" | "accuracy" | "labels";
 

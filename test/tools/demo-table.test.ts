@@ -18,8 +18,18 @@ test("shows promise, policy and the model that answers most requests correctly",
   expect(lines.find((line) => line.includes("promised"))).toMatch(/^ *100 +1\.30 +promised +0\.1/);
   expect(lines.find((line) => line.includes("measured"))).toMatch(/10\.0 +50\.0 +holds$/);
   expect(lines.filter((line) => line.includes("alone")).join()).toMatch(/small alone +0\.000%/);
-  expect(lines.at(-2)).toContain("1 of 1 promises are kept");
+  expect(lines.slice(-3, -1).join(" ")).toMatch(
+    /or better, at 1 of 1 loads;.* latencies are at 1$/,
+  );
   expect(lines.at(-1)).toMatch(/than the policy: no model$/);
+});
+
+test("a run that is only slower than predicted keeps what was promised of its answers", () => {
+  const slower = documentWith([{ ...POINT, verdict: "slower", holds: false, cause: "spells" }]);
+  const text = demoText({ ...slower, held: 0 }, [[SMALL]]);
+  expect(text).toMatch(/10\.0 +50\.0 +slower/);
+  expect(text).toContain("100/s: spells");
+  expect(text.replaceAll("\n", " ")).toMatch(/or better, at 1 of 1 loads; latencies are at 0/);
 });
 
 test("names each model that is better in accuracy and in late requests", () => {

@@ -121,6 +121,7 @@ function cell({ checks }: TruthPoint, name: CheckName, text: string): Markup {
 const VERDICTS: Readonly<Record<Verdict, Markup>> = {
   holds: html`<span class="verdict held">✓ holds</span>`,
   better: html`<span class="verdict held">✓ better</span>`,
+  slower: html`<span class="verdict broken">✗ slower</span>`,
   broken: html`<span class="verdict broken">✗ broken</span>`,
 };
 

@@ -8,6 +8,7 @@ import {
 import type { ServiceTimes } from "../drift/service-times.ts";
 import type { BatchTimes } from "./answer-times.ts";
 import type { BatchRun } from "./batch-run.ts";
+import { WayTimes } from "./way-times.ts";
 import { WorkerBatches } from "./worker-batches.ts";
 
 /** A batch that a worker has. */
@@ -27,8 +28,9 @@ export interface OpenBatch extends BatchRun {
 export interface BatchOwner<Batch> {
   /**
    * The worker is idle: what is decided now is handed to it before anything else happens.
-   * @param ranMs how long the model ran in it; undefined where that is not known, and for what the
-   * profile does not cover: the first batch after a start or the load of a model.
+   * @param ranMs time of the batch as profiles count it, the usual way to the worker and back
+   * included; undefined where it is not known, and for the first batch after a start or a load,
+   * which profiles do not cover.
    */
   onIdle(worker: number, nowMs: number, ranMs: number | undefined): void;
   /** A worker is idle whose answer is on its way; `onIdle` has been told. */
@@ -68,6 +70,7 @@ export class BatchRuns<Batch extends OpenBatch> {
   readonly #times: ServiceTimes | undefined;
   /** Workers whose next batch is the first after a start or a load. */
   readonly #isFresh = new Set<number>();
+  readonly #ways = new WayTimes();
 
   constructor({ workerCount, owner, nowMs, times }: BatchRunsOptions<Batch>) {
     this.#batches = new WorkerBatches(workerCount);
@@ -121,7 +124,7 @@ export class BatchRuns<Batch extends OpenBatch> {
     this.#noteBusy(batch);
     this.#batches.onComputed(batch);
     const nowMs = this.#nowMs();
-    this.#owner.onIdle(batch.worker, nowMs, this.#measured(batch, ranMs));
+    this.#owner.onIdle(batch.worker, nowMs, this.#measured(batch, ranMs, nowMs));
     this.#owner.onComputed?.(nowMs);
   }
 
@@ -170,15 +173,18 @@ export class BatchRuns<Batch extends OpenBatch> {
     const { worker } = batch;
     if (!this.#batches.endAnswer(batch)) {
       this.#batches.replace(worker, undefined);
-      this.#owner.onIdle(worker, nowMs, this.#measured(batch, ranMs));
+      this.#owner.onIdle(worker, nowMs, this.#measured(batch, ranMs, nowMs));
     }
     return nowMs;
   }
 
-  /** Rounded to microseconds, which is what logs have. */
-  #measured({ worker }: Batch, ranMs: number | undefined): number | undefined {
-    if (ranMs === undefined || !(ranMs >= 0)) return undefined;
-    return this.#isFresh.delete(worker) ? undefined : Math.round(ranMs * 1000) / 1000;
+  /** Rounded to microseconds, which is what logs have. @param insideMs time in the worker. */
+  #measured(batch: Batch, insideMs: number | undefined, nowMs: number): number | undefined {
+    if (insideMs === undefined || !(insideMs >= 0)) return undefined;
+    const { variant, rows, handedMs } = batch;
+    const wayMs = this.#ways.add(variant, rows, Math.max(0, nowMs - handedMs - insideMs));
+    if (this.#isFresh.delete(batch.worker)) return undefined;
+    return Math.round((insideMs + wayMs) * 1000) / 1000;
   }
 
   #noteBusy(batch: Batch): void {
