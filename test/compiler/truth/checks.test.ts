@@ -59,7 +59,7 @@ test("labels are judged by what chance explains", () => {
   expect(broken({ accuracyByLabels: worse })).toEqual(["labels"]);
 });
 
-test("what is off on the right side is better than promised, latency on the other is slower", () => {
+test("a miss on the right side is better, one of latency on the other is slower", () => {
   const verdict = (...given: Parameters<typeof judged>) => verdictOf(judged(...given));
   expect(verdict({})).toBe("holds");
   expect(verdict({ p50Ms: 3, p99Ms: 9, accuracy: 0.99 })).toBe("better");

@@ -30,7 +30,7 @@ test("the promise is the level's for the measured pace, of the slower one betwee
   expect(promisedAt(bundle, LOAD_QPS, 9)).toEqual({ violationRate: null, accuracy: null });
 });
 
-test("a machine at half speed is slower than promised at pace 1, and as promised at its own", async () => {
+test("a machine at half speed is slower than at pace 1, and as promised at its own", async () => {
   const run = {
     arrivals: { kind: "poisson", qps: LOAD_QPS },
     durationMs: 4000,
