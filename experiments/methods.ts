@@ -5,6 +5,7 @@ import { edge } from "./edge/edge.ts";
 import type { Experiment } from "./harness/experiment.ts";
 import { inferline } from "./inferline/inferline.ts";
 import { loki } from "./loki/loki.ts";
+import { pace } from "./pace/pace.ts";
 import { ramsis } from "./ramsis/ramsis.ts";
 import { scale } from "./scale/scale.ts";
 import { shares } from "./shares/shares.ts";
@@ -17,6 +18,7 @@ export const METHODS: Readonly<Record<string, readonly Experiment[]>> = {
   inferline,
   themis,
   accordion,
+  pace: [pace],
   truth,
   edge,
   shares,

@@ -13,6 +13,8 @@ const STRAGGLER = 1.5;
 /** Slow runs in turn that show a slower pool: one more for each of so many workers. */
 const WORKERS_PER_RUN = 8;
 const MOST_JUMP_RUNS = 12;
+/** A worker that is slower than most for this long is not in a spell; ms. */
+const STEADY_MS = 1500;
 /** The correction of a variant and batch size changes no more often than this; ms. */
 const CELL_HOLD_MS = 2000;
 /** The pool is not taken to be faster than this. */
@@ -55,6 +57,8 @@ export class PaceMonitor {
   readonly #cells: RatioTracker;
   readonly #isUp: Uint8Array;
   readonly #lastRunMs: Float64Array;
+  /** When a worker was last seen to be no slower than most. */
+  readonly #evenMs: Float64Array;
   /** Workers that are up by their index in the grid. */
   readonly #upByIndex = new Uint32Array(RATIO_GRID.length);
   #upCount = 0;
@@ -84,6 +88,7 @@ export class PaceMonitor {
     });
     this.#isUp = new Uint8Array(workerCount);
     this.#lastRunMs = new Float64Array(workerCount);
+    this.#evenMs = new Float64Array(workerCount);
   }
 
   /** A worker has come up. */
@@ -126,10 +131,12 @@ export class PaceMonitor {
     rareMs = expectedMs,
   ): void {
     if (!(this.#adapts && ranMs >= 0 && expectedMs > 0)) return;
-    this.#lastRunMs[worker] = nowMs;
     const relative = this.#workers.valueOf(worker);
+    if (this.#workers.index[worker]! <= this.#median) this.#evenMs[worker] = nowMs;
+    const isSteady = nowMs - this.#evenMs[worker]! >= STEADY_MS;
+    this.#lastRunMs[worker] = nowMs;
     let isChanged = this.#pool.add(0, ranMs, expectedMs * relative, variance, nowMs);
-    if (this.#tail.add(ranMs / (rareMs * relative), nowMs)) isChanged = true;
+    if (this.#tail.add(ranMs / (isSteady ? rareMs * relative : rareMs), nowMs)) isChanged = true;
     const pool = this.#pool.valueOf(0);
     if (this.#workerCount > 1 && this.#isUp[worker] === 1) {
       const before = this.#workers.index[worker]!;
@@ -185,7 +192,7 @@ export class PaceMonitor {
    * worker or, if its workers have unpredictable slow spells, that of such a spell.
    */
   paceOf(worker: number): number {
-    return Math.max(this.#pool.valueOf(0), this.#tail.value) * this.#workers.valueOf(worker);
+    return Math.max(this.#pool.valueOf(0) * this.#workers.valueOf(worker), this.#tail.value);
   }
 
   /** Pace of a worker in the mean, by which capacity is counted. */
@@ -240,7 +247,7 @@ export class PaceMonitor {
     else if (this.#settleMs === Number.POSITIVE_INFINITY) this.#settleMs = 0;
     if (this.#upCount === 0) return;
     assert(rate > 0, "workers that are up have a rate");
-    this.medianPace = Math.max(pool, this.#tail.value) * RATIO_GRID[this.#median]!;
+    this.medianPace = Math.max(pool * RATIO_GRID[this.#median]!, this.#tail.value);
     this.poolPace = (pool * this.#upCount) / rate;
     this.stretch = (pool * Math.max(this.#upCount, this.#wanted)) / rate;
   }

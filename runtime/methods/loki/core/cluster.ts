@@ -126,7 +126,7 @@ export class Cluster {
       const instance = fleet.target[worker]!;
       if (instance === NONE) continue;
       const group = layout.groupByInstance[instance]!;
-      const speed = speedAtPace(this.#shape, layout, group, this.#paces.paceOf(worker));
+      const speed = speedAtPace(this.#shape, layout, group, this.#paces.meanPaceOf(worker));
       capacityQps[group]! += layout.throughputQpsByInstance[instance]! * speed;
       assignedByGroup[group]!++;
       this.servers++;
