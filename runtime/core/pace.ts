@@ -136,7 +136,8 @@ export class PaceMonitor {
     const isSteady = nowMs - this.#evenMs[worker]! >= STEADY_MS;
     this.#lastRunMs[worker] = nowMs;
     let isChanged = this.#pool.add(0, ranMs, expectedMs * relative, variance, nowMs);
-    if (this.#tail.add(ranMs / (isSteady ? rareMs * relative : rareMs), nowMs)) isChanged = true;
+    const beyondMost = isSteady ? relative / RATIO_GRID[this.#median]! : 1;
+    if (this.#tail.add(ranMs / (rareMs * beyondMost), nowMs)) isChanged = true;
     const pool = this.#pool.valueOf(0);
     if (this.#workerCount > 1 && this.#isUp[worker] === 1) {
       const before = this.#workers.index[worker]!;
