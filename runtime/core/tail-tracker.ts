@@ -1,5 +1,4 @@
 /** How far rare slow runs go beyond what the profile calls rare. */
-import { RATIO_GRID, UNIT } from "./ratio-tracker.ts";
 
 /** Part of what was seen that is forgotten with each run, at least ... */
 const FORGETS = 1 / 256;
@@ -9,18 +8,23 @@ const MEMORY_MS = 2000;
 const RARE = 0.03;
 /** Runs below which nothing is known. */
 const LEAST_RUNS = 16;
-/** Rounding that does not make a run slower. */
-const ROUNDING = 1.03;
+/** Values that can be told apart: each is so many times the one below, from 1 to 8. */
+const STEP = 2 ** (1 / 12);
+const STEPS = 37;
+const GRID = Float64Array.from({ length: STEPS }, (_, index) => STEP ** index);
+/** A run up to half a step above a value counts as that value. */
+const HALF_STEP = Math.sqrt(STEP);
+const LOG_STEP = Math.log(STEP);
 
 /**
- * The smallest value of `RATIO_GRID`, at least 1, that no more than `RARE` of the recent runs
- * exceed. A run's ratio is its time over the profile's p99, so that a machine as profiled has 1.
- * Nothing is allocated after construction.
+ * The smallest value, at least 1, that no more than `RARE` of the recent runs exceed. A run's ratio
+ * is its time over the profile's p99, so that a machine as profiled has 1. Nothing is allocated
+ * after construction.
  */
 export class TailTracker {
   value = 1;
   /** Weight of the runs between each value of the grid and the one below. */
-  readonly #weights = new Float64Array(RATIO_GRID.length + 1);
+  readonly #weights = new Float64Array(STEPS + 1);
   #runs = 0;
   #lastMs = 0;
 
@@ -31,20 +35,19 @@ export class TailTracker {
     this.#runs++;
     const kept = 1 - Math.max(FORGETS, sinceMs / (MEMORY_MS + sinceMs));
     const weights = this.#weights;
-    let bin = UNIT;
-    while (bin < RATIO_GRID.length && ratio > RATIO_GRID[bin]! * ROUNDING) bin++;
+    const bin = ratio <= HALF_STEP ? 0 : Math.min(STEPS, Math.round(Math.log(ratio) / LOG_STEP));
     let total = 1;
-    for (let index = UNIT; index < weights.length; index++) {
+    for (let index = 0; index < weights.length; index++) {
       weights[index]! *= kept;
       total += weights[index]!;
     }
     weights[bin]! += 1;
     if (this.#runs < LEAST_RUNS) return false;
-    let index = RATIO_GRID.length - 1;
-    let beyond = weights[index + 1]!;
-    while (index > UNIT && beyond + weights[index]! <= RARE * total) beyond += weights[index--]!;
-    const isChanged = RATIO_GRID[index]! !== this.value;
-    this.value = RATIO_GRID[index]!;
+    let index = STEPS - 1;
+    let beyond = weights[STEPS]!;
+    while (index > 0 && beyond + weights[index]! <= RARE * total) beyond += weights[index--]!;
+    const isChanged = GRID[index]! !== this.value;
+    this.value = GRID[index]!;
     return isChanged;
   }
 

@@ -24,7 +24,7 @@ const SEED = 1;
 /** Paces that classes and buckets have tables for, each of which takes several searches. */
 const DIVIDED_PACES = [1.5, 3];
 /** A table of a higher load is shared where it is that near to the bound on accuracy. */
-const SHARED_ACCURACY = 3e-4;
+const SHARED_ACCURACY = 1e-3;
 
 /** @param solve the solver of levels of such frames. */
 export function ramsisPaces(

@@ -87,7 +87,7 @@ const SAFETY = 2;
 const FIRST_PRICE = 0.3;
 const PRICE_STEP = 2.5;
 const MOST_PRICES = 3;
-const BRIEF_PRICES = 2;
+const BRIEF_PRICES = 1;
 /** And where the ceiling does not hold yet. */
 const MOST_PRICES_TO_HOLD = 6;
 /** This part of the value of the workers' time that is lost where one waits is given back. */
