@@ -9,12 +9,12 @@ const RARE = 0.03;
 /** Runs below which nothing is known. */
 const LEAST_RUNS = 16;
 /** Values that can be told apart: each is so many times the one below, from 1 to 8. */
-const STEP = 2 ** (1 / 12);
+const STEP = 1.059463;
 const STEPS = 37;
-const GRID = Float64Array.from({ length: STEPS }, (_, index) => STEP ** index);
+const GRID = new Float64Array(STEPS).fill(1);
+for (let index = 1; index < STEPS; index++) GRID[index] = GRID[index - 1]! * STEP;
 /** A run up to half a step above a value counts as that value. */
 const HALF_STEP = Math.sqrt(STEP);
-const LOG_STEP = Math.log(STEP);
 
 /**
  * The smallest value, at least 1, that no more than `RARE` of the recent runs exceed. A run's ratio
@@ -35,7 +35,8 @@ export class TailTracker {
     this.#runs++;
     const kept = 1 - Math.max(FORGETS, sinceMs / (MEMORY_MS + sinceMs));
     const weights = this.#weights;
-    const bin = ratio <= HALF_STEP ? 0 : Math.min(STEPS, Math.round(Math.log(ratio) / LOG_STEP));
+    let bin = 0;
+    while (bin < STEPS && ratio > GRID[bin]! * HALF_STEP) bin++;
     let total = 1;
     for (let index = 0; index < weights.length; index++) {
       weights[index]! *= kept;

@@ -60,7 +60,7 @@ export class WorkerFleet {
     let fastest = this.#idle[group]!;
     if (paces.isEven || fastest === NONE) return fastest;
     for (let other = this.#below[fastest]!; other !== NONE; other = this.#below[other]!) {
-      if (paces.paceOf(other) < paces.paceOf(fastest)) fastest = other;
+      if (paces.meanPaceOf(other) < paces.meanPaceOf(fastest)) fastest = other;
     }
     return fastest;
   }

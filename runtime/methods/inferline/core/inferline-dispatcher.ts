@@ -318,7 +318,7 @@ class StageDispatcher implements InferlineDispatcher {
     if (monitor.isEven) return fastest;
     for (let worker = fastest + 1; worker < this.workerCount; worker++) {
       const isIdle = this.#fleet.state[worker] === IDLE && this.#fleet.task[worker] === task;
-      if (isIdle && monitor.paceOf(worker) < monitor.paceOf(fastest)) fastest = worker;
+      if (isIdle && monitor.meanPaceOf(worker) < monitor.meanPaceOf(fastest)) fastest = worker;
     }
     return fastest;
   }

@@ -62,7 +62,7 @@ export class RoundRobinBalancer implements Balancer {
     let total = 0;
     for (let worker = 0; worker < due.length; worker++) {
       if (this.#stateByWorker[worker] === DOWN) continue;
-      const share = 1 / pace.paceOf(worker);
+      const share = 1 / pace.meanPaceOf(worker);
       total += share;
       due[worker]! += share;
       if (best < 0 || due[worker]! > due[best]!) best = worker;
@@ -103,7 +103,7 @@ export class ShortestQueueBalancer implements Balancer {
       const ahead = 2 * this.#queues.length(worker) + (state === IDLE ? 0 : 1);
       const pace = this.#pace;
       // If paces differ, ranks by the time until a query that comes last would be served.
-      const rank = pace === null || pace.isEven ? ahead : (ahead + 1) * pace.paceOf(worker);
+      const rank = pace === null || pace.isEven ? ahead : (ahead + 1) * pace.meanPaceOf(worker);
       if (rank < bestRank) {
         best = worker;
         bestRank = rank;

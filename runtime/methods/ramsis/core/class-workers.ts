@@ -36,7 +36,8 @@ export class ClassWorkers {
     let next = this.idleCount - 1;
     if (!pace.isEven) {
       for (let position = next - 1; position >= 0; position--) {
-        if (pace.paceOf(this.#idle[position]!) < pace.paceOf(this.#idle[next]!)) next = position;
+        if (pace.meanPaceOf(this.#idle[position]!) < pace.meanPaceOf(this.#idle[next]!))
+          next = position;
       }
     }
     this.#next = next;

@@ -391,7 +391,8 @@ export class PooledDispatcher implements Dispatcher {
     let next = this.#idleCount - 1;
     if (!monitor.isEven) {
       for (let position = next - 1; position >= 0; position--) {
-        const isFaster = monitor.paceOf(this.#idle[position]!) < monitor.paceOf(this.#idle[next]!);
+        const isFaster =
+          monitor.meanPaceOf(this.#idle[position]!) < monitor.meanPaceOf(this.#idle[next]!);
         if (isFaster) next = position;
       }
     }

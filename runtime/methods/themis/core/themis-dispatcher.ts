@@ -471,7 +471,7 @@ class ElasticDispatcher implements ThemisDispatcher {
   #aloneMs(worker: number, variant: number): number {
     const { latencyMsByVariant, maxBatchByTaskPool } = this.#shape;
     const at = (this.#cores.inForce(worker) - 1) * maxBatchByTaskPool[variant]!;
-    return latencyMsByVariant[variant]![at]! * this.pace.paceOf(worker);
+    return latencyMsByVariant[variant]![at]! * this.pace.meanPaceOf(worker);
   }
 
   #taskOf(worker: number): number {
