@@ -28,15 +28,23 @@ export class PaceReference {
   /** Infinite where nothing is known of the machine. */
   readonly #processors: number;
 
-  /** @param mode `decision` where batches take what the policy was computed with. */
-  constructor(times: ServiceTimes, { serving }: Pick<Cluster, "serving">, mode: ReferenceMode) {
+  /**
+   * @param mode `decision` where batches take what the policy was computed with.
+   * @param contends whether workers take processors from each other.
+   */
+  constructor(
+    times: ServiceTimes,
+    { serving }: Pick<Cluster, "serving">,
+    mode: ReferenceMode,
+    contends = true,
+  ) {
     const { decisionMs, quantiles } = times;
     const [variantCount = 0, maxBatch = 0] = decisionMs.shape;
     this.#maxBatch = maxBatch;
     this.#sizes = sizesUpTo(maxBatch);
     this.cellCount = variantCount * this.#sizes;
-    this.#contention = serving?.contention ?? [];
-    this.#processors = serving?.processors ?? Number.POSITIVE_INFINITY;
+    this.#contention = (contends ? serving?.contention : undefined) ?? [];
+    this.#processors = (contends ? serving?.processors : undefined) ?? Number.POSITIVE_INFINITY;
     this.knowsMeans = quantiles !== null || mode === "decision";
     if (quantiles === null || mode === "decision") {
       const stretch = serving?.stretch ?? 1;

@@ -31,11 +31,12 @@ export class PipelinePaces {
     poolByWorker: Uint32Array,
     { adapt = true, reference = "measured", contends = true }: PipelineDispatcherOptions,
   ) {
-    const on = contends ? cluster : withoutContention(cluster);
     this.#poolCount = cluster.pools.length;
     this.#poolByWorker = poolByWorker;
     this.#references = variants.flatMap(({ profiles }) =>
-      profiles.map((one) => one && new PaceReference(one.serviceTimes, on, reference)),
+      profiles.map(
+        (one) => one && new PaceReference(one.serviceTimes, cluster, reference, contends),
+      ),
     );
     this.#firstCell = new Uint32Array(this.#references.length);
     let cells = 0;
@@ -86,8 +87,4 @@ export class PipelinePaces {
     this.#batch[worker] = 0;
     return batch;
   }
-}
-
-function withoutContention({ serving, ...cluster }: Cluster): Cluster {
-  return serving === undefined ? cluster : { ...cluster, serving: { ...serving, contention: [1] } };
 }

@@ -25,7 +25,7 @@ test("the promise is the level's for the measured pace, of the slower one betwee
   });
   expect(promisedAt(bundle, LOAD_QPS, 2.2)).toEqual({
     violationRate: slowest?.violationRate,
-    accuracy: slowest?.accuracyPerQuery,
+    accuracy: (slowest?.accuracyPerQuery ?? 0) / (1 - (slowest?.violationRate ?? 0)),
   });
   expect(promisedAt(bundle, LOAD_QPS, 9)).toEqual({ violationRate: null, accuracy: null });
 });

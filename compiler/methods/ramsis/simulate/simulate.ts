@@ -87,8 +87,9 @@ export function simulate(bundle: RamsisBundle, options: SimulationOptions): Simu
   const cluster = clusterOptions(isPadded ? withoutBuckets(bundle) : bundle, options);
   if (baseline === null) {
     const reference = options.serviceTimes === "sampled" ? "measured" : "decision";
-    const { adapts = true } = options;
-    const dispatcher = dispatcherOf(bundle, { ready: true, adapt: adapts, reference });
+    const { adapts = true, stations: { contention: contends = true } = {} } = options;
+    const decides = { ready: true, adapt: adapts, reference, contends } as const;
+    const dispatcher = dispatcherOf(bundle, decides);
     return { ...run, ...simulateCluster(bundle, dispatcher, cluster) };
   }
   const { paceLevels: _, ...steady } = bundle;

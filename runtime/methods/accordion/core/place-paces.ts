@@ -53,7 +53,7 @@ export class PlacePaces {
   }
 
   of(place: number): number {
-    return this.monitor.paceOf(place);
+    return this.monitor.meanPaceOf(place);
   }
 
   /** Time of a model in a shape on the fastest places that are up. */
@@ -149,7 +149,7 @@ export class PlacePaces {
     let count = 0;
     for (let place = 0; place < this.#ledger.placeCount; place++) {
       if (!this.#ledger.isUp(place)) continue;
-      const pace = monitor.paceOf(place);
+      const pace = monitor.meanPaceOf(place);
       if (count === most && pace >= bySize[most]!) continue;
       let at = count === most ? most : ++count;
       for (; at > 1 && bySize[at - 1]! > pace; at--) bySize[at] = bySize[at - 1]!;

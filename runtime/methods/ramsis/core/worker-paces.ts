@@ -8,6 +8,8 @@ export interface PaceOptions {
   readonly adapt?: boolean;
   /** Expected times on a machine as profiled; the measured means by default. */
   readonly reference?: ReferenceMode;
+  /** Whether workers take processors from each other; true unless said otherwise. */
+  readonly contends?: boolean;
 }
 
 /** Compares each batch with the profile of its variant, size and bucket. */
@@ -15,7 +17,7 @@ export class WorkerPaces {
   readonly monitor: PaceMonitor;
   /** One reference for each bucket; a single one without buckets. */
   #references: readonly PaceReference[];
-  readonly #mode: ReferenceMode;
+  readonly #options: PaceOptions;
   /** Variant, size, bucket and busy workers of the batch on each worker. */
   readonly #variant: Uint16Array;
   readonly #batch: Uint32Array;
@@ -23,9 +25,9 @@ export class WorkerPaces {
   readonly #busy: Uint32Array;
 
   constructor(bundle: RamsisBundle, workerCount: number, ready: boolean, options: PaceOptions) {
-    const { adapt = true, reference = "measured" } = options;
-    this.#mode = reference;
-    this.#references = referencesOf(bundle, reference);
+    const { adapt = true } = options;
+    this.#options = options;
+    this.#references = referencesOf(bundle, options);
     const cellCount = Math.max(...this.#references.map((one) => one.cellCount));
     const knowsMeans = this.#references.every((one) => one.knowsMeans);
     this.monitor = new PaceMonitor(workerCount, cellCount, { adapt, mayBeFaster: knowsMeans });
@@ -38,7 +40,7 @@ export class WorkerPaces {
 
   /** Compares with other profiles from now on; what was measured stays known. */
   replaceBundle(bundle: RamsisBundle): void {
-    this.#references = referencesOf(bundle, this.#mode);
+    this.#references = referencesOf(bundle, this.#options);
   }
 
   /** A worker starts a batch. @param busyWorkers that run one, this one included. */
@@ -64,7 +66,11 @@ export class WorkerPaces {
   }
 }
 
-function referencesOf(bundle: RamsisBundle, mode: ReferenceMode): readonly PaceReference[] {
-  const timed = bundle.buckets ?? bundle.tasks;
-  return timed.map(({ serviceTimes }) => new PaceReference(serviceTimes, bundle.cluster, mode));
+function referencesOf(
+  { buckets, tasks, cluster }: RamsisBundle,
+  { reference = "measured", contends }: PaceOptions,
+): readonly PaceReference[] {
+  return (buckets ?? tasks).map(({ serviceTimes }) => {
+    return new PaceReference(serviceTimes, cluster, reference, contends);
+  });
 }
