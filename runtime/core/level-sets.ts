@@ -23,6 +23,8 @@ interface LevelSet {
 
 /** A pace may be above that of a set by this factor before the next set takes over. */
 const TOLERANCE = 1.08;
+/** A lower level waits this long after a change, so spells cannot make levels flicker. */
+const HOLD_MS = 1000;
 
 /**
  * Chooses a set of levels by the pace of the workers, and in it a level by the load.
@@ -39,6 +41,8 @@ export class LevelSets {
   readonly #sets: readonly LevelSet[];
   readonly #options: LevelChoiceOptions;
   #set = 0;
+  #level = -1;
+  #changedMs = Number.NEGATIVE_INFINITY;
 
   /** @param levels at least one. @param paceLevels ascending by pace, and of one pace by load. */
   constructor(
@@ -59,18 +63,27 @@ export class LevelSets {
   }
 
   /**
-   * Returns the index of the level that decides among levels and pace levels in this order.
+   * Returns the index of the level that decides among levels and pace levels in this order. A rise
+   * is followed at once, a fall a second after the last change.
    * @param pace of most workers. @param stretch as `PaceMonitor` has it.
    */
   update(load: MeasuredLoad, nowMs: number, pace: number, stretch: number): number {
-    const index = this.#sets.length === 1 ? 0 : this.#choose(load, pace, stretch);
+    const isHeld = nowMs - this.#changedMs < HOLD_MS;
+    const chosen = this.#sets.length === 1 ? 0 : this.#choose(load, pace, stretch);
+    const index = isHeld ? Math.max(chosen, this.#set) : chosen;
     const set = this.#sets[index]!;
-    if (index !== this.#set) {
+    const isOther = index !== this.#set;
+    if (isOther) {
       this.#set = index;
       this.pace = set.pace;
       set.choice.resume(nowMs);
     }
-    return set.first + set.choice.update(load, nowMs, stretch / set.pace);
+    const level = set.first + set.choice.update(load, nowMs, stretch / set.pace);
+    if (level === this.#level || (isHeld && !isOther && level < this.#level)) return this.#level;
+    // Before the load is known, changes follow guesses, and the first known load is not held back.
+    if (load.isKnown) this.#changedMs = nowMs;
+    this.#level = level;
+    return level;
   }
 
   #choose(load: MeasuredLoad, pace: number, stretch: number): number {

@@ -18,7 +18,7 @@ import { simulate } from "./simulate/simulate.ts";
 import { isPooled, ramsis } from "./solve/ramsis.ts";
 
 /** Queries that a promise at a pace is simulated with, after those of the time to find the pace. */
-const QUERIES = 10_000;
+const QUERIES = 6_000;
 const WARM_MS = 1000;
 const SEED = 1;
 /** Paces that classes and buckets have tables for, each of which takes several searches. */

@@ -1,13 +1,14 @@
 /** How long batches take on their way to a worker and back. */
 
 /** Ways of which the shortest counts: the others may have waited for a busy server. */
-const GROUP = 4;
-/** Weight of a group in the average of groups. */
+const GROUP = 16;
+/** Weight of a group in the average, after the first. */
 const WEIGHT = 0.25;
 
 interface Cell {
-  /** Average over whole groups; NaN before the first. */
+  /** Average over whole groups. */
   meanMs: number;
+  groups: number;
   /** Shortest way of the group that has begun, and the ways in it. */
   leastMs: number;
   count: number;
@@ -21,14 +22,18 @@ interface Cell {
 export class WayTimes {
   readonly #cells = new Map<number, Cell>();
 
-  /** Adds the way of a batch. @returns the usual way of such batches, ms. */
+  /**
+   * Adds the way of a batch.
+   * @returns the usual way of such batches, ms; 0 before the first group is full, since the first
+   * batches of a worker take the long way.
+   */
   add(variant: number, rows: number, wayMs: number): number {
     const cell = this.#cellOf(64 * variant + Math.ceil(Math.log2(Math.max(1, rows))));
     cell.leastMs = Math.min(cell.leastMs, wayMs);
     cell.count++;
-    if (cell.count < GROUP) return Number.isNaN(cell.meanMs) ? cell.leastMs : cell.meanMs;
-    const { meanMs, leastMs } = cell;
-    cell.meanMs = Number.isNaN(meanMs) ? leastMs : meanMs + WEIGHT * (leastMs - meanMs);
+    if (cell.count < GROUP) return cell.meanMs;
+    cell.meanMs += (cell.groups === 0 ? 1 : WEIGHT) * (cell.leastMs - cell.meanMs);
+    cell.groups++;
     cell.leastMs = Number.POSITIVE_INFINITY;
     cell.count = 0;
     return cell.meanMs;
@@ -37,7 +42,7 @@ export class WayTimes {
   #cellOf(key: number): Cell {
     const found = this.#cells.get(key);
     if (found !== undefined) return found;
-    const cell = { meanMs: Number.NaN, leastMs: Number.POSITIVE_INFINITY, count: 0 };
+    const cell = { meanMs: 0, groups: 0, leastMs: Number.POSITIVE_INFINITY, count: 0 };
     this.#cells.set(key, cell);
     return cell;
   }

@@ -20,7 +20,7 @@ function setsOf(paced = PACED): LevelSets {
 
 test("on a machine as profiled the levels are chosen by the load", () => {
   const sets = setsOf();
-  expect([150, 80, 400, 390].map((qps, at) => sets.update(seen(qps), at, 1, 1))).toEqual([
+  expect([150, 80, 400, 390].map((qps, at) => sets.update(seen(qps), 1000 * at, 1, 1))).toEqual([
     1, 0, 2, 2,
   ]);
 });
@@ -28,7 +28,7 @@ test("on a machine as profiled the levels are chosen by the load", () => {
 test("without pace levels a slow machine uses the levels of higher loads", () => {
   const sets = setsOf([]);
   expect(sets.update(seen(100), 0, 2, 2)).toBe(1);
-  expect(sets.update(seen(300), 1, 2, 2)).toBe(2);
+  expect(sets.update(seen(300), 1_000, 2, 2)).toBe(2);
   expect(sets.pace).toBe(1);
 });
 
@@ -36,10 +36,10 @@ test("the first set that is not faster than the workers decides, the load scaled
   const sets = setsOf();
   expect(sets.update(seen(190), 0, 1.5, 1.5)).toBe(3);
   expect(sets.pace).toBe(1.5);
-  expect(sets.update(seen(230), 1, 1.3, 1.3)).toBe(3);
-  expect(sets.update(seen(390), 2, 1.75, 1.75)).toBe(5);
+  expect(sets.update(seen(230), 1_000, 1.3, 1.3)).toBe(3);
+  expect(sets.update(seen(390), 2_000, 1.75, 1.75)).toBe(5);
   expect(sets.pace).toBe(2.5);
-  expect(sets.update(seen(150), 3, 1, 1)).toBe(1);
+  expect(sets.update(seen(150), 3_000, 1, 1)).toBe(1);
   expect(sets.pace).toBe(1);
 });
 
@@ -47,9 +47,9 @@ test("a set is not left for a pace that is hardly another", () => {
   const sets = setsOf();
   sets.update(seen(190), 0, 1.05, 1.05);
   expect(sets.pace).toBe(1);
-  sets.update(seen(190), 1, 1.15, 1.15);
+  sets.update(seen(190), 1_000, 1.15, 1.15);
   expect(sets.pace).toBe(1.5);
-  sets.update(seen(190), 2, 0.8, 0.8);
+  sets.update(seen(190), 2_000, 0.8, 0.8);
   expect(sets.pace).toBe(1);
 });
 
@@ -57,6 +57,18 @@ test("lost workers take a set for its capacity, and leave it when the load fits 
   const sets = setsOf();
   expect(sets.update(seen(390), 0, 1, 1)).toBe(2);
   // Half of the workers are gone: 390/s are as 780/s, above 400 · 1.5, within 400 · 2.5.
-  expect(sets.update(seen(390), 1, 1, 2)).toBe(5);
-  expect(sets.update(seen(390), 2, 1, 1)).toBe(2);
+  expect(sets.update(seen(390), 1_000, 1, 2)).toBe(5);
+  expect(sets.update(seen(390), 2_000, 1, 1)).toBe(2);
+});
+
+test("rises are followed at once, falls a second after the last change", () => {
+  const sets = setsOf();
+  expect(sets.update(seen(150), 0, 1, 1)).toBe(1);
+  expect(sets.update(seen(390), 10, 1, 1)).toBe(2);
+  expect(sets.update(seen(80), 900, 1, 1)).toBe(2);
+  expect(sets.update(seen(80), 1020, 1, 1)).toBe(0);
+  // A slower machine is a rise, a recovered one a fall.
+  expect(sets.update(seen(190), 1030, 1.5, 1.5)).toBe(3);
+  expect(sets.update(seen(190), 1900, 1, 1)).toBe(3);
+  expect(sets.update(seen(190), 2031, 1, 1)).toBe(1);
 });

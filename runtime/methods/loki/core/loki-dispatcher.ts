@@ -347,9 +347,9 @@ class LokiDispatcher implements PipelineDispatcher {
     const { qps, noiseQps } = this.#demand;
     const { poolPace } = this.#paces.monitor;
     this.#router.refresh(layout, qps, this.#fanouts.fanout, capacityQps, isWhole, poolPace);
-    // What may be noise is not shed.
-    const excused = qps > 0 ? 1 + (SHED_SIGMAS * noiseQps) / qps : 1;
-    this.#admittedShare = this.#router.admittedShare * excused;
+    // What may be noise is not shed, and nothing while the demand is unknown.
+    const excused = 1 + (SHED_SIGMAS * noiseQps) / qps;
+    this.#admittedShare = qps > 0 ? this.#router.admittedShare * excused : 1;
   }
 
   /** Takes queries out of groups that have no ready worker, when another of the task has one. */
