@@ -177,11 +177,16 @@ function figureRows(
   return LEVEL_NAMES.flatMap((figure) => {
     const [a = null, b = null] = [before[figure], after[figure]];
     if (a === null && b === null) return [];
-    const own = tolerances.filter((one) => one.figure === figure && isAbout(one, part));
+    const own = tolerances.filter((one) => isOfFigure(one, figure) && isAbout(one, part));
     const isJudged = JUDGED.includes(figure) || (MEANS.includes(figure) && !isPriced);
     const row = { loadQps, figure, part, before: a, after: b };
     return [judged(row, isKept ? own : [], isKept && isJudged)];
   });
+}
+
+/** A tolerance for accuracy is one for the accuracy per query, which late queries lower. */
+function isOfFigure({ figure: allowed }: Tolerance, figure: LevelFigure): boolean {
+  return allowed === figure || (allowed === "accuracy" && figure === "accuracyPerQuery");
 }
 
 /** A tolerance for all queries is one for those of each class. */

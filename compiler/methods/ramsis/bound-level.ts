@@ -53,8 +53,16 @@ export function boundExpectation(frame: RamsisFrame, level: RamsisLevel): Expect
   return { ...ramsis.expectedOf(frame, level), latencyMs: latenciesOf(frame, level) };
 }
 
+/** The level of a load with the tables of another level, and what they promise there. */
+export function boundTableAt(frame: RamsisFrame, loadQps: number, level: RamsisLevel): RamsisLevel {
+  return withLatencies(frame, ramsis.withTableOf(frame, loadQps, level));
+}
+
 function solvedAt(frame: RamsisFrame, loadQps: number): RamsisLevel {
-  const level = ramsis.solveLevel(frame, loadQps);
+  return withLatencies(frame, ramsis.solveLevel(frame, loadQps));
+}
+
+function withLatencies(frame: RamsisFrame, level: RamsisLevel): RamsisLevel {
   const expected = { ...level.expected, latencyMs: latenciesOf(frame, level) };
   const feasible = ramsisMissed(frame, { ...level, expected }).length === 0;
   return { ...level, feasible, expected };

@@ -11,7 +11,7 @@ import { refuseTraces } from "../table-options.ts";
 import { actionValuesOf } from "./action-values.ts";
 import { SINGLE_BASELINES, singleBaselineNamed } from "./baselines.ts";
 import { batchFacts } from "./batch-facts.ts";
-import { boundExpectation, boundLevel } from "./bound-level.ts";
+import { boundExpectation, boundLevel, boundTableAt } from "./bound-level.ts";
 import {
   bucketedExpectation,
   bucketedLevel,
@@ -41,7 +41,7 @@ function kindOf(frame: RamsisFrame): LevelKind {
   if (hasPath(frame)) return { solveLevel, withTableOf: servedTableAt };
   if (hasBuckets(frame)) return { solveLevel, withTableOf: bucketedTableAt };
   if (hasClasses(frame)) return { solveLevel, withTableOf: classedTableAt };
-  return ramsis;
+  return isPooled(frame) ? ramsis : { solveLevel, withTableOf: boundTableAt };
 }
 
 export const ramsisMethod: CompilerMethodOf<"ramsis"> = {

@@ -65,7 +65,8 @@ describe("tolerances", () => {
 
   test.each([
     ["", ["accuracy@200", "accuracyPerQuery@200", "p99@200"]],
-    ["accuracy 0.5%", ["accuracyPerQuery@200", "p99@200"]],
+    ["accuracy 0.5%", ["p99@200"]],
+    ["accuracyPerQuery 0.5%", ["accuracy@200", "p99@200"]],
     ["accuracy 0.4%", ["accuracy@200", "accuracyPerQuery@200", "p99@200"]],
     ["accuracy 0.5%; accuracyPerQuery 0.005; p99 10%", []],
     ["accuracy any; accuracyPerQuery any; p99 4 ms", []],
@@ -73,6 +74,7 @@ describe("tolerances", () => {
     ["accuracy any; accuracyPerQuery any; p99 9%", ["p99@200"]],
     ["accuracy any; accuracyPerQuery any; p99 9%; p99 11% @ 150..", []],
     ["accuracy any @ 100; accuracyPerQuery any; p99 any", ["accuracy@200"]],
+    ["accuracy any @ 100; p99 any", ["accuracy@200", "accuracyPerQuery@200"]],
     ["accuracy any @ 200; accuracyPerQuery any @ feasible; p99 any @ 101", []],
   ])("%j leaves %j", (allow, expected) => {
     expect(left(allow)).toEqual(expected);

@@ -1,6 +1,5 @@
 /** Latency has value: of policies that are about as accurate, the quicker one is found. */
 import { describe, expect, test } from "vitest";
-import { boundLevel } from "../../../../compiler/methods/ramsis/bound-level.ts";
 import { ramsisPromises } from "../../../../compiler/methods/ramsis/promises.ts";
 import { ramsisMethod } from "../../../../compiler/methods/ramsis/ramsis.ts";
 import { isSampled } from "../../../../compiler/methods/ramsis/simulate/promised-times.ts";
@@ -168,16 +167,22 @@ function twoVariants({ slo, policy }: Change & { policy: Partial<RamsisPolicy> }
 }
 
 describe.each(["round-robin", "shortest-queue"] as const)("with the balancer %s", (balancer) => {
-  const at = ({ slo = {}, latencyPrice }: { slo?: Partial<Slo>; latencyPrice?: number } = {}) => {
+  const at = async ({
+    slo = {},
+    latencyPrice,
+  }: {
+    slo?: Partial<Slo>;
+    latencyPrice?: number;
+  } = {}) => {
     const policy = { balancer, ...(latencyPrice !== undefined && { latencyPrice }) };
     const frame = twoVariants({ slo, policy });
-    return { frame, level: boundLevel(frame, 15) };
+    return { frame, ...(await ramsisMethod.solveLevel(frame, 15, () => 0)) };
   };
 
-  test("latency has a price, and a level states what a simulation gives", () => {
-    const { frame, level: usual } = at();
-    const { level: free } = at({ latencyPrice: 0 });
-    const { level: high } = at({ latencyPrice: 1 });
+  test("latency has a price, and a level states what a simulation gives", async () => {
+    const { frame, level: usual } = await at();
+    const { level: free } = await at({ latencyPrice: 0 });
+    const { level: high } = await at({ latencyPrice: 1 });
     expect(usual.expected.accuracyPerQuery).toBeGreaterThan(free.expected.accuracyPerQuery - 1e-4);
     expect(high.expected.accuracyPerQuery).toBeLessThan(usual.expected.accuracyPerQuery - 0.01);
     expect(latenciesOf(high).p50).toBeLessThan(0.8 * latenciesOf(usual).p50);
@@ -187,12 +192,12 @@ describe.each(["round-robin", "shortest-queue"] as const)("with the balancer %s"
     expect(again).toMatchObject({ latencyMs: usual.expected.latencyMs });
   });
 
-  test("a target is kept at a cost, or named", () => {
-    const { level: kept } = at({ slo: { p50Ms: 40 } });
+  test("a target is kept at a cost, or named", async () => {
+    const { level: kept } = await at({ slo: { p50Ms: 40 } });
     expect(latenciesOf(kept).p50).toBeLessThanOrEqual(40);
-    expect(latenciesOf(at().level).p50).toBeGreaterThan(40);
+    expect(latenciesOf((await at()).level).p50).toBeGreaterThan(40);
     expect(kept.feasible).toBe(true);
-    const { frame, level: missed } = at({ slo: { p50Ms: 1 } });
+    const { frame, level: missed } = await at({ slo: { p50Ms: 1 } });
     expect(missed.feasible).toBe(false);
     expect(ramsisMissed(frame, missed)).toMatchObject([{ limit: "p50" }]);
   });
