@@ -7,7 +7,8 @@ export const RATIO_GRID = Float64Array.of(
   0.8,
   1,
   1.15,
-  1.3,
+  1.25,
+  1.37,
   1.5,
   1.75,
   2,
@@ -204,6 +205,8 @@ export class RatioTracker {
     const index = this.index[series]!;
     const value = RATIO_GRID[index]!;
     const ratio = this.#ratio(at);
+    const next = RATIO_GRID[Math.min(index + 1, RATIO_GRID.length - 1)]!;
+    if (ratio * ratio <= value * next) return index;
     const isAbove = ratio - RISE_SIGMAS[window]! * this.#errorOf(at, value) > value;
     return isAbove ? nearest(ratio) : index;
   }

@@ -8,6 +8,8 @@ const MEMORY_MS = 2000;
 const RARE = 0.03;
 /** Runs below which nothing is known. */
 const LEAST_RUNS = 16;
+/** Weights are scaled before they get larger, long before they overflow. */
+const MOST_WEIGHT = 2 ** 64;
 /** Values that can be told apart: each is so many times the one below, from 1 to 8. */
 const STEP = 1.059463;
 const STEPS = 37;
@@ -25,6 +27,9 @@ export class TailTracker {
   value = 1;
   /** Weight of the runs between each value of the grid and the one below. */
   readonly #weights = new Float64Array(STEPS + 1);
+  /** Weight of the next run: instead of old runs losing weight, new ones have more. */
+  #weight = 1;
+  #total = 0;
   #runs = 0;
   #lastMs = 0;
 
@@ -33,20 +38,17 @@ export class TailTracker {
     const sinceMs = nowMs - this.#lastMs;
     this.#lastMs = nowMs;
     this.#runs++;
-    const kept = 1 - Math.max(FORGETS, sinceMs / (MEMORY_MS + sinceMs));
+    this.#weight /= 1 - Math.max(FORGETS, sinceMs / (MEMORY_MS + sinceMs));
+    if (this.#weight > MOST_WEIGHT) this.#scale();
     const weights = this.#weights;
     let bin = 0;
     while (bin < STEPS && ratio > GRID[bin]! * HALF_STEP) bin++;
-    let total = 1;
-    for (let index = 0; index < weights.length; index++) {
-      weights[index]! *= kept;
-      total += weights[index]!;
-    }
-    weights[bin]! += 1;
+    weights[bin]! += this.#weight;
+    this.#total += this.#weight;
     if (this.#runs < LEAST_RUNS) return false;
     let index = STEPS - 1;
     let beyond = weights[STEPS]!;
-    while (index > 0 && beyond + weights[index]! <= RARE * total) beyond += weights[index--]!;
+    while (index > 0 && beyond + weights[index]! <= RARE * this.#total) beyond += weights[index--]!;
     const isChanged = GRID[index]! !== this.value;
     this.value = GRID[index]!;
     return isChanged;
@@ -55,6 +57,15 @@ export class TailTracker {
   reset(): void {
     this.value = 1;
     this.#runs = 0;
+    this.#weight = 1;
+    this.#total = 0;
     this.#weights.fill(0);
+  }
+
+  #scale(): void {
+    const weights = this.#weights;
+    for (let index = 0; index < weights.length; index++) weights[index]! /= this.#weight;
+    this.#total /= this.#weight;
+    this.#weight = 1;
   }
 }

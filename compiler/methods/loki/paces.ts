@@ -19,7 +19,7 @@ const LEAST_GAIN = 1e-4;
 /** Beyond capacity a plan is kept only where it carries so much more than another. */
 const LEAST_MORE = 1.01;
 /** Part of the queries of a level's promise that one at a pace is simulated for. */
-const PROMISE_PART = 1 / 16;
+const PROMISE_PART = 1 / 32;
 /** Requests before this time are served while the pace is measured and models are loaded. */
 const SETTLED_MS = 2000;
 

@@ -8,7 +8,7 @@ import { checkPlan } from "./solve/plan/check-plan.ts";
 import { pipelineProblem } from "./solve/problem.ts";
 
 /** Part of the queries of a promise that one try is simulated for. */
-const TRY_PART = 1 / 16;
+const TRY_PART = 1 / 32;
 /** Accuracy per request that two plans of equal accuracy may differ by in a simulation. */
 const EQUAL_ACCURACY = 1e-4;
 /** A batch is changed only for a mean latency that is lower by this part of it. */

@@ -12,7 +12,7 @@ import type { RamsisFrame } from "../../model/frames.ts";
 import { latencyPromise } from "../../simulate/latency-sample.ts";
 import { simulateLevel } from "./classed-level.ts";
 import { latencyObjective, targetExcess } from "./solve/latency-objective.ts";
-import { ramsis } from "./solve/ramsis.ts";
+import { type LevelTables, ramsis } from "./solve/ramsis.ts";
 
 /** Queries and seed of the simulation that measures latencies. */
 const QUERIES = 100_000;
@@ -54,7 +54,7 @@ export function boundExpectation(frame: RamsisFrame, level: RamsisLevel): Expect
 }
 
 /** The level of a load with the tables of another level, and what they promise there. */
-export function boundTableAt(frame: RamsisFrame, loadQps: number, level: RamsisLevel): RamsisLevel {
+export function boundTableAt(frame: RamsisFrame, loadQps: number, level: LevelTables): RamsisLevel {
   return withLatencies(frame, ramsis.withTableOf(frame, loadQps, level));
 }
 

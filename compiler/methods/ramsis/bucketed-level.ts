@@ -12,7 +12,7 @@ import { bucketFrame } from "stratagem-runtime/internal/methods/ramsis/bundle/bu
 import type { RamsisFrame } from "../../model/frames.ts";
 import { classedExpectation, latencyCost, PROMISE } from "./classed-level.ts";
 import { classCapacityQps, fluidUse, workersOf } from "./solve/class-fluid.ts";
-import { keptAt, ramsis } from "./solve/ramsis.ts";
+import { keptAt, type LevelTables, ramsis } from "./solve/ramsis.ts";
 
 /**
  * How much more, or less, the others are taken to use than in the fluid limit: their batches come
@@ -94,7 +94,7 @@ function bestChoice(
 }
 
 /** What a level promises, from its tables alone: the same numbers for the same tables. */
-export function bucketedExpectation(frame: RamsisFrame, level: RamsisLevel): Expected {
+export function bucketedExpectation(frame: RamsisFrame, level: LevelTables): Expected {
   return classedExpectation(frame, level);
 }
 
@@ -102,7 +102,7 @@ export function bucketedExpectation(frame: RamsisFrame, level: RamsisLevel): Exp
 export function bucketedTableAt(
   frame: RamsisFrame,
   loadQps: number,
-  level: RamsisLevel,
+  level: LevelTables,
 ): RamsisLevel {
   return judged(frame, { ...level, loadQps }, PROMISE).level;
 }
@@ -128,23 +128,14 @@ function tablesOf(frame: RamsisFrame, loadQps: number, slowed: readonly number[]
   );
 }
 
-function levelOf(frame: RamsisFrame, loadQps: number, solved: readonly SlowedTable[]): RamsisLevel {
+function levelOf(frame: RamsisFrame, loadQps: number, solved: readonly SlowedTable[]): LevelTables {
   const bucketTables = solved.map((one) => one.actionByState);
   const actionByState = bucketTables.at(-1);
   if (actionByState === undefined) throw new RangeError("there are buckets");
   const capacityQps = classCapacityQps(frame);
-  const unknown = { accuracyPerSatisfied: 0, accuracyPerQuery: 0, violationRate: 1 };
-  const expected: Expected = {
-    ...unknown,
-    upperBoundAccuracy: 1,
-    byBatch: { accuracy: { median: 0, p99: 0 }, violationRate: { median: 1, p99: 1 } },
-    byBucket: bucketTables.map(() => unknown),
-  };
   return {
     loadQps,
-    feasible: false,
     capacityQps,
-    expected,
     solve: {
       method: [...new Set(solved.map(({ method }) => method))].join(", "),
       iterations: solved.reduce((sum, { tries }) => sum + tries, 0),
@@ -163,7 +154,7 @@ interface Judged {
   readonly score: number;
 }
 
-function judged(frame: RamsisFrame, level: RamsisLevel, sample: typeof PROMISE): Judged {
+function judged(frame: RamsisFrame, level: LevelTables, sample: typeof PROMISE): Judged {
   const expected = classedExpectation(frame, level, sample);
   const ceiling = violationCeiling(frame.slo);
   const buckets = frame.buckets ?? [];

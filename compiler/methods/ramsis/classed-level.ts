@@ -21,7 +21,7 @@ import { isSampled } from "./simulate/promised-times.ts";
 import { type SimulationOptions, type SimulationResult, simulate } from "./simulate/simulate.ts";
 import { classBound, classCapacityQps, fluidSplit } from "./solve/class-fluid.ts";
 import { latencyObjective, TARGET_PENALTY, targetExcess } from "./solve/latency-objective.ts";
-import { keptAt, ramsis } from "./solve/ramsis.ts";
+import { keptAt, type LevelTables, ramsis } from "./solve/ramsis.ts";
 import { ViolationBlocks } from "./solve/violation-blocks.ts";
 
 /** What a level's promise is measured on. */
@@ -38,6 +38,12 @@ const LEAST_GAIN = 1e-4;
  * search.
  */
 const VIOLATION_PENALTY = 20;
+/** What a level promises that is about to be simulated. */
+const UNKNOWN: Expected = {
+  ...{ accuracyPerSatisfied: 0, accuracyPerQuery: 0, violationRate: 1 },
+  upperBoundAccuracy: 1,
+  byBatch: { accuracy: { median: 0, p99: 0 }, violationRate: { median: 1, p99: 1 } },
+};
 
 /** Whether queries of several classes are served. */
 export function hasClasses({ slo }: Pick<RamsisFrame, "slo">): boolean {
@@ -60,7 +66,7 @@ export function classedLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
  */
 export function classedExpectation(
   frame: RamsisFrame,
-  level: RamsisLevel,
+  level: LevelTables,
   { queries, seed }: typeof PROMISE = PROMISE,
   boundAt: (rate: number) => number = (rate) => classBound(frame, level.loadQps, rate),
 ): Expected {
@@ -103,13 +109,14 @@ export function classedExpectation(
 /** A level alone, at its load, with the arrivals that it was computed for. */
 export function simulateLevel(
   frame: RamsisFrame,
-  level: RamsisLevel,
+  level: LevelTables,
   run: Pick<SimulationOptions, "durationMs" | "seed" | "onViolation">,
 ): SimulationResult {
   const { arrivals } = frame;
   const { loadQps: qps } = level;
   const provenance = { compiler: "", inputs: [] };
-  const bundle: RamsisBundle = { ...frame, levels: [level], provenance };
+  const only = { ...level, feasible: true, expected: UNKNOWN };
+  const bundle: RamsisBundle = { ...frame, levels: [only], provenance };
   const dispersion = arrivals.process === "trace" ? arrivals.dispersion : 1;
   const cv2 = arrivals.process === "gamma" ? arrivals.cv2 : dispersion;
   const isGamma = arrivals.process === "gamma" || cv2 > 1;
@@ -125,7 +132,7 @@ export function simulateLevel(
 export function classedTableAt(
   frame: RamsisFrame,
   loadQps: number,
-  level: RamsisLevel,
+  level: LevelTables,
 ): RamsisLevel {
   return judged(frame, { ...level, loadQps }).level;
 }
@@ -136,7 +143,7 @@ interface Judged {
   readonly score: number;
 }
 
-function judged(frame: RamsisFrame, level: RamsisLevel): Judged {
+function judged(frame: RamsisFrame, level: LevelTables): Judged {
   const expected = classedExpectation(frame, level);
   const capacityQps = classCapacityQps(frame);
   const ceiling = violationCeiling(frame.slo);

@@ -65,26 +65,31 @@ function paceLevels(
   // Classes and buckets have several tables a level, so that only the highest load has its own.
   const isDivided = hasClasses(frame) || hasBuckets(frame);
   if (isDivided && !DIVIDED_PACES.includes(pace)) return [];
-  const found: { level: RamsisPaceLevel; isCarried: boolean }[] = [];
-  for (const level of isDivided ? levels.slice(-1) : [...levels].reverse()) {
-    const { loadQps } = level;
+  const isAlone = isPooled(frame) && !isDivided;
+  const asked = (isDivided ? levels.slice(-1) : [...levels].reverse()).map((level) => {
     const plan = planOfLevel(frame, level);
-    const planned = planningFrame(frame, loadQps, plan);
+    const planned = planningFrame(frame, level.loadQps, plan);
+    const isCarried = !isAlone || ramsis.carries(planned, level.loadQps);
+    return { level, plan, planned, isCarried };
+  });
+  const found: { level: RamsisPaceLevel; isCarried: boolean }[] = [];
+  asked.forEach(({ level, plan, planned, isCarried }, index) => {
+    const { loadQps } = level;
+    if (!isCarried && asked[index + 1]?.isCarried === false) return;
     const above = found.at(-1);
-    const isAlone = isPooled(frame) && !isDivided;
     if (isAlone && above?.isCarried === true) {
       const moved = onSharedAxes(planned, frame, { ...level, ...above.level, loadQps }, plan);
       const { accuracy, boundAccuracy } = ramsis.glimpse(planned, moved);
-      if (accuracy >= boundAccuracy - SHARED_ACCURACY) continue;
+      if (accuracy >= boundAccuracy - SHARED_ACCURACY) return;
     }
     const solved = isAlone
       ? { ...level, mixture: null, ...ramsis.slowedTable(planned, loadQps, 1, "brief") }
       : solve(planned, loadQps);
     const placed = onSharedAxes(frame, planned, solved, plan);
-    const isCarried = isAlone ? ramsis.carries(planned, loadQps) : solved.feasible;
-    if (!isCarried && above?.isCarried === false) found.pop();
-    found.push({ level: tablesOf(placed, pace), isCarried });
-  }
+    const isKept = isAlone ? isCarried : solved.feasible;
+    if (!isKept && above?.isCarried === false) found.pop();
+    found.push({ level: tablesOf(placed, pace), isCarried: isKept });
+  });
   return found.map(({ level }) => level).reverse();
 }
 

@@ -5,11 +5,13 @@ import { latencyCost } from "./classed-level.ts";
 import { type LevelPlan, levelPlans, onSharedAxes, planningFrame } from "./planning-frame.ts";
 import { hasPath, servedLevel, servedLook } from "./served-level.ts";
 import { simpleLevels } from "./simple-levels.ts";
+import type { LevelTables } from "./solve/ramsis.ts";
 
 export interface LevelKind {
-  readonly solveLevel: (frame: RamsisFrame, loadQps: number) => RamsisLevel;
+  /** The tables for a load, with or without what they promise. */
+  readonly solve: (frame: RamsisFrame, loadQps: number) => RamsisLevel | LevelTables;
   /** The level of a load with the tables of another level, and what they promise there. */
-  readonly withTableOf: (frame: RamsisFrame, loadQps: number, level: RamsisLevel) => RamsisLevel;
+  readonly withTableOf: (frame: RamsisFrame, loadQps: number, level: LevelTables) => RamsisLevel;
 }
 
 /** Accuracy that a violation per query too many costs a level, as a candidate of the search. */
@@ -62,14 +64,14 @@ function solvedWith(
   frame: RamsisFrame,
   loadQps: number,
   plan: LevelPlan,
-  { solveLevel, withTableOf }: LevelKind,
+  { solve, withTableOf }: LevelKind,
 ): RamsisLevel {
   const planned = planningFrame(frame, loadQps, plan);
-  const solved = solveLevel(planned, loadQps);
+  const solved = solve(planned, loadQps);
   const level = onSharedAxes(frame, planned, solved, plan);
   // On the axes that it was solved on it promises what it was found to promise there.
   const isJudged = !hasPath(frame) && level.actionByState === solved.actionByState;
-  return isJudged ? level : withTableOf(frame, loadQps, level);
+  return isJudged && "expected" in level ? level : withTableOf(frame, loadQps, level);
 }
 
 /** The solved level, or the best of the others where that one is better. */

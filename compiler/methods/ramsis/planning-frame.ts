@@ -17,6 +17,7 @@ import { plannedStretch } from "../../simulate/serving/planned-contention.ts";
 import { workersOf } from "./solve/class-fluid.ts";
 import { rowedQueue } from "./solve/frame.ts";
 import { queueRows } from "./solve/pooled/queue-rows.ts";
+import type { LevelTables } from "./solve/ramsis.ts";
 
 /** A task has one batch. */
 const BATCHES = 1;
@@ -130,12 +131,12 @@ function withRows<S extends ClassSpace>(space: S, maxQueue: number, maxBatch: nu
  * A level that was solved in a planning frame, on the axes that all levels share: each state is
  * decided as the last one of the level's own axes that is not above it.
  */
-export function onSharedAxes(
+export function onSharedAxes<Level extends LevelTables>(
   frame: RamsisFrame,
   planned: RamsisFrame,
-  level: RamsisLevel,
+  level: Level,
   { marginMs }: LevelPlan,
-): RamsisLevel {
+): Level {
   const spread = (table: Table) => spreadTable(table, planned.decisionSpace, frame.decisionSpace);
   const { actionByState, mixture, classTables, bucketTables } = level;
   const baseMs = frame.cluster.serving?.marginMs ?? 0;

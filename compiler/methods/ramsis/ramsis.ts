@@ -31,17 +31,17 @@ import { bucketWarnings, tableWarnings } from "./warnings.ts";
 
 /** How levels of a frame are solved, and what tables promise at a load. */
 function kindOf(frame: RamsisFrame): LevelKind {
-  const solveLevel = hasBuckets(frame)
+  const solve = hasBuckets(frame)
     ? bucketedLevel
     : hasClasses(frame)
       ? classedLevel
       : isPooled(frame)
-        ? ramsis.solveLevel
+        ? ramsis.solvePooledTables
         : boundLevel;
-  if (hasPath(frame)) return { solveLevel, withTableOf: servedTableAt };
-  if (hasBuckets(frame)) return { solveLevel, withTableOf: bucketedTableAt };
-  if (hasClasses(frame)) return { solveLevel, withTableOf: classedTableAt };
-  return isPooled(frame) ? ramsis : { solveLevel, withTableOf: boundTableAt };
+  if (hasPath(frame)) return { solve, withTableOf: servedTableAt };
+  if (hasBuckets(frame)) return { solve, withTableOf: bucketedTableAt };
+  if (hasClasses(frame)) return { solve, withTableOf: classedTableAt };
+  return { solve, withTableOf: isPooled(frame) ? ramsis.withTableOf : boundTableAt };
 }
 
 export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
@@ -75,7 +75,11 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
   bundle: (frame, levels, provenance) => ({ ...frame, levels, provenance }),
 
   frameOf: ({ levels: _, paceLevels: __, provenance: ___, ...frame }) => frame,
-  paces: ramsisPaces((frame, loadQps) => kindOf(frame).solveLevel(frame, loadQps)),
+  paces: ramsisPaces((frame, loadQps) => {
+    const { solve, withTableOf } = kindOf(frame);
+    const level = solve(frame, loadQps);
+    return "expected" in level ? level : withTableOf(frame, loadQps, level);
+  }),
   promises: ramsisPromises,
   worstViolationRate({ expected: { violationRate, byClass = {} } }) {
     const rates = Object.values(byClass).map((one) => one.violationRate);

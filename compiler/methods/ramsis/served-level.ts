@@ -12,7 +12,7 @@ import { hasBuckets } from "./bucketed-level.ts";
 import { classedExpectation, hasClasses } from "./classed-level.ts";
 import { boundingFrame } from "./planning-frame.ts";
 import { classBound } from "./solve/class-fluid.ts";
-import { accuracyBound, keptAt } from "./solve/ramsis.ts";
+import { accuracyBound, keptAt, type LevelTables } from "./solve/ramsis.ts";
 
 /** A minute of traffic, and at least as much as tells 1 % to about a tenth of it. */
 const SIMULATED_S = 60;
@@ -38,7 +38,7 @@ export function servedLook(
 }
 
 /** What a level promises, from its tables alone: the same numbers for the same tables. */
-export function servedExpectation(frame: RamsisFrame, level: RamsisLevel): Expected {
+export function servedExpectation(frame: RamsisFrame, level: LevelTables): Expected {
   const bounded = boundingFrame(frame);
   const isDivided = hasClasses(frame) || hasBuckets(frame);
   const bound = isDivided ? classBound : accuracyBound;
@@ -55,7 +55,7 @@ export function servedExpectation(frame: RamsisFrame, level: RamsisLevel): Expec
 }
 
 /** The level with that promise; feasible where it keeps all limits. */
-export function servedLevel(frame: RamsisFrame, level: RamsisLevel): RamsisLevel {
+export function servedLevel(frame: RamsisFrame, level: LevelTables): RamsisLevel {
   const expected = servedExpectation(frame, level);
   return { ...level, ...keptAt(frame, level.loadQps, level.capacityQps, expected), expected };
 }
@@ -64,7 +64,7 @@ export function servedLevel(frame: RamsisFrame, level: RamsisLevel): RamsisLevel
 export function servedTableAt(
   frame: RamsisFrame,
   loadQps: number,
-  level: RamsisLevel,
+  level: LevelTables,
 ): RamsisLevel {
   return servedLevel(frame, { ...level, loadQps });
 }

@@ -65,7 +65,7 @@ test("the value falls one step at a time, and not before the hold is over", () =
     if (seen.at(-1) !== tracker.valueOf(0)) seen.push(tracker.valueOf(0));
     if (run * 5 < 490) expect(tracker.valueOf(0)).toBe(2);
   }
-  expect(seen).toEqual([2, 1.75, 1.5, 1.3, 1.15, 1]);
+  expect(seen).toEqual([2, 1.75, 1.5, 1.37, 1.25, 1.15, 1]);
 });
 
 test("values lie on the grid", () => {

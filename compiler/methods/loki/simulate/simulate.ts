@@ -79,6 +79,10 @@ const QUERY_CAPACITY = 2 ** 18;
 /** Of these, the ones that are left for queries that wait where very many can run. */
 const WAITING_CAPACITY = 2 ** 16;
 const REQUEST_CAPACITY = 2 ** 16;
+/** And where a simulation is so short that it has fewer requests: more of these than are expected. */
+const SHORT_FACTOR = 2;
+const SHORT_REQUESTS = 1024;
+const QUERIES_PER_REQUEST = QUERY_CAPACITY / REQUEST_CAPACITY;
 
 const NONE = -1;
 
@@ -101,6 +105,12 @@ export function simulateLoki(
   const simulation = new PipelineSimulation(bundle, options);
   simulation.run();
   return { seed, durationMs, ...simulation.outcome() };
+}
+
+function requestCapacityFor(arrivals: ArrivalProcess, durationMs: number): number {
+  if (arrivals.kind === "trace") return REQUEST_CAPACITY;
+  const expected = Math.ceil((SHORT_FACTOR * arrivals.qps * durationMs) / 1000) + SHORT_REQUESTS;
+  return Math.min(REQUEST_CAPACITY, expected);
 }
 
 /**
@@ -141,9 +151,11 @@ class PipelineSimulation {
     const { durationMs, seed, arrivals } = options;
     const shape = pipelineShapeOf(bundle);
     this.#shape = shape;
-    this.#requests = new RequestTable(REQUEST_CAPACITY);
-    const queryCapacity = Math.max(QUERY_CAPACITY, busyNames(shape) + WAITING_CAPACITY);
-    this.#queries = new QuerySlots(queryCapacity, REQUEST_CAPACITY);
+    const requestCapacity = requestCapacityFor(arrivals, durationMs);
+    this.#requests = new RequestTable(requestCapacity);
+    const queryCapacity =
+      Math.max(QUERIES_PER_REQUEST * requestCapacity, busyNames(shape)) + WAITING_CAPACITY;
+    this.#queries = new QuerySlots(queryCapacity, requestCapacity);
     this.#dispatcher = pipelineDispatcherOf(bundle, {
       queryCapacity,
       initialDemandQps: initialQps(arrivals),
@@ -168,7 +180,7 @@ class PipelineSimulation {
     this.#fanouts = new FanoutSource(options.fanout, new Rng(seed, FANOUT_STREAM));
     const seconds = options.timeline === true ? Math.ceil(durationMs / 1000) : null;
     this.#tally = new LokiTally(bundle, seconds, options.onOutcome);
-    this.#accuracy = new RequestAccuracy(bundle, REQUEST_CAPACITY);
+    this.#accuracy = new RequestAccuracy(bundle, requestCapacity);
     this.#sloMs = bundle.slo.latencyMs;
     this.#decisionSloMs = decisionSloMs(bundle.cluster, bundle.slo.latencyMs);
     this.#hopMs = bundle.cluster.communicationLatencyMs;

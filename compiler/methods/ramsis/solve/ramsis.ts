@@ -49,13 +49,20 @@ import {
 
 type RamsisApplication = Application<RamsisPolicy>;
 
+/** A level, whatever it promises. */
+export type LevelTables = Omit<RamsisLevel, "expected" | "feasible">;
+
 export const ramsis = {
   mistakes: (application: RamsisApplication) => ramsisMistakes(withHop(application)),
   frame: (application: RamsisApplication, models: ModelFiles) =>
     ramsisFrame(withHop(application), models),
   /** Computes the policy for one load. The same frame and load give the same level, bit for bit. */
   solveLevel: (frame: RamsisFrame, loadQps: number): RamsisLevel =>
-    (isPooled(frame) ? solvePooledLevel : solveLevel)(frame, loadQps),
+    isPooled(frame)
+      ? withTableOf(frame, loadQps, solvePooledTables(frame, loadQps))
+      : solveLevel(frame, loadQps),
+  /** The policy of one load whose queries share a queue, without what it promises. */
+  solvePooledTables,
   /** The level of a load with the tables of another level, and what they promise there. */
   withTableOf,
   /** Recomputes what a level's policy promises, from its tables alone. */
@@ -77,19 +84,13 @@ export function isPooled({ policy }: Pick<RamsisFrame, "policy">): boolean {
   return policy.balancer === "pooled";
 }
 
-function solvePooledLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
+function solvePooledTables(frame: RamsisFrame, loadQps: number): LevelTables {
   const problem = workerProblem(frame, loadQps);
   const bound = fluidBound(problem, violationCeiling(frame.slo));
-  const { expected, actionByState, mixture, method, tries } = solvePooled(
-    frame,
-    problem,
-    loadQps,
-    bound,
-  );
+  const { actionByState, mixture, method, tries } = solvePooled(frame, problem, loadQps, bound);
   return {
     loadQps,
-    ...keptAt(frame, loadQps, fluidCapacityQps(problem, workerCountOf(frame)), expected),
-    expected: withBounds(frame, problem, expected),
+    capacityQps: fluidCapacityQps(problem, workerCountOf(frame)),
     solve: {
       method,
       iterations: tries,
@@ -121,7 +122,7 @@ function glimpse(frame: RamsisFrame, level: RamsisLevel) {
   };
 }
 
-function withTableOf(frame: RamsisFrame, loadQps: number, level: RamsisLevel): RamsisLevel {
+function withTableOf(frame: RamsisFrame, loadQps: number, level: LevelTables): RamsisLevel {
   const moved = { ...level, loadQps };
   const expected = (isPooled(frame) ? expectedOfPooledLevel : expectedOf)(frame, moved);
   return { ...moved, ...keptAt(frame, loadQps, level.capacityQps, expected), expected };
@@ -146,7 +147,7 @@ export function keptAt(
 
 type LevelBounds = "upperBoundAccuracy" | "servedBoundAccuracy";
 
-function expectedOfPooledLevel(frame: RamsisFrame, level: RamsisLevel): Expected {
+function expectedOfPooledLevel(frame: RamsisFrame, level: LevelTables): Expected {
   return withBounds(frame, workerProblem(frame, level.loadQps), expectedOfPooled(frame, level));
 }
 
@@ -216,7 +217,7 @@ function solve({ slo, policy }: RamsisFrame, mdp: WorkerMdp): SolvedPolicy {
 }
 
 /** The chain that the tables of a level drive: its process with only their actions. */
-function expectedOf(frame: RamsisFrame, level: RamsisLevel): Expected {
+function expectedOf(frame: RamsisFrame, level: LevelTables): Expected {
   const problem = workerProblem(frame, level.loadQps);
   const first = actionsOf(frame, level.actionByState);
   const second = level.mixture && actionsOf(frame, level.mixture.actionByState);

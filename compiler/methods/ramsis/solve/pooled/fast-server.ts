@@ -36,7 +36,7 @@ import { Successors } from "./successors.ts";
 const STEPS_PER_SLO = 96;
 const MAX_IMPROVEMENTS = 10;
 const MAX_CYCLES = 8;
-/** Of the accuracy per query, at which sweeps end. */
+/** Usual tolerance of the gain. */
 const GAIN_TOLERANCE = 2e-6;
 /**
  * Improvements of the first solution that look at all actions of a state, and the best of these
@@ -92,6 +92,7 @@ export class FastServer {
   /** Of the action that was looked at last. */
   readonly #next: Successors;
   readonly #ratePerMs: number;
+  readonly #gainTolerance: number;
   #value: Float64Array;
   readonly #actions: readonly ServedAction[];
   readonly #choice: Int32Array;
@@ -119,9 +120,11 @@ export class FastServer {
   readonly #durationOf: Float64Array;
   readonly #time: Float64Array;
 
-  constructor(problem: PooledProblem) {
+  /** @param gainTolerance of the accuracy per query, at which sweeps end. */
+  constructor(problem: PooledProblem, gainTolerance = GAIN_TOLERANCE) {
     const { sloMs, workerCount, choices, arrivalsPerMs } = problem;
     this.#problem = problem;
+    this.#gainTolerance = gainTolerance;
     this.#ratePerMs = arrivalsPerMs;
     this.#actions = servedActions(problem);
     this.#seenAt = new Uint32Array(this.#actions.length);
@@ -186,7 +189,7 @@ export class FastServer {
     // A solution that was told keeps its values.
     this.#value = this.#value.slice();
     this.#shortlist = this.#shortlist.slice();
-    const tolerance = GAIN_TOLERANCE * this.#ratePerMs;
+    const tolerance = this.#gainTolerance * this.#ratePerMs;
     for (let round = 0; round < MAX_IMPROVEMENTS; round++) {
       const isFull = round === 0 || this.iterations < FULL_ROUNDS;
       const changed = this.#improve(isFull);

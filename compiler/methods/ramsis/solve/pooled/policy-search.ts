@@ -57,7 +57,11 @@ export interface FoundPolicy {
  */
 export type Sample = (stream: number, queries: number, slos: number) => Surroundings;
 
-/** For a first look, for choosing, and for the last word: some policies take long to break down. */
+/**
+ * For a glance at rules, a first look, choosing, and the last word: some policies take long to break
+ * down.
+ */
+const GLANCE = { stream: 15, queries: 1_500, slos: 2 };
 const LOOK = { stream: 11, queries: 8_000, slos: 5 };
 const CHOICE = { stream: 12, queries: 16_000, slos: 16 };
 const FINAL = { stream: 13, queries: 50_000, slos: 60 };
@@ -79,6 +83,8 @@ const LEAST_PRICE = 1e-4;
 const TARGET_BISECTIONS = 3;
 /** Standard errors by which a sample has to keep the ceiling. */
 const SAFETY = 2;
+/** A rule that is worse by so much accuracy at a glance is not looked at. */
+const HOPELESS = 0.1;
 
 /**
  * Prices of a violation that the fast server is solved for: first one, then more or less as the
@@ -88,6 +94,8 @@ const FIRST_PRICE = 0.3;
 const PRICE_STEP = 2.5;
 const MOST_PRICES = 3;
 const BRIEF_PRICES = 1;
+/** Of the gain of the fast server, in accuracy per query. */
+const BRIEF_TOLERANCE = 2e-5;
 /** And where the ceiling does not hold yet. */
 const MOST_PRICES_TO_HOLD = 6;
 /** This part of the value of the workers' time that is lost where one waits is given back. */
@@ -164,10 +172,18 @@ class PolicySearch {
       const [best] = this.#ranked(atBound.slice(0, FINALISTS), this.#final);
       if (best !== undefined && this.#isAtBound(best)) return this.#found(best.candidate);
     }
-    const simple = rules().map(({ name, decide }) =>
-      this.#judge(this.#candidate(name, decide, null), LOOK),
+    const simple = rules().map(({ name, decide }) => this.#candidate(name, decide, null));
+    const hopeful = simple.filter((candidate) => !this.#isHopeless(candidate, solved));
+    return this.#choose([...solved, ...hopeful.map((candidate) => this.#judge(candidate, LOOK))]);
+  }
+
+  /** Whether a glance shows that another is better, be the ceiling kept or not. */
+  #isHopeless(candidate: Candidate, others: readonly Judged[]): boolean {
+    const glance = this.#judge(candidate, GLANCE);
+    return others.some(
+      (other) =>
+        other.score > glance.score + HOPELESS && fallback(other) > fallback(glance) + HOPELESS,
     );
-    return this.#choose([...solved, ...simple]);
   }
 
   #isAtBound(judged: Judged): boolean {
@@ -179,8 +195,9 @@ class PolicySearch {
   /** The best by fresh arrivals, or a mixture of two. */
   #choose(pool: readonly Judged[]): FoundPolicy {
     const unlike = unlikeOnes(pool);
-    const looked = promising(unlike, 2 * FINALISTS);
-    const fallbacks = [...unlike].sort(byFallback).slice(0, 2);
+    const looked = promising(unlike, this.#isBrief ? FINALISTS : 2 * FINALISTS);
+    const needsNone = this.#isBrief && this.#isKept(looked);
+    const fallbacks = needsNone ? [] : [...unlike].sort(byFallback).slice(0, 2);
     const chosen = this.#ranked([...new Set([...looked, ...fallbacks])], CHOICE);
     if (this.#isBrief && chosen[0] !== undefined) return this.#found(chosen[0].candidate);
     const isKept = this.#isKept(chosen);
@@ -264,7 +281,7 @@ class PolicySearch {
   #solveFastServer(): Judged[] {
     const problem = this.#problem;
     const { latency, workerCount } = problem;
-    const server = new FastServer(asOneClass(problem));
+    const server = new FastServer(asOneClass(problem), this.#isBrief ? BRIEF_TOLERANCE : undefined);
     const violationPrice = Math.max(FIRST_PRICE, problem.violationPrice);
     const safeFactor = workerCount === 1 ? 1 : ACCURATE.priceFactor;
     const latencyPrice = safeFactor * latency.safePrice;
@@ -461,10 +478,12 @@ function lengthened({ p50, p95 }: LatencySummary): Percentiles {
  */
 const FALLBACK_PRICE = 1;
 
+function fallback({ accuracy, violationRate }: Judged): number {
+  return accuracy - FALLBACK_PRICE * violationRate;
+}
+
 function byFallback(a: Judged, b: Judged): number {
-  const worth = ({ accuracy, violationRate }: Judged): number =>
-    accuracy - FALLBACK_PRICE * violationRate;
-  return worth(b) - worth(a);
+  return fallback(b) - fallback(a);
 }
 
 /** Those that decided as others did are not judged again. */

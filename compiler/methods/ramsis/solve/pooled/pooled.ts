@@ -55,7 +55,6 @@ const GLIMPSE = { stream: 14, queries: 10_000, slos: 10 };
 type PromisedFigures = Omit<Expected, "upperBoundAccuracy" | "servedBoundAccuracy">;
 
 export interface PooledSolution extends Pick<RamsisLevel, "actionByState" | "mixture"> {
-  readonly expected: PromisedFigures;
   /** What won. */
   readonly method: string;
   /** Policies tried. */
@@ -73,18 +72,16 @@ export function solvePooled(
   const { candidate, mixture, tries } = search(frame, problem, worker, bound);
   const actionByState = tableOf(problem, candidate);
   const bolder = mixture && tableOf(problem, mixture.candidate);
+  const found = { actionByState, method: candidate.name, tries };
   let share = mixture?.share ?? 0;
-  for (;;) {
-    const mixed = bolder && share > 0 ? { share, actionByState: bolder } : null;
-    const tables = { actionByState, mixture: mixed };
-    const expected = promiseOf(frame, problem, tables);
-    const isKept = expected.violationRate <= problem.maxViolationRate;
-    if (isKept || mixed === null) {
-      return { expected, ...tables, method: candidate.name, tries };
-    }
+  while (bolder && share > 0) {
+    const mixed = { share, actionByState: bolder };
+    const { violationRate } = promiseOf(frame, problem, { actionByState, mixture: mixed });
+    if (violationRate <= problem.maxViolationRate) return { ...found, mixture: mixed };
     // What is promised is more than what was seen in the search: it is to hold for the promise too.
     share = share > SMALLEST_SHARE ? share / 2 : 0;
   }
+  return { ...found, mixture: null };
 }
 
 /** Sample that compares rules before the serving path is simulated. */
