@@ -79,7 +79,7 @@ const QUERY_CAPACITY = 2 ** 18;
 /** Of these, the ones that are left for queries that wait where very many can run. */
 const WAITING_CAPACITY = 2 ** 16;
 const REQUEST_CAPACITY = 2 ** 16;
-/** And where a simulation is so short that it has fewer requests: more of these than are expected. */
+/** And where a simulation has fewer requests: more of these than are expected. */
 const SHORT_FACTOR = 2;
 const SHORT_REQUESTS = 1024;
 const QUERIES_PER_REQUEST = QUERY_CAPACITY / REQUEST_CAPACITY;

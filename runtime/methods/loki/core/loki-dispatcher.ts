@@ -348,8 +348,9 @@ class LokiDispatcher implements PipelineDispatcher {
     const { poolPace } = this.#paces.monitor;
     this.#router.refresh(layout, qps, this.#fanouts.fanout, capacityQps, isWhole, poolPace);
     // What may be noise is not shed, and nothing while the demand is unknown.
-    const excused = 1 + (SHED_SIGMAS * noiseQps) / qps;
-    this.#admittedShare = qps > 0 ? this.#router.admittedShare * excused : 1;
+    const { admittedShare } = this.#router;
+    const excused = qps > 0 ? 1 + (SHED_SIGMAS * noiseQps) / qps : Number.POSITIVE_INFINITY;
+    this.#admittedShare = admittedShare > 0 ? admittedShare * excused : 0;
   }
 
   /** Takes queries out of groups that have no ready worker, when another of the task has one. */

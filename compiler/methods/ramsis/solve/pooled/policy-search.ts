@@ -57,10 +57,7 @@ export interface FoundPolicy {
  */
 export type Sample = (stream: number, queries: number, slos: number) => Surroundings;
 
-/**
- * For a glance at rules, a first look, choosing, and the last word: some policies take long to break
- * down.
- */
+/** For a glance at rules, a first look, for choosing, and for the last word. */
 const GLANCE = { stream: 15, queries: 1_500, slos: 2 };
 const LOOK = { stream: 11, queries: 8_000, slos: 5 };
 const CHOICE = { stream: 12, queries: 16_000, slos: 16 };
