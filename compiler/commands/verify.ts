@@ -3,7 +3,7 @@
  * stated guarantee recomputed.
  */
 
-import type { Bundle, Level } from "stratagem-runtime/internal/bundle/schema";
+import type { Bundle, Level, PacePromises } from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { verifyBundle } from "stratagem-runtime/internal/commands/verify";
 import { pacePromisesOf } from "stratagem-runtime/internal/tell/pace-promises";
@@ -17,6 +17,8 @@ import { type LevelPoolOptions, runInWorkers } from "../processes/level-pool.ts"
  * what matters.
  */
 const TOLERANCE = 1e-9;
+/** Figures that are simulated with all levels of a bundle. */
+const OF_PACES: readonly string[] = ["headroom", "byPace"];
 
 interface LevelCheck {
   readonly loadQps: number;
@@ -65,15 +67,21 @@ async function recompute(bundle: Bundle, pool: LevelPoolOptions): Promise<LevelC
   return replies
     .filter((reply) => reply.kind === "evaluated")
     .map(({ promised }, index) => {
-      return check(method, levels[index], { ...promised, ...paced[index]?.promised });
+      return check(method, levels[index], promised, paced[index]?.promised);
     });
 }
 
-function check(method: CompilerMethod, level: Level | undefined, recomputed: object): LevelCheck {
+function check(
+  method: CompilerMethod,
+  level: Level | undefined,
+  promised: object,
+  paced: PacePromises = {},
+): LevelCheck {
   if (level === undefined) throw new RangeError("one reply per level");
   const { loadQps } = level;
   const stated = method.stated(level);
-  return { loadQps, stated, recomputed, ok: agrees(stated, recomputed) };
+  const ok = agrees(stated, promised) && agrees(listed(pacePromisesOf(level)), listed(paced));
+  return { loadQps, stated, recomputed: { ...promised, ...paced }, ok };
 }
 
 /**
@@ -87,7 +95,13 @@ function agrees(stated: unknown, recomputed: unknown): boolean {
   if (typeof stated !== "object" || stated === null) return true;
   if (typeof recomputed !== "object" || recomputed === null) return false;
   const found = new Map<string, unknown>(Object.entries(recomputed));
-  return Object.entries(stated).every(([name, value]) => agrees(value, found.get(name)));
+  return Object.entries(stated)
+    .filter(([name]) => !OF_PACES.includes(name))
+    .every(([name, value]) => agrees(value, found.get(name)));
+}
+
+function listed({ headroom, byPace }: PacePromises): unknown[] {
+  return [headroom, byPace];
 }
 
 function statedPaces(bundle: Bundle): number[] {

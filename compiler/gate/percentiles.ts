@@ -9,7 +9,7 @@ import type { Figures, NamedFigures } from "../methods/level-promises.ts";
 import { methodOf } from "../methods/registry.ts";
 import { usualServiceTimes } from "../methods/usual-service-times.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
-import type { ArrivalProcess } from "../simulate/arrivals.ts";
+import { steadyArrivals } from "../simulate/arrivals.ts";
 import type { Scope } from "../spec/clause.ts";
 import type { Figure } from "../spec/promise-figures.ts";
 import type { Requirement } from "../spec/requirement.ts";
@@ -84,7 +84,7 @@ async function simulatedLevel(
   const wanted = Math.ceil(SIMULATED_S * loadQps);
   const queries = Math.min(MOST_QUERIES, Math.max(LEAST_QUERIES, wanted));
   const asked = {
-    arrivals: arrivalsOf(bundle, loadQps),
+    arrivals: steadyArrivals(bundle.arrivals, loadQps),
     durationMs: (1000 * queries) / loadQps,
     seed: SEED,
     serviceTimes: usualServiceTimes(bundle, method),
@@ -111,13 +111,4 @@ function withLatencies(
     const all: Figures = { ...found?.[name]?.latencyMs, ...figures };
     return { name, figures: all };
   });
-}
-
-/** Of a trace, a renewal process as bursty as it is. */
-function arrivalsOf({ arrivals }: Bundle, qps: number): ArrivalProcess {
-  if (arrivals.process === "gamma") return { kind: "gamma", qps, cv2: arrivals.cv2 };
-  if (arrivals.process === "trace" && arrivals.dispersion > 1) {
-    return { kind: "gamma", qps, cv2: arrivals.dispersion };
-  }
-  return { kind: "poisson", qps };
 }

@@ -1,4 +1,5 @@
 /** Draws arrivals: Poisson, gamma, or those of a trace. */
+import type { ArrivalModel } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import type { Rng } from "stratagem-runtime/internal/core/rng";
 import type { Trace } from "../spec/trace.ts";
@@ -36,6 +37,15 @@ export function arrivalSource(process: ArrivalProcess, rng: Rng): ArrivalSource 
         ? new RecordedArrivals(process.trace.arrivalMs)
         : new PiecewisePoissonArrivals(process.trace, rng);
   }
+}
+
+/** Of a constant load; of a trace, a renewal process as bursty as it is. */
+export function steadyArrivals(model: ArrivalModel, qps: number): ArrivalProcess {
+  if (model.process === "gamma") return { kind: "gamma", qps, cv2: model.cv2 };
+  if (model.process === "trace" && model.dispersion > 1) {
+    return { kind: "gamma", qps, cv2: model.dispersion };
+  }
+  return { kind: "poisson", qps };
 }
 
 /** Rate at time 0; NaN for recorded arrivals, whose rate is not known before they have come. */

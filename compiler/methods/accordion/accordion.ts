@@ -2,9 +2,12 @@
  * Accordion as a method of the compiler: how models are cut into pipelines over execution places.
  */
 
+import type { AccordionBundle } from "stratagem-runtime/internal/bundle/schema";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { short } from "stratagem-runtime/internal/tell/text";
+import type { AccordionFrame } from "../../model/frames.ts";
 import type { CompilerMethodOf } from "../method.ts";
+import { planPaces } from "../plan-paces.ts";
 import { refuseTableOptions, refuseTraces } from "../table-options.ts";
 import { ACCORDION_BASELINES } from "./baselines.ts";
 import { openModels } from "./compile-stages.ts";
@@ -13,6 +16,7 @@ import { accordionPromises } from "./promises.ts";
 import { shapeOf } from "./shape-of-places.ts";
 import { haveStageSpreads } from "./simulate/drawn-instance-times.ts";
 import { drawQueries } from "./simulate/queries.ts";
+import { simulateAccordion } from "./simulate/simulate.ts";
 import { simulatedLevel } from "./simulated-level.ts";
 import { accordion } from "./solve/accordion.ts";
 import { accordionWarnings } from "./warnings.ts";
@@ -39,6 +43,16 @@ export const accordionMethod: CompilerMethodOf<"accordion"> = {
   bundle: (frame, levels, provenance) => ({ ...frame, levels, provenance }),
 
   frameOf: ({ levels: _, provenance: __, ...frame }) => frame,
+  paces: planPaces<AccordionBundle, AccordionFrame>({
+    hasQuantiles: haveStageSpreads,
+    startMs: () => 0,
+    simulate(bundle, run) {
+      const asked = { ...run, withLatencies: true };
+      const { accuracyPerSatisfied, latencyMsByQuery } = simulateAccordion(bundle, asked);
+      return { accuracyPerSatisfied, latenciesMs: latencyMsByQuery };
+    },
+    stating: (level, promises) => ({ ...level, expected: { ...level.expected, ...promises } }),
+  }),
   promises: accordionPromises,
   worstViolationRate: ({ expected }) => expected.violationRate,
   stated: ({ capacityQps, expected }) => ({ capacityQps, expected }),

@@ -8,6 +8,7 @@ import {
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
 import type { AccordionFrame } from "../../model/frames.ts";
+import { steadyArrivals } from "../../simulate/arrivals.ts";
 import { expectedLatency } from "../../simulate/latency-sample.ts";
 import { simulateAccordion } from "./simulate/simulate.ts";
 import { capacityQps as capacityQpsOf } from "./solve/capacity.ts";
@@ -40,10 +41,7 @@ function placeExpectation(frame: AccordionFrame, loadQps: number): PlaceExpected
   const wantedMs = Math.min(Math.max(enoughMs, MIN_SLOS * slo.latencyMs), MOST * enoughMs);
   const durationMs = wantedMs < 1000 ? wantedMs : 1000 * Math.ceil(wantedMs / 1000);
   const outcome = simulateAccordion(bundleAt(frame, loadQps), {
-    arrivals:
-      arrivals.process === "gamma"
-        ? { kind: "gamma", qps: loadQps, cv2: arrivals.cv2 }
-        : { kind: "poisson", qps: loadQps },
+    arrivals: steadyArrivals(arrivals, loadQps),
     durationMs,
     seed: SEED,
   });

@@ -1,16 +1,20 @@
 /** InferLine as a method of the compiler: how many replicas each task of a pipeline has. */
 
+import type { InferlineBundle } from "stratagem-runtime/internal/bundle/schema";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { pooledBatchFacts } from "../../graph/batch-facts.ts";
+import type { InferlineFrame } from "../../model/frames.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";
 import { workersByPool } from "../../model/workers-by-pool.ts";
 import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
 import type { CompilerMethodOf } from "../method.ts";
 import { isPipelineBaseline } from "../pipeline-baselines.ts";
+import { planPaces } from "../plan-paces.ts";
 import { refuseTableOptions, refuseTraces } from "../table-options.ts";
 import { INFERLINE_BASELINES } from "./baselines.ts";
 import { inferlinePromises } from "./promises.ts";
 import { inferlineOverDay } from "./simulate/over-day.ts";
+import { simulateInferline } from "./simulate/simulate.ts";
 import { promisedByInferline, simulatedLevel } from "./simulated-level.ts";
 import { inferline } from "./solve/inferline.ts";
 import { hasTraces } from "./solve/sample-traces.ts";
@@ -46,6 +50,16 @@ export const inferlineMethod: CompilerMethodOf<"inferline"> = {
 
   frameOf: ({ levels: _, provenance: __, ...frame }) => ({ ...frame, recorded: null }),
   isRecomputable: hasTraces,
+  paces: planPaces<InferlineBundle, InferlineFrame>({
+    hasQuantiles: ({ tasks }) => havePipelineQuantiles(tasks),
+    startMs: ({ policy }) => policy.activationMs,
+    simulate(bundle, run) {
+      const asked = { ...run, withLatencies: true };
+      const { accuracyPerSatisfied, latencyMsByRequest } = simulateInferline(bundle, asked);
+      return { accuracyPerSatisfied, latenciesMs: latencyMsByRequest };
+    },
+    stating: (level, promises) => ({ ...level, expected: { ...level.expected, ...promises } }),
+  }),
   promises: inferlinePromises,
   worstViolationRate: ({ expected }) => expected.violationRate,
   stated: ({ sample, expected }) => ({ sample, expected }),

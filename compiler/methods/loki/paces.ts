@@ -5,6 +5,7 @@ import type {
   LokiPaceLevel,
   PaceFigures,
 } from "stratagem-runtime/internal/bundle/schema";
+import { SETTLED_MS, SettledOutcomes } from "../../levels/settled-outcomes.ts";
 import type { LokiFrame } from "../../model/frames.ts";
 import { framesByStretch } from "../../model/planned-frames.ts";
 import { stretchedProfile } from "../../model/planned-times.ts";
@@ -20,8 +21,6 @@ const LEAST_GAIN = 1e-4;
 const LEAST_MORE = 1.01;
 /** Part of the queries of a level's promise that one at a pace is simulated for. */
 const PROMISE_PART = 1 / 32;
-/** Requests before this time are served while the pace is measured and models are loaded. */
-const SETTLED_MS = 2000;
 
 export const lokiPaces: MethodPaces<LokiBundle, LokiFrame, LokiPaceLevel> = {
   async levels({ levels }, frame, pace, nowMs) {
@@ -120,27 +119,12 @@ const pacedFrame = framesByStretch((frame: LokiFrame, pace: number): LokiFrame =
 
 function promisedAt(bundle: LokiBundle, index: number, pace: number): PaceFigures {
   const { loadQps = 0 } = bundle.levels[index] ?? {};
-  const { latencyMs: sloMs } = bundle.slo;
-  const latenciesMs: number[] = [];
-  let [queries, violations] = [0, 0];
-  const outcome = simulatedOutcome(bundle, bundle, loadQps, {
+  const outcomes = new SettledOutcomes(bundle.slo.latencyMs, SETTLED_MS);
+  const { accuracyPerSatisfied } = simulatedOutcome(bundle, bundle, loadQps, {
     part: PROMISE_PART,
     beforeMs: SETTLED_MS,
     stations: { machine: { ...AS_PROFILED, pace } },
-    onOutcome(arrivalMs, latencyMs) {
-      if (arrivalMs < SETTLED_MS) return;
-      queries++;
-      if (!(latencyMs <= sloMs)) violations++;
-      if (!Number.isNaN(latencyMs)) latenciesMs.push(latencyMs);
-    },
+    onOutcome: outcomes.count,
   });
-  latenciesMs.sort((a, b) => a - b);
-  const violationRate = queries === 0 ? 0 : violations / queries;
-  return {
-    pace,
-    accuracyPerQuery: (outcome.accuracyPerSatisfied ?? 0) * (1 - violationRate),
-    violationRate,
-    p50: latenciesMs[Math.ceil(0.5 * latenciesMs.length) - 1] ?? 0,
-    p99: latenciesMs[Math.ceil(0.99 * latenciesMs.length) - 1] ?? 0,
-  };
+  return outcomes.figures(pace, accuracyPerSatisfied);
 }

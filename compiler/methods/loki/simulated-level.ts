@@ -5,6 +5,7 @@ import type {
   PipelineExpected,
 } from "stratagem-runtime/internal/bundle/schema";
 import type { LokiFrame } from "../../model/frames.ts";
+import { steadyArrivals } from "../../simulate/arrivals.ts";
 import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
 import { expectedLatency } from "../../simulate/latency-sample.ts";
 import {
@@ -113,10 +114,7 @@ export function simulatedOutcome(
   };
   return simulateLoki(bundle, {
     ...options,
-    arrivals:
-      arrivals.process === "gamma"
-        ? { kind: "gamma", qps: loadQps, cv2: arrivals.cv2 }
-        : { kind: "poisson", qps: loadQps },
+    arrivals: steadyArrivals(arrivals, loadQps),
     durationMs: beforeMs + durationFor(frame, loadQps, part),
     seed: SEED,
     serviceTimes:

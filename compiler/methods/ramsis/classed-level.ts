@@ -16,6 +16,7 @@ import {
 import { classFrame } from "stratagem-runtime/internal/methods/ramsis/bundle/class-views";
 import type { RamsisFrame } from "../../model/frames.ts";
 import { viewOf } from "../../model/table-view.ts";
+import { steadyArrivals } from "../../simulate/arrivals.ts";
 import { latencyPromise } from "../../simulate/latency-sample.ts";
 import { isSampled } from "./simulate/promised-times.ts";
 import { type SimulationOptions, type SimulationResult, simulate } from "./simulate/simulate.ts";
@@ -112,17 +113,12 @@ export function simulateLevel(
   level: LevelTables,
   run: Pick<SimulationOptions, "durationMs" | "seed" | "onViolation">,
 ): SimulationResult {
-  const { arrivals } = frame;
-  const { loadQps: qps } = level;
   const provenance = { compiler: "", inputs: [] };
   const only = { ...level, feasible: true, expected: UNKNOWN };
   const bundle: RamsisBundle = { ...frame, levels: [only], provenance };
-  const dispersion = arrivals.process === "trace" ? arrivals.dispersion : 1;
-  const cv2 = arrivals.process === "gamma" ? arrivals.cv2 : dispersion;
-  const isGamma = arrivals.process === "gamma" || cv2 > 1;
   return simulate(bundle, {
     ...run,
-    arrivals: isGamma ? { kind: "gamma", qps, cv2 } : { kind: "poisson", qps },
+    arrivals: steadyArrivals(frame.arrivals, level.loadQps),
     serviceTimes: isSampled(frame) ? "sampled" : "p95",
     baseline: null,
   });

@@ -8,6 +8,7 @@ import type {
 } from "stratagem-runtime/internal/bundle/schema";
 import type { RamsisFrame } from "../../model/frames.ts";
 import { pacedTimes } from "../../model/paced-times.ts";
+import { steadyArrivals } from "../../simulate/arrivals.ts";
 import { AS_PROFILED } from "../../simulate/serving/machine-state.ts";
 import type { MethodPaces } from "../method.ts";
 import { hasBuckets } from "./bucketed-level.ts";
@@ -105,12 +106,8 @@ function tablesOf(level: RamsisLevel, pace: number): RamsisPaceLevel {
 
 function promisedAt(bundle: RamsisBundle, index: number, pace: number): PaceFigures {
   const { loadQps = 0 } = bundle.levels[index] ?? {};
-  const { arrivals } = bundle;
-  const isGamma = arrivals.process === "gamma";
   const result = simulate(bundle, {
-    arrivals: isGamma
-      ? { kind: "gamma", qps: loadQps, cv2: arrivals.cv2 }
-      : { kind: "poisson", qps: loadQps },
+    arrivals: steadyArrivals(bundle.arrivals, loadQps),
     durationMs: WARM_MS + (1000 * QUERIES) / loadQps,
     counted: { fromMs: WARM_MS, untilMs: Number.POSITIVE_INFINITY },
     seed: SEED,

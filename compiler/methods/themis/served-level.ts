@@ -11,6 +11,7 @@ import type {
 } from "stratagem-runtime/internal/bundle/schema";
 import { depthOf } from "../../graph/depth.ts";
 import type { ThemisFrame } from "../../model/frames.ts";
+import { steadyArrivals } from "../../simulate/arrivals.ts";
 import { expectedLatency } from "../../simulate/latency-sample.ts";
 import { settledPlan } from "../../simulate/serving/planned-contention.ts";
 import { planningFrame } from "./planning-frame.ts";
@@ -74,10 +75,7 @@ function expectedOf(
     variants.every(({ latency }) => latency.quantiles !== undefined),
   );
   const { queries, violationRate, latencyMs } = simulateThemis(bundle, {
-    arrivals:
-      arrivals.process === "gamma"
-        ? { kind: "gamma", qps, cv2: arrivals.cv2 }
-        : { kind: "poisson", qps },
+    arrivals: steadyArrivals(arrivals, qps),
     durationMs: (1000 * JUDGED_REQUESTS) / qps,
     seed: SEED,
     serviceTimes: isSampled ? "sampled" : "p95",

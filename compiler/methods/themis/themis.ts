@@ -1,10 +1,12 @@
 /** Themis as a method of the compiler: how many instances of how many cores each task has. */
+import type { ThemisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
 import type { ThemisFrame } from "../../model/frames.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";
 import { workersByPool } from "../../model/workers-by-pool.ts";
 import type { CompilerMethodOf } from "../method.ts";
 import { isPipelineBaseline } from "../pipeline-baselines.ts";
+import { planPaces } from "../plan-paces.ts";
 import { refuseTableOptions } from "../table-options.ts";
 import { THEMIS_BASELINES } from "./baselines.ts";
 import { paceLevelsOf } from "./pace-levels.ts";
@@ -12,6 +14,7 @@ import { planningFrame } from "./planning-frame.ts";
 import { themisPromises } from "./promises.ts";
 import { servedExpectation, servedLevel } from "./served-level.ts";
 import { haveBatchQuantiles } from "./simulate/drawn-batch-times.ts";
+import { simulateThemis } from "./simulate/simulate.ts";
 import { themis } from "./solve/themis.ts";
 import { themisWarnings } from "./warnings.ts";
 
@@ -57,6 +60,19 @@ export const themisMethod: CompilerMethodOf<"themis"> = {
   frameOf({ levels: _, paceLevels: __, provenance: ___, transitions: ____, ...frame }) {
     return frame;
   },
+  paces: planPaces<ThemisBundle, ThemisFrame>({
+    hasQuantiles: ({ tasks }) => haveBatchQuantiles(tasks),
+    startMs: ({ policy }) => policy.coldStartMs,
+    simulate(bundle, run) {
+      const asked = { ...run, withLatencies: true };
+      const { accuracyPerSatisfied, latencyMsByRequest } = simulateThemis(bundle, asked);
+      return { accuracyPerSatisfied, latenciesMs: latencyMsByRequest };
+    },
+    stating(level, promises) {
+      const { steady } = level;
+      return { ...level, steady: { ...steady, expected: { ...steady.expected, ...promises } } };
+    },
+  }),
   promises: themisPromises,
   worstViolationRate: ({ steady }) => steady.expected.violationRate,
   stated: ({ horizontal, vertical, joint, steady }) => ({ horizontal, vertical, joint, steady }),

@@ -3,6 +3,7 @@ import type {
   CommonFields,
   ExpectedLatency,
   ModelFile,
+  PacePromises,
   ProfileReference,
   Table,
 } from "./common.ts";
@@ -153,7 +154,7 @@ export interface AccordionLevel {
 }
 
 /** What a simulation of the level at its load gives. */
-export interface PlaceExpected {
+export interface PlaceExpected extends PacePromises {
   /** Late, dropped or both, of all queries. */
   readonly violationRate: number;
   readonly droppedRate: number;

@@ -1,5 +1,5 @@
 /** The bundle of InferLine: plans for stages on several kinds of hardware. */
-import type { CommonFields, ExpectedLatency, Table } from "./common.ts";
+import type { CommonFields, ExpectedLatency, PacePromises, Table } from "./common.ts";
 import type { Branch, StageTask } from "./graph.ts";
 
 /**
@@ -136,7 +136,7 @@ export interface TrafficEnvelope {
  * What a simulation of the level at its load gives, the tuner at work, and what traces that were
  * not planned with say of the plan.
  */
-export interface ProvisioningExpected {
+export interface ProvisioningExpected extends PacePromises {
   readonly violationRate: number;
   readonly latencyMsP50: number;
   readonly latencyMsP99: number;

@@ -3,6 +3,7 @@ import type {
   CommonFields,
   ExpectedLatency,
   ModelFile,
+  PacePromises,
   ProfileReference,
   Table,
 } from "./common.ts";
@@ -194,7 +195,7 @@ export interface ScaledStage {
 /**
  * What a simulation of random arrivals at the load of the plan gives, its instances as they are.
  */
-export interface ScaleExpected {
+export interface ScaleExpected extends PacePromises {
   readonly violationRate: number;
   readonly latencyMsP50: number;
   readonly latencyMsP99: number;

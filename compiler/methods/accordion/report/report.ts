@@ -5,6 +5,7 @@
 import type { AccordionBundle, MalleableVariant } from "stratagem-runtime/internal/bundle/schema";
 import { SCHEDULER_WORDS } from "stratagem-runtime/internal/methods/accordion/tell/scheduler-words";
 import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
+import { paceSections } from "../../../report/kit/pace-section.ts";
 import { pipelineStyle } from "../../../report/kit/pipeline-style.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { html, type Markup } from "../../../report/markup.ts";
@@ -59,6 +60,7 @@ export function renderAccordionReport(content: AccordionReportContent): string {
         heading: "All levels",
         body: html`${levelTable(bundle)}<h3>What the numbers mean</h3>${meanings(bundle)}`,
       },
+      ...paceSections(bundle),
     ],
     footer: footerText(content),
     variantCount: 0,

@@ -5,10 +5,9 @@
 import type {
   AccordionBundle,
   AccordionLevel,
-  ArrivalModel,
   SchedulerName,
 } from "stratagem-runtime/internal/bundle/schema";
-import type { ArrivalProcess } from "../../../simulate/arrivals.ts";
+import { steadyArrivals } from "../../../simulate/arrivals.ts";
 import { type AccordionSimulationResult, simulateAccordion } from "../simulate/simulate.ts";
 import { spread } from "./spread.ts";
 
@@ -77,17 +76,10 @@ export async function runSchedules(
   for (const { level, scheduler, durationMs } of plan) {
     const { loadQps, expected } = level;
     const scheduled = { ...bundle, policy: { ...bundle.policy, scheduler } };
-    const arrivals = arrivalsOf(bundle.arrivals, loadQps);
+    const arrivals = steadyArrivals(bundle.arrivals, loadQps);
     const result = simulateAccordion(scheduled, { arrivals, durationMs, seed: expected.seed });
     done.push({ loadQps, scheduler, result });
     await onRun();
   }
   return done;
-}
-
-/** As levels are simulated: a trace has loads of its own, so Poisson arrivals stand in. */
-function arrivalsOf(model: ArrivalModel, qps: number): ArrivalProcess {
-  return model.process === "gamma"
-    ? { kind: "gamma", qps, cv2: model.cv2 }
-    : { kind: "poisson", qps };
 }

@@ -7,6 +7,7 @@ import { hardwareOf } from "stratagem-runtime/internal/methods/inferline/tell/pl
 import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
 import { figureGrid } from "../../../report/figure-grid.ts";
 import { arrivalText } from "../../../report/kit/arrival-text.ts";
+import { paceSections } from "../../../report/kit/pace-section.ts";
 import { pipelineStyle } from "../../../report/kit/pipeline-style.ts";
 import { drawTaskGraph } from "../../../report/kit/task-graph.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
@@ -48,6 +49,7 @@ export function renderInferlineReport(content: InferlineReportContent): string {
         heading: "All levels",
         body: html`${provisioningTable(bundle)}<h3>What the numbers mean</h3>${meanings(bundle)}`,
       },
+      ...paceSections(bundle),
       {
         id: "plans",
         heading: "The plans, level by level",

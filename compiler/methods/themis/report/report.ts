@@ -5,6 +5,7 @@
 import type { ThemisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
 import { figureGrid } from "../../../report/figure-grid.ts";
+import { paceSections } from "../../../report/kit/pace-section.ts";
 import { pipelineStyle } from "../../../report/kit/pipeline-style.ts";
 import { drawTaskGraph } from "../../../report/kit/task-graph.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
@@ -58,6 +59,7 @@ export function renderThemisReport({ bundle, file, days = [] }: ThemisReportCont
         heading: "All levels",
         body: html`${levelTable(bundle)}<h3>What the numbers mean</h3>${meanings(bundle)}`,
       },
+      ...paceSections(bundle),
       {
         id: "plans",
         heading: "The plans, level by level",

@@ -4,6 +4,7 @@ import { FeedForward } from "../../../graph/feed-forward.ts";
 import { allowedMisses, type ServedTasks } from "../../../graph/served-tasks.ts";
 import type { ThemisFrame } from "../../../model/frames.ts";
 import { selectRank } from "../../../numeric/selection.ts";
+import { steadyArrivals } from "../../../simulate/arrivals.ts";
 import { drawArrivals } from "../../../simulate/graph/drawn-requests.ts";
 import { firstRequests, type RequestTrace, tossWays } from "../../../simulate/graph/visits.ts";
 import { servedTasksOf } from "./planner.ts";
@@ -40,11 +41,7 @@ export class PlanJudge {
     this.#seed = seed;
     this.#stages = servedTasksOf(frame);
     this.#sloMs = slo.latencyMs;
-    const process =
-      arrivals.process === "gamma"
-        ? ({ kind: "gamma", qps: 1, cv2: arrivals.cv2 } as const)
-        : ({ kind: "poisson", qps: 1 } as const);
-    this.#unitMs = drawArrivals(process, 1000 * JUDGED_REQUESTS, seed);
+    this.#unitMs = drawArrivals(steadyArrivals(arrivals, 1), 1000 * JUDGED_REQUESTS, seed);
     this.#ways = tossWays(this.#stages.graph, this.#unitMs.length, seed);
   }
 

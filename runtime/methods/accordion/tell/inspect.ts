@@ -5,6 +5,7 @@
 import type { AccordionBundle, AccordionLevel, MalleableVariant } from "../../../bundle/schema.ts";
 import { levelAt } from "../../../core/level-choice.ts";
 import { feasibleText, missedTexts } from "../../../tell/missed-limits.ts";
+import { headroomCell, promiseByPace } from "../../../tell/paces.ts";
 import { onDevice } from "../../../tell/pool-device.ts";
 import { servingPathText } from "../../../tell/serving-path.ts";
 import { alignColumns, counted, latenciesText, percent, short } from "../../../tell/text.ts";
@@ -126,6 +127,7 @@ export function levelTable(bundle: AccordionBundle): string {
       "active queries",
       "reshapes per query",
       "capacity qps",
+      "headroom",
       "feasible",
     ],
     ...bundle.levels.map((level) => {
@@ -140,6 +142,7 @@ export function levelTable(bundle: AccordionBundle): string {
         short(expected.activeQueries),
         short(expected.reconfigurations),
         short(capacityQps),
+        headroomCell(expected),
         feasibleText(level.feasible, accordionMissed(bundle, level)),
       ];
     }),
@@ -163,5 +166,6 @@ function levelText(bundle: AccordionBundle, level: AccordionLevel): string {
       `${short(expected.reconfigurations)} times other places per query`,
     "the pipelines are those of every load:",
     ...modelLines(bundle),
+    ...promiseByPace(expected),
   ].join("\n");
 }

@@ -15,6 +15,7 @@ import {
   millisecondsOr0,
   model,
   notNegative,
+  paceFields,
   properRatio,
   provenance,
   ratio,
@@ -175,6 +176,7 @@ const heldOut = record<ProvisioningExpected["heldOut"]>({
 const expected = record<ProvisioningExpected>({
   violationRate: [ratio, "Of the requests, those that are late."],
   ...latencyFields,
+  ...paceFields,
   costPerHour: [cost, "Mean over the time of the replicas that run or come up."],
   seed,
   durationMs,

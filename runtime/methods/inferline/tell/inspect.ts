@@ -7,6 +7,7 @@ import { longestPathMs } from "../../../core/graph/longest-path.ts";
 import { levelAt } from "../../../core/level-choice.ts";
 import { letterOf } from "../../../tell/letters.ts";
 import { feasibleText, missedTexts } from "../../../tell/missed-limits.ts";
+import { headroomCell, promiseByPace } from "../../../tell/paces.ts";
 import { onDevice, startOrigin } from "../../../tell/pool-device.ts";
 import { servingPathText } from "../../../tell/serving-path.ts";
 import { taskTitle } from "../../../tell/task-title.ts";
@@ -114,6 +115,7 @@ export function levelTable(bundle: InferlineBundle): string {
       "simulated p50",
       "p99",
       "violations",
+      "headroom",
       "feasible",
     ],
     ...levels.map((level) => {
@@ -130,6 +132,7 @@ export function levelTable(bundle: InferlineBundle): string {
         short(expected.latencyMsP50),
         short(expected.latencyMsP99),
         percent(expected.violationRate),
+        headroomCell(expected),
         feasibleText(level.feasible, inferlineMissed(bundle, level)),
       ];
     }),
@@ -202,6 +205,7 @@ function stagePlanText(bundle: InferlineBundle, level: InferlineLevel): string {
     "",
     "why it is not cheaper, task by task:",
     limitTable(bundle, level),
+    ...promiseByPace(level.expected),
   ].join("\n");
 }
 

@@ -11,6 +11,7 @@ import {
   METHOD,
   millisecondsOr0,
   model,
+  paceFields,
   profileReference,
   properRatio,
   provenance,
@@ -180,6 +181,7 @@ const stage = record<ScaledStage>({
 const expected = record<ScaleExpected>({
   violationRate: [ratio, "Of the requests, those that are late."],
   ...latencyFields,
+  ...paceFields,
   requests: [integerIn(0, MAX_REQUESTS), "Requests that were simulated."],
   seed,
 });

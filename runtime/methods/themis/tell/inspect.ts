@@ -14,7 +14,7 @@ import type {
 import { levelAt } from "../../../core/level-choice.ts";
 import { letterOf } from "../../../tell/letters.ts";
 import { feasibleText, missedTexts } from "../../../tell/missed-limits.ts";
-import { paceLevelLines } from "../../../tell/paces.ts";
+import { headroomCell, paceLevelLines, promiseByPace } from "../../../tell/paces.ts";
 import { onDevice, startOrigin } from "../../../tell/pool-device.ts";
 import { servingPathText } from "../../../tell/serving-path.ts";
 import { taskTitle } from "../../../tell/task-title.ts";
@@ -152,6 +152,7 @@ export function levelTable(bundle: ThemisBundle): string {
       "simulated p50",
       "p99 ms",
       "violations",
+      "headroom",
       "instances × cores, batch",
       "feasible",
     ],
@@ -168,6 +169,7 @@ export function levelTable(bundle: ThemisBundle): string {
         short(steady.expected.latencyMsP50),
         short(steady.expected.latencyMsP99),
         percent(steady.expected.violationRate),
+        headroomCell(steady.expected),
         steady.stages
           .map((stage, task) => {
             const { batch, cores, instances } = stage;
@@ -249,6 +251,7 @@ function scaleLevelText(
     "of each task: instances × cores, batch",
     "",
     ...burstLines(level, bursts),
+    ...promiseByPace(expected),
   ].join("\n");
 }
 

@@ -14,7 +14,7 @@ import {
 } from "stratagem-runtime/internal/bundle/schema";
 import { Rng } from "stratagem-runtime/internal/core/rng";
 import type { RamsisFrame } from "../../../../model/frames.ts";
-import { type ArrivalProcess, arrivalSource } from "../../../../simulate/arrivals.ts";
+import { arrivalSource, steadyArrivals } from "../../../../simulate/arrivals.ts";
 import { latencyPromise } from "../../../../simulate/latency-sample.ts";
 import { serviceTimeModel } from "../../../../simulate/service-times.ts";
 import type { FluidBound } from "../fluid-bound.ts";
@@ -310,7 +310,7 @@ function arrivals(
   [from, to]: readonly [number, number],
   count: number,
 ): Float64Array {
-  const process = arrivalProcess(model, 1000 * arrivalsPerMs);
+  const process = steadyArrivals(model, 1000 * arrivalsPerMs);
   const timesMs = new Float64Array(count);
   arrivalSource(process, new Rng(SEED, stream)).fill(timesMs);
   // Stretched so that the load is the one meant: what a sample has more or less of it moves
@@ -335,15 +335,6 @@ function classes(
     });
     return found < 0 ? all.length - 1 : found;
   });
-}
-
-/** Of a trace, a renewal process as bursty as it is. */
-function arrivalProcess(model: RamsisFrame["arrivals"], qps: number): ArrivalProcess {
-  if (model.process === "gamma") return { kind: "gamma", qps, cv2: model.cv2 };
-  if (model.process === "trace" && model.dispersion > 1) {
-    return { kind: "gamma", qps, cv2: model.dispersion };
-  }
-  return { kind: "poisson", qps };
 }
 
 function serviceTimes({ tasks, policy }: RamsisFrame): NextServiceMs {

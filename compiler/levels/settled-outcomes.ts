@@ -1,0 +1,42 @@
+/** What becomes of requests on a slower machine, once its pace is known. */
+import type { PaceFigures } from "stratagem-runtime/internal/bundle/schema";
+import type { OnOutcome } from "../simulate/outcomes.ts";
+
+/** Requests before this time are served while the pace is measured and plans change; ms. */
+export const SETTLED_MS = 2000;
+
+/** Counts the requests that come after a time. */
+export class SettledOutcomes {
+  readonly #sloMs: number;
+  readonly #fromMs: number;
+  readonly #latenciesMs: number[] = [];
+  #queries = 0;
+  #violations = 0;
+
+  constructor(sloMs: number, fromMs: number) {
+    this.#sloMs = sloMs;
+    this.#fromMs = fromMs;
+  }
+
+  readonly count: OnOutcome = (arrivalMs, latencyMs) => {
+    if (arrivalMs < this.#fromMs) return;
+    this.#queries++;
+    if (!(latencyMs <= this.#sloMs)) this.#violations++;
+    if (!Number.isNaN(latencyMs)) this.#latenciesMs.push(latencyMs);
+  };
+
+  /** @param accuracyPerSatisfied null where no request was satisfied. */
+  figures(pace: number, accuracyPerSatisfied: number | null): PaceFigures {
+    const latencies = this.#latenciesMs.toSorted((a, b) => a - b);
+    const percentile = (part: number): number =>
+      latencies[Math.ceil(part * latencies.length) - 1] ?? 0;
+    const violationRate = this.#queries === 0 ? 0 : this.#violations / this.#queries;
+    return {
+      pace,
+      accuracyPerQuery: (accuracyPerSatisfied ?? 0) * (1 - violationRate),
+      violationRate,
+      p50: percentile(0.5),
+      p99: percentile(0.99),
+    };
+  }
+}

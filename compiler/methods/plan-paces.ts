@@ -1,0 +1,71 @@
+/** Promises on slower machines of methods that have the same plans at every pace. */
+import type { Bundle, PacePromises } from "stratagem-runtime/internal/bundle/schema";
+import { SETTLED_MS, SettledOutcomes } from "../levels/settled-outcomes.ts";
+import type { BundleFrame } from "../model/frames.ts";
+import { type ArrivalProcess, steadyArrivals } from "../simulate/arrivals.ts";
+import { tellOutcomes } from "../simulate/outcomes.ts";
+import type { ServiceTimeMode } from "../simulate/service-times.ts";
+import { AS_PROFILED } from "../simulate/serving/machine-state.ts";
+import type { StationOptions } from "../simulate/serving/stations.ts";
+import type { MethodPaces } from "./method.ts";
+
+/** Requests that a promise at a pace is simulated with. */
+const REQUESTS = 2_000;
+const SEED = 1;
+
+/** A simulation of a load on a slower machine. */
+interface PacedRun {
+  readonly arrivals: ArrivalProcess;
+  readonly durationMs: number;
+  readonly seed: number;
+  readonly stations: StationOptions;
+  readonly serviceTimes: ServiceTimeMode;
+}
+
+interface PlanPaces<B extends Bundle> {
+  /** Whether the bundle says how service times spread. */
+  readonly hasQuantiles: (bundle: B) => boolean;
+  /** Time that a replica takes to come up where a slower machine wants another. */
+  readonly startMs: (bundle: B) => number;
+  readonly simulate: (
+    bundle: B,
+    run: PacedRun,
+  ) => {
+    readonly accuracyPerSatisfied: number | null;
+    /** In the order of the arrivals, NaN where dropped. */
+    readonly latenciesMs: Float64Array | null;
+  };
+  readonly stating: (level: B["levels"][number], promises: PacePromises) => B["levels"][number];
+}
+
+export function planPaces<B extends Bundle, F extends BundleFrame>({
+  hasQuantiles,
+  startMs,
+  simulate,
+  stating,
+}: PlanPaces<B>): MethodPaces<B, F> {
+  return {
+    levels: () => [],
+    with: (bundle) => bundle,
+    promised(bundle, index, pace) {
+      const { loadQps: qps = 0 } = bundle.levels[index] ?? {};
+      const settledMs = SETTLED_MS + startMs(bundle);
+      const run: PacedRun = {
+        arrivals: steadyArrivals(bundle.arrivals, qps),
+        durationMs: settledMs + (1000 * REQUESTS) / qps,
+        seed: SEED,
+        stations: { machine: { ...AS_PROFILED, pace } },
+        serviceTimes:
+          bundle.cluster.serving !== undefined && hasQuantiles(bundle) ? "sampled" : "p95",
+      };
+      const { accuracyPerSatisfied, latenciesMs } = simulate(bundle, run);
+      const outcomes = new SettledOutcomes(bundle.slo.latencyMs, settledMs);
+      if (latenciesMs !== null) tellOutcomes(outcomes.count, run, latenciesMs);
+      return outcomes.figures(pace, accuracyPerSatisfied);
+    },
+    promising(bundle, promised) {
+      const levels = bundle.levels.map((level, index) => stating(level, promised[index] ?? {}));
+      return { ...bundle, levels };
+    },
+  };
+}
