@@ -1,6 +1,5 @@
 /** Promises on slower machines of methods that have the same plans at every pace. */
 import type { Bundle, PacePromises } from "stratagem-runtime/internal/bundle/schema";
-import { SETTLED_MS, SettledOutcomes } from "../levels/settled-outcomes.ts";
 import type { BundleFrame } from "../model/frames.ts";
 import { type ArrivalProcess, steadyArrivals } from "../simulate/arrivals.ts";
 import { tellOutcomes } from "../simulate/outcomes.ts";
@@ -8,6 +7,7 @@ import type { ServiceTimeMode } from "../simulate/service-times.ts";
 import { AS_PROFILED } from "../simulate/serving/machine-state.ts";
 import type { StationOptions } from "../simulate/serving/stations.ts";
 import type { MethodPaces } from "./method.ts";
+import { SETTLED_MS, SettledOutcomes } from "./settled-outcomes.ts";
 
 /** Requests that a promise at a pace is simulated with. */
 const REQUESTS = 2_000;

@@ -5,12 +5,12 @@ import type {
   LokiPaceLevel,
   PaceFigures,
 } from "stratagem-runtime/internal/bundle/schema";
-import { SETTLED_MS, SettledOutcomes } from "../../levels/settled-outcomes.ts";
 import type { LokiFrame } from "../../model/frames.ts";
 import { framesByStretch } from "../../model/planned-frames.ts";
 import { stretchedProfile } from "../../model/planned-times.ts";
 import { AS_PROFILED } from "../../simulate/serving/machine-state.ts";
 import type { MethodPaces } from "../method.ts";
+import { SETTLED_MS, SettledOutcomes } from "../settled-outcomes.ts";
 import { frameOfPlan, isServable } from "./planning-frame.ts";
 import { simulatedOutcome } from "./simulated-level.ts";
 import { loki } from "./solve/loki.ts";
