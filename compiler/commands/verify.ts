@@ -17,8 +17,6 @@ import { type LevelPoolOptions, runInWorkers } from "../processes/level-pool.ts"
  * what matters.
  */
 const TOLERANCE = 1e-9;
-/** Figures that are simulated with all levels of a bundle. */
-const OF_PACES: readonly string[] = ["headroom", "byPace"];
 
 interface LevelCheck {
   readonly loadQps: number;
@@ -80,8 +78,8 @@ function check(
   if (level === undefined) throw new RangeError("one reply per level");
   const { loadQps } = level;
   const stated = method.stated(level);
-  const ok = agrees(stated, promised) && agrees(listed(pacePromisesOf(level)), listed(paced));
-  return { loadQps, stated, recomputed: { ...promised, ...paced }, ok };
+  const recomputed = withPaces(promised, stated, paced);
+  return { loadQps, stated, recomputed, ok: agrees(stated, recomputed) };
 }
 
 /**
@@ -95,13 +93,19 @@ function agrees(stated: unknown, recomputed: unknown): boolean {
   if (typeof stated !== "object" || stated === null) return true;
   if (typeof recomputed !== "object" || recomputed === null) return false;
   const found = new Map<string, unknown>(Object.entries(recomputed));
-  return Object.entries(stated)
-    .filter(([name]) => !OF_PACES.includes(name))
-    .every(([name, value]) => agrees(value, found.get(name)));
+  return Object.entries(stated).every(([name, value]) => agrees(value, found.get(name)));
 }
 
-function listed({ headroom, byPace }: PacePromises): unknown[] {
-  return [headroom, byPace];
+/** What is recomputed, with the promises by pace where they are stated. */
+function withPaces(recomputed: object, stated: object, paced: PacePromises): object {
+  if ("byPace" in stated) return { ...recomputed, ...paced };
+  const beside = new Map<string, unknown>(Object.entries(stated));
+  const entries = Object.entries(recomputed).map(([name, value]) => {
+    const own = beside.get(name);
+    const isMap = typeof own === "object" && own !== null && typeof value === "object" && value;
+    return [name, isMap && !Array.isArray(value) ? withPaces(value, own, paced) : value];
+  });
+  return Object.fromEntries(entries);
 }
 
 function statedPaces(bundle: Bundle): number[] {

@@ -1,5 +1,5 @@
 /** ONNX files that run in a row: of an image of eight numbers, in three steps, and as one model. */
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ModelFile } from "../../runtime/bundle/schema.ts";
@@ -48,7 +48,10 @@ let folder: string | undefined;
 
 /** Path of one of the files. */
 export function linkPath(name: LinkName): string {
-  folder ??= mkdtempSync(join(tmpdir(), "stratagem-links-"));
+  // What is temporary goes with the test file that made it, and the next one needs it anew.
+  if (folder === undefined || !existsSync(folder)) {
+    folder = mkdtempSync(join(tmpdir(), "stratagem-links-"));
+  }
   const path = join(folder, `${name}.onnx`);
   writeFileSync(path, onnxModel(GRAPHS[name]));
   return path;

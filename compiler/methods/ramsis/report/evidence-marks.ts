@@ -40,35 +40,7 @@ export function loadAxis(
 ): Plot.ScaleOptions {
   const loads = [...levels, ...simulations].map((one) => one.loadQps);
   const highest = Math.max(...loads);
-  const { capacityQps = 0 } = levels[0] ?? {};
-  const end = Math.max(highest * 1.05, isNear(capacityQps, highest) ? capacityQps * 1.02 : 0);
-  return { domain: [0, end], label: "load, queries/s", ticks: 5, tickFormat: loadTick };
-}
-
-function isNear(capacityQps: number, highestQps: number): boolean {
-  return capacityQps <= 1.3 * highestQps;
-}
-
-/** A line where no policy can carry the load any more, if that is not far away. */
-export function capacityMarks(
-  { levels }: RamsisBundle,
-  simulations: readonly SimulationPoint[],
-): Plot.Markish[] {
-  const { capacityQps = 0 } = levels[0] ?? {};
-  const highest = Math.max(...[...levels, ...simulations].map((one) => one.loadQps));
-  if (!isNear(capacityQps, highest)) return [];
-  return [
-    Plot.ruleX([capacityQps], { stroke: "currentColor", strokeOpacity: 0.5 }),
-    Plot.text(["capacity"], {
-      x: () => capacityQps,
-      frameAnchor: "top",
-      rotate: -90,
-      textAnchor: "end",
-      dx: -9,
-      dy: 3,
-      fillOpacity: 0.75,
-    }),
-  ];
+  return { domain: [0, 1.05 * highest], label: "load, queries/s", ticks: 5, tickFormat: loadTick };
 }
 
 function symbolOf(index: number): (typeof SIMULATION_SYMBOLS)[number] {

@@ -15,7 +15,6 @@ import { decimalText, NEGLIGIBLE_RATIO, ratioText } from "../../../report/number
 import type { VariantKey } from "../../../report/palette.ts";
 import {
   baselineLine,
-  capacityMarks,
   type Label,
   type LoadEvidence,
   letterMarks,
@@ -62,7 +61,6 @@ export function drawAccuracy(evidence: LoadEvidence): Markup {
     x: loadAxis(bundle, simulations),
     y: { domain, label: "accuracy per query", tickFormat: percentTick, ticks: 6, grid: true },
     marks: [
-      ...capacityMarks(bundle, simulations),
       ...baselineMarks(lines, domain),
       Plot.line(bound, { x: "loadQps", y: "value", ...BOUND_STYLE, clip: true }),
       ...policyMarks(policy),
@@ -101,7 +99,6 @@ export function drawViolations(evidence: LoadEvidence): Markup {
       grid: true,
     },
     marks: [
-      ...capacityMarks(bundle, simulations),
       ...lines.map(({ key, points }) => baselineLine(key, points)),
       Plot.ruleY([shown(ceiling)], LIMIT_STYLE),
       ...crossingLabels(lines, loadAxis(bundle, simulations)),

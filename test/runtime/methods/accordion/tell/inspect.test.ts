@@ -165,9 +165,10 @@ test("the table of levels is what compile prints", () => {
     "active queries",
     "reshapes per query",
     "capacity qps",
+    "headroom",
     "feasible",
   ]);
-  const figures = ["0.200%", "0.100%", "60", "140", "40.000%", "2.5", "0.1", "114.286"];
+  const figures = ["0.200%", "0.100%", "60", "140", "40.000%", "2.5", "0.1", "114.286", "-"];
   expect(rows.slice(1)).toEqual([
     ["10", ...figures, "yes"],
     ["200", ...figures, "no: load 200 > 114.286 qps"],
