@@ -96,7 +96,7 @@ function agrees(stated: unknown, recomputed: unknown): boolean {
   return Object.entries(stated).every(([name, value]) => agrees(value, found.get(name)));
 }
 
-/** What is recomputed, with the promises by pace where they are stated. */
+/** Puts promises by pace where they are stated. */
 function withPaces(recomputed: object, stated: object, paced: PacePromises): object {
   if ("byPace" in stated) return { ...recomputed, ...paced };
   const beside = new Map<string, unknown>(Object.entries(stated));

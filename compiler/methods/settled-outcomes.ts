@@ -1,4 +1,4 @@
-/** What becomes of requests on a slower machine, once its pace is known. */
+/** Counts what becomes of requests on a slower machine, once its pace is known. */
 import type { PaceFigures } from "stratagem-runtime/internal/bundle/schema";
 import type { OnOutcome } from "../simulate/outcomes.ts";
 

@@ -39,7 +39,7 @@ export function arrivalSource(process: ArrivalProcess, rng: Rng): ArrivalSource 
   }
 }
 
-/** Of a constant load; of a trace, a renewal process as bursty as it is. */
+/** Arrivals at a constant load; for a trace, a renewal process as bursty as it is. */
 export function steadyArrivals(model: ArrivalModel, qps: number): ArrivalProcess {
   if (model.process === "gamma") return { kind: "gamma", qps, cv2: model.cv2 };
   if (model.process === "trace" && model.dispersion > 1) {

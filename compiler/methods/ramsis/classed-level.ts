@@ -39,7 +39,7 @@ const LEAST_GAIN = 1e-4;
  * search.
  */
 const VIOLATION_PENALTY = 20;
-/** What a level promises that is about to be simulated. */
+/** Promise of a level before its simulation. */
 const UNKNOWN: Expected = {
   ...{ accuracyPerSatisfied: 0, accuracyPerQuery: 0, violationRate: 1 },
   upperBoundAccuracy: 1,

@@ -347,7 +347,7 @@ class LokiDispatcher implements PipelineDispatcher {
     const { qps, noiseQps } = this.#demand;
     const { poolPace } = this.#paces.monitor;
     this.#router.refresh(layout, qps, this.#fanouts.fanout, capacityQps, isWhole, poolPace);
-    // What may be noise is not shed, and nothing while the demand is unknown.
+    // Noise is not shed, and nothing is while the demand is unknown.
     const { admittedShare } = this.#router;
     const excused = qps > 0 ? 1 + (SHED_SIGMAS * noiseQps) / qps : Number.POSITIVE_INFINITY;
     this.#admittedShare = admittedShare > 0 ? admittedShare * excused : 0;

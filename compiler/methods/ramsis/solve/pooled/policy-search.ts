@@ -91,7 +91,7 @@ const FIRST_PRICE = 0.3;
 const PRICE_STEP = 2.5;
 const MOST_PRICES = 3;
 const BRIEF_PRICES = 1;
-/** Of the gain of the fast server, in accuracy per query. */
+/** Tolerance of the fast server's gain, in accuracy per query. */
 const BRIEF_TOLERANCE = 2e-5;
 /** And where the ceiling does not hold yet. */
 const MOST_PRICES_TO_HOLD = 6;
@@ -494,7 +494,7 @@ function unlikeOnes(judged: readonly Judged[]): Judged[] {
 }
 
 /**
- * So many of the most worth, the one of the highest score among them. On small samples chance
+ * Returns the candidates of the most worth and that of the highest score. On small samples chance
  * decides who is within a ten-thousandth of it.
  */
 function promising(judged: readonly Judged[], count: number): Judged[] {
