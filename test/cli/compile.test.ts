@@ -56,6 +56,8 @@ function writeApplication(name: string, change: (spec: Spec) => void = () => {})
  */
 function apart(spec: Spec): void {
   spec.policy["balancer"] = "round-robin";
+  spec.policy["maxQueue"] = 4;
+  spec.policy["discretization"] = { kind: "fixed", steps: 10 };
 }
 
 /** For what does not depend on how many levels there are. */
@@ -127,7 +129,7 @@ describe("compile", () => {
 
   describe("with levels to be placed by itself", () => {
     const adaptive = writeApplication("adaptive", (spec) => {
-      spec.workload.loads = { from: 50, to: 500, maxAccuracyStep: "2%" };
+      spec.workload.loads = { from: 50, to: 500, maxAccuracyStep: "3%" };
       apart(spec);
     });
     const bundle = join(folder, "adaptive.msgpack");
@@ -142,10 +144,10 @@ describe("compile", () => {
       for (const key of ["accuracyPerQuery", "accuracyPerSatisfied"]) {
         for (const [index, level] of levels.slice(1).entries()) {
           const step = level.expected[key] - levels[index].expected[key];
-          expect(Math.abs(step)).toBeLessThan(0.02);
+          expect(Math.abs(step)).toBeLessThan(0.03);
         }
       }
-      expect(placement).toMatchObject({ maxAccuracyStep: 0.02, jumps: [] });
+      expect(placement).toMatchObject({ maxAccuracyStep: 0.03, jumps: [] });
       expect(placement.solved).toBeGreaterThanOrEqual(loads.length);
     });
 

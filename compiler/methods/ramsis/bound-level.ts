@@ -15,7 +15,7 @@ import { latencyObjective, targetExcess } from "./solve/latency-objective.ts";
 import { type LevelTables, ramsis } from "./solve/ramsis.ts";
 
 /** Queries and seed of the simulation that measures latencies. */
-const QUERIES = 100_000;
+const QUERIES = 30_000;
 const SEED = 1;
 /** Prices of latency that are tried while a target is missed: each is so many times the last. */
 const PRICE_STEP = 4;

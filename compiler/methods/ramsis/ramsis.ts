@@ -76,6 +76,11 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
 
   frameOf: ({ levels: _, paceLevels: __, provenance: ___, ...frame }) => frame,
   paces: ramsisPaces((frame, loadQps) => {
+    const { p50Ms, p95Ms } = frame.slo;
+    const hasTargets = p50Ms !== undefined || p95Ms !== undefined;
+    const isBound = !(isPooled(frame) || hasBuckets(frame) || hasClasses(frame));
+    // Latencies of a level whose queries are bound to workers take a simulation.
+    if (isBound && !hasTargets) return ramsis.solveLevel(frame, loadQps);
     const { solve, withTableOf } = kindOf(frame);
     const level = solve(frame, loadQps);
     return "expected" in level ? level : withTableOf(frame, loadQps, level);

@@ -79,7 +79,7 @@ export class PlaceKeeper {
   }
 
   #take(placeClass: number, query: number): number {
-    if (this.#paces.monitor.isEven) return this.#ledger.take(placeClass, query);
+    if (this.#paces.isEven) return this.#ledger.take(placeClass, query);
     return this.#ledger.take(placeClass, query, this.#paces.fastestFree(placeClass));
   }
 

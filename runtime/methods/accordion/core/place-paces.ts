@@ -18,8 +18,17 @@ export interface PlacePaceOptions {
   readonly contends?: boolean;
 }
 
+/** What a place has run counts half as much after so long, ms. */
+const MEMORY_MS = 500;
+/** A place that has run nothing for this long is taken to be as profiled, ms. */
+const IDLE_MS = 2000;
+/** Below this a place is as profiled. */
+const LEAST_PACE = 1.1;
+
 /**
- * What places take, relative to the profile. The slowest place of a pipeline sets its step, so a
+ * Paces of places: the mean of what they took lately over what the table says. A query runs for
+ * many instances, longer than a spell, so the mean foretells it; a pace that follows spells makes
+ * queries be given up that would be in time. The slowest place of a pipeline sets its step, so a
  * run of several places speaks for the slowest of them.
  */
 export class PlacePaces {
@@ -32,6 +41,13 @@ export class PlacePaces {
   readonly #contention: readonly number[];
   /** [maxDepth + 1]: pace of the slowest of so many places, the fastest that are up. */
   readonly #bySize: Float64Array;
+  readonly #adapts: boolean;
+  /** [placeCount]: time that instances took and were expected to take, the latest most. */
+  readonly #ranMs: Float64Array;
+  readonly #expectedMs: Float64Array;
+  readonly #lastMs: Float64Array;
+  readonly #pace: Float64Array;
+  #isEven = true;
 
   constructor(
     bundle: Pick<AccordionBundle, "tasks" | "cluster">,
@@ -48,12 +64,22 @@ export class PlacePaces {
     this.#variance = isDecision ? FIXED_VARIANCE : UNKNOWN_VARIANCE;
     this.#contention = contends ? (bundle.cluster.serving?.contention ?? []) : [];
     this.#bySize = new Float64Array(table.maxDepth + 1).fill(1);
+    this.#adapts = adapt;
+    this.#ranMs = new Float64Array(ledger.placeCount);
+    this.#expectedMs = new Float64Array(ledger.placeCount);
+    this.#lastMs = new Float64Array(ledger.placeCount);
+    this.#pace = new Float64Array(ledger.placeCount).fill(1);
     const mayBeFaster = isDecision || means !== null;
     this.monitor = new PaceMonitor(ledger.placeCount, cellCountOf(table), { adapt, mayBeFaster });
   }
 
+  /** Whether all places are as profiled. */
+  get isEven(): boolean {
+    return this.#isEven;
+  }
+
   of(place: number): number {
-    return this.monitor.meanPaceOf(place);
+    return this.#pace[place]!;
   }
 
   /** Time of a model in a shape on the fastest places that are up. */
@@ -70,7 +96,7 @@ export class PlacePaces {
       if (next === Number.POSITIVE_INFINITY) break;
       pace = next;
     }
-    return this.on(pace === 0 ? this.monitor.poolPace : pace, model, shape);
+    return this.on(Math.max(1, pace), model, shape);
   }
 
   /** The free place of a class with the lowest pace, of equals the first; there is one. */
@@ -104,6 +130,7 @@ export class PlacePaces {
 
   comeUp(place: number): void {
     this.monitor.onReady(place);
+    this.#forget(place);
     this.#refresh();
   }
 
@@ -128,19 +155,36 @@ export class PlacePaces {
     const busy = this.#ledger.readyCount - this.#ledger.freeCount;
     const expectedMs = (foretoldMs * this.#means[cell]! * this.#factor(busy)) / this.#table.stretch;
     this.monitor.onRun(place, ranMs, expectedMs, this.#variance, cell, nowMs);
+    if (!(this.#adapts && ranMs >= 0 && expectedMs > 0)) return;
+    const kept = MEMORY_MS / (MEMORY_MS + nowMs - this.#lastMs[place]!);
+    this.#lastMs[place] = nowMs;
+    this.#ranMs[place] = this.#ranMs[place]! * kept + ranMs;
+    this.#expectedMs[place] = this.#expectedMs[place]! * kept + expectedMs;
+    const ratio = this.#ranMs[place]! / this.#expectedMs[place]!;
+    this.#pace[place] = ratio < LEAST_PACE ? 1 : ratio;
     this.#refresh();
   }
 
   /** Lets paces of places that run nothing go back. Called before decisions. */
   look(nowMs: number): void {
     this.monitor.look(nowMs);
+    if (this.#isEven) return;
+    for (let place = 0; place < this.#pace.length; place++) {
+      if (nowMs - this.#lastMs[place]! >= IDLE_MS) this.#forget(place);
+    }
     this.#refresh();
   }
 
+  #forget(place: number): void {
+    this.#ranMs[place] = 0;
+    this.#expectedMs[place] = 0;
+    this.#pace[place] = 1;
+  }
+
   #refresh(): void {
-    const { monitor } = this;
-    if (monitor.isEven) {
-      this.#bySize.fill(monitor.poolPace);
+    this.#isEven = this.#pace.every((pace) => pace === 1);
+    if (this.#isEven) {
+      this.#bySize.fill(1);
       return;
     }
     // Ascending from index 1 on; what so many places do not exist for takes what all do.
@@ -149,7 +193,7 @@ export class PlacePaces {
     let count = 0;
     for (let place = 0; place < this.#ledger.placeCount; place++) {
       if (!this.#ledger.isUp(place)) continue;
-      const pace = monitor.meanPaceOf(place);
+      const pace = this.#pace[place]!;
       if (count === most && pace >= bySize[most]!) continue;
       let at = count === most ? most : ++count;
       for (; at > 1 && bySize[at - 1]! > pace; at--) bySize[at] = bySize[at - 1]!;

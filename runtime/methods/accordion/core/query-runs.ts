@@ -198,7 +198,7 @@ export class QueryRuns {
 
   /** The same on the fastest places that are free. */
   timeLeftFreeMs(query: number, shape: number): number {
-    if (this.#paces.monitor.isEven) return this.timeLeftMs(query, shape);
+    if (this.#paces.isEven) return this.timeLeftMs(query, shape);
     const model = this.#model[query]!;
     const profiledMs = this.#table.latencyMs(model, shape, this.left(query));
     return profiledMs * this.#paces.ofFree(model, shape);
@@ -207,7 +207,7 @@ export class QueryRuns {
   /** The place of a running query that sets the step of its pipeline. */
   #slowest(query: number): number {
     let slowest = this.place(query, 0);
-    if (this.#paces.monitor.isEven) return slowest;
+    if (this.#paces.isEven) return slowest;
     for (let stage = 1; stage < this.#table.sizeOf(this.#shape[query]!); stage++) {
       const place = this.place(query, stage);
       if (this.#paces.of(place) > this.#paces.of(slowest)) slowest = place;
