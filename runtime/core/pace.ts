@@ -201,6 +201,11 @@ export class PaceMonitor {
     return this.#pool.valueOf(0) * this.#workers.valueOf(worker);
   }
 
+  /** Whether a worker has been much slower than most of its pool for long. */
+  isSteadyStraggler(worker: number, nowMs: number): boolean {
+    return this.isStraggler(worker) && nowMs - this.#evenMs[worker]! >= STEADY_MS;
+  }
+
   /** Whether a worker is much slower than most of its pool. */
   isStraggler(worker: number): boolean {
     return this.#workers.valueOf(worker) > STRAGGLER * RATIO_GRID[this.#median]!;

@@ -17,7 +17,7 @@ import type { PlanLayout } from "./plan-layout.ts";
 export class Cluster {
   readonly fleet: WorkerFleet;
   layout: PlanLayout;
-  /** Workers up. */
+  /** Workers that are up and not set aside. */
   upCount = 0;
   /** Workers that are for the plan. */
   servers = 0;
@@ -32,6 +32,10 @@ export class Cluster {
   readonly #isMover: Uint8Array;
   #moverCount = 0;
 
+  /** Workers that are up and get no place in a plan. */
+  readonly #isAside: Uint8Array;
+  /** [workerCount]: states for the placement, to which a worker that is set aside is down. */
+  readonly #placed: Uint8Array;
   readonly #paces: PaceMonitor;
 
   constructor(
@@ -49,6 +53,8 @@ export class Cluster {
     this.capacityQps = new Float64Array(groupCount);
     this.assignedByGroup = new Uint32Array(groupCount);
     this.#isMover = new Uint8Array(shape.workerCount);
+    this.#isAside = new Uint8Array(shape.workerCount);
+    this.#placed = new Uint8Array(shape.workerCount);
     this.#scratch = {
       wanted: new Uint32Array(instanceCount),
       placedByTask: new Uint32Array(shape.taskCount),
@@ -61,7 +67,11 @@ export class Cluster {
     const { workerCount } = this.#shape;
     for (let worker = 0; worker < workerCount; worker++) this.#leave(worker);
     this.layout = layout;
-    placeWorkers(this.#shape, layout, fleet.state, this.#holds, this.#scratch, fleet.target);
+    const placed = this.#placed;
+    for (let worker = 0; worker < workerCount; worker++) {
+      placed[worker] = this.#isAside[worker] === 1 ? DOWN : fleet.state[worker]!;
+    }
+    placeWorkers(this.#shape, layout, placed, this.#holds, this.#scratch, fleet.target);
     this.countCapacity();
     this.#isMover.fill(0);
     this.#moverCount = 0;
@@ -80,7 +90,23 @@ export class Cluster {
     if (fleet.state[worker] === LOADING) fleet.loadingCount--;
     fleet.state[worker] = DOWN;
     fleet.model[worker] = NONE;
+    if (this.#isAside[worker] === 1) this.#isAside[worker] = 0;
+    else this.upCount--;
+  }
+
+  isAside(worker: number): boolean {
+    return this.#isAside[worker] === 1;
+  }
+
+  /** The worker gets no place when a plan is followed next. */
+  setAside(worker: number): void {
+    this.#isAside[worker] = 1;
     this.upCount--;
+  }
+
+  takeBack(worker: number): void {
+    this.#isAside[worker] = 0;
+    this.upCount++;
   }
 
   modelReady(worker: number, out: CommandBuffer): void {

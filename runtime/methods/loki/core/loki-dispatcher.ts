@@ -29,11 +29,12 @@ import { Cluster } from "./cluster.ts";
 import { DropRule } from "./drop-rule.ts";
 import { FanoutMonitor } from "./fanout-monitor.ts";
 import { LevelFollower } from "./level-follower.ts";
-import { carriedAtPace } from "./paced-plan.ts";
+import { carriedAtPace, carriedByServers } from "./paced-plan.ts";
 import { type PlanLayout, planLayoutOf } from "./plan-layout.ts";
 import { QueryQueues } from "./query-queues.ts";
 import { QueryTable } from "./query-table.ts";
 import { loadInflation, Router } from "./router.ts";
+import { Stragglers } from "./stragglers.ts";
 
 /** Demand beyond capacity that is not shed yet, in standard deviations of the demand. */
 const SHED_SIGMAS = 2;
@@ -80,6 +81,7 @@ class LokiDispatcher implements PipelineDispatcher {
   readonly #paces: PipelinePaces;
   /** Pace of the servers by which the level was chosen last. */
   #chosenPace = 1;
+  readonly #stragglers: Stragglers;
   /** Counts the plans, to know the states of earlier ones. */
   #generation = 0;
   #heartbeats = 0;
@@ -119,6 +121,7 @@ class LokiDispatcher implements PipelineDispatcher {
     this.#follower.update(this.#carriedQps, this.#demand.qps, 0, 0);
     const layout = layouts[this.#follower.level]!;
     this.#cluster = new Cluster(shape, layouts, layout, this.#paces.monitor);
+    this.#stragglers = new Stragglers(shape, this.#cluster, this.#paces.monitor);
     this.#router = new Router(shape, layouts, policy.routing);
     this.#dropRule = new DropRule(
       shape,
@@ -249,6 +252,7 @@ class LokiDispatcher implements PipelineDispatcher {
   onWorkerLost(worker: number, nowMs: number, out: CommandBuffer): void {
     this.#advance(nowMs, out);
     assert(this.#cluster.fleet.state[worker] !== DOWN, "a worker that goes down was up");
+    this.#stragglers.forget(worker);
     this.#cluster.goDown(worker);
     this.#paces.lost(worker);
     if (!this.#chooseLevel(nowMs, out)) this.#followPlan(nowMs, out);
@@ -300,8 +304,27 @@ class LokiDispatcher implements PipelineDispatcher {
     }
     this.#heartbeats = this.#demand.counts;
     this.#fanouts.heartbeat();
-    const isOther = this.#chooseLevel(nowMs, out);
-    if (!isOther) this.#refreshRoutes();
+    const isShort = this.#router.admittedShare < 1;
+    const areOthers = this.#stragglers.update(nowMs, isShort, this.#carries);
+    if (areOthers) this.#chosenPace = monitor.poolPace;
+    if (this.#chooseLevel(nowMs, out)) return;
+    if (areOthers) this.#followPlan(nowMs, out);
+    else this.#refreshRoutes();
+  }
+
+  /** Whether so many servers, as fast as most, carry the demand with some plan. */
+  readonly #carries = (servers: number): boolean => {
+    const { qps, noiseQps } = this.#demand;
+    const pace = this.#paces.monitor.medianPace;
+    return this.#layouts.some((layout) => {
+      return this.#carriedBy(layout, servers, pace) >= qps + SHED_SIGMAS * noiseQps;
+    });
+  };
+
+  #carriedBy(layout: PlanLayout, servers: number, pace: number): number {
+    const part = Math.min(1, servers / layout.servers);
+    const inflation = loadInflation(this.#shape, layout, this.#fanouts.fanout);
+    return (part * carriedAtPace(this.#shape, layout, pace)) / inflation;
   }
 
   /** @returns whether another plan is followed now. */
@@ -309,10 +332,14 @@ class LokiDispatcher implements PipelineDispatcher {
     const { upCount } = this.#cluster;
     for (let level = 0; level < this.#layouts.length; level++) {
       const layout = this.#layouts[level]!;
-      const part = Math.min(1, upCount / layout.servers);
+      this.#carriedQps[level] = this.#carriedBy(layout, upCount, this.#chosenPace);
+    }
+    // Of the plan that is followed it is known which servers are the slow ones.
+    if (!this.#paces.monitor.isEven) {
+      const { layout, capacityQps } = this.#cluster;
       const inflation = loadInflation(this.#shape, layout, this.#fanouts.fanout);
-      const carriedQps = carriedAtPace(this.#shape, layout, this.#chosenPace);
-      this.#carriedQps[level] = (part * carriedQps) / inflation;
+      const ownQps = carriedByServers(layout, capacityQps) / inflation;
+      this.#carriedQps[this.level] = Math.max(this.#carriedQps[this.level]!, ownQps);
     }
     this.#shared.look(this.#demand.qps, this.#demand.noiseQps);
     const { qps, noiseQps } = this.#shared;

@@ -35,6 +35,18 @@ export function speedAtPace(
 /** Part of the capacity of a plan that its load may take on a slower machine. */
 const FILLED = 0.95;
 
+/** Requests per second that a plan carries with servers of such capacities, by group. */
+export function carriedByServers(layout: PlanLayout, capacityQps: Float64Array): number {
+  const room = layout.demandQps / layout.carriedQps;
+  let carriedQps = Number.POSITIVE_INFINITY;
+  for (let group = 0; group < layout.groupCount; group++) {
+    const perRequest = layout.queriesByGroup[group]! * room;
+    if (!(perRequest > 0)) continue;
+    carriedQps = Math.min(carriedQps, (FILLED * capacityQps[group]!) / perRequest);
+  }
+  return carriedQps;
+}
+
 /**
  * Requests per second that a plan carries at a pace: on a machine as profiled its load, and on a
  * slower one that over the pace, or more where its servers have capacity to spare.

@@ -1,0 +1,64 @@
+/** Sets servers aside that have been much slower than most for long. */
+import type { PaceMonitor } from "../../../core/pace.ts";
+import type { Cluster } from "./cluster.ts";
+
+/** How long a server is set aside at first, and at most; each time is twice as long; ms. */
+const LEAST_MS = 60_000;
+const MOST_MS = 600_000;
+
+/**
+ * A plan has few servers for each variant, so one that is much slower holds up all requests that
+ * pass it. It has no place while the others carry the demand, and is tried again later.
+ */
+export class Stragglers {
+  readonly #cluster: Cluster;
+  readonly #paces: PaceMonitor;
+  readonly #taskCount: number;
+  /** [workerCount]: until when each is set aside, and for how long the next time. */
+  readonly #untilMs: Float64Array;
+  readonly #nextMs: Float64Array;
+
+  constructor(
+    { workerCount, taskCount }: { readonly workerCount: number; readonly taskCount: number },
+    cluster: Cluster,
+    paces: PaceMonitor,
+  ) {
+    this.#cluster = cluster;
+    this.#paces = paces;
+    this.#taskCount = taskCount;
+    this.#untilMs = new Float64Array(workerCount);
+    this.#nextMs = new Float64Array(workerCount).fill(LEAST_MS);
+  }
+
+  /**
+   * @param isShort whether the servers as they are do not carry the demand.
+   * @param carries whether so many servers, as fast as most, carry the demand.
+   * @returns whether other servers have places now.
+   */
+  update(nowMs: number, isShort: boolean, carries: (servers: number) => boolean): boolean {
+    let isChanged = false;
+    for (let worker = 0; worker < this.#untilMs.length; worker++) {
+      const { upCount } = this.#cluster;
+      if (this.#cluster.isAside(worker)) {
+        if (nowMs < this.#untilMs[worker]! && carries(upCount)) continue;
+        this.#cluster.takeBack(worker);
+        this.#paces.onReady(worker);
+      } else {
+        const isStraggler =
+          isShort && this.#paces.isUp(worker) && this.#paces.isSteadyStraggler(worker, nowMs);
+        if (!isStraggler || upCount <= this.#taskCount || !carries(upCount - 1)) continue;
+        this.#cluster.setAside(worker);
+        this.#paces.onLost(worker);
+        this.#untilMs[worker] = nowMs + this.#nextMs[worker]!;
+        this.#nextMs[worker] = Math.min(MOST_MS, 2 * this.#nextMs[worker]!);
+      }
+      isChanged = true;
+    }
+    return isChanged;
+  }
+
+  /** Another process has the place of the worker. */
+  forget(worker: number): void {
+    this.#nextMs[worker] = LEAST_MS;
+  }
+}
