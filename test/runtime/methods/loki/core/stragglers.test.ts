@@ -1,4 +1,4 @@
-/** A server that is much slower than most has no place in a plan while the others carry the load. */
+/** A server that is much slower than most has no place while the others carry the demand. */
 import { expect, test } from "vitest";
 import { simulateLoki } from "../../../../../compiler/methods/loki/simulate/simulate.ts";
 import { SettledOutcomes } from "../../../../../compiler/methods/settled-outcomes.ts";
