@@ -161,7 +161,9 @@ class LokiDispatcher implements PipelineDispatcher {
   onRequest(nowMs: number): boolean {
     this.#nowMs = nowMs;
     this.#demand.recordRequest(nowMs);
-    if (this.#admittedShare >= 1) return true;
+    // Where no query waits, the load is not beyond capacity, whatever the measured pace says.
+    const isRoomy = this.#admittedShare > 0 && this.#queues.waiting === 0;
+    if (isRoomy || this.#admittedShare >= 1) return true;
     this.#admission += this.#admittedShare;
     if (this.#admission < 1) return false;
     this.#admission -= 1;
