@@ -65,7 +65,7 @@ async function written(name: string, made: Made, folder: string): Promise<PacedA
   mkdirSync(folder, { recursive: true });
   const [app, bundle] = [join(folder, "app.yaml"), join(folder, "bundle.msgpack")];
   const profile = join(folder, "profile.json");
-  writeFileSync(profile, JSON.stringify({ format: "latency-profile/1", task: "t", variants }));
+  writeFileSync(profile, JSON.stringify({ format: "latency-profile/1", hardware: name, variants }));
   const names = Object.keys(variants);
   const spec = {
     version: 1,
