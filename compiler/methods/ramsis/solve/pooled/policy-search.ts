@@ -299,8 +299,8 @@ class PolicySearch {
       if (this.#isBetter(next, best)) [best, prices] = [next, { ...start, credit }];
     }
     [best, prices] = this.#descend(server, best, prices, judged);
-    if (this.#isBrief) return this.#byWorth(judged);
     if (workerCount > 1 && !this.#isQuick(best)) judged.push(...this.#solveQuick(best, prices));
+    if (this.#isBrief) return this.#byWorth(judged);
     if (judged.every(({ missed }) => missed > 0)) judged.push(...this.#solveTargets(prices));
     return this.#byWorth(judged);
   }
