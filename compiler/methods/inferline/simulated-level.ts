@@ -10,6 +10,7 @@ import type {
 import { depthOf } from "../../graph/depth.ts";
 import type { InferlineFrame } from "../../model/frames.ts";
 import { branchesOf, type RootBranches } from "../../model/root-branches.ts";
+import { steadyArrivals } from "../../simulate/arrivals.ts";
 import type { RequestArrivals } from "../../simulate/graph/arriving-requests.ts";
 import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
 import { expectedLatency } from "../../simulate/latency-sample.ts";
@@ -121,10 +122,7 @@ function arrivalsAt(
     policy.sampleRequests === undefined ? MAX_DURATION_MS : Math.max(MAX_DURATION_MS, sampleMs);
   const durationMs = Math.min(mostMs, Math.max(MIN_DURATION_MS, wantedMs));
   return {
-    arrivals:
-      arrivals.process === "gamma"
-        ? { kind: "gamma", qps, cv2: arrivals.cv2 }
-        : { kind: "poisson", qps },
+    arrivals: steadyArrivals(arrivals, qps),
     durationMs,
   };
 }

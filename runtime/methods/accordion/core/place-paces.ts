@@ -18,7 +18,7 @@ export interface PlacePaceOptions {
   readonly contends?: boolean;
 }
 
-/** What a place has run counts half as much after so long, ms. */
+/** A run counts half as much when the next one ends after this time, ms. */
 const MEMORY_MS = 500;
 /** A place that has run nothing for this long is taken to be as profiled, ms. */
 const IDLE_MS = 2000;

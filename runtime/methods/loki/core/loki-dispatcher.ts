@@ -161,7 +161,7 @@ class LokiDispatcher implements PipelineDispatcher {
   onRequest(nowMs: number): boolean {
     this.#nowMs = nowMs;
     this.#demand.recordRequest(nowMs);
-    // Where no query waits, the load is not beyond capacity, whatever the measured pace says.
+    // An empty queue shows that the load is carried, whatever the measured pace says.
     const isRoomy = this.#admittedShare > 0 && this.#queues.waiting === 0;
     if (isRoomy || this.#admittedShare >= 1) return true;
     this.#admission += this.#admittedShare;
@@ -336,7 +336,7 @@ class LokiDispatcher implements PipelineDispatcher {
       const layout = this.#layouts[level]!;
       this.#carriedQps[level] = this.#carriedBy(layout, upCount, this.#chosenPace);
     }
-    // Of the plan that is followed it is known which servers are the slow ones.
+    // The plan in force is known to have the slow servers at certain places.
     if (!this.#paces.monitor.isEven) {
       const { layout, capacityQps } = this.#cluster;
       const inflation = loadInflation(this.#shape, layout, this.#fanouts.fanout);

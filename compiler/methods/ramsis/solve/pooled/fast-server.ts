@@ -36,7 +36,7 @@ import { Successors } from "./successors.ts";
 const STEPS_PER_SLO = 96;
 const MAX_IMPROVEMENTS = 10;
 const MAX_CYCLES = 8;
-/** Usual tolerance of the gain. */
+/** Usual tolerance of the gain, in accuracy per query. */
 const GAIN_TOLERANCE = 2e-6;
 /**
  * Improvements of the first solution that look at all actions of a state, and the best of these
@@ -120,7 +120,7 @@ export class FastServer {
   readonly #durationOf: Float64Array;
   readonly #time: Float64Array;
 
-  /** @param gainTolerance of the accuracy per query, at which sweeps end. */
+  /** @param gainTolerance accuracy per query; sweeps end when the gain changes less. */
   constructor(problem: PooledProblem, gainTolerance = GAIN_TOLERANCE) {
     const { sloMs, workerCount, choices, arrivalsPerMs } = problem;
     this.#problem = problem;

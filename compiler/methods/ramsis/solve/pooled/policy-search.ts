@@ -91,10 +91,10 @@ const FIRST_PRICE = 0.3;
 const PRICE_STEP = 2.5;
 const MOST_PRICES = 3;
 const BRIEF_PRICES = 1;
-/** Tolerance of the fast server's gain, in accuracy per query. */
-const BRIEF_TOLERANCE = 2e-5;
 /** And where the ceiling does not hold yet. */
 const MOST_PRICES_TO_HOLD = 6;
+/** Tolerance of the fast server's gain in a brief search, in accuracy per query. */
+const BRIEF_TOLERANCE = 2e-5;
 /** This part of the value of the workers' time that is lost where one waits is given back. */
 const CREDIT = 0.8;
 /** At most this part of all that is earned. */
