@@ -39,7 +39,7 @@ const windowMs = windowLengths(117.1875 * 1.0001);
 describe(`${ARRIVALS} arrivals, ${windowMs.length} windows`, () => {
   for (const qps of [150, 1500, 15_000]) {
     const arrivals = new Repeated(qps);
-    const envelope = new TrailingEnvelope(windowMs);
+    const envelope = new TrailingEnvelope(windowMs, 60_000);
     bench(`envelope, ${qps} per second`, () => {
       arrivals.round((ms) => envelope.record(ms));
       if (!((envelope.maxima[0] ?? 0) > 1)) throw new Error("bursts have several arrivals");

@@ -1,12 +1,12 @@
 /** Where `compile` solves levels: in processes beside this one, or one after the other in it. */
-import type { PacePromises } from "stratagem-runtime/internal/bundle/schema";
+import type { Bundle, Level } from "stratagem-runtime/internal/bundle/schema";
 import { answer } from "../levels/answer.ts";
 import type { LevelSolver } from "../levels/compile.ts";
 import type { CompilerMethod, SolvedLevel } from "../methods/method.ts";
 import type { BundleFrame } from "../model/frames.ts";
 import type { FoundBranch } from "../model/root-branches.ts";
 import { type LevelPoolOptions, LevelWorkers } from "../processes/level-pool.ts";
-import type { LevelReply } from "../processes/level-request.ts";
+import type { LevelReply, LevelRequest } from "../processes/level-request.ts";
 
 /** @param nowMs a monotonic clock, ms. */
 export function openLevelSolver(
@@ -40,9 +40,9 @@ function inProcesses(frame: BundleFrame, pool: LevelPoolOptions): LevelSolver {
       const requests = paces.map((pace) => ({ kind: "pace-levels", bundle, pace }) as const);
       return (await workers.run(requests, "paces")).flatMap(pacedBy);
     },
-    async promisePaces(bundle) {
-      const requests = bundle.levels.map((_, level) => ({ kind: "paces", bundle, level }) as const);
-      return (await workers.run(requests, "paces")).map(promisedBy);
+    async promise(bundle) {
+      const requests = bundle.levels.map((_, level) => promiseRequest(bundle, level));
+      return (await workers.run(requests, "promises")).map(promisedBy);
     },
     async settle(level, neighbour) {
       const [reply] = await workers.run([{ kind: "settle", level, neighbour }], "neighbours");
@@ -81,12 +81,12 @@ function inTurn(
       }
       return levels.flat();
     },
-    async promisePaces(bundle) {
+    async promise(bundle) {
       const promised = [];
       for (const level of bundle.levels.keys()) {
         await new Promise((resolve) => setImmediate(resolve));
         signal.throwIfAborted();
-        promised.push(promisedBy(await answer(frame, { kind: "paces", bundle, level }, nowMs)));
+        promised.push(promisedBy(await answer(frame, promiseRequest(bundle, level), nowMs)));
       }
       return promised;
     },
@@ -103,9 +103,13 @@ function pacedBy(reply: LevelReply | undefined): readonly object[] {
   return reply.levels;
 }
 
-function promisedBy(reply: LevelReply | undefined): PacePromises {
-  if (reply?.kind !== "paced") throw new TypeError("a bundle is answered by its promises");
-  return reply.promised;
+function promiseRequest(bundle: Bundle, level: number): LevelRequest {
+  return { kind: "promise", bundle, level, isSolved: true };
+}
+
+function promisedBy(reply: LevelReply | undefined): Level {
+  if (reply?.kind !== "promised") throw new TypeError("a level is answered by its promises");
+  return reply.level;
 }
 
 function solvedBy(reply: LevelReply | undefined): SolvedLevel {

@@ -3,7 +3,7 @@
  * stated guarantee recomputed.
  */
 
-import type { Bundle, Level, PacePromises } from "stratagem-runtime/internal/bundle/schema";
+import type { Bundle, Level } from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { verifyBundle } from "stratagem-runtime/internal/commands/verify";
 import { pacePromisesOf } from "stratagem-runtime/internal/tell/pace-promises";
@@ -55,30 +55,20 @@ async function recompute(bundle: Bundle, pool: LevelPoolOptions): Promise<LevelC
   const frame = method.frameOf(bundle);
   if (method.isRecomputable?.(frame) === false) return null;
   const levels: readonly Level[] = bundle.levels;
-  const requests = levels.map((level) => ({ kind: "evaluate", level }) as const);
-  const paces =
-    method.paces === undefined
-      ? []
-      : levels.map((_, level) => ({ kind: "paces", bundle, level }) as const);
-  const replies = await runInWorkers(frame, [...requests, ...paces], pool);
-  const paced = replies.filter((reply) => reply.kind === "paced");
+  const requests = levels.map((_, level) => {
+    return { kind: "promise", bundle, level, isSolved: false } as const;
+  });
+  const replies = await runInWorkers(frame, requests, pool);
   return replies
-    .filter((reply) => reply.kind === "evaluated")
-    .map(({ promised }, index) => {
-      return check(method, levels[index], promised, paced[index]?.promised);
-    });
+    .filter((reply) => reply.kind === "promised")
+    .map((reply, index) => check(method, levels[index], reply.level));
 }
 
-function check(
-  method: CompilerMethod,
-  level: Level | undefined,
-  promised: object,
-  paced: PacePromises = {},
-): LevelCheck {
+function check(method: CompilerMethod, level: Level | undefined, promised: Level): LevelCheck {
   if (level === undefined) throw new RangeError("one reply per level");
   const { loadQps } = level;
   const stated = method.stated(level);
-  const recomputed = withPaces(promised, stated, paced);
+  const recomputed = method.stated(promised);
   return { loadQps, stated, recomputed, ok: agrees(stated, recomputed) };
 }
 
@@ -94,18 +84,6 @@ function agrees(stated: unknown, recomputed: unknown): boolean {
   if (typeof recomputed !== "object" || recomputed === null) return false;
   const found = new Map<string, unknown>(Object.entries(recomputed));
   return Object.entries(stated).every(([name, value]) => agrees(value, found.get(name)));
-}
-
-/** Puts promises by pace where they are stated. */
-function withPaces(recomputed: object, stated: object, paced: PacePromises): object {
-  if ("byPace" in stated) return { ...recomputed, ...paced };
-  const beside = new Map<string, unknown>(Object.entries(stated));
-  const entries = Object.entries(recomputed).map(([name, value]) => {
-    const own = beside.get(name);
-    const isMap = typeof own === "object" && own !== null && typeof value === "object" && value;
-    return [name, isMap && !Array.isArray(value) ? withPaces(value, own, paced) : value];
-  });
-  return Object.fromEntries(entries);
 }
 
 function statedPaces(bundle: Bundle): number[] {

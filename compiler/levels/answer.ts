@@ -4,7 +4,7 @@ import { methodOf } from "../methods/registry.ts";
 import type { BundleFrame } from "../model/frames.ts";
 import { type FoundBranch, rootBranches } from "../model/root-branches.ts";
 import type { LevelReply, LevelRequest } from "../processes/level-request.ts";
-import { pacePromises } from "./paces.ts";
+import { promisedLevel } from "./paces.ts";
 
 /**
  * @param nowMs a monotonic clock, ms. @param onBranch told of branches that are searched.
@@ -17,9 +17,6 @@ export async function answer(
   onBranch: (branch: FoundBranch) => void = () => {},
 ): Promise<LevelReply> {
   const method = await methodOf(frame);
-  if (request.kind === "evaluate") {
-    return { kind: "evaluated", promised: method.promised(frame, request.level) };
-  }
   const startMs = nowMs();
   if (request.kind === "solve") {
     const { loadQps, branches: asked } = request;
@@ -33,8 +30,8 @@ export async function answer(
     const levels = (await method.paces?.levels(bundle, frame, pace, nowMs)) ?? [];
     return { kind: "pace-levels", levels };
   }
-  if (request.kind === "paces") {
-    return { kind: "paced", promised: pacePromises(request.bundle, method, request.level) };
+  if (request.kind === "promise") {
+    return { kind: "promised", level: promisedLevel(frame, request, method) };
   }
   if (request.kind === "settle") {
     const { level: own, neighbour } = request;

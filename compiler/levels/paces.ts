@@ -1,12 +1,14 @@
-/** Levels and promises for machines that are slower than their profile. */
+/** Levels for machines that are slower than their profile, and what all levels promise. */
 import {
   type Bundle,
+  type Level,
   type PaceFigures,
-  type PacePromises,
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
 import type { CompilerMethod } from "../methods/method.ts";
+import type { BundleFrame } from "../model/frames.ts";
 import { PACES } from "../model/paced-times.ts";
+import type { LevelRequest } from "../processes/level-request.ts";
 
 /** The highest pace that headroom is looked for. */
 const MOST_PACE = 4;
@@ -17,34 +19,39 @@ const STEPS = 20;
 export interface PaceSolver {
   /** Levels of a bundle for machines that are slower, in the order of the paces. */
   solvePaced(bundle: Bundle, paces: readonly number[]): Promise<readonly object[]>;
-  /** Returns the promises of each level of a bundle on slower machines. */
-  promisePaces(bundle: Bundle): Promise<readonly PacePromises[]>;
+  /** Returns the levels of a bundle that was just solved with what they promise. */
+  promise(bundle: Bundle): Promise<readonly Level[]>;
 }
 
-/** The bundle with the levels that its method wants for slower machines, and its promises there. */
+/** The bundle with the levels that its method wants for slower machines, and all promises. */
 export async function withPaces(
   bundle: Bundle,
-  { paces }: CompilerMethod,
+  { paces, withLevels }: CompilerMethod,
   solver: PaceSolver,
 ): Promise<Bundle> {
-  if (paces === undefined) return bundle;
-  const paced = paces.with(bundle, await solver.solvePaced(bundle, PACES));
-  return paces.promising(paced, await solver.promisePaces(paced));
+  const paced = paces?.with(bundle, await solver.solvePaced(bundle, PACES)) ?? bundle;
+  return withLevels(paced, await solver.promise(paced));
 }
 
-/** Returns the promises of one level on slower machines. @param level its index. */
-export function pacePromises(
-  bundle: Bundle,
-  { paces, worstViolationRate }: CompilerMethod,
-  level: number,
-): PacePromises {
-  if (paces === undefined) throw new TypeError("the method promises at other paces");
+/** A level with what it promises at its load, as profiled and on slower machines. */
+export function promisedLevel(
+  frame: BundleFrame,
+  {
+    bundle,
+    level,
+    isSolved,
+  }: Pick<LevelRequest & { kind: "promise" }, "bundle" | "level" | "isSolved">,
+  { paces, worstViolationRate, promised, promisesAlone = false }: CompilerMethod,
+): Level {
+  const solved = bundle.levels[level];
+  if (solved === undefined) throw new RangeError("a level is named by its index");
+  const own = isSolved && promisesAlone ? solved : promised(frame, bundle, level);
+  if (paces === undefined) return own;
   const ceiling = violationCeiling(bundle.slo);
   const at = (pace: number) => paces.promised(bundle, level, pace);
   const byPace = PACES.map(at);
-  const own = bundle.levels[level];
-  const isKept = own !== undefined && worstViolationRate(own) <= ceiling;
-  return { headroom: isKept ? headroomOf(byPace, ceiling, at) : 0, byPace };
+  const isKept = worstViolationRate(own) <= ceiling;
+  return paces.promising(own, { headroom: isKept ? headroomOf(byPace, ceiling, at) : 0, byPace });
 }
 
 /** The largest pace that keeps the ceiling, below the first one that was found to break it. */

@@ -130,10 +130,17 @@ export interface CompilerMethod<
   frameOf(bundle: B): F;
   /** Whether promises can be computed again from the frame of a bundle alone; left out for yes. */
   isRecomputable?(frame: F): boolean;
+  /** The bundle with other levels in place of its own. */
+  withLevels(bundle: B, levels: readonly L[]): B;
   /** What a level states that can be computed again, figures by name. */
   stated(level: L): object;
-  /** The same figures, computed from the level's decisions. */
-  promised(frame: F, level: L): object;
+  /** A level with these figures computed from what the bundle decides at its load. */
+  promised(frame: F, bundle: B, index: number): L;
+  /**
+   * Whether levels are solved with these figures; left out where others may be followed at a load,
+   * so that it takes all of the bundle to tell them.
+   */
+  readonly promisesAlone?: boolean;
   /** What the actions of a state are worth at a level, where they have a value each. */
   actionValues?(
     bundle: B,
@@ -194,7 +201,7 @@ export interface CompilerMethod<
 }
 
 /** Members are methods, as those of `CompilerMethod` are. @typeParam L levels of other paces. */
-export interface MethodPaces<B, F, L extends object = object> {
+export interface MethodPaces<B extends Bundle, F, L extends object = object> {
   /** Levels for a machine whose service times are `pace` times the profile's, in their order. */
   levels(
     bundle: B,
@@ -206,8 +213,8 @@ export interface MethodPaces<B, F, L extends object = object> {
   with(bundle: B, levels: readonly L[]): B;
   /** Simulates the whole bundle on such a machine at the load of a level. */
   promised(bundle: B, level: number, pace: number): PaceFigures;
-  /** The bundle whose levels state this. @param promised for each level. */
-  promising(bundle: B, promised: readonly PacePromises[]): B;
+  /** The level that states this too. */
+  promising(level: B["levels"][number], promised: PacePromises): B["levels"][number];
 }
 
 /** What a day comes to: a line for people, and figures. */

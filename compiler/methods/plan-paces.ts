@@ -7,7 +7,7 @@ import type { ServiceTimeMode } from "../simulate/service-times.ts";
 import { AS_PROFILED } from "../simulate/serving/machine-state.ts";
 import type { StationOptions } from "../simulate/serving/stations.ts";
 import type { MethodPaces } from "./method.ts";
-import { SETTLED_MS, SettledOutcomes } from "./settled-outcomes.ts";
+import { SettledOutcomes, settledMs } from "./settled-outcomes.ts";
 
 /** Requests that a promise at a pace is simulated with. */
 const REQUESTS = 2_000;
@@ -49,23 +49,20 @@ export function planPaces<B extends Bundle, F extends BundleFrame>({
     with: (bundle) => bundle,
     promised(bundle, index, pace) {
       const { loadQps: qps = 0 } = bundle.levels[index] ?? {};
-      const settledMs = SETTLED_MS + startMs(bundle);
+      const fromMs = settledMs(bundle.slo) + startMs(bundle);
       const run: PacedRun = {
         arrivals: steadyArrivals(bundle.arrivals, qps),
-        durationMs: settledMs + (1000 * REQUESTS) / qps,
+        durationMs: fromMs + (1000 * REQUESTS) / qps,
         seed: SEED,
         stations: { machine: { ...AS_PROFILED, pace } },
         serviceTimes:
           bundle.cluster.serving !== undefined && hasQuantiles(bundle) ? "sampled" : "p95",
       };
       const { accuracyPerSatisfied, latenciesMs } = simulate(bundle, run);
-      const outcomes = new SettledOutcomes(bundle.slo.latencyMs, settledMs);
+      const outcomes = new SettledOutcomes(bundle.slo.latencyMs, fromMs);
       if (latenciesMs !== null) tellOutcomes(outcomes.count, run, latenciesMs);
       return outcomes.figures(pace, accuracyPerSatisfied);
     },
-    promising(bundle, promised) {
-      const levels = bundle.levels.map((level, index) => stating(level, promised[index] ?? {}));
-      return { ...bundle, levels };
-    },
+    promising: stating,
   };
 }

@@ -1,9 +1,14 @@
 /** Counts what becomes of requests on a slower machine, once its pace is known. */
-import type { PaceFigures } from "stratagem-runtime/internal/bundle/schema";
+import type { PaceFigures, Slo } from "stratagem-runtime/internal/bundle/schema";
+import { beatMsOf } from "stratagem-runtime/internal/core/beat";
 import type { OnOutcome } from "../simulate/outcomes.ts";
 
-/** Requests before this time are served while the pace is measured and plans change; ms. */
-export const SETTLED_MS = 2000;
+/** Requests of the first beats are served while the pace is measured and plans change. */
+const SETTLED_BEATS = 2;
+
+export function settledMs(slo: Slo): number {
+  return SETTLED_BEATS * beatMsOf(slo);
+}
 
 /** Counts the requests that come after a time. */
 export class SettledOutcomes {

@@ -1,5 +1,5 @@
 /** What a process that solves levels is asked, and what it answers. */
-import type { Bundle, Level, PacePromises } from "stratagem-runtime/internal/bundle/schema";
+import type { Bundle, Level } from "stratagem-runtime/internal/bundle/schema";
 import type { AskedBranches, FoundBranch } from "../model/root-branches.ts";
 
 export type LevelRequest =
@@ -11,13 +11,18 @@ export type LevelRequest =
     }
   /** Levels for machines whose service times are so many times the profile's. */
   | { readonly kind: "pace-levels"; readonly bundle: Bundle; readonly pace: number }
-  /** Asks for the promises of one level of a bundle, by index, on slower machines. */
-  | { readonly kind: "paces"; readonly bundle: Bundle; readonly level: number }
+  /** A level of a bundle, by index, with what it promises, on slower machines as well. */
+  | {
+      readonly kind: "promise";
+      readonly bundle: Bundle;
+      readonly level: number;
+      /** Whether it has just been solved, with what it promises by itself. */
+      readonly isSolved: boolean;
+    }
   /** Of the levels that are as good as one, the one closest to its neighbour. */
   | { readonly kind: "settle"; readonly level: Level; readonly neighbour: Level }
   /** A level as a baseline would plan it. */
-  | { readonly kind: "baseline"; readonly baseline: string; readonly level: Level }
-  | { readonly kind: "evaluate"; readonly level: Level };
+  | { readonly kind: "baseline"; readonly baseline: string; readonly level: Level };
 
 /** @typeParam L level of the method whose frame the process has. */
 export type LevelReply<L extends Level = Level> =
@@ -30,9 +35,8 @@ export type LevelReply<L extends Level = Level> =
     }
   /** A baseline has no plan for the level. */
   | { readonly kind: "unplanned"; readonly loadQps: number }
-  | { readonly kind: "evaluated"; readonly promised: object }
   | { readonly kind: "pace-levels"; readonly levels: readonly object[] }
-  | { readonly kind: "paced"; readonly promised: PacePromises };
+  | { readonly kind: "promised"; readonly level: L };
 
 /** Told while a request is answered: a branch of the level's search was searched. */
 export interface BranchNote {

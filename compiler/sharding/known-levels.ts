@@ -78,7 +78,7 @@ export function knownFirst(options: KnownFirst): LevelSolver {
       return loadsQps.flatMap((loadQps) => known.of(frame, loadQps) ?? here.get(loadQps) ?? []);
     },
     solvePaced: (bundle, paces) => solver().solvePaced(bundle, paces),
-    promisePaces: (bundle) => solver().promisePaces(bundle),
+    promise: (bundle) => solver().promise(bundle),
     settle: (level, neighbour) => solver().settle(level, neighbour),
     async close() {
       await opened?.close();

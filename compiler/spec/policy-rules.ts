@@ -14,7 +14,7 @@ export interface PolicyRules<S extends PolicySpec = PolicySpec, P extends Policy
   /** What does not fit the tasks of the spec, whose pipeline is sound. */
   taskMistakes?(policy: S, tasks: readonly TaskSpec[]): Iterable<Mistake>;
   /** The policy of a spec without mistakes. */
-  resolve(policy: S, tasks: readonly TaskSpec[], starts: MeasuredStarts): P;
+  resolve(policy: S, tasks: readonly TaskSpec[], starts: MeasuredStarts, sloMs: number): P;
   /**
    * What was not measured of a variant and is needed.
    * @param variant with the profile in question. @param path of what names it.

@@ -238,12 +238,12 @@ const themis = mapping({
     .describe("Which plans are followed, and how one becomes another"),
   predictor: choice("last-max", "ewma", "holt", "poisson-peak", "lstm")
     .default("poisson-peak")
-    .describe("What foretells the highest rate of the next 10 s"),
+    .describe("What foretells the highest rate of the next 100 SLOs"),
   tick: duration(MAX_TICK_MS, MIN_TICK_MS)
-    .prefault("100 ms")
-    .describe("Time between two looks at the traffic"),
+    .optional()
+    .describe("Time between two looks at the traffic; when left out a quarter of the SLO"),
   stableTicks: count(100_000)
-    .default(50)
+    .default(100)
     .describe("Looks in a row that have to agree before instances follow the load"),
   resize: delay()
     .prefault("100 ms")

@@ -71,8 +71,8 @@ function* sizeMistakes(method: MethodName, tasks: ApplicationSpec["tasks"]): Gen
 
 /** The policy of a spec without mistakes. */
 export function resolvePolicy(
-  { policy, tasks }: ApplicationSpec,
+  { policy, tasks, slo }: ApplicationSpec,
   starts: MeasuredStarts = { workerMs: null, modelMs: null },
 ): Policy {
-  return rulesOf(policy).resolve(policy, tasks, starts);
+  return rulesOf(policy).resolve(policy, tasks, starts, slo.latency ?? Number.NaN);
 }

@@ -15,6 +15,8 @@ export const themisRules: PolicyRulesOf<"themis"> = {
   },
 };
 
+/** Looks at the traffic are so far apart where the spec does not say it. */
+const LOOK_SLOS = 0.25;
 /** Where neither the spec nor a profile says it. */
 const DEFAULT_MS = 5000;
 
@@ -22,13 +24,14 @@ function resolveThemis(
   policy: PolicySpecOf<"themis">,
   _tasks: readonly TaskSpec[],
   { workerMs: measured }: MeasuredStarts,
+  sloMs: number,
 ): ThemisPolicy {
   const { tick, resize, coldStart, dropAfter, dropRule, ...others } = policy;
   const { scaler, scalerPolling, ...rest } = others;
   return {
     ...rest,
     ...(dropRule === "rest" ? { dropRule } : {}),
-    tickMs: tick,
+    tickMs: tick ?? LOOK_SLOS * sloMs,
     resizeMs: resize,
     ...scalerDelayOf(scaler, scalerPolling),
     coldStartMs: coldStart ?? measured ?? DEFAULT_MS,

@@ -56,7 +56,7 @@ export const bursts: Experiment = {
           `${pipeline}, ${sloMs} ms`,
           `${qps.join(" → ")}, ${burstS} of ${everyS} s`,
           present(bundle.levels.at(-1)).plan.costPerHour.toFixed(2),
-          ...cellsOf({ burstMemoryMs: 0 }),
+          ...cellsOf({ burstMemoryBeats: 0 }),
           ...cellsOf({}),
         ]);
       }

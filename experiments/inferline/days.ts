@@ -31,17 +31,17 @@ const TRAINING_SEED = 31;
 const SEED = 91;
 
 /** What each option is changed of; the memory was then chosen between the best of the table. */
-const COMMON = { memoryMs: 30_000 };
+const COMMON = { memoryBeats: 30 };
 
 const CHOICES: readonly (readonly [string, Scaler])[] = [
   ["relative", "relative"],
   ...[0.5, 1, 1.5, 2, 3].map((slack) => [`slack ${slack}`, { slack }] as const),
-  ...[20, 30, 45, 60].map((s) => [`memory ${s} s`, { memoryMs: 1000 * s }] as const),
+  ...[20, 30, 45, 60].map((beats) => [`memory ${beats} beats`, { memoryBeats: beats }] as const),
   ...([null, "last-max", "ewma", "holt", "poisson-peak", "rise"] as const).map(
     (forecaster) => [`forecast ${forecaster ?? "none"}`, { forecaster }] as const,
   ),
   ["no catching up", { catchesUp: false }],
-  ["nothing held for bursts", { burstMemoryMs: 0 }],
+  ["nothing held for bursts", { burstMemoryBeats: 0 }],
   ["late ones in their turn", { lateLast: false }],
 ];
 
@@ -87,7 +87,7 @@ export const days: Experiment = {
         const traces = [traceOf(counts.slice((day - 1) * DAY_S, day * DAY_S))];
         const runs: readonly (readonly [string, InferlineBundle, Scaler])[] = [
           ["joint", bundle, "joint"],
-          ["joint, nothing held for bursts", bundle, { burstMemoryMs: 0 }],
+          ["joint, nothing held for bursts", bundle, { burstMemoryBeats: 0 }],
           ["relative", bundle, "relative"],
           ["the plan of the highest load", peak, "none"],
         ];

@@ -19,7 +19,7 @@ const GRIDS: Readonly<Record<ForecasterName, Readonly<Record<string, readonly nu
   ewma: { weight: SHARES },
   holt: { levelWeight: SHARES, trendWeight: [0, ...SHARES] },
   "poisson-peak": {
-    halfLifeSeconds: [4, 5, 6, 7, 8, 9, 10, 12, 15],
+    halfLifeBeats: [4, 5, 6, 7, 8, 9, 10, 12, 15],
     peakDeviations: [1.2, 1.3, 1.4, 1.45, 1.5, 1.55, 1.6, 1.7],
   },
 };

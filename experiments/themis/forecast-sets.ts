@@ -3,16 +3,16 @@
  */
 import {
   type Forecaster,
-  HISTORY_SECONDS,
-  HORIZON_SECONDS,
+  HISTORY_BEATS,
+  HORIZON_BEATS,
+  WINDOW_BEATS,
   WINDOW_COUNT,
-  WINDOW_SECONDS,
 } from "stratagem-runtime/internal/core/forecasters";
 import { historiesAt, lastMaximaOf, maximaOf, peaksAfter } from "../../tools/forecast/trace.ts";
 import { type RandomSource, randomSource } from "../../tools/letters.ts";
 
 export interface ForecastSet {
-  /** [rows, HISTORY_SECONDS] */
+  /** [rows, HISTORY_BEATS] */
   readonly histories: Float64Array;
   /** Highest second of the next ten, [rows]. */
   readonly peaks: Float64Array;
@@ -32,10 +32,10 @@ export function setAt(counts: Float64Array, ticks: readonly number[]): ForecastS
 /** Of a series of maxima: every second of a window is its maximum. */
 export function maximaSet(series: Float64Array): ForecastSet {
   const rows = series.length - WINDOW_COUNT;
-  const histories = Float64Array.from({ length: rows * HISTORY_SECONDS }, (_, at) => {
-    const second = at % HISTORY_SECONDS;
-    const row = (at - second) / HISTORY_SECONDS;
-    return series[row + Math.floor(second / WINDOW_SECONDS)] ?? Number.NaN;
+  const histories = Float64Array.from({ length: rows * HISTORY_BEATS }, (_, at) => {
+    const second = at % HISTORY_BEATS;
+    const row = (at - second) / HISTORY_BEATS;
+    return series[row + Math.floor(second / WINDOW_BEATS)] ?? Number.NaN;
   });
   return setOf(histories, series.slice(WINDOW_COUNT));
 }
@@ -43,9 +43,9 @@ export function maximaSet(series: Float64Array): ForecastSet {
 /** Arrivals at a constant rate. */
 export function poissonSet(qps: number): ForecastSet {
   const random = randomSource(7, qps);
-  const stride = HISTORY_SECONDS + HORIZON_SECONDS;
+  const stride = HISTORY_BEATS + HORIZON_BEATS;
   const counts = Float64Array.from({ length: POISSON_COUNT * stride }, () => drawn(random, qps));
-  const ticks = Array.from({ length: POISSON_COUNT }, (_, row) => row * stride + HISTORY_SECONDS);
+  const ticks = Array.from({ length: POISSON_COUNT }, (_, row) => row * stride + HISTORY_BEATS);
   return withPeaks(setAt(counts, ticks));
 }
 
@@ -86,7 +86,7 @@ function setOf(histories: Float64Array, peaks: Float64Array): ForecastSet {
 
 /** One row. */
 export function historyOf(histories: Float64Array, row: number): Float64Array {
-  return histories.subarray(row * HISTORY_SECONDS, (row + 1) * HISTORY_SECONDS);
+  return histories.subarray(row * HISTORY_BEATS, (row + 1) * HISTORY_BEATS);
 }
 
 export function answersOf(forecaster: Forecaster, { histories, peaks }: ForecastSet): Float64Array {

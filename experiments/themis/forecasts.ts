@@ -9,8 +9,8 @@
 import {
   type ForecasterName,
   forecasterOf,
-  HISTORY_SECONDS,
-  HORIZON_SECONDS,
+  HISTORY_BEATS,
+  HORIZON_BEATS,
   WINDOW_COUNT,
 } from "stratagem-runtime/internal/core/forecasters";
 import {
@@ -81,8 +81,8 @@ async function compareAll({ page }: Run): Promise<void> {
 async function compareOnSlice(page: Page, lstm: OnnxForecaster): Promise<void> {
   const { rps, lstmPrediction } = themisInputs().traces.twitterSlice570;
   const counts = Float64Array.from(rps);
-  const length = counts.length - HORIZON_SECONDS - HISTORY_SECONDS + 1;
-  const ticks = Array.from({ length }, (_, at) => HISTORY_SECONDS + at);
+  const length = counts.length - HORIZON_BEATS - HISTORY_BEATS + 1;
+  const ticks = Array.from({ length }, (_, at) => HISTORY_BEATS + at);
   const seconds = setAt(counts, ticks);
   print(page, "Slice as counts of seconds, every second", await rowsOf(seconds, lstm), seconds);
   for (const divider of [1, VIDEO_DIVIDER]) {

@@ -13,6 +13,7 @@ import {
 } from "stratagem/internal/methods/themis/simulate/simulate";
 import { drawArrivals } from "stratagem/internal/simulate/graph/drawn-requests";
 import type { ThemisBundle, ThemisOptions } from "stratagem-runtime/internal/bundle/schema";
+import { beatMsOf } from "stratagem-runtime/internal/core/beat";
 import { openOnnxForecaster } from "stratagem-runtime/internal/exec/onnx-forecaster";
 import { compiled } from "../harness/cli.ts";
 import { range } from "../harness/numbers.ts";
@@ -97,14 +98,16 @@ export async function simulated(
 }
 
 async function foretold(
-  { policy }: ThemisBundle,
+  { policy, slo }: ThemisBundle,
   arrivalMs: Float64Array,
   durationMs: number,
 ): Promise<Float64Array> {
   const forecaster = await openOnnxForecaster(LSTM);
   try {
-    const { perSecondQps } = lookHistories(arrivalMs, policy.tickMs, durationMs);
-    return await forecaster.forecastAll(perSecondQps);
+    const beatMs = beatMsOf(slo);
+    const times = { tickMs: policy.tickMs, beatMs };
+    const { perBeat } = lookHistories(arrivalMs, times, durationMs);
+    return (await forecaster.forecastAll(perBeat)).map((count) => (1000 * count) / beatMs);
   } finally {
     await forecaster.close();
   }

@@ -32,9 +32,8 @@ const TOLD = 0.2;
 const BOUND = 2;
 /** Once nobody is in, an overload has ended: so many times the workers may come again. */
 const CLEARED = 2;
-/** Answers are counted over this long, or over so many SLOs where that is longer. */
-const WINDOW_MS = 1000;
-const WINDOW_SLOS = 4;
+/** Answers are counted over so many SLOs. */
+const WINDOW_SLOS = 10;
 
 /**
  * A limit on the queries in a system, waiting or running, by how long the answers take.
@@ -46,7 +45,7 @@ const WINDOW_SLOS = 4;
  * bound it by twice what they say, so that an overload is met before anybody is late.
  *
  * Whoever is let in while no more are in than are answered in TARGET of an SLO, at the pace of the
- * last second, is in time however long the last answers took: the limit is never below that. A
+ * last ten SLOs, is in time however long the last answers took: the limit is never below that. A
  * machine that stood still for a moment makes a few answers late, and is no slower afterwards.
  *
  * Where an answer takes much of its SLO by itself, what it says is of itself and not of a crowd. So
@@ -75,7 +74,7 @@ export class Admission {
     this.#maxLimit = maxLimit;
     this.#workers = workers;
     this.#sloMs = sloMs;
-    this.#windowMs = Math.max(WINDOW_MS, WINDOW_SLOS * sloMs);
+    this.#windowMs = WINDOW_SLOS * sloMs;
     this.#limit = maxLimit;
   }
 

@@ -1,25 +1,25 @@
-/** Forecasts the traffic of the next seconds from that of the last ones. */
+/** Forecasts the traffic of the next beats from that of the last ones. */
 import { assert } from "./assert.ts";
 
 /**
- * What a forecast may look at: counts of whole seconds. Source: Themis §5.1.3 and the design page,
- * six maxima of 10 s.
+ * What a forecast may look at: counts of whole beats. Source: Themis §5.1.3 and the design page, six
+ * maxima of 10 s.
  */
-export const HISTORY_SECONDS = 60;
-/** The history is seen in windows of this length, each by its highest second. */
-export const WINDOW_SECONDS = 10;
-export const WINDOW_COUNT = HISTORY_SECONDS / WINDOW_SECONDS;
-/** A forecast is of the highest second among as many that come next. */
-export const HORIZON_SECONDS = 10;
+export const HISTORY_BEATS = 60;
+/** The history is seen in windows of this length, each by its highest beat. */
+export const WINDOW_BEATS = 10;
+export const WINDOW_COUNT = HISTORY_BEATS / WINDOW_BEATS;
+/** A forecast is of the highest beat among as many that come next. */
+export const HORIZON_BEATS = 10;
 
 export interface Forecaster {
   /**
-   * Highest rate of a whole second in the next 10 s, requests per second; NaN if nothing is known.
-   * @param perSecondQps of the last 60 whole seconds, [HISTORY_SECONDS], oldest first; at least 0,
-   * or NaN where there was nothing yet, which is passed over: what is known counts as if it were
-   * all there is.
+   * Most requests of a beat among the next ten; NaN if nothing is known.
+   * @param perBeat of the last 60 whole beats, [HISTORY_BEATS], oldest first; at least 0, or NaN
+   * where there was nothing yet, which is passed over: what is known counts as if it were all
+   * there is.
    */
-  forecast(perSecondQps: Float64Array): number;
+  forecast(perBeat: Float64Array): number;
 }
 
 export interface ParametersByForecaster {
@@ -38,10 +38,10 @@ export interface ParametersByForecaster {
     readonly trendWeight: number;
   };
   readonly "poisson-peak": {
-    /** A second that much older weighs half as much, above 0. */
-    readonly halfLifeSeconds: number;
+    /** A beat that much older weighs half as much, above 0. */
+    readonly halfLifeBeats: number;
     /**
-     * How far the highest of ten seconds lies above the rate, in standard deviations of a Poisson
+     * How far the highest of ten beats lies above the rate, in standard deviations of a Poisson
      * count; at least 0.
      */
     readonly peakDeviations: number;
@@ -58,7 +58,7 @@ export const DEFAULT_PARAMETERS: ParametersByForecaster = {
   "last-max": { windows: 1 },
   ewma: { weight: 0.35 },
   holt: { levelWeight: 0.35, trendWeight: 0.05 },
-  "poisson-peak": { halfLifeSeconds: 8, peakDeviations: 1.55 },
+  "poisson-peak": { halfLifeBeats: 8, peakDeviations: 1.55 },
 };
 
 /**
@@ -81,13 +81,13 @@ const FORECASTERS: {
   "poisson-peak": (parameters) => new PoissonPeak(parameters),
 };
 
-/** Highest known second of a window, 0 being the oldest window; NaN where none is known. */
-export function windowMaximum(perSecondQps: Float64Array, window: number): number {
+/** Highest known beat of a window, 0 being the oldest window; NaN where none is known. */
+export function windowMaximum(perBeat: Float64Array, window: number): number {
   let maximum = Number.NaN;
-  const end = (window + 1) * WINDOW_SECONDS;
-  for (let second = end - WINDOW_SECONDS; second < end; second++) {
-    const qps = perSecondQps[second]!;
-    if (!(qps <= maximum) && !Number.isNaN(qps)) maximum = qps;
+  const end = (window + 1) * WINDOW_BEATS;
+  for (let beat = end - WINDOW_BEATS; beat < end; beat++) {
+    const count = perBeat[beat]!;
+    if (!(count <= maximum) && !Number.isNaN(count)) maximum = count;
   }
   return maximum;
 }
@@ -101,15 +101,15 @@ class LastMax implements Forecaster {
     this.#windows = windows;
   }
 
-  forecast(perSecondQps: Float64Array): number {
-    checkLength(perSecondQps);
+  forecast(perBeat: Float64Array): number {
+    checkLength(perBeat);
     let maximum = Number.NaN;
     let known = 0;
     for (let window = WINDOW_COUNT - 1; window >= 0 && known < this.#windows; window--) {
-      const qps = windowMaximum(perSecondQps, window);
-      if (Number.isNaN(qps)) continue;
+      const count = windowMaximum(perBeat, window);
+      if (Number.isNaN(count)) continue;
       known++;
-      if (!(qps <= maximum)) maximum = qps;
+      if (!(count <= maximum)) maximum = count;
     }
     return maximum;
   }
@@ -127,15 +127,15 @@ class Ewma implements Forecaster {
     this.#kept = 1 - weight;
   }
 
-  forecast(perSecondQps: Float64Array): number {
-    checkLength(perSecondQps);
+  forecast(perBeat: Float64Array): number {
+    checkLength(perBeat);
     const kept = this.#kept;
     let weighted = 0;
     let weights = 0;
     for (let window = 0; window < WINDOW_COUNT; window++) {
-      const qps = windowMaximum(perSecondQps, window);
-      if (Number.isNaN(qps)) continue;
-      weighted = kept * weighted + qps;
+      const count = windowMaximum(perBeat, window);
+      if (Number.isNaN(count)) continue;
+      weighted = kept * weighted + count;
       weights = kept * weights + 1;
     }
     return weighted / weights;
@@ -157,18 +157,18 @@ class Holt implements Forecaster {
     this.#trendWeight = trendWeight;
   }
 
-  forecast(perSecondQps: Float64Array): number {
-    checkLength(perSecondQps);
+  forecast(perBeat: Float64Array): number {
+    checkLength(perBeat);
     const levelWeight = this.#levelWeight;
     const trendWeight = this.#trendWeight;
     let level = Number.NaN;
     let trend = 0;
     for (let window = 0; window < WINDOW_COUNT; window++) {
-      const qps = windowMaximum(perSecondQps, window);
-      if (Number.isNaN(qps)) continue;
+      const count = windowMaximum(perBeat, window);
+      if (Number.isNaN(count)) continue;
       const before = level;
-      const expected = Number.isNaN(level) ? qps : level + trend;
-      level = expected + levelWeight * (qps - expected);
+      const expected = Number.isNaN(level) ? count : level + trend;
+      level = expected + levelWeight * (count - expected);
       const step = Number.isNaN(before) ? 0 : level - before;
       trend += trendWeight * (step - trend);
     }
@@ -178,38 +178,38 @@ class Holt implements Forecaster {
 
 /**
  * The rate now, and above it what the highest of ten Poisson counts is expected to add: a mean of
- * the seconds' counts, the newer weighing more, and multiples of its square root. A mean of counts
+ * the beats' counts, the newer weighing more, and multiples of its square root. A mean of counts
  * is known better than a maximum of them, and the noise shrinks beside the rate as the rate grows.
  */
 class PoissonPeak implements Forecaster {
   readonly #kept: number;
   readonly #peakDeviations: number;
 
-  constructor({ halfLifeSeconds, peakDeviations }: ParametersByForecaster["poisson-peak"]) {
-    assert(halfLifeSeconds > 0, "the half-life is a time");
+  constructor({ halfLifeBeats, peakDeviations }: ParametersByForecaster["poisson-peak"]) {
+    assert(halfLifeBeats > 0, "the half-life is a time");
     assert(peakDeviations >= 0, "a peak is not below the rate");
-    this.#kept = Math.exp(-Math.LN2 / halfLifeSeconds);
+    this.#kept = Math.exp(-Math.LN2 / halfLifeBeats);
     this.#peakDeviations = peakDeviations;
   }
 
-  forecast(perSecondQps: Float64Array): number {
-    checkLength(perSecondQps);
+  forecast(perBeat: Float64Array): number {
+    checkLength(perBeat);
     const kept = this.#kept;
     let weighted = 0;
     let weights = 0;
-    for (let second = 0; second < HISTORY_SECONDS; second++) {
-      const qps = perSecondQps[second]!;
+    for (let beat = 0; beat < HISTORY_BEATS; beat++) {
+      const count = perBeat[beat]!;
       weighted *= kept;
       weights *= kept;
-      if (Number.isNaN(qps)) continue;
-      weighted += qps;
+      if (Number.isNaN(count)) continue;
+      weighted += count;
       weights++;
     }
-    const rateQps = weighted / weights;
-    return rateQps + this.#peakDeviations * Math.sqrt(rateQps);
+    const rate = weighted / weights;
+    return rate + this.#peakDeviations * Math.sqrt(rate);
   }
 }
 
-function checkLength(perSecondQps: Float64Array): void {
-  assert(perSecondQps.length === HISTORY_SECONDS, "the history is of 60 seconds");
+function checkLength(perBeat: Float64Array): void {
+  assert(perBeat.length === HISTORY_BEATS, "the history is of 60 beats");
 }

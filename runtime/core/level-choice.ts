@@ -70,7 +70,7 @@ export class LevelChoice {
   #updatedMs = Number.NaN;
   #stretch = 1;
 
-  /** @param levelLoadQps loads of the levels, ascending; kept, not copied. */
+  /** @param levelLoadQps loads of the levels, ascending; kept, not copied: they may change. */
   constructor(levelLoadQps: Float64Array, options = DEFAULT_LEVEL_CHOICE) {
     assert(levelLoadQps.length > 0, "there is at least one level");
     this.#levelLoadQps = levelLoadQps;
@@ -87,13 +87,19 @@ export class LevelChoice {
    * Takes what is known of the load and returns the index of the level that decides now.
    * @param stretch factor by which the machine is short of what the levels were compiled for: a
    * level carries its load divided by it.
+   * @param mayFall whether a lower level may take over.
    */
-  update({ isKnown, window, newest, own }: MeasuredLoad, nowMs: number, stretch = 1): number {
+  update(
+    { isKnown, window, newest, own }: MeasuredLoad,
+    nowMs: number,
+    stretch = 1,
+    mayFall = true,
+  ): number {
     this.#stretch = stretch;
     if (!isKnown) return this.#unlessRefuted(window);
     const sinceMs = nowMs - this.#updatedMs;
     this.#updatedMs = nowMs;
-    if (this.#isKnown) this.#follow(window, sinceMs);
+    if (this.#isKnown) this.#follow(window, sinceMs, mayFall);
     else this.#start(window);
     const level = newest.ms < window.ms ? this.#inBurst(newest) : this.#level;
     return own === undefined ? level : Math.max(level, this.#inBurst(own));
@@ -124,10 +130,10 @@ export class LevelChoice {
     this.#moveTo(level);
   }
 
-  #follow(window: LoadWindow, sinceMs: number): void {
+  #follow(window: LoadWindow, sinceMs: number, mayFall: boolean): void {
     const { fallSigmas } = this.#options;
     let level = this.#level;
-    while (level > 0 && !exceeds(window, this.#loadOf(level - 1), -fallSigmas)) level--;
+    while (mayFall && level > 0 && !exceeds(window, this.#loadOf(level - 1), -fallSigmas)) level--;
     if (level !== this.#level) this.#moveTo(level);
     else if (this.#rises(window, sinceMs)) this.#moveTo(this.#lowestFor(loadQpsOf(window), level));
   }

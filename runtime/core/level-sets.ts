@@ -23,8 +23,8 @@ interface LevelSet {
 
 /** A pace may be above that of a set by this factor before the next set takes over. */
 const TOLERANCE = 1.08;
-/** A lower level waits this long after a change, so spells cannot make levels flicker. */
-const HOLD_MS = 1000;
+/** A lower level waits so many beats after a change, so spells cannot make levels flicker. */
+const HOLD = 1;
 
 /**
  * Chooses a set of levels by the pace of the workers, and in it a level by the load.
@@ -40,6 +40,7 @@ export class LevelSets {
   pace = 1;
   readonly #sets: readonly LevelSet[];
   readonly #options: LevelChoiceOptions;
+  readonly #holdMs: number;
   #set = 0;
   #level = -1;
   #changedMs = Number.NEGATIVE_INFINITY;
@@ -49,8 +50,10 @@ export class LevelSets {
     levels: readonly LoadLevel[],
     paceLevels: readonly PacedLoadLevel[],
     options: LevelChoiceOptions,
+    beatMs: number,
   ) {
     this.#options = options;
+    this.#holdMs = HOLD * beatMs;
     const paces = [...new Set(paceLevels.map(({ pace }) => pace))];
     this.#sets = [
       setOf(1, 0, levels, options),
@@ -64,11 +67,11 @@ export class LevelSets {
 
   /**
    * Returns the index of the level that decides among levels and pace levels in this order. A rise
-   * is followed at once, a fall a second after the last change.
+   * is followed at once, a fall a beat after the last change.
    * @param pace of most workers. @param stretch as `PaceMonitor` has it.
    */
   update(load: MeasuredLoad, nowMs: number, pace: number, stretch: number): number {
-    const isHeld = nowMs - this.#changedMs < HOLD_MS;
+    const isHeld = nowMs - this.#changedMs < this.#holdMs;
     const chosen = this.#sets.length === 1 ? 0 : this.#choose(load, pace, stretch);
     const index = isHeld ? Math.max(chosen, this.#set) : chosen;
     const set = this.#sets[index]!;

@@ -20,18 +20,18 @@ export interface MeasuredLoad {
   readonly isKnown: boolean;
   /** What says how high the load is. */
   readonly window: LoadWindow;
-  /** The newest 500 ms, where a burst shows first; the window itself where that is not longer. */
+  /** The newest half beat, where a burst shows first; the window itself where that is not longer. */
   readonly newest: LoadWindow;
   /**
-   * Where the load is that of several front ends: the newest 500 ms of one of them alone, as if all
+   * Where the load is that of several front ends: the newest half beat of one of them alone, as if all
    * saw the same, where a burst shows before the others have told of theirs.
    */
   readonly own?: LoadWindow | undefined;
 }
 
-/** Queries are counted in buckets of this length ... */
-const BUCKET_MS = 10;
-/** ... and these are the newest, the current one included: 490 to 500 ms. Source: RAMSIS §6. */
+/** Queries are counted in buckets, so many a beat ... */
+const BUCKETS = 100;
+/** ... and these are the newest, the current one included: half a beat. Source: RAMSIS §6, 500 ms. */
 const BUCKET_COUNT = 50;
 /** If the window has fewer arrivals than this, it reaches back over so many: 1/8 is noise. */
 const ARRIVAL_COUNT = 64;
@@ -39,9 +39,9 @@ const ARRIVAL_COUNT = 64;
 const RING_SIZE = 128;
 const RING_MASK = RING_SIZE - 1;
 /** A record is taken to be this long at least: several queries may come in one turn of a server. */
-const LEAST_WINDOW_MS = 1;
-/** A record that is shorter, or has fewer arrivals, is not taken at its word. */
-const MIN_WINDOW_MS = 50;
+const LEAST_WINDOW = 0.001;
+/** A record that is shorter, or has fewer arrivals, is not taken at its word. Both in beats. */
+const MIN_WINDOW = 0.05;
 const MIN_ARRIVALS = 8;
 /** So many of the newest arrivals, and half and a quarter of them, are compared with the rest. */
 const MOST_COMPARED = 32;
@@ -55,12 +55,12 @@ const RISE_SIGMAS = 3.5;
 const FALL_SIGMAS = 4;
 
 /**
- * Arrival rate over a moving window: 500 ms, or the time of the last 64 arrivals where that is
- * longer, since at a few queries per second half a second sees one of them or none.
+ * Arrival rate over a moving window: half a beat, or the time of the last 64 arrivals where that is
+ * longer, since at a few queries per beat that sees one of them or none.
  *
  * The long window is cut to the newest 8, 16 or 32 arrivals when these came at another rate than
  * those before by more than chance explains, so it is as quick as the traffic is. With 64 arrivals
- * or more in half a second, the window is half a second and nothing is compared.
+ * or more in half a beat, the window is half a beat and nothing is compared.
  *
  * An arrival is one query, or several at one instant: a client's batch, which says no more about
  * the rate than a single query does. The record begins with the first arrival, which is therefore
@@ -70,9 +70,11 @@ const FALL_SIGMAS = 4;
  */
 export class LoadMonitor implements MeasuredLoad {
   isKnown = false;
-  readonly newest = new Tally();
-  readonly #wide = new Tally();
-  window: LoadWindow = this.newest;
+  readonly newest: Tally;
+  window: LoadWindow;
+  readonly #wide: Tally;
+  readonly #bucketMs: number;
+  readonly #minWindowMs: number;
   /** Queries of each bucket and of all, and the sum of n (n − 1) over the arrivals of n queries. */
   readonly #queriesByBucket = new Float64Array(BUCKET_COUNT);
   readonly #clumpsByBucket = new Float64Array(BUCKET_COUNT);
@@ -95,6 +97,14 @@ export class LoadMonitor implements MeasuredLoad {
   #firstQueries = 0;
   #firstClumps = 0;
 
+  constructor(beatMs: number) {
+    this.#bucketMs = beatMs / BUCKETS;
+    this.#minWindowMs = MIN_WINDOW * beatMs;
+    this.newest = new Tally(LEAST_WINDOW * beatMs);
+    this.#wide = new Tally(LEAST_WINDOW * beatMs);
+    this.window = this.newest;
+  }
+
   /**
    * Counts an arrival.
    * @param queries that it brings, at least one; or how many it is worth, above 0, 1 in the mean.
@@ -105,7 +115,7 @@ export class LoadMonitor implements MeasuredLoad {
     if (this.#newestArrival === 0) {
       this.#startMs = nowMs;
       this.#firstMs = nowMs;
-      this.#bucket = Math.floor(nowMs / BUCKET_MS);
+      this.#bucket = Math.floor(nowMs / this.#bucketMs);
       return;
     }
     this.#advance(nowMs);
@@ -123,12 +133,12 @@ export class LoadMonitor implements MeasuredLoad {
     this.#clumpsUntil[slot] = this.#clumps;
     const begin = this.#windowBegin();
     const beginMs = this.#arrivalMs[begin & RING_MASK]!;
-    if (nowMs - beginMs >= BUCKET_COUNT * BUCKET_MS) this.#cutAtChange(begin);
+    if (nowMs - beginMs >= BUCKET_COUNT * this.#bucketMs) this.#cutAtChange(begin);
   }
 
-  /** Measured arrival rate, queries per second; NaN in the 50 ms after the first arrival. */
+  /** Measured arrival rate, queries per second; NaN in the twentieth of a beat after the first arrival. */
   loadQps(nowMs: number): number {
-    if (!(nowMs - this.#startMs >= MIN_WINDOW_MS)) return Number.NaN;
+    if (!(nowMs - this.#startMs >= this.#minWindowMs)) return Number.NaN;
     this.look(nowMs);
     return (this.window.queries * 1000) / this.window.ms;
   }
@@ -137,7 +147,7 @@ export class LoadMonitor implements MeasuredLoad {
   look(nowMs: number): void {
     if (this.#newestArrival < 0) return;
     this.#advance(nowMs);
-    const bucketsBeginMs = (Math.floor(nowMs / BUCKET_MS) - BUCKET_COUNT + 1) * BUCKET_MS;
+    const bucketsBeginMs = (Math.floor(nowMs / this.#bucketMs) - BUCKET_COUNT + 1) * this.#bucketMs;
     const newestMs = nowMs - Math.max(bucketsBeginMs, this.#startMs);
     this.newest.set(this.#bucketQueries, this.#bucketClumps, newestMs);
     const begin = this.#windowBegin() & RING_MASK;
@@ -148,7 +158,7 @@ export class LoadMonitor implements MeasuredLoad {
       this.#widen(this.#firstQueries, this.#firstClumps, nowMs - this.#firstMs);
     } else this.window = this.newest;
     if (this.isKnown || this.#newestArrival < MIN_ARRIVALS) return;
-    this.isKnown = nowMs - this.#startMs >= MIN_WINDOW_MS;
+    this.isKnown = nowMs - this.#startMs >= this.#minWindowMs;
   }
 
   /** The window is what came after so many queries and clumps. */
@@ -172,8 +182,10 @@ export class LoadMonitor implements MeasuredLoad {
       const middleMs = arrivalMs[middle & RING_MASK]!;
       const newerMs = arrivalMs[newest & RING_MASK]! - middleMs;
       const olderMs = middleMs - arrivalMs[begin & RING_MASK]!;
+      // When within a bucket an arrival came is up to the event loop as much as to the client.
       // The newest arrival is why the count is taken now, so it is no evidence.
-      if (!hasChanged(compared - 1, newerMs, middle - begin, olderMs)) continue;
+      if (!hasChanged(compared - 1, Math.max(newerMs, this.#bucketMs), middle - begin, olderMs))
+        continue;
       this.#firstArrival = middle;
       this.#firstMs = middleMs;
       this.#firstQueries = this.#queriesUntil[middle & RING_MASK]!;
@@ -182,9 +194,9 @@ export class LoadMonitor implements MeasuredLoad {
     }
   }
 
-  /** Empties the buckets that have left the newest 500 ms. */
+  /** Empties the buckets that have left the newest half beat. */
   #advance(nowMs: number): void {
-    const newest = Math.floor(nowMs / BUCKET_MS);
+    const newest = Math.floor(nowMs / this.#bucketMs);
     assert(newest >= this.#bucket, "time does not go back");
     const firstStale = newest - this.#bucket > BUCKET_COUNT ? newest - BUCKET_COUNT : this.#bucket;
     for (let bucket = firstStale + 1; bucket <= newest; bucket++) {
@@ -202,10 +214,15 @@ class Tally implements LoadWindow {
   queries = 0;
   ms = 0;
   clump = 1;
+  readonly #leastMs: number;
+
+  constructor(leastMs: number) {
+    this.#leastMs = leastMs;
+  }
 
   set(queries: number, clumps: number, ms: number): void {
     this.queries = queries;
-    this.ms = ms < LEAST_WINDOW_MS ? LEAST_WINDOW_MS : ms;
+    this.ms = Math.max(ms, this.#leastMs);
     this.clump = clumps > 0 ? (queries + clumps) / queries : 1;
   }
 }
@@ -216,9 +233,7 @@ class Tally implements LoadWindow {
  * with the skewness, without which eight arrivals in short succession would be no rare event.
  */
 function hasChanged(newer: number, newerMs: number, older: number, olderMs: number): boolean {
-  // When within a bucket an arrival came is up to the event loop as much as to the client.
-  const ms = newerMs < BUCKET_MS ? BUCKET_MS : newerMs;
-  const share = ms / (ms + olderMs);
+  const share = newerMs / (newerMs + olderMs);
   const mean = (newer + older) * share;
   const sigmas = newer > mean ? RISE_SIGMAS : -FALL_SIGMAS;
   const skewness = ((1 - 2 * share) * (sigmas * sigmas - 1)) / 6;

@@ -24,8 +24,8 @@ export interface LoadShare {
   readonly allWorkers: number;
 }
 
-/** A stretch as long as the shortest window, where nothing has arrived here yet. */
-const EMPTY_WINDOW_MS = 500;
+/** Beats of a stretch as long as the shortest window, where nothing has arrived here yet. */
+const EMPTY_WINDOW = 0.5;
 
 /**
  * More than its part comes to a front end where the excess is so many standard deviations; until
@@ -47,16 +47,16 @@ export function seenIn({ queries, ms, clump }: LoadWindow): SeenLoad {
  *
  * A window has what was counted here and what the others' rates make of its length; its `clump`
  * says how uncertain the sum is, so that a choice of levels allows for the noise that there is. The
- * others' rates are half a second old and more, so a burst is looked for in what is counted here
+ * others' rates are some time old and more, so a burst is looked for in what is counted here
  * alone as well, as if it came to all alike: `own`. Where clients send more here than to the
  * others, what is counted here is all there is to go by, as if all had as much.
  */
 export class SharedLoad implements MeasuredLoad {
   isKnown = false;
-  readonly window = new Counted();
-  readonly newest = new Counted();
+  readonly window: Counted;
+  readonly newest: Counted;
   own: LoadWindow | undefined;
-  readonly #burst = new Counted();
+  readonly #burst: Counted;
   readonly #levelWorkers: number;
   #share: LoadShare | null = null;
   #isUneven = false;
@@ -64,7 +64,11 @@ export class SharedLoad implements MeasuredLoad {
   #ownToLevels = 1;
 
   /** @param levelWorkers of the cluster that the levels are for. */
-  constructor(levelWorkers: number) {
+  constructor(levelWorkers: number, beatMs: number) {
+    const emptyMs = EMPTY_WINDOW * beatMs;
+    this.window = new Counted(emptyMs);
+    this.newest = new Counted(emptyMs);
+    this.#burst = new Counted(emptyMs);
     this.#levelWorkers = levelWorkers;
   }
 
@@ -123,6 +127,11 @@ class Counted implements LoadWindow {
   queries = 0;
   ms = 0;
   clump = 1;
+  readonly #emptyMs: number;
+
+  constructor(emptyMs: number) {
+    this.#emptyMs = emptyMs;
+  }
 
   scale({ queries, ms, clump }: LoadWindow, factor: number): void {
     this.queries = queries * factor;
@@ -131,7 +140,7 @@ class Counted implements LoadWindow {
   }
 
   join(seen: LoadWindow, othersQps: number, othersVariance: number, factor: number): void {
-    const ms = seen.ms > 0 ? seen.ms : EMPTY_WINDOW_MS;
+    const ms = seen.ms > 0 ? seen.ms : this.#emptyMs;
     const seconds = ms / 1000;
     const queries = seen.queries + othersQps * seconds;
     const variance = seen.queries * seen.clump + othersVariance * seconds * seconds;

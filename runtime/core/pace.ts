@@ -3,20 +3,22 @@ import { assert } from "./assert.ts";
 import { RATIO_GRID, RatioTracker, UNIT } from "./ratio-tracker.ts";
 import { TailTracker } from "./tail-tracker.ts";
 
-/** After a rise the pace does not fall for this long, and then one step at a time; ms. */
-const HOLD_MS = 500;
-const STEP_MS = 100;
-/** A worker without a batch for this long is taken to be as fast as its pool; ms. */
-const IDLE_MS = 2000;
+// Times are in beats.
+
+/** After a rise the pace does not fall for this long, and then one step at a time. */
+const HOLD = 0.5;
+const STEP = 0.1;
+/** A worker without a batch for this long is taken to be as fast as its pool. */
+const IDLE = 2;
 /** A worker that is slower than the median of its pool by more than this factor is a straggler. */
 const STRAGGLER = 1.5;
 /** Slow runs in turn that show a slower pool: one more for each of so many workers. */
 const WORKERS_PER_RUN = 8;
 const MOST_JUMP_RUNS = 12;
-/** A worker that is slower than most for this long is not in a spell; ms. */
-const STEADY_MS = 1500;
-/** The correction of a variant and batch size changes no more often than this; ms. */
-const CELL_HOLD_MS = 2000;
+/** A worker that is slower than most for this long is not in a spell. */
+const STEADY = 1.5;
+/** The correction of a variant and batch size changes no more often than this. */
+const CELL_HOLD = 2;
 /** The pool is not taken to be faster than this. */
 const FASTEST = 2;
 
@@ -25,6 +27,7 @@ export interface MonitorOptions {
   readonly adapt: boolean;
   /** Whether expected times are means, so that a pool that takes less is faster. */
   readonly mayBeFaster: boolean;
+  readonly beatMs: number;
 }
 
 /**
@@ -50,10 +53,11 @@ export class PaceMonitor {
   /** Largest of the corrections. */
   mostCorrection = 1;
   readonly #adapts: boolean;
+  readonly #beatMs: number;
   readonly #workerCount: number;
   readonly #pool: RatioTracker;
   readonly #workers: RatioTracker;
-  readonly #tail = new TailTracker();
+  readonly #tail: TailTracker;
   readonly #cells: RatioTracker;
   readonly #isUp: Uint8Array;
   readonly #lastRunMs: Float64Array;
@@ -70,19 +74,23 @@ export class PaceMonitor {
   /**
    * @param cellCount variants times batch sizes, as `cellOf` numbers them.
    */
-  constructor(workerCount: number, cellCount: number, { adapt, mayBeFaster }: MonitorOptions) {
-    const rules = { holdMs: HOLD_MS, stepMs: STEP_MS };
+  constructor(workerCount: number, cellCount: number, options: MonitorOptions) {
+    const { adapt, mayBeFaster, beatMs } = options;
+    const rules = { holdMs: HOLD * beatMs, stepMs: STEP * beatMs, beatMs };
+    this.#beatMs = beatMs;
+    this.#tail = new TailTracker(beatMs);
     this.#adapts = adapt;
     const lowest = mayBeFaster ? FASTEST : UNIT;
     // Runs of many workers in turn may all be slow by chance.
     const jumpRuns = Math.min(MOST_JUMP_RUNS, 2 + Math.floor(workerCount / WORKERS_PER_RUN));
-    this.#pool = new RatioTracker(1, { holdMs: HOLD_MS, stepMs: STEP_MS, lowest, jumpRuns });
+    this.#pool = new RatioTracker(1, { ...rules, lowest, jumpRuns });
     this.#workerCount = workerCount;
     this.#wanted = workerCount;
     this.#workers = new RatioTracker(workerCount, rules);
     this.#cells = new RatioTracker(cellCount, {
-      holdMs: CELL_HOLD_MS,
-      stepMs: CELL_HOLD_MS,
+      holdMs: CELL_HOLD * beatMs,
+      stepMs: CELL_HOLD * beatMs,
+      beatMs,
       lowest: UNIT,
       isSlow: true,
     });
@@ -133,7 +141,7 @@ export class PaceMonitor {
     if (!(this.#adapts && ranMs >= 0 && expectedMs > 0)) return;
     const relative = this.#workers.valueOf(worker);
     if (this.#workers.index[worker]! <= this.#median) this.#evenMs[worker] = nowMs;
-    const isSteady = nowMs - this.#evenMs[worker]! >= STEADY_MS;
+    const isSteady = nowMs - this.#evenMs[worker]! >= STEADY * this.#beatMs;
     this.#lastRunMs[worker] = nowMs;
     let isChanged = this.#pool.add(0, ranMs, expectedMs * relative, variance, nowMs);
     const beyondMost = isSteady ? relative / RATIO_GRID[this.#median]! : 1;
@@ -159,19 +167,20 @@ export class PaceMonitor {
    */
   look(nowMs: number): void {
     if (nowMs < this.#settleMs) return;
-    this.#settleMs = nowMs + STEP_MS;
+    this.#settleMs = nowMs + STEP * this.#beatMs;
     let newestMs = Number.NEGATIVE_INFINITY;
     for (let worker = 0; worker < this.#workerCount; worker++) {
       const lastMs = this.#lastRunMs[worker]!;
       newestMs = Math.max(newestMs, lastMs);
       const index = this.#workers.index[worker]!;
       const median = this.#median;
-      if (this.#isUp[worker] !== 1 || index === median || nowMs - lastMs < IDLE_MS) continue;
+      if (this.#isUp[worker] !== 1 || index === median || nowMs - lastMs < IDLE * this.#beatMs)
+        continue;
       this.#upByIndex[index]!--;
       this.#upByIndex[median]!++;
       this.#workers.reset(worker, median);
     }
-    if (nowMs - newestMs >= IDLE_MS) this.#forget();
+    if (nowMs - newestMs >= IDLE * this.#beatMs) this.#forget();
     this.#refresh();
   }
 
@@ -203,7 +212,7 @@ export class PaceMonitor {
 
   /** Whether a worker has been much slower than most of its pool for long. */
   isSteadyStraggler(worker: number, nowMs: number): boolean {
-    return this.isStraggler(worker) && nowMs - this.#evenMs[worker]! >= STEADY_MS;
+    return this.isStraggler(worker) && nowMs - this.#evenMs[worker]! >= STEADY * this.#beatMs;
   }
 
   /** Whether a worker is much slower than most of its pool. */

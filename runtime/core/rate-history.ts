@@ -1,30 +1,34 @@
-/** Counts the requests of each of the last seconds. */
-import { HISTORY_SECONDS } from "./forecasters.ts";
+/** Counts the requests of each of the last beats. */
+import { HISTORY_BEATS } from "./forecasters.ts";
 
-/** Arrivals are counted in parts of a second, so that a rise shows before a second is over. */
-const BUCKET_MS = 100;
-const BUCKETS_PER_SECOND = 1000 / BUCKET_MS;
-/** One second more than is looked at, for the bucket that is being filled. */
-const BUCKET_COUNT = (HISTORY_SECONDS + 1) * BUCKETS_PER_SECOND;
+/** Arrivals are counted in parts of a beat, so that a rise shows before a beat is over. */
+const BUCKETS = 40;
+/** One beat more than is looked at, for the bucket that is being filled. */
+const BUCKET_COUNT = (HISTORY_BEATS + 1) * BUCKETS;
 /** Sums of times that should end a bucket may come out a little before its end. */
 const ROUNDING = 1e-6;
 
-/** How many requests came in each of the last seconds. Pure: times are arguments, in order. */
+/** How many requests came in each of the last beats. Pure: times are arguments, in order. */
 export class RateHistory {
   /**
-   * [HISTORY_SECONDS]: requests per second, oldest first, as of the last `advance`; NaN for seconds
+   * [HISTORY_BEATS]: requests of each beat, oldest first, as of the last `advance`; NaN for beats
    * before the first request.
    */
-  readonly perSecondQps = new Float64Array(HISTORY_SECONDS).fill(Number.NaN);
+  readonly perBeat = new Float64Array(HISTORY_BEATS).fill(Number.NaN);
   /** Ring of counts by bucket; bucket k is at k modulo its length. */
   readonly #counts = new Uint32Array(BUCKET_COUNT);
   /** The bucket that is being filled; the first begins with the first request. */
   #bucket = 0;
   #firstMs = Number.NaN;
+  readonly #bucketMs: number;
 
-  /** Seconds from the first request to the last `advance`, in whole tenths. */
-  get knownSeconds(): number {
-    return this.#bucket / BUCKETS_PER_SECOND;
+  constructor(beatMs: number) {
+    this.#bucketMs = beatMs / BUCKETS;
+  }
+
+  /** Beats from the first request to the last `advance`, in whole fortieths. */
+  get knownBeats(): number {
+    return this.#bucket / BUCKETS;
   }
 
   onArrival(nowMs: number): void {
@@ -33,26 +37,26 @@ export class RateHistory {
     this.#counts[this.#bucket % BUCKET_COUNT]!++;
   }
 
-  /** Brings everything up to date; the last second ends now, or a bucket before. */
+  /** Brings everything up to date; the last beat ends now, or a bucket before. */
   advance(nowMs: number): void {
     if (Number.isNaN(this.#firstMs)) return;
     this.#moveTo(nowMs);
-    for (let second = 0; second < HISTORY_SECONDS; second++) {
-      const to = this.#bucket - (HISTORY_SECONDS - 1 - second) * BUCKETS_PER_SECOND;
-      this.perSecondQps[second] = to > 0 ? this.#sum(to - BUCKETS_PER_SECOND, to) : Number.NaN;
+    for (let beat = 0; beat < HISTORY_BEATS; beat++) {
+      const to = this.#bucket - (HISTORY_BEATS - 1 - beat) * BUCKETS;
+      this.perBeat[beat] = to > 0 ? this.#sum(to - BUCKETS, to) : Number.NaN;
     }
   }
 
   /**
-   * Requests per second over a window that ended with the last `advance`, or over what is known of
+   * Requests per beat over a window that ended with the last `advance`, or over what is known of
    * it; NaN if nothing is.
-   * @param seconds a whole number of tenths.
+   * @param beats a whole number of fortieths.
    */
-  meanQps(seconds: number): number {
-    const wanted = Math.round(seconds * BUCKETS_PER_SECOND);
+  meanOver(beats: number): number {
+    const wanted = Math.round(beats * BUCKETS);
     const known = Math.min(wanted, this.#bucket);
     if (known === 0) return Number.NaN;
-    return (this.#sum(this.#bucket - known, this.#bucket) * BUCKETS_PER_SECOND) / known;
+    return (this.#sum(this.#bucket - known, this.#bucket) * BUCKETS) / known;
   }
 
   /**
@@ -67,7 +71,7 @@ export class RateHistory {
   }
 
   #moveTo(nowMs: number): void {
-    const bucket = Math.floor((nowMs - this.#firstMs) / BUCKET_MS + ROUNDING);
+    const bucket = Math.floor((nowMs - this.#firstMs) / this.#bucketMs + ROUNDING);
     const last = Math.min(bucket, this.#bucket + BUCKET_COUNT);
     for (let next = this.#bucket + 1; next <= last; next++) this.#counts[next % BUCKET_COUNT] = 0;
     this.#bucket = Math.max(bucket, this.#bucket);

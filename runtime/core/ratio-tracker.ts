@@ -33,8 +33,8 @@ const JUMP_RUNS = 2;
 const NOISY_VARIANCE = 0.02;
 /** A single run counts at most as so many times its expected time. */
 const MOST_RATIO = 32;
-/** Falls look at the last 16 runs, and at least at so much time; ms. */
-const FALL_MS = 200;
+/** Falls look at the last 16 runs, and at least at so many beats. */
+const FALL = 0.2;
 const FALL_FORGETS = 1 / 16;
 /** A ratio below 1 is believed only after so many runs and by so many standard errors. */
 const FASTER_RUNS = 64;
@@ -57,6 +57,7 @@ export interface RatioRules {
   readonly holdMs: number;
   /** Time between two steps down, ms. */
   readonly stepMs: number;
+  readonly beatMs: number;
   /** The lowest value on the grid, an index. */
   readonly lowest?: number;
   /** Runs in turn that refute the value; more where runs of many workers are mixed. */
@@ -74,7 +75,7 @@ export interface RatioRules {
  *   spell;
  * - when a window of 16, 64 or 256 runs exceeds it by `RISE_SIGMAS` standard errors, the larger of
  *   what its runs show and what the profile says: a small change, or stalls, once there are enough.
- * The value falls one step at a time, after `holdMs`, when the last 16 runs and the last 200 ms are
+ * The value falls one step at a time, after `holdMs`, when the last 16 runs and the last fifth of a beat are
  * below the middle between two steps. What a change has refuted is forgotten. Nothing is allocated
  * after construction.
  */
@@ -144,7 +145,7 @@ export class RatioTracker {
       const at = windowOf(series, window);
       this.#count(at, 1 - FORGETS[window]!, ran, expectedMs, variance);
     }
-    const forgets = Math.min(FALL_FORGETS, sinceMs / (FALL_MS + sinceMs));
+    const forgets = Math.min(FALL_FORGETS, sinceMs / (FALL * this.#rules.beatMs + sinceMs));
     this.#count(windowOf(series, WINDOWS), 1 - forgets, ran, expectedMs, variance);
     if (this.#rules.isSlow) {
       if (this.#runs[series]! < SLOW_RUNS) return false;

@@ -2,8 +2,8 @@
 
 /** Part of what was seen that is forgotten with each run, at least ... */
 const FORGETS = 1 / 256;
-/** ... and what was seen so long ago, ms. */
-const MEMORY_MS = 2000;
+/** ... and what was seen so many beats ago. */
+const MEMORY = 2;
 /** Part of the runs that may lie beyond a value; of the profile 1 % lie beyond its p99. */
 const RARE = 0.03;
 /** Runs below which nothing is known. */
@@ -32,13 +32,18 @@ export class TailTracker {
   #total = 0;
   #runs = 0;
   #lastMs = 0;
+  readonly #memoryMs: number;
+
+  constructor(beatMs: number) {
+    this.#memoryMs = MEMORY * beatMs;
+  }
 
   /** @returns whether the value changed. */
   add(ratio: number, nowMs: number): boolean {
     const sinceMs = nowMs - this.#lastMs;
     this.#lastMs = nowMs;
     this.#runs++;
-    this.#weight /= 1 - Math.max(FORGETS, sinceMs / (MEMORY_MS + sinceMs));
+    this.#weight /= 1 - Math.max(FORGETS, sinceMs / (this.#memoryMs + sinceMs));
     if (this.#weight > MOST_WEIGHT) this.#scale();
     const weights = this.#weights;
     let bin = 0;

@@ -2,12 +2,7 @@
 import { readFile } from "node:fs/promises";
 
 import { assert } from "../core/assert.ts";
-import {
-  HISTORY_SECONDS,
-  WINDOW_COUNT,
-  WINDOW_SECONDS,
-  windowMaximum,
-} from "../core/forecasters.ts";
+import { HISTORY_BEATS, WINDOW_BEATS, WINDOW_COUNT, windowMaximum } from "../core/forecasters.ts";
 import { InferenceSession as Sessions, Tensor } from "./onnxruntime.ts";
 import { checkSelfContained } from "./self-contained.ts";
 
@@ -22,8 +17,8 @@ export interface OnnxForecaster {
    * nothing is known.
    * @throws Error after `close`.
    */
-  forecast(perSecondQps: Float64Array): Promise<number>;
-  /** The same for many at once. @param histories [rows, HISTORY_SECONDS]. @returns [rows]. */
+  forecast(perBeat: Float64Array): Promise<number>;
+  /** The same for many at once. @param histories [rows, HISTORY_BEATS]. @returns [rows]. */
   forecastAll(histories: Float64Array): Promise<Float64Array>;
   /** Gives its memory back. */
   close(): Promise<void>;
@@ -39,19 +34,19 @@ export interface OnnxForecaster {
 export async function openOnnxForecaster(path: string): Promise<OnnxForecaster> {
   const session = await open(path);
   const forecastAll = async (histories: Float64Array): Promise<Float64Array> => {
-    assert(histories.length % HISTORY_SECONDS === 0, "every history is of 60 seconds");
-    const forecasts = new Float64Array(histories.length / HISTORY_SECONDS);
+    assert(histories.length % HISTORY_BEATS === 0, "every history is of 60 seconds");
+    const forecasts = new Float64Array(histories.length / HISTORY_BEATS);
     for (let first = 0; first < forecasts.length; first += MAX_ROWS) {
       const end = Math.min(first + MAX_ROWS, forecasts.length);
-      const rows = histories.subarray(first * HISTORY_SECONDS, end * HISTORY_SECONDS);
+      const rows = histories.subarray(first * HISTORY_BEATS, end * HISTORY_BEATS);
       forecasts.set(await runOnce(session, rows), first);
     }
     return forecasts;
   };
   return {
-    forecast: async (perSecondQps) => {
-      assert(perSecondQps.length === HISTORY_SECONDS, "the history is of 60 seconds");
-      return (await forecastAll(perSecondQps))[0] ?? Number.NaN;
+    forecast: async (perBeat) => {
+      assert(perBeat.length === HISTORY_BEATS, "the history is of 60 seconds");
+      return (await forecastAll(perBeat))[0] ?? Number.NaN;
     },
     forecastAll,
     close: () => session.release(),
@@ -60,9 +55,9 @@ export async function openOnnxForecaster(path: string): Promise<OnnxForecaster> 
 
 /** Forecasts of as many rows as one run takes. */
 async function runOnce(session: Sessions, histories: Float64Array): Promise<Float64Array> {
-  const rows = histories.length / HISTORY_SECONDS;
+  const rows = histories.length / HISTORY_BEATS;
   const isKnown = new Uint8Array(rows);
-  const history = new Tensor("float32", known(histories, isKnown), [rows, HISTORY_SECONDS]);
+  const history = new Tensor("float32", known(histories, isKnown), [rows, HISTORY_BEATS]);
   const answer = await session.run({ [INPUT]: history });
   const forecasts = answer[OUTPUT]?.data;
   assert(forecasts instanceof Float32Array && forecasts.length === rows, "a forecast of each row");
@@ -87,9 +82,9 @@ async function open(path: string): Promise<Sessions> {
   const session = await sessionOf(path);
   const inputs = session.inputMetadata.map(signatureOf).join();
   const outputs = session.outputMetadata.map(signatureOf).join();
-  if (inputs !== `${INPUT} float32 *,${HISTORY_SECONDS}` || outputs !== `${OUTPUT} float32 *,1`) {
+  if (inputs !== `${INPUT} float32 *,${HISTORY_BEATS}` || outputs !== `${OUTPUT} float32 *,1`) {
     await session.release();
-    const expected = `${INPUT} float32 [batch, ${HISTORY_SECONDS}] to ${OUTPUT} float32 [batch, 1]`;
+    const expected = `${INPUT} float32 [batch, ${HISTORY_BEATS}] to ${OUTPUT} float32 [batch, 1]`;
     throw new Error(
       `${path}: expected a forecaster, ${expected}; it is from ${inputs} to ${outputs}`,
     );
@@ -107,13 +102,13 @@ function signatureOf(value: Sessions.ValueMetadata): string {
 function known(histories: Float64Array, isKnown: Uint8Array): Float32Array {
   const filled = Float32Array.from(histories);
   for (let row = 0; row < isKnown.length; row++) {
-    const start = row * HISTORY_SECONDS;
-    const history = histories.subarray(start, start + HISTORY_SECONDS);
+    const start = row * HISTORY_BEATS;
+    const history = histories.subarray(start, start + HISTORY_BEATS);
     if (!history.some(Number.isNaN)) {
       isKnown[row] = 1;
       continue;
     }
-    isKnown[row] = fill(history, filled.subarray(start, start + HISTORY_SECONDS)) ? 1 : 0;
+    isKnown[row] = fill(history, filled.subarray(start, start + HISTORY_BEATS)) ? 1 : 0;
   }
   return filled;
 }
@@ -138,8 +133,8 @@ function fill(history: Float64Array, filled: Float32Array): boolean {
 
 /** Only seconds that are still unknown change. */
 function fillWindow(filled: Float32Array, window: number, qps: number): void {
-  const end = (window + 1) * WINDOW_SECONDS;
-  for (let second = end - WINDOW_SECONDS; second < end; second++) {
+  const end = (window + 1) * WINDOW_BEATS;
+  for (let second = end - WINDOW_BEATS; second < end; second++) {
     if (Number.isNaN(filled[second])) filled[second] = qps;
   }
 }

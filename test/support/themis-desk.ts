@@ -70,7 +70,8 @@ const TRANSITIONS: readonly Row[] = [
 
 /** A demand that says what a test tells it to. */
 class ToldDemand implements ThemisDemand {
-  readonly perSecondQps = new Float64Array(60);
+  readonly perBeat = new Float64Array(60);
+  readonly beatMs = 1000;
   needed = 0;
   wanted = NO_WISH;
   readonly looks: unknown[] = [];

@@ -1,8 +1,8 @@
 /** The forecaster as an ONNX model, with windows and scaling in the graph. */
 import {
-  HISTORY_SECONDS,
+  HISTORY_BEATS,
   WINDOW_COUNT,
-  WINDOW_SECONDS,
+  WINDOW_BEATS,
 } from "stratagem-runtime/internal/core/forecasters";
 import { type GraphConstant, type GraphNode, onnxModel } from "../onnx-graph.ts";
 import { partsOf, UNITS } from "./lstm.ts";
@@ -44,7 +44,7 @@ const NODES: readonly GraphNode[] = [
 export function lstmModelOf(parameters: Float64Array): Uint8Array<ArrayBuffer> {
   const { input, recurrent, bias, dense, denseBias } = partsOf(parameters);
   const gates = bias.length;
-  const windowShape = [-1, WINDOW_COUNT, WINDOW_SECONDS];
+  const windowShape = [-1, WINDOW_COUNT, WINDOW_BEATS];
   // ONNX has a second bias, of the recurrent weights.
   const biases = [...bias, ...new Array<number>(gates).fill(0)];
   const constants: readonly GraphConstant[] = [
@@ -62,7 +62,7 @@ export function lstmModelOf(parameters: Float64Array): Uint8Array<ArrayBuffer> {
     name: "forecast",
     nodes: NODES,
     constants,
-    inputs: [{ name: "history", type: "float32", shape: ["batch", HISTORY_SECONDS] }],
+    inputs: [{ name: "history", type: "float32", shape: ["batch", HISTORY_BEATS] }],
     outputs: [{ name: "forecast", type: "float32", shape: ["batch", 1] }],
   });
 }

@@ -5,10 +5,10 @@
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import {
-  HISTORY_SECONDS,
-  HORIZON_SECONDS,
+  HISTORY_BEATS,
+  HORIZON_BEATS,
   WINDOW_COUNT,
-  WINDOW_SECONDS,
+  WINDOW_BEATS,
 } from "stratagem-runtime/internal/core/forecasters";
 
 /** In the folder of reference data. 14 days. */
@@ -50,20 +50,20 @@ export function ticksOf(
   strideSeconds: number,
 ): number[] {
   const holes = holesBefore(counts);
-  const first = (firstDay - 1) * DAY_SECONDS + HISTORY_SECONDS;
-  const last = Math.min(lastDay * DAY_SECONDS, counts.length) - HORIZON_SECONDS;
+  const first = (firstDay - 1) * DAY_SECONDS + HISTORY_BEATS;
+  const last = Math.min(lastDay * DAY_SECONDS, counts.length) - HORIZON_BEATS;
   const ticks: number[] = [];
   for (let tick = first; tick <= last; tick += strideSeconds) {
-    if (holes[tick + HORIZON_SECONDS] === holes[tick - HISTORY_SECONDS]) ticks.push(tick);
+    if (holes[tick + HORIZON_BEATS] === holes[tick - HISTORY_BEATS]) ticks.push(tick);
   }
   return ticks;
 }
 
-/** What forecasts at some seconds may look at, [ticks, HISTORY_SECONDS]. */
+/** What forecasts at some seconds may look at, [ticks, HISTORY_BEATS]. */
 export function historiesAt(counts: Float64Array, ticks: readonly number[]): Float64Array {
-  const histories = new Float64Array(ticks.length * HISTORY_SECONDS);
+  const histories = new Float64Array(ticks.length * HISTORY_BEATS);
   for (const [row, tick] of ticks.entries()) {
-    histories.set(counts.subarray(tick - HISTORY_SECONDS, tick), row * HISTORY_SECONDS);
+    histories.set(counts.subarray(tick - HISTORY_BEATS, tick), row * HISTORY_BEATS);
   }
   return histories;
 }
@@ -71,16 +71,16 @@ export function historiesAt(counts: Float64Array, ticks: readonly number[]): Flo
 /** What they should have said: the highest second of the next ten, [ticks]. */
 export function peaksAfter(counts: Float64Array, ticks: readonly number[]): Float64Array {
   return Float64Array.from(ticks, (tick) =>
-    Math.max(...counts.subarray(tick, tick + HORIZON_SECONDS)),
+    Math.max(...counts.subarray(tick, tick + HORIZON_BEATS)),
   );
 }
 
-/** The highest second of each window, [rows, WINDOW_COUNT] of [rows, HISTORY_SECONDS]. */
+/** The highest second of each window, [rows, WINDOW_COUNT] of [rows, HISTORY_BEATS]. */
 export function maximaOf(histories: Float64Array): Float64Array {
-  const maxima = new Float64Array(histories.length / WINDOW_SECONDS);
+  const maxima = new Float64Array(histories.length / WINDOW_BEATS);
   for (let window = 0; window < maxima.length; window++) {
-    const start = window * WINDOW_SECONDS;
-    maxima[window] = Math.max(...histories.subarray(start, start + WINDOW_SECONDS));
+    const start = window * WINDOW_BEATS;
+    maxima[window] = Math.max(...histories.subarray(start, start + WINDOW_BEATS));
   }
   return maxima;
 }

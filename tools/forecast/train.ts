@@ -6,7 +6,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { InferenceSession, Tensor } from "onnxruntime-node";
-import { HISTORY_SECONDS } from "stratagem-runtime/internal/core/forecasters";
+import { HISTORY_BEATS } from "stratagem-runtime/internal/core/forecasters";
 import { floatsOf } from "../answers.ts";
 import { fileFields, sha256Of, writeModels } from "../model-files.ts";
 import { type ForecastFigures, figuresOf } from "./figures.ts";
@@ -40,7 +40,7 @@ const fixed = fitLstm(fitSet, selectionSet, "fixed", console.log);
 const model = { file: "lstm.onnx", content: lstmModelOf(chosen.parameters) };
 const document = {
   task: "forecast",
-  input: { name: "history", type: "float32", shape: ["batch", HISTORY_SECONDS] },
+  input: { name: "history", type: "float32", shape: ["batch", HISTORY_BEATS] },
   output: { name: "forecast", type: "float32", shape: ["batch", 1] },
   trace: {
     file: path.basename(file),
@@ -81,7 +81,7 @@ function setOf(days: Days): Sample & { histories: Float64Array } {
 /** Of the file itself. */
 async function answersOf({ histories }: { histories: Float64Array }): Promise<Float32Array> {
   const session = await InferenceSession.create(model.content, { intraOpNumThreads: 1 });
-  const dims = [histories.length / HISTORY_SECONDS, HISTORY_SECONDS];
+  const dims = [histories.length / HISTORY_BEATS, HISTORY_BEATS];
   const history = new Tensor("float32", Float32Array.from(histories), dims);
   const forecasts = floatsOf(await session.run({ history }), "forecast");
   await session.release();

@@ -3,6 +3,7 @@
  */
 
 import type { AccordionBundle } from "stratagem-runtime/internal/bundle/schema";
+import { levelAt } from "stratagem-runtime/internal/core/level-choice";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { short } from "stratagem-runtime/internal/tell/text";
 import type { AccordionFrame } from "../../model/frames.ts";
@@ -55,11 +56,10 @@ export const accordionMethod: CompilerMethodOf<"accordion"> = {
   }),
   promises: accordionPromises,
   worstViolationRate: ({ expected }) => expected.violationRate,
+  withLevels: (bundle, levels) => ({ ...bundle, levels }),
   stated: ({ capacityQps, expected }) => ({ capacityQps, expected }),
-  promised(frame, { loadQps }) {
-    const { capacityQps, expected } = simulatedLevel(frame, loadQps);
-    return { capacityQps, expected };
-  },
+  promised: (frame, { levels }, index) => simulatedLevel(frame, levelAt(levels, index).loadQps),
+  promisesAlone: true,
 
   batchFacts({ tasks, shapes, cluster }, { variant, batch, places, worker }) {
     const own = tasks[0]?.variants.find(({ name }) => name === variant);

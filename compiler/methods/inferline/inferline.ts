@@ -1,6 +1,7 @@
 /** InferLine as a method of the compiler: how many replicas each task of a pipeline has. */
 
 import type { InferlineBundle } from "stratagem-runtime/internal/bundle/schema";
+import { levelAt } from "stratagem-runtime/internal/core/level-choice";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { pooledBatchFacts } from "../../graph/batch-facts.ts";
 import type { InferlineFrame } from "../../model/frames.ts";
@@ -15,7 +16,7 @@ import { INFERLINE_BASELINES } from "./baselines.ts";
 import { inferlinePromises } from "./promises.ts";
 import { inferlineOverDay } from "./simulate/over-day.ts";
 import { simulateInferline } from "./simulate/simulate.ts";
-import { promisedByInferline, simulatedLevel } from "./simulated-level.ts";
+import { promisedLevel, simulatedLevel } from "./simulated-level.ts";
 import { inferline } from "./solve/inferline.ts";
 import { hasTraces } from "./solve/sample-traces.ts";
 import { dayFigures, dayText } from "./told-day.ts";
@@ -62,8 +63,9 @@ export const inferlineMethod: CompilerMethodOf<"inferline"> = {
   }),
   promises: inferlinePromises,
   worstViolationRate: ({ expected }) => expected.violationRate,
+  withLevels: (bundle, levels) => ({ ...bundle, levels }),
   stated: ({ sample, expected }) => ({ sample, expected }),
-  promised: promisedByInferline,
+  promised: (frame, bundle, index) => promisedLevel(frame, bundle, levelAt(bundle.levels, index)),
 
   batchFacts: pooledBatchFacts,
   baselines: {

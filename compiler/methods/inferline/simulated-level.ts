@@ -18,19 +18,13 @@ import { settledPlan } from "../../simulate/serving/planned-contention.ts";
 import { planningFrame } from "./planning-frame.ts";
 import { simulateInferline } from "./simulate/simulate.ts";
 import { inferline, type ProvisionedLevel } from "./solve/inferline.ts";
-import { LEAST_SIMULATED_S } from "./solve/mistakes.ts";
 import { sampleLengthMs } from "./solve/sample-length.ts";
 import { hasTraces, SampleTraces } from "./solve/sample-traces.ts";
 
 /** Not that of the sample: what was planned with proves little. */
 const SEED = 1_000;
-/**
- * Requests that a level is simulated for, if that takes no longer than below: enough to tell a
- * violation rate of 1 % to about a tenth of it.
- */
+/** Requests that a level is simulated for: enough to tell 1 % to about a tenth of it. */
 const REQUESTS = 50_000;
-const MIN_DURATION_MS = 1000 * LEAST_SIMULATED_S;
-const MAX_DURATION_MS = 600_000;
 
 export async function simulatedLevel(
   frame: InferlineFrame,
@@ -38,7 +32,8 @@ export async function simulatedLevel(
   branches?: RootBranches,
 ): Promise<InferlineLevel> {
   const { heldOut, ...level } = await provisioned(frame, loadQps, branches);
-  return { ...level, expected: { ...simulated(frame, level), heldOut } };
+  const alone: InferlineLevel = { ...level, expected: { ...UNKNOWN, heldOut } };
+  return { ...level, expected: { ...simulated(frame, [alone], level.capacityQps), heldOut } };
 }
 
 /** Planned with the way through the server, and told as models alone make it. */
@@ -62,33 +57,46 @@ async function provisioned(
 }
 
 /**
- * Recomputes what a level promises.
+ * The level with what it promises, computed anew.
  * @throws RangeError if that takes a recorded trace which is not at hand.
  */
-export function promisedByInferline(
+export function promisedLevel(
   frame: InferlineFrame,
+  { levels }: Pick<InferlineBundle, "levels">,
   level: InferlineLevel,
-): Pick<InferlineLevel, "expected" | "sample"> {
+): InferlineLevel {
   const estimate = inferline.estimateOf(frame, level);
   if (estimate === null) throw new RangeError("the recorded trace is at hand");
   const { sample, heldOut } = estimate;
-  return { sample, expected: { ...simulated(frame, level), heldOut } };
+  return {
+    ...level,
+    sample,
+    expected: { ...simulated(frame, levels, level.capacityQps), heldOut },
+  };
 }
 
-/** The same frame and level give the same numbers, bit for bit. */
+const UNKNOWN: Omit<ProvisioningExpected, "heldOut"> = {
+  violationRate: 0,
+  latencyMsP50: 0,
+  latencyMsP99: 0,
+  costPerHour: 0,
+  seed: SEED,
+  durationMs: 1,
+};
+
+/** The same frame and levels give the same numbers, bit for bit. */
 function simulated(
   frame: InferlineFrame,
-  level: Omit<InferlineLevel, "expected">,
+  levels: readonly InferlineLevel[],
+  loadQps: number,
 ): Omit<ProvisioningExpected, "heldOut"> {
   const { recorded: _, ...shared } = frame;
-  const unknown = { violationRate: 0, latencyMsP50: 0, latencyMsP99: 0, costPerHour: 0 };
-  const heldOut = { traces: 0, met: 0, missRate: 0 };
   const bundle: InferlineBundle = {
     ...shared,
-    levels: [{ ...level, expected: { ...unknown, seed: SEED, durationMs: 1, heldOut } }],
+    levels,
     provenance: { compiler: "", inputs: [] },
   };
-  const { arrivals, durationMs } = arrivalsAt(frame, level.capacityQps);
+  const { arrivals, durationMs } = arrivalsAt(frame, loadQps);
   const outcome = simulateInferline(bundle, {
     arrivals,
     durationMs,
@@ -116,13 +124,11 @@ function arrivalsAt(
     if (trace === undefined) throw new RangeError("a recorded trace has arrivals");
     return { arrivals: { kind: "requests", trace }, durationMs: sampleMs };
   }
-  const wantedMs = 1000 * Math.ceil(REQUESTS / qps);
-  // A load that takes longer samples takes as long a simulation to say something.
-  const mostMs =
-    policy.sampleRequests === undefined ? MAX_DURATION_MS : Math.max(MAX_DURATION_MS, sampleMs);
-  const durationMs = Math.min(mostMs, Math.max(MIN_DURATION_MS, wantedMs));
   return {
     arrivals: steadyArrivals(arrivals, qps),
-    durationMs,
+    durationMs: Math.max(
+      (1000 * REQUESTS) / qps,
+      policy.sampleRequests === undefined ? 0 : sampleMs,
+    ),
   };
 }

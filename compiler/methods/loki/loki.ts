@@ -1,6 +1,7 @@
 /** Loki as a method of the compiler: which variants run on how many servers of a pipeline. */
 
 import { type LokiLevel, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
+import { levelAt } from "stratagem-runtime/internal/core/level-choice";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { pooledBatchFacts } from "../../graph/batch-facts.ts";
 import type { LokiFrame } from "../../model/frames.ts";
@@ -58,8 +59,12 @@ export function lokiMethod(taskSolver: TaskSolver): CompilerMethodOf<"loki"> {
     frameOf: ({ levels: _, paceLevels: __, provenance: ___, ...frame }) => frame,
     promises: lokiPromises,
     worstViolationRate: ({ expected }) => expected.violationRate,
+    withLevels: (bundle, levels) => ({ ...bundle, levels }),
     stated: ({ expected }) => expected,
-    promised: (frame, level) => simulatedExpectation(frame, level),
+    promised(_frame, bundle, index) {
+      const level = levelAt(bundle.levels, index);
+      return { ...level, expected: simulatedExpectation(bundle, bundle, level.loadQps) };
+    },
 
     batchFacts: pooledBatchFacts,
     baselines: {

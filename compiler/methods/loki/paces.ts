@@ -10,7 +10,7 @@ import { framesByStretch } from "../../model/planned-frames.ts";
 import { stretchedProfile } from "../../model/planned-times.ts";
 import { AS_PROFILED } from "../../simulate/serving/machine-state.ts";
 import type { MethodPaces } from "../method.ts";
-import { SETTLED_MS, SettledOutcomes } from "../settled-outcomes.ts";
+import { SettledOutcomes, settledMs } from "../settled-outcomes.ts";
 import { frameOfPlan, isServable } from "./planning-frame.ts";
 import { simulatedOutcome } from "./simulated-level.ts";
 import { loki } from "./solve/loki.ts";
@@ -37,12 +37,7 @@ export const lokiPaces: MethodPaces<LokiBundle, LokiFrame, LokiPaceLevel> = {
     return paceLevels.length === 0 ? bundle : { ...rest, paceLevels, provenance };
   },
   promised: promisedAt,
-  promising(bundle, promised) {
-    const levels = bundle.levels.map((level, index) => {
-      return { ...level, expected: { ...level.expected, ...promised[index] } };
-    });
-    return { ...bundle, levels };
-  },
+  promising: (level, promised) => ({ ...level, expected: { ...level.expected, ...promised } }),
 };
 
 /**
@@ -119,10 +114,11 @@ const pacedFrame = framesByStretch((frame: LokiFrame, pace: number): LokiFrame =
 
 function promisedAt(bundle: LokiBundle, index: number, pace: number): PaceFigures {
   const { loadQps = 0 } = bundle.levels[index] ?? {};
-  const outcomes = new SettledOutcomes(bundle.slo.latencyMs, SETTLED_MS);
+  const beforeMs = settledMs(bundle.slo);
+  const outcomes = new SettledOutcomes(bundle.slo.latencyMs, beforeMs);
   const { accuracyPerSatisfied } = simulatedOutcome(bundle, bundle, loadQps, {
     part: PROMISE_PART,
-    beforeMs: SETTLED_MS,
+    beforeMs,
     stations: { machine: { ...AS_PROFILED, pace } },
     onOutcome: outcomes.count,
   });

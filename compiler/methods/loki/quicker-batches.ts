@@ -34,7 +34,7 @@ export function quickerBatches(frame: LokiFrame, reckoned: LokiFrame, level: Lok
   if (level.stages !== null) return level;
   const batches = quickest(pipelineProblem(reckoned), level, (tried) => triedIn(frame, tried));
   if (batches === level) return level;
-  const expected = simulatedExpectation(frame, batches);
+  const expected = simulatedExpectation(frame, { levels: [batches] }, batches.loadQps);
   const isBetter =
     isAsAccurate(expected, level.expected) && expected.latencyMsP99 <= level.expected.latencyMsP99;
   return isBetter ? { ...batches, expected } : level;

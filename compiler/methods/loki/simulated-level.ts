@@ -14,18 +14,16 @@ import {
   simulateLoki,
 } from "./simulate/simulate.ts";
 import type { PlannedLevel } from "./solve/loki.ts";
-import { LEAST_SIMULATED_S } from "./solve/mistakes.ts";
 import { pipelineProblem } from "./solve/problem.ts";
 import { type TaskSolver, taskPoliciesOf } from "./task-policies.ts";
 
 const SEED = 1;
 /**
- * Queries of all tasks that one level is simulated for: enough to tell a violation rate of 1 % to
- * about a tenth of it.
+ * Queries of all tasks that one level is simulated for, and requests at least: enough to tell a
+ * violation rate of 1 % to about a tenth of it.
  */
 const TASK_QUERIES = 200_000;
-const MIN_DURATION_MS = 1000 * LEAST_SIMULATED_S;
-const MAX_DURATION_MS = 300_000;
+const LEAST_REQUESTS = 10_000;
 
 /**
  * Parts of a level's load at which tables are weighed against fixed variants: it mostly answers for
@@ -48,7 +46,7 @@ export function predictLevel(
   const fixed: LokiLevel = { ...planned, stages: null, transition, expected: UNKNOWN };
   const stages = taskPoliciesOf(stageSolver, reckoned, planned);
   const level = stages === null ? fixed : moreAccurate(frame, fixed, { ...fixed, stages });
-  return { ...level, expected: simulatedExpectation(frame, level) };
+  return { ...level, expected: simulatedExpectation(frame, { levels: [level] }, level.loadQps) };
 }
 
 /**
@@ -58,7 +56,11 @@ export function predictLevel(
 function moreAccurate(frame: LokiFrame, first: LokiLevel, second: LokiLevel): LokiLevel {
   const accuracyOf = (level: LokiLevel): number =>
     TRIED_LOADS.reduce((sum, part) => {
-      const { accuracyPerQuery } = simulatedExpectation(frame, level, part * level.loadQps);
+      const { accuracyPerQuery } = simulatedExpectation(
+        frame,
+        { levels: [level] },
+        part * level.loadQps,
+      );
       return sum + accuracyPerQuery;
     }, 0);
   return accuracyOf(second) > accuracyOf(first) ? second : first;
@@ -71,16 +73,16 @@ const UNKNOWN: PipelineExpected = {
   latencyMsP50: 0,
   latencyMsP99: 0,
   seed: SEED,
-  durationMs: MIN_DURATION_MS,
+  durationMs: 1,
 };
 
-/** The same frame and level give the same numbers, bit for bit. */
+/** @param plans what is followed. The same give the same numbers, bit for bit. */
 export function simulatedExpectation(
   frame: LokiFrame,
-  level: LokiLevel,
-  loadQps: number = level.loadQps,
+  plans: Pick<LokiBundle, "levels" | "paceLevels">,
+  loadQps: number,
 ): PipelineExpected {
-  const outcome = simulatedOutcome(frame, { levels: [level] }, loadQps, { part: 1 });
+  const outcome = simulatedOutcome(frame, plans, loadQps, { part: 1 });
   return {
     accuracyPerSatisfied: outcome.accuracyPerSatisfied ?? 0,
     accuracyPerQuery: outcome.accuracyPerQuery ?? 0,
@@ -123,7 +125,6 @@ export function simulatedOutcome(
   });
 }
 
-/** Whole seconds. */
 function durationFor(frame: LokiFrame, loadQps: number, part: number): number {
   const { tasks } = pipelineProblem(frame);
   // Queries of each task per request, if every task runs the variant that sends the most to it.
@@ -135,7 +136,6 @@ function durationFor(frame: LokiFrame, loadQps: number, part: number): number {
     }
   }
   const queries = perRequest.reduce((sum, count) => sum + count, 0);
-  const durationMs = (1000 * part * TASK_QUERIES) / (loadQps * queries);
-  const whole = 1000 * Math.ceil(durationMs / 1000);
-  return Math.min(MAX_DURATION_MS, Math.max(MIN_DURATION_MS, whole));
+  const requests = Math.max(LEAST_REQUESTS, (part * TASK_QUERIES) / queries);
+  return (1000 * requests) / loadQps;
 }

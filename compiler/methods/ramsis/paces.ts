@@ -1,11 +1,11 @@
 /** Tables and promises of RAMSIS for machines that are slower than their profile. */
 import type {
   PaceFigures,
-  PacePromises,
   RamsisBundle,
   RamsisLevel,
   RamsisPaceLevel,
 } from "stratagem-runtime/internal/bundle/schema";
+import { beatMsOf } from "stratagem-runtime/internal/core/beat";
 import type { RamsisFrame } from "../../model/frames.ts";
 import { pacedTimes } from "../../model/paced-times.ts";
 import { steadyArrivals } from "../../simulate/arrivals.ts";
@@ -20,7 +20,7 @@ import { isPooled, ramsis } from "./solve/ramsis.ts";
 
 /** Queries that a promise at a pace is simulated with, after those of the time to find the pace. */
 const QUERIES = 6_000;
-const WARM_MS = 1000;
+const WARM_BEATS = 1;
 const SEED = 1;
 /** Paces that classes and buckets have tables for, each of which takes several searches. */
 const DIVIDED_PACES = [1.5, 3];
@@ -35,12 +35,7 @@ export function ramsisPaces(
     levels: (bundle, frame, pace) => paceLevels(bundle, pacedFrame(frame, pace), pace, solve),
     with: (bundle, levels) => ({ ...bundle, paceLevels: levels }),
     promised: promisedAt,
-    promising(bundle, promised: readonly PacePromises[]) {
-      const levels = bundle.levels.map((level, index) => {
-        return { ...level, expected: { ...level.expected, ...promised[index] } };
-      });
-      return { ...bundle, levels };
-    },
+    promising: (level, promised) => ({ ...level, expected: { ...level.expected, ...promised } }),
   };
 }
 
@@ -106,10 +101,11 @@ function tablesOf(level: RamsisLevel, pace: number): RamsisPaceLevel {
 
 function promisedAt(bundle: RamsisBundle, index: number, pace: number): PaceFigures {
   const { loadQps = 0 } = bundle.levels[index] ?? {};
+  const fromMs = WARM_BEATS * beatMsOf(bundle.slo);
   const result = simulate(bundle, {
     arrivals: steadyArrivals(bundle.arrivals, loadQps),
-    durationMs: WARM_MS + (1000 * QUERIES) / loadQps,
-    counted: { fromMs: WARM_MS, untilMs: Number.POSITIVE_INFINITY },
+    durationMs: fromMs + (1000 * QUERIES) / loadQps,
+    counted: { fromMs, untilMs: Number.POSITIVE_INFINITY },
     seed: SEED,
     serviceTimes: isSampled(bundle) ? "sampled" : "p95",
     stations: { machine: { ...AS_PROFILED, pace } },

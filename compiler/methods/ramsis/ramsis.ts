@@ -1,5 +1,7 @@
 /** RAMSIS as a method of the compiler: which variant a worker runs its queued queries on. */
 
+import type { Expected, RamsisLevel } from "stratagem-runtime/internal/bundle/schema";
+import { levelAt } from "stratagem-runtime/internal/core/level-choice";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { bucketTable, classTable } from "stratagem-runtime/internal/methods/ramsis/tell/inspect";
 import { bucketModelMistakes } from "../../model/buckets.ts";
@@ -90,13 +92,13 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
     const rates = Object.values(byClass).map((one) => one.violationRate);
     return Math.max(violationRate, ...rates);
   },
+  withLevels: (bundle, levels) => ({ ...bundle, levels }),
   stated: ({ expected }) => expected,
-  promised(frame, level) {
-    if (hasPath(frame)) return servedExpectation(frame, level);
-    if (hasBuckets(frame)) return bucketedExpectation(frame, level);
-    if (hasClasses(frame)) return classedExpectation(frame, level);
-    return isPooled(frame) ? ramsis.expectedOf(frame, level) : boundExpectation(frame, level);
+  promised(frame, { levels }, index) {
+    const level = levelAt(levels, index);
+    return { ...level, expected: expectationOf(frame, level) };
   },
+  promisesAlone: true,
   actionValues: actionValuesOf,
   batchFacts,
 
@@ -133,3 +135,10 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
     return reportRamsis(bundle, asked);
   },
 };
+
+function expectationOf(frame: RamsisFrame, level: RamsisLevel): Expected {
+  if (hasPath(frame)) return servedExpectation(frame, level);
+  if (hasBuckets(frame)) return bucketedExpectation(frame, level);
+  if (hasClasses(frame)) return classedExpectation(frame, level);
+  return isPooled(frame) ? ramsis.expectedOf(frame, level) : boundExpectation(frame, level);
+}

@@ -14,9 +14,8 @@ import { boundingFrame } from "./planning-frame.ts";
 import { classBound } from "./solve/class-fluid.ts";
 import { accuracyBound, keptAt, type LevelTables } from "./solve/ramsis.ts";
 
-/** A minute of traffic, and at least as much as tells 1 % to about a tenth of it. */
-const SIMULATED_S = 60;
-const LEAST_QUERIES = 50_000;
+/** As much traffic as tells 1 % to about a tenth of it; more where that is near the ceiling. */
+const QUERIES = 100_000;
 const MOST_QUERIES = 250_000;
 const SEED = 1;
 const LOOK_QUERIES = 10_000;
@@ -43,14 +42,12 @@ export function servedExpectation(frame: RamsisFrame, level: LevelTables): Expec
   const isDivided = hasClasses(frame) || hasBuckets(frame);
   const bound = isDivided ? classBound : accuracyBound;
   const boundAt = (rate: number) => bound(bounded, level.loadQps, rate);
-  const wanted = Math.ceil(SIMULATED_S * level.loadQps);
-  const queries = Math.min(MOST_QUERIES, Math.max(LEAST_QUERIES, wanted));
-  const expected = classedExpectation(frame, level, { queries, seed: SEED }, boundAt);
-  const { sample = { queries, violations: queries } } = expected;
+  const expected = classedExpectation(frame, level, { queries: QUERIES, seed: SEED }, boundAt);
+  const { sample = { queries: QUERIES, violations: QUERIES } } = expected;
   const ceiling = violationCeiling(frame.slo);
   const isKept = sample.violations <= ceiling * sample.queries;
   // A larger sample says whether a rate is below the ceiling that only its error is not.
-  if (!isKept || expected.violationRate <= ceiling || queries === MOST_QUERIES) return expected;
+  if (!isKept || expected.violationRate <= ceiling) return expected;
   return classedExpectation(frame, level, { queries: MOST_QUERIES, seed: SEED }, boundAt);
 }
 

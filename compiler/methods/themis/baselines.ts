@@ -2,6 +2,7 @@
  * What scaled tasks are compared with: the same pipeline planned and scaled as other systems do.
  */
 import type { ThemisBundle, ThemisOptions } from "stratagem-runtime/internal/bundle/schema";
+import { beatMsOf } from "stratagem-runtime/internal/core/beat";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { SCALER_NAMES } from "../../simulate/graph/scalers/scalers.ts";
 import { themis } from "./solve/themis.ts";
@@ -17,8 +18,8 @@ const BASELINES = {
   themis: { scaling: "themis" },
 } as const satisfies Record<string, Pick<ThemisOptions, "scaling">>;
 
-/** Looks at the traffic as often as in the paper. */
-const AS_PAPER = { queueing: "paper", solver: "exact", tickMs: 1000, stableTicks: 5 } as const;
+/** Looks at the traffic as often as in the paper, once a beat. */
+const AS_PAPER = { queueing: "paper", solver: "exact", stableTicks: 5 } as const;
 
 /** Those of the paper, which are other plans for the same levels. */
 export const PAPER_BASELINES = ["fa2", "sponge", "themis"] as const;
@@ -41,7 +42,8 @@ export function themisBaseline(bundle: ThemisBundle, name: string): ThemisBundle
   }
   // They give up what is too old, whatever is left of its way.
   const { dropRule: _, ...policy } = bundle.policy;
-  return rescaled({ ...bundle, policy }, { ...BASELINES[known], ...AS_PAPER });
+  const tickMs = beatMsOf(bundle.slo);
+  return rescaled({ ...bundle, policy }, { ...BASELINES[known], ...AS_PAPER, tickMs });
 }
 
 /** The levels of a bundle planned anew under other options. */

@@ -3,6 +3,7 @@
  * requests that it will see.
  */
 import type { ThemisBundle } from "stratagem-runtime/internal/bundle/schema";
+import { beatMsOf } from "stratagem-runtime/internal/core/beat";
 import { taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
 import { openForecastModel } from "stratagem-runtime/internal/methods/themis/serve/forecast-model";
 import { requestsOf } from "../../simulate/graph/arriving-requests.ts";
@@ -20,10 +21,11 @@ export async function foretoldLooks(
   const { predictor, tickMs } = bundle.policy;
   if (predictor !== "lstm") return undefined;
   const { arrivalMs } = requestsOf(taskGraphOf(bundle), arrivals, durationMs, seed);
-  const { perSecondQps } = lookHistories(arrivalMs, tickMs, durationMs);
+  const beatMs = beatMsOf(bundle.slo);
+  const { perBeat } = lookHistories(arrivalMs, { tickMs, beatMs }, durationMs);
   const model = await openForecastModel();
   try {
-    return await model.forecastAll(perSecondQps);
+    return (await model.forecastAll(perBeat)).map((count) => (1000 * count) / beatMs);
   } finally {
     await model.close();
   }

@@ -30,8 +30,10 @@ export function themisPromises(bundle: ThemisBundle, level: ThemisLevel): LevelP
       p50: expected.latencyMsP50,
       p99: expected.latencyMsP99,
       workers: stages.reduce((sum, { instances }) => sum + instances, 0),
-      cores,
-      ...costFigure(pools, machines),
+      cores: expected.cores ?? cores,
+      ...(expected.costPerHour === undefined
+        ? costFigure(pools, machines)
+        : { cost: expected.costPerHour }),
     },
     classes: [],
     buckets: [],

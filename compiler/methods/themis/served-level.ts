@@ -15,6 +15,7 @@ import { steadyArrivals } from "../../simulate/arrivals.ts";
 import { expectedLatency } from "../../simulate/latency-sample.ts";
 import { settledPlan } from "../../simulate/serving/planned-contention.ts";
 import { planningFrame } from "./planning-frame.ts";
+import { haveBatchQuantiles } from "./simulate/drawn-batch-times.ts";
 import { simulateThemis } from "./simulate/simulate.ts";
 import { JUDGED_REQUESTS } from "./solve/plan-judge.ts";
 import { type PromisedPlans, themis } from "./solve/themis.ts";
@@ -56,6 +57,30 @@ export function servedExpectation(frame: ThemisFrame, level: ThemisLevel): Promi
   };
 }
 
+/** Requests that a level is simulated with: enough to tell the cores that are held. */
+const FOLLOWED_REQUESTS = 20_000;
+
+/** What all plans of a bundle make of the load of a level together, as they follow it. */
+export function followedExpectation(bundle: ThemisBundle, level: ThemisLevel): ScaleExpected {
+  const { cluster, arrivals, tasks } = bundle;
+  const qps = level.capacityQps;
+  const outcome = simulateThemis(bundle, {
+    arrivals: steadyArrivals(arrivals, qps),
+    durationMs: (1000 * FOLLOWED_REQUESTS) / qps,
+    seed: SEED,
+    serviceTimes: cluster.serving !== undefined && haveBatchQuantiles(tasks) ? "sampled" : "p95",
+  });
+  const { queries, violationRate, latencyMs, cores, costPerHour } = outcome;
+  return {
+    violationRate,
+    ...expectedLatency(latencyMs),
+    requests: queries,
+    seed: SEED,
+    cores: cores.mean,
+    ...(costPerHour !== undefined && { costPerHour }),
+  };
+}
+
 function expectedOf(
   frame: ThemisFrame,
   level: ThemisLevel,
@@ -71,14 +96,11 @@ function expectedOf(
     levels: [{ ...level, loadQps: qps, capacityQps: qps, steady: plan }],
     provenance: { compiler: "", inputs: [] },
   };
-  const isSampled = tasks.every(({ variants }) =>
-    variants.every(({ latency }) => latency.quantiles !== undefined),
-  );
   const { queries, violationRate, latencyMs } = simulateThemis(bundle, {
     arrivals: steadyArrivals(arrivals, qps),
     durationMs: (1000 * JUDGED_REQUESTS) / qps,
     seed: SEED,
-    serviceTimes: isSampled ? "sampled" : "p95",
+    serviceTimes: haveBatchQuantiles(tasks) ? "sampled" : "p95",
     level: 0,
   });
   return {

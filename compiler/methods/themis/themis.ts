@@ -1,5 +1,6 @@
 /** Themis as a method of the compiler: how many instances of how many cores each task has. */
 import type { ThemisBundle } from "stratagem-runtime/internal/bundle/schema";
+import { levelAt } from "stratagem-runtime/internal/core/level-choice";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
 import type { ThemisFrame } from "../../model/frames.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";
@@ -12,7 +13,7 @@ import { THEMIS_BASELINES } from "./baselines.ts";
 import { paceLevelsOf } from "./pace-levels.ts";
 import { planningFrame } from "./planning-frame.ts";
 import { themisPromises } from "./promises.ts";
-import { servedExpectation, servedLevel } from "./served-level.ts";
+import { followedExpectation, servedExpectation, servedLevel } from "./served-level.ts";
 import { haveBatchQuantiles } from "./simulate/drawn-batch-times.ts";
 import { simulateThemis } from "./simulate/simulate.ts";
 import { themis } from "./solve/themis.ts";
@@ -75,10 +76,14 @@ export const themisMethod: CompilerMethodOf<"themis"> = {
   }),
   promises: themisPromises,
   worstViolationRate: ({ steady }) => steady.expected.violationRate,
+  withLevels: (bundle, levels) => ({ ...bundle, levels }),
   stated: ({ horizontal, vertical, joint, steady }) => ({ horizontal, vertical, joint, steady }),
-  promised(frame, level) {
+  promised(frame, bundle, index) {
+    const level = levelAt(bundle.levels, index);
     const isServed = frame.cluster.serving !== undefined;
-    return isServed ? servedExpectation(frame, level) : themis.expectedOf(frame, level);
+    const own = isServed ? servedExpectation(frame, level) : themis.expectedOf(frame, level);
+    const expected = followedExpectation(bundle, level);
+    return { ...level, ...own, steady: { ...own.steady, expected } };
   },
 
   batchFacts({ tasks, levels }, { task, variant, batch, level }) {

@@ -72,7 +72,7 @@ async function recompute(bundle: Bundle): Promise<boolean> {
   if (method.isRecomputable?.(frame) === false) return false;
   const [level] = bundle.levels;
   if (level === undefined || promisedRequests(level) > MAX_RECOMPUTED) return false;
-  checkSane(method.promised(frame, level), "verify");
+  checkSane(method.promised(frame, bundle, 0), "verify");
   return true;
 }
 

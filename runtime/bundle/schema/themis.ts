@@ -202,6 +202,12 @@ export interface ScaleExpected extends PacePromises {
   readonly latencyMs?: ExpectedLatency;
   readonly requests: number;
   readonly seed: number;
+  /**
+   * Cores that are held while the load is that of the level, and what they cost, in the mean; of
+   * the plan that is followed. The cost is left out where a pool has no price.
+   */
+  readonly cores?: number;
+  readonly costPerHour?: number;
 }
 
 /** How the plans of a level were found. */

@@ -1,5 +1,6 @@
 /** Measures the pace of the workers of a pipeline from the batches that they run. */
-import type { Cluster, ServiceTimes } from "../../bundle/schema.ts";
+import type { Cluster, ServiceTimes, Slo } from "../../bundle/schema.ts";
+import { beatMsOf } from "../beat.ts";
 import { PaceMonitor } from "../pace.ts";
 import { PaceReference } from "../pace-reference.ts";
 import type { PipelineDispatcherOptions } from "./pipeline-dispatcher.ts";
@@ -27,7 +28,7 @@ export class PipelinePaces {
   /** @param variants of all tasks, in the order of the tasks. */
   constructor(
     variants: readonly TimedVariant[],
-    cluster: Cluster,
+    { cluster, slo }: { readonly cluster: Cluster; readonly slo: Slo },
     poolByWorker: Uint32Array,
     { adapt = true, reference = "measured", contends = true }: PipelineDispatcherOptions,
   ) {
@@ -47,7 +48,11 @@ export class PipelinePaces {
       mayBeFaster &&= one?.knowsMeans ?? true;
     }
     const workerCount = poolByWorker.length;
-    this.monitor = new PaceMonitor(workerCount, cells, { adapt, mayBeFaster });
+    this.monitor = new PaceMonitor(workerCount, cells, {
+      adapt,
+      mayBeFaster,
+      beatMs: beatMsOf(slo),
+    });
     this.#variant = new Uint32Array(workerCount);
     this.#batch = new Uint32Array(workerCount);
     this.#busy = new Uint32Array(workerCount);

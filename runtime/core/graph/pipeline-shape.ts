@@ -1,6 +1,7 @@
 /** Flattens what is the same at every load of a Loki bundle. */
 import type { LokiBundle, PipelineTask } from "../../bundle/schema.ts";
 import { assert } from "../assert.ts";
+import { beatMsOf } from "../beat.ts";
 
 /** In place of an index: there is none. */
 export const NONE = -1;
@@ -16,6 +17,8 @@ export interface PipelineShape {
   readonly variantCount: number;
   readonly poolCount: number;
   readonly workerCount: number;
+  /** See `beatMsOf`. */
+  readonly beatMs: number;
   /** [taskCount], NONE for an entry. */
   readonly parentByTask: Int32Array;
   /** [taskCount] */
@@ -62,7 +65,7 @@ export function busyNames({ workerCount, maxBatch }: PipelineShape): number {
 }
 
 export function pipelineShapeOf(bundle: LokiBundle): PipelineShape {
-  const { tasks, cluster } = bundle;
+  const { tasks, cluster, slo } = bundle;
   const variants = tasks.flatMap((task) => task.variants);
   const poolCount = cluster.pools.length;
   const children = tasks.map((_, parent) =>
@@ -83,6 +86,7 @@ export function pipelineShapeOf(bundle: LokiBundle): PipelineShape {
     variantCount: variants.length,
     poolCount,
     workerCount: cluster.pools.reduce((total, { workers }) => total + workers, 0),
+    beatMs: beatMsOf(slo),
     parentByTask,
     ordinalByTask: Uint32Array.from(tasks, ({ parent }, task) =>
       (parent === null ? entries : children[parent]!).indexOf(task),

@@ -4,9 +4,9 @@ import {
   DEFAULT_PARAMETERS,
   type ForecasterName,
   forecasterOf,
-  HISTORY_SECONDS,
+  HISTORY_BEATS,
+  WINDOW_BEATS,
   WINDOW_COUNT,
-  WINDOW_SECONDS,
 } from "../../../runtime/core/forecasters.ts";
 
 const NAMES: ForecasterName[] = ["last-max", "ewma", "holt", "poisson-peak"];
@@ -17,21 +17,21 @@ const OF_MAXIMA: ForecasterName[] = ["last-max", "ewma", "holt"];
  * less; NaN for an unknown window.
  */
 function historyOf(maxima: readonly number[]): Float64Array {
-  const history = new Float64Array(HISTORY_SECONDS);
+  const history = new Float64Array(HISTORY_BEATS);
   for (const [window, maximum] of maxima.entries()) {
-    const first = window * WINDOW_SECONDS;
-    history.fill(maximum / 2, first, first + WINDOW_SECONDS);
-    history[first + ((3 * window) % WINDOW_SECONDS)] = maximum;
+    const first = window * WINDOW_BEATS;
+    history.fill(maximum / 2, first, first + WINDOW_BEATS);
+    history[first + ((3 * window) % WINDOW_BEATS)] = maximum;
   }
   return history;
 }
 
-const constant = (qps: number): Float64Array => new Float64Array(HISTORY_SECONDS).fill(qps);
+const constant = (qps: number): Float64Array => new Float64Array(HISTORY_BEATS).fill(qps);
 const count = fc.nat(5000);
 const maxima = fc.array(count, { minLength: WINDOW_COUNT, maxLength: WINDOW_COUNT });
 const second = fc.oneof({ weight: 4, arbitrary: count }, fc.constant(Number.NaN));
 const seconds = fc
-  .array(second, { minLength: HISTORY_SECONDS, maxLength: HISTORY_SECONDS })
+  .array(second, { minLength: HISTORY_BEATS, maxLength: HISTORY_BEATS })
   .map((values) => Float64Array.from(values));
 
 describe("every forecaster", () => {
@@ -95,8 +95,8 @@ describe("a forecaster of maxima", () => {
     fc.assert(
       fc.property(maxima, (windows) => {
         const flat = Float64Array.from(
-          { length: HISTORY_SECONDS },
-          (_, at) => windows[Math.floor(at / WINDOW_SECONDS)] ?? 0,
+          { length: HISTORY_BEATS },
+          (_, at) => windows[Math.floor(at / WINDOW_BEATS)] ?? 0,
         );
         expect(forecaster.forecast(historyOf(windows))).toBe(forecaster.forecast(flat));
       }),
@@ -105,7 +105,7 @@ describe("a forecaster of maxima", () => {
 
   test.each(OF_MAXIMA)("%s takes one known second for all there is", (name) => {
     const history = constant(Number.NaN);
-    history[HISTORY_SECONDS - 1] = 12;
+    history[HISTORY_BEATS - 1] = 12;
     expect(forecasterOf(name).forecast(history)).toBe(12);
   });
 
@@ -216,17 +216,17 @@ describe("poisson-peak", () => {
   });
 
   test("lets a second that is a half-life older weigh half as much", () => {
-    const forecaster = forecasterOf("poisson-peak", { halfLifeSeconds: 5, peakDeviations: 0 });
+    const forecaster = forecasterOf("poisson-peak", { halfLifeBeats: 5, peakDeviations: 0 });
     const history = constant(Number.NaN);
-    history[HISTORY_SECONDS - 11] = 70;
-    history[HISTORY_SECONDS - 6] = 140;
-    history[HISTORY_SECONDS - 1] = 35;
+    history[HISTORY_BEATS - 11] = 70;
+    history[HISTORY_BEATS - 6] = 140;
+    history[HISTORY_BEATS - 1] = 35;
     // Weights 1, 2 and 4.
     expect(forecaster.forecast(history)).toBeCloseTo((70 + 2 * 140 + 4 * 35) / 7, 10);
   });
 
-  test.each([{ halfLifeSeconds: 0 }, { peakDeviations: -1 }, { halfLifeSeconds: Number.NaN }])(
-    "refuses a half-life of $halfLifeSeconds and $peakDeviations deviations",
+  test.each([{ halfLifeBeats: 0 }, { peakDeviations: -1 }, { halfLifeBeats: Number.NaN }])(
+    "refuses a half-life of $halfLifeBeats and $peakDeviations deviations",
     (parameters) => {
       expect(() => forecasterOf("poisson-peak", parameters)).toThrow();
     },

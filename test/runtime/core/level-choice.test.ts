@@ -225,7 +225,7 @@ describe("LevelChoice", () => {
 });
 
 function followed(levels: Float64Array, options = DEFAULT_LEVEL_CHOICE) {
-  return { monitor: new LoadMonitor(), choice: new LevelChoice(levels, options) };
+  return { monitor: new LoadMonitor(1000), choice: new LevelChoice(levels, options) };
 }
 
 function levelAt(monitor: LoadMonitor, choice: LevelChoice, nowMs: number): number {

@@ -15,7 +15,7 @@ function seen(qps: number) {
 }
 
 function setsOf(paced = PACED): LevelSets {
-  return new LevelSets(LEVELS, paced, POOLED_LEVEL_CHOICE);
+  return new LevelSets(LEVELS, paced, POOLED_LEVEL_CHOICE, 1000);
 }
 
 test("on a machine as profiled the levels are chosen by the load", () => {

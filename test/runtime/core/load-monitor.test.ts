@@ -79,7 +79,7 @@ function changes(newer: number, newerMs: number, older: number, olderMs: number)
 
 /** Asked at the times at which arrivals come: `ms` apart in succession, `queries` in each. */
 function monitored(arrivals: readonly Arrival[]): { monitor: LoadMonitor; nowMs: number } {
-  const monitor = new LoadMonitor();
+  const monitor = new LoadMonitor(1000);
   let nowMs = 0;
   for (const { ms, queries } of arrivals) {
     nowMs += ms;
@@ -109,7 +109,7 @@ describe("LoadMonitor", () => {
     const history = fc.array(fc.oneof(stretch, mixed), { maxLength: 4 });
     fc.assert(
       fc.property(fc.nat(1000), history, (startMs, stretches) => {
-        const monitor = new LoadMonitor();
+        const monitor = new LoadMonitor(1000);
         const naive = new NaiveMonitor();
         let nowMs = startMs;
         for (const { ms, queries } of stretches.flat()) {
@@ -158,7 +158,7 @@ describe("LoadMonitor", () => {
   });
 
   it("does not know the load before the first arrival, nor in the 50 ms after it", () => {
-    const monitor = new LoadMonitor();
+    const monitor = new LoadMonitor(1000);
     expect(monitor.loadQps(1000)).toBeNaN();
     monitor.recordArrival(1000);
     expect(monitor.loadQps(1049)).toBeNaN();
@@ -180,7 +180,7 @@ describe("LoadMonitor", () => {
   });
 
   it("forgets a burst once the window has passed over it and others have come", () => {
-    const monitor = new LoadMonitor();
+    const monitor = new LoadMonitor(1000);
     for (let arrival = 0; arrival < 100; arrival++) monitor.recordArrival(5);
     expect(monitor.loadQps(55)).toBe((99 * 1000) / 50);
     monitor.look(505);
@@ -191,7 +191,7 @@ describe("LoadMonitor", () => {
   });
 
   it("refuses a clock that goes back", () => {
-    const monitor = new LoadMonitor();
+    const monitor = new LoadMonitor(1000);
     monitor.recordArrival(100);
     expect(() => monitor.recordArrival(80)).toThrow("time does not go back");
   });

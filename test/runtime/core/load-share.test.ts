@@ -14,11 +14,11 @@ function seen(qps: number, ms = 500) {
 describe("the load of several front ends", () => {
   test("is what one has counted, while nobody shares it", () => {
     const measured = seen(100);
-    expect(new SharedLoad(4).of(measured)).toBe(measured);
+    expect(new SharedLoad(4, 1000).of(measured)).toBe(measured);
   });
 
   test("is the sum of what all see, for levels of as many workers as they share", () => {
-    const shared = new SharedLoad(8);
+    const shared = new SharedLoad(8, 1000);
     shared.follow({ othersQps: 300, othersVariance: 600, workers: 2, allWorkers: 8 });
     const { window, own } = shared.of(seen(100));
     // 50 here and 150 there in half a second; variances add up: 50 and 600 / 4.
@@ -28,14 +28,14 @@ describe("the load of several front ends", () => {
   });
 
   test("is that of each worker, where there are more or fewer than the levels are for", () => {
-    const shared = new SharedLoad(4);
+    const shared = new SharedLoad(4, 1000);
     shared.follow({ othersQps: 300, othersVariance: 600, workers: 4, allWorkers: 8 });
     expect(shared.of(seen(100)).window).toMatchObject({ queries: 100, clump: 0.5 });
     expect(shared.workersEach).toBe(1);
   });
 
   test("is taken for as much on every worker as here, where the others are not heard", () => {
-    const shared = new SharedLoad(8);
+    const shared = new SharedLoad(8, 1000);
     shared.follow({ othersQps: null, othersVariance: 0, workers: 2, allWorkers: 8 });
     const { window, own } = shared.of(seen(100));
     expect(window).toMatchObject({ queries: 200, clump: 4 });
@@ -43,8 +43,8 @@ describe("the load of several front ends", () => {
   });
 
   test("is known where others know it, though nothing has come here", () => {
-    const shared = new SharedLoad(2);
-    const monitor = new LoadMonitor();
+    const shared = new SharedLoad(2, 1000);
+    const monitor = new LoadMonitor(1000);
     monitor.look(10);
     shared.follow({ othersQps: 500, othersVariance: 1000, workers: 1, allWorkers: 2 });
     const load = shared.of(monitor);
@@ -58,7 +58,7 @@ describe("the load of several front ends", () => {
   });
 
   test("is that which comes here, while more comes here than to the others", () => {
-    const shared = new SharedLoad(4);
+    const shared = new SharedLoad(4, 1000);
     shared.follow({ othersQps: 400, othersVariance: 800, workers: 2, allWorkers: 4 });
     expect(shared.of(seen(420)).window.queries).toBeCloseTo(410);
     expect(shared.of(seen(700)).window.queries).toBeCloseTo(700);
@@ -67,7 +67,7 @@ describe("the load of several front ends", () => {
   });
 
   test("a burst that one of them sees counts before the others have told of theirs", () => {
-    const shared = new SharedLoad(4);
+    const shared = new SharedLoad(4, 1000);
     shared.follow({ othersQps: 300, othersVariance: 600, workers: 1, allWorkers: 4 });
     const choice = new LevelChoice(LEVELS);
     expect(choice.update(shared.of(seen(100)), 1000)).toBe(1);
@@ -80,8 +80,8 @@ describe("the load of several front ends", () => {
 function fourAt(qps: number): number[] {
   const rng = new Rng(1, 1);
   const ends = Array.from({ length: 4 }, () => ({
-    monitor: new LoadMonitor(),
-    shared: new SharedLoad(20),
+    monitor: new LoadMonitor(1000),
+    shared: new SharedLoad(20, 1000),
     choice: new LevelChoice(LEVELS),
     told: { qps: 0, variance: 0 },
   }));

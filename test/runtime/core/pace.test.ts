@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { PaceMonitor } from "../../../runtime/core/pace.ts";
 
-const ADAPTS = { adapt: true, mayBeFaster: true };
+const ADAPTS = { adapt: true, mayBeFaster: true, beatMs: 1000 };
 
 function monitorOf(workers: number, options = ADAPTS): PaceMonitor {
   const monitor = new PaceMonitor(workers, 4, options);
@@ -86,14 +86,14 @@ test("a pool that runs nothing for two seconds is as profiled", () => {
 });
 
 test("a policy that does not adapt sees nothing", () => {
-  const monitor = monitorOf(4, { adapt: false, mayBeFaster: true });
+  const monitor = monitorOf(4, { ...ADAPTS, adapt: false });
   run(monitor, [2, 2, 2, 2], 0, 500);
   monitor.onLost(3);
   expect([monitor.poolPace, monitor.stretch, monitor.paceOf(0)]).toEqual([1, 1, 1]);
 });
 
 test("a pool is not faster than profiled where the profile has no means", () => {
-  const monitor = monitorOf(1, { adapt: true, mayBeFaster: false });
+  const monitor = monitorOf(1, { ...ADAPTS, mayBeFaster: false });
   run(monitor, [0.7], 0, 5000);
   expect(monitor.poolPace).toBe(1);
   const known = monitorOf(1);

@@ -13,7 +13,7 @@ class NaiveHistory {
     this.#sentMs.push(nowMs);
   }
 
-  perSecondQps(nowMs: number): number[] {
+  perBeat(nowMs: number): number[] {
     const end = this.#wholeParts(nowMs);
     return Array.from({ length: SECONDS }, (_, second) => {
       const to = end - 10 * (SECONDS - 1 - second);
@@ -52,7 +52,7 @@ describe("the history of arrivals", () => {
     const steps = fc.array(step, { minLength: 1, maxLength: 80 });
     fc.assert(
       fc.property(fc.nat(100_000), steps, (startMs, all) => {
-        const history = new RateHistory();
+        const history = new RateHistory(1000);
         const naive = new NaiveHistory();
         let nowMs = startMs;
         history.onArrival(nowMs);
@@ -65,9 +65,9 @@ describe("the history of arrivals", () => {
             continue;
           }
           history.advance(nowMs);
-          expect([...history.perSecondQps]).toEqual(naive.perSecondQps(nowMs));
+          expect([...history.perBeat]).toEqual(naive.perBeat(nowMs));
           for (const seconds of [0.1, 0.5, 1, 7.3, 20, 60]) {
-            expect(history.meanQps(seconds)).toBe(naive.meanQps(seconds, nowMs));
+            expect(history.meanOver(seconds)).toBe(naive.meanQps(seconds, nowMs));
           }
         }
       }),
@@ -76,41 +76,41 @@ describe("the history of arrivals", () => {
   });
 
   test("knows nothing before the first arrival, nor before a tenth of a second is over", () => {
-    const history = new RateHistory();
+    const history = new RateHistory(1000);
     history.advance(5000);
-    expect(history.perSecondQps.every(Number.isNaN)).toBe(true);
-    expect(history.meanQps(1)).toBeNaN();
+    expect(history.perBeat.every(Number.isNaN)).toBe(true);
+    expect(history.meanOver(1)).toBeNaN();
     history.onArrival(6000);
     history.advance(6099);
-    expect(history.meanQps(1)).toBeNaN();
-    expect(history.perSecondQps.every(Number.isNaN)).toBe(true);
+    expect(history.meanOver(1)).toBeNaN();
+    expect(history.perBeat.every(Number.isNaN)).toBe(true);
     history.advance(6100);
-    expect(history.meanQps(1)).toBe(10);
+    expect(history.meanOver(1)).toBe(10);
   });
 
   test("takes the mean over what is known, if that is less than was asked for", () => {
-    const history = new RateHistory();
+    const history = new RateHistory(1000);
     for (let n = 0; n < 30; n++) history.onArrival(1000 + 10 * n);
     history.advance(1300);
-    expect(history.meanQps(20)).toBe(100);
-    expect(history.perSecondQps.at(-1)).toBe(30);
-    expect(history.perSecondQps.at(-2)).toBeNaN();
+    expect(history.meanOver(20)).toBe(100);
+    expect(history.perBeat.at(-1)).toBe(30);
+    expect(history.perBeat.at(-2)).toBeNaN();
     history.advance(21_000);
-    expect(history.meanQps(20)).toBe(1.5);
+    expect(history.meanOver(20)).toBe(1.5);
   });
 
   test("leaves out the tenth of a second that is not over", () => {
-    const history = new RateHistory();
+    const history = new RateHistory(1000);
     history.onArrival(0);
     for (let n = 0; n < 50; n++) history.onArrival(100 + n);
     history.advance(199);
-    expect(history.meanQps(0.1)).toBe(10);
+    expect(history.meanOver(0.1)).toBe(10);
     history.advance(200);
-    expect(history.meanQps(0.1)).toBe(500);
+    expect(history.meanOver(0.1)).toBe(500);
   });
 
   test("takes a sum of tenths for the whole that it should be", () => {
-    const history = new RateHistory();
+    const history = new RateHistory(1000);
     let nowMs = 0;
     // In binary, ten times 33.3 and so on come out below 333.
     const gapMs = 100 / 3;
@@ -119,16 +119,16 @@ describe("the history of arrivals", () => {
       nowMs += gapMs;
     }
     history.advance(nowMs);
-    expect([...history.perSecondQps.slice(-10)]).toEqual(Array(10).fill(30));
+    expect([...history.perBeat.slice(-10)]).toEqual(Array(10).fill(30));
   });
 
   test("forgets all at once after a silence as long as a day, and counts on", () => {
-    const history = new RateHistory();
+    const history = new RateHistory(1000);
     for (let n = 0; n < 1000; n++) history.onArrival(n);
     const later = 24 * 3_600_000;
     history.onArrival(later);
     history.advance(later + 100);
-    expect(history.meanQps(60)).toBe(1 / 60);
-    expect([...history.perSecondQps]).toEqual([...Array(59).fill(0), 1]);
+    expect(history.meanOver(60)).toBe(1 / 60);
+    expect([...history.perBeat]).toEqual([...Array(59).fill(0), 1]);
   });
 });

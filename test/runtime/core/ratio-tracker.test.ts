@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { RATIO_GRID, RatioTracker } from "../../../runtime/core/ratio-tracker.ts";
 import { Rng } from "../../../runtime/core/rng.ts";
 
-const RULES = { holdMs: 500, stepMs: 100 };
+const RULES = { holdMs: 500, stepMs: 100, beatMs: 1000 };
 
 function tracked(ratios: readonly number[], variance = 0.0001, gapMs = 5): RatioTracker {
   const tracker = new RatioTracker(1, RULES);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { HISTORY_SECONDS } from "../../../runtime/core/forecasters.ts";
+import { HISTORY_BEATS } from "../../../runtime/core/forecasters.ts";
 import { Rng } from "../../../runtime/core/rng.ts";
 import { type OnnxForecaster, openOnnxForecaster } from "../../../runtime/exec/onnx-forecaster.ts";
 import { initialParameters, partsOf } from "../../../tools/forecast/lstm.ts";
@@ -35,8 +35,8 @@ function untrained(seed: number): string {
 }
 
 const history = (qps: (second: number) => number): Float64Array =>
-  Float64Array.from({ length: HISTORY_SECONDS }, (_, second) => qps(second));
-const counts = fc.array(fc.nat(2000), { minLength: HISTORY_SECONDS, maxLength: HISTORY_SECONDS });
+  Float64Array.from({ length: HISTORY_BEATS }, (_, second) => qps(second));
+const counts = fc.array(fc.nat(2000), { minLength: HISTORY_BEATS, maxLength: HISTORY_BEATS });
 
 describe("an ONNX forecaster", () => {
   let forecaster: OnnxForecaster;
@@ -71,14 +71,14 @@ describe("an ONNX forecaster", () => {
   test("answers many as one by one, more than one run holds too", async () => {
     const random = randomOf(3);
     const rows = 4100;
-    const histories = Float64Array.from({ length: rows * HISTORY_SECONDS }, () =>
+    const histories = Float64Array.from({ length: rows * HISTORY_BEATS }, () =>
       Math.floor(300 * random()),
     );
     const together = await forecaster.forecastAll(histories);
     expect(together).toHaveLength(rows);
     for (const row of [0, 1, 4095, 4096, 4099]) {
-      const start = row * HISTORY_SECONDS;
-      const alone = await forecaster.forecast(histories.subarray(start, start + HISTORY_SECONDS));
+      const start = row * HISTORY_BEATS;
+      const alone = await forecaster.forecast(histories.subarray(start, start + HISTORY_BEATS));
       expect(together[row]).toBeCloseTo(alone, 3);
     }
     expect(await forecaster.forecastAll(new Float64Array(0))).toHaveLength(0);

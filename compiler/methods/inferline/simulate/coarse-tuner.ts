@@ -1,14 +1,15 @@
 /** Scales the pipeline as a unit: the tuner that InferLine is compared with. */
 import type { InferlineBundle, StagePlan } from "stratagem-runtime/internal/bundle/schema";
+import { beatMsOf } from "stratagem-runtime/internal/core/beat";
 import {
-  RATE_WINDOW_MS,
+  RATE_WINDOW,
   RecentRates,
 } from "stratagem-runtime/internal/methods/inferline/core/recent-rates";
 import type { ReplicaTuner } from "stratagem-runtime/internal/methods/inferline/core/replica-tuner";
 
-/** A unit goes when it has not been needed for this long: t_wait of AutoScale. */
-const WAIT_MS = 120_000;
-const WAIT_WINDOWS = WAIT_MS / RATE_WINDOW_MS;
+/** A unit goes when it has not been needed for so many beats: t_wait of AutoScale, 120 s. */
+const WAIT = 120;
+const WAIT_WINDOWS = WAIT / RATE_WINDOW;
 const ROUNDING = 1e-9;
 
 /**
@@ -16,16 +17,17 @@ const ROUNDING = 1e-9;
  * replica of every task more or less, by what it is seen to be asked for. Source: Gandhi et al.,
  * "AutoScale", ACM TOCS 30(4), 2012, as InferLine §6 and §7.1 use it.
  *
- * Pinned: the rate is measured over windows of 5 s that follow each other. When the rate of the
+ * Pinned: the rate is measured over windows of five beats that follow each other. When the rate of the
  * last one is above what all units carry with full batches, there are at once as many as carry it.
- * Units that none of the windows of the last 120 s needed go; before 120 s are over none does.
+ * Units that none of the windows of the last 120 beats needed go; before they are over none does.
  * AutoScale's routing that packs requests on few servers has no counterpart with a central queue,
  * nor is the number of requests in the system looked at.
  */
 export class CoarseTuner implements ReplicaTuner {
   readonly targets: Uint32Array;
   readonly #bundle: InferlineBundle;
-  readonly #rates = new RecentRates();
+  readonly #rates: RecentRates;
+  readonly #windowMs: number;
   #stages: readonly StagePlan[] = [];
   /** Units beyond the plan, less than 0 when there are fewer. */
   #extra = 0;
@@ -35,7 +37,10 @@ export class CoarseTuner implements ReplicaTuner {
   #requests = 0;
 
   constructor(bundle: InferlineBundle, level: number) {
+    const beatMs = beatMsOf(bundle.slo);
     this.#bundle = bundle;
+    this.#rates = new RecentRates(beatMs);
+    this.#windowMs = RATE_WINDOW * beatMs;
     this.targets = new Uint32Array(bundle.tasks.length);
     this.#startFrom(level);
   }
@@ -77,7 +82,7 @@ export class CoarseTuner implements ReplicaTuner {
     while (nowMs >= this.#rates.windowEndMs) {
       const endMs = this.#rates.windowEndMs;
       this.#rates.advance(endMs);
-      isChanged = this.#scale((1000 * this.#requests) / RATE_WINDOW_MS) || isChanged;
+      isChanged = this.#scale((1000 * this.#requests) / this.#windowMs) || isChanged;
       this.#requests = 0;
     }
     return isChanged;

@@ -1,7 +1,6 @@
 /** What an application asks for that Loki cannot do. */
 
 import { type FlatTask, flatTasks } from "../../../graph/flat-tasks.ts";
-import { highestLoad, requestMistakes } from "../../../model/solve-size.ts";
 import type { Application, LokiPolicy, Variant } from "../../../spec/application.ts";
 import { conflict, invalid, type Mistake, show } from "../../../spec/mistakes.ts";
 import { poolWords, profileFor, profileWords } from "../../../spec/pool-profiles.ts";
@@ -10,8 +9,6 @@ import { latencyLimitMs } from "./problem.ts";
 
 /** Most paths that lead to one leaf: each has its accuracy in the bundle. */
 const MAX_PATHS = 100_000;
-/** Each level is simulated for so long at least. */
-export const LEAST_SIMULATED_S = 5;
 /** Most tasks on the way to one leaf. */
 const MAX_DEPTH = 15;
 
@@ -20,12 +17,7 @@ export function* lokiMistakes(application: Application<LokiPolicy>): Generator<M
   const joins = [...joinMistakes(application)];
   if (joins.length > 0) return yield* joins;
   const flat = flatTasks(tasks);
-  const { qps } = highestLoad(application.loads);
-  const unfit = [
-    ...poolMistakes(application),
-    ...sizeMistakes(flat),
-    ...requestMistakes(application, qps * LEAST_SIMULATED_S, "which are those of 5 s"),
-  ];
+  const unfit = [...poolMistakes(application), ...sizeMistakes(flat)];
   if (unfit.length > 0) return yield* unfit;
   for (const leaf of leavesOf(flat, policy)) {
     yield* accuracyMistakes(leaf, flat);

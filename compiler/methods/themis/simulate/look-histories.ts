@@ -1,30 +1,30 @@
 /** Runs the forecasts of a simulation beforehand, look by look. */
-import { HISTORY_SECONDS } from "stratagem-runtime/internal/core/forecasters";
+import { HISTORY_BEATS } from "stratagem-runtime/internal/core/forecasters";
 import { RateHistory } from "stratagem-runtime/internal/core/rate-history";
 
 export interface LookHistories {
   readonly lookCount: number;
-  /** [lookCount, HISTORY_SECONDS]: requests per second, oldest first, NaN before there were any. */
-  readonly perSecondQps: Float64Array;
+  /** [lookCount, HISTORY_BEATS]: requests of each beat, oldest first, NaN before there were any. */
+  readonly perBeat: Float64Array;
 }
 
 /**
  * What a simulation's dispatcher knows of the traffic at each look until a time: forecasts of a
  * model that cannot be asked in between are made of it beforehand, for `forecastByLook`.
  * @param arrivalMs of the requests, non-decreasing.
- * @param tickMs of the bundle's policy.
+ * @param tickMs of the bundle's policy. @param beatMs of its SLO.
  * @param untilMs exclusive.
  */
 export function lookHistories(
   arrivalMs: Float64Array,
-  tickMs: number,
+  { tickMs, beatMs }: { readonly tickMs: number; readonly beatMs: number },
   untilMs: number,
 ): LookHistories {
   const [firstMs = Number.POSITIVE_INFINITY] = arrivalMs;
   const looksMs: number[] = [];
   for (let lookMs = firstMs + tickMs; lookMs < untilMs; lookMs += tickMs) looksMs.push(lookMs);
-  const perSecondQps = new Float64Array(looksMs.length * HISTORY_SECONDS);
-  const history = new RateHistory();
+  const perBeat = new Float64Array(looksMs.length * HISTORY_BEATS);
+  const history = new RateHistory(beatMs);
   let next = 0;
   for (const [look, lookMs] of looksMs.entries()) {
     // Requests that come at the time of a look come before it.
@@ -32,7 +32,7 @@ export function lookHistories(
       history.onArrival(arrivalMs[next] ?? Number.NaN);
     }
     history.advance(lookMs);
-    perSecondQps.set(history.perSecondQps, look * HISTORY_SECONDS);
+    perBeat.set(history.perBeat, look * HISTORY_BEATS);
   }
-  return { lookCount: looksMs.length, perSecondQps };
+  return { lookCount: looksMs.length, perBeat };
 }

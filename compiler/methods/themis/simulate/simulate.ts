@@ -1,6 +1,7 @@
 /** Drives Themis's dispatcher on a virtual clock. */
 import type { ThemisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
+import { beatMsOf } from "stratagem-runtime/internal/core/beat";
 import {
   ASSIGN,
   CommandBuffer,
@@ -10,7 +11,7 @@ import {
   START_BATCH,
 } from "stratagem-runtime/internal/core/command-buffer";
 import { decisionSloMs } from "stratagem-runtime/internal/core/decision-slo";
-import { HISTORY_SECONDS } from "stratagem-runtime/internal/core/forecasters";
+import { HISTORY_BEATS } from "stratagem-runtime/internal/core/forecasters";
 import { NONE } from "stratagem-runtime/internal/core/graph/pipeline-shape";
 import { busyNames } from "stratagem-runtime/internal/core/graph/replica-shape";
 import type { LoadShare } from "stratagem-runtime/internal/core/load-share";
@@ -72,7 +73,7 @@ export interface ThemisSimulationOptions {
   /** Index of the level that is followed at first; left out, that of the rate at time 0. */
   readonly startLevel?: number;
   /**
-   * Highest rate of a second in the 10 s after each look, in the order of the looks, as foretold
+   * Highest rate of a beat in the ten after each look, in the order of the looks, as foretold
    * then (`lookHistories` tells from what); NaN, or none left, for no forecast.
    */
   readonly forecastByLook?: Float64Array;
@@ -214,7 +215,7 @@ class ScaleSimulation {
     this.#durationMs = durationMs;
     const { tickMs, stableTicks } = bundle.policy;
     this.#tickMs = tickMs;
-    this.#quietMs = 1000 * (HISTORY_SECONDS + 2) + (stableTicks + 2) * tickMs;
+    this.#quietMs = beatMsOf(slo) * (HISTORY_BEATS + 2) + (stableTicks + 2) * tickMs;
     this.#batchByWorker = new Uint32Array(workerCount);
     this.#variantByWorker = new Uint32Array(workerCount);
     this.#batchQueries = new Uint32Array(workerCount * this.#times.maxBatch);

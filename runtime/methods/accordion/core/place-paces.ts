@@ -1,5 +1,6 @@
 /** Measures the pace of places from the instances that pass them. */
 import type { AccordionBundle } from "../../../bundle/schema.ts";
+import { beatMsOf } from "../../../core/beat.ts";
 import { PaceMonitor } from "../../../core/pace.ts";
 import {
   FIXED_VARIANCE,
@@ -18,10 +19,10 @@ export interface PlacePaceOptions {
   readonly contends?: boolean;
 }
 
-/** A run counts half as much when the next one ends after this time, ms. */
-const MEMORY_MS = 500;
-/** A place that has run nothing for this long is taken to be as profiled, ms. */
-const IDLE_MS = 2000;
+/** A run counts half as much when the next one ends after so many beats. */
+const MEMORY = 0.5;
+/** A place that has run nothing for so many beats is taken to be as profiled. */
+const IDLE = 2;
 /** Below this a place is as profiled. */
 const LEAST_PACE = 1.1;
 
@@ -42,6 +43,7 @@ export class PlacePaces {
   /** [maxDepth + 1]: pace of the slowest of so many places, the fastest that are up. */
   readonly #bySize: Float64Array;
   readonly #adapts: boolean;
+  readonly #beatMs: number;
   /** [placeCount]: time that instances took and were expected to take, the latest most. */
   readonly #ranMs: Float64Array;
   readonly #expectedMs: Float64Array;
@@ -50,7 +52,7 @@ export class PlacePaces {
   #isEven = true;
 
   constructor(
-    bundle: Pick<AccordionBundle, "tasks" | "cluster">,
+    bundle: Pick<AccordionBundle, "tasks" | "cluster" | "slo">,
     table: PipelineTable,
     ledger: PlaceLedger,
     { adapt = true, reference = "measured", contends = true }: PlacePaceOptions = {},
@@ -65,12 +67,17 @@ export class PlacePaces {
     this.#contention = contends ? (bundle.cluster.serving?.contention ?? []) : [];
     this.#bySize = new Float64Array(table.maxDepth + 1).fill(1);
     this.#adapts = adapt;
+    this.#beatMs = beatMsOf(bundle.slo);
     this.#ranMs = new Float64Array(ledger.placeCount);
     this.#expectedMs = new Float64Array(ledger.placeCount);
     this.#lastMs = new Float64Array(ledger.placeCount);
     this.#pace = new Float64Array(ledger.placeCount).fill(1);
     const mayBeFaster = isDecision || means !== null;
-    this.monitor = new PaceMonitor(ledger.placeCount, cellCountOf(table), { adapt, mayBeFaster });
+    this.monitor = new PaceMonitor(ledger.placeCount, cellCountOf(table), {
+      adapt,
+      mayBeFaster,
+      beatMs: this.#beatMs,
+    });
   }
 
   /** Whether all places are as profiled. */
@@ -156,7 +163,7 @@ export class PlacePaces {
     const expectedMs = (foretoldMs * this.#means[cell]! * this.#factor(busy)) / this.#table.stretch;
     this.monitor.onRun(place, ranMs, expectedMs, this.#variance, cell, nowMs);
     if (!(this.#adapts && ranMs >= 0 && expectedMs > 0)) return;
-    const kept = MEMORY_MS / (MEMORY_MS + nowMs - this.#lastMs[place]!);
+    const kept = (MEMORY * this.#beatMs) / (MEMORY * this.#beatMs + nowMs - this.#lastMs[place]!);
     this.#lastMs[place] = nowMs;
     this.#ranMs[place] = this.#ranMs[place]! * kept + ranMs;
     this.#expectedMs[place] = this.#expectedMs[place]! * kept + expectedMs;
@@ -170,7 +177,7 @@ export class PlacePaces {
     this.monitor.look(nowMs);
     if (this.#isEven) return;
     for (let place = 0; place < this.#pace.length; place++) {
-      if (nowMs - this.#lastMs[place]! >= IDLE_MS) this.#forget(place);
+      if (nowMs - this.#lastMs[place]! >= IDLE * this.#beatMs) this.#forget(place);
     }
     this.#refresh();
   }

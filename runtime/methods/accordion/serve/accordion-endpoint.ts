@@ -1,5 +1,6 @@
 /** The endpoint of models that run as malleable pipelines. */
 import type { AccordionBundle, Bundle } from "../../../bundle/schema.ts";
+import { beatMsOf } from "../../../core/beat.ts";
 import { pathTimesOf } from "../../../core/decision-slo.ts";
 import type { Executor, ExecutorHandlers } from "../../../exec/executor.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
@@ -53,6 +54,7 @@ export class AccordionEndpoint implements Endpoint {
     const arrivals = new ArrivalCounts(bundle.slo.latencyMs, nowMs);
     this.watched = { times, arrivals, reading: () => this.#reading() };
     const driver = new AccordionDriver({
+      beatMs: beatMsOf(bundle.slo),
       models,
       scheduler,
       maxPending,

@@ -33,6 +33,8 @@ export interface AccordionDriverOptions {
    * for.
    */
   readonly maxPending: number;
+  /** Of the bundle, see `beatMsOf`. */
+  readonly beatMs: number;
   readonly nowMs: () => number;
   readonly recorder?: AccordionRecorder | undefined;
   /** What the way of requests has of their deadlines; left out for nothing. */
@@ -58,7 +60,7 @@ export class AccordionDriver {
   readonly #recorded: RecordedScheduler;
   readonly #observer: AccordionObserver;
   readonly #places: readonly ExecutionPlace[];
-  readonly #load = new LoadMonitor();
+  readonly #load: LoadMonitor;
   /**
    * Queries that wait or run, by the scheduler's names, of which those in `#free` are not in use.
    */
@@ -74,6 +76,7 @@ export class AccordionDriver {
     const { scheduler, recorder, maxPending } = options;
     assert(scheduler.queryCapacity >= maxPending, "every row may be a query");
     this.#options = options;
+    this.#load = new LoadMonitor(options.beatMs);
     this.#scheduler = scheduler;
     this.#observer = options.observer;
     this.#recorded = new RecordedScheduler({ scheduler, recorder, onWake: () => this.#wake() });

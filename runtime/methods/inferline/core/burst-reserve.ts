@@ -11,6 +11,7 @@ export interface BurstReserveOptions {
   /** Ratio of requests that may be late. */
   readonly ceiling: number;
   readonly activationMs: number;
+  readonly beatMs: number;
   /** Variance over mean of the requests in a window. */
   readonly dispersion: number;
   /** Deviations of a count that are no other load yet. */
@@ -20,7 +21,7 @@ export interface BurstReserveOptions {
 /** Rates of the newest traffic, requests per second. */
 export interface LeapLook {
   readonly nowMs: number;
-  /** What it surely is, and what it is over a second and over the time that replicas take. */
+  /** What it surely is, and what it is over a beat and over the time that replicas take. */
   readonly sureQps: number;
   readonly lastQps: number;
   readonly meanQps: number;
@@ -76,14 +77,15 @@ export class BurstReserve {
 
   look(look: LeapLook): void {
     const { nowMs, sureQps, carriedQps } = look;
-    const seconds = Number.isNaN(this.#lookedMs) ? 0 : (nowMs - this.#lookedMs) / 1000;
+    const sinceMs = Number.isNaN(this.#lookedMs) ? 0 : nowMs - this.#lookedMs;
+    const seconds = Math.min(sinceMs, this.#options.beatMs) / 1000;
     this.#lookedMs = nowMs;
-    const lost = this.#lostIn(Math.min(seconds, 1), look);
+    const lost = this.#lostIn(seconds, look);
     this.#forget(nowMs);
     if (this.#rising === null && sureQps > carriedQps) this.#rising = this.#begin(look);
     const last = this.#leaps.at(-1);
     if (last !== undefined && !last.isOver) {
-      last.requests += look.lastQps * Math.min(seconds, 1);
+      last.requests += look.lastQps * seconds;
       this.#follow(last, look, lost);
     }
   }

@@ -1,5 +1,6 @@
 /** Says how many replicas it takes for a while to serve what has come to wait after a jump. */
 import type { InferlineBundle, StagePlan } from "../../../bundle/schema.ts";
+import { beatMsOf } from "../../../core/beat.ts";
 import { decisionSloMs } from "../../../core/decision-slo.ts";
 import type { StageState } from "./replica-tuner.ts";
 import { wholeOf } from "./staffing.ts";
@@ -8,10 +9,10 @@ import { wholeOf } from "./staffing.ts";
 const USUAL_WAIT = 0.5;
 /** What waits is to be served within this part of the time that replicas take to come up ... */
 const DRAIN_PART = 0.25;
-/** ... and within this at least. */
-const LEAST_DRAIN_MS = 500;
-/** How long after its beginning a wave may still grow, at most half of the time to come up. */
-const GROWTH_MS = 1000;
+/** ... and within this part of a beat at least. */
+const LEAST_DRAIN = 0.5;
+/** Beats after its beginning that a wave may still grow, at most half of the time to come up. */
+const GROWTH = 1;
 
 export interface CatchUpLook {
   readonly nowMs: number;
@@ -28,7 +29,7 @@ export interface CatchUpLook {
  * Where the load is surely more than what is ready carries, it is known when replicas that are
  * asked for now are up, and so is what will wait until then: what waits already, and what comes
  * beyond what is carried. With the load itself it is to be served within a quarter of the time that
- * they take to come up. All of this wave is asked for within its first second, so that it is up
+ * they take to come up. All of this wave is asked for within its first beat, so that it is up
  * together, and goes once nothing waits any more. A task has to serve what waits before any task
  * before it as well.
  */
@@ -37,6 +38,7 @@ export class CatchUp {
   readonly replicas: Uint32Array;
   readonly #parents: readonly (readonly number[])[];
   readonly #activationMs: number;
+  readonly #beatMs: number;
   readonly #usualSeconds: number;
   /** [taskCount], in requests per second and requests: what is carried up to a task and with it. */
   readonly #carriedQps: Float64Array;
@@ -51,6 +53,7 @@ export class CatchUp {
     this.replicas = new Uint32Array(tasks.length);
     this.#parents = tasks.map(({ edges }) => edges.flatMap(({ parent }) => parent ?? []));
     this.#activationMs = policy.activationMs;
+    this.#beatMs = beatMsOf(slo);
     this.#usualSeconds = (USUAL_WAIT * decisionSloMs(cluster, slo.latencyMs)) / 1000;
     this.#carriedQps = new Float64Array(tasks.length);
     this.#promisedQps = new Float64Array(tasks.length);
@@ -133,14 +136,14 @@ export class CatchUp {
       if (left <= this.#usualSeconds * Math.max(carried, sureQps)) continue;
       this.#isOn = true;
       this.#upMs = nowMs + this.#activationMs;
-      this.#growsUntilMs = nowMs + Math.min(GROWTH_MS, this.#activationMs / 2);
+      this.#growsUntilMs = nowMs + Math.min(GROWTH * this.#beatMs, this.#activationMs / 2);
       return;
     }
   }
 
   #grow({ nowMs, sureQps, likelyQps, factors }: CatchUpLook, stages: readonly StagePlan[]): void {
     const leftSeconds = Math.max(0, this.#upMs - nowMs) / 1000;
-    const drainMs = Math.max(LEAST_DRAIN_MS, DRAIN_PART * this.#activationMs);
+    const drainMs = Math.max(LEAST_DRAIN * this.#beatMs, DRAIN_PART * this.#activationMs);
     const qps = Math.max(sureQps, likelyQps);
     for (let task = 0; task < stages.length; task++) {
       const grows = Math.max(0, qps - this.#carriedQps[task]!) * leftSeconds;

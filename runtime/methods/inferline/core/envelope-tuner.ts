@@ -1,31 +1,36 @@
-/** Tunes replicas by the envelope of the last minute's traffic. */
+/** Tunes replicas by the envelope of recent traffic. */
 import type { InferlineBundle, InferlineLevel, StagePlan } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
+import { beatMsOf } from "../../../core/beat.ts";
 import { dispersionOf } from "./dispersion.ts";
 import { RecentFanouts } from "./recent-fanouts.ts";
 import { RecentRates } from "./recent-rates.ts";
 import type { ReplicaTuner, StageState } from "./replica-tuner.ts";
 import { TrailingEnvelope } from "./traffic-envelope.ts";
 
+// Times are in beats.
+
+/** Windows lie within a time of this length that ends now. Source: InferLine §5, 60 s. */
+const HORIZON = 60;
 /** Time between two evaluations; the paper says "continuously". */
-const TICK_MS = 1000;
+const TICK = 1;
 /**
- * No replicas go while the last change is not longer ago than this. Source: InferLine §5, three
- * times what a replica takes to come up.
+ * No replicas go while the last change is not longer ago than this. Source: InferLine §5, 15 s,
+ * three times what a replica takes to come up.
  */
-const SETTLE_MS = 15_000;
+const SETTLE = 15;
 /** A product that exceeds a whole number by this part of it is that number. */
 const ROUNDING = 1e-9;
 
 type TunerRule = "relative" | "paper";
 
 /**
- * Follows the traffic by its envelope of the last 60 s, compared with that of the traces that the
+ * Follows the traffic by its envelope of the last 60 beats, compared with that of the traces that the
  * plan was made on.
  *
  * Relative: a task gets its planned replicas times the excess, the largest ratio of an observed
  * count to the sample's, at once; and the most of this and the planned replicas times the ratio of
- * recent to sample peak rate once things have been settled for 15 s. Below the plan an excess is
+ * recent to sample peak rate once things have been settled for 15 beats. Below the plan an excess is
  * under 1. A count may exceed the sample's by `policy.tolerance` standard deviations of a count of
  * that size before it is an excess. With none the same traffic exceeds its sample at some window
  * for three quarters of the time or more, and plans of few replicas cost 14 to 36 % more; with one
@@ -35,11 +40,11 @@ type TunerRule = "relative" | "paper";
  * of the tasks behind them are those times as many.
  *
  * Paper: InferLine's Algorithms 3 and 4 as printed, but that a task keeps a replica and that none
- * go before there are 30 s of history. What they get wrong, and the other rule does not:
+ * go before there are 30 beats of history. What they get wrong, and the other rule does not:
  * - a rate of a short window counts against the mean that the plan carries, so that ordinary bursts
  *   call for a multiple of the plan;
  * - once replicas have gone, traffic that comes back calls for them only if it exceeds the sample;
- * - what goes after 15 s comes back at the next tick while the burst that called for it is in the
+ * - what goes after 15 beats comes back at the next tick while the burst that called for it is in the
  *   envelope.
  */
 export class EnvelopeTuner implements ReplicaTuner {
@@ -47,7 +52,8 @@ export class EnvelopeTuner implements ReplicaTuner {
   wakeMs = Number.POSITIVE_INFINITY;
   readonly #bundle: InferlineBundle;
   readonly #rule: TunerRule;
-  readonly #rates = new RecentRates();
+  readonly #rates: RecentRates;
+  readonly #beatMs: number;
   readonly #fanouts: RecentFanouts;
   readonly #envelope: TrailingEnvelope;
   #level: InferlineLevel;
@@ -70,9 +76,11 @@ export class EnvelopeTuner implements ReplicaTuner {
     const taskCount = bundle.tasks.length;
     this.#bundle = bundle;
     this.#rule = rule;
+    this.#beatMs = beatMsOf(bundle.slo);
+    this.#rates = new RecentRates(this.#beatMs);
     this.#fanouts = new RecentFanouts(bundle);
     this.#level = levelOf(bundle, level);
-    this.#envelope = new TrailingEnvelope(windowsOf(this.#level));
+    this.#envelope = new TrailingEnvelope(windowsOf(this.#level), HORIZON * this.#beatMs);
     this.#sampleRequests = sampleOf(this.#level);
     this.#tolerated = toleratedOf(this.#sampleRequests, bundle);
     this.#limits = new Float64Array(this.#sampleRequests.length);
@@ -90,7 +98,7 @@ export class EnvelopeTuner implements ReplicaTuner {
     return this.#envelope.windowMs;
   }
 
-  /** [windowCount]: most requests in a window of the last 60 s; not a copy. */
+  /** [windowCount]: most requests in a window of the last 60 beats; not a copy. */
   get observedRequests(): Uint32Array {
     return this.#envelope.maxima;
   }
@@ -119,7 +127,7 @@ export class EnvelopeTuner implements ReplicaTuner {
   }
 
   onArrival(nowMs: number): boolean {
-    if (this.wakeMs === Number.POSITIVE_INFINITY) this.wakeMs = nowMs + TICK_MS;
+    if (this.wakeMs === Number.POSITIVE_INFINITY) this.wakeMs = nowMs + TICK * this.#beatMs;
     this.#rates.recordRequest(nowMs);
     this.#fanouts.recordRequest();
     this.#envelope.record(nowMs);
@@ -136,7 +144,8 @@ export class EnvelopeTuner implements ReplicaTuner {
       this.#pace = pace;
       this.#setLimits();
     }
-    this.wakeMs += (Math.floor((nowMs - this.wakeMs) / TICK_MS) + 1) * TICK_MS;
+    const tickMs = TICK * this.#beatMs;
+    this.wakeMs += (Math.floor((nowMs - this.wakeMs) / tickMs) + 1) * tickMs;
     this.#rates.advance(nowMs);
     this.#envelope.advance(nowMs);
     if (this.#fanouts.advance(nowMs, this.#level.plan.stages)) this.#setLimits();
@@ -191,7 +200,7 @@ export class EnvelopeTuner implements ReplicaTuner {
   /** @returns whether a target has fallen. */
   #lower(nowMs: number): boolean {
     const peakQps = this.#rates.recentPeakQps;
-    if (Number.isNaN(peakQps) || !(nowMs - this.#changedMs > SETTLE_MS)) return false;
+    if (Number.isNaN(peakQps) || !(nowMs - this.#changedMs > SETTLE * this.#beatMs)) return false;
     const { plan, sample } = this.#level;
     const isPaper = this.#rule === "paper";
     // The replicas that the envelope calls for stay, or they would be raised again at once.
@@ -208,7 +217,7 @@ export class EnvelopeTuner implements ReplicaTuner {
       this.targets[task] = wanted;
       isChanged = true;
     }
-    // Algorithm 4 does not set LastUpdate, so more may go a second later.
+    // Algorithm 4 does not set LastUpdate, so more may go a beat later.
     if (isChanged && !isPaper) this.#noteChange(nowMs);
     return isChanged;
   }

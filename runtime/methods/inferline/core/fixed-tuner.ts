@@ -1,5 +1,6 @@
 /** Keeps the replicas as planned. */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
+import { beatMsOf } from "../../../core/beat.ts";
 import { RecentRates } from "./recent-rates.ts";
 import type { ReplicaTuner } from "./replica-tuner.ts";
 
@@ -9,12 +10,13 @@ import type { ReplicaTuner } from "./replica-tuner.ts";
  */
 export class FixedTuner implements ReplicaTuner {
   readonly targets: Uint32Array;
-  readonly #rates = new RecentRates();
+  readonly #rates: RecentRates;
   readonly #bundle: InferlineBundle;
 
   /** @param level index of the level that is followed first. */
   constructor(bundle: InferlineBundle, level: number) {
     this.#bundle = bundle;
+    this.#rates = new RecentRates(beatMsOf(bundle.slo));
     this.targets = new Uint32Array(bundle.tasks.length);
     this.follow(level);
   }

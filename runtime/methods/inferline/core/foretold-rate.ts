@@ -1,23 +1,27 @@
 /** Foretells the rate for when replicas are up that are asked for now. */
-import { type Forecaster, type ForecasterName, forecasterOf } from "../../../core/forecasters.ts";
+import {
+  type Forecaster,
+  type ForecasterName,
+  forecasterOf,
+  HORIZON_BEATS,
+} from "../../../core/forecasters.ts";
 import type { RateHistory } from "../../../core/rate-history.ts";
 import { sureMean } from "./sure-load.ts";
-import { sureRiseQps } from "./sure-rise.ts";
+import { sureRise } from "./sure-rise.ts";
 
-/** How the rate surely rises, or a forecaster of its highest second. */
+/** How the rate surely rises, or a forecaster of its highest beat. */
 export type Foreteller = "rise" | ForecasterName;
 
 export interface ForetoldOptions {
-  /** Seconds until replicas are up. */
-  readonly aheadSeconds: number;
+  /** Beats until replicas are up. */
+  readonly aheadBeats: number;
+  readonly beatMs: number;
   /** Variance over mean of the requests in a window. */
   readonly dispersion: number;
   /** Deviations of a count that are no other load yet. */
   readonly slack: number;
 }
 
-/** What the forecasters foretell is a second's count, the highest of this many seconds. */
-const FORETOLD_SECONDS = 10;
 /** It lies so many standard deviations of a Poisson count above the rate. */
 const PEAK_DEVIATIONS = 1.54;
 
@@ -37,29 +41,33 @@ export class ForetoldRate {
 
   /** What is sure of it; 0 where nothing is. */
   qpsOf(history: RateHistory): number {
-    const { aheadSeconds, dispersion } = this.#options;
-    if (this.#hasRise) return sureRiseQps(history.perSecondQps, aheadSeconds, dispersion);
+    return (1000 * this.#countOf(history)) / this.#options.beatMs;
+  }
+
+  #countOf(history: RateHistory): number {
+    const { aheadBeats, dispersion } = this.#options;
+    if (this.#hasRise) return sureRise(history.perBeat, aheadBeats, dispersion);
     if (this.#forecaster === null) return 0;
-    return this.#forecastQps(this.#forecaster, history);
+    return this.#forecast(this.#forecaster, history);
   }
 
   /** On a line from the rate of now through the forecast, with the slack of a count. */
-  #forecastQps(forecaster: Forecaster, history: RateHistory): number {
-    const { aheadSeconds, dispersion, slack } = this.#options;
-    const foretoldQps = rateOfPeak(forecaster.forecast(history.perSecondQps), dispersion);
-    if (!(foretoldQps > 0)) return 0;
-    const nowQps = history.meanQps(FORETOLD_SECONDS);
-    const ahead = Math.max(1, aheadSeconds / FORETOLD_SECONDS);
-    const thenQps = Math.max(0, nowQps + (foretoldQps - nowQps) * ahead);
+  #forecast(forecaster: Forecaster, history: RateHistory): number {
+    const { aheadBeats, dispersion, slack } = this.#options;
+    const foretold = rateOfPeak(forecaster.forecast(history.perBeat), dispersion);
+    if (!(foretold > 0)) return 0;
+    const now = history.meanOver(HORIZON_BEATS);
+    const ahead = Math.max(1, aheadBeats / HORIZON_BEATS);
+    const then = Math.max(0, now + (foretold - now) * ahead);
     const deviations = (1 + slack) * Math.sqrt(dispersion);
-    return sureMean(thenQps * FORETOLD_SECONDS, deviations) / FORETOLD_SECONDS;
+    return sureMean(then * HORIZON_BEATS, deviations) / HORIZON_BEATS;
   }
 }
 
-/** The rate whose highest second of ten is about this. NaN gives 0. */
-function rateOfPeak(peakQps: number, dispersion: number): number {
-  if (!(peakQps > 0)) return 0;
+/** Requests per beat of which the highest of ten beats is about this. NaN gives 0. */
+function rateOfPeak(peak: number, dispersion: number): number {
+  if (!(peak > 0)) return 0;
   const half = (PEAK_DEVIATIONS * Math.sqrt(dispersion)) / 2;
-  const root = Math.sqrt(peakQps + half * half) - half;
+  const root = Math.sqrt(peak + half * half) - half;
   return root * root;
 }

@@ -1,6 +1,7 @@
 /** Decides what starts where: the core of InferLine. */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
+import { beatMsOf } from "../../../core/beat.ts";
 import {
   type CommandBuffer,
   DROP_NO_WORKER,
@@ -22,7 +23,7 @@ import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
 import type { PaceMonitor } from "../../../core/pace.ts";
 import { dispersionOf } from "./dispersion.ts";
 import { InferlineLevelFollower } from "./level-follower.ts";
-import { RECENT_MS } from "./recent-rates.ts";
+import { RECENT } from "./recent-rates.ts";
 import type { ReplicaTuner, StageState } from "./replica-tuner.ts";
 import { replicaTunerOf } from "./replica-tuner-of.ts";
 import { StageQueues } from "./stage-queues.ts";
@@ -88,7 +89,7 @@ class StageDispatcher implements InferlineDispatcher {
   readonly #isLevelFixed: boolean;
   /** What plans are chosen by; replicas are tuned by what comes here. */
   readonly #shared = new SharedDemand();
-  /** Variance of the mean of 30 s, for each request per second of it. */
+  /** Variance of the recent mean, for each request per second of it. */
   readonly #variancePerQps: number;
   readonly #state: StageState;
   readonly #paces: PipelinePaces;
@@ -114,16 +115,16 @@ class StageDispatcher implements InferlineDispatcher {
     this.commandCapacity = this.waitingCapacity + 1 + 2 * workerCount;
     this.#fleet = new ReplicaFleet(shape);
     this.#keeper = new ReplicaKeeper(shape, this.#fleet);
-    this.#demand = new DemandMonitor(initialDemandQps);
+    this.#demand = new DemandMonitor(initialDemandQps, beatMsOf(bundle.slo));
     this.#isServable = new Uint8Array(taskCount);
-    this.#variancePerQps = (1000 * dispersionOf(bundle.arrivals)) / RECENT_MS;
+    this.#variancePerQps = (1000 * dispersionOf(bundle.arrivals)) / (RECENT * beatMsOf(bundle.slo));
     const level = options.level ?? levelForLoad(bundle.levels, initialDemandQps);
     this.#isLevelFixed = options.level !== undefined || bundle.levels.length === 1;
     this.#follower = new InferlineLevelFollower(bundle, level);
     this.#tuner = options.tuner ?? replicaTunerOf(bundle, level, this.#isLevelFixed);
     this.#queues = new StageQueues(bundle, queryCapacity, this.#tuner.isLateLast === true);
     const variants = bundle.tasks.flatMap((task) => task.variants);
-    this.#paces = new PipelinePaces(variants, bundle.cluster, shape.poolByWorker, options);
+    this.#paces = new PipelinePaces(variants, bundle, shape.poolByWorker, options);
     const { monitor } = this.#paces;
     this.#state = {
       waiting: (task) => this.#queues.length(task),

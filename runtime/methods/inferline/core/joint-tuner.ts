@@ -5,7 +5,8 @@ import {
   priceMicros,
   violationCeiling,
 } from "../../../bundle/schema.ts";
-import { HISTORY_SECONDS } from "../../../core/forecasters.ts";
+import { beatMsOf } from "../../../core/beat.ts";
+import { HISTORY_BEATS } from "../../../core/forecasters.ts";
 import { RateHistory } from "../../../core/rate-history.ts";
 import { BurstReserve, carriedQpsOf, replicasFor } from "./burst-reserve.ts";
 import { CatchUp } from "./catch-up.ts";
@@ -22,45 +23,49 @@ import { TrailingEnvelope } from "./traffic-envelope.ts";
 export interface JointTunerOptions {
   /** Deviations of a window's count above the most of the sample that are no other load yet. */
   readonly slack: number;
-  /** How long the traffic is remembered, and with it what it called for. */
-  readonly memoryMs: number;
+  /** How many beats the traffic is remembered, and with it what it called for. */
+  readonly memoryBeats: number;
   /** Who foretells the rate when replicas are up that are asked for now; null for nobody. */
   readonly forecaster: Foreteller | null;
   /** Whether what has come to wait is caught up with. */
   readonly catchesUp: boolean;
   /** Whether what is late already is served after what is not. */
   readonly lateLast: boolean;
-  /** How long a burst is remembered that came too fast, and provided for; 0 for not at all. */
-  readonly burstMemoryMs: number;
+  /** How many beats a burst is remembered that came too fast, and provided for; 0 for none. */
+  readonly burstMemoryBeats: number;
 }
 
 /** `npm run experiment -- inferline choice` tells how they were chosen. */
 export const JOINT_DEFAULTS: JointTunerOptions = {
-  slack: 1.5,
-  memoryMs: 40_000,
+  slack: 2.5,
+  memoryBeats: 40,
   forecaster: "rise",
   catchesUp: true,
   lateLast: true,
-  burstMemoryMs: 35 * 60_000,
+  burstMemoryBeats: 2100,
 };
 
+// Times are in beats.
+
 /** Time between two looks at the traffic; what exceeds it is looked at once it comes. */
-const TICK_MS = 1000;
+const TICK = 1;
+/** The recent mean is over this time. */
+const RECENT = 30;
 /** Shortest window of the envelope where plans are faster than that. */
-const LEAST_WINDOW_MS = 10;
+const LEAST_WINDOW = 0.01;
 /** Another plan takes over once it has been cheaper by this part ... */
 const LEAST_SAVING = 0.05;
 /** ... for this long, since its replicas may have to be started all anew. */
-const SWITCH_MS = 10_000;
+const SWITCH = 10;
 /** For bursts a stage has a replica to spare that costs at most this part of the plan. */
 const CHEAP_PART = 0.05;
-/** Windows that end now, in seconds, over which a rate may show to be too high. */
+/** Windows that end now over which a rate may show to be too high. */
 const NOW_WINDOWS = [0.2, 0.5, 1, 2];
 /** Standard deviations that such a count has above a load to be sure that it is more. */
 const NOW_SIGMAS = 3.5;
 
 /**
- * Replicas, and the plan, for the load that the traffic of the last 40 s surely is.
+ * Replicas, and the plan, for the load that the traffic of the last 40 beats surely is.
  *
  * Of every window there is a count that a load still allows for: the most of the sample, scaled to
  * the load, and a slack of some deviations. The least load that allows for all that came is the
@@ -81,7 +86,8 @@ export class JointTuner implements ReplicaTuner {
   readonly #dispersion: number;
   readonly #isFixed: boolean;
   readonly #envelope: TrailingEnvelope;
-  readonly #history = new RateHistory();
+  readonly #history: RateHistory;
+  readonly #beatMs: number;
   readonly #fanouts: RecentFanouts;
   readonly #foretold: ForetoldRate;
   readonly #staffing: Staffing;
@@ -122,18 +128,24 @@ export class JointTuner implements ReplicaTuner {
     this.#dispersion = dispersionOf(bundle.arrivals);
     this.#isFixed = isFixed || bundle.levels.length === 1;
     this.#level = level;
-    const windowMs = windowsOf(bundle, options.memoryMs);
-    this.#envelope = new TrailingEnvelope(windowMs, options.memoryMs);
+    const beatMs = beatMsOf(bundle.slo);
+    const memoryMs = options.memoryBeats * beatMs;
+    const windowMs = windowsOf(bundle, memoryMs, LEAST_WINDOW * beatMs);
+    this.#beatMs = beatMs;
+    this.#history = new RateHistory(beatMs);
+    this.#envelope = new TrailingEnvelope(windowMs, memoryMs);
     this.#fanouts = new RecentFanouts(bundle);
     this.#foretold = new ForetoldRate(options.forecaster, {
-      aheadSeconds: (bundle.policy.activationMs + TICK_MS) / 1000,
+      aheadBeats: bundle.policy.activationMs / beatMs + TICK,
+      beatMs,
       dispersion: this.#dispersion,
       slack: options.slack,
     });
     this.#staffing = new Staffing(bundle);
     this.#catchUp = new CatchUp(bundle);
     this.#reserve = new BurstReserve({
-      memoryMs: options.burstMemoryMs,
+      memoryMs: options.burstMemoryBeats * beatMs,
+      beatMs,
       ceiling: violationCeiling(bundle.slo),
       activationMs: bundle.policy.activationMs,
       dispersion: this.#dispersion,
@@ -155,7 +167,7 @@ export class JointTuner implements ReplicaTuner {
   }
 
   get recentMeanQps(): number {
-    return this.#history.knownSeconds < 30 ? Number.NaN : this.#history.meanQps(30);
+    return this.#history.knownBeats < RECENT ? Number.NaN : this.#meanQps(RECENT);
   }
 
   /** [windowCount]: lengths of the windows. */
@@ -181,7 +193,7 @@ export class JointTuner implements ReplicaTuner {
   onArrival(nowMs: number): boolean {
     if (Number.isNaN(this.#firstMs)) {
       this.#firstMs = nowMs;
-      this.wakeMs = nowMs + TICK_MS;
+      this.wakeMs = nowMs + TICK * this.#beatMs;
     }
     this.#history.onArrival(nowMs);
     this.#fanouts.recordRequest();
@@ -203,7 +215,7 @@ export class JointTuner implements ReplicaTuner {
     this.#fanouts.advance(nowMs, this.#stages);
     this.#provide(nowMs);
     this.#lookBack(nowMs, state);
-    this.wakeMs = nowMs + TICK_MS;
+    this.wakeMs = nowMs + TICK * this.#beatMs;
     if (this.#catchUp.dueMs > nowMs) this.wakeMs = Math.min(this.wakeMs, this.#catchUp.dueMs);
     return this.#setTargets() || this.#level !== levelBefore;
   }
@@ -251,7 +263,7 @@ export class JointTuner implements ReplicaTuner {
 
   /** Before as much has come as is remembered, less traffic may be traffic that is yet to come. */
   #isKnown(nowMs: number): boolean {
-    return nowMs - this.#firstMs >= this.#options.memoryMs;
+    return nowMs - this.#firstMs >= this.#options.memoryBeats * this.#beatMs;
   }
 
   /** Changes to another level once that has been better for a while; `#own` is then its staff. */
@@ -274,7 +286,7 @@ export class JointTuner implements ReplicaTuner {
       this.#better = candidate;
       this.#betterSinceMs = nowMs;
     }
-    if (!isRelief && nowMs - this.#betterSinceMs < SWITCH_MS) return;
+    if (!isRelief && nowMs - this.#betterSinceMs < SWITCH * this.#beatMs) return;
     this.#level = candidate;
     this.#better = -1;
     own.replicas.set(other.replicas);
@@ -289,12 +301,16 @@ export class JointTuner implements ReplicaTuner {
     return level;
   }
 
-  /** A level or the one below it, where that has the need cheaper; `#other` is then its staff. */
+  /**
+   * A level or the one below it, where that has the need cheaper; `#other` is then its staff. What
+   * may be the load of the level is what its plan was made for.
+   */
   #cheaperOf(upper: number, foretold: number): number {
     const { factors } = this.#fanouts;
     const staff = this.#other;
-    this.#staffing.at(upper, this.#needAt(upper, foretold), factors, staff);
-    if (upper === 0) return upper;
+    const need = this.#needAt(upper, foretold);
+    this.#staffing.at(upper, need, factors, staff);
+    if (upper === 0 || need >= 1) return upper;
     const { micros, lacking } = staff;
     const lower = upper - 1;
     this.#staffing.at(lower, this.#needAt(lower, foretold), factors, staff);
@@ -315,7 +331,7 @@ export class JointTuner implements ReplicaTuner {
   }
 
   #lookBack(nowMs: number, state: StageState): void {
-    const likelyQps = this.#history.meanQps(1);
+    const likelyQps = this.#meanQps(1);
     if (Number.isNaN(likelyQps)) return;
     const { factors } = this.#fanouts;
     const sureQps = this.#sureQps();
@@ -326,26 +342,31 @@ export class JointTuner implements ReplicaTuner {
     const { throughputQps, waitMs } = this.#timely[this.#level]!;
     const profiledQps = carriedQpsOf(this.#stages, throughputQps, factors, state.readyByTask);
     const carriedQps = profiledQps / this.#pace;
-    const meanQps = this.#history.meanQps(this.#activationSeconds);
+    const meanQps = this.#meanQps(this.#activationBeats);
     this.#reserve.look({ nowMs, sureQps, lastQps: likelyQps, meanQps, carriedQps, waitMs });
   }
 
   /** As long as rates are known for, in whole tenths. */
-  get #activationSeconds(): number {
-    const tenths = Math.round(this.#bundle.policy.activationMs / 100);
-    return Math.min(Math.max(tenths / 10, 1), HISTORY_SECONDS);
+  get #activationBeats(): number {
+    const tenths = Math.round((10 * this.#bundle.policy.activationMs) / this.#beatMs);
+    return Math.min(Math.max(tenths / 10, 1), HISTORY_BEATS);
+  }
+
+  /** Over the last beats; NaN if nothing is known. */
+  #meanQps(beats: number): number {
+    return (1000 * this.#history.meanOver(beats)) / this.#beatMs;
   }
 
   /** The rate that the newest traffic surely is. */
   #sureQps(): number {
     const deviations = NOW_SIGMAS * Math.sqrt(this.#dispersion);
     let sure = 0;
-    for (const seconds of NOW_WINDOWS) {
-      if (seconds > this.#history.knownSeconds) break;
-      const count = this.#history.meanQps(seconds) * seconds;
-      sure = Math.max(sure, sureMean(count, deviations) / seconds);
+    for (const beats of NOW_WINDOWS) {
+      if (beats > this.#history.knownBeats) break;
+      const count = this.#history.meanOver(beats) * beats;
+      sure = Math.max(sure, sureMean(count, deviations) / beats);
     }
-    return sure;
+    return (1000 * sure) / this.#beatMs;
   }
 
   /** @returns whether a target has changed. */
@@ -380,10 +401,10 @@ export class JointTuner implements ReplicaTuner {
 }
 
 /** Those of the level with the shortest, doubled again and again, as long as is remembered. */
-function windowsOf({ levels }: InferlineBundle, memoryMs: number): Float64Array {
+function windowsOf({ levels }: InferlineBundle, memoryMs: number, leastMs: number): Float64Array {
   const shortest = levels.map(({ sample }) => sample.envelope.windowMs.data[0]!);
   const windows: number[] = [];
-  const first = Math.max(LEAST_WINDOW_MS, Math.min(...shortest));
+  const first = Math.max(leastMs, Math.min(...shortest));
   for (let ms = first; ms < memoryMs; ms *= 2) windows.push(ms);
   return Float64Array.from([...windows, memoryMs]);
 }

@@ -1,21 +1,22 @@
 /** Chooses the plan that is followed while the traffic changes for good. */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
+import { beatMsOf } from "../../../core/beat.ts";
 import { dispersionOf } from "./dispersion.ts";
-import { RECENT_MS } from "./recent-rates.ts";
+import { RECENT } from "./recent-rates.ts";
 
-/** A plan for more traffic takes over when it has been wanted for this long without a break. */
-const RISE_MS = 15_000;
+/** A plan for more traffic takes over when it has been wanted for so many beats without a break. */
+const RISE = 15;
 /** One for less traffic, which only saves money. */
-const FALL_MS = 60_000;
+const FALL = 60;
 /**
- * Deviations by which the mean rate of 30 s may be above the load of a plan and still be that load.
+ * Deviations by which the mean rate of 30 beats may be above the load of a plan and still be that load.
  */
 const NOISE_SIGMAS = 3;
 
 /**
  * Which plan is followed while the traffic changes for good: the lowest for the mean rate of the
- * last 30 s, or the highest.
+ * last 30 beats, or the highest.
  *
  * The paper plans again offline when the traffic stays away from the sample (InferLine §5); here
  * the plans are at hand. Bursts are the tuner's, and what a level's own traffic does by chance is
@@ -29,13 +30,18 @@ export class InferlineLevelFollower {
   /** Sign of the change that is wanted, and since when. */
   #direction = 0;
   #sinceMs = Number.NaN;
+  readonly #beatMs: number;
 
-  constructor({ levels, arrivals }: Pick<InferlineBundle, "levels" | "arrivals">, level: number) {
+  constructor(
+    { levels, arrivals, slo }: Pick<InferlineBundle, "levels" | "arrivals" | "slo">,
+    level: number,
+  ) {
     assert(level >= 0 && level < levels.length, "the level exists");
-    const perSecond = (1000 * dispersionOf(arrivals)) / RECENT_MS;
+    const perSecond = (1000 * dispersionOf(arrivals)) / (RECENT * beatMsOf(slo));
     this.#loadQps = Float64Array.from(levels, ({ loadQps }) => loadQps);
     this.#mostQps = this.#loadQps.map((qps) => qps + NOISE_SIGMAS * Math.sqrt(perSecond * qps));
     this.level = level;
+    this.#beatMs = beatMsOf(slo);
   }
 
   /** @param recentMeanQps NaN while unknown. @returns whether the level is another one now. */
@@ -47,7 +53,7 @@ export class InferlineLevelFollower {
       this.#sinceMs = nowMs;
     }
     if (direction === 0) return false;
-    if (nowMs - this.#sinceMs < (direction > 0 ? RISE_MS : FALL_MS)) return false;
+    if (nowMs - this.#sinceMs < (direction > 0 ? RISE : FALL) * this.#beatMs) return false;
     this.level = wanted;
     this.#direction = 0;
     return true;

@@ -1,9 +1,10 @@
-/** Measures how many queries fan-outs make of a request, of the last 30 s. */
+/** Measures how many queries fan-outs make of a request, of the last 30 beats. */
 import type { InferlineBundle, StagePlan } from "../../../bundle/schema.ts";
+import { beatMsOf } from "../../../core/beat.ts";
 import { taskGraphOf } from "../../../core/graph/task-graph.ts";
-import { RATE_WINDOW_MS } from "./recent-rates.ts";
+import { RATE_WINDOW } from "./recent-rates.ts";
 
-/** Windows that are remembered: 30 s. */
+/** Windows that are remembered: 30 beats. */
 const WINDOW_COUNT = 6;
 /**
  * Standard deviations by which queries have to exceed what the plan counts with, were the queries
@@ -13,7 +14,7 @@ const SIGMAS = 3;
 
 /**
  * Queries of each task behind a fan-out per request, over what the plan counts with, in tumbling
- * windows of 5 s. The first window begins with the first call of `advance`.
+ * windows of five beats. The first window begins with the first call of `advance`.
  */
 export class RecentFanouts {
   /**
@@ -28,11 +29,13 @@ export class RecentFanouts {
   /** [WINDOW_COUNT, taskCount + 1], requests last. */
   readonly #windows: Float64Array;
   readonly #columns: number;
+  readonly #windowMs: number;
   #window = 0;
   #endMs = Number.POSITIVE_INFINITY;
 
   constructor(bundle: InferlineBundle) {
     const { scopes, scopeByTask } = taskGraphOf(bundle);
+    this.#windowMs = RATE_WINDOW * beatMsOf(bundle.slo);
     this.isUsed = scopes.length > 1;
     this.#isMade = Array.from(scopeByTask, (scope) => scope > 0);
     this.#columns = bundle.tasks.length + 1;
@@ -51,10 +54,10 @@ export class RecentFanouts {
   /** Closes the windows that are over. @returns whether a factor has changed. */
   advance(nowMs: number, stages: readonly StagePlan[]): boolean {
     if (!this.isUsed) return false;
-    if (this.#endMs === Number.POSITIVE_INFINITY) this.#endMs = nowMs + RATE_WINDOW_MS;
+    if (this.#endMs === Number.POSITIVE_INFINITY) this.#endMs = nowMs + this.#windowMs;
     if (nowMs < this.#endMs) return false;
-    const over = 1 + Math.floor((nowMs - this.#endMs) / RATE_WINDOW_MS);
-    this.#endMs += over * RATE_WINDOW_MS;
+    const over = 1 + Math.floor((nowMs - this.#endMs) / this.#windowMs);
+    this.#endMs += over * this.#windowMs;
     const isChanged = this.#measure(stages);
     for (let window = 0; window < Math.min(over, WINDOW_COUNT); window++) {
       this.#window = (this.#window + 1) % WINDOW_COUNT;

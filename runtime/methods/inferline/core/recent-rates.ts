@@ -1,14 +1,14 @@
-/** Measures the rates of the last 30 s. */
+/** Measures the rates of the last 30 beats. */
 import { assert } from "../../../core/assert.ts";
 
-/** Length of a tumbling window. Source: InferLine §5.2. */
-export const RATE_WINDOW_MS = 5000;
-/** Windows that are remembered: 30 s. */
+/** Beats of a tumbling window. Source: InferLine §5.2, 5 s. */
+export const RATE_WINDOW = 5;
+/** Windows that are remembered. */
 const WINDOW_COUNT = 6;
-export const RECENT_MS = WINDOW_COUNT * RATE_WINDOW_MS;
+export const RECENT = WINDOW_COUNT * RATE_WINDOW;
 
 /**
- * Requests of the last 30 s in six tumbling windows of 5 s. The first window begins with the first
+ * Requests of the last 30 beats in six tumbling windows of five. The first window begins with the first
  * call of either method; a window holds its begin and not its end.
  */
 export class RecentRates {
@@ -22,6 +22,11 @@ export class RecentRates {
   windowCount = 0;
   #requests = 0;
   readonly #recent = new Float64Array(WINDOW_COUNT);
+  readonly #windowMs: number;
+
+  constructor(beatMs: number) {
+    this.#windowMs = RATE_WINDOW * beatMs;
+  }
 
   recordRequest(nowMs: number): void {
     this.advance(nowMs);
@@ -30,16 +35,16 @@ export class RecentRates {
 
   /** Closes the windows that are over. @returns whether there were any. */
   advance(nowMs: number): boolean {
-    if (this.windowEndMs === Number.POSITIVE_INFINITY) this.windowEndMs = nowMs + RATE_WINDOW_MS;
+    if (this.windowEndMs === Number.POSITIVE_INFINITY) this.windowEndMs = nowMs + this.#windowMs;
     if (nowMs < this.windowEndMs) return false;
-    const idle = Math.floor((nowMs - this.windowEndMs) / RATE_WINDOW_MS);
+    const idle = Math.floor((nowMs - this.windowEndMs) / this.#windowMs);
     assert(idle >= 0 && idle < Number.POSITIVE_INFINITY, "times are finite");
     this.#close(this.#requests);
     this.#requests = 0;
     // Beyond the last six, empty windows change nothing but their number.
     for (let window = 0; window < Math.min(idle, WINDOW_COUNT); window++) this.#close(0);
     this.windowCount += Math.max(idle - WINDOW_COUNT, 0);
-    this.windowEndMs += (idle + 1) * RATE_WINDOW_MS;
+    this.windowEndMs += (idle + 1) * this.#windowMs;
     let peak = 0;
     let sum = 0;
     for (let window = 0; window < WINDOW_COUNT; window++) {
@@ -47,8 +52,8 @@ export class RecentRates {
       sum += this.#recent[window]!;
     }
     if (this.windowCount >= WINDOW_COUNT) {
-      this.recentPeakQps = (1000 * peak) / RATE_WINDOW_MS;
-      this.recentMeanQps = (1000 * sum) / RECENT_MS;
+      this.recentPeakQps = (1000 * peak) / this.#windowMs;
+      this.recentMeanQps = (1000 * sum) / (WINDOW_COUNT * this.#windowMs);
     }
     return true;
   }

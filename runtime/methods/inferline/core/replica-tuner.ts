@@ -27,8 +27,7 @@ export interface ReplicaTuner {
   /** Whether what is late already is served after what is not; left out for no. */
   readonly isLateLast?: boolean | undefined;
   /**
-   * Mean rate of the tumbling windows of 5 s that ended in the last 30 s, requests per second; NaN
-   * before 30 s are over.
+   * Mean rate of the last 30 beats, requests per second; NaN before they are over.
    */
   readonly recentMeanQps: number;
   /** When `tick` is to be called next. */

@@ -1,8 +1,6 @@
-/** Measures the traffic envelope of the last minute, or of another time. */
+/** Measures the traffic envelope of the time that ends now. */
 import { assert } from "../../../core/assert.ts";
 
-/** Windows lie within a time of this length that ends now. Source: InferLine §5. */
-const HORIZON_MS = 60_000;
 /**
  * Arrivals of the horizon that are remembered; beyond that, at 17 000 per second, the oldest are
  * forgotten before their time.
@@ -16,7 +14,7 @@ const INITIAL_CAPACITY = 1024;
 const FIRST_NUMBER = 2 ** 31 - 50;
 
 /**
- * The traffic envelope of the last 60 s, or of another horizon: for each of a few window lengths,
+ * The traffic envelope of the last `horizonMs`: for each of a few window lengths,
  * the most arrivals in any closed window [t, t + length].
  *
  * Arrivals have consecutive numbers that wrap around at 32 bits. A window begins at each arrival;
@@ -36,7 +34,7 @@ export class TrailingEnvelope {
   readonly #horizonMs: number;
 
   /** @param windowMs ascending, in (0, horizonMs]. */
-  constructor(windowMs: Float64Array, horizonMs = HORIZON_MS) {
+  constructor(windowMs: Float64Array, horizonMs: number) {
     this.#horizonMs = horizonMs;
     this.setWindows(windowMs);
   }

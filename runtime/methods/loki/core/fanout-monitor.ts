@@ -1,11 +1,14 @@
-/** Served queries that weigh as much as what was known before. */
-const MEMORY_QUERIES = 500;
+/**
+ * Served queries that weigh as much as what was known before: enough for the noise of fan-outs to
+ * be small beside that of the demand.
+ */
+const MEMORY_QUERIES = 2000;
 
 /**
  * Mean children by variant and child task as observed, in the layout of `PipelineShape.fanout`:
  * reports are summed, and folded in at a heartbeat.
  *
- * The compiled means are the start; a heartbeat with n served queries has the weight n / (n + 500),
+ * The compiled means are the start; a heartbeat with n served queries has the weight n / (n + 2000),
  * so a mean is trusted as far as it is certain.
  */
 export class FanoutMonitor {

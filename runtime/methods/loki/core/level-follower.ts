@@ -1,67 +1,61 @@
 /** Chooses the plan that is followed: the lowest that carries the demand. */
 import { assert } from "../../../core/assert.ts";
-
-export interface LevelFollowerOptions {
-  /** Time between two looks at whether a lower level would do. Source: Loki §4.2. */
-  readonly periodMs: number;
-  /**
-   * Excess of the demand over what a level carries before it is left upwards, in standard
-   * deviations of the demand.
-   */
-  readonly riseSigmas: number;
-  /**
-   * A lower level has to carry so much beyond the demand, likewise: between the two nothing
-   * changes.
-   */
-  readonly fallSigmas: number;
-}
+import { LevelChoice, type LevelChoiceOptions } from "../../../core/level-choice.ts";
+import type { LoadWindow, MeasuredLoad } from "../../../core/load-monitor.ts";
 
 /**
- * Measured on the traffic chain, in mode `deadline`, models loading in 0.5 s. Demand between 100
- * and 1500 per second, of which a rise at 0, 1, 2, 3 deviations violates 0.7, 0.8, 1.0, 1.2 % at
- * accuracies 0.707 to 0.718. A steady demand at the load of a level changes plans every 1 to 3
- * minutes with a fall at 1 or 2 deviations, and once with 3.
+ * A demand at the load of a level leaves its plan less than once in ten thousand beats, one that is
+ * 15 % above it within three.
  */
-const DEFAULT_LEVEL_FOLLOWER: LevelFollowerOptions = {
-  periodMs: 10_000,
-  riseSigmas: 1,
-  fallSigmas: 3,
+const CHOICE: LevelChoiceOptions = {
+  riseSigmas: 3.5,
+  refuteSigmas: 3,
+  startSigmas: 2,
+  fallSigmas: 1,
+  allowanceSigmas: 0.5,
+  driftSigmas: 8,
 };
 
+// Times are in beats.
+
+/** A lower level waits this long after a change, as loading models costs. Source: Loki §4.2, 10 s. */
+const PERIOD = 10;
 /** Time for which a level is kept at least once servers are faster again, and at most. */
-const LEAST_HOLD_MS = 4000;
-const MOST_HOLD_MS = 32_000;
+const LEAST_HOLD = 4;
+const MOST_HOLD = 32;
 /** Servers that become slow within this time after the hold are slow again and again. */
-const AGAIN_MS = 8000;
+const AGAIN = 8;
 
 /**
- * Which plan is followed: the lowest that carries the demand. Upwards it goes at once, for what is
- * not carried is late; downwards every ten seconds, as loading models costs. The highest while the
- * demand is unknown or above all: it gives away accuracy, not deadlines.
+ * Which plan is followed: the lowest that carries the demand, where a difference that is fair to
+ * call noise changes nothing. Upwards it goes at once, for what is not carried is late; downwards
+ * some time after the last change. The highest while the demand is unknown or above all: it gives
+ * away accuracy, not deadlines.
  */
 export class LevelFollower {
   level: number;
-  readonly #options: LevelFollowerOptions;
-  /** Levels by what they are meant to carry, ascending, and the place of each among them. */
+  /** Levels by what they are meant to carry, ascending. */
   readonly #levelByRank: Uint32Array;
-  readonly #rankByLevel: Uint32Array;
-  #periodStartMs = Number.NaN;
+  readonly #carriedByRank: Float64Array;
+  readonly #choice: LevelChoice;
+  readonly #beatMs: number;
+  readonly #load = new Demand();
   /** Pace for which the level was chosen last. */
   #chosenPace = 1;
   #changedMs = Number.NEGATIVE_INFINITY;
   /** When the level fell last because servers had become faster. */
   #easedMs = Number.NEGATIVE_INFINITY;
   /** How long a level is kept after a change although servers have become faster. */
-  #holdMs = LEAST_HOLD_MS;
+  #hold = LEAST_HOLD;
 
   /** @param meantQps what each level is meant to carry, on one and the same machine. */
-  constructor(meantQps: readonly number[], options = DEFAULT_LEVEL_FOLLOWER) {
+  constructor(meantQps: readonly number[], beatMs: number) {
     assert(meantQps.length > 0, "there is at least one level");
-    this.#options = options;
     const order = [...meantQps.keys()].sort((a, b) => meantQps[a]! - meantQps[b]! || a - b);
     this.#levelByRank = Uint32Array.from(order);
-    this.#rankByLevel = new Uint32Array(order.length);
-    for (const [rank, level] of order.entries()) this.#rankByLevel[level] = rank;
+    this.#carriedByRank = Float64Array.from(order, (level) => meantQps[level]!);
+    this.#choice = new LevelChoice(this.#carriedByRank, CHOICE);
+    this.#beatMs = beatMs;
     this.level = order.at(-1)!;
   }
 
@@ -80,24 +74,21 @@ export class LevelFollower {
     pace = 1,
   ): boolean {
     if (Number.isNaN(demandQps)) return false;
-    const { periodMs, riseSigmas, fallSigmas } = this.#options;
-    const before = this.level;
-    const isFirst = Number.isNaN(this.#periodStartMs);
-    const isDue = isFirst || nowMs - this.#periodStartMs >= periodMs;
-    if (isDue) this.#periodStartMs = nowMs;
-    // Levels that servers were too slow for are looked at as at first.
-    const isEased = pace < this.#chosenPace && nowMs - this.#changedMs >= this.#holdMs;
-    if (demandQps > carriedQps[before]! + riseSigmas * noiseQps) {
-      this.level = this.#lowest(carriedQps, demandQps);
-      if (pace > 1) this.#setHold(nowMs);
-    } else if (isDue || isEased) {
-      // The first measurement speaks for the top level no more than for any other.
-      const neededQps = demandQps + (isFirst || isEased ? 0 : fallSigmas * noiseQps);
-      const level = this.#lowest(carriedQps, neededQps);
-      if (this.#rankByLevel[level]! < this.#rankByLevel[before]!) this.level = level;
+    const levels = this.#levelByRank;
+    for (let rank = 0; rank < levels.length; rank++) {
+      this.#carriedByRank[rank] = carriedQps[levels[rank]!]!;
     }
-    if (this.level === before) return false;
-    if (isEased) this.#easedMs = nowMs;
+    this.#load.set(demandQps, noiseQps);
+    const isEased = pace < this.#chosenPace;
+    const waitMs = (isEased ? this.#hold : PERIOD) * this.#beatMs;
+    const mayFall = nowMs - this.#changedMs >= waitMs;
+    const rank = this.#choice.update(this.#load, nowMs, 1, mayFall);
+    const level = this.#mostFrom(rank, demandQps);
+    if (level === this.level) return false;
+    if (carriedQps[level]! < carriedQps[this.level]!) {
+      if (isEased) this.#easedMs = nowMs;
+    } else if (pace > 1) this.#setHold(nowMs);
+    this.level = level;
     this.#changedMs = nowMs;
     this.#chosenPace = pace;
     return true;
@@ -105,19 +96,38 @@ export class LevelFollower {
 
   /** Servers that are slow again and again keep the level for longer each time. */
   #setHold(nowMs: number): void {
-    const isAgain = nowMs - this.#easedMs < this.#holdMs + AGAIN_MS;
-    this.#holdMs = isAgain ? Math.min(2 * this.#holdMs, MOST_HOLD_MS) : LEAST_HOLD_MS;
+    const isAgain = nowMs - this.#easedMs < (this.#hold + AGAIN) * this.#beatMs;
+    this.#hold = isAgain ? Math.min(2 * this.#hold, MOST_HOLD) : LEAST_HOLD;
   }
 
-  /** The lowest level that carries a demand, or else the one that carries the most. */
-  #lowest(carriedQps: Float64Array, demandQps: number): number {
-    const levels = this.#levelByRank;
-    let most = levels[0]!;
-    for (let rank = 0; rank < levels.length; rank++) {
-      const level = levels[rank]!;
-      if (carriedQps[level]! >= demandQps) return level;
-      if (carriedQps[level]! > carriedQps[most]!) most = level;
+  /** The level of a rank or, if that is the highest and not enough, the one that carries the most. */
+  #mostFrom(rank: number, demandQps: number): number {
+    const carriedQps = this.#carriedByRank;
+    let most = rank;
+    if (rank === carriedQps.length - 1 && carriedQps[rank]! < demandQps) {
+      for (let other = 0; other < rank; other++) {
+        if (carriedQps[other]! > carriedQps[most]!) most = other;
+      }
     }
-    return most;
+    return this.#levelByRank[most]!;
+  }
+}
+
+/** Queries of a demand without noise. */
+const CERTAIN = 1e12;
+
+/** A demand and its noise as the count of a window that has as much. */
+class Demand implements MeasuredLoad, LoadWindow {
+  readonly isKnown = true;
+  readonly window = this;
+  readonly newest = this;
+  readonly clump = 1;
+  queries = 0;
+  ms = 1;
+
+  set(qps: number, noiseQps: number): void {
+    const queries = noiseQps > 0 ? (qps / noiseQps) * (qps / noiseQps) : CERTAIN;
+    this.queries = qps > 0 ? queries : 0;
+    this.ms = qps > 0 ? (1000 * queries) / qps : 1;
   }
 }

@@ -109,15 +109,15 @@ class LokiDispatcher implements PipelineDispatcher {
     this.#queries = new QueryTable(options.queryCapacity);
     this.#halfCount = Math.max(...layouts.map((layout) => layout.groupCount));
     this.#queues = new QueryQueues(2 * this.#halfCount, this.#queries.orderMs);
-    this.#demand = new DemandMonitor(options.initialDemandQps ?? Number.NaN);
+    this.#demand = new DemandMonitor(options.initialDemandQps ?? Number.NaN, shape.beatMs);
     this.#fanouts = new FanoutMonitor(shape.fanout);
     const carriedQps = layouts.map((layout) => layout.carriedQps);
-    this.#follower = new LevelFollower(carriedQps);
+    this.#follower = new LevelFollower(carriedQps, shape.beatMs);
     // While the load is not known, nothing is known of the machine either.
     this.#follower.level = levels.length - 1;
     this.#carriedQps = Float64Array.from(carriedQps);
     const variants = bundle.tasks.flatMap((task) => task.variants);
-    this.#paces = new PipelinePaces(variants, bundle.cluster, shape.poolByWorker, options);
+    this.#paces = new PipelinePaces(variants, bundle, shape.poolByWorker, options);
     this.#follower.update(this.#carriedQps, this.#demand.qps, 0, 0);
     const layout = layouts[this.#follower.level]!;
     this.#cluster = new Cluster(shape, layouts, layout, this.#paces.monitor);
@@ -291,7 +291,7 @@ class LokiDispatcher implements PipelineDispatcher {
     this.#paces.monitor.share(share.workers);
   }
 
-  /** Does what is due every second. */
+  /** Does what is due every beat. */
   #advance(nowMs: number, out: CommandBuffer): void {
     this.#nowMs = nowMs;
     if (nowMs >= this.#demand.countEndMs) this.#demand.advance(nowMs);

@@ -1,10 +1,11 @@
 /** Sets servers aside that have been much slower than most for long. */
+import type { PipelineShape } from "../../../core/graph/pipeline-shape.ts";
 import type { PaceMonitor } from "../../../core/pace.ts";
 import type { Cluster } from "./cluster.ts";
 
-/** How long a server is set aside at first, and at most; each time is twice as long; ms. */
-const LEAST_MS = 60_000;
-const MOST_MS = 600_000;
+/** Beats that a server is set aside at first, and at most; each time is twice as long. */
+const LEAST = 60;
+const MOST = 600;
 
 /**
  * A plan has few servers for each variant, so one that is much slower holds up all requests that
@@ -14,20 +15,22 @@ export class Stragglers {
   readonly #cluster: Cluster;
   readonly #paces: PaceMonitor;
   readonly #taskCount: number;
+  readonly #beatMs: number;
   /** [workerCount]: until when each is set aside, and for how long the next time. */
   readonly #untilMs: Float64Array;
   readonly #nextMs: Float64Array;
 
   constructor(
-    { workerCount, taskCount }: { readonly workerCount: number; readonly taskCount: number },
+    { workerCount, taskCount, beatMs }: PipelineShape,
     cluster: Cluster,
     paces: PaceMonitor,
   ) {
     this.#cluster = cluster;
     this.#paces = paces;
     this.#taskCount = taskCount;
+    this.#beatMs = beatMs;
     this.#untilMs = new Float64Array(workerCount);
-    this.#nextMs = new Float64Array(workerCount).fill(LEAST_MS);
+    this.#nextMs = new Float64Array(workerCount).fill(LEAST * beatMs);
   }
 
   /**
@@ -50,7 +53,7 @@ export class Stragglers {
         this.#cluster.setAside(worker);
         this.#paces.onLost(worker);
         this.#untilMs[worker] = nowMs + this.#nextMs[worker]!;
-        this.#nextMs[worker] = Math.min(MOST_MS, 2 * this.#nextMs[worker]!);
+        this.#nextMs[worker] = Math.min(MOST * this.#beatMs, 2 * this.#nextMs[worker]!);
       }
       isChanged = true;
     }
@@ -59,6 +62,6 @@ export class Stragglers {
 
   /** Another process has the place of the worker. */
   forget(worker: number): void {
-    this.#nextMs[worker] = LEAST_MS;
+    this.#nextMs[worker] = LEAST * this.#beatMs;
   }
 }

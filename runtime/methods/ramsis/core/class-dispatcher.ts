@@ -1,6 +1,7 @@
 /** The dispatcher of queries of several classes, each with an SLO of its own, or of buckets. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
+import { beatMsOf } from "../../../core/beat.ts";
 import {
   type CommandBuffer,
   DROP_LATE,
@@ -53,7 +54,7 @@ export class ClassDispatcher implements Dispatcher {
   #lines: readonly Line[];
   #drops: boolean;
   /** Of all queries. */
-  readonly #monitor = new LoadMonitor();
+  readonly #monitor: LoadMonitor;
   /** Of their work, by which levels are chosen; the same where queries are alike. */
   readonly #work: LoadMonitor;
   readonly #shared: SharedLoad;
@@ -82,12 +83,14 @@ export class ClassDispatcher implements Dispatcher {
     this.#levelChoice = new LevelChoice(carriedLoads(bundle), POOLED_LEVEL_CHOICE);
     this.#paceByLevel = levelPaces(bundle);
     this.#weights = bucketWeights(bundle);
-    this.#work = this.#weights === null ? this.#monitor : new LoadMonitor();
+    const beatMs = beatMsOf(bundle.slo);
+    this.#monitor = new LoadMonitor(beatMs);
+    this.#work = this.#weights === null ? this.#monitor : new LoadMonitor(beatMs);
     this.#drops = bundle.policy.drop;
     this.#lateBound = new LateBound(bundle);
     this.#workers = new ClassWorkers(bundle, this.#classCount, ready);
     this.#paces = new WorkerPaces(bundle, this.#workers.count, ready, options);
-    this.#shared = new SharedLoad(this.#workers.count);
+    this.#shared = new SharedLoad(this.#workers.count, beatMs);
     this.#classLoads = new ClassLoads(bundle, this.#workers.count);
     this.#kept = new KeptWorkers(bundle.buckets !== undefined);
     this.workerCount = this.#workers.count;

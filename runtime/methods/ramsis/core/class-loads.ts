@@ -1,5 +1,6 @@
 /** Whether classes bring the shares of the load that a bundle was made for. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
+import { beatMsOf } from "../../../core/beat.ts";
 import {
   LevelChoice,
   type LevelChoiceOptions,
@@ -32,8 +33,9 @@ export class ClassLoads {
   /** @param workers of the cluster that the bundle is for. */
   constructor(bundle: RamsisBundle, workers: number) {
     const classes = bundle.slo.classes ?? [];
-    this.#monitors = classes.map(() => new LoadMonitor());
-    this.#shared = classes.map(() => new SharedLoad(workers));
+    const beatMs = beatMsOf(bundle.slo);
+    this.#monitors = classes.map(() => new LoadMonitor(beatMs));
+    this.#shared = classes.map(() => new SharedLoad(workers, beatMs));
     this.#choices = choicesOf(bundle);
   }
 

@@ -1,5 +1,6 @@
 /** What to run in a state, by the load that was measured. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
+import { beatMsOf } from "../../../core/beat.ts";
 import { decisionSloMs } from "../../../core/decision-slo.ts";
 import {
   DEFAULT_LEVEL_CHOICE,
@@ -42,7 +43,7 @@ export class Policy {
   #rescueByQueued: Uint16Array;
   #levelSets: LevelSets;
   readonly #levelOptions: LevelChoiceOptions;
-  readonly #monitor = new LoadMonitor();
+  readonly #monitor: LoadMonitor;
   readonly #shared: SharedLoad;
   readonly #isPooled: boolean;
   readonly #coin = mixtureCoin();
@@ -60,7 +61,9 @@ export class Policy {
     const isPooled = bundle.policy.balancer === "pooled";
     this.#levelOptions = isPooled ? POOLED_LEVEL_CHOICE : DEFAULT_LEVEL_CHOICE;
     this.#isPooled = isPooled;
-    this.#shared = new SharedLoad(workersOf(bundle));
+    const beatMs = beatMsOf(bundle.slo);
+    this.#monitor = new LoadMonitor(beatMs);
+    this.#shared = new SharedLoad(workersOf(bundle), beatMs);
     this.queueCapacity = table.queueCapacity;
     this.cells = referenceOf(bundle, "measured");
     this.#table = table;
@@ -215,10 +218,10 @@ export function referenceOf(bundle: RamsisBundle, mode: ReferenceMode): PaceRefe
 }
 
 function levelSetsOf(
-  { levels, paceLevels = [] }: RamsisBundle,
+  { levels, paceLevels = [], slo }: RamsisBundle,
   options: LevelChoiceOptions,
 ): LevelSets {
-  return new LevelSets(levels, paceLevels, options);
+  return new LevelSets(levels, paceLevels, options, beatMsOf(slo));
 }
 
 /** Loads that a machine as profiled would carry with each level and then each pace level. */

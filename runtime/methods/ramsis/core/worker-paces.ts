@@ -1,5 +1,6 @@
 /** Measures the pace of the workers of a RAMSIS bundle from the batches that they run. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
+import { beatMsOf } from "../../../core/beat.ts";
 import { PaceMonitor } from "../../../core/pace.ts";
 import { PaceReference, type ReferenceMode } from "../../../core/pace-reference.ts";
 
@@ -30,7 +31,11 @@ export class WorkerPaces {
     this.#references = referencesOf(bundle, options);
     const cellCount = Math.max(...this.#references.map((one) => one.cellCount));
     const knowsMeans = this.#references.every((one) => one.knowsMeans);
-    this.monitor = new PaceMonitor(workerCount, cellCount, { adapt, mayBeFaster: knowsMeans });
+    this.monitor = new PaceMonitor(workerCount, cellCount, {
+      adapt,
+      mayBeFaster: knowsMeans,
+      beatMs: beatMsOf(bundle.slo),
+    });
     this.#variant = new Uint16Array(workerCount);
     this.#batch = new Uint32Array(workerCount);
     this.#bucket = new Uint8Array(workerCount);

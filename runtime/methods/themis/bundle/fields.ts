@@ -11,6 +11,7 @@ import {
   METHOD,
   millisecondsOr0,
   model,
+  notNegative,
   paceFields,
   profileReference,
   properRatio,
@@ -48,7 +49,6 @@ import {
   MAX_VARIANTS,
   MAX_WAIT_MS,
   MIN_MS,
-  MIN_TICK_MS,
 } from "../../../bundle/limits.ts";
 import {
   entryBranch,
@@ -148,7 +148,7 @@ const options = record<ThemisOptions>({
     oneOf(["last-max", "ewma", "holt", "poisson-peak", "lstm"]),
     "What foretells the highest rate of the next 10 s.",
   ],
-  tickMs: [numberIn(MIN_TICK_MS, MAX_MS), "Time between two looks at the traffic."],
+  tickMs: [numberIn(MIN_MS, MAX_MS), "Time between two looks at the traffic."],
   stableTicks: [
     integerIn(1, MAX_STABLE_TICKS),
     "Looks in a row that have to agree before instances follow the load.",
@@ -184,6 +184,11 @@ const expected = record<ScaleExpected>({
   ...paceFields,
   requests: [integerIn(0, MAX_REQUESTS), "Requests that were simulated."],
   seed,
+  cores: optional(
+    numberIn(0, MAX_POOL_CORES),
+    "Cores held at the load of the level, in the mean, of the plan that is followed.",
+  ),
+  costPerHour: optional(notNegative, "What they cost; left out where a pool has no price."),
 });
 
 const plan = record<ScalePlan>({

@@ -1,5 +1,6 @@
 /** Says which level the traffic calls for. */
 import type { ThemisBundle } from "../../../bundle/schema.ts";
+import { beatMsOf } from "../../../core/beat.ts";
 import { decisionSloMs } from "../../../core/decision-slo.ts";
 import { type Forecaster, forecasterOf } from "../../../core/forecasters.ts";
 import { SharedDemand } from "../../../core/graph/shared-demand.ts";
@@ -16,18 +17,19 @@ export const NO_WISH = -1;
 /** Which levels the traffic calls for. Pure: times are arguments, in order. */
 export interface ThemisDemand {
   /**
-   * Requests per second so far, [HISTORY_SECONDS], oldest first, as of the last look: what a
+   * Requests of each beat so far, [HISTORY_BEATS], oldest first, as of the last look: what a
    * forecast is made of.
    */
-  readonly perSecondQps: Float64Array;
+  readonly perBeat: Float64Array;
+  readonly beatMs: number;
   /** Level whose load has to be carried at once. */
   readonly needed: number;
   /** Level whose plan is to be settled on; NO_WISH to leave things. */
   readonly wanted: number;
   onArrival(nowMs: number): void;
   /**
-   * Highest rate of the next 10 s, as the driver has foretold it; used from then on in place of a
-   * forecast of our own.
+   * Highest rate of a beat among the next ten, as the driver has foretold it; used from then on in
+   * place of a forecast of our own.
    */
   onForecast(qps: number): void;
   /** Several front ends share the workers, each with a part of the requests. */
@@ -48,7 +50,8 @@ export function themisDemandOf(
   const { scaling, predictor, stableTicks } = policy;
   // The LSTM runs in the driver. Until it has spoken, the last ten seconds speak for the next.
   const forecaster = forecasterOf(predictor === "lstm" ? "last-max" : predictor);
-  const options = { stableTicks, forecaster, sloMs: decisionSloMs(cluster, slo.latencyMs) };
+  const sloMs = decisionSloMs(cluster, slo.latencyMs);
+  const options = { stableTicks, forecaster, sloMs, beatMs: beatMsOf(slo) };
   if (scaling === "joint") return new SureDemand(shape, options);
   return new LastSecondDemand(shape, { ...options, scaling });
 }
@@ -57,32 +60,43 @@ interface DemandOptions {
   readonly stableTicks: number;
   readonly forecaster: Forecaster;
   readonly sloMs: number;
+  readonly beatMs: number;
 }
 
 /** What both kinds see of the traffic. */
 class Traffic {
-  readonly history = new RateHistory();
-  #foretoldQps = Number.NaN;
+  readonly history: RateHistory;
+  readonly beatMs: number;
+  readonly beatSeconds: number;
+  #foretold = Number.NaN;
   readonly #forecaster: Forecaster;
 
-  constructor(forecaster: Forecaster) {
+  constructor({ forecaster, beatMs }: Pick<DemandOptions, "forecaster" | "beatMs">) {
     this.#forecaster = forecaster;
+    this.history = new RateHistory(beatMs);
+    this.beatMs = beatMs;
+    this.beatSeconds = beatMs / 1000;
   }
 
   onForecast(qps: number): void {
-    this.#foretoldQps = qps;
+    this.#foretold = qps * this.beatSeconds;
   }
 
-  /** Highest rate of the next 10 s; NaN if nothing is known. */
-  get forecastQps(): number {
-    return Number.isNaN(this.#foretoldQps)
-      ? this.#forecaster.forecast(this.history.perSecondQps)
-      : this.#foretoldQps;
+  /** Most requests of a beat among the next ten; NaN if nothing is known. */
+  get forecast(): number {
+    return Number.isNaN(this.#foretold)
+      ? this.#forecaster.forecast(this.history.perBeat)
+      : this.#foretold;
+  }
+
+  /** Over the last beats; NaN if nothing is known. */
+  meanQps(beats: number): number {
+    return this.history.meanOver(beats) / this.beatSeconds;
   }
 }
 
 /**
- * As the paper: the requests of the last second are the load. Instances follow once the plan for
+ * As the paper: the requests of the last beat are the load. Instances follow once the plan for
  * the load and the plan for the forecast have been the same so many times in a row; horizontal
  * scaling alone does not wait for that to add some, and vertical scaling alone never waits. Source:
  * Themis §5.1.3.
@@ -100,18 +114,22 @@ class LastSecondDemand implements ThemisDemand {
     shape: ThemisShape,
     {
       stableTicks,
-      forecaster,
       scaling,
+      ...options
     }: DemandOptions & { readonly scaling: "themis" | "horizontal" | "vertical" },
   ) {
     this.#shape = shape;
-    this.#traffic = new Traffic(forecaster);
+    this.#traffic = new Traffic(options);
     this.#stableTicks = stableTicks;
     this.#scaling = scaling;
   }
 
-  get perSecondQps(): Float64Array {
-    return this.#traffic.history.perSecondQps;
+  get beatMs(): number {
+    return this.#traffic.beatMs;
+  }
+
+  get perBeat(): Float64Array {
+    return this.#traffic.history.perBeat;
   }
 
   onArrival(nowMs: number): void {
@@ -122,17 +140,18 @@ class LastSecondDemand implements ThemisDemand {
     this.#traffic.onForecast(qps);
   }
 
-  /** A second of what others see is over before it is told. */
+  /** A beat of what others see is over before it is told. */
   onShare(): void {}
 
   look(nowMs: number, _backlog: number, _level: number, base: number, pace = 1): void {
-    const { history } = this.#traffic;
-    history.advance(nowMs);
+    const traffic = this.#traffic;
+    traffic.history.advance(nowMs);
     this.wanted = NO_WISH;
-    const qps = history.meanQps(1);
+    const qps = traffic.meanQps(1);
     if (Number.isNaN(qps)) return;
     const level = lowestFor(this.#shape, qps, pace);
-    const foretold = lowestFor(this.#shape, this.#traffic.forecastQps, pace);
+    const foretoldQps = traffic.forecast / traffic.beatSeconds;
+    const foretold = lowestFor(this.#shape, foretoldQps, pace);
     this.#agreed = isSamePlan(this.#shape, level, foretold) ? this.#agreed + 1 : 0;
     this.needed = level;
     const isDue = this.#scaling === "vertical" || (this.#scaling === "horizontal" && level > base);
@@ -140,33 +159,35 @@ class LastSecondDemand implements ThemisDemand {
   }
 }
 
+// Times are in beats.
+
 /**
- * Windows that end now, in seconds, over which a rate may show to be higher than the load of a
+ * Windows that end now over which a rate may show to be higher than the load of a
  * level.
  */
-const RISE_WINDOWS = [0.1, 0.2, 0.3, 0.5, 1, 2, 3, 5];
+const RISE_WINDOWS = [0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 3, 5];
 /**
  * Part of the SLO that a window has at least: what comes at once and no longer still waits its turn
  * in time.
  */
 const LEAST_WINDOW = 0.25;
 /** Windows of at least this length call for more instances; a shorter excess is met with cores. */
-const LASTING_SECONDS = 1;
+const LASTING = 1;
 /**
  * Standard deviations that a window's count has to be above that of a load, of its square root,
  * which for a Poisson count hardly depends on the load.
  */
-const RISE_SIGMAS = 2.5;
+const RISE_SIGMAS = 3.5;
 /**
  * Part of the SLO for which requests may wait without being more than a level's load makes wait.
  */
-const USUAL_WAIT = 0.5;
-/** Seconds whose mean may call for fewer instances. */
-const CALM_SECONDS = 20;
+const USUAL_WAIT = 0.75;
+/** Their mean may call for fewer instances. */
+const CALM = 20;
 /** The same for the end of a rise, which a longer mean has not caught up with. */
-const RECENT_SECONDS = 5;
+const RECENT = 5;
 /**
- * The highest of ten seconds lies so many standard deviations of a Poisson count above their rate.
+ * The highest of ten beats lies so many standard deviations of a Poisson count above their rate.
  */
 const PEAK_DEVIATIONS = 1.54;
 
@@ -184,6 +205,7 @@ class SureDemand implements ThemisDemand {
   readonly #traffic: Traffic;
   readonly #stableTicks: number;
   readonly #sloSeconds: number;
+  readonly #sloBeats: number;
   /** The recent rate; bursts are looked for in what comes here. */
   readonly #recent = new SharedDemand();
   #calm = 0;
@@ -193,15 +215,20 @@ class SureDemand implements ThemisDemand {
   #called = NO_WISH;
   #lowerLooks = 0;
 
-  constructor(shape: ThemisShape, { stableTicks, forecaster, sloMs }: DemandOptions) {
+  constructor(shape: ThemisShape, { stableTicks, sloMs, ...options }: DemandOptions) {
     this.#shape = shape;
-    this.#traffic = new Traffic(forecaster);
+    this.#traffic = new Traffic(options);
     this.#stableTicks = stableTicks;
     this.#sloSeconds = sloMs / 1000;
+    this.#sloBeats = sloMs / options.beatMs;
   }
 
-  get perSecondQps(): Float64Array {
-    return this.#traffic.history.perSecondQps;
+  get beatMs(): number {
+    return this.#traffic.beatMs;
+  }
+
+  get perBeat(): Float64Array {
+    return this.#traffic.history.perBeat;
   }
 
   onArrival(nowMs: number): void {
@@ -217,17 +244,17 @@ class SureDemand implements ThemisDemand {
   }
 
   look(nowMs: number, backlog: number, level: number, base: number, pace = 1): void {
-    const { history } = this.#traffic;
+    const traffic = this.#traffic;
     const shape = this.#shape;
     const { loadQpsByLevel } = shape;
-    history.advance(nowMs);
+    traffic.history.advance(nowMs);
     this.wanted = NO_WISH;
-    const seenQps = Math.max(history.meanQps(CALM_SECONDS), history.meanQps(RECENT_SECONDS));
+    const seenQps = Math.max(traffic.meanQps(CALM), traffic.meanQps(RECENT));
     if (Number.isNaN(seenQps)) return;
-    this.#recent.look(seenQps, Math.sqrt(seenQps / RECENT_SECONDS));
+    this.#recent.look(seenQps, Math.sqrt(seenQps / (RECENT * traffic.beatSeconds)));
     const recentQps = this.#recent.qps;
-    const risenQps = this.#risenQps(loadQpsByLevel[level]! / pace, LEAST_WINDOW * this.#sloSeconds);
-    const lastingQps = this.#risenQps(loadQpsByLevel[base]! / pace, LASTING_SECONDS);
+    const risenQps = this.#risenQps(loadQpsByLevel[level]! / pace, LEAST_WINDOW * this.#sloBeats);
+    const lastingQps = this.#risenQps(loadQpsByLevel[base]! / pace, LASTING);
     const rateQps = Math.max(recentQps, risenQps);
     const waiting = backlog - rateQps * USUAL_WAIT * this.#sloSeconds;
     // To be served within another SLO, besides what comes.
@@ -237,7 +264,7 @@ class SureDemand implements ThemisDemand {
     // A load that was met stays met until it is calm: that a level carries the traffic is no sign
     // that a lower one does.
     this.needed = Math.max(inTimeFrom(shape, level, pace), needed);
-    const foretoldQps = rateOfPeak(this.#traffic.forecastQps);
+    const foretoldQps = rateOfPeak(traffic.forecast) / traffic.beatSeconds;
     const calm = lowestFor(shape, Math.max(rateQps, foretoldQps), pace);
     if (lastingQps > 0) {
       this.#calm = 0;
@@ -268,12 +295,13 @@ class SureDemand implements ThemisDemand {
    * Highest mean rate of the windows that are too high for a load, of those that are at least so
    * long; 0 if none is.
    */
-  #risenQps(loadQps: number, leastSeconds: number): number {
-    const { history } = this.#traffic;
+  #risenQps(loadQps: number, leastBeats: number): number {
+    const traffic = this.#traffic;
     let risen = 0;
-    for (const seconds of RISE_WINDOWS) {
-      if (seconds < leastSeconds || seconds > history.knownSeconds) continue;
-      const qps = history.meanQps(seconds);
+    for (const beats of RISE_WINDOWS) {
+      if (beats < leastBeats || beats > traffic.history.knownBeats) continue;
+      const qps = traffic.meanQps(beats);
+      const seconds = beats * traffic.beatSeconds;
       const mostQps = (Math.sqrt(loadQps) + RISE_SIGMAS / (2 * Math.sqrt(seconds))) ** 2;
       if (qps > mostQps && qps > risen) risen = qps;
     }
@@ -281,11 +309,11 @@ class SureDemand implements ThemisDemand {
   }
 }
 
-/** The rate whose highest second of ten is about this. NaN gives 0. */
-function rateOfPeak(peakQps: number): number {
-  if (!(peakQps > 0)) return 0;
+/** Requests per beat of which the highest of ten beats is about this. NaN gives 0. */
+function rateOfPeak(peak: number): number {
+  if (!(peak > 0)) return 0;
   const half = PEAK_DEVIATIONS / 2;
-  const root = Math.sqrt(peakQps + half * half) - half;
+  const root = Math.sqrt(peak + half * half) - half;
   return root * root;
 }
 

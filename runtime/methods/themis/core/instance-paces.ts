@@ -1,5 +1,6 @@
 /** Measures the pace of instances from the batches that they run. */
 import type { LatencyByCores, ThemisBundle } from "../../../bundle/schema.ts";
+import { beatMsOf } from "../../../core/beat.ts";
 import { cellOf, PaceMonitor, sizesUpTo } from "../../../core/pace.ts";
 import {
   FIXED_VARIANCE,
@@ -50,7 +51,11 @@ export class InstancePaces {
     const mayBeFaster =
       reference === "decision" || latencies.every(({ quantiles }) => quantiles !== undefined);
     const cellCount = variantCount * this.#sizes;
-    this.monitor = new PaceMonitor(workerCount, cellCount, { adapt, mayBeFaster });
+    this.monitor = new PaceMonitor(workerCount, cellCount, {
+      adapt,
+      mayBeFaster,
+      beatMs: beatMsOf(bundle.slo),
+    });
     // The controller decides the number of instances.
     this.monitor.share(1);
     this.#variant = new Uint16Array(workerCount);

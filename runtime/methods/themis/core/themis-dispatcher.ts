@@ -1,6 +1,7 @@
 /** Decides what starts where: the core of Themis. */
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
+import { beatMsOf } from "../../../core/beat.ts";
 import {
   type CommandBuffer,
   DROP_LATE,
@@ -62,10 +63,11 @@ export interface ThemisGauges {
 
 export interface ThemisDispatcher extends PipelineDispatcher, ResizedPipeline, ThemisGauges {
   /**
-   * Requests in each of the last 60 s as of the last look, oldest first, NaN before there were any:
+   * Requests of each of the last 60 beats as of the last look, oldest first, NaN before there were any:
    * what a forecast of the driver's is made of.
    */
-  readonly perSecondQps: Float64Array;
+  readonly perBeat: Float64Array;
+  readonly beatMs: number;
   /** Service times of instances, relative to the profile. */
   readonly pace: PaceMonitor;
   /** Looks at the traffic so far: after one a driver that makes forecasts makes another. */
@@ -146,7 +148,7 @@ class ElasticDispatcher implements ThemisDispatcher {
     this.#paces = new InstancePaces(bundle, shape, options);
     this.#sums = new TaskSums(shape);
     this.#queues = new LinkedQueues(taskCount, queryCapacity);
-    this.#load = new DemandMonitor(initialDemandQps);
+    this.#load = new DemandMonitor(initialDemandQps, beatMsOf(bundle.slo));
     this.#demand = themisDemandOf(bundle, shape);
     const { level = firstLevel(bundle, initialDemandQps) } = options;
     const isFixed = options.level !== undefined || bundle.levels.length === 1;
@@ -228,8 +230,12 @@ class ElasticDispatcher implements ThemisDispatcher {
     return this.#sums.of(HELD, this.#cores.heldByTask);
   }
 
-  get perSecondQps(): Float64Array {
-    return this.#demand.perSecondQps;
+  get beatMs(): number {
+    return this.#demand.beatMs;
+  }
+
+  get perBeat(): Float64Array {
+    return this.#demand.perBeat;
   }
 
   onRequest(nowMs: number): boolean {

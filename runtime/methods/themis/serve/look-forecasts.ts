@@ -4,7 +4,7 @@ import type { Forecasts } from "../../../server/graph/forecasts.ts";
 import type { ThemisDispatcher } from "../core/themis-dispatcher.ts";
 
 export interface LookForecastsOptions {
-  readonly dispatcher: Pick<ThemisDispatcher, "lookCount" | "perSecondQps">;
+  readonly dispatcher: Pick<ThemisDispatcher, "lookCount" | "perBeat" | "beatMs">;
   readonly forecaster: Pick<OnnxForecaster, "forecast">;
   /** Told why there are no forecasts, once until there are some again. */
   readonly onNotice: (message: string) => void;
@@ -35,11 +35,11 @@ export class LookForecasts implements Forecasts {
     this.#seenLooks = dispatcher.lookCount;
     this.#isBusy = true;
     // The next look overwrites what this forecast is made of.
-    const perSecondQps = dispatcher.perSecondQps.slice();
-    forecaster.forecast(perSecondQps).then(
-      (qps) => {
+    const perBeat = dispatcher.perBeat.slice();
+    forecaster.forecast(perBeat).then(
+      (foretold) => {
         this.#isFailing = false;
-        this.#end(qps, tell);
+        this.#end((1000 * foretold) / dispatcher.beatMs, tell);
       },
       (error: unknown) => {
         this.#refuse(error);
@@ -57,6 +57,6 @@ export class LookForecasts implements Forecasts {
     if (this.#isFailing) return;
     this.#isFailing = true;
     const reason = error instanceof Error ? error.message : String(error);
-    this.#options.onNotice(`no forecast, the last seconds count in its place: ${reason}`);
+    this.#options.onNotice(`no forecast, the last beats count in its place: ${reason}`);
   }
 }

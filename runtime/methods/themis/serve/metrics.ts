@@ -18,7 +18,8 @@ import type { ThemisDispatcher, ThemisGauges } from "../core/themis-dispatcher.t
 /** Bounds of the time until a resize is in force, which waits for the batch that runs. */
 const RESIZE_BOUNDS_MS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
 
-export type WatchedGauges = ThemisGauges & Pick<ThemisDispatcher, "lookCount" | "perSecondQps">;
+export type WatchedGauges = ThemisGauges &
+  Pick<ThemisDispatcher, "lookCount" | "perBeat" | "beatMs">;
 
 /** An instance, as far as its resizes go. */
 interface Instance {
@@ -55,7 +56,7 @@ export class ThemisMetrics {
     this.#taskByVariant = bundle.tasks.flatMap(({ variants }, task) => variants.map(() => task));
     this.#coreBudget = coreBudgetOf(bundle);
     this.#gauges = gauges;
-    // The forecaster is that of the dispatcher, which looks at the last ten seconds where the model
+    // The forecaster is that of the dispatcher, which looks at the last ten beats where the model
     // says nothing.
     this.#forecaster = forecasterOf(predictor === "lstm" ? "last-max" : predictor);
     this.#resizesByTask = bundle.tasks.map(() => ({
@@ -167,9 +168,9 @@ export class ThemisMetrics {
   }
 
   #controlLines(): MetricLine[] {
-    const { goal, burstCount, settledCount, lookCount, perSecondQps } = this.#gauges;
+    const { goal, burstCount, settledCount, lookCount, perBeat, beatMs } = this.#gauges;
     const forecastQps = Number.isNaN(this.#foretoldQps)
-      ? this.#forecaster.forecast(perSecondQps)
+      ? (1000 * this.#forecaster.forecast(perBeat)) / beatMs
       : this.#foretoldQps;
     return [
       ...metric(

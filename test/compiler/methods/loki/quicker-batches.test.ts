@@ -98,10 +98,10 @@ describe("the batches of a plan", () => {
     const { levels, provenance: _, ...frame } = linearBundle(80);
     const [level] = levels;
     if (level === undefined) throw new TypeError("there is one level");
-    const promised = { ...level, expected: simulatedExpectation(frame, level) };
+    const promised = { ...level, expected: simulatedExpectation(frame, { levels }, level.loadQps) };
     const found = quickerBatches(frame, frame, promised);
     expect(found.plan.instances[0]?.batch).toBe(1);
-    expect(found.expected).toEqual(simulatedExpectation(frame, found));
+    expect(found.expected).toEqual(simulatedExpectation(frame, { levels: [found] }, found.loadQps));
     expect(found.expected.latencyMsP50).toBeLessThan(promised.expected.latencyMsP50);
     expect(found.expected.latencyMsP99).toBeLessThan(promised.expected.latencyMsP99);
   });

@@ -6,6 +6,7 @@
  * Inference-Serving System with Accuracy Scaling", ASPLOS 2024.
  */
 import { assert } from "stratagem-runtime/internal/core/assert";
+import { beatMsOf } from "stratagem-runtime/internal/core/beat";
 import {
   type CommandBuffer,
   DROP_LATE,
@@ -93,7 +94,7 @@ class ProteusDispatcher implements SimulatedDispatcher {
   readonly #planner: ProteusPlanner;
   readonly #beta: number;
   readonly #sharesQueues: boolean;
-  readonly #monitor = new LoadMonitor();
+  readonly #monitor: LoadMonitor;
   readonly #rng = new Rng(ROUTING_SEED, ROUTING_STREAM);
   readonly #queues: DeadlineQueues;
   readonly #queueCapacity: number;
@@ -114,6 +115,7 @@ class ProteusDispatcher implements SimulatedDispatcher {
   constructor(cluster: PeerCluster, parameters: ProteusParameters, planner: ProteusPlanner) {
     const { workerCount, initialQps } = cluster;
     this.workerCount = workerCount;
+    this.#monitor = new LoadMonitor(beatMsOf({ latencyMs: cluster.sloMs }));
     this.#planner = planner;
     this.#beta = parameters.beta;
     this.#sharesQueues = parameters.sharedQueues;

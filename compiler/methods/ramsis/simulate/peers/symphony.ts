@@ -5,6 +5,7 @@
  * Source: Chen et al., "Symphony: Optimized DNN Model Serving using Deferred Batch Scheduling",
  * arXiv 2308.07470.
  */
+import { beatMsOf } from "stratagem-runtime/internal/core/beat";
 import {
   type CommandBuffer,
   DROP_LATE,
@@ -70,10 +71,11 @@ class SymphonyDispatcher implements SimulatedDispatcher {
   readonly #largestBatch: number;
   readonly #queues = new DeadlineQueues(1, QUEUE_CAPACITY);
   readonly #idle: IdleWorkers;
-  readonly #monitor = new LoadMonitor();
+  readonly #monitor: LoadMonitor;
 
   constructor(cluster: PeerCluster, variant: PeerVariant, delays: Delays) {
     this.workerCount = cluster.workerCount;
+    this.#monitor = new LoadMonitor(beatMsOf({ latencyMs: cluster.sloMs }));
     this.commandCapacity = QUEUE_CAPACITY + cluster.workerCount;
     this.#variant = variant;
     this.#delays = delays;

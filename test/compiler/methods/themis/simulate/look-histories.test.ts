@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import { lookHistories } from "../../../../../compiler/methods/themis/simulate/look-histories.ts";
 import { simulateThemis } from "../../../../../compiler/methods/themis/simulate/simulate.ts";
 import { drawRequests } from "../../../../../compiler/simulate/graph/drawn-requests.ts";
-import { HISTORY_SECONDS } from "../../../../../runtime/core/forecasters.ts";
+import { beatMsOf } from "../../../../../runtime/core/beat.ts";
+import { HISTORY_BEATS } from "../../../../../runtime/core/forecasters.ts";
 import { taskGraphOf } from "../../../../../runtime/core/graph/task-graph.ts";
 import { themisDispatcherOf } from "../../../../../runtime/methods/themis/core/themis-dispatcher.ts";
 import { themisBundle } from "../../../../support/themis-bundle.ts";
@@ -29,7 +30,7 @@ function run(tickMs: number, forecastByLook: Float64Array) {
         onWake: (nowMs: number, out: Parameters<typeof onWake>[1]) => {
           const { lookCount } = dispatcher;
           onWake(nowMs, out);
-          if (dispatcher.lookCount > lookCount) seen.push([...dispatcher.perSecondQps]);
+          if (dispatcher.lookCount > lookCount) seen.push([...dispatcher.perBeat]);
         },
         onForecast: (qps: number) => {
           told.push([dispatcher.lookCount, qps]);
@@ -38,16 +39,16 @@ function run(tickMs: number, forecastByLook: Float64Array) {
       });
     },
   });
-  return { seen, told, result, trace };
+  return { seen, told, result, trace, beatMs: beatMsOf(bundle.slo) };
 }
 
 test.each([1000, 700])(
   "every look %i ms after the other has the history that the dispatcher has",
   (tickMs) => {
-    const { seen, trace } = run(tickMs, new Float64Array(0));
-    const { lookCount, perSecondQps } = lookHistories(trace.arrivalMs, tickMs, DURATION_MS);
+    const { seen, trace, beatMs } = run(tickMs, new Float64Array(0));
+    const { lookCount, perBeat } = lookHistories(trace.arrivalMs, { tickMs, beatMs }, DURATION_MS);
     const histories = Array.from({ length: lookCount }, (_, look) => [
-      ...perSecondQps.subarray(look * HISTORY_SECONDS, (look + 1) * HISTORY_SECONDS),
+      ...perBeat.subarray(look * HISTORY_BEATS, (look + 1) * HISTORY_BEATS),
     ]);
     // The last requests may be under way for a while longer.
     expect(histories).toEqual(seen.slice(0, lookCount));
@@ -57,7 +58,9 @@ test.each([1000, 700])(
 );
 
 test("without requests there is no look", () => {
-  expect(lookHistories(new Float64Array(0), 1000, 60_000).lookCount).toBe(0);
+  expect(lookHistories(new Float64Array(0), { tickMs: 1000, beatMs: 1000 }, 60_000).lookCount).toBe(
+    0,
+  );
 });
 
 describe("forecasts", () => {

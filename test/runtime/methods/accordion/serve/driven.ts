@@ -46,6 +46,7 @@ export function drivenPlaces(bundle: AccordionBundle, maxPending = 64, isUp = tr
   const models = accordionServedModels(bundle);
   const metrics = new AccordionMetrics(models.map(({ signature }) => signature.names[0] ?? ""));
   const driver = new AccordionDriver({
+    beatMs: 1000,
     models,
     scheduler: new AccordionScheduler(bundle, { queryCapacity: maxPending }),
     maxPending,

@@ -10,6 +10,7 @@ const OPTIONS: BurstReserveOptions = {
   memoryMs: 600_000,
   ceiling: 0.01,
   activationMs: 5000,
+  beatMs: 1000,
   dispersion: 1,
   slack: 0,
 };

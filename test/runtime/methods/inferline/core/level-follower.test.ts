@@ -23,7 +23,7 @@ function firstChange(
 /** Feeds Poisson traffic of a rate for an hour. @returns changes of level. */
 function changesUnder(qps: number, level: number, seed: number): number {
   const follower = new InferlineLevelFollower(BUNDLE, level);
-  const rates = new RecentRates();
+  const rates = new RecentRates(1000);
   const rng = new Rng(seed, 1);
   let changes = 0;
   let second = 0;

@@ -10,7 +10,7 @@ function send(rates: RecentRates, qps: number, fromMs: number, toMs: number): vo
 
 describe("the recent peak", () => {
   test("is not known before 30 s are over", () => {
-    const rates = new RecentRates();
+    const rates = new RecentRates(1000);
     send(rates, 10, 1000, 31_000);
     expect(rates.recentPeakQps).toBeNaN();
     expect(rates.advance(30_999)).toBe(false);
@@ -20,7 +20,7 @@ describe("the recent peak", () => {
   });
 
   test("is the highest rate of six windows, and forgets a seventh", () => {
-    const rates = new RecentRates();
+    const rates = new RecentRates(1000);
     send(rates, 100, 0, 5000);
     send(rates, 10, 5000, 30_000);
     rates.advance(30_000);
@@ -33,7 +33,7 @@ describe("the recent peak", () => {
   });
 
   test("falls to 0 when nothing comes", () => {
-    const rates = new RecentRates();
+    const rates = new RecentRates(1000);
     send(rates, 50, 0, 30_000);
     rates.advance(1_000_000);
     expect(rates.recentPeakQps).toBe(0);
@@ -41,7 +41,7 @@ describe("the recent peak", () => {
   });
 
   test("counts a request at the end of a window in the next one", () => {
-    const rates = new RecentRates();
+    const rates = new RecentRates(1000);
     for (const atMs of [0, 4999, 5000]) rates.recordRequest(atMs);
     rates.advance(30_000);
     expect(rates.recentPeakQps).toBe(2 / 5);
@@ -51,7 +51,7 @@ describe("the recent peak", () => {
     const gaps = fc.array(fc.oneof(fc.nat(3000), fc.constant(40_000)), { maxLength: 120 });
     fc.assert(
       fc.property(fc.nat(10_000), gaps, (startMs, gapsMs) => {
-        const rates = new RecentRates();
+        const rates = new RecentRates(1000);
         const sentMs: number[] = [];
         let nowMs = startMs;
         for (const gapMs of [0, ...gapsMs]) {

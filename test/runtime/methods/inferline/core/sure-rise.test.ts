@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { Rng } from "../../../../../runtime/core/rng.ts";
-import { sureRiseQps } from "../../../../../runtime/methods/inferline/core/sure-rise.ts";
+import { sureRise } from "../../../../../runtime/methods/inferline/core/sure-rise.ts";
 
 /** Of the last 60 s, the newest last. */
 function secondsOf(qpsAgo: (secondsAgo: number) => number): Float64Array {
@@ -9,7 +9,7 @@ function secondsOf(qpsAgo: (secondsAgo: number) => number): Float64Array {
 
 /** Six seconds from now. */
 function riseOf(qpsAgo: (secondsAgo: number) => number): number {
-  return sureRiseQps(secondsOf(qpsAgo), 6, 1);
+  return sureRise(secondsOf(qpsAgo), 6, 1);
 }
 
 /** A Poisson count. */
@@ -22,13 +22,13 @@ function drawn(rng: Rng, mean: number): number {
 describe("a rise that is sure", () => {
   test("goes on: so many seconds from now it has risen as many times more", () => {
     const ramp = secondsOf((ago) => 1000 - 10 * ago);
-    const [now, then] = [sureRiseQps(ramp, 0, 1), sureRiseQps(ramp, 6, 1)];
+    const [now, then] = [sureRise(ramp, 0, 1), sureRise(ramp, 6, 1)];
     expect(now).toBeGreaterThan(970);
     expect(now).toBeLessThan(1000);
     // 10 a second, less what may be chance.
     expect(then - now).toBeGreaterThan(6 * 7);
     expect(then - now).toBeLessThan(6 * 10);
-    expect(sureRiseQps(ramp, 6, 9)).toBeLessThan(then);
+    expect(sureRise(ramp, 6, 9)).toBeLessThan(then);
   });
 
   test("is none in traffic that falls, or stays, or is over, or is not known", () => {

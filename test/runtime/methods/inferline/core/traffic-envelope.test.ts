@@ -27,7 +27,7 @@ describe("TrailingEnvelope", () => {
   it("has the fullest window of every length after any arrivals and pauses", () => {
     fc.assert(
       fc.property(events, lengths, (steps, windowMs) => {
-        const envelope = new TrailingEnvelope(Float64Array.from(windowMs));
+        const envelope = new TrailingEnvelope(Float64Array.from(windowMs), 60_000);
         const arrivals: number[] = [];
         let nowMs = 0;
         for (const [gap, isArrival] of steps) {
@@ -45,13 +45,13 @@ describe("TrailingEnvelope", () => {
   });
 
   it("counts both ends of a window", () => {
-    const envelope = new TrailingEnvelope(Float64Array.of(100));
+    const envelope = new TrailingEnvelope(Float64Array.of(100), 60_000);
     for (const ms of [0, 100, 200, 200]) envelope.record(ms);
     expect([...envelope.maxima]).toEqual([3]);
   });
 
   it("keeps an arrival for exactly 60 s, though no other comes", () => {
-    const envelope = new TrailingEnvelope(Float64Array.of(1000, 60_000));
+    const envelope = new TrailingEnvelope(Float64Array.of(1000, 60_000), 60_000);
     envelope.record(500);
     envelope.advance(60_500);
     expect([...envelope.maxima]).toEqual([1, 1]);
@@ -60,7 +60,7 @@ describe("TrailingEnvelope", () => {
   });
 
   it("forgets a burst when its first arrival is more than 60 s ago, one by one", () => {
-    const envelope = new TrailingEnvelope(Float64Array.of(100));
+    const envelope = new TrailingEnvelope(Float64Array.of(100), 60_000);
     for (const ms of [0, 10, 20, 30]) envelope.record(ms);
     envelope.advance(60_005);
     expect([...envelope.maxima]).toEqual([3]);
@@ -71,8 +71,8 @@ describe("TrailingEnvelope", () => {
   it("counts what it remembers again in windows of other lengths, and goes on", () => {
     fc.assert(
       fc.property(events, lengths, lengths, (steps, before, after) => {
-        const changed = new TrailingEnvelope(Float64Array.from(before));
-        const unchanged = new TrailingEnvelope(Float64Array.from(after));
+        const changed = new TrailingEnvelope(Float64Array.from(before), 60_000);
+        const unchanged = new TrailingEnvelope(Float64Array.from(after), 60_000);
         let nowMs = 0;
         for (const [index, [gap, isArrival]] of steps.entries()) {
           nowMs += gap;
@@ -91,7 +91,7 @@ describe("TrailingEnvelope", () => {
   });
 
   it("remembers the arrivals of a minute that it has room for, the newest", () => {
-    const envelope = new TrailingEnvelope(Float64Array.of(1, 60_000));
+    const envelope = new TrailingEnvelope(Float64Array.of(1, 60_000), 60_000);
     const most = 2 ** 20;
     for (let index = 0; index < most; index++) envelope.record(index / 100);
     expect([...envelope.maxima]).toEqual([101, most]);
@@ -101,6 +101,8 @@ describe("TrailingEnvelope", () => {
   });
 
   it("refuses windows longer than its horizon", () => {
-    expect(() => new TrailingEnvelope(Float64Array.of(60_001))).toThrow("within the horizon");
+    expect(() => new TrailingEnvelope(Float64Array.of(60_001), 60_000)).toThrow(
+      "within the horizon",
+    );
   });
 });

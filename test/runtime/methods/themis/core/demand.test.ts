@@ -93,7 +93,7 @@ describe("every demand", () => {
     for (const scaling of scalings) {
       const looker = new Looker(demandOf({ scaling }));
       looker.send(3, 0, 7);
-      const known = [...looker.demand.perSecondQps].filter((qps) => !Number.isNaN(qps));
+      const known = [...looker.demand.perBeat].filter((qps) => !Number.isNaN(qps));
       expect(known).toEqual([3, 0, 7]);
     }
   });

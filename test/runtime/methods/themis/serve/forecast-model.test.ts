@@ -1,13 +1,13 @@
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { HISTORY_SECONDS } from "../../../../../runtime/core/forecasters.ts";
+import { HISTORY_BEATS } from "../../../../../runtime/core/forecasters.ts";
 import { openForecastModel } from "../../../../../runtime/methods/themis/serve/forecast-model.ts";
 
 const pathOf = (file: string) => fileURLToPath(new URL(`../../../../../${file}`, import.meta.url));
 
 test("opens the model of the package", async () => {
   const model = await openForecastModel(pathOf("runtime/models/lstm.onnx"));
-  const qps = await model.forecast(new Float64Array(HISTORY_SECONDS).fill(100));
+  const qps = await model.forecast(new Float64Array(HISTORY_BEATS).fill(100));
   expect(qps).toBeGreaterThan(0);
   await model.close();
 });

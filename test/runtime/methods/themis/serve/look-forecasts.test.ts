@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { HISTORY_SECONDS } from "../../../../../runtime/core/forecasters.ts";
+import { HISTORY_BEATS } from "../../../../../runtime/core/forecasters.ts";
 import { LookForecasts } from "../../../../../runtime/methods/themis/serve/look-forecasts.ts";
 import { themisPipeline } from "../../../../../runtime/methods/themis/serve/themis-pipeline.ts";
 import { replayed } from "../../../server/graph/replayed.ts";
@@ -14,7 +14,7 @@ interface Asked {
 
 /** A dispatcher that looks when the test says so, and forecasts that end when it does. */
 function looking() {
-  const dispatcher = { lookCount: 0, perSecondQps: new Float64Array(HISTORY_SECONDS) };
+  const dispatcher = { lookCount: 0, beatMs: 1000, perBeat: new Float64Array(HISTORY_BEATS) };
   const asked: Asked[] = [];
   const notices: string[] = [];
   const told: number[] = [];
@@ -29,7 +29,7 @@ function looking() {
   const follow = () => forecasts.follow((qps) => told.push(qps));
   const look = (qps: number) => {
     dispatcher.lookCount++;
-    dispatcher.perSecondQps.fill(qps);
+    dispatcher.perBeat.fill(qps);
     follow();
   };
   return { asked, notices, told, follow, look };
@@ -48,7 +48,7 @@ test("each look is followed by one forecast, of what was seen then", async () =>
   follow();
   expect(asked).toHaveLength(1);
   look(4);
-  expect(asked[0]?.history).toEqual(new Float64Array(HISTORY_SECONDS).fill(3));
+  expect(asked[0]?.history).toEqual(new Float64Array(HISTORY_BEATS).fill(3));
   asked[0]?.resolve(30);
   await turned();
   expect(told).toEqual([30]);
