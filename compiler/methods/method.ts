@@ -211,8 +211,11 @@ export interface MethodPaces<B extends Bundle, F, L extends object = object> {
   ): readonly L[] | Promise<readonly L[]>;
   /** The bundle with levels that were solved for other paces. */
   with(bundle: B, levels: readonly L[]): B;
-  /** Simulates the whole bundle on such a machine at the load of a level. */
-  promised(bundle: B, level: number, pace: number): PaceFigures;
+  /**
+   * Simulates the whole bundle on such a machine at the load of a level.
+   * @param seed of the traffic; left out, that of promises.
+   */
+  promised(bundle: B, level: number, pace: number, seed?: number): PaceFigures;
   /** The level that states this too. */
   promising(level: B["levels"][number], promised: PacePromises): B["levels"][number];
 }

@@ -47,13 +47,13 @@ export function planPaces<B extends Bundle, F extends BundleFrame>({
   return {
     levels: () => [],
     with: (bundle) => bundle,
-    promised(bundle, index, pace) {
+    promised(bundle, index, pace, seed = SEED) {
       const { loadQps: qps = 0 } = bundle.levels[index] ?? {};
       const fromMs = settledMs(bundle.slo) + startMs(bundle);
       const run: PacedRun = {
         arrivals: steadyArrivals(bundle.arrivals, qps),
         durationMs: fromMs + (1000 * REQUESTS) / qps,
-        seed: SEED,
+        seed,
         stations: { machine: { ...AS_PROFILED, pace } },
         serviceTimes:
           bundle.cluster.serving !== undefined && hasQuantiles(bundle) ? "sampled" : "p95",

@@ -1,8 +1,8 @@
 /** The forecaster as an ONNX model, with windows and scaling in the graph. */
 import {
   HISTORY_BEATS,
-  WINDOW_COUNT,
   WINDOW_BEATS,
+  WINDOW_COUNT,
 } from "stratagem-runtime/internal/core/forecasters";
 import { type GraphConstant, type GraphNode, onnxModel } from "../onnx-graph.ts";
 import { partsOf, UNITS } from "./lstm.ts";

@@ -7,8 +7,8 @@ import { gunzipSync } from "node:zlib";
 import {
   HISTORY_BEATS,
   HORIZON_BEATS,
-  WINDOW_COUNT,
   WINDOW_BEATS,
+  WINDOW_COUNT,
 } from "stratagem-runtime/internal/core/forecasters";
 
 /** In the folder of reference data. 14 days. */

@@ -38,8 +38,7 @@ export function simulatedLevel(frame: AccordionFrame, loadQps: number): Accordio
 function placeExpectation(frame: AccordionFrame, loadQps: number): PlaceExpected {
   const { arrivals, slo } = frame;
   const enoughMs = (1000 * QUERIES) / loadQps;
-  const wantedMs = Math.min(Math.max(enoughMs, MIN_SLOS * slo.latencyMs), MOST * enoughMs);
-  const durationMs = wantedMs < 1000 ? wantedMs : 1000 * Math.ceil(wantedMs / 1000);
+  const durationMs = Math.min(Math.max(enoughMs, MIN_SLOS * slo.latencyMs), MOST * enoughMs);
   const outcome = simulateAccordion(bundleAt(frame, loadQps), {
     arrivals: steadyArrivals(arrivals, loadQps),
     durationMs,

@@ -112,12 +112,13 @@ const pacedFrame = framesByStretch((frame: LokiFrame, pace: number): LokiFrame =
   };
 });
 
-function promisedAt(bundle: LokiBundle, index: number, pace: number): PaceFigures {
+function promisedAt(bundle: LokiBundle, index: number, pace: number, seed?: number): PaceFigures {
   const { loadQps = 0 } = bundle.levels[index] ?? {};
   const beforeMs = settledMs(bundle.slo);
   const outcomes = new SettledOutcomes(bundle.slo.latencyMs, beforeMs);
   const { accuracyPerSatisfied } = simulatedOutcome(bundle, bundle, loadQps, {
     part: PROMISE_PART,
+    ...(seed !== undefined && { seed }),
     beforeMs,
     stations: { machine: { ...AS_PROFILED, pace } },
     onOutcome: outcomes.count,

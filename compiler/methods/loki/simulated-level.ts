@@ -94,6 +94,8 @@ export function simulatedExpectation(
 }
 
 interface OutcomeOptions extends Pick<LokiSimulationOptions, "stations" | "onOutcome"> {
+  /** That of promises if left out. */
+  readonly seed?: number;
   /** Part of the queries of a promise that are simulated. */
   readonly part: number;
   /** Time that is simulated besides. */
@@ -105,7 +107,7 @@ export function simulatedOutcome(
   frame: LokiFrame,
   { levels, paceLevels }: Pick<LokiBundle, "levels" | "paceLevels">,
   loadQps: number,
-  { part, beforeMs = 0, ...options }: OutcomeOptions,
+  { part, beforeMs = 0, seed = SEED, ...options }: OutcomeOptions,
 ): LokiSimulationResult {
   const { arrivals } = frame;
   const bundle: LokiBundle = {
@@ -118,7 +120,7 @@ export function simulatedOutcome(
     ...options,
     arrivals: steadyArrivals(arrivals, loadQps),
     durationMs: beforeMs + durationFor(frame, loadQps, part),
-    seed: SEED,
+    seed,
     serviceTimes:
       frame.cluster.serving !== undefined && havePipelineQuantiles(frame.tasks) ? "sampled" : "p95",
     fanout: "rounded",

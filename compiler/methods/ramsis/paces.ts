@@ -99,14 +99,14 @@ function tablesOf(level: RamsisLevel, pace: number): RamsisPaceLevel {
   };
 }
 
-function promisedAt(bundle: RamsisBundle, index: number, pace: number): PaceFigures {
+function promisedAt(bundle: RamsisBundle, index: number, pace: number, seed = SEED): PaceFigures {
   const { loadQps = 0 } = bundle.levels[index] ?? {};
   const fromMs = WARM_BEATS * beatMsOf(bundle.slo);
   const result = simulate(bundle, {
     arrivals: steadyArrivals(bundle.arrivals, loadQps),
     durationMs: fromMs + (1000 * QUERIES) / loadQps,
     counted: { fromMs, untilMs: Number.POSITIVE_INFINITY },
-    seed: SEED,
+    seed,
     serviceTimes: isSampled(bundle) ? "sampled" : "p95",
     stations: { machine: { ...AS_PROFILED, pace } },
     baseline: null,

@@ -1,6 +1,6 @@
 /** Counts what becomes of simulated queries, by model, priority and size. */
 import type { AccordionBundle, MalleableVariant } from "stratagem-runtime/internal/bundle/schema";
-import { TOLERANCE_MS } from "stratagem-runtime/internal/methods/accordion/core/tolerance";
+import { toleranceMsOf } from "stratagem-runtime/internal/methods/accordion/core/pipeline-table";
 import { ratio } from "../../../simulate/graph/batch-tally.ts";
 import { LatencySample, type LatencySummary } from "../../../simulate/latency-sample.ts";
 import type { AccordionQueries } from "./queries.ts";
@@ -83,6 +83,7 @@ class Group {
 /** Counts what becomes of queries as it happens. */
 export class AccordionTally {
   readonly #queries: AccordionQueries;
+  readonly #toleranceMs: number;
   readonly #variants: readonly MalleableVariant[];
   readonly #models: readonly Group[];
   /** Low, then high, as in `isHigh`. */
@@ -101,6 +102,7 @@ export class AccordionTally {
     bundle: Pick<AccordionBundle, "shapes" | "tasks" | "policy" | "slo">,
   ) {
     this.#queries = queries;
+    this.#toleranceMs = toleranceMsOf(bundle.slo);
     this.#variants = bundle.tasks[0]?.variants ?? [];
     this.#models = this.#variants.map(() => new Group());
     this.#sizes = new SizeClasses(bundle);
@@ -113,7 +115,7 @@ export class AccordionTally {
     const [model, batch] = [this.#queries.model[query] ?? 0, this.#queries.batch[query] ?? 0];
     const priority = isHigh[query] === 1 ? 1 : 0;
     // As the scheduler counts, which starts on shapes that end when a query is due.
-    const isLate = endMs > (deadlineMs[query] ?? Number.NaN) + TOLERANCE_MS;
+    const isLate = endMs > (deadlineMs[query] ?? Number.NaN) + this.#toleranceMs;
     count(this.#priorities[priority], batch, endMs, isLate);
     for (const group of [
       this.#models[model],

@@ -6,7 +6,6 @@ import type { PlaceLedger } from "./place-ledger.ts";
 import type { Shrinks } from "./place-rule.ts";
 import type { QueryRuns } from "./query-runs.ts";
 import type { ShapeChoice } from "./shape-choice.ts";
-import { TOLERANCE_MS } from "./tolerance.ts";
 
 /**
  * A query of high priority that runs and will be late as it is, but would not with more places, has
@@ -59,7 +58,7 @@ export class Claims {
       const query = this.claimant(index);
       const quickestMs = this.#runs.timeLeftMs(query, this.#choice.fastest(query));
       // Up to one tolerance it is not lost yet.
-      const untilMs = this.#runs.deadlineMs(query) + 2 * TOLERANCE_MS;
+      const untilMs = this.#runs.deadlineMs(query) + 2 * this.#runs.toleranceMs;
       atMs = Math.min(atMs, untilMs - this.#reconfigurationMs - quickestMs);
     }
     return atMs;
@@ -116,7 +115,7 @@ export class Claims {
   #hasClaim(query: number, nowMs: number): boolean {
     const runs = this.#runs;
     if (!runs.isHigh(query)) return false;
-    const deadlineMs = runs.deadlineMs(query) + TOLERANCE_MS;
+    const deadlineMs = runs.deadlineMs(query) + this.#runs.toleranceMs;
     if (runs.finishMs(query, nowMs) <= deadlineMs) return false;
     const quickestMs = runs.timeLeftMs(query, this.#choice.fastest(query));
     return nowMs + this.#reconfigurationMs + quickestMs <= deadlineMs;

@@ -2,7 +2,6 @@
 import type { PipelineTable } from "./pipeline-table.ts";
 import type { PlaceLedger } from "./place-ledger.ts";
 import type { QueryRuns } from "./query-runs.ts";
-import { TOLERANCE_MS } from "./tolerance.ts";
 import { type DropWindow, windowMs } from "./turn-dropout.ts";
 
 /**
@@ -65,7 +64,7 @@ export class DropoutPredictor {
     }
     const latencyMs = waitMs + this.#runs.timeLeftMs(query, shape);
     const longestMs = windowMs(this.#window, this.#runs.deadlineMs(query) - nowMs);
-    const isTooLate = latencyMs > longestMs + TOLERANCE_MS;
+    const isTooLate = latencyMs > longestMs + this.#runs.toleranceMs;
     if (isTooLate && !this.#runs.isHigh(query)) return false;
     for (let index = 0; index < chosen; index++) {
       this.#finishMs[this.#chosen[index]!] = nowMs + latencyMs;

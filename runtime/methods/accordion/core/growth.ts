@@ -4,16 +4,16 @@ import { NONE } from "./pipeline-table.ts";
 import type { QueryRuns } from "./query-runs.ts";
 import type { ShapeChoice } from "./shape-choice.ts";
 
-/** Less is what sums are rounded to, ms. */
-const LEAST_GAIN_MS = 1e-6;
-
 /** Who gets more places: a running query and its larger shape. */
 export interface Larger {
   readonly query: number;
   readonly shape: number;
 }
 
-type GrowingRuns = Pick<QueryRuns, "activeCount" | "active" | "finishMs" | "shape" | "timeLeftMs">;
+type GrowingRuns = Pick<
+  QueryRuns,
+  "activeCount" | "active" | "finishMs" | "shape" | "timeLeftMs" | "toleranceMs"
+>;
 type GrowingChoice = Pick<ShapeChoice, "endOfLarger" | "isFreeBeyond">;
 
 /** Which running queries gain from free places, the cost of changing included. Beyond the paper. */
@@ -43,7 +43,7 @@ export class Growth {
     const runs = this.#runs;
     let query = NONE;
     let shape = NONE;
-    let mostMs = LEAST_GAIN_MS;
+    let mostMs = runs.toleranceMs;
     for (let index = 0; index < runs.activeCount; index++) {
       const one = runs.active(index);
       const leftMs = runs.finishMs(one, nowMs) - nowMs - this.#reconfigurationMs;

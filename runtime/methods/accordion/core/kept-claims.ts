@@ -3,7 +3,6 @@ import type { ForetoldPlaces } from "./foretold-places.ts";
 import type { PipelineTable } from "./pipeline-table.ts";
 import type { QueryRuns } from "./query-runs.ts";
 import type { ShapeChoice } from "./shape-choice.ts";
-import { TOLERANCE_MS } from "./tolerance.ts";
 
 /**
  * There is no claim on a shape on which a query takes up more than so many times the time of one
@@ -60,7 +59,7 @@ export class KeptClaims {
    */
   add(query: number, nowMs: number): boolean {
     const own = this.#runs.shape(query);
-    const deadlineMs = this.#runs.deadlineMs(query) + TOLERANCE_MS;
+    const deadlineMs = this.#runs.deadlineMs(query) + this.#runs.toleranceMs;
     const mostMs = MOST_COST * this.#runs.timeLeftMs(query, 0);
     for (let shape = own + 1; shape < this.#table.shapeCount; shape++) {
       const leftMs = this.#runs.timeLeftMs(query, shape);

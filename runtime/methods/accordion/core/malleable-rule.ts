@@ -4,7 +4,6 @@ import type { PlaceLedger } from "./place-ledger.ts";
 import { type PlaceRule, Shrinks } from "./place-rule.ts";
 import type { QueryRuns } from "./query-runs.ts";
 import type { ShapeChoice } from "./shape-choice.ts";
-import { TOLERANCE_MS } from "./tolerance.ts";
 
 export interface MalleableOptions {
   readonly reconfigurationMs: number;
@@ -50,7 +49,7 @@ export class MalleableRule implements PlaceRule {
 
   shapeFor(query: number, nowMs: number): number {
     this.shrinks.clear();
-    const budgetMs = this.#runs.deadlineMs(query) - nowMs + TOLERANCE_MS;
+    const budgetMs = this.#runs.deadlineMs(query) - nowMs + this.#runs.toleranceMs;
     const free = this.#choice.fastestFree(query);
     const freeMs = free === NONE ? 0 : this.#runs.timeLeftFreeMs(query, free);
     if (free !== NONE && freeMs <= budgetMs) return free;
@@ -59,7 +58,7 @@ export class MalleableRule implements PlaceRule {
     // On stragglers alone it would be late, and it is in time on others once these are free.
     const isSlowed = free !== NONE && freeMs > this.#runs.timeLeftMs(query, free);
     if (this.#options.isEager && this.#runs.isHigh(query) && !isSlowed) return free;
-    return nowMs >= this.startsAtMs(query) - TOLERANCE_MS ? free : NONE;
+    return nowMs >= this.startsAtMs(query) - this.#runs.toleranceMs ? free : NONE;
   }
 
   passingShape(query: number, nowMs: number): number {
@@ -72,7 +71,7 @@ export class MalleableRule implements PlaceRule {
   rescueShape(query: number, nowMs: number): number {
     this.shrinks.clear();
     const startMs = nowMs + this.#options.reconfigurationMs;
-    const budgetMs = this.#runs.deadlineMs(query) - startMs + TOLERANCE_MS;
+    const budgetMs = this.#runs.deadlineMs(query) - startMs + this.#runs.toleranceMs;
     return this.#gather(query, this.#runs.shape(query), budgetMs, nowMs);
   }
 

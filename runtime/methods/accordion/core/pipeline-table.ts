@@ -1,9 +1,16 @@
 /** Flattens the table of models and shapes. */
-import type { AccordionBundle } from "../../../bundle/schema.ts";
+import type { AccordionBundle, Slo } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 
 /** In place of a shape or query: there is none. */
 export const NONE = -1;
+
+/** Part of the SLO that times are rounded to. */
+const TOLERANCE = 1e-8;
+
+export function toleranceMsOf({ latencyMs }: Pick<Slo, "latencyMs">): number {
+  return TOLERANCE * latencyMs;
+}
 
 /** The bundle's table of models and shapes in flat arrays, for lookups only. */
 export class PipelineTable {
@@ -13,6 +20,8 @@ export class PipelineTable {
   readonly classCount: number;
   readonly maxBatch: number;
   readonly maxDepth: number;
+  /** What misses a limit by less keeps it: moments are sums of times that were measured. */
+  readonly toleranceMs: number;
   /** [shapeCount, classCount] */
   readonly #counts: Uint16Array;
   readonly #sizes: Uint16Array;
@@ -32,8 +41,8 @@ export class PipelineTable {
   /** [modelCount, shapeCount, maxDepth] */
   readonly #classOfStage: Uint8Array;
 
-  constructor(bundle: Pick<AccordionBundle, "shapes" | "tasks" | "policy" | "cluster">) {
-    const { shapes, tasks, policy, cluster } = bundle;
+  constructor(bundle: Pick<AccordionBundle, "shapes" | "tasks" | "policy" | "cluster" | "slo">) {
+    const { shapes, tasks, policy, cluster, slo } = bundle;
     const { stretch = 1 } = cluster.serving ?? {};
     this.stretch = stretch;
     const [shapeCount = 0, classCount = 0] = shapes.shape;
@@ -43,6 +52,7 @@ export class PipelineTable {
     this.classCount = classCount;
     this.maxBatch = policy.maxBatch;
     this.maxDepth = policy.maxDepth;
+    this.toleranceMs = toleranceMsOf(slo);
     this.#counts = Uint16Array.from(shapes.data);
     this.#sizes = new Uint16Array(shapeCount);
     for (let at = 0; at < this.#counts.length; at++) {

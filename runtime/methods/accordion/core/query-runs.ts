@@ -46,8 +46,11 @@ export class QueryRuns {
   readonly #activeAt: Uint32Array;
   #activeCount = 0;
 
+  readonly toleranceMs: number;
+
   constructor(table: PipelineTable, queryCapacity: number, placeCount: number, paces: PlacePaces) {
     this.#table = table;
+    this.toleranceMs = table.toleranceMs;
     this.#paces = paces;
     this.#sinceMs = new Float64Array(queryCapacity);
     this.#model = new Uint16Array(queryCapacity);

@@ -4,7 +4,6 @@ import type { PipelineTable } from "./pipeline-table.ts";
 import type { PlaceLedger } from "./place-ledger.ts";
 import type { QueryRuns } from "./query-runs.ts";
 import type { ShapeChoice } from "./shape-choice.ts";
-import { TOLERANCE_MS } from "./tolerance.ts";
 
 /**
  * Which places a query that waits counts on: those that are free, and those of running queries that
@@ -39,7 +38,7 @@ export class Reservation {
   open(query: number, nowMs: number): boolean {
     this.#shapeCount = 0;
     this.#foretell(nowMs);
-    const deadlineMs = this.#runs.deadlineMs(query) + TOLERANCE_MS;
+    const deadlineMs = this.#runs.deadlineMs(query) + this.#runs.toleranceMs;
     for (let shape = 0; shape < this.#table.shapeCount; shape++) {
       const latestMs = deadlineMs - this.#runs.timeLeftMs(query, shape);
       if (!(latestMs >= nowMs) || !this.#choice.isUp(shape)) continue;

@@ -20,7 +20,6 @@ import { QueryBuffers } from "./query-buffers.ts";
 import { type AccordionQuery, QueryRuns } from "./query-runs.ts";
 import { Reservation } from "./reservation.ts";
 import { ShapeChoice } from "./shape-choice.ts";
-import { TOLERANCE_MS } from "./tolerance.ts";
 import { TurnDropout } from "./turn-dropout.ts";
 
 /** Queues: high before low priority, first in first out within each. */
@@ -53,6 +52,8 @@ export class AccordionScheduler {
   readonly table: PipelineTable;
   readonly #ledger: PlaceLedger;
   readonly #runs: QueryRuns;
+  /** [queryCapacity]: when others gave a query places last. */
+  readonly #rescuedMs: Float64Array;
   readonly #paces: PlacePaces;
   readonly #keeper: PlaceKeeper;
   readonly #queues: LinkedQueues;
@@ -83,6 +84,7 @@ export class AccordionScheduler {
     const adapt = isMalleable && (options.adapt ?? true);
     const paces = new PlacePaces(bundle, table, ledger, { ...options, adapt });
     const runs = new QueryRuns(table, queryCapacity, ledger.placeCount, paces);
+    this.#rescuedMs = new Float64Array(queryCapacity).fill(Number.NaN);
     const choice = new ShapeChoice(table, ledger, runs);
     this.queryCapacity = queryCapacity;
     this.table = table;
@@ -250,7 +252,7 @@ export class AccordionScheduler {
    */
   #startWaiting(nowMs: number, out: AccordionCommands): void {
     for (let query = this.#first(); query !== NONE; query = this.#first()) {
-      const isTooLate = nowMs > this.#givenUpAtMs(query) + TOLERANCE_MS;
+      const isTooLate = nowMs > this.#givenUpAtMs(query) + this.#runs.toleranceMs;
       const shape = isTooLate ? NONE : this.#shapeFor(query, nowMs);
       if (isTooLate) this.#giveUp(query, out);
       else if (shape !== NONE) {
@@ -338,7 +340,7 @@ export class AccordionScheduler {
     const query = this.#queues.first(LOW);
     if (query === NONE) return false;
     const givenUpAtMs = this.#givenUpAtMs(query);
-    const isTooLate = nowMs >= givenUpAtMs - TOLERANCE_MS;
+    const isTooLate = nowMs >= givenUpAtMs - this.#runs.toleranceMs;
     if (isTooLate) this.#giveUp(query, out);
     else this.#wakeAt(givenUpAtMs, nowMs);
     return isTooLate;
@@ -370,8 +372,11 @@ export class AccordionScheduler {
     if (this.#claims === null) return;
     for (let index = 0; index < this.#claims.count; index++) {
       const query = this.#claims.claimant(index);
+      // On slower places than most it may be late again: others do not give it more at once.
+      if (this.#rescuedMs[query] === nowMs) continue;
       const shape = this.#rule.rescueShape(query, nowMs);
       if (shape === NONE || !this.#mayGrow(query, shape, this.#rule.shrinks, nowMs)) continue;
+      this.#rescuedMs[query] = nowMs;
       this.#carryOutShrinks(nowMs, out);
       this.#growTo(query, shape, nowMs, out);
       // It has none any more, and the others may have others.
@@ -433,7 +438,7 @@ export class AccordionScheduler {
   #nextBuffered(set: number, nowMs: number, out: AccordionCommands): number {
     if (this.#buffers === null) return NONE;
     let next = this.#buffers.take(set);
-    while (next !== NONE && nowMs > this.#givenUpAtMs(next) + TOLERANCE_MS) {
+    while (next !== NONE && nowMs > this.#givenUpAtMs(next) + this.#runs.toleranceMs) {
       this.#drop(next, DROP_LATE, out);
       next = this.#buffers.take(set);
     }

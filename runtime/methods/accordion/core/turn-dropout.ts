@@ -2,7 +2,6 @@
 import { NONE } from "./pipeline-table.ts";
 import type { PlaceRule } from "./place-rule.ts";
 import type { QueryRuns } from "./query-runs.ts";
-import { TOLERANCE_MS } from "./tolerance.ts";
 
 /** How long queries of low priority may take. */
 export interface DropWindow {
@@ -49,7 +48,9 @@ export class TurnDropout {
   isFutile(query: number, shape: number, nowMs: number): boolean {
     if (this.#runs.isHigh(query)) return false;
     const endMs = nowMs + this.#runs.timeLeftMs(query, shape);
-    return endMs > Math.max(this.#untilMs(query), this.#runs.deadlineMs(query)) + TOLERANCE_MS;
+    return (
+      endMs > Math.max(this.#untilMs(query), this.#runs.deadlineMs(query)) + this.#runs.toleranceMs
+    );
   }
 
   #untilMs(query: number): number {

@@ -202,6 +202,7 @@ test("the next query grows where a claim does not allow the one that gains the m
   ];
   const runs = {
     activeCount: 2,
+    toleranceMs: 1e-6,
     active: (index: number) => index,
     shape: () => 0,
     finishMs: (query: number, nowMs: number) => nowMs + (leftMs[query]?.[0] ?? 0),
