@@ -70,7 +70,7 @@ describe("every forecaster", () => {
   });
 
   test.each(NAMES)("%s refuses a history of another length", (name) => {
-    expect(() => forecasterOf(name).forecast(new Float64Array(59))).toThrow("60 seconds");
+    expect(() => forecasterOf(name).forecast(new Float64Array(59))).toThrow("60 beats");
   });
 });
 
