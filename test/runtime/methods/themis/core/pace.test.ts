@@ -57,7 +57,8 @@ function run(driver: ThemisDriver, factors: readonly number[], rounds = 12): voi
   for (let round = 0; round < rounds; round++) {
     driver.request(0, 8);
     driver.endEvent();
-    driver.passTo(driver.nowMs + 10);
+    // A hundredth of a beat.
+    driver.passTo(driver.nowMs + 20);
     for (const [worker, queries] of [...driver.running]) {
       // 4 b + 2 + b + 1 ms on one core.
       const profiledMs = 5 * queries.length + 3;
