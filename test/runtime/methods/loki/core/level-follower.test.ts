@@ -1,4 +1,6 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { DemandMonitor } from "../../../../../runtime/core/graph/demand-monitor.ts";
+import { Rng } from "../../../../../runtime/core/rng.ts";
 import { LevelFollower } from "../../../../../runtime/methods/loki/core/level-follower.ts";
 
 const CARRIED_QPS = Float64Array.of(100, 200, 400);
@@ -60,4 +62,54 @@ test("levels are ranked by what they are meant to carry, not by their index", ()
   expect(follower.level).toBe(2);
   follower.update(carriedQps, 300, NOISE_QPS, 1000);
   expect(follower.level).toBe(1);
+});
+
+describe("Poisson arrivals", () => {
+  /** Levels 20 % apart, of which the third has the load of 1 as its own. */
+  const STEPS = [-2, -1, 0, 1, 2].map((step) => 1.2 ** step);
+  const OWN = 2;
+  const SEEDS = [1, 2, 3, 4, 5];
+
+  /** The level that is followed at the end of each beat, of which each has so many in the mean. */
+  function* followed(perBeat: number, seed: number, beats: number, load = (_beat: number) => 1) {
+    const carriedQps = Float64Array.from(STEPS, (step) => (1000 * perBeat * step) / BEAT_MS);
+    const follower = new LevelFollower([...carriedQps], BEAT_MS);
+    const demand = new DemandMonitor(Number.NaN, BEAT_MS);
+    const rng = new Rng(seed, 1);
+    let nextMs = 0;
+    for (let beat = 0; beat < beats; beat++) {
+      const endMs = (beat + 1) * BEAT_MS;
+      const gapMs = BEAT_MS / (perBeat * load(beat));
+      for (; nextMs < endMs; nextMs += gapMs * -Math.log(1 - rng.nextFloat())) {
+        demand.recordRequest(nextMs);
+      }
+      demand.advance(endMs);
+      follower.update(carriedQps, demand.qps, demand.noiseQps, endMs);
+      yield follower.level;
+    }
+  }
+
+  function keepsIts(perBeat: number): void {
+    const beats = 20_000;
+    for (const seed of SEEDS.slice(0, perBeat < 300 ? 5 : 3)) {
+      let own = 0;
+      for (const level of followed(perBeat, seed, beats)) if (level === OWN) own++;
+      expect(own).toBeGreaterThanOrEqual(0.99 * beats);
+    }
+  }
+
+  test.each([100, 300])("at a level's load keep it, %d a beat", keepsIts);
+
+  // Four beats are too few requests to tell a level from the one below it, or above.
+  test.fails.each([3, 30])("at a level's load keep it, %d a beat", keepsIts);
+
+  test("15 % above a level's load are followed within ten beats, a thousand a beat", () => {
+    for (let seed = 1; seed <= 20; seed++) {
+      const levels = [...followed(1000, seed, 60, (beat) => (beat < 50 ? 1 : 1.15))];
+      expect(levels[49]).toBe(OWN);
+      const at = levels.findIndex((level, beat) => beat >= 50 && level > OWN);
+      expect(levels[at]).toBe(OWN + 1);
+      expect(at - 50).toBeLessThan(10);
+    }
+  });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { beatMsOf } from "../../../../../runtime/core/beat.ts";
 import { DROP_LATE } from "../../../../../runtime/core/command-buffer.ts";
 import { themisDemandOf } from "../../../../../runtime/methods/themis/core/demand.ts";
 import { themisShapeOf } from "../../../../../runtime/methods/themis/core/shape.ts";
@@ -16,14 +17,15 @@ const LEVELS = [10, 20, 40, 80].map((loadQps, index) => ({
   vertical: null,
 }));
 
-/** The level that is needed after some seconds of even requests. */
+/** The level that is needed after some beats of even requests. */
 function neededAt(qps: number, pace: number, sketch: ThemisBundleSketch = {}): number {
   const bundle = themisBundle({ levels: LEVELS, sloMs: 1000, workers: 64, ...sketch });
   const demand = themisDemandOf(bundle, themisShapeOf(bundle));
-  let level = 0;
-  for (let second = 0; second < 8; second++) {
-    for (let n = 0; n < qps; n++) demand.onArrival(1000 * (second + n / qps));
-    demand.look(1000 * (second + 1), 0, level, level, pace);
+  const beatMs = beatMsOf(bundle.slo);
+  let [level, nextMs] = [0, 0];
+  for (let beat = 1; beat <= 8; beat++) {
+    for (; nextMs < beatMs * beat; nextMs += 1000 / qps) demand.onArrival(nextMs);
+    demand.look(beatMs * beat, 0, level, level, pace);
     level = demand.needed;
   }
   return level;
