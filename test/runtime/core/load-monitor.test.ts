@@ -126,7 +126,7 @@ describe("LoadMonitor", () => {
     );
   });
 
-  it("is the moving average over half a beat where that holds 64 arrivals, whatever came before", () => {
+  it("is the mean over half a beat where that holds 64 arrivals, whatever came before", () => {
     const { monitor, nowMs } = monitored([...apart(100, 100), ...apart(2, 400)]);
     monitor.look(nowMs);
     expect(monitor.window).toEqual(monitor.newest);
@@ -157,7 +157,7 @@ describe("LoadMonitor", () => {
     expect(mixed.monitor.window.clump).toBeCloseTo((63 + 64 * 64) / (63 + 64), 10);
   });
 
-  it("does not know the load before the first arrival, nor in a twentieth of a beat after it", () => {
+  it("does not know the load until a twentieth of a beat after the first arrival", () => {
     const monitor = new LoadMonitor(1000);
     expect(monitor.loadQps(1000)).toBeNaN();
     monitor.recordArrival(1000);
@@ -165,7 +165,7 @@ describe("LoadMonitor", () => {
     expect(monitor.loadQps(1050)).toBe(0);
   });
 
-  it("takes a record at its word after eight arrivals and a twentieth of a beat, and from then on", () => {
+  it("takes a record at its word from eight arrivals and a twentieth of a beat on", () => {
     const known = (arrivals: readonly Arrival[]) => {
       const { monitor, nowMs } = monitored(arrivals);
       monitor.look(nowMs);

@@ -8,7 +8,7 @@ const PARTS = 40;
 const PART_MS = BEAT_MS / PARTS;
 const BEATS = 60;
 
-/** What counting all arrivals again gives: the first part of a beat begins with the first arrival. */
+/** What counting all arrivals again gives: the first part begins with the first arrival. */
 class NaiveHistory {
   readonly #sentMs: number[] = [];
 

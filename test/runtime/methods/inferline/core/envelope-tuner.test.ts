@@ -17,8 +17,8 @@ import {
 const SLO_MS = 100;
 
 /**
- * Stages in a row with replicas as planned, each replica carrying 100 queries per second; at this SLO
- * a beat is a second.
+ * Stages in a row with replicas as planned, each replica carrying 100 queries per second; at this
+ * SLO a beat is a second.
  */
 function chain(
   levels: readonly (Pick<InferlineLevelSketch, "loadQps" | "envelope" | "peakQps"> & {

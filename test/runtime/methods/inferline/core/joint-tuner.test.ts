@@ -135,6 +135,17 @@ describe("JointTuner", () => {
     expect(planned.length).toBeGreaterThan(0.9 * after.length);
   });
 
+  test("follows a level's plan at its load, though that of the level below were cheaper", () => {
+    // Ten and four of the base's plan carry as much.
+    const dear = bundleOf([BASE, { qps: 120, replicas: [12, 5] }]);
+    const levelsAt = (qps: number) => {
+      const beats = drive(new JointTuner(dear, 1), traffic([qps, 300]), 300_000);
+      return new Set(beats.slice(60).map(({ level }) => level));
+    };
+    expect(levelsAt(120)).toEqual(new Set([1]));
+    expect(levelsAt(100)).toEqual(new Set([0]));
+  });
+
   test("asks for what a jump needs within a beat, and for the plan that is cheaper then", () => {
     const tuner = new JointTuner(bundleOf([BASE, PEAK]), 0);
     const beats = drive(tuner, traffic([60, 300], [180, 60]), 360_000);

@@ -254,7 +254,7 @@ test("the table of levels is what compile prints", () => {
   ]);
 });
 
-test("the table of levels tells of the cores that are held in the mean, where that is known", () => {
+test("the table of levels tells of the cores that are held in the mean, where known", () => {
   const bundle = themisBundle();
   const [low, ...others] = bundle.levels;
   if (low === undefined) throw new Error("there is a level");
