@@ -114,15 +114,23 @@ describe.each(SERVERS)("admission to %s", (_, server) => {
     }
   });
 
-  test("lets all in again within two seconds of an overload", () => {
+  test("lets all in again within 20 SLOs of an overload", () => {
     const phases = [
       { load: 10, seconds: 20 },
-      { load: 0.6, seconds: 2 },
+      { load: 0.6, seconds: (20 * server.sloMs) / 1000 },
       { load: 0.6, seconds: 20 },
     ];
     const [, , after] = simulated(server, phases);
     expect(after?.refused).toBeLessThan(0.002 * (after?.offered ?? 0));
     expect(after?.p99).toBeLessThan(1);
+  });
+
+  test("decides the same for one a thousand times slower, as many times later", () => {
+    const phases = [0.5, 2, 0.6].map((load) => ({ load, seconds: 10 }));
+    const slower = phases.map(({ load, seconds }) => ({ load, seconds: 1024 * seconds }));
+    const { sloMs, msPerQuery, workers } = server;
+    const slow = { sloMs: 1024 * sloMs, msPerQuery: 1024 * msPerQuery, workers };
+    expect(simulated(slow, slower)).toEqual(simulated(server, phases));
   });
 
   test("refuses nobody for a machine that stands still now and then", () => {
@@ -147,6 +155,14 @@ describe("admission where an answer takes half of its time by itself", () => {
       { load: 0.5, seconds: 60 },
     ]);
     expect(after?.refused).toBeLessThan(0.005 * (after?.offered ?? 0));
+  });
+
+  test("decides the same for one a thousand times slower, as many times later", () => {
+    const phases = [0.5, 2, 0.6].map((load) => ({ load, seconds: 10 }));
+    const slower = phases.map(({ load, seconds }) => ({ load, seconds: 1024 * seconds }));
+    const { sloMs, msPerQuery, workers } = server;
+    const slow = { sloMs: 1024 * sloMs, msPerQuery: 1024 * msPerQuery, workers };
+    expect(simulated(slow, slower)).toEqual(simulated(server, phases));
   });
 
   test("refuses nobody for a machine that stands still, and near capacity who is lost", () => {

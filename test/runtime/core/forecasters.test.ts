@@ -13,7 +13,7 @@ const NAMES: ForecasterName[] = ["last-max", "ewma", "holt", "poisson-peak"];
 const OF_MAXIMA: ForecasterName[] = ["last-max", "ewma", "holt"];
 
 /**
- * A history with those highest seconds, the oldest window first, everything else in a window being
+ * A history with those highest beats, the oldest window first, everything else in a window being
  * less; NaN for an unknown window.
  */
 function historyOf(maxima: readonly number[]): Float64Array {
@@ -43,7 +43,7 @@ describe("every forecaster", () => {
     expect(forecasterOf(name).forecast(constant(0))).toBe(0);
   });
 
-  test.each(NAMES)("%s gives a finite rate of at least 0 wherever a second is known", (name) => {
+  test.each(NAMES)("%s gives a finite rate of at least 0 wherever a beat is known", (name) => {
     const forecaster = forecasterOf(name);
     fc.assert(
       fc.property(seconds, (history) => {
@@ -55,7 +55,7 @@ describe("every forecaster", () => {
     );
   });
 
-  test.each(NAMES)("%s makes the same of the same seconds, whatever came before", (name) => {
+  test.each(NAMES)("%s makes the same of the same beats, whatever came before", (name) => {
     const forecaster = forecasterOf(name);
     fc.assert(
       fc.property(seconds, seconds, (one, other) => {
@@ -70,7 +70,7 @@ describe("every forecaster", () => {
   });
 
   test.each(NAMES)("%s refuses a history of another length", (name) => {
-    expect(() => forecasterOf(name).forecast(new Float64Array(59))).toThrow("60 seconds");
+    expect(() => forecasterOf(name).forecast(new Float64Array(59))).toThrow("60 beats");
   });
 });
 
@@ -90,7 +90,7 @@ describe("a forecaster of maxima", () => {
     );
   });
 
-  test.each(OF_MAXIMA)("%s sees of a window nothing but its highest second", (name) => {
+  test.each(OF_MAXIMA)("%s sees of a window nothing but its highest beat", (name) => {
     const forecaster = forecasterOf(name);
     fc.assert(
       fc.property(maxima, (windows) => {
@@ -103,7 +103,7 @@ describe("a forecaster of maxima", () => {
     );
   });
 
-  test.each(OF_MAXIMA)("%s takes one known second for all there is", (name) => {
+  test.each(OF_MAXIMA)("%s takes one known beat for all there is", (name) => {
     const history = constant(Number.NaN);
     history[HISTORY_BEATS - 1] = 12;
     expect(forecasterOf(name).forecast(history)).toBe(12);
@@ -118,7 +118,7 @@ describe("a forecaster of maxima", () => {
 });
 
 describe("last-max", () => {
-  test("is the highest second of the last window", () => {
+  test("is the highest beat of the last window", () => {
     expect(forecasterOf("last-max").forecast(historyOf([90, 80, 70, 60, 50, 40]))).toBe(40);
   });
 
@@ -215,7 +215,7 @@ describe("poisson-peak", () => {
     expect(forecaster.forecast(constant(10_000))).toBeCloseTo(10_000 + 100 * peakDeviations, 8);
   });
 
-  test("lets a second that is a half-life older weigh half as much", () => {
+  test("lets a beat that is a half-life older weigh half as much", () => {
     const forecaster = forecasterOf("poisson-peak", { halfLifeBeats: 5, peakDeviations: 0 });
     const history = constant(Number.NaN);
     history[HISTORY_BEATS - 11] = 70;

@@ -29,7 +29,7 @@ function counted(queries: number, ms: number, clump = 1): MeasuredLoad {
   return { isKnown: false, window, newest: window };
 }
 
-/** A choice that is given loads, as if half a second had shown them. */
+/** A choice that is given loads, as if half a beat had shown them. */
 class Chooser {
   readonly choice = new LevelChoice(LOADS);
 
@@ -71,7 +71,7 @@ describe("LevelChoice", () => {
     expect(settled.choice.update(seen(rise), 1)).toBe(2);
   });
 
-  it("lets a burst decide for as long as the newest half second shows it", () => {
+  it("lets a burst decide for as long as the newest half beat shows it", () => {
     const choice = new LevelChoice(Float64Array.of(1, 10, 100));
     const long = { queries: 64, ms: 64_000, clump: 1 };
     const newest = (queries: number, clump = 1) => ({

@@ -61,7 +61,7 @@ test("lost workers take a set for its capacity, and leave it when the load fits 
   expect(sets.update(seen(390), 2_000, 1, 1)).toBe(2);
 });
 
-test("rises are followed at once, falls a second after the last change", () => {
+test("rises are followed at once, falls a beat after the last change", () => {
   const sets = setsOf();
   expect(sets.update(seen(150), 0, 1, 1)).toBe(1);
   expect(sets.update(seen(390), 10, 1, 1)).toBe(2);

@@ -126,14 +126,14 @@ describe("LoadMonitor", () => {
     );
   });
 
-  it("is the moving average over 500 ms where that holds 64 arrivals, whatever came before", () => {
+  it("is the mean over half a beat where that holds 64 arrivals, whatever came before", () => {
     const { monitor, nowMs } = monitored([...apart(100, 100), ...apart(2, 400)]);
     monitor.look(nowMs);
     expect(monitor.window).toEqual(monitor.newest);
     expect(Math.abs(monitor.loadQps(nowMs) - 500)).toBeLessThan(3);
   });
 
-  it("reaches back over 64 arrivals where 500 ms hold fewer", () => {
+  it("reaches back over 64 arrivals where half a beat holds fewer", () => {
     const { monitor, nowMs } = monitored(apart(1000, 200));
     expect(monitor.loadQps(nowMs)).toBe(1);
     monitor.look(nowMs + 500);
@@ -157,7 +157,7 @@ describe("LoadMonitor", () => {
     expect(mixed.monitor.window.clump).toBeCloseTo((63 + 64 * 64) / (63 + 64), 10);
   });
 
-  it("does not know the load before the first arrival, nor in the 50 ms after it", () => {
+  it("does not know the load until a twentieth of a beat after the first arrival", () => {
     const monitor = new LoadMonitor(1000);
     expect(monitor.loadQps(1000)).toBeNaN();
     monitor.recordArrival(1000);
@@ -165,7 +165,7 @@ describe("LoadMonitor", () => {
     expect(monitor.loadQps(1050)).toBe(0);
   });
 
-  it("takes a record at its word after eight arrivals and 50 ms, and from then on", () => {
+  it("takes a record at its word from eight arrivals and a twentieth of a beat on", () => {
     const known = (arrivals: readonly Arrival[]) => {
       const { monitor, nowMs } = monitored(arrivals);
       monitor.look(nowMs);

@@ -21,7 +21,7 @@ describe("the load of several front ends", () => {
     const shared = new SharedLoad(8, 1000);
     shared.follow({ othersQps: 300, othersVariance: 600, workers: 2, allWorkers: 8 });
     const { window, own } = shared.of(seen(100));
-    // 50 here and 150 there in half a second; variances add up: 50 and 600 / 4.
+    // 50 here and 150 there in half a beat; variances add up: 50 and 600 / 4.
     expect(window).toMatchObject({ queries: 200, ms: 500, clump: 1 });
     expect(own).toMatchObject({ queries: 200, ms: 500, clump: 4 });
     expect(shared.workersEach).toBe(4);
@@ -76,7 +76,7 @@ describe("the load of several front ends", () => {
   });
 });
 
-/** Levels of four front ends that get a Poisson load by lot, one look a second. */
+/** Levels of four front ends that get a Poisson load by lot, one look a beat. */
 function fourAt(qps: number): number[] {
   const rng = new Rng(1, 1);
   const ends = Array.from({ length: 4 }, () => ({

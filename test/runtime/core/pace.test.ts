@@ -66,7 +66,7 @@ test("spells that come and go on each worker make no worker slower than a spell"
   expect(monitor.paceOf(0)).toBeGreaterThan(1.9);
 });
 
-test("a worker that runs nothing for two seconds is as fast as its pool again", () => {
+test("a worker that runs nothing for two beats is as fast as its pool again", () => {
   const monitor = monitorOf(3);
   run(monitor, [3, 1, 1], 0, 2000);
   expect(monitor.isStraggler(0)).toBe(true);
@@ -78,7 +78,7 @@ test("a worker that runs nothing for two seconds is as fast as its pool again", 
   expect(monitor.isStraggler(0)).toBe(false);
 });
 
-test("a pool that runs nothing for two seconds is as profiled", () => {
+test("a pool that runs nothing for two beats is as profiled", () => {
   const monitor = monitorOf(2);
   run(monitor, [2, 2], 0, 500);
   monitor.look(3000);

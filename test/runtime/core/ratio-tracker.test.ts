@@ -30,7 +30,7 @@ test("a single stall of 25 times a run's length changes nothing", () => {
   }
 });
 
-test("stalls that take half of the time are seen as half the speed within 1.5 seconds", () => {
+test("stalls that take half of the time are seen as half the speed within 1.6 beats", () => {
   // 25 runs of 2 ms, of which one is stopped for 50 ms: a quota of half a processor.
   const tracker = new RatioTracker(1, RULES);
   let nowMs = 0;

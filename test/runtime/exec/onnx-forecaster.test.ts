@@ -99,7 +99,7 @@ describe("an ONNX forecaster", () => {
     expect(await forecaster.forecast(history(() => Number.NaN))).toBeNaN();
   });
 
-  test("takes windows without a known second for the next known one, or the last", async () => {
+  test("takes windows without a known beat for the next known one, or the last", async () => {
     const windows = [30, 30, 30, 50, 20, 20];
     const filled = await forecaster.forecast(history((at) => windows[Math.floor(at / 10)] ?? 0));
     const known = (at: number): number =>

@@ -1,14 +1,15 @@
 import { expect, test } from "vitest";
 import { DemandMonitor } from "../../../../runtime/core/graph/demand-monitor.ts";
 
-function feed(monitor: DemandMonitor, startMs: number, qps: number, seconds: number): void {
-  for (let request = 0; request < qps * seconds; request++) {
+/** A beat is a second. */
+function feed(monitor: DemandMonitor, startMs: number, qps: number, beats: number): void {
+  for (let request = 0; request < qps * beats; request++) {
     monitor.recordRequest(startMs + (request * 1000) / qps);
   }
-  monitor.advance(startMs + seconds * 1000);
+  monitor.advance(startMs + beats * 1000);
 }
 
-test("demand is unknown until a second has been counted, and then that count", () => {
+test("demand is unknown until a beat has been counted, and then that count", () => {
   const monitor = new DemandMonitor(Number.NaN, 1000);
   for (let request = 0; request < 50; request++) monitor.recordRequest(20 * request);
   expect(monitor.qps).toBeNaN();
@@ -31,10 +32,32 @@ test("a jump is believed as far as it cannot be noise", () => {
   expect(monitor.qps).toBe(340);
 });
 
-test("silent seconds count as zero, however many", () => {
+test("silent beats count as zero, however many", () => {
   const monitor = new DemandMonitor(Number.NaN, 1000);
   feed(monitor, 0, 100, 1);
   monitor.advance(4000);
   expect(monitor.qps).toBeCloseTo(100 * 0.615 ** 3, 9);
   expect(monitor.countEndMs).toBe(5000);
+});
+
+test("counts of a beat ten times as long are rates all the same, and ten times as sure", () => {
+  const monitor = new DemandMonitor(Number.NaN, 10_000);
+  feed(monitor, 0, 100, 10);
+  expect(monitor.qps).toBe(100);
+  // A thousand requests, and 31.6 for their deviation, in ten seconds.
+  expect(monitor.noiseQps).toBeCloseTo(Math.sqrt(1000) / 10, 9);
+  feed(monitor, 10_000, 200, 10);
+  // Three deviations less than 2000 are more than the smoothed count.
+  expect(monitor.qps).toBeCloseTo(200 - (3 * Math.sqrt(2000)) / 10, 9);
+});
+
+test("the mean of many counts is surer than one count, until a jump is believed", () => {
+  const monitor = new DemandMonitor(Number.NaN, 1000);
+  feed(monitor, 0, 100, 1);
+  expect(monitor.noiseQps).toBeCloseTo(10, 9);
+  for (let beat = 1; beat < 30; beat++) feed(monitor, 1000 * beat, 100, 1);
+  // What an exponential mean has left of a variance in the end.
+  expect(monitor.noiseQps).toBeCloseTo(10 * Math.sqrt(0.385 / (2 - 0.385)), 6);
+  feed(monitor, 30_000, 400, 1);
+  expect(monitor.noiseQps).toBeCloseTo(Math.sqrt(340), 9);
 });

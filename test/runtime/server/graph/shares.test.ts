@@ -12,11 +12,14 @@ import {
 } from "../../../../runtime/server/graph/recorded-dispatcher.ts";
 import { chainBundle } from "../../../support/loki-samples.ts";
 
+/** At this SLO a beat is a second. */
+const BUNDLE = chainBundle({ sloMs: 100 });
+const BEAT_MS = 1000;
 const CAPACITY = 4096;
 const SHARE = { othersQps: 400, othersVariance: 100, workers: 3, allWorkers: 6 };
 
 function dispatcher(): ServedDispatcher {
-  return pipelineDispatcherOf(chainBundle(), { queryCapacity: CAPACITY, initialDemandQps: 20 });
+  return pipelineDispatcherOf(BUNDLE, { queryCapacity: CAPACITY, initialDemandQps: 20 });
 }
 
 test("a share is recorded, and a replay of it assigns the same models", () => {
@@ -32,7 +35,7 @@ test("a share is recorded, and a replay of it assigns the same models", () => {
   expect(recorded.level).toBe(0);
   recorded.onShare(SHARE, 1);
   recorded.onRequest(2);
-  recorded.onTimer(1100);
+  recorded.onTimer(1.1 * BEAT_MS);
   expect(recorded.level).toBe(2);
   recorded.stop();
   const replayer = new PipelineReplayer(dispatcher(), CAPACITY);
@@ -50,8 +53,8 @@ test("what comes here is told to the others, not what is made of it", () => {
     onWake: () => {},
   });
   recorded.onShare(SHARE, 0);
-  for (let request = 0; request < 50; request++) recorded.onRequest(20 * request);
-  const { qps, variance } = recorded.seenLoad(1000);
+  for (let request = 0; request < 50; request++) recorded.onRequest((BEAT_MS / 50) * request);
+  const { qps, variance } = recorded.seenLoad(BEAT_MS);
   expect(qps).toBeGreaterThan(20);
   expect(qps).toBeLessThan(51);
   expect(variance).toBeGreaterThan(0);

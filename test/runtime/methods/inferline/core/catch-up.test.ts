@@ -2,8 +2,9 @@ import { describe, expect, test } from "vitest";
 import { CatchUp } from "../../../../../runtime/methods/inferline/core/catch-up.ts";
 import { inferlineBundle } from "../../../../support/inferline-bundle.ts";
 
-/** A replica of each carries 100 per second; up in 5 s, SLO 250 ms. */
+/** A replica of each carries 100 per second; up in 5 s. At an SLO of 100 ms a beat is a second. */
 const BUNDLE = inferlineBundle({
+  sloMs: 100,
   workers: [100],
   tasks: [
     { name: "a", latencyMs: { 1: 10 } },
@@ -61,7 +62,7 @@ describe("what has come to wait", () => {
     expect(look(catchUp, { ms: 0, qps: 400 })).toEqual([12, 12]);
     expect(catchUp.isOn).toBe(true);
     expect(catchUp.dueMs).toBe(1000);
-    // A better guess within the first second asks for more, ...
+    // A better guess within the first beat asks for more, ...
     const later = { ms: 1000, qps: 500, waiting: [200, 0], targets: [12, 12] } as const;
     expect(look(catchUp, later)).toEqual([17, 17]);
     // ... and afterwards what is asked for stays, until nothing waits any more.

@@ -14,7 +14,12 @@ import {
   inferlineBundle,
 } from "../../../../support/inferline-bundle.ts";
 
-/** Stages in a row with replicas as planned, each replica carrying 100 queries per second. */
+const SLO_MS = 100;
+
+/**
+ * Stages in a row with replicas as planned, each replica carrying 100 queries per second; at this
+ * SLO a beat is a second.
+ */
 function chain(
   levels: readonly (Pick<InferlineLevelSketch, "loadQps" | "envelope" | "peakQps"> & {
     readonly replicas: readonly number[];
@@ -23,6 +28,7 @@ function chain(
 ): InferlineBundle {
   const count = levels[0]?.replicas.length ?? 0;
   return inferlineBundle({
+    sloMs: SLO_MS,
     workers: [workers],
     policy: { tolerance },
     tasks: Array.from({ length: count }, (_, task) => ({
@@ -103,6 +109,7 @@ describe("EnvelopeTuner, relative", () => {
 
   it("adds replicas behind a fan-out that makes more than the plan counts with", () => {
     const fanouts = inferlineBundle({
+      sloMs: SLO_MS,
       workers: [1000],
       tasks: [
         { name: "detect", latencyMs: { 1: 10 } },
@@ -135,7 +142,7 @@ describe("EnvelopeTuner, relative", () => {
       return changes;
     };
     expect(crops(1)).toEqual([]);
-    // A first look begins the first window of 5 s.
+    // A first look begins the first window of five beats.
     expect(crops(3)).toEqual([[6000, 2, 9]]);
     expect(crops(0)).toEqual([]);
   });
@@ -186,7 +193,7 @@ describe("EnvelopeTuner, relative", () => {
     expect([...tuner.targets]).toEqual([6, 6]);
   });
 
-  it("lets replicas go after 30 s of less traffic, and gets them back", () => {
+  it("lets replicas go after 30 beats of less traffic, and gets them back", () => {
     const tuner = new EnvelopeTuner(bundle, "relative", 0);
     const quiet = steady(50, 0, 40_000);
     const lowered = drive(tuner, quiet, 40_000);
@@ -199,7 +206,7 @@ describe("EnvelopeTuner, relative", () => {
     expect(raised.at(-1)?.ms).toBeLessThan(40_200);
   });
 
-  it("keeps what a burst called for until 60 s after it, then goes back", () => {
+  it("keeps what a burst called for until 60 beats after it, then goes back", () => {
     const tuner = new EnvelopeTuner(bundle, "relative", 0);
     const arrivals = [...steady(1, 0, 30), ...steady(20, 200, 90_000)];
     const changes = drive(tuner, arrivals, 90_000);
@@ -235,7 +242,7 @@ describe("EnvelopeTuner, relative", () => {
     expect([...fresh.targets]).toEqual([8, 2, 20]);
   });
 
-  it("asks for at least one replica, and for fewer only when nothing has changed for 15 s", () => {
+  it("asks for at least one replica, and for fewer only when nothing has changed for 15 beats", () => {
     const phase = fc.record({
       gapMs: fc.constantFrom(1, 5, 10, 40, 200, 5000),
       lengthMs: fc.integer({ min: 1, max: 40_000 }),
@@ -295,7 +302,7 @@ describe("EnvelopeTuner, paper", () => {
     expect(drive(tuner, steady(12.5, 40_000, 60_000), 60_000)).toEqual([]);
   });
 
-  it("gives up after 15 s what the envelope calls for, and adds it again a second later", () => {
+  it("gives up after 15 beats what the envelope calls for, and adds it again a beat later", () => {
     const tuner = new EnvelopeTuner(bundle, "paper", 0);
     const arrivals = [...steady(12.5, 0, 19_800), ...steady(1, 20_000, 20_015)];
     const changes = drive(tuner, [...arrivals, ...steady(12.5, 20_200, 45_000)], 45_000);
@@ -329,7 +336,7 @@ describe("stationary gamma traffic", () => {
     return { ...chain([level], { tolerance }), arrivals: { process: "gamma", cv2 } };
   }
 
-  /** All targets over all planned replicas, by the second and after a minute, over samples. */
+  /** All targets over all planned replicas, by the beat and after 60 of them, over samples. */
   function meanRatio(rule: "relative" | "paper", traffic: Traffic): number {
     const { qps, cv2 } = traffic;
     let wanted = 0;

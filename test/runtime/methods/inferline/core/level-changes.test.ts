@@ -7,7 +7,9 @@ import { A } from "../../../../support/inferline-chain.ts";
 import { InferlineDriver, ToldTuner } from "../../../../support/inferline-driver.ts";
 
 describe("levels", () => {
+  /** At this SLO a beat is a second. */
   const TWO: InferlineBundleSketch = {
+    sloMs: 100,
     tasks: [
       {
         name: "a",
@@ -51,9 +53,9 @@ describe("levels", () => {
     return { driver, tuner, riseAt };
   }
 
-  test("change when traffic beyond chance has come for 15 s, and tell the tuner", () => {
+  test("change when traffic beyond chance has come for 15 beats, and tell the tuner", () => {
     const { driver, tuner } = changing(TWO);
-    // Three deviations of the 3000 requests of 30 s are 5.5 requests per second.
+    // Three deviations of the 3000 requests of 30 beats are 5.5 requests per second.
     tuner.recentMeanQps = 105.4;
     tuner.wakeMs = 1000;
     driver.passTo(60_000);
@@ -128,6 +130,7 @@ describe("levels", () => {
 
   test("that change a batch size do so at once", () => {
     const { driver, riseAt } = changing({
+      sloMs: 100,
       tasks: [A],
       levels: [
         { loadQps: 100, stages: [[1, 1]], peakQps: 120 },
@@ -144,6 +147,7 @@ describe("levels", () => {
 
   /** Two stages change places in two full pools. */
   const SWAP: InferlineBundleSketch = {
+    sloMs: 100,
     tasks: [
       { name: "a", latencyMs: { 1: 10 } },
       { name: "b", from: { a: 1 }, latencyMs: { 1: 10 } },

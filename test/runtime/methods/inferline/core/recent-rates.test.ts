@@ -9,7 +9,7 @@ function send(rates: RecentRates, qps: number, fromMs: number, toMs: number): vo
 }
 
 describe("the recent peak", () => {
-  test("is not known before 30 s are over", () => {
+  test("is not known before 30 beats are over", () => {
     const rates = new RecentRates(1000);
     send(rates, 10, 1000, 31_000);
     expect(rates.recentPeakQps).toBeNaN();

@@ -7,7 +7,7 @@ function secondsOf(qpsAgo: (secondsAgo: number) => number): Float64Array {
   return Float64Array.from({ length: 60 }, (_, at) => qpsAgo(59 - at));
 }
 
-/** Six seconds from now. */
+/** Six beats from now. */
 function riseOf(qpsAgo: (secondsAgo: number) => number): number {
   return sureRise(secondsOf(qpsAgo), 6, 1);
 }
@@ -20,12 +20,12 @@ function drawn(rng: Rng, mean: number): number {
 }
 
 describe("a rise that is sure", () => {
-  test("goes on: so many seconds from now it has risen as many times more", () => {
+  test("goes on: so many beats from now it has risen as many times more", () => {
     const ramp = secondsOf((ago) => 1000 - 10 * ago);
     const [now, then] = [sureRise(ramp, 0, 1), sureRise(ramp, 6, 1)];
     expect(now).toBeGreaterThan(970);
     expect(now).toBeLessThan(1000);
-    // 10 a second, less what may be chance.
+    // 10 a beat, less what may be chance.
     expect(then - now).toBeGreaterThan(6 * 7);
     expect(then - now).toBeLessThan(6 * 10);
     expect(sureRise(ramp, 6, 9)).toBeLessThan(then);

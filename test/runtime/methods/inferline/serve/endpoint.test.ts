@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from "vitest";
 import type { InferlineBundle } from "../../../../../runtime/bundle/schema.ts";
+import { beatMsOf } from "../../../../../runtime/core/beat.ts";
 import { inferlineApplication } from "../../../../../runtime/methods/inferline/serve/inferline-application.ts";
 import type { RunningServer } from "../../../../../runtime/server/serve.ts";
 import type { InferlineLevelSketch } from "../../../../support/inferline-bundle.ts";
@@ -191,13 +192,14 @@ test("tells of replicas, the envelope, what is scaled and what it costs", async 
 });
 
 test("a replica that is too many goes when its batch is done, not before", async () => {
-  const house = await serving(servedStages({ policy: { tuner: "relative" }, levels: [RESTLESS] }));
+  const bundle = servedStages({ policy: { tuner: "relative" }, levels: [RESTLESS] });
+  const house = await serving(bundle);
   loadAll(house);
   await driven(house, infer(house, BURST));
   loadAll(house);
   const { held, told } = house.executor;
   const rows = [{ escalate: 0, keep: 0, value: 1 }];
-  // Two gates are busy when the minute is over and one of them is too many.
+  // Two gates are busy when 60 beats are over and one of them is too many.
   const replies: Promise<Response>[] = [];
   for (let count = 1; count <= 2; count++) {
     replies.push(infer(house, rows));
@@ -205,7 +207,7 @@ test("a replica that is too many goes when its batch is done, not before", async
   }
   const busy = held.map(({ worker }) => worker);
   const isOff = (worker: number) => told.includes(`${worker}: off`);
-  house.clock.nowMs += 61_000;
+  house.clock.nowMs += 61 * beatMsOf(bundle.slo);
   replies.push(infer(house, rows));
   const target = 'stratagem_replicas_target{task="gate"} 1';
   while (!(await metricsOf(house)).includes(target)) await new Promise(setImmediate);

@@ -200,7 +200,9 @@ describe("requests", () => {
 
 describe("plans", () => {
   test("are followed by assigning and releasing workers; under load nothing is lost", async () => {
-    const { scheduler, executor, clock, submit, start, metrics } = scheduled(servedPipeline(), 80);
+    // At this SLO a beat is a second.
+    const setup = scheduled(servedPipeline({ sloMs: 100 }), 80);
+    const { scheduler, executor, clock, submit, start, metrics } = setup;
     start();
     const before = scheduler.level;
     const told = executor.told.length;

@@ -10,6 +10,8 @@ import {
 import { themisShapeOf } from "../../../../../runtime/methods/themis/core/shape.ts";
 import { type ThemisLevelSketch, themisBundle } from "../../../../support/themis-bundle.ts";
 
+const BEAT_MS = 1000;
+
 /** A plan of its own for each load. */
 function levelsOf(loadsQps: readonly number[]): ThemisLevelSketch[] {
   return loadsQps.map((loadQps, index) => ({
@@ -29,7 +31,8 @@ interface DemandSketch extends Partial<ThemisOptions> {
   readonly sloMs?: number;
 }
 
-function demandOf({ loadsQps = [10, 20, 40, 80], levels, sloMs = 1000, ...policy }: DemandSketch) {
+/** At the SLO of 100 ms a beat is a second. */
+function demandOf({ loadsQps = [10, 20, 40, 80], levels, sloMs = 100, ...policy }: DemandSketch) {
   const bundle = themisBundle({
     levels: levels ?? levelsOf(loadsQps),
     sloMs,
@@ -39,7 +42,7 @@ function demandOf({ loadsQps = [10, 20, 40, 80], levels, sloMs = 1000, ...policy
   return themisDemandOf(bundle, themisShapeOf(bundle));
 }
 
-/** Looks once a second at requests that come evenly, so many in each. */
+/** Looks once a beat at requests that come evenly, so many in each. */
 class Looker {
   readonly demand: ThemisDemand;
   nowMs = 0;
@@ -51,11 +54,11 @@ class Looker {
     this.demand = demand;
   }
 
-  /** @returns what is needed and wanted at the end of each second. */
-  send(...perSecond: readonly number[]): [needed: number, wanted: number][] {
-    return perSecond.map((count) => {
-      for (let n = 0; n < count; n++) this.demand.onArrival(this.nowMs + (n * 1000) / count);
-      this.nowMs += 1000;
+  /** @returns what is needed and wanted at the end of each beat. */
+  send(...perBeat: readonly number[]): [needed: number, wanted: number][] {
+    return perBeat.map((count) => {
+      for (let n = 0; n < count; n++) this.demand.onArrival(this.nowMs + (n * BEAT_MS) / count);
+      this.nowMs += BEAT_MS;
       return this.look();
     });
   }
@@ -74,7 +77,7 @@ describe("every demand", () => {
       const looker = new Looker(demandOf({ scaling }));
       expect(looker.look()).toEqual([0, NO_WISH]);
       looker.demand.onArrival(0);
-      looker.nowMs = 50;
+      looker.nowMs = 20;
       expect(looker.look()).toEqual([0, NO_WISH]);
     }
   });
@@ -106,7 +109,7 @@ describe("the demand of one front end of several", () => {
     const looker = new Looker(demandOf({ scaling: "joint" }));
     looker.level = looker.base = 2;
     looker.demand.onShare({ ...share, othersQps: 40 });
-    // 12 come here each second: alone it would want the level of 20.
+    // 12 come here each beat: alone it would want the level of 20.
     const last = looker.send(...Array<number>(30).fill(12)).at(-1);
     expect(last?.[1]).toBe(NO_WISH);
     looker.demand.onShare({ ...share, othersQps: 12 });
@@ -122,17 +125,17 @@ describe("the demand of one front end of several", () => {
 });
 
 describe("the paper's demand", () => {
-  test("takes the requests of the last second for the load", () => {
+  test("takes the requests of the last beat for the load", () => {
     const looker = new Looker(demandOf({ scaling: "themis" }));
     expect(looker.send(10, 11, 20, 79, 5).map(([needed]) => needed)).toEqual([0, 1, 1, 3, 0]);
   });
 
-  test("looks at the last second even between two whole ones", () => {
+  test("looks at the last beat even between two whole ones", () => {
     const looker = new Looker(demandOf({ scaling: "themis" }));
     looker.send(10);
     for (let n = 0; n < 30; n++) looker.demand.onArrival(1000 + n);
     looker.nowMs = 1100;
-    // Nine of the first second's ten, and thirty.
+    // Nine of the first beat's ten, and thirty.
     expect(looker.look()[0]).toBe(2);
   });
 
@@ -174,7 +177,7 @@ describe("the paper's demand", () => {
 
   test("makes a forecast of its own where the driver has none, or none any more", () => {
     const looker = new Looker(demandOf({ scaling: "themis" }));
-    // The highest of the last ten seconds is 40.
+    // The highest of the last ten beats is 40.
     looker.send(40);
     expect(looker.send(5, 5, 5).map(([, wanted]) => wanted)).toEqual(Array(3).fill(NO_WISH));
     looker.demand.onForecast(5);
@@ -229,16 +232,16 @@ function alarms(
 }
 
 describe("what is sure", () => {
-  /** Probability that a normal variable is 2.5 standard deviations above its mean. */
-  const TAIL = 0.0062;
-  const WINDOWS = 8;
+  /** Probability that a normal variable is 3.5 standard deviations above its mean. */
+  const TAIL = 0.000_233;
+  const WINDOWS = 10;
   const LASTING_WINDOWS = 4;
 
   test("takes Poisson traffic of its own load for more as seldom as its windows say", () => {
-    for (const tickMs of [100, 1000]) {
+    for (const tickMs of [25, 1000]) {
       for (const qps of [5, 20, 100, 500]) {
         const loadsQps = [qps, 1.25 * qps, 2 * qps];
-        const demand = demandOf({ scaling: "joint", loadsQps, sloMs: 250 });
+        const demand = demandOf({ scaling: "joint", loadsQps });
         const { risenPerMille, wishedPerMille } = alarms(demand, {
           qps,
           tickMs,
@@ -254,76 +257,90 @@ describe("what is sure", () => {
 
   test("takes next to nothing for more when a fifth of the load is missing", () => {
     for (const qps of [20, 100, 500]) {
-      const demand = demandOf({ scaling: "joint", loadsQps: [qps, 2 * qps], sloMs: 250 });
-      const options = { qps: 0.8 * qps, tickMs: 100, looks: 20_000, seed: qps };
-      expect(alarms(demand, options).risenPerMille).toBeLessThan(4);
+      const demand = demandOf({ scaling: "joint", loadsQps: [qps, 2 * qps] });
+      const options = { qps: 0.8 * qps, tickMs: 25, looks: 20_000, seed: qps };
+      expect(alarms(demand, options).risenPerMille).toBeLessThan(0.5);
     }
   });
 
-  test("notices 2.5 times the load within a quarter of the SLO and a look", () => {
-    const tickMs = 100;
-    const load = fc.integer({ min: 40, max: 1000 });
-    const slo = fc.integer({ min: 400, max: 4000 });
+  test("notices 2.5 times the load within half of the SLO and a look", () => {
+    // As many come within a quarter of the SLO; of fewer nothing is sure.
+    const load = fc.integer({ min: 12, max: 250 });
+    const slo = fc.integer({ min: 10, max: 4000 });
+    const part = fc.double({ min: 0, max: 1, noNaN: true });
     fc.assert(
-      fc.property(load, slo, fc.nat(99), (qps, sloMs, phaseMs) => {
-        // Of fewer requests nothing is sure.
-        fc.pre((qps * sloMs) / 4000 >= 12);
+      fc.property(load, slo, part, part, (count, sloMs, stepPart, lookPart) => {
+        const quarterMs = sloMs / 4;
+        const qps = (1000 * count) / quarterMs;
         const demand = demandOf({ scaling: "joint", loadsQps: [qps, 2.5 * qps], sloMs });
-        const stepMs = 10_000 + phaseMs;
+        const beatMs = 10 * sloMs;
+        const stepMs = 10 * beatMs + stepPart * quarterMs;
+        const tickMs = quarterMs;
         let [nextMs, seenMs] = [0, Number.POSITIVE_INFINITY];
-        for (let nowMs = tickMs; nowMs < 20_000 && seenMs > nowMs; nowMs += tickMs) {
+        let nowMs = (1 + lookPart) * tickMs;
+        for (; nowMs < 11 * beatMs && seenMs > nowMs; nowMs += tickMs) {
           for (; nextMs <= nowMs; nextMs += 1000 / (nextMs < stepMs ? qps : 2.5 * qps)) {
             demand.onArrival(nextMs);
           }
           demand.look(nowMs, 0, 0, 0);
-          // Until there are five seconds, the windows are not what they are taken for.
-          if (demand.needed > 0 && nowMs > 5000) seenMs = nowMs;
+          // Until there are five beats, the windows are not what they are taken for.
+          if (demand.needed > 0 && nowMs > 5 * beatMs) seenMs = nowMs;
         }
         expect(seenMs).toBeGreaterThan(stepMs);
-        expect(seenMs - stepMs).toBeLessThanOrEqual(sloMs / 4 + tickMs);
+        // What has come in a quarter is known once that is over.
+        expect(seenMs - stepMs).toBeLessThanOrEqual(sloMs / 2 + tickMs);
       }),
       { numRuns: 100 },
     );
   });
 
-  test("does not ask for instances because of what is over within half a second", () => {
-    const looker = new Looker(demandOf({ scaling: "joint", loadsQps: [40, 80, 160], sloMs: 400 }));
+  test("does not ask for instances because of what is over within half a beat", () => {
+    const looker = new Looker(demandOf({ scaling: "joint", loadsQps: [40, 80, 160] }));
     looker.send(40, 40, 40);
-    for (let n = 0; n < 18; n++) looker.demand.onArrival(looker.nowMs + n);
+    for (let n = 0; n < 24; n++) looker.demand.onArrival(looker.nowMs + n);
     looker.nowMs += 200;
     const [needed, wanted] = looker.look();
     expect(needed).toBe(2);
     expect(wanted).toBe(NO_WISH);
   });
 
-  test("looks no closer than at a quarter of the SLO", () => {
-    for (const [sloMs, level] of [
-      [2000, 1],
-      [2100, 0],
-    ] as const) {
-      const looker = new Looker(demandOf({ scaling: "joint", loadsQps: [40, 80, 160], sloMs }));
-      looker.send(40, 40, 40, 40, 40);
-      // More than is usual in half a second, and not in a whole one.
-      for (let n = 0; n < 34; n++) looker.demand.onArrival(looker.nowMs + 10 * n);
-      looker.nowMs += 500;
-      expect(looker.look()).toEqual([level, NO_WISH]);
+  test("looks as closely as at a quarter of the SLO, however long that is, and no closer", () => {
+    for (const sloMs of [4, 100, 60_000]) {
+      const quarterMs = sloMs / 4;
+      // Ten of the lowest load in a quarter, of which 3.5 deviations are up to 24.
+      const loadsQps = [10, 20, 40].map((count) => (1000 * count) / quarterMs);
+      for (const [count, level] of [
+        [24, 0],
+        [25, 2],
+      ] as const) {
+        const demand = demandOf({ scaling: "joint", loadsQps, sloMs });
+        for (let n = 0; n < 1200; n++) demand.onArrival((n * quarterMs) / 10);
+        const nowMs = 120 * quarterMs;
+        for (let n = 0; n < count; n++) demand.onArrival(nowMs + (n * quarterMs) / 50);
+        demand.look(nowMs + 0.6 * quarterMs, 0, 0, 0);
+        expect([demand.needed, demand.wanted]).toEqual([0, NO_WISH]);
+        demand.look(nowMs + quarterMs, 0, 0, 0);
+        expect([demand.needed, demand.wanted]).toEqual([level, NO_WISH]);
+      }
     }
   });
 
-  test("asks for the instances of the rate that has lasted for a second", () => {
+  test("asks for the instances of the rate that has lasted for a beat", () => {
     const looker = new Looker(demandOf({ scaling: "joint", loadsQps: [40, 80, 160] }));
     looker.send(40, 40, 40);
     expect(looker.send(100)[0]).toEqual([2, 2]);
   });
 
   test("lets requests wait as a level's load does, and asks for cores beyond it", () => {
-    const looker = new Looker(demandOf({ scaling: "joint", loadsQps: [40, 80, 160] }));
-    looker.send(40, 40, 40);
-    // Half an SLO's requests are usual.
-    looker.backlog = 20;
-    expect(looker.send(40)[0]).toEqual([0, NO_WISH]);
-    looker.backlog = 20 + 81;
-    expect(looker.send(40)[0]?.[0]).toBe(2);
+    const looker = new Looker(demandOf({ scaling: "joint", loadsQps: [400, 800, 1600] }));
+    looker.send(400, 400, 400);
+    // Three quarters of an SLO's requests are usual; what is beyond them is to be served in an SLO.
+    looker.backlog = 30;
+    expect(looker.send(400)[0]).toEqual([0, NO_WISH]);
+    looker.backlog = 30 + 40;
+    expect(looker.send(400)[0]).toEqual([1, NO_WISH]);
+    looker.backlog = 30 + 41;
+    expect(looker.send(400)[0]?.[0]).toBe(2);
     expect(looker.demand.wanted).toBe(NO_WISH);
   });
 
@@ -334,7 +351,7 @@ describe("what is sure", () => {
     looker.send(10, 10, 10, 10, 10);
     const [[, high] = [0, 0]] = looker.send(120);
     expect(high).toBe(2);
-    // The longest window has the burst for four more seconds; then three looks in a row speak for
+    // The longest window has the burst for four more beats; then three looks in a row speak for
     // less, but for more than is settled on.
     const wishes = looker.send(30, 30, 30, 30, 30, 30, 30).map(([, wanted]) => wanted);
     expect(wishes).toEqual([2, 2, 2, 2, 2, 2, 1]);
@@ -368,7 +385,7 @@ describe("what is sure", () => {
     expect(looker.send(18, 18, 18).map(([, wanted]) => wanted)).toEqual([NO_WISH, NO_WISH, 1]);
   });
 
-  test("takes the highest second for what it is: higher than the rate", () => {
+  test("takes the highest beat for what it is: higher than the rate", () => {
     const looker = new Looker(demandOf({ scaling: "joint", loadsQps: [100, 200] }));
     looker.level = 1;
     looker.base = 1;

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { beatMsOf } from "../../../../../runtime/core/beat.ts";
 import { DROP_LATE } from "../../../../../runtime/core/command-buffer.ts";
 import { themisDemandOf } from "../../../../../runtime/methods/themis/core/demand.ts";
 import { themisShapeOf } from "../../../../../runtime/methods/themis/core/shape.ts";
@@ -16,14 +17,15 @@ const LEVELS = [10, 20, 40, 80].map((loadQps, index) => ({
   vertical: null,
 }));
 
-/** The level that is needed after some seconds of even requests. */
+/** The level that is needed after some beats of even requests. */
 function neededAt(qps: number, pace: number, sketch: ThemisBundleSketch = {}): number {
   const bundle = themisBundle({ levels: LEVELS, sloMs: 1000, workers: 64, ...sketch });
   const demand = themisDemandOf(bundle, themisShapeOf(bundle));
-  let level = 0;
-  for (let second = 0; second < 8; second++) {
-    for (let n = 0; n < qps; n++) demand.onArrival(1000 * (second + n / qps));
-    demand.look(1000 * (second + 1), 0, level, level, pace);
+  const beatMs = beatMsOf(bundle.slo);
+  let [level, nextMs] = [0, 0];
+  for (let beat = 1; beat <= 8; beat++) {
+    for (; nextMs < beatMs * beat; nextMs += 1000 / qps) demand.onArrival(nextMs);
+    demand.look(beatMs * beat, 0, level, level, pace);
     level = demand.needed;
   }
   return level;
@@ -57,7 +59,8 @@ function run(driver: ThemisDriver, factors: readonly number[], rounds = 12): voi
   for (let round = 0; round < rounds; round++) {
     driver.request(0, 8);
     driver.endEvent();
-    driver.passTo(driver.nowMs + 10);
+    // A hundredth of a beat.
+    driver.passTo(driver.nowMs + 20);
     for (const [worker, queries] of [...driver.running]) {
       // 4 b + 2 + b + 1 ms on one core.
       const profiledMs = 5 * queries.length + 3;

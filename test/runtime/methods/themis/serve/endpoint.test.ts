@@ -116,7 +116,8 @@ test("a request that is given up for its own timeout answers 504 without Retry-A
 });
 
 test("tells of instances, cores, what is resized and what is foretold", async () => {
-  const house = await serving();
+  // At this SLO a beat is a second.
+  const house = await serving(servedScales({ sloMs: 100 }));
   loadAll(house);
   for (const line of [
     'stratagem_instances_target{task="slow"} 2',

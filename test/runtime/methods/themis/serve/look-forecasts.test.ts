@@ -87,7 +87,8 @@ test("a forecast that fails takes the one before back, and is told of once", asy
   expect(notices[0]).toMatch(/^no forecast, .*: out of memory$/);
 });
 
-const FORETOLD = servedScales({ policy: { predictor: "lstm" } });
+/** At this SLO a beat is a second. */
+const FORETOLD = servedScales({ sloMs: 100, policy: { predictor: "lstm" } });
 
 test("a server's plans follow the forecasts, and its recording replays alike", async () => {
   const histories: Float64Array[] = [];

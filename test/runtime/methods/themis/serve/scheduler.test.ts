@@ -31,8 +31,8 @@ function toldOfSlow({ executor, log }: ScaleSetup, since: number): string[] {
     .map((told) => told.slice(told.indexOf(":") + 2));
 }
 
-/** The plan of the lowest level, which follows twenty calm seconds. */
-async function calmed(bundle = servedScales()): Promise<ScaleSetup> {
+/** The plan of the lowest level, which follows twenty calm beats: at this SLO seconds. */
+async function calmed(bundle = servedScales({ sloMs: 100 })): Promise<ScaleSetup> {
   const setup = scheduledScales(bundle);
   setup.start();
   await traffic(setup, 30, 2);

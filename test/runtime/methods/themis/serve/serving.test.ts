@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { afterEach, expect, test } from "vitest";
 import type { ThemisBundle } from "../../../../../runtime/bundle/schema.ts";
+import { beatMsOf } from "../../../../../runtime/core/beat.ts";
 import { describeModel } from "../../../../../runtime/exec/model-file.ts";
 import { drawImages, IMAGE_BYTES } from "../../../../../tools/image-classification/dataset.js";
 import { ofOneModel } from "../../../../support/metrics-text.ts";
@@ -15,9 +16,11 @@ import { type RealServer, realServer } from "../../../server/graph/real-server.t
 const FOLDER = fileURLToPath(new URL("../../../../../models/cascade/", import.meta.url));
 const IMAGE_COUNT = 64;
 const CLIENTS = 4;
+const SLO_MS = 1000;
+const BEAT_MS = beatMsOf({ latencyMs: SLO_MS });
 /** Of the clock, between two requests. */
-const CALM_MS = 500;
-const BURST_MS = 10;
+const CALM_MS = BEAT_MS / 2;
+const BURST_MS = BEAT_MS / 100;
 /** Thread counts and batches may change the order of sums. */
 const TOLERANCE = 1e-3;
 
@@ -25,12 +28,11 @@ let open: RealServer | undefined;
 afterEach(() => open?.server.close());
 
 /**
- * A gate, and an accurate model on one instance of one core, one of two, or two of one. No deadline
- * matters.
+ * A gate, and an accurate model on one instance of one core, one of two, or two of one.
  */
 async function cascade(): Promise<ThemisBundle> {
   const bundle = themisBundle({
-    sloMs: 1e9,
+    sloMs: SLO_MS,
     workers: 2,
     tasks: [
       { name: "gate", fit: { gamma: 2, epsilon: 1, delta: 0.25, eta: 0.25 } },
@@ -42,9 +44,9 @@ async function cascade(): Promise<ThemisBundle> {
     ],
     levels: (
       [
-        [15, [2, 1, 1]],
-        [30, [2, 2, 1]],
-        [60, [2, 1, 2]],
+        [1.5, [2, 1, 1]],
+        [3, [2, 2, 1]],
+        [6, [2, 1, 2]],
       ] as const
     ).map(([loadQps, stage]) => ({ loadQps, steady: [[4, 1, 1], stage] })),
   });
@@ -150,8 +152,7 @@ test("cores and instances change under load, a worker dies, and all are answered
   const { url, executor, server } = house;
   const tally = { sent: 0, answered: 0, failed: 0 };
 
-  const ask = async (gapMs: number) => {
-    clock.nowMs += gapMs;
+  const ask = async () => {
     const first = (7 * tally.sent++) % IMAGE_COUNT;
     const images = [first, (first + 1) % IMAGE_COUNT].slice(0, 1 + (tally.sent % 2));
     const reply = await infer(url, pixels, images);
@@ -164,13 +165,16 @@ test("cores and instances change under load, a worker dies, and all are answered
     }
   };
   /**
-   * All clients ask, one request after the other, until the accurate model is as it is to be; the
-   * clock goes by the requests.
+   * All clients ask at once, again and again, until the accurate model is as it is to be. The clock
+   * goes by the requests, and stands still while they are answered: no deadline matters.
    */
   const until = async (gapMs: number, isThere: (accurate: Accurate) => boolean) => {
     const wait: { accurate?: Accurate } = {};
-    const client = async () => {
-      while (wait.accurate === undefined) await ask(gapMs);
+    const clients = async () => {
+      while (wait.accurate === undefined) {
+        clock.nowMs += CLIENTS * gapMs;
+        await Promise.all(Array.from({ length: CLIENTS }, () => ask()));
+      }
     };
     const watch = async (): Promise<Accurate> => {
       const accurate = await accurateOf(url);
@@ -178,10 +182,7 @@ test("cores and instances change under load, a worker dies, and all are answered
       wait.accurate = accurate;
       return accurate;
     };
-    const [accurate] = await Promise.all([
-      watch(),
-      ...Array.from({ length: CLIENTS }, () => client()),
-    ]);
+    const [accurate] = await Promise.all([watch(), clients()]);
     return accurate;
   };
 

@@ -179,7 +179,7 @@ test("sums up tasks with their latency model, worst error first, and a row a lev
   expect(lines[at + 1]).toMatch(/^batch +cores +measured ms +fitted ms +error$/);
   expect(lines[at + 2]?.trim().split(/ +/)).toEqual(["2", "2", "45.58", "43", "-5.660%"]);
   const table = lines.findIndex((line) => line.startsWith("load qps"));
-  expect(lines[table]).toMatch(/horizontal +vertical +joint +followed +ms of 180 +quantile/);
+  expect(lines[table]).toMatch(/horizontal +vertical +joint +followed +held +ms of 180 +quantile/);
   expect(lines.slice(table + 1)).toHaveLength(8);
   expect(lines.at(-1)).toMatch(/^ +500 +- +- +- .* \d+×\d b\d {2}no: load 500 > 360 qps/);
 });
@@ -193,6 +193,7 @@ test("the table of levels is what compile prints", () => {
       "vertical",
       "joint",
       "followed",
+      "held",
       "ms of 250",
       "quantile",
       "simulated p50",
@@ -204,6 +205,7 @@ test("the table of levels is what compile prints", () => {
     ],
     [
       "20",
+      "2",
       "2",
       "2",
       "2",
@@ -223,6 +225,7 @@ test("the table of levels is what compile prints", () => {
       "3",
       "3",
       "3",
+      "3",
       "62.1667",
       "0.95",
       "31.0833",
@@ -238,6 +241,7 @@ test("the table of levels is what compile prints", () => {
       "-",
       "6",
       "6",
+      "6",
       "102.667",
       "0.95",
       "51.3333",
@@ -248,6 +252,17 @@ test("the table of levels is what compile prints", () => {
       "yes",
     ],
   ]);
+});
+
+test("the table of levels tells of the cores that are held in the mean, where known", () => {
+  const bundle = themisBundle();
+  const [low, ...others] = bundle.levels;
+  if (low === undefined) throw new Error("there is a level");
+  const { steady } = low;
+  const held = { ...steady, expected: { ...steady.expected, cores: 2.25 } };
+  const levels = [{ ...low, steady: held }, ...others];
+  const rows = levelTable({ ...bundle, levels }).split("\n");
+  expect(rows[1]?.trim().split(/ +/).slice(0, 6)).toEqual(["20", "2", "2", "2", "2", "2.25"]);
 });
 
 test("shows the plan of a load, how busy it is, the others, and what a burst does", async () => {
