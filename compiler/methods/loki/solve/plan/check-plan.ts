@@ -1,5 +1,11 @@
 /** Checks a plan by the definitions alone, whoever computed it. */
-import type { Leaf, PathNode, PipelinePlan, PipelineProblem } from "../../../../model/pipeline.ts";
+import {
+  type Leaf,
+  type PathNode,
+  type PipelinePlan,
+  type PipelineProblem,
+  pathAccuracy,
+} from "../../../../model/pipeline.ts";
 
 const RATIO_TOLERANCE = 1e-6;
 const CAPACITY_TOLERANCE = 1e-6;
@@ -174,15 +180,15 @@ function* batchMistakes(
 }
 
 function* accuracyMistakes(
-  { tasks, leaves }: PipelineProblem,
+  problem: PipelineProblem,
   plan: PipelinePlan,
   steps: readonly Step[],
 ) {
   let accuracy = 0;
   for (const step of steps) {
-    const leaf = leaves.find((one) => one.task === step.task);
+    const leaf = problem.leaves.find((one) => one.task === step.task);
     if (leaf !== undefined)
-      accuracy += step.node.ratio * leaf.weight * accuracyOf(tasks, leaf, steps, step);
+      accuracy += step.node.ratio * leaf.weight * accuracyOf(problem, leaf, steps, step);
   }
   if (!isNear(accuracy, plan.accuracy, ACCURACY_TOLERANCE)) {
     yield `an accuracy of ${plan.accuracy} stated, its paths have ${accuracy}`;
@@ -190,16 +196,13 @@ function* accuracyMistakes(
 }
 
 function accuracyOf(
-  tasks: PipelineProblem["tasks"],
+  problem: PipelineProblem,
   leaf: Leaf,
   steps: readonly Step[],
   { path }: Step,
 ): number {
-  const row = path.reduce((at, index) => {
-    const { task, variant } = steps[index] ?? { task: 0, variant: 0 };
-    return at * (tasks[task]?.variants.length ?? 0) + variant;
-  }, 0);
-  return leaf.accuracyByPath[row] ?? Number.NaN;
+  const variants = path.map((index) => steps[index]?.variant ?? 0);
+  return pathAccuracy(problem, leaf, variants);
 }
 
 function sumOf<T>(items: readonly T[], of: (item: T) => number): number {

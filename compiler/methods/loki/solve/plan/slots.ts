@@ -35,6 +35,8 @@ export interface SlotModel {
   readonly sets: readonly SlotSet[];
   /** By task and variant, in the order of rising latency. */
   readonly slotsOf: readonly (readonly (readonly number[])[])[];
+  /** Whether there are too many paths to list them. */
+  readonly isLarge: boolean;
 }
 
 /**
@@ -61,7 +63,8 @@ export function slotModel(
         .map((configuration) => builder.add(taskIndex, variantIndex, configuration));
     }),
   );
-  return { problem, slots: builder.slots, sets: builder.sets, slotsOf };
+  const isLarge = problem.leaves.some(({ accuracyByPath }) => accuracyByPath === null);
+  return { problem, slots: builder.slots, sets: builder.sets, slotsOf, isLarge };
 }
 
 type Variants = PipelineProblem["tasks"][number]["variants"];

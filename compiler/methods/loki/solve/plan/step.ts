@@ -25,6 +25,8 @@ export const ACCURACY_TOLERANCE = 1e-9;
  */
 const EXACT_NODES = 6000;
 const RELATIVE_GAP = 1e-3;
+/** The plans of large models hardly improve after so many steps, which take a few seconds. */
+const LARGE_STEPS = 5e8;
 const CAPACITY_GAP = 2e-4;
 /** Where the number of servers is not bounded, as they then only cost. */
 const ANY_COUNT = 1e9;
@@ -159,7 +161,8 @@ export function flowThrough(
 ): NodeSolution {
   const serverCost = new Float64Array(model.sets.length).fill(kind === "servers" ? 1 : 0);
   const objective = { ...noObjective(model), serverCost, valueScale: kind === "accuracy" ? 1 : 0 };
-  return new NodeProgram(model, pool, objective).solve(bounds, Number.NEGATIVE_INFINITY);
+  const steps = { left: Number.POSITIVE_INFINITY };
+  return new NodeProgram(model, pool, objective, steps).solve(bounds, Number.NEGATIVE_INFINITY);
 }
 
 function noObjective(model: SlotModel): Objective {
@@ -180,8 +183,9 @@ function run(
   root: NodeBounds,
   goal: SearchGoal,
 ): StepResult {
-  const program = new NodeProgram(model, pool, objective);
-  const { best, bound, nodes } = search(model, program, root, goal, limits);
+  const steps = model.isLarge ? { left: Math.min(LARGE_STEPS, limits.steps.left) } : limits.steps;
+  const program = new NodeProgram(model, pool, objective, steps);
+  const { best, bound, nodes } = search(model, program, root, goal, { ...limits, steps });
   return { model, pool, point: best, bound, nodes, rows: program.rootRowCount };
 }
 
