@@ -77,10 +77,7 @@ function* poolMistakes({ tasks, cluster }: Application): Generator<Mistake> {
   }
 }
 
-function* sizeMistakes(
-  tasks: readonly FlatTask[],
-  { accuracyOf }: LokiPolicy,
-): Generator<Mistake> {
+function* sizeMistakes(tasks: readonly FlatTask[], { accuracyOf }: LokiPolicy): Generator<Mistake> {
   const maxPaths = accuracyOf.kind === "product" ? MAX_PATHS : MAX_TABLE_PATHS;
   const paths = new Map<number | null, { readonly count: number; readonly depth: number }>();
   paths.set(null, { count: 1, depth: 0 });

@@ -179,11 +179,7 @@ function* batchMistakes(
   }
 }
 
-function* accuracyMistakes(
-  problem: PipelineProblem,
-  plan: PipelinePlan,
-  steps: readonly Step[],
-) {
+function* accuracyMistakes(problem: PipelineProblem, plan: PipelinePlan, steps: readonly Step[]) {
   let accuracy = 0;
   for (const step of steps) {
     const leaf = problem.leaves.find((one) => one.task === step.task);

@@ -141,7 +141,8 @@ export class NodeProgram {
         if (bound <= cutoff) return this.#nothing("cut", bound);
       }
       const isNear = this.#model.isLarge && gain <= LARGE_TAIL * value;
-      if (gain === 0 || (isNear && !isFirstPhase && !this.#objective.isDemand)) return this.#solution(extras, basis, bound);
+      if (gain === 0 || (isNear && !isFirstPhase && !this.#objective.isDemand))
+        return this.#solution(extras, basis, bound);
       active = this.#active(bounds.isBanned);
     }
     return { ...this.#solution(extras, basis, bound), status: "cut", bound };

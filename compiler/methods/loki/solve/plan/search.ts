@@ -46,7 +46,6 @@ export interface SearchResult {
 /** Nodes that are rounded before only some are. */
 const ROUNDED_FIRST = 30;
 const ROUNDED_EVERY = 10;
-const MAX_CLIMBS = 10;
 const CLIMB_TRIES = 30;
 const RESERVE_STEP = 1 / 64;
 
@@ -103,6 +102,9 @@ class Search {
   }
 
   run(): SearchResult {
+    const mayClimb = this.#model.isLarge && this.#goal.isRounded;
+    const { steps, nodes } = this.#limits;
+    const leastSteps = mayClimb ? steps.left / 2 : 0;
     let node = this.#solve(this.#root);
     while (node !== null || this.#open.size > 0) {
       node ??= this.#open.pop();
@@ -111,13 +113,13 @@ class Search {
         continue;
       }
       const isEnough = this.#goal.isAnyEnough && this.#best !== null;
-      if (isEnough || this.#nodes >= this.#limits.nodes || this.#limits.steps.left <= 0) {
+      if (isEnough || this.#nodes >= nodes || steps.left <= leastSteps) {
         this.#open.push(node.solution.bound, node);
         break;
       }
       node = this.#divide(node);
     }
-    if (this.#model.isLarge && this.#goal.isRounded) this.#climb();
+    if (mayClimb) this.#climb();
     const open = this.#open.highest() ?? Number.NEGATIVE_INFINITY;
     const found = this.#best?.worth ?? Number.NEGATIVE_INFINITY;
     return { best: this.#best, bound: Math.max(open, found, this.#dropped), nodes: this.#nodes };
@@ -197,14 +199,17 @@ class Search {
 
   /** Moves servers of the best point one by one while that makes it better. */
   #climb(): void {
-    for (let round = 0; round < MAX_CLIMBS; round++) {
-      const start = this.#best;
+    let start: Point | null = null;
+    while (this.#limits.steps.left > 0 && this.#best !== start) {
+      start = this.#best;
       if (start === null) return;
       const servers = this.#serversBySlot(start);
       const less = [...servers.keys()].map((id) => ({ id, worth: this.#worthOf(servers, id, -1) }));
       const more = this.#model.slots.map((_, id) => ({ id, worth: this.#worthOf(servers, id, 1) }));
       const moves = less
-        .flatMap((from) => more.map((to) => ({ from: from.id, to: to.id, sum: from.worth + to.worth })))
+        .flatMap((from) =>
+          more.map((to) => ({ from: from.id, to: to.id, sum: from.worth + to.worth })),
+        )
         .filter(({ from, to }) => from !== to)
         .sort((one, other) => other.sum - one.sum)
         .slice(0, CLIMB_TRIES);
@@ -212,7 +217,6 @@ class Search {
         if (this.#best !== start) break;
         this.#worthOf(this.#moved(servers, from, -1), to, 1);
       }
-      if (this.#best === start) return;
     }
   }
 
@@ -225,7 +229,9 @@ class Search {
   /** Another slot of a set takes all its servers: they have one batch size. */
   #moved(servers: ReadonlyMap<number, number>, id: number, by: number): Map<number, number> {
     const { slots } = this.#model;
-    const other = [...servers.keys()].find((one) => one !== id && slots[one]?.set === slots[id]?.set);
+    const other = [...servers.keys()].find(
+      (one) => one !== id && slots[one]?.set === slots[id]?.set,
+    );
     const moved = new Map(servers);
     if (other !== undefined) {
       moved.delete(other);
@@ -267,7 +273,7 @@ class Search {
    * Tries the best flow through so many whole servers in each set as are near the solution's. Where
    * a variant may use several batch sizes, also with one only: a solution that uses many of them a
    * little has nothing to round to.
-   * @returns whether there is any flow.
+   * @returns whether servers fit and a point is known.
    */
   #round(solution: NodeSolution): boolean {
     const isAny = this.#roundBy(solution, "set");
@@ -312,6 +318,6 @@ class Search {
       columns,
     );
     if (solution.status === "optimal") this.#consider(solution);
-    return solution.status !== "infeasible";
+    return solution.status !== "infeasible" && this.#best !== null;
   }
 }

@@ -26,7 +26,7 @@ export const ACCURACY_TOLERANCE = 1e-9;
 const EXACT_NODES = 6000;
 const RELATIVE_GAP = 1e-3;
 /** The plans of large models hardly improve after so many steps, which take a few seconds. */
-const LARGE_STEPS = 5e8;
+const LARGE_STEPS = 1e9;
 const CAPACITY_GAP = 2e-4;
 /** Where the number of servers is not bounded, as they then only cost. */
 const ANY_COUNT = 1e9;
@@ -183,9 +183,11 @@ function run(
   root: NodeBounds,
   goal: SearchGoal,
 ): StepResult {
-  const steps = model.isLarge ? { left: Math.min(LARGE_STEPS, limits.steps.left) } : limits.steps;
+  const most = model.isLarge ? Math.min(LARGE_STEPS, limits.steps.left / 2) : limits.steps.left;
+  const steps = { left: most };
   const program = new NodeProgram(model, pool, objective, steps);
   const { best, bound, nodes } = search(model, program, root, goal, { ...limits, steps });
+  limits.steps.left -= most - steps.left;
   return { model, pool, point: best, bound, nodes, rows: program.rootRowCount };
 }
 

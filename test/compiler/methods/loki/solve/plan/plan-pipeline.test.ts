@@ -124,7 +124,11 @@ test("a stopped search says what it has and how far the optimum can be", async (
   const exact = await planPipeline(problem, demandQps, AUTO);
   const stopped = { ...AUTO, timeLimitMs: 20 };
   const { plan, report } = await planPipeline(problem, demandQps, stopped);
-  expect(await planPipeline(problem, demandQps, stopped)).toEqual({ plan, step: "accuracy", report });
+  expect(await planPipeline(problem, demandQps, stopped)).toEqual({
+    plan,
+    step: "accuracy",
+    report,
+  });
   expect(["feasible", "unknown"]).toContain(report.status);
   if (plan === null || exact.plan === null) return;
   expect(report.gap).toBeGreaterThan(0);
@@ -185,7 +189,9 @@ test("of two variants that are alike the nearest plan keeps the one that is load
   }));
   const leaves = base.leaves.map((leaf) => ({
     ...leaf,
-    accuracyByPath: Float64Array.from([...(leaf.accuracyByPath ?? [])].flatMap((one) => [one, one])),
+    accuracyByPath: Float64Array.from(
+      [...(leaf.accuracyByPath ?? [])].flatMap((one) => [one, one]),
+    ),
   }));
   const problem = { ...base, tasks, leaves };
   const { qps } = hardwareCapacityOf(problem, LIMITS);
