@@ -9,7 +9,7 @@ import {
 
 const RATIO_TOLERANCE = 1e-6;
 const CAPACITY_TOLERANCE = 1e-6;
-const LATENCY_TOLERANCE_MS = 1e-9;
+const LATENCY_ROUNDING = 1 + 1e-12;
 const ACCURACY_TOLERANCE = 1e-7;
 
 /**
@@ -146,7 +146,7 @@ function* latencyMistakes({ leaves }: PipelineProblem, _: PipelinePlan, steps: r
     const leaf = leaves.find((one) => one.task === task);
     if (leaf === undefined) continue;
     const latency = path.reduce((sum, step) => sum + (steps[step]?.latencyMs ?? Number.NaN), 0);
-    if (!(latency <= leaf.latencyLimitMs + LATENCY_TOLERANCE_MS)) {
+    if (!(latency <= leaf.latencyLimitMs * LATENCY_ROUNDING)) {
       yield `nodes[${path.join(", ")}]: ${latency} ms, the limit is ${leaf.latencyLimitMs} ms`;
     }
   }

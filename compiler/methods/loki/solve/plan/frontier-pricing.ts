@@ -1,7 +1,7 @@
 /** Finds the assignment that is worth most where the accuracy of a path is a product. */
 import { Frontier, type Part } from "./frontier.ts";
 import { type Candidate, candidates, type Pricing, type Steps } from "./pricing.ts";
-import { LATENCY_TOLERANCE_MS, type SlotModel } from "./slots.ts";
+import { LATENCY_ROUNDING, type SlotModel } from "./slots.ts";
 
 /** Keeps ratios finite where a variant sends on nothing. */
 const MAX_RATIO = 1e150;
@@ -103,7 +103,7 @@ export class FrontierPricer implements Pricing {
     const leaf = leaves.find(({ task }) => task === index);
     if (leaf !== undefined) {
       const end = new Frontier(0, 0);
-      end.offer(leaf.latencyLimitMs, leaf.weight, 0, -1, null, null);
+      end.offer(leaf.latencyLimitMs * LATENCY_ROUNDING, leaf.weight, 0, -1, null, null);
       below.push(end);
     }
     const ways = variants.flatMap(({ accuracy, fanouts }, variant): Way[] => {
@@ -117,7 +117,7 @@ export class FrontierPricer implements Pricing {
       const both = frontier.joined(below, accuracy, fanouts);
       return own.map((slot) => ({ slot, rest: both, accuracy: 1, fanout: 1 }));
     });
-    const count = merge(ways, (this.#earliestMs[index] ?? 0) - LATENCY_TOLERANCE_MS, frontier);
+    const count = merge(ways, this.#earliestMs[index] ?? 0, frontier);
     this.#steps.left -= count * (ways.length + STEPS_PER_OFFER);
     return frontier;
   }

@@ -1,5 +1,5 @@
 /** Finds the assignment that is worth most at given prices. */
-import { LATENCY_TOLERANCE_MS, type SlotModel } from "./slots.ts";
+import { LATENCY_ROUNDING, type SlotModel } from "./slots.ts";
 
 const STEPS_PER_CANDIDATE = 5;
 
@@ -199,7 +199,7 @@ function pricedTask(model: SlotModel, index: number): PricedTask {
     );
   const limits = reached.map(({ path, latencyLimitMs }) => {
     const after = path.slice(path.indexOf(index) + 1);
-    return latencyLimitMs - after.reduce((sum, step) => sum + fastest(step), 0);
+    return latencyLimitMs * LATENCY_ROUNDING - after.reduce((sum, step) => sum + fastest(step), 0);
   });
   const potential = potentialOf(model, index);
   const potentialBefore = new Float64Array(potential.length / Math.max(1, variants.length));
@@ -217,7 +217,7 @@ function pricedTask(model: SlotModel, index: number): PricedTask {
       candidates: [],
       restCost: 0,
     })),
-    limitMs: Math.min(...limits) + LATENCY_TOLERANCE_MS,
+    limitMs: Math.min(...limits),
     potential,
     potentialBefore,
     choice: new Int32Array(tasks.length),

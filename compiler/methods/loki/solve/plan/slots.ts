@@ -85,7 +85,8 @@ function isBeaten(configurations: Configurations, index: number): boolean {
   });
 }
 
-export const LATENCY_TOLERANCE_MS = 1e-9;
+/** Sums of latencies up to this many times a limit are within it. */
+export const LATENCY_ROUNDING = 1 + 1e-12;
 
 /**
  * Most that a step of each task may take, ms, when all other steps of the path are as fast as they
@@ -109,7 +110,7 @@ function latencyBudgets(
         .map(({ path, latencyLimitMs }) => {
           const others = path.filter((step) => step !== index);
           const rest = others.reduce((sum, step) => sum + (fastest[step] ?? 0), 0);
-          return latencyLimitMs + LATENCY_TOLERANCE_MS - rest;
+          return latencyLimitMs * LATENCY_ROUNDING - rest;
         }),
     ),
   );

@@ -26,7 +26,7 @@ export const ACCURACY_TOLERANCE = 1e-9;
 const EXACT_NODES = 6000;
 const RELATIVE_GAP = 1e-3;
 /** The plans of large models hardly improve after so many steps, which take a few seconds. */
-const LARGE_STEPS = 1e9;
+const LARGE_STEPS = 2e8;
 const CAPACITY_GAP = 2e-4;
 /** Where the number of servers is not bounded, as they then only cost. */
 const ANY_COUNT = 1e9;
@@ -100,10 +100,10 @@ export function planAbove(
   });
 }
 
-/** Highest demand, to 0.02 %. */
+/** Highest demand, to 0.02 %. The worth is in units of the demand of the pool. */
 export function highestDemand(model: SlotModel, limits: SearchLimits): StepResult {
   const objective = { ...noObjective(model), isDemand: true };
-  const pool = new ColumnPool(model, 1);
+  const pool = new ColumnPool(model, unitQps(model));
   return run(model, pool, objective, limits, rootOf(model), {
     above: 0,
     isWhole: false,
@@ -112,6 +112,12 @@ export function highestDemand(model: SlotModel, limits: SearchLimits): StepResul
     gap: (best) => CAPACITY_GAP * best,
     worth: (solution) => sharesOfFirstEntry(pool, solution),
   });
+}
+
+/** A power of two near what servers serve, so that tolerances suit any times: 1 for usual ones. */
+function unitQps({ slots }: SlotModel): number {
+  const most = slots.reduce((rate, { throughputQps }) => Math.max(rate, throughputQps), 0);
+  return most > 0 ? 2 ** (20 * Math.round(Math.log2(most) / 20)) : 1;
 }
 
 /**
