@@ -86,7 +86,7 @@ test.each(SIZES)(
       if (plan === null) throw new Error("no plan");
       expect(checkPlan(problem, qps * share, plan)).toEqual([]);
       expect(Math.max(...plan.nodes.map(({ ratio }) => ratio))).toBeLessThanOrEqual(1);
-    const optimum = step === "hardware" ? plan.servers : plan.accuracy + report.gap;
+      const optimum = step === "hardware" ? plan.servers : plan.accuracy + report.gap;
       expect(report.gap / optimum).toBeLessThan(0.5);
       if (share < 0.5) expect(await planPipeline(problem, qps * share, AUTO)).toEqual(result);
     }
