@@ -70,9 +70,27 @@ export interface Leaf {
    */
   readonly latencyLimitMs: number;
   /**
-   * End-to-end accuracy by the variants of the path's tasks, row-major with the first task slowest.
+   * End-to-end accuracy by the variants of the path's tasks, row-major with the first task slowest;
+   * null for the product of the variants' accuracies.
    */
-  readonly accuracyByPath: Float64Array;
+  readonly accuracyByPath: Float64Array | null;
+}
+
+/** End-to-end accuracy of a path to a leaf. @param variants one for each task of the path. */
+export function pathAccuracy(
+  { tasks }: PipelineProblem,
+  { path, accuracyByPath }: Leaf,
+  variants: readonly number[],
+): number {
+  let product = 1;
+  let row = 0;
+  for (const [at, task] of path.entries()) {
+    const own = tasks[task]?.variants ?? [];
+    const variant = variants[at] ?? 0;
+    product *= own[variant]?.accuracy ?? Number.NaN;
+    row = row * own.length + variant;
+  }
+  return accuracyByPath === null ? product : (accuracyByPath[row] ?? Number.NaN);
 }
 
 /** A set of servers that run one variant with one batch size. */

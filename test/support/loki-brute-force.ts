@@ -133,7 +133,7 @@ function bestFlow(
   const accuracy = problem.leaves.flatMap(({ task, weight, accuracyByPath }) =>
     nodes
       .filter(({ choice }) => choice.task === task)
-      .map(({ name, row }) => ({ name, coef: weight * (accuracyByPath[row] ?? 0) })),
+      .map(({ name, row }) => ({ name, coef: weight * (accuracyByPath?.[row] ?? Number.NaN) })),
   );
   const vars = demandQps === null ? [{ name: "demand", coef: 1 }] : accuracy;
   const objective = { direction: glpk.GLP_MAX, name: "worth", vars };

@@ -270,6 +270,7 @@ function planAccuracy(
 ): number {
   let accuracy = 0;
   for (const { task, weight, accuracyByPath } of leaves) {
+    if (accuracyByPath === null) throw new Error("samples have tables");
     for (const node of nodes) {
       if (instances[node.instance]?.task !== task) continue;
       let cell = 0;

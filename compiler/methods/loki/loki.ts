@@ -74,9 +74,9 @@ export function lokiMethod(taskSolver: TaskSolver): CompilerMethodOf<"loki"> {
       tunable: false,
       has: (text) => PIPELINE_BASELINES.some((name) => name === text),
     },
-    baselineLevel(frame, level, baseline, nowMs) {
+    baselineLevel(frame, level, baseline) {
       const known = PIPELINE_BASELINES.find((name) => name === baseline);
-      const plan = known === undefined ? null : baselinePlan(frame, known, level.loadQps, nowMs);
+      const plan = known === undefined ? null : baselinePlan(frame, known, level.loadQps);
       return plan && { ...level, plan, stages: null };
     },
     hasServiceTimeQuantiles: ({ tasks }) => havePipelineQuantiles(tasks),

@@ -74,9 +74,9 @@ export interface Leaf {
   readonly weight: number;
   /**
    * float64, an axis for each task from the entry to the leaf, its variants along it: end-to-end
-   * accuracy of every path.
+   * accuracy of every path. Null for the product of the accuracies of a path's variants.
    */
-  readonly accuracyByPath: Table;
+  readonly accuracyByPath: Table | null;
 }
 
 /** Options of the Loki solver and of the runtime that follows its plans, every field explicit. */

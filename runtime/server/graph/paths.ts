@@ -2,7 +2,8 @@
  * Who answered a request of a pipeline: the paths of variants that its rows took, and how accurate
  * those are.
  */
-import type { Leaf, LokiBundle } from "../../bundle/schema.ts";
+import { pathAccuracy } from "../../bundle/path-accuracy.ts";
+import type { LokiBundle } from "../../bundle/schema.ts";
 import type { Answerer } from "../requests/request.ts";
 import type { AnswererOf, PipelineQuery } from "./pipeline-request.ts";
 import { at, type PipelineSignature } from "./pipeline-signature.ts";
@@ -25,7 +26,7 @@ export function answererOf(bundle: LokiBundle, signature: PipelineSignature): An
       for (const query of queries) {
         const path = pathOf(query);
         count(countByPath, path, signature);
-        leafSum += accuracyOf(leaf, path, signature);
+        leafSum += pathAccuracy(bundle.tasks, leaf, cellOf(bundle, path, signature));
       }
       sum += (leaf.weight * leafSum) / queries.length;
       weightSum += leaf.weight;
@@ -61,16 +62,14 @@ function pathOf(query: PipelineQuery): PipelineQuery[] {
   return path.reverse();
 }
 
-function accuracyOf(
-  { accuracyByPath }: Leaf,
+function cellOf(
+  { tasks }: LokiBundle,
   path: readonly PipelineQuery[],
   { variants }: PipelineSignature,
 ): number {
-  let cell = 0;
-  for (const [axis, { variant }] of path.entries()) {
-    cell = cell * at(accuracyByPath.shape, axis) + at(variants, variant).index;
-  }
-  return accuracyByPath.data[cell] ?? Number.NaN;
+  return path.reduce((cell, { task, variant }) => {
+    return cell * at(tasks, task).variants.length + at(variants, variant).index;
+  }, 0);
 }
 
 function count(

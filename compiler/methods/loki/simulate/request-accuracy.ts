@@ -1,4 +1,5 @@
 /** Averages the accuracy of requests over the paths their queries took. */
+import { pathAccuracy } from "stratagem-runtime/internal/bundle/path-accuracy";
 import type { LokiBundle } from "stratagem-runtime/internal/bundle/schema";
 
 /**
@@ -7,7 +8,7 @@ import type { LokiBundle } from "stratagem-runtime/internal/bundle/schema";
  */
 export class RequestAccuracy {
   readonly #leafByTask: Int32Array;
-  readonly #accuracyByPath: readonly Float64Array[];
+  readonly #accuracyOf: readonly ((cell: number) => number)[];
   readonly #weight: Float64Array;
   /** [requestCapacity, leafCount], both. */
   readonly #sum: Float64Array;
@@ -16,9 +17,7 @@ export class RequestAccuracy {
   constructor({ tasks, leaves }: LokiBundle, requestCapacity: number) {
     this.#leafByTask = new Int32Array(tasks.length).fill(-1);
     for (const [leaf, { task }] of leaves.entries()) this.#leafByTask[task] = leaf;
-    this.#accuracyByPath = leaves.map(({ accuracyByPath }) =>
-      Float64Array.from(accuracyByPath.data),
-    );
+    this.#accuracyOf = leaves.map((leaf) => (cell) => pathAccuracy(tasks, leaf, cell));
     this.#weight = Float64Array.from(leaves, ({ weight }) => weight);
     this.#sum = new Float64Array(requestCapacity * leaves.length);
     this.#count = new Uint32Array(requestCapacity * leaves.length);
@@ -39,7 +38,7 @@ export class RequestAccuracy {
   record(request: number, task: number, cell: number): void {
     const leaf = this.#leafByTask[task] ?? 0;
     const at = request * this.#weight.length + leaf;
-    this.#sum[at] = (this.#sum[at] ?? 0) + (this.#accuracyByPath[leaf]?.[cell] ?? Number.NaN);
+    this.#sum[at] = (this.#sum[at] ?? 0) + (this.#accuracyOf[leaf]?.(cell) ?? Number.NaN);
     this.#count[at] = (this.#count[at] ?? 0) + 1;
   }
 

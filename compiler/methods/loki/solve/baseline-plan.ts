@@ -27,7 +27,6 @@ const SYSTEMS = {
 export const PIPELINE_BASELINES: readonly LokiBaseline[] = ["inferline", "proteus"];
 
 /**
- * @param nowMs a monotonic clock, for the time limit.
  * @returns null if the baseline finds none: it knows no other variants, or latencies, that would
  * do.
  */
@@ -35,10 +34,9 @@ export function baselinePlan(
   frame: LokiFrame,
   baseline: LokiBaseline,
   loadQps: number,
-  nowMs: () => number,
 ): PipelinePlan | null {
   const problem = pipelineProblem(frame);
-  const options = { timeLimitMs: frame.policy.solveLimitMs, nowMs };
+  const options = { timeLimitMs: frame.policy.solveLimitMs };
   const { plan: planWith, step, capacityQps } = SYSTEMS[baseline];
   const plan = planWith(problem, loadQps, options);
   if (plan === null) return null;

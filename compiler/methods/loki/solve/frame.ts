@@ -27,7 +27,7 @@ export function lokiFrame(application: Application<LokiPolicy>, models: ModelFil
     leaves: leavesOf(tasks, policy).map(({ task, weight, shape, accuracies }) => ({
       task,
       weight,
-      accuracyByPath: { dtype: "float64", shape, data: accuracies },
+      accuracyByPath: accuracies && { dtype: "float64", shape, data: accuracies },
     })),
     policy: optionsOf(policy),
   };

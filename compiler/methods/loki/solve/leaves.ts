@@ -13,23 +13,32 @@ export interface LeafAccuracies {
   readonly path: readonly number[];
   /** Number of variants of each of them. */
   readonly shape: readonly number[];
-  /** Row-major over the variants of the path. */
-  readonly accuracies: Float64Array;
+  /** Row-major over the variants of the path; null for the product of their accuracies. */
+  readonly accuracies: Float64Array | null;
 }
+
+/** Most paths to a leaf in a table. Products of more paths are computed where they are needed. */
+export const MAX_TABLE_PATHS = 100_000;
 
 export function leavesOf(tasks: readonly FlatTask[], policy: LokiPolicy): LeafAccuracies[] {
   const leaves = tasks.flatMap(({ children }, task) => (children.length === 0 ? [task] : []));
   const weights = leaves.map((leaf) => policy.leafWeights[tasks[leaf]?.task.name ?? ""] ?? 0);
   const total = weights.reduce((sum, weight) => sum + weight, 0);
-  return leaves.map((task, index) => {
+  const found = leaves.map((task, index) => {
     const path = pathTo(tasks, task);
     const shape = path.map((at) => tasks[at]?.task.variants.length ?? 0);
-    const accuracyOf = pathEvaluator(policy.accuracyOf, path, tasks);
-    const accuracies = Float64Array.from(
-      { length: shape.reduce((product, size) => product * size, 1) },
-      (_, cell) => accuracyOf(variantsOf(cell, shape)),
+    const count = shape.reduce((product, size) => product * size, 1);
+    return { task, weight: (weights[index] ?? 0) / total, path, shape, count };
+  });
+  const areProducts =
+    policy.accuracyOf.kind === "product" && found.some(({ count }) => count > MAX_TABLE_PATHS);
+  return found.map(({ count, ...leaf }) => {
+    if (areProducts) return { ...leaf, accuracies: null };
+    const accuracyOf = pathEvaluator(policy.accuracyOf, leaf.path, tasks);
+    const accuracies = Float64Array.from({ length: count }, (_, cell) =>
+      accuracyOf(variantsOf(cell, leaf.shape)),
     );
-    return { task, weight: (weights[index] ?? 0) / total, path, shape, accuracies };
+    return { ...leaf, accuracies };
   });
 }
 

@@ -12,7 +12,7 @@ import type { PipelineProblem } from "../../../model/pipeline.ts";
 import { bundledPlan, solverPlan } from "./bundled-plan.ts";
 import { lokiFrame } from "./frame.ts";
 import { lokiMistakes } from "./mistakes.ts";
-import { capacityOf } from "./plan/capacity.ts";
+import { type Capacity, capacityOf } from "./plan/capacity.ts";
 import { nearestPlan } from "./plan/nearest-plan.ts";
 import type { PlanOptions } from "./plan/plan-options.ts";
 import { planPipeline } from "./plan/plan-pipeline.ts";
@@ -38,37 +38,37 @@ const CAPACITY_MARGIN = 1e-6;
 async function planLevel(
   frame: LokiFrame,
   loadQps: number,
-  { headroom, nowMs }: { readonly headroom: number; readonly nowMs: () => number },
+  { headroom }: { readonly headroom: number; readonly nowMs: () => number },
 ): Promise<PlannedLevel> {
   const problem = pipelineProblem(frame);
-  const options = optionsOf(frame, nowMs);
+  const options = optionsOf(frame);
   const wantedQps = loadQps * (1 + headroom);
   const found = await planPipeline(problem, wantedQps, options);
-  const capacityQps = capacityQpsOf(frame, problem, options);
+  const capacity = capacityIn(frame, problem, options);
+  const capacityQps = capacity.qps;
   if (found.plan !== null) {
     return {
       loadQps,
       feasible: true,
-      // Capacity is known to 0.02 %; the load may lie within that.
+      // The capacity is known to a gap; the load may lie within that.
       capacityQps: Math.max(capacityQps, loadQps),
       plan: bundledPlan(problem, found.plan, { step: found.step, demandQps: wantedQps }),
       solve: reportOf(found.report),
     };
   }
   const demandQps = Math.min(capacityQps, wantedQps) * (1 - CAPACITY_MARGIN);
-  const most = await planPipeline(problem, demandQps, options);
-  if (most.plan === null) {
-    throw new RangeError(
-      `no plan for ${demandQps} qps was found within the ${frame.policy.solveLimitMs} ms of ` +
-        "solveLimit; give it more",
-    );
-  }
+  const { report, step, ...most } = await planPipeline(problem, demandQps, options);
+  // The plan of the capacity serves the demand too, where a search ends without a plan.
+  const plan = most.plan ?? capacity.plan;
+  if (plan === null) throw new RangeError("an application with a capacity has a plan for it");
+  const isFound = most.plan !== null;
+  const gap = isFound ? report.gap : Math.max(0, report.gap - plan.accuracy);
   return {
     loadQps,
     feasible: loadQps <= capacityQps,
     capacityQps,
-    plan: bundledPlan(problem, most.plan, { step: most.step, demandQps }),
-    solve: reportOf(most.report),
+    plan: bundledPlan(problem, plan, { step, demandQps }),
+    solve: reportOf({ ...report, status: isFound ? report.status : "feasible", gap }),
   };
 }
 
@@ -80,7 +80,7 @@ async function settle(
   frame: LokiFrame,
   level: LokiLevel,
   neighbour: LokiLevel,
-  nowMs: () => number,
+  _nowMs: () => number,
 ): Promise<BundledPlan> {
   const problem = pipelineProblem(frame);
   const { plan } = level;
@@ -89,22 +89,22 @@ async function settle(
     plan.demandQps,
     solverPlan(problem, plan),
     solverPlan(problem, neighbour.plan),
-    optionsOf(frame, nowMs),
+    optionsOf(frame),
   );
   return bundledPlan(problem, settled, plan);
 }
 
-const capacities = new WeakMap<LokiFrame, number>();
+const capacities = new WeakMap<LokiFrame, Capacity>();
 
 /** A process solves many levels of one frame, whose capacity is the same. */
-function capacityQpsOf(frame: LokiFrame, problem: PipelineProblem, options: PlanOptions): number {
-  const known = capacities.get(frame) ?? capacityOf(problem, options).qps;
+function capacityIn(frame: LokiFrame, problem: PipelineProblem, options: PlanOptions): Capacity {
+  const known = capacities.get(frame) ?? capacityOf(problem, options);
   capacities.set(frame, known);
   return known;
 }
 
-function optionsOf({ policy }: LokiFrame, nowMs: () => number): PlanOptions {
-  return { solver: policy.solver, timeLimitMs: policy.solveLimitMs, nowMs };
+function optionsOf({ policy }: LokiFrame): PlanOptions {
+  return { solver: policy.solver, timeLimitMs: policy.solveLimitMs };
 }
 
 function reportOf({ method, status, gap, rows, columns, nodes }: FoundReport): PlanReport {

@@ -4,11 +4,11 @@ import { type FlatTask, flatTasks } from "../../../graph/flat-tasks.ts";
 import type { Application, LokiPolicy, Variant } from "../../../spec/application.ts";
 import { conflict, invalid, type Mistake, show } from "../../../spec/mistakes.ts";
 import { poolWords, profileFor, profileWords } from "../../../spec/pool-profiles.ts";
-import { type LeafAccuracies, leavesOf, variantsOf } from "./leaves.ts";
+import { type LeafAccuracies, leavesOf, MAX_TABLE_PATHS, variantsOf } from "./leaves.ts";
 import { latencyLimitMs } from "./problem.ts";
 
-/** Most paths that lead to one leaf: each has its accuracy in the bundle. */
-const MAX_PATHS = 100_000;
+/** Most paths to one leaf where accuracies are products: the simulator numbers paths. */
+const MAX_PATHS = 2 ** 32;
 /** Most tasks on the way to one leaf. */
 const MAX_DEPTH = 15;
 
@@ -17,7 +17,7 @@ export function* lokiMistakes(application: Application<LokiPolicy>): Generator<M
   const joins = [...joinMistakes(application)];
   if (joins.length > 0) return yield* joins;
   const flat = flatTasks(tasks);
-  const unfit = [...poolMistakes(application), ...sizeMistakes(flat)];
+  const unfit = [...poolMistakes(application), ...sizeMistakes(flat, policy)];
   if (unfit.length > 0) return yield* unfit;
   for (const leaf of leavesOf(flat, policy)) {
     yield* accuracyMistakes(leaf, flat);
@@ -69,16 +69,17 @@ function* poolMistakes({ tasks, cluster }: Application): Generator<Mistake> {
   }
 }
 
-function* sizeMistakes(tasks: readonly FlatTask[]): Generator<Mistake> {
+function* sizeMistakes(tasks: readonly FlatTask[], { accuracyOf }: LokiPolicy): Generator<Mistake> {
+  const maxPaths = accuracyOf.kind === "product" ? MAX_PATHS : MAX_TABLE_PATHS;
   const paths = new Map<number | null, { readonly count: number; readonly depth: number }>();
   paths.set(null, { count: 1, depth: 0 });
   for (const [index, { task, parent }] of tasks.entries()) {
     const before = paths.get(parent) ?? { count: 0, depth: 0 };
     const count = before.count * task.variants.length;
     paths.set(index, { count, depth: before.depth + 1 });
-    if (count > MAX_PATHS) {
+    if (count > maxPaths) {
       const found = `${count} of them to ${show(task.name)}`;
-      return yield invalid(["tasks"], `at most ${MAX_PATHS} paths of variants to a task`, found);
+      return yield invalid(["tasks"], `at most ${maxPaths} paths of variants to a task`, found);
     }
     if (before.depth + 1 > MAX_DEPTH) {
       const found = `${before.depth + 1} to ${show(task.name)}`;
@@ -91,6 +92,7 @@ function* accuracyMistakes(
   { path, shape, accuracies }: LeafAccuracies,
   tasks: readonly FlatTask[],
 ): Generator<Mistake> {
+  if (accuracies === null) return;
   const cell = accuracies.findIndex((accuracy) => !(accuracy >= 0 && accuracy <= 1));
   if (cell < 0) return;
   const names = variantsOf(cell, shape).map(

@@ -36,7 +36,7 @@ export function pipelineProblem({
         weight,
         path,
         latencyLimitMs: latencyLimitMs({ slo, policy, cluster }, path.length),
-        accuracyByPath: accuracyByPath.data as Float64Array,
+        accuracyByPath: (accuracyByPath?.data ?? null) as Float64Array | null,
       };
     }),
     oneBatchPerVariant: policy.oneBatchPerVariant,

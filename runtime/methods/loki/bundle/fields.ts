@@ -121,9 +121,9 @@ const leaf = record<Leaf>({
   task: [index, "Index of the task."],
   weight: [ratio, "Of its accuracy in that of the pipeline; the weights sum to 1."],
   accuracyByPath: [
-    pathTable,
+    orNull(pathTable),
     "End-to-end accuracy of every path, a ratio: an axis for each task from the entry to the " +
-      "leaf, its variants along it.",
+      "leaf, its variants along it; nil for the product of the accuracies of a path's variants.",
   ],
 });
 

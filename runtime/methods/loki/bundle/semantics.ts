@@ -136,6 +136,7 @@ function checkLeaves(
   const weight = leaves.reduce((sum, leaf) => sum + leaf.weight, 0);
   if (!(Math.abs(weight - 1) <= TOLERANCE)) refuse("leaves", `weights of ${weight}`, "a sum of 1");
   for (const [index, { task, accuracyByPath }] of leaves.entries()) {
+    if (accuracyByPath === null) continue;
     const shape: number[] = [];
     for (let at: number | null = task; at !== null; at = tasks[at]?.parent ?? null) {
       shape.unshift(tasks[at]?.variants.length ?? 0);

@@ -2,6 +2,7 @@
  * The plan of a pipeline's level in the words of its application: tasks, variants and pools by
  * name.
  */
+import { pathAccuracy } from "../../../bundle/path-accuracy.ts";
 import type { LokiBundle, LokiLevel, PlanNode } from "../../../bundle/schema.ts";
 
 export interface PlanView {
@@ -64,20 +65,17 @@ type Plan = LokiLevel["plan"];
 /** One line for every sequence of variants to a leaf, whatever batches serve it. */
 function pathsOf(bundle: LokiBundle, plan: Plan): PathView[] {
   const paths = new Map<string, PathView>();
-  for (const [leaf, { task, accuracyByPath }] of bundle.leaves.entries()) {
+  for (const leaf of bundle.leaves) {
     for (const node of plan.nodes) {
-      if (plan.instances[node.instance]?.task !== task) continue;
+      if (plan.instances[node.instance]?.task !== leaf.task) continue;
       const steps = stepsTo(bundle, plan, node);
-      const cell = steps.reduce(
-        (index, { variant }, axis) => index * (accuracyByPath.shape[axis] ?? 1) + variant,
-        0,
-      );
-      const key = `${leaf} ${cell}`;
+      const cell = steps.reduce((index, { count, variant }) => index * count + variant, 0);
+      const key = `${leaf.task} ${cell}`;
       const other = paths.get(key);
       paths.set(key, {
         variants: Object.fromEntries(steps.map(({ taskName, name }) => [taskName, name])),
         ratio: (other?.ratio ?? 0) + node.ratio,
-        accuracy: accuracyByPath.data[cell] ?? Number.NaN,
+        accuracy: pathAccuracy(bundle.tasks, leaf, cell),
         latencyMs: Math.max(
           other?.latencyMs ?? 0,
           steps.reduce((sum, { latencyMs }) => sum + latencyMs, 0),
@@ -90,6 +88,8 @@ function pathsOf(bundle: LokiBundle, plan: Plan): PathView[] {
 
 interface Step {
   readonly taskName: string;
+  /** Variants of the task. */
+  readonly count: number;
   readonly variant: number;
   readonly name: string;
   readonly latencyMs: number;
@@ -103,8 +103,9 @@ function stepsTo({ tasks }: LokiBundle, { instances, nodes }: Plan, last: PlanNo
     if (instance === undefined) break;
     const task = tasks[instance.task];
     const { variant, latencyMs } = instance;
-    const name = task?.variants[variant]?.name ?? "";
-    steps.unshift({ taskName: task?.name ?? "", variant, name, latencyMs });
+    const { name: taskName = "", variants = [] } = task ?? {};
+    const name = variants[variant]?.name ?? "";
+    steps.unshift({ taskName, count: variants.length, variant, name, latencyMs });
     node = node.parent === null ? undefined : nodes[node.parent];
   }
   return steps;

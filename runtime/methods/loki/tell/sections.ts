@@ -10,6 +10,7 @@ import {
 export function lokiSections({ tasks, leaves, levels }: LokiBundle): Section[] {
   const sections = profileSections(tasks);
   for (const [index, { accuracyByPath }] of leaves.entries()) {
+    if (accuracyByPath === null) continue;
     sections.push(sectionOf(`leaves[${index}].accuracyByPath`, accuracyByPath));
   }
   for (const [index, { stages }] of levels.entries()) {

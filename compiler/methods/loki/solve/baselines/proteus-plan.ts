@@ -1,10 +1,11 @@
 /** Plans every task by itself: Proteus as Loki §6.1 compares with it. */
-import type {
-  Instance,
-  Leaf,
-  PathNode,
-  PipelinePlan,
-  PipelineProblem,
+import {
+  type Instance,
+  type Leaf,
+  type PathNode,
+  type PipelinePlan,
+  type PipelineProblem,
+  pathAccuracy,
 } from "../../../../model/pipeline.ts";
 import { fanoutTo } from "../plan/column-pool.ts";
 import { type PlanOptions, searchLimits } from "../plan/plan-options.ts";
@@ -168,30 +169,31 @@ function withSpareServers(
 
 /** The plan in which every task routes by its own shares. */
 function routed(
-  { tasks, leaves }: PipelineProblem,
+  problem: PipelineProblem,
   { nodes: shares }: PipelinePlan,
   instances: readonly Instance[],
 ): PipelinePlan {
+  const { tasks, leaves } = problem;
   const nodes: PathNode[] = [];
-  const pathOf: { readonly task: number; readonly row: number }[] = [];
+  const pathOf: { readonly task: number; readonly variants: readonly number[] }[] = [];
   let accuracy = 0;
-  for (const [task, { parent, variants }] of tasks.entries()) {
+  for (const [task, { parent }] of tasks.entries()) {
     const own = shares.filter(({ instance }) => instances[instance]?.task === task);
     const befores = parent === null ? [null] : indicesOf(pathOf, parent);
     const leaf = leaves.find((one) => one.task === task);
     for (const before of befores) {
       for (const { instance, ratio } of own) {
-        const row = before === null ? 0 : (pathOf[before]?.row ?? 0);
-        const variant = instances[instance]?.variant ?? 0;
+        const variantsBefore = pathOf[before ?? -1]?.variants ?? [];
+        const variants = [...variantsBefore, instances[instance]?.variant ?? 0];
         const node = {
           parent: before,
           instance,
           ratio: ratio * (before === null ? 1 : (nodes[before]?.ratio ?? 0)),
         };
         nodes.push(node);
-        pathOf.push({ task, row: row * variants.length + variant });
-        const value = leaf?.accuracyByPath[row * variants.length + variant] ?? 0;
-        accuracy += node.ratio * (leaf?.weight ?? 0) * value;
+        pathOf.push({ task, variants });
+        if (leaf === undefined) continue;
+        accuracy += node.ratio * leaf.weight * pathAccuracy(problem, leaf, variants);
       }
     }
   }

@@ -31,7 +31,8 @@ export function planOf(model: SlotModel, pool: ColumnPool, point: Point): Pipeli
       nodeOf.set(key, known);
       nodeByTask[index] = known;
       const node = nodes[known];
-      if (node !== undefined) node.ratio += share;
+      // Shares that sum to 1 may be rounded to more.
+      if (node !== undefined) node.ratio = Math.min(1, node.ratio + share);
     }
   }
   const servers = instances.reduce((sum, { replicas }) => sum + replicas, 0);

@@ -48,6 +48,7 @@ function capacity(
   const model = slotModel(problem, isAllowed);
   const limits = searchLimits(options, NODE_LIMIT);
   const found = highestDemand(model, limits);
-  const qps = found.point?.worth ?? 0;
-  return { qps, boundQps: Math.max(qps, found.bound), plan: planOfStep(found) };
+  const unit = found.pool.demandQps;
+  const qps = unit * (found.point?.worth ?? 0);
+  return { qps, boundQps: Math.max(qps, unit * found.bound), plan: planOfStep(found) };
 }

@@ -1,9 +1,15 @@
 /** Checks a plan by the definitions alone, whoever computed it. */
-import type { Leaf, PathNode, PipelinePlan, PipelineProblem } from "../../../../model/pipeline.ts";
+import {
+  type Leaf,
+  type PathNode,
+  type PipelinePlan,
+  type PipelineProblem,
+  pathAccuracy,
+} from "../../../../model/pipeline.ts";
 
 const RATIO_TOLERANCE = 1e-6;
 const CAPACITY_TOLERANCE = 1e-6;
-const LATENCY_TOLERANCE_MS = 1e-9;
+const LATENCY_ROUNDING = 1 + 1e-12;
 const ACCURACY_TOLERANCE = 1e-7;
 
 /**
@@ -140,7 +146,7 @@ function* latencyMistakes({ leaves }: PipelineProblem, _: PipelinePlan, steps: r
     const leaf = leaves.find((one) => one.task === task);
     if (leaf === undefined) continue;
     const latency = path.reduce((sum, step) => sum + (steps[step]?.latencyMs ?? Number.NaN), 0);
-    if (!(latency <= leaf.latencyLimitMs + LATENCY_TOLERANCE_MS)) {
+    if (!(latency <= leaf.latencyLimitMs * LATENCY_ROUNDING)) {
       yield `nodes[${path.join(", ")}]: ${latency} ms, the limit is ${leaf.latencyLimitMs} ms`;
     }
   }
@@ -173,16 +179,12 @@ function* batchMistakes(
   }
 }
 
-function* accuracyMistakes(
-  { tasks, leaves }: PipelineProblem,
-  plan: PipelinePlan,
-  steps: readonly Step[],
-) {
+function* accuracyMistakes(problem: PipelineProblem, plan: PipelinePlan, steps: readonly Step[]) {
   let accuracy = 0;
   for (const step of steps) {
-    const leaf = leaves.find((one) => one.task === step.task);
+    const leaf = problem.leaves.find((one) => one.task === step.task);
     if (leaf !== undefined)
-      accuracy += step.node.ratio * leaf.weight * accuracyOf(tasks, leaf, steps, step);
+      accuracy += step.node.ratio * leaf.weight * accuracyOf(problem, leaf, steps, step);
   }
   if (!isNear(accuracy, plan.accuracy, ACCURACY_TOLERANCE)) {
     yield `an accuracy of ${plan.accuracy} stated, its paths have ${accuracy}`;
@@ -190,16 +192,13 @@ function* accuracyMistakes(
 }
 
 function accuracyOf(
-  tasks: PipelineProblem["tasks"],
+  problem: PipelineProblem,
   leaf: Leaf,
   steps: readonly Step[],
   { path }: Step,
 ): number {
-  const row = path.reduce((at, index) => {
-    const { task, variant } = steps[index] ?? { task: 0, variant: 0 };
-    return at * (tasks[task]?.variants.length ?? 0) + variant;
-  }, 0);
-  return leaf.accuracyByPath[row] ?? Number.NaN;
+  const variants = path.map((index) => steps[index]?.variant ?? 0);
+  return pathAccuracy(problem, leaf, variants);
 }
 
 function sumOf<T>(items: readonly T[], of: (item: T) => number): number {

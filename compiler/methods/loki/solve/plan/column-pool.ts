@@ -1,5 +1,5 @@
 /** Keeps the assignments found so far as sparse columns. */
-import type { PipelineProblem } from "../../../../model/pipeline.ts";
+import { type PipelineProblem, pathAccuracy } from "../../../../model/pipeline.ts";
 import type { SlotModel } from "./slots.ts";
 
 /** Columns that fit before the arrays grow. */
@@ -111,14 +111,10 @@ export function fanoutTo(
 
 function accuracyOf({ problem, slots }: SlotModel, choice: Int32Array): number {
   let sum = 0;
-  for (const { task, path, weight, accuracyByPath } of problem.leaves) {
-    if ((choice[task] ?? -1) < 0) continue;
-    let row = 0;
-    for (const step of path) {
-      const count = problem.tasks[step]?.variants.length ?? 0;
-      row = row * count + (slots[choice[step] ?? -1]?.variant ?? 0);
-    }
-    sum += weight * (accuracyByPath[row] ?? 0);
+  for (const leaf of problem.leaves) {
+    if ((choice[leaf.task] ?? -1) < 0) continue;
+    const variants = leaf.path.map((step) => slots[choice[step] ?? -1]?.variant ?? 0);
+    sum += leaf.weight * pathAccuracy(problem, leaf, variants);
   }
   return sum;
 }

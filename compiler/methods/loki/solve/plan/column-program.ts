@@ -4,8 +4,8 @@ import { ColumnPool } from "./column-pool.ts";
 import { enumerateAssignments } from "./enumerate-assignments.ts";
 import { type MixedProgram, solveMixed, type Term } from "./mixed-program.ts";
 import { entriesOf, type NodeBounds } from "./node-program.ts";
-import type { PlanOptions } from "./plan-options.ts";
-import type { Point, SearchLimits } from "./search.ts";
+import { type PlanOptions, searchLimits } from "./plan-options.ts";
+import type { Point } from "./search.ts";
 import type { SlotModel } from "./slots.ts";
 import { fewestServers, flowThrough, mostAccuratePlan, rootOf, type StepResult } from "./step.ts";
 
@@ -28,7 +28,7 @@ export async function planByColumns(
   options: PlanOptions,
   solver: "glpk" | "highs",
 ): Promise<StepResult> {
-  const limits: SearchLimits = { nodes: FIRST_NODES, isLate: () => false };
+  const limits = searchLimits(options, FIRST_NODES);
   const first =
     kind === "servers"
       ? fewestServers(model, demandQps, limits)

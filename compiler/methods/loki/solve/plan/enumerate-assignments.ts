@@ -1,6 +1,6 @@
 /** Lists all assignments of variants to the tasks of a tree. */
 import type { ColumnPool } from "./column-pool.ts";
-import { LATENCY_TOLERANCE_MS, type SlotModel } from "./slots.ts";
+import { LATENCY_ROUNDING, type SlotModel } from "./slots.ts";
 
 /**
  * Adds all assignments of all entries to a pool.
@@ -76,6 +76,6 @@ function isInTime({ problem, slots }: SlotModel, task: number, choice: Int32Arra
       (sum, step) => sum + (slots[choice[step] ?? -1]?.latencyMs ?? 0),
       0,
     );
-    return latency <= latencyLimitMs + LATENCY_TOLERANCE_MS;
+    return latency <= latencyLimitMs * LATENCY_ROUNDING;
   });
 }

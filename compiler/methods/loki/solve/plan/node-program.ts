@@ -2,7 +2,8 @@
 import { bestColumn } from "../../../../numeric/basis-inverse.ts";
 import { Basis, type Extra, type Row } from "./basis.ts";
 import type { ColumnPool } from "./column-pool.ts";
-import { Pricer } from "./pricing.ts";
+import { FrontierPricer } from "./frontier-pricing.ts";
+import { Pricer, type Pricing, type Steps } from "./pricing.ts";
 import type { SlotModel } from "./slots.ts";
 
 /** What the linear program of a node maximises over the shares f of assignments. */
@@ -51,6 +52,8 @@ const NO_ROW: Row = { kind: "entry", of: 0, bound: 0 };
 const REDUCED_COST_TOLERANCE = 1e-10;
 const FEASIBILITY_TOLERANCE = 1e-9;
 const SHARE_TOLERANCE = 1e-9;
+/** Part of the objective that is left to gain where a large model counts as solved. */
+const LARGE_TAIL = 1e-4;
 const MAX_PIVOTS = 5000;
 const DEGENERATE_BEFORE_BLAND = 60;
 
@@ -64,11 +67,11 @@ const DEGENERATE_BEFORE_BLAND = 60;
  */
 export class NodeProgram {
   readonly pool: ColumnPool;
-  pivots = 0;
+  readonly #steps: Steps;
   readonly #model: SlotModel;
   readonly #objective: Objective;
   readonly #entries: readonly number[];
-  readonly #pricer: Pricer;
+  readonly #pricer: Pricing;
   readonly #ancestors: readonly (readonly number[])[];
   readonly #setOf: Uint32Array;
   readonly #parent: Uint32Array;
@@ -77,12 +80,13 @@ export class NodeProgram {
   readonly #setPrice: Float64Array;
   readonly #useBySet: Float64Array;
 
-  constructor(model: SlotModel, pool: ColumnPool, objective: Objective) {
+  constructor(model: SlotModel, pool: ColumnPool, objective: Objective, steps: Steps) {
     this.#model = model;
+    this.#steps = steps;
     this.pool = pool;
     this.#objective = objective;
     this.#entries = entriesOf(model);
-    this.#pricer = new Pricer(model);
+    this.#pricer = model.isLarge ? new FrontierPricer(model, steps) : new Pricer(model, steps);
     this.#ancestors = model.sets.map((_, set) => ancestorsOf(model, set));
     this.#setOf = Uint32Array.from(model.slots, ({ set }) => set);
     this.#parent = Uint32Array.from(model.sets, ({ parent }) => parent ?? 0);
@@ -113,7 +117,9 @@ export class NodeProgram {
     let active = this.#active(bounds.isBanned);
     let bound = Number.POSITIVE_INFINITY;
     let degenerate = 0;
+    const taskCount = this.#model.problem.tasks.length;
     for (let pivots = 0; pivots < MAX_PIVOTS; pivots++) {
+      this.#steps.left -= (first.length + active.length) * taskCount + 4 * rows.length ** 2;
       const isFirstPhase = basis.infeasibility() > FEASIBILITY_TOLERANCE;
       const scale = this.#price(rows, extras, basis, isFirstPhase);
       const isFirstTaken = degenerate > DEGENERATE_BEFORE_BLAND;
@@ -122,7 +128,6 @@ export class NodeProgram {
         this.#entering(rows, extras, basis, active, scale, isFirstPhase, isFirstTaken);
       if (entering !== null) {
         degenerate = basis.enter(entering) > 1e-12 ? 0 : degenerate + 1;
-        this.pivots++;
         continue;
       }
       const gain = this.#generate(bounds.isBanned, basis.multipliers, scale);
@@ -135,7 +140,9 @@ export class NodeProgram {
         if (!isFirstPhase) bound = Math.min(bound, value + gain);
         if (bound <= cutoff) return this.#nothing("cut", bound);
       }
-      if (gain === 0) return this.#solution(extras, basis, bound);
+      const isNear = this.#model.isLarge && gain <= LARGE_TAIL * value;
+      if (gain === 0 || (isNear && !isFirstPhase && !this.#objective.isDemand))
+        return this.#solution(extras, basis, bound);
       active = this.#active(bounds.isBanned);
     }
     return { ...this.#solution(extras, basis, bound), status: "cut", bound };

@@ -4,20 +4,16 @@ import type { SearchLimits } from "./search.ts";
 export interface PlanOptions {
   /** "auto" is branch and price; the others solve one mixed-integer program over assignments. */
   readonly solver: "auto" | "glpk" | "highs";
-  /**
-   * Limit of the whole call, which is checked only with a clock. Searches also end after a number
-   * of nodes, which makes their result the same everywhere.
-   */
+  /** Limit of the whole call, as steps that take about so long: results are the same everywhere. */
   readonly timeLimitMs: number;
-  readonly nowMs?: () => number;
 }
 
-/** Limits that count from now. */
+/** Steps that a processor of 2020 takes in a millisecond. */
+const STEPS_PER_MS = 400_000;
+
 export function searchLimits(
-  { timeLimitMs, nowMs }: Omit<PlanOptions, "solver">,
+  { timeLimitMs }: Omit<PlanOptions, "solver">,
   nodes: number,
 ): SearchLimits {
-  if (nowMs === undefined) return { nodes, isLate: () => false };
-  const end = nowMs() + timeLimitMs;
-  return { nodes, isLate: () => nowMs() > end };
+  return { nodes, steps: { left: timeLimitMs * STEPS_PER_MS } };
 }

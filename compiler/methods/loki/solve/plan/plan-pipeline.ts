@@ -43,7 +43,10 @@ interface PlanReport {
   readonly method: string;
   /** "unknown": neither a plan nor a proof that there is none was found within the limits. */
   readonly status: "optimal" | "feasible" | "infeasible" | "unknown";
-  /** The optimum is better by at most this, proven: servers in step 1, accuracy in step 2. */
+  /**
+   * The optimum is better by at most this, proven: servers in step 1, accuracy in step 2. Without a
+   * plan it is the highest accuracy that a plan can have.
+   */
   readonly gap: number;
   /** Rows of the linear program before branching, and assignments that it came to consider. */
   readonly rows: number;
@@ -109,7 +112,7 @@ async function scaleAccuracy(
       : await planByColumns(model, demandQps, "accuracy", options, options.solver);
   const step = "accuracy";
   if (found.point === null) {
-    const report = reportOf(found, options, Number.POSITIVE_INFINITY, false);
+    const report = reportOf(found, options, found.bound, false);
     const status = isInfeasible(found) ? "infeasible" : "unknown";
     return { plan: null, step, report: { ...report, status } };
   }

@@ -1,5 +1,29 @@
 /** Finds the assignment that is worth most at given prices. */
-import { LATENCY_TOLERANCE_MS, type SlotModel } from "./slots.ts";
+import { LATENCY_ROUNDING, type SlotModel } from "./slots.ts";
+
+const STEPS_PER_CANDIDATE = 5;
+
+/** Steps of computation that may still be taken: a count, as the time of a clock never repeats. */
+export interface Steps {
+  left: number;
+}
+
+export interface Pricing {
+  /** Slot of each task in the assignment found last; -1 for tasks of other trees. */
+  readonly choice: Int32Array;
+  /**
+   * Sets what the next searches maximise.
+   *
+   * @param queryPrice of one query per request by slot.
+   * @param isBanned 1 for a slot that must not be used.
+   */
+  prepare(queryPrice: Float64Array, isBanned: Uint8Array, valueScale: number): void;
+  /**
+   * Highest worth above `floor` of an assignment of the tree of `entry`, which is then in `choice`;
+   * -Infinity where none is above.
+   */
+  best(entry: number, floor: number): number;
+}
 
 /**
  * Finds the assignment of one entry task's tree (a slot for every task of it, each path within its
@@ -9,15 +33,17 @@ import { LATENCY_TOLERANCE_MS, type SlotModel } from "./slots.ts";
  * Branches are independent once the steps before them are chosen, so this is a search over
  * prefixes, cut by what accuracy and what price the rest of a path can have at best.
  */
-export class Pricer {
+export class Pricer implements Pricing {
   /** Slot of each task in the assignment found last; -1 for tasks of other trees. */
   readonly choice: Int32Array;
+  readonly #steps: Steps;
   readonly #model: SlotModel;
   readonly #tasks: readonly PricedTask[];
   #valueScale = 1;
 
-  constructor(model: SlotModel) {
+  constructor(model: SlotModel, steps: Steps) {
     this.#model = model;
+    this.#steps = steps;
     const { tasks } = model.problem;
     this.choice = new Int32Array(tasks.length).fill(-1);
     this.#tasks = tasks.map((_, task) => pricedTask(model, task));
@@ -73,6 +99,7 @@ export class Pricer {
       const row = prefix * task.variants.length + variant.index;
       const most = this.#valueScale * (task.potential[row] ?? 0) - queries * variant.restCost;
       for (let at = variant.candidates.length - 1; at >= 0; at--) {
+        this.#steps.left -= STEPS_PER_CANDIDATE;
         const candidate = variant.candidates[at];
         // The slowest are the cheapest: no more candidates of this variant can be worth it.
         if (candidate === undefined || most - queries * candidate.price <= best) break;
@@ -130,7 +157,7 @@ export class Pricer {
   }
 }
 
-interface Candidate {
+export interface Candidate {
   readonly slot: number;
   readonly latencyMs: number;
   readonly price: number;
@@ -172,7 +199,7 @@ function pricedTask(model: SlotModel, index: number): PricedTask {
     );
   const limits = reached.map(({ path, latencyLimitMs }) => {
     const after = path.slice(path.indexOf(index) + 1);
-    return latencyLimitMs - after.reduce((sum, step) => sum + fastest(step), 0);
+    return latencyLimitMs * LATENCY_ROUNDING - after.reduce((sum, step) => sum + fastest(step), 0);
   });
   const potential = potentialOf(model, index);
   const potentialBefore = new Float64Array(potential.length / Math.max(1, variants.length));
@@ -190,7 +217,7 @@ function pricedTask(model: SlotModel, index: number): PricedTask {
       candidates: [],
       restCost: 0,
     })),
-    limitMs: Math.min(...limits) + LATENCY_TOLERANCE_MS,
+    limitMs: Math.min(...limits),
     potential,
     potentialBefore,
     choice: new Int32Array(tasks.length),
@@ -214,7 +241,7 @@ function potentialOf({ problem, slotsOf }: SlotModel, index: number): Float64Arr
   let potential = new Float64Array(0);
   for (const { path, weight, accuracyByPath } of problem.leaves) {
     const depth = path.indexOf(index);
-    if (depth < 0) continue;
+    if (depth < 0 || accuracyByPath === null) continue;
     const rows = sizes(path.slice(0, depth + 1));
     const highest = new Float64Array(rows).fill(Number.NEGATIVE_INFINITY);
     const width = accuracyByPath.length / rows;
@@ -250,7 +277,8 @@ function isUsable(
   return true;
 }
 
-function candidates(
+/** Less those that another of no more latency and price beats, of rising latency. */
+export function candidates(
   ids: readonly number[],
   slots: SlotModel["slots"],
   queryPrice: Float64Array,

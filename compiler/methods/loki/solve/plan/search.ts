@@ -2,12 +2,13 @@
 import { branches, summedUp, WHOLE_TOLERANCE, wholeServers } from "./branching.ts";
 import type { NodeBounds, NodeProgram, NodeSolution } from "./node-program.ts";
 import { OpenNodes } from "./open-nodes.ts";
+import type { Steps } from "./pricing.ts";
 import type { SlotModel } from "./slots.ts";
 
 export interface SearchLimits {
   readonly nodes: number;
-  /** Read between nodes; true ends the search. */
-  readonly isLate: () => boolean;
+  /** Read between nodes; the search ends when none are left. */
+  readonly steps: Steps;
 }
 
 export interface SearchGoal {
@@ -45,10 +46,12 @@ export interface SearchResult {
 /** Nodes that are rounded before only some are. */
 const ROUNDED_FIRST = 30;
 const ROUNDED_EVERY = 10;
+const CLIMB_TRIES = 30;
+const RESERVE_STEP = 1 / 64;
 
 /**
  * Branch and price: best bound first, but a node's better half at once, as whole points lie deep.
- * Deterministic but for `isLate`.
+ * Deterministic.
  *
  * @param root bounds that hold everywhere; those of pools and of all servers are read from `upper`.
  */
@@ -75,6 +78,8 @@ class Search {
    * gap.
    */
   #dropped = Number.NEGATIVE_INFINITY;
+  /** Part of the servers that roundings of large models leave free at first. */
+  #reserve = 0;
   readonly #open = new OpenNodes<Node>();
   readonly #model: SlotModel;
   readonly #program: NodeProgram;
@@ -97,6 +102,9 @@ class Search {
   }
 
   run(): SearchResult {
+    const mayClimb = this.#model.isLarge && this.#goal.isRounded;
+    const { steps, nodes } = this.#limits;
+    const leastSteps = mayClimb ? steps.left / 2 : 0;
     let node = this.#solve(this.#root);
     while (node !== null || this.#open.size > 0) {
       node ??= this.#open.pop();
@@ -105,12 +113,13 @@ class Search {
         continue;
       }
       const isEnough = this.#goal.isAnyEnough && this.#best !== null;
-      if (isEnough || this.#nodes >= this.#limits.nodes || this.#limits.isLate()) {
+      if (isEnough || this.#nodes >= nodes || steps.left <= leastSteps) {
         this.#open.push(node.solution.bound, node);
         break;
       }
       node = this.#divide(node);
     }
+    if (mayClimb) this.#climb();
     const open = this.#open.highest() ?? Number.NEGATIVE_INFINITY;
     const found = this.#best?.worth ?? Number.NEGATIVE_INFINITY;
     return { best: this.#best, bound: Math.max(open, found, this.#dropped), nodes: this.#nodes };
@@ -144,7 +153,10 @@ class Search {
     const point = isOptimal ? this.#consider(solution) : null;
     if (point !== null && point.worth >= solution.bound - 1e-12) return null;
     const isRounded = this.#nodes <= ROUNDED_FIRST || this.#nodes % ROUNDED_EVERY === 0;
-    if (this.#goal.isRounded && isRounded && isOptimal && point === null) this.#round(solution);
+    if (this.#goal.isRounded && isRounded && isOptimal && point === null) {
+      if (this.#model.isLarge) this.#roundReserved(bounds);
+      else this.#round(solution);
+    }
     if (this.#isDone(solution.bound)) return null;
     if (isOptimal) return { bounds, solution };
     this.#drop(solution.bound);
@@ -185,17 +197,91 @@ class Search {
     return point;
   }
 
+  /** Moves servers of the best point one by one while that makes it better. */
+  #climb(): void {
+    let start: Point | null = null;
+    while (this.#limits.steps.left > 0 && this.#best !== start) {
+      start = this.#best;
+      if (start === null) return;
+      const servers = this.#serversBySlot(start);
+      const less = [...servers.keys()].map((id) => ({ id, worth: this.#worthOf(servers, id, -1) }));
+      const more = this.#model.slots.map((_, id) => ({ id, worth: this.#worthOf(servers, id, 1) }));
+      const moves = less
+        .flatMap((from) =>
+          more.map((to) => ({ from: from.id, to: to.id, sum: from.worth + to.worth })),
+        )
+        .filter(({ from, to }) => from !== to)
+        .sort((one, other) => other.sum - one.sum)
+        .slice(0, CLIMB_TRIES);
+      for (const { from, to } of moves) {
+        if (this.#best !== start) break;
+        this.#worthOf(this.#moved(servers, from, -1), to, 1);
+      }
+    }
+  }
+
+  #serversBySlot({ columns, serversBySet }: Point): Map<number, number> {
+    const ids = columns.flatMap((column) => [...this.#program.pool.slotsOf(column)]);
+    const setOf = (id: number) => this.#model.slots[id]?.set ?? 0;
+    return new Map(ids.map((id) => [id, serversBySet[setOf(id)] ?? 0]));
+  }
+
+  /** Another slot of a set takes all its servers: they have one batch size. */
+  #moved(servers: ReadonlyMap<number, number>, id: number, by: number): Map<number, number> {
+    const { slots } = this.#model;
+    const other = [...servers.keys()].find(
+      (one) => one !== id && slots[one]?.set === slots[id]?.set,
+    );
+    const moved = new Map(servers);
+    if (other !== undefined) {
+      moved.delete(other);
+      return moved.set(id, servers.get(other) ?? 0);
+    }
+    return moved.set(id, (servers.get(id) ?? 0) + by);
+  }
+
+  /** Worth of the best flow after a move; where the servers fit it may become the best point. */
+  #worthOf(servers: ReadonlyMap<number, number>, id: number, by: number): number {
+    const isBanned = new Uint8Array(this.#model.slots.length).fill(1);
+    const upper = new Map<number, number>();
+    for (const [slot, count] of this.#moved(servers, id, by)) {
+      if (count === 0) continue;
+      isBanned[slot] = 0;
+      upper.set(this.#model.slots[slot]?.set ?? 0, count);
+    }
+    const solution = this.#program.solve({ lower: new Map(), upper, isBanned }, -1);
+    if (solution.status !== "optimal") return Number.NEGATIVE_INFINITY;
+    this.#consider(solution);
+    return this.#goal.worth(solution, new Float64Array(0));
+  }
+
+  /**
+   * Rounds the solution for fewer servers, so many that it fits when it is rounded up: with many
+   * tasks, the servers of some would otherwise be too few.
+   */
+  #roundReserved(bounds: NodeBounds): void {
+    for (; this.#reserve < 1; this.#reserve += RESERVE_STEP) {
+      const upper = new Map(bounds.upper);
+      for (const [set, count] of this.#root.upper) upper.set(set, count * (1 - this.#reserve));
+      const solution = this.#program.solve({ ...bounds, upper }, this.#target);
+      if (solution.status !== "optimal" || this.#round(solution)) break;
+    }
+    this.#reserve = Math.max(0, this.#reserve - RESERVE_STEP);
+  }
+
   /**
    * Tries the best flow through so many whole servers in each set as are near the solution's. Where
    * a variant may use several batch sizes, also with one only: a solution that uses many of them a
    * little has nothing to round to.
+   * @returns whether servers fit and a point is known.
    */
-  #round(solution: NodeSolution): void {
-    this.#roundBy(solution, "set");
-    if (!this.#model.problem.oneBatchPerVariant) this.#roundBy(solution, "group");
+  #round(solution: NodeSolution): boolean {
+    const isAny = this.#roundBy(solution, "set");
+    if (this.#model.problem.oneBatchPerVariant) return isAny;
+    return this.#roundBy(solution, "group") || isAny;
   }
 
-  #roundBy({ use, shareBySlot, columns }: NodeSolution, by: "set" | "group"): void {
+  #roundBy({ use, shareBySlot, columns }: NodeSolution, by: "set" | "group"): boolean {
     const { slots, sets } = this.#model;
     const kept = new Map<number, number>();
     for (const [id, slot] of slots.entries()) {
@@ -232,5 +318,6 @@ class Search {
       columns,
     );
     if (solution.status === "optimal") this.#consider(solution);
+    return solution.status !== "infeasible" && this.#best !== null;
   }
 }

@@ -35,6 +35,8 @@ export interface SlotModel {
   readonly sets: readonly SlotSet[];
   /** By task and variant, in the order of rising latency. */
   readonly slotsOf: readonly (readonly (readonly number[])[])[];
+  /** Whether there are too many paths to list them. */
+  readonly isLarge: boolean;
 }
 
 /**
@@ -61,7 +63,8 @@ export function slotModel(
         .map((configuration) => builder.add(taskIndex, variantIndex, configuration));
     }),
   );
-  return { problem, slots: builder.slots, sets: builder.sets, slotsOf };
+  const isLarge = problem.leaves.some(({ accuracyByPath }) => accuracyByPath === null);
+  return { problem, slots: builder.slots, sets: builder.sets, slotsOf, isLarge };
 }
 
 type Variants = PipelineProblem["tasks"][number]["variants"];
@@ -82,7 +85,8 @@ function isBeaten(configurations: Configurations, index: number): boolean {
   });
 }
 
-export const LATENCY_TOLERANCE_MS = 1e-9;
+/** Sums of latencies up to this many times a limit are within it. */
+export const LATENCY_ROUNDING = 1 + 1e-12;
 
 /**
  * Most that a step of each task may take, ms, when all other steps of the path are as fast as they
@@ -106,7 +110,7 @@ function latencyBudgets(
         .map(({ path, latencyLimitMs }) => {
           const others = path.filter((step) => step !== index);
           const rest = others.reduce((sum, step) => sum + (fastest[step] ?? 0), 0);
-          return latencyLimitMs + LATENCY_TOLERANCE_MS - rest;
+          return latencyLimitMs * LATENCY_ROUNDING - rest;
         }),
     ),
   );

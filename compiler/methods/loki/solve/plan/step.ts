@@ -25,6 +25,8 @@ export const ACCURACY_TOLERANCE = 1e-9;
  */
 const EXACT_NODES = 6000;
 const RELATIVE_GAP = 1e-3;
+/** The plans of large models hardly improve after so many steps, which take a few seconds. */
+const LARGE_STEPS = 2e8;
 const CAPACITY_GAP = 2e-4;
 /** Where the number of servers is not bounded, as they then only cost. */
 const ANY_COUNT = 1e9;
@@ -98,10 +100,10 @@ export function planAbove(
   });
 }
 
-/** Highest demand, to 0.02 %. */
+/** Highest demand, to 0.02 %. The worth is in units of the demand of the pool. */
 export function highestDemand(model: SlotModel, limits: SearchLimits): StepResult {
   const objective = { ...noObjective(model), isDemand: true };
-  const pool = new ColumnPool(model, 1);
+  const pool = new ColumnPool(model, unitQps(model));
   return run(model, pool, objective, limits, rootOf(model), {
     above: 0,
     isWhole: false,
@@ -110,6 +112,12 @@ export function highestDemand(model: SlotModel, limits: SearchLimits): StepResul
     gap: (best) => CAPACITY_GAP * best,
     worth: (solution) => sharesOfFirstEntry(pool, solution),
   });
+}
+
+/** A power of two near what servers serve, so that tolerances suit any times: 1 for usual ones. */
+function unitQps({ slots }: SlotModel): number {
+  const most = slots.reduce((rate, { throughputQps }) => Math.max(rate, throughputQps), 0);
+  return most > 0 ? 2 ** (20 * Math.round(Math.log2(most) / 20)) : 1;
 }
 
 /**
@@ -159,7 +167,8 @@ export function flowThrough(
 ): NodeSolution {
   const serverCost = new Float64Array(model.sets.length).fill(kind === "servers" ? 1 : 0);
   const objective = { ...noObjective(model), serverCost, valueScale: kind === "accuracy" ? 1 : 0 };
-  return new NodeProgram(model, pool, objective).solve(bounds, Number.NEGATIVE_INFINITY);
+  const steps = { left: Number.POSITIVE_INFINITY };
+  return new NodeProgram(model, pool, objective, steps).solve(bounds, Number.NEGATIVE_INFINITY);
 }
 
 function noObjective(model: SlotModel): Objective {
@@ -180,8 +189,11 @@ function run(
   root: NodeBounds,
   goal: SearchGoal,
 ): StepResult {
-  const program = new NodeProgram(model, pool, objective);
-  const { best, bound, nodes } = search(model, program, root, goal, limits);
+  const most = model.isLarge ? Math.min(LARGE_STEPS, limits.steps.left / 2) : limits.steps.left;
+  const steps = { left: most };
+  const program = new NodeProgram(model, pool, objective, steps);
+  const { best, bound, nodes } = search(model, program, root, goal, { ...limits, steps });
+  limits.steps.left -= most - steps.left;
   return { model, pool, point: best, bound, nodes, rows: program.rootRowCount };
 }
 

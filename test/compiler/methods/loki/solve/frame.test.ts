@@ -77,8 +77,8 @@ test("leaves out what only passes on, and multiplies shares and fan-outs along t
     [2, 1 / 3],
     [3, 1 / 3],
   ]);
-  expect(frame.leaves[0]?.accuracyByPath.shape).toEqual([2, 2]);
-  const [fastFast, fastSlow, slowFast, slowSlow] = frame.leaves[0]?.accuracyByPath.data ?? [];
+  expect(frame.leaves[0]?.accuracyByPath?.shape).toEqual([2, 2]);
+  const [fastFast, fastSlow, slowFast, slowSlow] = frame.leaves[0]?.accuracyByPath?.data ?? [];
   expect([fastFast, fastSlow, slowFast, slowSlow]).toEqual([0.36, 0.54, 0.54, 0.81]);
 });
 
@@ -100,8 +100,8 @@ test("an expression counts only the tasks on the path, and weights are of their 
   };
   const { leaves } = loki.frame(ofMethod("loki", load(FOREST, { policy }).application), new Map());
   expect(leaves.map(({ weight }) => weight)).toEqual([0.75, 0.25, 0]);
-  expect(Array.from(leaves[0]?.accuracyByPath.data ?? [])).toEqual([0.6, 0.6, 0.6, 0.9]);
-  expect(Array.from(leaves[2]?.accuracyByPath.data ?? [])).toEqual([0.9]);
+  expect(Array.from(leaves[0]?.accuracyByPath?.data ?? [])).toEqual([0.6, 0.6, 0.6, 0.9]);
+  expect(Array.from(leaves[2]?.accuracyByPath?.data ?? [])).toEqual([0.9]);
 });
 
 test("a variant runs on the pools whose hardware it was measured on", () => {

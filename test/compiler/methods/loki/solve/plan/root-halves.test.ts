@@ -30,7 +30,8 @@ const SHAPE = {
   zeroFanout: 0,
   tightness: 1.5,
 };
-const LIMITS = { nodes: 20_000, isLate: () => false };
+const NO_LIMIT = { left: Number.POSITIVE_INFINITY };
+const LIMITS = { nodes: 20_000, steps: NO_LIMIT };
 const SEEDS = Array.from({ length: 24 }, (_, index) => index + 1);
 
 interface Found {
@@ -47,13 +48,14 @@ function searched(
   within: (root: NodeBounds, program: NodeProgram) => NodeBounds | null,
 ): Found | null {
   const pool = new ColumnPool(model, demandQps);
-  const program = new NodeProgram(model, pool, {
+  const objective = {
     valueScale: 1,
     serverCost: new Float64Array(model.sets.length),
     isDemand: false,
     leastValue: null,
     held: new Map(),
-  });
+  };
+  const program = new NodeProgram(model, pool, objective, NO_LIMIT);
   const bounds = within(rootOf(model), program);
   if (bounds === null) return null;
   const goal = {
