@@ -180,8 +180,8 @@ const inferline = mapping({
   sampleDuration: duration(MAX_SPAN_MS)
     .optional()
     .describe(
-      "Length of a sample trace that is drawn; when left out 120 s, and longer at low loads, " +
-        "until it has sampleRequests",
+      "Length of a sample trace that is drawn, which ends at 50,000 requests; when left out " +
+        "1200 SLOs, and longer at low loads, until it has sampleRequests",
     ),
   sampleRequests: count(MAX_SAMPLE_REQUESTS)
     .optional()

@@ -72,7 +72,8 @@ function* sizeMistakes(method: MethodName, tasks: ApplicationSpec["tasks"]): Gen
 /** The policy of a spec without mistakes. */
 export function resolvePolicy(
   { policy, tasks }: ApplicationSpec,
-  starts: MeasuredStarts = { workerMs: null, modelMs: null },
+  starts: MeasuredStarts,
+  sloMs: number,
 ): Policy {
-  return rulesOf(policy).resolve(policy, tasks, starts);
+  return rulesOf(policy).resolve(policy, tasks, starts, sloMs);
 }

@@ -18,19 +18,11 @@ import { settledPlan } from "../../simulate/serving/planned-contention.ts";
 import { planningFrame } from "./planning-frame.ts";
 import { simulateInferline } from "./simulate/simulate.ts";
 import { inferline, type ProvisionedLevel } from "./solve/inferline.ts";
-import { LEAST_SIMULATED_S } from "./solve/mistakes.ts";
-import { sampleLengthMs } from "./solve/sample-length.ts";
+import { sampleLengthMs, simulatedRequests } from "./solve/sample-length.ts";
 import { hasTraces, SampleTraces } from "./solve/sample-traces.ts";
 
 /** Not that of the sample: what was planned with proves little. */
 const SEED = 1_000;
-/**
- * Requests that a level is simulated for, if that takes no longer than below: enough to tell a
- * violation rate of 1 % to about a tenth of it.
- */
-const REQUESTS = 50_000;
-const MIN_DURATION_MS = 1000 * LEAST_SIMULATED_S;
-const MAX_DURATION_MS = 600_000;
 
 export async function simulatedLevel(
   frame: InferlineFrame,
@@ -110,19 +102,14 @@ function arrivalsAt(
   qps: number,
 ): { readonly arrivals: RequestArrivals; readonly durationMs: number } {
   const { arrivals, policy, recorded } = frame;
-  const sampleMs = sampleLengthMs(policy, recorded, qps);
   if (arrivals.process === "trace") {
     const [trace] = hasTraces(frame) ? new SampleTraces(frame, qps).samples(1) : [];
     if (trace === undefined) throw new RangeError("a recorded trace has arrivals");
-    return { arrivals: { kind: "requests", trace }, durationMs: sampleMs };
+    return {
+      arrivals: { kind: "requests", trace },
+      durationMs: sampleLengthMs(policy, recorded, qps),
+    };
   }
-  const wantedMs = 1000 * Math.ceil(REQUESTS / qps);
-  // A load that takes longer samples takes as long a simulation to say something.
-  const mostMs =
-    policy.sampleRequests === undefined ? MAX_DURATION_MS : Math.max(MAX_DURATION_MS, sampleMs);
-  const durationMs = Math.min(mostMs, Math.max(MIN_DURATION_MS, wantedMs));
-  return {
-    arrivals: steadyArrivals(arrivals, qps),
-    durationMs,
-  };
+  const durationMs = (1000 * simulatedRequests(frame.slo.latencyMs, qps)) / qps;
+  return { arrivals: steadyArrivals(arrivals, qps), durationMs };
 }

@@ -102,11 +102,14 @@ const options = record<InferlineOptions>({
       "allow.",
   ],
   traces: [integerIn(1, MAX_TRACES), "Sample traces that a plan has to meet the SLO on."],
-  sampleDurationMs: [span, "Length of a sample trace that is drawn."],
+  sampleDurationMs: [
+    span,
+    "Length of a sample trace that is drawn; less where it has 50,000 requests.",
+  ],
   sampleRequests: optional(
     integerIn(1, MAX_REQUESTS),
     "Requests that it has at least, in the mean: at a low load it is as long as that takes. Left " +
-      "out where the length was given, or is enough at all loads.",
+      "out where the length was given.",
   ),
   sampleSeed: [count, "What the random numbers of sample traces begin with."],
   solveLimitMs: [span, "Longest time for one optimisation."],
@@ -152,7 +155,7 @@ const estimate = record<TrafficSample["estimate"]>({
 const envelope = record<TrafficEnvelope>({
   windowMs: [
     table("float64", ["windowCount"]),
-    "Lengths, at most 64 of them, strictly ascending to exactly 60,000.",
+    "Lengths, at most 64 of them, strictly ascending: to 600 SLOs, or the length of a trace.",
   ],
   requests: [table("float64", ["windowCount"]), "Whole numbers from 1, non-decreasing."],
 });
@@ -161,7 +164,7 @@ const sample = record<TrafficSample>({
   requests: [integerIn(1, Number.MAX_SAFE_INTEGER), "Requests of the sample traces."],
   durationMs: [numberIn(MIN_MS, MAX_WAIT_MS), "Their length."],
   meanQps: [throughput, "Requests over the duration: λ."],
-  peakQps: [throughput, "The highest rate in tumbling windows of 5 s."],
+  peakQps: [throughput, "The highest rate in tumbling windows of 50 SLOs."],
   margin: [properRatio, "Part of the SLO that was kept free."],
   estimate: [estimate, "The plan on all sample traces."],
   envelope: [envelope, "Most requests in any closed window of each length."],
