@@ -18,7 +18,7 @@ import { settledPlan } from "../../simulate/serving/planned-contention.ts";
 import { planningFrame } from "./planning-frame.ts";
 import { simulateInferline } from "./simulate/simulate.ts";
 import { inferline, type ProvisionedLevel } from "./solve/inferline.ts";
-import { sampleLengthMs, simulatedRequests } from "./solve/sample-length.ts";
+import { sampleLengthMs, simulatedMs } from "./solve/sample-length.ts";
 import { hasTraces, SampleTraces } from "./solve/sample-traces.ts";
 
 /** Not that of the sample: what was planned with proves little. */
@@ -102,14 +102,12 @@ function arrivalsAt(
   qps: number,
 ): { readonly arrivals: RequestArrivals; readonly durationMs: number } {
   const { arrivals, policy, recorded } = frame;
+  const sampleMs = sampleLengthMs(policy, recorded, qps);
   if (arrivals.process === "trace") {
     const [trace] = hasTraces(frame) ? new SampleTraces(frame, qps).samples(1) : [];
     if (trace === undefined) throw new RangeError("a recorded trace has arrivals");
-    return {
-      arrivals: { kind: "requests", trace },
-      durationMs: sampleLengthMs(policy, recorded, qps),
-    };
+    return { arrivals: { kind: "requests", trace }, durationMs: sampleMs };
   }
-  const durationMs = (1000 * simulatedRequests(frame.slo.latencyMs, qps)) / qps;
+  const durationMs = simulatedMs(frame.slo.latencyMs, sampleMs, qps);
   return { arrivals: steadyArrivals(arrivals, qps), durationMs };
 }

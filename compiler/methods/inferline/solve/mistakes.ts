@@ -9,7 +9,7 @@ import type { Application, InferlinePolicy, Pool, Task } from "../../../spec/app
 import { conflict, invalid, type Mistake, missing, show } from "../../../spec/mistakes.ts";
 import { poolWords, profileFor, profileWords } from "../../../spec/pool-profiles.ts";
 import { placedOnce } from "./one-each.ts";
-import { sampleLengthMs, simulatedRequests } from "./sample-length.ts";
+import { sampleLengthMs, simulatedMs } from "./sample-length.ts";
 import { serviceTimeMs } from "./service-time.ts";
 
 export function* inferlineMistakes(application: Application<InferlinePolicy>): Generator<Mistake> {
@@ -82,8 +82,10 @@ function* sampleMistakes(application: Application<InferlinePolicy>): Generator<M
 
 /** Counts the requests of all sample traces together, or of a simulation. */
 function mostRequests(application: Application<InferlinePolicy>, qps: number): number {
-  const sampled = (qps * application.policy.traces * lengthMs(application, qps)) / 1000;
-  return Math.max(simulatedRequests(application.slo.latencyMs, qps), sampled);
+  const { slo, policy } = application;
+  const sampleMs = lengthMs(application, qps);
+  const ms = Math.max(policy.traces * sampleMs, simulatedMs(slo.latencyMs, sampleMs, qps));
+  return (qps * ms) / 1000;
 }
 
 /** Money decides, so every pool has a price. */

@@ -27,7 +27,7 @@ export function sampleLengthMs(
   loadQps: number,
 ): number {
   const gapMs = 1000 / loadQps;
-  const leastMs = Math.min(sampleRequests * gapMs, MAX_SPAN_MS / traces);
+  const leastMs = Math.min(sampleRequests * gapMs, MAX_SPAN_MS / (traces + OTHER_PARTS));
   if (recorded === null) {
     return Math.max(leastMs, Math.min(sampleDurationMs, ENOUGH_REQUESTS * gapMs));
   }
@@ -42,12 +42,14 @@ function lengthMs(recorded: Trace, loadQps: number): number {
     : (1000 * (recorded.arrivalMs.length - 1)) / loadQps;
 }
 
-/** Enough to tell a violation rate of 1 % to about a tenth of it. */
-const LEAST_SIMULATED = 50_000;
+/** Enough to tell a violation rate of 1 % to about a tenth of it, unless they take too long. */
+const ENOUGH_SIMULATED = 50_000;
+const LONG_SLOS = 60_000;
 const MOST_SIMULATED = 1_000_000;
 
-/** Requests that a level is simulated for: as many as the tuner remembers, within bounds. */
-export function simulatedRequests(sloMs: number, loadQps: number): number {
-  const remembered = (HORIZON_SLOS * sloMs * loadQps) / 1000;
-  return Math.min(MOST_SIMULATED, Math.max(LEAST_SIMULATED, remembered));
+/** How long a level is simulated, ms: at least as long as the tuner remembers, within bounds. */
+export function simulatedMs(sloMs: number, sampleMs: number, loadQps: number): number {
+  const gapMs = 1000 / loadQps;
+  const enoughMs = Math.min(ENOUGH_SIMULATED * gapMs, Math.max(LONG_SLOS * sloMs, sampleMs));
+  return Math.min(MOST_SIMULATED * gapMs, Math.max(HORIZON_SLOS * sloMs, enoughMs));
 }

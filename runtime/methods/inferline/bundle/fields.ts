@@ -11,7 +11,6 @@ import {
   levelFields,
   levelsOf,
   METHOD,
-  milliseconds,
   millisecondsOr0,
   model,
   notNegative,
@@ -33,10 +32,10 @@ import {
   MAX_PRICE,
   MAX_QUERIES_PER_REQUEST,
   MAX_REQUESTS,
+  MAX_SPAN_MS,
   MAX_TASKS,
   MAX_TRACES,
   MAX_VARIANTS,
-  MAX_WAIT_MS,
   MAX_WORKERS,
   MIN_MS,
 } from "../../../bundle/limits.ts";
@@ -136,7 +135,7 @@ const stage = record<StagePlan>({
   pool: [index, "Index of a pool that the variant has a profile for."],
   batch: [batchSize, "The largest batch, one of the profiled sizes."],
   replicas: [workerCount, "How many there are."],
-  latencyMs: [milliseconds, "What a whole batch takes, the same number as in `serviceTimes`."],
+  latencyMs: [span, "What a whole batch takes, the same number as in `serviceTimes`."],
   throughputQps: [throughput, "What one replica carries: μ = 1000 · `batch` / `latencyMs`."],
   scaleFactor: [numberIn(0, MAX_QUERIES_PER_REQUEST), "Mean queries of the task per request: s."],
   provisioningRatio: [notNegative, "ρ = `sample.meanQps` · s / (`replicas` · μ)."],
@@ -148,7 +147,7 @@ const plan = record<ProvisioningPlan>({
 });
 
 const estimate = record<TrafficSample["estimate"]>({
-  p99Ms: [numberIn(0, MAX_WAIT_MS), "99th percentile of the latencies."],
+  p99Ms: [numberIn(0, MAX_SPAN_MS), "99th percentile of the latencies."],
   missRate: [ratio, "Of the requests, those that miss the SLO."],
 });
 
@@ -162,7 +161,7 @@ const envelope = record<TrafficEnvelope>({
 
 const sample = record<TrafficSample>({
   requests: [integerIn(1, Number.MAX_SAFE_INTEGER), "Requests of the sample traces."],
-  durationMs: [numberIn(MIN_MS, MAX_WAIT_MS), "Their length."],
+  durationMs: [numberIn(MIN_MS, MAX_SPAN_MS), "Their length."],
   meanQps: [throughput, "Requests over the duration: λ."],
   peakQps: [throughput, "The highest rate in tumbling windows of 50 SLOs."],
   margin: [properRatio, "Part of the SLO that was kept free."],

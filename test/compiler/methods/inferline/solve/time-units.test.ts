@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { inferline } from "../../../../../compiler/methods/inferline/solve/inferline.ts";
-import { simulatedRequests } from "../../../../../compiler/methods/inferline/solve/sample-length.ts";
+import { simulatedMs } from "../../../../../compiler/methods/inferline/solve/sample-length.ts";
 import { loadApplication } from "../../../../../compiler/spec/load-application.ts";
 import { ofMethod } from "../../../../support/of-method.ts";
 import { writeSpec } from "../../../../support/spec-file.ts";
@@ -118,9 +118,14 @@ describe("provisioning does not depend on the unit of time", () => {
   }
 
   it("and a level is simulated for requests, at any load and SLO", () => {
-    expect(simulatedRequests(100, 1)).toBe(50_000);
-    expect(simulatedRequests(100, 2000)).toBe(120_000);
-    expect(simulatedRequests(0.1, 2e6)).toBe(120_000);
-    expect(simulatedRequests(100, 20_000)).toBe(1_000_000);
+    const requests = (sloMs: number, qps: number, sampleMs = 1) =>
+      Math.round((qps * simulatedMs(sloMs, sampleMs, qps)) / 1000);
+    expect(requests(100, 100)).toBe(50_000);
+    expect(requests(100, 2000)).toBe(120_000);
+    expect(requests(0.1, 2e6)).toBe(120_000);
+    expect(requests(100, 20_000)).toBe(1_000_000);
+    // A rare load takes as long as its sample.
+    expect(requests(100, 0.01)).toBe(60);
+    expect(requests(100, 0.01, 1e8)).toBe(1000);
   });
 });
