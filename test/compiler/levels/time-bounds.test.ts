@@ -12,8 +12,8 @@ import { writeSpec } from "../../support/spec-file.ts";
 
 const POOL = { jobs: 1, onProgress: () => {}, signal: new AbortController().signal };
 
-/** The scheduler of accordion compares times by a millionth of a ms, too fine for so long ones. */
-const METHODS = ["ramsis", "loki", "inferline", "themis"] as const;
+/** Methods whose simulations have no tick of a second. */
+const METHODS = ["ramsis", "loki"] as const;
 type Method = (typeof METHODS)[number];
 
 /** @param longMs the latency objective. */
@@ -30,9 +30,6 @@ function specOf(method: Method, longMs: number, seed: number) {
   const measured = (factor: number) => {
     const latencyMs = rows(factor, method === "ramsis" ? [1, 2, 4] : [1, 2, 4, 8]);
     const variant = { accuracy: between(0.5, 1), latencyMs };
-    if (method === "themis") {
-      return { ...variant, byCores: { 1: latencyMs, 2: rows(factor / 1.8, [1, 2, 4, 8]) } };
-    }
     return variant;
   };
   const profile = {
@@ -52,8 +49,6 @@ function specOf(method: Method, longMs: number, seed: number) {
   const own = {
     ramsis: { maxQueue: 8 },
     loki: { modelLoad: `${clamped(longMs)} ms` },
-    inferline: { activation: `${clamped(longMs)} ms` },
-    themis: { maxBatch: 8, maxCores: 2, coldStart: `${clamped(longMs)} ms` },
   };
   const spec = {
     version: 1,
@@ -71,7 +66,6 @@ function specOf(method: Method, longMs: number, seed: number) {
           hardware: "h",
           workers,
           pricePerHour: 1,
-          ...(method === "themis" ? { cores: 1 } : {}),
         },
       ],
     },
