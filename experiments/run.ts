@@ -22,7 +22,10 @@ const [method = "", ...rest] = process.argv.slice(2);
 const all = METHODS[method];
 if (method === "" || method === "--help") list();
 else if (all === undefined) refuse(`found the method ${method}`, Object.keys(METHODS));
-else await runSome(all, rest);
+else if (rest.includes("--help")) {
+  const named = all.filter(({ name }) => rest.includes(name));
+  list({ [method]: named.length > 0 ? named : all });
+} else await runSome(all, rest);
 
 async function runSome(known: readonly Experiment[], args: readonly string[]): Promise<void> {
   const end = args.findIndex((arg) => arg.startsWith("--"));
@@ -86,12 +89,12 @@ async function inProcesses(
   for (const one of chosen) process.stdout.write(told.get(one) ?? "");
 }
 
-function list(): void {
+function list(methods = METHODS): void {
   const page = new Page("text");
   page.say("npm run experiment -- METHOD [NAME]... [OPTION]...\n");
   page.say("Without a name all run but those in brackets. Every experiment takes:");
   for (const [name, what] of Object.entries(COMMON)) page.say(`  --${name}: ${what}`);
-  for (const [name, experiments] of Object.entries(METHODS)) {
+  for (const [name, experiments] of Object.entries(methods)) {
     page.say(`\n${name}`);
     const users = new Map<string, string[]>();
     for (const { name: own, about, takes, options = {}, isExtra } of experiments) {

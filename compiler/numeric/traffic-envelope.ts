@@ -1,18 +1,15 @@
 /** Arrivals of a whole trace over windows of many lengths. Source: InferLine §5. */
 
-/** Length of the longest window, ms. */
-const LONGEST_WINDOW_MS = 60_000;
-
 /**
  * Window lengths of a traffic envelope, ms, ascending: the service time doubled again and again
- * below 60 s, and 60 s itself.
+ * below the horizon, and the horizon itself.
  * @throws RangeError unless the service time is above 0.
  */
-export function windowLengths(serviceMs: number): Float64Array {
+export function windowLengths(serviceMs: number, horizonMs: number): Float64Array {
   if (!(serviceMs > 0)) throw new RangeError(`a service time is above 0, got ${serviceMs}`);
   const lengths: number[] = [];
-  for (let ms = serviceMs; ms < LONGEST_WINDOW_MS; ms *= 2) lengths.push(ms);
-  lengths.push(LONGEST_WINDOW_MS);
+  for (let ms = serviceMs; ms < horizonMs; ms *= 2) lengths.push(ms);
+  lengths.push(horizonMs);
   return Float64Array.from(lengths);
 }
 

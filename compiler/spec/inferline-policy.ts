@@ -12,8 +12,8 @@ export const inferlineRules: PolicyRulesOf<"inferline"> = {
 
 /** Where neither the spec nor a profile says it. */
 const DEFAULT_MS = 5000;
-/** Of a sample trace where nothing is said of it, at loads that make it enough. */
-const SAMPLE_MS = 120_000;
+/** Default length of a sample trace, at loads that make it enough. */
+const SAMPLE_SLOS = 1200;
 /** Ten of them may miss a 99th percentile: fewer say little of it. */
 const SAMPLE_REQUESTS = 1000;
 
@@ -21,13 +21,14 @@ function resolveInferline(
   policy: PolicySpecOf<"inferline">,
   _tasks: readonly TaskSpec[],
   { workerMs: measured }: MeasuredStarts,
+  sloMs: number,
 ): InferlinePolicy {
   const { sampleDuration, sampleRequests, solveLimit, ...others } = policy;
   const { activation, scaler, scalerPolling, ...rest } = others;
   const leastRequests = sampleRequests ?? (sampleDuration === undefined ? SAMPLE_REQUESTS : null);
   return {
     ...rest,
-    sampleDurationMs: sampleDuration ?? SAMPLE_MS,
+    sampleDurationMs: sampleDuration ?? SAMPLE_SLOS * sloMs,
     ...(leastRequests === null ? {} : { sampleRequests: leastRequests }),
     solveLimitMs: solveLimit,
     ...scalerDelayOf(scaler, scalerPolling),

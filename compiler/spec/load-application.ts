@@ -69,15 +69,16 @@ export function loadApplication(
   const tasks = spec.tasks.map((task, index) => {
     return resolveTask(task, ["tasks", index], { files, pools: cluster.pools });
   });
+  const slo = resolveSlo(spec);
   const application: Application = {
     name: spec.application,
-    slo: resolveSlo(spec),
+    slo,
     arrivals: resolveArrivals(spec, files),
     ...dayPart(spec, files),
     loads: resolveLoads(spec.workload.loads),
     cluster: withServing(cluster, tasks, spec.cluster.communicationLatency === "auto"),
     tasks,
-    policy: resolvePolicy(spec, measuredStarts({ cluster, tasks })),
+    policy: resolvePolicy(spec, measuredStarts({ cluster, tasks }), slo.latencyMs),
     ...requiredPart(spec.require),
   };
   refuse(document, poolDeviceMistakes(application));

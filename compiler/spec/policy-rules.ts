@@ -13,7 +13,7 @@ export type PolicyRulesOf<M extends MethodName> = PolicyRules<PolicySpecOf<M>, P
 export interface PolicyRules<S extends PolicySpec = PolicySpec, P extends Policy = Policy> {
   /** What does not fit the tasks of the spec, whose pipeline is sound. */
   taskMistakes?(policy: S, tasks: readonly TaskSpec[]): Iterable<Mistake>;
-  /** The policy of a spec without mistakes. */
+  /** The policy of a spec without mistakes. @param sloMs the longest of all classes. */
   resolve(policy: S, tasks: readonly TaskSpec[], starts: MeasuredStarts, sloMs: number): P;
   /**
    * What was not measured of a variant and is needed.

@@ -1,8 +1,8 @@
 /** States the structure of a policy, of every method. */
 import {
   MAX_HEADROOM,
+  MAX_MS,
   MAX_SLOS,
-  MAX_SPAN_MS,
   MIN_TICK_MS,
 } from "stratagem-runtime/internal/bundle/limits";
 import * as z from "zod";
@@ -128,7 +128,7 @@ const loki = mapping({
     .default(true)
     .describe("Whether all replicas of a variant use one batch size"),
   solver: choice("auto", "glpk", "highs").default("auto").describe("Solver of the MILPs"),
-  solveLimit: duration(MAX_SPAN_MS).prefault("20 s").describe("Longest time for one optimisation"),
+  solveLimit: duration(MAX_MS).prefault("20 s").describe("Longest time for one optimisation"),
   routing: choice("auto", "plan", "most-accurate-first")
     .default("auto")
     .describe("Whether queries follow the paths of the plan, or the most accurate servers first"),
@@ -154,7 +154,7 @@ const scaling = {
       "Who starts replicas: nobody in between, or an autoscaler of Kubernetes whose looks " +
         "compile counts with: hpa every 15 s, keda polled every scalerPolling besides",
     ),
-  scalerPolling: duration(MAX_SPAN_MS, MIN_TICK_MS)
+  scalerPolling: duration(MAX_MS, MIN_TICK_MS)
     .prefault("30 s")
     .describe("How often KEDA asks what the plan wants"),
 };
@@ -177,11 +177,11 @@ const inferline = mapping({
         "meet the SLO",
     ),
   traces: count(64).default(1).describe("Sample traces that a plan has to meet the SLO on"),
-  sampleDuration: duration(MAX_SPAN_MS)
+  sampleDuration: duration(MAX_MS)
     .optional()
     .describe(
-      "Length of a sample trace that is drawn; when left out 120 s, and longer at low loads, " +
-        "until it has sampleRequests",
+      "Length of a sample trace that is drawn, which ends at 50,000 requests; when left out " +
+        "1200 SLOs, and longer at low loads, until it has sampleRequests",
     ),
   sampleRequests: count(MAX_SAMPLE_REQUESTS)
     .optional()
@@ -192,7 +192,7 @@ const inferline = mapping({
   sampleSeed: count(2 ** 31)
     .default(1)
     .describe("Seed of the sample traces"),
-  solveLimit: duration(MAX_SPAN_MS).prefault("5 s").describe("Longest time for one optimisation"),
+  solveLimit: duration(MAX_MS).prefault("5 s").describe("Longest time for one optimisation"),
   betweenBatches: choice("next", "linear")
     .default("next")
     .describe("What a batch between two profiled sizes takes: as the next larger one, or linear"),

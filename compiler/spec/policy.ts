@@ -71,8 +71,9 @@ function* sizeMistakes(method: MethodName, tasks: ApplicationSpec["tasks"]): Gen
 
 /** The policy of a spec without mistakes. */
 export function resolvePolicy(
-  { policy, tasks, slo }: ApplicationSpec,
-  starts: MeasuredStarts = { workerMs: null, modelMs: null },
+  { policy, tasks }: ApplicationSpec,
+  starts: MeasuredStarts,
+  sloMs: number,
 ): Policy {
-  return rulesOf(policy).resolve(policy, tasks, starts, slo.latency ?? Number.NaN);
+  return rulesOf(policy).resolve(policy, tasks, starts, sloMs);
 }

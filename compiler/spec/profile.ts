@@ -1,6 +1,6 @@
 /** Reads and checks a latency profile. */
 import { basename } from "node:path";
-import { MAX_BUCKETS } from "stratagem-runtime/internal/bundle/limits";
+import { MAX_BUCKETS, MAX_MS } from "stratagem-runtime/internal/bundle/limits";
 import type {
   BucketProfile,
   LayerProfile,
@@ -205,15 +205,12 @@ function* bucketMistakes(byBucket: BucketsSpec, path: KeyPath): Generator<Mistak
   for (const [name, rows] of Object.entries(byBucket)) yield* rowMistakes(rows, [...path, name]);
 }
 
-/** Of a model, as of everything in a bundle. */
-const MOST_MS = 1e9;
-
 function* layerMistakes({ ms, stages }: LayersSpec, path: KeyPath): Generator<Mistake> {
   if (ms.length === 0) yield invalid([...path, "ms"], "at least one layer", "an empty list");
   const wholeMs = ms.reduce((sum, one) => sum + one, 0);
-  if (wholeMs > MOST_MS) {
+  if (wholeMs > MAX_MS) {
     const found = `times that add up to ${wholeMs.toExponential(2)}`;
-    yield invalid([...path, "ms"], `times that add up to ${MOST_MS} ms at most`, found);
+    yield invalid([...path, "ms"], `times that add up to ${MAX_MS} ms at most`, found);
   }
   for (const range of Object.keys(stages)) {
     const { from, to } = layerRange(range);

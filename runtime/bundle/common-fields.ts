@@ -33,9 +33,9 @@ import {
   MAX_SLOS,
   MAX_SPAN_MS,
   MAX_VARIATION,
-  MAX_WAIT_MS,
   MAX_WAITING,
   MAX_WORKERS,
+  MIN_CAPACITY_QPS,
   MIN_MS,
   MIN_QPS,
   MIN_SLOS,
@@ -82,12 +82,12 @@ const MAX_RANK = 16;
 
 export const milliseconds = named("a time", numberIn(MIN_MS, MAX_MS));
 export const millisecondsOr0 = named("0 or a time", or(0, milliseconds));
-/** What was waited or simulated, which no runtime waits for. */
+/** Is computed, of times that a spec or a profile states. */
 export const span = numberIn(MIN_MS, MAX_SPAN_MS);
-const waitOr0 = numberIn(0, MAX_WAIT_MS);
+const waitOr0 = numberIn(0, MAX_SPAN_MS);
 export const rate = named("a rate", numberIn(MIN_QPS, MAX_QPS));
 /** What workers carry, which is more than any load. */
-export const throughput = named("a throughput", numberIn(MIN_QPS, MAX_CAPACITY_QPS));
+export const throughput = named("a throughput", numberIn(MIN_CAPACITY_QPS, MAX_CAPACITY_QPS));
 export const throughputOr0 = named("0 or a throughput", numberIn(0, MAX_CAPACITY_QPS));
 export const ratio = named("a ratio", numberIn(0, 1));
 export const percentile = numberBetween(0, 100);
@@ -112,7 +112,7 @@ type LevelHead = Pick<InferlineLevel, "loadQps" | "feasible" | "capacityQps">;
 
 /** @param apart a number that is allowed besides times. */
 export function timesOf(axes: readonly string[], apart: number | null = null): Shape<Table> {
-  return numberTable(axes, [MIN_MS, MAX_MS], apart);
+  return numberTable(axes, [MIN_MS, MAX_SPAN_MS], apart);
 }
 
 export const sloFields: Fields<Omit<Slo, "classes">> = {
@@ -393,7 +393,7 @@ export const paceFields: Fields<PacePromises> = {
 
 export const seed: Field<number> = [count, "What the simulation's random numbers begin with."];
 export const durationMs: Field<number> = [
-  numberIn(MIN_MS, MAX_WAIT_MS),
+  numberIn(MIN_MS, MAX_SPAN_MS),
   "Length of the simulation.",
 ];
 /** Where the time that a worker takes to start is from. @param time the field that has it. */

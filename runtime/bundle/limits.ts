@@ -2,8 +2,10 @@
 
 /** A microsecond: nothing that is measured is shorter. */
 export const MIN_MS = 1e-3;
-/** An hour: the longest objective, batch or pause that a policy may be made of. */
-export const MAX_MS = 3_600_000;
+/** Eleven days: the longest objective, batch or pause that a spec or a profile states. */
+export const MAX_MS = 1e9;
+/** Bounds what is computed of such times: batches, waits, samples and simulations. */
+export const MAX_SPAN_MS = 1e15;
 /** A minute. */
 export const MAX_HOP_MS = 60_000;
 /** Busy workers whose contention is told. */
@@ -12,16 +14,13 @@ export const MAX_CONTENTION = 1024;
 export const MAX_STRETCH = 1e6;
 /** How often a runtime looks at the traffic at most. */
 export const MIN_TICK_MS = 10;
-/** A day: the longest simulation, sample trace or optimisation that a bundle tells of. */
-export const MAX_SPAN_MS = 86_400_000;
-/** Eleven days: what a simulated query may have waited. */
-export const MAX_WAIT_MS = 1e9;
 
 /** One query in eleven days. */
 export const MIN_QPS = 1e-6;
 /** Of a level. */
 export const MAX_QPS = 1e9;
-/** What workers carry at most: all of them, at the largest batch in the shortest time. */
+/** Bounds what workers carry, and a load that they do: in the longest and the shortest times. */
+export const MIN_CAPACITY_QPS = 1e-15;
 export const MAX_CAPACITY_QPS = 1e15;
 /** Squared coefficient of variation of arrivals, and dispersion of counts. */
 export const MIN_VARIATION = 1e-6;

@@ -3,6 +3,9 @@
  * figure of it. Reasons: docs/decisions/0013-hung-workers.md.
  */
 
+/** A timer of Node can wait no longer: a longer wait ends at once. */
+export const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 export interface WorkerLimits {
   /** Memory that a worker may have of its own; null for what `workerMemoryBytes` says. */
   readonly memoryBytes: number | null;

@@ -4,7 +4,7 @@
  */
 import type { BatchPace, TimedBatch } from "./batch-pace.ts";
 import { hasRunnableThread } from "./process-state.ts";
-import type { WorkerLimits } from "./worker-limits.ts";
+import { LONGEST_TIMER_MS, type WorkerLimits } from "./worker-limits.ts";
 
 /** A timer that comes so late says that the server itself was held up. */
 const HELD_UP_MS = 50;
@@ -120,7 +120,8 @@ export class WorkerWatch {
    * Timers run before the channel is read: when the server itself has paused, the answer may be
    * there already. So whoever waits looks again after reading.
    */
-  #wait(batch: RunningBatch, waitMs: number): void {
+  #wait(batch: RunningBatch, wantedMs: number): void {
+    const waitMs = Math.min(wantedMs, LONGEST_TIMER_MS);
     const dueMs = performance.now() + waitMs;
     clearTimeout(this.#batchTimer);
     const onDue = () => setImmediate(() => this.#onDue(batch, dueMs));

@@ -1,5 +1,6 @@
 /** The time that a batch of another machine may take. */
 import type { BatchPace, TimedBatch } from "../exec/batch-pace.ts";
+import { LONGEST_TIMER_MS } from "../exec/worker-limits.ts";
 
 /** A timer that comes so late says that this process itself was held up. */
 const HELD_UP_MS = 50;
@@ -39,7 +40,8 @@ export class BatchTimer {
    * Timers run before connections are read: when this process has paused, the answer may be there
    * already. So whoever waits looks again after reading.
    */
-  #wait(waitMs: number): void {
+  #wait(wantedMs: number): void {
+    const waitMs = Math.min(wantedMs, LONGEST_TIMER_MS);
     const dueMs = performance.now() + waitMs;
     const onDue = () => setImmediate(() => setImmediate(() => this.#onDue(dueMs)));
     this.#timer = setTimeout(onDue, waitMs).unref();

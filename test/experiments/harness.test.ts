@@ -1,5 +1,5 @@
 /** What every experiment prints with and is asked by, and the commands that pages name. */
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { Flags } from "../../experiments/harness/flags.ts";
 import { type Format, Page } from "../../experiments/harness/page.ts";
 import { METHODS } from "../../experiments/methods.ts";
@@ -78,3 +78,24 @@ test("no two experiments of a method have one name", () => {
     expect(new Set(names).size).toBe(names.length);
   }
 });
+
+test.each(Object.keys(METHODS))(
+  "%s --help lists its experiments and their options",
+  async (method) => {
+    const lines: string[] = [];
+    const log = vi.spyOn(console, "log").mockImplementation((line) => lines.push(line));
+    const argv = process.argv;
+    process.argv = ["node", "run", method, "--help"];
+    vi.resetModules();
+    await import("../../experiments/run.ts");
+    process.argv = argv;
+    log.mockRestore();
+    const text = lines.join("\n");
+    for (const { name, about, options = {} } of METHODS[method] ?? []) {
+      expect(text).toContain(name);
+      expect(text).toContain(about);
+      for (const option of Object.keys(options)) expect(text).toContain(`--${option}: `);
+    }
+    expect(process.exitCode ?? 0).toBe(0);
+  },
+);

@@ -18,13 +18,11 @@ import { settledPlan } from "../../simulate/serving/planned-contention.ts";
 import { planningFrame } from "./planning-frame.ts";
 import { simulateInferline } from "./simulate/simulate.ts";
 import { inferline, type ProvisionedLevel } from "./solve/inferline.ts";
-import { sampleLengthMs } from "./solve/sample-length.ts";
+import { sampleLengthMs, simulatedMs } from "./solve/sample-length.ts";
 import { hasTraces, SampleTraces } from "./solve/sample-traces.ts";
 
 /** Not that of the sample: what was planned with proves little. */
 const SEED = 1_000;
-/** Requests that a level is simulated for: enough to tell 1 % to about a tenth of it. */
-const REQUESTS = 50_000;
 
 export async function simulatedLevel(
   frame: InferlineFrame,
@@ -124,11 +122,6 @@ function arrivalsAt(
     if (trace === undefined) throw new RangeError("a recorded trace has arrivals");
     return { arrivals: { kind: "requests", trace }, durationMs: sampleMs };
   }
-  return {
-    arrivals: steadyArrivals(arrivals, qps),
-    durationMs: Math.max(
-      (1000 * REQUESTS) / qps,
-      policy.sampleRequests === undefined ? 0 : sampleMs,
-    ),
-  };
+  const durationMs = simulatedMs(frame.slo.latencyMs, sampleMs, qps);
+  return { arrivals: steadyArrivals(arrivals, qps), durationMs };
 }

@@ -96,7 +96,7 @@ export class RequestFlow {
     this.#progress = new VisitProgress(graph, slotCount, madeCountFor(trace));
     this.#hasRoomForAll = madeCountFor(trace) < MADE_CAPACITY;
     this.#traceRow = new Uint32Array(rowCountFor(trace));
-    this.#slots = new RequestSlots(slotCount);
+    this.#slots = new RequestSlots(slotCount, graph);
     this.#pending = new Uint32Array(slotCount);
     this.#isLost = new Uint8Array(slotCount);
     this.#deadlineMs = new Float64Array(slotCount);
@@ -188,7 +188,7 @@ export class RequestFlow {
       if (!this.#isPlain && kindByEdge[edge] === SPREAD) progress.spread(row, edge, sent);
       else progress.settle(row, edge, sent > 0);
     }
-    if (isEnd) this.#slots.endAt(slot, accuracy);
+    this.#slots.serve(slot, task, accuracy, isEnd);
     this.#sendReady(slot, nowMs);
     if (progress.isDone(slot)) this.#close(slot, nowMs);
   }

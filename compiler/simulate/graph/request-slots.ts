@@ -1,3 +1,5 @@
+import type { TaskGraph } from "stratagem-runtime/internal/core/graph/task-graph";
+
 /**
  * Requests that are under way, in slots that are used again. Slots are taken from the lowest up, so
  * that memory of those never used is never touched.
@@ -6,17 +8,21 @@ export class RequestSlots {
   openCount = 0;
   /** [capacity]: number of the request that has the slot. */
   readonly request: Uint32Array;
-  /**
-   * [capacity]: sum of the accuracies of the tasks that it has ended at, and how many these are.
-   */
+  /** [capacity]: sum of the accuracies of the paths that have ended, and their number. */
   readonly accuracySum: Float64Array;
   readonly endCount: Uint16Array;
+  /** [capacity, taskCount]: accuracy of what served the task; 1 for a task not visited. */
+  readonly #accuracyByTask: Float64Array;
+  /** By task: itself and all tasks before it. */
+  readonly #paths: readonly (readonly number[])[];
   readonly #capacity: number;
   readonly #free: Uint32Array;
   #freeCount = 0;
   #usedCount = 0;
 
-  constructor(capacity: number) {
+  constructor(capacity: number, graph: TaskGraph) {
+    this.#paths = pathsOf(graph);
+    this.#accuracyByTask = new Float64Array(capacity * graph.taskCount);
     this.#capacity = capacity;
     this.request = new Uint32Array(capacity);
     this.accuracySum = new Float64Array(capacity);
@@ -35,6 +41,8 @@ export class RequestSlots {
     this.request[slot] = request;
     this.accuracySum[slot] = 0;
     this.endCount[slot] = 0;
+    const taskCount = this.#paths.length;
+    this.#accuracyByTask.fill(1, slot * taskCount, (slot + 1) * taskCount);
     return slot;
   }
 
@@ -43,14 +51,29 @@ export class RequestSlots {
     this.openCount--;
   }
 
-  /** The request goes nowhere from a task that it was served at. */
-  endAt(slot: number, accuracy: number): void {
-    this.accuracySum[slot] = (this.accuracySum[slot] ?? 0) + accuracy;
+  /** A task of the request is served. @param isEnd whether it goes nowhere from there. */
+  serve(slot: number, task: number, accuracy: number, isEnd: boolean): void {
+    const first = slot * this.#paths.length;
+    this.#accuracyByTask[first + task] = accuracy;
+    if (!isEnd) return;
+    let product = 1;
+    for (const one of this.#paths[task] ?? []) product *= this.#accuracyByTask[first + one] ?? 1;
+    this.accuracySum[slot] = (this.accuracySum[slot] ?? 0) + product;
     this.endCount[slot] = (this.endCount[slot] ?? 0) + 1;
   }
 
-  /** Mean over the tasks that it has ended at; NaN for a request that went nowhere. */
+  /** Mean over the paths that have ended; NaN for a request that went nowhere. */
   accuracy(slot: number): number {
     return (this.accuracySum[slot] ?? Number.NaN) / (this.endCount[slot] ?? 0);
   }
+}
+
+function pathsOf({ taskCount, inStart, parentByEdge }: TaskGraph): number[][] {
+  const paths: number[][] = [];
+  for (let task = 0; task < taskCount; task++) {
+    const parents = parentByEdge.subarray(inStart[task], inStart[task + 1]);
+    const before = [...parents].flatMap((parent) => paths[parent] ?? []);
+    paths.push([...new Set([...before, task])]);
+  }
+  return paths;
 }

@@ -22,8 +22,8 @@ export interface RequestOutcome {
   /** (late + dropped) / queries */
   readonly violationRate: number;
   /**
-   * Mean over satisfied requests that visited a task of their accuracy: the mean over the variants
-   * of the tasks where they ended.
+   * Mean over satisfied requests that visited a task of their accuracy: the mean over their paths
+   * of the product of the accuracies of the variants along each.
    */
   readonly accuracyPerSatisfied: number | null;
   /**

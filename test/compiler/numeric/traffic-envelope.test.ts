@@ -51,16 +51,16 @@ describe("envelopeOf", () => {
 
 describe("windowLengths", () => {
   it("doubles the service time below 60 s and ends with 60 s", () => {
-    expect([...windowLengths(5000)]).toEqual([5000, 10_000, 20_000, 40_000, 60_000]);
-    expect([...windowLengths(30_000)]).toEqual([30_000, 60_000]);
-    expect([...windowLengths(60_000)]).toEqual([60_000]);
-    expect([...windowLengths(90_000)]).toEqual([60_000]);
-    expect(windowLengths(0.1)[0]).toBe(0.1);
+    expect([...windowLengths(5000, 60_000)]).toEqual([5000, 10_000, 20_000, 40_000, 60_000]);
+    expect([...windowLengths(30_000, 60_000)]).toEqual([30_000, 60_000]);
+    expect([...windowLengths(60_000, 60_000)]).toEqual([60_000]);
+    expect([...windowLengths(90_000, 60_000)]).toEqual([60_000]);
+    expect(windowLengths(0.1, 60_000)[0]).toBe(0.1);
   });
 
   it("refuses a service time that is not above 0", () => {
-    expect(() => windowLengths(0)).toThrow(RangeError);
-    expect(() => windowLengths(Number.NaN)).toThrow(RangeError);
+    expect(() => windowLengths(0, 1)).toThrow(RangeError);
+    expect(() => windowLengths(Number.NaN, 1)).toThrow(RangeError);
   });
 });
 

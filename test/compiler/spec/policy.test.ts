@@ -47,7 +47,7 @@ test("fills in every default of every method", () => {
     downgrade: "next",
     margin: 0,
     traces: 1,
-    sampleDurationMs: 120_000,
+    sampleDurationMs: 180_000,
     sampleRequests: 1000,
     sampleSeed: 1,
     solveLimitMs: 5000,

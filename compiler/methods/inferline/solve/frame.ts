@@ -10,7 +10,6 @@ import { aloneOf, poolProfileOf } from "../../../model/pool-profile.ts";
 import { serviceTimesByBatch } from "../../../model/service-time.ts";
 import type { Application, InferlinePolicy } from "../../../spec/application.ts";
 import { profileFor } from "../../../spec/pool-profiles.ts";
-import { neededRequests } from "./sample-length.ts";
 
 /** @param application one without mistakes, whose method is inferline. */
 export function inferlineFrame(
@@ -35,17 +34,16 @@ export function inferlineFrame(
   };
 }
 
-function optionsOf({ policy, loads }: Application<InferlinePolicy>): InferlineOptions {
+function optionsOf({ policy }: Application<InferlinePolicy>): InferlineOptions {
   const { refine, downgrade, margin, traces, sampleDurationMs, sampleSeed, solveLimitMs } = policy;
-  const { betweenBatches, tuner, tolerance, activationMs, startFrom } = policy;
-  const leastQps = loads.kind === "list" ? (loads.qps[0] ?? 0) : loads.fromQps;
+  const { betweenBatches, tuner, tolerance, activationMs, startFrom, sampleRequests } = policy;
   return {
     refine,
     ...(downgrade === "any" ? { downgrade } : {}),
     margin,
     traces,
     sampleDurationMs,
-    ...neededRequests(policy, leastQps),
+    ...(sampleRequests === undefined ? {} : { sampleRequests }),
     sampleSeed,
     solveLimitMs,
     betweenBatches,

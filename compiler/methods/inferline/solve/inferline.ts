@@ -22,6 +22,7 @@ import { inferlineMistakes } from "./mistakes.ts";
 import { oneEach } from "./one-each.ts";
 import { costOf, hardwareOf, type ProvisioningProblem, throughputQps } from "./problem.ts";
 import { provisioningProblem } from "./problem-of.ts";
+import { HORIZON_SLOS } from "./sample-length.ts";
 import { hasTraces, SampleTraces } from "./sample-traces.ts";
 import { scaleFactorsOf } from "./scale-factors.ts";
 import { serviceTimeMs } from "./service-time.ts";
@@ -42,8 +43,8 @@ export const inferline = {
 /** Traces that a margin is chosen with, and traces that judge a plan. */
 const CALIBRATION_TRACES = 200;
 const HELD_OUT_TRACES = 200;
-/** Windows whose highest rate the tuner scales down by. Source: InferLine §5. */
-const RATE_WINDOW_MS = 5000;
+/** Windows whose highest rate the tuner scales down by: 5 s in InferLine §5, at 100 ms. */
+const RATE_WINDOW_SLOS = 50;
 /**
  * Queries of all tasks that are served in a millisecond of `solveLimit`: limits count them, so
  * that a bundle does not depend on the machine.
@@ -82,7 +83,7 @@ function planAt(
   const samples = sources.samples(traces);
   const own = branchesOf(branches, `${loadQps} qps`);
   const limit = { queryLimit: solveLimitMs * QUERIES_PER_MS, branches: own };
-  const options = { refine, downgrade, ...limit };
+  const options = { loadQps, refine, downgrade, ...limit };
   return margin === "auto"
     ? planWithLeastMargin(problem, samples, sources.calibration(CALIBRATION_TRACES), options)
     : planWithMargin(problem, samples, margin, options);
@@ -127,7 +128,7 @@ function isCarried(
   const samples = new SampleTraces(frame, loadQps).samples(traces);
   const queryLimit = (solveLimitMs * QUERIES_PER_MS) / PROBE_PART;
   const own = branchesOf(branches, `${loadQps} qps`);
-  const options = { refine, downgrade, queryLimit, branches: own };
+  const options = { loadQps, refine, downgrade, queryLimit, branches: own };
   const fixed = margin === "auto" ? 0 : margin;
   return planWithMargin(problem, samples, fixed, options).configuration !== null;
 }
@@ -172,7 +173,9 @@ function sampleOf(
     problem,
     configuration.map((one, stage) => wholeBatchMs(problem, stage, one)),
   );
-  const windowMs = windowLengths(serviceMs);
+  const { sloMs } = problem;
+  // The windows of a sample are no longer than itself.
+  const windowMs = windowLengths(serviceMs, Math.min(HORIZON_SLOS * sloMs, durationMs));
   const envelopes = samples.map(({ arrivalMs }) => envelopeOf(arrivalMs, windowMs));
   const most = windowMs.map((_, window) => Math.max(...envelopes.map((one) => one[window] ?? 0)));
   const { percentileMs, missRate } = judge(problem, configuration, samples);
@@ -181,7 +184,9 @@ function sampleOf(
     durationMs: samples.length * durationMs,
     meanQps: (1000 * requests) / (samples.length * durationMs),
     peakQps: Math.max(
-      ...samples.map(({ arrivalMs }) => peakRate(arrivalMs, RATE_WINDOW_MS, durationMs)),
+      ...samples.map(({ arrivalMs }) => {
+        return peakRate(arrivalMs, RATE_WINDOW_SLOS * sloMs, durationMs);
+      }),
     ),
     margin,
     estimate: { p99Ms: percentileMs, missRate },

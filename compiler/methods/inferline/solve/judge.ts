@@ -18,7 +18,7 @@ export interface Verdict {
 export function judge(
   problem: ProvisioningProblem,
   configuration: Configuration,
-  traces: readonly RequestTrace[],
+  traces: Iterable<RequestTrace>,
   missesAllowed = Number.POSITIVE_INFINITY,
 ): Verdict {
   let tried = 0;

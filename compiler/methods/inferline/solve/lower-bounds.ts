@@ -6,7 +6,7 @@ import type { FeedForward } from "../../../graph/feed-forward.ts";
 import { fastestMs, restOf } from "../../../graph/rest-time.ts";
 import { aloneMs } from "../../../graph/served-tasks.ts";
 import { fluidMisses } from "../../../numeric/fluid-misses.ts";
-import type { ProvisioningProblem, TaskHardware } from "./problem.ts";
+import { type ProvisioningProblem, type TaskHardware, throughputQps } from "./problem.ts";
 
 /** What rounding may add to a sum of times, relative. */
 const SLACK = 1e-9;
@@ -38,7 +38,7 @@ export interface LowerBounds {
 const HEAD_PARTS = 64;
 
 /**
- * A query that is in time spends its batch inside its window, the SLO less the fastest way before
+ * Replicas carry the queries of their task for ever. A query that is in time spends its batch inside its window, the SLO less the fastest way before
  * and after the task. Its part of the batch is no less than that of the largest batch that fits.
  * So a fluid queue with the speed of the replicas has no more misses than they.
  */
@@ -46,13 +46,16 @@ export function lowerBoundsOf(
   problem: ProvisioningProblem,
   sloMs: number,
   traces: readonly FeedForward[],
+  qpsByTask: readonly number[] = [],
 ): LowerBounds {
   const leastHeadMs = headsOf(problem, []);
   const stages = problem.stages.map((_, stage) => {
     const windows = traces.map((trace) => windowOf(problem, trace, stage));
     const known = new Map<number, TaskBound>();
     return (headMs: number): TaskBound => {
-      const found = known.get(headMs) ?? boundOf(problem, stage, windows, sloMs - headMs);
+      const found =
+        known.get(headMs) ??
+        boundOf(problem, stage, { windows, qps: qpsByTask[stage] ?? 0 }, sloMs - headMs);
       known.set(headMs, found);
       return found;
     };
@@ -71,11 +74,11 @@ export function lowerBoundsOf(
   };
 }
 
-/** @param leftMs of the SLO after the way before the task. */
+/** @param qps that replicas carry. @param leftMs of the SLO after the way before the task. */
 function boundOf(
   problem: ProvisioningProblem,
   stage: number,
-  windows: readonly TaskQueries[],
+  { windows, qps }: { readonly windows: readonly TaskQueries[]; readonly qps: number },
   leftMs: number,
 ): TaskBound {
   const hardware = problem.stages[stage]?.hardware ?? [];
@@ -84,9 +87,10 @@ function boundOf(
       const windowMs = (leftMs - restMs) * (1 + SLACK);
       return leastReplicas({ ...queries, windowMs }, one);
     });
-    return one.batches.map((_, position) =>
-      Math.max(...byTrace.map((least) => least[position] ?? 1)),
-    );
+    return one.batches.map((batch, position) => {
+      const carrying = Math.floor((qps / throughputQps(one, batch)) * (1 + SLACK)) + 1;
+      return Math.max(carrying, ...byTrace.map((least) => least[position] ?? 1));
+    });
   });
   const costs = hardware.flatMap(({ price }, index) =>
     (replicas[index] ?? []).map((count) => count * price),

@@ -9,7 +9,7 @@ import type { Application, InferlinePolicy, Pool, Task } from "../../../spec/app
 import { conflict, invalid, type Mistake, missing, show } from "../../../spec/mistakes.ts";
 import { poolWords, profileFor, profileWords } from "../../../spec/pool-profiles.ts";
 import { placedOnce } from "./one-each.ts";
-import { sampleLengthMs } from "./sample-length.ts";
+import { sampleLengthMs, simulatedMs } from "./sample-length.ts";
 import { serviceTimeMs } from "./service-time.ts";
 
 export function* inferlineMistakes(application: Application<InferlinePolicy>): Generator<Mistake> {
@@ -25,8 +25,7 @@ export function* inferlineMistakes(application: Application<InferlinePolicy>): G
   ];
   if (found.length > 0) return yield* found;
   const { qps } = highestLoad(application.loads);
-  const simulated = (qps * application.policy.traces * lengthMs(application, qps)) / 1000;
-  const rows = [...rowMistakes(application, Math.max(LEAST_REQUESTS_SIMULATED, simulated))];
+  const rows = [...rowMistakes(application, mostRequests(application, qps))];
   if (rows.length > 0) return yield* rows;
   yield* roomMistakes(application);
   yield* latencyMistakes(application);
@@ -35,7 +34,7 @@ export function* inferlineMistakes(application: Application<InferlinePolicy>): G
 /** Requests that a sample has at least: fewer say nothing of a 99th percentile. */
 const LEAST_REQUESTS = 100;
 
-/** Of one sample trace. */
+/** Length of one sample trace. */
 function lengthMs({ policy, arrivals }: Application<InferlinePolicy>, qps: number): number {
   return sampleLengthMs(policy, arrivals.process === "trace" ? arrivals.trace : null, qps);
 }
@@ -74,19 +73,19 @@ function* loadMistakes(application: Application<InferlinePolicy>): Generator<Mis
   };
 }
 
-/** Each level is simulated for so long at least. */
-export const LEAST_SIMULATED_S = 60;
-
-/** Each level is simulated for so many at least. */
-const LEAST_REQUESTS_SIMULATED = 50_000;
-
 /** What plans are made and judged with, which has to be held in memory. */
 function* sampleMistakes(application: Application<InferlinePolicy>): Generator<Mistake> {
-  const { traces } = application.policy;
   const { qps } = highestLoad(application.loads);
-  const seconds = Math.max(LEAST_SIMULATED_S, (traces * lengthMs(application, qps)) / 1000);
-  const why = `which are those of ${seconds} s: policy.traces × policy.sampleDuration`;
-  yield* requestMistakes(application, qps * seconds, why);
+  const why = "which are those of policy.traces × policy.sampleDuration";
+  yield* requestMistakes(application, mostRequests(application, qps), why);
+}
+
+/** Counts the requests of all sample traces together, or of a simulation. */
+function mostRequests(application: Application<InferlinePolicy>, qps: number): number {
+  const { slo, policy } = application;
+  const sampleMs = lengthMs(application, qps);
+  const ms = Math.max(policy.traces * sampleMs, simulatedMs(slo.latencyMs, sampleMs, qps));
+  return (qps * ms) / 1000;
 }
 
 /** Money decides, so every pool has a price. */

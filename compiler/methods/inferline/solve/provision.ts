@@ -7,6 +7,7 @@
  *
  *   min  sum_i r(i) price(h(i))
  *   s.t. late(h, b, r) <= allowed                  on every sample trace
+ *        load(i) < r(i) throughput(h(i), b(i)) for every task; ours, a trace is short
  *        sum_{i: h(i) in pool P} r(i) <= W(P)      for every pool P; ours, the paper has no limit
  *
  * late() is the number of requests over the SLO when the Estimator (§4.2) serves the trace, and
@@ -35,6 +36,8 @@ import type { SearchSpace } from "./search-space.ts";
 export interface ProvisionOptions {
   /** What plans are held to, at most the SLO. */
   readonly sloMs: number;
+  /** Plans carry it for ever: a short trace is over before too few replicas fall behind. */
+  readonly loadQps?: number;
   readonly refine: "exact" | "none";
   /** Which cheaper hardware greedy tries; the next cheaper if left out. */
   readonly downgrade?: Downgrade | undefined;
@@ -67,9 +70,9 @@ export interface Provisioned {
 export function provision(
   problem: ProvisioningProblem,
   traces: readonly RequestTrace[],
-  { sloMs, refine, downgrade = "next", queryLimit, known, branches }: ProvisionOptions,
+  { sloMs, loadQps, refine, downgrade = "next", queryLimit, known, branches }: ProvisionOptions,
 ): Provisioned {
-  const space = searchSpace(problem, traces, sloMs);
+  const space = searchSpace(problem, traces, sloMs, loadQps);
   const { evaluator, bounds } = space;
   const greedy = greedyOf(space, downgrade);
   const greedyCost = greedy === null ? null : costOf(problem, greedy);
@@ -118,11 +121,14 @@ function searchSpace(
   problem: ProvisioningProblem,
   traces: readonly RequestTrace[],
   sloMs: number,
+  loadQps = 0,
 ): SearchSpace {
   const estimates = traces.map((trace) => new FeedForward(problem, trace, sloMs));
   const evaluator = new Evaluator(problem, estimates);
-  const bounds = lowerBoundsOf(problem, sloMs, estimates);
-  return { problem, sloMs, evaluator, bounds, scaleFactors: scaleFactorsOf(problem, traces) };
+  const scaleFactors = scaleFactorsOf(problem, traces);
+  const qpsByTask = scaleFactors.map((factor) => factor * loadQps);
+  const bounds = lowerBoundsOf(problem, sloMs, estimates, qpsByTask);
+  return { problem, sloMs, evaluator, bounds, scaleFactors };
 }
 
 function cheaperOf(

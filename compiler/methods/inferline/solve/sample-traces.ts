@@ -33,15 +33,15 @@ export class SampleTraces {
   }
 
   samples(count: number): RequestTrace[] {
-    return this.#traces(0, 0, count);
+    return [...this.#traces(0, 0, count)];
   }
 
   calibration(count: number): RequestTrace[] {
-    return this.#traces(CALIBRATION_SEEDS, this.#frame.policy.traces, count);
+    return [...this.#traces(CALIBRATION_SEEDS, this.#frame.policy.traces, count)];
   }
 
-  /** After the parts of a recorded trace that plans are made with. */
-  heldOut(count: number, after: number): RequestTrace[] {
+  /** After the parts of a recorded trace that plans are made with; one at a time is in memory. */
+  heldOut(count: number, after: number): Iterable<RequestTrace> {
     return this.#traces(HELD_OUT_SEEDS, this.#frame.policy.traces + after, count);
   }
 
@@ -49,15 +49,13 @@ export class SampleTraces {
    * @param part of a recorded trace, which has fewer parts than it may be asked for; those that
    * hold no request are left out.
    */
-  #traces(firstSeed: number, part: number, count: number): RequestTrace[] {
-    const traces: RequestTrace[] = [];
+  *#traces(firstSeed: number, part: number, count: number): Generator<RequestTrace> {
     for (let index = 0; index < count; index++) {
       const seed = this.#frame.policy.sampleSeed + firstSeed + index;
       const arrivalMs = this.#arrivals(seed, part + index);
       if (arrivalMs.length === 0) continue;
-      traces.push({ arrivalMs, ...tossWays(this.#graph, arrivalMs.length, seed) });
+      yield { arrivalMs, ...tossWays(this.#graph, arrivalMs.length, seed) };
     }
-    return traces;
   }
 
   #arrivals(seed: number, part: number): Float64Array {

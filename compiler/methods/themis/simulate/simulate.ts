@@ -16,7 +16,6 @@ import { NONE } from "stratagem-runtime/internal/core/graph/pipeline-shape";
 import { busyNames } from "stratagem-runtime/internal/core/graph/replica-shape";
 import type { LoadShare } from "stratagem-runtime/internal/core/load-share";
 import { Rng } from "stratagem-runtime/internal/core/rng";
-import { hasChoice } from "stratagem-runtime/internal/methods/themis/core/plan-accuracy";
 import {
   type ThemisShape,
   themisShapeOf,
@@ -48,7 +47,6 @@ import type { WorkerEvents } from "../../../simulate/serving/worker-events.ts";
 import { BatchTimes } from "./batch-times.ts";
 import { DrawnBatchTimes } from "./drawn-batch-times.ts";
 import { type ThemisOutcome, ThemisTally } from "./tally.ts";
-import { WayAccuracy } from "./way-accuracy.ts";
 
 export interface ThemisSimulationOptions {
   readonly arrivals: RequestArrivals;
@@ -144,8 +142,6 @@ class ScaleSimulation {
   readonly #watch: StageWatch | null;
   /** By variant of all tasks. */
   readonly #accuracyByVariant: Float64Array;
-  /** Null where plans do not choose among variants: the last one's accuracy is the answer's. */
-  readonly #ways: WayAccuracy | null;
   readonly #forecastByLook: Float64Array;
   readonly #coldStartMs: number;
   readonly #scaler: ScalerClock;
@@ -199,12 +195,7 @@ class ScaleSimulation {
       options.watch === undefined
         ? this.#dispatcher
         : new WatchedQueries(this.#dispatcher, taskCount, options.watch);
-    const { scopeByTask } = shape.graph;
-    this.#ways = hasChoice(bundle.tasks)
-      ? new WayAccuracy(watched, bundle.tasks, scopeByTask, queryCapacity)
-      : null;
-    const desk = this.#ways ?? watched;
-    this.flow = new RequestFlow(frame, desk, this.#commands, this.#tally.requests);
+    this.flow = new RequestFlow(frame, watched, this.#commands, this.#tally.requests);
     this.#accuracyByVariant = Float64Array.from(
       bundle.tasks.flatMap(({ variants }) => variants.map(({ accuracy }) => accuracy)),
     );
@@ -333,7 +324,7 @@ class ScaleSimulation {
     const accuracy = this.#accuracyByVariant[this.#variantByWorker[worker] ?? 0] ?? 0;
     for (let at = first; at < end; at++) {
       const query = this.#batchQueries[at] ?? 0;
-      this.flow.serve(query, this.#ways?.through(query, accuracy) ?? accuracy, nowMs);
+      this.flow.serve(query, accuracy, nowMs);
     }
   }
 

@@ -10,7 +10,6 @@ import {
   levelFields,
   levelsOf,
   METHOD,
-  milliseconds,
   millisecondsOr0,
   modelFile,
   paceFields,
@@ -20,6 +19,7 @@ import {
   seed,
   slo,
   slosOrNever,
+  span,
   throughput,
   timesOf,
   variantName,
@@ -71,7 +71,7 @@ const pipeline = record<LayerPipeline>({
     "Pool of the place of each stage, as many of each as the shape has.",
   ],
   stageMs: [
-    listOf([0, MAX_DEPTH], milliseconds),
+    listOf([0, MAX_DEPTH], span),
     "Time of one instance in each stage; empty without layers.",
   ],
   stageSpreads: optional(
@@ -80,7 +80,7 @@ const pipeline = record<LayerPipeline>({
       "no quantiles, and where `cluster` has no `serving`.",
   ),
   stepMs: [
-    milliseconds,
+    span,
     "Time between two instances, τ: that of the heaviest stage in the mean, where `stageMs` may " +
       "be a higher quantile.",
   ],

@@ -11,7 +11,6 @@ import {
   levelFields,
   levelsOf,
   METHOD,
-  milliseconds,
   millisecondsOr0,
   model,
   notNegative,
@@ -33,10 +32,10 @@ import {
   MAX_PRICE,
   MAX_QUERIES_PER_REQUEST,
   MAX_REQUESTS,
+  MAX_SPAN_MS,
   MAX_TASKS,
   MAX_TRACES,
   MAX_VARIANTS,
-  MAX_WAIT_MS,
   MAX_WORKERS,
   MIN_MS,
 } from "../../../bundle/limits.ts";
@@ -102,11 +101,14 @@ const options = record<InferlineOptions>({
       "allow.",
   ],
   traces: [integerIn(1, MAX_TRACES), "Sample traces that a plan has to meet the SLO on."],
-  sampleDurationMs: [span, "Length of a sample trace that is drawn."],
+  sampleDurationMs: [
+    span,
+    "Length of a sample trace that is drawn; less where it has 50,000 requests.",
+  ],
   sampleRequests: optional(
     integerIn(1, MAX_REQUESTS),
     "Requests that it has at least, in the mean: at a low load it is as long as that takes. Left " +
-      "out where the length was given, or is enough at all loads.",
+      "out where the length was given.",
   ),
   sampleSeed: [count, "What the random numbers of sample traces begin with."],
   solveLimitMs: [span, "Longest time for one optimisation."],
@@ -133,7 +135,7 @@ const stage = record<StagePlan>({
   pool: [index, "Index of a pool that the variant has a profile for."],
   batch: [batchSize, "The largest batch, one of the profiled sizes."],
   replicas: [workerCount, "How many there are."],
-  latencyMs: [milliseconds, "What a whole batch takes, the same number as in `serviceTimes`."],
+  latencyMs: [span, "What a whole batch takes, the same number as in `serviceTimes`."],
   throughputQps: [throughput, "What one replica carries: μ = 1000 · `batch` / `latencyMs`."],
   scaleFactor: [numberIn(0, MAX_QUERIES_PER_REQUEST), "Mean queries of the task per request: s."],
   provisioningRatio: [notNegative, "ρ = `sample.meanQps` · s / (`replicas` · μ)."],
@@ -145,23 +147,23 @@ const plan = record<ProvisioningPlan>({
 });
 
 const estimate = record<TrafficSample["estimate"]>({
-  p99Ms: [numberIn(0, MAX_WAIT_MS), "99th percentile of the latencies."],
+  p99Ms: [numberIn(0, MAX_SPAN_MS), "99th percentile of the latencies."],
   missRate: [ratio, "Of the requests, those that miss the SLO."],
 });
 
 const envelope = record<TrafficEnvelope>({
   windowMs: [
     table("float64", ["windowCount"]),
-    "Lengths, at most 64 of them, strictly ascending to exactly 60,000.",
+    "Lengths, at most 64 of them, strictly ascending: to 600 SLOs, or the length of a trace.",
   ],
   requests: [table("float64", ["windowCount"]), "Whole numbers from 1, non-decreasing."],
 });
 
 const sample = record<TrafficSample>({
   requests: [integerIn(1, Number.MAX_SAFE_INTEGER), "Requests of the sample traces."],
-  durationMs: [numberIn(MIN_MS, MAX_WAIT_MS), "Their length."],
+  durationMs: [numberIn(MIN_MS, MAX_SPAN_MS), "Their length."],
   meanQps: [throughput, "Requests over the duration: λ."],
-  peakQps: [throughput, "The highest rate in tumbling windows of 5 s."],
+  peakQps: [throughput, "The highest rate in tumbling windows of 50 SLOs."],
   margin: [properRatio, "Part of the SLO that was kept free."],
   estimate: [estimate, "The plan on all sample traces."],
   envelope: [envelope, "Most requests in any closed window of each length."],

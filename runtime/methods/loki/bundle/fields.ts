@@ -163,7 +163,7 @@ const instance = record<PlannedInstance>({
   pool: [index, "Index of a pool that the variant has a profile for."],
   batch: [batchSize, "The largest batch, at most the largest of the profile."],
   replicas: [workerCount, "How many servers are alike."],
-  latencyMs: [milliseconds, "What a whole batch takes."],
+  latencyMs: [span, "What a whole batch takes."],
   throughputQps: [throughput, "What one server carries."],
 });
 

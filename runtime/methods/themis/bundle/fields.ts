@@ -44,10 +44,10 @@ import {
   MAX_POOLS,
   MAX_QUERIES_PER_REQUEST,
   MAX_REQUESTS,
+  MAX_SPAN_MS,
   MAX_STABLE_TICKS,
   MAX_TASKS,
   MAX_VARIANTS,
-  MAX_WAIT_MS,
   MIN_MS,
 } from "../../../bundle/limits.ts";
 import {
@@ -76,7 +76,7 @@ import { table } from "../../../bundle/tables.ts";
 
 const MAX_PACE = 1000;
 
-const coefficient = numberIn(-MAX_WAIT_MS, MAX_WAIT_MS);
+const coefficient = numberIn(-MAX_SPAN_MS, MAX_SPAN_MS);
 
 const fit = record<LatencyFit>({
   gamma: [coefficient, "γ of the fit."],
@@ -197,7 +197,7 @@ const plan = record<ScalePlan>({
     "The sum over the stages of cores times instances, at most those of the pool.",
   ],
   latencyMs: [
-    numberIn(MIN_MS, MAX_WAIT_MS),
+    numberIn(MIN_MS, MAX_SPAN_MS),
     "What the longest path takes by the model: processing, queueing and hops.",
   ],
   stages: [listOf([1, MAX_TASKS], stage), "One for each task, in their order."],

@@ -11,13 +11,11 @@ import { queryRoom } from "../../../server/graph/query-room.ts";
 import type { ServedPipeline } from "../../../server/graph/served-pipeline.ts";
 import { surelyMs } from "../../../server/graph/sure-visits.ts";
 import { VisitCourses } from "../../../server/graph/visit-courses.ts";
-import { hasChoice } from "../core/plan-accuracy.ts";
 import { coreBudgetOf, themisShapeOf } from "../core/shape.ts";
 import { type ThemisDispatcher, themisDispatcherOf } from "../core/themis-dispatcher.ts";
 import { LookForecasts } from "./look-forecasts.ts";
 import { ThemisMetrics } from "./metrics.ts";
 import { withServedNames } from "./served-names.ts";
-import { wayAnswererOf } from "./way-answerer.ts";
 
 /** What stays the same while a bundle is served. */
 const SERVED_PARTS = ["application", "slo", "cluster", "tasks", "entryBranch", "policy"] as const;
@@ -52,7 +50,7 @@ export function themisPipeline(
     dispatcher,
     queryCapacity,
     courses: new VisitCourses(signature, shape.graph, maxPending, madeRows),
-    answererOf: hasChoice(bundle.tasks) ? wayAnswererOf(signature) : lastAnswererOf(signature),
+    answererOf: lastAnswererOf(signature),
     holdsAllVariants: () => false,
     cells: scaledCells(named),
     kindOf: (_worker, cores) => cores,

@@ -9,12 +9,15 @@ import {
 import {
   costOf,
   excessOf,
+  hardwareOf,
   type ProvisioningProblem,
+  throughputQps,
 } from "../../../../../compiler/methods/inferline/solve/problem.ts";
 import {
   greedyPlan,
   provision,
 } from "../../../../../compiler/methods/inferline/solve/provision.ts";
+import { scaleFactorsOf } from "../../../../../compiler/methods/inferline/solve/scale-factors.ts";
 import type { RequestTrace } from "../../../../../compiler/simulate/graph/visits.ts";
 import { Rng } from "../../../../../runtime/core/rng.ts";
 import { casesOf } from "../../../../support/cases.ts";
@@ -112,6 +115,32 @@ describe("the planner", () => {
       solved++;
     }
     expect(solved).toBeGreaterThanOrEqual(casesOf(10, 8));
+  });
+
+  it("carries its load for ever, however short the trace, at the least cost", () => {
+    let dearer = 0;
+    for (let seed = 1; seed <= casesOf(24, 12); seed++) {
+      const { problem, trace } = smallProblem(seed);
+      const scales = scaleFactorsOf(problem, [trace]);
+      const loadQps = 2.2 / ((trace.arrivalMs.at(-1) ?? 0) / trace.arrivalMs.length / 1000);
+      const carries = (plan: Configuration) =>
+        plan.every((one, stage) => {
+          const qps = one.replicas * throughputQps(hardwareOf(problem, stage, one), one.batch);
+          return qps > loadQps * (scales[stage] ?? 0);
+        });
+      const all = bruteForce(problem, [trace], problem.sloMs, MOST_REPLICAS);
+      const least = Math.min(...all.feasible.filter(carries).map((plan) => costOf(problem, plan)));
+      const options = { sloMs: problem.sloMs, loadQps, queryLimit: ENOUGH };
+      for (const refine of ["none", "exact"] as const) {
+        const { configuration } = provision(problem, [trace], { ...options, refine });
+        if (configuration === null) continue;
+        expect(carries(configuration), `seed ${seed} ${refine}`).toBe(true);
+        if (refine === "none") continue;
+        expect(costOf(problem, configuration), `seed ${seed}`).toBeLessThanOrEqual(least);
+        if (costOf(problem, configuration) > all.cost) dearer++;
+      }
+    }
+    expect(dearer).toBeGreaterThan(0);
   });
 
   it("leaves no single action that makes it cheaper, greedy or refined", () => {

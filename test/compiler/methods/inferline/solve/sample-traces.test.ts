@@ -57,7 +57,7 @@ describe("sample traces", () => {
     expect(samples.map((trace) => trace.arrivalMs.length)).toEqual([1000, 1000]);
     expect(Array.from(samples[1]?.arrivalMs.subarray(0, 3) ?? [])).toEqual([0, 10, 20]);
     // The last arrival is the only one of the sixth part.
-    expect(traces.heldOut(10, 0).map((trace) => trace.arrivalMs.length)).toEqual([
+    expect([...traces.heldOut(10, 0)].map((trace) => trace.arrivalMs.length)).toEqual([
       1000, 1000, 1000, 1,
     ]);
   });
@@ -85,10 +85,18 @@ describe("sample traces", () => {
     expect(trace?.arrivalMs.length).toBeLessThan(1100);
     // Where its own length has as many, it has that.
     expect(new SampleTraces(fitted, 100).lengthMs).toBe(10_000);
-    // A day at most, and never so long that all traces together are no length of a bundle.
-    expect(new SampleTraces(fitted, 1e-6).lengthMs).toBe(86_400_000);
-    const many = { ...fitted, policy: { ...fitted.policy, traces: 64 } };
-    expect(new SampleTraces(many, 1e-6).lengthMs).toBe(15_625_000);
+    expect(new SampleTraces(fitted, 1e-6).lengthMs).toBe(1e12);
+  });
+
+  it("end at fifty thousand requests unless more are asked for, and one is drawn at a time", () => {
+    const { policy, ...frame } = frameWith(POISSON, null);
+    expect(new SampleTraces({ ...frame, policy }, 20_000).lengthMs).toBe(2500);
+    const asked = { ...frame, policy: { ...policy, sampleRequests: 60_000 } };
+    expect(new SampleTraces(asked, 20_000).lengthMs).toBe(3000);
+    const traces = new SampleTraces({ ...frame, policy }, 1e9);
+    for (const { arrivalMs } of traces.heldOut(2, 0)) {
+      expect(Math.abs(arrivalMs.length - 50_000)).toBeLessThan(1000);
+    }
   });
 
   it("leave parts of a recorded trace for a margin and a judgement, however low the load", () => {
@@ -99,6 +107,6 @@ describe("sample traces", () => {
     const traces = new SampleTraces(fitted, 0.2);
     expect(traces.lengthMs).toBe(2_500_000);
     expect(traces.samples(1)[0]?.arrivalMs.length).toBe(500);
-    expect(traces.heldOut(1, 1)[0]?.arrivalMs.length).toBe(500);
+    expect([...traces.heldOut(1, 1)][0]?.arrivalMs.length).toBe(500);
   });
 });

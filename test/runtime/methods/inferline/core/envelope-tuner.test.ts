@@ -325,7 +325,7 @@ describe("stationary gamma traffic", () => {
   }
 
   function planFor(sample: Float64Array, { qps, cv2, tolerance = 0 }: Traffic): InferlineBundle {
-    const windowMs = windowLengths(20);
+    const windowMs = windowLengths(20, 60_000);
     const requests = envelopeOf(sample, windowMs);
     const level = {
       loadQps: qps,

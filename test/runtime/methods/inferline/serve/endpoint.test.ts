@@ -114,7 +114,7 @@ test("gives what is sent on and what counts tell only to those who ask for it", 
     model_name: "stages",
     model_version: "1",
     id: "q",
-    parameters: { variant: "gate:1,last:1", accuracy: 0.75 },
+    parameters: { variant: "gate:1,last:1", accuracy: 0.602 },
     outputs: [
       { name: "gate.escalate", datatype: "INT64", shape: [2], data: [1, 0] },
       { name: "gate.keep", datatype: "INT64", shape: [2], data: [0, 0] },

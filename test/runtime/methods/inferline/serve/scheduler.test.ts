@@ -53,9 +53,9 @@ describe("a row", () => {
       [3, 1],
       [3],
     ]);
-    // Three rows ended at the last task, of accuracy 0.8, and one at the gate, of 0.7.
+    // Rows end at gate; at gate, slow and last; or at gate and last.
     expect(answer.answerer.variant).toBe("gate:1,last:3");
-    expect(answer.answerer.accuracy).toBeCloseTo((3 * 0.8 + 0.7) / 4, 12);
+    expect(answer.answerer.accuracy).toBeCloseTo((0.7 + 0.7 * 0.8 + 2 * 0.7 * 0.9 * 0.8) / 4, 12);
   });
 
   test("comes to a join once all tasks before it have given their verdict", async () => {
