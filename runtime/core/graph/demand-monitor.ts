@@ -3,8 +3,8 @@ import type { SeenLoad } from "../load-share.ts";
 
 /** Weight of the newest count: a span of about five counts. Source: Loki's evaluation code. */
 const SMOOTHING = 0.385;
-/** What a beat without requests leaves of the average, as a logarithm. */
-const LOG_KEPT = Math.log(1 - SMOOTHING);
+/** At few requests a beat the average is over so many of them. */
+const SPAN_REQUESTS = 300;
 /**
  * A count that exceeds the average by this many standard deviations of a Poisson count is not
  * noise: the average jumps to what is sure of it.
@@ -28,6 +28,8 @@ export class DemandMonitor {
   #hasCount = false;
   /** Variance of the mean for each of a count's: its weights, squared. */
   #spread = 1;
+  /** Counts that the average is of. */
+  #averaged: number;
 
   readonly #beatMs: number;
 
@@ -35,6 +37,7 @@ export class DemandMonitor {
   constructor(initialQps: number, beatMs: number) {
     this.qps = initialQps;
     this.#beatMs = beatMs;
+    this.#averaged = Number.isNaN(initialQps) ? 0 : 2;
   }
 
   recordRequest(nowMs: number): void {
@@ -51,7 +54,7 @@ export class DemandMonitor {
     this.#fold(this.#count);
     this.#count = 0;
     this.counts++;
-    if (idle > 0) this.qps *= Math.exp(idle * LOG_KEPT);
+    if (idle > 0) this.qps *= Math.exp(idle * Math.log(1 - this.#weight()));
   }
 
   /** Standard deviation that `qps` has at a steady demand with Poisson arrivals. */
@@ -69,13 +72,22 @@ export class DemandMonitor {
     const isFirst = !this.#hasCount && Number.isNaN(this.qps);
     this.#hasCount = true;
     const toQps = 1000 / this.#beatMs;
-    const kept = 1 - SMOOTHING;
-    this.#spread = isFirst ? 1 : kept * kept * this.#spread + SMOOTHING * SMOOTHING;
+    const weight = isFirst ? 1 : this.#weight();
+    this.#averaged++;
+    this.#spread = (1 - weight) * (1 - weight) * this.#spread + weight * weight;
     if (isFirst) this.qps = count * toQps;
-    else this.qps += SMOOTHING * (count * toQps - this.qps);
+    else this.qps += weight * (count * toQps - this.qps);
     const sure = (count - JUMP_SIGMAS * Math.sqrt(count)) * toQps;
     if (sure <= this.qps) return;
     this.qps = sure;
     this.#spread = 1;
+    this.#averaged = 1;
+  }
+
+  /** Of the next count. */
+  #weight(): number {
+    const perBeat = (this.qps * this.#beatMs) / 1000;
+    const steady = Math.min(SMOOTHING, (2 * (perBeat + 1)) / SPAN_REQUESTS);
+    return Math.max(steady, 1 / (this.#averaged + 1));
   }
 }

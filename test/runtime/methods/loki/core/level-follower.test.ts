@@ -89,19 +89,21 @@ describe("Poisson arrivals", () => {
     }
   }
 
-  function keepsIts(perBeat: number): void {
+  function keepsIts(perBeat: number, part: number): void {
     const beats = 20_000;
     for (const seed of SEEDS.slice(0, perBeat < 300 ? 5 : 3)) {
       let own = 0;
       for (const level of followed(perBeat, seed, beats)) if (level === OWN) own++;
-      expect(own).toBeGreaterThanOrEqual(0.99 * beats);
+      expect(own).toBeGreaterThanOrEqual(part * beats);
     }
   }
 
-  test.each([100, 300])("at a level's load keep it, %d a beat", keepsIts);
-
-  // Four beats are too few requests to tell a level from the one below it, or above.
-  test.fails.each([3, 30])("at a level's load keep it, %d a beat", keepsIts);
+  test.each([
+    [3, 0.95],
+    [30, 0.98],
+    [100, 0.99],
+    [300, 0.99],
+  ])("at a level's load keep it, %d a beat", keepsIts);
 
   test("15 % above a level's load are followed within ten beats, a thousand a beat", () => {
     for (let seed = 1; seed <= 20; seed++) {
