@@ -19,7 +19,7 @@ import {
   type Worth,
 } from "../latency-objective.ts";
 import { type ActionWorth, FastServer, type Look, type Prices } from "./fast-server.ts";
-import { asOneClass, type PooledProblem, stretched } from "./pooled-problem.ts";
+import { asOneClass, type PooledAction, type PooledProblem, stretched } from "./pooled-problem.ts";
 import {
   BLOCKS,
   type Decide,
@@ -391,17 +391,33 @@ class PolicySearch {
       return server;
     };
     const looks: (Look | undefined)[] = [];
+    const efficient = this.#mostEfficient(prices.violationPrice);
+    const largest = Math.max(...this.#problem.choices.map(({ batch }) => batch));
     return patiences.map((patience) => {
       const decide: Decide = (queued, slackMs, cell) => {
         looks[cell] ??= restored().look(queued, slackMs);
         const { chosen, waitAdvantage } = looks[cell];
-        if (waitAdvantage + patience > 0) return NO_ACTION;
-        if (chosen !== GIVE_UP || fallback === null) return chosen;
-        return fallback.table.decideCell(queued, slackMs, cell);
+        // A full queue that waits for nothing would never get back in time.
+        if (waitAdvantage + patience > 0 && queued < largest) return NO_ACTION;
+        if (chosen !== GIVE_UP) return chosen;
+        if (queued >= efficient.batch && slackMs >= efficient.serviceMs) return efficient.index;
+        return fallback === null ? chosen : fallback.table.decideCell(queued, slackMs, cell);
       };
       const worths: Candidate["worths"] = (queued, slackMs) => restored().worths(queued, slackMs);
       return this.#judge(this.#candidate("fast-server", decide, worths), LOOK);
     });
+  }
+
+  /**
+   * Returns the batch that turns time into the most worth. A query that it serves in time is not
+   * given up: the batch that follows would take as long, and leave one query less.
+   */
+  #mostEfficient(violationPrice: number): PooledAction {
+    const worthPerMs = ({ accuracy, batch, meanMs }: PooledAction): number =>
+      ((accuracy + violationPrice) * batch) / meanMs;
+    return this.#problem.choices.reduce((best, action) =>
+      worthPerMs(action) > worthPerMs(best) ? action : best,
+    );
   }
 
   #candidate(name: string, decideCell: Decide, worths: Candidate["worths"]): Candidate {
