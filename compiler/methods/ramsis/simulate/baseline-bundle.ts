@@ -106,9 +106,9 @@ export function workerCountOf({ cluster }: RamsisBundle): number {
 }
 
 /**
- * Service times of every variant, [variant][batch − 1], each non-decreasing, up to the largest batch
- * that the policy may run on it: no larger one was profiled. A dominated variant has no action, so
- * it gets the least of these batches.
+ * Service times of every variant, [variant][batch − 1], each non-decreasing, up to the largest
+ * batch that the policy may run on it: no larger one was profiled. A dominated variant has no
+ * action, so it gets the least of these batches.
  */
 export function serviceMsByVariant(bundle: RamsisBundle): readonly Float64Array[] {
   const { variants, serviceTimes } = taskOf(bundle);

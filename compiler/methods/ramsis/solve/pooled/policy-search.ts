@@ -397,10 +397,11 @@ class PolicySearch {
       const decide: Decide = (queued, slackMs, cell) => {
         looks[cell] ??= restored().look(queued, slackMs);
         const { chosen, waitAdvantage } = looks[cell];
-        // A full queue that waits for nothing would never get back in time.
+        // A queue that has the largest batch gains nothing by waiting, and may stay late for ever.
         if (waitAdvantage + patience > 0 && queued < largest) return NO_ACTION;
         if (chosen !== GIVE_UP) return chosen;
-        if (queued >= efficient.batch && slackMs >= efficient.serviceMs) return efficient.index;
+        const isTimely = efficient && slackMs >= efficient.serviceMs;
+        if (isTimely && queued >= efficient.batch) return efficient.index;
         return fallback === null ? chosen : fallback.table.decideCell(queued, slackMs, cell);
       };
       const worths: Candidate["worths"] = (queued, slackMs) => restored().worths(queued, slackMs);
@@ -409,14 +410,15 @@ class PolicySearch {
   }
 
   /**
-   * Returns the batch that turns time into the most worth. A query that it serves in time is not
-   * given up: the batch that follows would take as long, and leave one query less.
+   * Returns the batch that turns time into the most worth, if any is in time. A query that it
+   * serves in time is not given up: the next batch would take as long, and leave one query less.
    */
-  #mostEfficient(violationPrice: number): PooledAction {
+  #mostEfficient(violationPrice: number): PooledAction | null {
     const worthPerMs = ({ accuracy, batch, meanMs }: PooledAction): number =>
       ((accuracy + violationPrice) * batch) / meanMs;
-    return this.#problem.choices.reduce((best, action) =>
-      worthPerMs(action) > worthPerMs(best) ? action : best,
+    return this.#problem.choices.reduce<PooledAction | null>(
+      (best, action) => (best && worthPerMs(best) >= worthPerMs(action) ? best : action),
+      null,
     );
   }
 

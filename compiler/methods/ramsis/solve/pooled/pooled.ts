@@ -289,7 +289,7 @@ function bytesOf({ data }: RamsisLevel["actionByState"]): Buffer {
 
 /**
  * Arrivals, classes and service times for a simulation.
- * @param isWhole as of a span: a search sees how an overload begins and ends, for none lasts.
+ * @param isWhole as for `sampleSpan`: a search sees how an overload begins and ends.
  */
 function sampler(frame: RamsisFrame, problem: PooledProblem, isWhole = false): Sample {
   return (stream, queries, slos) => {

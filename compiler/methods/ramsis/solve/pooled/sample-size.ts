@@ -24,8 +24,8 @@ export interface SampledLevel {
 }
 
 /**
- * @param asked queries and SLOs that a sample counts at least; a whole sample beyond capacity counts
- * all of its queries, from an empty cluster to the last one.
+ * @param asked queries and SLOs that a sample counts at least; a whole sample beyond capacity
+ * counts all of its queries, from an empty cluster to the last one.
  */
 export function sampleSpan(
   { arrivalsPerMs, sloMs, workerCount, isOverloaded }: SampledLevel,

@@ -88,7 +88,7 @@ function outcomesOf({ workers, sloMs, loadQps, variants }: Random, maxViolationR
 /** Two workers, of whose time late queries take a part whenever both are idle. */
 const SERVES_LATE = 37;
 const all = Array.from({ length: 60 }, (_, seed) => seed).filter((seed) => seed !== SERVES_LATE);
-/** Without a ceiling these were beaten, or fell into states that they did not leave. */
+/** These were beaten, or fell into states that they did not leave. */
 const WORST: readonly number[] = [7, 18, 23, 29, 52];
 const PEERS: readonly Baseline[] = [
   { kind: "symphony", tuned: false },
