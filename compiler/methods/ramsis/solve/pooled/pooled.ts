@@ -148,7 +148,7 @@ function search(
 ): FoundPolicy {
   const rules = (): SimpleRule[] => [
     ...simpleRules(problem),
-    ...(effort === "brief" ? [] : [oneWorkerRule(problem, worker)]),
+    ...(effort === "brief" || problem.workerCount > 1 ? [] : [oneWorkerRule(problem, worker)]),
   ];
   return searchPolicy(problem, bound, sampler(frame, problem, true), rules, effort);
 }
