@@ -9,7 +9,6 @@ import {
 } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { decisionSloMs } from "stratagem-runtime/internal/core/decision-slo";
-import { viewOf } from "../../../model/table-view.ts";
 
 /** What a state runs: a variant, and how many of the queued queries at most. */
 export interface Decision {
@@ -112,7 +111,8 @@ export function workerCountOf({ cluster }: RamsisBundle): number {
  */
 export function serviceMsByVariant(bundle: RamsisBundle): readonly Float64Array[] {
   const { variants, serviceTimes } = taskOf(bundle);
-  const times = viewOf(serviceTimes.decisionMs);
+  const times = Float64Array.from(serviceTimes.decisionMs.data);
+  const maxBatch = serviceTimes.decisionMs.shape[1] ?? 0;
   const largest = new Map<number, number>();
   const { data } = bundle.decisionSpace.actions;
   for (let action = 0; action < data.length; action += 2) {
@@ -121,8 +121,8 @@ export function serviceMsByVariant(bundle: RamsisBundle): readonly Float64Array[
   }
   const least = Math.min(...largest.values());
   return variants.map((_, variant) => {
-    const length = largest.get(variant) ?? least;
-    return Float64Array.from({ length }, (__, index) => times.get(variant, index));
+    const first = variant * maxBatch;
+    return times.subarray(first, first + (largest.get(variant) ?? least));
   });
 }
 

@@ -1,4 +1,4 @@
-/** The table of the paper, whose batches are all that wait, as a rule: with one worker it is exact. */
+/** The table of the paper, whose batches are all that wait, as a rule: exact for one worker. */
 import { GIVE_UP } from "stratagem-runtime/internal/bundle/schema";
 import { solvePolicy } from "../objective.ts";
 import { stateIndex } from "../transitions.ts";
