@@ -12,7 +12,6 @@ import { PolicyTable } from "stratagem-runtime/internal/core/policy-table";
 import type { RamsisFrame } from "../../model/frames.ts";
 import { hasBuckets } from "./bucketed-level.ts";
 import { type LevelPlan, onSharedAxes, planningFrame } from "./planning-frame.ts";
-import { withinProfile } from "./simulate/baseline-bundle.ts";
 import { fixedVariantBundle } from "./simulate/baselines/fixed-variant.ts";
 import { greedyBundle } from "./simulate/baselines/greedy.ts";
 import { jellyfishBundle } from "./simulate/baselines/jellyfish.ts";
@@ -46,7 +45,7 @@ function levelOf(level: RamsisLevel, method: string, actionByState: Table): Rams
 /** Baselines that are tables: they serve in order what is late, too. */
 function baselineLevels(frame: RamsisFrame, level: RamsisLevel): RamsisLevel[] {
   const provenance = { compiler: "", inputs: [] };
-  const bundle = withinProfile({ ...frame, levels: [level], provenance });
+  const bundle = { ...frame, levels: [level], provenance };
   const { variants = [] } = frame.tasks[0] ?? {};
   const fixed = variants.flatMap(({ name, dominated }, variant) => {
     return dominated ? [] : [[`fixed ${name}`, fixedVariantBundle(bundle, variant)] as const];

@@ -87,40 +87,11 @@ export function loadGranularBundle(
  * that take no longer than the SLO.
  */
 export function lastResort(bundle: RamsisBundle): Decision {
-  const serviceMs = serviceMsByVariant(taskOf(bundle));
+  const serviceMs = serviceMsByVariant(bundle);
   const variant = fastestVariant(serviceMs, 1);
   const sloMs = decisionSloMs(bundle.cluster, bundle.slo.latencyMs);
   const largest = largestWithin(serviceMs[variant] ?? new Float64Array(), sloMs);
   return { variant, batch: Math.max(1, largest) };
-}
-
-/** The same bundle without batches that are larger than any of its policy: none was profiled. */
-export function withinProfile(bundle: RamsisBundle): RamsisBundle {
-  const actions = Float64Array.from(bundle.decisionSpace.actions.data);
-  const largest = Math.max(...actions.filter((_, index) => index % 2 === 1));
-  const cut = ({ data, shape }: Table): Table => {
-    const [rows = 0, width = 0] = shape;
-    const kept = Math.min(width, largest);
-    const all = Float64Array.from(data);
-    const cells = Array.from({ length: rows }, (_, row) => [
-      ...all.subarray(row * width, row * width + kept),
-    ]);
-    return { dtype: "float64", shape: [rows, kept], data: Float64Array.from(cells.flat()) };
-  };
-  const tasks = bundle.tasks.map((task) => {
-    const { decisionMs, quantiles, ...rest } = task.serviceTimes;
-    const measured = quantiles && {
-      p50Ms: cut(quantiles.p50Ms),
-      p95Ms: cut(quantiles.p95Ms),
-      p99Ms: cut(quantiles.p99Ms),
-      meanMs: cut(quantiles.meanMs),
-    };
-    return {
-      ...task,
-      serviceTimes: { ...rest, decisionMs: cut(decisionMs), quantiles: measured },
-    };
-  });
-  return { ...bundle, tasks };
 }
 
 export function taskOf(bundle: RamsisBundle): Task {
@@ -133,17 +104,31 @@ export function workerCountOf({ cluster }: RamsisBundle): number {
   return cluster.pools.reduce((count, { workers }) => count + workers, 0);
 }
 
-/** Service times of every variant, [variant][batch − 1], each non-decreasing. */
-export function serviceMsByVariant({ variants, serviceTimes }: Task): readonly Float64Array[] {
-  const { data, shape } = serviceTimes.decisionMs;
-  const maxBatch = shape[1] ?? 0;
-  const allMs = Float64Array.from(data);
-  return variants.map((_, variant) => allMs.subarray(variant * maxBatch, (variant + 1) * maxBatch));
+/**
+ * Service times of every variant, [variant][batch − 1], each non-decreasing, up to the largest
+ * batch that the policy may run on it: no larger one was profiled. A dominated variant has no
+ * action, so it gets the least of these batches.
+ */
+export function serviceMsByVariant(bundle: RamsisBundle): readonly Float64Array[] {
+  const { variants, serviceTimes } = taskOf(bundle);
+  const times = Float64Array.from(serviceTimes.decisionMs.data);
+  const maxBatch = serviceTimes.decisionMs.shape[1] ?? 0;
+  const largest = new Map<number, number>();
+  const { data } = bundle.decisionSpace.actions;
+  for (let action = 0; action < data.length; action += 2) {
+    const [variant = 0, batch = 0] = data.subarray(action, action + 2);
+    largest.set(variant, Math.max(batch, largest.get(variant) ?? 0));
+  }
+  const least = Math.min(...largest.values());
+  return variants.map((_, variant) => {
+    const first = variant * maxBatch;
+    return times.subarray(first, first + (largest.get(variant) ?? least));
+  });
 }
 
 /** The variant that serves a batch soonest; of several the first. */
 export function fastestVariant(serviceMs: readonly Float64Array[], batch: number): number {
-  const msByVariant = serviceMs.map((byBatch) => byBatch[batch - 1] ?? Number.NaN);
+  const msByVariant = serviceMs.map((byBatch) => byBatch[batch - 1] ?? Number.POSITIVE_INFINITY);
   return msByVariant.indexOf(Math.min(...msByVariant));
 }
 

@@ -7,7 +7,7 @@
  */
 
 /** Of the workers' time, while half of the workers are busy. */
-const LATE_SHARE = 0.005;
+const LATE_SHARE = 0.002;
 
 export class LatePause {
   #untilMs = Number.NEGATIVE_INFINITY;

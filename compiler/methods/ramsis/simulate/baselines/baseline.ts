@@ -1,7 +1,7 @@
 /** Makes the bundle of a baseline, by its name. */
 import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { InputError } from "../../../../spec/input-error.ts";
-import { taskOf, withinProfile } from "../baseline-bundle.ts";
+import { taskOf } from "../baseline-bundle.ts";
 import { PEER_NAMES, type PeerName } from "../peers/peers.ts";
 import { fixedVariantBundle } from "./fixed-variant.ts";
 import { greedyBundle } from "./greedy.ts";
@@ -33,11 +33,10 @@ export function isPeer(baseline: Baseline): baseline is PeerBaseline {
  * @throws InputError INPUT_INVALID_VALUE if the bundle has no such variant.
  */
 export function baselineBundle(
-  whole: RamsisBundle,
+  bundle: RamsisBundle,
   baseline: TableBaseline,
   profile: ResponseLatencyProfiler,
 ): RamsisBundle {
-  const bundle = withinProfile(whole);
   switch (baseline.kind) {
     case "fixed":
       return fixedVariantBundle(bundle, variantNamed(bundle, baseline.variant));

@@ -6,7 +6,6 @@ import {
   deadlineAwareBundle,
   largestWithin,
   serviceMsByVariant,
-  taskOf,
 } from "../baseline-bundle.ts";
 
 /**
@@ -18,7 +17,7 @@ import {
  * @param variant index of the variant.
  */
 export function fixedVariantBundle(bundle: RamsisBundle, variant: number): RamsisBundle {
-  const serviceMs = serviceMsByVariant(taskOf(bundle))[variant];
+  const serviceMs = serviceMsByVariant(bundle)[variant];
   assert(serviceMs !== undefined, "a variant has service times");
   return deadlineAwareBundle(bundle, (queued, slackMs) =>
     largestInTime(variant, serviceMs, queued, slackMs),

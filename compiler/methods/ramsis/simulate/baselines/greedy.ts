@@ -18,14 +18,14 @@ import { largestInTime } from "./fixed-variant.ts";
  */
 export function greedyBundle(bundle: RamsisBundle): RamsisBundle {
   const task = taskOf(bundle);
-  const serviceMs = serviceMsByVariant(task);
+  const serviceMs = serviceMsByVariant(bundle);
   return deadlineAwareBundle(bundle, (queued, slackMs) => {
     const inTime = mostAccurate(
       task,
       (variant) => (serviceMs[variant]?.[queued - 1] ?? Number.POSITIVE_INFINITY) <= slackMs,
     );
     if (inTime >= 0) return { variant: inTime, batch: queued };
-    const largest = Math.min(queued, serviceMs[0]?.length ?? 0);
+    const largest = Math.min(queued, ...serviceMs.map(({ length }) => length));
     const fastest = fastestVariant(serviceMs, largest);
     return largestInTime(fastest, serviceMs[fastest] ?? new Float64Array(), queued, slackMs);
   });

@@ -28,7 +28,7 @@ const HEADROOM = 1.05;
  */
 export function jellyfishBundle(bundle: RamsisBundle): RamsisBundle {
   const task = taskOf(bundle);
-  const serviceMs = serviceMsByVariant(task);
+  const serviceMs = serviceMsByVariant(bundle);
   const workerCount = workerCountOf(bundle);
   const sloMs = decisionSloMs(bundle.cluster, bundle.slo.latencyMs);
   return loadGranularBundle(bundle, (loadQps): Decision => {

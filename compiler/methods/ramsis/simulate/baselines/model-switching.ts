@@ -36,7 +36,7 @@ export function modelSwitchingBundle(
   const { variants } = taskOf(bundle);
   const sloMs = decisionSloMs(bundle.cluster, slo.latencyMs);
   const accuracyOf = ({ variant }: Decision) => variants[variant]?.accuracy ?? Number.NaN;
-  const candidates = serviceMsByVariant(taskOf(bundle))
+  const candidates = serviceMsByVariant(bundle)
     .map((ms, variant) => ({ variant, batch: Math.max(1, largestWithin(ms, sloMs / 2)) }))
     .sort((a, b) => accuracyOf(b) - accuracyOf(a));
   const isInTime = (candidate: Decision, loadQps: number): boolean => {

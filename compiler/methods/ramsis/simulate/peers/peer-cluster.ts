@@ -9,7 +9,7 @@ export interface PeerVariant {
   readonly index: number;
   readonly name: string;
   readonly accuracy: number;
-  /** Service time by batch size less one, non-decreasing, shape (largestBatch,). */
+  /** Service time by batch size less one, non-decreasing, up to its largest batch. */
   readonly serviceMs: Float64Array;
 }
 
@@ -52,13 +52,14 @@ export function peerCluster(
   { initialQps, isSteady }: { readonly initialQps: number; readonly isSteady: boolean },
 ): PeerCluster {
   const task = taskOf(bundle);
-  const allMs = serviceMsByVariant(task);
-  const largestBatch = Math.min(bundle.policy.maxQueue, allMs[0]?.length ?? 0);
+  const allMs = serviceMsByVariant(bundle).map((ms) => ms.slice(0, bundle.policy.maxQueue));
   const variants = task.variants.flatMap(({ name, accuracy, dominated }, index): PeerVariant[] => {
-    const serviceMs = (allMs[index] ?? new Float64Array()).slice(0, largestBatch);
-    return dominated ? [] : [{ index, name, accuracy, serviceMs }];
+    return dominated
+      ? []
+      : [{ index, name, accuracy, serviceMs: allMs[index] ?? new Float64Array() }];
   });
-  assert(variants.length > 0 && largestBatch > 0, "a bundle has a variant that is worth running");
+  const largestBatch = Math.max(...variants.map(({ serviceMs }) => serviceMs.length));
+  assert(largestBatch > 0, "a bundle has a variant that is worth running");
   const sizingQps = isSteady ? initialQps : (bundle.levels.at(-1)?.loadQps ?? Number.NaN);
   return {
     workerCount: workerCountOf(bundle),

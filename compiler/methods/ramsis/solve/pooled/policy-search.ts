@@ -19,7 +19,7 @@ import {
   type Worth,
 } from "../latency-objective.ts";
 import { type ActionWorth, FastServer, type Look, type Prices } from "./fast-server.ts";
-import { asOneClass, type PooledProblem, stretched } from "./pooled-problem.ts";
+import { asOneClass, type PooledAction, type PooledProblem, stretched } from "./pooled-problem.ts";
 import {
   BLOCKS,
   type Decide,
@@ -391,17 +391,35 @@ class PolicySearch {
       return server;
     };
     const looks: (Look | undefined)[] = [];
+    const efficient = this.#mostEfficient(prices.violationPrice);
+    const largest = Math.max(...this.#problem.choices.map(({ batch }) => batch));
     return patiences.map((patience) => {
       const decide: Decide = (queued, slackMs, cell) => {
         looks[cell] ??= restored().look(queued, slackMs);
         const { chosen, waitAdvantage } = looks[cell];
-        if (waitAdvantage + patience > 0) return NO_ACTION;
-        if (chosen !== GIVE_UP || fallback === null) return chosen;
-        return fallback.table.decideCell(queued, slackMs, cell);
+        // A queue that has the largest batch gains nothing by waiting, and may stay late for ever.
+        if (waitAdvantage + patience > 0 && queued < largest) return NO_ACTION;
+        if (chosen !== GIVE_UP) return chosen;
+        const isTimely = efficient && slackMs >= efficient.serviceMs;
+        if (isTimely && queued >= efficient.batch) return efficient.index;
+        return fallback === null ? chosen : fallback.table.decideCell(queued, slackMs, cell);
       };
       const worths: Candidate["worths"] = (queued, slackMs) => restored().worths(queued, slackMs);
       return this.#judge(this.#candidate("fast-server", decide, worths), LOOK);
     });
+  }
+
+  /**
+   * Returns the batch that turns time into the most worth, if any is in time. A query that it
+   * serves in time is not given up: the next batch would take as long, and leave one query less.
+   */
+  #mostEfficient(violationPrice: number): PooledAction | null {
+    const worthPerMs = ({ accuracy, batch, meanMs }: PooledAction): number =>
+      ((accuracy + violationPrice) * batch) / meanMs;
+    return this.#problem.choices.reduce<PooledAction | null>(
+      (best, action) => (best && worthPerMs(best) >= worthPerMs(action) ? best : action),
+      null,
+    );
   }
 
   #candidate(name: string, decideCell: Decide, worths: Candidate["worths"]): Candidate {

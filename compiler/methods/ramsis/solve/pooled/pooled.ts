@@ -102,7 +102,7 @@ export function ruleTables(
   const problem = pooledProblem(frame, loadQps);
   const cells = new Uint16Array(problem.rows.length * problem.slackMs.length).fill(UNDECIDED);
   const { stream, queries, slos } = RULE_LOOK;
-  const surroundings = sampler(frame, problem)(stream, queries, slos);
+  const surroundings = sampler(frame, problem, true)(stream, queries, slos);
   const looked = simpleRules(problem).map(({ name, decide }) => {
     const table = { cells: cells.slice(), decideCell: decide };
     const outcome = simulatePooled(problem, surroundings, { table, mixture: null });
@@ -148,9 +148,9 @@ function search(
 ): FoundPolicy {
   const rules = (): SimpleRule[] => [
     ...simpleRules(problem),
-    ...(effort === "brief" ? [] : [oneWorkerRule(problem, worker)]),
+    ...(effort === "brief" || problem.workerCount > 1 ? [] : [oneWorkerRule(problem, worker)]),
   ];
-  return searchPolicy(problem, bound, sampler(frame, problem), rules, effort);
+  return searchPolicy(problem, bound, sampler(frame, problem, true), rules, effort);
 }
 
 /**
@@ -287,15 +287,20 @@ function bytesOf({ data }: RamsisLevel["actionByState"]): Buffer {
   return Buffer.from(data.buffer, data.byteOffset, data.byteLength);
 }
 
-/** Arrivals, classes and service times for a simulation. */
-function sampler(frame: RamsisFrame, problem: PooledProblem): Sample {
+/**
+ * Arrivals, classes and service times for a simulation.
+ * @param isWhole as for `sampleSpan`: a search sees how an overload begins and ends.
+ */
+function sampler(frame: RamsisFrame, problem: PooledProblem, isWhole = false): Sample {
   return (stream, queries, slos) => {
     const { arrivalsPerMs, sloMs, workerCount, bestRatePerMs } = problem;
     const isOverloaded = arrivalsPerMs > workerCount * bestRatePerMs;
     const level = { arrivalsPerMs, sloMs, workerCount, isOverloaded };
-    const { counted, count } = sampleSpan(level, { queries, slos });
+    const { counted, count } = sampleSpan(level, { queries, slos, isWhole });
+    const arrivalMs = arrivals(frame, problem, stream, counted, count);
+    if (isOverloaded && isWhole) crowd(arrivalMs, problem.capacity);
     return {
-      arrivalMs: arrivals(frame, problem, stream, counted, count),
+      arrivalMs,
       counted,
       classByQuery: classes(problem, stream, count),
       openServiceTimes: () => serviceTimes(frame),
@@ -315,9 +320,15 @@ function arrivals(
   arrivalSource(process, new Rng(SEED, stream)).fill(timesMs);
   // Stretched so that the load is the one meant: what a sample has more or less of it moves
   // accuracy more than the policy does.
-  const sampledMs = (timesMs[to] ?? 1) - (timesMs[from] ?? 0);
+  const sampledMs = (timesMs[Math.min(to, count - 1)] ?? 1) - (timesMs[from] ?? 0);
   const scale = (to - from) / arrivalsPerMs / sampledMs;
   return timesMs.map((ms) => ms * scale);
+}
+
+/** Half-way a full queue comes at once: the policy that wins gets back in time from there. */
+function crowd(arrivalMs: Float64Array, queries: number): void {
+  const end = Math.ceil(arrivalMs.length / 2);
+  arrivalMs.fill(arrivalMs[end] ?? 0, Math.max(0, end - queries), end);
 }
 
 function classes(

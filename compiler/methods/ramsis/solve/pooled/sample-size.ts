@@ -23,18 +23,24 @@ export interface SampledLevel {
   readonly isOverloaded: boolean;
 }
 
-/** @param asked queries and SLOs that a sample counts at least. */
+/**
+ * @param asked queries and SLOs that a sample counts at least; a whole sample beyond capacity
+ * counts all of its queries, from an empty cluster to the last one.
+ */
 export function sampleSpan(
   { arrivalsPerMs, sloMs, workerCount, isOverloaded }: SampledLevel,
-  asked: { readonly queries: number; readonly slos: number },
+  asked: { readonly queries: number; readonly slos: number; readonly isWhole?: boolean },
 ): SampleSpan {
+  const long = Math.min(MOST_ARRIVALS, asked.slos * arrivalsPerMs * sloMs);
+  const queries = Math.ceil(Math.max(asked.queries, long));
   // In this order, for products are rounded.
   const settlingSlos = isOverloaded ? OVERLOAD_SETTLING_SLOS : SETTLING_SLOS;
   const before = Math.ceil(settlingSlos * arrivalsPerMs * sloMs) + workerCount;
   const after = Math.ceil(SETTLING_SLOS * arrivalsPerMs * sloMs) + workerCount;
-  const long = Math.min(MOST_ARRIVALS, asked.slos * arrivalsPerMs * sloMs);
-  const counted = [before, before + Math.ceil(Math.max(asked.queries, long))] as const;
-  return { counted, count: counted[1] + after };
+  const whole = before + queries;
+  if (isOverloaded && asked.isWhole) return { counted: [0, whole], count: whole };
+  const counted = [before, whole] as const;
+  return { counted, count: whole + after };
 }
 
 /** Queries of the largest sample of a level. */
