@@ -10,7 +10,7 @@ import type { MethodPaces } from "./method.ts";
 import { SettledOutcomes, settledMs } from "./settled-outcomes.ts";
 
 /** Requests that a promise at a pace is simulated with. */
-const REQUESTS = 2_000;
+const REQUESTS = 10_000;
 const SEED = 1;
 
 /** A simulation of a load on a slower machine. */

@@ -15,8 +15,9 @@ export class RateHistory {
    * before the first request.
    */
   readonly perBeat = new Float64Array(HISTORY_BEATS).fill(Number.NaN);
-  /** Ring of counts by bucket; bucket k is at k modulo its length. */
-  readonly #counts = new Uint32Array(BUCKET_COUNT);
+  /** Ring: requests before each bucket; bucket k is at k modulo its length. */
+  readonly #before = new Float64Array(BUCKET_COUNT);
+  #requests = 0;
   /** The bucket that is being filled; the first begins with the first request. */
   #bucket = 0;
   #firstMs = Number.NaN;
@@ -34,7 +35,7 @@ export class RateHistory {
   onArrival(nowMs: number): void {
     if (Number.isNaN(this.#firstMs)) this.#firstMs = nowMs;
     this.#moveTo(nowMs);
-    this.#counts[this.#bucket % BUCKET_COUNT]!++;
+    this.#requests++;
   }
 
   /** Brings everything up to date; the last beat ends now, or a bucket before. */
@@ -59,21 +60,18 @@ export class RateHistory {
     return (this.#sum(this.#bucket - known, this.#bucket) * BUCKETS) / known;
   }
 
-  /**
-   * Adds up the buckets from one on, the first one ever at the earliest, up to another, exclusive.
-   */
+  /** Requests from one bucket on, the first one ever at the earliest, until another begins. */
   #sum(from: number, to: number): number {
-    let sum = 0;
-    for (let bucket = Math.max(0, from); bucket < to; bucket++) {
-      sum += this.#counts[bucket % BUCKET_COUNT]!;
-    }
-    return sum;
+    const before = this.#before;
+    return before[to % BUCKET_COUNT]! - before[Math.max(0, from) % BUCKET_COUNT]!;
   }
 
   #moveTo(nowMs: number): void {
     const bucket = Math.floor((nowMs - this.#firstMs) / this.#bucketMs + ROUNDING);
     const last = Math.min(bucket, this.#bucket + BUCKET_COUNT);
-    for (let next = this.#bucket + 1; next <= last; next++) this.#counts[next % BUCKET_COUNT] = 0;
+    for (let next = this.#bucket + 1; next <= last; next++) {
+      this.#before[next % BUCKET_COUNT] = this.#requests;
+    }
     this.#bucket = Math.max(bucket, this.#bucket);
   }
 }

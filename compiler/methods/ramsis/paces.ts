@@ -19,7 +19,7 @@ import { simulate } from "./simulate/simulate.ts";
 import { isPooled, ramsis } from "./solve/ramsis.ts";
 
 /** Queries that a promise at a pace is simulated with, after those of the time to find the pace. */
-const QUERIES = 6_000;
+const QUERIES = 10_000;
 const WARM_BEATS = 1;
 const SEED = 1;
 /** Paces that classes and buckets have tables for, each of which takes several searches. */
