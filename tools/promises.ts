@@ -2,7 +2,8 @@
  * `npm run check:promises -- [BUNDLE]...`: whether fresh traffic gives what bundles promise, all
  * committed ones if none is named. Each level is simulated as `stratagem simulate` does it, with
  * eight seeds, and on slower machines as promises are made. A figure holds where it lies within
- * three standard errors of their mean, its own error included. Ends with 3 where one does not.
+ * three standard errors of their mean, its own error included, or is a time or a cost that is less
+ * than 1 % off. Ends with 3 where one does not.
  */
 import { execFile } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
@@ -25,6 +26,8 @@ const PACED_QUERIES = 10_000;
 const MOST_ERRORS = 4.53;
 /** Of figures that are the same for all traffic. */
 const ROUNDING = 1e-6;
+/** A time or a cost that is less off is as promised, however well it is known. */
+const LEAST_PART = 0.01;
 const EXIT_BROKEN = 3;
 
 type Figures = Readonly<Record<string, number>>;
@@ -36,6 +39,7 @@ interface Checked {
   readonly mean: number;
   /** Standard errors between them. */
   readonly errors: number;
+  readonly isNear: boolean;
 }
 
 const [first, ...others] = process.argv.slice(2);
@@ -87,12 +91,13 @@ async function checkOne(path: string): Promise<void> {
       checked.push(...compared(`${at}, pace ${pace}`, own, figures, PACED_QUERIES));
     }
   }
-  const broken = checked.filter(({ errors }) => errors > MOST_ERRORS);
+  const broken = checked.filter(({ errors, isNear }) => errors > MOST_ERRORS && !isNear);
+  const near = checked.filter(({ errors }) => errors <= 3).length;
   if (broken.length > 0) process.exitCode = EXIT_BROKEN;
   const most = Math.max(...checked.map(({ errors }) => errors));
   console.log(
-    `${path}: ${checked.length - broken.length} of ${checked.length} figures within ` +
-      `${MOST_ERRORS} standard errors of ${SEEDS.length} seeds, the worst ${most.toFixed(2)}`,
+    `${path}: ${checked.length - broken.length} of ${checked.length} figures hold; ` +
+      `${near} within 3 sample errors of ${SEEDS.length} seeds, the worst ${most.toFixed(2)}`,
   );
   if (broken.length === 0) return;
   const rows = broken.map(({ at, figure, stated, mean, errors }) => {
@@ -171,6 +176,8 @@ function compared(
     const least = isShare ? 1 / queries : ROUNDING * Math.abs(mean);
     const deviation = Math.max(Math.sqrt(squares / (values.length - 1)), least);
     const error = deviation * Math.sqrt(1 + 1 / values.length);
-    return [{ at, figure, stated: value, mean, errors: Math.abs(value - mean) / error }];
+    const off = Math.abs(value - mean);
+    const isNear = !isShare && off <= LEAST_PART * mean;
+    return [{ at, figure, stated: value, mean, errors: off / error, isNear }];
   });
 }
