@@ -13,7 +13,7 @@ const METHODS = ["ramsis", "loki", "inferline", "themis", "accordion"] as const;
 /** More of them take minutes: `UNIT_PROBLEMS=100 npx vitest run test/compiler/unit-of-time`. */
 const PROBLEMS = Number(process.env["UNIT_PROBLEMS"] ?? 1);
 /** Powers of two, so that nothing is rounded: a tie stays a tie. */
-const FACTORS = [1024, 1 / 1024, 8, 1 / 32];
+const FACTORS = [2 ** 20, 1 / 1024, 8, 1 / 32];
 
 async function compiledAt(
   folder: string,

@@ -66,7 +66,7 @@ function randomSpec(method: MethodName, rng: Rng, factor: number) {
   const workers = method === "inferline" ? 40 : whole(3, 6) * taskCount;
   const capacityQps = (1000 * workers) / (taskCount * taskCount * pathMs);
   const slos = method === "loki" ? between(4, 7) : between(3, 6);
-  const loads = [0.25, 0.45, 0.7].map((part) => (part * capacityQps) / factor);
+  const loads = [0.3, 0.65].map((part) => (part * capacityQps) / factor);
   const policy = {
     ramsis: {},
     loki: { headroom: "auto", modelLoad: ms(between(0, 50)) },

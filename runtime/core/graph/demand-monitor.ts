@@ -10,12 +10,17 @@ const SPAN_REQUESTS = 300;
  * noise: the average jumps to what is sure of it.
  */
 const JUMP_SIGMAS = 3;
+/** A count is far too high at so many times the average. */
+const LEAP = 2;
+/** A rate is that of such a part of a beat at least: requests may come in a bunch. */
+const LEAST_PART = 0.25;
 
 /**
  * Demand in requests per second, smoothed exponentially over counts of a beat.
  *
  * Unlike Loki's, the average does not lag behind a burst: it is never below the newest count less
- * three standard deviations. The first count stands for itself.
+ * three standard deviations, and a count that is far too high already is not waited for. The first
+ * count stands for itself.
  */
 export class DemandMonitor {
   /** NaN until a beat has been counted, unless it is said at the start. */
@@ -44,6 +49,20 @@ export class DemandMonitor {
     if (this.countEndMs === Number.POSITIVE_INFINITY) this.countEndMs = nowMs + this.#beatMs;
     this.advance(nowMs);
     this.#count++;
+    if (this.#count > LEAP * this.#perBeat) this.#leap(nowMs);
+  }
+
+  /** A part of a beat that surely has far more than a whole one is not waited out. */
+  #leap(nowMs: number): void {
+    const sure = sureOf(this.#count);
+    if (!(sure > LEAP * this.#perBeat)) return;
+    const part = Math.max(LEAST_PART, 1 - (this.countEndMs - nowMs) / this.#beatMs);
+    this.qps = (1000 * sure) / (part * this.#beatMs);
+    this.#spread = 1 / part;
+    this.#averaged = 1;
+    this.#count = 0;
+    this.counts++;
+    this.countEndMs = nowMs + this.#beatMs;
   }
 
   /** Folds in the beats that are over. */
@@ -77,17 +96,25 @@ export class DemandMonitor {
     this.#spread = (1 - weight) * (1 - weight) * this.#spread + weight * weight;
     if (isFirst) this.qps = count * toQps;
     else this.qps += weight * (count * toQps - this.qps);
-    const sure = (count - JUMP_SIGMAS * Math.sqrt(count)) * toQps;
+    const sure = sureOf(count) * toQps;
     if (sure <= this.qps) return;
     this.qps = sure;
     this.#spread = 1;
     this.#averaged = 1;
   }
 
+  get #perBeat(): number {
+    return (this.qps * this.#beatMs) / 1000;
+  }
+
   /** Of the next count. */
   #weight(): number {
-    const perBeat = (this.qps * this.#beatMs) / 1000;
-    const steady = Math.min(SMOOTHING, (2 * (perBeat + 1)) / SPAN_REQUESTS);
+    const steady = Math.min(SMOOTHING, (2 * (this.#perBeat + 1)) / SPAN_REQUESTS);
     return Math.max(steady, 1 / (this.#averaged + 1));
   }
+}
+
+/** What a count is surely of. */
+function sureOf(count: number): number {
+  return count - JUMP_SIGMAS * Math.sqrt(count);
 }

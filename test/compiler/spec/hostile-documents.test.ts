@@ -107,7 +107,7 @@ test("reads so many characters of expressions in one file", () => {
 });
 
 test.each([
-  ["latency: 150 ms", "latency: 1e300 s", "slo.latency", "at most 3600 s", '"1e300 s"'],
+  ["latency: 150 ms", "latency: 1e300 s", "slo.latency", "at most 1000000 s", '"1e300 s"'],
   ["latency: 150 ms", "latency: 1e-9 ms", "slo.latency", "at least 0.001 ms", '"1e-9 ms"'],
   ["[100, 200]", "[100, 1e300]", "workload.loads[1]", "at most 1000000000 / s", "1e+300"],
   ["[100, 200]", "[1e-320, 200]", "workload.loads[0]", "at least 0.000001 / s", "1e-320"],

@@ -36,7 +36,7 @@ export function speedAtPace(
 const FILLED = 0.95;
 
 /** Of what a plan carries on a slower machine, for pace and demand are known from a few runs. */
-const ROOM = 0.92;
+const ROOM = 0.88;
 
 /** Requests per second that a plan carries with servers of such capacities, by group. */
 export function carriedByServers(layout: PlanLayout, capacityQps: Float64Array): number {

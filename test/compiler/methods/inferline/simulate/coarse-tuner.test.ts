@@ -7,6 +7,7 @@ import { inferlineBundle } from "../../../../support/inferline-bundle.ts";
  * carry 1000.
  */
 const bundle = inferlineBundle({
+  sloMs: 100,
   workers: [20],
   tasks: [
     { name: "slow", latencyMs: { 1: 10 } },

@@ -124,8 +124,8 @@ describe("provisioning does not depend on the unit of time", () => {
     expect(requests(100, 2000)).toBe(120_000);
     expect(requests(0.1, 2e6)).toBe(120_000);
     expect(requests(100, 20_000)).toBe(1_000_000);
-    // A rare load takes as long as its sample.
-    expect(requests(100, 0.01)).toBe(60);
-    expect(requests(100, 0.01, 1e8)).toBe(1000);
+    // A rare load takes as long as its sample, or as a percentile of it needs.
+    expect(requests(100, 0.01)).toBe(10_000);
+    expect(requests(100, 0.01, 3e9)).toBe(30_000);
   });
 });

@@ -159,15 +159,15 @@ describe("plans", () => {
   test("follow the demand up at once and down after a while", () => {
     const result = simulateLoki(chainBundle({ policy: { drop: "deadline", modelLoadMs: 100 } }), {
       ...OPTIONS,
-      arrivals: rates(40, 40, 400, 400, 400, 40, 40, 40),
-      durationMs: 80_000,
+      arrivals: rates(40, 40, 400, 400, 400, 40, 40, 40, 40, 40),
+      durationMs: 100_000,
       timeline: true,
     });
     const levels = result.timeline?.map(({ level }) => level) ?? [];
     expect(levels[19]).toBe(0);
     expect(levels[23]).toBe(2);
     expect(levels[48]).toBe(2);
-    expect(levels[79]).toBe(0);
+    expect(levels[99]).toBe(0);
     expect(result.planSwitches).toBeLessThanOrEqual(4);
     expect(result.modelLoads).toBeGreaterThan(0);
     expect(result.servers.max).toBe(6);

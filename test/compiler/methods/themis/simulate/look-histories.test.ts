@@ -12,7 +12,10 @@ const DURATION_MS = 90_000;
 
 /** What the dispatcher sees at each look, and what it is told after it. */
 function run(tickMs: number, forecastByLook: Float64Array) {
-  const bundle = themisBundle({ policy: { predictor: "lstm", tickMs, scaling: "themis" } });
+  const bundle = themisBundle({
+    sloMs: 100,
+    policy: { predictor: "lstm", tickMs, scaling: "themis" },
+  });
   const trace = drawRequests(taskGraphOf(bundle), { kind: "poisson", qps: 25 }, DURATION_MS, 3);
   const seen: number[][] = [];
   const told: [look: number, qps: number][] = [];

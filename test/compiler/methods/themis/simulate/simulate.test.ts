@@ -174,6 +174,7 @@ describe("when the load falls", () => {
 
   test("and rises at once, an instance that is still there keeps the others' cores", () => {
     const bundle = themisBundle({
+      sloMs: 100,
       tasks: [{ name: "a", latencyMs: [[3000], [1500]] }],
       levels: [
         { loadQps: 2, steady: [[1, 1, 1]] },
