@@ -16,7 +16,7 @@ const event = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("lose" as const), worker: fc.nat(5) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("up" as const), worker: fc.nat(5) }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("cancel" as const), nth: fc.nat(20) }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant("time" as const), ms: fc.nat(900) }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("time" as const), ms: fc.nat(4000) }) },
   {
     weight: 1,
     arbitrary: fc.record({ kind: fc.constant("burst" as const), count: fc.nat(150) }),

@@ -1,4 +1,5 @@
-import { type TaskGraph, waysOf } from "stratagem-runtime/internal/core/graph/task-graph";
+/** Keeps what is known of requests that are under way. */
+import type { TaskGraph } from "stratagem-runtime/internal/core/graph/task-graph";
 
 /**
  * Requests that are under way, in slots that are used again. Slots are taken from the lowest up, so
@@ -13,15 +14,15 @@ export class RequestSlots {
   readonly endCount: Uint16Array;
   /** [capacity, taskCount]: accuracy of what served the task; 1 for a task not visited. */
   readonly #accuracyByTask: Float64Array;
-  /** By task: those before it whose accuracies count. */
-  readonly #ways: readonly (readonly number[])[];
+  /** By task: itself and all tasks before it. */
+  readonly #paths: readonly (readonly number[])[];
   readonly #capacity: number;
   readonly #free: Uint32Array;
   #freeCount = 0;
   #usedCount = 0;
 
   constructor(capacity: number, graph: TaskGraph) {
-    this.#ways = waysOf(graph);
+    this.#paths = pathsOf(graph);
     this.#accuracyByTask = new Float64Array(capacity * graph.taskCount);
     this.#capacity = capacity;
     this.request = new Uint32Array(capacity);
@@ -41,7 +42,7 @@ export class RequestSlots {
     this.request[slot] = request;
     this.accuracySum[slot] = 0;
     this.endCount[slot] = 0;
-    const taskCount = this.#ways.length;
+    const taskCount = this.#paths.length;
     this.#accuracyByTask.fill(1, slot * taskCount, (slot + 1) * taskCount);
     return slot;
   }
@@ -53,11 +54,11 @@ export class RequestSlots {
 
   /** A task of the request is served. @param isEnd whether it goes nowhere from there. */
   serve(slot: number, task: number, accuracy: number, isEnd: boolean): void {
-    const first = slot * this.#ways.length;
+    const first = slot * this.#paths.length;
     this.#accuracyByTask[first + task] = accuracy;
     if (!isEnd) return;
-    let product = accuracy;
-    for (const one of this.#ways[task] ?? []) product *= this.#accuracyByTask[first + one] ?? 1;
+    let product = 1;
+    for (const one of this.#paths[task] ?? []) product *= this.#accuracyByTask[first + one] ?? 1;
     this.accuracySum[slot] = (this.accuracySum[slot] ?? 0) + product;
     this.endCount[slot] = (this.endCount[slot] ?? 0) + 1;
   }
@@ -66,4 +67,14 @@ export class RequestSlots {
   accuracy(slot: number): number {
     return (this.accuracySum[slot] ?? Number.NaN) / (this.endCount[slot] ?? 0);
   }
+}
+
+function pathsOf({ taskCount, inStart, parentByEdge }: TaskGraph): number[][] {
+  const paths: number[][] = [];
+  for (let task = 0; task < taskCount; task++) {
+    const parents = parentByEdge.subarray(inStart[task], inStart[task + 1]);
+    const before = [...parents].flatMap((parent) => paths[parent] ?? []);
+    paths.push([...new Set([...before, task])]);
+  }
+  return paths;
 }

@@ -8,9 +8,6 @@ import {
 } from "../../bundle/schema.ts";
 import { assert } from "../assert.ts";
 
-/** Shares of all rows may sum to so much less than 1. */
-const ROUNDING = 1e-9;
-
 /** In place of a task: the requests, which entries come from. */
 export const REQUESTS = -1;
 
@@ -114,33 +111,6 @@ export function taskGraphOf({
     })),
     scopeByTask: Uint32Array.from(byTask),
   };
-}
-
-/**
- * By task, ascending: the tasks before it whose accuracies count on the way to it. A task that
- * sends on only some of its rows answers the others itself: its accuracy is that of its answers, and
- * rows that it sends on have that of the next task.
- */
-export function waysOf(graph: TaskGraph): number[][] {
-  const ways: number[][] = [];
-  for (let task = 0; task < graph.taskCount; task++) {
-    const parents = graph.parentByEdge.subarray(graph.inStart[task], graph.inStart[task + 1]);
-    const before = [...parents].flatMap((parent) => {
-      if (parent === REQUESTS) return [];
-      return mayEndAt(graph, parent) ? ways[parent]! : [...ways[parent]!, parent];
-    });
-    ways.push([...new Set(before)].sort((a, b) => a - b));
-  }
-  return ways;
-}
-
-/** Whether some rows go on from a task, as they are, and others do not. */
-function mayEndAt(graph: TaskGraph, task: number): boolean {
-  const edges = graph.outEdge.subarray(graph.outStart[task + 1], graph.outStart[task + 2]);
-  if (edges.some((edge) => graph.kindByEdge[edge] !== PLAIN)) return false;
-  const shares = [...edges].map((edge) => graph.shareByEdge[edge]!);
-  if (graph.isExclusive[task + 1] === 0) return shares.every((share) => share < 1);
-  return shares.reduce((sum, share) => sum + share, 0) < 1 - ROUNDING;
 }
 
 type EdgeRows = Pick<StageTask["edges"][number], "fanout" | "gather">;

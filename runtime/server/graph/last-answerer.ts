@@ -1,17 +1,16 @@
 /** Says which variants answered a request: those with which its rows ended. */
-import { type TaskGraph, waysOf } from "../../core/graph/task-graph.ts";
 import { countedText } from "./paths.ts";
 import type { AnswererOf, PipelineQuery } from "./pipeline-request.ts";
 import { at, type PipelineSignature } from "./pipeline-signature.ts";
 
 /**
  * Says who answered a request: the variants with which its rows ended, when nothing came after. The
- * accuracy is the mean over those ends of the product over the tasks that count on the way of the
- * row; where rows are made or gathered, a task on the way counts with the mean over its queries.
+ * accuracy is the mean over those ends of the product over all tasks on the way of the row; where
+ * rows are made or gathered, a task on the way counts with the mean over its queries.
  */
-export function lastAnswererOf(signature: PipelineSignature, graph: TaskGraph): AnswererOf {
+export function lastAnswererOf(signature: PipelineSignature): AnswererOf {
   const { variants, tasks } = signature;
-  const ways = waysOf(graph);
+  const ways = waysOf(signature);
   const hasOwnRows = tasks.some(({ edges }) => edges.some((one) => one.isFanout || one.isGather));
   const accuracyOf = ({ variant }: PipelineQuery) => at(variants, variant).accuracy;
   return (queriesByTask) => {
@@ -37,4 +36,16 @@ export function lastAnswererOf(signature: PipelineSignature, graph: TaskGraph): 
     }
     return { variant: countedText(countByName), accuracy: ends === 0 ? 0 : sum / ends };
   };
+}
+
+/** Lists the tasks before each task, ascending. */
+function waysOf({ tasks }: PipelineSignature): number[][] {
+  const ways: number[][] = [];
+  for (const { edges } of tasks) {
+    const before = edges.flatMap(({ parent }) => {
+      return parent === null ? [] : [...at(ways, parent), parent];
+    });
+    ways.push([...new Set(before)].sort((a, b) => a - b));
+  }
+  return ways;
 }

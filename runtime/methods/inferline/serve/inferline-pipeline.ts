@@ -1,7 +1,6 @@
 /** What a server of pipelines needs of a bundle of inferline. */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
 import { replicaShapeOf } from "../../../core/graph/replica-shape.ts";
-import { taskGraphOf } from "../../../core/graph/task-graph.ts";
 import { levelForLoad } from "../../../core/level-choice.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
 import { pooledCells, poolOfWorker } from "../../../server/drift/profiled-cells.ts";
@@ -43,7 +42,7 @@ export function inferlinePipeline(
     dispatcher,
     queryCapacity,
     courses: new VisitCourses(signature, shape.graph, maxPending, madeRows),
-    answererOf: lastAnswererOf(signature, taskGraphOf(bundle)),
+    answererOf: lastAnswererOf(signature),
     holdsAllVariants: () => false,
     p99Ms: pooledP99Ms(bundle),
     cells: pooledCells(bundle),

@@ -1,7 +1,6 @@
 /** What a server of pipelines needs of a bundle of themis. */
 import { followedLevels, type Table, type ThemisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
-import { taskGraphOf } from "../../../core/graph/task-graph.ts";
 import type { OnnxForecaster } from "../../../exec/onnx-forecaster.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
 import { scaledCells } from "../../../server/drift/profiled-cells.ts";
@@ -51,7 +50,7 @@ export function themisPipeline(
     dispatcher,
     queryCapacity,
     courses: new VisitCourses(signature, shape.graph, maxPending, madeRows),
-    answererOf: lastAnswererOf(signature, taskGraphOf(bundle)),
+    answererOf: lastAnswererOf(signature),
     holdsAllVariants: () => false,
     cells: scaledCells(named),
     kindOf: (_worker, cores) => cores,

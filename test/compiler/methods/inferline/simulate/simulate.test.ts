@@ -154,18 +154,18 @@ describe("a request", () => {
     return [result.latencyMs?.max, result.accuracyPerSatisfied ?? result.accuracyPerQuery];
   }
 
-  test("is done with its last task, and has the mean accuracy of where it ends", () => {
+  test("is done with its last task, and has the mean accuracy of its paths", () => {
     expect(along(0, 0, 1, 1)).toEqual([10, 0.9]);
-    expect(along(1, 0, 0, 1)).toEqual([30, 0.8]);
-    expect(along(1, 1, 0, 0)).toEqual([40, (0.8 + 0.7) / 2]);
+    expect(along(1, 0, 0, 1)).toEqual([30, 0.9 * 0.8]);
+    expect(along(1, 1, 0, 0)).toEqual([40, (0.9 * 0.8 + 0.9 * 0.7) / 2]);
   });
 
   test("comes to a join when the last task before it has decided, or is known not to come", () => {
-    expect(along(1, 0, 1, 1)).toEqual([70, 0.6]);
-    expect(along(0, 1, 1, 1)).toEqual([80, 0.6]);
-    expect(along(1, 1, 1, 1)).toEqual([80, 0.6]);
+    expect(along(1, 0, 1, 1)).toEqual([70, 0.9 * 0.8 * 0.6]);
+    expect(along(0, 1, 1, 1)).toEqual([80, 0.9 * 0.7 * 0.6]);
+    expect(along(1, 1, 1, 1)).toEqual([80, 0.9 * 0.8 * 0.7 * 0.6]);
     // From b at 30, but c decides at 40 only.
-    expect(along(1, 1, 1, 0)).toEqual([80, (0.7 + 0.6) / 2]);
+    expect(along(1, 1, 1, 0)).toEqual([80, (0.9 * 0.7 + 0.9 * 0.8 * 0.7 * 0.6) / 2]);
   });
 
   test("is late only beyond the SLO, and a violation has accuracy 0", () => {
@@ -175,8 +175,8 @@ describe("a request", () => {
     const tight = { ...DIAMOND, slo: { ...DIAMOND.slo, latencyMs: 79 } };
     const late = simulateInferline(tight, { ...OPTIONS, arrivals });
     expect(late).toMatchObject({ satisfied: 1, late: 1, dropped: 0, violationRate: 0.5 });
-    expect(late.accuracyPerSatisfied).toBe(0.6);
-    expect(late.accuracyPerQuery).toBe(0.3);
+    expect(late.accuracyPerSatisfied).toBe(0.9 * 0.8 * 0.6);
+    expect(late.accuracyPerQuery).toBe((0.9 * 0.8 * 0.6) / 2);
   });
 
   test("takes at most one of exclusive branches, and is done at once if it takes no entry", () => {
