@@ -15,11 +15,12 @@
  * awaited A grows and a Poisson number joins. Where nobody waits, the next state is one query of
  * age 0, 1/λ later.
  *
- * With one worker this is the process itself, up to the grid. With many it has their capacity and
- * the latency of each batch, but workers get free at even intervals; what that leaves out is what
- * the few numbers tuned by simulation are for (`policy-search.ts`). As K grows with λ / K fixed,
- * the noise of the arrivals vanishes and the process becomes the fluid one that the bounds are of
- * (`fluid-bound.ts`).
+ * With one worker this is the process itself, up to the grid and the few points that stand for
+ * arrivals; small ones are solved without either (`one-worker.ts`). With many it has their capacity
+ * and the latency of each batch, but workers get free at even intervals; what that leaves out is
+ * what the few numbers tuned by simulation are for (`policy-search.ts`). As K grows with λ / K
+ * fixed, the noise of the arrivals vanishes and the process becomes the fluid one that the bounds
+ * are of (`fluid-bound.ts`).
  *
  * Solved by modified policy iteration: greedy improvement, then Gauss–Seidel sweeps of the policy's
  * own equations until the gain stands still. Sources: Howard, "Dynamic Programming and Markov

@@ -18,10 +18,10 @@ import type { PooledAction, PooledProblem } from "./pooled-problem.ts";
 const MOST_ROUNDS = 12;
 const SWEEPS_PER_ROUND = 6;
 /** Of the gain, in accuracy per query, and of the states that still change their minds. */
-const TOLERANCE = 2e-6;
+const TOLERANCE = 1e-5;
 const FEW = 1e-3;
 /** States times service times, above which a solution takes too long. */
-const MOST_WORK = 2.5e4;
+const MOST_WORK = 5e4;
 /** Points that stand for the age of the first query that is left. */
 const POINTS = 8;
 /** Parts of the time beyond the deadline. */
@@ -344,24 +344,27 @@ export class OneWorker implements Solver {
   #movedBy(action: number): Pair {
     const known = this.#moved[action];
     if (known !== undefined) return known;
-    const { capacity } = this.#problem;
+    const { capacity, choices } = this.#problem;
+    const { batch, meanMs } = choices[action]!;
     const [value, time] = this.#pair;
     const moved = this.#nothing();
+    const [values, times] = moved;
     const [worth, spent] = [this.#worth, this.#spent];
     [this.#worth, this.#spent] = [0, 0];
     this.#add(this.#emptied[action]!);
-    [moved[0][0], moved[1][0]] = [this.#worth, this.#spent];
+    [values[0], times[0]] = [this.#worth, this.#spent];
     [this.#worth, this.#spent] = [worth, spent];
     const counts = this.#counts[action]!;
-    for (let left = 1; left < capacity; left++) {
+    // Nobody who was left is younger than the batch.
+    const first = 2 * this.#cellAt(meanMs);
+    for (let left = 1; left <= capacity - batch; left++) {
       for (let count = 0; count < counts.length; count++) {
         const chance = counts[count]!;
         const from = Math.min(capacity, left + count) * this.#width;
         const lost = Math.max(0, left + count - capacity) * this.#prices.violationPrice;
-        for (let place = 0; place < this.#width; place++) {
-          const own = left * this.#width + place;
-          moved[0][own]! += chance * (value[from + place]! - lost);
-          moved[1][own]! += chance * time[from + place]!;
+        for (let place = first, own = left * this.#width; place < this.#width; place++) {
+          values[own + place]! += chance * (value[from + place]! - lost);
+          times[own + place]! += chance * time[from + place]!;
         }
       }
     }
