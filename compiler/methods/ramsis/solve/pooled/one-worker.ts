@@ -38,7 +38,8 @@ const GIVES_UP = -2;
 export function isOneWorker(problem: PooledProblem): boolean {
   const { workerCount, slowdown, dispersion, classes, choices, capacity, slackMs } = problem;
   const isPlain = workerCount === 1 && slowdown === 1 && dispersion === 1 && classes.length === 1;
-  const isSure = choices.every(({ meanMs, serviceMs }) => meanMs === serviceMs);
+  const isSure =
+    choices.length > 0 && choices.every(({ meanMs, serviceMs }) => meanMs === serviceMs);
   return isPlain && isSure && capacity * slackMs.length * choices.length <= MOST_WORK;
 }
 
