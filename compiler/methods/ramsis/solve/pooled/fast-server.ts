@@ -15,11 +15,12 @@
  * awaited A grows and a Poisson number joins. Where nobody waits, the next state is one query of
  * age 0, 1/λ later.
  *
- * With one worker this is the process itself, up to the grid. With many it has their capacity and
- * the latency of each batch, but workers get free at even intervals; what that leaves out is what
- * the few numbers tuned by simulation are for (`policy-search.ts`). As K grows with λ / K fixed,
- * the noise of the arrivals vanishes and the process becomes the fluid one that the bounds are of
- * (`fluid-bound.ts`).
+ * With one worker this is the process itself, up to the grid and the few points that stand for
+ * arrivals; small ones are solved without either (`one-worker.ts`). With many it has their capacity
+ * and the latency of each batch, but workers get free at even intervals; what that leaves out is
+ * what the few numbers tuned by simulation are for (`policy-search.ts`). As K grows with λ / K
+ * fixed, the noise of the arrivals vanishes and the process becomes the fluid one that the bounds
+ * are of (`fluid-bound.ts`).
  *
  * Solved by modified policy iteration: greedy improvement, then Gauss–Seidel sweeps of the policy's
  * own equations until the gain stands still. Sources: Howard, "Dynamic Programming and Markov
@@ -73,16 +74,16 @@ export interface Prices {
   readonly latencyPrice: number;
 }
 
-export interface Solution {
-  readonly value: Float64Array;
-  readonly gain: number;
-  readonly violationPrice: number;
-  readonly credit: number;
-  readonly latencyCost: number;
-  readonly shortlist: Int32Array;
+/** What prices are solved for. */
+export interface Solver {
+  readonly solve: (prices: Prices) => void;
+  /** @returns a way back to what was solved last. */
+  readonly solution: () => () => void;
+  readonly look: (queued: number, slackMs: number) => Look;
+  readonly worths: (queued: number, slackMs: number) => ActionWorth[];
 }
 
-export class FastServer {
+export class FastServer implements Solver {
   /** Reward per ms of the policy found last. */
   gain = 0;
   /** Improvements done, over all solutions. */
@@ -152,24 +153,15 @@ export class FastServer {
   }
 
   /** What `solve` found, to go back to. */
-  solution(): Solution {
-    return {
-      value: this.#value.slice(),
-      gain: this.gain,
-      violationPrice: this.#next.violationPrice,
-      credit: this.#next.credit,
-      latencyCost: this.#next.latencyCost,
-      shortlist: this.#shortlist.slice(),
+  solution(): () => void {
+    const value = this.#value.slice();
+    const shortlist = this.#shortlist.slice();
+    const { gain } = this;
+    const { violationPrice, credit, latencyCost } = this.#next;
+    return () => {
+      [this.#value, this.#shortlist, this.gain] = [value, shortlist, gain];
+      Object.assign(this.#next, { violationPrice, credit, latencyCost });
     };
-  }
-
-  restore(solution: Solution): void {
-    this.#value = solution.value;
-    this.gain = solution.gain;
-    this.#next.violationPrice = solution.violationPrice;
-    this.#next.credit = solution.credit;
-    this.#next.latencyCost = solution.latencyCost;
-    this.#shortlist = solution.shortlist;
   }
 
   get stateCount(): number {

@@ -18,7 +18,14 @@ import {
   targetExcess,
   type Worth,
 } from "../latency-objective.ts";
-import { type ActionWorth, FastServer, type Look, type Prices } from "./fast-server.ts";
+import {
+  type ActionWorth,
+  FastServer,
+  type Look,
+  type Prices,
+  type Solver,
+} from "./fast-server.ts";
+import { isOneWorker, OneWorker } from "./one-worker.ts";
 import { asOneClass, type PooledAction, type PooledProblem, stretched } from "./pooled-problem.ts";
 import {
   BLOCKS,
@@ -65,6 +72,8 @@ const FINAL = { stream: 13, queries: 50_000, slos: 60 };
 /** Violations that a policy at the ceiling shows in the last word, as far as so many queries go. */
 const VIOLATIONS_SHOWN = 150;
 const MOST_FINAL_QUERIES = 200_000;
+/** Where solutions are exact, what chance makes of a sample is more than what they differ by. */
+const EXACT_QUERIES = 400_000;
 /** Accuracy that a violation too many per query costs a policy. */
 const VIOLATION_PENALTY = 20;
 /** Accuracy below the bound that is not worth another try. */
@@ -101,6 +110,8 @@ const CREDIT = 0.8;
 const MOST_CREDIT = 0.4;
 /** Worth of waiting beyond what the process says, in accuracy; first none. */
 const PATIENCES = [0, 0.05, 0.2];
+/** An exact solution as it is, which may give up whom it could serve in time, or not that. */
+const EXACT_PATIENCES = [0, 1e-9];
 /**
  * With several workers the process is not exact, so one solution is for accuracy, with this factor
  * of the safe price, and another for latency: with this factor of the price, and times that are
@@ -114,6 +125,8 @@ const LOW_LATENCY = 1.1;
 
 const FINALISTS = 4;
 const MIXTURE_TRIES = 3;
+/** Of the bolder policy in a mixture. */
+const MOST_SHARE = 0.95;
 
 interface Judged extends Worth {
   readonly candidate: Candidate;
@@ -151,15 +164,19 @@ class PolicySearch {
   readonly #sample: Sample;
   readonly #arrivals = new Map<number, Surroundings>();
   readonly #final: typeof LOOK;
+  /** Whether what is solved is the process itself. */
+  readonly #isExact: boolean;
   #tries = 0;
 
   constructor(problem: PooledProblem, bound: FluidBound, sample: Sample, effort: SearchEffort) {
     this.#isBrief = effort === "brief";
+    this.#isExact = effort === "full" && isOneWorker(problem);
     this.#problem = problem;
     this.#bound = bound;
     this.#sample = sample;
     const enough = Math.min(MOST_FINAL_QUERIES, VIOLATIONS_SHOWN / problem.maxViolationRate);
-    this.#final = this.#isBrief ? CHOICE : { ...FINAL, queries: Math.max(FINAL.queries, enough) };
+    const queries = this.#isExact ? EXACT_QUERIES : Math.max(FINAL.queries, enough);
+    this.#final = this.#isBrief ? CHOICE : { ...FINAL, queries };
   }
 
   run(rules: () => readonly SimpleRule[]): FoundPolicy {
@@ -246,20 +263,21 @@ class PolicySearch {
    */
   #mixed(best: Judged, pool: readonly Judged[]): FoundPolicy | null {
     const { maxViolationRate, violationPrice } = this.#problem;
-    // What is bought at a price of its own is bought as far as it pays.
-    if (violationPrice > 0) return null;
+    // What is bought at a price of its own is bought as far as it pays, or chance allows.
+    if (violationPrice > 0 && !this.#isExact) return null;
     const bolder = pool
-      .filter(
-        ({ accuracy, violationRate }) =>
-          accuracy > best.accuracy && violationRate > maxViolationRate,
-      )
+      .filter((one) => {
+        const isBolder = violationPrice > 0 ? !one.isAllowed : one.violationRate > maxViolationRate;
+        return one.accuracy > best.accuracy && isBolder;
+      })
       .sort((a, b) => steepness(best, b) - steepness(best, a))[0];
     if (bolder === undefined || best.violationRate >= maxViolationRate) return null;
     let found: FoundPolicy | null = null;
     let top = best;
     let [low, high] = [0, 1];
-    let share =
+    const most =
       (maxViolationRate - best.violationRate) / (bolder.violationRate - best.violationRate);
+    let share = Math.min(MOST_SHARE, most);
     for (let tried = 0; tried < MIXTURE_TRIES; tried++) {
       const mixture = { candidate: bolder.candidate, share };
       const judged = this.#judge(best.candidate, this.#final, mixture);
@@ -278,7 +296,7 @@ class PolicySearch {
   #solveFastServer(): Judged[] {
     const problem = this.#problem;
     const { latency, workerCount } = problem;
-    const server = new FastServer(asOneClass(problem), this.#isBrief ? BRIEF_TOLERANCE : undefined);
+    const server = this.#solver();
     const violationPrice = Math.max(FIRST_PRICE, problem.violationPrice);
     const safeFactor = workerCount === 1 ? 1 : ACCURATE.priceFactor;
     const latencyPrice = safeFactor * latency.safePrice;
@@ -305,9 +323,15 @@ class PolicySearch {
     return this.#byWorth(judged);
   }
 
+  #solver(): Solver {
+    const problem = this.#problem;
+    if (this.#isExact) return new OneWorker(problem);
+    return new FastServer(asOneClass(problem), this.#isBrief ? BRIEF_TOLERANCE : undefined);
+  }
+
   /** Solutions for higher and higher prices of latency, until its targets are kept. */
   #solveTargets(prices: Prices): Judged[] {
-    const server = new FastServer(asOneClass(this.#problem));
+    const server = this.#solver();
     const judged: Judged[] = [];
     const misses = (latencyPrice: number): boolean => {
       const solved = this.#solved(server, { ...prices, credit: 0, latencyPrice });
@@ -337,7 +361,7 @@ class PolicySearch {
   }
 
   /** Downhill in steps of the violation price, turning once where the first went the wrong way. */
-  #descend(server: FastServer, from: Judged, first: Prices, judged: Judged[]): [Judged, Prices] {
+  #descend(server: Solver, from: Judged, first: Prices, judged: Judged[]): [Judged, Prices] {
     let [best, prices] = [from, first];
     let factor = best.isAllowed ? 1 / PRICE_STEP : PRICE_STEP;
     for (let tried = 0; !this.#isAtBound(best); tried++) {
@@ -347,9 +371,9 @@ class PolicySearch {
       const solved = this.#solved(server, asked);
       const [next] = this.#byWorth(solved) as [Judged, ...Judged[]];
       judged.push(...solved);
-      // If the price makes no difference, another one makes none either.
-      if (isAlike(next, best)) break;
-      if (this.#isBetter(next, best)) [best, prices] = [next, asked];
+      // If the price makes no difference, another one makes none either, or a small one.
+      if (isAlike(next, best) && (best.isAllowed || !this.#isExact)) break;
+      if (isAlike(next, best) || this.#isBetter(next, best)) [best, prices] = [next, asked];
       else if (prices === first && tried === 0) factor = 1 / factor;
       else break;
     }
@@ -374,20 +398,25 @@ class PolicySearch {
     return latencyMs <= LOW_LATENCY * Math.min(...runs.map(({ serviceMs }) => serviceMs));
   }
 
+  #patiences(): readonly number[] {
+    if (this.#isExact) return EXACT_PATIENCES;
+    return this.#isBrief ? PATIENCES.slice(0, 2) : PATIENCES;
+  }
+
   /**
    * A solution as it is, and more willing to wait.
    * @param fallback decides the states in which the solution gives up.
    */
   #solved(
-    server: FastServer,
+    server: Solver,
     prices: Prices,
-    patiences: readonly number[] = this.#isBrief ? PATIENCES.slice(0, 2) : PATIENCES,
+    patiences: readonly number[] = this.#patiences(),
     fallback: Candidate | null = null,
   ): Judged[] {
     server.solve(prices);
     const solution = server.solution();
-    const restored = (): FastServer => {
-      server.restore(solution);
+    const restored = (): Solver => {
+      solution();
       return server;
     };
     const looks: (Look | undefined)[] = [];
@@ -399,7 +428,7 @@ class PolicySearch {
         const { chosen, waitAdvantage } = looks[cell];
         // A queue that has the largest batch gains nothing by waiting, and may stay late for ever.
         if (waitAdvantage + patience > 0 && queued < largest) return NO_ACTION;
-        if (chosen !== GIVE_UP) return chosen;
+        if (chosen !== GIVE_UP || (this.#isExact && patience === 0)) return chosen;
         const isTimely = efficient && slackMs >= efficient.serviceMs;
         if (isTimely && queued >= efficient.batch) return efficient.index;
         return fallback === null ? chosen : fallback.table.decideCell(queued, slackMs, cell);
@@ -463,7 +492,9 @@ class PolicySearch {
   /** The violations that a sample may show, so that the true rate is hardly above the ceiling. */
   #allowed(outcome: PooledOutcome): number {
     const { maxViolationRate } = this.#problem;
-    const error = Math.sqrt((maxViolationRate * clustering(outcome)) / outcome.queries);
+    // A promise is made on fewer queries than solutions are compared on, if these are exact.
+    const queries = this.#isExact ? Math.min(outcome.queries, FINAL.queries) : outcome.queries;
+    const error = Math.sqrt((maxViolationRate * clustering(outcome)) / queries);
     return Math.max(maxViolationRate / 2, maxViolationRate - SAFETY * error);
   }
 }
