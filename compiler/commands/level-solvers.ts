@@ -44,6 +44,9 @@ function inProcesses(frame: BundleFrame, pool: LevelPoolOptions): LevelSolver {
       const requests = bundle.levels.map((_, level) => promiseRequest(bundle, level));
       return (await workers.run(requests, "promises")).map(promisedBy);
     },
+    async move(requests) {
+      return (await workers.run(requests, "between")).map(solvedBy);
+    },
     async settle(level, neighbour) {
       const [reply] = await workers.run([{ kind: "settle", level, neighbour }], "neighbours");
       return solvedBy(reply).level;
@@ -89,6 +92,14 @@ function inTurn(
         promised.push(promisedBy(await answer(frame, promiseRequest(bundle, level), nowMs)));
       }
       return promised;
+    },
+    async move(requests) {
+      const moved = [];
+      for (const request of requests) {
+        signal.throwIfAborted();
+        moved.push(solvedBy(await answer(frame, request, nowMs)));
+      }
+      return moved;
     },
     async settle(level, neighbour) {
       const reply = await answer(frame, { kind: "settle", level, neighbour }, nowMs);

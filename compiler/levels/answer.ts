@@ -33,6 +33,11 @@ export async function answer(
   if (request.kind === "promise") {
     return { kind: "promised", level: promisedLevel(frame, request, method) };
   }
+  if (request.kind === "move") {
+    const level = method.moved?.(frame, request.loadQps, request.around) ?? null;
+    if (level === null) throw new RangeError("only methods that search some loads move levels");
+    return { kind: "solved", level, ms: nowMs() - startMs };
+  }
   if (request.kind === "settle") {
     const { level: own, neighbour } = request;
     const level = (await method.settle?.(frame, own, neighbour, nowMs)) ?? own;

@@ -6,6 +6,7 @@ import type { BundleFrame } from "../model/frames.ts";
 import type { ModelFiles } from "../model/model-files.ts";
 import { stateMistakes, stateUseMistakes } from "../model/model-state.ts";
 import type { AskedBranches, FoundBranch } from "../model/root-branches.ts";
+import type { LevelRequest } from "../processes/level-request.ts";
 import type { Application } from "../spec/application.ts";
 import type { LoadedApplication } from "../spec/load-application.ts";
 import { conflict, type Mistake } from "../spec/mistakes.ts";
@@ -20,6 +21,7 @@ import {
   servingPlanOf,
 } from "./serving-plan.ts";
 
+export type MoveRequest = LevelRequest & { readonly kind: "move" };
 type Solving = Promise<readonly SolvedLevel[]>;
 export type OnSolved = (solved: SolvedLevel) => void;
 
@@ -44,6 +46,8 @@ export interface LevelSolver extends PaceSolver {
     onSolved?: OnSolved,
     divided?: DividedSearch,
   ): Solving;
+  /** Solves the loads between levels by these, in the order of the requests. */
+  move(requests: readonly MoveRequest[]): Solving;
   /** Brings a level closer to its neighbour. */
   readonly settle: Settle;
   /** Ends what it has started. */
@@ -150,7 +154,10 @@ async function solved(
     const placed =
       loads.kind === "adaptive"
         ? await chooseLevels(loads, gapOf, (loadsQps, round) => solver.solve(loadsQps, round))
-        : { levels: await solver.solve(loads.qps), placement: null };
+        : {
+            levels: await solvedList(loads.qps, method.searched?.(frame, loads.qps), solver),
+            placement: null,
+          };
     if ("code" in placed) return placed;
     const levels = await finished(placed, solver);
     const own = levels.map(({ level }) => level);
@@ -170,6 +177,26 @@ async function solved(
   function finished({ levels }: Pick<ChosenLevels, "levels">, { settle }: LevelSolver) {
     return method.afterLevels?.(frame, levels, settle) ?? levels;
   }
+}
+
+/** The main levels are solved first, then those between them. */
+async function solvedList(
+  loadsQps: readonly number[],
+  searched: ReadonlySet<number> | undefined,
+  solver: LevelSolver,
+): Promise<readonly SolvedLevel[]> {
+  const isMain = (loadQps: number) => searched?.has(loadQps) ?? true;
+  const main = await solver.solve(loadsQps.filter(isMain));
+  const requests = loadsQps
+    .filter((qps) => !isMain(qps))
+    .map((loadQps) => {
+      const above = main.find(({ level }) => level.loadQps > loadQps);
+      const below = main.findLast(({ level }) => level.loadQps < loadQps);
+      const around = [above, below].flatMap((one) => one?.level ?? []);
+      return { kind: "move", loadQps, around } as const;
+    });
+  const moved = requests.length === 0 ? [] : await solver.move(requests);
+  return [...main, ...moved].sort((a, b) => a.level.loadQps - b.level.loadQps);
 }
 
 /** Methods that do not choose accuracies have refused to place levels by them. */

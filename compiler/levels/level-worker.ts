@@ -5,6 +5,7 @@
 import type { BundleFrame } from "../model/frames.ts";
 import type {
   BranchNote,
+  HeldBundle,
   LevelFailure,
   LevelReply,
   LevelRequest,
@@ -18,8 +19,10 @@ const nowMs = (): number => performance.now();
 process.on("SIGINT", () => {});
 process.on("disconnect", () => process.exit());
 process.once("message", (frame: BundleFrame) => {
-  process.on("message", (request: LevelRequest) => {
-    void attempt(frame, request).then((reply) => process.send?.(reply));
+  let held: HeldBundle | undefined;
+  process.on("message", (message: LevelRequest | HeldBundle) => {
+    if (message.kind === "bundle") held = message;
+    else void attempt(frame, { ...held, ...message }).then((reply) => process.send?.(reply));
   });
 });
 

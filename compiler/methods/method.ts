@@ -90,6 +90,10 @@ export interface CompilerMethod<
     nowMs: () => number,
     branches?: RootBranches,
   ): Solved<L> | Promise<Solved<L>>;
+  /** Loads of a list that levels are searched for, with both ends; left out for all. */
+  searched?(frame: F, loadsQps: readonly number[]): ReadonlySet<number>;
+  /** The level of another load, from those searched above and below it. */
+  moved?(frame: F, loadQps: number, around: readonly L[]): L;
   /** Whether several machines can search one level; left out for no. */
   dividesSearch?(frame: F): boolean;
   /** Whether each level chooses its margin for the serving path; left out for no. */

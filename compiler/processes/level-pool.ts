@@ -8,10 +8,21 @@
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import type { Level, RamsisBundle, RamsisLevel } from "stratagem-runtime/internal/bundle/schema";
+import type {
+  Bundle,
+  Level,
+  RamsisBundle,
+  RamsisLevel,
+} from "stratagem-runtime/internal/bundle/schema";
 import type { BundleFrame } from "../model/frames.ts";
 import type { FoundBranch } from "../model/root-branches.ts";
-import type { BranchNote, LevelFailure, LevelReply, LevelRequest } from "./level-request.ts";
+import type {
+  BranchNote,
+  HeldBundle,
+  LevelFailure,
+  LevelReply,
+  LevelRequest,
+} from "./level-request.ts";
 
 const ENDED = "a solver process ended";
 /** How Node ends when its heap is full, and how the system ends whoever takes too much. */
@@ -51,6 +62,8 @@ export class LevelWorkers<L extends Level = Level> {
   readonly #frame: BundleFrame;
   readonly #options: LevelPoolOptions;
   readonly #workers: ChildProcess[] = [];
+  /** What each worker has. */
+  readonly #bundles = new Map<ChildProcess, Bundle>();
   readonly #onAbort = (): void => this.#fail(this.#options.signal.reason);
   /** Never resolves; rejects once a worker has failed or the work is aborted. */
   readonly #failure: Promise<never>;
@@ -95,7 +108,7 @@ export class LevelWorkers<L extends Level = Level> {
           const request = requests[next];
           current = next++;
           if (request !== undefined) {
-            worker.send(request);
+            this.#send(worker, request);
             return;
           }
           worker.off("message", onMessage);
@@ -128,6 +141,17 @@ export class LevelWorkers<L extends Level = Level> {
     this.#options.signal.removeEventListener("abort", this.#onAbort);
     await Promise.all(this.#workers.map(ended));
     this.#options.onBusy?.(false);
+  }
+
+  /** A bundle is sent once: it is long, and many requests are about the same one. */
+  #send(worker: ChildProcess, request: LevelRequest): void {
+    if ("bundle" in request) {
+      const { bundle, ...asked } = request;
+      const held: HeldBundle = { kind: "bundle", bundle };
+      if (this.#bundles.get(worker) !== bundle) worker.send(held);
+      this.#bundles.set(worker, bundle);
+      worker.send(asked);
+    } else worker.send(request);
   }
 
   #start(): void {

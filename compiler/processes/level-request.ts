@@ -6,6 +6,8 @@ export type LevelRequest =
   | {
       readonly kind: "solve";
       readonly loadQps: number;
+      /** Whether levels close by are searched with all effort. */
+      readonly isBrief?: boolean;
       /** Where several machines search it. */
       readonly branches?: AskedBranches | undefined;
     }
@@ -19,10 +21,18 @@ export type LevelRequest =
       /** Whether it has just been solved, with what it promises by itself. */
       readonly isSolved: boolean;
     }
+  /** A level with the tables of one of those around it. */
+  | { readonly kind: "move"; readonly loadQps: number; readonly around: readonly Level[] }
   /** Of the levels that are as good as one, the one closest to its neighbour. */
   | { readonly kind: "settle"; readonly level: Level; readonly neighbour: Level }
   /** A level as a baseline would plan it. */
   | { readonly kind: "baseline"; readonly baseline: string; readonly level: Level };
+
+/** A process is told the bundle that requests after it are about, which they then leave out. */
+export interface HeldBundle {
+  readonly kind: "bundle";
+  readonly bundle: Bundle;
+}
 
 /** @typeParam L level of the method whose frame the process has. */
 export type LevelReply<L extends Level = Level> =

@@ -79,6 +79,7 @@ export function knownFirst(options: KnownFirst): LevelSolver {
     },
     solvePaced: (bundle, paces) => solver().solvePaced(bundle, paces),
     promise: (bundle) => solver().promise(bundle),
+    move: (requests) => solver().move(requests),
     settle: (level, neighbour) => solver().settle(level, neighbour),
     async close() {
       await opened?.close();

@@ -10,6 +10,8 @@ import { rowByQueued } from "./table-lookup.ts";
 export const WAIT = NO_ACTION;
 export { GIVE_UP };
 
+const tables = new WeakMap<RamsisBundle, PolicyTable>();
+
 /**
  * The decisions of a bundle as flat arrays: what to run for a load level, a number of queued
  * queries and a slack.
@@ -72,12 +74,16 @@ export class PolicyTable {
   }
 
   /**
-   * The table of a validated bundle, copied.
+   * The table of a validated bundle, copied once for all who ask.
    * @throws Error if the bundle contradicts itself or leaves a state without a decision.
    */
   static fromBundle(bundle: RamsisBundle): PolicyTable {
+    const known = tables.get(bundle);
+    if (known !== undefined) return known;
     assertComplete(bundle);
-    return new PolicyTable(bundle);
+    const table = new PolicyTable(bundle);
+    tables.set(bundle, table);
+    return table;
   }
 
   /**

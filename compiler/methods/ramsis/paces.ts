@@ -7,6 +7,7 @@ import type {
 } from "stratagem-runtime/internal/bundle/schema";
 import { beatMsOf } from "stratagem-runtime/internal/core/beat";
 import type { RamsisFrame } from "../../model/frames.ts";
+import { mainLoads } from "../../model/main-loads.ts";
 import { pacedTimes } from "../../model/paced-times.ts";
 import { steadyArrivals } from "../../simulate/arrivals.ts";
 import { AS_PROFILED } from "../../simulate/serving/machine-state.ts";
@@ -50,7 +51,7 @@ function pacedFrame(frame: RamsisFrame, pace: number): RamsisFrame {
 
 /**
  * The levels of one pace, ascending by load. A load is left out where the table of the next higher
- * one serves it as well, and of loads beyond what such a machine carries all but the lowest.
+ * one serves it as well or is close, and of loads beyond what such a machine carries all but the lowest.
  */
 function paceLevels(
   { levels }: RamsisBundle,
@@ -62,12 +63,19 @@ function paceLevels(
   const isDivided = hasClasses(frame) || hasBuckets(frame);
   if (isDivided && !DIVIDED_PACES.includes(pace)) return [];
   const isAlone = isPooled(frame) && !isDivided;
-  const asked = (isDivided ? levels.slice(-1) : [...levels].reverse()).map((level) => {
-    const plan = planOfLevel(frame, level);
-    const planned = planningFrame(frame, level.loadQps, plan);
-    const isCarried = !isAlone || ramsis.carries(planned, level.loadQps);
-    return { level, plan, planned, isCarried };
-  });
+  const main = mainLoads(levels.map(({ loadQps }) => loadQps));
+  const asked = (isDivided ? levels.slice(-1) : [...levels].reverse())
+    .map((level) => {
+      const plan = planOfLevel(frame, level);
+      const planned = planningFrame(frame, level.loadQps, plan);
+      const isCarried = !isAlone || ramsis.carries(planned, level.loadQps);
+      return { level, plan, planned, isCarried };
+    })
+    .filter(({ level, isCarried }, index, all) => {
+      const isHighest = isCarried && all[index - 1]?.isCarried === false;
+      const isBeyond = !isCarried && all[index + 1]?.isCarried === true;
+      return main.has(level.loadQps) || isHighest || isBeyond;
+    });
   const found: { level: RamsisPaceLevel; isCarried: boolean }[] = [];
   asked.forEach(({ level, plan, planned, isCarried }, index) => {
     const { loadQps } = level;
@@ -75,8 +83,8 @@ function paceLevels(
     const above = found.at(-1);
     if (isAlone && above?.isCarried === true) {
       const moved = onSharedAxes(planned, frame, { ...level, ...above.level, loadQps }, plan);
-      const { accuracy, boundAccuracy } = ramsis.glimpse(planned, moved);
-      if (accuracy >= boundAccuracy - SHARED_ACCURACY) return;
+      const { accuracyPerQuery, boundAccuracy } = ramsis.glimpse(planned, moved);
+      if (accuracyPerQuery >= boundAccuracy - SHARED_ACCURACY) return;
     }
     const solved = isAlone
       ? { ...level, mixture: null, ...ramsis.slowedTable(planned, loadQps, 1, "brief") }

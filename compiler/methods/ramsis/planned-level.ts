@@ -1,11 +1,15 @@
 /** The level of one load, whatever other loads there are. */
-import { type RamsisLevel, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
+import {
+  type Expected,
+  type RamsisLevel,
+  violationCeiling,
+} from "stratagem-runtime/internal/bundle/schema";
 import type { RamsisFrame } from "../../model/frames.ts";
 import { latencyCost } from "./classed-level.ts";
 import { type LevelPlan, levelPlans, onSharedAxes, planningFrame } from "./planning-frame.ts";
 import { hasPath, servedLevel, servedLook } from "./served-level.ts";
 import { simpleLevels } from "./simple-levels.ts";
-import type { LevelTables } from "./solve/ramsis.ts";
+import { type LevelTables, ramsis } from "./solve/ramsis.ts";
 
 export interface LevelKind {
   /** The tables for a load, with or without what they promise. */
@@ -40,6 +44,27 @@ export function plannedLevel(frame: RamsisFrame, loadQps: number, kind: LevelKin
   }
   if (best === null) throw new RangeError("a level has a plan");
   return hasPath(frame) ? bestOf(frame, best, simpleLevels(frame, best, tried)) : best;
+}
+
+/** The level of a load with the best table, of levels around it, that keeps the ceiling. */
+export function movedLevel(
+  frame: RamsisFrame,
+  loadQps: number,
+  around: readonly RamsisLevel[],
+  { withTableOf }: Pick<LevelKind, "withTableOf">,
+): RamsisLevel {
+  const looked = around.map((level) => {
+    return { level, worth: pricedAt(frame, ramsis.glimpse(frame, { ...level, loadQps })) };
+  });
+  let best: RamsisLevel | null = null;
+  for (const { level } of looked.sort((a, b) => b.worth - a.worth)) {
+    const moved = withTableOf(frame, loadQps, level);
+    if (best === null || isBetter(frame, moved, best)) best = moved;
+    // A glimpse does not see the way through the server.
+    if (best.feasible && !hasPath(frame)) break;
+  }
+  if (best === null) throw new RangeError("a level is moved from another one");
+  return best;
 }
 
 /**
@@ -101,12 +126,17 @@ function bestOf(
   return best;
 }
 
+function pricedAt(
+  frame: RamsisFrame,
+  figures: Pick<Expected, "accuracyPerQuery" | "latencyMs">,
+): number {
+  return figures.accuracyPerQuery - latencyCost(frame, figures);
+}
+
 function isBetter(frame: RamsisFrame, one: RamsisLevel, other: RamsisLevel): boolean {
   if (one.feasible !== other.feasible) return one.feasible;
   if (!one.feasible) return worth(one) > worth(other);
-  const priced = ({ expected }: RamsisLevel) =>
-    expected.accuracyPerQuery - latencyCost(frame, expected);
-  return priced(one) > priced(other) + LEAST_GAIN;
+  return pricedAt(frame, one.expected) > pricedAt(frame, other.expected) + LEAST_GAIN;
 }
 
 /** Price of a violation if no level keeps the ceiling: enough to serve rather than drop. */

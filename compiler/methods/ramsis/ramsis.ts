@@ -6,6 +6,7 @@ import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { bucketTable, classTable } from "stratagem-runtime/internal/methods/ramsis/tell/inspect";
 import { bucketModelMistakes } from "../../model/buckets.ts";
 import type { RamsisFrame } from "../../model/frames.ts";
+import { mainLoads } from "../../model/main-loads.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";
 import { wayWarnings } from "../../model/way-warnings.ts";
 import type { CompilerMethodOf } from "../method.ts";
@@ -24,7 +25,7 @@ import { classedExpectation, classedLevel, classedTableAt, hasClasses } from "./
 import { inheritLevels } from "./inherited-levels.ts";
 import { ramsisGap } from "./level-gap.ts";
 import { ramsisPaces } from "./paces.ts";
-import { type LevelKind, plannedLevel } from "./planned-level.ts";
+import { type LevelKind, movedLevel, plannedLevel } from "./planned-level.ts";
 import { ramsisPromises } from "./promises.ts";
 import { hasPath, servedExpectation, servedTableAt } from "./served-level.ts";
 import { isSampled } from "./simulate/promised-times.ts";
@@ -44,6 +45,11 @@ function kindOf(frame: RamsisFrame): LevelKind {
   if (hasBuckets(frame)) return { solve, withTableOf: bucketedTableAt };
   if (hasClasses(frame)) return { solve, withTableOf: classedTableAt };
   return { solve, withTableOf: isPooled(frame) ? ramsis.withTableOf : boundTableAt };
+}
+
+/** Whether all workers share one queue of one kind of query. */
+function isAlone(frame: RamsisFrame): boolean {
+  return isPooled(frame) && !hasBuckets(frame) && !hasClasses(frame);
 }
 
 export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
@@ -69,6 +75,8 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
   solveLevel(frame, loadQps) {
     return { level: plannedLevel(frame, loadQps, kindOf(frame)) };
   },
+  searched: (frame, loadsQps) => (isAlone(frame) ? mainLoads(loadsQps) : new Set(loadsQps)),
+  moved: (frame, loadQps, around) => movedLevel(frame, loadQps, around, kindOf(frame)),
   marginByLevel: true,
   afterLevels(frame, solved) {
     return isPooled(frame) ? inheritLevels(frame, solved, kindOf(frame)) : solved;

@@ -70,7 +70,7 @@ export const ramsis = {
     (isPooled(frame) ? expectedOfPooledLevel : expectedOf)(frame, level),
   /** The table of a queue whose workers serve other queues too. */
   slowedTable,
-  /** Returns the accuracy of a level's tables on a short sample, and its upper bound. */
+  /** What a short sample says of a level's tables, and the upper bound on its accuracy. */
   glimpse,
   /** Whether workers have the time for a load in batches that end within the SLO. */
   carries: (frame: RamsisFrame, loadQps: number): boolean =>
@@ -113,11 +113,11 @@ function slowedTable(frame: RamsisFrame, loadQps: number, slowdown: number, effo
   return solveSlowed(frame, slowed, loadQps, slowdown, bound, effort);
 }
 
-function glimpse(frame: RamsisFrame, level: RamsisLevel) {
+function glimpse(frame: RamsisFrame, level: LevelTables) {
   const { loadQps } = level;
   const problem = workerProblem(frame, loadQps);
   return {
-    accuracy: glimpseOfPooled(frame, level),
+    ...glimpseOfPooled(frame, level),
     boundAccuracy: fluidBound(problem, violationCeiling(frame.slo)).accuracy,
   };
 }

@@ -46,9 +46,9 @@ import { type SimpleRule, simpleRules } from "./simple-rules.ts";
 const SMALLEST_SHARE = 0.002;
 /** Random streams: policies are searched, compared and judged on different arrivals. */
 const SEED = 1;
-const PROMISE_STREAM = 10;
 const SERVICE_STREAM = 9;
 const CLASS_STREAM = 8;
+const PROMISE = { stream: 10, queries: PROMISE_QUERIES, slos: PROMISE_SLOS };
 /** A short look at a table. */
 const GLIMPSE = { stream: 14, queries: 10_000, slos: 10 };
 
@@ -215,30 +215,21 @@ export function expectedOfPooled(
   return promiseOf(frame, pooledProblem(frame, level.loadQps), level);
 }
 
-/** Accuracy per query of a table over a short sample. */
+/** What a short sample says of a table. */
 export function glimpseOfPooled(
   frame: RamsisFrame,
-  { loadQps, actionByState, mixture }: Pick<RamsisLevel, "loadQps" | "actionByState" | "mixture">,
-): number {
-  const problem = pooledProblem(frame, loadQps);
-  const { stream, queries, slos } = GLIMPSE;
-  const { accuracySum, queries: counted } = simulatePooled(
-    problem,
-    sampler(frame, problem)(stream, queries, slos),
-    {
-      table: decided(actionByState),
-      mixture: mixture && { table: decided(mixture.actionByState), share: mixture.share },
-    },
-  );
-  return accuracySum / counted;
+  level: Pick<RamsisLevel, "loadQps" | "actionByState" | "mixture">,
+): PromisedFigures {
+  return promiseOf(frame, pooledProblem(frame, level.loadQps), level, GLIMPSE);
 }
 
 function promiseOf(
   frame: RamsisFrame,
   problem: PooledProblem,
   { actionByState, mixture }: Pick<RamsisLevel, "actionByState" | "mixture">,
+  { stream, queries: most, slos } = PROMISE,
 ): PromisedFigures {
-  const surroundings = sampler(frame, problem)(PROMISE_STREAM, PROMISE_QUERIES, PROMISE_SLOS);
+  const surroundings = sampler(frame, problem)(stream, most, slos);
   const outcome = simulatePooled(problem, surroundings, {
     table: decided(actionByState),
     mixture: mixture && { table: decided(mixture.actionByState), share: mixture.share },

@@ -1,0 +1,19 @@
+/** Loads of a long list that levels are searched for; those close to them share what was found. */
+
+/** Of two neighbours where the lower one is more than this part of the higher. */
+const CLOSE = 0.93;
+/** All loads of a list as short as this are main ones. */
+const SHORT = 16;
+
+/** @param loadsQps ascending. @returns the ends and, downwards, each that is not close. */
+export function mainLoads(loadsQps: readonly number[]): ReadonlySet<number> {
+  if (loadsQps.length <= SHORT) return new Set(loadsQps);
+  const main = new Set(loadsQps.slice(0, 1));
+  let last = Number.POSITIVE_INFINITY;
+  for (const qps of [...loadsQps].reverse()) {
+    if (qps > CLOSE * last) continue;
+    main.add(qps);
+    last = qps;
+  }
+  return main;
+}
