@@ -2,8 +2,8 @@
 import { assert } from "./assert.ts";
 
 /**
- * What a forecast may look at: counts of whole beats. Source: Themis §5.1.3 and the design page, six
- * maxima of 10 s.
+ * What a forecast may look at: counts of whole beats. Source: Themis §5.1.3 and the design page,
+ * six maxima of 10 s.
  */
 export const HISTORY_BEATS = 60;
 /** The history is seen in windows of this length, each by its highest beat. */

@@ -20,18 +20,22 @@ export interface MeasuredLoad {
   readonly isKnown: boolean;
   /** What says how high the load is. */
   readonly window: LoadWindow;
-  /** The newest half beat, where a burst shows first; the window itself where that is not longer. */
+  /**
+   * The newest half beat, where a burst shows first; the window itself where that is not longer.
+   */
   readonly newest: LoadWindow;
   /**
-   * Where the load is that of several front ends: the newest half beat of one of them alone, as if all
-   * saw the same, where a burst shows before the others have told of theirs.
+   * Where the load is that of several front ends: the newest half beat of one of them alone, as if
+   * all saw the same, where a burst shows before the others have told of theirs.
    */
   readonly own?: LoadWindow | undefined;
 }
 
 /** Queries are counted in buckets, so many a beat ... */
 const BUCKETS = 100;
-/** ... and these are the newest, the current one included: half a beat. Source: RAMSIS §6, 500 ms. */
+/**
+ * ... and these are the newest, the current one included: half a beat. Source: RAMSIS §6, 500 ms.
+ */
 const BUCKET_COUNT = 50;
 /** If the window has fewer arrivals than this, it reaches back over so many: 1/8 is noise. */
 const ARRIVAL_COUNT = 64;
@@ -136,7 +140,10 @@ export class LoadMonitor implements MeasuredLoad {
     if (nowMs - beginMs >= BUCKET_COUNT * this.#bucketMs) this.#cutAtChange(begin);
   }
 
-  /** Measured arrival rate, queries per second; NaN in the twentieth of a beat after the first arrival. */
+  /**
+   * Measured arrival rate, queries per second; NaN in the twentieth of a beat after the first
+   * arrival.
+   */
   loadQps(nowMs: number): number {
     if (!(nowMs - this.#startMs >= this.#minWindowMs)) return Number.NaN;
     this.look(nowMs);

@@ -75,9 +75,9 @@ export interface RatioRules {
  *   spell;
  * - when a window of 16, 64 or 256 runs exceeds it by `RISE_SIGMAS` standard errors, the larger of
  *   what its runs show and what the profile says: a small change, or stalls, once there are enough.
- * The value falls one step at a time, after `holdMs`, when the last 16 runs and the last fifth of a beat are
- * below the middle between two steps. What a change has refuted is forgotten. Nothing is allocated
- * after construction.
+ * The value falls one step at a time, after `holdMs`, when the last 16 runs and the last fifth of a
+ * beat are below the middle between two steps. What a change has refuted is forgotten. Nothing is
+ * allocated after construction.
  */
 export class RatioTracker {
   /** Index in the grid by series. */

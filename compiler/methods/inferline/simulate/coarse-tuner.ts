@@ -17,11 +17,11 @@ const ROUNDING = 1e-9;
  * replica of every task more or less, by what it is seen to be asked for. Source: Gandhi et al.,
  * "AutoScale", ACM TOCS 30(4), 2012, as InferLine §6 and §7.1 use it.
  *
- * Pinned: the rate is measured over windows of five beats that follow each other. When the rate of the
- * last one is above what all units carry with full batches, there are at once as many as carry it.
- * Units that none of the windows of the last 120 beats needed go; before they are over none does.
- * AutoScale's routing that packs requests on few servers has no counterpart with a central queue,
- * nor is the number of requests in the system looked at.
+ * Pinned: the rate is measured over windows of five beats that follow each other. When the rate of
+ * the last one is above what all units carry with full batches, there are at once as many as carry
+ * it. Units that none of the windows of the last 120 beats needed go; before they are over none
+ * does. AutoScale's routing that packs requests on few servers has no counterpart with a central
+ * queue, nor is the number of requests in the system looked at.
  */
 export class CoarseTuner implements ReplicaTuner {
   readonly targets: Uint32Array;

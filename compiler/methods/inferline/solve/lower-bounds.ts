@@ -38,9 +38,10 @@ export interface LowerBounds {
 const HEAD_PARTS = 64;
 
 /**
- * Replicas carry the queries of their task for ever. A query that is in time spends its batch inside its window, the SLO less the fastest way before
- * and after the task. Its part of the batch is no less than that of the largest batch that fits.
- * So a fluid queue with the speed of the replicas has no more misses than they.
+ * Replicas carry the queries of their task for ever. A query that is in time spends its batch
+ * inside its window, the SLO less the fastest way before and after the task. Its part of the batch
+ * is no less than that of the largest batch that fits. So a fluid queue with the speed of the
+ * replicas has no more misses than they.
  */
 export function lowerBoundsOf(
   problem: ProvisioningProblem,

@@ -10,7 +10,8 @@ const RISE = 15;
 /** One for less traffic, which only saves money. */
 const FALL = 60;
 /**
- * Deviations by which the mean rate of 30 beats may be above the load of a plan and still be that load.
+ * Deviations by which the mean rate of 30 beats may be above the load of a plan and still be that
+ * load.
  */
 const NOISE_SIGMAS = 3;
 

@@ -8,8 +8,8 @@ const WINDOW_COUNT = 6;
 export const RECENT = WINDOW_COUNT * RATE_WINDOW;
 
 /**
- * Requests of the last 30 beats in six tumbling windows of five. The first window begins with the first
- * call of either method; a window holds its begin and not its end.
+ * Requests of the last 30 beats in six tumbling windows of five. The first window begins with the
+ * first call of either method; a window holds its begin and not its end.
  */
 export class RecentRates {
   /** Highest rate of the last six whole windows, requests per second; NaN before there are six. */

@@ -7,9 +7,9 @@ const HALF = BEATS / 2;
 const SIGMAS = 2.5;
 
 /**
- * Requests per beat so many beats from now, if it goes on to rise as it surely did; 0 where it did not, or
- * not enough is known. The slope is that of the least squares less its deviations, and no more than
- * that of the last half, so that a leap is not taken for a rise once it is over.
+ * Requests per beat so many beats from now, if it goes on to rise as it surely did; 0 where it did
+ * not, or not enough is known. The slope is that of the least squares less its deviations, and no
+ * more than that of the last half, so that a leap is not taken for a rise once it is over.
  * @param perBeat of whole beats, oldest first, NaN where there was nothing yet.
  * @param dispersion variance over mean of a count.
  */

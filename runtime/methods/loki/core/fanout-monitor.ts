@@ -8,8 +8,8 @@ const MEMORY_QUERIES = 2000;
  * Mean children by variant and child task as observed, in the layout of `PipelineShape.fanout`:
  * reports are summed, and folded in at a heartbeat.
  *
- * The compiled means are the start; a heartbeat with n served queries has the weight n / (n + 2000),
- * so a mean is trusted as far as it is certain.
+ * The compiled means are the start; a heartbeat with n served queries has the weight n / (n +
+ * 2000), so a mean is trusted as far as it is certain.
  */
 export class FanoutMonitor {
   readonly fanout: Float64Array;

@@ -18,7 +18,9 @@ const CHOICE: LevelChoiceOptions = {
 
 // Times are in beats.
 
-/** A lower level waits this long after a change, as loading models costs. Source: Loki §4.2, 10 s. */
+/**
+ * A lower level waits this long after a change, as loading models costs. Source: Loki §4.2, 10 s.
+ */
 const PERIOD = 10;
 /** Time for which a level is kept at least once servers are faster again, and at most. */
 const LEAST_HOLD = 4;
@@ -100,7 +102,9 @@ export class LevelFollower {
     this.#hold = isAgain ? Math.min(2 * this.#hold, MOST_HOLD) : LEAST_HOLD;
   }
 
-  /** The level of a rank or, if that is the highest and not enough, the one that carries the most. */
+  /**
+   * The level of a rank or, if that is the highest and not enough, the one that carries the most.
+   */
   #mostFrom(rank: number, demandQps: number): number {
     const carriedQps = this.#carriedByRank;
     let most = rank;

@@ -63,8 +63,8 @@ export interface ThemisGauges {
 
 export interface ThemisDispatcher extends PipelineDispatcher, ResizedPipeline, ThemisGauges {
   /**
-   * Requests of each of the last 60 beats as of the last look, oldest first, NaN before there were any:
-   * what a forecast of the driver's is made of.
+   * Requests of each of the last 60 beats as of the last look, oldest first, NaN before there were
+   * any: what a forecast of the driver's is made of.
    */
   readonly perBeat: Float64Array;
   readonly beatMs: number;

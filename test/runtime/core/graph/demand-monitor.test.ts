@@ -34,7 +34,7 @@ test("a jump is believed as far as it cannot be noise", () => {
   expect(monitor.qps).toBeGreaterThan(340);
 });
 
-test("a demand ten times as high is seen within a third of a beat, and requests at once are not", () => {
+test("a demand ten times as high is seen in a third of a beat, requests at once are not", () => {
   const monitor = new DemandMonitor(100, 1000);
   for (let request = 0; request < 300; request++) monitor.recordRequest(request);
   expect(monitor.qps).toBeGreaterThan(750);

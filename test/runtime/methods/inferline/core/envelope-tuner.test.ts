@@ -242,7 +242,7 @@ describe("EnvelopeTuner, relative", () => {
     expect([...fresh.targets]).toEqual([8, 2, 20]);
   });
 
-  it("asks for at least one replica, and for fewer only when nothing has changed for 15 beats", () => {
+  it("asks for at least one replica, and for fewer once nothing changed for 15 beats", () => {
     const phase = fc.record({
       gapMs: fc.constantFrom(1, 5, 10, 40, 200, 5000),
       lengthMs: fc.integer({ min: 1, max: 40_000 }),

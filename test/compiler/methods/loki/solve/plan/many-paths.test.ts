@@ -29,7 +29,7 @@ function withoutTables(problem: PipelineProblem): PipelineProblem {
 
 const SEEDS = casesOf(60, 4);
 
-test(`plans without tables are within their gap of the optimum, on ${SEEDS} pipelines`, async () => {
+test(`plans without tables lie within their gap, on ${SEEDS} pipelines`, async () => {
   let gaps = 0;
   for (let seed = 1; seed <= SEEDS; seed++) {
     const problem = randomProblem(seed, { ...tinyShape(seed), isProduct: true });
