@@ -1,6 +1,6 @@
 /** Loads of a long list that levels are searched for; those close to them share what was found. */
 
-/** Of two neighbours where the lower one is more than this part of the higher. */
+/** Two neighbours are close where the lower one is more than this part of the higher. */
 const CLOSE = 0.93;
 /** All loads of a list as short as this are main ones. */
 const SHORT = 16;

@@ -62,7 +62,7 @@ export class LevelWorkers<L extends Level = Level> {
   readonly #frame: BundleFrame;
   readonly #options: LevelPoolOptions;
   readonly #workers: ChildProcess[] = [];
-  /** What each worker has. */
+  /** Bundle that each worker has. */
   readonly #bundles = new Map<ChildProcess, Bundle>();
   readonly #onAbort = (): void => this.#fail(this.#options.signal.reason);
   /** Never resolves; rejects once a worker has failed or the work is aborted. */

@@ -28,7 +28,7 @@ export type LevelRequest =
   /** A level as a baseline would plan it. */
   | { readonly kind: "baseline"; readonly baseline: string; readonly level: Level };
 
-/** A process is told the bundle that requests after it are about, which they then leave out. */
+/** Hands a process the bundle of the requests after it, which leave it out. */
 export interface HeldBundle {
   readonly kind: "bundle";
   readonly bundle: Bundle;

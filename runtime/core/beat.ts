@@ -5,7 +5,7 @@ import type { Slo } from "../bundle/schema.ts";
 const SLOS = 10;
 
 /**
- * A beat is ten SLOs, the shortest where there are classes. Times that no spec states are told in
+ * A beat is ten SLOs, the shortest where there are classes. Times that no spec states count in
  * beats, so that an application a thousand times slower is served by the same decisions, each a
  * thousand times later. Papers that tell theirs in seconds have SLOs of about 100 ms.
  */

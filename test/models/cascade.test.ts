@@ -226,5 +226,7 @@ test("the application in policies/cascade states what was measured", () => {
   expect(first?.to).toMatchObject([{ task: "accurate", count: "escalate" }]);
   near(first?.to[0]?.share ?? undefined, heldOut.escalatedShare);
   near(first?.variants[0]?.accuracy, heldOut.gate.accuracyOfKept);
-  near(second?.variants[0]?.accuracy, heldOut.accurate.accuracyOfEscalated);
+  // Accuracies multiply along the way.
+  const ofBoth = heldOut.accurate.accuracyOfEscalated;
+  near(second?.variants[0]?.accuracy, ofBoth / heldOut.gate.accuracyOfKept);
 });

@@ -14,7 +14,7 @@ import { boundingFrame } from "./planning-frame.ts";
 import { classBound } from "./solve/class-fluid.ts";
 import { accuracyBound, keptAt, type LevelTables } from "./solve/ramsis.ts";
 
-/** As much traffic as tells 1 % to about a tenth of it; more where that is near the ceiling. */
+/** Enough traffic to tell 1 % to a tenth of it; more where that is near the ceiling. */
 const QUERIES = 100_000;
 const MOST_QUERIES = 250_000;
 const SEED = 1;

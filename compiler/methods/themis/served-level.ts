@@ -60,7 +60,7 @@ export function servedExpectation(frame: ThemisFrame, level: ThemisLevel): Promi
 /** Requests that a level is simulated with: enough to tell the cores that are held. */
 const FOLLOWED_REQUESTS = 20_000;
 
-/** What all plans of a bundle make of the load of a level together, as they follow it. */
+/** Simulates the whole bundle at the load of a level. */
 export function followedExpectation(bundle: ThemisBundle, level: ThemisLevel): ScaleExpected {
   const { cluster, arrivals, tasks } = bundle;
   const qps = level.capacityQps;

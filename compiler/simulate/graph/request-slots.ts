@@ -14,7 +14,7 @@ export class RequestSlots {
   readonly endCount: Uint16Array;
   /** [capacity, taskCount]: accuracy of what served the task; 1 for a task not visited. */
   readonly #accuracyByTask: Float64Array;
-  /** By task: itself and all tasks before it. */
+  /** Lists, by task, itself and all tasks before it. */
   readonly #paths: readonly (readonly number[])[];
   readonly #capacity: number;
   readonly #free: Uint32Array;

@@ -81,7 +81,7 @@ export class DemandMonitor {
     return Math.sqrt((1000 * this.qps * this.#spread) / this.#beatMs);
   }
 
-  /** What there is to tell others; nothing until a beat has been counted. */
+  /** Demand as other front ends see it; nothing until a beat has been counted. */
   get seen(): SeenLoad {
     if (Number.isNaN(this.qps)) return { qps: 0, variance: 0 };
     return { qps: this.qps, variance: this.noiseQps * this.noiseQps };
@@ -107,14 +107,14 @@ export class DemandMonitor {
     return (this.qps * this.#beatMs) / 1000;
   }
 
-  /** Of the next count. */
+  /** Weight of the next count. */
   #weight(): number {
     const steady = Math.min(SMOOTHING, (2 * (this.#perBeat + 1)) / SPAN_REQUESTS);
     return Math.max(steady, 1 / (this.#averaged + 1));
   }
 }
 
-/** What a count is surely of. */
+/** Lower bound of the mean that a count is of. */
 function sureOf(count: number): number {
   return count - JUMP_SIGMAS * Math.sqrt(count);
 }

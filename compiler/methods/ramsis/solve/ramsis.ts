@@ -70,7 +70,7 @@ export const ramsis = {
     (isPooled(frame) ? expectedOfPooledLevel : expectedOf)(frame, level),
   /** The table of a queue whose workers serve other queues too. */
   slowedTable,
-  /** What a short sample says of a level's tables, and the upper bound on its accuracy. */
+  /** Figures of a level's tables from a short sample, and the upper bound on its accuracy. */
   glimpse,
   /** Whether workers have the time for a load in batches that end within the SLO. */
   carries: (frame: RamsisFrame, loadQps: number): boolean =>

@@ -20,7 +20,7 @@ export class PipelineTable {
   readonly classCount: number;
   readonly maxBatch: number;
   readonly maxDepth: number;
-  /** What misses a limit by less keeps it: moments are sums of times that were measured. */
+  /** A time that misses a limit by less keeps it: times are sums of measured ones. */
   readonly toleranceMs: number;
   /** [shapeCount, classCount] */
   readonly #counts: Uint16Array;

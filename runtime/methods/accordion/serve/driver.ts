@@ -33,7 +33,7 @@ export interface AccordionDriverOptions {
    * for.
    */
   readonly maxPending: number;
-  /** Of the bundle, see `beatMsOf`. */
+  /** Beat of the bundle, see `beatMsOf`. */
   readonly beatMs: number;
   readonly nowMs: () => number;
   readonly recorder?: AccordionRecorder | undefined;

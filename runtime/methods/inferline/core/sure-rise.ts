@@ -22,7 +22,7 @@ export function sureRise(perBeat: Float64Array, aheadBeats: number, dispersion: 
   return rise > 0 ? mean + rise * ((BEATS - 1) / 2 + aheadBeats) : 0;
 }
 
-/** Of the last beats; NaN where one is not known. */
+/** Mean of the last beats; NaN where one is not known. */
 function meanOf(perBeat: Float64Array, beats: number): number {
   let sum = 0;
   for (let at = perBeat.length - beats; at < perBeat.length; at++) {

@@ -35,7 +35,7 @@ export function speedAtPace(
 /** Part of the capacity of a plan that its load may take on a slower machine. */
 const FILLED = 0.95;
 
-/** Of what a plan carries on a slower machine, for pace and demand are known from a few runs. */
+/** Part of what a plan carries on a slower machine: pace and demand are known from few runs. */
 const ROOM = 0.88;
 
 /** Requests per second that a plan carries with servers of such capacities, by group. */

@@ -140,7 +140,7 @@ class LastSecondDemand implements ThemisDemand {
     this.#traffic.onForecast(qps);
   }
 
-  /** A beat of what others see is over before it is told. */
+  /** The beat that others see is over by then. */
   onShare(): void {}
 
   look(nowMs: number, _backlog: number, _level: number, base: number, pace = 1): void {

@@ -20,7 +20,7 @@ export class Frontier {
   /** Price of one query that arrives, with all that follows from it. */
   readonly cost: number[] = [];
   readonly parts: Part[] = [];
-  /** Those that are best at some ratio now, of rising value. */
+  /** Points that are best at some ratio now, of rising value. */
   readonly #hull: number[] = [];
   readonly #low: number;
   readonly #high: number;

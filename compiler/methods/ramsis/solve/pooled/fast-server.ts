@@ -74,7 +74,7 @@ export interface Prices {
   readonly latencyPrice: number;
 }
 
-/** What prices are solved for. */
+/** Problem that prices are solved for. */
 export interface Solver {
   readonly solve: (prices: Prices) => void;
   /** @returns a way back to what was solved last. */

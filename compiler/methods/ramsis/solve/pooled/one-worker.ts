@@ -17,7 +17,7 @@ import type { PooledAction, PooledProblem } from "./pooled-problem.ts";
 
 const MOST_ROUNDS = 12;
 const SWEEPS_PER_ROUND = 6;
-/** Of the gain, in accuracy per query, and of the states that still change their minds. */
+/** Tolerances of the gain, in accuracy per query, and of the states that still change. */
 const TOLERANCE = 1e-5;
 const FEW = 1e-3;
 /** States times service times, above which a solution takes too long. */
@@ -64,21 +64,21 @@ export class OneWorker implements Solver {
   readonly #lateMs: number;
   /** The cell where each part of the SLO starts. */
   readonly #cellByPart: Uint16Array;
-  /** By queue less its age; the first one is of an empty queue. */
+  /** Value by queue less its age; the first one is of an empty queue. */
   #pair: Pair;
   readonly #choice: Int32Array;
   /** Queries that come while an action runs: the chance of each count. */
   readonly #counts: readonly Float64Array[];
-  /** What follows a batch of all, by action. */
+  /** Value after a batch of all, by action. */
   readonly #emptied: readonly Row[];
-  /** So many queries that came within the SLO. */
+  /** Queries that came within the SLO. */
   readonly #fresh: readonly Row[];
-  /** By those that are left, and those that wait: where the first is, in parts of the age. */
+  /** Place of the first by queries left and queries waiting, in parts of the age. */
   readonly #parts: Float64Array[] = [];
-  /** By action: what the queue that a batch leaves is worth at the age when it ends. */
+  /** Value by action of the queue that a batch leaves, at the age when it ends. */
   readonly #moved: (Pair | undefined)[] = [];
   #prices: Prices = { violationPrice: 0, credit: 0, latencyPrice: 0 };
-  // Of the action that was followed last.
+  // Values of the action that was followed last.
   #worth = 0;
   #spent = 0;
 
@@ -306,7 +306,7 @@ export class OneWorker implements Solver {
     }
   }
 
-  /** Those that are left, whose first has a part of the age and `moreMs`. */
+  /** Queries that are left, whose first has a part of the age and `moreMs`. */
   #spread(pair: Pair, queued: number, left: number, ageMs: number, moreMs: number): void {
     const [value, time] = pair;
     const { sloMs, capacity } = this.#problem;
@@ -341,7 +341,7 @@ export class OneWorker implements Solver {
     return cell;
   }
 
-  /** Those that come while a batch runs join whoever is left. */
+  /** Queries that come while a batch runs join those that are left. */
   #movedBy(action: number): Pair {
     const known = this.#moved[action];
     if (known !== undefined) return known;
@@ -356,7 +356,7 @@ export class OneWorker implements Solver {
     [values[0], times[0]] = [this.#worth, this.#spent];
     [this.#worth, this.#spent] = [worth, spent];
     const counts = this.#counts[action]!;
-    // Nobody who was left is younger than the batch.
+    // No query that was left is younger than the batch.
     const first = 2 * this.#cellAt(meanMs);
     for (let left = 1; left <= capacity - batch; left++) {
       for (let count = 0; count < counts.length; count++) {
@@ -373,7 +373,7 @@ export class OneWorker implements Solver {
     return moved;
   }
 
-  /** So many come at uniform times: what the queue is then, and the age of its first. */
+  /** Queue and age of its first after so many queries came at uniform times. */
   #firstOf(counts: Float64Array, spanMs: number): Row {
     const { capacity } = this.#problem;
     const row: Row & { lost: number } = { at: [], weight: [], lost: 0 };
@@ -409,7 +409,7 @@ function power(base: number, exponent: number): number {
   return product;
 }
 
-/** Of the `left`-th smallest of so many uniform numbers, points of even chances. */
+/** Points of even chances of the `left`-th smallest of so many uniform numbers. */
 function orderQuantiles(left: number, others: number): Float64Array {
   if (left === 0) return Float64Array.of(0);
   const below = new Float64Array(1);

@@ -72,7 +72,7 @@ const FINAL = { stream: 13, queries: 50_000, slos: 60 };
 /** Violations that a policy at the ceiling shows in the last word, as far as so many queries go. */
 const VIOLATIONS_SHOWN = 150;
 const MOST_FINAL_QUERIES = 200_000;
-/** Where solutions are exact, what chance makes of a sample is more than what they differ by. */
+/** Exact solutions differ by less than chance makes of a sample. */
 const EXACT_QUERIES = 400_000;
 /** Accuracy that a violation too many per query costs a policy. */
 const VIOLATION_PENALTY = 20;
@@ -125,7 +125,7 @@ const LOW_LATENCY = 1.1;
 
 const FINALISTS = 4;
 const MIXTURE_TRIES = 3;
-/** Of the bolder policy in a mixture. */
+/** Share of the bolder policy in a mixture. */
 const MOST_SHARE = 0.95;
 
 interface Judged extends Worth {
@@ -263,7 +263,7 @@ class PolicySearch {
    */
   #mixed(best: Judged, pool: readonly Judged[]): FoundPolicy | null {
     const { maxViolationRate, violationPrice } = this.#problem;
-    // What is bought at a price of its own is bought as far as it pays, or chance allows.
+    // A table that is bought at a price of its own is bought as far as it pays, or chance allows.
     if (violationPrice > 0 && !this.#isExact) return null;
     const bolder = pool
       .filter((one) => {

@@ -215,7 +215,7 @@ export function expectedOfPooled(
   return promiseOf(frame, pooledProblem(frame, level.loadQps), level);
 }
 
-/** What a short sample says of a table. */
+/** Figures of a table from a short sample. */
 export function glimpseOfPooled(
   frame: RamsisFrame,
   level: Pick<RamsisLevel, "loadQps" | "actionByState" | "mixture">,
