@@ -11,7 +11,6 @@
  */
 import type { AccordionQueries } from "stratagem/internal/methods/accordion/simulate/queries";
 import { PipelineTable } from "stratagem-runtime/internal/methods/accordion/core/pipeline-table";
-import { TOLERANCE_MS } from "stratagem-runtime/internal/methods/accordion/core/tolerance";
 import { sum } from "../harness/numbers.ts";
 import type { DrawnStream } from "./drawn-streams.ts";
 import { leastWorkMs } from "./least-work.ts";
@@ -29,7 +28,7 @@ const PRICES = [1, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 100];
 export function fluidQueries({ bundle, queries }: DrawnStream): FluidQueries {
   const table = new PipelineTable(bundle);
   const workMs = Float64Array.from(queries.arrivalMs, (arrivalMs, query) => {
-    const budgetMs = (queries.deadlineMs[query] ?? Number.NaN) - arrivalMs + TOLERANCE_MS;
+    const budgetMs = (queries.deadlineMs[query] ?? Number.NaN) - arrivalMs + table.toleranceMs;
     const [model = 0, batch = 1] = [queries.model[query], queries.batch[query]];
     return leastWorkMs(table, model, batch, budgetMs) / bundle.policy.executionPlaces;
   });

@@ -2,7 +2,6 @@
 import { simulateAccordion } from "stratagem/internal/methods/accordion/simulate/simulate";
 import type { AccordionBundle } from "stratagem-runtime/internal/bundle/schema";
 import { PipelineTable } from "stratagem-runtime/internal/methods/accordion/core/pipeline-table";
-import { TOLERANCE_MS } from "stratagem-runtime/internal/methods/accordion/core/tolerance";
 import type { Experiment, Run } from "../harness/experiment.ts";
 import { meanOf, percent, present } from "../harness/numbers.ts";
 import type { Page } from "../harness/page.ts";
@@ -12,6 +11,8 @@ import { ACCORDIONS } from "./place-methods.ts";
 import { tableOne } from "./table-one.ts";
 import { type WatchedQuery, WatchedScheduler } from "./watched-scheduler.ts";
 
+/** A query that misses its deadline by less is in time: times are sums. */
+const ROUNDING_MS = 1e-6;
 const FRESH = { seeds: 10, first: 3001 };
 /** Of the worst stream, queries whose course is told. */
 const TOLD = 8;
@@ -149,7 +150,7 @@ function courseOf(query: WatchedQuery, names: readonly string[]): string {
 }
 
 function isLate({ steps, deadlineMs }: WatchedQuery): boolean {
-  return (steps.at(-1)?.atMs ?? Number.NaN) > deadlineMs + TOLERANCE_MS;
+  return (steps.at(-1)?.atMs ?? Number.NaN) > deadlineMs + ROUNDING_MS;
 }
 
 function lateShare({ queries }: Watched): number {
