@@ -197,7 +197,7 @@ test("a killed worker takes only its batch along, and comes back", async () => {
 
 test("a change of plan under load loses no request", async () => {
   const clock = { nowMs: 0 };
-  const bundle = servedPipeline({ sloMs: 1e9 });
+  const bundle = servedPipeline({ sloMs: 500 });
   const { url, executor } = await serving(bundle, () => clock.nowMs);
   const metrics = async () => ofOneModel(await (await fetch(`${url}/metrics`)).text());
   expect(await metrics()).toContain("stratagem_level 2\n");
