@@ -51,8 +51,8 @@ export const POOLED_LEVEL_CHOICE: LevelChoiceOptions = {
  *    "Continuous Inspection Schemes", 1954). At 2000 queries/s 5 % take about two seconds;
  * - downward when a lower level exceeds the measured load by `fallSigmas` standard deviations.
  *
- * At loads where the window is longer than half a second, a burst need not wait for it: while the
- * newest half second alone exceeds the level by `riseSigmas`, the level that carries that decides,
+ * At loads where the window is longer than half a beat, a burst need not wait for it: while the
+ * newest half beat alone exceeds the level by `riseSigmas`, the level that carries that decides,
  * and nothing is changed for later.
  *
  * Of a record too short to be taken at its word only this is believed: that the lowest level is too

@@ -13,7 +13,7 @@ const MAX_ROWS = 4096;
 
 export interface OnnxForecaster {
   /**
-   * Forecasts like `Forecaster.forecast`: the highest rate of a second in the next 10 s; NaN if
+   * Forecasts like `Forecaster.forecast`: the most requests of a beat among the next ten; NaN if
    * nothing is known.
    * @throws Error after `close`.
    */
@@ -34,7 +34,7 @@ export interface OnnxForecaster {
 export async function openOnnxForecaster(path: string): Promise<OnnxForecaster> {
   const session = await open(path);
   const forecastAll = async (histories: Float64Array): Promise<Float64Array> => {
-    assert(histories.length % HISTORY_BEATS === 0, "every history is of 60 seconds");
+    assert(histories.length % HISTORY_BEATS === 0, "every history is of 60 beats");
     const forecasts = new Float64Array(histories.length / HISTORY_BEATS);
     for (let first = 0; first < forecasts.length; first += MAX_ROWS) {
       const end = Math.min(first + MAX_ROWS, forecasts.length);
@@ -45,7 +45,7 @@ export async function openOnnxForecaster(path: string): Promise<OnnxForecaster> 
   };
   return {
     forecast: async (perBeat) => {
-      assert(perBeat.length === HISTORY_BEATS, "the history is of 60 seconds");
+      assert(perBeat.length === HISTORY_BEATS, "the history is of 60 beats");
       return (await forecastAll(perBeat))[0] ?? Number.NaN;
     },
     forecastAll,
@@ -131,10 +131,10 @@ function fill(history: Float64Array, filled: Float32Array): boolean {
   return !Number.isNaN(next);
 }
 
-/** Only seconds that are still unknown change. */
+/** Only beats that are still unknown change. */
 function fillWindow(filled: Float32Array, window: number, qps: number): void {
   const end = (window + 1) * WINDOW_BEATS;
-  for (let second = end - WINDOW_BEATS; second < end; second++) {
-    if (Number.isNaN(filled[second])) filled[second] = qps;
+  for (let beat = end - WINDOW_BEATS; beat < end; beat++) {
+    if (Number.isNaN(filled[beat])) filled[beat] = qps;
   }
 }

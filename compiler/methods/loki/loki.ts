@@ -43,9 +43,9 @@ export function lokiMethod(taskSolver: TaskSolver): CompilerMethodOf<"loki"> {
     isQuick: false,
     solveLevel: (frame, loadQps, nowMs) => plannedLevel(taskSolver, frame, loadQps, nowMs),
     afterLevels: settleLevels,
-    async settle(frame, level, neighbour, nowMs) {
+    async settle(frame, level, neighbour) {
       const planned = frameOfPlan(frame, level.loadQps, level.plan);
-      const plan = await loki.settle(planned, level, neighbour, nowMs);
+      const plan = await loki.settle(planned, level, neighbour);
       const isSame = JSON.stringify(plan) === JSON.stringify(level.plan);
       if (isSame) return level;
       const settled = predictLevel(taskSolver, frame, planned, { ...level, plan });
@@ -114,8 +114,7 @@ async function plannedLevel(
     const planned = await settledPlan(
       frame.cluster,
       { loadQps, batches: longestPath(frame) },
-      (stretch) =>
-        planAt(planningFrame(frame, stretch), loadQps, { headroom: room, nowMs }, stretch),
+      (stretch) => planAt(planningFrame(frame, stretch), loadQps, room, stretch),
       ({ plan }) => plan.servers,
     );
     solveMs = nowMs() - startMs;
@@ -136,9 +135,9 @@ async function plannedLevel(
 async function planAt(
   frame: LokiFrame,
   loadQps: number,
-  options: Parameters<typeof loki.planLevel>[2],
+  headroom: number,
   stretch: number,
 ): Promise<PlannedLevel | null> {
   if (stretch > 1 && !isServable(frame)) return null;
-  return loki.planLevel(frame, loadQps, options);
+  return loki.planLevel(frame, loadQps, headroom);
 }

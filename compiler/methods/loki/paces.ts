@@ -23,10 +23,10 @@ const LEAST_MORE = 1.01;
 const PROMISE_PART = 1 / 32;
 
 export const lokiPaces: MethodPaces<LokiBundle, LokiFrame, LokiPaceLevel> = {
-  async levels({ levels }, frame, pace, nowMs) {
+  async levels({ levels }, frame, pace) {
     const found: LokiPaceLevel[] = [];
     for (const level of levels) {
-      const plan = await planAtPace(frame, level, pace, nowMs);
+      const plan = await planAtPace(frame, level, pace);
       if (plan !== null) found.push({ pace, loadQps: level.loadQps, plan });
     }
     return found;
@@ -89,14 +89,13 @@ async function planAtPace(
   frame: LokiFrame,
   level: LokiLevel,
   pace: number,
-  nowMs: () => number,
 ): Promise<LokiLevel["plan"] | null> {
   const { loadQps, plan, feasible } = level;
   const paced = pacedFrame(frameOfPlan(frame, loadQps, plan), pace);
   if (!isServable(paced)) return null;
   const headroom = feasible ? Math.max(0, plan.demandQps / loadQps - 1) : 0;
-  const planned = await loki.planLevel(paced, loadQps, { headroom, nowMs });
-  return loki.settle(paced, { ...level, plan: planned.plan }, level, nowMs);
+  const planned = await loki.planLevel(paced, loadQps, headroom);
+  return loki.settle(paced, { ...level, plan: planned.plan }, level);
 }
 
 const pacedFrame = framesByStretch((frame: LokiFrame, pace: number): LokiFrame => {

@@ -112,7 +112,7 @@ export interface PipelineDispatcher {
 
 /** What a dispatcher whose plans resize workers is told besides. */
 export interface ResizedPipeline {
-  /** Highest rate of a second in the next 10 s, as the driver foretells it. */
+  /** Highest rate of a beat among the next ten, as the driver foretells it. */
   onForecast(qps: number): void;
   /** The worker has the cores that RESIZE named last. */
   onResized(worker: number, nowMs: number, out: CommandBuffer): void;

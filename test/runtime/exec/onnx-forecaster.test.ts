@@ -121,8 +121,8 @@ describe("an ONNX forecaster", () => {
   });
 
   test("refuses a history of another length", async () => {
-    await expect(forecaster.forecast(new Float64Array(120))).rejects.toThrow("60 seconds");
-    await expect(forecaster.forecastAll(new Float64Array(90))).rejects.toThrow("60 seconds");
+    await expect(forecaster.forecast(new Float64Array(120))).rejects.toThrow("60 beats");
+    await expect(forecaster.forecastAll(new Float64Array(90))).rejects.toThrow("60 beats");
   });
 });
 

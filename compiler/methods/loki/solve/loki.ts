@@ -38,7 +38,7 @@ const CAPACITY_MARGIN = 1e-6;
 async function planLevel(
   frame: LokiFrame,
   loadQps: number,
-  { headroom }: { readonly headroom: number; readonly nowMs: () => number },
+  headroom: number,
 ): Promise<PlannedLevel> {
   const problem = pipelineProblem(frame);
   const options = optionsOf(frame);
@@ -80,7 +80,6 @@ async function settle(
   frame: LokiFrame,
   level: LokiLevel,
   neighbour: LokiLevel,
-  _nowMs: () => number,
 ): Promise<BundledPlan> {
   const problem = pipelineProblem(frame);
   const { plan } = level;

@@ -24,7 +24,7 @@ export class Router {
   admittedShare = 1;
   /** Capacity of each group that no query is expected to use, queries per second. */
   leftoverQps: Float64Array;
-  /** Queries of the second at hand that may still be rerouted to a group. */
+  /** Queries of the beat at hand that may still be rerouted to a group. */
   readonly #spare: Float64Array;
   /** Queries per second of each task that are expected. */
   queriesByTask: Float64Array;

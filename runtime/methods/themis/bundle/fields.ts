@@ -146,7 +146,7 @@ const options = record<ThemisOptions>({
   ],
   predictor: [
     oneOf(["last-max", "ewma", "holt", "poisson-peak", "lstm"]),
-    "What foretells the highest rate of the next 10 s.",
+    "What foretells the highest rate of the next 100 SLOs.",
   ],
   tickMs: [numberIn(MIN_MS, MAX_MS), "Time between two looks at the traffic."],
   stableTicks: [

@@ -48,12 +48,12 @@ export function themisDemandOf(
   shape: ThemisShape,
 ): ThemisDemand {
   const { scaling, predictor, stableTicks } = policy;
-  // The LSTM runs in the driver. Until it has spoken, the last ten seconds speak for the next.
+  // The LSTM runs in the driver. Until it has spoken, the last ten beats speak for the next.
   const forecaster = forecasterOf(predictor === "lstm" ? "last-max" : predictor);
   const sloMs = decisionSloMs(cluster, slo.latencyMs);
   const options = { stableTicks, forecaster, sloMs, beatMs: beatMsOf(slo) };
   if (scaling === "joint") return new SureDemand(shape, options);
-  return new LastSecondDemand(shape, { ...options, scaling });
+  return new LastBeatDemand(shape, { ...options, scaling });
 }
 
 interface DemandOptions {
@@ -101,7 +101,7 @@ class Traffic {
  * scaling alone does not wait for that to add some, and vertical scaling alone never waits. Source:
  * Themis §5.1.3.
  */
-class LastSecondDemand implements ThemisDemand {
+class LastBeatDemand implements ThemisDemand {
   needed = 0;
   wanted = NO_WISH;
   readonly #shape: ThemisShape;
@@ -161,16 +161,10 @@ class LastSecondDemand implements ThemisDemand {
 
 // Times are in beats.
 
-/**
- * Windows that end now over which a rate may show to be higher than the load of a
- * level.
- */
-const RISE_WINDOWS = [0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 3, 5];
-/**
- * Part of the SLO that a window has at least: what comes at once and no longer still waits its turn
- * in time.
- */
-const LEAST_WINDOW = 0.25;
+/** A quarter of the SLO: requests that come at once and no longer are still served in time. */
+const SHORTEST = 0.025;
+/** Windows that end now over which a rate may show to be higher than the load of a level. */
+const RISE_WINDOWS = [SHORTEST, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 3, 5];
 /** Windows of at least this length call for more instances; a shorter excess is met with cores. */
 const LASTING = 1;
 /**
@@ -205,7 +199,6 @@ class SureDemand implements ThemisDemand {
   readonly #traffic: Traffic;
   readonly #stableTicks: number;
   readonly #sloSeconds: number;
-  readonly #sloBeats: number;
   /** The recent rate; bursts are looked for in what comes here. */
   readonly #recent = new SharedDemand();
   #calm = 0;
@@ -220,7 +213,6 @@ class SureDemand implements ThemisDemand {
     this.#traffic = new Traffic(options);
     this.#stableTicks = stableTicks;
     this.#sloSeconds = sloMs / 1000;
-    this.#sloBeats = sloMs / options.beatMs;
   }
 
   get beatMs(): number {
@@ -253,7 +245,7 @@ class SureDemand implements ThemisDemand {
     if (Number.isNaN(seenQps)) return;
     this.#recent.look(seenQps, Math.sqrt(seenQps / (RECENT * traffic.beatSeconds)));
     const recentQps = this.#recent.qps;
-    const risenQps = this.#risenQps(loadQpsByLevel[level]! / pace, LEAST_WINDOW * this.#sloBeats);
+    const risenQps = this.#risenQps(loadQpsByLevel[level]! / pace, SHORTEST);
     const lastingQps = this.#risenQps(loadQpsByLevel[base]! / pace, LASTING);
     const rateQps = Math.max(recentQps, risenQps);
     const waiting = backlog - rateQps * USUAL_WAIT * this.#sloSeconds;
