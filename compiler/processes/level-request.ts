@@ -6,8 +6,6 @@ export type LevelRequest =
   | {
       readonly kind: "solve";
       readonly loadQps: number;
-      /** Whether levels close by are searched with all effort. */
-      readonly isBrief?: boolean;
       /** Where several machines search it. */
       readonly branches?: AskedBranches | undefined;
     }
