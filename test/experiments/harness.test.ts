@@ -86,8 +86,9 @@ test.each(Object.keys(METHODS))(
     const log = vi.spyOn(console, "log").mockImplementation((line) => lines.push(line));
     const argv = process.argv;
     process.argv = ["node", "run", method, "--help"];
-    vi.resetModules();
-    await import("../../experiments/run.ts");
+    // A name of its own for each run: the modules of other tests are not forgotten.
+    const file = new URL("../../experiments/run.ts", import.meta.url).pathname;
+    await import(/* @vite-ignore */ `${file}?${method}`);
     process.argv = argv;
     log.mockRestore();
     const text = lines.join("\n");
