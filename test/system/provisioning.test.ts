@@ -226,7 +226,9 @@ describe("provisioning on the command line", () => {
     expect(rare.feasible).toBe(true);
     expect(rare.sample.requests).toBeGreaterThan(900);
     expect(rare.sample.requests).toBeLessThan(1100);
-    expect(usual.sample.requests).toBeLessThan(5100);
+    // 1,200 SLOs of 250 ms.
+    expect(usual.sample.requests).toBeGreaterThan(11_500);
+    expect(usual.sample.requests).toBeLessThan(12_500);
   });
 
   test("takes recorded arrivals as its sample, at the speed of each load", async () => {

@@ -81,7 +81,7 @@ export class EnvelopeTuner implements ReplicaTuner {
     this.#rates = new RecentRates(this.#beatMs);
     this.#fanouts = new RecentFanouts(bundle);
     this.#level = levelOf(bundle, level);
-    this.#envelope = new TrailingEnvelope(windowsOf(this.#level), HORIZON * this.#beatMs);
+    this.#envelope = new TrailingEnvelope(windowsOf(this.#level), horizonMs(bundle));
     this.#sampleRequests = sampleOf(this.#level);
     this.#tolerated = toleratedOf(this.#sampleRequests, bundle);
     this.#limits = new Float64Array(this.#sampleRequests.length);
@@ -297,6 +297,12 @@ function levelOf({ levels }: InferlineBundle, level: number): InferlineLevel {
   const found = levels[level];
   assert(found !== undefined, "a level is in the bundle");
   return found;
+}
+
+/** Files before 1.9 hold windows of up to 60 s, whatever the SLO. */
+function horizonMs({ slo, levels }: InferlineBundle): number {
+  const longestMs = levels.map(({ sample }) => Math.max(...sample.envelope.windowMs.data));
+  return Math.max(HORIZON * beatMsOf(slo), ...longestMs);
 }
 
 /** A copy: the bundle's tables may be views of its bytes. */

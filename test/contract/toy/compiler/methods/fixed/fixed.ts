@@ -76,7 +76,12 @@ export const fixedMethod: CompilerMethodOf<"fixed"> = {
   },
   stated: ({ expected }) => expected,
   worstViolationRate: ({ expected }) => expected.violationRate,
-  promised: (frame, { loadQps, batch }) => promised(frame, loadQps, batch),
+  withLevels: (bundle, levels) => ({ ...bundle, levels }),
+  promised(frame, { levels }, index) {
+    const level = levels[index]!;
+    return { ...level, expected: promised(frame, level.loadQps, level.batch) };
+  },
+  promisesAlone: true,
 
   baselines: {
     of: "one variant",
