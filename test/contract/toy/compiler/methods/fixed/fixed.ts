@@ -2,6 +2,7 @@
 import { basename } from "node:path";
 import type { FixedBundle, FixedLevel } from "stratagem-runtime/internal/bundle/schema";
 import { violationCeiling } from "stratagem-runtime/internal/bundle/schema";
+import { levelAt } from "stratagem-runtime/internal/core/level-choice";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { bundledCluster } from "../../model/bundled-cluster.ts";
 import type { FrameOf } from "../../model/frames.ts";
@@ -78,7 +79,7 @@ export const fixedMethod: CompilerMethodOf<"fixed"> = {
   worstViolationRate: ({ expected }) => expected.violationRate,
   withLevels: (bundle, levels) => ({ ...bundle, levels }),
   promised(frame, { levels }, index) {
-    const level = levels[index]!;
+    const level = levelAt(levels, index);
     return { ...level, expected: promised(frame, level.loadQps, level.batch) };
   },
   promisesAlone: true,
