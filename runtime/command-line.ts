@@ -2,8 +2,9 @@
 import { constants } from "node:os";
 import { type Command, CommanderError, InvalidArgumentError } from "commander";
 import type { CommandResult } from "./commands/command-result.ts";
-import { EXIT_CODE_BY_ERROR, EXIT_CODES, isRuntimeError } from "./errors.ts";
+import { EXIT_CODE_BY_ERROR, EXIT_CODES, isRuntimeError, RuntimeError } from "./errors.ts";
 import { onceNpmIsGone } from "./npm-parent.ts";
+import { removedCommand, removedOption } from "./removed.ts";
 
 /** An error that is not a bug: told in one line, with an exit code of its own. */
 export interface ExplainedError extends ToldError {
@@ -43,13 +44,26 @@ export async function runProgram(
     // A reader such as `head` has enough.
     if (error.code !== "EPIPE") throw error;
   });
+  const name = process.argv[2];
+  program.configureOutput({
+    outputError: (text, write) => write(withoutRemovedOption(name, text)),
+  });
   try {
-    for (const { add } of askedVerbs(verbs, process.argv[2])) await add(program);
+    const removed = removedCommand(name);
+    if (removed !== null) throw new RuntimeError("RUNTIME_USAGE", removed);
+    for (const { add } of askedVerbs(verbs, name)) await add(program);
     await program.parseAsync();
   } catch (error) {
     if (error instanceof CommanderError) failUsage(error);
     else fail(error, explain(error) ?? explainRuntimeError(error));
   }
+}
+
+/** An error of commander, or for an option that was removed, what to use instead. */
+function withoutRemovedOption(command: string | undefined, text: string): string {
+  const flag = /unknown option '(--[^'=]+)/.exec(text)?.[1];
+  const removed = flag === undefined ? null : removedOption(command, flag);
+  return removed === null ? text : `error: ${removed}\n`;
 }
 
 /** In their order, those that the first argument needs: help, say, and mistakes need all. */

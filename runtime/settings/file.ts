@@ -2,6 +2,7 @@
 import { LineCounter, parseDocument } from "yaml";
 import { RuntimeError } from "../errors.ts";
 import { readRegularFile } from "../regular-file.ts";
+import { removedSetting } from "../removed.ts";
 import { suggestion } from "../tell/nearest.ts";
 import { SETTINGS } from "./table.ts";
 
@@ -50,6 +51,8 @@ export async function readSettingsFile(path: string): Promise<SettingsFile> {
   };
   for (const key of Object.keys(values)) {
     if (Object.hasOwn(SETTINGS, key)) continue;
+    const removed = removedSetting(key);
+    if (removed !== null) throw refuse(offsetOf(key), removed);
     const hint = suggestion(key, Object.keys(SETTINGS));
     throw refuse(offsetOf(key), `expected a setting, got "${key.slice(0, 100)}"${hint}`);
   }

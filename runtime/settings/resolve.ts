@@ -1,5 +1,6 @@
 /** The value of each setting: of its flag, its variable, the file, or what is usual. */
 import { RuntimeError } from "../errors.ts";
+import { removedVariable } from "../removed.ts";
 import type { SettingsFile } from "./file.ts";
 import { flagOf, type Setting, variableOf } from "./setting.ts";
 import { SETTINGS, type SettingValues } from "./table.ts";
@@ -21,6 +22,8 @@ export function resolveSettings(
 ): Resolved {
   const values: Record<string, unknown> = {};
   const sources: Record<string, string> = {};
+  const removed = removedVariable(environment);
+  if (removed !== null) throw new RuntimeError("RUNTIME_USAGE", removed);
   for (const [key, setting] of Object.entries(SETTINGS)) {
     const { value, source } = found(key, setting, flags, environment, file);
     values[key] = value;

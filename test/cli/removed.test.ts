@@ -1,0 +1,11 @@
+/** Commands and options that the last release had answer with what to use instead. */
+import { expect, test } from "vitest";
+import { removedCommand, removedOption, removedVariable } from "../../runtime/removed.ts";
+
+test("says nothing of names that were never there", () => {
+  expect(removedCommand("serve")).toBe(null);
+  expect(removedCommand("constructor")).toBe(null);
+  expect(removedOption("serve", "--policy")).toBe(null);
+  expect(removedOption("compile", "--toString")).toBe(null);
+  expect(removedVariable({ STRATAGEM_POLICY: "a.msgpack" })).toBe(null);
+});
