@@ -4,7 +4,7 @@ import { type Command, CommanderError, InvalidArgumentError } from "commander";
 import type { CommandResult } from "./commands/command-result.ts";
 import { EXIT_CODE_BY_ERROR, EXIT_CODES, isRuntimeError, RuntimeError } from "./errors.ts";
 import { onceNpmIsGone } from "./npm-parent.ts";
-import { removedCommand, removedOption } from "./removed.ts";
+import { removedCommand, removedOption } from "./settings/removed.ts";
 
 /** An error that is not a bug: told in one line, with an exit code of its own. */
 export interface ExplainedError extends ToldError {

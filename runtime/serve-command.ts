@@ -19,7 +19,10 @@ export function addServe(program: Command, tools: ServeTools = {}): void {
     .addOption(new Option("--config <file>", "settings in YAML or JSON").env("STRATAGEM_CONFIG"))
     .option("--print-config", "show every setting, its value and where it is from, and end")
     .option("--json", "one JSON document on stdout, once it serves")
-    .addHelpText("after", "\nEvery setting is a variable too: STRATAGEM_MAX_BODY is --max-body.")
+    .addHelpText(
+      "after",
+      "\nEvery setting is a variable too: STRATAGEM_SERVER_NAME is --server-name.",
+    )
     .action(async ({ config, printConfig }: { config?: string; printConfig?: boolean }) => {
       const { servedSettings, serveCommand } = await import("./commands/serve.ts");
       const flags = givenFlags(command.opts(), (key) => command.getOptionValueSource(key));

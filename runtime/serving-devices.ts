@@ -106,7 +106,7 @@ export function expectPools(
   { poolDevices = {}, workerEnvironment = [] }: DeviceOptions,
 ): void {
   const asked = [
-    ...Object.keys(poolDevices).map((name) => ["--pool-device", name] as const),
+    ...Object.keys(poolDevices).map((name) => ["--device", name] as const),
     ...workerEnvironment.map(({ pool }) => ["--worker-env", pool] as const),
   ];
   for (const [flag, name] of asked) {

@@ -101,7 +101,7 @@ export function frontEndContainer(
       ...["--policy", policy, ...modelsArgs, ...membersOf(options, pools)],
       ...["--http", `0.0.0.0:${httpPort}`],
       ...(metricsPort === null ? [] : ["--metrics", `0.0.0.0:${metricsPort}`]),
-      ...["--drain-delay", DRAIN_DELAY, ...flags],
+      ...["--limit", `drainDelay=${DRAIN_DELAY}`, ...flags],
     ],
     ...(variables.length === 0 ? {} : { env: variables }),
     ports: [

@@ -68,7 +68,7 @@ export class EdgeServer {
   async start(): Promise<void> {
     const { name, reference, publicKey, folder, statusUrl, more = [] } = this.site;
     const [store, state] = ["store", "state"].map((kind) => join(folder, `${kind}-${name}`));
-    const from = ["--policy", reference, "--policy-store", String(store), "--poll", "1s"];
+    const from = ["--policy", reference, "--store", String(store), "--limit", "poll=1s"];
     const trusted = ["--require-signature", publicKey, "--labels", this.labels];
     const http = ["--http", `127.0.0.1:${this.port}`, "--no-means-check", "--standby", "0"];
     const args = ["serve", ...from, ...trusted, "--status-url", statusUrl, ...http, ...more];

@@ -64,7 +64,7 @@ export class Stage {
     };
     const canary = `${join(folder, "bonn-canary", "bundle.msgpack")}=${CANARY_SHARE}`;
     const berlin = await of("berlin");
-    const rules = ["--canary-time", "2s", "--canary-tolerance", CANARY_TOLERANCE];
+    const rules = ["--limit", "canaryTime=2s", "--limit", `canaryTolerance=${CANARY_TOLERANCE}`];
     const bonn = await of("bonn", "--canary", canary, ...rules);
     const { messages } = await requestsOf(present(SERVED_METHODS[0]));
     return new Stage({ folder, factory, berlin, bonn, fleet, messages }, registry, tell);

@@ -23,6 +23,6 @@ export function clusterUrlOf(text: string): ClusterUrl {
     return { text, servers, isEncrypted: scheme === "tls", name };
   }
   const expected = "expected nats://HOST[:PORT],HOST[:PORT]…[/NAME], or tls://, no credentials";
-  const found = authority.includes("@") ? "one with credentials; --cluster-token FILE" : text;
+  const found = authority.includes("@") ? "one with credentials; --token cluster=FILE" : text;
   throw new RuntimeError("RUNTIME_USAGE", `--cluster: ${expected}, got ${found}`);
 }

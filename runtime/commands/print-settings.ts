@@ -2,7 +2,7 @@
 import { stringify } from "yaml";
 import { EXIT_CODES } from "../errors.ts";
 import type { Resolved } from "../settings/resolve.ts";
-import { SETTING_GROUPS } from "../settings/table.ts";
+import { isLimit, SETTING_GROUPS } from "../settings/table.ts";
 import type { CommandResult } from "./command-result.ts";
 
 /** Columns before a comment. */
@@ -11,17 +11,23 @@ const COMMENT_COLUMN = 40;
 export function printedSettings({ values, sources }: Resolved): CommandResult {
   const all: Readonly<Record<string, unknown>> = values;
   const json: Record<string, unknown> = {};
+  const limits: Record<string, unknown> = {};
   const groups = SETTING_GROUPS.map(({ title, settings }) => {
     const lines = Object.entries(settings).map(([key, { kind, otherwise }]) => {
       const value = all[key];
       const isSet = value !== null && value !== undefined;
-      json[key] = isSet ? kind.write(value) : null;
-      const written = `${key}: ${stringify(json[key], { collectionStyle: "flow" }).trimEnd()}`;
+      const plain = isSet ? kind.write(value) : null;
+      if (isLimit(key)) limits[key] = plain;
+      else json[key] = plain;
+      const written = `${key}: ${stringify(plain, { collectionStyle: "flow" }).trimEnd()}`;
       // What is not set is a comment, which says what it stands for.
-      const text = isSet ? written : `# ${key}: ${otherwise ?? ""}`;
-      return `${text.padEnd(COMMENT_COLUMN - 1)} # ${sources[key]}`;
+      const text = `${isLimit(key) ? "  " : ""}${isSet ? "" : "# "}`;
+      const told = `${text}${isSet ? written : `${key}: ${otherwise ?? ""}`}`;
+      return `${told.padEnd(COMMENT_COLUMN - 1)} # ${sources[key]}`;
     });
-    return [`# ${title}`, ...lines].join("\n");
+    const isOfLimits = Object.keys(settings).every(isLimit);
+    return [`# ${title}`, ...(isOfLimits ? ["limits:"] : []), ...lines].join("\n");
   });
+  json["limits"] = limits;
   return { exitCode: EXIT_CODES.ok, text: groups.join("\n\n"), json: { settings: json, sources } };
 }

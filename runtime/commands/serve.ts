@@ -141,7 +141,7 @@ function inForce({ values, sources }: Resolved, { level, format }: LogState): Re
 
 /** @throws RuntimeError RUNTIME_USAGE without a bundle. */
 function optionsOf(settings: SettingValues, environment: NodeJS.ProcessEnv): ServerOptions {
-  const { policy, discovery, models, http, workerMemory, threads } = settings;
+  const { policy, discovery, models, http, memory, threads } = settings;
   if (policy === null && discovery === null) {
     const ways = `expected --policy or STRATAGEM_POLICY, or policy in the file of --config`;
     throw new RuntimeError("RUNTIME_USAGE", `${ways}: the bundle to serve`);
@@ -150,7 +150,7 @@ function optionsOf(settings: SettingValues, environment: NodeJS.ProcessEnv): Ser
     policy: policy ?? [],
     ...http,
     ...(models === null ? {} : { models }),
-    ...(workerMemory === null ? {} : { workerMemoryBytes: workerMemory }),
+    ...(memory === null ? {} : { workerMemoryBytes: memory }),
     ...devicesOf(settings),
     ...clusterOf(settings),
     threads,
@@ -190,15 +190,15 @@ async function canaryOf(
 }
 
 function sourcesOf(
-  { discovery, labels, poll, policyStore, policyToken, statusUrl }: SettingValues,
+  { discovery, labels, poll, store, token, statusUrl }: SettingValues,
   { environment, signal }: ServeSurroundings,
 ): SourceSettings {
   return {
-    storeFolder: storeFolder(policyStore, environment),
+    storeFolder: storeFolder(store, environment),
     pollMs: poll,
     statusUrl: statusUrl ?? undefined,
     discovery: discovery ?? undefined,
-    tokenFile: policyToken ?? undefined,
+    tokenFile: tokenFileFor("sources", token),
     labels: labels ?? undefined,
     environment,
     signal,
@@ -206,30 +206,32 @@ function sourcesOf(
 }
 
 /** @throws RuntimeError RUNTIME_USAGE where a setting lacks another. */
-function clusterOf({ cluster, clusterToken, frontEnd }: SettingValues): ClusterOptions {
-  const more = { tokenFile: clusterToken ?? undefined, frontEnd: frontEnd ?? undefined };
-  if (cluster !== null) return { cluster: { url: cluster, ...more } };
-  if (clusterToken === null) return {};
-  throw new RuntimeError("RUNTIME_USAGE", "expected --cluster beside --cluster-token");
+function clusterOf({ cluster, token, frontEnd }: SettingValues): ClusterOptions {
+  const tokenFile = tokenFileFor("cluster", token);
+  if (cluster !== null) {
+    return { cluster: { url: cluster, tokenFile, frontEnd: frontEnd ?? undefined } };
+  }
+  if (tokenFile === undefined) return {};
+  throw new RuntimeError("RUNTIME_USAGE", "expected --cluster beside --token cluster=FILE");
 }
 
-/** @throws RuntimeError RUNTIME_USAGE where a setting lacks another. */
+/** The file whose token a server is shown. */
+function tokenFileFor(to: string, tokens: readonly string[] | null): string | undefined {
+  return (tokens ?? []).map(splitPair).find(({ name }) => name === to)?.value;
+}
+
 function devicesOf(settings: SettingValues): DeviceOptions & ElsewhereOptions {
-  const { device, deviceIds, poolDevice, workerEnv, providerOptions } = settings;
-  if (deviceIds !== null && device !== "cuda" && device !== "tensorrt") {
-    const message = "expected --device cuda or tensorrt beside --device-ids";
-    throw new RuntimeError("RUNTIME_USAGE", message);
-  }
-  const ids = deviceIds === null ? "" : `:${deviceIds.join(",")}`;
-  const poolDevices = (poolDevice ?? [])
-    .map(splitPoolDevice)
-    .map(({ name, value }) => [name, value]);
+  const { device, workerEnv, providerOptions } = settings;
+  const devices = (device ?? []).map(splitPoolDevice);
+  const ofAll = devices.find(({ name }) => name === "")?.value;
+  const ofPools = devices.filter(({ name }) => name !== "");
+  const workerToken = tokenFileFor("workers", settings.token);
   return {
-    ...(device === null ? {} : { device: `${device}${ids}` }),
-    poolDevices: Object.fromEntries(poolDevices),
+    ...(ofAll === undefined ? {} : { device: ofAll }),
+    poolDevices: Object.fromEntries(ofPools.map(({ name, value }) => [name, value])),
     workerEnvironment: (workerEnv ?? []).map(workerVariable),
     workerUrls: (settings.workers ?? []).flatMap((text) => parsePoolUrls(text) ?? []),
-    ...(settings.workerToken === null ? {} : { workerToken: settings.workerToken }),
+    ...(workerToken === undefined ? {} : { workerToken }),
     ...(providerOptions === null ? {} : { providerOptions: parseProviderOptions(providerOptions) }),
   };
 }
@@ -253,7 +255,7 @@ function accessOf(settings: SettingValues): AccessOptions {
     throw new RuntimeError("RUNTIME_USAGE", message);
   }
   if (clientBurst !== null && clientRate === null) {
-    throw new RuntimeError("RUNTIME_USAGE", "expected --client-rate beside --client-burst");
+    throw new RuntimeError("RUNTIME_USAGE", "expected limit clientRate beside clientBurst");
   }
   const ca = tlsClientCa === null ? {} : { clientCa: tlsClientCa };
   return {
@@ -268,9 +270,9 @@ function accessOf(settings: SettingValues): AccessOptions {
 
 /** Undefined where no signature is required. */
 function trustOf(settings: SettingValues, environment: NodeJS.ProcessEnv) {
-  const { requireSignature, labels, policyStore } = settings;
+  const { requireSignature, labels, store } = settings;
   if (requireSignature === null) return undefined;
-  const memory = join(storeFolder(policyStore, environment), SERIALS);
+  const memory = join(storeFolder(store, environment), SERIALS);
   return { keyFiles: requireSignature, labels: labels ?? {}, memory };
 }
 

@@ -1,9 +1,22 @@
 /** Who may come in: certificates, tokens, browsers, and how much one client may ask. */
-import { address, count, text, texts } from "./kinds.ts";
+import { listOf, splitPair } from "./device-kinds.ts";
+import { address, type Kind, text, texts } from "./kinds.ts";
 import { setting } from "./setting.ts";
 
 const file = () => text("<file>", "path of a file");
-const NO_LIMIT = "no limit";
+
+/** Servers that this one shows a token to. */
+const SHOWN_TO = ["sources", "workers", "cluster"];
+
+const shownTokens: Kind<readonly string[]> = listOf({
+  sign: "<to=file>",
+  expected: `${SHOWN_TO.join(", ")}, each once, "=" and a file, such as workers=token.txt`,
+  isOne: (text) => {
+    const { name, value } = splitPair(text);
+    return SHOWN_TO.includes(name) && value !== "";
+  },
+  isEach: (all) => new Set(all.map((text) => splitPair(text).name)).size === all.length,
+});
 
 export const ACCESS = {
   tlsCert: setting(
@@ -25,6 +38,12 @@ export const ACCESS = {
     "tokens that clients have to show, hashed; read again when it changes",
     "everybody may come in",
   ),
+  token: setting(
+    shownTokens,
+    null,
+    "file with the token, or USER:PASSWORD, that sources, workers or the cluster are shown",
+    "none",
+  ),
   admin: setting(address, null, "where to listen for /admin alone", "where --http says"),
   metrics: setting(address, null, "where to listen for /metrics alone", "where --http says"),
   corsOrigins: setting(
@@ -32,23 +51,5 @@ export const ACCESS = {
     null,
     "origins whose pages may ask in a browser, such as https://app.example, or *",
     "none",
-  ),
-  clientRate: setting(
-    count({ least: 1, most: 2 ** 24 }),
-    null,
-    "requests a second of one client, by its token or its address",
-    NO_LIMIT,
-  ),
-  clientBurst: setting(
-    count({ least: 1, most: 2 ** 24 }),
-    null,
-    "requests that one client may send at once",
-    "those of a second",
-  ),
-  clientConcurrency: setting(
-    count({ least: 1, most: 2 ** 20 }),
-    null,
-    "requests of one client that wait for answers",
-    NO_LIMIT,
   ),
 };

@@ -1,6 +1,6 @@
 /** Bundles that are tried beside those that are served. */
 import { listOf, splitPoolDevice } from "./device-kinds.ts";
-import { duration, type Kind, share, text } from "./kinds.ts";
+import { type Kind, share, text } from "./kinds.ts";
 import { setting } from "./setting.ts";
 
 /** At half of the requests the two bundles are told apart soonest. */
@@ -31,16 +31,6 @@ export const CANARY = {
     null,
     "bundle that answers a share of the requests until it is taken or rolled back, such as new=5%",
     "none is tried",
-  ),
-  canaryTime: setting(
-    duration({ least: 1000 }),
-    600_000,
-    "how long it has to do well at each share, at least",
-  ),
-  canaryTolerance: setting(
-    share,
-    0.005,
-    "share of its requests that may be late or failed beyond those of the bundle beside it",
   ),
   canaryGate: setting(
     text("<allowed>", "what may become worse, such as accuracy 0.5%; cost 5%, or none"),

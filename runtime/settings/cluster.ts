@@ -15,10 +15,4 @@ export const CLUSTER = {
     "what this front end is called among those that share the workers of --cluster",
     "its host and process",
   ),
-  clusterToken: setting(
-    text("<file>", "a file of nsc, with a token, or with USER:PASSWORD"),
-    null,
-    "who this server is to that NATS",
-    "nobody",
-  ),
 };

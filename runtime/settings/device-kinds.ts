@@ -5,27 +5,16 @@ import { parseProviderOptions } from "../exec/provider-options.ts";
 import { POOL_URLS_FORM, parsePoolUrls } from "../remote/elsewhere.ts";
 import type { Kind } from "./kinds.ts";
 
-/** A device as specs have it, or one that is to be found. */
-export const deviceName: Kind<string> = {
-  sign: "<device>",
-  expected: `${AUTO}, or ${DEVICE_FORM}`,
-  read: (value) => (typeof value === "string" && isDevice(value) ? value : undefined),
-  choices: ["cpu", "cuda", "tensorrt", "webgpu", AUTO],
-  write: (value) => value,
-};
-
 function isDevice(text: string): boolean {
   return text === AUTO || parseDevice(text) !== null;
 }
 
-/** Of pools by their names. */
-export const poolDevices: Kind<readonly string[]> = listOf({
-  sign: "<pool=device>",
-  expected: "a pool and its device such as gpu=cuda:0",
-  isOne: (text) => {
-    const { name, value } = splitPoolDevice(text);
-    return name !== "" && isDevice(value);
-  },
+/** Of all pools, or of one by its name. */
+export const devices: Kind<readonly string[]> = listOf({
+  sign: "<device>",
+  expected: `${AUTO}, or ${DEVICE_FORM}, after a pool and "=" for that pool alone, each once`,
+  isOne: (text) => isDevice(splitPoolDevice(text).value),
+  isEach: (all) => new Set(all.map((text) => splitPoolDevice(text).name)).size === all.length,
 });
 
 const VARIABLE = /^(?:[^=]+:)?[A-Za-z_][A-Za-z0-9_]*=/;
@@ -44,10 +33,10 @@ export const workerUrls: Kind<readonly string[]> = listOf({
   isOne: (text) => parsePoolUrls(text) !== undefined,
 });
 
-/** `pool=device`, of which the pool may have "=" in its name. */
+/** `pool=device`, of which the pool may have "=" in its name; the name is empty for all pools. */
 export function splitPoolDevice(text: string): { readonly name: string; readonly value: string } {
-  const at = Math.max(0, text.lastIndexOf("="));
-  return { name: text.slice(0, at), value: text.slice(at + 1) };
+  const at = text.lastIndexOf("=");
+  return { name: text.slice(0, Math.max(0, at)), value: text.slice(at + 1) };
 }
 
 /** As `parseProviderOptions` reads them. */
@@ -77,10 +66,17 @@ interface OneOfList {
   readonly sign: string;
   readonly expected: string;
   readonly isOne: (text: string) => boolean;
+  /** Whether they go together; left out, all do. */
+  readonly isEach?: (texts: readonly string[]) => boolean;
 }
 
 /** Texts that may have commas; a variable has semicolons between them. */
-export function listOf({ sign, expected, isOne }: OneOfList): Kind<readonly string[]> {
+export function listOf({
+  sign,
+  expected,
+  isOne,
+  isEach = () => true,
+}: OneOfList): Kind<readonly string[]> {
   return {
     sign,
     expected,
@@ -89,7 +85,8 @@ export function listOf({ sign, expected, isOne }: OneOfList): Kind<readonly stri
     read: (value) => {
       const list: unknown = typeof value === "string" ? value.split(";") : value;
       if (!Array.isArray(list) || list.length === 0) return undefined;
-      return list.every((one) => typeof one === "string" && isOne(one)) ? list : undefined;
+      if (!list.every((one) => typeof one === "string" && isOne(one))) return undefined;
+      return isEach(list) ? list : undefined;
     },
     write: (value) => value,
   };

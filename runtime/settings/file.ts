@@ -2,18 +2,19 @@
 import { LineCounter, parseDocument } from "yaml";
 import { RuntimeError } from "../errors.ts";
 import { readRegularFile } from "../regular-file.ts";
-import { removedSetting } from "../removed.ts";
 import { suggestion } from "../tell/nearest.ts";
-import { SETTINGS } from "./table.ts";
+import { removedSetting } from "./removed.ts";
+import { isLimit, LIMIT_NAMES, SETTINGS } from "./table.ts";
 
 export interface SettingsFile {
   readonly path: string;
-  /** As they are written, by key. */
+  /** As they are written, by key; those under `limits` as well. */
   readonly values: Readonly<Record<string, unknown>>;
   /** Of a key, such as `serve.yaml:3:1`. */
   placeOf(key: string): string;
 }
 
+const LIMITS_KEY = "limits";
 /** Far more than all settings take. */
 const MAX_BYTES = 2 ** 16;
 
@@ -45,21 +46,34 @@ export async function readSettingsFile(path: string): Promise<SettingsFile> {
   if (typeof values !== "object" || Array.isArray(values)) {
     throw refuse(0, "expected settings by their names, such as maxBody: 64MiB");
   }
-  const offsetOf = (key: string) => {
-    const range = document.getIn([key], true) as { readonly range?: readonly number[] } | undefined;
+  const pathOf = (key: string) => (isLimit(key) ? [LIMITS_KEY, key] : [key]);
+  const offsetOf = (path: readonly string[]) => {
+    const range = document.getIn(path, true) as { readonly range?: readonly number[] } | undefined;
     return range?.range?.[0] ?? 0;
   };
-  for (const key of Object.keys(values)) {
-    if (Object.hasOwn(SETTINGS, key)) continue;
+  const { [LIMITS_KEY]: given, ...others } = values as Readonly<Record<string, unknown>>;
+  const limits = given ?? {};
+  if (typeof limits !== "object" || Array.isArray(limits)) {
+    throw refuse(offsetOf([LIMITS_KEY]), "limits: expected limits by their names");
+  }
+  const names = Object.keys(SETTINGS).filter((key) => !isLimit(key));
+  for (const key of Object.keys(others)) {
+    if (names.includes(key)) continue;
     const removed = removedSetting(key);
-    if (removed !== null) throw refuse(offsetOf(key), removed);
-    const hint = suggestion(key, Object.keys(SETTINGS));
-    throw refuse(offsetOf(key), `expected a setting, got "${key.slice(0, 100)}"${hint}`);
+    if (removed !== null) throw refuse(offsetOf([key]), removed);
+    const hint = suggestion(key, names);
+    throw refuse(offsetOf([key]), `expected a setting, got "${key.slice(0, 100)}"${hint}`);
+  }
+  for (const key of Object.keys(limits)) {
+    if (isLimit(key)) continue;
+    const hint = suggestion(key, LIMIT_NAMES);
+    const message = `expected the name of a limit, got "${key.slice(0, 100)}"${hint}`;
+    throw refuse(offsetOf([LIMITS_KEY, key]), message);
   }
   return {
     path,
-    values: values as Readonly<Record<string, unknown>>,
-    placeOf: (key) => placeAt(offsetOf(key)),
+    values: { ...others, ...limits },
+    placeOf: (key) => placeAt(offsetOf(pathOf(key))),
   };
 }
 

@@ -2,15 +2,17 @@
 import { type Command, Option } from "commander";
 import { noFlagOf } from "./resolve.ts";
 import { flagOf, type Setting } from "./setting.ts";
-import { SETTING_GROUPS } from "./table.ts";
+import { isLimit, SETTING_GROUPS } from "./table.ts";
 
-/** Adds an option for each setting; its value stays as it was written. */
+/** Adds an option for each setting, one for all limits; values stay as they were written. */
 export function addSettingFlags(command: Command): Command {
   for (const { title, settings } of SETTING_GROUPS) {
     command.optionsGroup(`${title}:`);
     for (const [key, setting] of Object.entries(settings))
-      command.addOption(optionOf(key, setting));
+      if (!isLimit(key)) command.addOption(optionOf(key, setting));
   }
+  const limit = new Option("--limit <name=value>", "limit by its name in docs/settings.md");
+  command.addOption(limit.argParser((text, before: readonly string[] = []) => [...before, text]));
   return command;
 }
 

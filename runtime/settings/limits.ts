@@ -1,6 +1,8 @@
-/** The limits of a server: by whose names in `ServerLimits` they go. */
+/** Limits of `serve`: keys under `limits` in its file, and `--limit name=value`. */
+
 import { DEFAULT_LIMITS, type ServerLimits } from "../server/applications/limits.ts";
-import { bytes, count, duration } from "./kinds.ts";
+import { HOURS_PER_FALSE_ALARM } from "../server/drift/drift.ts";
+import { bytes, count, duration, share } from "./kinds.ts";
 import { setting } from "./setting.ts";
 
 /** Keys of settings by what they limit. */
@@ -152,5 +154,54 @@ export const LIMITS = {
     duration(),
     drainTimeoutMs,
     "time that stopping then waits for what was sent to be answered",
+  ),
+  grpcMaxMessage: setting(
+    bytes(),
+    null,
+    "bytes of a gRPC message that is received",
+    "the largest request of the models, at most maxBody",
+  ),
+  grpcMaxStreams: setting(
+    count({ least: 1, most: 2 ** 20 }),
+    256,
+    "gRPC calls of one connection at the same time",
+  ),
+  clientRate: setting(
+    count({ least: 1, most: 2 ** 24 }),
+    null,
+    "requests per second of one client, identified by its token or its address",
+    "no limit",
+  ),
+  clientBurst: setting(
+    count({ least: 1, most: 2 ** 24 }),
+    null,
+    "requests that one client may send at once",
+    "the requests of one second",
+  ),
+  clientConcurrency: setting(
+    count({ least: 1, most: 2 ** 20 }),
+    null,
+    "requests of one client that wait for answers",
+    "no limit",
+  ),
+  poll: setting(
+    duration({ least: 1000, most: 24 * 3_600_000 }),
+    60_000,
+    "time between two requests to a source for a new bundle, a tenth more or less",
+  ),
+  canaryTime: setting(
+    duration({ least: 1000 }),
+    600_000,
+    "least time that a canary is measured at each share",
+  ),
+  canaryTolerance: setting(
+    share,
+    0.005,
+    "share of its requests that a canary may lose or answer late beyond the stable bundle",
+  ),
+  hoursPerFalseAlarm: setting(
+    count({ least: 1, most: 1_000_000 }),
+    HOURS_PER_FALSE_ALARM,
+    "mean hours between false alarms that a promise is broken, for one application",
   ),
 };

@@ -1,9 +1,14 @@
 /** The value of each setting: of its flag, its variable, the file, or what is usual. */
 import { RuntimeError } from "../errors.ts";
-import { removedVariable } from "../removed.ts";
+import { suggestion } from "../tell/nearest.ts";
+import { splitPair } from "./device-kinds.ts";
 import type { SettingsFile } from "./file.ts";
+import { removedVariable } from "./removed.ts";
 import { flagOf, type Setting, variableOf } from "./setting.ts";
-import { SETTINGS, type SettingValues } from "./table.ts";
+import { isLimit, LIMIT_NAMES, SETTINGS, type SettingValues } from "./table.ts";
+
+const LIMIT_FLAG = "--limit";
+const LIMIT_VARIABLE = "STRATAGEM_LIMIT";
 
 /** Where a value is from: a flag, a variable, a file, or "default". */
 export interface Resolved {
@@ -24,38 +29,59 @@ export function resolveSettings(
   const sources: Record<string, string> = {};
   const removed = removedVariable(environment);
   if (removed !== null) throw new RuntimeError("RUNTIME_USAGE", removed);
+  const limits = {
+    flags: limitsOf(flags["limit"], LIMIT_FLAG),
+    variables: limitsOf(environment[LIMIT_VARIABLE]?.split(","), LIMIT_VARIABLE),
+  };
   for (const [key, setting] of Object.entries(SETTINGS)) {
-    const { value, source } = found(key, setting, flags, environment, file);
-    values[key] = value;
-    sources[key] = source;
+    const written = isLimit(key)
+      ? [
+          { value: limits.flags[key], source: `${LIMIT_FLAG} ${key}` },
+          { value: limits.variables[key], source: `${LIMIT_VARIABLE} ${key}` },
+        ]
+      : [
+          { value: flags[key], source: flags[key] === false ? noFlagOf(key) : flagOf(key) },
+          { value: environment[variableOf(key)] || undefined, source: variableOf(key) },
+        ];
+    const ofFile = { value: file?.values[key], source: file?.path ?? "" };
+    const found = [...written, ofFile].find(({ value }) => value !== undefined);
+    values[key] = found === undefined ? setting.fallback : readFrom(found, key, setting, file);
+    sources[key] = found?.source ?? "default";
   }
   // Every key of the table has a value of its kind.
   return { values: values as unknown as SettingValues, sources };
 }
 
-function found(
+/** @throws RuntimeError RUNTIME_USAGE or, of a file, RUNTIME_CONFIG. */
+function readFrom(
+  { value: given, source }: { readonly value: unknown; readonly source: string },
   key: string,
-  setting: Setting,
-  flags: Readonly<Record<string, unknown>>,
-  environment: NodeJS.ProcessEnv,
+  { kind }: Setting,
   file: SettingsFile | undefined,
-): { readonly value: unknown; readonly source: string } {
-  const read = (given: unknown, source: string) => {
-    const value = setting.kind.read(given);
-    if (value !== undefined) return { value, source };
-    const isOfFile = source === file?.path;
-    const where = isOfFile ? `${file.placeOf(key)}: ${key}` : source;
-    throw new RuntimeError(
-      isOfFile ? "RUNTIME_CONFIG" : "RUNTIME_USAGE",
-      `${where}: expected ${setting.kind.expected}, got ${told(given)}`,
-    );
-  };
-  const [flag, variable] = [flags[key], variableOf(key)];
-  if (flag !== undefined) return read(flag, flag === false ? noFlagOf(key) : flagOf(key));
-  const ofVariable = environment[variable];
-  if (ofVariable !== undefined && ofVariable !== "") return read(ofVariable, variable);
-  if (file?.values[key] !== undefined) return read(file.values[key], file.path);
-  return { value: setting.fallback, source: "default" };
+): unknown {
+  const value = kind.read(given);
+  if (value !== undefined) return value;
+  const isOfFile = source === file?.path;
+  throw new RuntimeError(
+    isOfFile ? "RUNTIME_CONFIG" : "RUNTIME_USAGE",
+    `${isOfFile ? `${file.placeOf(key)}: ${key}` : source}: ` +
+      `expected ${kind.expected}, got ${told(given)}`,
+  );
+}
+
+/** Limits by name, from texts such as `maxBody=64MiB`. @throws RuntimeError RUNTIME_USAGE */
+function limitsOf(texts: unknown, source: string): Readonly<Record<string, string>> {
+  const limits: Record<string, string> = {};
+  for (const text of Array.isArray(texts) ? (texts as readonly string[]) : []) {
+    const { name, value } = splitPair(text);
+    if (!isLimit(name) || value === "") {
+      const hint = suggestion(name || text, LIMIT_NAMES);
+      const message = `${source}: expected NAME=VALUE with the name of a limit, got "${text}"${hint}`;
+      throw new RuntimeError("RUNTIME_USAGE", message);
+    }
+    limits[name] = value;
+  }
+  return limits;
 }
 
 /** Of what is true by default. */

@@ -36,12 +36,12 @@ export interface SettingGroup {
   readonly settings: Readonly<Record<string, Setting>>;
 }
 
-/** `--max-body` of `maxBody`. */
+/** `--server-name` of `serverName`. */
 export function flagOf(key: string): string {
   return `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
-/** `STRATAGEM_MAX_BODY` of `maxBody`. */
+/** `STRATAGEM_SERVER_NAME` of `serverName`. */
 export function variableOf(key: string): string {
   return `STRATAGEM_${key.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
 }

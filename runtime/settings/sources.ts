@@ -1,5 +1,5 @@
 /** Where bundles come from that are not files of this machine. */
-import { duration, text } from "./kinds.ts";
+import { text } from "./kinds.ts";
 import { setting } from "./setting.ts";
 
 export const SOURCES = {
@@ -9,22 +9,11 @@ export const SOURCES = {
     "a document that names the bundles to serve for the labels of this site",
     "--policy names them",
   ),
-  poll: setting(
-    duration({ least: 1000, most: 24 * 3_600_000 }),
-    60_000,
-    "how often sources are asked for another bundle, a tenth more or less",
-  ),
-  policyStore: setting(
+  store: setting(
     text("<folder>", "a folder"),
     null,
-    "where bundles and models of sources are kept, for a start while they are away",
+    "where bundles and models of sources are kept, for a start while the sources are away",
     "`$STATE_DIRECTORY`, `$XDG_STATE_HOME/stratagem` or `~/.local/state/stratagem`",
-  ),
-  policyToken: setting(
-    text("<file>", "a file with a token, or with USER:PASSWORD"),
-    null,
-    "what https sources, --discovery and --status-url are shown",
-    "nothing",
   ),
   statusUrl: setting(
     text("<url>", "an http(s) URL"),

@@ -30,4 +30,12 @@ const TABLE = {
 };
 export const SETTINGS: Readonly<Record<string, Setting>> = TABLE;
 
+/** Whether a setting is written as `--limit name=value`, and under `limits` in a file. */
+export function isLimit(key: string): boolean {
+  return Object.hasOwn(LIMITS, key);
+}
+
+/** Names of all limits. */
+export const LIMIT_NAMES: readonly string[] = Object.keys(LIMITS);
+
 export type SettingValues = { readonly [K in keyof typeof TABLE]: ValueOf<(typeof TABLE)[K]> };

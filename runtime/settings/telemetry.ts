@@ -1,9 +1,8 @@
 /** What is told to the outside: the log, the access log, promises, traces and metrics. */
 import { isMask, MASK_CHOICES } from "../server/decisions/masked-fields.ts";
-import { HOURS_PER_FALSE_ALARM } from "../server/drift/drift.ts";
 import { LOG_FORMATS } from "../server/telemetry/log.ts";
 import { SEVERITIES } from "../server/telemetry/notice.ts";
-import { count, type Kind, oneOf, share, text, texts, truth } from "./kinds.ts";
+import { type Kind, oneOf, share, text, texts, truth } from "./kinds.ts";
 import { setting } from "./setting.ts";
 
 const fields = texts("<field>", `one of ${MASK_CHOICES.join(", ")}`);
@@ -40,11 +39,6 @@ export const TELEMETRY = {
     null,
     "field that the decision log leaves out, or has by its digest; may be repeated",
     "none",
-  ),
-  hoursPerFalseAlarm: setting(
-    count({ least: 1, most: 1_000_000 }),
-    HOURS_PER_FALSE_ALARM,
-    "hours between false alarms that a promise is broken, of one application, in the mean",
   ),
   readyNeedsPromises: setting(
     truth,

@@ -1,23 +1,15 @@
 /** The workers: on what they run, how many are in reserve, what they may take. */
 import { CPU_FALLBACKS } from "../exec/model-facts.ts";
-import {
-  deviceName,
-  poolDevices,
-  providerOptions,
-  workerUrls,
-  workerVariables,
-} from "./device-kinds.ts";
-import { count, counts, oneOf, processMemory, share, text, truth } from "./kinds.ts";
+import { devices, providerOptions, workerUrls, workerVariables } from "./device-kinds.ts";
+import { count, oneOf, processMemory, share, truth } from "./kinds.ts";
 import { setting } from "./setting.ts";
 
 export const WORKERS = {
-  device: setting(deviceName, null, "what runs the models", "as the bundle says, else cpu"),
-  poolDevice: setting(poolDevices, null, "what runs those of one pool", "as the bundle says"),
-  deviceIds: setting(
-    counts("<ids>", "whole numbers such as 0,1"),
+  device: setting(
+    devices,
     null,
-    "accelerators to spread workers over, such as 0,1",
-    "the first",
+    "device of all workers or of one pool's, such as cuda:0,1 or gpu=webgpu",
+    "as the bundle says, else cpu",
   ),
   acceptOtherHardware: setting(
     truth,
@@ -42,12 +34,6 @@ export const WORKERS = {
     "URLs of v2 servers that are the workers, or of a pool, before what the bundle says",
     "as the bundle says, else processes of this machine",
   ),
-  workerToken: setting(
-    text("<file>", "a file"),
-    null,
-    "file with the token that workers elsewhere are shown",
-    "they are shown none",
-  ),
   threads: setting(count({ least: 1 }), 1, "threads of a worker, unless the bundle says its cores"),
   standby: setting(count(), 1, "warm workers in reserve, of each application"),
   shadowShare: setting(
@@ -56,11 +42,11 @@ export const WORKERS = {
     "share of the rows that the best variant answers again when nothing else runs, such as 1%",
   ),
   meansCheck: setting(truth, true, "refuse a bundle whose workers want more than the machine has"),
-  workerMemory: setting(
+  memory: setting(
     processMemory,
     null,
-    "memory of a worker",
-    "by its models, at least 4GiB; none on a GPU",
+    "memory of a worker process",
+    "by its models, at least 4GiB; no limit on a GPU",
   ),
   cpuFallback: setting(
     oneOf(CPU_FALLBACKS),

@@ -153,7 +153,7 @@ export async function namingStore<T>(path: string, work: () => Promise<T>): Prom
     if (syscall === undefined) throw error;
     const expected = "expected a folder that this user may write to";
     const found = `got: ${code ?? message} of ${syscall}`;
-    const help = "--policy-store names another";
+    const help = "--store names another";
     throw new RuntimeError("RUNTIME_STORE", `${path}: ${expected}, ${found}; ${help}`);
   }
 }

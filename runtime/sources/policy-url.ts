@@ -39,7 +39,7 @@ export function policyUrlOf(text: string, flag = "--policy"): PolicyUrl | null {
     throw new RuntimeError("RUNTIME_USAGE", `${flag}: expected ${allowed}, got ${told(text)}`);
   }
   if (authority.includes("@")) {
-    const instead = "--policy-token FILE, or the credentials file of the registry";
+    const instead = "--token sources=FILE, or the credentials file of the registry";
     const message = `expected a URL without credentials, which everybody would be told; ${instead}`;
     throw new RuntimeError("RUNTIME_USAGE", `${flag}: ${message}`);
   }

@@ -1,6 +1,6 @@
 /** Commands and options that the last release had answer with what to use instead. */
 import { expect, test } from "vitest";
-import { removedCommand, removedOption, removedVariable } from "../../runtime/removed.ts";
+import { removedCommand, removedOption, removedVariable } from "../../runtime/settings/removed.ts";
 
 test("says nothing of names that were never there", () => {
   expect(removedCommand("serve")).toBe(null);
@@ -8,4 +8,13 @@ test("says nothing of names that were never there", () => {
   expect(removedOption("serve", "--policy")).toBe(null);
   expect(removedOption("compile", "--toString")).toBe(null);
   expect(removedVariable({ STRATAGEM_POLICY: "a.msgpack" })).toBe(null);
+});
+
+test("an option of serve names the one to use instead, as a flag, a variable and a key", () => {
+  const maxBody = "use --limit maxBody=VALUE, or maxBody under limits in the file";
+  expect(removedOption("serve", "--max-body")).toBe(`serve --max-body was removed: ${maxBody}`);
+  expect(removedVariable({ STRATAGEM_MAX_BODY: "1MiB" })).toBe(
+    `STRATAGEM_MAX_BODY was removed: ${maxBody}`,
+  );
+  expect(removedOption("serve", "--pool-device")).toContain("use --device POOL=DEVICE");
 });

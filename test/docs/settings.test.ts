@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { noFlagOf } from "../../runtime/settings/resolve.ts";
 import { flagOf, type Setting, variableOf } from "../../runtime/settings/setting.ts";
-import { SETTING_GROUPS } from "../../runtime/settings/table.ts";
+import { isLimit, SETTING_GROUPS } from "../../runtime/settings/table.ts";
 
 const INTRODUCTION = `# Settings of \`serve\`
 
@@ -11,8 +11,9 @@ named by \`--config FILE\` or \`STRATAGEM_CONFIG\`. A flag goes before a variabl
 before the file, the file before what is usual. \`serve --print-config\` shows every setting, its
 value and where it is from, as a file that can be read again.
 
-The variable of \`--max-body\` is \`STRATAGEM_MAX_BODY\`, its key in a file \`maxBody\`. Times take
-a unit (\`250ms\`, \`30s\`, \`5min\`), and so do bytes (\`64KiB\`, \`512MiB\`, \`8GiB\`).
+The variable of \`--server-name\` is \`STRATAGEM_SERVER_NAME\`, its key in a file
+\`serverName\`. Limits are written \`--limit maxBody=64MiB\`, once or more often, in
+\`STRATAGEM_LIMIT\` with commas between them, and in a file under \`limits\`. Times take a unit (\`250ms\`, \`30s\`, \`5min\`), and so do bytes (\`64KiB\`, \`512MiB\`, \`8GiB\`).
 `;
 
 test("the page of settings is what the table says", async () => {
@@ -25,12 +26,13 @@ test("the page of settings is what the table says", async () => {
 });
 
 test("variables and keys are spelt as the page says", () => {
-  expect([flagOf("maxBody"), variableOf("maxBody")]).toEqual(["--max-body", "STRATAGEM_MAX_BODY"]);
+  const spelt = [flagOf("serverName"), variableOf("serverName")];
+  expect(spelt).toEqual(["--server-name", "STRATAGEM_SERVER_NAME"]);
 });
 
 function rowOf(key: string, { kind, fallback, help, otherwise = "" }: Setting): string {
   const usual = fallback === null ? otherwise : `\`${textOf(kind.write(fallback))}\``;
-  const flag = fallback === true ? noFlagOf(key) : flagOf(key);
+  const flag = isLimit(key) ? key : fallback === true ? noFlagOf(key) : flagOf(key);
   const choices = kind.choices === undefined ? "" : `: ${kind.choices.join(", ")}`;
   return `| \`${flag}\` | ${help}${choices} | ${usual} |\n`;
 }

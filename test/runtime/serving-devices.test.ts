@@ -60,7 +60,7 @@ test("a device that is none is refused, and so is a pool that is not there", () 
     /^the device of the pool "small": expected cpu, .*, got "tpu"$/,
   );
   expect(() => expectPools(POOLS, { poolDevices: { big: "cpu" } })).toThrow(
-    '--pool-device: expected a pool (gpu, small), got "big"',
+    '--device: expected a pool (gpu, small), got "big"',
   );
 });
 

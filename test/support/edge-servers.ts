@@ -90,7 +90,7 @@ export class EdgeServers {
   }
 
   launch(store: string, ...more: string[]): ChildProcess {
-    const usual = ["--policy-store", store, "--poll", "1s", "--http", "127.0.0.1:0"];
+    const usual = ["--store", store, "--limit", "poll=1s", "--http", "127.0.0.1:0"];
     const quick = ["--standby", "0", "--no-means-check", "--json"];
     const args = ["runtime/dist/cli.js", "serve", ...usual, ...quick, ...more];
     const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });

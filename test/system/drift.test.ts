@@ -63,7 +63,7 @@ interface Served {
 
 async function serve(bundle: string): Promise<Served> {
   const where = ["--policy", bundle, "--http", "127.0.0.1:0", "--json", "--standby", "0"];
-  const more = ["--ready-needs-promises", "--hours-per-false-alarm", "1"];
+  const more = ["--ready-needs-promises", "--limit", "hoursPerFalseAlarm=1"];
   const child = startStratagem("serve", ...where, ...more);
   running.push(child);
   const promises: string[] = [];

@@ -38,8 +38,11 @@ test.each([
 test.each([
   [["--tls-cert", "a"], "RUNTIME_USAGE expected --tls-cert and --tls-key, got --tls-cert alone"],
   [["--tls-client-ca", "a"], "got --tls-client-ca alone"],
-  [["--client-burst", "3"], "RUNTIME_USAGE expected --client-rate beside --client-burst"],
-  [["--client-rate", "0"], "RUNTIME_USAGE --client-rate: expected a whole number, at least 1"],
+  [["--limit", "clientBurst=3"], "RUNTIME_USAGE expected limit clientRate beside clientBurst"],
+  [
+    ["--limit", "clientRate=0"],
+    "RUNTIME_USAGE --limit clientRate: expected a whole number, at least 1",
+  ],
   [["--admin", "here"], "RUNTIME_USAGE --admin: expected HOST:PORT"],
 ])("serve %o is refused as it stands", (flags, message) => {
   const { status, stderr } = stratagemRuntime("serve", "--policy", "none.msgpack", ...flags);

@@ -95,7 +95,7 @@ function workersOf({ pid }: ReturnType<typeof startStratagem>): string[] {
 }
 
 onLinux("answers by the model of its start after files were swapped, and says so", async () => {
-  const served = await serve(bundleOf("swapped", identityModel(3)), "--worker-memory", "512MiB");
+  const served = await serve(bundleOf("swapped", identityModel(3)), "--memory", "512MiB");
   const [worker = ""] = workersOf(served.child);
   const limit = 2 ** 29 + codeRangeBytes();
   expect(readFileSync(`/proc/${worker}/limits`, "utf8")).toMatch(
@@ -120,7 +120,7 @@ onLinux("answers by the model of its start after files were swapped, and says so
 onLinux("refuses to start on a model that takes more memory than a worker may have", () => {
   const bundle = bundleOf("greedy", greedyModel(3));
   const where = ["--policy", bundle, "--http", "127.0.0.1:0"];
-  const { status, stderr } = stratagem("serve", ...where, "--worker-memory", "1GiB");
+  const { status, stderr } = stratagem("serve", ...where, "--memory", "1GiB");
   expect(status).toBe(65);
   expect(stderr).toMatch(/^RUNTIME_DEVICE small \(.*; the memory limit of a worker is 1\.0 GiB$/m);
 });
@@ -137,7 +137,7 @@ test("says in JSON that an output has numbers that are none, and serves on", asy
 });
 
 test.each(["8", "8GB", "0GiB", "1MiB", "-1GiB"])("takes no memory of %s", (memory) => {
-  const { status, stderr } = stratagem("serve", "--policy", "none", "--worker-memory", memory);
+  const { status, stderr } = stratagem("serve", "--policy", "none", "--memory", memory);
   expect(status).toBe(64);
   expect(stderr).toContain("expected bytes such as 64KiB, 512MiB or 8GiB, at least 256MiB");
 });

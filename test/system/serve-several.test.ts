@@ -203,7 +203,7 @@ describe("two bundles of different methods", () => {
     const path = join(folder, "tokens.yaml");
     writeFileSync(path, `${line}\n`);
     const { told, child, notices } = await serve(
-      ...["--tokens", path, "--admin", "127.0.0.1:0", "--client-rate", "1000"],
+      ...["--tokens", path, "--admin", "127.0.0.1:0", "--limit", "clientRate=1000"],
     );
     const { url, adminUrl } = told;
     const headers = { authorization: `Bearer ${token}` };

@@ -206,7 +206,7 @@ withVariable(
       variables.filter((one) => one !== "--worker-env").map((one) => one.slice(4).split("=", 2)),
     );
     expect(await described("webgpu", own)).toEqual(here.webgpu);
-    const flags = ["--standby", "0", "--pool-device", "gpu=webgpu", ...variables];
+    const flags = ["--standby", "0", "--device", "gpu=webgpu", ...variables];
     // What is said of one pool counts before what is said of all.
     const server = await served("cpu", bundles.loki, ...flags);
     expect(await matchOf(server)).toEqual({ processors: "same", gpu: "same" });
@@ -224,14 +224,10 @@ withVulkan("what an operator says of devices is judged in one line", () => {
   };
   const usage = (what: string) => ({ status: 64, stderr: `RUNTIME_USAGE ${what}\n` });
   expect(refused(bundles.loki, "--device", "cpu")).toEqual(hardware("gpu"));
-  expect(refused(bundles.loki, "--pool-device", "gpu=cpu")).toEqual(hardware("gpu"));
-  expect(refused(bundles.loki, "--pool-device", "processors=webgpu")).toEqual(
-    hardware("processors"),
-  );
+  expect(refused(bundles.loki, "--device", "gpu=cpu")).toEqual(hardware("gpu"));
+  expect(refused(bundles.loki, "--device", "processors=webgpu")).toEqual(hardware("processors"));
   const known = "expected a pool (processors, gpu), got";
-  expect(refused(bundles.loki, "--pool-device", "tpu=cpu")).toEqual(
-    usage(`--pool-device: ${known} "tpu"`),
-  );
+  expect(refused(bundles.loki, "--device", "tpu=cpu")).toEqual(usage(`--device: ${known} "tpu"`));
   expect(refused(bundles.loki, "--worker-env", "tpu:A=b")).toEqual(
     usage(`--worker-env: ${known} "tpu"`),
   );

@@ -21,7 +21,7 @@ export async function answerFeedback(
   const { house } = context;
   const { feedback } = hosted;
   if (feedback === undefined) {
-    throw new HttpError(501, "this server takes no feedback (--feedback-rows 0)");
+    throw new HttpError(501, "this server takes no feedback (limit feedbackRows=0)");
   }
   const { method: verb } = request;
   if (verb !== "POST") {

@@ -88,8 +88,8 @@ test("an argument or a value that a command does not take fails", async () => {
   await expect(parsed("worker", [...args, "--pools", "a"])).rejects.toThrow("--pools");
   await expect(parsed("worker", [...args, "--threads", "none"])).rejects.toThrow("--threads");
   await expect(parsed("serve", [...served, "--drain", "5s"])).rejects.toThrow("--drain");
-  await expect(parsed("serve", [...served, "--drain-delay", "soon"])).rejects.toThrow(
-    "drain-delay",
+  await expect(parsed("serve", [...served, "--limit", "drainDelay=soon"])).rejects.toThrow(
+    "drainDelay",
   );
 });
 

@@ -26,26 +26,22 @@ async function refusal(flags: object, environment: object = {}, file?: string): 
 
 describe("a setting", () => {
   test("is that of its flag, else of its variable, else of the file", async () => {
-    const file = fileOf("maxBody: 3MiB\nmaxRows: 7\nthreads: 2\n");
-    const variables = { STRATAGEM_MAX_ROWS: "8", STRATAGEM_MAX_BODY: "4MiB" };
-    const { values, sources } = await servedSettings({ maxBody: "5MiB" }, variables, file);
+    const file = fileOf("limits: { maxBody: 3MiB, maxRows: 7 }\nthreads: 2\n");
+    const variables = { STRATAGEM_LIMIT: "maxRows=8,maxBody=4MiB" };
+    const { values, sources } = await servedSettings({ limit: ["maxBody=5MiB"] }, variables, file);
     expect(values).toMatchObject({ maxBody: 5 * 2 ** 20, maxRows: 8, threads: 2, standby: 1 });
     expect(sources).toMatchObject({
-      maxBody: "--max-body",
-      maxRows: "STRATAGEM_MAX_ROWS",
+      maxBody: "--limit maxBody",
+      maxRows: "STRATAGEM_LIMIT maxRows",
       threads: file,
       standby: "default",
     });
   });
 
   test.each([
-    ["drainTimeout", "250ms", 250],
-    ["drainTimeout", "1.5 s", 1500],
-    ["drainTimeout", 40, 40],
-    ["maxBody", "8GiB", 8 * 2 ** 30],
-    ["deviceIds", "0,3", [0, 3]],
-    ["deviceIds", [0, 3], [0, 3]],
-    ["poolDevice", "a=b=cuda:0,1;c=cpu", ["a=b=cuda:0,1", "c=cpu"]],
+    ["memory", "8GiB", 8 * 2 ** 30],
+    ["device", "cuda:0,3", ["cuda:0,3"]],
+    ["device", "webgpu;a=b=cuda:0,1;c=cpu", ["webgpu", "a=b=cuda:0,1", "c=cpu"]],
     ["providerOptions", "preferredLayout=NHWC", "preferredLayout=NHWC"],
     ["policy", "a,b", ["a", "b"]],
     ["meansCheck", "false", false],
@@ -55,20 +51,35 @@ describe("a setting", () => {
     expect(values).toMatchObject({ [key]: read });
   });
 
+  test.each([
+    ["drainTimeout", "250ms", 250],
+    ["drainTimeout", "1.5 s", 1500],
+    ["drainTimeout", 40, 40],
+    ["maxBody", "8GiB", 8 * 2 ** 30],
+  ])("%s of the limits: %j is %j", async (key, written, read) => {
+    const file = fileOf(`limits: { ${key}: ${written} }`);
+    expect((await servedSettings({}, {}, file)).values).toMatchObject({ [key]: read });
+    const flags = { limit: [`${key}=${written}`] };
+    expect((await servedSettings(flags, {}, undefined)).values).toMatchObject({ [key]: read });
+  });
+
   test("that is printed is read back as it was", async () => {
-    const flags = { policy: ["a.msgpack", "b.msgpack"], maxBody: "3MiB", drainTimeout: "0ms" };
+    const flags = {
+      policy: ["a.msgpack", "b.msgpack"],
+      limit: ["maxBody=3MiB", "drainTimeout=0ms"],
+    };
     const before = await servedSettings(flags, {}, undefined);
     const { text } = printedSettings(before);
     const after = await servedSettings({}, {}, fileOf(text));
     expect(after.values).toEqual(before.values);
-    expect(text).toContain("maxBody: 3MiB                           # --max-body\n");
+    expect(text).toContain("  maxBody: 3MiB                         # --limit maxBody\n");
   });
 });
 
 describe("what is not allowed is refused with its place", () => {
   test.each([
-    [{ maxRows: "0" }, {}, "RUNTIME_USAGE --max-rows: expected a whole number, at least 1"],
-    [{ drainTimeout: "5 days" }, {}, "RUNTIME_USAGE --drain-timeout: expected a time such as"],
+    [{ limit: ["maxRows=0"] }, {}, "RUNTIME_USAGE --limit maxRows: expected a whole number, at"],
+    [{ limit: ["drainTimeout=5 days"] }, {}, "--limit drainTimeout: expected a time such as"],
     [{ http: "8000" }, {}, "RUNTIME_USAGE --http: expected HOST:PORT such as 127.0.0.1:8000"],
     [
       { device: "tpu" },
@@ -76,20 +87,31 @@ describe("what is not allowed is refused with its place", () => {
       "RUNTIME_USAGE --device: expected auto, or cpu, cuda, tensorrt or webgpu",
     ],
     [{}, { STRATAGEM_THREADS: "many" }, "RUNTIME_USAGE STRATAGEM_THREADS: expected a whole"],
-    [{ maxBody: "1e999" }, {}, "RUNTIME_USAGE --max-body: expected bytes such as 64KiB"],
+    [{ limit: ["maxBody=1e999"] }, {}, "RUNTIME_USAGE --limit maxBody: expected bytes such"],
+    [{ limit: ["maxBodi=1"] }, {}, 'name of a limit, got "maxBodi=1"; did you mean "maxBody"?'],
+    [{ device: "cpu;cuda" }, {}, "each once"],
+    [{}, { STRATAGEM_LIMIT: "maxRows" }, "STRATAGEM_LIMIT: expected NAME=VALUE"],
   ])("%j %j", async (flags, environment, message) => {
     expect(await refusal(flags, environment)).toContain(message);
   });
 
   test.each([
-    ["maxBody: 3x", "/serve.yaml:1:10: maxBody: expected bytes such as 64KiB, 512MiB or 8GiB"],
     [
-      "\nmaxBodi: 3",
-      '/serve.yaml:2:10: expected a setting, got "maxBodi"; did you mean "maxBody"?',
+      "limits: { maxBody: 3x }",
+      "/serve.yaml:1:20: maxBody: expected bytes such as 64KiB, 512MiB or 8GiB",
+    ],
+    ["\nthread: 3", '/serve.yaml:2:9: expected a setting, got "thread"; did you mean "threads"?'],
+    [
+      "limits:\n  maxBodi: 3",
+      '/serve.yaml:2:12: expected the name of a limit, got "maxBodi"; did you mean "maxBody"?',
+    ],
+    [
+      "maxBody: 3",
+      "/serve.yaml:1:10: serve --max-body was removed: use --limit maxBody=VALUE, or maxBody under",
     ],
     ["- a", "/serve.yaml:1:1: expected settings by their names"],
-    ["maxBody: [", "/serve.yaml:1:11: "],
-    ["a: &a [1]\nmaxBody: *a", "/serve.yaml"],
+    ["limits: [", "/serve.yaml:1:10: "],
+    ["a: &a [1]\npolicy: *a", "/serve.yaml"],
     ["x".repeat(70_000), "/serve.yaml: expected at most 65536 bytes"],
   ])("of a file: %.20s", async (file, message) => {
     expect(await refusal({}, {}, file)).toContain(`RUNTIME_CONFIG ${message}`);

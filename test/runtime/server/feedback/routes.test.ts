@@ -166,7 +166,7 @@ test("takes no feedback where nothing is to be kept", async () => {
   await asked(harness, "a", [[1, 0]]);
   expect(await fed(harness, { id: "a", label: 0 })).toEqual([
     501,
-    "this server takes no feedback (--feedback-rows 0)",
+    "this server takes no feedback (limit feedbackRows=0)",
   ]);
 });
 

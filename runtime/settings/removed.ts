@@ -1,12 +1,32 @@
 /** Commands and options that the last release had, each with what to use instead. */
-import { flagOf } from "./settings/setting.ts";
+import { flagOf } from "./setting.ts";
 
 /** Of either command line, by name. */
 const COMMANDS: Readonly<Record<string, string>> = {};
 
+/** Former flags of `serve` that are limits now. */
+const LIMIT_FLAGS = [
+  ...["max-body", "max-in-flight", "max-rows", "max-pending", "max-sequences"],
+  ...["max-sequence-bytes", "sequence-idle", "feedback-rows", "feedback-time", "max-connections"],
+  ...["max-pipelined", "max-header", "max-header-fields", "header-timeout", "body-timeout"],
+  ...["body-window", "min-body-rate", "send-timeout", "max-unsent", "max-unsent-per-connection"],
+  ...["idle-timeout", "linger", "drain-delay", "drain-timeout", "grpc-max-message"],
+  ...["grpc-max-streams", "client-rate", "client-burst", "client-concurrency", "poll"],
+  ...["canary-time", "canary-tolerance", "hours-per-false-alarm"],
+];
+
 /** Flags by command; those of `serve` are also variables and keys of its file. */
 const OPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  serve: {},
+  serve: {
+    ...Object.fromEntries(LIMIT_FLAGS.map((flag) => [`--${flag}`, limitInstead(flag)])),
+    "--device-ids": "use --device cuda:0,1",
+    "--pool-device": "use --device POOL=DEVICE",
+    "--policy-token": "use --token sources=FILE",
+    "--worker-token": "use --token workers=FILE",
+    "--cluster-token": "use --token cluster=FILE",
+    "--policy-store": "use --store",
+    "--worker-memory": "use --memory",
+  },
 };
 
 /** One line for a command that was removed; null for all others. */
@@ -35,6 +55,11 @@ export function removedVariable(environment: NodeJS.ProcessEnv): string | null {
     if (value !== undefined && value !== "") return `${variable} was removed: ${instead}`;
   }
   return null;
+}
+
+function limitInstead(flag: string): string {
+  const name = flag.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
+  return `use --limit ${name}=VALUE, or ${name} under limits in the file`;
 }
 
 function own<T>(table: Readonly<Record<string, T>>, key: string): T | undefined {
