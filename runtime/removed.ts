@@ -1,12 +1,19 @@
 /** Commands and options that the last release had, each with what to use instead. */
 import { flagOf } from "./settings/setting.ts";
 
+const SIMULATE = "simulate NEW --arrivals LOG on a decision log answers the question offline";
+
 /** Of either command line, by name. */
-const COMMANDS: Readonly<Record<string, string>> = {};
+const COMMANDS: Readonly<Record<string, string>> = {
+  "shadow-report": SIMULATE,
+};
 
 /** Flags by command; those of `serve` are also variables and keys of its file. */
 const OPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  serve: {},
+  serve: {
+    "--shadow": SIMULATE,
+    "--shadow-share": "accuracy in service is estimated from labels alone (docs/feedback.md)",
+  },
 };
 
 /** One line for a command that was removed; null for all others. */

@@ -51,16 +51,3 @@ export class SampledServiceTimes implements ServiceTimeModel {
     return quantileAt(this.#knotMs, cell * KNOT_COUNT, this.#rng.nextFloat());
   }
 }
-
-/**
- * Drawn where quantiles were measured, and else what decisions reckon with.
- * @param stretch of the times of decisions, as `DecisionServiceTimes` has it.
- */
-export function likeliestServiceTimes(
-  times: ServiceTimes,
-  rng: Rng,
-  stretch = 1,
-): ServiceTimeModel {
-  if (times.quantiles === null) return new DecisionServiceTimes(times, stretch);
-  return new SampledServiceTimes(times.quantiles, rng);
-}

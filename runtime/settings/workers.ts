@@ -7,7 +7,7 @@ import {
   workerUrls,
   workerVariables,
 } from "./device-kinds.ts";
-import { count, counts, oneOf, processMemory, share, text, truth } from "./kinds.ts";
+import { count, counts, oneOf, processMemory, text, truth } from "./kinds.ts";
 import { setting } from "./setting.ts";
 
 export const WORKERS = {
@@ -50,11 +50,6 @@ export const WORKERS = {
   ),
   threads: setting(count({ least: 1 }), 1, "threads of a worker, unless the bundle says its cores"),
   standby: setting(count(), 1, "warm workers in reserve, of each application"),
-  shadowShare: setting(
-    share,
-    0,
-    "share of the rows that the best variant answers again when nothing else runs, such as 1%",
-  ),
   meansCheck: setting(truth, true, "refuse a bundle whose workers want more than the machine has"),
   workerMemory: setting(
     processMemory,

@@ -59,8 +59,6 @@ export type EntryRecorder = (entry: RecordedEntry) => void;
 
 /** A core that is driven by recorded events alone. */
 export interface Replayer {
-  /** When the core wants a "wake" unless another event comes first; infinite for never. */
-  readonly wakeMs: number;
   /**
    * @param event of the method's own recording, in the order of their times.
    * @returns the commands that answer it, as its recorder had them.

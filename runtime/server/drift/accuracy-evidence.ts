@@ -1,6 +1,6 @@
 /** What is known, while a server runs, of how often each variant is right. */
 
-/** Whoever collects feedback or runs shadows implements it; drift asks it every few seconds. */
+/** Feedback implements it; drift asks it every few seconds. */
 export interface AccuracyEvidence {
   /**
    * One entry at most for each variant of which something is known, in any order; a variant of
@@ -14,11 +14,8 @@ export interface VariantEvidence {
   readonly task?: string;
   /** As the bundle names it. */
   readonly variant: string;
-  /** Rows that it answered and of which the truth, or what stands for it, came in since. */
+  /** Rows that it answered and of which the truth came in since. */
   readonly asked: number;
-  /**
-   * Of these the rows that it had right, 0 to `asked`; no whole number where what stands for the
-   * truth is itself right in a known share of the cases only.
-   */
+  /** Of these the rows that it had right, 0 to `asked`. */
   readonly correct: number;
 }

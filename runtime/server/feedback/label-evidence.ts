@@ -4,7 +4,7 @@ import type { FeedbackBook } from "./feedback-book.ts";
 
 /**
  * Of models whose rows one variant answers each: what a pipeline ends with does not tell which of
- * its tasks was right. Agreement is left out, for it stands on the best variant's accuracy.
+ * its tasks was right.
  * @param books of all models of an application.
  */
 export function labelEvidence(books: readonly FeedbackBook[]): AccuracyEvidence {
