@@ -31,7 +31,8 @@ export interface ApplicationOptions {
   readonly hoursPerFalseAlarm?: number;
   /**
    * Receives every event just before the core that decides does, then the commands that answer it.
-   * It must not throw. A method, so that those who know the entries of one method may say so.
+   * It must not throw, and takes no longer than a decision may. A method, so that those who know
+   * the entries of one method may say so.
    */
   recorder?(entry: RecordedEntry): void;
 }

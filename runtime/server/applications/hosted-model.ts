@@ -2,7 +2,6 @@
 import { type InferLimits, inferLimits } from "../bodies/body-limits.ts";
 import { HttpError } from "../connections/http-error.ts";
 import { FeedbackBook } from "../feedback/feedback-book.ts";
-import { labelEvidence } from "../feedback/label-evidence.ts";
 import type { ReadModel } from "../json/json-jobs.ts";
 import { Latencies } from "../metrics/latencies.ts";
 import { RequestReader } from "../protocol/request-reader.ts";
@@ -30,7 +29,7 @@ export interface HostedModel {
 export function hostedModels(application: Application, epochMs: number): HostedModel[] {
   const hosted = modelsOf(application, epochMs);
   const books = hosted.flatMap(({ feedback }) => feedback ?? []);
-  application.drift?.learnFrom(labelEvidence(books));
+  application.drift?.learnFrom(() => books.flatMap((book) => book.labelled()));
   return hosted;
 }
 

@@ -51,12 +51,6 @@ export interface RecordedEntry {
   readonly bundle?: Bundle;
 }
 
-/**
- * Receives every event just before the core does, then the commands that answer it, in order. It
- * must not throw, and takes no longer than a decision may.
- */
-export type EntryRecorder = (entry: RecordedEntry) => void;
-
 /** A core that is driven by recorded events alone. */
 export interface Replayer {
   /**

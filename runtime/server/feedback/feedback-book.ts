@@ -1,5 +1,6 @@
 /** What became known of a model's answers by feedback. */
 import { HttpError } from "../connections/http-error.ts";
+import type { VariantEvidence } from "../drift/accuracy-watch.ts";
 import type { Asker } from "../requests/asker.ts";
 import type { Answer } from "../requests/request.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
@@ -68,10 +69,13 @@ export class FeedbackBook {
     return { unknown: this.#unknown, repeated: this.#repeated };
   }
 
-  /** Whether one variant answers each row, so that it is judged by itself. */
-  get isOfVariants(): boolean {
+  /**
+   * Rows whose truth is known, by variant. None of pipelines: what a pipeline ends with does not
+   * tell which of its tasks was right.
+   */
+  labelled(): readonly VariantEvidence[] {
     const { answersByRow, variants } = this.#options.signature;
-    return answersByRow === true || variants.length === 1;
+    return answersByRow === true || variants.length === 1 ? this.counts.labelled() : [];
   }
 
   get sinceEpochMs(): number {

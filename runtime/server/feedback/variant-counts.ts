@@ -1,4 +1,5 @@
 /** Counts of right and wrong answers of each variant, and what they say of its accuracy. */
+import type { VariantEvidence } from "../drift/accuracy-watch.ts";
 import type { Answerer } from "../requests/request.ts";
 import { type Interval, shareInterval } from "./confidence.ts";
 
@@ -54,7 +55,7 @@ export class VariantCounts {
   }
 
   /** Rows whose truth is known, of the variants that have some. */
-  labelled(): { readonly variant: string; readonly asked: number; readonly correct: number }[] {
+  labelled(): VariantEvidence[] {
     return Array.from(this.#counts).flatMap(([variant, { correct, wrong }]) => {
       const asked = correct + wrong;
       return asked === 0 ? [] : [{ variant, asked, correct }];
