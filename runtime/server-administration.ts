@@ -11,7 +11,6 @@ import type { Acceptors } from "./server/processes/acceptors.ts";
 import type { Notice } from "./server/telemetry/notice.ts";
 import type { ServerOptions } from "./server-options.ts";
 import { devicesText } from "./serving-devices.ts";
-import type { ShadowPolicies } from "./shadow-policies.ts";
 import type { PolicySources } from "./sources/policy-sources.ts";
 import type { Claims } from "./trust/trust.ts";
 import { packageVersion } from "./version.ts";
@@ -21,19 +20,18 @@ interface AdminSurroundings {
   readonly access: Access;
   readonly sources: PolicySources | null;
   readonly acceptors: Acceptors | undefined;
-  readonly shadows: ShadowPolicies | undefined;
   readonly canaries: () => Canaries | undefined;
 }
 
 /** @param started what there is to administer. @throws HttpError 503 before there is. */
 export function adminOf(started: () => Reloading, around: AdminSurroundings): AdminHooks {
-  const { options, access, sources, acceptors, shadows, canaries } = around;
+  const { options, access, sources, acceptors, canaries } = around;
   const { config = () => ({}), onNotice = () => {} } = options;
   return {
     reload: async (name) => {
       const reloading = started();
       if (name !== undefined && !reloading.has(name)) return null;
-      return tellReloaded(await reloadedWith(shadows, reloading.reload(name)), onNotice);
+      return tellReloaded(await reloading.reload(name), onNotice);
     },
     config,
     state: () => stateOf(started(), access, acceptors),
@@ -41,7 +39,6 @@ export function adminOf(started: () => Reloading, around: AdminSurroundings): Ad
       told: () => canaries()?.told() ?? [],
       act: async (action, name) => (await canaries()?.act(action, name)) ?? null,
     },
-    ...(shadows === undefined ? {} : shadows.adminHooks),
     ...(sources === null ? {} : { policies: () => sources.document() }),
   };
 }
@@ -85,14 +82,4 @@ function signatureJson({ keyId, serial, issuedAt, expiresAt, scope }: Claims): o
 function tellReloaded(reloaded: Reloaded, onNotice: Notice): Reloaded {
   onNotice(reloaded.notice, reloaded.isFollowed ? "info" : "error");
   return reloaded;
-}
-
-/** Bundles that look on are read again after the others. */
-export async function reloadedWith(
-  shadows: ShadowPolicies | undefined,
-  others: Promise<Reloaded>,
-): Promise<Reloaded> {
-  const reloaded = await others;
-  if (shadows === undefined) return reloaded;
-  return { ...reloaded, notice: reloaded.notice + (await shadows.reload()) };
 }

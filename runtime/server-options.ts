@@ -34,10 +34,6 @@ export interface ServerOptions extends WorkersOptions, ClusterOptions {
   /** Left out, or 0, for any that is free. */
   readonly port?: number;
   readonly limits?: Partial<ServerLimits>;
-  /** Paths of bundles that look on, one for an application at most; left out for none. */
-  readonly shadow?: readonly string[] | undefined;
-  /** Of the rows, what the best variant answers again, 0..1; left out for nothing. */
-  readonly shadowShare?: number | undefined;
   /** Left out for no gRPC beside HTTP. */
   readonly grpc?: GrpcOptions;
   /**

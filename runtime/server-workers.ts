@@ -13,7 +13,7 @@ import type { AssignedExecutorHandlers, ExecutorHandlers, VariantModel } from ".
 import { onFirstProvider } from "./exec/first-provider.ts";
 import type { CpuFallback } from "./exec/model-facts.ts";
 import { fileBytesOf } from "./exec/variant-files.ts";
-import { devicesOn, distinctDevices, type WorkerDevice } from "./exec/worker-device.ts";
+import { distinctDevices, type WorkerDevice } from "./exec/worker-device.ts";
 import {
   type ProcessExecutor,
   type ProcessExecutorHandlers,
@@ -63,9 +63,6 @@ interface Told extends WorkersOptions {
   /** Called when a worker failed at its start, for whatever reason. */
   readonly onStartFailed?: (reason: string) => void;
 }
-
-/** The lowest priority that a process can have. */
-const LAST = 19;
 
 /** Starts the workers of a server, and remembers what they run on. */
 export class Workers implements WorkerStarter {
@@ -136,27 +133,6 @@ export class Workers implements WorkerStarter {
       if (remote === null) return start(told);
       return remote.startAssigned({ slots: this.#slotsHere, start }, told);
     });
-  }
-
-  /**
-   * One worker more, on the processor, that holds a single variant and stands back behind all that
-   * serve. @param variant by index.
-   * @throws Error if it does not start.
-   */
-  startShadow(variant: number): Promise<ProcessExecutor> {
-    const { onNotice } = this.#options;
-    const variants = this.#variants.slice(variant, variant + 1);
-    const own = { workerCount: 1, standbyCount: 0, devices: devicesOn("cpu", 1), niceness: LAST };
-    const handlers: ProcessExecutorHandlers = {
-      onReady: () => {},
-      onLost: (_slot, reason) => onNotice(`the worker of shadow runs was lost: ${reason}`, "warn"),
-      onStartFailed: (reason, retryMs) => {
-        const told = `the worker of shadow runs failed at its start: ${reason}`;
-        onNotice(`${told}; another try in ${retryMs} ms`, "warn");
-      },
-    };
-    const { threads: threadsPerWorker = 1 } = this.#options;
-    return startExecutor({ variants, threadsPerWorker, ...own }, handlers, this.#limits());
   }
 
   /** Slots of this machine. */

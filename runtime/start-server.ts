@@ -18,7 +18,7 @@ import { Acceptors } from "./server/processes/acceptors.ts";
 import { dividedLimits } from "./server/processes/divided-limits.ts";
 import { openServer, type RunningServer } from "./server/serve.ts";
 import type { Notice } from "./server/telemetry/notice.ts";
-import { adminOf, expectStarted, reloadedWith } from "./server-administration.ts";
+import { adminOf, expectStarted } from "./server-administration.ts";
 import { ServerGpus } from "./server-gpus.ts";
 import {
   clockOf,
@@ -26,7 +26,7 @@ import {
   type ServerOptions,
   type StartedServer,
 } from "./server-options.ts";
-import { decisionsOf, followersOf, shadowsOf, telemetryOf } from "./server-telemetry.ts";
+import { decisionsOf, telemetryOf } from "./server-telemetry.ts";
 import { devicesText } from "./serving-devices.ts";
 import { signatureLines } from "./signature-lines.ts";
 import type { PolicySources } from "./sources/policy-sources.ts";
@@ -87,11 +87,8 @@ async function startWith(
   const policies = sources?.paths ?? policiesOf(options.policy);
   const clock = clockOf(options);
   const isOnly = policies.length === 1;
-  const shadows = await shadowsOf(options, trust);
-  const follow = followersOf(decisions, shadows);
-  const hosting = { ...options, ...clock, onNotice, isOnly, trust, follow };
+  const hosting = { ...options, ...clock, onNotice, isOnly, trust, decisions };
   const hosted = await hostedBundles(policies, opened, hosting);
-  shadows?.watch(hosted);
   const { otlp, telemetry } = await telemetryOf(options, decisions);
   const acceptors = await acceptorsOf(options, decisions);
   let reloading: Reloading | undefined;
@@ -109,17 +106,16 @@ async function startWith(
       telemetry,
       otherLines: () => [
         ...signatureLines(served()),
-        ...[gpus, shadows, canaries, sources, cluster].flatMap((one) => one?.lines() ?? []),
+        ...[gpus, canaries, sources, cluster].flatMap((one) => one?.lines() ?? []),
       ],
       onNotice,
       admin: adminOf(() => expectStarted(reloading), {
-        ...{ options, access, sources, acceptors, shadows },
+        ...{ options, access, sources, acceptors },
         canaries: () => canaries,
       }),
     },
   );
   const server = await opening.catch(async (error) => {
-    shadows?.close();
     await acceptors?.end();
     throw error;
   });
@@ -141,14 +137,13 @@ async function startWith(
     get served() {
       return servedOf(following, sources);
     },
-    reload: (name) => reloadedWith(shadows, following.reload(name)),
+    reload: (name) => following.reload(name),
     close: async () => {
       canaries?.stop();
       following.stop();
       // What it is about to follow is given up by the server.
       const ended = sources?.close();
       await server.close();
-      shadows?.close();
       await ended;
       gpus.close();
       access.close();

@@ -165,8 +165,6 @@ function optionsOf(settings: SettingValues, environment: NodeJS.ProcessEnv): Ser
     readyNeedsPromises: settings.readyNeedsPromises,
     processes: settings.processes,
     limits: limitsOf(settings),
-    shadowShare: settings.shadowShare,
-    ...(settings.shadow === null ? {} : { shadow: settings.shadow }),
     ...grpcOf(settings),
     access: accessOf(settings),
     trust: trustOf(settings, environment),

@@ -16,12 +16,6 @@ export const SERVED = {
     "where the model files are; once for all bundles, or once for each in their order",
     "the folder of each bundle",
   ),
-  shadow: setting(
-    texts("<bundle>", "paths of policy bundles"),
-    null,
-    "bundle that is told what comes and decides, and that nobody follows; once per application",
-    "none looks on",
-  ),
   http: setting(address, { host: "127.0.0.1", port: 8000 }, "where to listen; port 0 for any"),
   processes: setting(
     count({ least: 1, most: MAX_PROCESSES }),

@@ -3,7 +3,6 @@ import type { Bundle, Cluster } from "../../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../../exec/executor.ts";
 import type { RecordedEntry } from "../decisions/recorded-entry.ts";
 import { Drift, HOURS_PER_FALSE_ALARM } from "../drift/drift.ts";
-import type { Shadow } from "../feedback/shadow.ts";
 import type { MetricLine } from "../metrics/exposition.ts";
 import type { Endpoint } from "../requests/endpoint.ts";
 import type { Notice } from "../telemetry/notice.ts";
@@ -26,15 +25,14 @@ export interface ApplicationOptions {
   readonly onNotice?: Notice;
   /** What is counted of its workers, whatever the method; left out for nothing. */
   readonly workerLines?: () => readonly MetricLine[];
-  /** Of the rows, what the best variant answers again, 0..1; left out for nothing. */
-  readonly shadowShare?: number;
   /** Is added to `nowMs` to have milliseconds since 1970; left out, that of the process. */
   readonly epochOffsetMs?: number;
   /** Mean time between false alarms of its promises, hours; left out, 1000. */
   readonly hoursPerFalseAlarm?: number;
   /**
    * Receives every event just before the core that decides does, then the commands that answer it.
-   * It must not throw. A method, so that those who know the entries of one method may say so.
+   * It must not throw, and takes no longer than a decision may. A method, so that those who know
+   * the entries of one method may say so.
    */
   recorder?(entry: RecordedEntry): void;
 }
@@ -50,8 +48,6 @@ export interface Opening<E extends Executor, H extends Required<ExecutorHandlers
   ) => ServedEndpoint<E, H>;
   /** Makes the executor, whose workers may be ready at once. Called when the server listens. */
   readonly executorFactory: (handlers: H) => E | Promise<E>;
-  /** Opened with the workers, and closed with them. */
-  readonly shadow?: Shadow | undefined;
 }
 
 /** An endpoint that takes an executor of a kind, and what that has to tell. */
@@ -68,8 +64,6 @@ export interface Application {
   readonly limits: ServerLimits;
   /** What is counted of its workers, whatever the method. */
   readonly workerLines: () => readonly MetricLine[];
-  /** The best variant beside the workers; left out where nothing is answered again. */
-  readonly shadow?: Shadow | undefined;
   /** Whether its promises hold; undefined where nobody measures them, or another process does. */
   readonly drift?: Drift | undefined;
   /** Starts its workers, once. @throws what making the executor throws. */
@@ -102,7 +96,6 @@ class OpenedApplication<E extends Executor, H extends Required<ExecutorHandlers>
   readonly sloMs: number;
   readonly limits: ServerLimits;
   readonly workerLines: () => readonly MetricLine[];
-  readonly shadow: Shadow | undefined;
   readonly drift: Drift | undefined;
   readonly #executorFactory: (handlers: H) => E | Promise<E>;
   #executor: E | undefined;
@@ -121,7 +114,6 @@ class OpenedApplication<E extends Executor, H extends Required<ExecutorHandlers>
     this.sloMs = bundle.slo.latencyMs;
     this.gate = new Gate(this.limits.maxPending, workerCountOf(bundle.cluster), this.sloMs);
     this.#executorFactory = executorFactory;
-    this.shadow = opening.shadow;
     this.drift = driftOf(this.endpoint, bundle, options);
   }
 
@@ -144,7 +136,6 @@ class OpenedApplication<E extends Executor, H extends Required<ExecutorHandlers>
     const waiting = early;
     early = undefined;
     for (const act of waiting) act();
-    this.shadow?.open();
   }
 
   enter(): void {
@@ -165,7 +156,6 @@ class OpenedApplication<E extends Executor, H extends Required<ExecutorHandlers>
   }
 
   async close(): Promise<void> {
-    await this.shadow?.close();
     clearInterval(this.#looks);
     await this.#executor?.close();
   }

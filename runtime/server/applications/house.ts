@@ -240,10 +240,9 @@ function countedLines(
       return labelled(own, { model: name });
     }),
     ...Latencies.lines(latencies),
-    ...models.flatMap(({ model, feedback, shadowRuns }) => {
+    ...models.flatMap(({ model, feedback }) => {
       const own = feedback === undefined ? [] : feedbackLines(feedback);
-      const lines = [...own, ...(shadowRuns?.lines() ?? [])];
-      return labelled(lines, { model: model.signature.names[0] ?? "" });
+      return labelled(own, { model: model.signature.names[0] ?? "" });
     }),
   ];
 }

@@ -236,22 +236,19 @@ export function scheduled(
   );
 }
 
-/** What is answered may get feedback, and be answered again. */
+/** What is answered may get feedback. */
 function remembered(
   { nowMs }: Pick<House, "nowMs">,
-  { feedback, shadowRuns }: HostedModel,
+  { feedback }: HostedModel,
   request: Scheduled,
   outcome: Outcome | Promise<Outcome>,
 ): Outcome | Promise<Outcome> {
   const { asker, rows } = request;
-  const isNoted = (feedback !== undefined && asker !== undefined) || shadowRuns !== undefined;
-  if (!isNoted || !(outcome instanceof Promise)) return outcome;
+  if (feedback === undefined || asker === undefined || !(outcome instanceof Promise)) {
+    return outcome;
+  }
   return outcome.then((found) => {
-    if (found.kind === "answered") {
-      if (asker !== undefined) feedback?.onAnswered(asker, rows, found, nowMs());
-      shadowRuns?.onAnswered(request, found);
-    }
-    shadowRuns?.onSettled();
+    if (found.kind === "answered") feedback.onAnswered(asker, rows, found, nowMs());
     return found;
   });
 }

@@ -189,7 +189,7 @@ export class DecisionLog implements DecisionSink {
   }
 }
 
-/** As `CoreFollower`. */
+/** Receives what one core is told and what it says, until its application is closed. */
 export interface FollowedCore {
   onEntry(entry: RecordedEntry): void;
   onOpened(application: LoggedApplication): void;

@@ -14,7 +14,7 @@ import {
   serverMetadata,
 } from "../protocol/descriptions.ts";
 import { segmentsOf } from "../protocol/request-target.ts";
-import { adminAnswer, shadowArrivals } from "./admin.ts";
+import { adminAnswer } from "./admin.ts";
 import type { HttpContext } from "./context.ts";
 import { answerFeedback } from "./feedback.ts";
 import { answerInfer } from "./infer.ts";
@@ -82,12 +82,6 @@ async function routeAdmin(
   response: ServerResponse,
 ): Promise<void> {
   const method = (allowed: "GET" | "POST" | "GET or POST") => expectMethod(request, allowed);
-  const trace = await shadowArrivals(context, path);
-  if (trace !== undefined) {
-    method("GET");
-    sendBody(context, response, 200, trace, { "content-type": "text/csv; charset=utf-8" });
-    return;
-  }
   const [status, document] = await adminAnswer(context, path, request, method);
   sendJson(context, response, status, document);
 }
