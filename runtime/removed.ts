@@ -6,7 +6,7 @@ const COMMANDS: Readonly<Record<string, string>> = {};
 
 /** Flags by command; those of `serve` are also variables and keys of its file. */
 const OPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  serve: {},
+  serve: { "--processes": "start more servers, of a cluster or behind a load balancer" },
 };
 
 /** One line for a command that was removed; null for all others. */

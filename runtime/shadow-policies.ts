@@ -212,8 +212,8 @@ export class ShadowPolicies {
     // It may have been replaced where it is served.
     const now = () => ({
       path: served.path,
-      sha256: endpoint.bundleSha256 ?? served.sha256,
-      bundle: endpoint.bundle ?? served.bundle,
+      sha256: endpoint.bundleSha256,
+      bundle: endpoint.bundle,
     });
     const refusal = onlookerRefusal(now().bundle, shadow.bundle);
     const parts = refusal ?? partsOf(shadow, now().bundle, limits.maxPending);

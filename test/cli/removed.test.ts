@@ -9,3 +9,11 @@ test("says nothing of names that were never there", () => {
   expect(removedOption("compile", "--toString")).toBe(null);
   expect(removedVariable({ STRATAGEM_POLICY: "a.msgpack" })).toBe(null);
 });
+
+test("says what to use instead of --processes", () => {
+  const instead = "start more servers, of a cluster or behind a load balancer";
+  expect(removedOption("serve", "--processes")).toBe(`serve --processes was removed: ${instead}`);
+  expect(removedVariable({ STRATAGEM_PROCESSES: "2" })).toBe(
+    `STRATAGEM_PROCESSES was removed: ${instead}`,
+  );
+});

@@ -32,7 +32,7 @@ export function onTurnedAway(house: House, hosted: HostedModel, record?: Request
   if (record === undefined) return;
   record.model = model.signature.names[0] ?? "";
   record.sloMs = application.sloMs;
-  record.bundleSha256 = application.endpoint.bundleSha256 ?? "";
+  record.bundleSha256 = application.endpoint.bundleSha256;
   record.failedMs = house.nowMs();
   record.error = "turned away at the door";
   record.reason = "shed";

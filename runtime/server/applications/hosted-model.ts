@@ -23,7 +23,7 @@ export interface HostedModel {
   /** Rows of one request at most. */
   readonly maxRows: number;
   readonly latencies: Latencies;
-  /** Left out where no feedback is taken, or another process takes it. */
+  /** Left out where no feedback is taken. */
   readonly feedback?: FeedbackBook | undefined;
   /** Left out where nothing is answered again. */
   readonly shadowRuns?: ShadowRuns | undefined;
@@ -33,7 +33,7 @@ export interface HostedModel {
 export function hostedModels(application: Application, epochMs: number): HostedModel[] {
   const hosted = modelsOf(application, epochMs);
   const books = hosted.flatMap(({ feedback }) => feedback ?? []);
-  application.drift?.learnFrom(labelEvidence(books));
+  application.drift.learnFrom(labelEvidence(books));
   return hosted;
 }
 
@@ -78,7 +78,7 @@ function feedbackOf(
   sinceEpochMs: number,
 ): FeedbackBook | undefined {
   const { feedbackRows: maxRows, feedbackMs: keptMs } = limits;
-  if (bundle === undefined || maxRows === 0) return undefined;
+  if (maxRows === 0) return undefined;
   const profiledByVariant = new Map<string, number>();
   // Of a pipeline the accuracy is that of a path, which answers tell.
   for (const task of signature.answersByRow === true ? bundle.tasks : []) {

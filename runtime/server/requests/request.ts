@@ -54,8 +54,6 @@ export interface Answer extends AnswerTimes {
   readonly runs?: readonly BatchRun[];
   /** How long the first of its queries waited for each of them; left out where all came at once. */
   readonly waitsMs?: readonly number[];
-  /** Of the bundle that decided; left out where the process that answers knows it. */
-  readonly bundleSha256?: string;
 }
 
 export interface Failure {
