@@ -17,7 +17,6 @@ import type { AdminHooks } from "./http/admin-hooks.ts";
 import { type HttpContext, inferredModels } from "./http/context.ts";
 import { type DoorAddress, doorsOf } from "./http/doors.ts";
 import { openDoors } from "./http/open-doors.ts";
-import { serverMetricLines } from "./http/server-metrics.ts";
 import { JsonThread } from "./json/json-thread.ts";
 import { TurnShare } from "./json/turn-share.ts";
 import type { MetricLine } from "./metrics/exposition.ts";
@@ -279,7 +278,8 @@ function contextOf(
   const counts = new RequestCounts();
   const metricLines = () => [
     ...house.metricLines(),
-    ...serverMetricLines(loopDelay, budget),
+    ...loopDelay.lines(),
+    ...budget.metricLines(),
     ...connections.metricLines(),
     ...counts.metricLines(),
     ...grpcLines(),

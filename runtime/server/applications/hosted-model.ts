@@ -1,8 +1,7 @@
 /** The models of all applications of a server, by the names that clients call them. */
 import { type InferLimits, inferLimits } from "../bodies/body-limits.ts";
 import { HttpError } from "../connections/http-error.ts";
-import { FeedbackBook } from "../feedback/feedback-book.ts";
-import { labelEvidence } from "../feedback/label-evidence.ts";
+import { FeedbackBook, labelEvidence } from "../feedback/feedback-book.ts";
 import { ShadowRuns } from "../feedback/shadow-runs.ts";
 import type { ReadModel } from "../json/json-jobs.ts";
 import { Latencies } from "../metrics/latencies.ts";

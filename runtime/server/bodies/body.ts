@@ -7,10 +7,10 @@ import { HttpError } from "../connections/http-error.ts";
 import { Pace, type PaceLimits } from "../connections/pace.ts";
 import { foundText } from "../tensors/json-text.ts";
 import type { BodyLimit } from "./body-limits.ts";
+import { YoungMemory } from "./body-memory.ts";
 import type { ByteHold } from "./byte-budget.ts";
 import { ByteSink } from "./byte-sink.ts";
 import { type Inflater, inflaterOf, isCompressed } from "./inflater.ts";
-import { YoungMemory } from "./young-memory.ts";
 
 const youngMemory = new YoungMemory();
 

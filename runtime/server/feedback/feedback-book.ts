@@ -1,10 +1,10 @@
 /** What became known of a model's answers: feedback, and agreement with the best variant. */
 import { HttpError } from "../connections/http-error.ts";
-import type { Asker } from "../requests/asker.ts";
+import type { AccuracyEvidence } from "../drift/accuracy-evidence.ts";
 import type { Answer } from "../requests/request.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
-import { AnsweredRequests, type AnsweredRows } from "./answered-requests.ts";
+import { AnsweredRequests, type AnsweredRows, type Asker } from "./answered-requests.ts";
 import type { FeedbackBody, FeedbackItem, Label } from "./feedback-body.ts";
 import { type Prediction, PredictionReader } from "./predictions.ts";
 import { VariantCounts } from "./variant-counts.ts";
@@ -202,4 +202,14 @@ function refusal(
     return new HttpError(404, `${where}no request "${first}" is known: ${why}`);
   }
   return new HttpError(409, `${where}request "${repeated[0]}" has had its feedback already`);
+}
+
+/**
+ * Of models whose rows one variant answers each: what a pipeline ends with does not tell which of
+ * its tasks was right. Agreement is left out, for it stands on the best variant's accuracy.
+ * @param books of all models of an application.
+ */
+export function labelEvidence(books: readonly FeedbackBook[]): AccuracyEvidence {
+  const ofVariants = books.filter(({ isOfVariants }) => isOfVariants);
+  return { counts: () => ofVariants.flatMap(({ counts }) => counts.labelled()) };
 }

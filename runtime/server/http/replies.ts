@@ -1,9 +1,8 @@
 /** What routes answer with: JSON, text, or the reason why not. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { tellFault } from "../applications/faults.ts";
 import { CLOSE, HttpError, reasonJson } from "../connections/http-error.ts";
 import { hasUnreadBody } from "../connections/request-head.ts";
-import { httpErrorOf } from "../protocol/refusal.ts";
+import { httpErrorOf, tellFault } from "../protocol/refusal.ts";
 import type { HttpContext } from "./context.ts";
 import { repeatedId } from "./seen.ts";
 

@@ -7,8 +7,7 @@ import { elementCountOf } from "../tensors/datatypes.ts";
 import { bucketRowShape } from "../tensors/padding.ts";
 import type { ModelSignature } from "../tensors/signature.ts";
 import { rowBounds } from "../tensors/tensors.ts";
-import { type AnswerTimes, answerTimes } from "./answer-times.ts";
-import type { BatchRun } from "./batch-run.ts";
+import { type AnswerTimes, answerTimes, type BatchRun } from "./batch-run.ts";
 import type { SequenceStep } from "./sequence-step.ts";
 import type { VariantWish } from "./variant-wish.ts";
 

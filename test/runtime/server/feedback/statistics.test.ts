@@ -8,8 +8,7 @@ import {
   labelEstimate,
 } from "../../../../runtime/server/feedback/accuracy-estimate.ts";
 import { logEvidence, shareInterval } from "../../../../runtime/server/feedback/confidence.ts";
-import { FeedbackBook } from "../../../../runtime/server/feedback/feedback-book.ts";
-import { labelEvidence } from "../../../../runtime/server/feedback/label-evidence.ts";
+import { FeedbackBook, labelEvidence } from "../../../../runtime/server/feedback/feedback-book.ts";
 
 const ALPHA = 0.05;
 
