@@ -5,7 +5,7 @@ import { FeedbackBook, labelEvidence } from "../feedback/feedback-book.ts";
 import { ShadowRuns } from "../feedback/shadow-runs.ts";
 import type { ReadModel } from "../json/json-jobs.ts";
 import { Latencies } from "../metrics/latencies.ts";
-import { RequestReader } from "../protocol/request-reader.ts";
+import { RequestReader } from "../protocol/protocol.ts";
 import type { EndpointModel } from "../requests/endpoint.ts";
 import type { Application } from "./application.ts";
 

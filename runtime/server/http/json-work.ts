@@ -7,8 +7,7 @@ import {
   parsePredictRequest,
   predictionsJson,
 } from "../protocol/kserve-v1.ts";
-import type { InferRequest } from "../protocol/protocol.ts";
-import { isRaw } from "../protocol/raw-request.ts";
+import { type InferRequest, isRaw } from "../protocol/protocol.ts";
 import { bytesOf } from "../protocol/response.ts";
 import type { Answer } from "../requests/request.ts";
 import { DATATYPES, elementCountOf } from "../tensors/datatypes.ts";
