@@ -208,11 +208,7 @@ export function isRaw(headerLength: string | undefined): boolean {
  * bytes for. All outputs are answered as JSON.
  * @throws BadRequest for a model with several inputs, and for a body that is no rows.
  */
-function rawRequest(
-  body: Uint8Array,
-  signature: ClientSignature,
-  maxRows: number,
-): InferRequest {
+function rawRequest(body: Uint8Array, signature: ClientSignature, maxRows: number): InferRequest {
   const [input, ...others] = signature.inputs;
   if (input === undefined || others.length > 0) {
     const names = signature.inputs.map(({ name }) => `"${name}"`).join(", ");
