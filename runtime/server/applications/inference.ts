@@ -183,7 +183,7 @@ function noteAnswer(record: RequestRecord, answer: Answer): void {
   record.computeMs = inferMs;
   record.variant = answerer.variant;
   record.accuracy = answerer.accuracy;
-  record.runs = runs ?? [];
+  record.runs = runs;
   record.waitsMs = waitsMs ?? [];
 }
 

@@ -50,7 +50,7 @@ export interface Answer extends AnswerTimes {
   /** The variant that answered each row, for models whose rows one variant answers each. */
   readonly variantByRow?: readonly number[];
   /** Batches in which its rows ran, in the order in which they were done. */
-  readonly runs?: readonly BatchRun[];
+  readonly runs: readonly BatchRun[];
   /** How long the first of its queries waited for each of them; left out where all came at once. */
   readonly waitsMs?: readonly number[];
 }

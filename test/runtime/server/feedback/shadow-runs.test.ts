@@ -162,7 +162,7 @@ const SIGNATURE: ClientSignature = {
 
 function answerOf(bytes: Uint8Array, rows: number, variant: number): Answer {
   const outputs = [{ shape: [rows, 2], parts: [bytes] }];
-  const times = { queueMs: 0, inputMs: 0, inferMs: 0, doneMs: 0 };
+  const times = { queueMs: 0, inputMs: 0, inferMs: 0, doneMs: 0, runs: [] };
   const answerer = { variant: variant === 0 ? "small" : "large", accuracy: 0.5 };
   const variantByRow = new Array<number>(rows).fill(variant);
   return { kind: "answered", outputs, answerer, variantByRow, ...times };
