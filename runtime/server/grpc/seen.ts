@@ -119,7 +119,7 @@ export class Seen {
   /** What its client is told instead of an answer; operators are told of faults. */
   refusal(error: unknown): Refusal {
     const told = httpErrorOf(error);
-    tellFault(this.#house, this.id, error, told);
+    tellFault(this.#house.onNotice, this.id, error, told);
     if (this.record !== undefined) this.record.error = told.message;
     return refusalOf(told);
   }

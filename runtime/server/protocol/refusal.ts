@@ -1,6 +1,6 @@
 /** Failed requests: the answer to the client, and the notice to operators where it is a fault. */
-import type { House } from "../applications/house.ts";
 import { HttpError } from "../connections/http-error.ts";
+import type { Notice } from "../telemetry/notice.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
 
 /** The status says what it is; other protocols have one for each. */
@@ -17,7 +17,7 @@ export function httpErrorOf(error: unknown): HttpError {
  * @param told what its client is told.
  */
 export function tellFault(
-  { onNotice }: Pick<House, "onNotice">,
+  onNotice: Notice,
   id: string | undefined,
   reason: unknown,
   told: HttpError,
