@@ -7,7 +7,6 @@ import type { Reloading } from "./reloading.ts";
 import type { Access } from "./server/access/access.ts";
 import { HttpError, RETRY_LATER } from "./server/connections/http-error.ts";
 import type { AdminHooks, Reloaded } from "./server/http/admin-hooks.ts";
-import type { Acceptors } from "./server/processes/acceptors.ts";
 import type { Notice } from "./server/telemetry/notice.ts";
 import type { ServerOptions } from "./server-options.ts";
 import { devicesText } from "./serving-devices.ts";
@@ -19,13 +18,12 @@ interface AdminSurroundings {
   readonly options: ServerOptions;
   readonly access: Access;
   readonly sources: PolicySources | null;
-  readonly acceptors: Acceptors | undefined;
   readonly canaries: () => Canaries | undefined;
 }
 
 /** @param started what there is to administer. @throws HttpError 503 before there is. */
 export function adminOf(started: () => Reloading, around: AdminSurroundings): AdminHooks {
-  const { options, access, sources, acceptors, canaries } = around;
+  const { options, access, sources, canaries } = around;
   const { config = () => ({}), onNotice = () => {} } = options;
   return {
     reload: async (name) => {
@@ -34,7 +32,7 @@ export function adminOf(started: () => Reloading, around: AdminSurroundings): Ad
       return tellReloaded(await reloading.reload(name), onNotice);
     },
     config,
-    state: () => stateOf(started(), access, acceptors),
+    state: () => stateOf(started(), access),
     canary: {
       told: () => canaries()?.told() ?? [],
       act: async (action, name) => (await canaries()?.act(action, name)) ?? null,
@@ -50,7 +48,7 @@ export function expectStarted(reloading: Reloading | undefined): Reloading {
 }
 
 /** For administrators: what is served, and by whose leave. */
-function stateOf(reloading: Reloading, access: Access, acceptors?: Acceptors): object {
+function stateOf(reloading: Reloading, access: Access): object {
   return {
     version: packageVersion(),
     ready: reloading.hosted.every(({ application }) => application.endpoint.isReady),
@@ -67,10 +65,7 @@ function stateOf(reloading: Reloading, access: Access, acceptors?: Acceptors): o
       signature: one.claims === null ? null : signatureJson(one.claims),
       reload: reloading.resultAt(place),
     })),
-    access: {
-      ...access.state(),
-      ...(acceptors === undefined ? {} : { refused: acceptors.refusals(access.metricLines()) }),
-    },
+    access: access.state(),
   };
 }
 

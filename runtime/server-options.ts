@@ -36,11 +36,6 @@ export interface ServerOptions extends WorkersOptions, ClusterOptions {
   readonly limits?: Partial<ServerLimits>;
   /** Left out for no gRPC beside HTTP. */
   readonly grpc?: GrpcOptions;
-  /**
-   * Processes that accept requests, beside this one, which then decides alone; left out, or 1, for
-   * none, so that this one does both.
-   */
-  readonly processes?: number;
   /** Whether browsers get a live page at `GET /`; left out, they do. */
   readonly page?: boolean;
   /** What the server calls itself to clients; left out, "stratagem". */

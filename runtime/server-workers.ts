@@ -1,5 +1,4 @@
 /** The workers of a bundle: on which devices they start, and what they tell. */
-
 import { statSync } from "node:fs";
 import type { Pool, Provider } from "./bundle/schema.ts";
 import { describeDevice } from "./devices/describe-device.ts";
@@ -27,9 +26,8 @@ import {
   type PoolHardware,
   poolHardware,
 } from "./pool-hardware.ts";
-import { PoolRuns } from "./pool-runs.ts";
 import { type Elsewhere, type ElsewhereOptions, elsewhereOf } from "./remote/elsewhere.ts";
-import type { MetricLine } from "./server/metrics/exposition.ts";
+import { head, line, type MetricLine } from "./server/metrics/exposition.ts";
 import type { Notice } from "./server/telemetry/notice.ts";
 import { type DeviceOptions, isAuto, poolBySlot, servingDevices } from "./serving-devices.ts";
 import type { MeansOptions, SharedMeans } from "./shared-means.ts";
@@ -250,4 +248,34 @@ export class Workers implements WorkerStarter {
 function fileBytes(variant: VariantModel): number {
   if (variant.remote !== undefined || variant.digest !== undefined) return 0;
   return fileBytesOf(variant, (path) => statSync(path).size);
+}
+
+class PoolRuns {
+  readonly #names: readonly string[];
+  readonly #batches: number[];
+  readonly #rows: number[];
+
+  /** @param names of the pools, in their order. */
+  constructor(names: readonly string[]) {
+    this.#names = names;
+    this.#batches = names.map(() => 0);
+    this.#rows = names.map(() => 0);
+  }
+
+  /** @param pool by index. */
+  onRun(pool: number, rows: number): void {
+    this.#batches[pool] = (this.#batches[pool] ?? 0) + 1;
+    this.#rows[pool] = (this.#rows[pool] ?? 0) + rows;
+  }
+
+  metricLines(): MetricLine[] {
+    const family = (name: string, help: string, counts: readonly number[]) => [
+      head(name, "counter", help),
+      ...this.#names.map((pool, index) => line(name, { pool }, counts[index] ?? 0)),
+    ];
+    return [
+      ...family("stratagem_pool_batches_total", "Batches given to a pool's workers", this.#batches),
+      ...family("stratagem_pool_rows_total", "Rows of these batches", this.#rows),
+    ];
+  }
 }

@@ -163,7 +163,6 @@ function optionsOf(settings: SettingValues, environment: NodeJS.ProcessEnv): Ser
     textParameters: settings.textParameters,
     hoursPerFalseAlarm: settings.hoursPerFalseAlarm,
     readyNeedsPromises: settings.readyNeedsPromises,
-    processes: settings.processes,
     limits: limitsOf(settings),
     ...grpcOf(settings),
     access: accessOf(settings),

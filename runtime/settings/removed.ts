@@ -31,7 +31,8 @@ const OPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "--policy-store": "use --store",
     "--worker-memory": "use --memory",
     "--shadow": SIMULATE,
-    "--shadow-share": "accuracy in service is estimated from labels alone (docs/feedback.md)",
+    "--shadow-share": "accuracy in service is estimated from labels alone (docs/operate.md)",
+    "--processes": "start more servers, of a cluster or behind a load balancer",
   },
 };
 

@@ -24,3 +24,11 @@ test("an option of serve names the one to use instead, as a flag, a variable and
   );
   expect(removedOption("serve", "--pool-device")).toContain("use --device POOL=DEVICE");
 });
+
+test("says what to use instead of --processes", () => {
+  const instead = "start more servers, of a cluster or behind a load balancer";
+  expect(removedOption("serve", "--processes")).toBe(`serve --processes was removed: ${instead}`);
+  expect(removedVariable({ STRATAGEM_PROCESSES: "2" })).toBe(
+    `STRATAGEM_PROCESSES was removed: ${instead}`,
+  );
+});

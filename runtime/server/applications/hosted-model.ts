@@ -4,7 +4,7 @@ import { HttpError } from "../connections/http-error.ts";
 import { FeedbackBook } from "../feedback/feedback-book.ts";
 import type { ReadModel } from "../json/json-jobs.ts";
 import { Latencies } from "../metrics/latencies.ts";
-import { RequestReader } from "../protocol/request-reader.ts";
+import { RequestReader } from "../protocol/protocol.ts";
 import type { EndpointModel } from "../requests/endpoint.ts";
 import type { Application } from "./application.ts";
 
@@ -21,7 +21,7 @@ export interface HostedModel {
   /** Rows of one request at most. */
   readonly maxRows: number;
   readonly latencies: Latencies;
-  /** Left out where no feedback is taken, or another process takes it. */
+  /** Left out where no feedback is taken. */
   readonly feedback?: FeedbackBook | undefined;
 }
 
@@ -29,7 +29,7 @@ export interface HostedModel {
 export function hostedModels(application: Application, epochMs: number): HostedModel[] {
   const hosted = modelsOf(application, epochMs);
   const books = hosted.flatMap(({ feedback }) => feedback ?? []);
-  application.drift?.learnFrom(() => books.flatMap((book) => book.labelled()));
+  application.drift.learnFrom(() => books.flatMap((book) => book.labelled()));
   return hosted;
 }
 
@@ -61,7 +61,7 @@ function feedbackOf(
   sinceEpochMs: number,
 ): FeedbackBook | undefined {
   const { feedbackRows: maxRows, feedbackMs: keptMs } = limits;
-  if (bundle === undefined || maxRows === 0) return undefined;
+  if (maxRows === 0) return undefined;
   const profiledByVariant = new Map<string, number>();
   // Of a pipeline the accuracy is that of a path, which answers tell.
   for (const task of signature.answersByRow === true ? bundle.tasks : []) {

@@ -1,11 +1,10 @@
 /** What became known of a model's answers by feedback. */
 import { HttpError } from "../connections/http-error.ts";
 import type { VariantEvidence } from "../drift/accuracy-watch.ts";
-import type { Asker } from "../requests/asker.ts";
 import type { Answer } from "../requests/request.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
-import { AnsweredRequests, type AnsweredRows } from "./answered-requests.ts";
+import { AnsweredRequests, type AnsweredRows, type Asker } from "./answered-requests.ts";
 import type { FeedbackBody, FeedbackItem, Label } from "./feedback-body.ts";
 import { type Prediction, PredictionReader } from "./predictions.ts";
 import { VariantCounts } from "./variant-counts.ts";

@@ -55,9 +55,6 @@ function route(
   if (path.length === 0) throw new HttpError(404, `expected a path, got ${request.url}`);
   // Some clients end every path with a slash.
   if (path.at(-1) === "") path.pop();
-  if (context.relay !== undefined && !mayInfer(request, path)) {
-    return context.relay(context, path, request, response);
-  }
   const [first, ...rest] = path;
   if (first === "v2") return routeV2(context, rest, request, response);
   if (first === "v1") return routeV1(context, rest, request, response);
@@ -66,12 +63,6 @@ function route(
   expectMethod(request, "GET");
   if (first === "metrics") sendMetrics(context, response);
   else sendRoot(context, request, response);
-}
-
-/** Whether a path is that of an inference request, whatever its model. */
-function mayInfer({ method: verb }: IncomingMessage, path: readonly string[]): boolean {
-  const last = path.at(-1) ?? "";
-  return verb === "POST" && (last === "infer" || last.endsWith(":predict"));
 }
 
 /** @param path behind `/admin`. */
