@@ -2,7 +2,9 @@
 import { flagOf } from "./settings/setting.ts";
 
 /** Of either command line, by name. */
-const COMMANDS: Readonly<Record<string, string>> = {};
+const COMMANDS: Readonly<Record<string, string>> = {
+  completion: "no shell completion is written any more; --help lists commands and options",
+};
 
 /** Flags by command; those of `serve` are also variables and keys of its file. */
 const OPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {

@@ -9,3 +9,10 @@ test("says nothing of names that were never there", () => {
   expect(removedOption("compile", "--toString")).toBe(null);
   expect(removedVariable({ STRATAGEM_POLICY: "a.msgpack" })).toBe(null);
 });
+
+test("commands that were removed say what there is instead", () => {
+  expect(removedCommand("completion")).toBe(
+    "completion was removed: no shell completion is written any more; " +
+      "--help lists commands and options",
+  );
+});
