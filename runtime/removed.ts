@@ -6,8 +6,19 @@ const COMMANDS: Readonly<Record<string, string>> = {
   completion: "no shell completion is written any more; --help lists commands and options",
 };
 
+const KEDA_SCALES = "KEDA sets the replicas, by the ScaledObject that manifests writes";
+const POD_KNOWS = "replicas are read by the service account of the scaler's pod";
+
 /** Flags by command; those of `serve` are also variables and keys of its file. */
 const OPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  scaler: {
+    "--scale": KEDA_SCALES,
+    "--resize": KEDA_SCALES,
+    "--lease": KEDA_SCALES,
+    "--kube-api": POD_KNOWS,
+    "--kube-namespace": POD_KNOWS,
+    "--kube-token-file": POD_KNOWS,
+  },
   serve: {},
 };
 

@@ -56,16 +56,11 @@ export function manifestsOf(source: ManifestSource, options: ManifestOptions): M
     file(
       "scaling.yaml",
       "As many workers as the plan of the load wants.",
-      scaled.length > 0 ? scalingOf(options, scaled) : [],
+      scaled.length > 0 ? [...scalerObjects(options), ...scaledObjects(options, scaled)] : [],
     ),
     file("monitoring.yaml", "What Prometheus scrapes.", monitoringObjects(options)),
   ];
   return files.filter(({ objects }) => objects.length > 0);
-}
-
-function scalingOf(options: ManifestOptions, scaled: readonly PlannedPool[]) {
-  const isKeda = options.scaler === "keda";
-  return [...scalerObjects(options, scaled), ...(isKeda ? scaledObjects(options, scaled) : [])];
 }
 
 function file(name: string, about: string, objects: ManifestFile["objects"]): ManifestFile {

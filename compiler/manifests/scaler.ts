@@ -13,40 +13,21 @@ import {
   SCALER_PORT,
   scalerName,
   selectorOf,
-  workersName,
 } from "./objects.ts";
-import type { PlannedPool } from "./workers.ts";
 
-/** Of the scalers that patch themselves one leads; the other is there when its node is lost. */
-const PATCHING_REPLICAS = 2;
-
-/**
- * The scaler, which reads the load of the front ends. KEDA asks it, and then it has a Service; else
- * it patches the sets of workers itself.
- * @param pools whose workers follow the load.
- */
-export function scalerObjects(
-  options: ManifestOptions,
-  pools: readonly PlannedPool[],
-): KubernetesObject[] {
+/** The scaler, which reads the load of the front ends, and the Service where KEDA asks it. */
+export function scalerObjects(options: ManifestOptions): KubernetesObject[] {
   const name = scalerName(options);
   const selector = selectorOf(options, "scaler");
   const metadata = metaOf(options, name, "scaler");
-  const isAsked = options.scaler === "keda";
   const { volumes } = scalerFiles(options);
-  const service: KubernetesObject = {
-    apiVersion: "v1",
-    kind: "Service",
-    metadata,
-    spec: { selector, ports: [{ name: "grpc", port: SCALER_PORT, targetPort: "grpc" }] },
-  };
   return [
     {
       apiVersion: "apps/v1",
       kind: "Deployment",
       metadata,
       spec: {
-        replicas: isAsked ? 1 : PATCHING_REPLICAS,
+        replicas: 1,
         selector: { matchLabels: selector },
         template: {
           metadata: { labels: selector },
@@ -54,13 +35,18 @@ export function scalerObjects(
             ...POD_SECURITY,
             automountServiceAccountToken: true,
             serviceAccountName: name,
-            containers: [scalerContainer(options, pools)],
+            containers: [scalerContainer(options)],
             ...(volumes.length === 0 ? {} : { volumes }),
           },
         },
       },
     },
-    ...(isAsked ? [service] : []),
+    {
+      apiVersion: "v1",
+      kind: "Service",
+      metadata,
+      spec: { selector, ports: [{ name: "grpc", port: SCALER_PORT, targetPort: "grpc" }] },
+    },
     {
       apiVersion: "v1",
       kind: "Service",
@@ -76,7 +62,7 @@ export function scalerObjects(
   ];
 }
 
-function scalerContainer(options: ManifestOptions, pools: readonly PlannedPool[]): object {
+function scalerContainer(options: ManifestOptions): object {
   const { policy, policyMounts, env } = scalerFiles(options);
   return {
     name: "scaler",
@@ -85,7 +71,6 @@ function scalerContainer(options: ManifestOptions, pools: readonly PlannedPool[]
     args: [
       ...["--policy", policy, "--grpc", `0.0.0.0:${SCALER_PORT}`],
       ...["--metrics", `dns+http://${loadName(options)}:${loadPort(options)}/metrics`],
-      ...(options.scaler === "kubernetes" ? patchingArgs(options, pools) : []),
     ],
     ...(env.length === 0 ? {} : { env }),
     ports: [{ name: "grpc", containerPort: SCALER_PORT }],
@@ -99,14 +84,6 @@ function scalerContainer(options: ManifestOptions, pools: readonly PlannedPool[]
 /** It runs no model, and meets nobody. */
 function scalerFiles(options: ManifestOptions): PodFiles {
   return podFilesOf({ ...options, modelsClaim: null, cluster: null });
-}
-
-/** Replicas and cores are patched by whoever of the scalers holds the lease of their name. */
-function patchingArgs(options: ManifestOptions, pools: readonly PlannedPool[]): string[] {
-  const sets = pools.flatMap(({ pool: { name } }) => {
-    return ["--scale", `${name}=${workersName(options, name)}`];
-  });
-  return [...sets, "--resize", "--lease", scalerName(options)];
 }
 
 /** Of the service without an address of its own: its name has that of every front end. */

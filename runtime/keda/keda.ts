@@ -33,11 +33,8 @@ export interface KedaOptions {
   /** 0 for any that is free. */
   readonly port: number;
   readonly credentials: ServerCredentials;
-  /**
-   * Replicas that a workload has, by what a trigger names; null where that is not known. Left out,
-   * the autoscaler's tolerance is not made up for.
-   */
-  readonly replicasOf?: ((trigger: Trigger) => Promise<number | null>) | undefined;
+  /** Replicas that a StatefulSet is to have, which the autoscaler's tolerance counts from. */
+  readonly replicasOf: (statefulSet: string) => Promise<number>;
 }
 
 export interface KedaServer {
@@ -89,7 +86,8 @@ class KedaService {
       const { ref } = whole(() => readMetricsRequest(bytes));
       const trigger = this.#triggers.read(ref);
       this.#expectKnown();
-      const replicas = (await this.#replicasOf?.(trigger)) ?? null;
+      const { statefulSet } = trigger;
+      const replicas = statefulSet === undefined ? null : await this.#replicasOf(statefulSet);
       const value = this.#triggers.wanted(trigger, replicas);
       return writeNamedNumbers([{ name: trigger.metricName, value }]);
     });

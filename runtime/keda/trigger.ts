@@ -57,12 +57,12 @@ export class Triggers {
 
   /** Whether there should be any replicas. */
   isActive(trigger: Trigger): boolean {
-    return this.#watch.outlook.isActive && this.#watch.wanted(trigger).workers > 0;
+    return this.#watch.outlook.isActive && this.#watch.plan.wanted(trigger) > 0;
   }
 
   /** @param replicas that there are, where that is known. */
   wanted(trigger: Trigger, replicas: number | null): number {
-    const { workers } = this.#watch.wanted(trigger);
+    const workers = this.#watch.plan.wanted(trigger);
     return replicas === null ? workers : past(workers, replicas, trigger.tolerance);
   }
 

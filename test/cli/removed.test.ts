@@ -16,3 +16,13 @@ test("commands that were removed say what there is instead", () => {
       "--help lists commands and options",
   );
 });
+
+test("flags that were removed say what there is instead", () => {
+  expect(removedOption("scaler", "--scale")).toBe(
+    "scaler --scale was removed: " +
+      "KEDA sets the replicas, by the ScaledObject that manifests writes",
+  );
+  expect(removedOption("scaler", "--kube-api")).toBe(
+    "scaler --kube-api was removed: replicas are read by the service account of the scaler's pod",
+  );
+});
