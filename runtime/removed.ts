@@ -19,7 +19,9 @@ const OPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "--kube-namespace": POD_KNOWS,
     "--kube-token-file": POD_KNOWS,
   },
-  serve: {},
+  serve: {
+    "--discovery": "name the bundle with --policy https://… or oci://…",
+  },
 };
 
 /** One line for a command that was removed; null for all others. */

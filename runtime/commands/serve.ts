@@ -141,13 +141,13 @@ function inForce({ values, sources }: Resolved, { level, format }: LogState): Re
 
 /** @throws RuntimeError RUNTIME_USAGE without a bundle. */
 function optionsOf(settings: SettingValues, environment: NodeJS.ProcessEnv): ServerOptions {
-  const { policy, discovery, models, http, workerMemory, threads } = settings;
-  if (policy === null && discovery === null) {
+  const { policy, models, http, workerMemory, threads } = settings;
+  if (policy === null) {
     const ways = `expected --policy or STRATAGEM_POLICY, or policy in the file of --config`;
     throw new RuntimeError("RUNTIME_USAGE", `${ways}: the bundle to serve`);
   }
   return {
-    policy: policy ?? [],
+    policy,
     ...http,
     ...(models === null ? {} : { models }),
     ...(workerMemory === null ? {} : { workerMemoryBytes: workerMemory }),
@@ -190,14 +190,13 @@ async function canaryOf(
 }
 
 function sourcesOf(
-  { discovery, labels, poll, policyStore, policyToken, statusUrl }: SettingValues,
+  { labels, poll, policyStore, policyToken, statusUrl }: SettingValues,
   { environment, signal }: ServeSurroundings,
 ): SourceSettings {
   return {
     storeFolder: storeFolder(policyStore, environment),
     pollMs: poll,
     statusUrl: statusUrl ?? undefined,
-    discovery: discovery ?? undefined,
     tokenFile: policyToken ?? undefined,
     labels: labels ?? undefined,
     environment,

@@ -3,12 +3,6 @@ import { duration, text } from "./kinds.ts";
 import { setting } from "./setting.ts";
 
 export const SOURCES = {
-  discovery: setting(
-    text("<url>", "an http(s) URL"),
-    null,
-    "a document that names the bundles to serve for the labels of this site",
-    "--policy names them",
-  ),
   poll: setting(
     duration({ least: 1000, most: 24 * 3_600_000 }),
     60_000,
@@ -23,7 +17,7 @@ export const SOURCES = {
   policyToken: setting(
     text("<file>", "a file with a token, or with USER:PASSWORD"),
     null,
-    "what https sources, --discovery and --status-url are shown",
+    "what https sources and --status-url are shown",
     "nothing",
   ),
   statusUrl: setting(

@@ -37,7 +37,7 @@ export interface Away extends Fault {
 }
 
 export class PolicyStatus {
-  source: string;
+  readonly source: string;
   application: string | null = null;
   /** What decides. */
   inForce: Staged | null = null;

@@ -66,9 +66,6 @@ export class RegistrySource implements PolicySource {
     };
   }
 
-  /** Connections end with their answers. */
-  async close(): Promise<void> {}
-
   async #sidecars(
     artifact: PolicyArtifact,
     digest: string,

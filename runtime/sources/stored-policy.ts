@@ -247,7 +247,7 @@ function factsOf(id: string, made: RevisionParts): RevisionFacts & { readonly ve
 }
 
 /** A name that nobody else takes, by which what a killed server has left is known. */
-export function temporaryName(): string {
+function temporaryName(): string {
   return `${TEMPORARY}${process.pid}-${randomBytes(6).toString("hex")}`;
 }
 

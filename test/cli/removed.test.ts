@@ -26,3 +26,11 @@ test("flags that were removed say what there is instead", () => {
     "scaler --kube-api was removed: replicas are read by the service account of the scaler's pod",
   );
 });
+
+test("settings of serve that were removed say what there is instead", () => {
+  const instead = "name the bundle with --policy https://… or oci://…";
+  expect(removedOption("serve", "--discovery")).toBe(`serve --discovery was removed: ${instead}`);
+  expect(removedVariable({ STRATAGEM_DISCOVERY: "https://fleet.example/d.json" })).toBe(
+    `STRATAGEM_DISCOVERY was removed: ${instead}`,
+  );
+});
