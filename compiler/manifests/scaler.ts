@@ -1,4 +1,4 @@
-/** The program that says how many workers the load wants: its pods, and what they may do. */
+/** The program that says how many workers the load wants, what it may do, and what KEDA is told. */
 import type { KubernetesObject, ManifestOptions } from "./manifest-options.ts";
 import {
   CONTAINER_SECURITY,
@@ -13,7 +13,15 @@ import {
   SCALER_PORT,
   scalerName,
   selectorOf,
+  workersName,
 } from "./objects.ts";
+import type { PlannedPool } from "./workers.ts";
+
+const RBAC = "rbac.authorization.k8s.io";
+/** A pod that leaves is not needed any more: the plan has waited already. */
+const NO_WAIT = { stabilizationWindowSeconds: 0 };
+/** After so many answers that fail, the pool is as large as it can be. */
+const FAILURES = 3;
 
 /** The scaler, which reads the load of the front ends, and the Service where KEDA asks it. */
 export function scalerObjects(options: ManifestOptions): KubernetesObject[] {
@@ -93,4 +101,89 @@ function loadName({ name }: ManifestOptions): string {
 
 function loadPort({ isKserve }: ManifestOptions): number {
   return isKserve ? KSERVE_PORT : METRICS_PORT;
+}
+
+/** What the scaler may do to the workers, and nothing more. @param pools that are scaled. */
+export function rbacObjects(
+  options: ManifestOptions,
+  pools: readonly PlannedPool[],
+): KubernetesObject[] {
+  const name = scalerName(options);
+  const metadata = metaOf(options, name, "scaler");
+  const { namespace } = options;
+  const sets = pools.map(({ pool }) => workersName(options, pool.name));
+  // The tolerance of the autoscaler counts from the replicas that there are.
+  const scales = { apiGroups: ["apps"], resources: ["statefulsets/scale"], resourceNames: sets };
+  return [
+    { apiVersion: "v1", kind: "ServiceAccount", metadata, automountServiceAccountToken: false },
+    { apiVersion: `${RBAC}/v1`, kind: "Role", metadata, rules: [{ ...scales, verbs: ["get"] }] },
+    {
+      apiVersion: `${RBAC}/v1`,
+      kind: "RoleBinding",
+      metadata,
+      roleRef: { apiGroup: RBAC, kind: "Role", name },
+      subjects: [{ kind: "ServiceAccount", name, ...(namespace === null ? {} : { namespace }) }],
+    },
+  ];
+}
+
+/** What KEDA is told: a ScaledObject for each pool. @param pools whose plans differ. */
+export function scaledObjects(
+  options: ManifestOptions,
+  pools: readonly PlannedPool[],
+): KubernetesObject[] {
+  return pools.map((pool) => scaledObject(options, pool));
+}
+
+/**
+ * KEDA polls a pool at 0, where the scaler's stream is quicker. From 1 on the autoscaler asks the
+ * scaler itself, every 15 s; `useCachedMetrics: true` would have it see what was polled last.
+ */
+function scaledObject(options: ManifestOptions, { pool, least }: PlannedPool): KubernetesObject {
+  const most = pool.workers;
+  const name = workersName(options, pool.name);
+  const { namespace, pollingSeconds } = options;
+  const host = namespace === null ? scalerName(options) : `${scalerName(options)}.${namespace}`;
+  return {
+    apiVersion: "keda.sh/v1alpha1",
+    kind: "ScaledObject",
+    metadata: metaOf(options, name, "worker", pool.name),
+    spec: {
+      scaleTargetRef: { apiVersion: "apps/v1", kind: "StatefulSet", name },
+      minReplicaCount: least,
+      maxReplicaCount: most,
+      pollingInterval: pollingSeconds,
+      fallback: { failureThreshold: FAILURES, replicas: most },
+      advanced: {
+        horizontalPodAutoscalerConfig: {
+          behavior: {
+            scaleUp: {
+              ...NO_WAIT,
+              // All that the plan wants at once.
+              policies: [{ type: "Pods", value: most, periodSeconds: 15 }],
+            },
+            scaleDown: {
+              ...NO_WAIT,
+              policies: [{ type: "Percent", value: 100, periodSeconds: 15 }],
+            },
+          },
+        },
+      },
+      triggers: [
+        {
+          type: "external-push",
+          metricType: "AverageValue",
+          useCachedMetrics: false,
+          metadata: {
+            scalerAddress: `${host}:${SCALER_PORT}`,
+            pool: pool.name,
+            // Of the autoscaler: the scaler asks for so much more that it is acted on, which it
+            // counts from the replicas of the set.
+            tolerance: "0.1",
+            statefulSet: name,
+          },
+        },
+      ],
+    },
+  };
 }

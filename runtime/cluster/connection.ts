@@ -22,7 +22,7 @@ export interface ConnectionOptions {
 }
 
 /** Told of each link once it is there, and with null once it has gone. */
-export type LinkListener = (link: NatsLink | null) => void;
+type LinkListener = (link: NatsLink | null) => void;
 
 /** Of pings; after two without an answer, at the third, a link is taken for cut. */
 const PING_MS = 1000;

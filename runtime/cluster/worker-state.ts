@@ -1,6 +1,6 @@
 /** What a worker says of itself, once a second and whenever that changes. */
 
-export interface WorkerModel {
+interface WorkerModel {
   readonly name: string;
   /** Null where none of its file was read yet. */
   readonly sha256: string | null;

@@ -18,6 +18,8 @@ import {
 import { BadTrigger, type Trigger, Triggers } from "./trigger.ts";
 
 const SERVICE = "/externalscaler.ExternalScaler";
+/** One replica is worth one: the metric is the number of replicas itself. */
+const TARGET = 1;
 /** The largest message has a trigger's metadata. */
 const MOST_BYTES = 2 ** 18;
 /** Of one connection; KEDA has one, and a stream or two for each ScaledObject on it. */
@@ -105,7 +107,7 @@ class KedaService {
 
   #spec(bytes: Bytes): Bytes {
     const { metricName: name } = this.#triggerOf(bytes);
-    return writeNamedNumbers([{ name, value: this.#triggers.target() }]);
+    return writeNamedNumbers([{ name, value: TARGET }]);
   }
 
   /** The first answer at once, or once the load is known; then each that differs. */

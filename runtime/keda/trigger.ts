@@ -4,9 +4,6 @@ import type { WantedPart } from "../scaling/plan-follower.ts";
 import type { ScaledObjectRef } from "./messages.ts";
 import { past } from "./tolerance.ts";
 
-/** One replica is worth one: the metric is the number of replicas itself. */
-const TARGET = 1;
-
 /** What a trigger's metadata says to us. */
 export interface Trigger extends WantedPart {
   /** Part by which the autoscaler lets replicas be too few; 0 where it is told to let none. */
@@ -64,10 +61,6 @@ export class Triggers {
   wanted(trigger: Trigger, replicas: number | null): number {
     const workers = this.#watch.plan.wanted(trigger);
     return replicas === null ? workers : past(workers, replicas, trigger.tolerance);
-  }
-
-  target(): number {
-    return TARGET;
   }
 }
 

@@ -62,8 +62,26 @@ export class ServerRefusal extends Error {
   }
 }
 
-/** @returns null where it is not said, or no time. */
-export function msOf(text: unknown): number | null {
-  const ms = typeof text === "string" && text !== "" ? Number(text) : Number.NaN;
-  return ms >= 0 && Number.isFinite(ms) ? ms : null;
+/** A server that cannot be a worker as it is, and will not be one by waiting. */
+export class RemoteMistake extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "RemoteMistake";
+  }
+}
+
+/** Numbers that one ms has room for: those of a process that follows do not meet ours. */
+const NUMBERS_PER_MS = 1000;
+
+let nextNumber = Date.now() * NUMBERS_PER_MS;
+
+/**
+ * Name of a batch, `<front end>-<number>`, never used twice: all executors of a process count
+ * together, and one that is started under its name later counts on from there.
+ * @param frontEnd name of this process among those that use the same workers.
+ */
+export function nextBatchId(frontEnd: string): string {
+  const number = nextNumber;
+  nextNumber++;
+  return `${frontEnd}-${number}`;
 }

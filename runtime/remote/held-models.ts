@@ -4,8 +4,8 @@ import type { VariantModel } from "../exec/executor.ts";
 import { oneLine } from "../exec/loaded-model.ts";
 import { expectTensors } from "../exec/module-model.ts";
 import type { Fields } from "../exec/v2-codec.ts";
+import { RemoteMistake } from "./asked-batch.ts";
 import type { HttpConnection } from "./http-connection.ts";
-import { RemoteMistake } from "./remote-mistake.ts";
 
 /** What is asked of a worker with a model that it is to load. */
 export interface Holding {

@@ -27,7 +27,6 @@ import {
   type BatchAnswer,
   type DescribedModel,
   LOAD_MS,
-  msOf,
   type OpenAnswer,
   QUESTION_MS,
   ServerRefusal,
@@ -290,4 +289,10 @@ function answerOf({ headers, bytes }: Reply, { outputs }: AskedBatch): BatchAnsw
     wallMs: msOf(headers[WALL_MS]),
     cpuMs: msOf(headers["stratagem-cpu-ms"]),
   };
+}
+
+/** @returns null where it is not said, or no time. */
+function msOf(text: unknown): number | null {
+  const ms = typeof text === "string" && text !== "" ? Number(text) : Number.NaN;
+  return ms >= 0 && Number.isFinite(ms) ? ms : null;
 }

@@ -13,19 +13,23 @@ import {
 import { tensorMistake } from "../exec/host-tensors.ts";
 import { oneLine } from "../exec/loaded-model.ts";
 import { retryDelayMs } from "../exec/worker-limits.ts";
-import { type BatchAnswer, type OpenAnswer, ServerRefusal } from "./asked-batch.ts";
-import { nextBatchId } from "./batch-ids.ts";
+import {
+  type BatchAnswer,
+  nextBatchId,
+  type OpenAnswer,
+  RemoteMistake,
+  ServerRefusal,
+} from "./asked-batch.ts";
 import { BatchTimer } from "./batch-timer.ts";
 import { type Holding, heldModel } from "./held-models.ts";
 import type { Hops } from "./hops.ts";
 import type { HttpConnection } from "./http-connection.ts";
-import type { RemoteLimits } from "./remote-limits.ts";
-import { RemoteMistake } from "./remote-mistake.ts";
+import type { RemoteLimits } from "./remote-options.ts";
 import type { RemoteMember } from "./remote-workers.ts";
 import { sentTensors } from "./sent-tensors.ts";
 import { StatedHops } from "./stated-hops.ts";
 
-export interface RemoteWorkerOptions {
+interface RemoteWorkerOptions {
   readonly variants: readonly VariantModel[];
   /** Those that it holds from the start, by index; the others are assigned. */
   readonly ownVariants: readonly number[];

@@ -4,7 +4,7 @@ import type { LoadSource } from "./load-source.ts";
 import { loadQpsOf } from "./observed-load.ts";
 import { PlanFollower } from "./plan-follower.ts";
 
-export interface LoadWatchOptions {
+interface LoadWatchOptions {
   readonly bundle: Bundle;
   readonly frontEnds: LoadSource;
   /** Milliseconds of a clock that does not go back. */

@@ -24,7 +24,7 @@ export interface Following {
   readonly code?: string | undefined;
 }
 
-export interface FollowedOptions {
+interface FollowedOptions {
   readonly source: PolicySource;
   readonly store: PolicyStore;
   readonly policy: StoredPolicy;

@@ -13,7 +13,6 @@ import { PolicyStore } from "./policy-store.ts";
 import { keyOf, type PolicyUrl, policyUrlOf, told } from "./policy-url.ts";
 import { StatusReports } from "./status-reports.ts";
 import { policyLines, statusDocument } from "./status-told.ts";
-import type { Wait } from "./wait.ts";
 
 /** As settings have it. */
 export interface SourceSettings {
@@ -32,7 +31,7 @@ export interface SourceSettings {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface SourcesOptions extends SourceSettings {
+interface SourcesOptions extends SourceSettings {
   /** Paths and URLs. */
   readonly policies: readonly string[];
   /** Whether the models of a place are of a folder of this machine. */
@@ -42,14 +41,10 @@ export interface SourcesOptions extends SourceSettings {
   readonly version: string;
   readonly nowEpochMs: () => number;
   readonly onNotice: Notice;
-  /** In [0, 1); left out for a random number. */
-  readonly random?: () => number;
-  /** Left out for real time. */
-  readonly wait?: Wait;
 }
 
 /** What they need of the server, by the place of a policy among those of the server. */
-export interface PlacesFollower {
+interface PlacesFollower {
   follow(place: number, path: string): Promise<Following>;
   inUse(place: number): readonly string[];
 }
@@ -73,7 +68,7 @@ export class PolicySources {
     this.#options = options;
     this.#store = store;
     this.#client = new HttpClient({ tokenFile: options.tokenFile });
-    this.#pace = { pollMs: options.pollMs, random: options.random ?? Math.random };
+    this.#pace = { pollMs: options.pollMs, random: Math.random };
   }
 
   /** Of every source there is a bundle to start with then. @throws RuntimeError, BundleError */
@@ -113,11 +108,10 @@ export class PolicySources {
       };
       followed?.run(own, isReady);
     }
-    const { statusUrl: url, onNotice, wait } = this.#options;
+    const { statusUrl: url, onNotice } = this.#options;
     if (url === undefined) return;
     this.#reports = new StatusReports({
       ...{ url, onNotice, client: this.#client, pace: this.#pace, document: () => this.document() },
-      ...(wait === undefined ? {} : { wait }),
     });
   }
 
@@ -159,11 +153,10 @@ export class PolicySources {
       this.#places.push({ path: text, followed: null });
       return;
     }
-    const { trust, hasOwnModels, nowEpochMs, onNotice, wait } = this.#options;
+    const { trust, hasOwnModels, nowEpochMs, onNotice } = this.#options;
     const source = await this.#open(url);
     const followed = new FollowedPolicy({
       ...{ source, trust, hasOwnModels, nowEpochMs, onNotice },
-      ...(wait === undefined ? {} : { wait }),
       store: this.#store,
       policy: await this.#store.policy(keyOf(text)),
       pace: this.#pace,

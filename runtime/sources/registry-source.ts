@@ -12,7 +12,7 @@ import { MAX_SIDECAR_BYTES, SIDECARS, type Sidecar } from "../shipping/sidecars.
 import type { Found, PolicySource } from "./policy-source.ts";
 import { AwayError } from "./source-error.ts";
 
-export interface RegistrySourceOptions {
+interface RegistrySourceOptions {
   /** Variables that say who we are, or where that is. */
   readonly environment: NodeJS.ProcessEnv;
   /** Where a file of that digest is put together. */

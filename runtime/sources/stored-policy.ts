@@ -7,7 +7,7 @@ import { sidecarOf } from "../shipping/sidecars.ts";
 import type { StoreFiles } from "./store-files.ts";
 
 /** What a revision is made of. */
-export interface RevisionParts {
+interface RevisionParts {
   readonly bundle: Uint8Array;
   /** SHA-256 of the bundle. */
   readonly sha256: string;
@@ -29,7 +29,7 @@ export interface NamedFile {
 }
 
 /** As its folder says. */
-export interface RevisionFacts {
+interface RevisionFacts {
   readonly id: string;
   readonly sha256: string;
   readonly envelopeSha256: string | null;
