@@ -18,8 +18,8 @@ export function policiesOf(policy: string | readonly string[]): readonly string[
 
 /**
  * @param trust null where nobody has to sign. @returns null where all bundles are files.
- * @throws RuntimeError RUNTIME_USAGE for a URL that is none of policies; RuntimeError, BundleError
- * where a source has none to start with.
+ * @throws RuntimeError RUNTIME_USAGE for a URL of another scheme; RuntimeError, BundleError if a
+ * source has no bundle to start with.
  */
 export async function openedSources(
   options: OpenedSourcesOptions,
@@ -27,7 +27,7 @@ export async function openedSources(
 ): Promise<PolicySources | null> {
   const { policy, sources, models, onNotice = () => {} } = options;
   const policies = policiesOf(policy);
-  // All are looked at, for URLs that are none of policies.
+  // Every policy is read, so that a URL of another scheme is refused.
   const urls = policies.filter((text) => policyUrlOf(text) !== null);
   if (sources === undefined || urls.length === 0) return null;
   const { PolicySources } = await import("./sources/policy-sources.ts");

@@ -83,7 +83,7 @@ const DEPLOYMENT: FrontEndPlace = {
   flags: [],
 };
 
-/** As KServe names the container, and the port that it sends requests to. */
+/** KServe's name of the container, and the port that it sends requests to. */
 const KSERVE: FrontEndPlace = {
   container: "kserve-container",
   httpPort: KSERVE_PORT,

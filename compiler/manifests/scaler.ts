@@ -177,8 +177,8 @@ function scaledObject(options: ManifestOptions, { pool, least }: PlannedPool): K
           metadata: {
             scalerAddress: `${host}:${SCALER_PORT}`,
             pool: pool.name,
-            // Of the autoscaler: the scaler asks for so much more that it is acted on, which it
-            // counts from the replicas of the set.
+            // The autoscaler ignores a difference of a tenth: the scaler reads the replicas of the
+            // set and asks for enough more.
             tolerance: "0.1",
             statefulSet: name,
           },

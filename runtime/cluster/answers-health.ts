@@ -2,7 +2,7 @@
 
 const ANSWER_MS = 1000;
 
-/** Whatever it answers, somebody is there. Never rejects. */
+/** True for any answer. Never rejects. */
 export async function answersHealth(url: string): Promise<boolean> {
   try {
     const signal = AbortSignal.timeout(ANSWER_MS);

@@ -35,7 +35,7 @@ export interface KedaOptions {
   /** 0 for any that is free. */
   readonly port: number;
   readonly credentials: ServerCredentials;
-  /** Replicas that a StatefulSet is to have, which the autoscaler's tolerance counts from. */
+  /** Reads the replicas of a StatefulSet, from which the autoscaler's tolerance counts. */
   readonly replicasOf: (statefulSet: string) => Promise<number>;
 }
 

@@ -16,7 +16,7 @@ const HELP: ReadonlyMap<number, string> = new Map([
 ]);
 
 /**
- * Replicas that a StatefulSet of the pod's namespace is to have. Needs `get` of
+ * Reads the replicas in the spec of a StatefulSet of the pod's namespace. Needs `get` of
  * `statefulsets/scale`. Token and certificate are read again for each call: tokens change hourly.
  * @param environment of the pod. @param folder of its service account.
  * @throws Error if there is no service account, or the API refuses or does not answer.

@@ -28,7 +28,7 @@ export interface RemoteLimits extends WorkerLimits {
   readonly heartbeatMs: number;
   /** Time that an answer to that may take. */
   readonly heartbeatAnswerMs: number;
-  /** So many in a row without a yes, and it counts as lost. */
+  /** A worker counts as lost after this many failures in a row. */
   readonly missedHeartbeats: number;
   /** Wait before a batch is shown again to a worker that is busy with another. */
   readonly busyRetryMs: number;
