@@ -149,7 +149,7 @@ function table(): string {
   const texts = sorted.map(({ family: { name, type, help }, methods, labels }) => {
     const own = [...labels].filter((label) => !["le", "model", "version"].includes(label)).sort();
     const by = own.map((label) => `\`${label}\``).join(", ");
-    const whose = methods.size === all ? "" : ` Only ${[...methods].join(", ")}.`;
+    const whose = methods.size === all ? "" : ` Only of ${[...methods].join(", ")}.`;
     const kind = by === "" ? type : `${type} by ${by}`;
     return `${wrapped(`- \`${name}\` (${kind}): ${help}.${whose}`).join("\n")}\n`;
   });

@@ -6,19 +6,19 @@ import { SETTING_GROUPS } from "../../runtime/settings/table.ts";
 
 const INTRODUCTION = `# Settings of \`serve\`
 
-Every setting is a flag, an environment variable and a key of a file in YAML or JSON, which is
-named by \`--config FILE\` or \`STRATAGEM_CONFIG\`. A flag goes before a variable, a variable
-before the file, the file before what is usual. \`serve --print-config\` shows every setting, its
-value and where it is from, as a file that can be read again.
+Every setting is a flag, an environment variable and a key of a YAML or JSON file, which
+\`--config FILE\` or \`STRATAGEM_CONFIG\` names. Flags override variables, variables the file,
+and the file the defaults. \`serve --print-config\` prints every setting, its value and its
+origin, as a file that can be read again.
 
-The variable of \`--max-body\` is \`STRATAGEM_MAX_BODY\`, its key in a file \`maxBody\`. Times take
-a unit (\`250ms\`, \`30s\`, \`5min\`), and so do bytes (\`64KiB\`, \`512MiB\`, \`8GiB\`).
+The variable of \`--max-body\` is \`STRATAGEM_MAX_BODY\`, its key \`maxBody\`. Times take a unit
+(\`250ms\`, \`30s\`, \`5min\`), and so do bytes (\`64KiB\`, \`512MiB\`, \`8GiB\`).
 `;
 
 test("the page of settings is what the table says", async () => {
   const groups = SETTING_GROUPS.map(({ title, settings }) => {
     const rows = Object.entries(settings).map(([key, setting]) => rowOf(key, setting));
-    return `## ${title}\n\n| flag | what it is | usual |\n| --- | --- | --- |\n${rows.join("")}`;
+    return `## ${title}\n\n| flag | meaning | default |\n| --- | --- | --- |\n${rows.join("")}`;
   });
   const page = `${INTRODUCTION}\n${groups.join("\n")}`;
   await expect(page).toMatchFileSnapshot("../../docs/settings.md");
