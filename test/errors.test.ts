@@ -38,7 +38,9 @@ test("docs/errors.md lists every error code, as the code has it, with what to do
 
 /** What to do about each code of the page. */
 function remediesOf(page: string): Map<string, string> {
-  const entries = page.replaceAll("\n  ", " ").matchAll(/^- `([A-Z_]+)`, .+? What to do: (.+)$/gm);
+  const entries = page
+    .replace(/\n? {2,}/g, " ")
+    .matchAll(/^- `([A-Z_]+)`, .+? What to do: (.+)$/gm);
   return new Map([...entries].map(([, code = "", remedy = ""]) => [code, remedy]));
 }
 
