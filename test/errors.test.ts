@@ -48,5 +48,6 @@ function entryOf(code: string, remedy = ""): string {
   const first = wrapped(
     `- \`${code}\`, exit ${EXITS[code] ?? EXIT_CODES.badInput}: ${MEANINGS[code]}.`,
   );
-  return `${[...first, ...wrapped(`What to do: ${remedy}`, "  ")].join("\n")}\n`;
+  const rest = wrapped(`What to do: ${remedy}`, "  ").map((line) => `  ${line.trim()}`);
+  return `${[...first, ...rest].join("\n")}\n`;
 }
