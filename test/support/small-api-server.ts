@@ -2,7 +2,7 @@
  * What a scaler sees of an API server of Kubernetes, by its wire contract: the scale of
  * StatefulSets, their pods, resizes in place, and leases. It refuses what a real one refuses:
  * other tokens, stale versions, resources changed without the subresource, limits that go; and all
- * that the roles in docs/kubernetes-scaler.md do not allow. A kubelet's part is played by `settle`.
+ * that the roles in docs/many-machines.md do not allow. A kubelet's part is played by `settle`.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
