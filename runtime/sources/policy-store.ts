@@ -1,6 +1,6 @@
 /**
  * What is kept of policies on the disk, so that a server starts without its source: files by their
- * digests, and what each policy has had. Source: docs/edge.md, "The store".
+ * digests, and what each policy has had. Source: docs/many-machines.md, "The store".
  */
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
