@@ -5,10 +5,10 @@ import { fileURLToPath } from "node:url";
 import { Command } from "commander";
 import { print, runProgram, type Verb } from "stratagem-runtime/internal/command-line";
 import { packageVersion } from "stratagem-runtime/internal/version";
-import { explainCompilerError } from "./errors.ts";
-import type { MeasuringTools } from "./measuring-commands.ts";
-import type { RunAndPrint } from "./service-commands.ts";
-import { MORTAL, watchedBy } from "./watched.ts";
+import { explainCompilerError } from "./commands/errors.ts";
+import type { MeasuringTools } from "./commands/bench.ts";
+import type { RunAndPrint } from "./commands/explain.ts";
+import { MORTAL, watchedBy } from "./commands/watched.ts";
 
 const nowMs = (): number => performance.now();
 const epochMs = (): number => Date.now();
@@ -34,20 +34,20 @@ const runAndPrint: RunAndPrint = async (label, work) => {
 };
 
 const commands = {
-  bundle: () => import("./bundle-commands.ts"),
+  bundle: () => import("./commands/simulate.ts"),
   told: () => import("stratagem-runtime/internal/bundle-commands"),
-  measuring: () => import("./measuring-commands.ts"),
-  registry: () => import("./registry-commands.ts"),
-  service: () => import("./service-commands.ts"),
-  signing: () => import("./signing-commands.ts"),
+  measuring: () => import("./commands/bench.ts"),
+  registry: () => import("./commands/push.ts"),
+  service: () => import("./commands/explain.ts"),
+  signing: () => import("./commands/sign.ts"),
 };
 
 /** In the order of the help. */
 const VERBS: readonly Verb[] = [
-  { name: "init", add: async (to) => (await import("./init-command.ts")).addInit(to, tools) },
+  { name: "init", add: async (to) => (await import("./commands/init.ts")).addInit(to, tools) },
   {
     name: "compile",
-    add: async (to) => (await import("./compile-command.ts")).addCompile(to, tools),
+    add: async (to) => (await import("./commands/compile.ts")).addCompile(to, tools),
   },
   {
     name: "worker",
@@ -59,12 +59,12 @@ const VERBS: readonly Verb[] = [
   },
   {
     name: "merge",
-    add: async (to) => (await import("./sharding-commands.ts")).addMerge(to, tools),
+    add: async (to) => (await import("./commands/merge.ts")).addMerge(to, tools),
   },
   { name: "inspect", add: async (to) => (await commands.bundle()).addValuedInspect(to) },
   { name: "verify", add: async (to) => (await commands.bundle()).addVerify(to, tools) },
   { name: "diff", add: async (to) => (await commands.told()).addDiff(to) },
-  { name: "gate", add: async (to) => (await import("./gate-command.ts")).addGate(to, tools) },
+  { name: "gate", add: async (to) => (await import("./commands/gate.ts")).addGate(to, tools) },
   { name: "simulate", add: async (to) => (await commands.bundle()).addSimulate(to, tools) },
   { name: "explain", add: async (to) => (await commands.service()).addExplain(to, runAndPrint) },
   { name: "replay", add: async (to) => (await commands.service()).addReplay(to, runAndPrint) },
@@ -77,7 +77,7 @@ const VERBS: readonly Verb[] = [
   {
     name: "manifests",
     add: async (to) => {
-      (await import("./manifest-command.ts")).addManifests(to, runAndPrint, version);
+      (await import("./commands/manifests.ts")).addManifests(to, runAndPrint, version);
     },
   },
   {
@@ -93,7 +93,7 @@ const VERBS: readonly Verb[] = [
   { name: "sign", add: async (to) => (await commands.signing()).addSign(to, compiler, epochMs) },
   {
     name: "profile",
-    add: async (to) => (await import("./profile-command.ts")).addProfile(to, tools),
+    add: async (to) => (await import("./commands/profile.ts")).addProfile(to, tools),
   },
   {
     name: "token",
@@ -106,10 +106,10 @@ const VERBS: readonly Verb[] = [
       (await import("stratagem-runtime/internal/completion-command")).addCompletion(to);
     },
   },
-  { name: "serve", add: async (to) => (await import("./serve-command.ts")).addSolvingServe(to) },
+  { name: "serve", add: async (to) => (await import("./commands/serve.ts")).addSolvingServe(to) },
   { name: "bench", add: async (to) => (await commands.measuring()).addBench(to, tools) },
   { name: "truth", add: async (to) => (await commands.measuring()).addTruth(to, tools) },
-  { name: "schema", add: async (to) => (await import("./schema-command.ts")).addSchema(to) },
+  { name: "schema", add: async (to) => (await import("./commands/schema-command.ts")).addSchema(to) },
 ];
 
 const program = new Command("stratagem")

@@ -1,7 +1,7 @@
 /** Holds docs/errors.md and the tables of errors in the code to the same list. */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { COMPILER_ERRORS } from "../compiler/errors.ts";
+import { COMPILER_ERRORS } from "../compiler/commands/errors.ts";
 import { RUNTIME_ERRORS } from "../runtime/errors.ts";
 
 /** `CODE`, its exit code, its meaning, and what to do; lines are joined before. */

@@ -1,148 +1,99 @@
-/** `stratagem bench URL`: open-loop load on a running server. */
+/** The commands that measure servers: `bench` and `truth`. */
+import { availableParallelism } from "node:os";
+import { type Command, Option } from "commander";
+import { wholeNumber } from "stratagem-runtime/internal/command-line";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
-import { alignColumns, percent } from "stratagem-runtime/internal/tell/text";
-import { inputsFromFiles } from "../load/input-file.ts";
-import type { LoadOutcome } from "../load/load-tally.ts";
-import {
-  DEFAULT_MAX_OUTSTANDING,
-  DEFAULT_TIMEOUT_MS,
-  type LoadOptions,
-  type LoadResult,
-  runLoad,
-} from "../load/run-load.ts";
-import {
-  type ArrivalArguments,
-  parseArrivals,
-  parseCount,
-  parseDurationMs,
-  parseSeed,
-  parseTimeMs,
-} from "./load-arguments.ts";
+import type { BenchOptions } from "../load/bench.ts";
+import { count } from "./option-values.ts";
+import { type Clock, TOLD, type Watch, type Watched } from "./watched.ts";
 
-/** As given on the command line. */
-export interface BenchOptions extends ArrivalArguments {
-  readonly url: string;
-  readonly duration?: string;
-  readonly slo?: string;
-  /** The class that all queries name. */
-  readonly sloClass?: string;
-  /** Whether each query names a class, drawn by the shares that the server states. */
-  readonly sloClasses?: true;
+/** What the program has that these commands need. */
+export interface MeasuringTools extends Clock {
+  readonly watched: Watched;
+  readonly print: (result: CommandResult) => void;
+  /** Since 1970. */
+  readonly epochMs: () => number;
+  readonly sleep: (ms: number) => Promise<void>;
+  /** The program's own file, which servers are started with. */
+  readonly cli: string;
+  /** As provenance names it. */
+  readonly compiler: string;
+}
+
+interface TruthFlags {
+  readonly out?: string;
+  readonly profile?: string;
+  readonly loads: number;
+  readonly seconds: number;
+  readonly runs: number;
+  readonly retries: number;
   readonly seed: string;
-  readonly model?: string;
-  /** Queries before the load that are counted nowhere. */
-  readonly warmUp: string;
-  /** Raw rows, and the class of each per line. */
+  readonly models?: string;
   readonly inputs?: string;
   readonly labels?: string;
 }
 
-export type BenchSurroundings = Pick<LoadOptions, "nowMs" | "onProgress" | "signal">;
-
-/** Part of the SLO that the generator may lose before the text warns of it. */
-const LAG_SHARE = 0.1;
-
-/** @throws RuntimeError for an option or a server that is no good, InputError for a file. */
-export async function benchCommand(
-  options: BenchOptions,
-  surroundings: BenchSurroundings,
-): Promise<CommandResult> {
-  const { inputs, labels = null } = options;
-  if (inputs === undefined && labels !== null) {
-    throw new RuntimeError("RUNTIME_USAGE", "expected --inputs with --labels, got none");
-  }
-  const arrivals = parseArrivals(options);
-  const result = await runLoad({
-    url: options.url,
-    model: options.model ?? null,
-    arrivals,
-    durationMs: parseDurationMs(options.duration, arrivals),
-    seed: parseSeed(options.seed),
-    sloMs: options.slo === undefined ? null : parseTimeMs("--slo", options.slo),
-    ...classesOf(options),
-    inputs: inputs === undefined ? null : await inputsFromFiles(inputs, labels),
-    warmUpQueries: parseCount("--warm-up", options.warmUp),
-    maxOutstanding: DEFAULT_MAX_OUTSTANDING,
-    timeoutMs: DEFAULT_TIMEOUT_MS,
-    ...surroundings,
-  });
-  return { exitCode: EXIT_CODES.ok, text: render(result), json: result };
+export function addBench(program: Command, { watched, print, nowMs }: MeasuringTools): void {
+  program
+    .command("bench")
+    .description("send open-loop load to a running server")
+    .argument("<url>", "such as http://127.0.0.1:8000")
+    .addOption(new Option("--poisson <qps>", "Poisson arrivals").conflicts(["gamma", "trace"]))
+    .addOption(new Option("--gamma <qps,cv2>", "gamma inter-arrival times").conflicts("trace"))
+    .option("--trace <file>", "arrivals or rates from a file, plain or .gz")
+    .option("--duration <time>", "such as 30s or 5 min (default: 30s, or the whole trace)")
+    .option("--slo <time>", "an answer that takes longer is late, such as 50ms")
+    .option("--slo-class <name>", "the class of all queries, whose SLO holds unless --slo is given")
+    .addOption(
+      new Option(
+        "--slo-classes",
+        "queries of every class, drawn by the shares that the server states",
+      ).conflicts(["slo", "sloClass"]),
+    )
+    .option("--seed <n>", "of the arrivals", "1")
+    .option("--warm-up <n>", "requests sent first and not counted", "0")
+    .option("--model <name>", "which model (default: the first one served)")
+    .option("--inputs <file>", "rows to send, raw bytes one after another (default: zeros)")
+    .option("--labels <file>", "the right class of each row, one number per line")
+    .option("--json", "one JSON document on stdout")
+    .action(async (url: string, options: Omit<BenchOptions, "url">) => {
+      const { benchCommand } = await import("../load/bench.ts");
+      const run = (watch: Watch) => benchCommand({ url, ...options }, { nowMs, ...watch });
+      print(await watched("seconds", run));
+    });
 }
 
-function classesOf({ sloClass, sloClasses }: BenchOptions): Pick<LoadOptions, "classes"> {
-  if (sloClass !== undefined) return { classes: { kind: "one", name: sloClass } };
-  return sloClasses === true ? { classes: { kind: "all" } } : {};
-}
-
-function render(result: LoadResult): string {
-  const { queries, latencyMs: latency, latencyFromSendMs: fromSend, sendLagMs: lag } = result;
-  const byClass = Object.entries(result.byClass ?? {});
-  const none = byClass.length === 0 ? "no SLO" : "the SLO of each class";
-  const slo = result.sloMs === null ? none : `SLO ${result.sloMs} ms`;
-  const totals = [
-    ["", "measured"],
-    ["violations", percent(result.violationRate)],
-    ["accuracy/satisfied", percent(result.accuracyPerSatisfied)],
-    ["accuracy/query", percent(result.accuracyPerQuery)],
-    ["accuracy by labels", percent(result.measuredAccuracy)],
-  ];
-  const variants = Object.entries(result.byVariant).map(([name, outcome]) => [
-    name,
-    percent(queries === 0 ? null : outcome.queries / queries),
-    percent(outcome.labelled === 0 ? null : outcome.correct / outcome.labelled),
-  ]);
-  const errors = Object.entries(result.errors).map(([reason, count]) => `${count} × ${reason}`);
-  return [
-    `${queries} queries to "${result.model}" in ${result.durationMs / 1000} s, seed ` +
-      `${result.seed}, ${slo}: ${result.late} late, ${result.dropped} dropped`,
-    latency === null
-      ? "no query was answered"
-      : `latency ms: mean ${ms(latency.mean)}, p50 ${ms(latency.p50)}, p95 ` +
-        `${ms(latency.p95)}, p99 ${ms(latency.p99)}, max ${ms(latency.max)}`,
-    ...(fromSend === null
-      ? []
-      : [`from the moment sent: p50 ${ms(fromSend.p50)}, p99 ${ms(fromSend.p99)}`]),
-    ...(lag === null
-      ? []
-      : [`sent late by ms: p50 ${ms(lag.p50)}, p99 ${ms(lag.p99)}, max ${ms(lag.max)}`]),
-    ...(lag !== null && result.sloMs !== null && lag.p99 > LAG_SHARE * result.sloMs
-      ? ["warning: the load generator itself took more than a tenth of the SLO before it sent"]
-      : []),
-    processorLine(result),
-    ...(errors.length === 0 ? [] : [`errors: ${errors.join(", ")}`]),
-    "",
-    alignColumns(totals),
-    ...(byClass.length === 0 ? [] : ["", classTable(byClass)]),
-    "",
-    alignColumns([["variant", "share", "accuracy by labels"], ...variants]),
-  ].join("\n");
-}
-
-function processorLine({ processors }: LoadResult): string {
-  const { generatorShare, stealShare, busyShare } = processors;
-  const generator = `the load generator took ${percent(generatorShare)} of the processors`;
-  if (stealShare === null || busyShare === null) return generator;
-  const others = `other guests ${percent(stealShare)}`;
-  return `${generator}, all of this machine ${percent(busyShare)}, ${others}`;
-}
-
-function classTable(byClass: readonly (readonly [string, LoadOutcome])[]): string {
-  return alignColumns([
-    ["class", "queries", "late", "dropped", "violations", "accuracy/satisfied", "p50 ms", "p99 ms"],
-    ...byClass.map(([name, outcome]) => [
-      name,
-      String(outcome.queries),
-      String(outcome.late),
-      String(outcome.dropped),
-      percent(outcome.violationRate),
-      percent(outcome.accuracyPerSatisfied),
-      outcome.latencyMs === null ? "-" : ms(outcome.latencyMs.p50),
-      outcome.latencyMs === null ? "-" : ms(outcome.latencyMs.p99),
-    ]),
-  ]);
-}
-
-function ms(value: number): string {
-  return value.toFixed(1);
+export function addTruth(program: Command, tools: MeasuringTools): void {
+  const { watched, print, nowMs, epochMs, every } = tools;
+  program
+    .command("truth")
+    .description("find out whether an application's promises hold on this machine")
+    .argument("<app>", "application spec, YAML or JSON")
+    .option("--profile <file>", "a profile of this machine (default: it is measured first)")
+    .option("--loads <n>", "how many of the levels' loads to send", wholeNumber, 3)
+    .option("--seconds <n>", "how long each is sent", wholeNumber, 10)
+    .option("--runs <n>", "how often each is sent", wholeNumber, 1)
+    .option("--retries <n>", "times to repeat a run that others disturbed", count, 2)
+    .option("--seed <n>", "of the arrivals", "1")
+    .option("--models <folder>", "where the models are (default: where the spec says)")
+    .option("--inputs <file>", "rows to send, or a folder of request bodies (default: zeros)")
+    .option("--labels <file>", "the right class of each row, one number per line")
+    .option("-o, --out <folder>", "where profile, bundle, document and a page are kept")
+    .option("--json", "one JSON document on stdout")
+    .action(async (app: string, flags: TruthFlags) => {
+      const { truthCommand } = await import("./truth.ts");
+      const { out = null, profile = null, models = null, inputs = null, labels = null } = flags;
+      const { loads: loadCount, seconds, runs, retries, seed } = flags;
+      const files = { app, out, profile, models, inputs, labels };
+      const command = { ...files, loads: loadCount, seconds, runs, retries, seed };
+      const run = (watch: Watch) => {
+        const pause = async (ms: number) => {
+          await tools.sleep(ms);
+          watch.signal.throwIfAborted();
+        };
+        const clocks = { nowMs, epochMs, every, pause };
+        return truthCommand(command, { jobs: availableParallelism(), ...clocks, ...watch });
+      };
+      print(await watched("truth", run, TOLD));
+    });
 }

@@ -4,7 +4,7 @@ import { setImmediate } from "node:timers/promises";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { EXIT_CODES } from "stratagem-runtime/internal/errors";
 import { loadBundle } from "stratagem-runtime/internal/load-bundle";
-import { expectWritable, writeAtomically } from "../atomic-write.ts";
+import { expectWritable, writeAtomically } from "../base/atomic-write.ts";
 import { methodOf } from "../methods/registry.ts";
 import type { LevelPoolOptions } from "../processes/level-pool.ts";
 

@@ -9,7 +9,7 @@ import { simulatedPair } from "../shadow/simulated-pair.ts";
 import { type ToldPolicy, type ToldShadow, toldShadows } from "../shadow/told-shadow.ts";
 import { InputError } from "../spec/input-error.ts";
 import { parseTrace } from "../spec/trace.ts";
-import { parseSeed } from "./load-arguments.ts";
+import { parseSeed } from "../load/load-arguments.ts";
 
 export interface ShadowReportOptions {
   /** Of the server, where administrators are served. */

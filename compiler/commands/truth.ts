@@ -6,7 +6,7 @@ import { join, resolve } from "node:path";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
 import { counted } from "stratagem-runtime/internal/tell/text";
-import { expectWritable, writeAllAtomically } from "../atomic-write.ts";
+import { expectWritable, writeAllAtomically } from "../base/atomic-write.ts";
 import { methodOf } from "../methods/registry.ts";
 import { type ApplicationSpec, applicationSchema } from "../spec/application-schema.ts";
 import { readDocument } from "../spec/document.ts";
@@ -16,7 +16,7 @@ import { runTruth, type TruthSurroundings } from "../truth/run-truth.ts";
 import type { TruthDocument } from "../truth/truth-document.ts";
 import { expectedMs, planPoints, thinnedLoads } from "../truth/truth-plan.ts";
 import { truthText } from "../truth/truth-table.ts";
-import { parseSeed } from "./load-arguments.ts";
+import { parseSeed } from "../load/load-arguments.ts";
 
 /** As given on the command line. */
 export interface TruthCommand {

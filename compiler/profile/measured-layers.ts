@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { layerPartitions } from "../numeric/partition.ts";
 import { emptyModel } from "../onnx/empty-model.ts";
-import { ownedName, removeLeftOvers } from "../owned-names.ts";
+import { ownedName, removeLeftOvers } from "../base/owned-names.ts";
 import type { LayersSpec } from "../spec/profile-schema.ts";
 import { quantilesOf, rounded } from "./latency-profile.ts";
 import { layerTimes } from "./layer-times.ts";

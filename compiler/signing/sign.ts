@@ -23,7 +23,7 @@ import {
   type Statement,
   statementBytes,
 } from "stratagem-runtime/internal/trust/statement";
-import { type WrittenFile, writeAllAtomically } from "../atomic-write.ts";
+import { type WrittenFile, writeAllAtomically } from "../base/atomic-write.ts";
 import { cosignFiles } from "./cosign.ts";
 import { readSigningKey, type SigningKey, signatureBy } from "./private-key.ts";
 import { provenanceBytes, UNNAMED_BUILDER } from "./provenance.ts";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { type Bundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { loadBundle } from "stratagem-runtime/internal/load-bundle";
 import * as z from "zod";
-import { StepError } from "../errors.ts";
+import { StepError } from "../base/errors.ts";
 import { readProcessorTicks, sharesBetween } from "../load/processor-time.ts";
 import { methodOf } from "../methods/registry.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";

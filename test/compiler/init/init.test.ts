@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { expect, test } from "vitest";
-import { type InitOptions, initCommand, parseAxis } from "../../../compiler/commands/init.ts";
+import { type InitOptions, initCommand, parseAxis } from "../../../compiler/init/write-spec.ts";
 import type { Ask } from "../../../compiler/init/questions.ts";
 import { applicationSchema } from "../../../compiler/spec/application-schema.ts";
 import { readDocument } from "../../../compiler/spec/document.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { type BenchOptions, benchCommand } from "../../../compiler/commands/bench.ts";
+import { type BenchOptions, benchCommand } from "../../../compiler/load/bench.ts";
 import { folderOf } from "../spec/spec-folder.ts";
 import { echoBinary, type ProtocolServer, startProtocolServer } from "./protocol-server.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openLevelSolver } from "../../../compiler/commands/level-solvers.ts";
+import { openLevelSolver } from "../../../compiler/commands/compile/level-solvers.ts";
 import { compile } from "../../../compiler/levels/compile.ts";
 import { methodOf } from "../../../compiler/methods/registry.ts";
 import { InputError } from "../../../compiler/spec/input-error.ts";

@@ -8,7 +8,7 @@ import { afterAll, expect, test } from "vitest";
 import {
   type RecalibrateCommand,
   recalibrateCommand,
-} from "../../../compiler/commands/recalibrate.ts";
+} from "../../../compiler/recalibrate/recalibrate.ts";
 import { ramsis } from "../../../compiler/methods/ramsis/solve/ramsis.ts";
 import { stretchAt } from "../../../compiler/recalibrate/stretch.ts";
 import { loadApplication } from "../../../compiler/spec/load-application.ts";
