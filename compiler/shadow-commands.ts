@@ -27,7 +27,6 @@ export function addShadowReport(
     .option("--served <bundle>", "the bundle that serves (default: the path the server has)")
     .option("--shadow <bundle>", "the bundle that looks on (default: the path the server has)")
     .option("--seed <n>", "of service times", "1")
-    .option("--json", "one JSON document on stdout")
     .action(async (url: string, flags: ShadowReportFlags) => {
       const { shadowReportCommand } = await import("./commands/shadow-report.ts");
       const { application = null, served = null, shadow = null, seed } = flags;

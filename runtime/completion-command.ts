@@ -10,7 +10,6 @@ export function addCompletion(program: Command): void {
     .command("completion")
     .description("print what lets a shell complete this command")
     .addArgument(new Argument("<shell>", "which shell").choices(["bash", "zsh", "fish"]))
-    .option("--json", "one JSON document on stdout")
     .action(async (shell: Shell) => {
       const { completionScript } = await import("./completion/script.ts");
       const script = completionScript(program, shell);

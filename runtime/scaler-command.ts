@@ -1,6 +1,6 @@
 /** Adds `scaler`, which says how many workers the observed load wants. */
 import { hostname } from "node:os";
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import { print, stopSignal } from "./command-line.ts";
 import type { ScalerFlags } from "./commands/scaler-options.ts";
 import { type Address, address } from "./settings/kinds.ts";
@@ -36,7 +36,6 @@ export function addScaler(program: Command): void {
     .option("--kube-api <url>", "the API (default: as pods of Kubernetes are told)")
     .option("--kube-namespace <name>", "with --kube-api", "default")
     .option("--kube-token-file <file>", "with --kube-api; none, if left out")
-    .addOption(new Option("--json", "one JSON document on stdout, once it answers"))
     .action(async (flags: ScalerFlags) => {
       const { scalerCommand } = await import("./commands/scaler.ts");
       await scalerCommand(flags, {

@@ -1,51 +1,31 @@
-/** The command `compile`: the whole of it, or a share. */
-import { availableParallelism } from "node:os";
+/** The command `compile`: a whole bundle, or a share of one. */
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { wholeNumber } from "stratagem-runtime/internal/command-line";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import type { CompileSources } from "./compile/compile.ts";
 import { SOLVER_NAMES, type SolverName } from "../methods/solver-names.ts";
-import {
-  MODEL_MEMORY,
-  type ModelFlags,
-  memoryBytes,
-  modelLimitsOf,
-  modelTimeout,
-} from "./model-options.ts";
-import { joined } from "./option-values.ts";
 import type { LevelPoolOptions } from "../processes/level-pool.ts";
 import { MAX_SHARDS, readShard, type Shard } from "../sharding/shard.ts";
-import type { Clock, Watch, Watched } from "./watched.ts";
+import type { CompileSources } from "./compile/compile.ts";
+import { jobsOption, withRequirements } from "./options.ts";
+import type { Tools, Watch } from "./watched.ts";
 
-/** What the program has that these commands need. */
-export interface CompileTools extends Pick<Clock, "nowMs"> {
-  readonly watched: Watched;
-  readonly print: (result: CommandResult) => void;
-  /** As provenance names it. */
-  readonly compiler: string;
-}
-
-interface CompileFlags extends ModelFlags {
+interface CompileFlags {
   readonly out: string;
   readonly jobs: number;
   readonly solver?: SolverName;
   readonly profile?: string;
   readonly fanouts?: string;
   readonly check?: true;
-  readonly require?: string | false;
+  readonly require?: string;
   readonly shard?: Shard;
 }
 
-export function addCompile(
-  program: Command,
-  { watched, print, compiler, nowMs }: CompileTools,
-): void {
-  program
+export function addCompile(program: Command, { watched, print, compiler, nowMs }: Tools): void {
+  const command = program
     .command("compile")
     .description("compile an application spec and its profiles into a policy bundle")
     .argument("<app>", "application spec, YAML or JSON")
     .requiredOption("-o, --out <file>", "where to write the bundle")
-    .option("--jobs <n>", "levels to solve at a time", wholeNumber, availableParallelism())
+    .addOption(jobsOption())
     .addOption(
       new Option(
         "--solver <name>",
@@ -55,33 +35,21 @@ export function addCompile(
     )
     .option("--profile <file>", "profile in place of those that the spec names")
     .option("--fanouts <file>", "metrics of a server of the pipeline, for the fan-outs it observed")
-    .option("--model-memory <bytes>", MODEL_MEMORY, memoryBytes)
-    .addOption(modelTimeout())
-    .option("--check", "write nothing; exit with 2, and say why, if the file would be another")
-    .option(
-      "--require <promises>",
-      "write nothing and exit with 3 if a promise is broken, such as 'feasible; " +
-        "violations <= ceiling; accuracy >= 97% @ 1000; cost <= 3/h; bytes <= 2MiB' (repeatable)",
-      joined,
-    )
-    .option("--no-require", "also write what breaks the requirements of the spec")
-    .addOption(shardOption())
-    .option("--all-errors", "show all that is wrong with the spec, however much it is")
-    .option("--json", "one JSON document on stdout")
-    .action(async (app: string, options: CompileFlags) => {
-      const command = await compileCommandOf(app, options);
-      const { LateModelReader } = await import("./compile/late-model-reader.ts");
-      const run = async (watch: Watch) => {
-        const pool: LevelPoolOptions = { jobs: options.jobs, ...watch };
-        const modelReader = new LateModelReader(modelLimitsOf(options), pool.signal);
-        try {
-          return await command({ compiler, nowMs, modelReader, pool });
-        } finally {
-          await modelReader.close();
-        }
-      };
-      print(await watched("solving levels", run));
-    });
+    .addOption(shardOption());
+  withRequirements(command).action(async (app: string, options: CompileFlags) => {
+    const compile = await compileCommandOf(app, options);
+    const { LateModelReader } = await import("./compile/late-model-reader.ts");
+    const run = async (watch: Watch) => {
+      const pool: LevelPoolOptions = { jobs: options.jobs, ...watch };
+      const modelReader = new LateModelReader(pool.signal);
+      try {
+        return await compile({ compiler, nowMs, modelReader, pool });
+      } finally {
+        await modelReader.close();
+      }
+    };
+    print(await watched("solving levels", run));
+  });
 }
 
 /** What is to be run: the whole compile, or a share of it. */

@@ -1,12 +1,13 @@
-/** The command `gate`, which compares the promises of two bundles. */
+/** The command `gate`, which compares two bundles. */
 import { availableParallelism } from "node:os";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import type { GateOptions } from "../gate/gate-bundles.ts";
-import type { CompileTools } from "./compile.ts";
-import { joined } from "./option-values.ts";
-import { MORTAL, type Watch } from "./watched.ts";
+import { joined } from "./options.ts";
+import { MORTAL, type Tools, type Watch } from "./watched.ts";
 
-export function addGate(program: Command, { watched, print, compiler, nowMs }: CompileTools): void {
+type GateFlags = Omit<GateOptions, "before" | "after"> & { readonly show?: true };
+
+export function addGate(program: Command, { watched, print, nowMs }: Tools): void {
   program
     .command("gate")
     .description("compare the promises of two bundles; exit with 3 if one became worse")
@@ -24,15 +25,22 @@ export function addGate(program: Command, { watched, print, compiler, nowMs }: C
       joined,
     )
     .option("--markdown", "print the comparison as Markdown, for a pull request")
-    .option("--junit <file>", "write it as JUnit XML too, a test case for each promise")
-    .option("--sarif <file>", "write what became worse as SARIF too")
-    .option("--spec <file>", "spec of the new bundle, whose lines SARIF then names")
-    .option("--json", "one JSON document on stdout")
-    .action(async (before: string, after: string, flags: Omit<GateOptions, "before" | "after">) => {
+    .addOption(
+      new Option(
+        "--show",
+        "show every difference instead, decisions included; exit with 2 if there is one",
+      ).conflicts(["allow", "require", "markdown"]),
+    )
+    .action(async (before: string, after: string, { show, ...flags }: GateFlags) => {
+      if (show === true) {
+        const { showDifferences } = await import("../gate/differences-text.ts");
+        print(await showDifferences(before, after));
+        return;
+      }
       const { gateCommand } = await import("../gate/gate-bundles.ts");
       const options = { ...flags, before, after };
       const run = (watch: Watch) =>
-        gateCommand(options, { jobs: availableParallelism(), nowMs, ...watch }, compiler);
+        gateCommand(options, { jobs: availableParallelism(), nowMs, ...watch });
       print(await watched("simulating", run, MORTAL));
     });
 }

@@ -1,32 +1,17 @@
 /** The command `init`, which writes a spec for the models that it is given. */
 import { type Command, InvalidArgumentError } from "commander";
 import { wholeNumber } from "stratagem-runtime/internal/command-line";
-import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { LOADS_EXPECTED, readLoads, readSlo, SLO_EXPECTED } from "../init/questions.ts";
-import {
-  MODEL_MEMORY,
-  type ModelFlags,
-  memoryBytes,
-  modelLimitsOf,
-  modelTimeout,
-} from "./model-options.ts";
-import { collect } from "./option-values.ts";
-import type { Watch, Watched } from "./watched.ts";
+import { collect } from "./options.ts";
+import type { Tools, Watch } from "./watched.ts";
 
-interface InitTools {
-  readonly watched: Watched;
-  readonly print: (result: CommandResult) => void;
-}
-
-interface InitFlags extends ModelFlags {
+interface InitFlags {
   readonly out: string;
-  readonly name?: string;
   readonly slo?: string;
   readonly loads?: readonly number[];
   readonly workers: number;
   readonly accuracy: readonly string[];
   readonly axes: readonly string[];
-  readonly yes?: true;
   readonly force?: true;
 }
 
@@ -34,32 +19,26 @@ interface InitFlags extends ModelFlags {
 const DEFAULT_SLO = "1 s";
 const DEFAULT_LOADS = [1, 2, 5];
 
-export function addInit(program: Command, { watched, print }: InitTools): void {
+export function addInit(program: Command, { watched, print }: Tools): void {
   program
     .command("init")
     .description("write a spec that compiles, from model files")
     .argument("<models...>", "ONNX files: one, or several variants of one task")
     .option("-o, --out <file>", "where to write the spec", "app.yaml")
-    .option("--name <name>", "name of the application (default: that of the first model)")
     .option("--slo <time>", "how long a request may take", slo)
     .option("--loads <rates>", "requests per second to prepare for, such as 1,10,100", loads)
     .option("--workers <n>", "processes that run models", wholeNumber, 1)
     .option("--accuracy <variant=ratio>", "accuracy of a variant (repeatable)", collect, [])
     .option("--axes <axis=use>", "an open axis: batch, a size, or sizes (repeatable)", collect, [])
-    .option("--yes", "ask nothing, also on a terminal")
     .option("--force", "replace a spec that is there")
-    .option("--model-memory <bytes>", MODEL_MEMORY, memoryBytes)
-    .addOption(modelTimeout())
-    .option("--json", "one JSON document on stdout")
     .action(async (models: string[], flags: InitFlags) => {
       const { initCommand, parseAccuracy, parseAxis } = await import("../init/write-spec.ts");
       const { terminalAsk } = await import("../init/questions.ts");
       const { ModelReader } = await import("stratagem-runtime/internal/exec/model-reader");
-      const { out, name = null, workers, force = false } = flags;
+      const { out, workers, force = false } = flags;
       const options = {
         models,
         out,
-        name,
         workers,
         force,
         slo: flags.slo ?? DEFAULT_SLO,
@@ -68,9 +47,9 @@ export function addInit(program: Command, { watched, print }: InitTools): void {
         axes: Object.fromEntries(flags.axes.map(parseAxis)),
       };
       const isTerminal = process.stdin.isTTY === true && process.stderr.isTTY === true;
-      const terminal = isTerminal && flags.yes === undefined ? terminalAsk() : null;
+      const terminal = isTerminal ? terminalAsk() : null;
       const run = async ({ signal }: Watch) => {
-        const reader = new ModelReader(modelLimitsOf(flags), signal);
+        const reader = new ModelReader(signal);
         try {
           return await initCommand(options, reader, terminal?.ask ?? null);
         } finally {

@@ -2,8 +2,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { wholeNumber } from "stratagem-runtime/internal/command-line";
 import type { ManifestOptions } from "../manifests/manifest-options.ts";
-import { timeoutMs } from "./option-values.ts";
-import type { RunAndPrint } from "./explain.ts";
+import type { Tools } from "./watched.ts";
 
 interface ManifestFlags {
   readonly out?: string;
@@ -12,11 +11,9 @@ interface ManifestFlags {
   readonly image: string;
   readonly policy?: string;
   readonly modelsClaim: string;
-  readonly models: boolean;
   readonly cluster?: string;
   readonly frontEnds: number;
   readonly scaler: ManifestOptions["scaler"];
-  readonly polling: number;
   readonly workerMemory: string;
   readonly kserve?: boolean;
 }
@@ -25,8 +22,7 @@ interface ManifestFlags {
 const NAME = /^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$/;
 const MEMORY = /^\d{1,6}(Mi|Gi)$/;
 
-/** @param version of the runtime's image, unless another is named. */
-export function addManifests(program: Command, run: RunAndPrint, version: string): void {
+export function addManifests(program: Command, { watched, print, version }: Tools): void {
   program
     .command("manifests")
     .description("write what Kubernetes needs to serve a bundle")
@@ -39,8 +35,11 @@ export function addManifests(program: Command, run: RunAndPrint, version: string
       "--policy <source>",
       "where pods get the bundle, such as oci://… (default: a ConfigMap)",
     )
-    .option("--models-claim <name>", "claim of the volume with the models", "models")
-    .option("--no-models", "mount no volume: pods get the models with the bundle")
+    .option(
+      "--models-claim <name>",
+      "claim of the volume with the models; none where pods get them with the bundle",
+      "models",
+    )
     .option("--cluster <servers>", "nats://a,b,c, where front ends and workers meet")
     .option("--front-ends <n>", "front ends, which share the workers", wholeNumber, 1)
     .addOption(
@@ -48,29 +47,22 @@ export function addManifests(program: Command, run: RunAndPrint, version: string
         .choices(["keda", "kubernetes", "none"])
         .default("keda"),
     )
-    .addOption(
-      new Option("--polling <time>", "how often KEDA asks what the plan wants")
-        .default(30_000, "30s")
-        .argParser(timeoutMs),
-    )
     .option("--worker-memory <quantity>", "what a worker may take", memory, "4Gi")
     .option("--kserve", "have KServe host the front end, as an InferenceService")
-    .option("--json", "one JSON document on stdout")
     .action(async (bundle: string, flags: ManifestFlags) => {
       const { manifestsCommand } = await import("../manifests/write-manifests.ts");
       const options = { bundle, ...optionsOf(flags) };
-      await run("writing manifests", () => manifestsCommand(options));
+      print(await watched("writing manifests", () => manifestsCommand(options)));
     });
 }
 
 function optionsOf(flags: ManifestFlags) {
   const { out = null, policy = null, cluster = null, image, scaler, workerMemory } = flags;
-  const { namespace = null, frontEnds, kserve: isKserve = false, polling } = flags;
+  const { namespace = null, frontEnds, kserve: isKserve = false } = flags;
   return {
     ...{ out, policy, cluster, image, scaler, workerMemory, namespace, frontEnds, isKserve },
     name: flags.name ?? null,
-    modelsClaim: flags.models ? flags.modelsClaim : null,
-    pollingSeconds: Math.round(polling / 1000),
+    modelsClaim: flags.modelsClaim === "none" ? null : flags.modelsClaim,
   };
 }
 

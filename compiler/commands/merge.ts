@@ -1,27 +1,19 @@
-/** The command that ends a compile on many machines: `merge`. */
+/** The command `merge`, which ends a compile on many machines. */
 import { availableParallelism } from "node:os";
 import { type Command, Option } from "commander";
-import { wholeNumber } from "stratagem-runtime/internal/command-line";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
-import type { CompileTools } from "./compile.ts";
-import { joined } from "./option-values.ts";
-import type { Watch } from "./watched.ts";
+import { withRequirements } from "./options.ts";
+import type { Tools, Watch } from "./watched.ts";
 
 interface MergeFlags {
   readonly out?: string;
   readonly status?: true;
-  readonly jobs: number;
   readonly check?: boolean;
-  readonly require?: string | false;
+  readonly require?: string;
 }
 
-interface MergeTools extends CompileTools {
-  /** Since 1970. */
-  readonly epochMs: () => number;
-}
-
-export function addMerge(program: Command, tools: MergeTools): void {
-  program
+export function addMerge(program: Command, tools: Tools): void {
+  const command = program
     .command("merge")
     .description("make the bundle of parts that compile --shard wrote, or say how far they are")
     .argument("<parts...>", "parts of all shards, in any order")
@@ -31,23 +23,16 @@ export function addMerge(program: Command, tools: MergeTools): void {
         "--status",
         "say how far each shard is, also those that are not finished",
       ).conflicts(["out", "check", "require"]),
-    )
-    .option("--jobs <n>", "levels to solve at a time", wholeNumber, availableParallelism())
-    .option("--check", "write nothing; exit with 2, and say why, if the file would be another")
-    .option(
-      "--require <promises>",
-      "write nothing and exit with 3 if a promise is broken, as compile has it (repeatable)",
-      joined,
-    )
-    .option("--no-require", "also write what breaks the requirements of the spec")
-    .option("--json", "one JSON document on stdout")
-    .action((parts: string[], flags: MergeFlags) => merge(parts, flags, tools));
+    );
+  withRequirements(command).action((parts: string[], flags: MergeFlags) => {
+    return merge(parts, flags, tools);
+  });
 }
 
 async function merge(
   parts: readonly string[],
-  { out, status, jobs, check = false, require }: MergeFlags,
-  { watched, print, compiler, nowMs, epochMs }: MergeTools,
+  { out, status, check = false, require }: MergeFlags,
+  { watched, print, compiler, nowMs, epochMs }: Tools,
 ): Promise<void> {
   const { mergeCommand, mergeStatusCommand } = await import("./compile/merge.ts");
   if (status === true) {
@@ -61,6 +46,7 @@ async function merge(
   const { requirementsAsked } = await import("../gate/required-outcome.ts");
   const requirements = requirementsAsked(require);
   const command = { parts, out, check, requirements, compiler, nowMs };
+  const jobs = availableParallelism();
   const run = (watch: Watch) => mergeCommand({ ...command, pool: { jobs, ...watch } });
   print(await watched("merging", run));
 }

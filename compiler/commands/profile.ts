@@ -3,33 +3,30 @@ import { availableParallelism } from "node:os";
 import { type Command, Option } from "commander";
 import { wholeNumber } from "stratagem-runtime/internal/command-line";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { RuntimeError } from "stratagem-runtime/internal/errors";
 import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
-import type { ProfileCommand, ProfileSurroundings } from "./profile/profile.ts";
-import type { ServingCommand, ServingSurroundings } from "./profile/serving.ts";
+import { collect, timeMs } from "./options.ts";
 import type { DeviceFlags } from "./profile/device.ts";
 import type { ElsewhereFlags, MeasuredElsewhere } from "./profile/elsewhere.ts";
-import type { MeasuringTools } from "./bench.ts";
-import { MODEL_MEMORY, memoryBytes, modelLimitsOf, modelTimeout } from "./model-options.ts";
-import { collect, timeoutMs } from "./option-values.ts";
-import { TOLD, type Watch } from "./watched.ts";
+import type { ProfileCommand, ProfileSurroundings } from "./profile/profile.ts";
+import type { ServingCommand, ServingSurroundings } from "./profile/serving.ts";
+import { TOLD, type Tools, type Watch } from "./watched.ts";
 
-type ProfileFlags = Required<
-  Pick<ProfileCommand, "repeat" | "threads" | "seed" | "cpuFallback">
-> & {
+type ProfileFlags = Pick<ProfileCommand, "repeat"> & {
   readonly out?: string;
+  readonly task?: string;
   readonly batches?: string;
+  readonly budget?: number;
   readonly cores?: string;
   readonly layers?: true;
-  readonly modelMemory?: number;
-  readonly modelTimeout: number;
-  readonly task?: string;
-  readonly hardware?: string;
-  readonly budget?: number;
   readonly serving?: true;
   readonly into?: string;
   readonly inputs?: string;
+  readonly hardware?: string;
   readonly dryRun?: true;
   readonly force?: true;
+  readonly from?: readonly string[];
+  readonly policy?: string;
 } & DeviceFlags &
   ElsewhereFlags;
 
@@ -37,16 +34,30 @@ type ProfileFlags = Required<
 const PROFILED_BATCHES = "1,2,4,8";
 /** Beyond the runs that were asked for; see docs/profiling.md. */
 const PROFILING_EFFORT = { warmUpMs: 1000, extraMs: 20_000 };
+/** Of the inputs, which are the same for every profile. */
+const SEED = 1;
+/** Time for loading a model, or running a batch. */
+const MODEL_TIMEOUT_MS = 60_000;
+/** Options of what is measured, which nothing is with `--from`. */
+const MEASURED = [
+  ...["task", "batches", "repeat", "budget", "cores", "layers", "serving", "into", "inputs"],
+  ...["device", "providerOptions", "workers", "workerToken", "workerEnv", "hardware"],
+  ...["dryRun", "force"],
+];
 
-export function addProfile(program: Command, tools: MeasuringTools): void {
+export function addProfile(program: Command, tools: Tools): void {
   const command = program
     .command("profile")
     .description("measure the models of an application spec on this machine")
-    .argument("<app>", "application spec, YAML or JSON");
-  addHow(addWhat(command)).action(async (app: string, flags: ProfileFlags) => {
-    const isTold = flags.dryRun !== true;
-    const run = (watch: Watch) => profiled(app, flags, watch, tools);
-    tools.print(await tools.watched("measuring", run, { ...TOLD, hasLines: isTold }));
+    .argument("<app>", "application spec, YAML or JSON; with --from also a profile");
+  addObserved(addWorkers(addWhat(command))).action(async (app: string, flags: ProfileFlags) => {
+    const { from, dryRun } = flags;
+    const run = (watch: Watch) =>
+      from === undefined
+        ? profiled(app, flags, watch, tools)
+        : observed(app, from, flags, watch, tools);
+    const hasLines = from === undefined && dryRun !== true;
+    tools.print(await tools.watched("measuring", run, { ...TOLD, hasLines }));
   });
 }
 
@@ -70,28 +81,18 @@ function addWhat(command: Command): Command {
         "--budget <time>",
         "time to measure for, such as 60s or 5min: what is worth it most; the rest is named",
       )
-        .argParser(timeoutMs)
+        .argParser(timeMs)
         .conflicts("layers"),
     )
-    .option("--threads <n>", "threads of the worker", wholeNumber, 1)
-    .addOption(
-      new Option(
-        "--cores <counts>",
-        "numbers of cores to measure every batch on, such as 1,2,4; other methods than " +
-          "themis count with the first",
-      ).conflicts("threads"),
+    .option(
+      "--cores <counts>",
+      "numbers of cores to measure every batch on, such as 1,2,4; other methods than themis " +
+        "count with the first (default: 1)",
     )
-    .addOption(
-      new Option(
-        "--layers",
-        "measure the layers of the models and the stages they are best cut into, for accordion",
-      ).conflicts("cores"),
-    );
-}
-
-/** Options of how it is. */
-function addHow(command: Command): Command {
-  return command
+    .option(
+      "--layers",
+      "measure the layers of the models and the stages they are best cut into, for accordion",
+    )
     .option(
       "--serving",
       "measure the serving path too: what the server takes beside the models, and how workers " +
@@ -99,11 +100,26 @@ function addHow(command: Command): Command {
     )
     .option("--into <file>", "with --serving, a profile to add that to; nothing else is measured")
     .option("--inputs <file>", "with --serving, rows to send, raw bytes (default: random numbers)")
+    .option("--dry-run", "say what would be measured")
+    .option(
+      "--force",
+      "write the profile however noisy the machine was; takes what was refused before",
+    );
+}
+
+/** Options of where it is measured. */
+function addWorkers(command: Command): Command {
+  return command
     .addOption(
       new Option("--device <device>", "what runs the models, such as webgpu or cuda:1").default(
         "cpu",
       ),
     )
+    .option(
+      "--provider-options <name=value>",
+      "such as preferredLayout=NHWC,enableRobustness=false",
+    )
+    .option("--hardware <name>", "what the profile calls this machine")
     .addOption(
       new Option(
         "--workers <urls>",
@@ -112,52 +128,65 @@ function addHow(command: Command): Command {
       ).conflicts("layers"),
     )
     .option("--worker-token <file>", "what is shown to workers that want a token")
-    .option("--worker-env <name=value>", "a variable of the worker (repeatable)", collect, [])
-    .option(
-      "--provider-options <name=value>",
-      "such as preferredLayout=NHWC,enableRobustness=false",
-    )
+    .option("--worker-env <name=value>", "a variable of the worker (repeatable)", collect, []);
+}
+
+/** Options of what a server measured. */
+function addObserved(command: Command): Command {
+  return command
     .addOption(
-      new Option("--cpu-fallback <name>", "models of which a GPU leaves nodes to the processor")
-        .choices(["allow", "refuse"])
-        .default("allow"),
+      new Option(
+        "--from <place>",
+        "write the profile with what a server measured: its URL, or a file of what its /metrics " +
+          "said; beside it the same of GET /v2/models/M/feedback, for accuracies (repeatable)",
+      )
+        .argParser(collect)
+        .conflicts(MEASURED),
     )
-    .option("--model-memory <bytes>", MODEL_MEMORY, memoryBytes)
-    .addOption(modelTimeout())
-    .option("--hardware <name>", "what the profile calls this machine")
-    .option("--seed <n>", "of the inputs", wholeNumber, 1)
-    .option("--dry-run", "say what would be measured")
-    .option(
-      "--force",
-      "write the profile however noisy the machine was; takes what was refused before",
-    )
-    .option("--all-errors", "show all that is wrong with the spec, however much it is")
-    .option("--json", "one JSON document on stdout");
+    .option("--policy <bundle>", "with --from, the served bundle, where names differ by pool");
+}
+
+/** The profile with observed times in place of measured ones. */
+async function observed(
+  app: string,
+  from: readonly string[],
+  flags: ProfileFlags,
+  { signal }: Watch,
+  { epochMs }: Tools,
+): Promise<CommandResult> {
+  const { recalibrateCommand } = await import("../recalibrate/recalibrate.ts");
+  const { out, policy = null } = flags;
+  if (out === undefined) {
+    throw new RuntimeError("RUNTIME_USAGE", "expected -o FILE, where to write the profile");
+  }
+  return recalibrateCommand({ app, from, out, policy }, epochMs(), signal);
 }
 
 async function profiled(
   app: string,
   flags: ProfileFlags,
   watch: Watch,
-  tools: MeasuringTools,
+  tools: Tools,
 ): Promise<CommandResult> {
-  const { parseBatches } = await import("./profile/profile.ts");
+  const { parseBatches, parseCores, threadsOf } = await import("./profile/profile.ts");
   const { profiledDevice } = await import("./profile/device.ts");
   const { alsoServing, servingOutput } = await import("./profile/serving.ts");
   const { ModelReader } = await import("stratagem-runtime/internal/exec/model-reader");
   const { measuredElsewhere } = await import("./profile/elsewhere.ts");
   const serving = servingOutput(flags);
   const { provider: device, ...on } = profiledDevice(flags);
-  const { repeat, threads, seed, layers = false, out = null } = flags;
+  const { repeat, layers = false, out = null } = flags;
   const { task = null, hardware = null, dryRun = false, force = false } = flags;
   const batches = parseBatches(flags.batches ?? (layers ? "1" : PROFILED_BATCHES));
-  const how = { device, on, cpuFallback: flags.cpuFallback };
+  const cores = flags.cores === undefined ? null : parseCores(flags.cores);
+  const threads = threadsOf(cores, layers);
+  const how = { device, on, threads, seed: SEED };
   // Stages of a cut are files of this command, which no other machine has.
   const elsewhere = layers ? null : measuredElsewhere(app, flags);
   const urls = elsewhere?.urls ?? null;
-  const options = { app, out, repeat, threads, ...how, urls, seed, task, hardware, dryRun, force };
-  const reader = new ModelReader(modelLimitsOf(flags), watch.signal);
-  const surroundings = await surroundingsOf(reader, flags, elsewhere, watch, tools);
+  const options = { app, out, repeat, ...how, urls, task, hardware, dryRun, force };
+  const reader = new ModelReader(watch.signal);
+  const surroundings = await surroundingsOf(reader, elsewhere, watch, tools);
   const path = (into: string) => {
     const serveOptions = elsewhere?.serveOptions ?? [];
     const asked = { ...options, into, inputs: flags.inputs ?? null, serveOptions };
@@ -165,7 +194,12 @@ async function profiled(
   };
   try {
     if (serving?.isAlone === true && !dryRun) return await path(serving.into);
-    const measured = await measuredModels(options, batches, flags, surroundings, reader);
+    const measured = await measuredModels(
+      options,
+      { ...flags, batches, cores },
+      surroundings,
+      reader,
+    );
     if (serving === null) return measured;
     return await alsoServing(measured, serving.into, dryRun, path);
   } finally {
@@ -173,18 +207,21 @@ async function profiled(
   }
 }
 
+type Measured = Pick<ProfileFlags, "layers" | "budget"> & {
+  readonly batches: readonly number[];
+  readonly cores: readonly number[] | null;
+};
+
 async function measuredModels(
   options: Omit<ProfileCommand, "batches" | "cores" | "budgetMs" | "effort">,
-  batches: readonly number[],
-  { layers, cores, budget }: ProfileFlags,
+  { layers, batches, cores, budget }: Measured,
   surroundings: Omit<ProfileSurroundings, "measureStarts">,
   reader: ModelReader,
 ): Promise<CommandResult> {
   if (layers !== true) {
-    const { parseCores, profileCommand } = await import("./profile/profile.ts");
+    const { profileCommand } = await import("./profile/profile.ts");
     const { measureStarts } = await import("../profile/measured-starts.ts");
-    const counts = cores === undefined ? null : parseCores(cores);
-    const cells = { batches, cores: counts, budgetMs: budget ?? null, effort: PROFILING_EFFORT };
+    const cells = { batches, cores, budgetMs: budget ?? null, effort: PROFILING_EFFORT };
     // How workers of another machine start is their own business.
     const starts = options.urls === null ? { measureStarts } : {};
     return profileCommand({ ...options, ...cells }, { ...surroundings, ...starts });
@@ -196,13 +233,12 @@ async function measuredModels(
   return commands.profileLayersCommand(options, { ...surroundings, openLayers });
 }
 
-/** What reads and runs models, under the limits of the options. */
+/** What reads and runs models. */
 async function surroundingsOf(
   reader: ModelReader,
-  flags: ProfileFlags,
   elsewhere: MeasuredElsewhere | null,
   watch: Watch,
-  { nowMs }: MeasuringTools,
+  { nowMs }: Tools,
 ): Promise<Omit<ProfileSurroundings, "measureStarts">> {
   const { bindChain } = await import("../binding/bind-chain.ts");
   const { bindModel } = await import("../binding/bind-model.ts");
@@ -212,8 +248,8 @@ async function surroundingsOf(
   const { describeDevice } = await import("stratagem-runtime/internal/devices/describe-device");
   const { startAssignedExecutor } = await import("stratagem-runtime/internal/exec/assigned-pool");
   const { startElsewhere } = await import("./profile/elsewhere.ts");
-  const { memoryBytes: modelMemory, timeoutMs: modelTimeoutMs } = modelLimitsOf(flags);
-  const limits = { memoryBytes: modelMemory, modelTimeoutMs, batchTimeoutMs: modelTimeoutMs };
+  const [modelTimeoutMs, batchTimeoutMs] = [MODEL_TIMEOUT_MS, MODEL_TIMEOUT_MS];
+  const limits = { memoryBytes: null, modelTimeoutMs, batchTimeoutMs };
   const startHere: ProfileSurroundings["startExecutor"] = (started, handlers) => {
     return startAssignedExecutor(started, handlers, limits);
   };
@@ -230,7 +266,7 @@ async function surroundingsOf(
     },
     readHost: (host) => reader.readHost(host),
     sample: (host, rows, seed) => reader.sample(host, rows, seed),
-    startExecutor: elsewhere === null ? startHere : startElsewhere(elsewhere, modelTimeoutMs),
+    startExecutor: elsewhere === null ? startHere : startElsewhere(elsewhere, batchTimeoutMs),
   };
 }
 
@@ -238,7 +274,7 @@ async function surroundingsOf(
 async function servingPath(
   asked: Omit<ServingCommand, "effort">,
   watch: Watch,
-  { cli, compiler, sleep }: MeasuringTools,
+  { cli, compiler, sleep }: Tools,
   surroundings: Omit<ServingSurroundings, "cli" | "compiler" | "pool" | "sleep" | "rng" | "onNote">,
 ): Promise<CommandResult> {
   const { servingCommand } = await import("./profile/serving.ts");

@@ -2,36 +2,38 @@
 import type { Command } from "commander";
 import {
   addPull,
-  addRegistryOptions,
+  plainHttpOption,
   type RegistryFlags,
   referenceOf,
-  registryAuth,
 } from "stratagem-runtime/internal/registry-commands";
-import type { RunAndPrint } from "./explain.ts";
+import type { Tools } from "./watched.ts";
 
 interface PushFlags extends RegistryFlags {
   readonly models?: string;
 }
 
 /** Adds `pull`, which a signal ends here at once. */
-export function addWatchedPull(program: Command, run: RunAndPrint): void {
-  addPull(program, (work) => run("pulling", work));
+export function addWatchedPull(program: Command, { watched, print }: Tools): void {
+  addPull(program, async (work) => {
+    print(await watched("pulling", ({ signal }) => work(signal)));
+  });
 }
 
-export function addPush(program: Command, run: RunAndPrint): void {
-  const command = program
+export function addPush(program: Command, { watched, print }: Tools): void {
+  program
     .command("push")
     .description("push a bundle with its models, signature and provenance to a registry")
     .argument("<bundle>", "policy bundle")
     .argument("<reference>", "such as oci://registry.example/team/policy:1.2")
-    .option("--models <folder>", "where the model files are (default: the bundle's folder)");
-  addRegistryOptions(command)
-    .option("--json", "one JSON document on stdout")
+    .option("--models <folder>", "where the model files are (default: the bundle's folder)")
+    .addOption(plainHttpOption())
     .action(async (bundle: string, text: string, flags: PushFlags) => {
       const { pushCommand } = await import("./push-bundle.ts");
       const reference = referenceOf(text, flags);
-      const auth = await registryAuth(flags, process.env);
-      const models = flags.models ?? null;
-      await run("pushing", (signal) => pushCommand({ bundle, reference, models, auth, signal }));
+      const { models = null } = flags;
+      const auth = { environment: process.env };
+      const push = (signal: AbortSignal) =>
+        pushCommand({ bundle, reference, models, auth, signal });
+      print(await watched("pushing", ({ signal }) => push(signal)));
     });
 }

@@ -2,6 +2,7 @@
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
 import { type LoadedBundle, loadBundle } from "stratagem-runtime/internal/load-bundle";
+import { parseSeed } from "../load/load-arguments.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
 import { toldText } from "../recalibrate/told-text.ts";
 import { shadowText } from "../shadow/shadow-text.ts";
@@ -9,7 +10,6 @@ import { simulatedPair } from "../shadow/simulated-pair.ts";
 import { type ToldPolicy, type ToldShadow, toldShadows } from "../shadow/told-shadow.ts";
 import { InputError } from "../spec/input-error.ts";
 import { parseTrace } from "../spec/trace.ts";
-import { parseSeed } from "../load/load-arguments.ts";
 
 export interface ShadowReportOptions {
   /** Of the server, where administrators are served. */

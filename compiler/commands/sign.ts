@@ -1,22 +1,42 @@
-/** The commands that sign bundles: `keygen` and `sign`. */
-import { type Command, InvalidArgumentError } from "commander";
-import { print } from "stratagem-runtime/internal/command-line";
+/** The commands that make keys and sign bundles: `keygen` and `sign`. */
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { labelsFlag } from "stratagem-runtime/internal/signature-flags";
+import { type TokenFlags, tokenOf, withTokens } from "stratagem-runtime/internal/token-command";
 import type { Labels } from "stratagem-runtime/internal/trust/labels";
-import { collect } from "./option-values.ts";
+import { collect } from "./options.ts";
+import type { Tools } from "./watched.ts";
 
 /** What private keys are encrypted with, where it is set. */
 const PASSPHRASE = "STRATAGEM_KEY_PASSPHRASE";
 
-export function addKeygen(program: Command): void {
-  program
+interface KeygenFlags extends TokenFlags {
+  readonly out?: string;
+  readonly cosign?: boolean;
+}
+
+export function addKeygen(program: Command, { print }: Tools): void {
+  const command = program
     .command("keygen")
-    .description("make a key that signs bundles, NAME.key, and the one that verifies, NAME.pub")
-    .requiredOption("-o, --out <name>", "path of both files, without .key and .pub")
-    .option("--cosign", "make a pair for sign --cosign-key instead, P-256")
-    .option("--json", "one JSON document on stdout")
+    .description(
+      "make a key that signs bundles, NAME.key, and the one that verifies, NAME.pub; or a token",
+    )
+    .addOption(
+      new Option("-o, --out <name>", "path of both files, without .key and .pub").conflicts(
+        "token",
+      ),
+    )
+    .addOption(
+      new Option("--cosign", "make a pair for sign --cosign-key instead, P-256").conflicts("token"),
+    );
+  withTokens(command)
     .addHelpText("after", `\nWhere ${PASSPHRASE} is set, NAME.key is encrypted with it.`)
-    .action(async ({ out: name, cosign = false }: { out: string; cosign?: boolean }) => {
+    .action(async ({ out: name, cosign = false, ...flags }: KeygenFlags) => {
+      const token = await tokenOf(flags);
+      if (token !== null) return print(token);
+      if (name === undefined) {
+        throw new RuntimeError("RUNTIME_USAGE", "expected -o NAME, or --token, got neither");
+      }
       const { keygenCommand } = await import("../signing/keygen.ts");
       const passphrase = process.env[PASSPHRASE];
       print(await keygenCommand({ name, isForCosign: cosign, passphrase }));
@@ -32,12 +52,10 @@ interface SignFlags {
   readonly provenance?: true;
   readonly builder?: string;
   readonly spec?: string;
-  readonly cosign?: true;
   readonly cosignKey?: string;
 }
 
-/** @param compiler name and version. @param epochMs now, since 1970. */
-export function addSign(program: Command, compiler: string, epochMs: () => number): void {
+export function addSign(program: Command, { print, compiler, epochMs }: Tools): void {
   program
     .command("sign")
     .description("sign a bundle and, by their digests, the files it names")
@@ -54,16 +72,18 @@ export function addSign(program: Command, compiler: string, epochMs: () => numbe
     .option("--provenance", "write how the bundle was made beside it, signed (SLSA provenance)")
     .option("--builder <uri>", "who made it, in that; such as the URL of a workflow")
     .option("--spec <file>", "what it was compiled from, in that; its files are compared")
-    .option("--cosign", "write besides what cosign verify-blob verifies, BUNDLE.sig")
-    .option("--cosign-key <file>", "key of that, of keygen --cosign (default: the first --key)")
-    .option("--json", "one JSON document on stdout")
+    .option(
+      "--cosign-key <file>",
+      "write besides what cosign verify-blob verifies, BUNDLE.sig, with this key, such as that " +
+        "of keygen --cosign",
+    )
     .addHelpText("after", `\nThe passphrase of an encrypted key is that of ${PASSPHRASE}.`)
     .action(async (bundle: string, flags: SignFlags) => {
       const { signCommand } = await import("../signing/sign.ts");
       const { key: keyFiles, serial = null, expires = null, scope = {} } = flags;
       const { builder = null, spec = null, cosignKey = null } = flags;
-      const { add = false, provenance = false, cosign = cosignKey !== null } = flags;
-      const about = { serial, expires, scope, add, provenance, builder, spec, cosign, cosignKey };
+      const { add = false, provenance = false } = flags;
+      const about = { serial, expires, scope, add, provenance, builder, spec, cosignKey };
       const around = { passphrase: process.env[PASSPHRASE], compiler, nowEpochMs: epochMs() };
       print(await signCommand({ bundle, keyFiles, ...about }, around));
     });

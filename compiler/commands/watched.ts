@@ -1,8 +1,9 @@
 /** Runs long work that a signal ends, and shows how far it is. */
-import type { ProfileSurroundings } from "./profile/profile.ts";
-import { startProgress } from "./progress.ts";
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { InterruptedError } from "../base/errors.ts";
 import type { LevelPoolOptions } from "../processes/level-pool.ts";
+import type { ProfileSurroundings } from "./profile/profile.ts";
+import { startProgress } from "./progress.ts";
 
 export type Watch = Pick<LevelPoolOptions, "signal" | "onProgress" | "onBusy"> &
   Pick<ProfileSurroundings, "onNote">;
@@ -34,6 +35,20 @@ export type Watched = <T>(
   run: (watch: Watch) => Promise<T>,
   options?: WatchedOptions,
 ) => Promise<T>;
+
+/** What the program has that its commands need. */
+export interface Tools extends Clock {
+  readonly watched: Watched;
+  readonly print: (result: CommandResult) => void;
+  /** Since 1970. */
+  readonly epochMs: () => number;
+  readonly sleep: (ms: number) => Promise<void>;
+  /** The program's own file, which servers are started with. */
+  readonly cli: string;
+  readonly version: string;
+  /** Name and version, as provenance has them. */
+  readonly compiler: string;
+}
 
 /**
  * Work with a progress bar, abortable by SIGINT and SIGTERM; a second signal kills at once.

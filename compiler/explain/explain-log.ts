@@ -3,6 +3,8 @@ import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
 import { type LoadedBundle, loadBundle } from "stratagem-runtime/internal/load-bundle";
+import type { CompilerMethod } from "../methods/method.ts";
+import { methodOf } from "../methods/registry.ts";
 import { type AskedSpan, askedSpan, type Span } from "./asked-span.ts";
 import { explainRequest } from "./explained-request.ts";
 import { timesProfiled } from "./explained-run.ts";
@@ -18,8 +20,6 @@ import { requestText } from "./request-text.ts";
 import { sourceJson, sourceLines } from "./source-told.ts";
 import { spanJson } from "./span-json.ts";
 import { spanText } from "./span-text.ts";
-import type { CompilerMethod } from "../methods/method.ts";
-import { methodOf } from "../methods/registry.ts";
 
 export interface ExplainOptions extends AskedSpan {
   readonly logs: readonly string[];

@@ -2,12 +2,11 @@
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { EXIT_CODES } from "stratagem-runtime/internal/errors";
 import { type LoadedBundle, loadBundle } from "stratagem-runtime/internal/load-bundle";
-import { expectWritable, writeAllAtomically } from "../base/atomic-write.ts";
+import type { SimulateWatch } from "../processes/simulate-watch.ts";
 import { compare } from "./compare.ts";
 import { type GateOutcome, passes } from "./gate-outcome.ts";
 import { gateMarkdown, gateText, regressionsOf } from "./gate-table.ts";
 import { judge } from "./judge.ts";
-import { junitXml } from "./junit.ts";
 import {
   type AskedPercentiles,
   askedByRequirements,
@@ -16,10 +15,7 @@ import {
 } from "./percentiles.ts";
 import { promisedBundle } from "./promised-bundle.ts";
 import { requirementsAsked } from "./required-outcome.ts";
-import { type SarifPlace, sarifDocument } from "./sarif.ts";
 import { type Tolerance, tolerancesOf } from "./tolerance.ts";
-import type { SimulateWatch } from "../processes/simulate-watch.ts";
-import { readDocument } from "../spec/document.ts";
 
 /** As given on the command line. */
 export interface GateOptions {
@@ -28,28 +24,16 @@ export interface GateOptions {
   readonly allow?: string;
   readonly require?: string;
   readonly markdown?: true;
-  /** Files that the comparison is written to. */
-  readonly junit?: string;
-  readonly sarif?: string;
-  /** Of the new bundle. */
-  readonly spec?: string;
 }
 
-/**
- * @param compiler name and version.
- * @throws BundleError or RuntimeError for a bundle or an option, InputError for the spec,
- * UnwritableError.
- */
+/** @throws BundleError or RuntimeError for a bundle or an option. */
 export async function gateCommand(
   options: GateOptions,
   watch: SimulateWatch,
-  compiler: string,
 ): Promise<CommandResult> {
-  const { before: oldPath, after: newPath, junit, sarif } = options;
+  const { before: oldPath, after: newPath } = options;
   const tolerances = options.allow === undefined ? [] : tolerancesOf(options.allow, "--allow");
   const requirements = requirementsAsked(options.require) ?? [];
-  const place = placeOf(options);
-  for (const path of [junit, sarif]) if (path !== undefined) await expectWritable(path);
   const files = [await loadBundle(oldPath), await loadBundle(newPath)] as const;
   const asked = tolerances.flatMap(({ figure, scope }) => askedPercentile(figure, scope));
   const before = await promisesOf(files[0], asked, watch);
@@ -65,13 +49,6 @@ export async function gateCommand(
     rows: compare(before, after, tolerances),
     requirements: judge(requirements, required),
   };
-  const written = [
-    ...(junit === undefined ? [] : [{ path: junit, bytes: Buffer.from(junitXml(outcome)) }]),
-    ...(sarif === undefined
-      ? []
-      : [{ path: sarif, bytes: jsonBytes(sarifDocument(outcome, compiler, place)) }]),
-  ];
-  await writeAllAtomically(written, watch.signal);
   return {
     exitCode: passes(outcome) ? EXIT_CODES.ok : EXIT_CODES.notVerified,
     text: options.markdown === true ? gateMarkdown(outcome) : gateText(outcome),
@@ -85,13 +62,6 @@ async function promisesOf(
   watch: SimulateWatch,
 ) {
   return withPercentiles(await promisedBundle(bundle, byteCount), bundle, asked, watch);
-}
-
-/** The lines of the spec, or else the first of the bundle. @throws InputError */
-function placeOf({ spec, after }: GateOptions): SarifPlace {
-  if (spec === undefined) return { file: after, lineOf: () => 1 };
-  const document = readDocument(spec);
-  return { file: spec, lineOf: (path) => document.locate(path).line };
 }
 
 function documentOf(
@@ -113,8 +83,4 @@ function documentOf(
     requirements,
     levels: { old: before.levels.length, new: after.levels.length },
   };
-}
-
-function jsonBytes(document: object): Buffer {
-  return Buffer.from(`${JSON.stringify(document, null, 2)}\n`);
 }

@@ -6,23 +6,21 @@ import { EXIT_CODES } from "stratagem-runtime/internal/errors";
 import type { DescribedModel } from "stratagem-runtime/internal/exec/model-file";
 import { suggestion } from "stratagem-runtime/internal/tell/nearest";
 import { writeAtomically } from "../base/atomic-write.ts";
+import type { AxisUse } from "../spec/binding.ts";
+import { InputError } from "../spec/input-error.ts";
+import { show } from "../spec/mistakes.ts";
 import { axisKeys, axisPlace, tensorsTold } from "./axis-places.ts";
 import { nextCommands } from "./next-commands.ts";
 import { type Ask, askedAccuracy, askedTargets, readAccuracy } from "./questions.ts";
 import { type Reader, type ReadModel, readModel } from "./read-model.ts";
 import { renamedAs, tensorsText } from "./same-task.ts";
 import { type InitSpec, type InitVariant, specText } from "./spec-text.ts";
-import type { AxisUse } from "../spec/binding.ts";
-import { InputError } from "../spec/input-error.ts";
-import { show } from "../spec/mistakes.ts";
 
 export interface InitOptions {
   /** Paths of the models, at least one. */
   readonly models: readonly string[];
   /** Path of the spec. */
   readonly out: string;
-  /** Null for the name of the first model. */
-  readonly name: string | null;
   readonly slo: string;
   readonly loads: readonly number[];
   readonly workers: number;
@@ -155,7 +153,7 @@ function specOf(models: readonly ReadModel[], options: InitOptions): InitSpec {
       renamed,
     };
   });
-  const application = options.name ?? names[0] ?? "application";
+  const application = names[0] ?? "application";
   const profile = `${basename(out).replace(/\.[^.]*$/, "")}-profile.json`;
   return { application, slo, loads, workers, profile, variants };
 }

@@ -3,14 +3,6 @@ import type { CommandResult } from "stratagem-runtime/internal/commands/command-
 import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
 import { alignColumns, percent } from "stratagem-runtime/internal/tell/text";
 import { inputsFromFiles } from "./input-file.ts";
-import type { LoadOutcome } from "./load-tally.ts";
-import {
-  DEFAULT_MAX_OUTSTANDING,
-  DEFAULT_TIMEOUT_MS,
-  type LoadOptions,
-  type LoadResult,
-  runLoad,
-} from "./run-load.ts";
 import {
   type ArrivalArguments,
   parseArrivals,
@@ -19,16 +11,22 @@ import {
   parseSeed,
   parseTimeMs,
 } from "./load-arguments.ts";
+import type { LoadOutcome } from "./load-tally.ts";
+import {
+  DEFAULT_MAX_OUTSTANDING,
+  DEFAULT_TIMEOUT_MS,
+  type LoadOptions,
+  type LoadResult,
+  runLoad,
+} from "./run-load.ts";
 
 /** As given on the command line. */
 export interface BenchOptions extends ArrivalArguments {
   readonly url: string;
   readonly duration?: string;
   readonly slo?: string;
-  /** The class that all queries name. */
+  /** The class that all queries name, or `all`: each names one, drawn by the stated shares. */
   readonly sloClass?: string;
-  /** Whether each query names a class, drawn by the shares that the server states. */
-  readonly sloClasses?: true;
   readonly seed: string;
   readonly model?: string;
   /** Queries before the load that are counted nowhere. */
@@ -70,9 +68,11 @@ export async function benchCommand(
   return { exitCode: EXIT_CODES.ok, text: render(result), json: result };
 }
 
-function classesOf({ sloClass, sloClasses }: BenchOptions): Pick<LoadOptions, "classes"> {
-  if (sloClass !== undefined) return { classes: { kind: "one", name: sloClass } };
-  return sloClasses === true ? { classes: { kind: "all" } } : {};
+function classesOf({ sloClass, slo }: BenchOptions): Pick<LoadOptions, "classes"> {
+  if (sloClass === undefined) return {};
+  if (sloClass !== "all") return { classes: { kind: "one", name: sloClass } };
+  if (slo === undefined) return { classes: { kind: "all" } };
+  throw new RuntimeError("RUNTIME_USAGE", "expected no --slo beside --slo-class all");
 }
 
 function render(result: LoadResult): string {

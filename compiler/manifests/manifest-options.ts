@@ -21,8 +21,6 @@ export interface ManifestOptions {
    * by the API of Kubernetes; or nobody.
    */
   readonly scaler: "keda" | "kubernetes" | "none";
-  /** How often KEDA asks, in whole seconds. */
-  readonly pollingSeconds: number;
   /** What a worker may take, such as 4Gi. */
   readonly workerMemory: string;
   /** Whether KServe hosts the front end instead of a Deployment. */

@@ -7,6 +7,8 @@ import type { PlannedPool } from "./workers.ts";
 const NO_WAIT = { stabilizationWindowSeconds: 0 };
 /** After so many answers that fail, the pool is as large as it can be. */
 const FAILURES = 3;
+/** How often KEDA asks for a pool that has no workers. */
+const POLLING_SECONDS = 30;
 
 /** @param pools those whose plans want more workers at some loads than at others. */
 export function scaledObjects(
@@ -23,7 +25,7 @@ export function scaledObjects(
 function scaledObject(options: ManifestOptions, { pool, least }: PlannedPool): KubernetesObject {
   const most = pool.workers;
   const name = workersName(options, pool.name);
-  const { namespace, pollingSeconds } = options;
+  const { namespace } = options;
   const host = namespace === null ? scalerName(options) : `${scalerName(options)}.${namespace}`;
   return {
     apiVersion: "keda.sh/v1alpha1",
@@ -33,7 +35,7 @@ function scaledObject(options: ManifestOptions, { pool, least }: PlannedPool): K
       scaleTargetRef: { apiVersion: "apps/v1", kind: "StatefulSet", name },
       minReplicaCount: least,
       maxReplicaCount: most,
-      pollingInterval: pollingSeconds,
+      pollingInterval: POLLING_SECONDS,
       fallback: { failureThreshold: FAILURES, replicas: most },
       advanced: {
         horizontalPodAutoscalerConfig: {

@@ -8,12 +8,12 @@ import { partsOf } from "stratagem-runtime/internal/shipping/parts";
 import { alignColumns } from "stratagem-runtime/internal/tell/text";
 import { writeAllAtomically } from "../base/atomic-write.ts";
 import { UnwritableError } from "../base/errors.ts";
+import { methodOf } from "../methods/registry.ts";
 import type { ManifestFile, ManifestOptions } from "./manifest-options.ts";
 import { manifestText } from "./manifest-text.ts";
 import { manifestsOf } from "./manifests.ts";
 import { dnsLabel } from "./objects.ts";
 import { needsOf, readmeOf } from "./readme.ts";
-import { methodOf } from "../methods/registry.ts";
 
 /** Not applied: kubectl passes over what is no manifest. */
 const README = "README.md";

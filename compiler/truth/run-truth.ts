@@ -66,7 +66,7 @@ export async function runTruth(
   const bundlePath = join(options.folder, "bundle.msgpack");
   // What a spec requires of promises is no reason not to find out whether they hold.
   const compiling = ["compile", options.app, "--profile", profile, "-o", bundlePath];
-  await step([...compiling, "--no-require"], around);
+  await step([...compiling, "--require", "none"], around);
   const { bundle } = await loadBundle(bundlePath);
   const { application } = loadApplication(options.app, { profile });
   const folder = options.folder;

@@ -334,7 +334,7 @@ test.skipIf(!HAS_OPENSSL)("TLS, everywhere (needs openssl)", async () => {
 
 test("tokens are asked for, and refusals are counted, wherever a request comes in", async () => {
   const tokens = join(folder, "tokens");
-  const made = stratagem("token", "--name", "ann", "--json").stdout;
+  const made = stratagem("keygen", "--token", "--name", "ann", "--json").stdout;
   const { token, line } = JSON.parse(made) as { token: string; line: string };
   writeFileSync(tokens, `${line}\n`);
   const { url, child } = await serve("--tokens", tokens);
@@ -346,7 +346,7 @@ test("tokens are asked for, and refusals are counted, wherever a request comes i
   expect(await infer(url, [1, 2, 3], { headers })).toEqual([1, 2, 3]);
   expect((await fetch(`${url}/admin/state`, { headers })).status).toBe(403);
   const admin = JSON.parse(
-    stratagem("token", "--name", "eve", "--scopes", "admin,metrics", "--json").stdout,
+    stratagem("keygen", "--token", "--name", "eve", "--scopes", "admin,metrics", "--json").stdout,
   ) as { token: string; line: string };
   writeFileSync(tokens, `${line}\n${admin.line}\n`);
   child.kill("SIGHUP");

@@ -3,11 +3,11 @@ import { createHash } from "node:crypto";
 import { BundleError } from "stratagem-runtime/internal/bundle/bundle-error";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { diffText } from "stratagem-runtime/internal/commands/diff";
-import { type BundleDiff, diffBundles } from "stratagem-runtime/internal/diff";
 import { EXIT_CODES } from "stratagem-runtime/internal/errors";
 import { loadBundle } from "stratagem-runtime/internal/load-bundle";
 import { readBundle } from "stratagem-runtime/internal/read-bundle";
+import { type BundleDiff, diffBundles } from "../../gate/differences.ts";
+import { diffText } from "../../gate/differences-text.ts";
 import type { BundleFile } from "../../methods/method.ts";
 import { InputError } from "../../spec/input-error.ts";
 import { existingFile, filesThatDiffer } from "./bundle-files.ts";
@@ -57,7 +57,7 @@ interface Difference {
 }
 
 /** There is only one file to be compared with what was computed. */
-const ALL_BY = "compile to another file, and diff --all shows them";
+const ALL_BY = "compile to another file, and gate --show shows them";
 
 /** From the file that is there to the bundle that would be. */
 async function difference(path: string, after: Bundle): Promise<Difference> {

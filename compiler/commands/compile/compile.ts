@@ -16,8 +16,8 @@ import { devicePools, onDevice } from "stratagem-runtime/internal/tell/pool-devi
 import { servingPathText } from "stratagem-runtime/internal/tell/serving-path";
 import { counted, percent } from "stratagem-runtime/internal/tell/text";
 import { expectWritable, writeAllAtomically } from "../../base/atomic-write.ts";
-import type { Bound } from "../../binding/bind-model.ts";
 import { InterruptedError } from "../../base/errors.ts";
+import type { Bound } from "../../binding/bind-model.ts";
 import { type RequiredOutcome, requiredOutcome } from "../../gate/required-outcome.ts";
 import type { Placement } from "../../levels/adaptive-levels.ts";
 import { type Compiled, type CompileOptions, compile } from "../../levels/compile.ts";

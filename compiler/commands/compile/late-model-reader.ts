@@ -1,16 +1,14 @@
 /** A reader of models that is loaded with the first model: many specs name none. */
-import type { ModelLimits, ModelReader } from "stratagem-runtime/internal/exec/model-reader";
+import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
 
 type Asked = "describe" | "readHost" | "probe" | "probeFile";
 
 /** What a compile asks of models. Close it. */
 export class LateModelReader implements Pick<ModelReader, Asked> {
-  readonly #limits: ModelLimits;
   readonly #signal: AbortSignal;
   #reader: Promise<ModelReader> | null = null;
 
-  constructor(limits: ModelLimits, signal: AbortSignal) {
-    this.#limits = limits;
+  constructor(signal: AbortSignal) {
     this.#signal = signal;
   }
 
@@ -42,6 +40,6 @@ export class LateModelReader implements Pick<ModelReader, Asked> {
 
   async #open(): Promise<ModelReader> {
     const { ModelReader: Reader } = await import("stratagem-runtime/internal/exec/model-reader");
-    return new Reader(this.#limits, this.#signal);
+    return new Reader(this.#signal);
   }
 }

@@ -12,7 +12,11 @@ import { firstCells } from "../../profile/budget.ts";
 import { hasFiniteNumbers } from "../../profile/finite-outputs.ts";
 import { describeMeasurement, latencyProfile } from "../../profile/latency-profile.ts";
 import type { Cell } from "../../profile/measure.ts";
-import { measureRounds, type RoundOptions, type RoundSources } from "../../profile/measured-rounds.ts";
+import {
+  measureRounds,
+  type RoundOptions,
+  type RoundSources,
+} from "../../profile/measured-rounds.ts";
 import type { MeasuredStart, measureStarts } from "../../profile/measured-starts.ts";
 import { isTooNoisy, refuseNoise } from "../../profile/noise-told.ts";
 import { partialPath, readPartial, writePartial } from "../../profile/partial-file.ts";
@@ -121,6 +125,13 @@ export function parseCores(text: string): number[] {
   const expected = `expected --cores such as 1,2,4, each at least 1 and named once, got "${text}"`;
   if (!cores.includes(0) && new Set(cores).size === cores.length) return cores;
   throw new RuntimeError("RUNTIME_USAGE", expected);
+}
+
+/** Threads of a model where rows do not say their cores. @throws RuntimeError */
+export function threadsOf(cores: readonly number[] | null, isInLayers: boolean): number {
+  const [first = 1, ...others] = cores ?? [];
+  if (!isInLayers || others.length === 0) return first;
+  throw new RuntimeError("RUNTIME_USAGE", "expected one number of --cores beside --layers");
 }
 
 /** The file to write; with `--dry-run` there need be none. @throws RuntimeError */

@@ -1,7 +1,7 @@
 /** Options of `simulate` that say how the machine differs from its profile. */
 import { RuntimeError } from "stratagem-runtime/internal/errors";
-import type { MachineState } from "../../simulate/serving/machine-state.ts";
 import { parseTimeMs } from "../../load/load-arguments.ts";
+import type { MachineState } from "../../simulate/serving/machine-state.ts";
 
 export interface MachineArguments {
   readonly pace?: string;

@@ -4,6 +4,12 @@ import type { CommandResult } from "stratagem-runtime/internal/commands/command-
 import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { loadBundle } from "stratagem-runtime/internal/load-bundle";
 import { percent } from "stratagem-runtime/internal/tell/text";
+import {
+  type ArrivalArguments,
+  parseArrivals,
+  parseDurationMs,
+  parseSeed,
+} from "../../load/load-arguments.ts";
 import type { CompilerMethod, NamedBaseline } from "../../methods/method.ts";
 import { allMethods, methodOf } from "../../methods/registry.ts";
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
@@ -15,25 +21,15 @@ import {
   scalerDelayText,
 } from "../../simulate/graph/scaler-clock.ts";
 import type { ServiceTimeMode } from "../../simulate/service-times.ts";
-import {
-  type ArrivalArguments,
-  parseArrivals,
-  parseDurationMs,
-  parseSeed,
-} from "../../load/load-arguments.ts";
 import { arrivalsJson, arrivalsOf, arrivalsText, writeTrace } from "./logged-traffic.ts";
 import { type MachineArguments, parseMachine } from "./machine-arguments.ts";
 import { machineJson, machineText, promisedAtPace, promisedText } from "./simulated-machine.ts";
-import {
-  checkStations,
-  omissionsOf,
-  omissionsText,
-  parseStations,
-  type StationArguments,
-} from "./station-arguments.ts";
+import { omissionsOf, omissionsText, parseStations } from "./station-arguments.ts";
 
 /** As given on the command line. */
-export interface SimulateOptions extends ArrivalArguments, StationArguments, MachineArguments {
+export interface SimulateOptions extends ArrivalArguments, MachineArguments {
+  /** Stations of the server that are left out. */
+  readonly without?: string;
   /** False for a policy that decides as if the machine were as profiled. */
   readonly adapt?: boolean;
   readonly bundle: string;
@@ -67,13 +63,12 @@ export async function simulateCommand(
   }
   const stated = log === undefined ? parseArrivals(options) : log;
   const seed = parseSeed(options.seed);
-  const parts = parseStations(options);
+  const parts = parseStations(options.without);
   const { tuned = false, fanout } = options;
   const baseline = await parseBaseline(options.baseline, tuned);
   const { bundle } = await loadBundle(options.bundle);
   const method = await methodOf(bundle);
   if (tuned && !method.baselines.tunable) throw await notTunable(method);
-  checkStations(parts, bundle.cluster);
   const workers = bundle.cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
   const machine = parseMachine(options, workers);
   const stations = { ...parts, ...(machine === undefined ? {} : { machine }) };

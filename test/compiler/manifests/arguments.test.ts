@@ -32,7 +32,7 @@ const VARIANTS: readonly (readonly string[])[] = [
   ["--scaler", "kubernetes"],
   ["--kserve"],
   ["--kserve", "--scaler", "kubernetes"],
-  ["--cluster", "nats://a,b,c", "--front-ends", "2", "--no-models"],
+  ["--cluster", "nats://a,b,c", "--front-ends", "2", "--models-claim", "none"],
   ["--policy", "oci://registry.example/p:1"],
 ];
 const containers: Container[] = [];

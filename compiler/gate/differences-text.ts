@@ -1,33 +1,26 @@
-/** `diff BEFORE AFTER`: exit code 2 when the bundles say different things. */
-import type { Bundle } from "../bundle/schema.ts";
-import { type BundleDiff, diffBundles } from "../diff.ts";
-import { EXIT_CODES } from "../errors.ts";
-import { loadBundle } from "../load-bundle.ts";
-import { diffSummary, hasOtherPlan } from "../tell/diff-summary.ts";
-import type { Decision, FieldDiff, LevelDiff } from "../tell/level-diff.ts";
-import { counted, short } from "../tell/text.ts";
-import type { CommandResult } from "./command-result.ts";
+/** `gate OLD NEW --show`: exit code 2 when the bundles say different things. */
+import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { EXIT_CODES } from "stratagem-runtime/internal/errors";
+import { loadBundle } from "stratagem-runtime/internal/load-bundle";
+import type { Decision, FieldDiff, LevelDiff } from "stratagem-runtime/internal/tell/level-diff";
+import { counted, short } from "stratagem-runtime/internal/tell/text";
+import { type BundleDiff, diffBundles } from "./differences.ts";
+import { diffSummary, hasOtherPlan } from "./differences-summary.ts";
 
 const MAX_VALUE_LENGTH = 60;
 /** Lines of a screen, summary included. */
 const SCREEN_LINES = 40;
 
-/**
- * @param isAll whether every difference is told, and not only a screen of them.
- * @throws BundleError or RuntimeError if one of the files is no good.
- */
-export async function diffCommand(
-  before: string,
-  after: string,
-  isAll = false,
-): Promise<CommandResult> {
+/** @throws BundleError or RuntimeError if one of the files is no good. */
+export async function showDifferences(before: string, after: string): Promise<CommandResult> {
   const files = [await loadBundle(before), await loadBundle(after)] as const;
   const diff = diffBundles(files[0].bundle, files[1].bundle);
   const [a, b] = files.map(({ path, sha256 }) => ({ path, sha256 }));
   const levelCount = countLevels(files[0].bundle, files[1].bundle);
   return {
     exitCode: diff.same ? EXIT_CODES.ok : EXIT_CODES.different,
-    text: diffText(diff, { levelCount, isAll }),
+    text: diffText(diff, { levelCount, allBy: null }),
     json: { before: a, after: b, ...diff },
   };
 }
@@ -40,20 +33,19 @@ function countLevels(before: Bundle, after: Bundle): number {
 export interface DiffTextOptions {
   /** Levels of both bundles together; null where it is not known. */
   readonly levelCount?: number | null;
-  readonly isAll?: boolean;
-  /** What shows the rest of it. */
-  readonly allBy?: string;
+  /** What shows the rest of it where a screen does not; null to show all of it. */
+  readonly allBy?: string | null;
 }
 
-/** A summary, and the differences one by one as far as a screen goes. */
+/** A summary, and the differences one by one. */
 export function diffText(
   diff: BundleDiff,
-  { levelCount = null, isAll = false, allBy = "--all shows them" }: DiffTextOptions = {},
+  { levelCount = null, allBy = null }: DiffTextOptions = {},
 ): string {
   const summary = diffSummary({ ...diff, levelCount });
   if (diff.same) return summary.join("\n");
   const details = [...diff.fields.map(fieldText), ...diff.levels.flatMap(levelText)];
-  const room = isAll ? details.length : Math.max(1, SCREEN_LINES - summary.length - 2);
+  const room = allBy === null ? details.length : Math.max(1, SCREEN_LINES - summary.length - 2);
   const left = details.length - Math.min(room, details.length);
   return [
     ...summary,

@@ -1,6 +1,6 @@
 /** The first lines of `diff`: how much is not the same, and what changed most. */
-import type { FieldDiff, LevelDiff } from "./level-diff.ts";
-import { counted, percent, short } from "./text.ts";
+import type { FieldDiff, LevelDiff } from "stratagem-runtime/internal/tell/level-diff";
+import { counted, percent, short } from "stratagem-runtime/internal/tell/text";
 
 export interface ToldDiff {
   readonly same: boolean;

@@ -2,16 +2,16 @@
  * What differs between two bundles, in the words of their application: variants and batches, not
  * action indices.
  */
-import { isOfSameMethod } from "./bundle/same-method.ts";
-import type { Bundle } from "./bundle/schema.ts";
-import { methodOf } from "./methods/registry.ts";
+import { isOfSameMethod } from "stratagem-runtime/internal/bundle/same-method";
+import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
+import { methodOf } from "stratagem-runtime/internal/methods/registry";
 import {
   type DiffLevel,
   diffFields,
   type FieldDiff,
   type LevelDiff,
   levelDiff,
-} from "./tell/level-diff.ts";
+} from "stratagem-runtime/internal/tell/level-diff";
 
 export interface BundleDiff {
   readonly same: boolean;
