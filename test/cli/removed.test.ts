@@ -31,12 +31,13 @@ test("the runtime's commands are told of too", async () => {
 
 test.each([
   ["compile", "--no-require", "--require none"],
-  ["gate", "--junit", "--markdown"],
+  ["truth", "--seconds", "--duration 10s"],
   ["profile", "--threads", "--cores N"],
+  ["manifests", "--no-models", "--models-claim none"],
   ["pull", "--username", "STRATAGEM_REGISTRY_USERNAME"],
-  ["worker", "--token-file", "--tokens FILE"],
+  ["report", "--no-frontier", "--frontier none"],
 ])("%s %s names what replaces it", async (command, flag, instead) => {
-  const { status, stderr } = await stratagemHere(command, "a", flag);
+  const { status, stderr } = await stratagemHere(command, "a", "-o", "b", flag);
   expect(status).toBe(64);
   expect(stderr).toContain(`${command} ${flag} was removed: `);
   expect(stderr).toContain(instead);
