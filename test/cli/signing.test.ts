@@ -300,7 +300,7 @@ describe("sign --provenance", () => {
   });
 });
 
-test("sign --cosign-key writes a signature of the bytes alone with the key of the other", async () => {
+test("sign --cosign-key takes the other key too, and signs the bytes alone", async () => {
   const bundle = copied();
   await signed(bundle, "--cosign-key", `${key}.key`);
   const sig = Buffer.from(readFileSync(`${bundle}.sig`, "utf8"), "base64");

@@ -140,7 +140,7 @@ test("a plan of the recalibrated profile promises what one of the true profile d
   expect(tooFast.accuracy).toBeGreaterThan(truth.accuracy);
 });
 
-test("times that were stretched by neighbours stay where nobody says how busy workers were", async () => {
+test("times stay where nobody says how busy the neighbours were", async () => {
   const serving = { processors: 2, contention: [1, 1.4, 2] };
   const profile = written("curve.json", profileOf(1, { serving }));
   const slow = written("slow.txt", metricsOf(SEEN.map((one) => ({ ...one, ms: 1.2 * one.ms }))));
