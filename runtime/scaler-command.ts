@@ -1,5 +1,5 @@
 /** Adds `scaler`, which says how many workers the observed load wants. */
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import { print, stopSignal } from "./command-line.ts";
 import type { ScalerFlags } from "./commands/scaler-options.ts";
 import { type Address, address } from "./settings/kinds.ts";
@@ -24,7 +24,6 @@ export function addScaler(program: Command): void {
     .option("--tls-cert <file>", "certificate in PEM, with --tls-key; KEDA then has caCert")
     .option("--tls-key <file>", "its private key")
     .option("--tls-client-ca <file>", "who has to have signed KEDA's certificate")
-    .addOption(new Option("--json", "one JSON document on stdout, once it answers"))
     .action(async (flags: ScalerFlags) => {
       const { scalerCommand } = await import("./commands/scaler.ts");
       await scalerCommand(flags, {

@@ -9,7 +9,7 @@ import { execFile } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
-import { simulateCommand } from "stratagem/internal/commands/simulate";
+import { simulateCommand } from "stratagem/internal/commands/simulate/simulate";
 import type { CompilerMethod } from "stratagem/internal/methods/method";
 import { methodOf } from "stratagem/internal/methods/registry";
 import type { Bundle, Level } from "stratagem-runtime/internal/bundle/schema";

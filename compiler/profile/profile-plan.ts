@@ -10,7 +10,6 @@ import {
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { nameOf } from "stratagem-runtime/internal/devices/names";
 import { MAX_PAYLOAD_BYTES } from "stratagem-runtime/internal/exec/frame-protocol";
-import type { CpuFallback } from "stratagem-runtime/internal/exec/model-facts";
 import {
   defaultDevice,
   type Provider,
@@ -60,8 +59,6 @@ export interface ProfileOptions {
   readonly device: Provider;
   /** Which one, and how; left out, the default one. */
   readonly on?: DeviceChoice;
-  /** Whether models may have nodes that a GPU leaves to the processor; left out, they may. */
-  readonly cpuFallback?: CpuFallback;
   /** URLs of the workers to measure; null, or left out, for processes of this machine. */
   readonly urls?: readonly string[] | null;
   /** Name of the hardware in the profile; null to name it after the device. */
@@ -99,7 +96,6 @@ export interface ProfilePlan {
   readonly urls?: readonly string[];
   /** Providers that the pools of the spec name, each once; none where no pool names one. */
   readonly poolProviders: readonly Provider[];
-  readonly cpuFallback: CpuFallback;
   readonly seed: number;
   readonly machine: Machine;
   /** Of everything that the measurements depend on. */
@@ -244,7 +240,6 @@ export async function planProfile(
     ...(options.on && { on: options.on }),
     ...(options.urls && { urls: options.urls }),
     poolProviders: poolProvidersOf(spec.cluster.pools ?? []),
-    cpuFallback: options.cpuFallback ?? "allow",
     seed,
     machine,
   };

@@ -30,14 +30,9 @@ export interface WorkerCommand {
   readonly pool: string | undefined;
   readonly device: string;
   readonly threads: number;
-  /** "all", "none", or names. */
-  readonly load: readonly string[];
-  readonly standby: number;
   readonly workerMemory: number | undefined;
   readonly maxBody: number;
-  readonly maxValues: number;
-  readonly cpuFallback: AgentOptions["cpuFallback"];
-  readonly tokenFile: string | undefined;
+  readonly tokens: string | undefined;
   readonly tlsCert: string | undefined;
   readonly tlsKey: string | undefined;
   readonly tlsClientCa: string | undefined;
@@ -45,8 +40,7 @@ export interface WorkerCommand {
   readonly cluster: string | undefined;
   readonly clusterToken: string | undefined;
   readonly url: string | undefined;
-  readonly store: string | undefined;
-  readonly logLevel: LogState["level"];
+  readonly policyStore: string | undefined;
   readonly logFormat: LogState["format"];
 }
 
@@ -67,7 +61,7 @@ export async function workerCommand(
 ): Promise<void> {
   const sink = new LineSink();
   const epochMs = () => performance.timeOrigin + performance.now();
-  const log = new Log({ sink, level: command.logLevel, format: command.logFormat, epochMs });
+  const log = new Log({ sink, level: "info", format: command.logFormat, epochMs });
   const files = new OpenedModels();
   let cluster: ClusterWorker | null = null;
   try {
@@ -98,7 +92,7 @@ async function agentOptions(
   command: WorkerCommand,
   files: OpenedModels,
 ): Promise<Omit<AgentOptions, "onNotice">> {
-  const { policy, http, pool, threads, standby, cpuFallback, load } = command;
+  const { policy, http, pool, threads } = command;
   const models = command.models ?? (policy === undefined ? undefined : dirname(policy));
   if (models === undefined) {
     throw new RuntimeError("RUNTIME_USAGE", "expected --models or --policy: what the worker runs");
@@ -109,14 +103,14 @@ async function agentOptions(
     pool: pool ?? null,
     models: resolve(models),
     variants: policy === undefined ? undefined : await variantsOf(policy, models, files),
-    load: load.includes("all") ? null : load.filter((name) => name !== "none"),
+    load: null,
     device: deviceOf(command.device),
     threads,
-    standby,
+    standby: 0,
     memoryBytes: command.workerMemory ?? null,
-    cpuFallback,
+    cpuFallback: "allow",
     maxBodyBytes: command.maxBody,
-    maxValueBytes: command.maxValues,
+    maxValueBytes: command.maxBody,
     access: accessOf(command),
     nowMs: () => performance.now(),
     epochOffsetMs: performance.timeOrigin,
@@ -125,13 +119,13 @@ async function agentOptions(
 
 /** Nothing of it is loaded where there is none. @throws RuntimeError */
 async function clusterOf(
-  { cluster, clusterToken: tokenFile, name = hostname(), store, url }: WorkerCommand,
+  { cluster, clusterToken: tokenFile, name = hostname(), policyStore, url }: WorkerCommand,
   onNotice: AgentOptions["onNotice"],
 ): Promise<ClusterWorker | null> {
   if (cluster === undefined) return null;
   const { ClusterWorker } = await import("../cluster/cluster-worker.ts");
   if (url !== undefined) announcedUrl(url, "");
-  const folder = join(storeFolder(store ?? null, process.env), "models");
+  const folder = join(storeFolder(policyStore ?? null, process.env), "models");
   return ClusterWorker.open({ cluster, name, tokenFile, folder, onNotice });
 }
 
@@ -166,8 +160,8 @@ function deviceOf(device: string): AgentOptions["device"] {
 }
 
 /** @throws RuntimeError RUNTIME_USAGE where one lacks another. */
-function accessOf({ tlsCert, tlsKey, tlsClientCa, tokenFile }: WorkerCommand): AccessOptions {
-  const tokens = tokenFile === undefined ? {} : { tokens: tokenFile };
+function accessOf({ tlsCert, tlsKey, tlsClientCa, tokens: file }: WorkerCommand): AccessOptions {
+  const tokens = file === undefined ? {} : { tokens: file };
   if (tlsCert !== undefined && tlsKey !== undefined) {
     const ca = tlsClientCa === undefined ? {} : { clientCa: tlsClientCa };
     return { ...tokens, tls: { cert: tlsCert, key: tlsKey, ...ca } };

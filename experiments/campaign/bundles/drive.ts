@@ -1,7 +1,8 @@
 /** Puts an accepted bundle through all that a reader does with one. */
+
+import { diffBundles } from "stratagem/internal/gate/differences";
 import { methodOf as compilerMethodOf } from "stratagem/internal/methods/registry";
 import type { Bundle, Level } from "stratagem-runtime/internal/bundle/schema";
-import { diffBundles } from "stratagem-runtime/internal/diff";
 import { isRuntimeError } from "stratagem-runtime/internal/errors";
 import { inspectBundle } from "stratagem-runtime/internal/inspect";
 import { methodOf } from "stratagem-runtime/internal/methods/registry";

@@ -1,4 +1,7 @@
-import type { ProfileCommand, ProfileSurroundings } from "../../../compiler/commands/profile.ts";
+import type {
+  ProfileCommand,
+  ProfileSurroundings,
+} from "../../../compiler/commands/profile/profile.ts";
 import type { TensorInfo } from "../../../runtime/bundle/schema.ts";
 import type { AssignedExecutor, Batch, BatchResult } from "../../../runtime/exec/executor.ts";
 

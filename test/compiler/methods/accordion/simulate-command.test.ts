@@ -2,7 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { type SimulateOptions, simulateCommand } from "../../../../compiler/commands/simulate.ts";
+import {
+  type SimulateOptions,
+  simulateCommand,
+} from "../../../../compiler/commands/simulate/simulate.ts";
 import { ACCORDION_BASELINES } from "../../../../compiler/methods/accordion/baselines.ts";
 import { simulateAccordion } from "../../../../compiler/methods/accordion/simulate/simulate.ts";
 import {
