@@ -4,6 +4,7 @@ import { print, stopSignal } from "./command-line.ts";
 import type { WorkerCommand } from "./commands/worker.ts";
 import { LOG_FORMATS } from "./server/telemetry/log.ts";
 import { address, bytes, count, type Kind } from "./settings/kinds.ts";
+import { tokenOption } from "./settings/shown-tokens.ts";
 
 const MIB = 2 ** 20;
 const file = "<file>";
@@ -29,7 +30,7 @@ export function addWorker(program: Command): void {
     )
     .addOption(
       new Option(
-        "--worker-memory <bytes>",
+        "--memory <bytes>",
         "memory of a model's process (default: by the model, at least 4GiB; none on a GPU)",
       ).argParser(readAs(bytes({ least: 256 * MIB }))),
     )
@@ -46,9 +47,9 @@ export function addWorker(program: Command): void {
     .option(`--tls-key ${file}`, "its private key, PEM")
     .option(`--tls-client-ca ${file}`, "certificates of which one has signed that of a front end")
     .option("--cluster <url>", "nats://a,b,c of the cluster that it is a worker of")
-    .option(`--cluster-token ${file}`, "who it is to that: of nsc, a token, or USER:PASSWORD")
+    .addOption(tokenOption("cluster"))
     .option("--url <url>", "where front ends of a cluster reach it (default: as it listens)")
-    .option("--policy-store <folder>", "where models of the cluster are kept (default: as serve)")
+    .option("--store <folder>", "where models of the cluster are kept (default: as serve)")
     .addOption(new Option("--log-format <name>").choices(LOG_FORMATS).default("text"))
     .action(async (command: WorkerCommand) => {
       const { workerCommand } = await import("./commands/worker.ts");

@@ -14,7 +14,7 @@ interface ManifestFlags {
   readonly cluster?: string;
   readonly frontEnds: number;
   readonly scaler: ManifestOptions["scaler"];
-  readonly workerMemory: string;
+  readonly memory: string;
   readonly kserve?: boolean;
 }
 
@@ -47,7 +47,7 @@ export function addManifests(program: Command, { watched, print, version }: Tool
         .choices(["keda", "none"])
         .default("keda"),
     )
-    .option("--worker-memory <quantity>", "what a worker may take", memory, "4Gi")
+    .option("--memory <quantity>", "what a worker may take", quantity, "4Gi")
     .option("--kserve", "have KServe host the front end, as an InferenceService")
     .action(async (bundle: string, flags: ManifestFlags) => {
       const { manifestsCommand } = await import("../manifests/write-manifests.ts");
@@ -57,7 +57,7 @@ export function addManifests(program: Command, { watched, print, version }: Tool
 }
 
 function optionsOf(flags: ManifestFlags) {
-  const { out = null, policy = null, cluster = null, image, scaler, workerMemory } = flags;
+  const { out = null, policy = null, cluster = null, image, scaler, memory: workerMemory } = flags;
   const { namespace = null, frontEnds, kserve: isKserve = false } = flags;
   return {
     ...{ out, policy, cluster, image, scaler, workerMemory, namespace, frontEnds, isKserve },
@@ -73,7 +73,7 @@ function name(text: string): string {
   );
 }
 
-function memory(text: string): string {
+function quantity(text: string): string {
   if (MEMORY.test(text)) return text;
   throw new InvalidArgumentError("expected Mi or Gi, such as 4Gi");
 }

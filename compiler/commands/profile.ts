@@ -1,10 +1,12 @@
 /** The command `profile`: what measures models, and the serving path, on this machine. */
+
 import { availableParallelism } from "node:os";
 import { type Command, Option } from "commander";
 import { wholeNumber } from "stratagem-runtime/internal/command-line";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
 import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
+import { tokenOption } from "stratagem-runtime/internal/settings/shown-tokens";
 import { collect, timeMs } from "./options.ts";
 import type { DeviceFlags } from "./profile/device.ts";
 import type { ElsewhereFlags, MeasuredElsewhere } from "./profile/elsewhere.ts";
@@ -41,7 +43,7 @@ const MODEL_TIMEOUT_MS = 60_000;
 /** Options of what is measured, which nothing is with `--from`. */
 const MEASURED = [
   ...["task", "batches", "repeat", "budget", "cores", "layers", "serving", "into", "inputs"],
-  ...["device", "providerOptions", "workers", "workerToken", "workerEnv", "hardware"],
+  ...["device", "providerOptions", "workers", "token", "workerEnv", "hardware"],
   ...["dryRun", "force"],
 ];
 
@@ -127,7 +129,7 @@ function addWorkers(command: Command): Command {
           "commas (default: those of the spec's pool, else processes of this machine)",
       ).conflicts("layers"),
     )
-    .option("--worker-token <file>", "what is shown to workers that want a token")
+    .addOption(tokenOption("workers"))
     .option("--worker-env <name=value>", "a variable of the worker (repeatable)", collect, []);
 }
 

@@ -20,9 +20,9 @@ import type { PlannedPool } from "./workers.ts";
 const RBAC = "rbac.authorization.k8s.io";
 /** A pod that leaves is not needed any more: the plan has waited already. */
 const NO_WAIT = { stabilizationWindowSeconds: 0 };
-/** After so many answers that fail, the pool is as large as it can be. */
 /** Time between two requests of KEDA, s. */
 const POLLING_SECONDS = 30;
+/** After so many answers that fail, the pool is as large as it can be. */
 const FAILURES = 3;
 
 /** The scaler, which reads the load of the front ends, and the Service where KEDA asks it. */

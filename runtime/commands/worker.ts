@@ -17,6 +17,7 @@ import { LineSink } from "../server/telemetry/line-sink.ts";
 import { Log, type LogState } from "../server/telemetry/log.ts";
 import { servingDevices } from "../serving-devices.ts";
 import type { Address } from "../settings/kinds.ts";
+import { tokenFileFor } from "../settings/shown-tokens.ts";
 import { storeFolder } from "../sources/store-folder.ts";
 import type { CommandResult } from "./command-result.ts";
 
@@ -30,7 +31,7 @@ export interface WorkerCommand {
   readonly pool: string | undefined;
   readonly device: string;
   readonly threads: number;
-  readonly workerMemory: number | undefined;
+  readonly memory: number | undefined;
   readonly maxBody: number;
   readonly tokens: string | undefined;
   readonly tlsCert: string | undefined;
@@ -38,9 +39,9 @@ export interface WorkerCommand {
   readonly tlsClientCa: string | undefined;
   /** As `nats://a,b,c`; undefined where nobody has to find it. */
   readonly cluster: string | undefined;
-  readonly clusterToken: string | undefined;
+  readonly token: readonly string[] | undefined;
   readonly url: string | undefined;
-  readonly policyStore: string | undefined;
+  readonly store: string | undefined;
   readonly logFormat: LogState["format"];
 }
 
@@ -107,7 +108,7 @@ async function agentOptions(
     device: deviceOf(command.device),
     threads,
     standby: 0,
-    memoryBytes: command.workerMemory ?? null,
+    memoryBytes: command.memory ?? null,
     cpuFallback: "allow",
     maxBodyBytes: command.maxBody,
     maxValueBytes: command.maxBody,
@@ -119,13 +120,14 @@ async function agentOptions(
 
 /** Nothing of it is loaded where there is none. @throws RuntimeError */
 async function clusterOf(
-  { cluster, clusterToken: tokenFile, name = hostname(), policyStore, url }: WorkerCommand,
+  { cluster, token, name = hostname(), store, url }: WorkerCommand,
   onNotice: AgentOptions["onNotice"],
 ): Promise<ClusterWorker | null> {
   if (cluster === undefined) return null;
   const { ClusterWorker } = await import("../cluster/cluster-worker.ts");
   if (url !== undefined) announcedUrl(url, "");
-  const folder = join(storeFolder(policyStore ?? null, process.env), "models");
+  const tokenFile = tokenFileFor("cluster", token);
+  const folder = join(storeFolder(store ?? null, process.env), "models");
   return ClusterWorker.open({ cluster, name, tokenFile, folder, onNotice });
 }
 

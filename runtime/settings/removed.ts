@@ -46,6 +46,7 @@ const OPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "--model-timeout": MODEL_LIMITS,
   },
   profile: {
+    "--worker-token": "use --token workers=FILE",
     "--threads": "--cores N measures on N cores",
     "--seed": "the inputs of a profile are always the same",
     "--cpu-fallback": "serve and compile tell which models a GPU leaves nodes of to the processor",
@@ -84,6 +85,7 @@ const OPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "--registry-config": CREDENTIALS_FILE,
   },
   manifests: {
+    "--worker-memory": "use --memory",
     "--no-models": "--models-claim none mounts no volume",
     "--polling": "change pollingInterval in the ScaledObject",
   },
@@ -94,9 +96,15 @@ const OPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "--max-values": "--max-body bounds the tensors that stay too",
     "--cpu-fallback": "serve and compile tell which models a GPU leaves nodes of to the processor",
     "--token-file": "--tokens FILE has the tokens that front ends show",
+    "--cluster-token": "use --token cluster=FILE",
+    "--worker-memory": "use --memory",
     "--log-level": "a worker logs from info on",
   },
   scaler: {
+    "--policy-token": "use --token sources=FILE",
+    "--policy-store": "use --store",
+    "--cluster-token": "use --token cluster=FILE",
+    "--token-file": "use --token metrics=FILE",
     "--scale": KEDA_SCALES,
     "--resize": KEDA_SCALES,
     "--lease": KEDA_SCALES,

@@ -39,7 +39,7 @@ function startWorker(name: string, port: number): ChildProcess {
     name,
     "--models",
     site.folder("none"),
-    "--policy-store",
+    "--store",
     site.folder("store"),
   ];
   const shared = ["--cluster", clusterAt(port), "--http", "127.0.0.1:0", "--json"];

@@ -39,7 +39,7 @@ async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void>
 
 /** @param models folder of them. @returns its URL. */
 async function startWorker(cluster: string, name: string, models: string): Promise<string> {
-  const own = ["--name", name, "--models", models, "--policy-store", site.folder("store")];
+  const own = ["--name", name, "--models", models, "--store", site.folder("store")];
   const shared = ["--cluster", cluster, "--http", "127.0.0.1:0", "--json"];
   const args = ["runtime/dist/cli.js", "worker", ...own, ...shared];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });

@@ -77,7 +77,7 @@ test("every request of two front ends is counted once, and the plan of it comes 
   // One for each front end: whoever has none is not ready.
   const workers = ["one", "two"].map((name) => {
     const own = ["--policy", path, "--http", "127.0.0.1:0", "--name", name];
-    return started("worker", ...own, "--policy-store", site.folder("store"), ...cluster);
+    return started("worker", ...own, "--store", site.folder("store"), ...cluster);
   });
   await Promise.all(workers.map(urlOf));
   const scaler = started("scaler", "--policy", path, ...cluster, "--grpc", "127.0.0.1:0");

@@ -9,6 +9,7 @@ import { Hops } from "stratagem-runtime/internal/remote/hops";
 import { startRemoteAssignedExecutor } from "stratagem-runtime/internal/remote/remote-assigned";
 import { fixedWorkers, workersAt } from "stratagem-runtime/internal/remote/remote-workers";
 import { tokenReader } from "stratagem-runtime/internal/remote/worker-token";
+import { tokenFileFor } from "stratagem-runtime/internal/settings/shown-tokens";
 import type { WorkerSources } from "../../profile/profiled-worker.ts";
 import { applicationSchema } from "../../spec/application-schema.ts";
 import { readDocument } from "../../spec/document.ts";
@@ -17,8 +18,8 @@ import { parseStructure } from "../../spec/structure.ts";
 export interface ElsewhereFlags {
   /** URLs with commas. */
   readonly workers?: string;
-  /** Path of the file with what workers are shown. */
-  readonly workerToken?: string;
+  /** Files with what servers are shown, such as `workers=token.txt`. */
+  readonly token?: readonly string[];
   readonly hardware?: string;
 }
 
@@ -40,17 +41,17 @@ const POOL = "measured";
  * @throws RuntimeError for what are no URLs; InputError for the spec.
  */
 export function measuredElsewhere(app: string, flags: ElsewhereFlags): MeasuredElsewhere | null {
-  const { workers, workerToken } = flags;
-  const tokenFile = workerToken ?? null;
-  const shown = tokenFile === null ? [] : ["--worker-token", tokenFile];
+  const { workers } = flags;
+  const tokenFile = tokenFileFor("workers", flags.token) ?? null;
+  const shown = tokenFile === null ? [] : ["--token", `workers=${tokenFile}`];
   if (workers !== undefined) {
     const serveOptions = ["--workers", workers, ...shown];
     return { urls: parseUrls(workers), tokenFile, serveOptions };
   }
   const urls = urlsOf(app, flags.hardware);
   if (urls !== null) return { urls, tokenFile, serveOptions: shown };
-  if (workerToken === undefined) return null;
-  throw usage("expected --workers URL beside --worker-token, or a pool with URLs, got neither");
+  if (tokenFile === null) return null;
+  throw usage("expected --workers URL beside --token, or a pool with URLs, got neither");
 }
 
 function parseUrls(text: string): string[] {

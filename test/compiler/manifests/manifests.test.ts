@@ -249,7 +249,7 @@ test.each([
   [["--front-ends", "2"], "--cluster"],
   [["--models-claim", "none"], "--cluster"],
   [["--name", "Letters"], "lower-case"],
-  [["--worker-memory", "4GB"], "Mi or Gi"],
+  [["--memory", "4GB"], "Mi or Gi"],
 ])("%j is refused with what is allowed", async (flags, allowed) => {
   const { status, stderr } = await stratagemHere("manifests", INFERLINE, ...flags);
   expect(status).toBe(64);
