@@ -279,7 +279,7 @@ export interface BundleFile {
 }
 
 /** What bundles of a method are compared with when they are simulated. */
-export interface Baselines {
+interface Baselines {
   /** What they stand in for, such as "a pipeline"; null for one task. */
   readonly of: string | null;
   /** Whether that is a graph of tasks. */

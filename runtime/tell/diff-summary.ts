@@ -2,7 +2,7 @@
 import type { FieldDiff, LevelDiff } from "./level-diff.ts";
 import { counted, percent, short } from "./text.ts";
 
-export interface ToldDiff {
+interface ToldDiff {
   readonly same: boolean;
   readonly fields: readonly FieldDiff[];
   readonly levels: readonly LevelDiff[];

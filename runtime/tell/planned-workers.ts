@@ -11,7 +11,7 @@ export interface PlannedWorkers {
 }
 
 /** What a plan has in a row, by index. */
-export interface PlannedRow {
+interface PlannedRow {
   readonly task: number;
   readonly pool: number;
   readonly workers: number;

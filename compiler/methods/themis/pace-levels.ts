@@ -17,7 +17,7 @@ const PACES = [1.3, 1.75, 2.5];
 const STEP = 1.1;
 
 /** A level for a slower machine, and the same as if it were as profiled. */
-export interface PacedPlan {
+interface PacedPlan {
   readonly level: ThemisPaceLevel;
   readonly profiled: ScaledLoad;
 }

@@ -42,7 +42,7 @@ export interface ThemisCommandOptions
 }
 
 /** By name as shipped, or as the command line has it; null for the bundle itself. */
-export type AskedBaseline = string | { readonly kind: string; readonly tuned?: boolean } | null;
+type AskedBaseline = string | { readonly kind: string; readonly tuned?: boolean } | null;
 
 /**
  * @throws RuntimeError for a baseline of another kind of bundle, InputError for service times that

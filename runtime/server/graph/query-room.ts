@@ -2,7 +2,7 @@
 import { busyNames, type ReplicaShape } from "../../core/graph/replica-shape.ts";
 import { madeRowCapacity } from "./made-rows.ts";
 
-export interface QueryRoom {
+interface QueryRoom {
   readonly queryCapacity: number;
   /** Rows of them that fan-outs made. */
   readonly madeRows: number;

@@ -32,7 +32,7 @@ import { sizeTable } from "./size-table.ts";
 import { drawSpeedups } from "./speedup-figure.ts";
 import { bundleFacts, leadText, lowPriorityText } from "./summary.ts";
 
-export interface AccordionReportContent extends LoadEvidence {
+interface AccordionReportContent extends LoadEvidence {
   /** Of the file that held the bundle. */
   readonly file: { readonly byteCount: number; readonly sha256: string };
 }

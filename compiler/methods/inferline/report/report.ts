@@ -22,7 +22,7 @@ import { levelDetails, meanings, provisioningTable } from "./levels.ts";
 import { drawMisses } from "./miss-figure.ts";
 import { bundleFacts, leadText } from "./summary.ts";
 
-export interface InferlineReportContent {
+interface InferlineReportContent {
   readonly bundle: InferlineBundle;
   /** Of the file that held the bundle. */
   readonly file: { readonly byteCount: number; readonly sha256: string };

@@ -20,7 +20,7 @@ import { bundleFacts, leadText } from "./summary.ts";
 import { taskTree } from "./task-tree.ts";
 import { variantKeys } from "./variant-keys.ts";
 
-export interface LokiReportContent {
+interface LokiReportContent {
   readonly bundle: LokiBundle;
   /** Of the file that held the bundle. */
   readonly file: { readonly byteCount: number; readonly sha256: string };

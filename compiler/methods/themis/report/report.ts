@@ -25,7 +25,7 @@ import {
 import { bundleFacts, leadText, scalingText } from "./summary.ts";
 import { taskKeys } from "./task-keys.ts";
 
-export interface ThemisReportContent {
+interface ThemisReportContent {
   readonly bundle: ThemisBundle;
   /** Left out for none. */
   readonly days?: readonly ScaledDay[];

@@ -23,7 +23,7 @@ export interface ScaledLevels<L extends { readonly loadQps: number }> {
 }
 
 /** What hindsight asks of a method. */
-export interface Hindsight<L> {
+interface Hindsight<L> {
   /** The same text for plans that differ in replicas alone. */
   shapeOf(level: L): string;
   measure(plan: number, setting: ScalerSetting): ScalerTrial;

@@ -11,7 +11,7 @@ import type { ShapeChoice } from "./shape-choice.ts";
  */
 const MOST_COST = 2.5;
 
-export interface KeptClaimsOptions {
+interface KeptClaimsOptions {
   readonly reconfigurationMs: number;
   readonly placeCount: number;
 }

@@ -9,7 +9,7 @@ import type {
   TrafficSample,
 } from "../../../bundle/schema.ts";
 
-export interface PlanView {
+interface PlanView {
   /** In the unit of the pools' prices. */
   readonly costPerHour: number;
   /** In the order of the tasks. */
@@ -22,7 +22,7 @@ export interface PlanView {
   readonly provenGap: number;
 }
 
-export interface StageView {
+interface StageView {
   readonly task: string;
   readonly hardware: string;
   readonly batch: number;
@@ -68,11 +68,11 @@ export function hardwareOf({ name, hardware }: Pool): string {
   return hardware ?? name;
 }
 
-export interface TrafficView extends Omit<TrafficSample, "envelope" | "estimate"> {
+interface TrafficView extends Omit<TrafficSample, "envelope" | "estimate"> {
   readonly envelope: readonly EnvelopeWindow[];
 }
 
-export interface EnvelopeWindow {
+interface EnvelopeWindow {
   readonly windowMs: number;
   /** At most in any window of that length. */
   readonly requests: number;

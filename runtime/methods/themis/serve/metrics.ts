@@ -18,8 +18,7 @@ import type { ThemisDispatcher, ThemisGauges } from "../core/themis-dispatcher.t
 /** Bounds of the time until a resize is in force, which waits for the batch that runs. */
 const RESIZE_BOUNDS_MS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
 
-export type WatchedGauges = ThemisGauges &
-  Pick<ThemisDispatcher, "lookCount" | "perBeat" | "beatMs">;
+type WatchedGauges = ThemisGauges & Pick<ThemisDispatcher, "lookCount" | "perBeat" | "beatMs">;
 
 /** An instance, as far as its resizes go. */
 interface Instance {

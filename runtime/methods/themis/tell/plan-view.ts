@@ -15,7 +15,7 @@ import { longestPathMs } from "../../../core/graph/longest-path.ts";
 import { hasChoice, planAccuracy } from "../core/plan-accuracy.ts";
 
 /** Each null where there is no plan of the kind. */
-export interface PlansView {
+interface PlansView {
   /** Instances of one core. */
   readonly horizontal: PlanView | null;
   /** One instance for each task. */
@@ -25,7 +25,7 @@ export interface PlansView {
   readonly steady: PlanView;
 }
 
-export interface PlanView {
+interface PlanView {
   readonly cores: number;
   /** Of the longest path by the model: processing, queueing and hops. */
   readonly latencyMs: number;
@@ -56,7 +56,7 @@ export interface TaskView extends Omit<ScaledStage, "variant"> {
   readonly sloShare: number;
 }
 
-export interface SolveView extends Omit<ScaleReport, "bindingTask"> {
+interface SolveView extends Omit<ScaleReport, "bindingTask"> {
   /** By name. */
   readonly bindingTask: string | null;
 }
