@@ -321,6 +321,16 @@ export interface SimulationRequest {
   readonly onOutcome?: OnOutcome;
 }
 
+/** A simulation, by default of the whole machine that serves. */
+export type AskedRun = Pick<
+  SimulationRequest,
+  "arrivals" | "durationMs" | "seed" | "serviceTimes"
+> &
+  Partial<Omit<SimulationRequest, "baseline">>;
+
+/** Null for the bundle itself. */
+export type AskedBaseline = Pick<NamedBaseline, "name" | "tuned"> | null;
+
 export interface ReportRequest {
   /** Path of the bundle. */
   readonly path: string;

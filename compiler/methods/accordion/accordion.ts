@@ -90,7 +90,7 @@ export const accordionMethod: CompilerMethodOf<"accordion"> = {
   hasServiceTimeQuantiles: haveStageSpreads,
   async simulate(bundle, { baseline, fanout: _, ...options }, watch) {
     const { simulateAccordionCommand } = await import("./simulate-command.ts");
-    return simulateAccordionCommand(bundle, options, baseline?.name ?? null, watch);
+    return simulateAccordionCommand(bundle, options, baseline, watch);
   },
 
   warnings: accordionWarnings,

@@ -78,8 +78,7 @@ export const inferlineMethod: CompilerMethodOf<"inferline"> = {
   hasServiceTimeQuantiles: ({ tasks }) => havePipelineQuantiles(tasks),
   async simulate(bundle, { baseline, ...options }, watch) {
     const { simulateInferlineCommand } = await import("./simulate-command.ts");
-    const asked = baseline && { kind: baseline.name, tuned: baseline.tuned };
-    return simulateInferlineCommand(bundle, options, asked, watch);
+    return simulateInferlineCommand(bundle, options, baseline, watch);
   },
 
   warnings: inferlineWarnings,

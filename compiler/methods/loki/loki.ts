@@ -80,9 +80,9 @@ export function lokiMethod(taskSolver: TaskSolver): CompilerMethodOf<"loki"> {
       return plan && { ...level, plan, stages: null };
     },
     hasServiceTimeQuantiles: ({ tasks }) => havePipelineQuantiles(tasks),
-    async simulate(bundle, { baseline, ...options }, watch) {
+    async simulate(bundle, asked, watch) {
       const { simulateLokiCommand } = await import("./simulate-command.ts");
-      return simulateLokiCommand(bundle, options, baseline, watch);
+      return simulateLokiCommand(bundle, asked, watch);
     },
 
     warnings: planWarnings,

@@ -117,8 +117,7 @@ export const themisMethod: CompilerMethodOf<"themis"> = {
   hasServiceTimeQuantiles: ({ tasks }) => haveBatchQuantiles(tasks),
   async simulate(bundle, { baseline, ...options }, watch) {
     const { simulateThemisCommand } = await import("./simulate-command.ts");
-    const asked = baseline && { kind: baseline.name, tuned: baseline.tuned };
-    return simulateThemisCommand(bundle, options, asked, watch);
+    return simulateThemisCommand(bundle, options, baseline, watch);
   },
 
   warnings: themisWarnings,

@@ -1,12 +1,11 @@
-/** What load does to requests that miss the SLO. */
-import * as Plot from "@observablehq/plot";
 import { type InferlineBundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { drawFigure } from "../../../report/figure.ts";
 import { beyondMarks } from "../../../report/kit/latency-figure.ts";
-import { levelLine, limitMarks, loadAxis, thinned } from "../../../report/kit/load-axis.ts";
+import { levelLine, limitMarks, loadAxis } from "../../../report/kit/load-axis.ts";
+import { rateScale, rings } from "../../../report/kit/plan-figures.ts";
 import { floorOf } from "../../../report/kit/rate-floor.ts";
 import type { Markup } from "../../../report/markup.ts";
-import { decimalText, ratioText } from "../../../report/number-text.ts";
+import { ratioText } from "../../../report/number-text.ts";
 
 /** Held-out traces with the plan alone, and the simulation with the tuner. */
 export function drawMisses(bundle: InferlineBundle): Markup {
@@ -26,7 +25,6 @@ export function drawMisses(bundle: InferlineBundle): Markup {
     loadQps,
     value: shown(expected.violationRate),
   }));
-  const decades = Math.round(-Math.log10(floor));
   const text = {
     id: "misses",
     title: "Requests that miss the SLO against load",
@@ -35,28 +33,13 @@ export function drawMisses(bundle: InferlineBundle): Markup {
       `${ratioText(ceiling)} may.`,
   };
   return drawFigure(text, {
-    marginLeft: 66,
+    ...rateScale(floor, "requests that miss the SLO"),
     x: loadAxis(bundle),
-    y: {
-      type: "log",
-      domain: [floor, 1],
-      label: "requests that miss the SLO",
-      ticks: Array.from({ length: decades + 1 }, (_, power) => 10 ** -power),
-      tickFormat: (rate: number) =>
-        `${rate <= floor * 1.5 ? "≤" : ""}${decimalText(100 * rate, 4)}%`,
-      grid: true,
-    },
     marks: [
       ...beyondMarks(bundle, "top"),
       ...limitMarks("ceiling", shown(ceiling)),
       ...levelLine(heldOut, 2),
-      Plot.dot(thinned(simulated), {
-        x: "loadQps",
-        y: "value",
-        r: 5,
-        stroke: "currentColor",
-        strokeWidth: 1.1,
-      }),
+      rings(simulated),
     ],
   });
 }

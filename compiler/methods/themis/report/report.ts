@@ -5,12 +5,14 @@
 import type { ThemisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
 import { figureGrid } from "../../../report/figure-grid.ts";
-import { paceSections } from "../../../report/kit/pace-section.ts";
-import { pipelineStyle } from "../../../report/kit/pipeline-style.ts";
-import { drawTaskGraph } from "../../../report/kit/task-graph.ts";
+import {
+  notedTaskGraph,
+  type ReportedFile,
+  renderPlanPage,
+  STAGE_RULES,
+} from "../../../report/kit/plan-report.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { html, type Markup } from "../../../report/markup.ts";
-import { renderPage } from "../../../report/page.ts";
 import { daySection } from "./day-section.ts";
 import type { ScaledDay } from "./days.ts";
 import { coefficientTable, fitSection } from "./fit-section.ts";
@@ -29,16 +31,14 @@ interface ThemisReportContent {
   readonly bundle: ThemisBundle;
   /** Left out for none. */
   readonly days?: readonly ScaledDay[];
-  /** Of the file that held the bundle. */
-  readonly file: { readonly byteCount: number; readonly sha256: string };
+  readonly file: ReportedFile;
 }
 
 /** The whole HTML document. The same content gives the same text. */
 export function renderThemisReport({ bundle, file, days = [] }: ThemisReportContent): string {
   const keys = taskKeys(bundle);
-  return renderPage({
-    title: bundle.application,
-    subtitle: "Stratagem scaling report",
+  return renderPlanPage(bundle, {
+    kind: "scaling",
     lead: leadText(bundle),
     facts: bundleFacts(bundle, file),
     sections: [
@@ -49,50 +49,28 @@ export function renderThemisReport({ bundle, file, days = [] }: ThemisReportCont
       {
         id: "stages",
         heading: "The tasks and their latency",
-        body: html`<div class="stages">${graphOf(bundle)}<div>${coefficientTable(
+        body: html`<div class="stages">${notedTaskGraph(bundle)}<div>${coefficientTable(
           bundle,
           keys,
         )}</div></div>${fitSection(bundle, keys)}`,
       },
-      {
-        id: "levels",
-        heading: "All levels",
-        body: html`${levelTable(bundle)}<h3>What the numbers mean</h3>${meanings(bundle)}`,
-      },
-      ...paceSections(bundle),
-      {
-        id: "plans",
-        heading: "The plans, level by level",
-        body: html`<p>${scalingText(bundle)}</p><p>Open a load to see its plans, and to what its
-instances go when a higher load comes at once.</p>${levelDetails(bundle, keys)}`,
-      },
     ],
+    levelTable: levelTable(bundle),
+    meanings: meanings(bundle),
+    plansLead: html`<p>${scalingText(bundle)}</p><p>Open a load to see its plans, and to what its
+instances go when a higher load comes at once.</p>`,
+    levelDetails: levelDetails(bundle, keys),
     footer: footerText(bundle),
-    variantCount: 0,
-    style: pipelineStyle(keys) + RULES,
+    keys,
+    rules: STAGE_RULES + RULES,
   });
 }
 
-const RULES = `.stages{display:flex;flex-wrap:wrap;gap:8px 36px;align-items:flex-start}
-.stages>figure{max-width:100%}
-.stages>div{flex:1 1 420px;min-width:0}
-.errors summary{cursor:pointer;font-size:.9rem;padding:4px 2px}
+const RULES = `.errors summary{cursor:pointer;font-size:.9rem;padding:4px 2px}
 .errors summary:focus-visible{outline:2px solid var(--accent)}
 .kinds td,.bursts td,.day-table td{white-space:nowrap}
 #level-table td:nth-child(2),#level-table thead tr:last-child th:nth-child(2){text-align:right}
 `;
-
-function graphOf(bundle: ThemisBundle): Markup {
-  const hasJoin = bundle.tasks.some(({ edges }) => edges.length > 1);
-  const hasExclusive =
-    bundle.entryBranch === "exclusive" || bundle.tasks.some(({ branch }) => branch === "exclusive");
-  const notes = [
-    "Percentages are the shares of the queries that go along an edge.",
-    ...(hasExclusive ? ["Of dashed edges a query takes one at most."] : []),
-    ...(hasJoin ? ["A join waits for all that were sent its way."] : []),
-  ];
-  return drawTaskGraph(bundle, notes.join(" "));
-}
 
 function loadSection(bundle: ThemisBundle, keys: readonly PipelineVariantKey[]): Markup {
   const pale = bundle.levels.some(({ feasible }) => !feasible)
