@@ -2,19 +2,24 @@
  * Accordion as a method of the compiler: how models are cut into pipelines over execution places.
  */
 
-import type { AccordionBundle } from "stratagem-runtime/internal/bundle/schema";
+import type {
+  AccordionBundle,
+  AccordionLevel,
+  Pool,
+  Table,
+} from "stratagem-runtime/internal/bundle/schema";
 import { levelAt } from "stratagem-runtime/internal/core/level-choice";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
-import { short } from "stratagem-runtime/internal/tell/text";
+import { accordionMissed } from "stratagem-runtime/internal/methods/accordion/tell/missed";
+import { depthViews } from "stratagem-runtime/internal/methods/accordion/tell/plan-view";
+import { alignColumns, short } from "stratagem-runtime/internal/tell/text";
 import type { AccordionFrame } from "../../model/frames.ts";
+import { type LevelPromises, workerFigures } from "../level-promises.ts";
 import type { CompilerMethodOf } from "../method.ts";
 import { planPaces } from "../plan-paces.ts";
 import { refuseTableOptions, refuseTraces } from "../table-options.ts";
 import { ACCORDION_BASELINES } from "./baselines.ts";
 import { openModels } from "./compile-stages.ts";
-import { pipelineTable } from "./pipeline-table.ts";
-import { accordionPromises } from "./promises.ts";
-import { shapeOf } from "./shape-of-places.ts";
 import { haveStageSpreads } from "./simulate/drawn-instance-times.ts";
 import { drawQueries } from "./simulate/queries.ts";
 import { simulateAccordion } from "./simulate/simulate.ts";
@@ -102,3 +107,89 @@ export const accordionMethod: CompilerMethodOf<"accordion"> = {
     return reportAccordion(bundle, asked);
   },
 };
+
+/**
+ * @param shapes as the bundle has them. @param places indices of workers, over all pools.
+ * @returns index of the shape; −1 where there is none.
+ */
+function shapeOf(
+  { data, shape }: Table,
+  pools: readonly Pool[],
+  places: readonly number[],
+): number {
+  let first = 0;
+  const counts = pools.map(({ workers }) => {
+    const end = first + workers;
+    const count = places.filter((place) => place >= first && place < end).length;
+    first = end;
+    return count;
+  });
+  const [shapeCount = 0, poolCount = 0] = shape;
+  for (let index = 0; index < shapeCount; index++) {
+    if (counts.every((count, pool) => data[index * poolCount + pool] === count)) return index;
+  }
+  return -1;
+}
+
+function accordionPromises(bundle: AccordionBundle, level: AccordionLevel): LevelPromises {
+  const { loadQps, feasible, expected } = level;
+  return {
+    loadQps,
+    feasible,
+    missed: feasible ? [] : accordionMissed(bundle, level),
+    figures: {
+      violations: expected.violationRate,
+      p50: expected.latencyMsP50,
+      p99: expected.latencyMsP99,
+      ...workerFigures(bundle.cluster.pools, usedWorkers(bundle)),
+    },
+    classes: [],
+    buckets: [],
+  };
+}
+
+/** The workers of the pools in their order, as many as there are places. */
+function usedWorkers({ cluster, policy }: AccordionBundle): number[] {
+  let left = policy.executionPlaces;
+  return cluster.pools.map(({ workers }) => {
+    const used = Math.min(workers, left);
+    left -= used;
+    return used;
+  });
+}
+
+/** Rows that are told; with several pools there can be a thousand shapes. */
+const MAX_ROWS = 64;
+
+/** One row per model and shape. */
+function pipelineTable(bundle: AccordionBundle): string {
+  const hasPools = bundle.cluster.pools.length > 1;
+  const rows = bundle.tasks
+    .flatMap(({ variants }) => variants)
+    .flatMap((variant) =>
+      depthViews(bundle, variant).map((depth) => [
+        variant.name,
+        String(depth.executionPlaces),
+        ...(hasPools ? [depth.pools.join(", ")] : []),
+        listed(depth.cut, String),
+        listed(depth.stageMs, rounded),
+        rounded(depth.latencyMs),
+        depth.speedup.toFixed(2),
+      ]),
+    );
+  const head = ["model", "places", ...(hasPools ? ["pools"] : [])];
+  const titles = [...head, "layers", "stage ms", "ms of 1 instance", "speed-up"];
+  const more = rows.length - MAX_ROWS;
+  return [
+    alignColumns([titles, ...rows.slice(0, MAX_ROWS)]),
+    ...(more > 0 ? [`and ${more} more rows, which inspect has`] : []),
+  ].join("\n");
+}
+
+function listed(values: readonly number[], text: (value: number) => string): string {
+  return values.length === 0 ? "-" : values.map(text).join(" | ");
+}
+
+function rounded(ms: number): string {
+  return String(Number(ms.toPrecision(4)));
+}

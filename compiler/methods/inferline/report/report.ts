@@ -2,11 +2,19 @@
  * A bundle of provisioning plans as one page for people: the tasks, what load costs, and for every
  * load what runs where and why.
  */
-import type { InferlineBundle, StageTask } from "stratagem-runtime/internal/bundle/schema";
+import {
+  type InferlineBundle,
+  type StageTask,
+  violationCeiling,
+} from "stratagem-runtime/internal/bundle/schema";
 import { hardwareOf } from "stratagem-runtime/internal/methods/inferline/tell/plan-view";
 import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
+import { drawFigure } from "../../../report/figure.ts";
 import { figureGrid } from "../../../report/figure-grid.ts";
 import { arrivalText } from "../../../report/kit/arrival-text.ts";
+import { beyondMarks } from "../../../report/kit/latency-figure.ts";
+import { levelLine, limitMarks, loadAxis } from "../../../report/kit/load-axis.ts";
+import { rateScale, rings } from "../../../report/kit/plan-figures.ts";
 import {
   notedTaskGraph,
   type ReportedFile,
@@ -15,15 +23,15 @@ import {
   secondsText,
   taskLegend,
 } from "../../../report/kit/plan-report.ts";
+import { floorOf } from "../../../report/kit/rate-floor.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { html, type Markup } from "../../../report/markup.ts";
-import { decimalText } from "../../../report/number-text.ts";
+import { decimalText, ratioText } from "../../../report/number-text.ts";
 import { headRow } from "../../../report/table-row.ts";
 import { drawCost, drawLatency, drawReplicas } from "./cost-figures.ts";
 import { daySection, type NamedDayRun } from "./day.ts";
 import { hardwareKeys, keyOf } from "./hardware-keys.ts";
 import { levelDetails, meanings, provisioningTable } from "./levels.ts";
-import { drawMisses } from "./miss-figure.ts";
 import { bundleFacts, leadText } from "./summary.ts";
 
 interface InferlineReportContent {
@@ -189,4 +197,41 @@ function footerText({ levels, arrivals }: InferlineBundle): string {
     `under its own load (arrivals: ${arrivalText(arrivals)}), ${secondsText(levels)} with seed ` +
     `${levels[0]?.expected.seed ?? 0}, by the code that follows the plans.`
   );
+}
+
+/** Held-out traces with the plan alone, and the simulation with the tuner. */
+function drawMisses(bundle: InferlineBundle): Markup {
+  const { levels, slo } = bundle;
+  const ceiling = violationCeiling(slo);
+  const rates = levels.flatMap(({ expected }) => [
+    expected.heldOut.missRate,
+    expected.violationRate,
+  ]);
+  const floor = floorOf(rates, ceiling);
+  const shown = (rate: number): number => Math.max(rate, floor);
+  const heldOut = levels.map(({ loadQps, expected: { heldOut: one } }) => ({
+    loadQps,
+    value: one.traces === 0 ? Number.NaN : shown(one.missRate),
+  }));
+  const simulated = levels.map(({ loadQps, expected }) => ({
+    loadQps,
+    value: shown(expected.violationRate),
+  }));
+  const text = {
+    id: "misses",
+    title: "Requests that miss the SLO against load",
+    description:
+      `At most ${ratioText(Math.max(...rates))} of the requests of a level miss the SLO; ` +
+      `${ratioText(ceiling)} may.`,
+  };
+  return drawFigure(text, {
+    ...rateScale(floor, "requests that miss the SLO"),
+    x: loadAxis(bundle),
+    marks: [
+      ...beyondMarks(bundle, "top"),
+      ...limitMarks("ceiling", shown(ceiling)),
+      ...levelLine(heldOut, 2),
+      rings(simulated),
+    ],
+  });
 }

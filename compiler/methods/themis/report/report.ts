@@ -3,6 +3,7 @@
  * for every load its plans and what a burst makes of them.
  */
 import type { ThemisBundle } from "stratagem-runtime/internal/bundle/schema";
+import { taskLetters } from "stratagem-runtime/internal/methods/themis/tell/letters";
 import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
 import { figureGrid } from "../../../report/figure-grid.ts";
 import {
@@ -11,7 +12,7 @@ import {
   renderPlanPage,
   STAGE_RULES,
 } from "../../../report/kit/plan-report.ts";
-import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
+import { chip, colored, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { daySection } from "./day-section.ts";
 import type { ScaledDay } from "./days.ts";
@@ -25,7 +26,6 @@ import {
   KIND_STROKES,
 } from "./load-figures.ts";
 import { bundleFacts, leadText, scalingText } from "./summary.ts";
-import { taskKeys } from "./task-keys.ts";
 
 interface ThemisReportContent {
   readonly bundle: ThemisBundle;
@@ -130,4 +130,9 @@ function footerText({ levels }: ThemisBundle): string {
     "Cores and latencies are what the solver found. Simulated values: each plan under " +
     `random arrivals at its load, its instances as they are, with seed ${seeds.join(", ")}.`
   );
+}
+
+/** In the order of the tasks. */
+function taskKeys(bundle: ThemisBundle): PipelineVariantKey[] {
+  return colored(taskLetters(bundle));
 }
