@@ -33,10 +33,7 @@ interface ReportFlags {
 export function addValuedInspect(program: Command): void {
   addInspect(program, async (bundle, level, queued, slackMs) => {
     const { methodOf } = await import("./methods/registry.ts");
-    const method = await methodOf(bundle);
-    const values = method.actionValues?.(bundle, level, queued, slackMs);
-    if (values === undefined) throw new TypeError(`method ${bundle.method} has no action values`);
-    return values;
+    return (await methodOf(bundle)).actionValues(bundle, level, queued, slackMs);
   });
 }
 

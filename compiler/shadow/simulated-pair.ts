@@ -60,7 +60,7 @@ export async function simulatedPair(
 
 async function hasQuantiles(bundle: Bundle): Promise<boolean> {
   const method: CompilerMethod = await methodOf(bundle);
-  return method.hasServiceTimeQuantiles?.(bundle) === true;
+  return method.hasServiceTimeQuantiles(bundle);
 }
 
 async function simulated(

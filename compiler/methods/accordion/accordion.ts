@@ -32,6 +32,7 @@ export const accordionMethod: CompilerMethodOf<"accordion"> = {
   servesWhole: true,
 
   mistakes: accordion.mistakes,
+  feeds: null,
   // Clients name the model, so models need not be alike.
   modelMistakes: () => [],
   openModels,
@@ -46,9 +47,7 @@ export const accordionMethod: CompilerMethodOf<"accordion"> = {
 
   isQuick: true,
   solveLevel: (frame, loadQps) => ({ level: simulatedLevel(frame, loadQps) }),
-  bundle: (frame, levels, provenance) => ({ ...frame, levels, provenance }),
 
-  frameOf: ({ levels: _, provenance: __, ...frame }) => frame,
   paces: planPaces<AccordionBundle, AccordionFrame>({
     hasQuantiles: haveStageSpreads,
     startMs: () => 0,
@@ -61,7 +60,6 @@ export const accordionMethod: CompilerMethodOf<"accordion"> = {
   }),
   promises: accordionPromises,
   worstViolationRate: ({ expected }) => expected.violationRate,
-  withLevels: (bundle, levels) => ({ ...bundle, levels }),
   stated: ({ capacityQps, expected }) => ({ capacityQps, expected }),
   promised: (frame, { levels }, index) => simulatedLevel(frame, levelAt(levels, index).loadQps),
   promisesAlone: true,

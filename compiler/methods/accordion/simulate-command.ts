@@ -7,6 +7,7 @@ import type { CommandResult } from "stratagem-runtime/internal/commands/command-
 import { percent, short } from "stratagem-runtime/internal/tell/text";
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
 import { tellOutcomes } from "../../simulate/outcomes.ts";
+import type { AskedRun, NamedBaseline } from "../method.ts";
 import {
   lateRows,
   stated,
@@ -15,8 +16,7 @@ import {
   tenths,
   tenthsOrDash,
   toldRun,
-} from "../../simulate/told-run.ts";
-import type { AskedRun, NamedBaseline } from "../method.ts";
+} from "../told-run.ts";
 import { accordionBaseline } from "./baselines.ts";
 import { type AccordionSimulationResult, simulateAccordion } from "./simulate/simulate.ts";
 import { sizeText } from "./simulate/size-classes.ts";

@@ -71,7 +71,6 @@ export const inferlineMethod: CompilerMethodOf<"inferline"> = {
   }),
   promises: inferlinePromises,
   worstViolationRate: ({ expected }) => expected.violationRate,
-  withLevels: (bundle, levels) => ({ ...bundle, levels }),
   stated: ({ sample, expected }) => ({ sample, expected }),
   promised: (frame, bundle, index) => promisedLevel(frame, bundle, levelAt(bundle.levels, index)),
 
@@ -90,6 +89,7 @@ export const inferlineMethod: CompilerMethodOf<"inferline"> = {
   },
 
   warnings: inferlineWarnings,
+  costsOverDay: true,
   overDay(bundle, { day = null }) {
     const outcome = inferlineOverDay(bundle, day);
     return outcome === null ? null : { text: dayText(outcome), json: dayFigures(outcome) };

@@ -11,15 +11,8 @@ import {
   scalerLine,
 } from "../../simulate/graph/scalers/told-scaler.ts";
 import { tellOutcomes } from "../../simulate/outcomes.ts";
-import {
-  lateRows,
-  shortOrDash,
-  stated,
-  steadyLevel,
-  tenths,
-  toldRun,
-} from "../../simulate/told-run.ts";
 import type { AskedBaseline, AskedRun } from "../method.ts";
+import { lateRows, shortOrDash, stated, steadyLevel, tenths, toldRun } from "../told-run.ts";
 import { inferlineBaseline } from "./baselines.ts";
 import { shippedScaler, simulateScaled, tunedScaler } from "./scaler-baselines.ts";
 import { minutesOf } from "./simulate/minutes.ts";

@@ -12,7 +12,6 @@ import { missedTexts } from "stratagem-runtime/internal/tell/missed-limits";
 import { percent } from "stratagem-runtime/internal/tell/text";
 import { pooledBatchFacts } from "../../graph/batch-facts.ts";
 import type { LokiFrame } from "../../model/frames.ts";
-import { modelFitMistakes } from "../../model/model-fit.ts";
 import { wayWarnings } from "../../model/way-warnings.ts";
 import { workersByPool } from "../../model/workers-by-pool.ts";
 import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
@@ -36,8 +35,6 @@ export function lokiMethod(taskSolver: TaskSolver): CompilerMethodOf<"loki"> {
     name: "loki",
 
     mistakes: loki.mistakes,
-    feeds: "every edge",
-    modelMistakes: (application, models) => modelFitMistakes(application, models, "every edge"),
     withSolver(policy, solver) {
       if (solver !== "value-iteration") return { ...policy, solver };
       throw new RuntimeError(
@@ -59,14 +56,11 @@ export function lokiMethod(taskSolver: TaskSolver): CompilerMethodOf<"loki"> {
       return quickerBatches(frame, planned, settled);
     },
     gapOf: lokiGap,
-    bundle: (frame, levels, provenance) => ({ ...frame, levels, provenance }),
     paces: lokiPaces,
     plannedWorkers: ({ cluster }, { plan }) => workersByPool(cluster, plan.instances),
 
-    frameOf: ({ levels: _, paceLevels: __, provenance: ___, ...frame }) => frame,
     promises: lokiPromises,
     worstViolationRate: ({ expected }) => expected.violationRate,
-    withLevels: (bundle, levels) => ({ ...bundle, levels }),
     stated: ({ expected }) => expected,
     promised(_frame, bundle, index) {
       const level = levelAt(bundle.levels, index);

@@ -5,15 +5,8 @@ import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { percent } from "stratagem-runtime/internal/tell/text";
 import { type LevelPoolOptions, runInWorkers } from "../../processes/level-pool.ts";
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
-import {
-  shortOrDash,
-  stated,
-  steadyLevel,
-  type ToldRow,
-  tenths,
-  toldRun,
-} from "../../simulate/told-run.ts";
 import type { NamedBaseline, SimulationRequest } from "../method.ts";
+import { shortOrDash, stated, steadyLevel, type ToldRow, tenths, toldRun } from "../told-run.ts";
 import { simulateLoki } from "./simulate/simulate.ts";
 import { type LokiBaseline, PIPELINE_BASELINES } from "./solve/baseline-plan.ts";
 

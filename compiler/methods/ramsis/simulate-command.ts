@@ -16,14 +16,8 @@ import {
   promisedViolations,
 } from "stratagem-runtime/internal/tell/text";
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
-import {
-  stated,
-  steadyLevel,
-  type ToldRow,
-  tenthsOrDash,
-  toldRun,
-} from "../../simulate/told-run.ts";
 import type { NamedBaseline, SimulationRequest } from "../method.ts";
+import { stated, steadyLevel, type ToldRow, tenthsOrDash, toldRun } from "../told-run.ts";
 import { baselineLine, SINGLE_BASELINES, singleBaselineNamed } from "./baselines.ts";
 import { type SimulationOptions, type SimulationResult, simulate } from "./simulate/simulate.ts";
 

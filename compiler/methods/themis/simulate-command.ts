@@ -10,6 +10,7 @@ import {
   scalerLine,
 } from "../../simulate/graph/scalers/told-scaler.ts";
 import { tellOutcomes } from "../../simulate/outcomes.ts";
+import type { AskedBaseline, AskedRun } from "../method.ts";
 import {
   lateRows,
   shortOrDash,
@@ -18,8 +19,7 @@ import {
   type ToldRow,
   tenths,
   toldRun,
-} from "../../simulate/told-run.ts";
-import type { AskedBaseline, AskedRun } from "../method.ts";
+} from "../told-run.ts";
 import { themisBaseline } from "./baselines.ts";
 import { foretoldLooks } from "./foretold-looks.ts";
 import {

@@ -17,7 +17,6 @@ import { themisMissed } from "stratagem-runtime/internal/methods/themis/tell/mis
 import { missedTexts } from "stratagem-runtime/internal/tell/missed-limits";
 import { percent } from "stratagem-runtime/internal/tell/text";
 import type { ThemisFrame } from "../../model/frames.ts";
-import { modelFitMistakes } from "../../model/model-fit.ts";
 import { wayWarnings } from "../../model/way-warnings.ts";
 import { workersByPool } from "../../model/workers-by-pool.ts";
 import { scalingWarnings } from "../../simulate/graph/scaling-steps.ts";
@@ -35,12 +34,10 @@ import { simulateThemis } from "./simulate/simulate.ts";
 import { themis } from "./solve/themis.ts";
 import type { ScaledLoad } from "./solve/transitions.ts";
 
-export const themisMethod: CompilerMethodOf<"themis"> = {
+export const themisMethod = {
   name: "themis",
 
   mistakes: themis.mistakes,
-  feeds: "every edge",
-  modelMistakes: (application, models) => modelFitMistakes(application, models, "every edge"),
   withSolver(_policy, solver) {
     throw new RuntimeError(
       "RUNTIME_USAGE",
@@ -92,7 +89,6 @@ export const themisMethod: CompilerMethodOf<"themis"> = {
   }),
   promises: themisPromises,
   worstViolationRate: ({ steady }) => steady.expected.violationRate,
-  withLevels: (bundle, levels) => ({ ...bundle, levels }),
   stated: ({ horizontal, vertical, joint, steady }) => ({ horizontal, vertical, joint, steady }),
   promised(frame, bundle, index) {
     const level = levelAt(bundle.levels, index);
@@ -142,7 +138,7 @@ export const themisMethod: CompilerMethodOf<"themis"> = {
     const { reportThemis } = await import("./report-command.ts");
     return reportThemis(bundle, asked);
   },
-};
+} satisfies CompilerMethodOf<"themis">;
 
 const scalers = new WeakMap<ThemisFrame, ReturnType<typeof themis.open>>();
 

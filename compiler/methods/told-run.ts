@@ -3,8 +3,8 @@ import type { CommandResult } from "stratagem-runtime/internal/commands/command-
 import { levelForLoad } from "stratagem-runtime/internal/core/level-choice";
 import { EXIT_CODES } from "stratagem-runtime/internal/errors";
 import { alignColumns, percent, short } from "stratagem-runtime/internal/tell/text";
-import type { ArrivalProcess } from "./arrivals.ts";
-import type { LatencySummary } from "./latency-sample.ts";
+import type { ArrivalProcess } from "../simulate/arrivals.ts";
+import type { LatencySummary } from "../simulate/latency-sample.ts";
 
 /** What every simulation counts. */
 interface CountedRun {
