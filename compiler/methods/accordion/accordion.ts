@@ -14,17 +14,20 @@ import { accordionMissed } from "stratagem-runtime/internal/methods/accordion/te
 import { depthViews } from "stratagem-runtime/internal/methods/accordion/tell/plan-view";
 import { alignColumns, short } from "stratagem-runtime/internal/tell/text";
 import type { AccordionFrame } from "../../model/frames.ts";
+import type { AccordionPolicy } from "../../spec/application.ts";
+import type { LoadedApplication } from "../../spec/load-application.ts";
+import { invalid } from "../../spec/mistakes.ts";
 import { type LevelPromises, workerFigures } from "../level-promises.ts";
-import type { CompilerMethodOf } from "../method.ts";
+import type { CompilerMethodOf, ModelProber, OpenedModels } from "../method.ts";
 import { planPaces } from "../plan-paces.ts";
 import { refuseTableOptions, refuseTraces } from "../table-options.ts";
 import { ACCORDION_BASELINES } from "./baselines.ts";
-import { openModels } from "./compile-stages.ts";
 import { haveStageSpreads } from "./simulate/drawn-instance-times.ts";
 import { drawQueries } from "./simulate/queries.ts";
 import { simulateAccordion } from "./simulate/simulate.ts";
 import { simulatedLevel } from "./simulated-level.ts";
 import { accordion } from "./solve/accordion.ts";
+import { isCut, type LayeredModel, withStages } from "./stage-models.ts";
 import { accordionWarnings } from "./warnings.ts";
 
 export const accordionMethod: CompilerMethodOf<"accordion"> = {
@@ -190,4 +193,55 @@ function listed(values: readonly number[], text: (value: number) => string): str
 
 function rounded(ms: number): string {
   return String(Number(ms.toPrecision(4)));
+}
+
+type Loaded = LoadedApplication<AccordionPolicy>;
+
+/** @throws InputError for a model that cannot be cut. */
+async function openModels(
+  loaded: Loaded,
+  prober: ModelProber,
+): Promise<OpenedModels<AccordionBundle>> {
+  const { application, fail } = loaded;
+  const layered = await openLayers(loaded, prober);
+  return {
+    mistakes() {
+      const counts = [...layered].map(([path, { layerCount }]) => [path, layerCount] as const);
+      return accordion.layerCountMistakes(application, new Map(counts));
+    },
+    cut(bundle) {
+      const cut = withStages(bundle, application, layered);
+      return "code" in cut ? fail(cut) : cut;
+    },
+  };
+}
+
+/**
+ * Models that are to be cut, by the path the application gives. What reads ONNX files is loaded
+ * only if there are any.
+ */
+async function openLayers(
+  { application, fail }: Loaded,
+  { probe }: ModelProber,
+): Promise<Map<string, LayeredModel>> {
+  const layered = new Map<string, LayeredModel>();
+  for (const [task, { variants }] of application.tasks.entries()) {
+    for (const [index, variant] of variants.entries()) {
+      const { model } = variant;
+      if (model === null || layered.has(model) || !isCut(variant, application)) continue;
+      const path = ["tasks", task, "variants", index, "model"];
+      if (variant.chain !== undefined) {
+        fail(invalid(path, "a model that can be cut into layers", `${variant.chain.length} files`));
+      }
+      const { openLayeredModel } = await import("../../onnx/layered-model.ts");
+      const { OnnxModelError } = await import("../../onnx/onnx-model-error.ts");
+      try {
+        layered.set(model, await openLayeredModel(model, probe));
+      } catch (error) {
+        if (!(error instanceof OnnxModelError)) throw error;
+        fail(invalid(path, "a model that can be cut into layers", error.message));
+      }
+    }
+  }
+  return layered;
 }

@@ -12,21 +12,24 @@ import { missedTexts } from "stratagem-runtime/internal/tell/missed-limits";
 import { percent } from "stratagem-runtime/internal/tell/text";
 import { pooledBatchFacts } from "../../graph/batch-facts.ts";
 import type { LokiFrame } from "../../model/frames.ts";
+import type { PipelineProblem } from "../../model/pipeline.ts";
 import { wayWarnings } from "../../model/way-warnings.ts";
 import { workersByPool } from "../../model/workers-by-pool.ts";
 import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
 import { settledPlan } from "../../simulate/serving/planned-contention.ts";
 import type { Application } from "../../spec/application.ts";
 import { type LevelPromises, workerFigures } from "../level-promises.ts";
-import type { CompilerMethodOf, LevelGap, Solved } from "../method.ts";
+import type { CompilerMethodOf, LevelGap, Settle, Solved, SolvedLevel } from "../method.ts";
 import { refuseTableOptions, refuseTraces } from "../table-options.ts";
 import { lokiPaces } from "./paces.ts";
 import { frameOfPlan, isServable, longestPath, planningFrame } from "./planning-frame.ts";
 import { quickerBatches } from "./quicker-batches.ts";
-import { settleLevels } from "./settled-levels.ts";
 import { predictLevel, simulatedExpectation } from "./simulated-level.ts";
 import { baselinePlan, PIPELINE_BASELINES } from "./solve/baseline-plan.ts";
+import { solverPlan } from "./solve/bundled-plan.ts";
 import { loki, type PlannedLevel } from "./solve/loki.ts";
+import { modelLoads } from "./solve/plan/nearest-plan.ts";
+import { pipelineProblem } from "./solve/problem.ts";
 import type { TaskSolver } from "./task-policies.ts";
 
 /** @param taskSolver makes the tables of tasks that choose their variants batch by batch. */
@@ -205,4 +208,40 @@ function levelWarnings(bundle: LokiBundle): string[] {
       `it is simulated, allowed ${percent(ceiling)}; the plan has no room for queues`
     );
   });
+}
+
+/**
+ * Settles each level, from the lowest up, against the one below; then every level says what
+ * changing to it costs.
+ */
+async function settleLevels(
+  frame: LokiFrame,
+  solved: readonly SolvedLevel<LokiLevel>[],
+  settle: Settle<LokiLevel>,
+): Promise<SolvedLevel<LokiLevel>[]> {
+  const levels: LokiLevel[] = [];
+  for (const { level: own } of solved) {
+    const below = levels.at(-1);
+    levels.push(below === undefined ? own : await settle(own, below));
+  }
+  const problem = pipelineProblem(frame);
+  return levels.map((level, index) => ({
+    ms: solved[index]?.ms ?? 0,
+    level: {
+      ...level,
+      transition: {
+        modelLoadsFromBelow: loadsFrom(problem, levels[index - 1], level),
+        modelLoadsFromAbove: loadsFrom(problem, levels[index + 1], level),
+      },
+    },
+  }));
+}
+
+function loadsFrom(
+  problem: PipelineProblem,
+  from: LokiLevel | undefined,
+  to: LokiLevel,
+): number | null {
+  if (from === undefined) return null;
+  return modelLoads(problem, solverPlan(problem, from.plan), solverPlan(problem, to.plan));
 }
