@@ -9,14 +9,14 @@ import type { SimulateWatch } from "../../processes/simulate-watch.ts";
 import { tellOutcomes } from "../../simulate/outcomes.ts";
 import type { AskedRun, NamedBaseline } from "../method.ts";
 import {
+  type ComparedRow,
   lateRows,
+  runReport,
   stated,
   steadyLevel,
-  type ToldRow,
   tenths,
   tenthsOrDash,
-  toldRun,
-} from "../told-run.ts";
+} from "../run-report.ts";
 import { accordionBaseline } from "./baselines.ts";
 import { type AccordionSimulationResult, simulateAccordion } from "./simulate/simulate.ts";
 import { sizeText } from "./simulate/size-classes.ts";
@@ -42,7 +42,7 @@ export function simulateAccordionCommand(
   tellOutcomes(options, latencyMsByQuery);
   const level = baseline === null ? steadyLevel(bundle.levels, options.arrivals) : null;
   const { instances, queries } = result;
-  return toldRun(result, {
+  return runReport(result, {
     wallMs,
     counted: `${queries} queries of ${instances} instances`,
     level,
@@ -106,7 +106,10 @@ function sizeRows({ bySize }: Shown): string[][] {
   ];
 }
 
-function comparison(result: Shown, expected: AccordionLevel["expected"] | undefined): ToldRow[] {
+function comparison(
+  result: Shown,
+  expected: AccordionLevel["expected"] | undefined,
+): ComparedRow[] {
   const { queries, dropped, occupancy, activeQueries, reconfigurations } = result;
   const perQuery = (count: number) => (queries === 0 ? 0 : count / queries);
   const [violations, ...latencies] = lateRows(result, expected);

@@ -12,7 +12,7 @@ import {
 } from "../../simulate/graph/scalers/told-scaler.ts";
 import { tellOutcomes } from "../../simulate/outcomes.ts";
 import type { AskedBaseline, AskedRun } from "../method.ts";
-import { lateRows, shortOrDash, stated, steadyLevel, tenths, toldRun } from "../told-run.ts";
+import { lateRows, runReport, shortOrDash, stated, steadyLevel, tenths } from "../run-report.ts";
 import { inferlineBaseline } from "./baselines.ts";
 import { shippedScaler, simulateScaled, tunedScaler } from "./scaler-baselines.ts";
 import { minutesOf } from "./simulate/minutes.ts";
@@ -38,7 +38,7 @@ export function simulateInferlineCommand(
   tellOutcomes(options, latencyMsByRequest);
   const level = baseline === null ? steadyLevel(bundle.levels, options.arrivals) : null;
   const { servers, scaling, planSwitches, costPerHour } = result;
-  return toldRun(result, {
+  return runReport(result, {
     wallMs,
     level,
     expected: level?.expected,

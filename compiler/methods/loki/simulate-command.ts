@@ -6,7 +6,14 @@ import { percent } from "stratagem-runtime/internal/tell/text";
 import { type LevelPoolOptions, runInWorkers } from "../../processes/level-pool.ts";
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
 import type { NamedBaseline, SimulationRequest } from "../method.ts";
-import { shortOrDash, stated, steadyLevel, type ToldRow, tenths, toldRun } from "../told-run.ts";
+import {
+  type ComparedRow,
+  runReport,
+  shortOrDash,
+  stated,
+  steadyLevel,
+  tenths,
+} from "../run-report.ts";
 import { simulateLoki } from "./simulate/simulate.ts";
 import { type LokiBaseline, PIPELINE_BASELINES } from "./solve/baseline-plan.ts";
 
@@ -25,8 +32,8 @@ export async function simulateLokiCommand(
   const row = (
     label: string,
     key: "accuracyPerSatisfied" | "accuracyPerQuery" | "violationRate",
-  ): ToldRow => [label, percent(result[key]), stated(level?.expected[key], percent)];
-  return toldRun(result, {
+  ): ComparedRow => [label, percent(result[key]), stated(level?.expected[key], percent)];
+  return runReport(result, {
     wallMs,
     level,
     expected: level?.expected,

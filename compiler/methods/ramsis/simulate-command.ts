@@ -17,7 +17,7 @@ import {
 } from "stratagem-runtime/internal/tell/text";
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
 import type { NamedBaseline, SimulationRequest } from "../method.ts";
-import { stated, steadyLevel, type ToldRow, tenthsOrDash, toldRun } from "../told-run.ts";
+import { type ComparedRow, runReport, stated, steadyLevel, tenthsOrDash } from "../run-report.ts";
 import { baselineLine, SINGLE_BASELINES, singleBaselineNamed } from "./baselines.ts";
 import { type SimulationOptions, type SimulationResult, simulate } from "./simulate/simulate.ts";
 
@@ -33,7 +33,7 @@ export function simulateTablesCommand(
   const wallMs = nowMs() - startMs;
   const level =
     simulation.baseline === null ? steadyLevel(bundle.levels, simulation.arrivals) : null;
-  return toldRun(result, {
+  return runReport(result, {
     wallMs,
     level,
     expected: level?.expected,
@@ -55,9 +55,9 @@ function singleBaseline({ text, tuned, from }: NamedBaseline): SimulationOptions
   );
 }
 
-function comparison(result: SimulationResult, expected: Expected | undefined): ToldRow[] {
+function comparison(result: SimulationResult, expected: Expected | undefined): ComparedRow[] {
   const { queries, satisfied } = result;
-  const row = (label: string, key: "accuracyPerSatisfied" | "accuracyPerQuery"): ToldRow => {
+  const row = (label: string, key: "accuracyPerSatisfied" | "accuracyPerQuery"): ComparedRow => {
     return [label, percent(result[key]), stated(expected?.[key], percent)];
   };
   return [

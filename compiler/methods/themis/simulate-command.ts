@@ -12,14 +12,14 @@ import {
 import { tellOutcomes } from "../../simulate/outcomes.ts";
 import type { AskedBaseline, AskedRun } from "../method.ts";
 import {
+  type ComparedRow,
   lateRows,
+  runReport,
   shortOrDash,
   stated,
   steadyLevel,
-  type ToldRow,
   tenths,
-  toldRun,
-} from "../told-run.ts";
+} from "../run-report.ts";
 import { themisBaseline } from "./baselines.ts";
 import { foretoldLooks } from "./foretold-looks.ts";
 import {
@@ -51,7 +51,7 @@ export async function simulateThemisCommand(
   tellOutcomes(options, latencyMsByRequest);
   const level = baseline === null ? steadyLevel(bundle.levels, options.arrivals) : null;
   const { servers, cores, scaling } = result;
-  return toldRun(result, {
+  return runReport(result, {
     wallMs,
     level,
     expected: level?.steady.expected,
@@ -124,9 +124,9 @@ async function planRun(
 function comparison(
   result: Omit<ThemisSimulationResult, "latencyMsByRequest">,
   plan: ScalePlan | undefined,
-): ToldRow[] {
+): ComparedRow[] {
   const { cores, costPerHour } = result;
-  const rows: ToldRow[] = [
+  const rows: ComparedRow[] = [
     ...lateRows(result, plan?.expected),
     ["cores", short(cores.mean), stated(plan?.cores, String)],
   ];

@@ -13,7 +13,13 @@ import { fastestQueryMs, type ServedPipeline } from "../../../server/graph/serve
 import { surelyMs } from "../../../server/graph/sure-visits.ts";
 import { VisitCourses } from "../../../server/graph/visit-courses.ts";
 import type { WorkerModels } from "../../../server/graph/worker-models.ts";
-import { head, line, type MetricLine, metric } from "../../../server/metrics/exposition.ts";
+import {
+  gaugeByTask,
+  head,
+  line,
+  type MetricLine,
+  metric,
+} from "../../../server/metrics/exposition.ts";
 import { EnvelopeTuner } from "../core/envelope-tuner.ts";
 import {
   type InferlineDispatcher,
@@ -85,20 +91,24 @@ class InferlineMetrics {
 
   lines(workers: Pick<WorkerModels, "isAssigned">): MetricLine[] {
     const { targetsByTask, assignedByTask, readyByTask } = this.#gauges;
+    const tasks = this.#taskNames;
     return [
-      ...this.#byTask(
+      ...gaugeByTask(
         "stratagem_replicas_target",
         "Replicas that a task is to have",
+        tasks,
         targetsByTask,
       ),
-      ...this.#byTask(
+      ...gaugeByTask(
         "stratagem_replicas_assigned",
         "Replicas of a task, those included that come up or leave after a batch",
+        tasks,
         assignedByTask,
       ),
-      ...this.#byTask(
+      ...gaugeByTask(
         "stratagem_replicas_ready",
         "Replicas of a task that hold its model",
+        tasks,
         readyByTask,
       ),
       ...this.#scalingLines(),
@@ -109,13 +119,6 @@ class InferlineMetrics {
         "Price of the replicas there are, in the unit of the pools",
         this.costPerHour(workers),
       ),
-    ];
-  }
-
-  #byTask(name: string, help: string, values: Uint32Array): MetricLine[] {
-    return [
-      head(name, "gauge", help),
-      ...this.#taskNames.map((task, index) => line(name, { task }, values[index] ?? 0)),
     ];
   }
 

@@ -6,6 +6,7 @@ import type { ThemisBundle } from "../../../bundle/schema.ts";
 import { type Forecaster, forecasterOf } from "../../../core/forecasters.ts";
 import type { PipelineCommand, PipelineEvent } from "../../../server/graph/pipeline-recording.ts";
 import {
+  gaugeByTask,
   Histogram,
   head,
   line,
@@ -103,7 +104,7 @@ export class ThemisMetrics {
       ],
     ];
     return [
-      ...gauges.flatMap(([name, help, values]) => this.#byTask(name, help, values)),
+      ...gauges.flatMap(([name, help, values]) => gaugeByTask(name, help, this.#taskNames, values)),
       ...metric(
         "stratagem_cores",
         "gauge",
@@ -138,13 +139,6 @@ export class ThemisMetrics {
     if (instance === undefined || Number.isNaN(instance.sinceMs)) return;
     this.#resizesByTask[instance.task]?.waitMs.observe(this.#nowMs - instance.sinceMs);
     instance.sinceMs = Number.NaN;
-  }
-
-  #byTask(name: string, help: string, values: Uint32Array): MetricLine[] {
-    return [
-      head(name, "gauge", help),
-      ...this.#taskNames.map((task, index) => line(name, { task }, values[index] ?? 0)),
-    ];
   }
 
   #resizeLines(): MetricLine[] {

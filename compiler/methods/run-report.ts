@@ -20,9 +20,9 @@ interface CountedRun {
 }
 
 /** A label, what was simulated and, beside a level, what that states. */
-export type ToldRow = readonly [label: string, simulated: string, stated: string | undefined];
+export type ComparedRow = readonly [label: string, simulated: string, stated: string | undefined];
 
-interface ToldRun {
+interface RunFacts {
   readonly wallMs: number;
   /** What was counted where that is more than queries. */
   readonly counted?: string;
@@ -31,13 +31,13 @@ interface ToldRun {
   readonly expected: object | undefined;
   /** Below the latencies. */
   readonly lines: readonly string[];
-  readonly rows: readonly ToldRow[];
+  readonly rows: readonly ComparedRow[];
   readonly tables: readonly (readonly (readonly string[])[])[];
-  /** Told in JSON beside the result. */
+  /** JSON keys beside the result. */
   readonly json?: object;
 }
 
-export function toldRun(result: CountedRun, run: ToldRun): CommandResult {
+export function runReport(result: CountedRun, run: RunFacts): CommandResult {
   const { queries, latencyMs, byTask } = result;
   const { wallMs, level, expected } = run;
   const rate = (count: number) => Math.round((1000 * count) / wallMs);
@@ -82,7 +82,7 @@ export function lateRows(
         readonly latencyMsP99: number;
       }
     | undefined,
-): ToldRow[] {
+): ComparedRow[] {
   return [
     ["violations", percent(violationRate), stated(expected?.violationRate, percent)],
     ["latency ms p50", tenthsOrDash(latencyMs?.p50), stated(expected?.latencyMsP50, tenths)],
