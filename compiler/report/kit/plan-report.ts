@@ -33,7 +33,7 @@ export function planFacts(bundle: Bundle, deadline: string, facts: Facts, file: 
   ]);
 }
 
-export function ceilingText(slo: Slo): string {
+function ceilingText(slo: Slo): string {
   const ceiling = ratioText(violationCeiling(slo));
   return slo.maxViolationRate === null
     ? `${ceiling}, from the ${decimalText(slo.percentile, 3)}th percentile`
