@@ -1,5 +1,4 @@
 /** A server of a pipeline over HTTP whose models are not real and whose clock stands still. */
-import { afterEach } from "vitest";
 import type { Application } from "../../../../runtime/server/applications/application.ts";
 import type { PipelineApplicationOptions } from "../../../../runtime/server/graph/pipeline-application.ts";
 import type { RunningServer } from "../../../../runtime/server/serve.ts";
@@ -9,9 +8,10 @@ import { FakeAssignedExecutor } from "./fake-executor.ts";
 import type { CascadeRow } from "./served-tasks.ts";
 
 const open: RunningServer[] = [];
-afterEach(async () => {
+/** Closes what a test has opened: for its `afterEach`. */
+export async function closeServed(): Promise<void> {
   await Promise.all(open.splice(0).map((server) => server.close()));
-});
+}
 
 type Options<B extends PipelineApplicationOptions["bundle"]> = PipelineApplicationOptions & {
   readonly bundle: B;

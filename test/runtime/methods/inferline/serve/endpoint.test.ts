@@ -1,9 +1,10 @@
-import { expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import type { InferlineBundle } from "../../../../../runtime/bundle/schema.ts";
 import { beatMsOf } from "../../../../../runtime/core/beat.ts";
 import { inferlineApplication } from "../../../../../runtime/methods/inferline/serve/inferline-application.ts";
 import type { InferlineLevelSketch } from "../../../../support/inferline-bundle.ts";
 import {
+  closeServed,
   driven,
   get,
   inferStages,
@@ -12,6 +13,8 @@ import {
   served,
 } from "../../../server/graph/served-house.ts";
 import { outputsOf, servedStages } from "../../../server/graph/served-tasks.ts";
+
+afterEach(closeServed);
 
 const serving = (bundle: InferlineBundle = servedStages()) =>
   served(inferlineApplication, bundle, 6, {}, outputsOf);

@@ -1,14 +1,23 @@
-import { expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import type { LokiBundle } from "../../../../../runtime/bundle/schema.ts";
 import { lokiApplication } from "../../../../../runtime/methods/loki/serve/loki-application.ts";
 import { ofOneModel } from "../../../../support/metrics-text.ts";
-import { driven, get, inferRows, loadAll, served } from "../../../server/graph/served-house.ts";
+import {
+  closeServed,
+  driven,
+  get,
+  inferRows,
+  loadAll,
+  served,
+} from "../../../server/graph/served-house.ts";
 import {
   AXIS_NAMES,
   LARGE_ONLY,
   type SceneRow,
   servedPipeline,
 } from "../../../server/graph/served-pipeline.ts";
+
+afterEach(closeServed);
 
 const serving = (bundle: LokiBundle = servedPipeline({ levels: LARGE_ONLY })) =>
   served(lokiApplication, bundle, 6, { axisNames: AXIS_NAMES });

@@ -1,7 +1,8 @@
-import { expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import type { ThemisBundle } from "../../../../../runtime/bundle/schema.ts";
 import { themisApplication } from "../../../../../runtime/methods/themis/serve/themis-application.ts";
 import {
+  closeServed,
   driven,
   get,
   inferStages,
@@ -13,6 +14,8 @@ import { type CascadeRow, outputsOf } from "../../../server/graph/served-tasks.t
 import { servedScales } from "./served.ts";
 
 const ROW: CascadeRow = { escalate: 1, keep: 0, value: 4 };
+
+afterEach(closeServed);
 
 const serving = (bundle: ThemisBundle = servedScales()) =>
   served(themisApplication, bundle, 4, {}, outputsOf);
