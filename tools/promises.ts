@@ -110,7 +110,7 @@ async function checkOne(path: string): Promise<void> {
 function statedBy(method: CompilerMethod, bundle: Bundle, level: Level): Figures {
   const { workers: _, cost, ...rest } = method.promises(bundle, level).figures;
   // Only replicas that come and go have a cost over time.
-  return { ...rest, ...(method.scales === true && cost !== undefined && { cost }) };
+  return { ...rest, ...(method.scales && cost !== undefined && { cost }) };
 }
 
 /** Queries that a promise was made with. */

@@ -13,10 +13,7 @@ import type { Tools } from "./watched.ts";
 export function addValuedInspect(program: Command): void {
   addInspect(program, async (bundle, level, queued, slackMs) => {
     const { methodOf } = await import("../methods/registry.ts");
-    const method = await methodOf(bundle);
-    const values = method.actionValues?.(bundle, level, queued, slackMs);
-    if (values === undefined) throw new TypeError(`method ${bundle.method} has no action values`);
-    return values;
+    return (await methodOf(bundle)).actionValues(bundle, level, queued, slackMs);
   });
 }
 

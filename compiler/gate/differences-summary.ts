@@ -2,7 +2,7 @@
 import type { FieldDiff, LevelDiff } from "stratagem-runtime/internal/tell/level-diff";
 import { counted, percent, short } from "stratagem-runtime/internal/tell/text";
 
-export interface ToldDiff {
+interface ToldDiff {
   readonly same: boolean;
   readonly fields: readonly FieldDiff[];
   readonly levels: readonly LevelDiff[];

@@ -53,7 +53,7 @@ export async function verifyCommand(path: string, pool: LevelPoolOptions): Promi
 async function recompute(bundle: Bundle, pool: LevelPoolOptions): Promise<LevelCheck[] | null> {
   const method = await methodOf(bundle);
   const frame = method.frameOf(bundle);
-  if (method.isRecomputable?.(frame) === false) return null;
+  if (!method.isRecomputable(frame)) return null;
   const levels: readonly Level[] = bundle.levels;
   const requests = levels.map((_, level) => {
     return { kind: "promise", bundle, level, isSolved: false } as const;

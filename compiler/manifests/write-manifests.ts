@@ -33,10 +33,7 @@ export async function manifestsCommand(asked: ManifestsCommandOptions): Promise<
   const bytes = await readBundleFile(path);
   const { bundle, sha256 } = await bundleOfBytes(path, bytes);
   const method = await methodOf(bundle);
-  const workersByLevel = bundle.levels.map((level) => {
-    const all = bundle.cluster.pools.map(({ workers }) => workers);
-    return method.plannedWorkers?.(bundle, level) ?? all;
-  });
+  const workersByLevel = bundle.levels.map((level) => method.plannedWorkers(bundle, level));
   const options = { ...rest, name: name ?? usableName(bundle.application) };
   const files = manifestsOf({ bundle, bytes, workersByLevel }, options);
   const objects = files.flatMap(({ file, objects: all }) =>

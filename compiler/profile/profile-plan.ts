@@ -158,8 +158,8 @@ export interface PlanSources {
   readonly describeDevice?: (
     device: WorkerDevice,
   ) => Promise<Pick<MeasuredDevice, "name" | "driver"> | null>;
-  /** What has to give a task its inputs, by the method; left out, models are not linked. */
-  readonly feedsOf?: (policy: Pick<Policy, "method">) => Promise<FeedKind | undefined>;
+  /** What has to give a task its inputs, by the method; null where models are not linked. */
+  readonly feedsOf?: (policy: Pick<Policy, "method">) => Promise<FeedKind | null>;
   readonly machine: Machine;
 }
 
@@ -218,8 +218,8 @@ export async function planProfile(
       layers: layers ?? null,
     });
   }
-  const feeds = await sources.feedsOf?.(spec.policy);
-  if (feeds !== undefined) {
+  const feeds = (await sources.feedsOf?.(spec.policy)) ?? null;
+  if (feeds !== null) {
     const useOf = usesOf(spec, document, options);
     refuse(document, plannedFitMistakes(spec, feeds, useOf, read));
   }

@@ -156,7 +156,7 @@ async function standOf(
     machine: watchMachine(server.pid, [load.pid], around.epochMs, around.every),
     pace: samplePace(bundle.application, around.epochMs, server.metrics, around.every),
     contentOf: (arrivals, durationMs, seed) => {
-      const planned = method.requestsOf?.(bundle, arrivals, durationMs, seed);
+      const planned = method.requestsOf(bundle, arrivals, durationMs, seed);
       return contentOf(planned, inputs, labels, isInputsFolder);
     },
     arrivalsAt: arrivalsOf(application),

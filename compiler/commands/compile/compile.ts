@@ -117,7 +117,7 @@ export async function finishCompile(
     files,
     required,
     warnings: [...method.warnings(bundle, loaded.application), ...required.warnings],
-    day: method.overDay?.(bundle, loaded.application) ?? null,
+    day: method.overDay(bundle, loaded.application),
   };
   return report(out, bytes, told, nowMs() - startMs);
 }
@@ -168,7 +168,7 @@ export async function openApplication(
   { compiler, modelReader, pool, nowMs }: CompileSources,
 ): Promise<OpenedApplication> {
   const models = await readModels(loaded, modelReader);
-  const opened = (await method.openModels?.(loaded, modelReader)) ?? null;
+  const opened = await method.openModels(loaded, modelReader);
   return {
     compiler,
     models,
@@ -261,7 +261,7 @@ function report(path: string, bytes: Uint8Array, told: Told, compileMs: number):
   const digest = sha256(bytes);
   const { application, method } = bundle;
   const pools = devicePools(bundle.cluster);
-  const around = told.method.tablesAround?.(bundle);
+  const around = told.method.tablesAround(bundle);
   const state = holds ? "" : "not written, for a promise is broken; ";
   return {
     exitCode: required.exitCode,
@@ -274,9 +274,9 @@ function report(path: string, bytes: Uint8Array, told: Told, compileMs: number):
       ),
       servingPathText(bundle.cluster),
       "",
-      ...(around?.before ?? []).flatMap((table) => [table, ""]),
+      ...around.before.flatMap((table) => [table, ""]),
       levelTable(bundle),
-      ...(around?.after ?? []).flatMap((table) => ["", table]),
+      ...around.after.flatMap((table) => ["", table]),
       ...(placement === null ? [] : placementText(placement, bundle)),
       ...(day === null ? [] : ["", day.text]),
       ...warnings,

@@ -53,7 +53,7 @@ function headerOf(
   for (const planned of plannedApplications(loaded, method)) {
     const frame = method.frame(planned, models);
     const fleet = fleetOf(compiler, source, frame);
-    return { shard, app, compiler, fleet, divides: method.dividesSearch?.(frame) ?? false, source };
+    return { shard, app, compiler, fleet, divides: method.dividesSearch(frame), source };
   }
   throw new RangeError("an application is planned");
 }

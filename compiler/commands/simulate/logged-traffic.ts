@@ -20,7 +20,7 @@ export async function arrivalsOf(
   signal: AbortSignal,
 ): Promise<readonly [ArrivalProcess, LoggedArrivals | null]> {
   if (typeof stated !== "string") return [stated, null];
-  const asked = { bundle, isWhole: servesWhole === true };
+  const asked = { bundle, isWhole: servesWhole };
   const textOf = async (url: string) => (await toldText(url, "/", signal)).text;
   const logged = await loggedArrivals(stated, asked, textOf, signal);
   return [{ kind: "trace", trace: logged.trace }, logged];

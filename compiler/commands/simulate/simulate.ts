@@ -117,8 +117,8 @@ export async function simulateCommand(
  * take what they take there; those of any other with promises, which know percentiles.
  */
 function usualServiceTimes(bundle: Bundle, method: CompilerMethod): ServiceTimeMode {
-  const isDrawn = method.promisesQuantiles?.(bundle) ?? bundle.cluster.serving !== undefined;
-  return isDrawn && method.hasServiceTimeQuantiles?.(bundle) === true ? "sampled" : "p95";
+  const isDrawn = method.promisesQuantiles(bundle) && method.hasServiceTimeQuantiles(bundle);
+  return isDrawn ? "sampled" : "p95";
 }
 
 /** @throws RuntimeError RUNTIME_USAGE also for a method whose workers do not follow the load. */
@@ -126,7 +126,7 @@ function parseScaling(text: string | undefined, method: CompilerMethod): ScalerD
   if (text === undefined) return null;
   const delay = parseScalerDelay(text);
   if (delay === null) throw usage(`expected --scaling-delay ${SCALER_DELAY_FORM}; got "${text}"`);
-  if (method.scales === true) return delay;
+  if (method.scales) return delay;
   throw usage(
     `--scaling-delay is for bundles whose replicas follow the load, and method ${method.name} ` +
       "keeps its workers",

@@ -70,7 +70,7 @@ function inspect(bundle: Bundle, base: Bundle): void {
 async function recompute(bundle: Bundle): Promise<boolean> {
   const method = await compilerMethodOf(bundle);
   const frame = method.frameOf(bundle);
-  if (method.isRecomputable?.(frame) === false) return false;
+  if (!method.isRecomputable(frame)) return false;
   const [level] = bundle.levels;
   if (level === undefined || promisedRequests(level) > MAX_RECOMPUTED) return false;
   checkSane(method.promised(frame, bundle, 0), "verify");
