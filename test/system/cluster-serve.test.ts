@@ -34,14 +34,7 @@ async function killed(child: ChildProcess): Promise<void> {
 
 /** An agent whose folder has no models: what it holds was brought. */
 function startWorker(name: string, port: number): ChildProcess {
-  const own = [
-    "--name",
-    name,
-    "--models",
-    site.folder("none"),
-    "--store",
-    site.folder("store"),
-  ];
+  const own = ["--name", name, "--models", site.folder("none"), "--store", site.folder("store")];
   const shared = ["--cluster", clusterAt(port), "--http", "127.0.0.1:0", "--json"];
   const args = ["runtime/dist/cli.js", "worker", ...own, ...shared];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
