@@ -1,11 +1,47 @@
 /** The baselines of bundles with one task, as the command line names them. */
 import { RuntimeError } from "stratagem-runtime/internal/errors";
-import type { Baseline } from "./simulate/baselines/baseline.ts";
-import { PEER_NAMES } from "./simulate/peers/peers.ts";
-import type { SimulatedBaseline } from "./simulate/simulate.ts";
+import type { PeerParameters } from "./simulate/peers/peer.ts";
 
 /** Tables without a parameter. */
 const TABLES = ["greedy", "jellyfish", "model-switching"] as const;
+
+/** Other systems, each with a dispatcher of its own, which is loaded where it is simulated. */
+export const PEER_NAMES = [
+  "proteus",
+  "symphony",
+  "slackfit",
+  "slackfit-b",
+  "clockwork",
+  "nexus",
+  "infaas",
+  "maxacc",
+  "maxbatch",
+] as const;
+export type PeerName = (typeof PEER_NAMES)[number];
+
+/** What a policy has to beat. */
+export type Baseline = TableBaseline | PeerBaseline;
+
+export type TableBaseline =
+  | { readonly kind: "fixed"; readonly variant: string }
+  | { readonly kind: (typeof TABLES)[number] };
+
+export interface PeerBaseline {
+  readonly kind: PeerName;
+  /** Whether its parameters are chosen in hindsight, on other arrivals of the same kind. */
+  readonly tuned: boolean;
+}
+
+/** What was simulated instead of a policy. */
+export interface SimulatedBaseline {
+  readonly name: string;
+  readonly tuned: boolean;
+  readonly parameters: PeerParameters;
+}
+
+export function isPeer(baseline: Baseline): baseline is PeerBaseline {
+  return PEER_NAMES.some((name) => name === baseline.kind);
+}
 
 /** In the order that the help and messages have them. */
 export const SINGLE_BASELINES: readonly string[] = ["fixed:VARIANT", ...TABLES, ...PEER_NAMES];

@@ -10,22 +10,19 @@ import type {
 } from "stratagem-runtime/internal/bundle/schema";
 import { PolicyTable } from "stratagem-runtime/internal/core/policy-table";
 import type { RamsisFrame } from "../../model/frames.ts";
-import { hasBuckets } from "./bucketed-level.ts";
+import type { LevelProblem } from "./level-problem.ts";
 import { type LevelPlan, onSharedAxes, planningFrame } from "./planning-frame.ts";
-import { fixedVariantBundle } from "./simulate/baselines/fixed-variant.ts";
-import { greedyBundle } from "./simulate/baselines/greedy.ts";
-import { jellyfishBundle } from "./simulate/baselines/jellyfish.ts";
+import { fixedVariantBundle, greedyBundle, jellyfishBundle } from "./simulate/baselines/tables.ts";
 import { ruleTables } from "./solve/pooled/pooled.ts";
 
 /** @param level of the load, whose tables they replace. */
 export function simpleLevels(
-  frame: RamsisFrame,
+  { frame, isPadded, isPooled }: LevelProblem,
   level: RamsisLevel,
   plans: readonly LevelPlan[],
 ): RamsisLevel[] {
-  if (hasBuckets(frame)) return [];
+  if (isPadded) return [];
   const { marginMs: _, classTables: __, ...own } = level;
-  const isPooled = frame.policy.balancer === "pooled";
   const rules = isPooled ? plans.flatMap((plan) => ruleLevels(frame, own, plan)) : [];
   if (!isPooled && frame.policy.batching === "maximal") return rules;
   return [...rules, ...baselineLevels(frame, own)];

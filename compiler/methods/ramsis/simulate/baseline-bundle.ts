@@ -100,10 +100,6 @@ export function taskOf(bundle: RamsisBundle): Task {
   return task;
 }
 
-export function workerCountOf({ cluster }: RamsisBundle): number {
-  return cluster.pools.reduce((count, { workers }) => count + workers, 0);
-}
-
 /**
  * Service times of every variant, [variant][batch − 1], each non-decreasing, up to the largest
  * batch that the policy may run on it: no larger one was profiled. A dominated variant has no

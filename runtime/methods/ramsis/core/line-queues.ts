@@ -164,8 +164,12 @@ export class LineQueues {
     const queues = this.#queues;
     const offset = kind * this.#classCount;
     if (line.end - line.first === 1) {
+      const queue = line.first + offset;
       this.takenClass = line.first;
-      return queues.takeFor(line.first + offset, variant, isOpen, most, out);
+      if (queues.isChoosy(queue)) return queues.takeFor(queue, variant, isOpen, most, out);
+      const batch = isOpen ? Math.min(most, queues.length(queue)) : 0;
+      for (let taken = 0; taken < batch; taken++) out.appendQuery(queues.take(queue));
+      return batch;
     }
     const isChoosy = this.isChoosy(line, kind);
     let taken = 0;

@@ -5,6 +5,7 @@ import {
   type Slo,
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
+import { pooledWorkers } from "stratagem-runtime/internal/tell/serving-told";
 import { itemsOf, viewOf } from "../../../../model/table-view.ts";
 import { dispersionOfModel } from "../arrival-counts.ts";
 import { type LatencyObjective, latencyObjective } from "../latency-objective.ts";
@@ -95,7 +96,7 @@ export function pooledProblem(
   loadQps: number,
   slowdown = 1,
 ): PooledProblem {
-  const { slo, cluster, tasks, decisionSpace, policy } = frame;
+  const { slo, tasks, decisionSpace, policy } = frame;
   const [task] = tasks;
   if (task === undefined) throw new RangeError("a RAMSIS frame has one task");
   const { decisionMs, quantiles } = task.serviceTimes;
@@ -120,7 +121,7 @@ export function pooledProblem(
   const choices = choicesOf(actions, sloMs);
   const uses = choices.map(({ accuracy, batch, meanMs }) => (accuracy * batch) / meanMs);
   return {
-    workerCount: cluster.pools.reduce((sum, pool) => sum + pool.workers, 0),
+    workerCount: pooledWorkers(frame),
     slowdown,
     arrivalsPerMs: loadQps / 1000,
     dispersion: Math.max(1, dispersionOfModel(frame.arrivals)),
