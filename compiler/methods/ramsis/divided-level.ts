@@ -113,8 +113,7 @@ function separateLevel(problem: LevelProblem, shared: RamsisLevel): Scored | nul
     const key = `${index}/${workers}`;
     const kind = kinds[index];
     if (kind === undefined) throw new RangeError("there is such a class");
-    const level =
-      solved.get(key) ?? ramsis.solveLevel(kind.alone(workers), kind.share * loadQps);
+    const level = solved.get(key) ?? ramsis.solveLevel(kind.alone(workers), kind.share * loadQps);
     solved.set(key, level);
     return { workers, actionByState: level.actionByState };
   };

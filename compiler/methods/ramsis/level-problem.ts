@@ -37,11 +37,10 @@ export function levelProblem(frame: RamsisFrame): LevelProblem {
   const alone = { name: "", share: 1, latencyMs, alone: () => frame };
   return {
     frame,
-    kinds:
-      divided?.map(({ name, share, latencyMs: own }, index) => {
-        const only = (workers?: number) => kindFrame(frame, index, workers);
-        return { name, share, latencyMs: own, alone: only };
-      }) ?? [alone],
+    kinds: divided?.map(({ name, share, latencyMs: own }, index) => {
+      const only = (workers?: number) => kindFrame(frame, index, workers);
+      return { name, share, latencyMs: own, alone: only };
+    }) ?? [alone],
     isDivided: divided !== undefined,
     isPadded: buckets !== undefined,
     isPooled: policy.balancer === "pooled",

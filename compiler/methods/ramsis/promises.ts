@@ -6,8 +6,8 @@ import type {
   RamsisLevel,
 } from "stratagem-runtime/internal/bundle/schema";
 import { ramsisMissed } from "stratagem-runtime/internal/methods/ramsis/tell/missed";
-import type { LevelGap } from "../method.ts";
 import { type Figures, type LevelPromises, workerFigures } from "../level-promises.ts";
+import type { LevelGap } from "../method.ts";
 
 export function ramsisPromises(bundle: RamsisBundle, level: RamsisLevel): LevelPromises {
   const { loadQps, feasible, expected } = level;

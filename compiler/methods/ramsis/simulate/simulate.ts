@@ -58,7 +58,11 @@ export function simulate(bundle: RamsisBundle, options: SimulationOptions): Simu
   const reference = options.serviceTimes === "sampled" ? "measured" : "decision";
   const { adapts = true, stations: { contention: contends = true } = {} } = options;
   const dispatcher = dispatcherOf(bundle, { ready: true, adapt: adapts, reference, contends });
-  return { seed, durationMs, ...simulateCluster(bundle, dispatcher, clusterOptions(bundle, options)) };
+  return {
+    seed,
+    durationMs,
+    ...simulateCluster(bundle, dispatcher, clusterOptions(bundle, options)),
+  };
 }
 
 /** @param bundle says what classes queries are of. */

@@ -135,7 +135,11 @@ const TOLERANCE = 1e-12;
  * has more accuracy per query. Where there is no such policy, of any policy. An optimum of the
  * linear programme with this constraint mixes two without it, at one worth of serving a query.
  */
-export function classBound(problem: LevelProblem, loadQps: number, maxViolationRate: number): number {
+export function classBound(
+  problem: LevelProblem,
+  loadQps: number,
+  maxViolationRate: number,
+): number {
   const curves = classCurves(problem, loadQps, { formation: false });
   const budgetMs = (1000 * problem.workers) / loadQps;
   const least = 1 - maxViolationRate;

@@ -46,7 +46,6 @@ describe.each([
           durationMs: 1e6,
           seed: 1,
           serviceTimes: "p95",
-          baseline: null,
         });
         const { shadow, fault } = reportOf(bundle, bundle, arrivalsOf(bundle, arrivalMs));
         expect(fault).toBeNull();

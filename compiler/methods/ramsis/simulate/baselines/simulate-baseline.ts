@@ -1,15 +1,10 @@
 /** Simulates what a policy has to beat: a rule that is a table, or another system. */
 import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
-import { dispatcherOf } from "stratagem-runtime/internal/methods/ramsis/core/dispatcher-of";
 import { withoutKinds } from "stratagem-runtime/internal/methods/ramsis/bundle/kind-views";
+import { dispatcherOf } from "stratagem-runtime/internal/methods/ramsis/core/dispatcher-of";
 import { InputError } from "../../../../spec/input-error.ts";
-import {
-  type Baseline,
-  isPeer,
-  type PeerBaseline,
-  type TableBaseline,
-} from "../../baselines.ts";
+import { type Baseline, isPeer, type PeerBaseline, type TableBaseline } from "../../baselines.ts";
 import { taskOf } from "../baseline-bundle.ts";
 import { simulateCluster } from "../cluster-simulation.ts";
 import type { PeerSetting } from "../peers/peer.ts";

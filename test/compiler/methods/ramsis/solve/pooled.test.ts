@@ -114,7 +114,6 @@ describe("the solver's simulation", () => {
           durationMs: nowMs + 1,
           seed: 1,
           serviceTimes: "p95",
-          baseline: null,
         });
         expect(core.queries).toBe(own.queries);
         expect(core.queries - core.satisfied).toBe(own.violations);

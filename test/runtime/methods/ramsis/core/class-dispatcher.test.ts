@@ -11,9 +11,9 @@ import {
 } from "../../../../../runtime/core/command-buffer.ts";
 import { ANY_VARIANT } from "../../../../../runtime/core/wanted-variant.ts";
 import {
-  classBundle as classAlone,
-  withoutClasses,
-} from "../../../../../runtime/methods/ramsis/bundle/class-views.ts";
+  kindBundle as classAlone,
+  withoutKinds,
+} from "../../../../../runtime/methods/ramsis/bundle/kind-views.ts";
 import type { Dispatcher } from "../../../../../runtime/methods/ramsis/core/dispatcher.ts";
 import { PooledDispatcher } from "../../../../../runtime/methods/ramsis/core/pooled-dispatcher.ts";
 import { classBundle, type Decision, TWO_CLASSES } from "../../../../support/class-bundle.ts";
@@ -129,7 +129,7 @@ describe("one queue for all classes", () => {
       fc.property(steps, fc.nat({ max: 500 }), fc.boolean(), (events, seed, drop) => {
         const bundle = classBundle({ classes: APART, workers: 3, drop, decide: anyDecision(seed) });
         const own = new Told(new PooledDispatcher(bundle, true));
-        const pooled = new Told(new PooledDispatcher(withoutClasses(bundle), true));
+        const pooled = new Told(new PooledDispatcher(withoutKinds(bundle), true));
         const down = new Set<number>();
         let nowMs = 0;
         let arrived = 0;
