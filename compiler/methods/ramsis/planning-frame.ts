@@ -16,7 +16,7 @@ import {
 import { pathMargins, shortestSloMs } from "../../simulate/serving/path-margins.ts";
 import { plannedStretch } from "../../simulate/serving/planned-contention.ts";
 import { rowedQueue } from "./solve/frame.ts";
-import { queueRows } from "./solve/pooled/queue-rows.ts";
+import { queueRows, rowLengths } from "./solve/pooled/queue-rows.ts";
 import type { LevelTables } from "./solve/ramsis.ts";
 
 /** A task has one batch. */
@@ -183,7 +183,7 @@ export function onOwnAxes(
 /** The columns of a shorter grid are those of a longer one, but for the last of both. */
 function spreadTable(table: Table, from: ClassSpace, to: ClassSpace): Table {
   if (from.slackMs === to.slackMs && from.queued === to.queued) return table;
-  const [rows, rowsTo] = [rowsOf(from), rowsOf(to)];
+  const [rows, rowsTo] = [rowLengths(from), rowLengths(to)];
   const [columns, columnsTo] = [from.slackMs.data, to.slackMs.data];
   const topMs = Math.min(columns[columns.length - 1] ?? 0, columnsTo[columnsTo.length - 1] ?? 0);
   const columnOf = Array.from(columnsTo, (ms) =>
@@ -197,10 +197,6 @@ function spreadTable(table: Table, from: ClassSpace, to: ClassSpace): Table {
     }
   }
   return { dtype: "uint16", shape: [rowsTo.length, columnsTo.length], data };
-}
-
-function rowsOf({ queued, maxQueue }: ClassSpace): ArrayLike<number> {
-  return queued?.data ?? Float64Array.from({ length: maxQueue + 1 }, (_, row) => row + 1);
 }
 
 /** @param ascending from the least that is asked for. */

@@ -1,5 +1,10 @@
 /** RAMSIS as a method of the compiler: which variant a worker runs its queued queries on. */
 
+import type {
+  ActionValues,
+  NoActionValues,
+  RamsisBundle,
+} from "stratagem-runtime/internal/bundle/schema";
 import { levelAt } from "stratagem-runtime/internal/core/level-choice";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { kindTables } from "stratagem-runtime/internal/methods/ramsis/tell/inspect";
@@ -9,12 +14,12 @@ import { modelFitMistakes } from "../../model/model-fit.ts";
 import { wayWarnings } from "../../model/way-warnings.ts";
 import type { CompilerMethodOf } from "../method.ts";
 import { refuseTraces } from "../table-options.ts";
-import { actionValuesOf } from "./action-values.ts";
 import { SINGLE_BASELINES, singleBaselineNamed } from "./baselines.ts";
 import { batchFacts } from "./batch-facts.ts";
 import { levelProblem } from "./level-problem.ts";
 import { ramsisPaces } from "./paces.ts";
 import { inheritLevels, movedLevel, plannedLevel } from "./planned-level.ts";
+import { onOwnAxes, planningFrame, planOfLevel } from "./planning-frame.ts";
 import { promised, worstViolationRate } from "./promise.ts";
 import { ramsisGap, ramsisPromises } from "./promises.ts";
 import { isSampled } from "./simulate/promised-times.ts";
@@ -97,3 +102,17 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
     return reportRamsis(bundle, asked);
   },
 };
+
+/** @param level index of the level that decides. */
+function actionValuesOf(
+  { levels, provenance: _, ...frame }: RamsisBundle,
+  level: number,
+  queued: number,
+  slackMs: number,
+): ActionValues | NoActionValues {
+  const decides = levelAt(levels, level);
+  const plan = planOfLevel(frame, decides);
+  const planned = planningFrame(frame, decides.loadQps, plan);
+  const moreMs = plan.marginMs - (frame.cluster.serving?.marginMs ?? 0);
+  return ramsis.actionValues(planned, onOwnAxes(frame, planned, decides), queued, slackMs - moreMs);
+}

@@ -14,6 +14,7 @@ import type { LevelProblem } from "./level-problem.ts";
 import { type LevelPlan, onSharedAxes, planningFrame } from "./planning-frame.ts";
 import { fixedVariantBundle, greedyBundle, jellyfishBundle } from "./simulate/baselines/tables.ts";
 import { ruleTables } from "./solve/pooled/pooled.ts";
+import { rowLengths } from "./solve/pooled/queue-rows.ts";
 
 /** @param level of the load, whose tables they replace. */
 export function simpleLevels(
@@ -56,8 +57,8 @@ function baselineLevels(frame: RamsisFrame, level: RamsisLevel): RamsisLevel[] {
 /** The table of a baseline on the axes, and with the actions, of a frame. */
 function withActions({ decisionSpace, tasks }: RamsisFrame, made: RamsisBundle): Table {
   const table = PolicyTable.fromBundle(made);
-  const { queued, maxQueue, slackMs, actions } = decisionSpace;
-  const rows = queued?.data ?? Float64Array.from({ length: maxQueue + 1 }, (_, row) => row + 1);
+  const { slackMs, actions } = decisionSpace;
+  const rows = rowLengths(decisionSpace);
   const { variants = [] } = tasks[0] ?? {};
   const known = new Map<number, number>();
   const indexOf = (variant: number, batch: number): number => {

@@ -13,6 +13,7 @@ import { type DrawMarkup, drawFigure, type FigureText, roundTo } from "../../../
 import { escapeText, type Markup } from "../../../report/markup.ts";
 import { msText } from "../../../report/number-text.ts";
 import type { VariantKey } from "../../../report/palette.ts";
+import { rowLengths } from "../solve/pooled/queue-rows.ts";
 import { type Rectangle, rectanglesByValue, roomiestRectangle } from "./regions.ts";
 
 /**
@@ -40,12 +41,11 @@ export function drawHeatMap(
   table: Table,
   keys: readonly VariantKey[],
 ): Markup {
-  const { slackMs, maxQueue, queued } = bundle.decisionSpace;
+  const { slackMs, maxQueue } = bundle.decisionSpace;
   const columnEdges = columnEdgesMs(slackMs);
   const rowCount = maxQueue + 1;
   // A row reaches up to the next one's queries.
-  const rowEdges = [...(queued?.data ?? Array.from({ length: rowCount }, (_, row) => row + 1))];
-  rowEdges.push(rowCount + 1);
+  const rowEdges = [...Array.from(rowLengths(bundle.decisionSpace)), rowCount + 1];
   const type = rowCount > MAX_LINEAR_ROWS ? "sqrt" : "linear";
   const drawCells: DrawMarkup = (scales) => {
     const geometry = {

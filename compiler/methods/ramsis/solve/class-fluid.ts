@@ -6,14 +6,8 @@
  * most where the curves rise most. Source: the bound of `fluid-bound.ts`, class by class.
  */
 import type { LevelProblem } from "../level-problem.ts";
+import { type Point, pointsOf, upperHull } from "./fluid-bound.ts";
 import { workerProblem } from "./ramsis.ts";
-import { meanServiceMs, probabilityInTime, type WorkerProblem } from "./worker-problem.ts";
-
-/** What a query of a class may cost, ms of a worker, and be worth. */
-interface Point {
-  readonly cost: number;
-  readonly accuracy: number;
-}
 
 /** A class and the ways to serve its queries. */
 export interface ClassCurve {
@@ -38,20 +32,6 @@ export function classCurves(
   });
 }
 
-function pointsOf(problem: WorkerProblem, slackMsOf: (batch: number) => number): Point[] {
-  const points: Point[] = [];
-  for (const variant of problem.candidates) {
-    const largest = problem.largestBatch[variant] ?? 0;
-    for (let batch = 1; batch <= largest; batch++) {
-      const inTime = probabilityInTime(problem, { variant, batch }, slackMsOf(batch));
-      const accuracy = inTime * (problem.accuracy[variant] ?? 0);
-      const cost = meanServiceMs(problem, variant, batch) / batch;
-      if (accuracy > 0) points.push({ cost, accuracy });
-    }
-  }
-  return points;
-}
-
 /**
  * A stretch of a curve: so much more worth for so much more time, both per query of all classes.
  */
@@ -69,20 +49,8 @@ interface Segment {
  * of serving a query, besides its accuracy.
  */
 function segmentsOf({ share, points }: ClassCurve, bonus: number, index: number): Segment[] {
-  const hull: Point[] = [{ cost: 0, accuracy: 0 }];
-  const sorted = points
-    .map(({ cost, accuracy }) => ({ cost, accuracy: accuracy + bonus }))
-    .sort((a, b) => a.cost - b.cost || b.accuracy - a.accuracy);
-  for (const point of sorted) {
-    if (point.accuracy <= (hull[hull.length - 1]?.accuracy ?? 0)) continue;
-    while (hull.length >= 2) {
-      const [before, end] = hull.slice(-2) as [Point, Point];
-      const rise = (end.accuracy - before.accuracy) * (point.cost - before.cost);
-      if (rise > (point.accuracy - before.accuracy) * (end.cost - before.cost)) break;
-      hull.pop();
-    }
-    hull.push(point);
-  }
+  const worth = points.map(({ cost, accuracy }) => ({ cost, accuracy: accuracy + bonus }));
+  const hull = upperHull(worth, [{ cost: 0, accuracy: 0 }]);
   return hull.slice(1).map((point, position) => {
     const before = hull[position] ?? point;
     return {

@@ -314,7 +314,8 @@ export class PooledDispatcher implements Dispatcher {
 
   /** Decides as long as a worker is free and a line has something to start. */
   #decide(nowMs: number, out: CommandBuffer): void {
-    if (this.#workers.idleCount === 0) return;
+    // The levels of classes are chosen when a worker is free; a single line looks at any event.
+    if (this.#workers.idleCount === 0 && this.#classCount > 1) return;
     this.#follow(nowMs);
     this.#closed.fill(0);
     while (this.#workers.idleCount > 0) {

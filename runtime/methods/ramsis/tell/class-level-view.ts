@@ -42,6 +42,16 @@ export interface AskedKind {
   readonly bucket?: string | undefined;
 }
 
+/** Whose table a log names; undefined for a class or bucket that there is not. */
+export function kindNamed(
+  { slo, buckets }: RamsisBundle,
+  kind: string,
+): { readonly sloClass?: string; readonly bucket?: string } | undefined {
+  if (kind === "") return {};
+  if (slo.classes?.some(({ name }) => name === kind) === true) return { sloClass: kind };
+  return buckets?.some(({ name }) => name === kind) === true ? { bucket: kind } : undefined;
+}
+
 /**
  * The table that decides for a class or a bucket at a level, which may be one of a pace: its own,
  * or that of all.

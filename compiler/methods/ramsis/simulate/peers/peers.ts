@@ -2,11 +2,10 @@
 import type { PeerName } from "../../baselines.ts";
 import { clockwork } from "./clockwork.ts";
 import { infaas } from "./infaas.ts";
-import { maxAccuracy, maxBatch } from "./max-rules.ts";
 import { nexus } from "./nexus.ts";
 import type { Peer, PeerSetting } from "./peer.ts";
 import { proteus } from "./proteus.ts";
-import { slackfitA, slackfitB } from "./slackfit.ts";
+import { maxAccuracy, maxBatch, slackfitA, slackfitB } from "./slack-rules.ts";
 import { symphony } from "./symphony.ts";
 
 export const PEERS: Readonly<Record<PeerName, Peer>> = {

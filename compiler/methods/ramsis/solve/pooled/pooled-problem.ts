@@ -9,6 +9,7 @@ import { pooledWorkers } from "stratagem-runtime/internal/tell/serving-told";
 import { itemsOf, viewOf } from "../../../../model/table-view.ts";
 import { dispersionOfModel } from "../arrival-counts.ts";
 import { type LatencyObjective, latencyObjective } from "../latency-objective.ts";
+import { rowLengths } from "./queue-rows.ts";
 
 export interface PooledAction {
   /** Index in the actions of the decision space. */
@@ -130,7 +131,7 @@ export function pooledProblem(
       { sloMs, share: 1 },
     ],
     capacity: decisionSpace.maxQueue + 1,
-    rows: Uint32Array.from(decisionSpace.queued?.data ?? rowPerLength(decisionSpace.maxQueue + 1)),
+    rows: Uint32Array.from(rowLengths(decisionSpace)),
     slackMs: Float64Array.from(decisionSpace.slackMs.data),
     actions,
     choices,
@@ -169,10 +170,6 @@ export function stretched(problem: PooledProblem, factor: number): PooledProblem
   };
   const choices = problem.choices.map(longer).filter(({ serviceMs }) => serviceMs <= problem.sloMs);
   return { ...problem, actions: problem.actions.map(longer), choices };
-}
-
-function rowPerLength(capacity: number): number[] {
-  return Array.from({ length: capacity }, (_, row) => row + 1);
 }
 
 function choicesOf(actions: readonly PooledAction[], sloMs: number): PooledAction[] {
