@@ -18,7 +18,7 @@ import { LateBound } from "./late-bound.ts";
 import { LatePause } from "./late-pause.ts";
 import { type LineLevels, lineLevelsOf } from "./line-levels.ts";
 import { IN_TIME, type Kind, LATE, LineQueues } from "./line-queues.ts";
-import { GIVE_UP, WAIT } from "./policy.ts";
+import { GIVE_UP, type Policy, WAIT } from "./policy.ts";
 import { type PaceOptions, WorkerPaces } from "./worker-paces.ts";
 
 /**
@@ -127,7 +127,8 @@ export class PooledDispatcher implements Dispatcher {
   }
 
   onJointEnd(nowMs: number, out: CommandBuffer): void {
-    this.#startOrWait(nowMs, out);
+    if (this.#workers.idleCount > 0) this.#startBatches(nowMs, out);
+    else this.#wakeForDue(this.#earliestMs(), nowMs);
     if (this.#jointCount > 0) this.#levels.recordArrival(this.#jointClass, nowMs, this.#jointCount);
     this.#jointCount = 0;
     this.#queues.endArrivals();
@@ -229,7 +230,8 @@ export class PooledDispatcher implements Dispatcher {
     else if (this.#isFull(sloClass)) out.drop(0, query, DROP_QUEUE_FULL);
     else {
       this.#queues.insert(sloClass, IN_TIME, query, deadlineMs, wanted);
-      this.#startOrWait(nowMs, out);
+      if (this.#workers.idleCount > 0) this.#startBatches(nowMs, out);
+      else this.#wakeForDue(deadlineMs, nowMs);
     }
   }
 
@@ -239,10 +241,10 @@ export class PooledDispatcher implements Dispatcher {
 
   /** Whether a line has as many queries of this class, or together, as it holds. */
   #isFull(sloClass: number): boolean {
+    if (this.#queues.isFull(sloClass, IN_TIME)) return true;
+    if (this.#classCount === 1) return false;
     const line = this.#lineOf(sloClass);
-    return (
-      this.#queues.isFull(sloClass, IN_TIME) || this.#queues.length(line, IN_TIME) >= line.capacity
-    );
+    return this.#queues.length(line, IN_TIME) >= line.capacity;
   }
 
   /**
@@ -269,16 +271,16 @@ export class PooledDispatcher implements Dispatcher {
     this.#levels.follow(nowMs, monitor);
   }
 
-  #startOrWait(nowMs: number, out: CommandBuffer): void {
-    if (this.#workers.idleCount > 0) this.#startBatches(nowMs, out);
-    else this.wakeMs = Math.min(this.wakeMs, Math.max(nowMs, this.#dueMs()));
+  /** A query that waits has to be dropped at some time. @param deadlineMs of the earliest one. */
+  #wakeForDue(deadlineMs: number, nowMs: number): void {
+    this.wakeMs = Math.min(this.wakeMs, Math.max(nowMs, this.#lateBound.dueMs(deadlineMs)));
   }
 
   #startBatches(nowMs: number, out: CommandBuffer): void {
     this.#dropAllDue(nowMs, out);
     this.wakeMs = Number.POSITIVE_INFINITY;
     this.#decide(nowMs, out);
-    this.wakeMs = Math.min(this.wakeMs, Math.max(nowMs, this.#dueMs()));
+    this.#wakeForDue(this.#earliestMs(), nowMs);
   }
 
   /** Drops the queries that no batch can answer within the bound any more. */
@@ -291,25 +293,20 @@ export class PooledDispatcher implements Dispatcher {
 
   #dropDue(sloClass: number, kind: Kind, nowMs: number, out: CommandBuffer): void {
     const queues = this.#queues;
-    while (
-      queues.count(sloClass, kind) > 0 &&
-      this.#lateBound.dueMs(queues.deadlineMs(sloClass, kind)) <= nowMs
-    ) {
+    while (this.#lateBound.dueMs(queues.deadlineMs(sloClass, kind)) <= nowMs) {
       out.drop(0, queues.take(sloClass, kind), DROP_LATE);
     }
   }
 
-  /** When a query that waits now has to be dropped, if it still waits. */
-  #dueMs(): number {
+  /** The earliest deadline of all that wait, infinite where none does. */
+  #earliestMs(): number {
     const queues = this.#queues;
     let deadlineMs = Number.POSITIVE_INFINITY;
     for (let sloClass = 0; sloClass < this.#classCount; sloClass++) {
-      for (let kind: Kind = IN_TIME; kind <= LATE; kind++) {
-        if (queues.count(sloClass, kind as Kind) === 0) continue;
-        deadlineMs = Math.min(deadlineMs, queues.deadlineMs(sloClass, kind as Kind));
-      }
+      const inTimeMs = queues.deadlineMs(sloClass, IN_TIME);
+      deadlineMs = Math.min(deadlineMs, inTimeMs, queues.deadlineMs(sloClass, LATE));
     }
-    return this.#lateBound.dueMs(deadlineMs);
+    return deadlineMs;
   }
 
   /** Decides as long as a worker is free and a line has something to start. */
@@ -317,15 +314,24 @@ export class PooledDispatcher implements Dispatcher {
     // The levels of classes are chosen when a worker is free; a single line looks at any event.
     if (this.#workers.idleCount === 0 && this.#classCount > 1) return;
     this.#follow(nowMs);
+    const { lines } = this.#levels;
+    if (lines.length === 1) {
+      const line = lines[0]!;
+      while (this.#workers.idleCount > 0 && this.#queues.length(line, IN_TIME) > 0) {
+        if (!this.#serve(line, nowMs, out)) return;
+      }
+      this.#startLate(line, nowMs, out);
+      return;
+    }
     this.#closed.fill(0);
     while (this.#workers.idleCount > 0) {
-      const index = this.#nextLine();
+      const index = this.#nextLine(lines);
       if (index < 0) break;
-      const line = this.#levels.lines[index]!;
+      const line = lines[index]!;
       if (!this.#mayStart(line) || !this.#serve(line, nowMs, out)) this.#closed[index] = 1;
     }
-    for (let index = 0; index < this.#levels.lines.length; index++) {
-      if (this.#closed[index] === 0) this.#startLate(this.#levels.lines[index]!, nowMs, out);
+    for (let index = 0; index < lines.length; index++) {
+      if (this.#closed[index] === 0) this.#startLate(lines[index]!, nowMs, out);
     }
   }
 
@@ -333,12 +339,12 @@ export class PooledDispatcher implements Dispatcher {
    * The line with the earliest deadline of those that are not closed; on ties the first. @returns
    * its index, or −1.
    */
-  #nextLine(): number {
+  #nextLine(lines: readonly Line[]): number {
     let next = -1;
     let earliestMs = Number.POSITIVE_INFINITY;
-    for (let index = 0; index < this.#levels.lines.length; index++) {
+    for (let index = 0; index < lines.length; index++) {
       if (this.#closed[index] === 1) continue;
-      const sloClass = this.#queues.firstClass(this.#levels.lines[index]!, IN_TIME);
+      const sloClass = this.#queues.firstClass(lines[index]!, IN_TIME);
       if (sloClass < 0) continue;
       const deadlineMs = this.#queues.deadlineMs(sloClass, IN_TIME);
       if (next >= 0 && deadlineMs >= earliestMs) continue;
@@ -416,17 +422,22 @@ export class PooledDispatcher implements Dispatcher {
       if (isStraggler) return false;
       this.#giveUp(sloClass, out);
     } else {
-      const serviceMs = policy.named.serviceMs(policy.variant(action), policy.batch(action));
       // It is asked again when the queue acts that the worker is kept for.
-      if (!this.#kept.mayTake(this.#workers.idleCount, nowMs + serviceMs * pace)) return false;
+      if (!this.#kept.isFree && !this.#mayRun(policy, action, pace, nowMs)) return false;
       this.#startBatch(line, IN_TIME, action, out);
     }
     return true;
   }
 
+  #mayRun(policy: Policy, action: number, pace: number, nowMs: number): boolean {
+    const serviceMs = policy.named.serviceMs(policy.variant(action), policy.batch(action));
+    return this.#kept.mayTake(this.#workers.idleCount, nowMs + serviceMs * pace);
+  }
+
   #startLate(line: Line, nowMs: number, out: CommandBuffer): void {
     const { policy } = line;
     const queues = this.#queues;
+    if (queues.length(line, LATE) === 0) return;
     const share = this.#shareOf(line);
     const pause = this.#latePauses[line.first]!;
     while (this.#workers.idleCount > 0 && this.#hasClaim(line)) {
