@@ -19,7 +19,7 @@ export const PEER_NAMES = [
 ] as const;
 export type PeerName = (typeof PEER_NAMES)[number];
 
-/** What a policy has to beat. */
+/** A rule or system that a policy has to beat. */
 export type Baseline = TableBaseline | PeerBaseline;
 
 export type TableBaseline =
@@ -32,7 +32,7 @@ export interface PeerBaseline {
   readonly tuned: boolean;
 }
 
-/** What was simulated instead of a policy. */
+/** The baseline that was simulated instead of a policy. */
 export interface SimulatedBaseline {
   readonly name: string;
   readonly tuned: boolean;

@@ -25,12 +25,12 @@ const LEAST_GAIN = 1e-4;
  * come in clusters, and a queue does not find a worker free when it would like to.
  */
 const CAUTIONS = [0.9, 1, 1.1, 1.2];
-/** Where there are so many buckets that all of them would take long. */
+/** Fewer cautions, for so many buckets that trying all would take long. */
 const FEW_CAUTIONS = [0.95, 1.1];
 const FEW_BUCKETS = 4;
-/** What tables of buckets are chosen by: other arrivals than those of the promise. */
+/** Sample that chooses tables of buckets; its arrivals are not those of the promise. */
 const LOOK: PromiseSample = { queries: 80_000, seed: 2 };
-/** Of the workers, what is left to one bucket at least: less is no use to plan with. */
+/** Smallest part of the workers that a bucket is planned with. */
 const LEAST_PART = 0.02;
 
 /** The same frame and load give the same level, bit for bit. */

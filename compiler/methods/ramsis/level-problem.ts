@@ -1,16 +1,16 @@
-/** What the levels of a frame are solved for and judged by, in parts that each have a default. */
+/** The problem that the levels of a frame solve, in parts that each have a default. */
 import { violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { kindFrame } from "stratagem-runtime/internal/methods/ramsis/bundle/kind-views";
 import { pooledWorkers } from "stratagem-runtime/internal/tell/serving-told";
 import type { RamsisFrame } from "../../model/frames.ts";
 
 /** Queries that have a table, or figures, of their own. */
-export interface QueryKind {
+interface QueryKind {
   readonly name: string;
-  /** Of the load. */
+  /** Part of the load. */
   readonly share: number;
   readonly latencyMs: number;
-  /** What is left of the frame for this kind alone. @param workers left out for all of them. */
+  /** Returns the frame of this kind alone. @param workers left out for all of them. */
   readonly alone: (workers?: number) => RamsisFrame;
 }
 

@@ -24,7 +24,7 @@ const HOPELESS = 0.1;
 const FINALISTS = 3;
 
 /**
- * With the smallest margin for the serving path whose simulated promise keeps the ceiling, or a
+ * Solves with the smallest margin for the serving path whose simulated promise keeps the ceiling, or a
  * simple rule that does better under the same simulation; else what comes closest to the ceiling.
  */
 export function plannedLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
@@ -106,7 +106,7 @@ function inherited(
 }
 
 /**
- * With the times that promises are made with; beside a serving path, which takes of the workers'
+ * Solves with the times that promises are made with; beside a serving path, which takes of the workers'
  * time too, also with the percentile of each batch, of which that may be a part.
  */
 function bestSolved(problem: LevelProblem, loadQps: number, plan: LevelPlan): RamsisLevel {

@@ -1,8 +1,8 @@
 /**
  * What a level promises, from its tables alone: the same numbers for the same tables, bit for bit.
  *
- * Where queries are of one kind and nothing but models takes time, that is what the solver knows of
- * its process; else what a simulation by the code that serves gives, kind by kind.
+ * The solver knows its process, if queries are of one kind and nothing but models takes time;
+ * otherwise a simulation by the code that serves gives the promise, kind by kind.
  */
 import type {
   ClassExpected,
@@ -30,7 +30,7 @@ export interface PromiseSample {
   readonly seed: number;
 }
 
-/** What a promise is measured on, and latencies of queries that are bound to workers. */
+/** Samples of a promise, and of the latencies of queries that are bound to workers. */
 const PROMISE: PromiseSample = { queries: 250_000, seed: 1 };
 const LATENCIES: PromiseSample = { queries: 30_000, seed: 1 };
 /** Enough traffic to tell 1 % to a tenth of it; more where that is near the ceiling. */
@@ -87,8 +87,8 @@ export function servedLook(
 }
 
 /**
- * With the server's process, contention and service times as they were measured. A larger sample
- * says whether a rate is below the ceiling that only its error is not.
+ * Simulates the server's process, contention and service times as they were measured. A larger
+ * sample says whether a rate is below the ceiling that only its error is not.
  */
 function servedPromise(problem: LevelProblem, level: LevelTables): Expected {
   const { frame, isDivided, ceiling } = problem;

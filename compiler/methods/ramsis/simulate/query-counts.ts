@@ -8,7 +8,7 @@ import { type CountedLevel, Tally } from "./tally.ts";
 export type OnViolation = (arrivalMs: number, sloClass: number) => void;
 
 /** Queries that arrive from one time until another, exclusive. */
-export interface ArrivedBetween {
+interface ArrivedBetween {
   readonly fromMs: number;
   readonly untilMs: number;
 }
@@ -16,9 +16,9 @@ export interface ArrivedBetween {
 export interface CountOptions {
   /** Only these queries are counted, and batches by their first one; by default all of them. */
   readonly counted?: ArrivedBetween;
-  /** Told of every query counted that is late or dropped. */
+  /** Called for every query counted that is late or dropped. */
   readonly onViolation?: OnViolation;
-  /** Told of every query counted. */
+  /** Called for every query counted. */
   readonly onOutcome?: OnOutcome;
 }
 

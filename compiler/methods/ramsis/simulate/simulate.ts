@@ -28,16 +28,16 @@ export interface SimulationOptions {
   readonly adapts?: boolean;
   /** Only these queries are counted; by default all of them. */
   readonly counted?: ClusterOptions["counted"];
-  /** Told of every query that is late or dropped. */
+  /** Called for every query that is late or dropped. */
   readonly onViolation?: OnViolation;
-  /** Told of every query. */
+  /** Called for every query. */
   readonly onOutcome?: OnOutcome;
 }
 
 export interface SimulationResult extends OutcomeByClass {
   readonly seed: number;
   readonly durationMs: number;
-  /** What was simulated instead of the policy; left out for the policy itself. */
+  /** Left out for the policy itself. */
   readonly baseline?: SimulatedBaseline;
 }
 

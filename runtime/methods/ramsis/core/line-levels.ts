@@ -84,9 +84,9 @@ class DividedLevels implements LineLevels {
   #plans: readonly ClassPlan[];
   #levelChoice: LevelChoice;
   #paceByLevel: Float64Array;
-  /** Of each bucket; null without buckets. */
+  /** Weight of a query of each bucket; null without buckets. */
   #weights: Float64Array | null;
-  /** Of all queries. */
+  /** Counts all queries. */
   readonly #monitor: LoadMonitor;
   /** Of their work, by which levels are chosen; the same where queries are alike. */
   readonly #work: LoadMonitor;
@@ -152,7 +152,7 @@ class DividedLevels implements LineLevels {
     return this.#monitor.loadQps(nowMs);
   }
 
-  /** Tells every line how few of the workers it has. */
+  /** Sets the part of the workers that every line has. */
   #shareQueues(): void {
     const workersEach = Math.max(1, this.#shared.workersEach);
     for (const { together, apart } of this.#plans) {

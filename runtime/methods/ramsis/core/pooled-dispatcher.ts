@@ -157,7 +157,7 @@ export class PooledDispatcher implements Dispatcher {
   onWorkerLost(worker: number, nowMs: number, out: CommandBuffer): void {
     this.#workers.onLost(worker);
     this.pace.onLost(worker);
-    // What it ran counts no more, so its class may have a claim to a worker that is idle.
+    // Its batch counts no more, so its class may have a claim to a worker that is idle.
     if (this.#classCount > 1 || this.#workers.idleCount === 0) this.#startBatches(nowMs, out);
     if (this.#workers.upCount > 0) return;
     for (let sloClass = 0; sloClass < this.#classCount; sloClass++) {

@@ -12,7 +12,7 @@ import { type Measured, PEERS, tune } from "./peers.ts";
 import { tuningLooks } from "./tuning-looks.ts";
 
 /** Of what is simulated; a tuning looks at other random numbers. */
-export interface TunedFor extends Pick<ClusterOptions, "arrivals" | "durationMs" | "serviceTimes"> {
+interface TunedFor extends Pick<ClusterOptions, "arrivals" | "durationMs" | "serviceTimes"> {
   readonly stations?: StationOptions;
 }
 
