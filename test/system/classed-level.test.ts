@@ -1,8 +1,11 @@
 /** Levels of bundles with classes: which way is taken, and what is promised. */
 import { expect, test } from "vitest";
 import { classedLevel } from "../../compiler/methods/ramsis/divided-level.ts";
-import { type LevelProblem, levelProblem } from "../../compiler/methods/ramsis/level-problem.ts";
 import { promised } from "../../compiler/methods/ramsis/promise.ts";
+import {
+  type LevelProblem,
+  levelProblem,
+} from "../../compiler/methods/ramsis/solve/level-problem.ts";
 import type { RamsisFrame } from "../../compiler/model/frames.ts";
 import type { RamsisBundle, RamsisLevel } from "../../runtime/bundle/schema.ts";
 import { validateBundle } from "../../runtime/checked-bundle.ts";

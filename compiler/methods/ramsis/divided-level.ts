@@ -8,9 +8,9 @@
  */
 import type { ClassTable, RamsisLevel, Table } from "stratagem-runtime/internal/bundle/schema";
 import { viewOf } from "../../model/table-view.ts";
-import type { LevelProblem } from "./level-problem.ts";
 import { judged, type PromiseSample, scoreOf, simulatedPromise } from "./promise.ts";
 import { classCapacityQps, fluidSplit, fluidUse } from "./solve/class-fluid.ts";
+import type { LevelProblem } from "./solve/level-problem.ts";
 import { type LevelTables, ramsis } from "./solve/ramsis.ts";
 
 /** Divisions of the workers that are tried, that of the fluid limit first. */

@@ -12,12 +12,12 @@ import { pacedTimes } from "../../model/paced-times.ts";
 import { steadyArrivals } from "../../simulate/arrivals.ts";
 import { AS_PROFILED } from "../../simulate/serving/machine-state.ts";
 import type { MethodPaces } from "../method.ts";
-import { levelProblem } from "./level-problem.ts";
 import { solvedLevel } from "./planned-level.ts";
 import { onSharedAxes, planningFrame, planOfLevel } from "./planning-frame.ts";
 import { judged } from "./promise.ts";
 import { isSampled } from "./simulate/promised-times.ts";
 import { simulate } from "./simulate/simulate.ts";
+import { levelProblem } from "./solve/level-problem.ts";
 import { ramsis } from "./solve/ramsis.ts";
 
 /** Queries that a promise at a pace is simulated with, after those of the time to find the pace. */

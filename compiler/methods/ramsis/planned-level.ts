@@ -4,7 +4,6 @@ import type { RamsisFrame } from "../../model/frames.ts";
 import type { SolvedLevel } from "../method.ts";
 import { boundLevel } from "./bound-level.ts";
 import { bucketedLevel, classedLevel } from "./divided-level.ts";
-import { type LevelProblem, levelProblem } from "./level-problem.ts";
 import { type LevelPlan, levelPlans, onSharedAxes, planningFrame } from "./planning-frame.ts";
 import {
   judged,
@@ -14,6 +13,7 @@ import {
   worstViolationRate,
 } from "./promise.ts";
 import { simpleLevels } from "./simple-levels.ts";
+import { type LevelProblem, levelProblem } from "./solve/level-problem.ts";
 import { type LevelTables, ramsis } from "./solve/ramsis.ts";
 
 /** Accuracy per query by which a simple rule has to be better than what was solved. */

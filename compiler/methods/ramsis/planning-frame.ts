@@ -5,7 +5,8 @@ import type {
   ServiceTimes,
   Table,
 } from "stratagem-runtime/internal/bundle/schema";
-import { pooledWorkers } from "stratagem-runtime/internal/tell/serving-told";
+import { rowLengths } from "stratagem-runtime/internal/methods/ramsis/bundle/kind-views";
+import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/worker-states";
 import type { RamsisFrame } from "../../model/frames.ts";
 import {
   sloLess,
@@ -16,7 +17,7 @@ import {
 import { pathMargins, shortestSloMs } from "../../simulate/serving/path-margins.ts";
 import { plannedStretch } from "../../simulate/serving/planned-contention.ts";
 import { rowedQueue } from "./solve/frame.ts";
-import { queueRows, rowLengths } from "./solve/pooled/queue-rows.ts";
+import { queueRows } from "./solve/pooled/queue-rows.ts";
 import type { LevelTables } from "./solve/ramsis.ts";
 
 /** A task has one batch. */
@@ -37,7 +38,7 @@ export function levelPlans(frame: RamsisFrame, loadQps: number): LevelPlan[] {
   const { serving } = frame.cluster;
   const { marginMs: baseMs = 0, stretch: baseStretch } = serving ?? {};
   if (serving === undefined || baseStretch === undefined) return [{ marginMs: baseMs, stretch: 1 }];
-  const stretch = plannedStretch(serving, pooledWorkers(frame), loadQps, BATCHES);
+  const stretch = plannedStretch(serving, workerCountOf(frame), loadQps, BATCHES);
   const { marginsMs } = pathMargins(serving, frame.slo, loadQps, BATCHES);
   // A plan has room for the fastest batch, whatever a load makes of the path.
   const fastest = fastestMs(frame) / baseStretch;

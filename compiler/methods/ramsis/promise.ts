@@ -15,13 +15,13 @@ import { ramsisMissed } from "stratagem-runtime/internal/methods/ramsis/tell/mis
 import type { RamsisFrame } from "../../model/frames.ts";
 import { steadyArrivals } from "../../simulate/arrivals.ts";
 import { latencyPromise } from "../../simulate/latency-sample.ts";
-import { type LevelProblem, levelProblem } from "./level-problem.ts";
 import { boundingFrame } from "./planning-frame.ts";
 import { isSampled } from "./simulate/promised-times.ts";
 import { type SimulationOptions, type SimulationResult, simulate } from "./simulate/simulate.ts";
 import { distributionOf } from "./solve/batch-distribution.ts";
 import { classBound, classCapacityQps } from "./solve/class-fluid.ts";
 import { latencyObjective, TARGET_PENALTY, targetExcess } from "./solve/latency-objective.ts";
+import { type LevelProblem, levelProblem } from "./solve/level-problem.ts";
 import { accuracyBound, keptAt, type LevelTables, ramsis } from "./solve/ramsis.ts";
 import { ViolationBlocks } from "./solve/violation-blocks.ts";
 

@@ -16,13 +16,13 @@ import type { CompilerMethodOf } from "../method.ts";
 import { refuseTraces } from "../table-options.ts";
 import { SINGLE_BASELINES, singleBaselineNamed } from "./baselines.ts";
 import { batchFacts } from "./batch-facts.ts";
-import { levelProblem } from "./level-problem.ts";
 import { ramsisPaces } from "./paces.ts";
 import { inheritLevels, movedLevel, plannedLevel } from "./planned-level.ts";
 import { onOwnAxes, planningFrame, planOfLevel } from "./planning-frame.ts";
 import { promised, worstViolationRate } from "./promise.ts";
 import { ramsisGap, ramsisPromises } from "./promises.ts";
 import { isSampled } from "./simulate/promised-times.ts";
+import { levelProblem } from "./solve/level-problem.ts";
 import { ramsis } from "./solve/ramsis.ts";
 import { bucketWarnings, tableWarnings } from "./warnings.ts";
 

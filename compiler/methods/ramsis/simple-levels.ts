@@ -9,12 +9,12 @@ import type {
   Variant,
 } from "stratagem-runtime/internal/bundle/schema";
 import { PolicyTable } from "stratagem-runtime/internal/core/policy-table";
+import { rowLengths } from "stratagem-runtime/internal/methods/ramsis/bundle/kind-views";
 import type { RamsisFrame } from "../../model/frames.ts";
-import type { LevelProblem } from "./level-problem.ts";
 import { type LevelPlan, onSharedAxes, planningFrame } from "./planning-frame.ts";
 import { fixedVariantBundle, greedyBundle, jellyfishBundle } from "./simulate/baselines/tables.ts";
+import type { LevelProblem } from "./solve/level-problem.ts";
 import { ruleTables } from "./solve/pooled/pooled.ts";
-import { rowLengths } from "./solve/pooled/queue-rows.ts";
 
 /** @param level of the load, whose tables they replace. */
 export function simpleLevels(

@@ -19,7 +19,8 @@ import {
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
 import type { ArrivalProcess } from "../../simulate/arrivals.ts";
 import type { NamedBaseline, SimulationRequest } from "../method.ts";
-import { type Baseline, baselineLine, SINGLE_BASELINES, singleBaselineNamed } from "./baselines.ts";
+import { baselineLine, SINGLE_BASELINES, singleBaselineNamed } from "./baselines.ts";
+import type { Baseline } from "./simulate/baselines/names.ts";
 import { type SimulationResult, simulate } from "./simulate/simulate.ts";
 
 /** @throws RuntimeError for a baseline of another kind of bundle. */

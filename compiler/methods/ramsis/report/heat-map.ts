@@ -9,11 +9,11 @@ import {
   type RamsisBundle,
   type Table,
 } from "stratagem-runtime/internal/bundle/schema";
+import { rowLengths } from "stratagem-runtime/internal/methods/ramsis/bundle/kind-views";
 import { type DrawMarkup, drawFigure, type FigureText, roundTo } from "../../../report/figure.ts";
 import { escapeText, type Markup } from "../../../report/markup.ts";
 import { msText } from "../../../report/number-text.ts";
 import type { VariantKey } from "../../../report/palette.ts";
-import { rowLengths } from "../solve/pooled/queue-rows.ts";
 import { type Rectangle, rectanglesByValue, roomiestRectangle } from "./regions.ts";
 
 /**

@@ -9,7 +9,7 @@ import {
 } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { decisionSloMs } from "stratagem-runtime/internal/core/decision-slo";
-import { rowLengths } from "../solve/pooled/queue-rows.ts";
+import { rowLengths } from "stratagem-runtime/internal/methods/ramsis/bundle/kind-views";
 
 /** What a state runs: a variant, and how many of the queued queries at most. */
 export interface Decision {

@@ -5,8 +5,9 @@
  * so each class by itself has a concave curve of accuracy over time per query, and time is worth
  * most where the curves rise most. Source: the bound of `fluid-bound.ts`, class by class.
  */
-import type { LevelProblem } from "../level-problem.ts";
+
 import { type Point, pointsOf, upperHull } from "./fluid-bound.ts";
+import type { LevelProblem } from "./level-problem.ts";
 import { workerProblem } from "./ramsis.ts";
 
 /** A class and the ways to serve its queries. */

@@ -15,7 +15,7 @@ import {
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
 import { KNOT_COUNT, quantileKnots } from "stratagem-runtime/internal/core/quantile-distribution";
-import { pooledWorkers } from "stratagem-runtime/internal/tell/serving-told";
+import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/worker-states";
 import type { RamsisFrame } from "../../../model/frames.ts";
 import type { ModelFiles } from "../../../model/model-files.ts";
 import type { Application, RamsisPolicy } from "../../../spec/application.ts";
@@ -76,7 +76,7 @@ export const ramsis = {
   glimpse,
   /** Whether workers have the time for a load in batches that end within the SLO. */
   carries: (frame: RamsisFrame, loadQps: number): boolean =>
-    loadQps <= fluidCapacityQps(workerProblem(frame, loadQps), pooledWorkers(frame)),
+    loadQps <= fluidCapacityQps(workerProblem(frame, loadQps), workerCountOf(frame)),
   /** What actions of a state are worth where a level decides ever after, from its tables alone. */
   actionValues: actionValuesOf,
 };
@@ -92,7 +92,7 @@ function solvePooledTables(frame: RamsisFrame, loadQps: number): LevelTables {
   const { actionByState, mixture, method, tries } = solvePooled(frame, problem, loadQps, bound);
   return {
     loadQps,
-    capacityQps: fluidCapacityQps(problem, pooledWorkers(frame)),
+    capacityQps: fluidCapacityQps(problem, workerCountOf(frame)),
     solve: {
       method,
       iterations: tries,
@@ -192,7 +192,7 @@ function solveLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
   const table = (choice: Uint32Array) => tableOf(frame, problem, mdp, choice);
   return {
     loadQps,
-    ...keptAt(frame, loadQps, fluidCapacityQps(problem, pooledWorkers(frame)), expected),
+    ...keptAt(frame, loadQps, fluidCapacityQps(problem, workerCountOf(frame)), expected),
     expected,
     solve: {
       method: "value-iteration",
@@ -295,7 +295,7 @@ export function workerProblem(frame: RamsisFrame, loadQps: number): WorkerProble
   const { arrivals, policy, decisionSpace } = frame;
   const arrivalRatePerMs = loadQps / 1000;
   const problem: WorkerProblem = {
-    workerCount: pooledWorkers(frame),
+    workerCount: workerCountOf(frame),
     arrivalRatePerMs,
     crowdedRatePerMs: null,
     dispersion: dispersionOfModel(arrivals),

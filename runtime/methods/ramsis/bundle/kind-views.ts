@@ -2,7 +2,7 @@
  * A bundle whose queries are of several kinds, classes or buckets, as one queue sees it: of one
  * kind, or of all; and pace levels as levels.
  */
-import type { RamsisBundle, RamsisLevel } from "../../../bundle/schema.ts";
+import type { ClassSpace, RamsisBundle, RamsisLevel } from "../../../bundle/schema.ts";
 
 /** What the levels of a bundle share. */
 type Frame = Omit<RamsisBundle, "levels" | "provenance">;
@@ -104,4 +104,12 @@ export function withPaceLevels({ paceLevels = [], ...bundle }: RamsisBundle): Ra
   const [first] = levels;
   if (first === undefined) throw new RangeError("a bundle has a level");
   return { ...bundle, levels: [...levels, ...paceLevels.map((level) => ({ ...first, ...level }))] };
+}
+
+/** Queue lengths that have a row, ascending from 1: by default each up to a full queue. */
+export function rowLengths({
+  queued,
+  maxQueue,
+}: Pick<ClassSpace, "queued" | "maxQueue">): ArrayLike<number> {
+  return queued?.data ?? Float64Array.from({ length: maxQueue + 1 }, (_, row) => row + 1);
 }

@@ -2,10 +2,10 @@
 import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { expect, test } from "vitest";
 import { bucketedLevel } from "../../../../compiler/methods/ramsis/divided-level.ts";
-import { levelProblem } from "../../../../compiler/methods/ramsis/level-problem.ts";
 import { promised } from "../../../../compiler/methods/ramsis/promise.ts";
 import { simulateBaseline } from "../../../../compiler/methods/ramsis/simulate/baselines/simulate-baseline.ts";
 import { simulate } from "../../../../compiler/methods/ramsis/simulate/simulate.ts";
+import { levelProblem } from "../../../../compiler/methods/ramsis/solve/level-problem.ts";
 import { ramsis } from "../../../../compiler/methods/ramsis/solve/ramsis.ts";
 import { bucketWarnings } from "../../../../compiler/methods/ramsis/warnings.ts";
 import { readRamsisBundle } from "../../../../runtime/methods/ramsis/bundle/read.ts";

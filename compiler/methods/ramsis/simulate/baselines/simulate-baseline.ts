@@ -4,7 +4,6 @@ import { assert } from "stratagem-runtime/internal/core/assert";
 import { withoutKinds } from "stratagem-runtime/internal/methods/ramsis/bundle/kind-views";
 import { dispatcherOf } from "stratagem-runtime/internal/methods/ramsis/core/dispatcher-of";
 import { InputError } from "../../../../spec/input-error.ts";
-import { type Baseline, isPeer, type PeerBaseline, type TableBaseline } from "../../baselines.ts";
 import { taskOf } from "../baseline-bundle.ts";
 import { simulateCluster } from "../cluster-simulation.ts";
 import type { PeerSetting } from "../peers/peer.ts";
@@ -20,6 +19,7 @@ import {
   type SimulationResult,
   simulate,
 } from "../simulate.ts";
+import { type Baseline, isPeer, type PeerBaseline, type TableBaseline } from "./names.ts";
 import {
   fixedVariantBundle,
   greedyBundle,

@@ -2,7 +2,7 @@
 import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { decisionSloMs } from "stratagem-runtime/internal/core/decision-slo";
-import { pooledWorkers } from "stratagem-runtime/internal/tell/serving-told";
+import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/worker-states";
 import {
   type Decision,
   deadlineAwareBundle,
@@ -85,7 +85,7 @@ const HEADROOM = 1.05;
 export function jellyfishBundle(bundle: RamsisBundle): RamsisBundle {
   const task = taskOf(bundle);
   const serviceMs = serviceMsByVariant(bundle);
-  const workerCount = pooledWorkers(bundle);
+  const workerCount = workerCountOf(bundle);
   const sloMs = decisionSloMs(bundle.cluster, bundle.slo.latencyMs);
   return loadGranularBundle(bundle, (loadQps): Decision => {
     const batches = serviceMs.map((byBatch) =>

@@ -2,7 +2,7 @@
 import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { decisionSloMs } from "stratagem-runtime/internal/core/decision-slo";
-import { pooledWorkers } from "stratagem-runtime/internal/tell/serving-told";
+import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/worker-states";
 import { largestWithin, serviceMsByVariant, taskOf } from "../baseline-bundle.ts";
 
 export interface PeerVariant {
@@ -63,7 +63,7 @@ export function peerCluster(
   assert(largestBatch > 0, "a bundle has a variant that is worth running");
   const sizingQps = isSteady ? initialQps : (bundle.levels.at(-1)?.loadQps ?? Number.NaN);
   return {
-    workerCount: pooledWorkers(bundle),
+    workerCount: workerCountOf(bundle),
     sloMs: decisionSloMs(bundle.cluster, bundle.slo.latencyMs),
     variants,
     largestBatch,

@@ -5,11 +5,11 @@ import {
   type Slo,
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
-import { pooledWorkers } from "stratagem-runtime/internal/tell/serving-told";
+import { rowLengths } from "stratagem-runtime/internal/methods/ramsis/bundle/kind-views";
+import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/worker-states";
 import { itemsOf, viewOf } from "../../../../model/table-view.ts";
 import { dispersionOfModel } from "../arrival-counts.ts";
 import { type LatencyObjective, latencyObjective } from "../latency-objective.ts";
-import { rowLengths } from "./queue-rows.ts";
 
 export interface PooledAction {
   /** Index in the actions of the decision space. */
@@ -122,7 +122,7 @@ export function pooledProblem(
   const choices = choicesOf(actions, sloMs);
   const uses = choices.map(({ accuracy, batch, meanMs }) => (accuracy * batch) / meanMs);
   return {
-    workerCount: pooledWorkers(frame),
+    workerCount: workerCountOf(frame),
     slowdown,
     arrivalsPerMs: loadQps / 1000,
     dispersion: Math.max(1, dispersionOfModel(frame.arrivals)),

@@ -1,5 +1,4 @@
 /** Which queue lengths have a row of their own in a pooled table. */
-import type { ClassSpace } from "stratagem-runtime/internal/bundle/schema";
 
 /**
  * Every length up to the largest batch, where one query more or less is another batch; beyond it
@@ -14,14 +13,6 @@ export function queueRows(capacity: number, maxBatch: number): Uint32Array {
   for (let queued = 1; queued < capacity; queued = rowAfter(queued, maxBatch)) rows.push(queued);
   rows.push(capacity);
   return Uint32Array.from(rows);
-}
-
-/** Queue lengths that have a row, ascending from 1: by default each up to a full queue. */
-export function rowLengths({
-  queued,
-  maxQueue,
-}: Pick<ClassSpace, "queued" | "maxQueue">): ArrayLike<number> {
-  return queued?.data ?? Float64Array.from({ length: maxQueue + 1 }, (_, row) => row + 1);
 }
 
 /** The least length with a row that is not below a capacity, whatever the capacity. */

@@ -1,7 +1,6 @@
 /** The fluid limit with classes: bounds, capacity, and how workers are divided. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { levelProblem } from "../../../../../compiler/methods/ramsis/level-problem.ts";
 import {
   allot,
   classBound,
@@ -9,6 +8,7 @@ import {
   classCurves,
   fluidSplit,
 } from "../../../../../compiler/methods/ramsis/solve/class-fluid.ts";
+import { levelProblem } from "../../../../../compiler/methods/ramsis/solve/level-problem.ts";
 import { ramsis } from "../../../../../compiler/methods/ramsis/solve/ramsis.ts";
 import type { SloClass } from "../../../../../runtime/bundle/schema.ts";
 import { classApplication, classFrameOf } from "../../../../support/class-frame.ts";

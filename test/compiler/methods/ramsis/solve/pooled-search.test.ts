@@ -4,8 +4,11 @@
  */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Baseline, PEER_NAMES } from "../../../../../compiler/methods/ramsis/baselines.ts";
 import { inheritLevels } from "../../../../../compiler/methods/ramsis/planned-level.ts";
+import {
+  type Baseline,
+  PEER_NAMES,
+} from "../../../../../compiler/methods/ramsis/simulate/baselines/names.ts";
 import { simulate } from "../../../../../compiler/methods/ramsis/simulate/simulate.ts";
 import { accuracyBound, ramsis } from "../../../../../compiler/methods/ramsis/solve/ramsis.ts";
 import type { RamsisFrame } from "../../../../../compiler/model/frames.ts";

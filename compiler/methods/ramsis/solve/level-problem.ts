@@ -1,8 +1,8 @@
 /** The problem that the levels of a frame solve, in parts that each have a default. */
 import { violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { kindFrame } from "stratagem-runtime/internal/methods/ramsis/bundle/kind-views";
-import { pooledWorkers } from "stratagem-runtime/internal/tell/serving-told";
-import type { RamsisFrame } from "../../model/frames.ts";
+import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/worker-states";
+import type { RamsisFrame } from "../../../model/frames.ts";
 
 /** Queries that have a table, or figures, of their own. */
 interface QueryKind {
@@ -45,7 +45,7 @@ export function levelProblem(frame: RamsisFrame): LevelProblem {
     isPadded: buckets !== undefined,
     isPooled: policy.balancer === "pooled",
     hasPath: cluster.serving !== undefined,
-    workers: pooledWorkers(frame),
+    workers: workerCountOf(frame),
     ceiling: violationCeiling(slo),
   };
 }
