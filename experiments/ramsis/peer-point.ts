@@ -1,7 +1,7 @@
 /** Everybody at one point: a case and a load, the arrivals being the same for all. */
 import { writeFileSync } from "node:fs";
 import { basename } from "node:path";
-import { PEER_NAMES } from "stratagem/internal/methods/ramsis/simulate/baselines/names";
+import { PEER_NAMES } from "stratagem/internal/methods/ramsis/simulate/baseline-names";
 import { baselineBundle } from "stratagem/internal/methods/ramsis/simulate/baselines/simulate-baseline";
 import {
   type ClusterOptions,

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { PeerName } from "../../compiler/methods/ramsis/simulate/baselines/names.ts";
+import type { PeerName } from "../../compiler/methods/ramsis/simulate/baseline-names.ts";
 import type { PeerParameters } from "../../compiler/methods/ramsis/simulate/peers/peer.ts";
 import {
   paperSetting,

@@ -1,5 +1,5 @@
 /** Simulates a baseline, or where there is none the policy of the bundle. */
-import type { Baseline } from "../../compiler/methods/ramsis/simulate/baselines/names.ts";
+import type { Baseline } from "../../compiler/methods/ramsis/simulate/baseline-names.ts";
 import { simulateBaseline } from "../../compiler/methods/ramsis/simulate/baselines/simulate-baseline.ts";
 import {
   type SimulationOptions,

@@ -1,6 +1,6 @@
 /** What must hold of the levels of a bundle with a serving path, whatever the problem. */
 import { compile } from "../../compiler/levels/compile.ts";
-import type { Baseline } from "../../compiler/methods/ramsis/simulate/baselines/names.ts";
+import type { Baseline } from "../../compiler/methods/ramsis/simulate/baseline-names.ts";
 import { ViolationBlocks } from "../../compiler/methods/ramsis/solve/violation-blocks.ts";
 import type { LoadedApplication } from "../../compiler/spec/load-application.ts";
 import {

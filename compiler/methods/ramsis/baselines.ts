@@ -5,7 +5,7 @@ import {
   PEER_NAMES,
   type SimulatedBaseline,
   TABLES,
-} from "./simulate/baselines/names.ts";
+} from "./simulate/baseline-names.ts";
 
 /** In the order that the help and messages have them. */
 export const SINGLE_BASELINES: readonly string[] = ["fixed:VARIANT", ...TABLES, ...PEER_NAMES];

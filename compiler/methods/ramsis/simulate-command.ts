@@ -20,7 +20,7 @@ import type { SimulateWatch } from "../../processes/simulate-watch.ts";
 import type { ArrivalProcess } from "../../simulate/arrivals.ts";
 import type { NamedBaseline, SimulationRequest } from "../method.ts";
 import { baselineLine, SINGLE_BASELINES, singleBaselineNamed } from "./baselines.ts";
-import type { Baseline } from "./simulate/baselines/names.ts";
+import type { Baseline } from "./simulate/baseline-names.ts";
 import { type SimulationResult, simulate } from "./simulate/simulate.ts";
 
 /** @throws RuntimeError for a baseline of another kind of bundle. */

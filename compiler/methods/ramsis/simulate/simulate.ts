@@ -8,7 +8,7 @@ import type { OnOutcome } from "../../../simulate/outcomes.ts";
 import { CLASS_STREAM, QueryClasses } from "../../../simulate/query-classes.ts";
 import type { ServiceTimeMode } from "../../../simulate/service-times.ts";
 import { PATH_STREAM, type StationOptions } from "../../../simulate/serving/stations.ts";
-import type { SimulatedBaseline } from "./baselines/names.ts";
+import type { SimulatedBaseline } from "./baseline-names.ts";
 import type { OutcomeByClass } from "./class-tally.ts";
 import { type ClusterOptions, simulateCluster } from "./cluster-simulation.ts";
 import type { OnViolation } from "./query-counts.ts";

@@ -5,6 +5,7 @@ import { withoutKinds } from "stratagem-runtime/internal/methods/ramsis/bundle/k
 import { dispatcherOf } from "stratagem-runtime/internal/methods/ramsis/core/dispatcher-of";
 import { InputError } from "../../../../spec/input-error.ts";
 import { taskOf } from "../baseline-bundle.ts";
+import { type Baseline, isPeer, type PeerBaseline, type TableBaseline } from "../baseline-names.ts";
 import { simulateCluster } from "../cluster-simulation.ts";
 import type { PeerSetting } from "../peers/peer.ts";
 import {
@@ -19,7 +20,6 @@ import {
   type SimulationResult,
   simulate,
 } from "../simulate.ts";
-import { type Baseline, isPeer, type PeerBaseline, type TableBaseline } from "./names.ts";
 import {
   fixedVariantBundle,
   greedyBundle,

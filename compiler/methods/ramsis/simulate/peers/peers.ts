@@ -1,5 +1,5 @@
 /** The peers by name, and how hindsight tunes one. */
-import type { PeerName } from "../baselines/names.ts";
+import type { PeerName } from "../baseline-names.ts";
 import { clockwork } from "./clockwork.ts";
 import { infaas } from "./infaas.ts";
 import { nexus } from "./nexus.ts";

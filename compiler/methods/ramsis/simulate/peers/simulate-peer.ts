@@ -3,7 +3,7 @@ import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { Rng } from "stratagem-runtime/internal/core/rng";
 import { type ArrivalProcess, initialQps } from "../../../../simulate/arrivals.ts";
 import type { StationOptions } from "../../../../simulate/serving/stations.ts";
-import type { PeerName } from "../baselines/names.ts";
+import type { PeerName } from "../baseline-names.ts";
 import type { OutcomeByClass } from "../class-tally.ts";
 import { type ClusterOptions, simulateCluster } from "../cluster-simulation.ts";
 import type { PeerSetting } from "./peer.ts";

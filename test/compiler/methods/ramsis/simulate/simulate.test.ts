@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Baseline } from "../../../../../compiler/methods/ramsis/simulate/baselines/names.ts";
+import type { Baseline } from "../../../../../compiler/methods/ramsis/simulate/baseline-names.ts";
 import { simulateCluster } from "../../../../../compiler/methods/ramsis/simulate/cluster-simulation.ts";
 import type {
   SimulationOptions,

@@ -1,6 +1,6 @@
 /** Around and beyond capacity, no peer has both more accuracy and fewer violations than a level. */
 import { describe, expect, test } from "vitest";
-import type { Baseline } from "../../../../../compiler/methods/ramsis/simulate/baselines/names.ts";
+import type { Baseline } from "../../../../../compiler/methods/ramsis/simulate/baseline-names.ts";
 import { ramsis } from "../../../../../compiler/methods/ramsis/solve/ramsis.ts";
 import { loadApplication } from "../../../../../compiler/spec/load-application.ts";
 import { Rng } from "../../../../../runtime/core/rng.ts";

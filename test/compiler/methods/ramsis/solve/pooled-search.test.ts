@@ -8,7 +8,7 @@ import { inheritLevels } from "../../../../../compiler/methods/ramsis/planned-le
 import {
   type Baseline,
   PEER_NAMES,
-} from "../../../../../compiler/methods/ramsis/simulate/baselines/names.ts";
+} from "../../../../../compiler/methods/ramsis/simulate/baseline-names.ts";
 import { simulate } from "../../../../../compiler/methods/ramsis/simulate/simulate.ts";
 import { accuracyBound, ramsis } from "../../../../../compiler/methods/ramsis/solve/ramsis.ts";
 import type { RamsisFrame } from "../../../../../compiler/model/frames.ts";

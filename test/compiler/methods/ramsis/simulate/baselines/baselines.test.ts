@@ -4,7 +4,7 @@ import { simulateCommand } from "../../../../../../compiler/commands/simulate.ts
 import type {
   Baseline,
   TableBaseline,
-} from "../../../../../../compiler/methods/ramsis/simulate/baselines/names.ts";
+} from "../../../../../../compiler/methods/ramsis/simulate/baseline-names.ts";
 import { baselineBundle } from "../../../../../../compiler/methods/ramsis/simulate/baselines/simulate-baseline.ts";
 import type { RamsisBundle } from "../../../../../../runtime/bundle/schema.ts";
 import { checkRamsisSemantics } from "../../../../../../runtime/methods/ramsis/bundle/semantics.ts";

@@ -1,7 +1,7 @@
 /** Baselines and peers run no batch of a variant that is larger than its largest profiled one. */
 import { describe, expect, it } from "vitest";
 import { SINGLE_BASELINES } from "../../../../../../compiler/methods/ramsis/baselines.ts";
-import type { Baseline } from "../../../../../../compiler/methods/ramsis/simulate/baselines/names.ts";
+import type { Baseline } from "../../../../../../compiler/methods/ramsis/simulate/baseline-names.ts";
 import { ramsis } from "../../../../../../compiler/methods/ramsis/solve/ramsis.ts";
 import type { Application, RamsisPolicy } from "../../../../../../compiler/spec/application.ts";
 import type { RamsisBundle } from "../../../../../../runtime/bundle/schema.ts";

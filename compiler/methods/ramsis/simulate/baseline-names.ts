@@ -1,5 +1,5 @@
 /** The baselines of bundles with one task, by name. */
-import type { PeerParameters } from "../peers/peer.ts";
+import type { PeerParameters } from "./peers/peer.ts";
 
 /** Tables without a parameter. */
 export const TABLES = ["greedy", "jellyfish", "model-switching"] as const;
