@@ -44,7 +44,6 @@ describe(`simulate ${QUERIES} queries, 60 workers, ${QPS} queries/s`, () => {
           durationMs: (QUERIES / QPS) * 1000,
           seed: 1,
           serviceTimes,
-          baseline: null,
         });
         if (result.queries < 0.99 * QUERIES || result.violationRate > 0.5) {
           throw new Error(

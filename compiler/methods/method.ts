@@ -32,7 +32,7 @@ import type { Mistake } from "../spec/mistakes.ts";
 import type { LevelPromises } from "./level-promises.ts";
 import type { SolverName } from "./solver-names.ts";
 
-/** The method of a name as its folder writes it, with the bundle, frame and policy that are its own. */
+/** The method of a name as its folder writes it, with its own bundle, frame and policy. */
 export type CompilerMethodOf<
   M extends MethodName,
   B extends Bundle = Extract<Bundle, { readonly method: M }>,

@@ -1,6 +1,6 @@
 /** What the policy of one model does with batches on a GPU, load by load. */
 import { join } from "node:path";
-import { baselineBundle } from "stratagem/internal/methods/ramsis/simulate/baselines/baseline";
+import { baselineBundle } from "stratagem/internal/methods/ramsis/simulate/baselines/simulate-baseline";
 import { simulateCluster } from "stratagem/internal/methods/ramsis/simulate/cluster-simulation";
 import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { Rng } from "stratagem-runtime/internal/core/rng";

@@ -1,7 +1,8 @@
 /** Everybody at one point: a case and a load, the arrivals being the same for all. */
 import { writeFileSync } from "node:fs";
 import { basename } from "node:path";
-import { baselineBundle } from "stratagem/internal/methods/ramsis/simulate/baselines/baseline";
+import { PEER_NAMES } from "stratagem/internal/methods/ramsis/simulate/baseline-names";
+import { baselineBundle } from "stratagem/internal/methods/ramsis/simulate/baselines/simulate-baseline";
 import {
   type ClusterOptions,
   simulateCluster,
@@ -10,7 +11,6 @@ import type {
   PeerParameters,
   PeerSetting,
 } from "stratagem/internal/methods/ramsis/simulate/peers/peer";
-import { PEER_NAMES } from "stratagem/internal/methods/ramsis/simulate/peers/peers";
 import {
   paperSetting,
   simulatePeer,

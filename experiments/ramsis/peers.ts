@@ -1,7 +1,7 @@
 /** Our policies beside other systems, with their papers' settings and with hindsight. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { PEER_NAMES } from "stratagem/internal/methods/ramsis/simulate/peers/peers";
+import { PEER_NAMES } from "stratagem/internal/methods/ramsis/simulate/baseline-names";
 import type { Experiment, Run } from "../harness/experiment.ts";
 import type { Flags } from "../harness/flags.ts";
 import { present } from "../harness/numbers.ts";

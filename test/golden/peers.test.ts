@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { PeerName } from "../../compiler/methods/ramsis/simulate/baseline-names.ts";
 import type { PeerParameters } from "../../compiler/methods/ramsis/simulate/peers/peer.ts";
-import type { PeerName } from "../../compiler/methods/ramsis/simulate/peers/peers.ts";
 import {
   paperSetting,
   simulatePeer,

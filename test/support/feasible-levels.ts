@@ -1,6 +1,6 @@
 /** What must hold of the levels of a bundle with a serving path, whatever the problem. */
 import { compile } from "../../compiler/levels/compile.ts";
-import { simulate } from "../../compiler/methods/ramsis/simulate/simulate.ts";
+import type { Baseline } from "../../compiler/methods/ramsis/simulate/baseline-names.ts";
 import { ViolationBlocks } from "../../compiler/methods/ramsis/solve/violation-blocks.ts";
 import type { LoadedApplication } from "../../compiler/spec/load-application.ts";
 import {
@@ -9,6 +9,7 @@ import {
   violationCeiling,
 } from "../../runtime/bundle/schema.ts";
 import { decodeBundle, encodeBundle } from "../../runtime/checked-bundle.ts";
+import { simulatedAs } from "./beaten.ts";
 import type { RandomServed } from "./random-served.ts";
 import { SERVED_OPTIONS } from "./served-application.ts";
 
@@ -19,22 +20,20 @@ export async function compiled(loaded: LoadedApplication): Promise<RamsisBundle>
   return read;
 }
 
-type Baseline = Parameters<typeof simulate>[1]["baseline"];
-
 /** The arrivals, service times and serving path that the promise of a level is made with. */
-function servedAs(bundle: RamsisBundle, level: RamsisLevel, baseline: Baseline) {
+function servedAs(bundle: RamsisBundle, level: RamsisLevel, baseline: Baseline | null) {
   const { loadQps } = level;
   const queries = Math.min(250_000, Math.max(50_000, Math.ceil(60 * loadQps)));
   const durationMs = (1000 * queries) / loadQps;
   const blocks = new ViolationBlocks(durationMs);
-  const result = simulate(
+  const result = simulatedAs(
+    baseline,
     { ...bundle, levels: [level] },
     {
       arrivals: { kind: "poisson", qps: loadQps },
       durationMs,
       seed: 1,
       serviceTimes: "sampled",
-      baseline,
       onViolation: (arrivalMs) => blocks.count(arrivalMs),
     },
   );

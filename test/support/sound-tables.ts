@@ -2,7 +2,7 @@
 import type { RamsisBundle, Table } from "../../runtime/bundle/schema.ts";
 import { CommandBuffer } from "../../runtime/core/command-buffer.ts";
 import { PolicyTable } from "../../runtime/core/policy-table.ts";
-import { ClassDispatcher } from "../../runtime/methods/ramsis/core/class-dispatcher.ts";
+import { PooledDispatcher } from "../../runtime/methods/ramsis/core/pooled-dispatcher.ts";
 import { allFinite } from "./all-finite.ts";
 
 /** Everything the runtime relies on, spelled out without the validator. */
@@ -64,7 +64,7 @@ export function driveLookups(bundle: RamsisBundle): void {
 /** A few queries of each class, or bucket. */
 export function driveClasses(bundle: RamsisBundle): void {
   const { classes = [], latencyMs } = bundle.slo;
-  const dispatcher = new ClassDispatcher(bundle, true);
+  const dispatcher = new PooledDispatcher(bundle, true);
   const out = new CommandBuffer(dispatcher.commandCapacity, dispatcher.waitingCapacity);
   for (let query = 0; query < 12; query++) {
     const sloMs = classes[query % 2]?.latencyMs ?? latencyMs;

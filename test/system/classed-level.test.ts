@@ -1,6 +1,11 @@
 /** Levels of bundles with classes: which way is taken, and what is promised. */
 import { expect, test } from "vitest";
-import { classedExpectation, classedLevel } from "../../compiler/methods/ramsis/classed-level.ts";
+import { classedLevel } from "../../compiler/methods/ramsis/divided-level.ts";
+import { promised } from "../../compiler/methods/ramsis/promise.ts";
+import {
+  type LevelProblem,
+  levelProblem,
+} from "../../compiler/methods/ramsis/solve/level-problem.ts";
 import type { RamsisFrame } from "../../compiler/model/frames.ts";
 import type { RamsisBundle, RamsisLevel } from "../../runtime/bundle/schema.ts";
 import { validateBundle } from "../../runtime/checked-bundle.ts";
@@ -24,13 +29,15 @@ const bundleOf = (frame: RamsisFrame, levels: readonly RamsisLevel[]): RamsisBun
   return { ...frame, levels, provenance: { compiler: "test", inputs: [] } };
 };
 
-const frameOf = (how: "auto" | "shared" | "separate", workers = WORKERS): RamsisFrame =>
-  classFrameOf({ workers, slo: SLO, how, loadsQps: [LOAD_QPS], maxViolationRate: 0.01 });
-const separate = classedLevel(frameOf("separate"), LOAD_QPS);
+const problemOf = (how: "auto" | "shared" | "separate", workers = WORKERS): LevelProblem =>
+  levelProblem(
+    classFrameOf({ workers, slo: SLO, how, loadsQps: [LOAD_QPS], maxViolationRate: 0.01 }),
+  );
+const separate = classedLevel(problemOf("separate"), LOAD_QPS);
 
 test("the better of one queue and workers of their own is taken, by what is simulated", () => {
-  const auto = classedLevel(frameOf("auto"), LOAD_QPS);
-  const shared = classedLevel(frameOf("shared"), LOAD_QPS);
+  const auto = classedLevel(problemOf("auto"), LOAD_QPS);
+  const shared = classedLevel(problemOf("shared"), LOAD_QPS);
   expect(shared.classTables).toBeUndefined();
   expect(separate.classTables?.reduce((sum, { workers }) => sum + workers, 0)).toBe(WORKERS);
   const best = [shared, separate].toSorted(
@@ -41,9 +48,10 @@ test("the better of one queue and workers of their own is taken, by what is simu
 });
 
 test("a level promises of every class what its tables give, and a bundle of it is sound", () => {
-  const frame = frameOf("separate");
+  const problem = problemOf("separate");
+  const { frame } = problem;
   expect(validateBundle(bundleOf(frame, [separate]))).toEqual(bundleOf(frame, [separate]));
-  expect(classedExpectation(frame, separate)).toEqual(separate.expected);
+  expect(promised(problem, separate)).toEqual(separate.expected);
   const { byClass = {}, accuracyPerQuery } = separate.expected;
   expect(Object.keys(byClass)).toEqual(["short", "long"]);
   const [short, long] = [byClass["short"], byClass["long"]];
@@ -52,7 +60,7 @@ test("a level promises of every class what its tables give, and a bundle of it i
 });
 
 test("fewer workers than classes share a queue; too many violations make it infeasible", () => {
-  const level = classedLevel(frameOf("auto", 1), 2 * LOAD_QPS);
+  const level = classedLevel(problemOf("auto", 1), 2 * LOAD_QPS);
   expect(level.classTables).toBeUndefined();
   expect(level.feasible).toBe(false);
 });

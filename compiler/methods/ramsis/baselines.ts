@@ -1,11 +1,11 @@
 /** The baselines of bundles with one task, as the command line names them. */
 import { RuntimeError } from "stratagem-runtime/internal/errors";
-import type { Baseline } from "./simulate/baselines/baseline.ts";
-import { PEER_NAMES } from "./simulate/peers/peers.ts";
-import type { SimulatedBaseline } from "./simulate/simulate.ts";
-
-/** Tables without a parameter. */
-const TABLES = ["greedy", "jellyfish", "model-switching"] as const;
+import {
+  type Baseline,
+  PEER_NAMES,
+  type SimulatedBaseline,
+  TABLES,
+} from "./simulate/baseline-names.ts";
 
 /** In the order that the help and messages have them. */
 export const SINGLE_BASELINES: readonly string[] = ["fixed:VARIANT", ...TABLES, ...PEER_NAMES];

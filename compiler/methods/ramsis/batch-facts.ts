@@ -1,12 +1,15 @@
 /** What a bundle of tables knows of a batch that a server ran. */
 
 import type { RamsisBundle, ServiceTimes } from "stratagem-runtime/internal/bundle/schema";
+import { kindNamed } from "stratagem-runtime/internal/methods/ramsis/tell/class-level-view";
 import {
+  briefText,
   type Decision,
   inspectState,
+  isMade,
 } from "stratagem-runtime/internal/methods/ramsis/tell/state-view";
 import { decidingLevel } from "stratagem-runtime/internal/tell/deciding-level";
-import { counted, levelText, percent } from "stratagem-runtime/internal/tell/text";
+import { levelText, percent } from "stratagem-runtime/internal/tell/text";
 import { type BatchFacts, profiledBatch, type RanBatch } from "../../model/batch-facts.ts";
 
 /** What a logged slack may be off: it is rounded to the microsecond. */
@@ -32,20 +35,11 @@ function stateOf(bundle: RamsisBundle, ran: RanBatch): string | null {
   const { queued } = ran;
   const slackMs = tableSlackMs(bundle, ran);
   if (queued === null || queued < 1 || slackMs === null) return null;
-  const { sloClass, bucket } = kindOf(bundle, ran);
+  const { sloClass, bucket } = kindNamed(bundle, ran.kind ?? "") ?? {};
   const whose = sloClass !== undefined ? `,class=${sloClass}` : "";
   const padded = bucket !== undefined ? `,bucket=${bucket}` : "";
   // Without an exponent, which `--state` does not take.
   return `queued=${queued},slack=${Number(slackMs.toFixed(3))}ms${whose}${padded}`;
-}
-
-function kindOf(
-  { slo, buckets }: RamsisBundle,
-  { kind }: RanBatch,
-): { readonly sloClass?: string; readonly bucket?: string } {
-  if (kind === null) return {};
-  if (slo.classes?.some(({ name }) => name === kind) === true) return { sloClass: kind };
-  return buckets?.some(({ name }) => name === kind) === true ? { bucket: kind } : {};
 }
 
 /** The slack that was looked up: on a slower worker there is less of it. */
@@ -62,7 +56,12 @@ function ruleOf(bundle: RamsisBundle, ran: RanBatch): string | null {
   const decides = decidingLevel(bundle, level);
   if (decides === undefined) return null;
   const whose = `the table of level ${levelText(decides)}`;
-  const asked = { queued, level, loadQps: decides.loadQps, ...kindOf(bundle, ran) };
+  const asked = {
+    queued,
+    level,
+    loadQps: decides.loadQps,
+    ...(kindNamed(bundle, ran.kind ?? "") ?? {}),
+  };
   const tableMs = tableSlackMs(bundle, ran) ?? slackMs;
   const looks = [0, ROUNDED_MS, -ROUNDED_MS].map((offMs) => {
     return inspectState(bundle, { ...asked, slackMs: tableMs + offMs });
@@ -86,15 +85,14 @@ function ruleOf(bundle: RamsisBundle, ran: RanBatch): string | null {
   );
 }
 
-function isWhatRan(decision: Decision, { variant, batch, queued }: RanBatch): boolean {
-  if (!("batch" in decision) || decision.variant !== variant) return false;
-  return Math.min(decision.batch, queued ?? decision.batch) === batch;
+function isWhatRan(decision: Decision, { queued, ...ran }: RanBatch): boolean {
+  return isMade(decision, { ...ran, queued: queued ?? Number.POSITIVE_INFINITY });
 }
 
 function decisionText(decision: Decision): string {
   if ("givesUp" in decision) return "to give the earliest query up";
   if ("waitUntilSlackMs" in decision) return "to wait for another query";
-  return `${decision.variant} on ${counted(decision.batch, "query", "queries")}`;
+  return briefText(decision);
 }
 
 /** What the fastest variant takes for one query. */

@@ -12,12 +12,13 @@ import { pacedTimes } from "../../model/paced-times.ts";
 import { steadyArrivals } from "../../simulate/arrivals.ts";
 import { AS_PROFILED } from "../../simulate/serving/machine-state.ts";
 import type { MethodPaces } from "../method.ts";
-import { hasBuckets } from "./bucketed-level.ts";
-import { hasClasses } from "./classed-level.ts";
+import { solvedLevel } from "./planned-level.ts";
 import { onSharedAxes, planningFrame, planOfLevel } from "./planning-frame.ts";
+import { judged } from "./promise.ts";
 import { isSampled } from "./simulate/promised-times.ts";
 import { simulate } from "./simulate/simulate.ts";
-import { isPooled, ramsis } from "./solve/ramsis.ts";
+import { levelProblem } from "./solve/level-problem.ts";
+import { ramsis } from "./solve/ramsis.ts";
 
 /** Queries that a promise at a pace is simulated with, after those of the time to find the pace. */
 const QUERIES = 10_000;
@@ -30,16 +31,21 @@ const DIVIDED_PACES = [1.5, 3];
 /** A table of a higher load is shared where it is that near to the bound on accuracy. */
 const SHARED_ACCURACY = 1e-3;
 
-/** @param solve the solver of levels of such frames. */
-export function ramsisPaces(
-  solve: (frame: RamsisFrame, loadQps: number) => RamsisLevel,
-): MethodPaces<RamsisBundle, RamsisFrame, RamsisPaceLevel> {
-  return {
-    levels: (bundle, frame, pace) => paceLevels(bundle, pacedFrame(frame, pace), pace, solve),
-    with: (bundle, levels) => ({ ...bundle, paceLevels: levels }),
-    promised: promisedAt,
-    promising: (level, promised) => ({ ...level, expected: { ...level.expected, ...promised } }),
-  };
+export const ramsisPaces: MethodPaces<RamsisBundle, RamsisFrame, RamsisPaceLevel> = {
+  levels: (bundle, frame, pace) => paceLevels(bundle, pacedFrame(frame, pace), pace),
+  with: (bundle, levels) => ({ ...bundle, paceLevels: levels }),
+  promised: promisedAt,
+  promising: (level, promised) => ({ ...level, expected: { ...level.expected, ...promised } }),
+};
+
+/** Latencies of a level whose queries are bound to workers take a simulation. */
+function judgedLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
+  const problem = levelProblem(frame);
+  const { p50Ms, p95Ms } = frame.slo;
+  const hasTargets = p50Ms !== undefined || p95Ms !== undefined;
+  if (!problem.isPooled && !hasTargets) return ramsis.solveLevel(frame, loadQps);
+  const level = solvedLevel(problem, loadQps);
+  return "expected" in level ? level : judged(problem, level);
 }
 
 function pacedFrame(frame: RamsisFrame, pace: number): RamsisFrame {
@@ -60,12 +66,11 @@ function paceLevels(
   { levels }: RamsisBundle,
   frame: RamsisFrame,
   pace: number,
-  solve: (frame: RamsisFrame, loadQps: number) => RamsisLevel,
 ): readonly RamsisPaceLevel[] {
   // Classes and buckets have several tables a level, so that only the highest load has its own.
-  const isDivided = hasClasses(frame) || hasBuckets(frame);
+  const { isDivided, isPooled } = levelProblem(frame);
   if (isDivided && !DIVIDED_PACES.includes(pace)) return [];
-  const isAlone = isPooled(frame) && !isDivided;
+  const isAlone = isPooled && !isDivided;
   const main = mainLoads(
     levels.map(({ loadQps }) => loadQps),
     CLOSE,
@@ -94,7 +99,7 @@ function paceLevels(
     }
     const solved = isAlone
       ? { ...level, mixture: null, ...ramsis.slowedTable(planned, loadQps, 1, "brief") }
-      : solve(planned, loadQps);
+      : judgedLevel(planned, loadQps);
     const placed = onSharedAxes(frame, planned, solved, plan);
     const isKept = isAlone ? isCarried : solved.feasible;
     if (!isKept && above?.isCarried === false) found.pop();
@@ -123,7 +128,6 @@ function promisedAt(bundle: RamsisBundle, index: number, pace: number, seed = SE
     seed,
     serviceTimes: isSampled(bundle) ? "sampled" : "p95",
     stations: { machine: { ...AS_PROFILED, pace } },
-    baseline: null,
   });
   const { queries, satisfied, accuracyPerQuery, latencyMs } = result;
   return {

@@ -1,33 +1,21 @@
 /** The level of one load, whatever other loads there are. */
-import {
-  type Expected,
-  type RamsisBundle,
-  type RamsisLevel,
-  type Table,
-  type Variant,
-  violationCeiling,
-} from "stratagem-runtime/internal/bundle/schema";
-import { PolicyTable } from "stratagem-runtime/internal/core/policy-table";
+import type { Expected, RamsisLevel } from "stratagem-runtime/internal/bundle/schema";
 import type { RamsisFrame } from "../../model/frames.ts";
-import { hasBuckets } from "./bucketed-level.ts";
-import { latencyCost } from "./classed-level.ts";
+import type { SolvedLevel } from "../method.ts";
+import { boundLevel } from "./bound-level.ts";
+import { bucketedLevel, classedLevel } from "./divided-level.ts";
 import { type LevelPlan, levelPlans, onSharedAxes, planningFrame } from "./planning-frame.ts";
-import { hasPath, servedLevel, servedLook } from "./served-level.ts";
-import { fixedVariantBundle } from "./simulate/baselines/fixed-variant.ts";
-import { greedyBundle } from "./simulate/baselines/greedy.ts";
-import { jellyfishBundle } from "./simulate/baselines/jellyfish.ts";
-import { ruleTables } from "./solve/pooled/pooled.ts";
+import {
+  judged,
+  latencyCost,
+  servedLook,
+  VIOLATION_PENALTY,
+  worstViolationRate,
+} from "./promise.ts";
+import { simpleLevels } from "./simple-levels.ts";
+import { type LevelProblem, levelProblem } from "./solve/level-problem.ts";
 import { type LevelTables, ramsis } from "./solve/ramsis.ts";
 
-export interface LevelKind {
-  /** The tables for a load, with or without what they promise. */
-  readonly solve: (frame: RamsisFrame, loadQps: number) => RamsisLevel | LevelTables;
-  /** The level of a load with the tables of another level, and what they promise there. */
-  readonly withTableOf: (frame: RamsisFrame, loadQps: number, level: LevelTables) => RamsisLevel;
-}
-
-/** Accuracy that a violation per query too many costs a level, as a candidate of the search. */
-const VIOLATION_PENALTY = 20;
 /** Accuracy per query by which a simple rule has to be better than what was solved. */
 const LEAST_GAIN = 1e-4;
 /** Violations of a load that is more than the workers can carry: only rules are tried beside. */
@@ -36,14 +24,16 @@ const HOPELESS = 0.1;
 const FINALISTS = 3;
 
 /**
- * With the smallest margin for the serving path whose simulated promise keeps the ceiling, or a
- * simple rule that does better under the same simulation; else what comes closest to the ceiling.
+ * Solves with the smallest margin for the serving path whose simulated promise keeps the ceiling,
+ * or a simple rule that does better under the same simulation; else what comes closest to the
+ * ceiling.
  */
-export function plannedLevel(frame: RamsisFrame, loadQps: number, kind: LevelKind): RamsisLevel {
+export function plannedLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
+  const problem = levelProblem(frame);
   const tried: LevelPlan[] = [];
   let best: RamsisLevel | null = null;
   for (const plan of levelPlans(frame, loadQps)) {
-    const level = bestSolved(frame, loadQps, plan, kind);
+    const level = bestSolved(problem, loadQps, plan);
     const isSafer = best === null || violations(level) < violations(best);
     tried.push(plan);
     if (isSafer) best = level;
@@ -51,7 +41,15 @@ export function plannedLevel(frame: RamsisFrame, loadQps: number, kind: LevelKin
     if (level.feasible || !isSafer || violations(level) > HOPELESS) break;
   }
   if (best === null) throw new RangeError("a level has a plan");
-  return hasPath(frame) ? bestOf(frame, best, simpleLevels(frame, best, tried)) : best;
+  return problem.hasPath ? bestOf(problem, best, simpleLevels(problem, best, tried)) : best;
+}
+
+/** The tables for a load, with or without what they promise. */
+export function solvedLevel(problem: LevelProblem, loadQps: number): RamsisLevel | LevelTables {
+  const { frame, isDivided, isPadded, isPooled } = problem;
+  if (isPadded) return bucketedLevel(problem, loadQps);
+  if (isDivided) return classedLevel(problem, loadQps);
+  return isPooled ? ramsis.solvePooledTables(frame, loadQps) : boundLevel(frame, loadQps);
 }
 
 /** The level of a load with the best table, of levels around it, that keeps the ceiling. */
@@ -59,63 +57,88 @@ export function movedLevel(
   frame: RamsisFrame,
   loadQps: number,
   around: readonly RamsisLevel[],
-  { withTableOf }: Pick<LevelKind, "withTableOf">,
 ): RamsisLevel {
+  const problem = levelProblem(frame);
   const looked = around.map((level) => {
     return { level, worth: pricedAt(frame, ramsis.glimpse(frame, { ...level, loadQps })) };
   });
   let best: RamsisLevel | null = null;
   for (const { level } of looked.sort((a, b) => b.worth - a.worth)) {
-    const moved = withTableOf(frame, loadQps, level);
+    const moved = judged(problem, { ...level, loadQps });
     if (best === null || isBetter(frame, moved, best)) best = moved;
     // A glimpse does not see the way through the server.
-    if (best.feasible && !hasPath(frame)) break;
+    if (best.feasible && !problem.hasPath) break;
   }
   if (best === null) throw new RangeError("a level is moved from another one");
   return best;
 }
 
 /**
- * With the times that promises are made with; beside a serving path, which takes of the workers'
- * time too, also with the percentile of each batch, of which that may be a part.
+ * Accuracy does not fall as load falls: a level may always use the table of the level above it.
+ * @param solved by ascending load.
+ * @returns the levels, those that are worse than the table of a level above them with the best
+ * such table.
  */
-function bestSolved(
+export function inheritLevels(
   frame: RamsisFrame,
-  loadQps: number,
-  plan: LevelPlan,
-  kind: LevelKind,
-): RamsisLevel {
-  const own = solvedWith(frame, loadQps, plan, kind);
+  solved: readonly SolvedLevel<RamsisLevel>[],
+): SolvedLevel<RamsisLevel>[] {
+  const problem = levelProblem(frame);
+  return solved.map((own, index) => {
+    let { level } = own;
+    for (const above of solved.slice(index + 1)) {
+      level = inherited(problem, level, above.level) ?? level;
+    }
+    return level === own.level ? own : { ...own, level };
+  });
+}
+
+function inherited(
+  problem: LevelProblem,
+  own: RamsisLevel,
+  above: RamsisLevel,
+): RamsisLevel | null {
+  if (own.feasible && own.expected.accuracyPerQuery >= above.expected.accuracyPerQuery) return null;
+  if (!own.feasible && !above.feasible) return null;
+  const level = judged(problem, { ...above, loadQps: own.loadQps });
+  if (level.feasible !== own.feasible) return level.feasible ? level : null;
+  const { frame } = problem;
+  return pricedAt(frame, level.expected) > pricedAt(frame, own.expected) ? level : null;
+}
+
+/**
+ * Solves with the times that promises are made with; beside a serving path, which takes of the
+ * workers' time too, also with the percentile of each batch, of which that may be a part.
+ */
+function bestSolved(problem: LevelProblem, loadQps: number, plan: LevelPlan): RamsisLevel {
+  const { frame, hasPath } = problem;
+  const own = solvedWith(problem, loadQps, plan);
   const { policy } = frame;
-  if (!hasPath(frame) || policy.serviceTimes === "p95" || violations(own) > HOPELESS) return own;
+  if (!hasPath || policy.serviceTimes === "p95" || violations(own) > HOPELESS) return own;
   const careful: RamsisFrame = { ...frame, policy: { ...policy, serviceTimes: "p95" } };
-  const other = solvedWith(careful, loadQps, plan, kind);
+  const other = solvedWith(levelProblem(careful), loadQps, plan);
   return isBetter(frame, other, own) ? other : own;
 }
 
-function solvedWith(
-  frame: RamsisFrame,
-  loadQps: number,
-  plan: LevelPlan,
-  { solve, withTableOf }: LevelKind,
-): RamsisLevel {
+function solvedWith(problem: LevelProblem, loadQps: number, plan: LevelPlan): RamsisLevel {
+  const { frame, hasPath } = problem;
   const planned = planningFrame(frame, loadQps, plan);
-  const solved = solve(planned, loadQps);
+  const solved = solvedLevel(levelProblem(planned), loadQps);
   const level = onSharedAxes(frame, planned, solved, plan);
   // On the axes that it was solved on it promises what it was found to promise there.
-  const isJudged = !hasPath(frame) && level.actionByState === solved.actionByState;
-  return isJudged && "expected" in level ? level : withTableOf(frame, loadQps, level);
+  const isJudged = !hasPath && level.actionByState === solved.actionByState;
+  return isJudged && "expected" in level ? level : judged(problem, level);
 }
 
 /** The solved level, or the best of the others where that one is better. */
 function bestOf(
-  frame: RamsisFrame,
+  problem: LevelProblem,
   solved: RamsisLevel,
   others: readonly RamsisLevel[],
 ): RamsisLevel {
-  const ceiling = violationCeiling(frame.slo);
+  const { frame, ceiling } = problem;
   const look = (level: RamsisLevel) => {
-    const { accuracy, violationRate } = servedLook(frame, level);
+    const { accuracy, violationRate } = servedLook(problem, level);
     const score = accuracy - VIOLATION_PENALTY * Math.max(0, violationRate - ceiling);
     return { level, score, violationRate };
   };
@@ -128,8 +151,8 @@ function bestOf(
     ? byScore.filter(({ score }) => score > least)
     : new Set([...byScore, ...bySafety.slice(0, FINALISTS)]);
   for (const { level } of finalists) {
-    const judged = servedLevel(frame, level);
-    if (isBetter(frame, judged, best)) best = judged;
+    const promised = judged(problem, level);
+    if (isBetter(frame, promised, best)) best = promised;
   }
   return best;
 }
@@ -153,92 +176,5 @@ function worth({ expected }: RamsisLevel): number {
 }
 
 function violations({ expected }: RamsisLevel): number {
-  const { violationRate, byClass = {} } = expected;
-  return Math.max(violationRate, ...Object.values(byClass).map((one) => one.violationRate));
-}
-
-/** @param level of the load, whose tables they replace. */
-function simpleLevels(
-  frame: RamsisFrame,
-  level: RamsisLevel,
-  plans: readonly LevelPlan[],
-): RamsisLevel[] {
-  if (hasBuckets(frame)) return [];
-  const { marginMs: _, classTables: __, ...own } = level;
-  const isPooled = frame.policy.balancer === "pooled";
-  const rules = isPooled ? plans.flatMap((plan) => ruleLevels(frame, own, plan)) : [];
-  if (!isPooled && frame.policy.batching === "maximal") return rules;
-  return [...rules, ...baselineLevels(frame, own)];
-}
-
-function ruleLevels(frame: RamsisFrame, level: RamsisLevel, plan: LevelPlan): RamsisLevel[] {
-  const planned = planningFrame(frame, level.loadQps, plan);
-  return ruleTables(planned, level.loadQps).map(({ method, actionByState }) => {
-    return onSharedAxes(frame, planned, levelOf(level, method, actionByState), plan);
-  });
-}
-
-function levelOf(level: RamsisLevel, method: string, actionByState: Table): RamsisLevel {
-  return { ...level, solve: { ...level.solve, method }, actionByState, mixture: null };
-}
-
-/** Baselines that are tables: they serve in order what is late, too. */
-function baselineLevels(frame: RamsisFrame, level: RamsisLevel): RamsisLevel[] {
-  const provenance = { compiler: "", inputs: [] };
-  const bundle = { ...frame, levels: [level], provenance };
-  const { variants = [] } = frame.tasks[0] ?? {};
-  const fixed = variants.flatMap(({ name, dominated }, variant) => {
-    return dominated ? [] : [[`fixed ${name}`, fixedVariantBundle(bundle, variant)] as const];
-  });
-  const loadGranular =
-    frame.policy.balancer === "pooled" ? [["jellyfish", jellyfishBundle(bundle)] as const] : [];
-  const made = [["greedy in order", greedyBundle(bundle)] as const, ...loadGranular, ...fixed];
-  return made.map(([method, one]) => levelOf(level, method, withActions(frame, one)));
-}
-
-/** The table of a baseline on the axes, and with the actions, of a frame. */
-function withActions({ decisionSpace, tasks }: RamsisFrame, made: RamsisBundle): Table {
-  const table = PolicyTable.fromBundle(made);
-  const { queued, maxQueue, slackMs, actions } = decisionSpace;
-  const rows = queued?.data ?? Float64Array.from({ length: maxQueue + 1 }, (_, row) => row + 1);
-  const { variants = [] } = tasks[0] ?? {};
-  const known = new Map<number, number>();
-  const indexOf = (variant: number, batch: number): number => {
-    const key = variant * 2 ** 16 + batch;
-    const index = known.get(key) ?? actionLike(actions.data, variants, variant, batch);
-    known.set(key, index);
-    return index;
-  };
-  const data = new Uint16Array(rows.length * slackMs.data.length);
-  for (let cell = 0; cell < data.length; cell++) {
-    const row = Math.floor(cell / slackMs.data.length);
-    const slack = slackMs.data[cell % slackMs.data.length] ?? 0;
-    const action = table.lookup(0, rows[row] ?? 1, slack);
-    data[cell] = indexOf(table.variant(action), table.batch(action));
-  }
-  return { dtype: "uint16", shape: [rows.length, slackMs.data.length], data };
-}
-
-/**
- * The action with a variant's batch, or the largest below it. A dominated variant has no actions:
- * one that is as accurate, and as fast, has its place.
- */
-function actionLike(
-  actions: Table["data"],
-  variants: readonly Variant[],
-  variant: number,
-  batch: number,
-): number {
-  const wanted = variants[variant];
-  let largest = 0;
-  let found = 0;
-  for (let action = 0; 2 * action < actions.length; action++) {
-    const [other = 0, size = 0] = actions.subarray(2 * action, 2 * action + 2);
-    const isLike = other === variant || wanted?.dominated === true;
-    if (!isLike || (variants[other]?.accuracy ?? 0) < (wanted?.accuracy ?? 0)) continue;
-    if (size <= largest || size > batch) continue;
-    largest = size;
-    found = action;
-  }
-  return found;
+  return worstViolationRate(expected);
 }

@@ -5,6 +5,8 @@ import type {
   ServiceTimes,
   Table,
 } from "stratagem-runtime/internal/bundle/schema";
+import { rowLengths } from "stratagem-runtime/internal/methods/ramsis/bundle/kind-views";
+import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/worker-states";
 import type { RamsisFrame } from "../../model/frames.ts";
 import {
   sloLess,
@@ -14,7 +16,6 @@ import {
 } from "../../model/planned-times.ts";
 import { pathMargins, shortestSloMs } from "../../simulate/serving/path-margins.ts";
 import { plannedStretch } from "../../simulate/serving/planned-contention.ts";
-import { workersOf } from "./solve/class-fluid.ts";
 import { rowedQueue } from "./solve/frame.ts";
 import { queueRows } from "./solve/pooled/queue-rows.ts";
 import type { LevelTables } from "./solve/ramsis.ts";
@@ -32,14 +33,12 @@ export interface LevelPlan {
   readonly stretch: number;
 }
 
-type Slos = Parameters<typeof rowedQueue>[1];
-
 /** Plans that are worth a try at a load, the one with the least margin first. */
 export function levelPlans(frame: RamsisFrame, loadQps: number): LevelPlan[] {
   const { serving } = frame.cluster;
   const { marginMs: baseMs = 0, stretch: baseStretch } = serving ?? {};
   if (serving === undefined || baseStretch === undefined) return [{ marginMs: baseMs, stretch: 1 }];
-  const stretch = plannedStretch(serving, workersOf(frame), loadQps, BATCHES);
+  const stretch = plannedStretch(serving, workerCountOf(frame), loadQps, BATCHES);
   const { marginsMs } = pathMargins(serving, frame.slo, loadQps, BATCHES);
   // A plan has room for the fastest batch, whatever a load makes of the path.
   const fastest = fastestMs(frame) / baseStretch;
@@ -77,33 +76,39 @@ export function planningFrame(frame: RamsisFrame, loadQps: number, plan: LevelPl
   const { serving } = frame.cluster;
   const { marginMs: baseMs = 0, stretch: baseStretch = 1 } = serving ?? {};
   const moreMs = plan.marginMs - baseMs;
-  const { buckets, classSpaces, ...planned } = withoutPath(frame);
+  const planned = withoutPath(frame);
   const slo = sloLess(planned.slo, moreMs);
   const timesOf = (times: ServiceTimes): ServiceTimes => ({
     ...stretchedQuantiles(times, plan.stretch),
     decisionMs: scaled(times.decisionMs, serving === undefined ? 1 : plan.stretch / baseStretch),
   });
   const { maxQueue } = frame.policy;
-  const shorter = <S extends ClassSpace>(space: S, sloOf: Slos, qps: number): S => {
-    const queue = rowedQueue(qps, sloOf, { maxQueue });
+  return remade({ ...planned, slo }, timesOf, (space, sloClass) => {
+    const { latencyMs, share = 1 } = slo.classes?.[sloClass ?? -1] ?? {};
+    const sloOf = latencyMs === undefined ? slo : { latencyMs };
+    const queue = rowedQueue(share * loadQps, sloOf, { maxQueue });
     return withRows(withMargin(space, moreMs), queue, maxQueue);
+  });
+}
+
+/** The frame with other times and axes. @param axesOf of all queries, or of a class. */
+function remade(
+  frame: RamsisFrame,
+  timesOf: (times: ServiceTimes) => ServiceTimes,
+  axesOf: <S extends ClassSpace>(space: S, sloClass?: number) => S,
+): RamsisFrame {
+  const { tasks, decisionSpace, classSpaces, buckets } = frame;
+  const timed = <T extends { readonly serviceTimes: ServiceTimes }>(one: T): T => {
+    return { ...one, serviceTimes: timesOf(one.serviceTimes) };
   };
   return {
-    ...planned,
-    slo,
-    tasks: planned.tasks.map((task) => ({ ...task, serviceTimes: timesOf(task.serviceTimes) })),
-    decisionSpace: shorter(planned.decisionSpace, slo, loadQps),
+    ...frame,
+    tasks: tasks.map(timed),
+    decisionSpace: axesOf(decisionSpace),
     ...(classSpaces !== undefined && {
-      classSpaces: classSpaces.map((space, at) => {
-        const { latencyMs = slo.latencyMs, share = 1 } = slo.classes?.[at] ?? {};
-        return shorter(space, { latencyMs }, share * loadQps);
-      }),
+      classSpaces: classSpaces.map((space, sloClass) => axesOf(space, sloClass)),
     }),
-    ...(buckets !== undefined && {
-      buckets: buckets.map((one) => {
-        return { ...shorter(one, slo, loadQps), serviceTimes: timesOf(one.serviceTimes) };
-      }),
-    }),
+    ...(buckets !== undefined && { buckets: buckets.map((one) => timed(axesOf(one))) }),
   };
 }
 
@@ -179,7 +184,7 @@ export function onOwnAxes(
 /** The columns of a shorter grid are those of a longer one, but for the last of both. */
 function spreadTable(table: Table, from: ClassSpace, to: ClassSpace): Table {
   if (from.slackMs === to.slackMs && from.queued === to.queued) return table;
-  const [rows, rowsTo] = [rowsOf(from), rowsOf(to)];
+  const [rows, rowsTo] = [rowLengths(from), rowLengths(to)];
   const [columns, columnsTo] = [from.slackMs.data, to.slackMs.data];
   const topMs = Math.min(columns[columns.length - 1] ?? 0, columnsTo[columnsTo.length - 1] ?? 0);
   const columnOf = Array.from(columnsTo, (ms) =>
@@ -193,10 +198,6 @@ function spreadTable(table: Table, from: ClassSpace, to: ClassSpace): Table {
     }
   }
   return { dtype: "uint16", shape: [rowsTo.length, columnsTo.length], data };
-}
-
-function rowsOf({ queued, maxQueue }: ClassSpace): ArrayLike<number> {
-  return queued?.data ?? Float64Array.from({ length: maxQueue + 1 }, (_, row) => row + 1);
 }
 
 /** @param ascending from the least that is asked for. */
@@ -213,22 +214,7 @@ export function boundingFrame(frame: RamsisFrame): RamsisFrame {
   const timesOf = (times: ServiceTimes): ServiceTimes => {
     return { ...times, decisionMs: stretchedTable(times.decisionMs, 1 / stretch) };
   };
-  const { buckets, classSpaces, slo } = frame;
-  return {
-    ...frame,
-    cluster,
-    tasks: frame.tasks.map((task) => ({ ...task, serviceTimes: timesOf(task.serviceTimes) })),
-    decisionSpace: longer(frame.decisionSpace, marginMs),
-    ...(classSpaces !== undefined && {
-      classSpaces: classSpaces.map((space) => longer(space, marginMs)),
-    }),
-    ...(buckets !== undefined && {
-      buckets: buckets.map((one) => {
-        return { ...longer(one, marginMs), serviceTimes: timesOf(one.serviceTimes) };
-      }),
-    }),
-    slo,
-  };
+  return remade({ ...frame, cluster }, timesOf, (space) => longer(space, marginMs));
 }
 
 /** Its slacks end so much later. */

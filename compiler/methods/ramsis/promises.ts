@@ -1,4 +1,4 @@
-/** What a level of tables promises: of all queries, and of each class and bucket. */
+/** What a level of tables promises, of all queries and of each kind, and how far two are apart. */
 import type {
   ClassExpected,
   ExpectedLatency,
@@ -7,6 +7,7 @@ import type {
 } from "stratagem-runtime/internal/bundle/schema";
 import { ramsisMissed } from "stratagem-runtime/internal/methods/ramsis/tell/missed";
 import { type Figures, type LevelPromises, workerFigures } from "../level-promises.ts";
+import type { LevelGap } from "../method.ts";
 
 export function ramsisPromises(bundle: RamsisBundle, level: RamsisLevel): LevelPromises {
   const { loadQps, feasible, expected } = level;
@@ -43,4 +44,15 @@ function figuresOf(expected: ClassExpected): Figures {
     accuracy: accuracyPerSatisfied,
     accuracyPerQuery,
   };
+}
+
+/**
+ * Difference in accuracy per query or per satisfied query, whichever is larger; the latter counts
+ * only where both levels satisfy any query.
+ */
+export function ramsisGap({ expected: a }: RamsisLevel, { expected: b }: RamsisLevel): LevelGap {
+  const perQuery = Math.abs(a.accuracyPerQuery - b.accuracyPerQuery);
+  if (a.violationRate === 1 || b.violationRate === 1) return { accuracy: perQuery, otherSteps: 0 };
+  const perSatisfied = Math.abs(a.accuracyPerSatisfied - b.accuracyPerSatisfied);
+  return { accuracy: Math.max(perQuery, perSatisfied), otherSteps: 0 };
 }

@@ -167,7 +167,8 @@ export function levelParts<L extends { readonly loadQps: number }>(
 ): Markup {
   const parts = levels.map((level, index) => {
     const { note, body } = partOf(level, index);
-    return html`<details id="level-${index}"><summary><b>${decimalText(level.loadQps, 2)} requests/s</b>
+    const load = decimalText(level.loadQps, 2);
+    return html`<details id="level-${index}"><summary><b>${load} requests/s</b>
 <span class="note">${note}</span></summary>
 ${body}</details>\n`;
   });

@@ -6,7 +6,7 @@ import {
   chooseLevels,
 } from "../../../compiler/levels/adaptive-levels.ts";
 import type { SolvedLevel } from "../../../compiler/methods/method.ts";
-import { ramsisGap } from "../../../compiler/methods/ramsis/level-gap.ts";
+import { ramsisGap } from "../../../compiler/methods/ramsis/promises.ts";
 import type { RamsisLevel } from "../../../runtime/bundle/schema.ts";
 import { tinyBundle } from "../../support/tiny-bundle.ts";
 

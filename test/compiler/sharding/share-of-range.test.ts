@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { chooseLevels, type GapOf } from "../../../compiler/levels/adaptive-levels.ts";
 import type { SolvedLevel } from "../../../compiler/methods/method.ts";
-import { ramsisGap } from "../../../compiler/methods/ramsis/level-gap.ts";
+import { ramsisGap } from "../../../compiler/methods/ramsis/promises.ts";
 import { readShard, shareOfList } from "../../../compiler/sharding/shard.ts";
 import { solveShareOfRange } from "../../../compiler/sharding/share-of-range.ts";
 import type { RamsisLevel } from "../../../runtime/bundle/schema.ts";

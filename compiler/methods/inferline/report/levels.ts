@@ -57,7 +57,8 @@ export function provisioningTable(bundle: InferlineBundle): Markup {
     ]);
   });
   return levelsTable(
-    html`<tr><th></th><th colspan="5">plan</th><th colspan="3">traces</th><th colspan="4">simulated</th><th>
+    html`<tr><th></th><th colspan="5">plan</th><th colspan="3">traces</th
+      ><th colspan="4">simulated</th><th>
 </th></tr>`,
     [
       "requests/s",

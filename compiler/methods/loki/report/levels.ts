@@ -50,7 +50,8 @@ export function planTable(bundle: LokiBundle): Markup {
     ]);
   });
   return levelsTable(
-    html`<tr><th></th><th colspan="4">plan</th><th colspan="5">simulated</th><th colspan="2">model loads</th>
+    html`<tr><th></th><th colspan="4">plan</th><th colspan="5">simulated</th
+      ><th colspan="2">model loads</th>
 <th></th><th></th></tr>`,
     [
       "requests/s",

@@ -9,6 +9,7 @@ import {
   type RamsisBundle,
   type Table,
 } from "stratagem-runtime/internal/bundle/schema";
+import { rowLengths } from "stratagem-runtime/internal/methods/ramsis/bundle/kind-views";
 import { type DrawMarkup, drawFigure, type FigureText, roundTo } from "../../../report/figure.ts";
 import { escapeText, type Markup } from "../../../report/markup.ts";
 import { msText } from "../../../report/number-text.ts";
@@ -40,12 +41,11 @@ export function drawHeatMap(
   table: Table,
   keys: readonly VariantKey[],
 ): Markup {
-  const { slackMs, maxQueue, queued } = bundle.decisionSpace;
+  const { slackMs, maxQueue } = bundle.decisionSpace;
   const columnEdges = columnEdgesMs(slackMs);
   const rowCount = maxQueue + 1;
   // A row reaches up to the next one's queries.
-  const rowEdges = [...(queued?.data ?? Array.from({ length: rowCount }, (_, row) => row + 1))];
-  rowEdges.push(rowCount + 1);
+  const rowEdges = [...Array.from(rowLengths(bundle.decisionSpace)), rowCount + 1];
   const type = rowCount > MAX_LINEAR_ROWS ? "sqrt" : "linear";
   const drawCells: DrawMarkup = (scales) => {
     const geometry = {

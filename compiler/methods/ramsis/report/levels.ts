@@ -9,7 +9,7 @@ import {
   type RamsisLevel,
   type Table,
 } from "stratagem-runtime/internal/bundle/schema";
-import { classBundle } from "stratagem-runtime/internal/methods/ramsis/bundle/class-views";
+import { kindBundle } from "stratagem-runtime/internal/methods/ramsis/bundle/kind-views";
 import { ramsisMissed } from "stratagem-runtime/internal/methods/ramsis/tell/missed";
 import { feasibleCell, missedWords } from "../../../report/kit/feasible-cell.ts";
 import { html, type Markup } from "../../../report/markup.ts";
@@ -89,7 +89,7 @@ function classMaps(
     return drawHeatMap({ id, title, description: mapDescription(one, table) }, one, table, keys);
   };
   const own = (bundle.slo.classes ?? []).map(({ name }, at) => {
-    const alone = classBundle(bundle, level, at);
+    const alone = kindBundle(bundle, level, at);
     const table = alone.levels[0]?.actionByState ?? level.actionByState;
     const workers = level.classTables?.[at]?.workers ?? 0;
     const map = draw(alone, `map-${index}-${at}`, `class ${name}`, table);

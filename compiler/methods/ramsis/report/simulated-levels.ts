@@ -4,8 +4,9 @@
  */
 import type { ArrivalModel, RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import type { ArrivalProcess } from "../../../simulate/arrivals.ts";
+import { simulateBaseline } from "../simulate/baselines/simulate-baseline.ts";
 import { isSampled } from "../simulate/promised-times.ts";
-import { type SimulationResult, simulate } from "../simulate/simulate.ts";
+import { type SimulationOptions, type SimulationResult, simulate } from "../simulate/simulate.ts";
 
 /** Queries of a run, whatever its load, when there is time for it. */
 const RUN_QUERIES = 30_000;
@@ -56,13 +57,16 @@ export async function runSimulations(
   const done: SimulatedRun[] = [];
   for (const run of runs) {
     const { loadQps, variant } = run;
-    const result = simulate(bundle, {
+    const options: SimulationOptions = {
       arrivals: arrivalsOf(bundle.arrivals, loadQps),
       durationMs: (1000 * queries) / loadQps,
       seed,
       serviceTimes: isSampled(bundle) ? "sampled" : "p95",
-      baseline: variant === null ? null : { kind: "fixed", variant },
-    });
+    };
+    const result =
+      variant === null
+        ? simulate(bundle, options)
+        : simulateBaseline(bundle, { kind: "fixed", variant }, options);
     done.push({ ...run, result });
     await onRun();
   }

@@ -9,6 +9,7 @@ import {
 } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { decisionSloMs } from "stratagem-runtime/internal/core/decision-slo";
+import { rowLengths } from "stratagem-runtime/internal/methods/ramsis/bundle/kind-views";
 
 /** What a state runs: a variant, and how many of the queued queries at most. */
 export interface Decision {
@@ -37,8 +38,7 @@ export function deadlineAwareBundle(
   const top = bundle.levels.at(-1);
   assert(top !== undefined, "a bundle has a level");
   const actions = new ActionList(maxBatchOf(bundle));
-  const rows = queued?.data ?? rowPerLength(maxQueue);
-  const table = tableOf(rows, slackMs.data, actions, decide);
+  const table = tableOf(rowLengths(bundle.decisionSpace), slackMs.data, actions, decide);
   const space = { maxQueue, slackMs, ...(queued !== undefined && { queued }) };
   return {
     ...steady,
@@ -64,7 +64,7 @@ export function loadGranularBundle(
   const levels = bundle.levels.map((level) => {
     const { variant, batch } = choose(level.loadQps);
     const decide = (queued: number): Decision => ({ variant, batch: Math.min(queued, batch) });
-    return unpromisedLevel(level, tableOf(rowPerLength(maxQueue), grid, actions, decide));
+    return unpromisedLevel(level, tableOf(rowLengths({ maxQueue }), grid, actions, decide));
   });
   const slackMs = { dtype: "float64", shape: [grid.length], data: grid } as const;
   const { paceLevels: _, ...steady } = bundle;
@@ -98,10 +98,6 @@ export function taskOf(bundle: RamsisBundle): Task {
   const task = bundle.tasks[0];
   assert(task !== undefined, "a bundle has a task");
   return task;
-}
-
-export function workerCountOf({ cluster }: RamsisBundle): number {
-  return cluster.pools.reduce((count, { workers }) => count + workers, 0);
 }
 
 /**
@@ -182,10 +178,6 @@ class ActionList {
     const data = Uint16Array.from(this.#pairs);
     return { dtype: "uint16", shape: [data.length / 2, 2], data };
   }
-}
-
-function rowPerLength(maxQueue: number): Float64Array {
-  return Float64Array.from({ length: maxQueue + 1 }, (_, row) => row + 1);
 }
 
 /** @param rows lengths of the queue that have a row, ascending from 1. */

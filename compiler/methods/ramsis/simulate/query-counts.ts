@@ -16,9 +16,9 @@ interface ArrivedBetween {
 export interface CountOptions {
   /** Only these queries are counted, and batches by their first one; by default all of them. */
   readonly counted?: ArrivedBetween;
-  /** Told of every query counted that is late or dropped. */
+  /** Called for every query counted that is late or dropped. */
   readonly onViolation?: OnViolation;
-  /** Told of every query counted. */
+  /** Called for every query counted. */
   readonly onOutcome?: OnOutcome;
 }
 

@@ -5,17 +5,10 @@
  * so each class by itself has a concave curve of accuracy over time per query, and time is worth
  * most where the curves rise most. Source: the bound of `fluid-bound.ts`, class by class.
  */
-import { bucketFrame } from "stratagem-runtime/internal/methods/ramsis/bundle/bucket-views";
-import { classFrame } from "stratagem-runtime/internal/methods/ramsis/bundle/class-views";
-import type { RamsisFrame } from "../../../model/frames.ts";
-import { workerProblem } from "./ramsis.ts";
-import { meanServiceMs, probabilityInTime, type WorkerProblem } from "./worker-problem.ts";
 
-/** What a query of a class may cost, ms of a worker, and be worth. */
-interface Point {
-  readonly cost: number;
-  readonly accuracy: number;
-}
+import { type Point, pointsOf, upperHull } from "./fluid-bound.ts";
+import type { LevelProblem } from "./level-problem.ts";
+import { workerProblem } from "./ramsis.ts";
 
 /** A class and the ways to serve its queries. */
 interface ClassCurve {
@@ -29,43 +22,15 @@ interface ClassCurve {
  * batch; then the result is a forecast and no bound.
  */
 export function classCurves(
-  frame: RamsisFrame,
+  { kinds }: LevelProblem,
   loadQps: number,
   { formation }: { readonly formation: boolean },
 ): ClassCurve[] {
-  return kindsOf(frame).map(({ share, latencyMs, own }) => {
-    const problem = workerProblem(own, share * loadQps);
+  return kinds.map(({ share, latencyMs, alone }) => {
+    const problem = workerProblem(alone(1), share * loadQps);
     const gapMs = formation ? 1 / problem.arrivalRatePerMs : 0;
     return { share, points: pointsOf(problem, (batch) => latencyMs - (batch - 1) * gapMs) };
   });
-}
-
-/** Each class, or each bucket, by itself. */
-function kindsOf(frame: RamsisFrame) {
-  const { slo, buckets } = frame;
-  const ofBuckets = buckets?.map(({ share }, index) => {
-    return { share, latencyMs: slo.latencyMs, own: bucketFrame(frame, index) };
-  });
-  return (
-    ofBuckets ??
-    (slo.classes ?? []).map(({ share, latencyMs }, index) => {
-      return { share, latencyMs, own: classFrame(frame, index, 1) };
-    })
-  );
-}
-
-function pointsOf(problem: WorkerProblem, slackMsOf: (batch: number) => number): Point[] {
-  const points: Point[] = [];
-  for (const variant of problem.candidates) {
-    const largest = problem.largestBatch[variant] ?? 0;
-    for (let batch = 1; batch <= largest; batch++) {
-      const inTime = probabilityInTime(problem, { variant, batch }, slackMsOf(batch));
-      const accuracy = inTime * (problem.accuracy[variant] ?? 0);
-      const cost = meanServiceMs(problem, variant, batch) / batch;
-      if (accuracy > 0) points.push({ cost, accuracy });
-    }
-  }
-  return points;
 }
 
 /**
@@ -85,20 +50,8 @@ interface Segment {
  * of serving a query, besides its accuracy.
  */
 function segmentsOf({ share, points }: ClassCurve, bonus: number, index: number): Segment[] {
-  const hull: Point[] = [{ cost: 0, accuracy: 0 }];
-  const sorted = points
-    .map(({ cost, accuracy }) => ({ cost, accuracy: accuracy + bonus }))
-    .sort((a, b) => a.cost - b.cost || b.accuracy - a.accuracy);
-  for (const point of sorted) {
-    if (point.accuracy <= (hull[hull.length - 1]?.accuracy ?? 0)) continue;
-    while (hull.length >= 2) {
-      const [before, end] = hull.slice(-2) as [Point, Point];
-      const rise = (end.accuracy - before.accuracy) * (point.cost - before.cost);
-      if (rise > (point.accuracy - before.accuracy) * (end.cost - before.cost)) break;
-      hull.pop();
-    }
-    hull.push(point);
-  }
+  const worth = points.map(({ cost, accuracy }) => ({ cost, accuracy: accuracy + bonus }));
+  const hull = upperHull(worth, [{ cost: 0, accuracy: 0 }]);
   return hull.slice(1).map((point, position) => {
     const before = hull[position] ?? point;
     return {
@@ -151,9 +104,13 @@ const TOLERANCE = 1e-12;
  * has more accuracy per query. Where there is no such policy, of any policy. An optimum of the
  * linear programme with this constraint mixes two without it, at one worth of serving a query.
  */
-export function classBound(frame: RamsisFrame, loadQps: number, maxViolationRate: number): number {
-  const curves = classCurves(frame, loadQps, { formation: false });
-  const budgetMs = (1000 * workersOf(frame)) / loadQps;
+export function classBound(
+  problem: LevelProblem,
+  loadQps: number,
+  maxViolationRate: number,
+): number {
+  const curves = classCurves(problem, loadQps, { formation: false });
+  const budgetMs = (1000 * problem.workers) / loadQps;
   const least = 1 - maxViolationRate;
   let below = allot(curves, budgetMs);
   let above = allot(curves, budgetMs, ABOVE_ALL);
@@ -171,14 +128,14 @@ export function classBound(frame: RamsisFrame, loadQps: number, maxViolationRate
 }
 
 /** Load that the workers carry in time in the best case, in queries per second. */
-export function classCapacityQps(frame: RamsisFrame): number {
+export function classCapacityQps(problem: LevelProblem): number {
   // At a load of 1 nothing is of the load but how much comes.
-  const curves = classCurves(frame, 1, { formation: false });
+  const curves = classCurves(problem, 1, { formation: false });
   const costMs = curves.reduce(
     (sum, { share, points }) => sum + share * Math.min(...points.map(({ cost }) => cost)),
     0,
   );
-  return (1000 * workersOf(frame)) / costMs;
+  return (1000 * problem.workers) / costMs;
 }
 
 /**
@@ -186,9 +143,9 @@ export function classCapacityQps(frame: RamsisFrame): number {
  * what is left over where most of it is used.
  * @returns null if there are fewer workers than classes.
  */
-export function fluidSplit(frame: RamsisFrame, loadQps: number): number[] | null {
-  const curves = classCurves(frame, loadQps, { formation: true });
-  const workerCount = workersOf(frame);
+export function fluidSplit(problem: LevelProblem, loadQps: number): number[] | null {
+  const curves = classCurves(problem, loadQps, { formation: true });
+  const workerCount = problem.workers;
   if (workerCount < curves.length) return null;
   const workers = curves.map(() => 1);
   const worthOf = (index: number, count: number): number => {
@@ -216,9 +173,9 @@ export function fluidSplit(frame: RamsisFrame, loadQps: number): number[] | null
 /**
  * Workers that each class, or bucket, keeps busy in the fluid limit, not whole numbers.
  */
-export function fluidUse(frame: RamsisFrame, loadQps: number): number[] {
-  const curves = classCurves(frame, loadQps, { formation: true });
-  const { costByClass } = allot(curves, (1000 * workersOf(frame)) / loadQps, SERVED_WORTH);
+export function fluidUse(problem: LevelProblem, loadQps: number): number[] {
+  const curves = classCurves(problem, loadQps, { formation: true });
+  const { costByClass } = allot(curves, (1000 * problem.workers) / loadQps, SERVED_WORTH);
   return costByClass.map((costMs) => (costMs * loadQps) / 1000);
 }
 
@@ -227,8 +184,4 @@ const SERVED_WORTH = 20;
 
 function indexOfLargest(values: readonly number[]): number {
   return values.indexOf(Math.max(...values));
-}
-
-export function workersOf({ cluster }: RamsisFrame): number {
-  return cluster.pools.reduce((sum, { workers }) => sum + workers, 0);
 }

@@ -1,8 +1,8 @@
 /** Bounds the accuracy of every policy from above, as if queries were a fluid. */
 import { meanServiceMs, probabilityInTime, type WorkerProblem } from "./worker-problem.ts";
 
-/** What one query of a batch costs and is worth. */
-interface Point {
+/** What one query costs and is worth, by its batch. */
+export interface Point {
   /** Service time over batch size, ms. */
   readonly cost: number;
   readonly accuracy: number;
@@ -33,7 +33,8 @@ export interface FluidBound {
  * @param maxViolationRate ε, in [0, 1].
  */
 export function fluidBound(problem: WorkerProblem, maxViolationRate: number): FluidBound {
-  const hull = upperHull(pointsOf(problem));
+  const sloMs = problem.slackMs[problem.slackMs.length - 1] ?? 0;
+  const hull = upperHull(pointsOf(problem, () => sloMs));
   const [cheapest] = hull;
   if (cheapest === undefined) return { accuracy: 0, price: 0 };
   const budget = problem.workerCount / problem.arrivalRatePerMs;
@@ -64,25 +65,26 @@ function onHull([first, ...rest]: readonly Point[], cost: number): FluidBound {
   return { accuracy: left.accuracy, price: 0 };
 }
 
-function pointsOf(problem: WorkerProblem): Point[] {
-  const sloMs = problem.slackMs[problem.slackMs.length - 1] ?? 0;
+/** Lists what queries of each batch cost and are worth. @param slackMsOf when a batch starts. */
+export function pointsOf(problem: WorkerProblem, slackMsOf: (batch: number) => number): Point[] {
   const points: Point[] = [];
   for (const variant of problem.candidates) {
     const largest = problem.largestBatch[variant] ?? 0;
     for (let batch = 1; batch <= largest; batch++) {
-      const ms = meanServiceMs(problem, variant, batch);
-      const inTime = probabilityInTime(problem, { variant, batch }, sloMs);
+      const inTime = probabilityInTime(problem, { variant, batch }, slackMsOf(batch));
       const accuracy = inTime * (problem.accuracy[variant] ?? 0);
-      if (accuracy > 0) points.push({ cost: ms / batch, accuracy });
+      const cost = meanServiceMs(problem, variant, batch) / batch;
+      if (accuracy > 0) points.push({ cost, accuracy });
     }
   }
-  return points.sort((a, b) => a.cost - b.cost || b.accuracy - a.accuracy);
+  return points;
 }
 
-/** Up to the greatest accuracy; slopes fall. @param points by ascending cost. */
-function upperHull(points: readonly Point[]): Point[] {
-  const hull: Point[] = [];
-  for (const point of points) {
+/** Up to the greatest accuracy; slopes fall. @param from the first point of the hull, if known. */
+export function upperHull(points: readonly Point[], from: readonly Point[] = []): Point[] {
+  const hull = [...from];
+  const ascending = [...points].sort((a, b) => a.cost - b.cost || b.accuracy - a.accuracy);
+  for (const point of ascending) {
     const last = hull[hull.length - 1];
     if (last !== undefined && point.accuracy <= last.accuracy) continue;
     while (hull.length >= 2) {

@@ -8,6 +8,7 @@
 import type { BatchDistribution } from "stratagem-runtime/internal/bundle/schema";
 import { spreadOverPhases } from "../../../numeric/bellman.ts";
 import { multiplyColumns } from "../../../numeric/csr.ts";
+import { distributionOf } from "./batch-distribution.ts";
 import { DAMPING } from "./value-iteration.ts";
 import type { WorkerMdp } from "./worker-mdp.ts";
 
@@ -148,19 +149,8 @@ function distributionOverBatches(
       late += weight * (1 - (mdp.actionSatisfied[action] ?? 0));
     }
   }
-  const descending = [...massByAccuracy].sort(([a], [b]) => b - a);
-  const reachedBy = (share: number): number => {
-    let reached = 0;
-    for (const [accuracy, weight] of descending) {
-      reached += weight;
-      if (reached >= share) return accuracy;
-    }
-    return 0;
-  };
-  return {
-    accuracy: { median: reachedBy(0.5), p99: reachedBy(0.99) },
-    violationRate: { median: late > 0.5 ? 1 : 0, p99: late > 0.01 ? 1 : 0 },
-  };
+  const timely = Array.from(massByAccuracy, ([accuracy, weight]) => ({ accuracy, weight }));
+  return distributionOf(timely, 1, late);
 }
 
 function sum(values: Float64Array): number {

@@ -15,6 +15,7 @@ import {
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
 import { KNOT_COUNT, quantileKnots } from "stratagem-runtime/internal/core/quantile-distribution";
+import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/worker-states";
 import type { RamsisFrame } from "../../../model/frames.ts";
 import type { ModelFiles } from "../../../model/model-files.ts";
 import type { Application, RamsisPolicy } from "../../../spec/application.ts";
@@ -33,6 +34,7 @@ import {
   pooledValues,
   solvePooled,
   solveSlowed,
+  TWO_TABLES,
 } from "./pooled/pooled.ts";
 import { joinShortestQueue } from "./shortest-queue.ts";
 import { stateIndex } from "./transitions.ts";
@@ -66,7 +68,7 @@ export const ramsis = {
   /** The level of a load with the tables of another level, and what they promise there. */
   withTableOf,
   /** Recomputes what a level's policy promises, from its tables alone. */
-  expectedOf: (frame: RamsisFrame, level: RamsisLevel): Expected =>
+  expectedOf: (frame: RamsisFrame, level: LevelTables): Expected =>
     (isPooled(frame) ? expectedOfPooledLevel : expectedOf)(frame, level),
   /** The table of a queue whose workers serve other queues too. */
   slowedTable,
@@ -244,15 +246,11 @@ function actionValuesOf(
 ): ActionValues | NoActionValues {
   const { loadQps, actionByState, mixture } = level;
   if (isPooled(frame)) {
-    const ceiling = violationCeiling(frame.slo);
-    const bound = fluidBound(workerProblem(frame, level.loadQps), ceiling);
-    return pooledValues(frame, workerProblem(frame, level.loadQps), level, bound, {
-      queued,
-      slackMs,
-    });
+    const worker = workerProblem(frame, loadQps);
+    const bound = fluidBound(worker, violationCeiling(frame.slo));
+    return pooledValues(frame, worker, level, bound, { queued, slackMs });
   }
-  if (mixture !== null)
-    return { reason: "two tables answer, so that a ceiling on violations holds" };
+  if (mixture !== null) return TWO_TABLES;
   const problem = workerProblem(frame, loadQps);
   const { objective } = frame.policy;
   const { maxViolationRate } = frame.slo;
@@ -322,10 +320,6 @@ function largestByVariant({ decisionSpace }: RamsisFrame, variantCount: number):
     largest[variant] = Math.max(largest[variant] ?? 0, batch);
   }
   return largest;
-}
-
-function workerCountOf({ cluster }: RamsisFrame): number {
-  return cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
 }
 
 function knotsOf({ quantiles }: RamsisBundle["tasks"][number]["serviceTimes"]): Float64Array {

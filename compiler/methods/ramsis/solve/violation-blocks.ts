@@ -1,5 +1,5 @@
 /** Tells how sure a simulated violation rate is, from blocks of its time. */
-import { clustering } from "./pooled/policy-search.ts";
+import { upperRate } from "./pooled/policy-search.ts";
 import { BLOCKS } from "./pooled/pooled-simulation.ts";
 
 /**
@@ -21,15 +21,8 @@ export class ViolationBlocks {
     this.#total++;
   }
 
-  /**
-   * Gives the rate as a level of one SLO states it: one that the true rate hardly exceeds, three
-   * standard errors more and three violations (rule of three).
-   */
+  /** Gives the rate as a level of one SLO states it. */
   upperRate(queries: number): number {
-    const violations = this.#total;
-    const error = Math.sqrt(
-      violations * clustering({ violations, violationsByBlock: this.#byBlock }),
-    );
-    return Math.min(1, (violations + 3 * error + 3) / Math.max(1, queries));
+    return upperRate({ violations: this.#total, violationsByBlock: this.#byBlock }, queries);
   }
 }

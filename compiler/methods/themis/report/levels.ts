@@ -54,7 +54,8 @@ export function levelTable(bundle: ThemisBundle): Markup {
     ]);
   });
   return levelsTable(
-    html`<tr><th></th><th></th><th colspan="3">cores of the plan</th><th colspan="3">followed</th><th
+    html`<tr><th></th><th></th><th colspan="3">cores of the plan</th
+      ><th colspan="3">followed</th><th
 colspan="3">simulated</th><th></th></tr>`,
     [
       "requests/s",

@@ -12,11 +12,8 @@ import {
   checkTable,
   checkUnique,
   refuse,
-  type TableRule,
 } from "../../../bundle/table-semantics.ts";
-
-/** How far from 1 the shares may sum up. */
-const SHARE_TOLERANCE = 1e-6;
+import { checkShares, type Surroundings } from "./class-semantics.ts";
 
 /**
  * @throws BundleError BUNDLE_SEMANTICS unless buckets agree with each other, with the task and with
@@ -27,8 +24,7 @@ export function checkBuckets(bundle: RamsisBundle): void {
   checkUnique(buckets ?? [], "buckets");
   checkModels(bundle);
   if (buckets === undefined) return;
-  const sum = buckets.reduce((total, { share }) => total + share, 0);
-  if (Math.abs(sum - 1) > SHARE_TOLERANCE) refuse("buckets", `shares of ${sum}`, "a sum of 1");
+  checkShares(buckets, "buckets");
   if (policy.balancer !== "pooled") {
     refuse("policy.balancer", policy.balancer, '"pooled", since there are buckets');
   }
@@ -78,12 +74,6 @@ function checkModels({ tasks, buckets = [] }: RamsisBundle): void {
 
 function axesOf({ maxQueue, queued, slackMs }: Bucket): object {
   return { ...(queued === undefined ? {} : { queued }), maxQueue, slackMs };
-}
-
-interface Surroundings {
-  readonly batchByAction: Uint16Array;
-  readonly rule: TableRule;
-  readonly path: string;
 }
 
 /** @throws BundleError BUNDLE_SEMANTICS unless a level says of every bucket what it has to. */

@@ -35,8 +35,7 @@ export function checkClasses(bundle: RamsisBundle): void {
   }
   if (classes === undefined) return;
   checkUnique(classes, "slo.classes");
-  const sum = classes.reduce((total, { share }) => total + share, 0);
-  if (Math.abs(sum - 1) > SHARE_TOLERANCE) refuse("slo.classes", `shares of ${sum}`, "a sum of 1");
+  checkShares(classes, "slo.classes");
   const longestMs = Math.max(...classes.map(({ latencyMs }) => latencyMs));
   if (slo.latencyMs !== longestMs) {
     refuse("slo.latencyMs", slo.latencyMs, `${longestMs}, the longest of slo.classes`);
@@ -45,6 +44,12 @@ export function checkClasses(bundle: RamsisBundle): void {
     refuse("policy.balancer", policy.balancer, '"pooled", since there are classes');
   }
   checkSpaces(bundle, classes);
+}
+
+/** @throws BundleError BUNDLE_SEMANTICS unless shares are those of a whole. */
+export function checkShares(kinds: readonly { readonly share: number }[], path: string): void {
+  const sum = kinds.reduce((total, { share }) => total + share, 0);
+  if (Math.abs(sum - 1) > SHARE_TOLERANCE) refuse(path, `shares of ${sum}`, "a sum of 1");
 }
 
 function checkSpaces(
@@ -60,7 +65,7 @@ function checkSpaces(
   }
 }
 
-interface Surroundings {
+export interface Surroundings {
   readonly batchByAction: Uint16Array;
   readonly rule: TableRule;
   readonly path: string;

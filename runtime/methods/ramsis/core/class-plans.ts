@@ -1,11 +1,9 @@
 /**
- * What the levels of a bundle with classes say of who waits with whom, and of what decides for
- * them.
+ * What the levels of a bundle with classes, or buckets, say of who waits with whom, and of what
+ * decides for them.
  */
-import type { RamsisBundle, RamsisLevel } from "../../../bundle/schema.ts";
-import { bucketBundle } from "../bundle/bucket-views.ts";
-import { classBundle, withoutClasses } from "../bundle/class-views.ts";
-import { withPaceLevels } from "../bundle/pace-views.ts";
+import type { RamsisBundle } from "../../../bundle/schema.ts";
+import { kindBundle, withoutKinds, withPaceLevels } from "../bundle/kind-views.ts";
 import type { ClassSpan } from "./line-queues.ts";
 import { Policy } from "./policy.ts";
 
@@ -27,51 +25,29 @@ export interface ClassPlan {
 }
 
 /**
- * One plan for each level of a bundle with classes. @throws Error if the bundle contradicts itself.
+ * One plan for each level of a bundle with classes, or buckets, which never wait together.
+ * @param workers of the cluster. @throws Error if the bundle contradicts itself.
  */
-export function classPlans(paced: RamsisBundle): readonly ClassPlan[] {
+export function classPlans(paced: RamsisBundle, workers: number): readonly ClassPlan[] {
   const bundle = withPaceLevels(paced);
-  if (bundle.buckets !== undefined) return bucketPlans(bundle);
-  const shared = withoutClasses(bundle);
-  return bundle.levels.map((level, index) => ({
-    together: [togetherOf(bundle, { ...shared, levels: shared.levels.slice(index, index + 1) })],
-    apart: apartOf(bundle, level),
-  }));
+  const { slo, buckets } = bundle;
+  const kinds = slo.classes ?? buckets ?? [];
+  const shared = withoutKinds(bundle);
+  return bundle.levels.map((level, index) => {
+    const hasOwn = level.classTables !== undefined || level.bucketTables !== undefined;
+    const apart = (hasOwn ? kinds : []).map((_, kind) => {
+      const own = level.classTables?.[kind]?.workers ?? workers;
+      return lineOf(kindBundle(bundle, level, kind), kind, kind + 1, own);
+    });
+    if (buckets !== undefined) return { together: apart, apart: null };
+    const alone = { ...shared, levels: shared.levels.slice(index, index + 1) };
+    const together = [lineOf(alone, 0, kinds.length, workers)];
+    return { together, apart: hasOwn ? apart : null };
+  });
 }
 
-/**
- * Of each level a line for each bucket, on all of the workers: queries of several buckets never
- * wait together.
- */
-function bucketPlans(bundle: RamsisBundle): readonly ClassPlan[] {
-  const { cluster, buckets = [] } = bundle;
-  const workers = cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
-  const alone = buckets.map((_, bucket) => bucketBundle(bundle, bucket));
-  return bundle.levels.map((_, level) => ({
-    together: alone.map((one, bucket) => {
-      const levels = one.levels.slice(level, level + 1);
-      return lineOf({ ...one, levels }, bucket, bucket + 1, workers);
-    }),
-    apart: null,
-  }));
-}
-
-/** @param alone the bundle with one level and without classes. */
-function togetherOf({ slo, cluster }: RamsisBundle, alone: RamsisBundle): Line {
-  let workers = 0;
-  for (const pool of cluster.pools) workers += pool.workers;
-  return lineOf(alone, 0, slo.classes?.length ?? 1, workers);
-}
-
-function apartOf(bundle: RamsisBundle, level: RamsisLevel): readonly Line[] | null {
-  if (level.classTables === undefined) return null;
-  return level.classTables.map(({ workers }, sloClass) =>
-    lineOf(classBundle(bundle, level, sloClass), sloClass, sloClass + 1, workers),
-  );
-}
-
-/** @param bundle of one level, which therefore decides whatever the load. */
-function lineOf(bundle: RamsisBundle, first: number, end: number, workers: number): Line {
+/** @param bundle whose policy decides, by its only level where the line is of a plan. */
+export function lineOf(bundle: RamsisBundle, first: number, end: number, workers: number): Line {
   const policy = Policy.fromBundle(bundle);
   return { first, end, capacity: policy.queueCapacity, workers, policy };
 }

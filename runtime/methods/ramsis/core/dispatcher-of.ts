@@ -1,7 +1,6 @@
 /** Makes the dispatcher that a bundle asks for. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { BoundDispatcher } from "./bound-dispatcher.ts";
-import { ClassDispatcher } from "./class-dispatcher.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { PooledDispatcher } from "./pooled-dispatcher.ts";
 import type { PaceOptions } from "./worker-paces.ts";
@@ -19,8 +18,6 @@ export function dispatcherOf(
   bundle: RamsisBundle,
   options: DispatcherOptions = { ready: true },
 ): Dispatcher {
-  const isDivided = bundle.slo.classes !== undefined || bundle.buckets !== undefined;
-  if (isDivided) return new ClassDispatcher(bundle, options.ready, options);
   const isPooled = bundle.policy.balancer === "pooled";
   return isPooled
     ? new PooledDispatcher(bundle, options.ready, options)

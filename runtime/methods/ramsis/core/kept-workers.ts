@@ -29,6 +29,11 @@ export class KeptWorkers {
     this.#fromMs = Math.min(this.#fromMs, actMs);
   }
 
+  /** Whether all idle workers may run batches that end at any time. */
+  get isFree(): boolean {
+    return this.#count === 0;
+  }
+
   /** Whether an idle worker may run a batch that ends at a time. @param idleCount at least one. */
   mayTake(idleCount: number, endMs: number): boolean {
     return idleCount > this.#count || endMs <= this.#fromMs;

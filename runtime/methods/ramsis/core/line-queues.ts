@@ -63,13 +63,9 @@ export class LineQueues {
     return this.#queues.remove(query);
   }
 
-  /** Queries of one class. */
-  count(sloClass: number, kind: Kind): number {
-    return this.#queues.length(sloClass + kind * this.#classCount);
-  }
-
   length({ first, end }: ClassSpan, kind: Kind): number {
     const offset = kind * this.#classCount;
+    if (end - first === 1) return this.#queues.length(first + offset);
     let length = 0;
     for (let queue = first + offset; queue < end + offset; queue++) {
       length += this.#queues.length(queue);
@@ -81,6 +77,7 @@ export class LineQueues {
   firstClass({ first, end }: ClassSpan, kind: Kind): number {
     const queues = this.#queues;
     const offset = kind * this.#classCount;
+    if (end - first === 1) return queues.length(first + offset) === 0 ? -1 : first;
     let found = -1;
     let earliestMs = Number.POSITIVE_INFINITY;
     for (let sloClass = first; sloClass < end; sloClass++) {
@@ -93,9 +90,12 @@ export class LineQueues {
     return found;
   }
 
-  /** Of the first query of a class. */
+  /** Of the first query of a class; infinite where none waits. */
   deadlineMs(sloClass: number, kind: Kind): number {
-    return this.#queues.earliestDeadlineMs(sloClass + kind * this.#classCount);
+    const queue = sloClass + kind * this.#classCount;
+    return this.#queues.length(queue) === 0
+      ? Number.POSITIVE_INFINITY
+      : this.#queues.earliestDeadlineMs(queue);
   }
 
   /** What the first query of a class asks for. */
@@ -111,6 +111,7 @@ export class LineQueues {
   /** Whether a query waits that not every variant may answer. */
   isChoosy({ first, end }: ClassSpan, kind: Kind): boolean {
     const offset = kind * this.#classCount;
+    if (end - first === 1) return this.#queues.isChoosy(first + offset);
     for (let queue = first + offset; queue < end + offset; queue++) {
       if (this.#queues.isChoosy(queue)) return true;
     }
@@ -164,8 +165,12 @@ export class LineQueues {
     const queues = this.#queues;
     const offset = kind * this.#classCount;
     if (line.end - line.first === 1) {
+      const queue = line.first + offset;
       this.takenClass = line.first;
-      return queues.takeFor(line.first + offset, variant, isOpen, most, out);
+      if (queues.isChoosy(queue)) return queues.takeFor(queue, variant, isOpen, most, out);
+      const batch = isOpen ? Math.min(most, queues.length(queue)) : 0;
+      for (let taken = 0; taken < batch; taken++) out.appendQuery(queues.take(queue));
+      return batch;
     }
     const isChoosy = this.isChoosy(line, kind);
     let taken = 0;

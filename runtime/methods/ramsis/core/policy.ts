@@ -16,6 +16,7 @@ import { GIVE_UP, PolicyTable, WAIT } from "../../../core/policy-table.ts";
 import { mixtureCoin, SLACK_ROUNDING_MS } from "../../../core/table-lookup.ts";
 import { isNamed } from "../../../core/wanted-variant.ts";
 import { NamedBatches } from "./named-batches.ts";
+import { workerCountOf } from "./worker-states.ts";
 
 /**
  * Says what to run in a state at the load that was measured, by the tables of a bundle, the choice
@@ -63,7 +64,7 @@ export class Policy {
     this.#isPooled = isPooled;
     const beatMs = beatMsOf(bundle.slo);
     this.#monitor = new LoadMonitor(beatMs);
-    this.#shared = new SharedLoad(workersOf(bundle), beatMs);
+    this.#shared = new SharedLoad(workerCountOf(bundle), beatMs);
     this.queueCapacity = table.queueCapacity;
     this.cells = referenceOf(bundle, "measured");
     this.#table = table;
@@ -233,11 +234,6 @@ export function carriedLoads({ levels, paceLevels = [] }: RamsisBundle): Float64
 /** Paces that each level and then each pace level was solved for. */
 export function levelPaces({ levels, paceLevels = [] }: RamsisBundle): Float64Array {
   return Float64Array.of(...levels.map(() => 1), ...paceLevels.map(({ pace }) => pace));
-}
-
-/** Of all its pools. */
-function workersOf({ cluster }: RamsisBundle): number {
-  return cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
 }
 
 /**

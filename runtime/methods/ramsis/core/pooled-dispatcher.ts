@@ -1,4 +1,4 @@
-/** The dispatcher with one queue for all workers. */
+/** The dispatcher whose workers share the queries that wait. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import {
@@ -9,30 +9,38 @@ import {
 } from "../../../core/command-buffer.ts";
 import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
 import type { PaceMonitor } from "../../../core/pace.ts";
-import { DeadlineQueues } from "../../../core/queue.ts";
 import { ANY_VARIANT, isNamed } from "../../../core/wanted-variant.ts";
+import type { Line } from "./class-plans.ts";
+import { ClassWorkers } from "./class-workers.ts";
 import type { Dispatcher } from "./dispatcher.ts";
+import { KeptWorkers } from "./kept-workers.ts";
 import { LateBound } from "./late-bound.ts";
 import { LatePause } from "./late-pause.ts";
-import { GIVE_UP, Policy, WAIT } from "./policy.ts";
+import { type LineLevels, lineLevelsOf } from "./line-levels.ts";
+import { IN_TIME, type Kind, LATE, LineQueues } from "./line-queues.ts";
+import { GIVE_UP, type Policy, WAIT } from "./policy.ts";
 import { type PaceOptions, WorkerPaces } from "./worker-paces.ts";
-import { BUSY, DOWN, IDLE, workerStates } from "./worker-states.ts";
 
 /**
- * The queue of those that may be served in time, and of those that were given up: they run when
- * nothing else does.
- */
-const QUEUE = 0;
-const LATE = 1;
-
-/**
- * One queue for all workers, and a query bound to one only when a batch starts. Whenever a worker
- * is free and queries wait, the policy says which batch to start, or to wait for more of them; it
- * is asked again with the next event, or when the slack has fallen so far that it acts. Under more
- * load than the workers can carry it gives up queries, so that the others are served in time and
- * not all of them late.
+ * Queries wait in lines, and one is bound to a worker only when a batch starts. Whenever a worker
+ * is free and queries wait, the policy of their line says which batch to start, or to wait for more
+ * of them; it is asked again with the next event, or when the slack has fallen so far that it acts.
+ * Under more load than the workers can carry it gives up queries, so that the others are served in
+ * time and not all of them late.
  *
- * Queries that ask for one variant wait in the same queue. When such a query is the first, or while
+ * There is one line for all queries, unless they are of several classes, each with an SLO of its
+ * own. As the level says that the measured load calls for, either all classes wait in one line, the
+ * earliest deadline first, or each has a line, a table and a number of workers of its own; but all
+ * wait in one line as long as a class brings more than its share, for which its workers are too
+ * few. Queries of several buckets, which are not batched together, have a line each that all
+ * workers serve, the earliest deadline first; while one waits for more queries a worker is kept for
+ * it. What is said of classes below holds for buckets.
+ *
+ * Every worker serves every class, so a level that gives a class more workers takes hold as batches
+ * end, and a worker that is idle can be lent; a batch counts for the class of its first query. A
+ * query is kept by its class, so that nothing is moved when lines become one or part.
+ *
+ * Queries that ask for one variant wait in the same line. When such a query is the first, or while
  * the policy waits with those before it, a batch of that variant is started, of those only who ask
  * for it, as large as is in time.
  */
@@ -42,57 +50,59 @@ export class PooledDispatcher implements Dispatcher {
   readonly waitingCapacity: number;
   readonly commandCapacity: number;
   wakeMs = Number.POSITIVE_INFINITY;
-  readonly #policy: Policy;
+  readonly #levels: LineLevels;
   #drops: boolean;
-  readonly #queues: DeadlineQueues;
-  readonly #stateByWorker: Uint8Array;
-  /** The idle workers, the one that became so last on top: it has the model in its cache. */
-  readonly #idle: Uint32Array;
-  #idleCount = 0;
-  #upCount = 0;
-  readonly #paces: WorkerPaces;
-  /** Position among the idle workers of the one that takes the next batch. */
-  #next = 0;
-  /** Queries that arrive at once, so far. */
-  #jointCount = 0;
-  readonly #latePause = new LatePause();
+  /** By the first class of a line. */
+  readonly #latePauses: readonly LatePause[];
   #lateBound: LateBound;
+  readonly #classCount: number;
+  readonly #queues: LineQueues;
+  readonly #workers: ClassWorkers;
+  readonly #paces: WorkerPaces;
+  readonly #kept: KeptWorkers;
+  /** Queries that arrive at once, so far, and their class. */
+  #jointCount = 0;
+  #jointClass = 0;
+  /** Of each line that is followed: 1 once nothing more starts from it now. */
+  readonly #closed: Uint8Array;
 
+  /** @throws Error if the bundle contradicts itself. */
   constructor(bundle: RamsisBundle, ready: boolean, options: PaceOptions = {}) {
-    this.#policy = Policy.fromBundle(bundle);
-    this.#stateByWorker = workerStates(bundle, ready);
-    this.workerCount = this.#stateByWorker.length;
-    this.#paces = new WorkerPaces(bundle, this.workerCount, ready, options);
-    this.queueCapacity = this.#policy.queueCapacity;
-    this.waitingCapacity = 2 * this.queueCapacity;
-    this.commandCapacity = this.waitingCapacity + this.workerCount;
-    this.#queues = new DeadlineQueues(2, this.queueCapacity);
+    this.#classCount = (bundle.slo.classes ?? bundle.buckets)?.length ?? 1;
     this.#drops = bundle.policy.drop;
     this.#lateBound = new LateBound(bundle);
-    this.#idle = new Uint32Array(this.workerCount);
-    if (!ready) return;
-    this.#upCount = this.workerCount;
-    for (let worker = this.workerCount - 1; worker >= 0; worker--) this.#pushIdle(worker);
+    this.#workers = new ClassWorkers(bundle, this.#classCount, ready);
+    this.#paces = new WorkerPaces(bundle, this.#workers.count, ready, options);
+    this.#levels = lineLevelsOf(bundle, this.#workers.count);
+    this.#kept = new KeptWorkers(bundle.buckets !== undefined);
+    this.workerCount = this.#workers.count;
+    this.queueCapacity = capacityOf(bundle);
+    this.waitingCapacity = 2 * this.#classCount * this.queueCapacity;
+    this.commandCapacity = this.waitingCapacity + this.workerCount;
+    this.#queues = new LineQueues(this.#classCount, this.queueCapacity);
+    this.#closed = new Uint8Array(this.#classCount);
+    this.#latePauses = Array.from({ length: this.#classCount }, () => new LatePause());
   }
 
   get pace(): PaceMonitor {
     return this.#paces.monitor;
   }
 
+  /** Never with classes: which class a request is of is known once it was read. */
   get isFull(): boolean {
-    return this.#upCount > 0 && this.#queues.length(QUEUE) === this.queueCapacity;
+    return this.#classCount === 1 && this.#workers.upCount > 0 && this.#isFull(0);
   }
 
-  onArrival(query: number, deadlineMs: number, nowMs: number, out: CommandBuffer): void {
-    const queues = this.#queues;
-    if (this.#upCount === 0) out.drop(0, query, DROP_NO_WORKER);
-    else if (queues.length(QUEUE) === this.queueCapacity) out.drop(0, query, DROP_QUEUE_FULL);
-    else {
-      queues.insert(QUEUE, query, deadlineMs);
-      this.#startOrWait(nowMs, out);
-    }
+  onArrival(
+    query: number,
+    deadlineMs: number,
+    nowMs: number,
+    out: CommandBuffer,
+    sloClass = 0,
+  ): void {
+    this.#insert(query, deadlineMs, ANY_VARIANT, nowMs, out, sloClass);
     // Counted last: an arrival that counted itself would see a load higher than the true one.
-    this.#policy.recordArrival(nowMs);
+    this.#levels.recordArrival(sloClass, nowMs, 1);
   }
 
   onJointArrival(
@@ -101,37 +111,36 @@ export class PooledDispatcher implements Dispatcher {
     wanted: number,
     nowMs: number,
     out: CommandBuffer,
+    asked = 0,
   ): void {
+    const sloClass = this.#classOf(asked);
     const queues = this.#queues;
-    const most = this.queueCapacity;
     this.#jointCount++;
-    if (this.#upCount === 0) {
+    this.#jointClass = sloClass;
+    if (this.#workers.upCount === 0) {
       out.drop(0, query, DROP_NO_WORKER);
       return;
     }
-    if (queues.length(QUEUE) === most && this.#idleCount > 0) {
-      this.#startBatches(nowMs, out, most - 1);
-    }
-    if (queues.length(QUEUE) === most) out.drop(0, query, DROP_QUEUE_FULL);
-    else queues.insert(QUEUE, query, deadlineMs, queues.arrivingWanted(wanted));
+    if (this.#isFull(sloClass)) this.#makeRoom(sloClass, nowMs, out);
+    if (this.#isFull(sloClass)) out.drop(0, query, DROP_QUEUE_FULL);
+    else queues.insert(sloClass, IN_TIME, query, deadlineMs, queues.arrivingWanted(wanted));
   }
 
   onJointEnd(nowMs: number, out: CommandBuffer): void {
-    this.#startOrWait(nowMs, out);
-    if (this.#jointCount > 0) this.#policy.recordArrival(nowMs, this.#jointCount);
+    if (this.#workers.idleCount > 0) this.#startBatches(nowMs, out);
+    else this.#wakeForDue(this.#earliestMs(), nowMs);
+    if (this.#jointCount > 0) this.#levels.recordArrival(this.#jointClass, nowMs, this.#jointCount);
     this.#jointCount = 0;
     this.#queues.endArrivals();
   }
 
-  onRefused(queries: number, nowMs: number): void {
-    this.#policy.recordArrival(nowMs, queries);
+  onRefused(queries: number, nowMs: number, sloClass = 0): void {
+    this.#levels.recordArrival(sloClass, nowMs, queries);
   }
 
   onBatchDone(worker: number, nowMs: number, out: CommandBuffer, ranMs = Number.NaN): void {
-    assert(this.#stateByWorker[worker] === BUSY, "a worker that is done was busy");
-    this.#paces.done(worker, ranMs, this.#upCount - this.#idleCount, nowMs);
-    this.#stateByWorker[worker] = IDLE;
-    this.#pushIdle(worker);
+    this.#paces.done(worker, ranMs, this.#busyCount, nowMs);
+    this.#workers.onBatchDone(worker);
     this.#startBatches(nowMs, out);
   }
 
@@ -140,29 +149,21 @@ export class PooledDispatcher implements Dispatcher {
   }
 
   onWorkerReady(worker: number, nowMs: number, out: CommandBuffer): void {
-    assert(this.#stateByWorker[worker] === DOWN, "a worker that comes up was down");
-    this.#stateByWorker[worker] = IDLE;
-    this.#upCount++;
+    this.#workers.onReady(worker);
     this.pace.onReady(worker);
-    this.#pushIdle(worker);
     this.#startBatches(nowMs, out);
   }
 
-  onWorkerLost(worker: number, _nowMs: number, out: CommandBuffer): void {
-    const state = this.#stateByWorker[worker];
-    assert(state !== DOWN, "a worker that goes down was up");
-    if (state === IDLE) this.#removeIdle(worker);
-    this.#stateByWorker[worker] = DOWN;
-    this.#upCount--;
+  onWorkerLost(worker: number, nowMs: number, out: CommandBuffer): void {
+    this.#workers.onLost(worker);
     this.pace.onLost(worker);
-    if (this.#upCount > 0) {
-      if (this.#idleCount === 0) this.wakeMs = this.#dueMs();
-      return;
+    // Its batch counts no more, so its class may have a claim to a worker that is idle.
+    if (this.#classCount > 1 || this.#workers.idleCount === 0) this.#startBatches(nowMs, out);
+    if (this.#workers.upCount > 0) return;
+    for (let sloClass = 0; sloClass < this.#classCount; sloClass++) {
+      this.#dropAll(sloClass, IN_TIME, out);
+      this.#dropAll(sloClass, LATE, out);
     }
-    this.wakeMs = Number.POSITIVE_INFINITY;
-    const queues = this.#queues;
-    while (queues.length(QUEUE) > 0) out.drop(0, queues.take(QUEUE), DROP_NO_WORKER);
-    while (queues.length(LATE) > 0) out.drop(0, queues.take(LATE), DROP_NO_WORKER);
   }
 
   onRetry(
@@ -171,253 +172,373 @@ export class PooledDispatcher implements Dispatcher {
     wanted: number,
     nowMs: number,
     out: CommandBuffer,
+    sloClass = 0,
   ): void {
-    const queues = this.#queues;
-    if (this.#upCount === 0) out.drop(0, query, DROP_NO_WORKER);
-    else if (queues.length(QUEUE) === this.queueCapacity) out.drop(0, query, DROP_QUEUE_FULL);
-    else {
-      queues.insert(QUEUE, query, deadlineMs, wanted);
-      this.#startOrWait(nowMs, out);
-    }
+    this.#insert(query, deadlineMs, wanted, nowMs, out, sloClass);
   }
 
   onCancel(query: number): boolean {
-    const queues = this.#queues;
-    const waited = queues.remove(query);
-    if (queues.length(QUEUE) + queues.length(LATE) === 0) this.wakeMs = Number.POSITIVE_INFINITY;
+    const waited = this.#queues.remove(query);
+    let waiting = 0;
+    for (let index = 0; index < this.#levels.lines.length; index++) {
+      const line = this.#levels.lines[index]!;
+      waiting += this.#queues.length(line, IN_TIME) + this.#queues.length(line, LATE);
+    }
+    if (waiting === 0) this.wakeMs = Number.POSITIVE_INFINITY;
     return waited;
   }
 
   replaceBundle(bundle: RamsisBundle): void {
-    this.#policy.replaceBundle(bundle);
+    if (capacityOf(bundle) !== this.queueCapacity) throw new RangeError("queues keep their size");
+    this.#levels.replaceBundle(bundle);
     this.#paces.replaceBundle(bundle);
     this.#drops = bundle.policy.drop;
     this.#lateBound = new LateBound(bundle);
   }
 
   onShare(share: LoadShare): void {
-    this.#policy.follow(share);
+    this.#levels.onShare(share);
     this.pace.share(share.workers);
   }
 
   seenLoad(nowMs: number): SeenLoad {
-    return this.#policy.seenLoad(nowMs);
+    return this.#levels.seenLoad(nowMs);
   }
 
   loadQps(nowMs: number): number {
-    return this.#policy.loadQps(nowMs);
+    return this.#levels.loadQps(nowMs);
   }
 
-  #startOrWait(nowMs: number, out: CommandBuffer): void {
-    if (this.#idleCount > 0) this.#startBatches(nowMs, out);
-    else this.wakeMs = Math.min(this.wakeMs, Math.max(nowMs, this.#dueMs()));
+  /** Without classes all queries are of one, whatever the driver knows of them. */
+  #classOf(sloClass: number): number {
+    if (this.#classCount === 1) return 0;
+    assert(sloClass < this.#classCount, "a query is of a class that there is");
+    return sloClass;
   }
 
-  #startBatches(nowMs: number, out: CommandBuffer, left = 0): void {
-    this.#dropDue(QUEUE, nowMs, out);
-    this.#dropDue(LATE, nowMs, out);
+  /** Queues a query that may start at once, or gives it up. */
+  #insert(
+    query: number,
+    deadlineMs: number,
+    wanted: number,
+    nowMs: number,
+    out: CommandBuffer,
+    asked: number,
+  ): void {
+    const sloClass = this.#classOf(asked);
+    if (this.#workers.upCount === 0) out.drop(0, query, DROP_NO_WORKER);
+    else if (this.#isFull(sloClass)) out.drop(0, query, DROP_QUEUE_FULL);
+    else {
+      this.#queues.insert(sloClass, IN_TIME, query, deadlineMs, wanted);
+      if (this.#workers.idleCount > 0) this.#startBatches(nowMs, out);
+      else this.#wakeForDue(deadlineMs, nowMs);
+    }
+  }
+
+  #lineOf(sloClass: number): Line {
+    return this.#levels.lines[this.#levels.lines.length === 1 ? 0 : sloClass]!;
+  }
+
+  /** Whether a line has as many queries of this class, or together, as it holds. */
+  #isFull(sloClass: number): boolean {
+    if (this.#queues.isFull(sloClass, IN_TIME)) return true;
+    if (this.#classCount === 1) return false;
+    const line = this.#lineOf(sloClass);
+    return this.#queues.length(line, IN_TIME) >= line.capacity;
+  }
+
+  /**
+   * Lets the line of a class decide, as long as a worker is free for it, until it holds one query
+   * more.
+   */
+  #makeRoom(sloClass: number, nowMs: number, out: CommandBuffer): void {
+    if (this.#workers.idleCount === 0) return;
+    this.#dropAllDue(nowMs, out);
     this.wakeMs = Number.POSITIVE_INFINITY;
-    this.#decide(nowMs, out, left);
-    this.wakeMs = Math.min(this.wakeMs, Math.max(nowMs, this.#dueMs()));
+    this.#follow(nowMs);
+    const line = this.#lineOf(sloClass);
+    while (this.#workers.idleCount > 0 && this.#isFull(sloClass)) {
+      this.#workers.choose(this.pace);
+      if (!this.#mayStart(line) || !this.#serve(line, nowMs, out)) return;
+    }
+  }
+
+  /** Chooses the level, and whether classes wait together. */
+  #follow(nowMs: number): void {
+    const { monitor } = this.#paces;
+    this.#kept.begin();
+    monitor.look(nowMs);
+    this.#levels.follow(nowMs, monitor);
+  }
+
+  /** A query that waits has to be dropped at some time. @param deadlineMs of the earliest one. */
+  #wakeForDue(deadlineMs: number, nowMs: number): void {
+    this.wakeMs = Math.min(this.wakeMs, Math.max(nowMs, this.#lateBound.dueMs(deadlineMs)));
+  }
+
+  #startBatches(nowMs: number, out: CommandBuffer): void {
+    this.#dropAllDue(nowMs, out);
+    this.wakeMs = Number.POSITIVE_INFINITY;
+    this.#decide(nowMs, out);
+    this.#wakeForDue(this.#earliestMs(), nowMs);
   }
 
   /** Drops the queries that no batch can answer within the bound any more. */
-  #dropDue(queue: number, nowMs: number, out: CommandBuffer): void {
-    const queues = this.#queues;
-    while (
-      queues.length(queue) > 0 &&
-      this.#lateBound.dueMs(queues.earliestDeadlineMs(queue)) <= nowMs
-    ) {
-      out.drop(0, queues.take(queue), DROP_LATE);
+  #dropAllDue(nowMs: number, out: CommandBuffer): void {
+    for (let sloClass = 0; sloClass < this.#classCount; sloClass++) {
+      this.#dropDue(sloClass, IN_TIME, nowMs, out);
+      this.#dropDue(sloClass, LATE, nowMs, out);
     }
   }
 
-  /** When a query that waits now has to be dropped, if it still waits. */
-  #dueMs(): number {
+  #dropDue(sloClass: number, kind: Kind, nowMs: number, out: CommandBuffer): void {
+    const queues = this.#queues;
+    while (this.#lateBound.dueMs(queues.deadlineMs(sloClass, kind)) <= nowMs) {
+      out.drop(0, queues.take(sloClass, kind), DROP_LATE);
+    }
+  }
+
+  /** The earliest deadline of all that wait, infinite where none does. */
+  #earliestMs(): number {
     const queues = this.#queues;
     let deadlineMs = Number.POSITIVE_INFINITY;
-    if (queues.length(QUEUE) > 0) deadlineMs = queues.earliestDeadlineMs(QUEUE);
-    if (queues.length(LATE) > 0) {
-      deadlineMs = Math.min(deadlineMs, queues.earliestDeadlineMs(LATE));
+    for (let sloClass = 0; sloClass < this.#classCount; sloClass++) {
+      const inTimeMs = queues.deadlineMs(sloClass, IN_TIME);
+      deadlineMs = Math.min(deadlineMs, inTimeMs, queues.deadlineMs(sloClass, LATE));
     }
-    return this.#lateBound.dueMs(deadlineMs);
+    return deadlineMs;
+  }
+
+  /** Decides as long as a worker is free and a line has something to start. */
+  #decide(nowMs: number, out: CommandBuffer): void {
+    // The levels of classes are chosen when a worker is free; a single line looks at any event.
+    if (this.#workers.idleCount === 0 && this.#classCount > 1) return;
+    this.#follow(nowMs);
+    const { lines } = this.#levels;
+    if (lines.length === 1) {
+      const line = lines[0]!;
+      while (this.#workers.idleCount > 0 && this.#queues.length(line, IN_TIME) > 0) {
+        if (!this.#serve(line, nowMs, out)) return;
+      }
+      this.#startLate(line, nowMs, out);
+      return;
+    }
+    this.#closed.fill(0);
+    while (this.#workers.idleCount > 0) {
+      const index = this.#nextLine(lines);
+      if (index < 0) break;
+      const line = lines[index]!;
+      if (!this.#mayStart(line) || !this.#serve(line, nowMs, out)) this.#closed[index] = 1;
+    }
+    for (let index = 0; index < lines.length; index++) {
+      if (this.#closed[index] === 0) this.#startLate(lines[index]!, nowMs, out);
+    }
   }
 
   /**
-   * Decides as long as a worker is free, more than `left` queries wait and the policy does not say
-   * to wait with them.
+   * The line with the earliest deadline of those that are not closed; on ties the first. @returns
+   * its index, or −1.
    */
-  #decide(nowMs: number, out: CommandBuffer, left: number): void {
-    const policy = this.#policy;
+  #nextLine(lines: readonly Line[]): number {
+    let next = -1;
+    let earliestMs = Number.POSITIVE_INFINITY;
+    for (let index = 0; index < lines.length; index++) {
+      if (this.#closed[index] === 1) continue;
+      const sloClass = this.#queues.firstClass(lines[index]!, IN_TIME);
+      if (sloClass < 0) continue;
+      const deadlineMs = this.#queues.deadlineMs(sloClass, IN_TIME);
+      if (next >= 0 && deadlineMs >= earliestMs) continue;
+      next = index;
+      earliestMs = deadlineMs;
+    }
+    return next;
+  }
+
+  /**
+   * Whether a line may have one more batch under way: while it has fewer than workers, and then as
+   * long as every other line that has a claim to one more finds a worker idle. So what is idle is
+   * lent, and nobody waits for what was lent but for a second query that comes at once.
+   */
+  #mayStart(line: Line): boolean {
+    if (this.#hasClaim(line)) return true;
+    let claims = 0;
+    for (let index = 0; index < this.#levels.lines.length; index++) {
+      if (this.#levels.lines[index] !== line && this.#hasClaim(this.#levels.lines[index]!))
+        claims++;
+    }
+    return this.#workers.idleCount > claims;
+  }
+
+  /** Whether a line has fewer batches under way than its share of the workers that are up. */
+  #hasClaim(line: Line): boolean {
+    return this.#workers.busyCount(line) < this.#shareOf(line);
+  }
+
+  /** Of the workers that are up, those that a line may have busy at a time. */
+  #shareOf(line: Line): number {
+    const { upCount, count } = this.#workers;
+    return Math.ceil((line.workers * upCount) / count);
+  }
+
+  /**
+   * Starts or gives up what is first in a line that is not empty. @returns false if it waits
+   * instead.
+   */
+  #serve(line: Line, nowMs: number, out: CommandBuffer): boolean {
+    const { policy } = line;
     const queues = this.#queues;
     const { monitor } = this.#paces;
-    monitor.look(nowMs);
-    while (this.#idleCount > 0 && queues.length(QUEUE) > left) {
-      const worker = this.#chooseIdle();
-      const pace = monitor.paceOf(worker);
-      const deadlineMs = queues.earliestDeadlineMs(QUEUE);
-      // A straggler serves what it can in time and leaves the rest to the others.
-      const isStraggler = !monitor.isEven && monitor.isStraggler(worker);
-      if (deadlineMs < nowMs + policy.leastSlackMs(ANY_VARIANT, pace)) {
-        if (isStraggler) return;
-        this.#giveUp(out);
-        continue;
-      }
-      if (queues.isChoosy(QUEUE) && isNamed(queues.wanted(QUEUE))) {
-        if (this.#startNamed(0, pace, nowMs, out)) continue;
-        if (isStraggler) return;
-        // One that cannot be in time any more is given up: dropped, or served when all else is.
-        this.#giveUp(out);
-        continue;
-      }
-      const queued = queues.length(QUEUE);
-      const action = policy.decide(queued, deadlineMs - nowMs, nowMs, pace, monitor);
-      if (action === WAIT) {
-        if (this.#startNamed(queues.firstNamed(QUEUE), pace, nowMs, out)) continue;
-        this.wakeMs = nowMs + policy.waitMs(deadlineMs - nowMs);
-        return;
-      }
-      if (action !== GIVE_UP) this.#startBatch(QUEUE, action, out);
-      else if (isStraggler) return;
-      else this.#giveUp(out);
+    const worker = this.#workers.choose(monitor);
+    const pace = monitor.paceOf(worker);
+    // A straggler serves what it can in time and leaves the rest to the others.
+    const isStraggler = !monitor.isEven && monitor.isStraggler(worker);
+    const sloClass = queues.firstClass(line, IN_TIME);
+    const deadlineMs = queues.deadlineMs(sloClass, IN_TIME);
+    if (deadlineMs < nowMs + policy.leastSlackMs(ANY_VARIANT, pace)) {
+      if (isStraggler) return false;
+      this.#giveUp(sloClass, out);
+      return true;
     }
-    if (left === 0) this.#startLate(nowMs, out);
+    const isChoosy = queues.isChoosy(line, IN_TIME);
+    if (isChoosy && isNamed(queues.wanted(sloClass, IN_TIME))) {
+      if (this.#startNamed(line, pace, nowMs, out)) return true;
+      if (isStraggler) return false;
+      // One that cannot be in time any more is given up: dropped, or served when all else is.
+      this.#giveUp(sloClass, out);
+      return true;
+    }
+    const queued = queues.length(line, IN_TIME);
+    const slackMs = deadlineMs - nowMs;
+    const slackPace = pace / this.#levels.pace;
+    const action = policy.decide(queued, slackMs, nowMs, slackPace, monitor);
+    if (action === WAIT) {
+      if (isChoosy && this.#startNamed(line, pace, nowMs, out)) return true;
+      const actMs = nowMs + policy.waitMs(slackMs);
+      this.wakeMs = Math.min(this.wakeMs, actMs);
+      this.#kept.keep(actMs);
+      return false;
+    }
+    if (action === GIVE_UP) {
+      if (isStraggler) return false;
+      this.#giveUp(sloClass, out);
+    } else {
+      // It is asked again when the queue acts that the worker is kept for.
+      if (!this.#kept.isFree && !this.#mayRun(policy, action, pace, nowMs)) return false;
+      this.#startBatch(line, IN_TIME, action, out);
+    }
+    return true;
   }
 
-  #startLate(nowMs: number, out: CommandBuffer): void {
-    const policy = this.#policy;
+  #mayRun(policy: Policy, action: number, pace: number, nowMs: number): boolean {
+    const serviceMs = policy.named.serviceMs(policy.variant(action), policy.batch(action));
+    return this.#kept.mayTake(this.#workers.idleCount, nowMs + serviceMs * pace);
+  }
+
+  #startLate(line: Line, nowMs: number, out: CommandBuffer): void {
+    const { policy } = line;
     const queues = this.#queues;
-    while (this.#idleCount > 0 && queues.length(LATE) > 0) {
-      const startMs = this.#latePause.endMs(this.#idleCount, this.#upCount, nowMs);
+    if (queues.length(line, LATE) === 0) return;
+    const share = this.#shareOf(line);
+    const pause = this.#latePauses[line.first]!;
+    while (this.#workers.idleCount > 0 && this.#hasClaim(line)) {
+      if (!this.#kept.mayTake(this.#workers.idleCount, Number.POSITIVE_INFINITY)) return;
+      const sloClass = queues.firstClass(line, LATE);
+      if (sloClass < 0) return;
+      const startMs = pause.endMs(share - this.#workers.busyCount(line), share, nowMs);
       if (startMs > nowMs) {
-        this.wakeMs = startMs;
+        this.wakeMs = Math.min(this.wakeMs, startMs);
         return;
       }
-      const deadlineMs = queues.earliestDeadlineMs(LATE);
-      const pace = this.pace.paceOf(this.#chooseIdle());
-      const leftMs = this.#lateBound.leftMs(deadlineMs, nowMs) / pace;
-      const wanted = queues.isChoosy(LATE) ? queues.wanted(LATE) : ANY_VARIANT;
+      const pace = this.pace.paceOf(this.#workers.choose(this.pace));
+      const leftMs = this.#lateBound.leftMs(queues.deadlineMs(sloClass, LATE), nowMs) / pace;
+      const wanted = queues.wanted(sloClass, LATE);
       if (isNamed(wanted)) {
-        const batch = policy.named.late(wanted, queues.namedCount(LATE, wanted), leftMs);
+        const batch = policy.named.late(wanted, queues.namedCount(line, LATE, wanted), leftMs);
         if (batch === 0) {
-          out.drop(0, queues.take(LATE), DROP_LATE);
+          out.drop(0, queues.take(sloClass, LATE), DROP_LATE);
           continue;
         }
-        this.#startBatchFor(LATE, wanted, false, batch, out);
-        this.#pauseLate(wanted, batch, nowMs);
+        this.#startBatchFor(line, LATE, wanted, false, batch, out);
+        pause.begin(policy.named.serviceMs(wanted, batch) * this.pace.poolPace, share, nowMs);
       } else {
-        const action = policy.rescue(queues.length(LATE), leftMs);
+        const action = policy.rescue(queues.length(line, LATE), leftMs);
         if (action === GIVE_UP) {
-          out.drop(0, queues.take(LATE), DROP_LATE);
+          out.drop(0, queues.take(sloClass, LATE), DROP_LATE);
           continue;
         }
-        this.#startBatch(LATE, action, out);
-        this.#pauseLate(policy.variant(action), policy.batch(action), nowMs);
+        this.#startBatch(line, LATE, action, out);
+        const serviceMs = policy.named.serviceMs(policy.variant(action), policy.batch(action));
+        pause.begin(serviceMs * this.pace.poolPace, share, nowMs);
       }
     }
-  }
-
-  #pauseLate(variant: number, batch: number, nowMs: number): void {
-    const serviceMs = this.#policy.named.serviceMs(variant, batch);
-    this.#latePause.begin(serviceMs * this.pace.poolPace, this.#upCount, nowMs);
   }
 
   /**
-   * Starts a batch of the variant that the query at a position names, if one is in time.
-   * @param pace of the worker that would run it.
+   * Starts a batch of the variant that the first query names which names one, if one is in time.
    */
-  #startNamed(position: number, pace: number, nowMs: number, out: CommandBuffer): boolean {
-    if (position < 0) return false;
+  #startNamed(line: Line, pace: number, nowMs: number, out: CommandBuffer): boolean {
     const queues = this.#queues;
-    const variant = queues.wanted(QUEUE, position);
-    const slackMs = queues.earliestDeadlineMs(QUEUE, position) - nowMs;
-    const queued = queues.namedCount(QUEUE, variant);
-    const batch = this.#policy.named.inTime(variant, queued, slackMs / pace);
-    if (batch > 0) this.#startBatchFor(QUEUE, variant, false, batch, out);
+    if (!queues.findNamed(line, IN_TIME)) return false;
+    const variant = queues.foundWanted;
+    const slackMs = queues.foundDeadlineMs - nowMs;
+    const queued = queues.namedCount(line, IN_TIME, variant);
+    const batch = line.policy.named.inTime(variant, queued, slackMs / pace);
+    if (batch > 0) this.#startBatchFor(line, IN_TIME, variant, false, batch, out);
     return batch > 0;
   }
 
-  #startBatch(queue: number, action: number, out: CommandBuffer): void {
-    const policy = this.#policy;
-    const queues = this.#queues;
-    const variant = policy.variant(action);
-    const batch = Math.min(policy.batch(action), queues.length(queue));
-    if (queues.isChoosy(queue)) {
-      this.#startBatchFor(queue, variant, true, batch, out);
-      return;
-    }
-    const worker = this.#takeIdle();
-    out.startBatch(worker, variant, policy.level, queues.length(queue));
-    this.#paces.started(worker, variant, batch, this.#upCount - this.#idleCount);
-    for (let taken = 0; taken < batch; taken++) out.appendQuery(queues.take(queue));
+  #startBatch(line: Line, kind: Kind, action: number, out: CommandBuffer): void {
+    const { policy } = line;
+    this.#startBatchFor(line, kind, policy.variant(action), true, policy.batch(action), out);
   }
 
-  /**
-   * Starts a batch from a queue in which some queries ask for a variant.
-   * @param isOpen whether the policy chose the variant.
-   */
+  /** @param isOpen whether the policy chose the variant. */
   #startBatchFor(
-    queue: number,
+    line: Line,
+    kind: Kind,
     variant: number,
     isOpen: boolean,
-    batch: number,
+    most: number,
     out: CommandBuffer,
   ): void {
-    const queued = this.#queues.length(queue);
-    const worker = this.#takeIdle();
-    out.startBatch(worker, variant, this.#policy.level, queued);
-    const taken = this.#queues.takeFor(queue, variant, isOpen, batch, out);
+    const worker = this.#workers.take();
+    out.startBatch(worker, variant, this.#levels.level, this.#queues.length(line, kind));
+    const taken = this.#queues.takeFor(line, kind, variant, isOpen, most, out);
     assert(taken > 0, "a batch holds at least one query");
-    this.#paces.started(worker, variant, taken, this.#upCount - this.#idleCount);
+    const sloClass = this.#queues.takenClass;
+    this.#workers.assign(worker, sloClass);
+    this.#paces.started(worker, variant, taken, this.#busyCount, sloClass);
   }
 
-  /** If more late queries wait than may, the one that is late the longest goes. */
-  #giveUp(out: CommandBuffer): void {
+  get #busyCount(): number {
+    return this.#workers.upCount - this.#workers.idleCount;
+  }
+
+  /** If more late queries of a class wait than may, the one that is late the longest goes. */
+  #giveUp(sloClass: number, out: CommandBuffer): void {
     const queues = this.#queues;
-    const deadlineMs = queues.earliestDeadlineMs(QUEUE);
-    const wanted = queues.wanted(QUEUE);
-    const query = queues.take(QUEUE);
+    const deadlineMs = queues.deadlineMs(sloClass, IN_TIME);
+    const wanted = queues.wanted(sloClass, IN_TIME);
+    const query = queues.take(sloClass, IN_TIME);
     if (this.#drops) {
       out.drop(0, query, DROP_LATE);
       return;
     }
-    if (queues.length(LATE) === this.queueCapacity) out.drop(0, queues.take(LATE), DROP_LATE);
-    queues.insert(LATE, query, deadlineMs, wanted);
+    if (queues.isFull(sloClass, LATE)) out.drop(0, queues.take(sloClass, LATE), DROP_LATE);
+    queues.insert(sloClass, LATE, query, deadlineMs, wanted);
   }
 
-  /** The fastest idle worker; of equally fast ones that which became idle last. */
-  #chooseIdle(): number {
-    const { monitor } = this.#paces;
-    let next = this.#idleCount - 1;
-    if (!monitor.isEven) {
-      for (let position = next - 1; position >= 0; position--) {
-        const isFaster =
-          monitor.meanPaceOf(this.#idle[position]!) < monitor.meanPaceOf(this.#idle[next]!);
-        if (isFaster) next = position;
-      }
+  #dropAll(sloClass: number, kind: Kind, out: CommandBuffer): void {
+    const queues = this.#queues;
+    const span = { first: sloClass, end: sloClass + 1 };
+    while (queues.length(span, kind) > 0) {
+      out.drop(0, queues.take(sloClass, kind), DROP_NO_WORKER);
     }
-    this.#next = next;
-    return this.#idle[next]!;
   }
+}
 
-  #takeIdle(): number {
-    const worker = this.#idle[this.#next]!;
-    this.#idle.copyWithin(this.#next, this.#next + 1, this.#idleCount);
-    this.#idleCount--;
-    this.#next = this.#idleCount - 1;
-    this.#stateByWorker[worker] = BUSY;
-    return worker;
-  }
-
-  #pushIdle(worker: number): void {
-    this.#idle[this.#idleCount++] = worker;
-  }
-
-  #removeIdle(worker: number): void {
-    const idle = this.#idle;
-    const position = idle.indexOf(worker);
-    assert(position >= 0 && position < this.#idleCount, "an idle worker is on the stack");
-    idle.copyWithin(position, position + 1, this.#idleCount);
-    this.#idleCount--;
-  }
+/** Queries of one class that may wait: as many as any line holds. */
+function capacityOf({ decisionSpace, classSpaces, buckets = [] }: RamsisBundle): number {
+  const spaces = classSpaces ?? buckets;
+  return 1 + Math.max(decisionSpace.maxQueue, ...spaces.map(({ maxQueue }) => maxQueue));
 }

@@ -6,9 +6,12 @@ export const DOWN = 0;
 export const IDLE = 1;
 export const BUSY = 2;
 
+/** Counts the workers of all pools. */
+export function workerCountOf({ cluster }: Pick<RamsisBundle, "cluster">): number {
+  return cluster.pools.reduce((sum, { workers }) => sum + workers, 0);
+}
+
 /** One state for each worker in the pools of a bundle. */
-export function workerStates({ cluster }: RamsisBundle, ready: boolean): Uint8Array {
-  let workerCount = 0;
-  for (const pool of cluster.pools) workerCount += pool.workers;
-  return new Uint8Array(workerCount).fill(ready ? IDLE : DOWN);
+export function workerStates(bundle: RamsisBundle, ready: boolean): Uint8Array {
+  return new Uint8Array(workerCountOf(bundle)).fill(ready ? IDLE : DOWN);
 }

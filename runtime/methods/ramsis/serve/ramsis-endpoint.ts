@@ -23,7 +23,7 @@ import { Sequences } from "../../../server/sequences/sequences.ts";
 import { type ClientSignature, signatureOf } from "../../../server/tensors/signature.ts";
 import type { GenerateLevel } from "../../method.ts";
 import { referenceOf } from "../core/policy.ts";
-import { bucketViews, classViews } from "../tell/class-level-view.ts";
+import { classViews } from "../tell/class-level-view.ts";
 import { LevelGeneration } from "./level-generation.ts";
 import { type GenerationOutcome, Metrics } from "./metrics.ts";
 import type { RecordedCommand, RecordedEvent, Recorder } from "./recording.ts";
@@ -179,8 +179,7 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
       classesAt: (level) => {
         const decided = policy.bundle.levels[level];
         if (decided === undefined) return [];
-        const { buckets } = policy.bundle;
-        return (buckets === undefined ? classViews : bucketViews)(policy.bundle, decided);
+        return classViews(policy.bundle, decided);
       },
       promisedAt: (level) => {
         const { violationRate, accuracyPerSatisfied = Number.NaN } = this.#promisedNow(level) ?? {};

@@ -1,11 +1,11 @@
 /** Records the events and commands of the dispatcher of tables. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
-import { CommandBuffer, DROP } from "../../../core/command-buffer.ts";
+import { CommandBuffer } from "../../../core/command-buffer.ts";
 import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
 import type { PaceMonitor } from "../../../core/pace.ts";
 import { WakeTimer } from "../../../server/wake-timer.ts";
 import type { Dispatcher } from "../core/dispatcher.ts";
-import type { RecordedCommand, Recorder } from "./recording.ts";
+import { type RecordedCommand, type Recorder, recordedCommand } from "./recording.ts";
 
 export type DropCommand = Extract<RecordedCommand, { readonly kind: "drop" }>;
 export type StartCommand = Extract<RecordedCommand, { readonly kind: "start-batch" }> & {
@@ -150,21 +150,9 @@ export class RecordedDispatcher {
   }
 
   #command(buffer: CommandBuffer, command: number): TableCommand {
-    const worker = buffer.worker(command);
-    if (buffer.kind(command) === DROP) {
-      const drop = { query: buffer.query(command, 0), reason: buffer.reason(command) };
-      const dropped = { kind: "drop", worker, ...drop } as const;
-      this.#recorder?.(dropped);
-      return dropped;
-    }
-    const variant = buffer.variant(command);
-    const level = buffer.level(command);
-    const queries = Array.from({ length: buffer.queryCount(command) }, (_, position) =>
-      buffer.query(command, position),
-    );
-    const started = { kind: "start-batch", worker, variant, level, queries } as const;
-    this.#recorder?.(started);
-    return { ...started, queued: buffer.queued(command) };
+    const recorded = recordedCommand(buffer, command);
+    this.#recorder?.(recorded);
+    return recorded.kind === "drop" ? recorded : { ...recorded, queued: buffer.queued(command) };
   }
 }
 

@@ -3,6 +3,7 @@
  * events gives the same commands.
  */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
+import { type CommandBuffer, DROP } from "../../../core/command-buffer.ts";
 import type { LoadShare } from "../../../core/load-share.ts";
 
 export type RecordedEvent =
@@ -81,3 +82,17 @@ export type RecordedCommand =
  * It must not throw.
  */
 export type Recorder = (entry: RecordedEvent | RecordedCommand) => void;
+
+/** A command as it is recorded. */
+export function recordedCommand(commands: CommandBuffer, command: number): RecordedCommand {
+  const worker = commands.worker(command);
+  if (commands.kind(command) === DROP) {
+    const query = commands.query(command, 0);
+    return { kind: "drop", worker, query, reason: commands.reason(command) };
+  }
+  const [variant, level] = [commands.variant(command), commands.level(command)];
+  const queries = Array.from({ length: commands.queryCount(command) }, (_, position) =>
+    commands.query(command, position),
+  );
+  return { kind: "start-batch", worker, variant, level, queries };
+}

@@ -1,7 +1,7 @@
 /** A dispatcher of tables driven by recorded events alone. */
 import { isOfSameMethod } from "../../../bundle/same-method.ts";
 import type { RamsisBundle } from "../../../bundle/schema.ts";
-import { CommandBuffer, DROP } from "../../../core/command-buffer.ts";
+import { CommandBuffer } from "../../../core/command-buffer.ts";
 import {
   given,
   noEvent,
@@ -11,7 +11,7 @@ import {
 } from "../../../server/decisions/recorded-entry.ts";
 import type { Dispatcher } from "../core/dispatcher.ts";
 import { dispatcherOf } from "../core/dispatcher-of.ts";
-import type { RecordedCommand, RecordedEvent } from "./recording.ts";
+import { type RecordedCommand, type RecordedEvent, recordedCommand } from "./recording.ts";
 
 type Tell = (dispatcher: Dispatcher, event: RecordedEntry, out: CommandBuffer) => void;
 
@@ -74,8 +74,9 @@ export class RamsisReplayer implements Replayer {
     if (event.kind === "policy") this.#replaceBundle(event);
     else if (isKnown(event.kind)) TELL[event.kind](this.#dispatcher, event, this.#commands);
     else noEvent(event, [...Object.keys(TELL), "policy"]);
-    const commands = commandsOf(this.#commands);
-    this.#commands.clear();
+    const buffer = this.#commands;
+    const commands = Array.from({ length: buffer.count }, (_, at) => recordedCommand(buffer, at));
+    buffer.clear();
     return commands;
   }
 
@@ -90,24 +91,4 @@ export class RamsisReplayer implements Replayer {
 function countOf({ queries }: RecordedEntry): number {
   if (typeof queries === "number") return queries;
   throw new RangeError('an event "refused" says how many queries were');
-}
-
-const NONE: readonly RecordedCommand[] = [];
-
-function commandsOf(commands: CommandBuffer): readonly RecordedCommand[] {
-  if (commands.count === 0) return NONE;
-  return Array.from({ length: commands.count }, (_, command) => commandOf(commands, command));
-}
-
-function commandOf(commands: CommandBuffer, command: number): RecordedCommand {
-  const worker = commands.worker(command);
-  if (commands.kind(command) === DROP) {
-    const query = commands.query(command, 0);
-    return { kind: "drop", worker, query, reason: commands.reason(command) };
-  }
-  const queries = Array.from({ length: commands.queryCount(command) }, (_, position) =>
-    commands.query(command, position),
-  );
-  const variant = commands.variant(command);
-  return { kind: "start-batch", worker, variant, level: commands.level(command), queries };
 }

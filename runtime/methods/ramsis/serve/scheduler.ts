@@ -20,7 +20,7 @@ import { RowSlots } from "./row-slots.ts";
 import { type RunningBatch, startedBatch } from "./running-batch.ts";
 import type { SchedulerObserver } from "./scheduler-observer.ts";
 
-export interface SchedulerOptions {
+interface SchedulerOptions {
   readonly bundle: RamsisBundle;
   readonly signature: ModelSignature;
   readonly nowMs: () => number;

@@ -4,9 +4,7 @@
  */
 import type { ClassExpected, RamsisBundle, RamsisLevel, SloClass } from "../../../bundle/schema.ts";
 import { RuntimeError } from "../../../errors.ts";
-import { bucketBundle } from "../bundle/bucket-views.ts";
-import { classBundle } from "../bundle/class-views.ts";
-import { withPaceLevels } from "../bundle/pace-views.ts";
+import { kindBundle, withPaceLevels } from "../bundle/kind-views.ts";
 
 export interface ClassView extends SloClass {
   /** Null where one queue is followed. */
@@ -14,29 +12,16 @@ export interface ClassView extends SloClass {
   readonly expected: ClassExpected | null;
 }
 
-/** In the order of the bundle; none without classes. */
+/** Each class or bucket, in the order of the bundle; none where all queries are alike. */
 export function classViews(
-  { slo }: Pick<RamsisBundle, "slo">,
+  { slo, buckets = [] }: Pick<RamsisBundle, "slo" | "buckets">,
   { classTables, expected }: RamsisLevel,
 ): ClassView[] {
-  return (slo.classes ?? []).map((sloClass, index) => ({
-    ...sloClass,
+  const padded = buckets.map(({ name, share }) => ({ name, share, latencyMs: slo.latencyMs }));
+  return (slo.classes ?? padded).map((kind, index) => ({
+    ...kind,
     workers: classTables?.[index]?.workers ?? null,
-    expected: expected.byClass?.[sloClass.name] ?? null,
-  }));
-}
-
-/** Each bucket as a class by itself, which all workers serve; none without buckets. */
-export function bucketViews(
-  { slo, buckets = [] }: Pick<RamsisBundle, "slo" | "buckets">,
-  { expected }: RamsisLevel,
-): ClassView[] {
-  return buckets.map(({ name, share }, index) => ({
-    name,
-    share,
-    latencyMs: slo.latencyMs,
-    workers: null,
-    expected: expected.byBucket?.[index] ?? null,
+    expected: expected.byClass?.[kind.name] ?? expected.byBucket?.[index] ?? null,
   }));
 }
 
@@ -57,6 +42,16 @@ export interface AskedKind {
   readonly bucket?: string | undefined;
 }
 
+/** Whose table a log names; undefined for a class or bucket that there is not. */
+export function kindNamed(
+  { slo, buckets }: RamsisBundle,
+  kind: string,
+): { readonly sloClass?: string; readonly bucket?: string } | undefined {
+  if (kind === "") return {};
+  if (slo.classes?.some(({ name }) => name === kind) === true) return { sloClass: kind };
+  return buckets?.some(({ name }) => name === kind) === true ? { bucket: kind } : undefined;
+}
+
 /**
  * The table that decides for a class or a bucket at a level, which may be one of a pace: its own,
  * or that of all.
@@ -68,38 +63,33 @@ export function decidingTable(
   asked: AskedKind = {},
 ): DecidingTable {
   const bundle = level < whole.levels.length ? whole : withPaceLevels(whole);
-  const { sloClass: name } = asked;
-  const own = bucketTableOf(bundle, level, asked.bucket);
-  if (own !== null && name === undefined) return own;
-  const names = (bundle.slo.classes ?? []).map((sloClass) => sloClass.name);
-  const index = name === undefined ? 0 : names.indexOf(name);
-  if (index < 0) {
-    const expected =
-      names.length === 0
-        ? "expected no class, since all queries have the same SLO"
-        : `expected class to be ${names.join(" or ")}`;
-    throw new RuntimeError("RUNTIME_USAGE", `--state: ${expected}, got "${name}"`);
-  }
+  const { slo, buckets = [] } = bundle;
   const decides = bundle.levels[level];
+  const padded = indexIn(buckets, "bucket", "requests are of one size", asked.bucket, -1);
+  const bucket = buckets[padded]?.name;
+  if (bucket !== undefined && asked.sloClass === undefined) {
+    if (decides === undefined) throw new RangeError("there is such a level");
+    return { bundle: kindBundle(bundle, decides, padded), level: 0, bucket };
+  }
+  const classes = slo.classes ?? [];
+  const index = indexIn(classes, "class", "all queries have the same SLO", asked.sloClass, 0);
   if (decides?.classTables === undefined) return { bundle, level };
-  const alone = classBundle(bundle, decides, index);
-  return { bundle: alone, level: 0, sloClass: names[index] ?? "" };
+  const sloClass = classes[index]?.name ?? "";
+  return { bundle: kindBundle(bundle, decides, index), level: 0, sloClass };
 }
 
-/** @returns null where there are no buckets and none is asked for. */
-function bucketTableOf(
-  bundle: RamsisBundle,
-  level: number,
-  name: string | undefined,
-): DecidingTable | null {
-  const names = (bundle.buckets ?? []).map((bucket) => bucket.name);
-  const index = name === undefined ? names.length - 1 : names.indexOf(name);
-  const bucket = names[index];
-  if (bucket !== undefined) return { bundle: bucketBundle(bundle, index), level, bucket };
-  if (name === undefined) return null;
-  const expected =
-    names.length === 0
-      ? "expected no bucket, since requests are of one size"
-      : `expected bucket to be ${names.join(" or ")}`;
-  throw new RuntimeError("RUNTIME_USAGE", `--state: ${expected}, got "${name}"`);
+/** @param usual the index where none is asked for, -1 for the last. */
+function indexIn(
+  kinds: readonly { readonly name: string }[],
+  field: "class" | "bucket",
+  why: string,
+  asked: string | undefined,
+  usual: 0 | -1,
+): number {
+  if (asked === undefined) return usual === 0 ? 0 : kinds.length - 1;
+  const index = kinds.findIndex(({ name }) => name === asked);
+  if (index >= 0) return index;
+  const names = kinds.map(({ name }) => name).join(" or ");
+  const expected = names === "" ? `no ${field}, since ${why}` : `${field} to be ${names}`;
+  throw new RuntimeError("RUNTIME_USAGE", `--state: expected ${expected}, got "${asked}"`);
 }

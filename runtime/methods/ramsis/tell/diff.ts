@@ -9,8 +9,7 @@ import {
   type Pair,
   type StateDiff,
 } from "../../../tell/level-diff.ts";
-import { bucketBundle } from "../bundle/bucket-views.ts";
-import { classBundle } from "../bundle/class-views.ts";
+import { decidingTable } from "./class-level-view.ts";
 
 const MAX_EXAMPLES = 3;
 
@@ -47,15 +46,12 @@ function diffTables(
   const isDivided = [before, after].every(({ bundle }) => bundle.buckets !== undefined);
   const tables = [
     ...(isDivided ? [] : [diffStates(before, after, index)]),
-    ...sharedBuckets(before.bundle, after.bundle).map(({ name, was, is }) => {
-      const states = diffStates(policyOf(was), policyOf(is), index);
-      const examples = states.examples.map((example) => ({ ...example, bucket: name }));
-      return { ...states, examples };
-    }),
-    ...sharedClasses(before.bundle, after.bundle, index).map(({ name, was, is }) => {
-      const states = diffStates(policyOf(was), policyOf(is), { before: 0, after: 0 });
-      const examples = states.examples.map((example) => ({ ...example, sloClass: name }));
-      return { ...states, examples };
+    ...sharedKinds(before.bundle, after.bundle, index).map(({ named, was, is }) => {
+      const states = diffStates(policyOf(was.bundle), policyOf(is.bundle), {
+        before: was.level,
+        after: is.level,
+      });
+      return { ...states, examples: states.examples.map((one) => ({ ...one, ...named })) };
     }),
   ];
   const changedStates = tables.reduce((sum, table) => sum + table.changedStates, 0);
@@ -89,36 +85,18 @@ function diffStates(
   return { changedStates, states: lengths.length * slacks.length, examples };
 }
 
-/**
- * Classes that have a table of their own at the level in both bundles, each as a bundle of one
- * level.
- */
-function sharedClasses(
-  before: RamsisBundle,
-  after: RamsisBundle,
-  index: Pair<number>,
-): { readonly name: string; readonly was: RamsisBundle; readonly is: RamsisBundle }[] {
-  const [levelBefore, levelAfter] = [before.levels[index.before], after.levels[index.after]];
-  if (levelBefore?.classTables === undefined || levelAfter?.classTables === undefined) return [];
-  const names = (after.slo.classes ?? []).map(({ name }) => name);
-  return (before.slo.classes ?? []).flatMap(({ name }, at) => {
-    const other = names.indexOf(name);
-    if (other < 0) return [];
-    const was = classBundle(before, levelBefore, at);
-    return [{ name, was, is: classBundle(after, levelAfter, other) }];
-  });
-}
-
-/** Buckets that both bundles have, each as a bundle of its own. */
-function sharedBuckets(
-  before: RamsisBundle,
-  after: RamsisBundle,
-): { readonly name: string; readonly was: RamsisBundle; readonly is: RamsisBundle }[] {
-  const names = (after.buckets ?? []).map(({ name }) => name);
-  return (before.buckets ?? []).flatMap(({ name }, at) => {
-    const other = names.indexOf(name);
-    if (other < 0) return [];
-    return [{ name, was: bucketBundle(before, at), is: bucketBundle(after, other) }];
+/** The tables of classes, or buckets, that have one of their own at the level in both bundles. */
+function sharedKinds(before: RamsisBundle, after: RamsisBundle, index: Pair<number>) {
+  const isPadded = after.buckets !== undefined;
+  const kindsOf = ({ slo, buckets }: RamsisBundle) => (isPadded ? buckets : slo.classes) ?? [];
+  const names = kindsOf(after).map(({ name }) => name);
+  return kindsOf(before).flatMap(({ name }) => {
+    if (!names.includes(name)) return [];
+    const named = isPadded ? { bucket: name } : { sloClass: name };
+    const was = decidingTable(before, index.before, named);
+    const is = decidingTable(after, index.after, named);
+    const isOwn = [was, is].every((one) => (one.bucket ?? one.sloClass) !== undefined);
+    return isOwn ? [{ named, was, is }] : [];
   });
 }
 

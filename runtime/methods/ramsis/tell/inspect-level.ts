@@ -14,42 +14,34 @@ import { mapPolicy, type PolicyMap } from "./policy-map.ts";
 const MAP_SIZE = [40, 20] as const;
 const WAIT = -1;
 
-/** The map of a level, or of each class that has a table of its own there. */
+/** The map of a level, or of each class or bucket that has a table of its own there. */
 export function tableMap(bundle: RamsisBundle, index: number): Told {
   const level = levelAt(bundle.levels, index);
   const { loadQps } = level;
   const promise = promiseText(bundle, level);
-  if (bundle.buckets !== undefined) return bucketMaps(bundle, index, promise);
-  const map = mapPolicy(bundle, index, MAP_SIZE);
-  if (level.classTables === undefined) {
-    const chosen = { index, loadQps, map };
-    return { text: `${promise}\n\n${mapText(bundle, chosen)}`, json: chosen };
-  }
-  const classes = classViews(bundle, level).map(({ name, workers }) => {
-    const own = decidingTable(bundle, index, { sloClass: name });
-    return { name, workers, map: mapPolicy(own.bundle, own.level, MAP_SIZE) };
+  const isPadded = bundle.buckets !== undefined;
+  const kinds = isPadded || level.classTables !== undefined ? classViews(bundle, level) : [];
+  const own = kinds.map(({ name, workers }) => {
+    const asked = isPadded ? { bucket: name } : { sloClass: name };
+    const table = decidingTable(bundle, index, asked);
+    const map = mapPolicy(table.bundle, table.level, MAP_SIZE);
+    return { name, ...(isPadded ? {} : { workers }), map };
   });
-  const texts = classes.map(({ name, workers, map: own }) =>
-    mapText(bundle, { loadQps, map: own }, `, class ${name} on ${workers} of the workers`),
-  );
+  const texts = own.map(({ name, workers, map }) => {
+    const whose = isPadded ? `bucket ${name}` : `class ${name} on ${workers} of the workers`;
+    return mapText(bundle, { loadQps, map }, `, ${whose}`);
+  });
+  if (isPadded) {
+    return { text: [promise, ...texts].join("\n\n"), json: { index, loadQps, buckets: own } };
+  }
+  const map = mapPolicy(bundle, index, MAP_SIZE);
+  const all = mapText(bundle, { loadQps, map });
+  if (own.length === 0) return { text: `${promise}\n\n${all}`, json: { index, loadQps, map } };
   const note = "while a class brings more than its share, one queue is followed:";
   return {
-    text: [promise, ...texts, `${note}\n${mapText(bundle, { loadQps, map })}`].join("\n\n"),
-    json: { index, loadQps, map, classes },
+    text: [promise, ...texts, `${note}\n${all}`].join("\n\n"),
+    json: { index, loadQps, map, classes: own },
   };
-}
-
-/** The map of each bucket, of which every level has a table. */
-function bucketMaps(bundle: RamsisBundle, index: number, promise: string): Told {
-  const { loadQps } = levelAt(bundle.levels, index);
-  const buckets = (bundle.buckets ?? []).map(({ name }) => {
-    const own = decidingTable(bundle, index, { bucket: name });
-    return { name, map: mapPolicy(own.bundle, own.level, MAP_SIZE) };
-  });
-  const texts = buckets.map(({ name, map }) =>
-    mapText(bundle, { loadQps, map }, `, bucket ${name}`),
-  );
-  return { text: [promise, ...texts].join("\n\n"), json: { index, loadQps, buckets } };
 }
 
 /** What the level promises, and which limits it misses. */

@@ -1,12 +1,12 @@
 /** `inspect BUNDLE --state STATE` of tables: the decision, and why the others lose. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { parseState } from "../../../tell/asked-state.ts";
-import { counted, percent, rounded, short } from "../../../tell/text.ts";
+import { percent, rounded, short } from "../../../tell/text.ts";
 import type { StateRequest, Told } from "../../method.ts";
 import { decidingTable } from "./class-level-view.ts";
 import { namedValues } from "./named-values.ts";
 import { alternativeLines } from "./state-alternatives.ts";
-import { type Decision, inspectState, type StateInspection } from "./state-view.ts";
+import { briefText, type Decision, inspectState, type StateInspection } from "./state-view.ts";
 
 /** @throws RuntimeError RUNTIME_USAGE if the state is no good. */
 export async function tableState(
@@ -88,15 +88,6 @@ function decisionText(decision: Decision, slackMs: number): string {
 function deadlineText(leftMs: number): string {
   const side = leftMs >= 0 ? "before" : "after";
   return `${rounded(Math.abs(leftMs))} ms ${side} the deadline`;
-}
-
-function briefText(decision: Decision): string {
-  if ("givesUp" in decision) return "give the earliest query up";
-  if ("waitUntilSlackMs" in decision) {
-    return `wait until the slack is below ${short(decision.waitUntilSlackMs)} ms`;
-  }
-  const { variant, batch } = decision;
-  return `${variant} on ${counted(batch, "query", "queries")}`;
 }
 
 /** What the table says beside this state. */

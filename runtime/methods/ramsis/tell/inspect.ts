@@ -7,7 +7,7 @@ import { onDevice } from "../../../tell/pool-device.ts";
 import { servingPathText } from "../../../tell/serving-path.ts";
 import { alignColumns, counted, percent, promisedViolations, short } from "../../../tell/text.ts";
 import type { BundleFile } from "../../method.ts";
-import { bucketViews, classViews } from "./class-level-view.ts";
+import { classViews } from "./class-level-view.ts";
 import { ramsisMissed } from "./missed.ts";
 import { serviceMsOf } from "./service-ms.ts";
 
@@ -32,8 +32,7 @@ export function ramsisSummary(bundle: RamsisBundle, file: BundleFile): string {
     "",
     levelTable(bundle),
     ...paceLevelLines(bundle),
-    ...(slo.classes === undefined ? [] : ["", classTable(bundle)]),
-    ...(bundle.buckets === undefined ? [] : ["", bucketTable(bundle)]),
+    ...kindTables(bundle).flatMap((table) => ["", table]),
   ].join("\n");
 }
 
@@ -72,53 +71,29 @@ function sloLines({ slo, policy }: RamsisBundle, violations: string): string[] {
 }
 
 /**
- * One row per level and class: its workers where it has some of its own, and what the level
- * promises it.
+ * One row per level and class, or bucket: what the level promises it; of a class its SLO, and its
+ * workers where it has some of its own. None where all queries are alike.
  */
-export function classTable(bundle: RamsisBundle): string {
-  const rows = bundle.levels.flatMap((level) =>
+export function kindTables(bundle: RamsisBundle): string[] {
+  const { slo, buckets, levels } = bundle;
+  if (slo.classes === undefined && buckets === undefined) return [];
+  const ofClass = (...cells: string[]): string[] => (buckets === undefined ? cells : []);
+  const rows = levels.flatMap((level) =>
     classViews(bundle, level).map(({ name, latencyMs, share, workers, expected }) => [
       short(level.loadQps),
       name,
-      short(latencyMs),
+      ...ofClass(short(latencyMs)),
       percent(share),
-      workers === null ? "one queue" : String(workers),
+      ...ofClass(workers === null ? "one queue" : String(workers)),
       percent(expected?.accuracyPerSatisfied ?? null),
       percent(expected?.accuracyPerQuery ?? null),
       percent(expected?.violationRate ?? null),
     ]),
   );
-  return alignColumns([
-    [
-      "load qps",
-      "class",
-      "slo ms",
-      "share",
-      "workers",
-      "accuracy/satisfied",
-      "accuracy/query",
-      "violations ≤",
-    ],
-    ...rows,
-  ]);
-}
-
-/** One row per level and bucket: what the level promises it. */
-export function bucketTable(bundle: RamsisBundle): string {
-  const rows = bundle.levels.flatMap((level) =>
-    bucketViews(bundle, level).map(({ name, share, expected }) => [
-      short(level.loadQps),
-      name,
-      percent(share),
-      percent(expected?.accuracyPerSatisfied ?? null),
-      percent(expected?.accuracyPerQuery ?? null),
-      percent(expected?.violationRate ?? null),
-    ]),
-  );
-  return alignColumns([
-    ["load qps", "bucket", "share", "accuracy/satisfied", "accuracy/query", "violations ≤"],
-    ...rows,
-  ]);
+  const kind = buckets === undefined ? "class" : "bucket";
+  const heads = ["load qps", kind, ...ofClass("slo ms"), "share", ...ofClass("workers")];
+  const promised = ["accuracy/satisfied", "accuracy/query", "violations ≤"];
+  return [alignColumns([[...heads, ...promised], ...rows])];
 }
 
 /** Median and 99th percentile; a dash where an older bundle does not state them. */

@@ -5,11 +5,12 @@ import { RATIO_GRID } from "../../../core/ratio-tracker.ts";
 import { SLACK_ROUNDING_MS } from "../../../core/table-lookup.ts";
 import { decidingLevel } from "../../../tell/deciding-level.ts";
 import type { MadeDecision, OtherChoice, ReviewedDecision } from "../../../tell/made-decision.ts";
-import { counted, levelText, short } from "../../../tell/text.ts";
+import { levelText, short } from "../../../tell/text.ts";
 import { fastestServiceMs, rescuesOf } from "../core/policy.ts";
+import { kindNamed } from "./class-level-view.ts";
 import { type OpenTable, openTable } from "./decision.ts";
 import { onlyTask, serviceMsOf } from "./service-ms.ts";
-import { choiceOf, type Decision, decisionIn } from "./state-view.ts";
+import { briefText, choiceOf, type Decision, decisionIn, isMade } from "./state-view.ts";
 
 /**
  * By the table of the level that decided, its mixture's other one, and the rule for late queries.
@@ -20,7 +21,7 @@ export function reviewedByTables(
   made: MadeDecision,
 ): ReviewedDecision | undefined {
   const { level, queued, slackMs, pace } = made;
-  const asked = kindOf(bundle, made.kind);
+  const asked = kindNamed(bundle, made.kind);
   const decides = decidingLevel(bundle, level);
   if (decides === undefined || queued < 1 || asked === undefined) return undefined;
   const open = openTable(bundle, level, asked);
@@ -29,7 +30,7 @@ export function reviewedByTables(
     decisionsIn(open, queued, slackMs / (slackPace * factor) + SLACK_ROUNDING_MS);
   const said = saidAt(1);
   const runnerUp = runnerUpOf(open.bundle, made);
-  const says = `level ${levelText(decides)}${paceText(pace)}: ${said.map(textOf).join(" or ")}`;
+  const says = `level ${levelText(decides)}${paceText(pace)}: ${said.map(briefText).join(" or ")}`;
   if (said.some((decision) => isMade(decision, made))) return { agrees: true, says, runnerUp };
   if (made.isNamed) {
     return { agrees: null, says: `${says}; its client named the variant`, runnerUp };
@@ -45,7 +46,7 @@ export function reviewedByTables(
   }
   if (slackMs < fastestServiceMs(open.bundle) * pace) {
     const rescue = rescueOf(open.bundle, made);
-    const late = `${says}; late, it is run as ${textOf(rescue)}`;
+    const late = `${says}; late, it is run as ${briefText(rescue)}`;
     return { agrees: isMade(rescue, made), says: late, runnerUp };
   }
   return { agrees: false, says, runnerUp };
@@ -53,12 +54,6 @@ export function reviewedByTables(
 
 function paceText(pace: number): string {
   return pace === 1 ? "" : ` on a worker at pace ${short(pace)}`;
-}
-
-function kindOf({ slo, buckets }: RamsisBundle, kind: string) {
-  if (kind === "") return {};
-  if (slo.classes?.some(({ name }) => name === kind) === true) return { sloClass: kind };
-  return buckets?.some(({ name }) => name === kind) === true ? { bucket: kind } : undefined;
 }
 
 /** One, or two where a level follows two tables by chance. */
@@ -76,11 +71,6 @@ function rescueOf(bundle: RamsisBundle, { queued, slackMs }: MadeDecision): Deci
   const action = rescues[Math.min(queued, rescues.length) - 1] ?? 0;
   const actions = bundle.decisionSpace.actions.data;
   return choiceOf(bundle, actions[2 * action] ?? 0, actions[2 * action + 1] ?? 1, slackMs);
-}
-
-function isMade(decision: Decision, { variant, batch, queued }: MadeDecision): boolean {
-  if (!("batch" in decision) || decision.variant !== variant) return false;
-  return Math.min(decision.batch, queued) === batch;
 }
 
 /** Of the other variants on the same batch the most accurate in time, or else the fastest. */
@@ -103,12 +93,4 @@ function isBetter(one: OtherChoice, other: OtherChoice): boolean {
   if (!one.meetsSlack) return one.serviceMs < other.serviceMs;
   if (one.accuracy !== other.accuracy) return one.accuracy > other.accuracy;
   return one.serviceMs < other.serviceMs;
-}
-
-function textOf(decision: Decision): string {
-  if ("givesUp" in decision) return "give the earliest query up";
-  if ("waitUntilSlackMs" in decision) {
-    return `wait until the slack is below ${short(decision.waitUntilSlackMs)} ms`;
-  }
-  return `${decision.variant} on ${counted(decision.batch, "query", "queries")}`;
 }

@@ -5,6 +5,7 @@ import { levelForLoad } from "../../../core/level-choice.ts";
 import { GIVE_UP, PolicyTable, WAIT } from "../../../core/policy-table.ts";
 import type { AskedState, StateQuery } from "../../../tell/asked-state.ts";
 import { decidingLevel } from "../../../tell/deciding-level.ts";
+import { counted, short } from "../../../tell/text.ts";
 import { decidingTable } from "./class-level-view.ts";
 import { onlyTask, serviceMsOf } from "./service-ms.ts";
 
@@ -137,4 +138,25 @@ export function choiceOf(
   const serviceMs = serviceMsOf(serviceTimes.decisionMs, variant, batch);
   const { name = "", accuracy = 0 } = variants[variant] ?? {};
   return { variant: name, batch, serviceMs, accuracy, meetsSlack: serviceMs <= slackMs };
+}
+
+/** A decision in a few words. */
+export function briefText(decision: Decision): string {
+  if ("givesUp" in decision) return "give the earliest query up";
+  if ("waitUntilSlackMs" in decision) {
+    return `wait until the slack is below ${short(decision.waitUntilSlackMs)} ms`;
+  }
+  const { variant, batch } = decision;
+  return `${variant} on ${counted(batch, "query", "queries")}`;
+}
+
+/**
+ * Whether a decision is what a worker ran, of a queue that may have been shorter than its batch.
+ */
+export function isMade(
+  decision: Decision,
+  { variant, batch, queued }: { variant: string; batch: number; queued: number },
+): boolean {
+  if (!("batch" in decision) || decision.variant !== variant) return false;
+  return Math.min(decision.batch, queued) === batch;
 }

@@ -1,11 +1,11 @@
 /** Levels of tables where requests are padded to buckets: what is solved, promised and refused. */
 import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { expect, test } from "vitest";
-import {
-  bucketedExpectation,
-  bucketedLevel,
-} from "../../../../compiler/methods/ramsis/bucketed-level.ts";
+import { bucketedLevel } from "../../../../compiler/methods/ramsis/divided-level.ts";
+import { promised } from "../../../../compiler/methods/ramsis/promise.ts";
+import { simulateBaseline } from "../../../../compiler/methods/ramsis/simulate/baselines/simulate-baseline.ts";
 import { simulate } from "../../../../compiler/methods/ramsis/simulate/simulate.ts";
+import { levelProblem } from "../../../../compiler/methods/ramsis/solve/level-problem.ts";
 import { ramsis } from "../../../../compiler/methods/ramsis/solve/ramsis.ts";
 import { bucketWarnings } from "../../../../compiler/methods/ramsis/warnings.ts";
 import { readRamsisBundle } from "../../../../runtime/methods/ramsis/bundle/read.ts";
@@ -16,7 +16,7 @@ const OPTIONS = { sizes: SIZES, shares: [0.7, 0.3] };
 /** More than two workers carry if every row is as large as the largest. */
 const LOAD_QPS = 500;
 const FRAME = bucketFrame(OPTIONS);
-const LEVEL = bucketedLevel(FRAME, LOAD_QPS);
+const LEVEL = bucketedLevel(levelProblem(FRAME), LOAD_QPS);
 const BUNDLE: RamsisBundle = {
   ...FRAME,
   levels: [LEVEL],
@@ -42,13 +42,12 @@ test("it is feasible where padding all to the largest size is not, and near the 
 });
 
 test("what it promises comes of its tables alone, and other simulated arrivals agree", () => {
-  expect(bucketedExpectation(FRAME, LEVEL)).toEqual(LEVEL.expected);
+  expect(promised(levelProblem(FRAME), LEVEL)).toEqual(LEVEL.expected);
   const result = simulate(BUNDLE, {
     arrivals: { kind: "poisson", qps: LOAD_QPS },
     durationMs: 40_000,
     seed: 77,
     serviceTimes: "p95",
-    baseline: null,
   });
   const { accuracyPerQuery, violationRate } = LEVEL.expected;
   expect(result.accuracyPerQuery).toBeCloseTo(accuracyPerQuery, 1.7);
@@ -58,13 +57,16 @@ test("what it promises comes of its tables alone, and other simulated arrivals a
 });
 
 test("a baseline pads everything to the largest bucket", () => {
-  const result = simulate(BUNDLE, {
-    arrivals: { kind: "poisson", qps: LOAD_QPS },
-    durationMs: 5000,
-    seed: 1,
-    serviceTimes: "p95",
-    baseline: { kind: "greedy" },
-  });
+  const result = simulateBaseline(
+    BUNDLE,
+    { kind: "greedy" },
+    {
+      arrivals: { kind: "poisson", qps: LOAD_QPS },
+      durationMs: 5000,
+      seed: 1,
+      serviceTimes: "p95",
+    },
+  );
   expect(result.byBucket).toBeUndefined();
   expect(result.violationRate).toBeGreaterThan(0.1);
 });

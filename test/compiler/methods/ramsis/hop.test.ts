@@ -39,7 +39,6 @@ test("what the plan says of far workers is what their simulation gives", () => {
       durationMs: 400_000,
       seed: 3,
       serviceTimes: "sampled",
-      baseline: null,
     });
     expect(Math.abs(result.violationRate - expected.violationRate)).toBeLessThan(0.001);
     const accuracy = result.accuracyPerQuery ?? 0;
@@ -57,7 +56,6 @@ test("a plan that forgets the hop promises what far workers do not keep", () => 
     durationMs: 100_000,
     seed: 3,
     serviceTimes: "p95",
-    baseline: null,
   } as const;
   const [known, forgotten] = [simulate(far, options), simulate(forgetful, options)];
   expect(forgotten.violationRate).toBeGreaterThan(known.violationRate);

@@ -47,7 +47,6 @@ function simulated(frame: RamsisFrame, level: RamsisLevel) {
     durationMs: 60_000,
     seed: 7,
     serviceTimes: isSampled(bundle) ? "sampled" : "p95",
-    baseline: null,
   });
   return latencyMs ?? expect.fail("queries are served");
 }

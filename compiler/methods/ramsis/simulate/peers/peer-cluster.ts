@@ -2,7 +2,8 @@
 import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { decisionSloMs } from "stratagem-runtime/internal/core/decision-slo";
-import { largestWithin, serviceMsByVariant, taskOf, workerCountOf } from "../baseline-bundle.ts";
+import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/worker-states";
+import { largestWithin, serviceMsByVariant, taskOf } from "../baseline-bundle.ts";
 
 export interface PeerVariant {
   /** Index in the bundle. */

@@ -1,14 +1,14 @@
 /** The peers by name, and how hindsight tunes one. */
+import type { PeerName } from "../baseline-names.ts";
 import { clockwork } from "./clockwork.ts";
 import { infaas } from "./infaas.ts";
-import { maxAccuracy, maxBatch } from "./max-rules.ts";
 import { nexus } from "./nexus.ts";
 import type { Peer, PeerSetting } from "./peer.ts";
 import { proteus } from "./proteus.ts";
-import { slackfitA, slackfitB } from "./slackfit.ts";
+import { maxAccuracy, maxBatch, slackfitA, slackfitB } from "./slack-rules.ts";
 import { symphony } from "./symphony.ts";
 
-export const PEERS = {
+export const PEERS: Readonly<Record<PeerName, Peer>> = {
   proteus,
   symphony,
   slackfit: slackfitA,
@@ -18,10 +18,7 @@ export const PEERS = {
   infaas,
   maxacc: maxAccuracy,
   maxbatch: maxBatch,
-} as const satisfies Readonly<Record<string, Peer>>;
-
-export type PeerName = keyof typeof PEERS;
-export const PEER_NAMES = Object.keys(PEERS) as readonly PeerName[];
+};
 
 /** What a setting is chosen by. */
 export interface Trial {

@@ -1,6 +1,6 @@
 /** Proteus' program for one task: which variant each worker runs, what traffic it gets. */
 import { assert } from "stratagem-runtime/internal/core/assert";
-import { type PeerCluster, type PeerVariant, rateOf, serviceMsOf } from "./peer-cluster.ts";
+import { fastestOf, type PeerCluster, type PeerVariant, rateOf } from "./peer-cluster.ts";
 
 /** A variant as the program has it. */
 export interface ProteusVariant {
@@ -174,10 +174,7 @@ function plannedVariants(cluster: PeerCluster, batchShare: number): ProteusVaria
     return batch === 0 ? [] : [plannedVariant(variant, batch)];
   });
   if (planned.length > 0) return planned;
-  const fastest = cluster.variants.reduce((best, variant) =>
-    serviceMsOf(variant, 1) < serviceMsOf(best, 1) ? variant : best,
-  );
-  return [plannedVariant(fastest, 1)];
+  return [plannedVariant(fastestOf(cluster), 1)];
 }
 
 function plannedVariant(variant: PeerVariant, batch: number): ProteusVariant {

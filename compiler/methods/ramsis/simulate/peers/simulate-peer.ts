@@ -3,11 +3,12 @@ import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { Rng } from "stratagem-runtime/internal/core/rng";
 import { type ArrivalProcess, initialQps } from "../../../../simulate/arrivals.ts";
 import type { StationOptions } from "../../../../simulate/serving/stations.ts";
+import type { PeerName } from "../baseline-names.ts";
 import type { OutcomeByClass } from "../class-tally.ts";
 import { type ClusterOptions, simulateCluster } from "../cluster-simulation.ts";
 import type { PeerSetting } from "./peer.ts";
 import { peerCluster } from "./peer-cluster.ts";
-import { type Measured, PEERS, type PeerName, tune } from "./peers.ts";
+import { type Measured, PEERS, tune } from "./peers.ts";
 import { tuningLooks } from "./tuning-looks.ts";
 
 /** Of what is simulated; a tuning looks at other random numbers. */

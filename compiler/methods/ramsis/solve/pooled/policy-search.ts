@@ -503,7 +503,7 @@ class PolicySearch {
  * Variance over mean of the violations in blocks of queries, at least 1: late queries come in
  * clusters.
  */
-export function clustering({
+function clustering({
   violations,
   violationsByBlock,
 }: Pick<PooledOutcome, "violations" | "violationsByBlock">): number {
@@ -511,6 +511,18 @@ export function clustering({
   const mean = violations / BLOCKS;
   const squares = violationsByBlock.reduce((sum, count) => sum + (count - mean) ** 2, 0);
   return Math.max(1, squares / (BLOCKS - 1) / mean);
+}
+
+/**
+ * Gives a rate that the true one hardly exceeds, and not the rate seen: three standard errors more,
+ * and three violations where there was none (rule of three).
+ */
+export function upperRate(
+  seen: Pick<PooledOutcome, "violations" | "violationsByBlock">,
+  queries: number,
+): number {
+  const error = Math.sqrt(seen.violations * clustering(seen));
+  return Math.min(1, (seen.violations + 3 * error + 3) / Math.max(1, queries));
 }
 
 /** Stretches percentiles to what other arrivals may show. */

@@ -5,6 +5,8 @@ import {
   type Slo,
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
+import { rowLengths } from "stratagem-runtime/internal/methods/ramsis/bundle/kind-views";
+import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/worker-states";
 import { itemsOf, viewOf } from "../../../../model/table-view.ts";
 import { dispersionOfModel } from "../arrival-counts.ts";
 import { type LatencyObjective, latencyObjective } from "../latency-objective.ts";
@@ -95,7 +97,7 @@ export function pooledProblem(
   loadQps: number,
   slowdown = 1,
 ): PooledProblem {
-  const { slo, cluster, tasks, decisionSpace, policy } = frame;
+  const { slo, tasks, decisionSpace, policy } = frame;
   const [task] = tasks;
   if (task === undefined) throw new RangeError("a RAMSIS frame has one task");
   const { decisionMs, quantiles } = task.serviceTimes;
@@ -120,7 +122,7 @@ export function pooledProblem(
   const choices = choicesOf(actions, sloMs);
   const uses = choices.map(({ accuracy, batch, meanMs }) => (accuracy * batch) / meanMs);
   return {
-    workerCount: cluster.pools.reduce((sum, pool) => sum + pool.workers, 0),
+    workerCount: workerCountOf(frame),
     slowdown,
     arrivalsPerMs: loadQps / 1000,
     dispersion: Math.max(1, dispersionOfModel(frame.arrivals)),
@@ -129,7 +131,7 @@ export function pooledProblem(
       { sloMs, share: 1 },
     ],
     capacity: decisionSpace.maxQueue + 1,
-    rows: Uint32Array.from(decisionSpace.queued?.data ?? rowPerLength(decisionSpace.maxQueue + 1)),
+    rows: Uint32Array.from(rowLengths(decisionSpace)),
     slackMs: Float64Array.from(decisionSpace.slackMs.data),
     actions,
     choices,
@@ -168,10 +170,6 @@ export function stretched(problem: PooledProblem, factor: number): PooledProblem
   };
   const choices = problem.choices.map(longer).filter(({ serviceMs }) => serviceMs <= problem.sloMs);
   return { ...problem, actions: problem.actions.map(longer), choices };
-}
-
-function rowPerLength(capacity: number): number[] {
-  return Array.from({ length: capacity }, (_, row) => row + 1);
 }
 
 function choicesOf(actions: readonly PooledAction[], sloMs: number): PooledAction[] {

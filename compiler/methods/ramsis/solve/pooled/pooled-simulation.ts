@@ -18,6 +18,7 @@ import {
 } from "stratagem-runtime/internal/core/table-lookup";
 import { LatePause } from "stratagem-runtime/internal/methods/ramsis/core/late-pause";
 import { LatencySample, type LatencySummary } from "../../../../simulate/latency-sample.ts";
+import { distributionOf } from "../batch-distribution.ts";
 import { EarliestFirst } from "./earliest-first.ts";
 import type { PooledAction, PooledProblem } from "./pooled-problem.ts";
 
@@ -405,21 +406,9 @@ export function batchDistribution(
   { timelyBatches, lateBatches }: PooledOutcome,
 ): BatchDistribution {
   const accuracyOf = new Map(problem.actions.map(({ variant, accuracy }) => [variant, accuracy]));
-  const descending = Array.from(timelyBatches, (count, variant) => {
-    return { count, accuracy: accuracyOf.get(variant) ?? 0 };
-  }).sort((a, b) => b.accuracy - a.accuracy);
+  const timely = Array.from(timelyBatches, (weight, variant) => {
+    return { weight, accuracy: accuracyOf.get(variant) ?? 0 };
+  });
   const total = timelyBatches.reduce((sum, count) => sum + count, lateBatches);
-  const reachedBy = (share: number): number => {
-    let reached = 0;
-    for (const { count, accuracy } of descending) {
-      reached += count;
-      if (reached >= share * total) return accuracy;
-    }
-    return 0;
-  };
-  const late = lateBatches / total;
-  return {
-    accuracy: { median: reachedBy(0.5), p99: reachedBy(0.99) },
-    violationRate: { median: late > 0.5 ? 1 : 0, p99: late > 0.01 ? 1 : 0 },
-  };
+  return distributionOf(timely, total, lateBatches / total);
 }

@@ -22,11 +22,11 @@ import type { WorkerProblem } from "../worker-problem.ts";
 import { oneWorkerRule } from "./one-worker-rule.ts";
 import {
   type Candidate,
-  clustering,
   type FoundPolicy,
   type Sample,
   type SearchEffort,
   searchPolicy,
+  upperRate,
 } from "./policy-search.ts";
 import { type PooledProblem, pooledProblem } from "./pooled-problem.ts";
 import {
@@ -34,7 +34,6 @@ import {
   type DecisionTable,
   latencySummary,
   type NextServiceMs,
-  type PooledOutcome,
   simulatePooled,
   UNDECIDED,
 } from "./pooled-simulation.ts";
@@ -153,6 +152,10 @@ function search(
   return searchPolicy(problem, bound, sampler(frame, problem, true), rules, effort);
 }
 
+export const TWO_TABLES: NoActionValues = {
+  reason: "two tables answer, so that a ceiling on violations holds",
+};
+
 /**
  * What the batches that can be formed in a state are worth to the level's policy, which is searched
  * again for it.
@@ -165,8 +168,7 @@ export function pooledValues(
   bound: FluidBound,
   state: { readonly queued: number; readonly slackMs: number },
 ): ActionValues | NoActionValues {
-  if (mixture !== null)
-    return { reason: "two tables answer, so that a ceiling on violations holds" };
+  if (mixture !== null) return TWO_TABLES;
   const problem = pooledProblem(frame, loadQps);
   const { candidate } = search(frame, problem, worker, bound);
   if (Buffer.compare(bytesOf(tableOf(problem, candidate)), bytesOf(actionByState)) !== 0) {
@@ -239,7 +241,7 @@ function promiseOf(
   return {
     accuracyPerSatisfied: satisfied > 0 ? accuracySum / satisfied : 0,
     accuracyPerQuery: accuracySum / queries,
-    violationRate: upperRate(outcome),
+    violationRate: upperRate(outcome, queries),
     sample: { queries, violations },
     latencyMs: latencyPromise(latencySummary(outcome)),
     byBatch: batchDistribution(problem, outcome),
@@ -248,16 +250,6 @@ function promiseOf(
 
 function decided({ data }: RamsisLevel["actionByState"]): DecisionTable {
   return { cells: Uint16Array.from(data), decideCell: () => NO_ACTION };
-}
-
-/**
- * Gives a rate that the true one hardly exceeds, and not the rate seen: three standard errors more,
- * and three violations where there was none (rule of three).
- */
-function upperRate(outcome: PooledOutcome): number {
-  const { violations, queries } = outcome;
-  const error = Math.sqrt(violations * clustering(outcome));
-  return Math.min(1, (violations + 3 * error + 3) / queries);
 }
 
 function tableOf(

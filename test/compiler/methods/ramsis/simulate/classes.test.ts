@@ -1,13 +1,14 @@
 /** Simulations of bundles with classes. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { simulateBaseline } from "../../../../../compiler/methods/ramsis/simulate/baselines/simulate-baseline.ts";
 import {
   type SimulationOptions,
   simulate,
 } from "../../../../../compiler/methods/ramsis/simulate/simulate.ts";
 import { QueryClasses } from "../../../../../compiler/simulate/query-classes.ts";
 import { Rng } from "../../../../../runtime/core/rng.ts";
-import { withoutClasses } from "../../../../../runtime/methods/ramsis/bundle/class-views.ts";
+import { withoutKinds } from "../../../../../runtime/methods/ramsis/bundle/kind-views.ts";
 import { classBundle, TWO_CLASSES } from "../../../../support/class-bundle.ts";
 import { tinyBundle } from "../../../../support/tiny-bundle.ts";
 
@@ -16,7 +17,6 @@ const OPTIONS: SimulationOptions = {
   durationMs: 20_000,
   seed: 1,
   serviceTimes: "p95",
-  baseline: null,
 };
 
 test("classes are drawn by their shares, the same for the same seed", () => {
@@ -67,7 +67,7 @@ test.each([["one queue", null] as const, ["workers of their own", [1, 1]] as con
 test("of two classes that are alike a bundle does as with one SLO", () => {
   const alike = TWO_CLASSES.map((sloClass) => ({ ...sloClass, latencyMs: 100 }));
   const { byClass, ...together } = simulate(classBundle({ classes: alike }), OPTIONS);
-  expect(simulate(withoutClasses(classBundle({ classes: alike })), OPTIONS)).toEqual(together);
+  expect(simulate(withoutKinds(classBundle({ classes: alike })), OPTIONS)).toEqual(together);
   expect(byClass?.["interactive"]?.queries).toBeGreaterThan(byClass?.["relaxed"]?.queries ?? 0);
 });
 
@@ -80,11 +80,8 @@ test.each(["greedy", "jellyfish", "model-switching"] as const)(
   "the baseline %s plans for the shortest deadline, and is judged by that of each class",
   (kind) => {
     const bundle = classBundle({ split: [1, 1], maxQueue: 19 });
-    const result = simulate(bundle, {
-      ...OPTIONS,
-      arrivals: { kind: "poisson", qps: 10 },
-      baseline: { kind },
-    });
+    const arrivals = { kind: "poisson", qps: 10 } as const;
+    const result = simulateBaseline(bundle, { kind }, { ...OPTIONS, arrivals });
     expect(Object.keys(result.byClass ?? {})).toEqual(["interactive", "relaxed"]);
     expect(result.byClass?.["interactive"]?.violationRate).toBeLessThan(0.05);
     expect(result.byClass?.["relaxed"]?.violationRate).toBe(0);

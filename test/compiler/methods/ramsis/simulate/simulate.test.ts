@@ -1,15 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { Baseline } from "../../../../../compiler/methods/ramsis/simulate/baseline-names.ts";
 import { simulateCluster } from "../../../../../compiler/methods/ramsis/simulate/cluster-simulation.ts";
-import {
-  type SimulationOptions,
-  type SimulationResult,
-  simulate,
+import type {
+  SimulationOptions,
+  SimulationResult,
 } from "../../../../../compiler/methods/ramsis/simulate/simulate.ts";
 import type { ArrivalProcess } from "../../../../../compiler/simulate/arrivals.ts";
 import type { RamsisBundle } from "../../../../../runtime/bundle/schema.ts";
 import { Rng } from "../../../../../runtime/core/rng.ts";
 import { dispatcherOf } from "../../../../../runtime/methods/ramsis/core/dispatcher-of.ts";
+import { simulatedAs } from "../../../../support/beaten.ts";
 import {
   LARGE,
   SMALL,
@@ -21,13 +22,16 @@ function recorded(...arrivalMs: number[]): ArrivalProcess {
   return { kind: "trace", trace: { kind: "arrivals", arrivalMs: Float64Array.from(arrivalMs) } };
 }
 
-function run(bundle: RamsisBundle, options: Partial<SimulationOptions>): SimulationResult {
-  return simulate(bundle, {
+function run(
+  bundle: RamsisBundle,
+  options: Partial<SimulationOptions>,
+  baseline: Baseline | null = null,
+): SimulationResult {
+  return simulatedAs(baseline, bundle, {
     arrivals: recorded(),
     durationMs: 10_000,
     seed: 1,
     serviceTimes: "p95",
-    baseline: null,
     ...options,
   });
 }
@@ -129,14 +133,12 @@ describe("simulate, by hand", () => {
 });
 
 describe("simulate with a fixed variant", () => {
-  const alone = (variant: string): Partial<SimulationOptions> => ({
-    baseline: { kind: "fixed", variant },
-  });
+  const alone = (variant: string): Baseline => ({ kind: "fixed", variant });
 
   it("runs that variant only, with the largest batch that meets the earliest deadline", () => {
     // At 40 four wait with 61 ms left: large takes 60 for two of them. At 100 two wait with 3 ms
     // left: none fits, so both go, until 160.
-    const result = run(tinyBundle(), { arrivals: recorded(0, 1, 2, 3, 4), ...alone("large") });
+    const result = run(tinyBundle(), { arrivals: recorded(0, 1, 2, 3, 4) }, alone("large"));
     expect(result).toMatchObject({ byVariant: { small: { batches: 0 } } });
     expect(result).toMatchObject({ byVariant: { large: { batches: 3, queries: 5 } } });
     expect(result).toMatchObject({ satisfied: 3, late: 2, latencyMs: { max: 157 } });
@@ -144,13 +146,13 @@ describe("simulate with a fixed variant", () => {
 
   it("sees the same arrivals as the policy", () => {
     const arrivals: ArrivalProcess = { kind: "poisson", qps: 100 };
-    expect(run(tinyBundle(), { arrivals, ...alone("small") }).queries).toBe(
+    expect(run(tinyBundle(), { arrivals }, alone("small")).queries).toBe(
       run(tinyBundle(), { arrivals }).queries,
     );
   });
 
   it("names the variants there are when it is asked for another", () => {
-    expect(() => run(tinyBundle(), alone("huge"))).toThrow(/no variant "huge".*small, large/);
+    expect(() => run(tinyBundle(), {}, alone("huge"))).toThrow(/no variant "huge".*small, large/);
   });
 });
 

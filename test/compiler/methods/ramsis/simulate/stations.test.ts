@@ -22,7 +22,6 @@ function run(bundle: RamsisBundle, options: Partial<SimulationOptions>): Simulat
     durationMs: 10_000,
     seed: 1,
     serviceTimes: "p95",
-    baseline: null,
     ...options,
   });
 }

@@ -20,7 +20,6 @@ test.each(example.levels.map((level) => level.loadQps))(
       durationMs: 120_000,
       seed: 1,
       serviceTimes: "p95",
-      baseline: null,
     });
     const expected = level?.expected ?? {
       accuracyPerSatisfied: Number.NaN,
@@ -43,7 +42,6 @@ test("across all levels the load choice keeps what the levels expect", () => {
     durationMs: 60_000,
     seed: 2,
     serviceTimes: "p95",
-    baseline: null,
   });
   const expected = example.levels.find((level) => level.loadQps === 2000)?.expected;
   const accuracyError = Math.abs(

@@ -8,6 +8,7 @@ import {
   classCurves,
   fluidSplit,
 } from "../../../../../compiler/methods/ramsis/solve/class-fluid.ts";
+import { levelProblem } from "../../../../../compiler/methods/ramsis/solve/level-problem.ts";
 import { ramsis } from "../../../../../compiler/methods/ramsis/solve/ramsis.ts";
 import type { SloClass } from "../../../../../runtime/bundle/schema.ts";
 import { classApplication, classFrameOf } from "../../../../support/class-frame.ts";
@@ -38,8 +39,10 @@ const problems = fc
     const classes = classesOf(shares, latencies);
     const latencyMs = Math.max(...classes.map((sloClass) => sloClass.latencyMs));
     const accuracies = [fastest, 0.7, 0.8] as const;
-    const frame = classFrameOf({ workers, slo: { latencyMs, classes }, accuracies });
-    return { frame, loadQps: use * classCapacityQps(frame), classes };
+    const problem = levelProblem(
+      classFrameOf({ workers, slo: { latencyMs, classes }, accuracies }),
+    );
+    return { problem, loadQps: use * classCapacityQps(problem), classes };
   });
 
 /**
@@ -73,14 +76,14 @@ function byLinearProgram(
 test("the bound is the optimum of its linear programme, whatever may be violated", () => {
   let constrained = 0;
   fc.assert(
-    fc.property(problems, fc.constantFrom(0, 0.01, 0.3), ({ frame, loadQps }, ceiling) => {
-      const curves = classCurves(frame, loadQps, { formation: false });
-      const workers = frame.cluster.pools[0]?.workers ?? 0;
+    fc.property(problems, fc.constantFrom(0, 0.01, 0.3), ({ problem, loadQps }, ceiling) => {
+      const curves = classCurves(problem, loadQps, { formation: false });
+      const { workers } = problem;
       const budgetMs = (1000 * workers) / loadQps;
       const within = byLinearProgram(curves, budgetMs, 1 - ceiling);
       const free = byLinearProgram(curves, budgetMs, 0) ?? Number.NaN;
       if (within !== null && within < free - 1e-6) constrained++;
-      const bound = classBound(frame, loadQps, ceiling);
+      const bound = classBound(problem, loadQps, ceiling);
       expect(Math.abs(bound - (within ?? free))).toBeLessThan(1e-6);
     }),
     { numRuns: 150, seed: 5 },
@@ -90,10 +93,10 @@ test("the bound is the optimum of its linear programme, whatever may be violated
 
 test("the capacity is the load at which serving every query takes all the time", () => {
   fc.assert(
-    fc.property(problems, ({ frame }) => {
-      const capacityQps = classCapacityQps(frame);
-      const workers = frame.cluster.pools[0]?.workers ?? 0;
-      const curves = classCurves(frame, capacityQps, { formation: false });
+    fc.property(problems, ({ problem }) => {
+      const capacityQps = classCapacityQps(problem);
+      const { workers } = problem;
+      const curves = classCurves(problem, capacityQps, { formation: false });
       const servedAt = (part: number): number =>
         allot(curves, (1000 * workers) / (part * capacityQps), 1e6).served;
       expect(servedAt(0.999)).toBeCloseTo(1, 9);
@@ -105,9 +108,9 @@ test("the capacity is the load at which serving every query takes all the time",
 
 test("workers are divided whole, every class having one", () => {
   fc.assert(
-    fc.property(problems, ({ frame, loadQps, classes }) => {
-      const workers = frame.cluster.pools[0]?.workers ?? 0;
-      const split = fluidSplit(frame, loadQps);
+    fc.property(problems, ({ problem, loadQps, classes }) => {
+      const { workers } = problem;
+      const split = fluidSplit(problem, loadQps);
       if (workers < classes.length) {
         expect(split).toBeNull();
         return;
@@ -122,8 +125,8 @@ test("workers are divided whole, every class having one", () => {
 
 test("near capacity workers follow the load", () => {
   const classes = classesOf([3, 1], [150, 150]);
-  const frame = classFrameOf({ workers: 8, slo: { latencyMs: 150, classes } });
-  expect(fluidSplit(frame, 0.9 * classCapacityQps(frame))).toEqual([6, 2]);
+  const problem = levelProblem(classFrameOf({ workers: 8, slo: { latencyMs: 150, classes } }));
+  expect(fluidSplit(problem, 0.9 * classCapacityQps(problem))).toEqual([6, 2]);
 });
 
 test("each class needs a worker of its own, and a frame has every class's axes", () => {

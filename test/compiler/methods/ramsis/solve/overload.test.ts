@@ -1,10 +1,10 @@
 /** Around and beyond capacity, no peer has both more accuracy and fewer violations than a level. */
 import { describe, expect, test } from "vitest";
-import type { Baseline } from "../../../../../compiler/methods/ramsis/simulate/baselines/baseline.ts";
-import { simulate } from "../../../../../compiler/methods/ramsis/simulate/simulate.ts";
+import type { Baseline } from "../../../../../compiler/methods/ramsis/simulate/baseline-names.ts";
 import { ramsis } from "../../../../../compiler/methods/ramsis/solve/ramsis.ts";
 import { loadApplication } from "../../../../../compiler/spec/load-application.ts";
 import { Rng } from "../../../../../runtime/core/rng.ts";
+import { simulatedAs } from "../../../../support/beaten.ts";
 import { TRIES_ALL } from "../../../../support/cases.ts";
 import { ofMethod } from "../../../../support/of-method.ts";
 import { writeSpec } from "../../../../support/spec-file.ts";
@@ -74,12 +74,11 @@ function outcomesOf({ workers, sloMs, loadQps, variants }: Random, maxViolationR
   const levels = [ramsis.solveLevel(frame, loadQps)];
   const bundle = { ...frame, levels, provenance: { compiler: "test", inputs: [] } };
   return (baseline: Baseline | null) => {
-    const { accuracyPerQuery, violationRate } = simulate(bundle, {
+    const { accuracyPerQuery, violationRate } = simulatedAs(baseline, bundle, {
       arrivals: { kind: "poisson", qps: loadQps },
       durationMs: (1000 * QUERIES) / loadQps,
       seed: 4711,
       serviceTimes: "p95",
-      baseline,
     });
     return { accuracy: accuracyPerQuery ?? 0, violationRate };
   };

@@ -4,9 +4,11 @@
  */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { inheritLevels } from "../../../../../compiler/methods/ramsis/inherited-levels.ts";
-import type { Baseline } from "../../../../../compiler/methods/ramsis/simulate/baselines/baseline.ts";
-import { PEER_NAMES } from "../../../../../compiler/methods/ramsis/simulate/peers/peers.ts";
+import { inheritLevels } from "../../../../../compiler/methods/ramsis/planned-level.ts";
+import {
+  type Baseline,
+  PEER_NAMES,
+} from "../../../../../compiler/methods/ramsis/simulate/baseline-names.ts";
 import { simulate } from "../../../../../compiler/methods/ramsis/simulate/simulate.ts";
 import { accuracyBound, ramsis } from "../../../../../compiler/methods/ramsis/solve/ramsis.ts";
 import type { RamsisFrame } from "../../../../../compiler/model/frames.ts";
@@ -14,6 +16,7 @@ import type { Application } from "../../../../../compiler/spec/application.ts";
 import { loadApplication } from "../../../../../compiler/spec/load-application.ts";
 import type { RamsisBundle, RamsisLevel } from "../../../../../runtime/bundle/schema.ts";
 import { Rng } from "../../../../../runtime/core/rng.ts";
+import { simulatedAs } from "../../../../support/beaten.ts";
 import { casesOf, someOf, TRIES_ALL } from "../../../../support/cases.ts";
 import { ofMethod } from "../../../../support/of-method.ts";
 import { bestAccuracy, type TickProblem } from "../../../../support/pooled-oracle.ts";
@@ -70,7 +73,7 @@ function frameOf(own: Case, name?: string): RamsisFrame {
 function levelsOf(own: Case, name?: string): { frame: RamsisFrame; levels: RamsisLevel[] } {
   const frame = frameOf(own, name);
   const solved = own.loadsQps.map((qps) => ({ level: ramsis.solveLevel(frame, qps), ms: 0 }));
-  const levels = inheritLevels(frame, solved, ramsis).map(({ level }) => level as RamsisLevel);
+  const levels = inheritLevels(frame, solved).map(({ level }) => level as RamsisLevel);
   return { frame, levels };
 }
 
@@ -85,12 +88,11 @@ function simulated(
     levels: [level],
     provenance: { compiler: "test", inputs: [] },
   };
-  return simulate(bundle, {
+  return simulatedAs(baseline, bundle, {
     arrivals: { kind: "poisson", qps: level.loadQps },
     durationMs: (1000 * queries) / level.loadQps,
     seed: 77,
     serviceTimes: "p95",
-    baseline,
   });
 }
 
@@ -306,7 +308,6 @@ describe("few workers, against the best that any policy can do", () => {
         durationMs: 400_000 * msPerTick,
         seed: 1,
         serviceTimes: "p95",
-        baseline: null,
       });
       return result.accuracyPerQuery ?? 0;
     }
@@ -396,7 +397,6 @@ test("when arrivals stop, those who wait are served in time", () => {
         durationMs: 1000,
         seed,
         serviceTimes: "p95",
-        baseline: null,
       });
       expect({ qps, seed, violations: late + dropped }).toEqual({ qps, seed, violations: 0 });
     }

@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { actionValuesOf } from "../../../../../compiler/methods/ramsis/action-values.ts";
+import { ramsisMethod } from "../../../../../compiler/methods/ramsis/ramsis.ts";
 import { simulate } from "../../../../../compiler/methods/ramsis/simulate/simulate.ts";
 import { pooledProblem } from "../../../../../compiler/methods/ramsis/solve/pooled/pooled-problem.ts";
 import {
@@ -114,7 +114,6 @@ describe("the solver's simulation", () => {
           durationMs: nowMs + 1,
           seed: 1,
           serviceTimes: "p95",
-          baseline: null,
         });
         expect(core.queries).toBe(own.queries);
         expect(core.queries - core.satisfied).toBe(own.violations);
@@ -184,7 +183,8 @@ test("what a decision is worth is told by the policy that made the table", () =>
   const cell = own[column] ?? expect.fail("some batch is started");
   const [variant, batch] = decisionSpace.actions.data.slice(2 * cell, 2 * cell + 2);
   const slackMs = decisionSpace.slackMs.data[column] ?? 0;
-  const values = actionValuesOf(bundle, level, 5, slackMs);
+  const values = ramsisMethod.actionValues?.(bundle, level, 5, slackMs);
+  if (values === undefined) expect.fail("the method knows what actions are worth");
   if ("reason" in values) expect.fail(values.reason);
   const chosen = values.actions.find((one) => one.variant === variant && one.batch === batch);
   // Of what is as good, the larger batch is taken.

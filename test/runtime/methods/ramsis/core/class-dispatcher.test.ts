@@ -11,10 +11,9 @@ import {
 } from "../../../../../runtime/core/command-buffer.ts";
 import { ANY_VARIANT } from "../../../../../runtime/core/wanted-variant.ts";
 import {
-  classBundle as classAlone,
-  withoutClasses,
-} from "../../../../../runtime/methods/ramsis/bundle/class-views.ts";
-import { ClassDispatcher } from "../../../../../runtime/methods/ramsis/core/class-dispatcher.ts";
+  kindBundle as classAlone,
+  withoutKinds,
+} from "../../../../../runtime/methods/ramsis/bundle/kind-views.ts";
 import type { Dispatcher } from "../../../../../runtime/methods/ramsis/core/dispatcher.ts";
 import { PooledDispatcher } from "../../../../../runtime/methods/ramsis/core/pooled-dispatcher.ts";
 import { classBundle, type Decision, TWO_CLASSES } from "../../../../support/class-bundle.ts";
@@ -129,8 +128,8 @@ describe("one queue for all classes", () => {
     fc.assert(
       fc.property(steps, fc.nat({ max: 500 }), fc.boolean(), (events, seed, drop) => {
         const bundle = classBundle({ classes: APART, workers: 3, drop, decide: anyDecision(seed) });
-        const own = new Told(new ClassDispatcher(bundle, true));
-        const pooled = new Told(new PooledDispatcher(withoutClasses(bundle), true));
+        const own = new Told(new PooledDispatcher(bundle, true));
+        const pooled = new Told(new PooledDispatcher(withoutKinds(bundle), true));
         const down = new Set<number>();
         let nowMs = 0;
         let arrived = 0;
@@ -167,7 +166,7 @@ describe("one queue for all classes", () => {
   });
 
   test("the earliest deadline goes first, whatever its class", () => {
-    const told = new Told(new ClassDispatcher(classBundle({ workers: 1 }), true));
+    const told = new Told(new PooledDispatcher(classBundle({ workers: 1 }), true));
     told.arrive(0, 0, 0);
     told.arrive(1, 1, 1);
     told.arrive(2, 0, 2);
@@ -183,7 +182,7 @@ describe("workers of their own", () => {
     fc.assert(
       fc.property(steps, fc.nat({ max: 500 }), fc.boolean(), (events, seed, drop) => {
         const bundle = classBundle({ split, drop, decide: anyDecision(seed) });
-        const own = new Told(new ClassDispatcher(bundle, true));
+        const own = new Told(new PooledDispatcher(bundle, true));
         const alone = [0, 1].map((sloClass) => {
           const [level] = bundle.levels;
           if (level === undefined) throw new Error("a bundle has a level");
@@ -234,7 +233,7 @@ describe("workers of their own", () => {
     });
     fc.assert(
       fc.property(steps, (events) => {
-        const told = new Told(new ClassDispatcher(bundle, true));
+        const told = new Told(new PooledDispatcher(bundle, true));
         const classes: number[] = [];
         let nowMs = 0;
         for (const { kind, pick, gapMs } of events) {
@@ -254,7 +253,7 @@ describe("workers of their own", () => {
   });
 
   test("an idle worker is lent while every other class still finds one", () => {
-    const told = new Told(new ClassDispatcher(classBundle({ workers: 4, split: [1, 3] }), true));
+    const told = new Told(new PooledDispatcher(classBundle({ workers: 4, split: [1, 3] }), true));
     for (const query of [0, 1, 2, 3]) told.arrive(query, 0, query);
     // One of its own, two of the other class's, which keeps the last.
     expect(told.started.map(({ queries }) => queries)).toEqual([[0], [1], [2]]);
@@ -267,7 +266,7 @@ describe("workers of their own", () => {
   });
 
   test("fewer workers than there should be are shared by all classes", () => {
-    const told = new Told(new ClassDispatcher(classBundle({ split }), true));
+    const told = new Told(new PooledDispatcher(classBundle({ split }), true));
     told.tell((out) => told.dispatcher.onWorkerLost(1, 0, out));
     told.arrive(0, 1, 0);
     told.arrive(1, 1, 1);
@@ -282,7 +281,7 @@ describe("workers of their own", () => {
   });
 
   test("a full queue of one class takes nothing from the other", () => {
-    const told = new Told(new ClassDispatcher(classBundle({ split }), true));
+    const told = new Told(new PooledDispatcher(classBundle({ split }), true));
     for (let query = 0; query < 6; query++) told.arrive(query, 0, 10 * query);
     expect(told.dropped).toEqual([{ query: 5, reason: DROP_QUEUE_FULL }]);
     told.arrive(6, 1, 60);
@@ -341,7 +340,7 @@ describe("levels", () => {
     const { classTables: _, ...together } = high;
     const both = { ...bundle, levels: [low, together] };
     expect(validateBundle(both)).toEqual(both);
-    const traffic = new Traffic(new ClassDispatcher(both, true));
+    const traffic = new Traffic(new PooledDispatcher(both, true));
     // Nothing is known of the load: the lowest level decides.
     expect(traffic.isDivided()).toBe(true);
     traffic.bring(byShares, 400, 4);
@@ -354,7 +353,7 @@ describe("levels", () => {
 
   test("a class with more than its share ends the division until it has less", () => {
     const bundle = classBundle({ split: [1, 1], loadsQps: [100, 1000] });
-    const traffic = new Traffic(new ClassDispatcher(bundle, true));
+    const traffic = new Traffic(new PooledDispatcher(bundle, true));
     // 67 queries/s of the first class, whose share of the lowest level is 75.
     traffic.bring(0, 200, 15);
     expect(traffic.isDivided()).toBe(true);
@@ -368,7 +367,7 @@ describe("levels", () => {
 
   test("rows that come together are queued, by class, before any is decided", () => {
     for (const split of [null, [1, 1]]) {
-      const told = new Told(new ClassDispatcher(classBundle({ split }), true));
+      const told = new Told(new PooledDispatcher(classBundle({ split }), true));
       told.together([0, 1, 2], 1, 5);
       expect(told.started.map(({ queries }) => queries)).toEqual([[0, 1, 2]]);
     }
@@ -376,7 +375,7 @@ describe("levels", () => {
 
   test("of more rows than a line holds, a worker that is idle starts as many as make room", () => {
     for (const split of [null, [1, 1]]) {
-      const told = new Told(new ClassDispatcher(classBundle({ split }), true));
+      const told = new Told(new PooledDispatcher(classBundle({ split }), true));
       told.together([0, 1, 2, 3, 4, 5], 1, 5);
       expect(told.started[0]?.queries).toEqual([0, 1, 2, 3]);
       expect(told.dropped).toEqual([]);
@@ -384,7 +383,7 @@ describe("levels", () => {
   });
 
   test("a row that names a variant is answered by it, past rows that do not", () => {
-    const told = new Told(new ClassDispatcher(classBundle({ workers: 1, maxQueue: 7 }), true));
+    const told = new Told(new PooledDispatcher(classBundle({ workers: 1, maxQueue: 7 }), true));
     told.arrive(0, 1, 0);
     told.together([1, 2], 1, 1, 0);
     told.together([3, 4], 0, 2, 1);
@@ -399,7 +398,7 @@ describe("levels", () => {
   });
 
   test("queues keep their size when another bundle takes over", () => {
-    const dispatcher = new ClassDispatcher(classBundle(), true);
+    const dispatcher = new PooledDispatcher(classBundle(), true);
     expect(() => dispatcher.replaceBundle(classBundle({ maxQueue: 5 }))).toThrow("keep their size");
     dispatcher.replaceBundle(classBundle({ split: [1, 1] }));
     const told = new Told(dispatcher);

@@ -1,14 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { simulateCommand } from "../../../../../../compiler/commands/simulate/simulate.ts";
-import {
-  type Baseline,
-  baselineBundle,
-  type TableBaseline,
-} from "../../../../../../compiler/methods/ramsis/simulate/baselines/baseline.ts";
-import { simulate } from "../../../../../../compiler/methods/ramsis/simulate/simulate.ts";
+import type {
+  Baseline,
+  TableBaseline,
+} from "../../../../../../compiler/methods/ramsis/simulate/baseline-names.ts";
+import { baselineBundle } from "../../../../../../compiler/methods/ramsis/simulate/baselines/simulate-baseline.ts";
 import type { RamsisBundle } from "../../../../../../runtime/bundle/schema.ts";
 import { checkRamsisSemantics } from "../../../../../../runtime/methods/ramsis/bundle/semantics.ts";
+import { simulatedAs } from "../../../../../support/beaten.ts";
 import { type TinyBundleOptions, tinyBundle } from "../../../../../support/tiny-bundle.ts";
 
 /**
@@ -81,7 +81,7 @@ describe.each(BASELINES)("$kind", (baseline) => {
   it("serves the arrivals that the policy sees", () => {
     const options = { arrivals: { kind: "poisson", qps: 40 }, durationMs: 5000 } as const;
     const run = (one: Baseline | null) =>
-      simulate(tinyBundle(), { ...options, seed: 3, serviceTimes: "p95", baseline: one });
+      simulatedAs(one, tinyBundle(), { ...options, seed: 3, serviceTimes: "p95" });
     expect(run(baseline).queries).toBe(run(null).queries);
     expect(run(baseline)).toEqual(run(baseline));
   });
@@ -173,12 +173,11 @@ describe("model-switching", () => {
       const bundle = tinyBundle({ loadsQps: [qps] });
       const run = (baseline: Baseline) => {
         const arrivals = { kind: "poisson", qps } as const;
-        return simulate(bundle, {
+        return simulatedAs(baseline, bundle, {
           arrivals,
           durationMs: 60_000,
           seed: 8,
           serviceTimes: "p95",
-          baseline,
         });
       };
       const isLarge = (run({ kind: "model-switching" }).byVariant["large"]?.queries ?? 0) > 0;

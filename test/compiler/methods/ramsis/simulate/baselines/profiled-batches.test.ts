@@ -1,12 +1,12 @@
 /** Baselines and peers run no batch of a variant that is larger than its largest profiled one. */
 import { describe, expect, it } from "vitest";
 import { SINGLE_BASELINES } from "../../../../../../compiler/methods/ramsis/baselines.ts";
-import type { Baseline } from "../../../../../../compiler/methods/ramsis/simulate/baselines/baseline.ts";
-import { simulate } from "../../../../../../compiler/methods/ramsis/simulate/simulate.ts";
+import type { Baseline } from "../../../../../../compiler/methods/ramsis/simulate/baseline-names.ts";
 import { ramsis } from "../../../../../../compiler/methods/ramsis/solve/ramsis.ts";
 import type { Application, RamsisPolicy } from "../../../../../../compiler/spec/application.ts";
 import type { RamsisBundle } from "../../../../../../runtime/bundle/schema.ts";
 import { Rng } from "../../../../../../runtime/core/rng.ts";
+import { simulatedAs } from "../../../../../support/beaten.ts";
 import { bucketApplication } from "../../../../../support/bucket-frame.ts";
 import { tinyBundle } from "../../../../../support/tiny-bundle.ts";
 
@@ -79,12 +79,11 @@ describe.each(SINGLE_BASELINES)("the baseline %s", (name) => {
     const bundle = bundleOf(made, loadQps);
     const chosen = bundle.tasks[0]?.variants.filter(({ dominated }) => !dominated) ?? [];
     for (const { name: variant } of name.startsWith("fixed") ? chosen : chosen.slice(0, 1)) {
-      const { byVariant } = simulate(bundle, {
+      const { byVariant } = simulatedAs(baselineOf(name, variant), bundle, {
         arrivals: { kind: "poisson", qps: loadQps },
         durationMs: (1000 * QUERIES) / loadQps,
         seed,
         serviceTimes: "p95",
-        baseline: baselineOf(name, variant),
       });
       for (const [ran, { meanBatch }] of Object.entries(byVariant)) {
         expect(meanBatch ?? 0, ran).toBeLessThanOrEqual(largest.get(ran) ?? 0);

@@ -1,11 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { PEER_NAMES } from "../../../../../../compiler/methods/ramsis/simulate/baseline-names.ts";
 import type { PeerSetting } from "../../../../../../compiler/methods/ramsis/simulate/peers/peer.ts";
 import { serviceMsOf } from "../../../../../../compiler/methods/ramsis/simulate/peers/peer-cluster.ts";
-import {
-  PEER_NAMES,
-  PEERS,
-} from "../../../../../../compiler/methods/ramsis/simulate/peers/peers.ts";
+import { PEERS } from "../../../../../../compiler/methods/ramsis/simulate/peers/peers.ts";
 import { casesOf } from "../../../../../support/cases.ts";
 import { PeerDriver, tinyCluster } from "../../../../../support/peer-driver.ts";
 

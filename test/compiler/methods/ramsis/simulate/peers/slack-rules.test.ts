@@ -1,16 +1,14 @@
 import { describe, expect, test } from "vitest";
-import {
-  maxAccuracy,
-  maxBatch,
-} from "../../../../../../compiler/methods/ramsis/simulate/peers/max-rules.ts";
 import type {
   Peer,
   PeerParameters,
 } from "../../../../../../compiler/methods/ramsis/simulate/peers/peer.ts";
 import {
+  maxAccuracy,
+  maxBatch,
   slackfitA,
   slackfitB,
-} from "../../../../../../compiler/methods/ramsis/simulate/peers/slackfit.ts";
+} from "../../../../../../compiler/methods/ramsis/simulate/peers/slack-rules.ts";
 import { PeerDriver, settingWith, tinyCluster } from "../../../../../support/peer-driver.ts";
 
 /**

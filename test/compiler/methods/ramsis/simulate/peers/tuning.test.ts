@@ -5,7 +5,7 @@ import {
   type Trial,
   tune,
 } from "../../../../../../compiler/methods/ramsis/simulate/peers/peers.ts";
-import { simulate } from "../../../../../../compiler/methods/ramsis/simulate/simulate.ts";
+import { simulatedAs } from "../../../../../support/beaten.ts";
 import { tinyCluster } from "../../../../../support/peer-driver.ts";
 import { tinyBundle } from "../../../../../support/tiny-bundle.ts";
 
@@ -51,12 +51,11 @@ test("a tie goes to the setting that is named first, and a single one is looked 
 
 test("hindsight gives a peer the variant that the load is best served with", () => {
   const run = (qps: number, tuned: boolean) =>
-    simulate(tinyBundle({ workers: 2, loadsQps: [qps] }), {
+    simulatedAs({ kind: "nexus", tuned }, tinyBundle({ workers: 2, loadsQps: [qps] }), {
       arrivals: { kind: "poisson", qps },
       durationMs: 20_000,
       seed: 5,
       serviceTimes: "p95",
-      baseline: { kind: "nexus", tuned },
     });
   // At 47 queries a second, two workers lose some with the large variant, 25 each, and still do
   // better than with the small one.
@@ -74,12 +73,11 @@ test("hindsight gives a peer the variant that the load is best served with", () 
 
 test("recorded arrivals are not what hindsight looks at", () => {
   const arrivalMs = Float64Array.from({ length: 400 }, (_, index) => 12.5 * index);
-  const result = simulate(tinyBundle({ loadsQps: [80] }), {
+  const result = simulatedAs({ kind: "maxbatch", tuned: true }, tinyBundle({ loadsQps: [80] }), {
     arrivals: { kind: "trace", trace: { kind: "arrivals", arrivalMs } },
     durationMs: 5000,
     seed: 1,
     serviceTimes: "p95",
-    baseline: { kind: "maxbatch", tuned: true },
   });
   expect(result).toMatchObject({ queries: 400, baseline: { name: "maxbatch", tuned: true } });
 });

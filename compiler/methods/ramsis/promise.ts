@@ -1,0 +1,213 @@
+/**
+ * What a level promises, from its tables alone: the same numbers for the same tables, bit for bit.
+ *
+ * The solver knows its process, if queries are of one kind and nothing but models takes time;
+ * otherwise a simulation by the code that serves gives the promise, kind by kind.
+ */
+import type {
+  ClassExpected,
+  Expected,
+  ExpectedLatency,
+  RamsisBundle,
+  RamsisLevel,
+} from "stratagem-runtime/internal/bundle/schema";
+import { ramsisMissed } from "stratagem-runtime/internal/methods/ramsis/tell/missed";
+import type { RamsisFrame } from "../../model/frames.ts";
+import { steadyArrivals } from "../../simulate/arrivals.ts";
+import { latencyPromise } from "../../simulate/latency-sample.ts";
+import { boundingFrame } from "./planning-frame.ts";
+import { isSampled } from "./simulate/promised-times.ts";
+import { type SimulationOptions, type SimulationResult, simulate } from "./simulate/simulate.ts";
+import { distributionOf } from "./solve/batch-distribution.ts";
+import { classBound, classCapacityQps } from "./solve/class-fluid.ts";
+import { latencyObjective, TARGET_PENALTY, targetExcess } from "./solve/latency-objective.ts";
+import { type LevelProblem, levelProblem } from "./solve/level-problem.ts";
+import { accuracyBound, keptAt, type LevelTables, ramsis } from "./solve/ramsis.ts";
+import { ViolationBlocks } from "./solve/violation-blocks.ts";
+
+export interface PromiseSample {
+  readonly queries: number;
+  readonly seed: number;
+}
+
+/** Samples of a promise, and of the latencies of queries that are bound to workers. */
+const PROMISE: PromiseSample = { queries: 250_000, seed: 1 };
+const LATENCIES: PromiseSample = { queries: 30_000, seed: 1 };
+/** Enough traffic to tell 1 % to a tenth of it; more where that is near the ceiling. */
+const SERVED: PromiseSample = { queries: 100_000, seed: 1 };
+const GLANCE: PromiseSample = { queries: 10_000, seed: 1 };
+/** Accuracy that a violation per query too many costs a level, as a candidate of the search. */
+export const VIOLATION_PENALTY = 20;
+/** Promise of a level before its simulation. */
+const UNKNOWN: Expected = {
+  ...{ accuracyPerSatisfied: 0, accuracyPerQuery: 0, violationRate: 1 },
+  upperBoundAccuracy: 1,
+  byBatch: { accuracy: { median: 0, p99: 0 }, violationRate: { median: 1, p99: 1 } },
+};
+
+export function promised(problem: LevelProblem, level: LevelTables): Expected {
+  const { frame, hasPath, isDivided, isPooled } = problem;
+  if (hasPath) return servedPromise(problem, level);
+  if (isDivided) return simulatedPromise(problem, level, PROMISE);
+  const expected = ramsis.expectedOf(frame, level);
+  return isPooled ? expected : { ...expected, latencyMs: latenciesOf(frame, level) };
+}
+
+/** The level with its promise; feasible where that keeps all limits. */
+export function judged(problem: LevelProblem, level: LevelTables): RamsisLevel {
+  const { frame, hasPath, isDivided, isPadded, isPooled } = problem;
+  const { loadQps } = level;
+  const expected = promised(problem, level);
+  if (!hasPath && !isDivided && !isPooled) return withLatencies(frame, { ...level, expected });
+  const ofClasses = isDivided && !isPadded && !hasPath;
+  const capacityQps = ofClasses ? classCapacityQps(problem) : level.capacityQps;
+  return { ...level, ...keptAt(frame, loadQps, capacityQps, expected), expected };
+}
+
+/** A level whose queries are bound to workers: its chain knows all but latencies. */
+export function withLatencies(
+  frame: RamsisFrame,
+  level: LevelTables & Pick<RamsisLevel, "expected">,
+): RamsisLevel {
+  const { latencyMs = latenciesOf(frame, level), ...known } = level.expected;
+  const expected = { ...known, latencyMs };
+  const feasible = ramsisMissed(frame, { expected }).length === 0;
+  const { capacityQps } = keptAt(frame, level.loadQps, level.capacityQps, known);
+  return { ...level, capacityQps, feasible, expected };
+}
+
+/** A look at a level: accuracy per query and the rate of violations over its first queries. */
+export function servedLook(
+  problem: LevelProblem,
+  level: LevelTables,
+): { readonly accuracy: number; readonly violationRate: number } {
+  const { accuracyPerQuery, sample } = simulatedPromise(problem, level, GLANCE, () => 1);
+  const { queries = 1, violations = 0 } = sample ?? {};
+  return { accuracy: accuracyPerQuery, violationRate: violations / queries };
+}
+
+/**
+ * Simulates the server's process, contention and service times as they were measured. A larger
+ * sample says whether a rate is below the ceiling that only its error is not.
+ */
+function servedPromise(problem: LevelProblem, level: LevelTables): Expected {
+  const { frame, isDivided, ceiling } = problem;
+  const bounded = boundingFrame(frame);
+  const divided = levelProblem(bounded);
+  const boundAt = (rate: number): number =>
+    isDivided
+      ? classBound(divided, level.loadQps, rate)
+      : accuracyBound(bounded, level.loadQps, rate);
+  const expected = simulatedPromise(problem, level, SERVED, boundAt);
+  const { sample = { queries: SERVED.queries, violations: SERVED.queries } } = expected;
+  const isKept = sample.violations <= ceiling * sample.queries;
+  if (!isKept || expected.violationRate <= ceiling) return expected;
+  return simulatedPromise(problem, level, PROMISE, boundAt);
+}
+
+export function simulatedPromise(
+  problem: LevelProblem,
+  level: LevelTables,
+  { queries, seed }: PromiseSample,
+  boundAt: (rate: number) => number = (rate) => classBound(problem, level.loadQps, rate),
+): Expected {
+  const { frame, ceiling, isDivided, isPadded } = problem;
+  const durationMs = (1000 * queries) / level.loadQps;
+  const all = new ViolationBlocks(durationMs);
+  const ofKind = problem.kinds.map(() => new ViolationBlocks(durationMs));
+  const onViolation = (arrivalMs: number, kind: number): void => {
+    all.count(arrivalMs);
+    ofKind[kind]?.count(arrivalMs);
+  };
+  const result = simulateLevel(frame, level, { durationMs, seed, onViolation });
+  const counted = result.byClass ?? result.byBucket ?? {};
+  const byKind = problem.kinds.map(({ name }, index): [string, ClassExpected] => {
+    return [name, ratesOf(counted[name] ?? result, ofKind[index] ?? all)];
+  });
+  const rates = ratesOf(result, all);
+  const upperBoundAccuracy = boundAt(Math.min(1, Math.max(ceiling, rates.violationRate)));
+  return {
+    ...rates,
+    // What a sample shows above it is chance.
+    accuracyPerQuery: Math.min(rates.accuracyPerQuery, upperBoundAccuracy),
+    upperBoundAccuracy,
+    servedBoundAccuracy: boundAt(0),
+    sample: { queries: result.queries, violations: result.queries - result.satisfied },
+    latencyMs: latencyPromise(result.latencyMs),
+    byBatch: byBatchOf(result),
+    ...(isDivided && !isPadded && { byClass: Object.fromEntries(byKind) }),
+    ...(isPadded && { byBucket: byKind.map(([, figures]) => figures) }),
+  };
+}
+
+/** A level alone, at its load, with the arrivals that it was computed for. */
+function simulateLevel(
+  frame: RamsisFrame,
+  level: LevelTables,
+  run: Pick<SimulationOptions, "durationMs" | "seed" | "onViolation">,
+): SimulationResult {
+  const only = { ...level, feasible: true, expected: UNKNOWN };
+  const bundle: RamsisBundle = {
+    ...frame,
+    levels: [only],
+    provenance: { compiler: "", inputs: [] },
+  };
+  return simulate(bundle, {
+    ...run,
+    arrivals: steadyArrivals(frame.arrivals, level.loadQps),
+    serviceTimes: isSampled(frame) ? "sampled" : "p95",
+  });
+}
+
+function latenciesOf(frame: RamsisFrame, level: LevelTables): ExpectedLatency {
+  const { queries, seed } = LATENCIES;
+  const durationMs = (1000 * queries) / level.loadQps;
+  return latencyPromise(simulateLevel(frame, level, { durationMs, seed }).latencyMs);
+}
+
+/** Accuracy that the latencies of a level count as, and by how much they miss their targets. */
+export function latencyCost(
+  { slo, policy }: Pick<RamsisFrame, "slo" | "policy">,
+  { latencyMs }: Pick<Expected, "latencyMs">,
+): number {
+  const { p50 = 0, p95 = 0 } = latencyMs ?? {};
+  const { safePrice } = latencyObjective(policy);
+  // The median, which a level states, for the mean.
+  return (safePrice * p50) / slo.latencyMs + TARGET_PENALTY * targetExcess(slo, { p50, p95 });
+}
+
+/** Accuracy per query, less what kinds violate too much and the price of latency. */
+export function scoreOf({ frame, kinds, ceiling }: LevelProblem, expected: Expected): number {
+  let score = expected.accuracyPerQuery - latencyCost(frame, expected);
+  for (const [index, { name, share }] of kinds.entries()) {
+    const figures = expected.byClass?.[name] ?? expected.byBucket?.[index];
+    const excess = Math.max(0, (figures?.violationRate ?? 1) - ceiling);
+    score -= VIOLATION_PENALTY * share * excess;
+  }
+  return score;
+}
+
+/** The highest rate of violations: of all queries, or of a class. */
+export function worstViolationRate({ violationRate, byClass = {} }: Expected): number {
+  return Math.max(violationRate, ...Object.values(byClass).map((one) => one.violationRate));
+}
+
+function ratesOf(
+  one: Pick<SimulationResult, "queries" | "accuracyPerSatisfied" | "accuracyPerQuery">,
+  violations: ViolationBlocks,
+): ClassExpected {
+  return {
+    accuracyPerSatisfied: one.accuracyPerSatisfied ?? 0,
+    accuracyPerQuery: one.accuracyPerQuery ?? 0,
+    violationRate: violations.upperRate(one.queries),
+  };
+}
+
+/** A batch is late when its first query is. */
+function byBatchOf({ byVariant }: SimulationResult): Expected["byBatch"] {
+  const outcomes = Object.values(byVariant);
+  const total = outcomes.reduce((sum, { batches }) => sum + batches, 0);
+  const timely = outcomes.map(({ accuracy, timelyBatches: weight }) => ({ accuracy, weight }));
+  const late = 1 - timely.reduce((sum, { weight }) => sum + weight, 0) / total;
+  return distributionOf(timely, total, late);
+}
