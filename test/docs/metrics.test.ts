@@ -22,7 +22,6 @@ const OLD_NAMES = [
   "nv_inference_compute_output_duration_us",
   "nv_inference_request_failure",
   "nv_inference_request_success",
-  "nv_energy_consumption",
   "stratagem_dispatch_slack_ms",
   "stratagem_resize_ms",
 ];
@@ -63,7 +62,7 @@ test("every metric of an application names its model", () => {
     }
   }
   const doors = "connections|access|tls|unsent|request_bytes|http|grpc";
-  const others = "^(process|nv_gpu|nv_energy)_";
+  const others = "^(process|nv_gpu)_";
   const ofServer = new RegExp(
     `${others}|^stratagem_(${doors}|event_loop|log_lines|traced|decision_log)`,
   );
@@ -108,7 +107,7 @@ the alerts in \`docs/deploy\` are made of it. Every metric of an application has
 besides those named here: the application, or the model that clients name where it has several.
 Those that begin with \`stratagem_log\`, \`stratagem_decision_log\`, \`stratagem_traced\` or
 \`stratagem_grpc\` are there where the logs of \`serve\`, that of decisions, traces or gRPC are on;
-\`nv_gpu\`, \`nv_energy\` and \`stratagem_worker_gpu\` where a driver tells of the GPUs of workers.
+\`nv_gpu\` and \`stratagem_worker_gpu\` where a driver tells of the GPUs of workers.
 `;
 
 interface Row {
