@@ -8,7 +8,7 @@ import { packageVersion } from "stratagem-runtime/internal/version";
 import { explainCompilerError } from "./errors.ts";
 import type { MeasuringTools } from "./measuring-commands.ts";
 import type { RunAndPrint } from "./service-commands.ts";
-import { MORTAL, watchedBy } from "./watched.ts";
+import { watchedBy } from "./watched.ts";
 
 const nowMs = (): number => performance.now();
 const epochMs = (): number => Date.now();
@@ -78,14 +78,6 @@ const VERBS: readonly Verb[] = [
     name: "manifests",
     add: async (to) => {
       (await import("./manifest-command.ts")).addManifests(to, runAndPrint, version);
-    },
-  },
-  {
-    name: "shadow-report",
-    add: async (to) => {
-      (await import("./shadow-commands.ts")).addShadowReport(to, async (work, jobs) => {
-        print(await watched("simulating", (watch) => work({ jobs, nowMs, ...watch }), MORTAL));
-      });
     },
   },
   { name: "report", add: async (to) => (await commands.bundle()).addReport(to, tools) },

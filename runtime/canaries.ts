@@ -5,7 +5,6 @@ import {
   CanaryRun,
   type CanarySurroundings,
 } from "./canary-run.ts";
-import { RuntimeError } from "./errors.ts";
 import type { HostingOptions } from "./hosted-bundle.ts";
 import type { Reloading } from "./reloading.ts";
 import type { CanaryAction, CanaryDone, CanaryTold } from "./server/http/admin-hooks.ts";
@@ -171,12 +170,4 @@ export function startCanaries(
   });
   void started.then(() => canaries.start());
   return canaries;
-}
-
-/** @throws RuntimeError RUNTIME_USAGE where nobody could split the requests. */
-export function expectCanaries(asked: readonly AskedCanary[], processes: number): void {
-  if (asked.length === 0 || processes === 1) return;
-  const why = "the process that accepts a request has to know which bundle answers it";
-  const message = `--canary: expected --processes 1 beside it, got ${processes}: ${why}`;
-  throw new RuntimeError("RUNTIME_USAGE", message);
 }

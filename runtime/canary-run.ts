@@ -124,8 +124,8 @@ export class CanaryRun {
     }
     const seen = {
       arms: trial.arms,
-      stablePromises: stable.drift?.states() ?? [],
-      canaryPromises: trial.canary.drift?.states() ?? [],
+      stablePromises: stable.drift.states(),
+      canaryPromises: trial.canary.drift.states(),
       isReady: trial.canary.endpoint.isReady,
     };
     const verdict = judgement.look(seen, this.#around.options.nowMs());

@@ -1,7 +1,6 @@
 /** A bundle of a server: its models opened and checked, and an application made of it. */
 import { dirname } from "node:path";
 import type { Bundle, Pool } from "./bundle/schema.ts";
-import { type FollowCore, untilClosed } from "./core-follower.ts";
 import { RuntimeError } from "./errors.ts";
 import type { GenerateLevel } from "./methods/method.ts";
 import { methodOf } from "./methods/registry.ts";
@@ -10,6 +9,7 @@ import { elsewhereOf } from "./remote/elsewhere.ts";
 import { servedModels } from "./served-models.ts";
 import type { Application } from "./server/applications/application.ts";
 import type { ServerLimits } from "./server/applications/limits.ts";
+import type { DecisionLog, FollowedCore } from "./server/decisions/decision-log.ts";
 import type { Notice } from "./server/telemetry/notice.ts";
 import { Workers, type WorkersOptions } from "./server-workers.ts";
 import type { SharedMeans } from "./shared-means.ts";
@@ -23,8 +23,6 @@ export interface HostingOptions extends WorkersOptions {
    */
   readonly models?: string | readonly string[] | undefined;
   readonly limits?: Partial<ServerLimits>;
-  /** Of the rows, what the best variant answers again, 0..1; left out for nothing. */
-  readonly shadowShare?: number | undefined;
   readonly nowMs: () => number;
   /** What to add to it for milliseconds since 1970. */
   readonly epochOffsetMs: number;
@@ -32,8 +30,8 @@ export interface HostingOptions extends WorkersOptions {
   readonly generateLevel?: GenerateLevel | undefined;
   /** Whose bundles are followed; null for anybody's. */
   readonly trust: Trust | null;
-  /** Who is told what cores are told and what they say; left out for nobody. */
-  readonly follow?: FollowCore | undefined;
+  /** Records what cores are told and what they say; left out for nothing. */
+  readonly decisions?: DecisionLog | undefined;
   readonly onNotice: Notice;
   /** Whether the server has no other, so that notices need not say of which they are. */
   readonly isOnly: boolean;
@@ -81,7 +79,7 @@ export async function hostBundle(
 ): Promise<HostedBundle> {
   const { path: policy, bundle, sha256, claims } = loaded;
   const { generateLevel, limits, isOnly, onNotice, nowMs, epochOffsetMs } = options;
-  const { hoursPerFalseAlarm, shadowShare = 0 } = options;
+  const { hoursPerFalseAlarm } = options;
   const tell: Notice = (message, severity) =>
     onNotice(isOnly ? message : `${bundle.application}: ${message}`, severity);
   const folder = folderOf(options, place) ?? dirname(policy);
@@ -97,7 +95,7 @@ export async function hostBundle(
   const own = { policy, pools: servedPools(bundle), communicationLatencyMs };
   const told = { ...options, ...own, shared, onNotice: tell, onStartFailed };
   const workers = new Workers(told, models, method.workerCount(bundle));
-  const follower = options.follow?.(loaded);
+  const notes = options.decisions?.follow(bundle);
   const application = await method.host(bundle, {
     bundleSha256: sha256,
     nowMs,
@@ -110,15 +108,20 @@ export async function hostBundle(
     axisNames: models.map((model) => model.axisNames),
     workers,
     generateLevel,
-    shadowShare,
-    ...(follower === undefined ? {} : { recorder: (entry) => follower.onEntry(entry) }),
+    ...(notes === undefined ? {} : { recorder: (entry) => notes.onEntry(entry) }),
   });
-  if (follower !== undefined) untilClosed(follower, application);
-  if (shadowShare > 0 && application.shadow === undefined) {
-    const why = "shadow runs are of models whose rows one variant answers each";
-    tell(`--shadow-share: nothing of ${application.name} is answered again: ${why}`, "warn");
-  }
+  if (notes !== undefined) noteUntilClosed(notes, application);
   return { policy, bundle, sha256, folder, claims, workers, application, files, failed };
+}
+
+/** Tells the decision log when an application opens and closes. */
+function noteUntilClosed(notes: FollowedCore, application: Application): void {
+  notes.onOpened(application);
+  const close = application.close.bind(application);
+  application.close = async () => {
+    await close();
+    notes.onClosed();
+  };
 }
 
 /** The pools, each with as many workers as it has worker processes. */

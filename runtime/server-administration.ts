@@ -7,11 +7,9 @@ import type { Reloading } from "./reloading.ts";
 import type { Access } from "./server/access/access.ts";
 import { HttpError, RETRY_LATER } from "./server/connections/http-error.ts";
 import type { AdminHooks, Reloaded } from "./server/http/admin-hooks.ts";
-import type { Acceptors } from "./server/processes/acceptors.ts";
 import type { Notice } from "./server/telemetry/notice.ts";
 import type { ServerOptions } from "./server-options.ts";
 import { devicesText } from "./serving-devices.ts";
-import type { ShadowPolicies } from "./shadow-policies.ts";
 import type { PolicySources } from "./sources/policy-sources.ts";
 import type { Claims } from "./trust/trust.ts";
 import { packageVersion } from "./version.ts";
@@ -20,28 +18,25 @@ interface AdminSurroundings {
   readonly options: ServerOptions;
   readonly access: Access;
   readonly sources: PolicySources | null;
-  readonly acceptors: Acceptors | undefined;
-  readonly shadows: ShadowPolicies | undefined;
   readonly canaries: () => Canaries | undefined;
 }
 
 /** @param started what there is to administer. @throws HttpError 503 before there is. */
 export function adminOf(started: () => Reloading, around: AdminSurroundings): AdminHooks {
-  const { options, access, sources, acceptors, shadows, canaries } = around;
+  const { options, access, sources, canaries } = around;
   const { config = () => ({}), onNotice = () => {} } = options;
   return {
     reload: async (name) => {
       const reloading = started();
       if (name !== undefined && !reloading.has(name)) return null;
-      return tellReloaded(await reloadedWith(shadows, reloading.reload(name)), onNotice);
+      return tellReloaded(await reloading.reload(name), onNotice);
     },
     config,
-    state: () => stateOf(started(), access, acceptors),
+    state: () => stateOf(started(), access),
     canary: {
       told: () => canaries()?.told() ?? [],
       act: async (action, name) => (await canaries()?.act(action, name)) ?? null,
     },
-    ...(shadows === undefined ? {} : shadows.adminHooks),
     ...(sources === null ? {} : { policies: () => sources.document() }),
   };
 }
@@ -53,7 +48,7 @@ export function expectStarted(reloading: Reloading | undefined): Reloading {
 }
 
 /** For administrators: what is served, and by whose leave. */
-function stateOf(reloading: Reloading, access: Access, acceptors?: Acceptors): object {
+function stateOf(reloading: Reloading, access: Access): object {
   return {
     version: packageVersion(),
     ready: reloading.hosted.every(({ application }) => application.endpoint.isReady),
@@ -70,10 +65,7 @@ function stateOf(reloading: Reloading, access: Access, acceptors?: Acceptors): o
       signature: one.claims === null ? null : signatureJson(one.claims),
       reload: reloading.resultAt(place),
     })),
-    access: {
-      ...access.state(),
-      ...(acceptors === undefined ? {} : { refused: acceptors.refusals(access.metricLines()) }),
-    },
+    access: access.state(),
   };
 }
 
@@ -85,14 +77,4 @@ function signatureJson({ keyId, serial, issuedAt, expiresAt, scope }: Claims): o
 function tellReloaded(reloaded: Reloaded, onNotice: Notice): Reloaded {
   onNotice(reloaded.notice, reloaded.isFollowed ? "info" : "error");
   return reloaded;
-}
-
-/** Bundles that look on are read again after the others. */
-export async function reloadedWith(
-  shadows: ShadowPolicies | undefined,
-  others: Promise<Reloaded>,
-): Promise<Reloaded> {
-  const reloaded = await others;
-  if (shadows === undefined) return reloaded;
-  return { ...reloaded, notice: reloaded.notice + (await shadows.reload()) };
 }

@@ -34,17 +34,8 @@ export interface ServerOptions extends WorkersOptions, ClusterOptions {
   /** Left out, or 0, for any that is free. */
   readonly port?: number;
   readonly limits?: Partial<ServerLimits>;
-  /** Paths of bundles that look on, one for an application at most; left out for none. */
-  readonly shadow?: readonly string[] | undefined;
-  /** Of the rows, what the best variant answers again, 0..1; left out for nothing. */
-  readonly shadowShare?: number | undefined;
   /** Left out for no gRPC beside HTTP. */
   readonly grpc?: GrpcOptions;
-  /**
-   * Processes that accept requests, beside this one, which then decides alone; left out, or 1, for
-   * none, so that this one does both.
-   */
-  readonly processes?: number;
   /** Whether browsers get a live page at `GET /`; left out, they do. */
   readonly page?: boolean;
   /** What the server calls itself to clients; left out, "stratagem". */

@@ -1,34 +1,8 @@
 /** What a server tells of its requests and decisions, opened before its bundles. */
-import { type FollowCore, followedByAll } from "./core-follower.ts";
 import type { DecisionLog } from "./server/decisions/decision-log.ts";
 import { Telemetry } from "./server/telemetry/telemetry.ts";
 import { clockOf, type ServerOptions } from "./server-options.ts";
-import type { ShadowPolicies } from "./shadow-policies.ts";
-import type { Trust } from "./trust/trust.ts";
 import { packageVersion } from "./version.ts";
-
-/** Everybody who is told what cores are told and what they say. */
-export function followersOf(
-  decisions: DecisionLog | undefined,
-  shadows: ShadowPolicies | undefined,
-): FollowCore | undefined {
-  return followedByAll([
-    decisions === undefined ? undefined : ({ bundle }) => decisions.follow(bundle),
-    shadows === undefined ? undefined : (loaded) => shadows.follow(loaded),
-  ]);
-}
-
-/** Nothing of it is loaded where none looks on. @throws BundleError, RuntimeError */
-export async function shadowsOf(
-  options: ServerOptions,
-  trust: Trust | null,
-): Promise<ShadowPolicies | undefined> {
-  const { shadow = [], onNotice = () => {} } = options;
-  if (shadow.length === 0) return undefined;
-  const { ShadowPolicies: Policies } = await import("./shadow-policies.ts");
-  const { nowMs, epochOffsetMs } = clockOf(options);
-  return Policies.open(shadow, { nowMs, epochOffsetMs, onNotice, trust });
-}
 
 /** Nothing of OTLP is loaded where nothing is sent. */
 export async function telemetryOf(options: ServerOptions, decisions: DecisionLog | undefined) {

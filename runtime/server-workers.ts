@@ -1,5 +1,4 @@
 /** The workers of a bundle: on which devices they start, and what they tell. */
-
 import { statSync } from "node:fs";
 import type { Pool, Provider } from "./bundle/schema.ts";
 import { describeDevice } from "./devices/describe-device.ts";
@@ -13,7 +12,7 @@ import type { AssignedExecutorHandlers, ExecutorHandlers, VariantModel } from ".
 import { onFirstProvider } from "./exec/first-provider.ts";
 import type { CpuFallback } from "./exec/model-facts.ts";
 import { fileBytesOf } from "./exec/variant-files.ts";
-import { devicesOn, distinctDevices, type WorkerDevice } from "./exec/worker-device.ts";
+import { distinctDevices, type WorkerDevice } from "./exec/worker-device.ts";
 import {
   type ProcessExecutor,
   type ProcessExecutorHandlers,
@@ -27,9 +26,8 @@ import {
   type PoolHardware,
   poolHardware,
 } from "./pool-hardware.ts";
-import { PoolRuns } from "./pool-runs.ts";
 import { type Elsewhere, type ElsewhereOptions, elsewhereOf } from "./remote/elsewhere.ts";
-import type { MetricLine } from "./server/metrics/exposition.ts";
+import { head, line, type MetricLine } from "./server/metrics/exposition.ts";
 import type { Notice } from "./server/telemetry/notice.ts";
 import { type DeviceOptions, isAuto, poolBySlot, servingDevices } from "./serving-devices.ts";
 import type { MeansOptions, SharedMeans } from "./shared-means.ts";
@@ -63,9 +61,6 @@ interface Told extends WorkersOptions {
   /** Called when a worker failed at its start, for whatever reason. */
   readonly onStartFailed?: (reason: string) => void;
 }
-
-/** The lowest priority that a process can have. */
-const LAST = 19;
 
 /** Starts the workers of a server, and remembers what they run on. */
 export class Workers implements WorkerStarter {
@@ -136,27 +131,6 @@ export class Workers implements WorkerStarter {
       if (remote === null) return start(told);
       return remote.startAssigned({ slots: this.#slotsHere, start }, told);
     });
-  }
-
-  /**
-   * One worker more, on the processor, that holds a single variant and stands back behind all that
-   * serve. @param variant by index.
-   * @throws Error if it does not start.
-   */
-  startShadow(variant: number): Promise<ProcessExecutor> {
-    const { onNotice } = this.#options;
-    const variants = this.#variants.slice(variant, variant + 1);
-    const own = { workerCount: 1, standbyCount: 0, devices: devicesOn("cpu", 1), niceness: LAST };
-    const handlers: ProcessExecutorHandlers = {
-      onReady: () => {},
-      onLost: (_slot, reason) => onNotice(`the worker of shadow runs was lost: ${reason}`, "warn"),
-      onStartFailed: (reason, retryMs) => {
-        const told = `the worker of shadow runs failed at its start: ${reason}`;
-        onNotice(`${told}; another try in ${retryMs} ms`, "warn");
-      },
-    };
-    const { threads: threadsPerWorker = 1 } = this.#options;
-    return startExecutor({ variants, threadsPerWorker, ...own }, handlers, this.#limits());
   }
 
   /** Slots of this machine. */
@@ -274,4 +248,34 @@ export class Workers implements WorkerStarter {
 function fileBytes(variant: VariantModel): number {
   if (variant.remote !== undefined || variant.digest !== undefined) return 0;
   return fileBytesOf(variant, (path) => statSync(path).size);
+}
+
+class PoolRuns {
+  readonly #names: readonly string[];
+  readonly #batches: number[];
+  readonly #rows: number[];
+
+  /** @param names of the pools, in their order. */
+  constructor(names: readonly string[]) {
+    this.#names = names;
+    this.#batches = names.map(() => 0);
+    this.#rows = names.map(() => 0);
+  }
+
+  /** @param pool by index. */
+  onRun(pool: number, rows: number): void {
+    this.#batches[pool] = (this.#batches[pool] ?? 0) + 1;
+    this.#rows[pool] = (this.#rows[pool] ?? 0) + rows;
+  }
+
+  metricLines(): MetricLine[] {
+    const family = (name: string, help: string, counts: readonly number[]) => [
+      head(name, "counter", help),
+      ...this.#names.map((pool, index) => line(name, { pool }, counts[index] ?? 0)),
+    ];
+    return [
+      ...family("stratagem_pool_batches_total", "Batches given to a pool's workers", this.#batches),
+      ...family("stratagem_pool_rows_total", "Rows of these batches", this.#rows),
+    ];
+  }
 }

@@ -1,8 +1,6 @@
 /** Opens a server of bundles in this process: its doors, and its workers beside it. */
-import { availableParallelism } from "node:os";
-import { type Canaries, expectCanaries, startCanaries } from "./canaries.ts";
+import { type Canaries, startCanaries } from "./canaries.ts";
 import type { ClusterFrontEnd } from "./cluster/cluster-front-end.ts";
-import { RuntimeError } from "./errors.ts";
 import { hasLimits } from "./exec/worker-spawn.ts";
 import { hostedBundles, rememberOnceStarted } from "./hosted-bundles.ts";
 import { hostedTraffic } from "./hosted-traffic.ts";
@@ -11,14 +9,10 @@ import type { OpenedModels } from "./opened-models.ts";
 import { openedSources, policiesOf } from "./opened-sources.ts";
 import { Reloading } from "./reloading.ts";
 import { Access } from "./server/access/access.ts";
-import { DEFAULT_LIMITS } from "./server/applications/limits.ts";
 import type { DecisionLog } from "./server/decisions/decision-log.ts";
-import { doorsOf } from "./server/http/doors.ts";
-import { Acceptors } from "./server/processes/acceptors.ts";
-import { dividedLimits } from "./server/processes/divided-limits.ts";
-import { openServer, type RunningServer } from "./server/serve.ts";
+import { openServer } from "./server/serve.ts";
 import type { Notice } from "./server/telemetry/notice.ts";
-import { adminOf, expectStarted, reloadedWith } from "./server-administration.ts";
+import { adminOf, expectStarted } from "./server-administration.ts";
 import { ServerGpus } from "./server-gpus.ts";
 import {
   clockOf,
@@ -26,7 +20,7 @@ import {
   type ServerOptions,
   type StartedServer,
 } from "./server-options.ts";
-import { decisionsOf, followersOf, shadowsOf, telemetryOf } from "./server-telemetry.ts";
+import { decisionsOf, telemetryOf } from "./server-telemetry.ts";
 import { devicesText } from "./serving-devices.ts";
 import { signatureLines } from "./signature-lines.ts";
 import type { PolicySources } from "./sources/policy-sources.ts";
@@ -46,13 +40,12 @@ interface Beside {
 /**
  * Starts serving bundles. Inference is answered from `started` on, the rest at once.
  * @throws BundleError for a bundle that is refused. @throws RuntimeError RUNTIME_UNREADABLE,
- * RUNTIME_USAGE, RUNTIME_ACCESS, RUNTIME_MODEL, RUNTIME_LISTEN, RUNTIME_PROCESSES, RUNTIME_MEANS,
+ * RUNTIME_USAGE, RUNTIME_ACCESS, RUNTIME_MODEL, RUNTIME_LISTEN, RUNTIME_MEANS,
  * RUNTIME_DEVICE; where signatures are required, RUNTIME_KEY, RUNTIME_SERIALS, RUNTIME_UNSIGNED,
  * RUNTIME_SIGNATURE, RUNTIME_WRONG_KEY, RUNTIME_EXPIRED, RUNTIME_SCOPE, RUNTIME_ROLLBACK; of
  * sources RUNTIME_SOURCE, RUNTIME_STORE, RUNTIME_DISCOVERY; of clusters RUNTIME_CLUSTER.
  */
 export async function startServer(options: ServerOptions): Promise<StartedServer> {
-  expectCanaries(options.canary?.asked ?? [], options.processes ?? 1);
   const opened: OpenedModels[] = [];
   const { access: who = {}, onNotice } = options;
   const { nowMs } = clockOf(options);
@@ -87,68 +80,55 @@ async function startWith(
   const policies = sources?.paths ?? policiesOf(options.policy);
   const clock = clockOf(options);
   const isOnly = policies.length === 1;
-  const shadows = await shadowsOf(options, trust);
-  const follow = followersOf(decisions, shadows);
-  const hosting = { ...options, ...clock, onNotice, isOnly, trust, follow };
+  const hosting = { ...options, ...clock, onNotice, isOnly, trust, decisions };
   const hosted = await hostedBundles(policies, opened, hosting);
-  shadows?.watch(hosted);
   const { otlp, telemetry } = await telemetryOf(options, decisions);
-  const acceptors = await acceptorsOf(options, decisions);
   let reloading: Reloading | undefined;
   let canaries: Canaries | undefined;
   const served = () => reloading?.hosted ?? hosted;
   const gpus = new ServerGpus(served);
-  const opening = openServer(
+  const server = await openServer(
     hosted.map(({ application }) => application),
     {
       ...saidOf(options),
       ...clock,
       frontEnd: cluster?.name,
-      ...(acceptors === undefined ? {} : { acceptors, door: innerDoor(acceptors) }),
       access,
       telemetry,
       otherLines: () => [
         ...signatureLines(served()),
-        ...[gpus, shadows, canaries, sources, cluster].flatMap((one) => one?.lines() ?? []),
+        ...[gpus, canaries, sources, cluster].flatMap((one) => one?.lines() ?? []),
       ],
       onNotice,
       admin: adminOf(() => expectStarted(reloading), {
-        ...{ options, access, sources, acceptors, shadows },
+        ...{ options, access, sources },
         canaries: () => canaries,
       }),
     },
   );
-  const server = await opening.catch(async (error) => {
-    shadows?.close();
-    await acceptors?.end();
-    throw error;
-  });
   gpus.look();
   otlp?.watch(() => server.metricLines());
   tellLimits(onNotice);
-  const refresh = () => refreshed(access, acceptors);
+  const refresh = () => access.refresh();
   const following = new Reloading(server, hosted, hosting, { refresh }, sources);
   reloading = following;
   const endpoints = () => following.hosted.map(({ application }) => application.endpoint);
-  const { url } = urlsOf(server, options, acceptors);
-  cluster?.follow(endpoints, () => hostedTraffic(following.hosted), url);
+  cluster?.follow(endpoints, () => hostedTraffic(following.hosted), server.url);
   sources?.run(following, server.started);
   void rememberOnceStarted(server.started, hosted, hosting);
   canaries = startCanaries(server, following, hosting, options.canary);
   return {
     ...server,
-    ...urlsOf(server, options, acceptors),
     get served() {
       return servedOf(following, sources);
     },
-    reload: (name) => reloadedWith(shadows, following.reload(name)),
+    reload: (name) => following.reload(name),
     close: async () => {
       canaries?.stop();
       following.stop();
       // What it is about to follow is given up by the server.
       const ended = sources?.close();
       await server.close();
-      shadows?.close();
       await ended;
       gpus.close();
       access.close();
@@ -190,32 +170,6 @@ function tellLimits(onNotice: Notice): void {
   onNotice("workers have no limit of memory: this system cannot set one", "warn");
 }
 
-/** Who may come in, here and where others accept. @returns what is wrong with the files. */
-async function refreshed(access: Access, acceptors: Acceptors | undefined): Promise<string[]> {
-  const own = await access.refresh();
-  return [...new Set([...own, ...((await acceptors?.readAccessFiles()) ?? [])])];
-}
-
-/** Where processes that accept ask what is no inference. */
-function innerDoor({ relayPath }: Acceptors) {
-  return { target: { path: relayPath }, isInner: true };
-}
-
-function urlsOf(
-  { url, adminUrl, metricsUrl }: RunningServer,
-  { host = "127.0.0.1", access = {}, adminAt, metricsAt }: ServerOptions,
-  acceptors: Acceptors | undefined,
-) {
-  if (acceptors === undefined) return { url, adminUrl, metricsUrl };
-  const scheme = access.tls === undefined ? "http" : "https";
-  const own = `${scheme}://${host.includes(":") ? `[${host}]` : host}:${acceptors.port}`;
-  return {
-    url: own,
-    adminUrl: adminAt === undefined ? own : adminUrl,
-    metricsUrl: metricsAt === undefined ? own : metricsUrl,
-  };
-}
-
 function servedOf({ hosted }: Reloading, sources: PolicySources | null): ServedBundle[] {
   return hosted.map(({ policy, bundle, sha256, workers }, place) => {
     const { devices, hardware } = workers;
@@ -228,43 +182,4 @@ function servedOf({ hosted }: Reloading, sources: PolicySources | null): ServedB
 async function trustOf({ trust }: ServerOptions): Promise<Trust | null> {
   // The wall clock and not that of the server, since it may be set right while that runs.
   return trust === undefined ? null : Trust.open({ ...trust, nowEpochMs: () => Date.now() });
-}
-
-/** Takes the address for them; undefined where this process accepts itself. */
-async function acceptorsOf(
-  options: ServerOptions,
-  decisions: DecisionLog | undefined,
-): Promise<Acceptors | undefined> {
-  const { processes = 1, host = "127.0.0.1", port = 0, access = {}, onNotice = () => {} } = options;
-  if (processes === 1) return undefined;
-  if (process.platform === "win32") {
-    const message = `--processes: expected 1 on Windows, got ${processes}`;
-    throw new RuntimeError("RUNTIME_USAGE", message);
-  }
-  const limits = dividedLimits({ ...DEFAULT_LIMITS, ...options.limits }, processes);
-  const cores = availableParallelism();
-  if (options.meansCheck !== false && processes >= cores) {
-    const all = `${processes + 1} processes of the server and its workers share ${cores} cores`;
-    onNotice(`--processes ${processes}: ${all}, which is slower than fewer processes`, "warn");
-  }
-  const { clientRate, clientConcurrency } = access;
-  if (clientRate !== undefined || clientConcurrency !== undefined) {
-    const each = `each of the ${processes} processes counts on its own`;
-    const most = `a client with several connections may ask up to ${processes} times as much`;
-    onNotice(`--client-rate and --client-concurrency: ${each}: ${most}`, "warn");
-  }
-  const { adminAt: admin, metricsAt: metrics, accessLog, otlp } = options;
-  const [main] = doorsOf({ http: { host, port }, admin, metrics });
-  const base = {
-    version: packageVersion(),
-    processes,
-    limits,
-    access,
-    needs: [...(main?.needs ?? [])],
-    hasAccessLog: accessLog !== undefined,
-    hasDecisionLog: decisions !== undefined,
-    textParameters: options.textParameters ?? false,
-    otlp,
-  };
-  return Acceptors.bind({ count: processes, host, port, base, accessLog, decisions, onNotice });
 }

@@ -13,14 +13,12 @@ export interface ToldText {
 
 /**
  * @param path that is asked for where a URL has none, such as `/metrics`.
- * @param token that the server wants to be shown; left out for none.
  * @throws InputError INPUT_UNREADABLE, or the reason of the signal.
  */
 export async function toldText(
   place: string,
   path: string,
   signal: AbortSignal,
-  token?: string,
 ): Promise<ToldText> {
   if (!/^https?:\/\//.test(place)) return fileText(place);
   if (!URL.canParse(place)) throw unreadable(place, "no URL");
@@ -28,8 +26,7 @@ export async function toldText(
   if (url.pathname === "/") url.pathname = path;
   try {
     const within = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
-    const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
-    const response = await fetch(url, { signal: within, headers });
+    const response = await fetch(url, { signal: within });
     if (!response.ok) throw new Error(`status ${response.status}`);
     const date = Date.parse(response.headers.get("date") ?? "");
     return { text: await textOf(response), atMs: Number.isNaN(date) ? null : date };

@@ -154,20 +154,10 @@ export class ReplayPass {
     const requests = this.requestsByRevision.get(revision) ?? 0;
     this.requestsByRevision.set(revision, requests + 1);
     for (const decision of decisions) {
-      const start = this.#startOf(application, decision);
+      const start = this.#startByPlace.get(placeOf(application, decision, decision.atMs));
       if (start !== undefined) this.#compare(line, decision, start);
       else this.#review(line, decision);
     }
-  }
-
-  /** Clocks of several processes do not agree to the nanosecond. */
-  #startOf(application: string, decision: LoggedDecision): Start | undefined {
-    for (const offUs of [0, -1, 1]) {
-      const place = placeOf(application, decision, decision.atMs + offUs / 1000);
-      const start = this.#startByPlace.get(place);
-      if (start !== undefined) return start;
-    }
-    return undefined;
   }
 
   /** The core was told the events before it again. */

@@ -1,11 +1,12 @@
 /** Draws or looks up what a batch takes. */
-import type { ServiceTimes } from "stratagem-runtime/internal/bundle/schema";
-import type { Rng } from "stratagem-runtime/internal/core/rng";
+import type { ServiceTimeQuantiles, ServiceTimes } from "stratagem-runtime/internal/bundle/schema";
+import { assert } from "stratagem-runtime/internal/core/assert";
 import {
-  DecisionServiceTimes,
-  SampledServiceTimes,
-  type ServiceTimeModel,
-} from "stratagem-runtime/internal/core/service-times";
+  KNOT_COUNT,
+  quantileAt,
+  quantileKnots,
+} from "stratagem-runtime/internal/core/quantile-distribution";
+import type { Rng } from "stratagem-runtime/internal/core/rng";
 import { InputError } from "../spec/input-error.ts";
 
 /**
@@ -14,7 +15,10 @@ import { InputError } from "../spec/input-error.ts";
  */
 export type ServiceTimeMode = "p95" | "sampled";
 
-export type { ServiceTimeModel };
+export interface ServiceTimeModel {
+  /** How long a batch takes, milliseconds. */
+  nextMs(variant: number, batch: number): number;
+}
 
 /**
  * @param stretch of the decision times of a bundle that is planned with contention, which is
@@ -38,4 +42,47 @@ export function serviceTimeModel(
     );
   }
   return new SampledServiceTimes(times.quantiles, rng);
+}
+
+/** Every batch takes the time that the policy was computed with. */
+class DecisionServiceTimes implements ServiceTimeModel {
+  readonly #ms: Float64Array;
+  readonly #maxBatch: number;
+
+  /** @param stretch that is in the times, and is taken out of them. */
+  constructor(times: ServiceTimes, stretch: number) {
+    this.#ms = Float64Array.from(times.decisionMs.data, (ms) => ms / stretch);
+    this.#maxBatch = times.decisionMs.shape[1] ?? 0;
+  }
+
+  nextMs(variant: number, batch: number): number {
+    assert(batch <= this.#maxBatch, "a batch has a service time");
+    return this.#ms[variant * this.#maxBatch + batch - 1] ?? Number.NaN;
+  }
+}
+
+/** Draws from the distribution that `quantile-distribution.ts` makes of the measured quantiles. */
+class SampledServiceTimes implements ServiceTimeModel {
+  /** [variantCount, maxBatch, KNOT_COUNT] */
+  readonly #knotMs: Float64Array;
+  readonly #maxBatch: number;
+  readonly #rng: Rng;
+
+  constructor({ p50Ms, p95Ms, p99Ms, meanMs }: ServiceTimeQuantiles, rng: Rng) {
+    this.#maxBatch = p50Ms.shape[1] ?? 0;
+    this.#rng = rng;
+    this.#knotMs = new Float64Array(p50Ms.data.length * KNOT_COUNT);
+    for (let cell = 0; cell < p50Ms.data.length; cell++) {
+      const [p50, p95, p99, mean] = [p50Ms, p95Ms, p99Ms, meanMs].map(
+        ({ data }) => data[cell] ?? Number.NaN,
+      ) as [number, number, number, number];
+      this.#knotMs.set(quantileKnots(p50, p95, p99, mean), cell * KNOT_COUNT);
+    }
+  }
+
+  nextMs(variant: number, batch: number): number {
+    assert(batch <= this.#maxBatch, "a batch has a service time");
+    const cell = variant * this.#maxBatch + batch - 1;
+    return quantileAt(this.#knotMs, cell * KNOT_COUNT, this.#rng.nextFloat());
+  }
 }

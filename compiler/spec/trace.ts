@@ -45,12 +45,7 @@ const MAX_TRACE_MS = 366 * 86_400_000;
  * @throws InputError
  */
 export function readTrace(path: string): Trace {
-  return parseTrace(readText(path), path);
-}
-
-/** The same of a text. @param path where it is from, for messages. @throws InputError */
-export function parseTrace(text: string, path: string): Trace {
-  const rows = rowsOf(text, path);
+  const rows = rowsOf(readText(path), path);
   const first = rows.next().value;
   if (first === undefined) throw refusal(path, "a trace", "no rows");
   const header = first.text.split(",")[0]?.trim() ?? "";

@@ -1,7 +1,6 @@
 /** Writes what a batch gave, as the Open Inference Protocol has it. */
 import type { BatchResult } from "../exec/executor.ts";
-import { lengthOf } from "../server/tensors/parts.ts";
-import { jsonOfBytes } from "../server/tensors/tensors.ts";
+import { jsonOfBytes, lengthOf } from "../server/tensors/tensors.ts";
 import type { AgentModel } from "./agent-model.ts";
 import type { ReadBatch } from "./batch-request.ts";
 import type { KeptValues } from "./kept-values.ts";

@@ -114,8 +114,6 @@ export interface ExecutorOptions {
   readonly pools?: readonly number[];
   /** Whether nodes that a GPU leaves to the processor are allowed; left out, they are. */
   readonly cpuFallback?: CpuFallback;
-  /** How far its processes stand back, 0 to 19; left out, as those that serve do. */
-  readonly niceness?: number;
 }
 
 /** A tensor that is on the worker that made it, until another takes it from there. */

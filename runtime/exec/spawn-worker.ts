@@ -39,7 +39,7 @@ export function spawnWorker(setup: WorkerSetup, memoryBytes: number | null): Spa
   const { fds, setup: inherited } = inheritanceOf(setup, STDIO.length);
   const stdio = [...(setup.trying ? TRIED_STDIO : STDIO), ...fds];
   const env = deviceEnvironment(setup.on);
-  const child = spawnLimited(WORKER_PATH, { memoryBytes, stdio, env, niceness: setup.niceness });
+  const child = spawnLimited(WORKER_PATH, { memoryBytes, stdio, env });
   const printed = child.stderr === null ? null : new HeldOutput(child.stderr);
   const channel = child.stdio?.[CHANNEL];
   const socket = channel instanceof Socket ? channel : null;

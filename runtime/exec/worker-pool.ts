@@ -179,7 +179,6 @@ class WorkerPool implements ProcessExecutor {
       trying,
       keptModels: null,
       cpuFallback: this.#options.cpuFallback ?? "allow",
-      niceness: this.#options.niceness,
     };
     return new Promise((resolve, reject) => {
       const listener: WorkerListener = {

@@ -11,7 +11,6 @@ import {
   WorkerLostError,
 } from "./executor.ts";
 import { decodeText, FRAME_KINDS, type Frame, ranMsOf, runFrame } from "./frame-protocol.ts";
-import { GatheredChunks } from "./gathered-chunks.ts";
 import type { HeldOutput } from "./held-output.ts";
 import { LoadWatch } from "./load-watch.ts";
 import type { ModelFacts } from "./model-facts.ts";
@@ -20,7 +19,7 @@ import { OpenBatches } from "./open-batches.ts";
 import { ProcessEnd } from "./process-end.ts";
 import { removeScratch } from "./scratch-folder.ts";
 import { spawnWorker } from "./spawn-worker.ts";
-import { WorkerChannel } from "./worker-channel.ts";
+import { GatheredChunks, WorkerChannel } from "./worker-channel.ts";
 import type { WorkerDevice } from "./worker-device.ts";
 import type { WorkerLimits } from "./worker-limits.ts";
 import { withMemoryLimit, workerMemoryBytes } from "./worker-memory.ts";

@@ -21,8 +21,6 @@ export interface WorkerSetup {
   readonly keptModels: number | null;
   /** Whether nodes that a GPU leaves to the processor are allowed; left out, they are. */
   readonly cpuFallback?: CpuFallback;
-  /** How far its process stands back, 0 to 19; left out, as those that serve do. */
-  readonly niceness?: number | undefined;
   /**
    * Folders of which it may make the first that it can, for files of a moment: the server removes
    * what is left of them. Left out, it chooses its own.

@@ -41,8 +41,6 @@ export interface SpawnOptions {
   readonly stdio: readonly ("ignore" | "pipe" | number)[];
   /** Arguments of the script; none if left out. */
   readonly args?: readonly string[];
-  /** How far it stands back, 0 to 19; left out, as those that serve do. */
-  readonly niceness?: number | undefined;
   /** Variables beside those of `modelEnvironment`, which they replace. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -54,7 +52,7 @@ export interface SpawnOptions {
  * @throws Error if the operating system refuses at once; else "error" is emitted.
  */
 export function spawnLimited(script: string, options: SpawnOptions): ChildProcess {
-  const { memoryBytes, stdio, args = [], env = {}, niceness = STANDS_BACK } = options;
+  const { memoryBytes, stdio, args = [], env = {} } = options;
   const node = [process.execPath, ...NODE_FLAGS, script, ...args];
   const surroundings = {
     cwd: "/",
@@ -66,7 +64,7 @@ export function spawnLimited(script: string, options: SpawnOptions): ChildProces
   const child = hasLimits()
     ? spawn(SHELL, ["-c", LIMITED, SHELL, limit, ...node], surroundings)
     : spawn(process.execPath, node.slice(1), surroundings);
-  standBack(child, niceness);
+  standBack(child);
   return child;
 }
 
@@ -99,9 +97,9 @@ function writableCodeBytes(): number {
 }
 
 /** Before it has threads, which begin with its priority. */
-function standBack({ pid }: ChildProcess, niceness: number): void {
+function standBack({ pid }: ChildProcess): void {
   try {
-    if (pid !== undefined) setPriority(pid, niceness);
+    if (pid !== undefined) setPriority(pid, STANDS_BACK);
   } catch {
     // It has ended, or stands further back already.
   }

@@ -7,7 +7,6 @@ import type {
   RamsisLevel,
 } from "../bundle/schema.ts";
 import type { OpenCore } from "../core/command-buffer.ts";
-import type { Rng } from "../core/rng.ts";
 import type {
   AssignedExecutor,
   AssignedExecutorHandlers,
@@ -17,7 +16,6 @@ import type {
 import type { Application, ApplicationOptions } from "../server/applications/application.ts";
 import type { Replayer, ReplayerOptions } from "../server/decisions/recorded-entry.ts";
 import type { AxisNames } from "../server/graph/output-groups.ts";
-import type { OnlookerTimes } from "../server/shadow-policy/onlooker-times.ts";
 import type { Section } from "../tell/bundle-sections.ts";
 import type { DiffLevel } from "../tell/level-diff.ts";
 import type { MadeDecision, ReviewedDecision } from "../tell/made-decision.ts";
@@ -72,12 +70,6 @@ export interface RuntimeMethod<B extends Bundle> {
    * left out where more than that decides. Undefined where the bundle does not know the state.
    */
   reviewed?(bundle: B, made: MadeDecision): ReviewedDecision | undefined;
-
-  /**
-   * What workers take that are not there, for a bundle that looks on while another serves; left out
-   * where none of the method can. @param rng for what is drawn.
-   */
-  onlookerTimes?(bundle: B, rng: Rng): OnlookerTimes;
 
   /** All that `diff` does not compare level by level, with names where the bundle has indices. */
   diffFrame(bundle: B): object;
@@ -149,11 +141,6 @@ export interface WorkerStarter {
   start(handlers: ExecutorHandlers): Promise<Executor>;
   /** On every worker what it is assigned. @throws RuntimeError RUNTIME_DEVICE */
   startAssigned(handlers: AssignedExecutorHandlers): Promise<AssignedExecutor>;
-  /**
-   * One more that holds a single variant and stands back behind all others; left out where nothing
-   * is answered again. @param variant by index. @throws Error if it does not start.
-   */
-  startShadow?(variant: number): Promise<Executor>;
 }
 
 /** Computes what the actions of a state are worth. @param level index of the level that decides. */

@@ -27,7 +27,7 @@ export interface RegistryAuth {
 
 export const USERNAME_VARIABLE = "STRATAGEM_REGISTRY_USERNAME";
 export const PASSWORD_VARIABLE = "STRATAGEM_REGISTRY_PASSWORD";
-export const TOKEN_VARIABLE = "STRATAGEM_REGISTRY_TOKEN";
+const TOKEN_VARIABLE = "STRATAGEM_REGISTRY_TOKEN";
 
 const MAX_FILE_BYTES = 2 ** 20;
 /** The name under which docker keeps the account of its own registry. */

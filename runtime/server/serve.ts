@@ -14,17 +14,15 @@ import { NotesAt } from "./connections/notes-at.ts";
 import { RequestCounts } from "./connections/request-counts.ts";
 import type { GrpcDoor, GrpcOptions } from "./grpc/door.ts";
 import type { AdminHooks } from "./http/admin-hooks.ts";
-import { type HttpContext, type HttpRelay, inferredModels } from "./http/context.ts";
-import { type Door, type DoorAddress, doorsOf } from "./http/doors.ts";
+import { type HttpContext, inferredModels } from "./http/context.ts";
+import { type DoorAddress, doorsOf } from "./http/doors.ts";
 import { openDoors } from "./http/open-doors.ts";
-import { serverMetricLines } from "./http/server-metrics.ts";
 import { JsonThread } from "./json/json-thread.ts";
 import { TurnShare } from "./json/turn-share.ts";
 import type { MetricLine } from "./metrics/exposition.ts";
 import { LoopDelay } from "./metrics/loop-delay.ts";
 import { processMetricLines } from "./metrics/process-metrics.ts";
 import { LivePage } from "./page/page.ts";
-import type { Acceptors } from "./processes/acceptors.ts";
 import type { Notice } from "./telemetry/notice.ts";
 import type { Telemetry } from "./telemetry/telemetry.ts";
 
@@ -70,14 +68,6 @@ export interface OpenOptions {
   readonly telemetry?: Telemetry | undefined;
   /** Logs by what they are, as far as lines of theirs may be dropped. */
   readonly logs?: HouseOptions["logs"];
-  /** What is other about the listener for all where several processes make a server. */
-  readonly door?: Partial<Pick<Door, "target" | "isInner" | "needs">>;
-  /** That serve the same address, this one included; left out for one. */
-  readonly processes?: number;
-  /** Takes what is no inference to the process that decides; left out where that is this one. */
-  readonly relay?: HttpRelay;
-  /** Processes that accept requests for this one; left out where it does that itself. */
-  readonly acceptors?: Acceptors | undefined;
   /** For what an operator should see, such as a door that is open to all. */
   readonly onNotice?: Notice;
   /** What that writes to, as far as administrators may change it. */
@@ -122,10 +112,8 @@ export interface RunningServer {
   /**
    * Becomes unready, answers all that was sent to it, and ends the workers. Further calls wait for
    * the first.
-   * @param hasOthers whether other processes accept at its address, and it lets go of it at once;
-   * left out, it does not.
    */
-  close(hasOthers?: boolean): Promise<void>;
+  close(): Promise<void>;
 }
 
 export interface ServerTrials {
@@ -153,8 +141,7 @@ export async function openServer(
   applications: readonly Application[],
   options: OpenOptions,
 ): Promise<RunningServer> {
-  const { host, port, door, grpc: grpcAt, adminAt, metricsAt, onNotice = () => {} } = options;
-  const { acceptors } = options;
+  const { host, port, grpc: grpcAt, adminAt, metricsAt, onNotice = () => {} } = options;
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const house = houseOf(applications, options, limits);
   const inferred = inferredModels(house.models);
@@ -166,9 +153,7 @@ export async function openServer(
     for (const [path, hosted] of inferredModels(house.models)) inferred.set(path, hosted);
   });
   const addresses = { http: { host, port }, admin: adminAt, metrics: metricsAt };
-  const [main, ...others] = doorsOf(addresses);
-  const opened = main === undefined ? [] : [{ ...main, ...door }, ...others];
-  const doors = await openDoors(context, limits, opened).catch(async (error) => {
+  const doors = await openDoors(context, limits, doorsOf(addresses)).catch(async (error) => {
     await Promise.all(applications.map((application) => application.close()));
     throw error;
   });
@@ -181,10 +166,8 @@ export async function openServer(
   }
   try {
     grpc = await grpcDoor(house, options, limits);
-    await acceptors?.open(house);
     for (const application of applications) await application.openWorkers();
   } catch (error) {
-    await acceptors?.end();
     await Promise.all(applications.map((application) => application.close()));
     await Promise.all([doors.close(doors.stop()), grpc?.close(grpc.stop())]);
     await context.jsonThread.close();
@@ -192,18 +175,16 @@ export async function openServer(
   }
   house.loopDelay.start();
   let closing: Promise<void> | undefined;
-  const close = async (hasOthers: boolean) => {
+  const close = async () => {
     house.stop();
     grpc?.tellStopping();
     if (limits.drainDelayMs > 0) await pause(limits.drainDelayMs);
-    const stopped =
-      acceptors === undefined ? doors.stop(hasOthers) : acceptors.stop().then(() => doors.stop());
+    const stopped = doors.stop();
     const grpcStopped = grpc?.stop() ?? Promise.resolve();
     const closed = Promise.all([stopped, grpcStopped]).then(() => {});
     const succeeded = succession.close();
     const isEmptied = await house.drain(closed, limits.drainTimeoutMs);
     if (!isEmptied) for (const { endpoint } of house.running) endpoint.abort();
-    await acceptors?.end();
     await Promise.all(house.running.map((application) => application.close()));
     await Promise.all([doors.close(stopped), grpc?.close(grpcStopped)]);
     await succeeded;
@@ -222,15 +203,13 @@ export async function openServer(
     replaceApplication: async (next, place = 0, failed = new Promise(() => {})) => {
       const before = house.applications[place];
       if (before === undefined) throw new RangeError(NO_APPLICATION);
-      const replaced = await succession.replace(before, next, failed);
-      acceptors?.announce();
-      return replaced;
+      return succession.replace(before, next, failed);
     },
     trials: trialsOf(house, succession),
     metricLines,
     onReloaded: (application, isFollowed) => house.reloads.onReload(application, isFollowed),
-    close: (hasOthers = false) => {
-      closing ??= close(hasOthers);
+    close: () => {
+      closing ??= close();
       return closing;
     },
   };
@@ -292,14 +271,15 @@ function contextOf(
   limits: ServerLimits,
   inferred: HttpContext["inferred"],
   grpcLines: () => readonly MetricLine[],
-  { admin, page: hasPage = true, processes, relay, acceptors, otherLines }: OpenOptions,
+  { admin, page: hasPage = true, otherLines }: OpenOptions,
 ): HttpContext {
   const { loopDelay, budget } = house;
-  const connections = new Connections(limits, processes);
+  const connections = new Connections(limits);
   const counts = new RequestCounts();
-  const ownLines = () => [
+  const metricLines = () => [
     ...house.metricLines(),
-    ...serverMetricLines(loopDelay, budget),
+    ...loopDelay.lines(),
+    ...budget.metricLines(),
     ...connections.metricLines(),
     ...counts.metricLines(),
     ...grpcLines(),
@@ -318,7 +298,6 @@ function contextOf(
     turnShare: new TurnShare(),
     jsonThread: new JsonThread(),
     page: hasPage ? new LivePage(house) : undefined,
-    relay,
-    metricLines: () => acceptors?.summed(ownLines()) ?? ownLines(),
+    metricLines,
   };
 }

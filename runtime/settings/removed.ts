@@ -1,8 +1,12 @@
 /** Commands and options that the last release had, each with what to use instead. */
 import { flagOf } from "./setting.ts";
 
+const SIMULATE = "simulate NEW --arrivals LOG on a decision log answers the question offline";
+
 /** Of either command line, by name. */
-const COMMANDS: Readonly<Record<string, string>> = {};
+const COMMANDS: Readonly<Record<string, string>> = {
+  "shadow-report": SIMULATE,
+};
 
 /** Former flags of `serve` that are limits now. */
 const LIMIT_FLAGS = [
@@ -26,6 +30,9 @@ const OPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "--cluster-token": "use --token cluster=FILE",
     "--policy-store": "use --store",
     "--worker-memory": "use --memory",
+    "--shadow": SIMULATE,
+    "--shadow-share": "accuracy in service is estimated from labels alone (docs/operate.md)",
+    "--processes": "start more servers, of a cluster or behind a load balancer",
   },
 };
 

@@ -1,6 +1,5 @@
 /** What is served, and where it listens. */
-import { MAX_PROCESSES } from "../server/processes/divided-limits.ts";
-import { address, count, text, texts, truth } from "./kinds.ts";
+import { address, text, texts, truth } from "./kinds.ts";
 import { setting } from "./setting.ts";
 
 export const SERVED = {
@@ -16,18 +15,7 @@ export const SERVED = {
     "where the model files are; once for all bundles, or once for each in their order",
     "the folder of each bundle",
   ),
-  shadow: setting(
-    texts("<bundle>", "paths of policy bundles"),
-    null,
-    "bundle that is told what comes and decides, and that nobody follows; once per application",
-    "none looks on",
-  ),
   http: setting(address, { host: "127.0.0.1", port: 8000 }, "where to listen; port 0 for any"),
-  processes: setting(
-    count({ least: 1, most: MAX_PROCESSES }),
-    1,
-    "processes that accept requests beside the one that decides; 1 for one that does both",
-  ),
   page: setting(truth, true, "show browsers that ask for / a live page of what the policy does"),
   serverName: setting(
     text("<name>", "a name"),

@@ -1,7 +1,7 @@
 /** The workers: on what they run, how many are in reserve, what they may take. */
 import { CPU_FALLBACKS } from "../exec/model-facts.ts";
 import { devices, providerOptions, workerUrls, workerVariables } from "./device-kinds.ts";
-import { count, oneOf, processMemory, share, truth } from "./kinds.ts";
+import { count, oneOf, processMemory, truth } from "./kinds.ts";
 import { setting } from "./setting.ts";
 
 export const WORKERS = {
@@ -36,11 +36,6 @@ export const WORKERS = {
   ),
   threads: setting(count({ least: 1 }), 1, "threads of a worker, unless the bundle says its cores"),
   standby: setting(count(), 1, "warm workers in reserve, of each application"),
-  shadowShare: setting(
-    share,
-    0,
-    "share of the rows that the best variant answers again when nothing else runs, such as 1%",
-  ),
   meansCheck: setting(truth, true, "refuse a bundle whose workers want more than the machine has"),
   memory: setting(
     processMemory,

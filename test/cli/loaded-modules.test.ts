@@ -15,7 +15,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 /** What nothing needs that only reads specs and bundles. */
 const HEAVY = ["@grpc/grpc-js", "@observablehq/plot", "linkedom", "mathjs", "undici"];
 /** Rooms of a server, and of workers of others. */
-const OF_SERVERS = /^runtime\/(server\/(http|grpc|processes|json)|remote|cluster|agent|sources)\//;
+const OF_SERVERS = /^runtime\/(server\/(http|grpc|json)|remote|cluster|agent|sources)\//;
 /** A task of its plans may have a table, so that its solver has that of tables. */
 const SOLVED_WITH = new Map([["loki", ["loki", "ramsis"]]]);
 

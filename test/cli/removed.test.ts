@@ -2,6 +2,12 @@
 import { expect, test } from "vitest";
 import { removedCommand, removedOption, removedVariable } from "../../runtime/settings/removed.ts";
 
+test("bundles that looked on are simulated on a decision log instead", () => {
+  expect(removedCommand("shadow-report")).toContain("simulate NEW --arrivals LOG");
+  expect(removedOption("serve", "--shadow")).toContain("simulate NEW --arrivals LOG");
+  expect(removedVariable({ STRATAGEM_SHADOW_SHARE: "1%" })).toMatch(/^STRATAGEM_SHADOW_SHARE was/);
+});
+
 test("says nothing of names that were never there", () => {
   expect(removedCommand("serve")).toBe(null);
   expect(removedCommand("constructor")).toBe(null);
@@ -17,4 +23,12 @@ test("an option of serve names the one to use instead, as a flag, a variable and
     `STRATAGEM_MAX_BODY was removed: ${maxBody}`,
   );
   expect(removedOption("serve", "--pool-device")).toContain("use --device POOL=DEVICE");
+});
+
+test("says what to use instead of --processes", () => {
+  const instead = "start more servers, of a cluster or behind a load balancer";
+  expect(removedOption("serve", "--processes")).toBe(`serve --processes was removed: ${instead}`);
+  expect(removedVariable({ STRATAGEM_PROCESSES: "2" })).toBe(
+    `STRATAGEM_PROCESSES was removed: ${instead}`,
+  );
 });

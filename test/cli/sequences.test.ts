@@ -1,4 +1,4 @@
-/** A model with state from its spec to answers: compiled, and served by several processes. */
+/** A model with state from its spec to answers: compiled, and served. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
@@ -16,7 +16,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** On a connection of its own, which any of the processes may accept. */
+/** On a connection of its own. */
 function add(url: string, value: number, parameters: object): Promise<string> {
   const data = Array.from({ length: WIDTH }, () => value);
   const inputs = [{ name: "x", datatype: "FP32", shape: [1, WIDTH], data }];
@@ -33,13 +33,12 @@ function add(url: string, value: number, parameters: object): Promise<string> {
   });
 }
 
-test("one state for all processes that accept, whichever has the next request", async () => {
+test("keeps the state of each sequence, whichever connection has the next request", async () => {
   const app = writeSummingApplication(folder);
   const policy = join(folder, "bundle.msgpack");
   expect(stratagem("compile", app, "-o", policy).stderr).toBe("");
   const child = startStratagem(
     ...["serve", "--policy", policy, "--http", "127.0.0.1:0", "--json", "--no-means-check"],
-    ...["--processes", "2"],
   );
   running.push(child);
   const url = await urlOf(child);

@@ -71,13 +71,12 @@ test("profile, compile, verify, simulate and serve agree on the buckets", async 
   );
   const { byBucket } = JSON.parse(simulated.stdout);
   expect(Object.keys(byBucket)).toEqual(["64", "4096", "65536"]);
-  for (const processes of ["1", "2"]) await expectServed(processes);
+  await expectServed();
 });
 
-async function expectServed(processes: string): Promise<void> {
+async function expectServed(): Promise<void> {
   const server = startStratagem(
     ...["serve", "--policy", at("b.msgpack"), "--http", "127.0.0.1:0", "--json"],
-    ...["--processes", processes],
   );
   try {
     const url = await urlOf(server);

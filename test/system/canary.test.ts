@@ -296,7 +296,4 @@ test("the command line reads it, and a server that stops meanwhile ends well", a
     64,
     expect.stringContaining("--canary: expected"),
   ]);
-  const several = ["--canary", `${good}=5%`, "--processes", "2"];
-  const split = stratagem("serve", "--policy", stable, ...several, ...flags);
-  expect([split.status, split.stderr]).toEqual([64, expect.stringContaining("--processes 1")]);
 }, 120_000);

@@ -196,26 +196,6 @@ test("a bundle that was reloaded decides from there on, in a replay too", async 
   expect(Object.keys(one.reasons)[0]).toMatch(/^from here on a bundle [\da-f]{12}… of 2 levels/);
 });
 
-test("several processes write one log, which is replayed as that of one", async () => {
-  const log = join(folder, "processes.gz");
-  const policy = String(bundles.get("ramsis"));
-  const { url, stop } = await serve("ramsis", "--decision-log", log, "--processes", "2");
-  const ids = await requests(url, "echo", 40);
-  await stop();
-  const decisions = linesOf(log).filter(({ kind }) => kind === "decision");
-  expect(decisions.map(({ id }) => id).sort()).toEqual([...ids].sort());
-  const { status, stdout } = stratagem("replay", log, "--policy", policy, "--json");
-  expect(status).toBe(0);
-  expect(JSON.parse(stdout)).toMatchObject({
-    decisions: { different: 0, notSettled: 0 },
-    events: { different: 0, skipped: 0 },
-    ...{
-      requests: ids.length,
-      requestsByRevision: { [JSON.parse(stdout).bundles[0].sha256]: ids.length },
-    },
-  });
-});
-
 test("a receiver that is away has them once it is back, and nobody waited", async () => {
   const got: Line[] = [];
   const receiver = createServer(async (request, response) => {

@@ -25,7 +25,6 @@ export default defineConfig({
       "test/runtime/server/canary/comparison.test.ts",
       "test/runtime/sources/cut-power.test.ts",
       "test/runtime/trust/trust.test.ts",
-      "test/runtime/server/shadow-policy/onlooker.test.ts",
       "test/regular-expressions.test.ts",
     ],
     env: { STRATAGEM_CASES: "all" },

@@ -6,7 +6,6 @@ import { AccordionCommands } from "./core/commands.ts";
 import { classOfPlaces } from "./core/pipeline-table.ts";
 import { AccordionScheduler, type AccordionSchedulerOptions } from "./core/scheduler.ts";
 import { accordionModels } from "./serve/models.ts";
-import { accordionOnlookerTimes } from "./serve/onlooker-times.ts";
 import { AccordionReplayer } from "./serve/replayer.ts";
 import { placeDecision } from "./tell/decision.ts";
 import { accordionDiffer, placesByName } from "./tell/diff.ts";
@@ -37,7 +36,6 @@ export const accordion = {
   }),
   replayer: (bundle, { maxPending: queryCapacity }) =>
     new AccordionReplayer(new AccordionScheduler(bundle, { queryCapacity })),
-  onlookerTimes: accordionOnlookerTimes,
   diffFrame: ({ levels: _, ...frame }) => placesByName(frame),
   levelDiffer: accordionDiffer,
   models: accordionModels,

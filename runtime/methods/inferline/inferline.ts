@@ -4,7 +4,6 @@ import { CommandBuffer } from "../../core/command-buffer.ts";
 import { replicaShapeOf } from "../../core/graph/replica-shape.ts";
 import { levelAt } from "../../core/level-choice.ts";
 import { PipelineReplayer } from "../../server/graph/pipeline-replayer.ts";
-import { pooledOnlookerTimes } from "../../server/graph/pooled-onlooker-times.ts";
 import { queryRoom } from "../../server/graph/query-room.ts";
 import { refuseStates } from "../../tell/asked-state.ts";
 import { plannedWorkers } from "../../tell/planned-workers.ts";
@@ -49,7 +48,6 @@ export const inferline = {
     const { queryCapacity } = queryRoom(replicaShapeOf(bundle), maxPending);
     return new PipelineReplayer(inferlineDispatcherOf(bundle, { queryCapacity }), queryCapacity);
   },
-  onlookerTimes: (bundle, rng) => pooledOnlookerTimes(bundle, bundle.policy.activationMs, rng),
   diffFrame: ({ levels: _, ...frame }) => frame,
   levelDiffer: inferlineDiffer,
   models: inferlineModels,

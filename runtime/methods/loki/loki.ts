@@ -4,7 +4,6 @@ import { CommandBuffer } from "../../core/command-buffer.ts";
 import type { PipelineDispatcherOptions } from "../../core/graph/pipeline-dispatcher.ts";
 import { levelAt } from "../../core/level-choice.ts";
 import { PipelineReplayer } from "../../server/graph/pipeline-replayer.ts";
-import { pooledOnlookerTimes } from "../../server/graph/pooled-onlooker-times.ts";
 import { refuseStates } from "../../tell/asked-state.ts";
 import { plannedWorkers } from "../../tell/planned-workers.ts";
 import { pooledWorkers, servingTold } from "../../tell/serving-told.ts";
@@ -42,7 +41,6 @@ export const loki = {
     const queryCapacity = queryRoom(bundle, maxPending);
     return new PipelineReplayer(pipelineDispatcherOf(bundle, { queryCapacity }), queryCapacity);
   },
-  onlookerTimes: (bundle, rng) => pooledOnlookerTimes(bundle, bundle.policy.modelLoadMs, rng),
   diffFrame: ({ levels: _, ...frame }) => frame,
   levelDiffer: lokiDiffer,
   models: lokiModels,

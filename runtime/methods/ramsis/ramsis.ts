@@ -6,7 +6,6 @@ import type { RuntimeMethod } from "../method.ts";
 import { readRamsisBundle } from "./bundle/read.ts";
 import { type DispatcherOptions, dispatcherOf } from "./core/dispatcher-of.ts";
 import { ramsisModels } from "./serve/models.ts";
-import { ramsisOnlookerTimes } from "./serve/onlooker-times.ts";
 import { RamsisReplayer } from "./serve/replayer.ts";
 import { tableDecision } from "./tell/decision.ts";
 import { tableDiffer } from "./tell/diff.ts";
@@ -38,7 +37,6 @@ export const ramsis = {
   },
   replayer: (bundle) => new RamsisReplayer(bundle),
   reviewed: reviewedByTables,
-  onlookerTimes: ramsisOnlookerTimes,
   diffFrame: ({ levels: _, ...frame }) => frame,
   levelDiffer: tableDiffer,
   models: ramsisModels,
@@ -47,7 +45,6 @@ export const ramsis = {
   host: async (bundle, { workers, ...options }) => {
     const { ramsisApplication } = await import("./serve/ramsis-application.ts");
     const executorFactory = workers.start.bind(workers);
-    const startShadow = workers.startShadow?.bind(workers);
-    return ramsisApplication({ ...options, bundle, executorFactory, startShadow });
+    return ramsisApplication({ ...options, bundle, executorFactory });
   },
 } satisfies RuntimeMethod<RamsisBundle>;

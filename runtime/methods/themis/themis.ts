@@ -12,7 +12,6 @@ import { readThemisBundle } from "./bundle/read.ts";
 import { themisShapeOf } from "./core/shape.ts";
 import { type ThemisDispatcherOptions, themisDispatcherOf } from "./core/themis-dispatcher.ts";
 import { themisModels } from "./serve/models.ts";
-import { themisOnlookerTimes } from "./serve/onlooker-times.ts";
 import { themisDiffer } from "./tell/diff.ts";
 import { firstInstances } from "./tell/first-instances.ts";
 import { levelTable, planTold, themisSummary } from "./tell/inspect.ts";
@@ -49,7 +48,6 @@ export const themis = {
     const { queryCapacity } = queryRoom(themisShapeOf(bundle), maxPending);
     return new PipelineReplayer(themisDispatcherOf(bundle, { queryCapacity }), queryCapacity);
   },
-  onlookerTimes: themisOnlookerTimes,
   diffFrame: ({ levels: _levels, paceLevels: _paced, transitions: _rows, ...frame }) => frame,
   levelDiffer: themisDiffer,
   models: themisModels,

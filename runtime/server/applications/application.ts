@@ -3,13 +3,11 @@ import type { Bundle, Cluster } from "../../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../../exec/executor.ts";
 import type { RecordedEntry } from "../decisions/recorded-entry.ts";
 import { Drift, HOURS_PER_FALSE_ALARM } from "../drift/drift.ts";
-import type { Shadow } from "../feedback/shadow.ts";
 import type { MetricLine } from "../metrics/exposition.ts";
 import type { Endpoint } from "../requests/endpoint.ts";
 import type { Notice } from "../telemetry/notice.ts";
 import { Gate } from "./gate.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "./limits.ts";
-import { Occupancy } from "./occupancy.ts";
 
 /** Time between two looks at what is promised. */
 const LOOK_MS = 1000;
@@ -26,15 +24,14 @@ export interface ApplicationOptions {
   readonly onNotice?: Notice;
   /** What is counted of its workers, whatever the method; left out for nothing. */
   readonly workerLines?: () => readonly MetricLine[];
-  /** Of the rows, what the best variant answers again, 0..1; left out for nothing. */
-  readonly shadowShare?: number;
   /** Is added to `nowMs` to have milliseconds since 1970; left out, that of the process. */
   readonly epochOffsetMs?: number;
   /** Mean time between false alarms of its promises, hours; left out, 1000. */
   readonly hoursPerFalseAlarm?: number;
   /**
    * Receives every event just before the core that decides does, then the commands that answer it.
-   * It must not throw. A method, so that those who know the entries of one method may say so.
+   * It must not throw, and takes no longer than a decision may. A method, so that those who know
+   * the entries of one method may say so.
    */
   recorder?(entry: RecordedEntry): void;
 }
@@ -50,8 +47,6 @@ export interface Opening<E extends Executor, H extends Required<ExecutorHandlers
   ) => ServedEndpoint<E, H>;
   /** Makes the executor, whose workers may be ready at once. Called when the server listens. */
   readonly executorFactory: (handlers: H) => E | Promise<E>;
-  /** Opened with the workers, and closed with them. */
-  readonly shadow?: Shadow | undefined;
 }
 
 /** An endpoint that takes an executor of a kind, and what that has to tell. */
@@ -60,7 +55,56 @@ export interface ServedEndpoint<E extends Executor, H extends ExecutorHandlers> 
   attach(executor: E): void;
 }
 
-export interface Application {
+/** @throws what making the endpoint throws. */
+export function applicationOf<E extends Executor, H extends Required<ExecutorHandlers>>(
+  options: ApplicationOptions,
+  { bundle, endpointOf, executorFactory, maxPending: usual }: Opening<E, H>,
+): Application {
+  const { maxPending = usual ?? DEFAULT_LIMITS.maxPending } = options.limits ?? {};
+  let application: Application | undefined;
+  const endpoint = endpointOf(maxPending, (worker, reason) => {
+    if (application?.isDraining !== true) options.onWorkerLost?.(worker, reason);
+  });
+  application = new Application({
+    bundle,
+    endpoint,
+    limits: { ...DEFAULT_LIMITS, ...options.limits, maxPending },
+    workerLines: options.workerLines ?? (() => []),
+    drift: driftOf(endpoint, bundle, options),
+    attachExecutor: () => attachExecutor(endpoint, executorFactory),
+  });
+  return application;
+}
+
+/**
+ * Workers may be ready before the executor is there to be called, so what they tell waits until it
+ * is.
+ */
+async function attachExecutor<E extends Executor, H extends Required<ExecutorHandlers>>(
+  endpoint: ServedEndpoint<E, H>,
+  executorFactory: Opening<E, H>["executorFactory"],
+): Promise<E> {
+  let early: (() => void)[] | undefined = [];
+  const executor = await executorFactory(
+    deferred(endpoint.handlers, (act) => {
+      if (early === undefined) act();
+      else early.push(act);
+    }),
+  );
+  endpoint.attach(executor);
+  const waiting = early;
+  early = undefined;
+  for (const act of waiting) act();
+  return executor;
+}
+
+interface ApplicationParts
+  extends Pick<Application, "endpoint" | "limits" | "workerLines" | "drift"> {
+  readonly bundle: Bundle;
+  readonly attachExecutor: () => Promise<Executor>;
+}
+
+export class Application {
   readonly name: string;
   readonly endpoint: Endpoint;
   readonly gate: Gate;
@@ -68,104 +112,62 @@ export interface Application {
   readonly limits: ServerLimits;
   /** What is counted of its workers, whatever the method. */
   readonly workerLines: () => readonly MetricLine[];
-  /** The best variant beside the workers; left out where nothing is answered again. */
-  readonly shadow?: Shadow | undefined;
-  /** Whether its promises hold; undefined where nobody measures them, or another process does. */
-  readonly drift?: Drift | undefined;
-  /** Starts its workers, once. @throws what making the executor throws. */
-  openWorkers(): Promise<void>;
-  /** An inference request of one of its models has come in. */
-  enter(): void;
-  leave(): void;
-  /** Kept once none is in. */
-  emptied(): Promise<void>;
-  /** No more work but for what was accepted; whoever is lost from now on is not told of. */
-  drain(): void;
-  /** Ends its workers, if they were started. */
-  close(): Promise<void>;
-}
-
-/** @throws what making the endpoint throws. */
-export function applicationOf<E extends Executor, H extends Required<ExecutorHandlers>>(
-  options: ApplicationOptions,
-  opening: Opening<E, H>,
-): Application {
-  return new OpenedApplication(options, opening);
-}
-
-class OpenedApplication<E extends Executor, H extends Required<ExecutorHandlers>>
-  implements Application
-{
-  readonly name: string;
-  readonly endpoint: ServedEndpoint<E, H>;
-  readonly gate: Gate;
-  readonly sloMs: number;
-  readonly limits: ServerLimits;
-  readonly workerLines: () => readonly MetricLine[];
-  readonly shadow: Shadow | undefined;
-  readonly drift: Drift | undefined;
-  readonly #executorFactory: (handlers: H) => E | Promise<E>;
-  #executor: E | undefined;
+  /** Whether its promises hold. */
+  readonly drift: Drift;
+  readonly #attachExecutor: () => Promise<Executor>;
+  #executor: Executor | undefined;
   #isDraining = false;
-  readonly #occupancy = new Occupancy();
+  #inside = 0;
+  readonly #onEmpty: (() => void)[] = [];
   #looks: NodeJS.Timeout | undefined;
 
-  constructor(options: ApplicationOptions, opening: Opening<E, H>) {
-    const { bundle, executorFactory, maxPending = DEFAULT_LIMITS.maxPending } = opening;
-    this.limits = { ...DEFAULT_LIMITS, maxPending, ...options.limits };
+  constructor({ bundle, ...parts }: ApplicationParts) {
     this.name = bundle.application;
-    this.workerLines = options.workerLines ?? (() => []);
-    this.endpoint = opening.endpointOf(this.limits.maxPending, (worker, reason) => {
-      if (!this.#isDraining) options.onWorkerLost?.(worker, reason);
-    });
+    this.endpoint = parts.endpoint;
+    this.limits = parts.limits;
+    this.workerLines = parts.workerLines;
+    this.drift = parts.drift;
     this.sloMs = bundle.slo.latencyMs;
     this.gate = new Gate(this.limits.maxPending, workerCountOf(bundle.cluster), this.sloMs);
-    this.#executorFactory = executorFactory;
-    this.shadow = opening.shadow;
-    this.drift = driftOf(this.endpoint, bundle, options);
+    this.#attachExecutor = parts.attachExecutor;
   }
 
-  /**
-   * Workers may be ready before the executor is there to be called, so what they tell waits until
-   * it is.
-   */
+  /** Whether it takes only what was accepted; the loss of a worker is not reported then. */
+  get isDraining(): boolean {
+    return this.#isDraining;
+  }
+
+  /** Starts its workers, once. @throws what making the executor throws. */
   async openWorkers(): Promise<void> {
-    const { endpoint } = this;
-    let early: (() => void)[] | undefined = [];
-    const executor = await this.#executorFactory(
-      deferred(endpoint.handlers, (act) => {
-        if (early === undefined) act();
-        else early.push(act);
-      }),
-    );
-    this.#executor = executor;
-    endpoint.attach(executor);
-    this.#looks = setInterval(() => this.drift?.look(), LOOK_MS).unref();
-    const waiting = early;
-    early = undefined;
-    for (const act of waiting) act();
-    this.shadow?.open();
+    this.#executor = await this.#attachExecutor();
+    this.#looks = setInterval(() => this.drift.look(), LOOK_MS).unref();
   }
 
+  /** An inference request of one of its models has come in. */
   enter(): void {
-    this.#occupancy.enter();
+    this.#inside++;
   }
 
   leave(): void {
-    this.#occupancy.leave();
+    this.#inside--;
+    if (this.#inside > 0) return;
+    for (const resolve of this.#onEmpty.splice(0)) resolve();
   }
 
+  /** Kept once no request is in. */
   emptied(): Promise<void> {
-    return this.#occupancy.emptied();
+    if (this.#inside === 0) return Promise.resolve();
+    return new Promise((resolve) => void this.#onEmpty.push(resolve));
   }
 
+  /** No more work but for what was accepted. */
   drain(): void {
     this.#isDraining = true;
     this.endpoint.drain();
   }
 
+  /** Ends its workers, if they were started. */
   async close(): Promise<void> {
-    await this.shadow?.close();
     clearInterval(this.#looks);
     await this.#executor?.close();
   }
@@ -175,8 +177,7 @@ function driftOf(
   { watched }: Endpoint,
   { tasks }: Bundle,
   { nowMs, epochOffsetMs = performance.timeOrigin, onNotice, ...more }: ApplicationOptions,
-): Drift | undefined {
-  if (watched === undefined) return undefined;
+): Drift {
   const { hoursPerFalseAlarm = HOURS_PER_FALSE_ALARM } = more;
   const stated = tasks.flatMap(({ name, variants }) =>
     variants.map(({ name: variant, accuracy }) => ({

@@ -21,16 +21,10 @@ export interface Entry extends EntryTimes {
 /** One for all models of an endpoint, for they share its workers. */
 export class Gate {
   readonly #admission: Admission;
-  #inside = 0;
 
   /** @param maxPending rows that wait or run at most. @param workers of the cluster. */
   constructor(maxPending: number, workers: number, sloMs: number) {
     this.#admission = new Admission({ maxLimit: maxPending, workers, sloMs });
-  }
-
-  /** Whether nothing waits or runs. */
-  get isEmpty(): boolean {
-    return this.#inside === 0;
   }
 
   /** Whether a request that has just arrived has to go, whatever it asks. */
@@ -47,13 +41,11 @@ export class Gate {
   }
 
   enter(model: EndpointModel, rows: number, isHigh: boolean, times: EntryTimes): Entry {
-    this.#inside++;
     const queries = model.givesUpLow === true && !isHigh ? 0 : queriesOf(model, rows);
     return { queries, found: this.#admission.enter(queries), ...times };
   }
 
   leave({ queries, found, arrivalMs, sloMs }: Entry, outcome: Outcome, nowMs: number): void {
-    this.#inside--;
     if (queries === 0) return;
     const share = (nowMs - arrivalMs) / sloMs;
     if (outcome.kind === "answered") {

@@ -2,11 +2,9 @@
 import { type InferLimits, inferLimits } from "../bodies/body-limits.ts";
 import { HttpError } from "../connections/http-error.ts";
 import { FeedbackBook } from "../feedback/feedback-book.ts";
-import { labelEvidence } from "../feedback/label-evidence.ts";
-import { ShadowRuns } from "../feedback/shadow-runs.ts";
 import type { ReadModel } from "../json/json-jobs.ts";
 import { Latencies } from "../metrics/latencies.ts";
-import { RequestReader } from "../protocol/request-reader.ts";
+import { RequestReader } from "../protocol/protocol.ts";
 import type { EndpointModel } from "../requests/endpoint.ts";
 import type { Application } from "./application.ts";
 
@@ -23,17 +21,15 @@ export interface HostedModel {
   /** Rows of one request at most. */
   readonly maxRows: number;
   readonly latencies: Latencies;
-  /** Left out where no feedback is taken, or another process takes it. */
+  /** Left out where no feedback is taken. */
   readonly feedback?: FeedbackBook | undefined;
-  /** Left out where nothing is answered again. */
-  readonly shadowRuns?: ShadowRuns | undefined;
 }
 
 /** @param epochMs now, since 1970. */
 export function hostedModels(application: Application, epochMs: number): HostedModel[] {
   const hosted = modelsOf(application, epochMs);
   const books = hosted.flatMap(({ feedback }) => feedback ?? []);
-  application.drift?.learnFrom(labelEvidence(books));
+  application.drift.learnFrom(() => books.flatMap((book) => book.labelled()));
   return hosted;
 }
 
@@ -41,7 +37,6 @@ function modelsOf(application: Application, epochMs: number): HostedModel[] {
   return application.endpoint.models.map((model) => {
     const { maxRows, maxBodyBytes } = application.limits;
     const ownMaxRows = model.maxRows ?? maxRows;
-    const feedback = feedbackOf(application, model, epochMs);
     const limits = inferLimits(model.signature.inputs, ownMaxRows, maxBodyBytes);
     return {
       application,
@@ -55,30 +50,18 @@ function modelsOf(application: Application, epochMs: number): HostedModel[] {
         application.sloMs,
         model.classes?.stated.map(({ latencyMs }) => latencyMs),
       ),
-      feedback,
-      shadowRuns: shadowRunsOf(application, model, feedback),
+      feedback: feedbackOf(application, model, epochMs),
     };
   });
 }
 
-function shadowRunsOf(
-  { shadow, gate }: Application,
-  { signature }: EndpointModel,
-  book: FeedbackBook | undefined,
-): ShadowRuns | undefined {
-  if (shadow === undefined || book === undefined || !book.reader.isClassifier) return undefined;
-  const own = { shadow, book, signature, random: Math.random };
-  const later = (act: () => void) => void setImmediate(act);
-  return new ShadowRuns({ ...own, isIdle: () => gate.isEmpty, later });
-}
-
 function feedbackOf(
-  { endpoint: { bundle }, limits, shadow }: Application,
+  { endpoint: { bundle }, limits }: Application,
   { signature }: EndpointModel,
   sinceEpochMs: number,
 ): FeedbackBook | undefined {
   const { feedbackRows: maxRows, feedbackMs: keptMs } = limits;
-  if (bundle === undefined || maxRows === 0) return undefined;
+  if (maxRows === 0) return undefined;
   const profiledByVariant = new Map<string, number>();
   // Of a pipeline the accuracy is that of a path, which answers tell.
   for (const task of signature.answersByRow === true ? bundle.tasks : []) {
@@ -90,7 +73,6 @@ function feedbackOf(
     profiledByVariant,
     maxRows,
     keptMs,
-    isShadowed: shadow !== undefined,
     sinceEpochMs,
   });
 }

@@ -145,7 +145,7 @@ export class House {
   /** Whether clients should be sent here, as those are told who ask whether it is ready. */
   get isFit(): boolean {
     if (!this.#readyNeedsPromises) return this.isReady;
-    return this.isReady && this.#applications.every(({ drift }) => drift?.holds ?? true);
+    return this.isReady && this.#applications.every(({ drift }) => drift.holds);
   }
 
   /** Whether the models of an application answer, whatever the others do. */
@@ -236,14 +236,13 @@ function countedLines(
   });
   return [
     ...applications.flatMap(({ name, endpoint, workerLines, drift }) => {
-      const own = [...endpoint.metricLines(), ...workerLines(), ...(drift?.lines() ?? [])];
+      const own = [...endpoint.metricLines(), ...workerLines(), ...drift.lines()];
       return labelled(own, { model: name });
     }),
     ...Latencies.lines(latencies),
-    ...models.flatMap(({ model, feedback, shadowRuns }) => {
+    ...models.flatMap(({ model, feedback }) => {
       const own = feedback === undefined ? [] : feedbackLines(feedback);
-      const lines = [...own, ...(shadowRuns?.lines() ?? [])];
-      return labelled(lines, { model: model.signature.names[0] ?? "" });
+      return labelled(own, { model: model.signature.names[0] ?? "" });
     }),
   ];
 }

@@ -2,16 +2,9 @@
 import { bucketSizes } from "../../bundle/schema.ts";
 import type { ByteHold } from "../bodies/byte-budget.ts";
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
+import type { Asker } from "../feedback/answered-requests.ts";
 import type { InferRequest } from "../protocol/protocol.ts";
-import type { Asker } from "../requests/asker.ts";
-import type {
-  Answer,
-  Failure,
-  FailureReason,
-  GivenUp,
-  Outcome,
-  RequestRows,
-} from "../requests/request.ts";
+import type { Answer, Failure, FailureReason, GivenUp, Outcome } from "../requests/request.ts";
 import { type RequestClass, requestClass } from "../requests/request-classes.ts";
 import type { RequestRecord } from "../telemetry/request-record.ts";
 import { paddedInputs } from "../tensors/padding.ts";
@@ -100,8 +93,12 @@ export async function infer(house: House, inference: Inference): Promise<void> {
     const { sloMs } = application;
     const sloClass = { ...requestClass(classes, modelName, request.sloClass, sloMs), ...kind };
     if (record !== undefined) noteKind(record, sloClass, request, nowMs());
-    const asked = { ...request, asker: askerOf(inference) };
-    const outcome = await scheduled(house, inference, sloClass, asked, arrival);
+    const outcome = await remembered(
+      house,
+      inference,
+      request,
+      inTurn(house, inference, sloClass, request, arrival),
+    );
     if (outcome.kind === "failed") {
       reason = outcome.reason;
       throw errorOf(outcome);
@@ -160,7 +157,7 @@ function noteArrival(
   record.application = application.name;
   record.lagMs = lagMs;
   record.sloMs = application.sloMs;
-  record.bundleSha256 = application.endpoint.bundleSha256 ?? "";
+  record.bundleSha256 = application.endpoint.bundleSha256;
 }
 
 function noteKind(
@@ -181,14 +178,13 @@ function noteFailure(record: RequestRecord, reason: FailureReason, nowMs: number
 }
 
 function noteAnswer(record: RequestRecord, answer: Answer): void {
-  const { answerer, queueMs, inferMs, runs, waitsMs, bundleSha256 } = answer;
+  const { answerer, queueMs, inferMs, runs, waitsMs } = answer;
   record.queueMs = queueMs;
   record.computeMs = inferMs;
   record.variant = answerer.variant;
   record.accuracy = answerer.accuracy;
-  record.runs = runs ?? [];
+  record.runs = runs;
   record.waitsMs = waitsMs ?? [];
-  if (bundleSha256 !== undefined) record.bundleSha256 = bundleSha256;
 }
 
 /** Sequences of the same id that are another client's are others. */
@@ -204,63 +200,32 @@ function askerOf({ id, client = "" }: Inference): Asker | undefined {
   return own === undefined ? undefined : { id: own, client };
 }
 
-type Scheduled = RequestRows &
-  Pick<InferRequest, "timeoutMs" | "isHigh"> & { readonly asker?: Asker | undefined };
+/** Remembers an answer, for feedback to come. */
+function remembered(
+  { nowMs }: House,
+  inference: Inference,
+  { rows }: InferRequest,
+  outcome: Outcome | Promise<Outcome>,
+): Outcome | Promise<Outcome> {
+  const { feedback } = inference.hosted;
+  const asker = feedback === undefined ? undefined : askerOf(inference);
+  if (asker === undefined || !(outcome instanceof Promise)) return outcome;
+  return outcome.then((found) => {
+    if (found.kind === "answered") feedback?.onAnswered(asker, rows, found, nowMs());
+    return found;
+  });
+}
 
 /**
  * Requests of a sequence are let in one after another. The deadline counts from the arrival of the
  * request, before its body was read, and before it was seen; of the time that is left, the answer
  * may wait as long for the loop as the request did.
  */
-export function scheduled(
-  house: Pick<House, "nowMs">,
-  inference: Pick<Inference, "hosted" | "onceGone">,
-  sloClass: Pick<RequestClass, "index" | "sloMs">,
-  request: Scheduled,
-  arrival: Arrival,
-): Outcome | Promise<Outcome> {
-  const { model } = inference.hosted;
-  const { onceGone } = inference;
-  if (model.ask !== undefined) {
-    const { rows, inputs, timeoutMs, isHigh, variant, sequence, asker } = request;
-    const asked = { rows, inputs, timeoutMs, isHigh, variant, sequence, asker };
-    const { outcome, cancel } = model.ask({ ...asked, sloClass: sloClass.index, ...arrival });
-    const stayed = onceGone(cancel);
-    return outcome.finally(stayed);
-  }
-  return remembered(
-    house,
-    inference.hosted,
-    request,
-    inTurn(house, inference, sloClass, request, arrival),
-  );
-}
-
-/** What is answered may get feedback, and be answered again. */
-function remembered(
-  { nowMs }: Pick<House, "nowMs">,
-  { feedback, shadowRuns }: HostedModel,
-  request: Scheduled,
-  outcome: Outcome | Promise<Outcome>,
-): Outcome | Promise<Outcome> {
-  const { asker, rows } = request;
-  const isNoted = (feedback !== undefined && asker !== undefined) || shadowRuns !== undefined;
-  if (!isNoted || !(outcome instanceof Promise)) return outcome;
-  return outcome.then((found) => {
-    if (found.kind === "answered") {
-      if (asker !== undefined) feedback?.onAnswered(asker, rows, found, nowMs());
-      shadowRuns?.onAnswered(request, found);
-    }
-    shadowRuns?.onSettled();
-    return found;
-  });
-}
-
 function inTurn(
-  house: Pick<House, "nowMs">,
-  inference: Pick<Inference, "hosted" | "onceGone">,
-  sloClass: Pick<RequestClass, "index" | "sloMs">,
-  request: Scheduled,
+  house: House,
+  inference: Inference,
+  sloClass: RequestClass,
+  request: InferRequest,
   arrival: Arrival,
 ): Outcome | Promise<Outcome> {
   const { model } = inference.hosted;
@@ -277,10 +242,10 @@ function inTurn(
 
 /** Lets a request in whose turn it is, or refuses it. */
 function admitted(
-  { nowMs }: Pick<House, "nowMs">,
-  { hosted: { model, application }, onceGone }: Pick<Inference, "hosted" | "onceGone">,
-  { index, sloMs }: Pick<RequestClass, "index" | "sloMs">,
-  { rows, inputs, timeoutMs, isHigh, variant }: Scheduled,
+  { nowMs }: House,
+  { hosted: { model, application }, onceGone }: Inference,
+  { index, sloMs }: RequestClass,
+  { rows, inputs, timeoutMs, isHigh, variant }: InferRequest,
   { arrivalMs, lagMs }: Arrival,
 ): Outcome | Promise<Outcome> {
   const { gate } = application;
@@ -330,4 +295,39 @@ function ownTimeout(outcome: Outcome, isOwn: boolean): Outcome {
 function errorOf({ reason, message }: Failure): HttpError {
   const status = STATUS_BY_REASON[reason];
   return new HttpError(status, message, status === 429 || status === 503 ? RETRY_LATER : {});
+}
+
+/** As HTTP has it; other protocols have a status for each. */
+export interface ShutDoor {
+  readonly status: 429 | 503;
+  readonly message: string;
+}
+
+const FULL: ShutDoor = { status: 429, message: "no room: as many queries wait as may" };
+const LATE: ShutDoor = {
+  status: 503,
+  message: "no room: the request would not be answered in time",
+};
+
+/** @returns undefined where a request for the model may come in. */
+export function shutDoor(house: House, { model, application }: HostedModel): ShutDoor | undefined {
+  // Time for the way in and the way out, and then nothing is left.
+  if (2 * house.lag.onRequest() >= application.sloMs) return LATE;
+  if (!application.gate.isShut(model)) return undefined;
+  return model.isFull === undefined ? LATE : FULL;
+}
+
+/** A request has gone from a door that is shut. @param record what is noted of it, if anything. */
+export function onTurnedAway(house: House, hosted: HostedModel, record?: RequestRecord): void {
+  const { model, application } = hosted;
+  model.onTurnedAway(1, 0);
+  model.metrics.onRequestFailed("shed", 0, house.nowMs());
+  house.trials.onSettled(application, false);
+  if (record === undefined) return;
+  record.model = model.signature.names[0] ?? "";
+  record.sloMs = application.sloMs;
+  record.bundleSha256 = application.endpoint.bundleSha256;
+  record.failedMs = house.nowMs();
+  record.error = "turned away at the door";
+  record.reason = "shed";
 }

@@ -32,7 +32,7 @@ export class Trial {
     this.models = models;
     this.share = share;
     this.#modelByName = new Map(models.map((hosted) => [nameOf(hosted), hosted]));
-    this.#lot = new Lot(share, canary.endpoint.bundleSha256 ?? "");
+    this.#lot = new Lot(share, canary.endpoint.bundleSha256);
   }
 
   /** Since it began. */

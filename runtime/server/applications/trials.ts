@@ -85,5 +85,5 @@ export class Trials {
 
 /** By which people tell the bundle of an application from others. */
 export function revisionOf({ endpoint }: Application): string {
-  return (endpoint.bundleSha256 ?? "").slice(0, REVISION_DIGITS);
+  return endpoint.bundleSha256.slice(0, REVISION_DIGITS);
 }

@@ -1,5 +1,6 @@
 /** How many bytes of requests the server holds, and whether there is room for more. */
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
+import { type MetricLine, metric } from "../metrics/exposition.ts";
 
 /** What all requests may hold together. */
 export class ByteBudget {
@@ -19,6 +20,16 @@ export class ByteBudget {
   /** Requests that there was no room for. */
   get refusedCount(): number {
     return this.#refusedCount;
+  }
+
+  metricLines(): MetricLine[] {
+    const held = "Bytes of bodies and tensors of requests without an answer";
+    const refused = "Requests refused because there was no room for their bytes";
+    return [
+      ...metric("stratagem_request_bytes", "gauge", held, this.#heldBytes),
+      ...metric("stratagem_request_bytes_limit", "gauge", "Bytes of them at most", this.maxBytes),
+      ...metric("stratagem_request_bytes_refused_total", "counter", refused, this.#refusedCount),
+    ];
   }
 
   /** For one request; nothing is held yet. */

@@ -32,17 +32,14 @@ export class Connections {
   readonly #silent = new Set<Connection>();
   readonly #countByEnding = new Map<Ending, number>();
   readonly #sweep: NodeJS.Timeout;
-  readonly #busyCount: number;
   #isStopping = false;
   #askedCount = 0;
   /** At the last look, and at the one before. */
   #askedAtLook = 0;
   #askedBefore = 0;
 
-  /** @param processes that serve the same address: of a load, one may see next to nothing. */
-  constructor(limits: ConnectionLimits, processes = 1) {
+  constructor(limits: ConnectionLimits) {
     this.#limits = limits;
-    this.#busyCount = processes === 1 ? BUSY_COUNT : 0;
     this.outbox = new Outbox(limits, (reason) => this.#ended(reason));
     for (const reason of [...REASONS, "slow reader", "unread answers"] as const) {
       this.#countByEnding.set(reason, 0);
@@ -97,7 +94,7 @@ export class Connections {
 
   /** Whether requests come as of a load, and not one by one. */
   get isBusy(): boolean {
-    return this.#askedCount - this.#askedBefore >= this.#busyCount;
+    return this.#askedCount - this.#askedBefore >= BUSY_COUNT;
   }
 
   /** The server stops: every connection ends with the last answer that it is owed. */

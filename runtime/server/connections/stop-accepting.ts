@@ -27,7 +27,8 @@ export function stopAccepting(server: Server): Promise<void> {
       const shortMs = SHORT_TURN_MS + SHORT_TURN_GROWTH * (nowMs - startMs);
       const isEmpty = !hasCome && nowMs - turnMs < shortMs;
       if (isEmpty || nowMs - startMs > MAX_ACCEPTING_MS) {
-        closeListener(server);
+        // That of HTTP would destroy idle connections.
+        Server.prototype.close.call(server);
         server.off("connection", onConnection);
         resolve();
         return;
@@ -38,9 +39,4 @@ export function stopAccepting(server: Server): Promise<void> {
     };
     setImmediate(look);
   });
-}
-
-/** That of HTTP would destroy idle connections. */
-export function closeListener(server: Server): void {
-  Server.prototype.close.call(server);
 }

@@ -30,8 +30,8 @@ export interface DecisionLogOptions {
 export interface LoggedApplication {
   readonly name: string;
   readonly endpoint: {
-    readonly bundle: Bundle | undefined;
-    readonly bundleSha256?: string;
+    readonly bundle: Bundle;
+    readonly bundleSha256: string;
   };
   readonly limits: { readonly maxPending: number };
 }
@@ -80,8 +80,6 @@ export class DecisionLog implements DecisionSink {
       return;
     }
     this.#decisionCount++;
-    // What another process has refused, the bundle in force has.
-    if (record.bundleSha256 === "") record.bundleSha256 = this.#revisionOf(application);
     const options = { mask: this.#mask, epochOffsetMs, review };
     const text = decisionText(record, this.#bundleOf(record.bundleSha256), options);
     this.#decided.push(text);
@@ -96,7 +94,7 @@ export class DecisionLog implements DecisionSink {
     let opened: LoggedApplication | undefined;
     const notes = new EventNotes(application, core, () => ({
       revision: opened?.endpoint.bundleSha256 ?? "",
-      levelCount: opened?.endpoint.bundle?.levels.length ?? bundle.levels.length,
+      levelCount: opened?.endpoint.bundle.levels.length ?? bundle.levels.length,
     }));
     return {
       onOpened: (own) => {
@@ -156,7 +154,7 @@ export class DecisionLog implements DecisionSink {
       time: timeText(epochOffsetMs + nowMs()),
       application: name,
       core,
-      revision: endpoint.bundleSha256 ?? "",
+      revision: endpoint.bundleSha256,
       method,
       sample,
       hasEvents: this.hasEvents,
@@ -176,11 +174,6 @@ export class DecisionLog implements DecisionSink {
     this.#decidedLength = 0;
   }
 
-  #revisionOf(application: string): string {
-    const found = [...this.#applications].findLast(({ name }) => name === application);
-    return found?.endpoint.bundleSha256 ?? "";
-  }
-
   #bundleOf(sha256: string): Bundle | undefined {
     for (const { endpoint } of this.#applications) {
       if (endpoint.bundleSha256 === sha256) return endpoint.bundle;
@@ -189,7 +182,7 @@ export class DecisionLog implements DecisionSink {
   }
 }
 
-/** As `CoreFollower`. */
+/** Receives what one core is told and what it says, until its application is closed. */
 export interface FollowedCore {
   onEntry(entry: RecordedEntry): void;
   onOpened(application: LoggedApplication): void;

@@ -51,16 +51,8 @@ export interface RecordedEntry {
   readonly bundle?: Bundle;
 }
 
-/**
- * Receives every event just before the core does, then the commands that answer it, in order. It
- * must not throw, and takes no longer than a decision may.
- */
-export type EntryRecorder = (entry: RecordedEntry) => void;
-
 /** A core that is driven by recorded events alone. */
 export interface Replayer {
-  /** When the core wants a "wake" unless another event comes first; infinite for never. */
-  readonly wakeMs: number;
   /**
    * @param event of the method's own recording, in the order of their times.
    * @returns the commands that answer it, as its recorder had them.

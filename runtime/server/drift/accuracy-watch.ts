@@ -1,5 +1,4 @@
 /** Watches whether a variant is right as often as the bundle states, where truth is fed back. */
-import type { AccuracyEvidence } from "./accuracy-evidence.ts";
 import { ACCURACY_TOLERANCE, percent } from "./outcome-watches.ts";
 import { Watch } from "./watch.ts";
 import type { Reading } from "./watched.ts";
@@ -16,31 +15,36 @@ export interface StatedAccuracy {
   readonly accuracy: number;
 }
 
+/** Rows of a variant of which feedback told the truth since the bundle was opened. */
+export interface VariantEvidence {
+  readonly variant: string;
+  readonly asked: number;
+  /** Rows of these that the variant had right. */
+  readonly correct: number;
+}
+
+/** Returns one entry at most for each variant; none for a variant without feedback. */
+export type AccuracyEvidence = () => readonly VariantEvidence[];
+
 export class AccuracyWatch extends Watch {
   readonly promise = "accuracy";
   readonly #stated: StatedAccuracy;
-  readonly #evidence: () => AccuracyEvidence | undefined;
+  readonly #evidence: AccuracyEvidence;
   #asked = 0;
   #correct = 0;
   #startMs = Number.NaN;
   #doubtedAsked = 0;
   #doubtedCorrect = 0;
 
-  /** @param evidence undefined while nobody feeds truth back. */
-  constructor(
-    stated: StatedAccuracy,
-    evidence: () => AccuracyEvidence | undefined,
-    threshold: number,
-  ) {
+  constructor(stated: StatedAccuracy, evidence: AccuracyEvidence, threshold: number) {
     super(threshold, BLOCKS_TO_HOLD);
     this.#stated = stated;
     this.#evidence = evidence;
   }
 
   look(_reading: Reading, nowMs: number): Change {
-    const { task, variant, accuracy } = this.#stated;
-    const counts = this.#evidence()?.counts() ?? [];
-    const own = counts.find((one) => one.variant === variant && (one.task ?? task) === task);
+    const { variant, accuracy } = this.#stated;
+    const own = this.#evidence().find((one) => one.variant === variant);
     if (own === undefined) return undefined;
     const asked = own.asked - this.#asked;
     if (Number.isNaN(this.#startMs)) this.#startMs = nowMs;

@@ -1,7 +1,6 @@
 /** Compares what a server measures with what its bundle promises, and tells when they part. */
 import { head, type Labels, line, type MetricLine } from "../metrics/exposition.ts";
-import type { AccuracyEvidence } from "./accuracy-evidence.ts";
-import { AccuracyWatch, type StatedAccuracy } from "./accuracy-watch.ts";
+import { type AccuracyEvidence, AccuracyWatch, type StatedAccuracy } from "./accuracy-watch.ts";
 import { ArrivalBlocks, DispersionWatch, RateWatch } from "./arrival-watches.ts";
 import { CostWatch } from "./cost-watch.ts";
 import { AnswererWatch, percent, ViolationWatch } from "./outcome-watches.ts";
@@ -44,7 +43,7 @@ export class Drift {
   readonly #options: DriftOptions;
   #watches: readonly Watch[];
   #bundleSha256: string;
-  #evidence: AccuracyEvidence | undefined;
+  #evidence: AccuracyEvidence = () => [];
 
   constructor(options: DriftOptions) {
     this.#options = options;
@@ -134,7 +133,7 @@ export class Drift {
       new RateWatch(blocks, threshold),
       new DispersionWatch(blocks, threshold),
       new ViolationWatch(threshold),
-      ...stated.map((one) => new AccuracyWatch(one, () => this.#evidence, threshold)),
+      ...stated.map((one) => new AccuracyWatch(one, () => this.#evidence(), threshold)),
       ...(hasMix ? [new AnswererWatch(threshold)] : []),
       ...(cost === undefined ? [] : [new CostWatch(threshold)]),
     ];

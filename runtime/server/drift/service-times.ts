@@ -1,7 +1,7 @@
 /** What batches take, by variant, size and kind of place, as a running server measures it. */
 import { head, type Labels, line, type MetricLine } from "../metrics/exposition.ts";
 import type { ProfiledTime } from "../metrics/profiled-times.ts";
-import { RecentTimes } from "./recent-times.ts";
+import { TimeSketch } from "./time-sketch.ts";
 import { type ServiceBlock, VariantBlock } from "./variant-block.ts";
 
 const TIMES = "stratagem_service_time_seconds";
@@ -127,4 +127,47 @@ export class ServiceTimes {
 
 function byPlace(one: Cell, other: Cell): number {
   return one.variant - other.variant || one.kind - other.kind || one.rows - other.rows;
+}
+
+/** Quantiles are over the last one to two of these. */
+const SPAN_MS = 300_000;
+
+class RecentTimes {
+  /** Since the start. */
+  count = 0;
+  sumMs = 0;
+  #now = new TimeSketch();
+  #before = new TimeSketch();
+  #sinceMs: number;
+
+  constructor(nowMs: number) {
+    this.#sinceMs = nowMs;
+  }
+
+  add(ms: number, nowMs: number): void {
+    if (nowMs - this.#sinceMs >= SPAN_MS) this.#turn(nowMs);
+    this.count++;
+    this.sumMs += ms;
+    this.#now.add(ms);
+  }
+
+  /**
+   * Of the last 5 to 10 minutes. @param shares in (0, 1]. @returns ms; NaN where nothing ran in
+   * that time.
+   */
+  quantiles(shares: readonly number[], nowMs: number): number[] {
+    if (nowMs - this.#sinceMs >= SPAN_MS) this.#turn(nowMs);
+    const all = new TimeSketch();
+    all.merge(this.#now);
+    all.merge(this.#before);
+    return shares.map((share) => all.quantile(share));
+  }
+
+  #turn(nowMs: number): void {
+    [this.#now, this.#before] = [this.#before, this.#now];
+    this.#now.clear();
+    // What is older than two spans is in neither.
+    if (nowMs - this.#sinceMs >= 2 * SPAN_MS) this.#before.clear();
+    this.#sinceMs = nowMs;
+  }
 }

@@ -1,5 +1,4 @@
 /** The requests that feedback may come for: the latest ones, for a time, and not too many. */
-import type { Asker } from "../requests/asker.ts";
 import type { Prediction } from "./predictions.ts";
 
 export interface AnsweredRows {
@@ -95,4 +94,10 @@ export class AnsweredRequests {
 /** No id has a line break. */
 function keyOf({ id, client }: Asker): string {
   return `${id}\n${client}`;
+}
+
+export interface Asker {
+  readonly id: string;
+  /** Name of the client's token; empty where it has shown none. */
+  readonly client: string;
 }

@@ -1,10 +1,10 @@
-/** What became known of a model's answers: feedback, and agreement with the best variant. */
+/** What became known of a model's answers by feedback. */
 import { HttpError } from "../connections/http-error.ts";
-import type { Asker } from "../requests/asker.ts";
+import type { VariantEvidence } from "../drift/accuracy-watch.ts";
 import type { Answer } from "../requests/request.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
-import { AnsweredRequests, type AnsweredRows } from "./answered-requests.ts";
+import { AnsweredRequests, type AnsweredRows, type Asker } from "./answered-requests.ts";
 import type { FeedbackBody, FeedbackItem, Label } from "./feedback-body.ts";
 import { type Prediction, PredictionReader } from "./predictions.ts";
 import { VariantCounts } from "./variant-counts.ts";
@@ -19,8 +19,6 @@ export interface FeedbackBookOptions {
   readonly maxRows: number;
   /** How long it may come. */
   readonly keptMs: number;
-  /** Whether the best variant answers some requests again. */
-  readonly isShadowed: boolean;
   /** When it was opened, ms since 1970. */
   readonly sinceEpochMs: number;
 }
@@ -43,20 +41,17 @@ interface Judged {
 
 export class FeedbackBook {
   readonly counts: VariantCounts;
-  readonly reader: PredictionReader;
   readonly #options: FeedbackBookOptions;
+  readonly #reader: PredictionReader;
   readonly #requests: AnsweredRequests;
   #unknown = 0;
   #repeated = 0;
 
   constructor(options: FeedbackBookOptions) {
     this.#options = options;
-    this.reader = new PredictionReader(options.signature);
+    this.#reader = new PredictionReader(options.signature);
     this.#requests = new AnsweredRequests(options.maxRows, options.keptMs);
-    this.counts = new VariantCounts(options.profiledByVariant, {
-      isShadowed: options.isShadowed,
-      classes: this.reader.classes,
-    });
+    this.counts = new VariantCounts(options.profiledByVariant);
   }
 
   get model(): string {
@@ -73,10 +68,13 @@ export class FeedbackBook {
     return { unknown: this.#unknown, repeated: this.#repeated };
   }
 
-  /** Whether one variant answers each row, so that it is judged by itself. */
-  get isOfVariants(): boolean {
+  /**
+   * Rows whose truth is known, by variant. None of pipelines: what a pipeline ends with does not
+   * tell which of its tasks was right.
+   */
+  labelled(): readonly VariantEvidence[] {
     const { answersByRow, variants } = this.#options.signature;
-    return answersByRow === true || variants.length === 1;
+    return answersByRow === true || variants.length === 1 ? this.counts.labelled() : [];
   }
 
   get sinceEpochMs(): number {
@@ -90,13 +88,13 @@ export class FeedbackBook {
 
   /** A request was answered, of whose id its client knows. */
   onAnswered(asker: Asker, rows: number, answer: Answer, nowMs: number): void {
-    const answered = { variants: this.variantsOf(answer, rows), predictions: undefined };
-    const predictions = this.reader.read(answer, rows);
+    const answered = { variants: this.#variantsOf(answer, rows), predictions: undefined };
+    const predictions = this.#reader.read(answer, rows);
     this.#requests.keep(asker, { ...answered, predictions }, nowMs);
   }
 
   /** Who answered each row: a variant, or of a pipeline a path of them. */
-  variantsOf({ variantByRow, answerer }: Answer, rows: number): readonly string[] {
+  #variantsOf({ variantByRow, answerer }: Answer, rows: number): readonly string[] {
     const { variants } = this.#options.signature;
     if (variantByRow !== undefined) {
       return variantByRow.map((variant) => variants[variant]?.name ?? "");
@@ -145,7 +143,7 @@ export class FeedbackBook {
       const expected = "expected correct instead: the answer is no class for each row";
       throw new BadRequest(at, expected, truth.rows[0]);
     }
-    const { classes } = this.reader;
+    const { classes } = this.#reader;
     return truth.rows.map((label, row) => {
       const place = rows === 1 ? at : `${at}[${row}]`;
       return agrees(label, predictions[row] ?? {}, classes, place);

@@ -1,8 +1,7 @@
 /** What is told of the accuracy of a model in service: a document, and metrics. */
 import { head, line, type MetricLine } from "../metrics/exposition.ts";
-import { ALPHA } from "./accuracy-estimate.ts";
 import type { FeedbackBook } from "./feedback-book.ts";
-import type { VariantAccuracy } from "./variant-counts.ts";
+import { ALPHA, type VariantAccuracy } from "./variant-counts.ts";
 
 export interface FeedbackDocument {
   readonly model: string;
@@ -10,8 +9,6 @@ export interface FeedbackDocument {
   readonly since: string;
   /** With which the interval of a variant holds, at all times at once. */
   readonly confidence: number;
-  /** The variant that others are compared with; null where none is. */
-  readonly best: string | null;
   readonly variants: Readonly<Record<string, ToldVariant>>;
 }
 
@@ -23,30 +20,26 @@ export interface ToldVariant {
   readonly estimate: number | null;
   readonly lower: number;
   readonly upper: number;
-  readonly agreement?: { readonly same: number; readonly different: number };
 }
 
 export function feedbackDocument(book: FeedbackBook): FeedbackDocument {
   const accuracies = book.counts.accuracies();
-  const isCompared = accuracies.some(({ agreement }) => agreement !== undefined);
   return {
     model: book.model,
     since: new Date(book.sinceEpochMs).toISOString(),
     confidence: 1 - ALPHA,
-    best: isCompared ? book.counts.best : null,
     variants: Object.fromEntries(accuracies.map((one) => [one.name, toldVariant(one)])),
   };
 }
 
 function toldVariant(accuracy: VariantAccuracy): ToldVariant {
-  const { profiled, labels, estimate, lower, upper, agreement } = accuracy;
+  const { profiled, labels, estimate, lower, upper } = accuracy;
   return {
     profiled: Number.isNaN(profiled) ? null : profiled,
     labels,
     estimate,
     lower,
     upper,
-    ...(agreement === undefined ? {} : { agreement }),
   };
 }
 
@@ -64,7 +57,7 @@ export function feedbackLines(book: FeedbackBook): MetricLine[] {
       line(feedback, { variant, correct: "true" }, labels.correct),
       line(feedback, { variant, correct: "false" }, labels.wrong),
     ]),
-    head(observed, "gauge", "Accuracy in service by feedback and agreement, NaN before any"),
+    head(observed, "gauge", "Accuracy in service by feedback, NaN before any"),
     ...accuracies.flatMap(({ name: variant, estimate, lower, upper }) => [
       line(observed, { variant, bound: "estimate" }, estimate ?? Number.NaN),
       line(observed, { variant, bound: "lower" }, lower),

@@ -38,11 +38,6 @@ export class PredictionReader {
     this.#areRows = outputsAreRows;
   }
 
-  /** Whether answers are classes at all. */
-  get isClassifier(): boolean {
-    return this.#outputs.length > 0;
-  }
-
   /** How many classes there are; undefined where the outputs do not say. */
   get classes(): number | undefined {
     return this.#outputs[0]?.classes;

@@ -1,55 +1,40 @@
-/** Counts of each variant: right and wrong answers, and agreement with the best one. */
+/** Counts of right and wrong answers of each variant, and what they say of its accuracy. */
+import type { VariantEvidence } from "../drift/accuracy-watch.ts";
 import type { Answerer } from "../requests/request.ts";
-import {
-  type AccuracyEstimate,
-  type AgreementCounts,
-  type Best,
-  combinedEstimate,
-  type LabelCounts,
-  labelEstimate,
-} from "./accuracy-estimate.ts";
+import { type Interval, shareInterval } from "./confidence.ts";
+
+/** One minus the chance with which an interval holds at all times at once. */
+export const ALPHA = 0.05;
 
 /** Paths of a pipeline that are told apart; what answers beside them is one. */
 const MAX_PATHS = 256;
 export const OTHER_PATHS = "other";
 
-interface Counts {
+interface LabelCounts {
+  readonly correct: number;
+  readonly wrong: number;
+}
+
+interface Counts extends LabelCounts {
   readonly profiled: number;
   correct: number;
   wrong: number;
-  same: number;
-  different: number;
 }
 
 /** One variant, as it is told. */
-export interface VariantAccuracy extends AccuracyEstimate {
+export interface VariantAccuracy extends Interval {
   readonly name: string;
   readonly profiled: number;
   readonly labels: LabelCounts;
-  /** Undefined where nothing is compared with the best. */
-  readonly agreement: AgreementCounts | undefined;
-}
-
-export interface CountingOptions {
-  readonly isShadowed: boolean;
-  /** That answers choose from; undefined where that is not known. */
-  readonly classes: number | undefined;
+  /** Null where nothing was observed. */
+  readonly estimate: number | null;
 }
 
 export class VariantCounts {
-  /** The most accurate variant by the profile, the first of several; empty without any. */
-  readonly best: string;
   readonly #counts = new Map<string, Counts>();
-  readonly #options: CountingOptions;
 
-  constructor(profiledByVariant: ReadonlyMap<string, number>, options: CountingOptions) {
-    this.#options = options;
-    let [best, most] = ["", Number.NEGATIVE_INFINITY];
-    for (const [name, profiled] of profiledByVariant) {
-      this.#counts.set(name, fresh(profiled));
-      if (profiled > most) [best, most] = [name, profiled];
-    }
-    this.best = best;
+  constructor(profiledByVariant: ReadonlyMap<string, number>) {
+    for (const [name, profiled] of profiledByVariant) this.#counts.set(name, fresh(profiled));
   }
 
   /** The name that an answerer is counted by: its own, unless there are too many of them. */
@@ -69,16 +54,8 @@ export class VariantCounts {
     else counts.wrong++;
   }
 
-  /** The best variant has answered a row again that another had answered. */
-  onCompared(name: string, isSame: boolean): void {
-    const counts = this.#counts.get(name);
-    if (counts === undefined) return;
-    if (isSame) counts.same++;
-    else counts.different++;
-  }
-
   /** Rows whose truth is known, of the variants that have some. */
-  labelled(): { readonly variant: string; readonly asked: number; readonly correct: number }[] {
+  labelled(): VariantEvidence[] {
     return Array.from(this.#counts).flatMap(([variant, { correct, wrong }]) => {
       const asked = correct + wrong;
       return asked === 0 ? [] : [{ variant, asked, correct }];
@@ -87,33 +64,15 @@ export class VariantCounts {
 
   /** In the order of the bundle; paths in that in which they were first seen. */
   accuracies(): VariantAccuracy[] {
-    const { isShadowed, classes } = this.#options;
-    const best = this.#best();
-    return Array.from(this.#counts, ([name, { profiled, ...counts }]) => {
-      const labels = { correct: counts.correct, wrong: counts.wrong };
-      const isCompared = isShadowed && name !== this.best && best !== undefined;
-      const agreement = { same: counts.same, different: counts.different };
-      const estimate = isCompared
-        ? combinedEstimate(labels, agreement, best, classes)
-        : labelEstimate(labels);
-      return {
-        name,
-        profiled,
-        labels,
-        agreement: isCompared ? agreement : undefined,
-        ...estimate,
-      };
+    return Array.from(this.#counts, ([name, { profiled, correct, wrong }]) => {
+      const asked = correct + wrong;
+      const estimate = asked === 0 ? null : correct / asked;
+      const interval = shareInterval(correct, wrong, ALPHA);
+      return { name, profiled, labels: { correct, wrong }, estimate, ...interval };
     });
-  }
-
-  #best(): Best | undefined {
-    const counts = this.#counts.get(this.best);
-    if (counts === undefined) return undefined;
-    const { profiled, correct, wrong } = counts;
-    return { profiled, labels: { correct, wrong } };
   }
 }
 
 function fresh(profiled: number): Counts {
-  return { profiled, correct: 0, wrong: 0, same: 0, different: 0 };
+  return { profiled, correct: 0, wrong: 0 };
 }

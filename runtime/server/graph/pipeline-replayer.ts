@@ -60,10 +60,6 @@ export class PipelineReplayer implements Replayer {
     this.#commands = new CommandBuffer(dispatcher.commandCapacity, queryCapacity);
   }
 
-  get wakeMs(): number {
-    return this.#dispatcher.wakeMs;
-  }
-
   tell(event: RecordedEntry): readonly PipelineCommand[] {
     if (!isKnown(event.kind)) noEvent(event, Object.keys(TELL));
     TELL[event.kind](this.#dispatcher, event, this.#commands);

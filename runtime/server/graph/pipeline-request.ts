@@ -3,8 +3,7 @@
  * gets of them.
  */
 import { assert } from "../../core/assert.ts";
-import { answerTimes } from "../requests/answer-times.ts";
-import type { BatchRun } from "../requests/batch-run.ts";
+import { answerTimes, type BatchRun } from "../requests/batch-run.ts";
 import {
   type Answerer,
   type FailureReason,

@@ -3,6 +3,9 @@ import { Server, ServerCredentials } from "@grpc/grpc-js";
 import type { HostedModel } from "../applications/hosted-model.ts";
 import type { House } from "../applications/house.ts";
 import type { ServerLimits } from "../applications/limits.ts";
+import { HEADER_BYTES } from "../bodies/body-limits.ts";
+import { DATATYPES, type Datatype, elementCountOf } from "../tensors/datatypes.ts";
+import { largestRowShape } from "../tensors/padding.ts";
 import { Answers } from "./answers.ts";
 import type { GrpcContext } from "./context.ts";
 import { CallCounts } from "./counts.ts";
@@ -10,7 +13,6 @@ import type { GrpcDoor, GrpcOptions } from "./door.ts";
 import { entrance } from "./entrance.ts";
 import { Health } from "./health.ts";
 import { InferStreams } from "./infer-stream.ts";
-import { messageLimit } from "./message-limit.ts";
 import { file_health } from "./pb/health-pb.ts";
 import { file_inference, GRPCInferenceService } from "./pb/inference-pb.ts";
 import { file_reflection } from "./pb/reflection-pb.ts";
@@ -93,4 +95,24 @@ function hostedByName(house: House): (name: string) => HostedModel | undefined {
     }
     return byName.get(name);
   };
+}
+
+/** Of an integer as a varint, which a negative one of 32 bits takes as well. */
+const LONGEST_VARINT_BYTES = 10;
+
+/** Bytes of the largest request that any of the models takes; nothing is above `maxBodyBytes`. */
+function messageLimit(models: readonly HostedModel[], maxBodyBytes: number): number {
+  const needed = models.map(({ model, maxRows }) => {
+    const bytes = model.signature.inputs.map((tensor) => {
+      return maxRows * elementCountOf(largestRowShape(tensor)) * elementBytes(tensor.datatype);
+    });
+    return bytes.reduce((sum, one) => sum + one, HEADER_BYTES);
+  });
+  return Math.min(maxBodyBytes, Math.max(...needed));
+}
+
+function elementBytes(datatype: Datatype): number {
+  const { elementBytes: plain } = DATATYPES[datatype];
+  if (datatype === "BYTES") return Number.POSITIVE_INFINITY;
+  return /^U?INT/.test(datatype) ? LONGEST_VARINT_BYTES : plain;
 }

@@ -5,12 +5,12 @@
 import { toBinary } from "@bufbuild/protobuf";
 import { BinaryWriter } from "@bufbuild/protobuf/wire";
 import type { InferRequest } from "../protocol/infer-request.ts";
-import type { ResponseHead } from "../protocol/infer-response.ts";
 import {
   type AnsweredOutput,
   answeredOutputs,
   answerParameters,
   bytesOf,
+  type ResponseHead,
 } from "../protocol/response.ts";
 import type { Answer } from "../requests/request.ts";
 import type { ClientSignature } from "../tensors/signature.ts";

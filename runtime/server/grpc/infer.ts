@@ -1,7 +1,6 @@
 /** One inference request of the gRPC door: bytes of a message in, the message of its answer out. */
-import { onTurnedAway, shutDoor } from "../applications/door.ts";
 import { hostedModel } from "../applications/hosted-model.ts";
-import { infer } from "../applications/inference.ts";
+import { infer, onTurnedAway, shutDoor } from "../applications/inference.ts";
 import type { ByteHold } from "../bodies/byte-budget.ts";
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
 import type { InferRequest } from "../protocol/infer-request.ts";

@@ -2,9 +2,8 @@
 import { status as Code, type Metadata } from "@grpc/grpc-js";
 import { ANYBODY, type Decision } from "../access/access.ts";
 import { type Need, needOfRpc } from "../access/scopes.ts";
-import { tellFault } from "../applications/faults.ts";
 import type { House } from "../applications/house.ts";
-import { httpErrorOf } from "../protocol/refusal.ts";
+import { httpErrorOf, tellFault } from "../protocol/refusal.ts";
 import { REQUEST_ID, requestIdOf } from "../telemetry/request-id.ts";
 import type { RequestRecord } from "../telemetry/request-record.ts";
 import { type TraceParent, traceParentOf, traceParentText } from "../telemetry/trace-context.ts";
@@ -120,7 +119,7 @@ export class Seen {
   /** What its client is told instead of an answer; operators are told of faults. */
   refusal(error: unknown): Refusal {
     const told = httpErrorOf(error);
-    tellFault(this.#house, this.id, error, told);
+    tellFault(this.#house.onNotice, this.id, error, told);
     if (this.record !== undefined) this.record.error = told.message;
     return refusalOf(told);
   }

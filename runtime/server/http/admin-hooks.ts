@@ -74,14 +74,6 @@ export interface AdminHooks {
   config(): object;
   /** What is served, and by whose leave. */
   state(): object;
-  /** What bundles that look on would have decided; left out where none does. */
-  shadow?(): object;
-  /**
-   * When queries of an application came, as a trace; left out as above.
-   * @param application its name; left out where there is one.
-   * @returns null where none of that name has a bundle that looks on.
-   */
-  shadowArrivals?(application?: string): Promise<Uint8Array> | null;
   /** Left out where no bundle is tried. */
   readonly canary?: CanaryHooks | undefined;
   /** How policies stand with their sources; left out where all are files. */

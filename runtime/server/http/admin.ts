@@ -21,10 +21,6 @@ export async function adminAnswer(
   const { admin } = context;
   const [action] = path;
   if (admin === undefined || path.length !== 1) throw noPath(request);
-  if (action === "shadow" && admin.shadow !== undefined) {
-    expectMethod("GET");
-    return [200, admin.shadow()];
-  }
   if (action === "reload") {
     expectMethod("POST");
     return reloaded(admin, await askedApplication(context, request));
@@ -43,24 +39,6 @@ function documentOf(admin: AdminHooks, action: string): (() => object) | undefin
   if (action === "config") return () => admin.config();
   if (action === "state") return () => admin.state();
   return action === "policies" ? admin.policies : undefined;
-}
-
-/**
- * When queries came, for whoever simulates them.
- * @param path segments after `admin`. @returns undefined for another path. @throws HttpError
- */
-export async function shadowArrivals(
-  { admin }: Pick<HttpContext, "admin">,
-  path: readonly string[],
-): Promise<Uint8Array | undefined> {
-  const [first, second, application] = path;
-  if (first !== "shadow" || second !== "arrivals" || path.length > 3) return undefined;
-  const trace = admin?.shadowArrivals?.(application);
-  if (trace === undefined) return undefined;
-  if (trace !== null) return trace;
-  const found = application === undefined ? "none" : `'${application}'`;
-  const expected = "expected the name of an application with a bundle that looks on";
-  throw new HttpError(404, `${expected} behind the path, got ${found}`);
 }
 
 async function reloaded(

@@ -1,5 +1,5 @@
 /** What the routes of the HTTP server share. */
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
 import type { HostedModel } from "../applications/hosted-model.ts";
 import type { House } from "../applications/house.ts";
 import type { Connections } from "../connections/connections.ts";
@@ -42,19 +42,9 @@ export interface HttpContext {
   readonly page?: LivePage | undefined;
   /** For administrators; left out where nobody has given any. */
   readonly admin: AdminHooks | undefined;
-  /** Takes what is no inference to the process that decides; left out where that is this one. */
-  readonly relay?: HttpRelay | undefined;
   /** Of all applications and the server itself. */
   readonly metricLines: () => readonly MetricLine[];
 }
-
-/** @param path in segments. @throws HttpError */
-export type HttpRelay = (
-  context: HttpContext,
-  path: readonly string[],
-  request: IncomingMessage,
-  response: ServerResponse,
-) => Promise<void>;
 
 /** Models by the paths of their inference requests, with the version and without it. */
 export function inferredModels(models: readonly HostedModel[]): Map<string, InferPath> {

@@ -1,5 +1,4 @@
 /** Listeners of a server: one for all, and those for administrators or metrics alone. */
-import type { Server } from "node:net";
 import type { Need } from "../access/scopes.ts";
 
 export interface DoorAddress {
@@ -8,13 +7,7 @@ export interface DoorAddress {
   readonly port: number;
 }
 
-/** In place of an address: a socket of this machine, or what another process has bound. */
-export type ListenTarget = { readonly path: string } | Server;
-
 export interface Door extends DoorAddress {
-  readonly target?: ListenTarget | undefined;
-  /** Whether who comes by it was let in, and is counted, by another process of this server. */
-  readonly isInner?: boolean;
   /** Of the setting that says where it is. */
   readonly flag: string;
   /** What is served there beside health; other paths are not there. */

@@ -14,7 +14,7 @@ import {
   serverMetadata,
 } from "../protocol/descriptions.ts";
 import { segmentsOf } from "../protocol/request-target.ts";
-import { adminAnswer, shadowArrivals } from "./admin.ts";
+import { adminAnswer } from "./admin.ts";
 import type { HttpContext } from "./context.ts";
 import { answerFeedback } from "./feedback.ts";
 import { answerInfer } from "./infer.ts";
@@ -55,9 +55,6 @@ function route(
   if (path.length === 0) throw new HttpError(404, `expected a path, got ${request.url}`);
   // Some clients end every path with a slash.
   if (path.at(-1) === "") path.pop();
-  if (context.relay !== undefined && !mayInfer(request, path)) {
-    return context.relay(context, path, request, response);
-  }
   const [first, ...rest] = path;
   if (first === "v2") return routeV2(context, rest, request, response);
   if (first === "v1") return routeV1(context, rest, request, response);
@@ -68,12 +65,6 @@ function route(
   else sendRoot(context, request, response);
 }
 
-/** Whether a path is that of an inference request, whatever its model. */
-function mayInfer({ method: verb }: IncomingMessage, path: readonly string[]): boolean {
-  const last = path.at(-1) ?? "";
-  return verb === "POST" && (last === "infer" || last.endsWith(":predict"));
-}
-
 /** @param path behind `/admin`. */
 async function routeAdmin(
   context: HttpContext,
@@ -82,12 +73,6 @@ async function routeAdmin(
   response: ServerResponse,
 ): Promise<void> {
   const method = (allowed: "GET" | "POST" | "GET or POST") => expectMethod(request, allowed);
-  const trace = await shadowArrivals(context, path);
-  if (trace !== undefined) {
-    method("GET");
-    sendBody(context, response, 200, trace, { "content-type": "text/csv; charset=utf-8" });
-    return;
-  }
   const [status, document] = await adminAnswer(context, path, request, method);
   sendJson(context, response, status, document);
 }

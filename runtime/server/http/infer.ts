@@ -1,8 +1,7 @@
 /** The inference route: body in, rows through the scheduler, tensors out. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { onTurnedAway, shutDoor } from "../applications/door.ts";
 import type { HostedModel } from "../applications/hosted-model.ts";
-import { infer } from "../applications/inference.ts";
+import { infer, onTurnedAway, shutDoor } from "../applications/inference.ts";
 import { readBody } from "../bodies/body.ts";
 import { bodyLimit } from "../bodies/body-limits.ts";
 import { bodyMemory } from "../bodies/body-memory.ts";
@@ -10,10 +9,10 @@ import type { ByteHold } from "../bodies/byte-budget.ts";
 import type { Dialect } from "../json/json-jobs.ts";
 import type { InferRequest } from "../protocol/protocol.ts";
 import { writeInferResponse } from "../protocol/response.ts";
-import { lengthOf } from "../tensors/parts.ts";
+import { REQUEST_ID, requestIdOf } from "../telemetry/request-id.ts";
+import { lengthOf } from "../tensors/tensors.ts";
 import type { HttpContext } from "./context.ts";
 import { jsonOutputs, readRequest } from "./json-work.ts";
-import { routed } from "./routed.ts";
 import { adoptId, repeatedId } from "./seen.ts";
 import { mayStay, turnAway } from "./turn-away.ts";
 
@@ -120,4 +119,13 @@ export async function parsedRequest(
   hold.growTo(Math.max(keptBytes, tensorBytes));
   hold.settle(Math.max(keptBytes, tensorBytes));
   return parsed;
+}
+
+/** @param hosted the one that is served. */
+export function routed(
+  { house }: Pick<HttpContext, "house">,
+  hosted: HostedModel,
+  request: IncomingMessage,
+): HostedModel {
+  return house.trials.routed(hosted, request, () => requestIdOf(request.headers[REQUEST_ID]));
 }

@@ -1,5 +1,4 @@
 /** Where JSON is read and written: short of it on the event loop, in turn; long of it beside it. */
-
 import type { HostedModel } from "../applications/hosted-model.ts";
 import { plainLength } from "../bodies/body-limits.ts";
 import type { Dialect } from "../json/json-jobs.ts";
@@ -8,13 +7,12 @@ import {
   parsePredictRequest,
   predictionsJson,
 } from "../protocol/kserve-v1.ts";
-import type { InferRequest } from "../protocol/protocol.ts";
-import { isRaw } from "../protocol/raw-request.ts";
+import { type InferRequest, isRaw } from "../protocol/protocol.ts";
 import { bytesOf } from "../protocol/response.ts";
 import type { Answer } from "../requests/request.ts";
 import { DATATYPES, elementCountOf } from "../tensors/datatypes.ts";
-import { lengthOf } from "../tensors/parts.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
+import { lengthOf } from "../tensors/tensors.ts";
 import type { HttpContext } from "./context.ts";
 
 /** Bytes of JSON, or of strings, that are read on the event loop at most: some 5 ms. */

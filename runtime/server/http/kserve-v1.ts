@@ -7,10 +7,9 @@ import type { PredictedOutput } from "../protocol/kserve-v1.ts";
 import type { InferRequest } from "../protocol/protocol.ts";
 import type { Answer } from "../requests/request.ts";
 import type { HttpContext } from "./context.ts";
-import { parsedRequest } from "./infer.ts";
+import { parsedRequest, routed } from "./infer.ts";
 import { predictions } from "./json-work.ts";
 import { expectMethod, sendJson } from "./replies.ts";
-import { routed } from "./routed.ts";
 import { repeatedId } from "./seen.ts";
 
 const PREDICT = ":predict";

@@ -17,7 +17,7 @@ import type { Door } from "./doors.ts";
 import { enter } from "./entrance.ts";
 import { handle } from "./http.ts";
 import { turnedAway } from "./infer.ts";
-import { adoptClient, beginSeen, repeatId } from "./seen.ts";
+import { beginSeen } from "./seen.ts";
 
 /**
  * Connections that wait to be accepted; the system caps it. Beyond it they are lost and tried again
@@ -36,7 +36,7 @@ export function serverOf(
   handshakes: Handshakes,
 ): Server {
   const { connections } = context;
-  const tls = door.isInner === true ? undefined : context.house.access.tls;
+  const { tls } = context.house.access;
   const server = secureServer({ tls, connections, handshakes }, limits.headerTimeoutMs, {
     headersTimeout: limits.headerTimeoutMs,
     // Bodies have a limit of their own, whose answer says what was missing.
@@ -59,19 +59,15 @@ export function serverOf(
     const taken = connection.take(request, response);
     connections.onAsked(connection);
     if (taken === "ignore") return;
-    if (door.isInner === true) {
-      repeatId(request, response);
-      adoptClient(context, request, response);
-    } else beginSeen(context, request, response);
+    beginSeen(context, request, response);
     const refusal = taken === "answer" ? refusedHead(request, limits) : taken;
     const go = (why?: HttpError) => {
       if (why === undefined && turnedAway(context, request, response)) return;
       context.counts.begin(request, response);
       void handle(context, request, response, why);
     };
-    if (refusal === undefined && door.isInner !== true) {
-      enter(context, door, request, response, go);
-    } else go(refusal);
+    if (refusal === undefined) enter(context, door, request, response, go);
+    else go(refusal);
   };
   server.on("request", answer);
   server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
@@ -110,7 +106,7 @@ export function serverOf(
 }
 
 /** @throws RuntimeError RUNTIME_LISTEN */
-export function listen(server: Server, { host, port, flag, target }: Door): Promise<void> {
+export function listen(server: Server, { host, port, flag }: Door): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => {
       const reason = error.code === "EADDRINUSE" ? "it is taken" : String(error.code ?? error);
@@ -119,9 +115,7 @@ export function listen(server: Server, { host, port, flag, target }: Door): Prom
         `choose another with ${flag}`;
       reject(new RuntimeError("RUNTIME_LISTEN", message));
     });
-    if (target === undefined) server.listen({ port, host, backlog: BACKLOG }, () => resolve());
-    else if ("path" in target) server.listen({ ...target, backlog: BACKLOG }, () => resolve());
-    else server.listen(target, BACKLOG, () => resolve());
+    server.listen({ port, host, backlog: BACKLOG }, () => resolve());
   });
 }
 

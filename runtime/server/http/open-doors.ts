@@ -4,7 +4,6 @@ import type { Need } from "../access/scopes.ts";
 import type { ServerLimits } from "../applications/limits.ts";
 import { Connections } from "../connections/connections.ts";
 import { Handshakes } from "../connections/handshakes.ts";
-import { RequestCounts } from "../connections/request-counts.ts";
 import type { HttpContext } from "./context.ts";
 import type { Door } from "./doors.ts";
 import { listen, serverOf, urlOf } from "./listening.ts";
@@ -15,11 +14,8 @@ const HANDSHAKE_LINGER_MS = 1000;
 
 export interface OpenedDoors {
   readonly urls: { readonly url: string; readonly adminUrl: string; readonly metricsUrl: string };
-  /**
-   * Of the one for all, as `stopServer` does; the others go on meanwhile, for whoever watches.
-   * @param hasOthers whether other processes accept at its address.
-   */
-  stop(hasOthers?: boolean): Promise<void>;
+  /** Of the one for all, as `stopServer` does; the others go on meanwhile, for whoever watches. */
+  stop(): Promise<void>;
   /** Ends what is left, soon. @param stopped of `stop`. */
   close(stopped: Promise<void>): Promise<void>;
 }
@@ -43,13 +39,13 @@ export async function openDoors(
   const opened: Opened[] = [];
   const handshakes = new Handshakes(() => context.house.access.onHandshakeFailed());
   let cut: NodeJS.Timeout | undefined;
-  const stopOne = ({ server, connections }: Opened, hasOthers = false) => {
+  const stopOne = ({ server, connections }: Opened) => {
     cut ??= setTimeout(() => handshakes.cut(), HANDSHAKE_LINGER_MS);
-    return stopServer(server, connections, hasOthers);
+    return stopServer(server, connections);
   };
-  const stop = async (hasOthers = false) => {
+  const stop = async () => {
     const [main] = opened;
-    if (main !== undefined) await stopOne(main, hasOthers);
+    if (main !== undefined) await stopOne(main);
   };
   const close = async (stopped: Promise<void>) => {
     const [main, ...others] = opened;
@@ -80,13 +76,12 @@ export async function openDoors(
 
 /** What a door does not share with the others. */
 function ownOf(
-  { connections, counts, page }: HttpContext,
+  { connections, page }: HttpContext,
   limits: ServerLimits,
-  { isOwn, isInner = false, needs }: Door,
-): Pick<HttpContext, "connections" | "counts" | "page"> {
+  { isOwn, needs }: Door,
+): Pick<HttpContext, "connections" | "page"> {
   return {
-    connections: isOwn || isInner ? new Connections(limits) : connections,
-    counts: isInner ? new RequestCounts() : counts,
+    connections: isOwn ? new Connections(limits) : connections,
     // What the page shows it asks for where metrics are served.
     page: needs.has("metrics") ? page : undefined,
   };

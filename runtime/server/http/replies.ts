@@ -1,9 +1,8 @@
 /** What routes answer with: JSON, text, or the reason why not. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { tellFault } from "../applications/faults.ts";
 import { CLOSE, HttpError, reasonJson } from "../connections/http-error.ts";
 import { hasUnreadBody } from "../connections/request-head.ts";
-import { httpErrorOf } from "../protocol/refusal.ts";
+import { httpErrorOf, tellFault } from "../protocol/refusal.ts";
 import type { HttpContext } from "./context.ts";
 import { repeatedId } from "./seen.ts";
 
@@ -50,7 +49,7 @@ export function sendBody(
 /** Answers with the reason, and tells operators of what is a fault of the server. */
 export function sendError(context: HttpContext, response: ServerResponse, reason: unknown): void {
   const error = httpErrorOf(reason);
-  tellFault(context.house, repeatedId(response), reason, error);
+  tellFault(context.house.onNotice, repeatedId(response), reason, error);
   const record = context.records.get(response);
   if (record !== undefined) record.error = error.message;
   if (response.headersSent || response.destroyed) {

@@ -48,25 +48,6 @@ export function beginSeen(
   });
 }
 
-/** Another process of this server has noted the request, and named it. */
-export function repeatId({ headers }: IncomingMessage, response: ServerResponse): void {
-  const id = requestIdOf(headers[REQUEST_ID]);
-  if (id !== undefined) response.setHeader(REQUEST_ID, id);
-}
-
-/** Between processes of one server: the name of the client's token, escaped as URIs are. */
-export const CLIENT = "stratagem-client";
-
-/** Another process of this server has let the client in, and says who it is. */
-export function adoptClient(
-  { clients }: Pick<HttpContext, "clients">,
-  { headers }: IncomingMessage,
-  response: ServerResponse,
-): void {
-  const name = headers[CLIENT];
-  if (typeof name === "string") clients.set(response, decodeURIComponent(name));
-}
-
 /** The id in the body of an inference request counts where its header has none. */
 export function adoptId(
   response: ServerResponse,

@@ -1,7 +1,7 @@
 /** How an HTTP server stops without a reset: what was sent to it is read and answered first. */
 import type { Server } from "node:http";
 import type { Connections } from "../connections/connections.ts";
-import { closeListener, stopAccepting } from "../connections/stop-accepting.ts";
+import { stopAccepting } from "../connections/stop-accepting.ts";
 
 /** How often it is looked which connections have become idle. */
 const SWEEP_MS = 20;
@@ -17,18 +17,12 @@ const LINGER_MS = 1000;
 /**
  * Accepts what the kernel has accepted, answers what comes, and ends each connection with its last
  * answer.
- * @param hasOthers whether other processes accept at its address, which take what waits there.
  * @returns a promise that is kept when none is left.
  */
-export async function stopServer(
-  server: Server,
-  connections: Connections,
-  hasOthers = false,
-): Promise<void> {
+export async function stopServer(server: Server, connections: Connections): Promise<void> {
   const quietMs = connections.isBusy ? BUSY_QUIET_MS : QUIET_MS;
   const closed = new Promise<void>((resolve) => void server.once("close", resolve));
-  if (hasOthers) closeListener(server);
-  else await stopAccepting(server);
+  await stopAccepting(server);
   // Not before: clients whose connections end make new ones.
   connections.stop();
   let asked = connections.askedCount;

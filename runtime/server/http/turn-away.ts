@@ -1,6 +1,6 @@
 /** Refuses a request at the door with what was made before, in one write. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { ShutDoor } from "../applications/door.ts";
+import type { ShutDoor } from "../applications/inference.ts";
 
 /** A body of a refused request up to this is read and forgotten; of a longer one the way is cut. */
 const MAX_FORGOTTEN_BYTES = 1 << 20;

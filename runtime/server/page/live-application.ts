@@ -35,11 +35,9 @@ const DOUBT = 0.3;
 const QUERIES = "stratagem_queries_total";
 const ACCURACY = "stratagem_satisfied_accuracy_total";
 
-/** @returns null of an application that another process decides for, which tells of it. */
-export function liveApplication(house: House, served: Application): LiveApplication | null {
+export function liveApplication(house: House, served: Application): LiveApplication {
   const { endpoint } = served;
   const { bundle } = endpoint;
-  if (bundle === undefined) return null;
   const samples = new Samples([...endpoint.metricLines(), ...latencyLines(house, served)]);
   const { application, method, slo } = bundle;
   const loadQps = samples.sum("stratagem_load_qps");
@@ -80,7 +78,7 @@ export function liveApplication(house: House, served: Application): LiveApplicat
     variantsLeftOut: Math.max(0, variants.length - MAX_VARIANTS),
     classes: classesOf(samples, bundle),
     places: placesOf(samples),
-    promises: (served.drift?.states() ?? []).map(livePromise),
+    promises: served.drift.states().map(livePromise),
   };
 }
 

@@ -34,9 +34,7 @@ export function liveDocument(house: House): LiveDocument {
     atMs: Math.round(house.epochOffsetMs + house.nowMs()),
     version,
     state: stateOf(house),
-    applications: applications
-      .slice(0, MAX_APPLICATIONS)
-      .flatMap((one) => liveApplication(house, one) ?? []),
+    applications: applications.slice(0, MAX_APPLICATIONS).map((one) => liveApplication(house, one)),
     applicationsLeftOut: Math.max(0, applications.length - MAX_APPLICATIONS),
   };
 }

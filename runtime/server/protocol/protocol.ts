@@ -5,6 +5,7 @@
 
 import { plainLength } from "../bodies/body-limits.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
+import { DATATYPES, elementCountOf } from "../tensors/datatypes.ts";
 import { type JsonLimits, parseJson } from "../tensors/json-text.ts";
 import type { ClientSignature, ModelTensor } from "../tensors/signature.ts";
 import { bytesOfJson } from "../tensors/tensors.ts";
@@ -22,7 +23,6 @@ import {
   type StatedInput,
   textOf,
 } from "./infer-request.ts";
-import { isRaw, rawRequest } from "./raw-request.ts";
 
 export type { InferRequest } from "./infer-request.ts";
 
@@ -123,4 +123,133 @@ function binarySizeOf(fields: Fields, path: string, available: number): number |
     );
   }
   return bytes;
+}
+
+/** Headers remembered at most; a client has one for each number of rows that it sends. */
+const MAX_HEADERS = 64;
+const MAX_HEADER_BYTES = 4096;
+
+/** A request without its bytes. */
+interface Layout {
+  readonly request: InferRequest;
+  /** Where each input begins and ends behind the JSON. */
+  readonly bounds: readonly (readonly [begin: number, end: number])[];
+  readonly binaryBytes: number;
+}
+
+/**
+ * Reads inference requests, and each JSON header only once. Clients that send their tensors as
+ * bytes send the same header with other bytes again and again; as long as elements have a fixed
+ * size, such a header alone says whether the request is right.
+ */
+export class RequestReader {
+  readonly #signature: ClientSignature;
+  readonly #maxRows: number;
+  readonly #hasFixedSizes: boolean;
+  readonly #layoutByHeader = new Map<string, Layout>();
+
+  constructor(signature: ClientSignature, maxRows: number) {
+    this.#signature = signature;
+    this.#maxRows = maxRows;
+    this.#hasFixedSizes = signature.inputs.every(
+      ({ datatype }) => DATATYPES[datatype].elementBytes > 0,
+    );
+  }
+
+  /** Arguments, result and errors are those of `parseInferRequest`. */
+  read(body: Buffer, headerLength: string | undefined): InferRequest {
+    const jsonBytes = Number(headerLength);
+    const isPlain = String(jsonBytes) === headerLength && jsonBytes <= MAX_HEADER_BYTES;
+    if (!isPlain || jsonBytes === 0 || !this.#hasFixedSizes) {
+      return parseInferRequest(body, headerLength, this.#signature, this.#maxRows);
+    }
+    const header = body.toString("latin1", 0, jsonBytes);
+    const known = this.#layoutByHeader.get(header);
+    if (known !== undefined && known.binaryBytes === body.length - jsonBytes) {
+      const inputs = known.bounds.map(([begin, end]) => {
+        return body.subarray(jsonBytes + begin, jsonBytes + end);
+      });
+      return { ...known.request, inputs };
+    }
+    const request = parseInferRequest(body, headerLength, this.#signature, this.#maxRows);
+    this.#remember(header, request, body.byteOffset + jsonBytes, body.length - jsonBytes);
+    return request;
+  }
+
+  #remember(header: string, request: InferRequest, binaryOffset: number, binaryBytes: number) {
+    const bounds = request.inputs.map(({ byteOffset, length }) => {
+      const begin = byteOffset - binaryOffset;
+      return [begin, begin + length] as const;
+    });
+    const inputBytes = request.inputs.reduce((sum, { length }) => sum + length, 0);
+    // Inputs whose data are in the JSON come on top of what is behind it; and an id is sent once.
+    if (inputBytes !== binaryBytes || request.id !== undefined) return;
+    if (this.#layoutByHeader.size >= MAX_HEADERS) this.#layoutByHeader.clear();
+    // Whoever answers sees that these will come again.
+    Object.freeze(request.outputs);
+    this.#layoutByHeader.set(header, { request: { ...request, inputs: [] }, bounds, binaryBytes });
+  }
+}
+
+const LENGTH_BYTES = 4;
+/** What a body without JSON states of itself. */
+const NOTHING = {};
+
+/**
+ * Whether a request has no JSON, as Triton takes it: the whole body is the only input of the model.
+ * @param headerLength value of `Inference-Header-Content-Length`; undefined without one.
+ */
+export function isRaw(headerLength: string | undefined): boolean {
+  return headerLength === "0";
+}
+
+/**
+ * Of BYTES the body is one element, without its length; of numbers it is as many rows as it has
+ * bytes for. All outputs are answered as JSON.
+ * @throws BadRequest for a model with several inputs, and for a body that is no rows.
+ */
+function rawRequest(body: Uint8Array, signature: ClientSignature, maxRows: number): InferRequest {
+  const [input, ...others] = signature.inputs;
+  if (input === undefined || others.length > 0) {
+    const names = signature.inputs.map(({ name }) => `"${name}"`).join(", ");
+    const expected = `expected a length above 0: a body without JSON is one input, not ${names}`;
+    throw new BadRequest("Inference-Header-Content-Length", expected, 0);
+  }
+  const { rows, bytes } =
+    input.datatype === "BYTES" ? elementOf(body, input) : rowsOf(body, input, maxRows);
+  return {
+    id: undefined,
+    rows,
+    inputs: [bytes],
+    outputs: outputsOf(undefined, NOTHING, signature, false),
+    ...requestWishes(NOTHING, signature),
+  };
+}
+
+interface Rows {
+  readonly rows: number;
+  readonly bytes: Uint8Array;
+}
+
+function elementOf(body: Uint8Array, { name, rowShape }: ModelTensor): Rows {
+  if (elementCountOf(rowShape) !== 1) {
+    const expected = `expected JSON that says which of the elements of "${name}" this is`;
+    throw new BadRequest("request", expected, `${body.length} bytes`);
+  }
+  const bytes = new Uint8Array(LENGTH_BYTES + body.length);
+  new DataView(bytes.buffer).setUint32(0, body.length, true);
+  bytes.set(body, LENGTH_BYTES);
+  return { rows: 1, bytes };
+}
+
+function rowsOf(
+  body: Uint8Array,
+  { name, datatype, rowShape }: ModelTensor,
+  maxRows: number,
+): Rows {
+  const rowBytes = elementCountOf(rowShape) * DATATYPES[datatype].elementBytes;
+  const rows = body.length / rowBytes;
+  if (Number.isInteger(rows) && rows >= 1 && rows <= maxRows) return { rows, bytes: body };
+  const expected = `expected 1 to ${maxRows} rows of ${rowBytes} bytes for input "${name}"`;
+  throw new BadRequest("request", expected, `${body.length} bytes`);
 }

@@ -2,16 +2,12 @@
  * Inference responses of the Open Inference Protocol v2 over HTTP, with Triton's binary tensor
  * extension.
  */
-
 import type { Answer, OutputTensor } from "../requests/request.ts";
 import { bytesOfNames, VARIANT_OUTPUT } from "../requests/variant-wish.ts";
 import type { Datatype } from "../tensors/datatypes.ts";
-import { lengthOf } from "../tensors/parts.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
-import { jsonOfBytes } from "../tensors/tensors.ts";
+import { jsonOfBytes, lengthOf } from "../tensors/tensors.ts";
 import { classesOf } from "./classification.ts";
-import type { InferResponse, ResponseHead } from "./infer-response.ts";
-import { knownHead, rememberHead } from "./known-heads.ts";
 import type { InferRequest } from "./protocol.ts";
 
 /**
@@ -162,4 +158,92 @@ function joinedTexts(pieces: readonly (string | Uint8Array)[]): Uint8Array[] {
   }
   if (text !== "") parts.push(Buffer.from(text));
   return parts;
+}
+
+export interface InferResponse {
+  readonly headers: Readonly<Record<string, string | number>>;
+  /** JSON, then the binary outputs. */
+  readonly parts: readonly Uint8Array[];
+}
+
+/** What an answer says beside its outputs. */
+export interface ResponseHead {
+  readonly modelName: string;
+  /** Of the request; null where all have the same SLO. */
+  readonly sloClass: string | null;
+  /** Sizes that the inputs were padded to; left out of models without such axes. */
+  readonly bucket?: string | undefined;
+  /** Of the bundle that answers, where that is one of two; left out where there is one. */
+  readonly revision?: string | undefined;
+  /** Whether its parameters are all texts. */
+  readonly hasTextParameters: boolean;
+}
+
+/** All of an answer but its binary data. */
+interface WrittenHead {
+  readonly headers: InferResponse["headers"];
+  readonly json: Uint8Array;
+}
+
+/** And what it was made of. */
+interface KnownHead extends WrittenHead, Pick<ResponseHead, "modelName" | "sloClass" | "revision"> {
+  readonly answerer: Answer["answerer"];
+  readonly variantByRow: readonly number[];
+  readonly described: readonly { readonly shape: readonly number[]; readonly bytes: number }[];
+}
+
+/** Of the last answer to requests of one JSON header, which share their outputs. */
+const knownHeads = new WeakMap<InferRequest["outputs"], KnownHead>();
+
+/** @returns undefined where the answer needs a head of its own. */
+function knownHead(
+  { modelName, sloClass, revision }: ResponseHead,
+  request: InferRequest,
+  answer: Answer,
+): WrittenHead | undefined {
+  const known = request.id === undefined ? knownHeads.get(request.outputs) : undefined;
+  if (known === undefined) return undefined;
+  const { answerer, variantByRow = [], outputs } = answer;
+  if (known.modelName !== modelName || known.sloClass !== sloClass) return undefined;
+  if (known.revision !== revision) return undefined;
+  if (known.answerer.variant !== answerer.variant) return undefined;
+  if (known.answerer.accuracy !== answerer.accuracy) return undefined;
+  if (!isSame(known.variantByRow, variantByRow)) return undefined;
+  for (let position = 0; position < request.outputs.length; position++) {
+    const output = outputs[request.outputs[position]?.index ?? 0];
+    const { shape, bytes } = known.described[position] ?? { shape: [], bytes: 0 };
+    if (output === undefined || lengthOf(output.parts) !== bytes) return undefined;
+    if (!isSame(output.shape, shape)) return undefined;
+  }
+  return known;
+}
+
+/** Only of requests that are remembered, and ask for binary outputs of the model alone. */
+function rememberHead(
+  { modelName, sloClass, revision }: ResponseHead,
+  { id, outputs }: InferRequest,
+  answer: Answer,
+  signature: ClientSignature,
+  written: WrittenHead,
+): void {
+  const isRepeatable =
+    id === undefined &&
+    Object.isFrozen(outputs) &&
+    outputs.every(({ index, isBinary, classes }) => {
+      return isBinary && classes === undefined && index < signature.outputs.length;
+    });
+  if (!isRepeatable) return;
+  const described = outputs.map(({ index }) => {
+    const { shape = [], parts = [] } = answer.outputs[index] ?? {};
+    return { shape, bytes: lengthOf(parts) };
+  });
+  const { answerer, variantByRow = [] } = answer;
+  const head = { modelName, sloClass, revision, answerer, variantByRow, described };
+  knownHeads.set(outputs, { ...head, ...written });
+}
+
+function isSame(one: readonly number[], other: readonly number[]): boolean {
+  if (one.length !== other.length) return false;
+  for (let index = 0; index < one.length; index++) if (one[index] !== other[index]) return false;
+  return true;
 }

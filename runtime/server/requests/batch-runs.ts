@@ -1,4 +1,5 @@
 /** A batch from its start to its end: handed to its worker, computed, answered, refused or lost. */
+import { assert } from "../../core/assert.ts";
 import {
   type BatchResult,
   type OnComputed,
@@ -6,10 +7,7 @@ import {
   WorkerLostError,
 } from "../../exec/executor.ts";
 import type { ServiceTimes } from "../drift/service-times.ts";
-import type { BatchTimes } from "./answer-times.ts";
-import type { BatchRun } from "./batch-run.ts";
-import { WayTimes } from "./way-times.ts";
-import { WorkerBatches } from "./worker-batches.ts";
+import type { BatchRun, BatchTimes } from "./batch-run.ts";
 
 /** A batch that a worker has. */
 export interface OpenBatch extends BatchRun {
@@ -195,5 +193,120 @@ export class BatchRuns<Batch extends OpenBatch> {
     const { variant, rows, kind, busyWorkers, wallMs: insideMs, handedMs } = batch;
     const aroundMs = endMs - handedMs;
     this.#times?.onBatch({ variant, rows, kind, aroundMs, insideMs, endMs, busyWorkers });
+  }
+}
+
+/** Ways of which the shortest counts: the others may have waited for a busy server. */
+const GROUP = 16;
+/** Weight of a group in the average, after the first. */
+const WEIGHT = 0.25;
+
+interface Cell {
+  /** Average over whole groups. */
+  meanMs: number;
+  groups: number;
+  /** Shortest way of the group that has begun, and the ways in it. */
+  leastMs: number;
+  count: number;
+}
+
+/**
+ * The usual way of a variant's batches, by powers of two of their rows. Profiles count the way, so
+ * a measured time is comparable with its way only. A server that waits for a processor itself
+ * makes all ways longer.
+ */
+export class WayTimes {
+  readonly #cells = new Map<number, Cell>();
+
+  /**
+   * Adds the way of a batch.
+   * @returns the usual way of such batches, ms; 0 before the first group is full, since the first
+   * batches of a worker take the long way.
+   */
+  add(variant: number, rows: number, wayMs: number): number {
+    const cell = this.#cellOf(64 * variant + Math.ceil(Math.log2(Math.max(1, rows))));
+    cell.leastMs = Math.min(cell.leastMs, wayMs);
+    cell.count++;
+    if (cell.count < GROUP) return cell.meanMs;
+    cell.meanMs += (cell.groups === 0 ? 1 : WEIGHT) * (cell.leastMs - cell.meanMs);
+    cell.groups++;
+    cell.leastMs = Number.POSITIVE_INFINITY;
+    cell.count = 0;
+    return cell.meanMs;
+  }
+
+  #cellOf(key: number): Cell {
+    const found = this.#cells.get(key);
+    if (found !== undefined) return found;
+    const cell = { meanMs: 0, groups: 0, leastMs: Number.POSITIVE_INFINITY, count: 0 };
+    this.#cells.set(key, cell);
+    return cell;
+  }
+}
+
+/**
+ * A worker computes one batch at a time, which keeps it busy for the dispatcher. Answers of batches
+ * before it may be on their way: from the worker one, but a scheduler may be told of the next batch
+ * before it is told of an answer that came with it.
+ */
+class WorkerBatches<Batch extends { readonly worker: number }> {
+  readonly #computing: (Batch | undefined)[];
+  readonly #answering: readonly Set<Batch>[];
+
+  constructor(workerCount: number) {
+    this.#computing = new Array<Batch | undefined>(workerCount).fill(undefined);
+    this.#answering = this.#computing.map(() => new Set<Batch>());
+  }
+
+  /** Workers that compute a batch. */
+  get busyCount(): number {
+    let count = 0;
+    for (const batch of this.#computing) if (batch !== undefined) count++;
+    return count;
+  }
+
+  isBusy(worker: number): boolean {
+    return this.#computing[worker] !== undefined;
+  }
+
+  isComputing(batch: Batch): boolean {
+    return this.#computing[batch.worker] === batch;
+  }
+
+  /** Whether it has no answer yet, and its worker has not been lost. */
+  isOpen(batch: Batch): boolean {
+    return this.isComputing(batch) || this.#answering[batch.worker]?.has(batch) === true;
+  }
+
+  start(batch: Batch): void {
+    assert(this.#computing[batch.worker] === undefined, "a worker computes one batch at a time");
+    this.#computing[batch.worker] = batch;
+  }
+
+  /** It keeps its worker busy no more; its answer is on its way. */
+  onComputed(batch: Batch): void {
+    assert(this.isComputing(batch), "a batch that is computed was being computed");
+    this.#computing[batch.worker] = undefined;
+    this.#answering[batch.worker]?.add(batch);
+  }
+
+  /** The batch that keeps the worker busy is another from now on, or none. */
+  replace(worker: number, batch: Batch | undefined): void {
+    this.#computing[worker] = batch;
+  }
+
+  /** Its answer is here, or will not come. @returns whether it was on its way. */
+  endAnswer(batch: Batch): boolean {
+    return this.#answering[batch.worker]?.delete(batch) === true;
+  }
+
+  /** All batches of a worker, the oldest first: it was lost. */
+  endAll(worker: number): readonly Batch[] {
+    const batches = [...(this.#answering[worker] ?? [])];
+    const computing = this.#computing[worker];
+    if (computing !== undefined) batches.push(computing);
+    this.#answering[worker]?.clear();
+    this.#computing[worker] = undefined;
+    return batches;
   }
 }

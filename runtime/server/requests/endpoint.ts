@@ -5,25 +5,10 @@ import type { Watched } from "../drift/watched.ts";
 import type { MetricLine } from "../metrics/exposition.ts";
 import type { ServedPace } from "../metrics/served-pace.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
-import type { Asker } from "./asker.ts";
 import type { RequestRows, Submission } from "./request.ts";
 import type { RequestClasses } from "./request-classes.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
 import type { SequenceTurns } from "./sequence-turns.ts";
-
-/** A request as another process takes it, which lets it in and schedules it. */
-export interface AskedRequest extends RequestRows {
-  readonly isHigh: boolean;
-  /** Index of its class; 0 where there are none. */
-  readonly sloClass: number;
-  readonly timeoutMs: number | undefined;
-  /** Before it was seen. */
-  readonly arrivalMs: number;
-  /** How far the event loop was behind then. */
-  readonly lagMs: number;
-  /** Who may give feedback to its answer; undefined where nobody can. */
-  readonly asker?: Asker | undefined;
-}
 
 /** A model as clients see it: rows in, tensors out. */
 export interface EndpointModel {
@@ -46,7 +31,7 @@ export interface EndpointModel {
   readonly givesUpLow?: true;
   /** Rows of one request at most; left out where only the server has a limit. */
   readonly maxRows?: number;
-  /** Left out of models without state, and where another process decides. */
+  /** Left out of models without state. */
   readonly sequences?: SequenceTurns;
   /** Left out where all requests have the same SLO. */
   readonly classes?: RequestClasses;
@@ -67,24 +52,22 @@ export interface EndpointModel {
    * @param sloClass index of its class; for models that have some.
    */
   submit(rows: RequestRows, deadlineMs: number, isHigh: boolean, sloClass: number): Submission;
-  /** Hands a request to the process that decides; left out where that is this one. */
-  ask?(request: AskedRequest): Submission;
 }
 
 /** What answers inference requests, by the bundle that decides. */
 export interface Endpoint {
   /** At least one. */
   readonly models: readonly EndpointModel[];
-  /** The one that decides now; undefined where another process decides. */
-  readonly bundle: Bundle | undefined;
-  /** Of the bundle's file; left out where another process decides. */
-  readonly bundleSha256?: string;
+  /** The one that decides now. */
+  readonly bundle: Bundle;
+  /** Of the bundle's file. */
+  readonly bundleSha256: string;
   readonly isReady: boolean;
   /** Kept once it is ready for the first time. */
   readonly started: Promise<void>;
-  /** What it measures of what is promised; left out where another process decides. */
-  readonly watched?: Watched;
-  /** Left out where another process decides; undefined where the method does not measure it. */
+  /** What it measures of what is promised. */
+  readonly watched: Watched;
+  /** Left out where the method does not measure it. */
   readonly pace?: ServedPace | undefined;
   /** What it counts, without the name of its application. */
   metricLines(): MetricLine[];

@@ -3,7 +3,7 @@
  * statistics.
  */
 import { head, line, type MetricLine } from "../metrics/exposition.ts";
-import type { AnswerTimes, BatchTimes } from "./answer-times.ts";
+import type { AnswerTimes, BatchTimes } from "./batch-run.ts";
 import type { FailureReason } from "./request.ts";
 
 /** Triton's reasons for a failed request; it has no others. */

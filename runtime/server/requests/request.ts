@@ -7,8 +7,7 @@ import { elementCountOf } from "../tensors/datatypes.ts";
 import { bucketRowShape } from "../tensors/padding.ts";
 import type { ModelSignature } from "../tensors/signature.ts";
 import { rowBounds } from "../tensors/tensors.ts";
-import { type AnswerTimes, answerTimes } from "./answer-times.ts";
-import type { BatchRun } from "./batch-run.ts";
+import { type AnswerTimes, answerTimes, type BatchRun } from "./batch-run.ts";
 import type { SequenceStep } from "./sequence-step.ts";
 import type { VariantWish } from "./variant-wish.ts";
 
@@ -51,11 +50,9 @@ export interface Answer extends AnswerTimes {
   /** The variant that answered each row, for models whose rows one variant answers each. */
   readonly variantByRow?: readonly number[];
   /** Batches in which its rows ran, in the order in which they were done. */
-  readonly runs?: readonly BatchRun[];
+  readonly runs: readonly BatchRun[];
   /** How long the first of its queries waited for each of them; left out where all came at once. */
   readonly waitsMs?: readonly number[];
-  /** Of the bundle that decided; left out where the process that answers knows it. */
-  readonly bundleSha256?: string;
 }
 
 export interface Failure {

@@ -2,7 +2,6 @@
  * Tensor data between JSON and row-major little-endian bytes, and where the rows of such bytes
  * begin.
  */
-
 import { halfToNumber, numberToHalf } from "../../core/half.ts";
 import { BadRequest } from "./bad-request.ts";
 import { DATATYPES, type Datatype, elementCountOf, isBinaryOnly } from "./datatypes.ts";
@@ -277,4 +276,10 @@ function jsonOfStrings(bytes: Uint8Array, view: DataView): string {
 
 function viewOf(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+}
+
+export function lengthOf(parts: readonly Uint8Array[]): number {
+  let length = 0;
+  for (const part of parts) length += part.length;
+  return length;
 }

@@ -1,6 +1,5 @@
 /** What the scheduler of a method, which drives its core in a server, is put through. */
 import type fc from "fast-check";
-import type { Bundle } from "../../../runtime/bundle/schema.ts";
 import type { RecordedEntry, Replayer } from "../../../runtime/server/decisions/recorded-entry.ts";
 import type { Answer, Outcome } from "../../../runtime/server/requests/request.ts";
 
@@ -26,8 +25,6 @@ export interface PlayedRequests {
   pendingCount(): number;
   /** What the core was told and what it said. */
   readonly log: readonly RecordedEntry[];
-  /** That decided. */
-  readonly bundle: Bundle;
   /** A fresh core to be told the same. */
   replayer(): Replayer;
   /** Sends one more request, and gives up all that is open. */

@@ -111,7 +111,7 @@ test("a model that gives state of another shape than it says fails its request",
     kind: "answered" as const,
     outputs: [output([1, 2]), output([1, 1, 2])],
     answerer: { variant: "small", accuracy: 1 },
-    ...{ queueMs: 0, inputMs: 0, inferMs: 0, doneMs: 0 },
+    ...{ queueMs: 0, inputMs: 0, inferMs: 0, doneMs: 0, runs: [] },
   };
   expect(tensors.stateOf(answer)).toBe('state output "next": expected shape [1, 2], got [1, 1, 2]');
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { WayTimes } from "../../../runtime/server/requests/way-times.ts";
+import { WayTimes } from "../../../runtime/server/requests/batch-runs.ts";
 
 /** Fills the first group with ways of one length. */
 function warm(ways: WayTimes, variant: number, rows: number, wayMs: number): number {

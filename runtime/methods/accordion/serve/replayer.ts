@@ -48,10 +48,6 @@ export class AccordionReplayer implements Replayer {
     this.#scheduler = scheduler;
   }
 
-  get wakeMs(): number {
-    return this.#scheduler.wakeMs;
-  }
-
   tell(event: RecordedEntry): readonly AccordionCommand[] {
     if (!isKnown(event.kind)) noEvent(event, Object.keys(TELL));
     TELL[event.kind](this.#scheduler, event, this.#commands);

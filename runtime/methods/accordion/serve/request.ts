@@ -5,8 +5,7 @@
 import { assert } from "../../../core/assert.ts";
 import type { StayedTensor } from "../../../exec/executor.ts";
 import { at } from "../../../server/graph/pipeline-signature.ts";
-import { answerTimes } from "../../../server/requests/answer-times.ts";
-import type { BatchRun } from "../../../server/requests/batch-run.ts";
+import { answerTimes, type BatchRun } from "../../../server/requests/batch-run.ts";
 import {
   type FailureReason,
   joined,

@@ -70,10 +70,6 @@ export class RamsisReplayer implements Replayer {
     this.#commands = new CommandBuffer(commandCapacity, waitingCapacity);
   }
 
-  get wakeMs(): number {
-    return this.#dispatcher.wakeMs;
-  }
-
   tell(event: RecordedEntry): readonly RecordedCommand[] {
     if (event.kind === "policy") this.#replaceBundle(event);
     else if (isKnown(event.kind)) TELL[event.kind](this.#dispatcher, event, this.#commands);

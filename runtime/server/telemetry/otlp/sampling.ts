@@ -15,7 +15,6 @@ export class Sampling {
   readonly #byRatio: (typeof SAMPLERS)[number];
   #state: SamplingState;
   #sampler: Sampler;
-  #onChange: (state: SamplingState) => void = () => {};
 
   /** @param name of the sampler the server starts with. @param ratio as `samplerOf` takes it. */
   constructor(name: (typeof SAMPLERS)[number], ratio: number) {
@@ -36,12 +35,6 @@ export class Sampling {
   change(state: SamplingState): void {
     this.#state = state;
     this.#sampler = state.isOn ? samplerOf(this.#byRatio, state.ratio) : () => false;
-    this.#onChange(state);
-  }
-
-  /** @param listener told of every change from now on; there is one. */
-  onChange(listener: (state: SamplingState) => void): void {
-    this.#onChange = listener;
   }
 
   /** @param parent undefined where the trace begins here. */

@@ -48,7 +48,6 @@ export const accordionScheduled: ScheduledSubject = {
             })),
             pendingCount: () => driven.executor.held.length,
             log: driven.log,
-            bundle,
             replayer: () => accordion.replayer(bundle, { maxPending: MAX_PENDING }),
             abort() {
               const { submission } = ask(driven, [1]);

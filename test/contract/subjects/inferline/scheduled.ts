@@ -27,7 +27,6 @@ export const inferlineScheduled: ScheduledSubject = {
         })),
         pendingCount: () => setup.scheduler.pendingCount,
         log: setup.log,
-        bundle,
         replayer: () => inferline.replayer(bundle, { maxPending: MAX_PENDING }),
         abort() {
           const { outcome } = setup.submit([{ escalate: 1, keep: 1, value: 7 }]);

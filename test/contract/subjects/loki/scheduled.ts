@@ -30,7 +30,6 @@ export const lokiScheduled: ScheduledSubject = {
           })),
           pendingCount: () => setup.scheduler.pendingCount,
           log: setup.log,
-          bundle,
           replayer() {
             const dispatcher = pipelineDispatcherOf(bundle, { queryCapacity: QUERY_CAPACITY });
             return new PipelineReplayer(dispatcher, QUERY_CAPACITY);

@@ -35,7 +35,6 @@ export const ramsisScheduled: ScheduledSubject = {
             })),
             pendingCount: () => scheduler.pendingCount,
             log,
-            bundle,
             replayer: () => ramsis.replayer(bundle),
             abort() {
               const rows = { rows: 1, inputs: [new Uint8Array(4)] };

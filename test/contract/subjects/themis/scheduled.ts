@@ -31,7 +31,6 @@ export const themisScheduled: ScheduledSubject = {
         })),
         pendingCount: () => setup.scheduler.pendingCount,
         log: setup.log,
-        bundle,
         replayer: () => themis.replayer(bundle, { maxPending: MAX_PENDING }),
         abort() {
           const { outcome } = setup.submit([{ escalate: 1, keep: 1, value: 7 }]);

@@ -89,8 +89,6 @@ const ROUTES: readonly (readonly [method: string, path: string, need: string])[]
   ["POST", "/admin/reload", "admin"],
   ["GET", "/admin/config", "admin"],
   ["GET", "/%61dmin/state", "admin"],
-  ["GET", "/admin/shadow", "admin"],
-  ["GET", "/admin/shadow/arrivals/tiny", "admin"],
   ["GET", "/admin/nothing", "admin"],
 ];
 

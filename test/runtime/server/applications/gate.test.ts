@@ -44,11 +44,9 @@ test("what is of low priority and given up in time makes no crowd", () => {
     const crowd = Array.from({ length: 12 }, () => gate.enter(model, 40, false, times));
     expect(gate.admits(model, 40, true)).toBe(true);
     expect(gate.admits(model, 40, false)).toBe(true);
-    expect(gate.isEmpty).toBe(false);
     nowMs += 300;
     for (const entry of crowd) gate.leave(entry, ANSWERED, nowMs);
   }
-  expect(gate.isEmpty).toBe(true);
 });
 
 test("a crowd of high priority that is late shuts the door, also for what is given up", () => {

@@ -2,8 +2,7 @@
 import type { ClientRequest } from "node:http";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { TensorInfo } from "../../../../runtime/bundle/schema.ts";
-import { BodyMemory } from "../../../../runtime/server/bodies/body-memory.ts";
-import { YoungMemory } from "../../../../runtime/server/bodies/young-memory.ts";
+import { BodyMemory, YoungMemory } from "../../../../runtime/server/bodies/body-memory.ts";
 import { call, closeAll, type Harness, INFER, serve, servedBundle } from "../harness.ts";
 
 const KIB = 1024;

@@ -1,13 +1,13 @@
 /** How large a body may be, how many bytes all of them may hold, and how much is done in a turn. */
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, test } from "vitest";
+import { ByteSink } from "../../../../runtime/server/bodies/body.ts";
 import {
   bodyLimit,
   HEADER_BYTES,
   inferLimits,
 } from "../../../../runtime/server/bodies/body-limits.ts";
 import { ByteBudget } from "../../../../runtime/server/bodies/byte-budget.ts";
-import { ByteSink } from "../../../../runtime/server/bodies/byte-sink.ts";
 import { TurnShare } from "../../../../runtime/server/json/turn-share.ts";
 import { exposition } from "../../../../runtime/server/metrics/exposition.ts";
 import { LoopDelay } from "../../../../runtime/server/metrics/loop-delay.ts";

@@ -1,6 +1,6 @@
 /** Promises of a server: what breaks each, how that is told, and that they hold again. */
 import { expect, test } from "vitest";
-import type { VariantEvidence } from "../../../../runtime/server/drift/accuracy-evidence.ts";
+import type { VariantEvidence } from "../../../../runtime/server/drift/accuracy-watch.ts";
 import { ArrivalCounts, dispersionOf } from "../../../../runtime/server/drift/arrival-counts.ts";
 import { Drift } from "../../../../runtime/server/drift/drift.ts";
 import { ServiceTimes } from "../../../../runtime/server/drift/service-times.ts";
@@ -38,7 +38,7 @@ class Scene {
       epochOffsetMs: EPOCH_MS,
       onNotice: (message) => this.notices.push(message),
     });
-    this.drift.learnFrom({ counts: () => this.counts });
+    this.drift.learnFrom(() => this.counts);
   }
 
   /** A second, of so many rows that come evenly unless told otherwise. */

@@ -22,9 +22,9 @@ function watched(rightOf25: number) {
       hosted?.feedback?.counts.onLabel("large", label < rightOf25);
     }
     clock.nowMs += 60_000;
-    application.drift?.look();
+    application.drift.look();
   }
-  const accuracy = application.drift?.states().find(({ promise }) => promise === "accuracy");
+  const accuracy = application.drift.states().find(({ promise }) => promise === "accuracy");
   return { accuracy, notices };
 }
 

@@ -20,7 +20,7 @@ test("the class is the place of the largest number, the lowest of equal ones", (
   const reader = readerOf([SCORES]);
   const answer = { outputs: [floats([3, 3], [1, 5, 2, 7, 7, 0, Number.NaN, -1, -3])] };
   expect(reader.read(answer, 3)).toEqual([{ index: 1 }, { index: 0 }, { index: 1 }]);
-  expect([reader.isClassifier, reader.classes]).toEqual([true, 3]);
+  expect(reader.classes).toBe(3);
 });
 
 test("rows that ran apart are read as one output", () => {
@@ -57,7 +57,6 @@ test.each<readonly [string, readonly ClientOutput[]]>([
   ["classes of two kinds", [SCORES, { name: "z", datatype: "FP32", rowShape: [5] }]],
 ])("an output that is %s is no class", (_what, outputs) => {
   const reader = readerOf(outputs);
-  expect(reader.isClassifier).toBe(false);
   expect(reader.read({ outputs: outputs.map(() => floats([1], [1])) }, 1)).toBeUndefined();
 });
 

@@ -1,15 +1,9 @@
-/** Intervals of accuracy: they hold under continuous looking, and agreement bounds what it says. */
+/** Intervals of accuracy: they hold under continuous looking. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Rng } from "../../../../runtime/core/rng.ts";
-import {
-  agreementEstimate,
-  combinedEstimate,
-  labelEstimate,
-} from "../../../../runtime/server/feedback/accuracy-estimate.ts";
 import { logEvidence, shareInterval } from "../../../../runtime/server/feedback/confidence.ts";
 import { FeedbackBook } from "../../../../runtime/server/feedback/feedback-book.ts";
-import { labelEvidence } from "../../../../runtime/server/feedback/label-evidence.ts";
 
 const ALPHA = 0.05;
 
@@ -92,88 +86,20 @@ test("knows nothing without trials, and ever more with them", () => {
   expect(widths.at(-1)).toBeLessThan(0.025);
 });
 
-test("bounds from agreement hold whatever the errors of both variants are", () => {
-  const share = fc.double({ min: 0, max: 1, noNaN: true });
-  fc.assert(
-    fc.property(share, share, share, (bestRight, agree, rightWhereNot) => {
-      // Both right, both wrong, only the best right, only the other right, neither and unlike.
-      const both = bestRight * agree;
-      const onlyBest = bestRight * (1 - agree);
-      const unlike = (1 - bestRight) * (1 - agree);
-      const accuracy = both + unlike * rightWhereNot;
-      const differ = onlyBest + unlike;
-      const trials = 1e9;
-      const agreement = { same: (1 - differ) * trials, different: differ * trials };
-      const best = { profiled: bestRight, labels: { correct: 0, wrong: 0 } };
-      const { lower, upper } = agreementEstimate(agreement, best, 10);
-      expect(accuracy).toBeGreaterThanOrEqual(lower - 1e-12);
-      expect(accuracy).toBeLessThanOrEqual(upper + 1e-12);
-    }),
-  );
-});
-
-test("combined intervals hold with shadow runs and labels, looked at after every request", () => {
-  const [bestAccuracy, runs] = [0.98, 80];
-  let misses = 0;
-  for (let run = 0; run < runs; run++) {
-    const random = uniform(1000 + run);
-    const labels = { correct: 0, wrong: 0 };
-    const ofBest = { correct: 0, wrong: 0 };
-    const agreement = { same: 0, different: 0 };
-    let isMissed = false;
-    for (let request = 0; request < 600; request++) {
-      // The other is right in 95 of 100 where the best is, and in 30 of 100 where it is not.
-      const isBestRight = random() < bestAccuracy;
-      const isRight = random() < (isBestRight ? 0.95 : 0.3);
-      const isSame = isRight === isBestRight && (isRight || random() < 0.5);
-      if (random() < 0.3) labels[isRight ? "correct" : "wrong"]++;
-      if (random() < 0.2) ofBest[isBestRight ? "correct" : "wrong"]++;
-      agreement[isSame ? "same" : "different"]++;
-      if (request % 5 > 0) continue;
-      const best = { profiled: bestAccuracy, labels: ofBest };
-      const { lower, upper } = combinedEstimate(labels, agreement, best, 20);
-      const accuracy = bestAccuracy * 0.95 + (1 - bestAccuracy) * 0.3;
-      isMissed ||= lower > accuracy || upper < accuracy;
-    }
-    if (isMissed) misses++;
-  }
-  expect(tail(misses, runs, ALPHA)).toBeGreaterThan(0.01);
-});
-
-test("labels count where agreement contradicts them, and where they are all there is", () => {
-  const best = { profiled: 0.99, labels: { correct: 0, wrong: 0 } };
-  const labels = { correct: 300, wrong: 300 };
-  const contradicted = combinedEstimate(labels, { same: 5000, different: 0 }, best, 20);
-  const { lower, upper } = labelEstimate(labels, ALPHA / 3);
-  expect(contradicted).toEqual({ estimate: 0.5, lower, upper });
-  expect(combinedEstimate(labels, { same: 0, different: 0 }, best, 20)).toEqual(contradicted);
-});
-
-test("takes the best variant's profile for true until its labels refute it", () => {
-  const agreement = { same: 900, different: 100 };
-  const fitting = { profiled: 0.9, labels: { correct: 85, wrong: 15 } };
-  const refuted = { profiled: 0.9, labels: { correct: 300, wrong: 700 } };
-  expect(agreementEstimate(agreement, fitting, undefined).estimate).toBeCloseTo(0.81, 12);
-  expect(agreementEstimate(agreement, refuted, undefined).estimate).toBeCloseTo(0.27, 12);
-  expect(agreementEstimate(agreement, refuted, undefined).upper).toBeLessThan(0.6);
-});
-
-test("evidence of a variant is its labels, and none of paths or of agreement", () => {
+test("evidence of a variant is its labels, and none of paths", () => {
   const profiledByVariant = new Map([
     ["small", 0.6],
     ["large", 0.8],
   ]);
   const signature = { names: ["m"], inputs: [], outputs: [], variants: [], answersByRow: true };
-  const options = { model: "m", maxRows: 9, keptMs: 9, isShadowed: true, sinceEpochMs: 0 };
+  const options = { model: "m", maxRows: 9, keptMs: 9, sinceEpochMs: 0 };
   const own = new FeedbackBook({ ...options, signature, profiledByVariant });
   const paths = { ...signature, answersByRow: false, variants: [{ name: "a" }, { name: "b" }] };
   const others = new FeedbackBook({ ...options, signature: paths, profiledByVariant });
   for (const { counts } of [own, others]) {
     counts.onLabel("small", true);
     counts.onLabel("small", false);
-    counts.onCompared("small", true);
   }
-  expect(labelEvidence([own, others]).counts()).toEqual([
-    { variant: "small", asked: 2, correct: 1 },
-  ]);
+  expect(own.labelled()).toEqual([{ variant: "small", asked: 2, correct: 1 }]);
+  expect(others.labelled()).toEqual([]);
 });

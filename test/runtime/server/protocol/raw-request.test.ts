@@ -1,7 +1,6 @@
 /** Bodies without JSON, which are the only input of a model. */
 import { expect, test } from "vitest";
-import { parseInferRequest } from "../../../../runtime/server/protocol/protocol.ts";
-import { RequestReader } from "../../../../runtime/server/protocol/request-reader.ts";
+import { parseInferRequest, RequestReader } from "../../../../runtime/server/protocol/protocol.ts";
 import type { ModelTensor } from "../../../../runtime/server/tensors/signature.ts";
 
 const IMAGE: ModelTensor = { name: "image", datatype: "BYTES", rowShape: [] };

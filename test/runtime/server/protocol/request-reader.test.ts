@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { TensorInfo } from "../../../../runtime/bundle/schema.ts";
-import { parseInferRequest } from "../../../../runtime/server/protocol/protocol.ts";
-import { RequestReader } from "../../../../runtime/server/protocol/request-reader.ts";
+import { parseInferRequest, RequestReader } from "../../../../runtime/server/protocol/protocol.ts";
 import { signatureOf } from "../../../../runtime/server/tensors/signature.ts";
 import { ECHOED, servedBundle } from "../harness.ts";
 

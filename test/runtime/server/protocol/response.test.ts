@@ -61,7 +61,7 @@ const answered = fc
       ],
       answerer: { variant: names.join(","), accuracy },
       variantByRow,
-      ...{ queueMs: 0, inputMs: 0, inferMs: 0, doneMs: 0 },
+      ...{ queueMs: 0, inputMs: 0, inferMs: 0, doneMs: 0, runs: [] },
     };
   });
 

@@ -9,7 +9,7 @@ import {
   type ServedEndpoint,
 } from "../../../server/applications/application.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
-import type { EntryRecorder } from "../../../server/decisions/recorded-entry.ts";
+import type { RecordedEntry } from "../../../server/decisions/recorded-entry.ts";
 import { type MetricLine, metric } from "../../../server/metrics/exposition.ts";
 import type { EndpointModel } from "../../../server/requests/endpoint.ts";
 import { PendingRequest, type RequestRows, rowedOutput } from "../../../server/requests/request.ts";
@@ -42,7 +42,7 @@ class FixedEndpoint implements ServedEndpoint<Executor, ExecutorHandlers>, Endpo
   readonly #nowMs: () => number;
   readonly #bundleSha256: string;
   readonly #cluster: FixedCluster;
-  readonly #record: EntryRecorder;
+  readonly #record: (entry: RecordedEntry) => void;
   readonly #up = new Set<number>();
   readonly #rows = new Map<number, { readonly request: PendingRequest; readonly row: number }>();
   #executor: Executor | undefined;

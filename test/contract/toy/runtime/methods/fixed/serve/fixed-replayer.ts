@@ -3,7 +3,6 @@ import { given, noEvent, type RecordedEntry } from "../../../server/decisions/re
 import { FixedCluster } from "../core/fixed-cluster.ts";
 
 export class FixedReplayer {
-  readonly wakeMs = Number.POSITIVE_INFINITY;
   readonly #cluster: FixedCluster;
 
   constructor(batch: number) {
