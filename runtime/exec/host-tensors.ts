@@ -1,6 +1,7 @@
 /** Tensors as modules have them, typed arrays with shapes, and the bytes that workers send. */
 import type { TensorInfo } from "../bundle/schema.ts";
 import { assert } from "../core/assert.ts";
+import { halfToNumber } from "../core/half.ts";
 import type { HostData, HostDatatype, HostTensor, HostTensorInfo } from "./host-module.ts";
 import { countStrings, decodeStrings, encodeStrings } from "./string-data.ts";
 
@@ -64,6 +65,16 @@ export function elementBytesOf(dtype: string): number | null {
   const type = TYPE_BY_DTYPE.get(dtype);
   assert(type !== undefined, "a tensor has a type that is sent on");
   return type.View?.BYTES_PER_ELEMENT ?? null;
+}
+
+/** Elements as numbers; null for a type without numbers, or bytes that are no whole elements. */
+export function numbersOf(datatype: string, bytes: Uint8Array): number[] | null {
+  const View = Object.hasOwn(TYPES, datatype) ? TYPES[datatype as HostDatatype].View : null;
+  if (View === null || bytes.length % View.BYTES_PER_ELEMENT !== 0) return null;
+  // A copy begins where every type may.
+  const view = new View(new Uint8Array(bytes).buffer, 0, bytes.length / View.BYTES_PER_ELEMENT);
+  const numbers = Array.from(view as ArrayLike<number | bigint>, Number);
+  return datatype === "FP16" ? numbers.map(halfToNumber) : numbers;
 }
 
 /**

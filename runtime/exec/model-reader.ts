@@ -3,14 +3,13 @@
  * for any amount of both, and what it asks for is not to be the compiler's.
  */
 import type { ChildProcess } from "node:child_process";
-import { constants } from "node:fs";
-import { open } from "node:fs/promises";
 import { Socket } from "node:net";
 import { totalmem } from "node:os";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { ModelFile } from "../bundle/schema.ts";
 import { assert } from "../core/assert.ts";
+import { openRegular } from "../regular-file.ts";
 import { decodeText, FRAME_KINDS, type Frame, runFrame, textFrame } from "./frame-protocol.ts";
 import { FrameReader } from "./frame-reader.ts";
 import { entryOf, type HostSource } from "./host-source.ts";
@@ -219,14 +218,8 @@ function toldWithLimit(error: unknown, memoryBytes: number): string {
 
 /** @throws Error if it is no regular file that can be opened, or larger than a model can be. */
 async function sizeOf(path: string): Promise<number> {
-  // Without O_NONBLOCK opening a named pipe would wait for a writer.
-  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  try {
-    const stat = await file.stat();
-    if (!stat.isFile()) throw new Error("it is not a regular file");
-    if (stat.size > MAX_MODEL_BYTES) throw new Error("it is larger than 2 GiB");
-    return stat.size;
-  } finally {
-    await file.close();
-  }
+  const { file, size } = await openRegular(path);
+  await file.close();
+  if (size > MAX_MODEL_BYTES) throw new Error("it is larger than 2 GiB");
+  return size;
 }

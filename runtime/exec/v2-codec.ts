@@ -141,17 +141,10 @@ export function outputsOf(
   headerLength: string | null,
   wanted: readonly TensorInfo[],
 ): GivenTensor[] {
-  const jsonLength = headerLength === null ? bytes.length : Number(headerLength);
-  if (!Number.isSafeInteger(jsonLength) || jsonLength < 0 || jsonLength > bytes.length) {
-    throw new Error(`expected the length of the JSON, got ${headerLength}`);
-  }
-  const told = fieldsOf(
-    JSON.parse(new TextDecoder().decode(bytes.subarray(0, jsonLength))),
-    "the answer",
-  );
+  const { fields, binary } = answerHead(bytes, headerLength);
   const given = new Map<string, GivenTensor>();
-  let at = jsonLength;
-  for (const one of Array.isArray(told["outputs"]) ? told["outputs"] : []) {
+  let at = 0;
+  for (const one of Array.isArray(fields["outputs"]) ? fields["outputs"] : []) {
     const { name, datatype, shape, parameters } = fieldsOf(one, "an output");
     const info = wanted.find((each) => each.name === name);
     const { binary_data_size: ownSize, stratagem_value: key } = fieldsOf(
@@ -164,8 +157,8 @@ export function outputsOf(
     if (typeof size !== "number" || !Number.isSafeInteger(size) || size < 0) {
       throw new Error(`output "${info.name}": expected binary data, as it was asked for`);
     }
-    if (at + size > bytes.length) throw new Error(`output "${info.name}": its data are cut short`);
-    const own = { shape: givenShape(info, datatype, shape), bytes: bytes.subarray(at, at + size) };
+    if (at + size > binary.length) throw new Error(`output "${info.name}": its data are cut short`);
+    const own = { shape: givenShape(info, datatype, shape), bytes: binary.subarray(at, at + size) };
     given.set(info.name, isKept ? { ...own, key } : own);
     at += size;
   }
@@ -174,6 +167,22 @@ export function outputsOf(
     if (tensor === undefined) throw new Error(`output "${name}" is missing`);
     return tensor;
   });
+}
+
+/**
+ * The JSON of an answer and the binary data behind it.
+ * @throws Error unless it has the length that was stated, and is an object.
+ */
+export function answerHead(
+  bytes: Uint8Array,
+  headerLength: string | null,
+): { readonly fields: Fields; readonly binary: Uint8Array } {
+  const jsonLength = headerLength === null ? bytes.length : Number(headerLength);
+  if (!Number.isSafeInteger(jsonLength) || jsonLength < 0 || jsonLength > bytes.length) {
+    throw new Error(`expected the length of the JSON, got ${headerLength}`);
+  }
+  const json = new TextDecoder().decode(bytes.subarray(0, jsonLength));
+  return { fields: fieldsOf(JSON.parse(json), "the answer"), binary: bytes.subarray(jsonLength) };
 }
 
 /** @throws Error unless an output has the type that it should, and a shape at all. */

@@ -47,6 +47,13 @@ export function isBinaryOnly(datatype: Datatype): datatype is "BF16" {
   return datatype === "BF16";
 }
 
+/** Bytes of an element of any type; null where it has no fixed size. */
+export function fixedElementBytes(datatype: string): number | null {
+  return (
+    (Object.hasOwn(DATATYPES, datatype) && DATATYPES[datatype as Datatype].elementBytes) || null
+  );
+}
+
 export function elementCountOf(shape: readonly number[]): number {
   return shape.reduce((count, size) => count * size, 1);
 }

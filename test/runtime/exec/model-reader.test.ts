@@ -64,7 +64,7 @@ test.runIf(process.platform !== "win32")("refuses a pipe at once, and a device",
   const pipe = join(folder, "pipe.onnx");
   execFileSync("mkfifo", [pipe]);
   for (const path of [pipe, "/dev/zero", folder]) {
-    await expect(opened().describe(path)).rejects.toThrow(/it is not a regular file|EISDIR/);
+    await expect(opened().describe(path)).rejects.toThrow(/not a file|EISDIR/);
   }
 });
 
