@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { askHttp } from "stratagem-runtime/internal/base/http-client";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { type AnsweredRequest, answeredRequests } from "../explain/logged-request.ts";
 
@@ -66,7 +67,8 @@ export async function startServerProcess(
     read = log.length;
     return answeredRequests(fresh);
   };
-  const metrics = async (): Promise<string> => (await fetch(`${url}/metrics`)).text();
+  const metrics = async (): Promise<string> =>
+    (await askHttp(`${url}/metrics`, { timeoutMs: 30_000, maxBytes: 2 ** 26 })).bytes.toString();
   return { url, pid: child.pid ?? 0, served, metrics, stop };
 }
 

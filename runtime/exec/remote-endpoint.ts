@@ -1,10 +1,12 @@
 /** A model of another server, by the Open Inference Protocol v2 over HTTP with binary tensors. */
+import { askHttp, causeOf, type HttpRequest, type WholeAnswer } from "../base/http-client.ts";
 import type { TensorInfo } from "../bundle/schema.ts";
 import { oneLine } from "./loaded-model.ts";
 import {
   describedTensors,
   type GivenTensor,
   HEADER_LENGTH,
+  headerLengthOf,
   inferJson,
   MAX_ANSWER_BYTES,
   MAX_TEXT_BYTES,
@@ -57,25 +59,24 @@ export class RemoteEndpoint {
       MAX_ANSWER_BYTES,
     );
     try {
-      return outputsOf(bytes, headers.get(HEADER_LENGTH), outputs);
+      return outputsOf(bytes, headerLengthOf(headers), outputs);
     } catch (error) {
       throw new Error(`remote ${this.url}/infer: ${oneLine(error)}`);
     }
   }
 
-  async #ask(
-    url: string,
-    request: RequestInit,
-    maxBytes: number,
-  ): Promise<{ readonly headers: Headers; readonly bytes: Uint8Array }> {
+  async #ask(url: string, request: HttpRequest, maxBytes: number): Promise<WholeAnswer> {
     // Between batches nobody looks at connections: those that were closed meanwhile are seen first.
     for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
     try {
-      const signal = AbortSignal.timeout(this.#timeoutMs);
-      const response = await fetch(url, { ...request, signal, redirect: "error" });
-      const bytes = await bodyOf(response, maxBytes);
-      if (response.ok) return { headers: response.headers, bytes };
-      throw new RemoteRefusal(url, response.status, wordsOf(bytes));
+      const answer = await askHttp(url, {
+        ...request,
+        timeoutMs: this.#timeoutMs,
+        maxBytes,
+        maxRedirects: 0,
+      });
+      if (answer.status >= 200 && answer.status < 300) return answer;
+      throw new RemoteRefusal(url, answer.status, wordsOf(answer.bytes));
     } catch (error) {
       if (error instanceof RemoteRefusal) throw error;
       const isLate = error instanceof Error && error.name === "TimeoutError";
@@ -98,23 +99,4 @@ export class RemoteRefusal extends Error {
 export function remoteUrl(url: string, model: string): string {
   const server = url.endsWith("/") ? url.slice(0, -1) : url;
   return `${server}/v2/models/${encodeURIComponent(model)}`;
-}
-
-/** What a connection failed of lies in the cause. */
-export function causeOf(error: unknown): string {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  const { code } = cause as NodeJS.ErrnoException;
-  return oneLine(cause) || code || "no answer";
-}
-
-/** @throws RemoteRefusal if it has more bytes than it may. */
-async function bodyOf({ body, status, url }: Response, maxBytes: number): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of body ?? []) {
-    length += chunk.length;
-    if (length > maxBytes) throw new RemoteRefusal(url, status, `more than ${maxBytes} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
 }

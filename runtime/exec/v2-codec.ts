@@ -2,6 +2,7 @@
  * The Open Inference Protocol v2 as JSON with binary tensors: what is asked of a server and what it
  * answers. Of that server nothing is believed: what it says is checked where it is read.
  */
+import type { IncomingHttpHeaders } from "node:http";
 import type { TensorInfo } from "../bundle/schema.ts";
 import { hostDatatypeOf, hostDtypeOf } from "./host-tensors.ts";
 import { oneLine } from "./loaded-model.ts";
@@ -70,6 +71,12 @@ export function inferJson(
       })),
     }),
   );
+}
+
+/** Stated length of the JSON of an answer; null if it is all JSON. */
+export function headerLengthOf(headers: IncomingHttpHeaders): string | null {
+  const length = headers[HEADER_LENGTH];
+  return typeof length === "string" ? length : null;
 }
 
 export function lengthOf(chunks: readonly Uint8Array[]): number {

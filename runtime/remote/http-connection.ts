@@ -8,13 +8,14 @@ import {
   request,
 } from "node:http";
 import { Agent as TlsAgent, request as tlsRequest } from "node:https";
+import { causeOf } from "../base/http-client.ts";
 import type { OnComputed } from "../exec/executor.ts";
-import { causeOf } from "../exec/remote-endpoint.ts";
 import {
   describedTensors,
   type Fields,
   fieldsOf,
   HEADER_LENGTH,
+  headerLengthOf,
   inferJson,
   lengthOf,
   MAX_ANSWER_BYTES,
@@ -270,8 +271,7 @@ function rowsOf(bytes: Buffer): readonly number[] | null {
 }
 
 function answerOf({ headers, bytes }: Reply, { outputs }: AskedBatch): BatchAnswer {
-  const length = headers[HEADER_LENGTH];
-  const given = outputsOf(bytes, typeof length === "string" ? length : null, outputs);
+  const given = outputsOf(bytes, headerLengthOf(headers), outputs);
   return {
     // Views on the answer begin anywhere, and whoever takes them wants to read numbers in place.
     outputs: given.map((tensor) => ({ ...tensor, bytes: new Uint8Array(tensor.bytes) })),
