@@ -91,13 +91,6 @@ const VERBS: readonly Verb[] = [
     name: "token",
     add: async (to) => (await import("stratagem-runtime/internal/token-command")).addToken(to),
   },
-  {
-    name: "completion",
-    isOfAll: true,
-    add: async (to) => {
-      (await import("stratagem-runtime/internal/completion-command")).addCompletion(to);
-    },
-  },
   { name: "serve", add: async (to) => (await import("./serve-command.ts")).addSolvingServe(to) },
   { name: "bench", add: async (to) => (await commands.measuring()).addBench(to, tools) },
   { name: "truth", add: async (to) => (await commands.measuring()).addTruth(to, tools) },

@@ -45,7 +45,7 @@ export function addManifests(program: Command, run: RunAndPrint, version: string
     .option("--front-ends <n>", "front ends, which share the workers", wholeNumber, 1)
     .addOption(
       new Option("--scaler <who>", "who sets the number of workers")
-        .choices(["keda", "kubernetes", "none"])
+        .choices(["keda", "none"])
         .default("keda"),
     )
     .addOption(

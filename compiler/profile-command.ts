@@ -35,7 +35,7 @@ type ProfileFlags = Required<
 
 /** Unless `--batches` says otherwise. */
 const PROFILED_BATCHES = "1,2,4,8";
-/** Beyond the runs that were asked for; see docs/profiling.md. */
+/** Beyond the runs that were asked for; see docs/models.md. */
 const PROFILING_EFFORT = { warmUpMs: 1000, extraMs: 20_000 };
 
 export function addProfile(program: Command, tools: MeasuringTools): void {

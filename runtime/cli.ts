@@ -13,11 +13,6 @@ const VERBS: readonly Verb[] = [
   { name: "pull", add: async (to) => (await import("./registry-commands.ts")).addPull(to) },
   { name: "scaler", add: async (to) => (await import("./scaler-command.ts")).addScaler(to) },
   { name: "token", add: async (to) => (await import("./token-command.ts")).addToken(to) },
-  {
-    name: "completion",
-    isOfAll: true,
-    add: async (to) => (await import("./completion-command.ts")).addCompletion(to),
-  },
   { name: "verify", add: async (to) => (await import("./verify-command.ts")).addVerify(to) },
 ];
 

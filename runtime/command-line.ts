@@ -17,8 +17,6 @@ export interface ExplainedError extends ToldError {
 export interface Verb {
   readonly name: string;
   readonly add: (program: Command) => Promise<void>;
-  /** Whether it tells of all other verbs. */
-  readonly isOfAll?: true;
 }
 
 interface ToldError {
@@ -70,7 +68,7 @@ function withoutRemovedOption(command: string | undefined, text: string): string
 function askedVerbs(verbs: readonly Verb[], first: string | undefined): readonly Verb[] {
   if (first !== undefined && VERSION_FLAGS.includes(first)) return [];
   const asked = verbs.find(({ name }) => name === first);
-  return asked === undefined || asked.isOfAll ? verbs : [asked];
+  return asked === undefined ? verbs : [asked];
 }
 
 /** Prints text or, with `--json`, the one document, and sets the exit code. */

@@ -36,7 +36,6 @@ const COMMAND_ERRORS = {
   RUNTIME_ROLLBACK: "the bundle is older than one that this site has followed",
   RUNTIME_SOURCE: "a source of bundles is away, or what it has is not what there should be",
   RUNTIME_STORE: "the folder that bundles of sources are kept in cannot be used",
-  RUNTIME_DISCOVERY: "the document that names the bundles of sites is none, or names none for one",
   RUNTIME_CLUSTER: "the NATS of the cluster gives no answer, or refuses who asks",
 } as const;
 
@@ -81,7 +80,6 @@ export const EXIT_CODE_BY_ERROR: Readonly<Record<RuntimeErrorCode, number>> = {
   RUNTIME_ROLLBACK: EXIT_CODES.notVerified,
   RUNTIME_SOURCE: EXIT_CODES.badInput,
   RUNTIME_STORE: EXIT_CODES.badInput,
-  RUNTIME_DISCOVERY: EXIT_CODES.badInput,
   RUNTIME_CLUSTER: EXIT_CODES.badInput,
 };
 

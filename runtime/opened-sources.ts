@@ -1,7 +1,7 @@
 /** Opens the sources of a server's bundles; loads nothing of them where all bundles are files. */
 import type { Notice } from "./server/telemetry/notice.ts";
-import { haveSources } from "./sources/have-sources.ts";
 import type { PolicySources, SourceSettings } from "./sources/policy-sources.ts";
+import { policyUrlOf } from "./sources/policy-url.ts";
 import type { Trust } from "./trust/trust.ts";
 import { packageVersion } from "./version.ts";
 
@@ -18,7 +18,8 @@ export function policiesOf(policy: string | readonly string[]): readonly string[
 
 /**
  * @param trust null where nobody has to sign. @returns null where all bundles are files.
- * @throws RuntimeError, BundleError where a source has none to start with.
+ * @throws RuntimeError RUNTIME_USAGE for a URL of another scheme; RuntimeError, BundleError if a
+ * source has no bundle to start with.
  */
 export async function openedSources(
   options: OpenedSourcesOptions,
@@ -26,7 +27,9 @@ export async function openedSources(
 ): Promise<PolicySources | null> {
   const { policy, sources, models, onNotice = () => {} } = options;
   const policies = policiesOf(policy);
-  if (sources === undefined || !haveSources(policies, sources)) return null;
+  // Every policy is read, so that a URL of another scheme is refused.
+  const urls = policies.filter((text) => policyUrlOf(text) !== null);
+  if (sources === undefined || urls.length === 0) return null;
   const { PolicySources } = await import("./sources/policy-sources.ts");
   return PolicySources.open({
     ...sources,

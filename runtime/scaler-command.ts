@@ -1,5 +1,4 @@
 /** Adds `scaler`, which says how many workers the observed load wants. */
-import { hostname } from "node:os";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { print, stopSignal } from "./command-line.ts";
 import type { ScalerFlags } from "./commands/scaler-options.ts";
@@ -25,17 +24,6 @@ export function addScaler(program: Command): void {
     .option("--tls-cert <file>", "certificate in PEM, with --tls-key; KEDA then has caCert")
     .option("--tls-key <file>", "its private key")
     .option("--tls-client-ca <file>", "who has to have signed KEDA's certificate")
-    .option(
-      "--scale <pool=set>",
-      "set the replicas of a StatefulSet by the API of Kubernetes instead (repeatable)",
-      several,
-      [],
-    )
-    .option("--resize", "of those, resize pods to the cores of the plan, in place", false)
-    .option("--lease <name>", "who holds it is the one that scales", "stratagem-scaler")
-    .option("--kube-api <url>", "the API (default: as pods of Kubernetes are told)")
-    .option("--kube-namespace <name>", "with --kube-api", "default")
-    .option("--kube-token-file <file>", "with --kube-api; none, if left out")
     .addOption(new Option("--json", "one JSON document on stdout, once it answers"))
     .action(async (flags: ScalerFlags) => {
       const { scalerCommand } = await import("./commands/scaler.ts");
@@ -43,8 +31,6 @@ export function addScaler(program: Command): void {
         signal: stopSignal(),
         onReady: print,
         nowMs: () => performance.now(),
-        epochMs: () => Date.now(),
-        identity: `${hostname()}-${process.pid}`,
         environment: process.env,
         onNotice: (message) => process.stderr.write(`${message}\n`),
       });

@@ -43,7 +43,7 @@ interface Beside {
  * RUNTIME_USAGE, RUNTIME_ACCESS, RUNTIME_MODEL, RUNTIME_LISTEN, RUNTIME_MEANS,
  * RUNTIME_DEVICE; where signatures are required, RUNTIME_KEY, RUNTIME_SERIALS, RUNTIME_UNSIGNED,
  * RUNTIME_SIGNATURE, RUNTIME_WRONG_KEY, RUNTIME_EXPIRED, RUNTIME_SCOPE, RUNTIME_ROLLBACK; of
- * sources RUNTIME_SOURCE, RUNTIME_STORE, RUNTIME_DISCOVERY; of clusters RUNTIME_CLUSTER.
+ * sources RUNTIME_SOURCE, RUNTIME_STORE; of clusters RUNTIME_CLUSTER.
  */
 export async function startServer(options: ServerOptions): Promise<StartedServer> {
   const opened: OpenedModels[] = [];

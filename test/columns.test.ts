@@ -7,9 +7,7 @@ const COLUMNS = 100;
 const GENERATED = [
   "compiler/onnx/onnx-pb.ts",
   "docs/settings.md",
-  ...["health", "inference", "reflection", "reflection-v1alpha"].map(
-    (name) => `runtime/server/grpc/pb/${name}-pb.ts`,
-  ),
+  ...["health", "inference", "reflection"].map((name) => `runtime/server/grpc/pb/${name}-pb.ts`),
 ];
 const NOT_OURS = new Set([".git", ".stratagem", "node_modules", "dist", "coverage"]);
 /** A module name cannot be broken, and the formatter leaves it beside the one name it gives. */

@@ -6,10 +6,10 @@ import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
 import { bundleOfBytes, readBundleFile } from "stratagem-runtime/internal/load-bundle";
 import { partsOf } from "stratagem-runtime/internal/shipping/parts";
 import { alignColumns } from "stratagem-runtime/internal/tell/text";
+import { stringify } from "yaml";
 import { writeAllAtomically } from "../atomic-write.ts";
 import { UnwritableError } from "../errors.ts";
 import type { ManifestFile, ManifestOptions } from "../manifests/manifest-options.ts";
-import { manifestText } from "../manifests/manifest-text.ts";
 import { manifestsOf } from "../manifests/manifests.ts";
 import { dnsLabel } from "../manifests/objects.ts";
 import { needsOf, readmeOf } from "../manifests/readme.ts";
@@ -63,6 +63,14 @@ function usableName(application: string): string {
 
 function streamOf(files: readonly ManifestFile[]): string {
   return files.map(manifestText).join("---\n").trimEnd();
+}
+
+/** The documents of a file, with a line that says what they are for and one between them. */
+function manifestText({ about, objects }: ManifestFile): string {
+  // Aliases would be legal, and hardly read.
+  const options = { aliasDuplicateObjects: false, lineWidth: 0 };
+  const documents = objects.map((object) => stringify(object, options));
+  return `# ${about}\n${documents.join("---\n")}`;
 }
 
 async function writeFiles(

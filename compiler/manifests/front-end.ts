@@ -1,10 +1,11 @@
-/** The front end: a Deployment that decides and answers, and the Service clients ask. */
+/** The front end, which decides and answers: a Deployment and its Service, or hosted by KServe. */
 import type { Pool } from "stratagem-runtime/internal/bundle/schema";
 import type { KubernetesObject, ManifestOptions } from "./manifest-options.ts";
 import {
   CONTAINER_SECURITY,
   frontEndName,
   HTTP_PORT,
+  KSERVE_PORT,
   METRICS_PORT,
   metaOf,
   POD_NAME,
@@ -44,7 +45,7 @@ export function frontEndObjects(
           spec: {
             ...POD_SECURITY,
             terminationGracePeriodSeconds: GRACE_SECONDS,
-            containers: [frontEndContainer(options, pools)],
+            containers: [frontEndContainer(options, pools, DEPLOYMENT)],
             ...volumesOf(options),
           },
         },
@@ -66,7 +67,7 @@ export function frontEndObjects(
 }
 
 /** The listeners of a front end, and what its host calls its container. */
-export interface FrontEndPlace {
+interface FrontEndPlace {
   readonly container: string;
   readonly httpPort: number;
   /** Null where `/metrics` is told by the listener of requests. */
@@ -82,11 +83,51 @@ const DEPLOYMENT: FrontEndPlace = {
   flags: [],
 };
 
-/** @param pools the bundle's. */
-export function frontEndContainer(
+/** KServe's name of the container, and the port that it sends requests to. */
+const KSERVE: FrontEndPlace = {
+  container: "kserve-container",
+  httpPort: KSERVE_PORT,
+  metricsPort: null,
+  flags: ["--text-parameters"],
+};
+
+/**
+ * The name is the application's where that is one of DNS, since clients of KServe ask for the model
+ * by it. It scales nothing: one front end has all workers, and several share them in a cluster.
+ */
+export function inferenceServiceObject(
   options: ManifestOptions,
   pools: readonly Pool[],
-  place: FrontEndPlace = DEPLOYMENT,
+): KubernetesObject {
+  const { frontEnds } = options;
+  return {
+    apiVersion: "serving.kserve.io/v1beta1",
+    kind: "InferenceService",
+    metadata: {
+      ...metaOf(options, options.name, "front-end"),
+      annotations: {
+        // Knative would stop it when nothing comes, and knows no other workers.
+        "serving.kserve.io/deploymentMode": "RawDeployment",
+        "serving.kserve.io/autoscalerClass": "none",
+      },
+    },
+    spec: {
+      predictor: {
+        ...POD_SECURITY,
+        minReplicas: frontEnds,
+        maxReplicas: frontEnds,
+        containers: [frontEndContainer(options, pools, KSERVE)],
+        ...volumesOf(options),
+      },
+    },
+  };
+}
+
+/** @param pools the bundle's. */
+function frontEndContainer(
+  options: ManifestOptions,
+  pools: readonly Pool[],
+  place: FrontEndPlace,
 ): object {
   const { policy, modelsArgs, policyMounts, modelMounts, env } = podFilesOf(options);
   const variables = [...env, ...(options.cluster === null ? [] : [POD_NAME])];
@@ -118,7 +159,7 @@ export function frontEndContainer(
 }
 
 /** Of a front end's pod; left out where it has none. */
-export function volumesOf(options: ManifestOptions): { readonly volumes?: readonly object[] } {
+function volumesOf(options: ManifestOptions): { readonly volumes?: readonly object[] } {
   const { volumes } = podFilesOf(options);
   return volumes.length === 0 ? {} : { volumes };
 }

@@ -16,11 +16,8 @@ export interface ManifestOptions {
   readonly cluster: string | null;
   /** Front ends; more than one needs a cluster, in which they share the workers. */
   readonly frontEnds: number;
-  /**
-   * Who sets the number of workers: KEDA, which asks `stratagem-runtime scaler`; that scaler itself
-   * by the API of Kubernetes; or nobody.
-   */
-  readonly scaler: "keda" | "kubernetes" | "none";
+  /** Who sets the number of workers: KEDA, which asks `stratagem-runtime scaler`, or nobody. */
+  readonly scaler: "keda" | "none";
   /** How often KEDA asks, in whole seconds. */
   readonly pollingSeconds: number;
   /** What a worker may take, such as 4Gi. */

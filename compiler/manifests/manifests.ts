@@ -1,21 +1,18 @@
 /** A bundle as objects of Kubernetes, file by file. */
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
-import { frontEndObjects } from "./front-end.ts";
-import { inferenceServiceObject } from "./inference-service.ts";
+import { frontEndObjects, inferenceServiceObject } from "./front-end.ts";
 import type { ManifestFile, ManifestOptions } from "./manifest-options.ts";
 import { monitoringObjects } from "./monitoring.ts";
 import { dnsLabel, policyName } from "./objects.ts";
 import { policyObject } from "./policy.ts";
-import { rbacObjects } from "./rbac.ts";
-import { scalerObjects } from "./scaler.ts";
-import { scaledObjects } from "./scaling.ts";
+import { rbacObjects, scaledObjects, scalerObjects } from "./scaler.ts";
 import { type PlannedPool, workerObjects } from "./workers.ts";
 
 /** Of labels of DNS; the number of a pod and a dash follow the name of its set. */
 const MAX_SET_NAME = 57;
 
-export interface ManifestSource {
+interface ManifestSource {
   readonly bundle: Bundle;
   /** Of its file. */
   readonly bytes: Uint8Array;
@@ -56,16 +53,11 @@ export function manifestsOf(source: ManifestSource, options: ManifestOptions): M
     file(
       "scaling.yaml",
       "As many workers as the plan of the load wants.",
-      scaled.length > 0 ? scalingOf(options, scaled) : [],
+      scaled.length > 0 ? [...scalerObjects(options), ...scaledObjects(options, scaled)] : [],
     ),
     file("monitoring.yaml", "What Prometheus scrapes.", monitoringObjects(options)),
   ];
   return files.filter(({ objects }) => objects.length > 0);
-}
-
-function scalingOf(options: ManifestOptions, scaled: readonly PlannedPool[]) {
-  const isKeda = options.scaler === "keda";
-  return [...scalerObjects(options, scaled), ...(isKeda ? scaledObjects(options, scaled) : [])];
 }
 
 function file(name: string, about: string, objects: ManifestFile["objects"]): ManifestFile {

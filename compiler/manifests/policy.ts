@@ -15,7 +15,7 @@ export function policyObject(options: ManifestOptions, bytes: Uint8Array): Kuber
     throw new RuntimeError(
       "RUNTIME_USAGE",
       `the bundle has ${bytes.length} bytes, and a ConfigMap at most ${MAX_CONFIG_MAP_BYTES}: ` +
-        "push it to a registry, and say --policy oci://… or nats://…",
+        "push it to a registry, and say --policy oci://…",
     );
   }
   return {

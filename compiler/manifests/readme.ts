@@ -46,7 +46,7 @@ export function needsOf(
   const monitoring = "Prometheus' operator, for monitoring.yaml; else leave that out";
   return [
     ...(namespace === null ? [] : [`the namespace \`${namespace}\``]),
-    `the image \`${image}\`, which nodes can pull (docs/images)`,
+    `the image \`${image}\`, which nodes can pull (docs/ship.md)`,
     ...(modelsClaim === null ? [] : [claim]),
     ...(cluster === null ? [] : [nats]),
     ...(policy === null ? [] : [`the bundle at \`${policy}\`, which pods may read`]),

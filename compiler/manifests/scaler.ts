@@ -1,4 +1,4 @@
-/** The program that says how many workers the load wants: its pods, and what they may do. */
+/** The program that says how many workers the load wants, what it may do, and what KEDA is told. */
 import type { KubernetesObject, ManifestOptions } from "./manifest-options.ts";
 import {
   CONTAINER_SECURITY,
@@ -17,36 +17,25 @@ import {
 } from "./objects.ts";
 import type { PlannedPool } from "./workers.ts";
 
-/** Of the scalers that patch themselves one leads; the other is there when its node is lost. */
-const PATCHING_REPLICAS = 2;
+const RBAC = "rbac.authorization.k8s.io";
+/** A pod that leaves is not needed any more: the plan has waited already. */
+const NO_WAIT = { stabilizationWindowSeconds: 0 };
+/** After so many answers that fail, the pool is as large as it can be. */
+const FAILURES = 3;
 
-/**
- * The scaler, which reads the load of the front ends. KEDA asks it, and then it has a Service; else
- * it patches the sets of workers itself.
- * @param pools whose workers follow the load.
- */
-export function scalerObjects(
-  options: ManifestOptions,
-  pools: readonly PlannedPool[],
-): KubernetesObject[] {
+/** The scaler, which reads the load of the front ends, and the Service where KEDA asks it. */
+export function scalerObjects(options: ManifestOptions): KubernetesObject[] {
   const name = scalerName(options);
   const selector = selectorOf(options, "scaler");
   const metadata = metaOf(options, name, "scaler");
-  const isAsked = options.scaler === "keda";
   const { volumes } = scalerFiles(options);
-  const service: KubernetesObject = {
-    apiVersion: "v1",
-    kind: "Service",
-    metadata,
-    spec: { selector, ports: [{ name: "grpc", port: SCALER_PORT, targetPort: "grpc" }] },
-  };
   return [
     {
       apiVersion: "apps/v1",
       kind: "Deployment",
       metadata,
       spec: {
-        replicas: isAsked ? 1 : PATCHING_REPLICAS,
+        replicas: 1,
         selector: { matchLabels: selector },
         template: {
           metadata: { labels: selector },
@@ -54,13 +43,18 @@ export function scalerObjects(
             ...POD_SECURITY,
             automountServiceAccountToken: true,
             serviceAccountName: name,
-            containers: [scalerContainer(options, pools)],
+            containers: [scalerContainer(options)],
             ...(volumes.length === 0 ? {} : { volumes }),
           },
         },
       },
     },
-    ...(isAsked ? [service] : []),
+    {
+      apiVersion: "v1",
+      kind: "Service",
+      metadata,
+      spec: { selector, ports: [{ name: "grpc", port: SCALER_PORT, targetPort: "grpc" }] },
+    },
     {
       apiVersion: "v1",
       kind: "Service",
@@ -76,7 +70,7 @@ export function scalerObjects(
   ];
 }
 
-function scalerContainer(options: ManifestOptions, pools: readonly PlannedPool[]): object {
+function scalerContainer(options: ManifestOptions): object {
   const { policy, policyMounts, env } = scalerFiles(options);
   return {
     name: "scaler",
@@ -85,7 +79,6 @@ function scalerContainer(options: ManifestOptions, pools: readonly PlannedPool[]
     args: [
       ...["--policy", policy, "--grpc", `0.0.0.0:${SCALER_PORT}`],
       ...["--metrics", `dns+http://${loadName(options)}:${loadPort(options)}/metrics`],
-      ...(options.scaler === "kubernetes" ? patchingArgs(options, pools) : []),
     ],
     ...(env.length === 0 ? {} : { env }),
     ports: [{ name: "grpc", containerPort: SCALER_PORT }],
@@ -101,14 +94,6 @@ function scalerFiles(options: ManifestOptions): PodFiles {
   return podFilesOf({ ...options, modelsClaim: null, cluster: null });
 }
 
-/** Replicas and cores are patched by whoever of the scalers holds the lease of their name. */
-function patchingArgs(options: ManifestOptions, pools: readonly PlannedPool[]): string[] {
-  const sets = pools.flatMap(({ pool: { name } }) => {
-    return ["--scale", `${name}=${workersName(options, name)}`];
-  });
-  return [...sets, "--resize", "--lease", scalerName(options)];
-}
-
 /** Of the service without an address of its own: its name has that of every front end. */
 function loadName({ name }: ManifestOptions): string {
   return `${name}-load`;
@@ -116,4 +101,89 @@ function loadName({ name }: ManifestOptions): string {
 
 function loadPort({ isKserve }: ManifestOptions): number {
   return isKserve ? KSERVE_PORT : METRICS_PORT;
+}
+
+/** What the scaler may do to the workers, and nothing more. @param pools that are scaled. */
+export function rbacObjects(
+  options: ManifestOptions,
+  pools: readonly PlannedPool[],
+): KubernetesObject[] {
+  const name = scalerName(options);
+  const metadata = metaOf(options, name, "scaler");
+  const { namespace } = options;
+  const sets = pools.map(({ pool }) => workersName(options, pool.name));
+  // The tolerance of the autoscaler counts from the replicas that there are.
+  const scales = { apiGroups: ["apps"], resources: ["statefulsets/scale"], resourceNames: sets };
+  return [
+    { apiVersion: "v1", kind: "ServiceAccount", metadata, automountServiceAccountToken: false },
+    { apiVersion: `${RBAC}/v1`, kind: "Role", metadata, rules: [{ ...scales, verbs: ["get"] }] },
+    {
+      apiVersion: `${RBAC}/v1`,
+      kind: "RoleBinding",
+      metadata,
+      roleRef: { apiGroup: RBAC, kind: "Role", name },
+      subjects: [{ kind: "ServiceAccount", name, ...(namespace === null ? {} : { namespace }) }],
+    },
+  ];
+}
+
+/** What KEDA is told: a ScaledObject for each pool. @param pools whose plans differ. */
+export function scaledObjects(
+  options: ManifestOptions,
+  pools: readonly PlannedPool[],
+): KubernetesObject[] {
+  return pools.map((pool) => scaledObject(options, pool));
+}
+
+/**
+ * KEDA polls a pool at 0, where the scaler's stream is quicker. From 1 on the autoscaler asks the
+ * scaler itself, every 15 s; `useCachedMetrics: true` would have it see what was polled last.
+ */
+function scaledObject(options: ManifestOptions, { pool, least }: PlannedPool): KubernetesObject {
+  const most = pool.workers;
+  const name = workersName(options, pool.name);
+  const { namespace, pollingSeconds } = options;
+  const host = namespace === null ? scalerName(options) : `${scalerName(options)}.${namespace}`;
+  return {
+    apiVersion: "keda.sh/v1alpha1",
+    kind: "ScaledObject",
+    metadata: metaOf(options, name, "worker", pool.name),
+    spec: {
+      scaleTargetRef: { apiVersion: "apps/v1", kind: "StatefulSet", name },
+      minReplicaCount: least,
+      maxReplicaCount: most,
+      pollingInterval: pollingSeconds,
+      fallback: { failureThreshold: FAILURES, replicas: most },
+      advanced: {
+        horizontalPodAutoscalerConfig: {
+          behavior: {
+            scaleUp: {
+              ...NO_WAIT,
+              // All that the plan wants at once.
+              policies: [{ type: "Pods", value: most, periodSeconds: 15 }],
+            },
+            scaleDown: {
+              ...NO_WAIT,
+              policies: [{ type: "Percent", value: 100, periodSeconds: 15 }],
+            },
+          },
+        },
+      },
+      triggers: [
+        {
+          type: "external-push",
+          metricType: "AverageValue",
+          useCachedMetrics: false,
+          metadata: {
+            scalerAddress: `${host}:${SCALER_PORT}`,
+            pool: pool.name,
+            // The autoscaler ignores a difference of a tenth: the scaler reads the replicas of the
+            // set and asks for enough more.
+            tolerance: "0.1",
+            statefulSet: name,
+          },
+        },
+      ],
+    },
+  };
 }

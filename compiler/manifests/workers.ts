@@ -160,10 +160,6 @@ function container(options: ManifestOptions, pool: Pool): object {
       requests: { cpu, memory: workerMemory, ...gpu },
       limits: { cpu, memory: workerMemory, ...gpu },
     },
-    resizePolicy: [
-      { resourceName: "cpu", restartPolicy: "NotRequired" },
-      { resourceName: "memory", restartPolicy: "RestartContainer" },
-    ],
     ...probesOf(HTTP_PORT),
     ...(mounts.length === 0 ? {} : { volumeMounts: mounts }),
   };

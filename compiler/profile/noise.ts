@@ -1,6 +1,6 @@
 /**
  * How far the measurements of a machine are to be believed. What each check is for, and what its
- * limit was chosen by, is in docs/profiling.md.
+ * limit was chosen by, is in docs/models.md.
  */
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { quantileRanks, type RankInterval } from "../numeric/quantile-interval.ts";

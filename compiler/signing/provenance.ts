@@ -11,7 +11,7 @@ import { PREDICATE_TYPE, STATEMENT_TYPE } from "stratagem-runtime/internal/trust
 import type { SignedFile } from "stratagem-runtime/internal/trust/statement";
 import { type PackageDigest, packageDigest } from "./package-digest.ts";
 
-/** What `buildDefinition` has, as docs/signing.md describes it. */
+/** What `buildDefinition` has, as docs/ship.md describes it. */
 export const BUILD_TYPE = "urn:stratagem:compile:1";
 /** Where nobody says who made it. */
 export const UNNAMED_BUILDER = "urn:stratagem:builder:unnamed";

@@ -12,7 +12,7 @@ import { type Point, type PointTask, type Row, SAME_ACCURACY, type Served } from
 
 export const peers: Experiment = {
   name: "peers",
-  about: "other systems on the same arrivals, load by load: all points of peers.md",
+  about: "other systems on the same arrivals, load by load: all 119 points",
   takes: "fifteen minutes and more",
   options: {
     case: "cases with this word: image, sentiment, detection, pascal, ampere, 2x, 5x, gamma, …",

@@ -1,4 +1,4 @@
-/** The experiments of docs/experiments/ramsis.md and peers.md. */
+/** The experiments of docs/experiments/ramsis.md. */
 import { ramsisGpu } from "../gpu/ramsis-gpu.ts";
 import type { Experiment } from "../harness/experiment.ts";
 import { peers } from "./peers.ts";

@@ -1,4 +1,4 @@
-/** The experiments of docs/scale.md. */
+/** The experiments of docs/many-machines.md. */
 import type { Experiment } from "../harness/experiment.ts";
 import { broker } from "./broker.ts";
 import { decisions } from "./decisions.ts";

@@ -116,20 +116,17 @@ export function timesOf(axes: readonly string[], apart: number | null = null): S
 }
 
 export const sloFields: Fields<Omit<Slo, "classes">> = {
-  latencyMs: [milliseconds, "What a query may take from arrival to answer."],
+  latencyMs: [milliseconds, "Latency allowed for a query, from arrival to answer."],
   maxViolationRate: [
     orNull(ratio),
-    "Of the queries, those that may take longer; nil if the application sets no ceiling.",
+    "Share of queries that may take longer; nil without a ceiling.",
   ],
   percentile: [
     percentile,
-    "Quantile of the latency that has to meet `latencyMs` where there is no ceiling.",
+    "Quantile of the latency that must meet `latencyMs` where there is no ceiling.",
   ],
-  p50Ms: optional(milliseconds, "What the median latency may be; left out where it has no limit."),
-  p95Ms: optional(
-    milliseconds,
-    "What the 95th percentile of the latency may be; left out where it has no limit.",
-  ),
+  p50Ms: optional(milliseconds, "Limit of the median latency."),
+  p95Ms: optional(milliseconds, "Limit of the 95th percentile of the latency."),
 };
 
 const variation = numberIn(MIN_VARIATION, MAX_VARIATION);
@@ -151,24 +148,21 @@ const arrivalModel = tagged<"process", ArrivalModel>("process", {
 
 const pool = record<Pool>({
   name: [text, "The pool's name; plans refer to its index."],
-  hardware: [orNull(text), "What its workers are; nil if the application does not say."],
-  workers: [workerCount, "How many it has."],
-  cores: [
-    orNull(integerIn(1, MAX_CORES)),
-    "Cores of each worker; nil if the application does not say.",
-  ],
-  pricePerHour: [orNull(numberIn(0, MAX_PRICE)), "Price of a worker; nil if there is none."],
+  hardware: [orNull(text), "Kind of its workers; nil if not stated."],
+  workers: [workerCount, "Number of workers."],
+  cores: [orNull(integerIn(1, MAX_CORES)), "Cores of each worker; nil if not stated."],
+  pricePerHour: [orNull(numberIn(0, MAX_PRICE)), "Price of a worker; nil if not stated."],
   device: optional(
     device,
-    "What its workers run models on, such as webgpu or cuda:0,1; where nobody says it, processors.",
+    "Device of its workers, such as webgpu or cuda:0,1; processors by default.",
   ),
   measuredOn: optional(
     measuredOn,
-    "What the profiles that its times are from were measured on; left out where they do not say.",
+    "Hardware that its profiles were measured on; left out if not recorded.",
   ),
   urls: optional(
     listOf([1, MAX_WORKERS], workerUrl),
-    "Where its workers are, v2 servers; left out where they are processes of who serves.",
+    "URLs of its workers, v2 servers; left out where they are local processes.",
   ),
 });
 
@@ -201,49 +195,46 @@ const optionsJson: Shape<string> = {
 const moduleReference = record<ModuleReference>({
   specifier: [
     orNull(textOf(PACKAGE_SPECIFIER, "what a package has, such as package/entry", "a specifier")),
-    "Where it is of a package, as `import` names it; nil for a file of the models folder.",
+    "Name for `import` where it is in a package; nil for a file of the models folder.",
   ],
-  options: [optionsJson, "What it is opened with; keys are in ascending order."],
+  options: [optionsJson, "Options of the module; keys in ascending order."],
 });
 
 const remoteReference = record<RemoteReference>({
-  url: [textOf(SERVER_URL, "the URL of a server", "a URL"), "Of a server of the protocol v2."],
-  model: [text, "As that server names it."],
+  url: [textOf(SERVER_URL, "the URL of a server", "a URL"), "URL of a v2 server."],
+  model: [text, "Name on that server."],
 });
 
 const statePair = record<StatePair>({
-  input: [text, "A tensor that the model takes."],
-  output: [text, "The one that it gives for it; of the same type and shape of a row."],
+  input: [text, "Input tensor."],
+  output: [text, "Output tensor that it becomes; same type and row shape."],
 });
 
 const modelPart = record<ModelPart>({
-  file: [fileName, "The server looks it up in its models folder."],
-  sha256: [sha256, "That of the file."],
+  file: [fileName, "File in the models folder."],
+  sha256: [sha256, "Digest of the file."],
   inputs: [tensors, "What it takes: what files before it give, or inputs of the model."],
   outputs: [tensors, "What it gives; of the last one the outputs of the model."],
 });
 
 export const modelFile = withSoundAdapter(
   record<ModelFile>({
-    file: [fileName, "The server looks it up in its models folder."],
-    sha256: [sha256, "That of the file."],
-    inputs: [tensors, "What the model takes, axis 0 being the rows of a batch."],
-    outputs: [tensors, "What the model gives."],
+    file: [fileName, "File in the models folder."],
+    sha256: [sha256, "Digest of the file."],
+    inputs: [tensors, "Inputs of the model; axis 0 is the rows of a batch."],
+    outputs: [tensors, "Outputs of the model."],
     adapter: optional(
       modelAdapter,
-      "How the tensors of the file become those; left out where they are the same.",
+      "Maps the tensors of the file to those; left out where they are the same.",
     ),
-    buckets: optional(
-      buckets,
-      "Axes that have one of several sizes; left out where every axis but the rows has one.",
-    ),
+    buckets: optional(buckets, "Axes with several sizes."),
     parts: optional(
       listOf([1, MAX_PARTS], modelPart),
       "ONNX files that run after the first in the same worker, for the same rows: each takes by " +
         "name what those before it give. Left out where there is one file; beside it there are " +
         "no `adapter`, `buckets`, `module` and `remote`.",
     ),
-    module: optional(moduleReference, "Of an ES module, of which the file is the entry."),
+    module: optional(moduleReference, "An ES module whose entry is the file."),
     remote: optional(
       remoteReference,
       "Of a model that another server runs: there is no file, and the digest is that of its " +
@@ -262,14 +253,14 @@ export const profileReference = record<ProfileReference>({
   file: [fileName, "The profile."],
   variant: [text, "Name of the variant in that file."],
   hardware: [text, "What the variant was measured on."],
-  sha256: [sha256, "That of the file."],
+  sha256: [sha256, "Digest of the file."],
 });
 
 export const variantName: Field<string> = [text, "Unique in the task."];
 export const accuracy: Field<number> = [ratio, "Accuracy as measured."];
 export const model: Field<ModelFile | null> = [
   orNull(modelFile),
-  "What is served; without it the bundle can only be simulated.",
+  "Model file; nil where the bundle can only be simulated.",
 ];
 
 /** Batch service times of each variant. */
@@ -331,7 +322,7 @@ export function levelFields(
   capacity = throughputOr0,
 ): Fields<LevelHead> {
   return {
-    loadQps: [rate, "Queries per second of the whole cluster, in a pipeline requests."],
+    loadQps: [rate, "Queries (in a pipeline requests) per second of the cluster."],
     feasible: [boolean, feasible],
     capacityQps: [capacity, capacityQps],
   };
@@ -339,7 +330,7 @@ export function levelFields(
 
 export const pace: Field<number> = [
   numberBetween(1, MAX_PACE),
-  "Service times of the machine relative to the profile's.",
+  "Service times over the profile's.",
 ];
 
 /** By ascending load. */
@@ -349,35 +340,35 @@ export function levelsOf<Level>(level: Shape<Level>): Shape<readonly Level[]> {
 
 /** Figures weighted by queries. */
 export const accuracyFields: Fields<ClassExpected> = {
-  accuracyPerSatisfied: [ratio, "Mean accuracy of the queries that are answered in time."],
-  accuracyPerQuery: [ratio, "Mean accuracy of all queries, late ones counting 0."],
-  violationRate: [ratio, "Of the queries, those that are late."],
+  accuracyPerSatisfied: [ratio, "Mean accuracy of queries answered in time."],
+  accuracyPerQuery: [ratio, "Mean accuracy of all queries; late ones count 0."],
+  violationRate: [ratio, "Share of late queries."],
 };
 
 /** Latencies that a level promises. */
 export const expectedLatency = optional(
   record<ExpectedLatency>({
-    p50: [waitOr0, "Median of the latencies of what is served."],
-    p95: optional(waitOr0, "Their 95th percentile; only of ramsis."),
-    p99: [waitOr0, "Their 99th percentile."],
+    p50: [waitOr0, "Median latency."],
+    p95: optional(waitOr0, "95th percentile; only of ramsis."),
+    p99: [waitOr0, "99th percentile."],
     max: [waitOr0, "The longest."],
   }),
-  "Latencies while the load is that of the level; left out by compilers before edition 1.8.",
+  "Latencies at the load of the level; left out before edition 1.8.",
 );
 
 /** What a simulation tells of the time that queries take. */
 export const latencyFields: Fields<
   Pick<PipelineExpected, "latencyMsP50" | "latencyMsP99" | "latencyMs">
 > = {
-  latencyMsP50: [waitOr0, "Median of the latencies of what is served."],
-  latencyMsP99: [waitOr0, "Their 99th percentile."],
+  latencyMsP50: [waitOr0, "Median latency."],
+  latencyMsP99: [waitOr0, "99th percentile."],
   latencyMs: expectedLatency,
 };
 
 const paceFigures = record<PaceFigures>({
-  pace: [numberBetween(0, MAX_PACE), "Service times relative to the profile's."],
-  accuracyPerQuery: [ratio, "Mean accuracy of all queries, late ones counting 0."],
-  violationRate: [ratio, "Of the queries, those that are late or dropped."],
+  pace: [numberBetween(0, MAX_PACE), "Service times over the profile's."],
+  accuracyPerQuery: [ratio, "Mean accuracy of all queries; late ones count 0."],
+  violationRate: [ratio, "Share of queries late or dropped."],
   p50: [waitOr0, "Median latency of what is served."],
   p99: [waitOr0, "Its 99th percentile."],
 });
@@ -386,12 +377,12 @@ const paceFigures = record<PaceFigures>({
 export const paceFields: Fields<PacePromises> = {
   headroom: optional(
     numberIn(0, MAX_PACE),
-    "The largest constant pace at which the level keeps its ceiling, as simulated.",
+    "Highest constant pace at which the level keeps its ceiling, simulated.",
   ),
-  byPace: optional(listOf([0, 64], paceFigures), "What is simulated at other paces, ascending."),
+  byPace: optional(listOf([0, 64], paceFigures), "Figures at other paces, ascending."),
 };
 
-export const seed: Field<number> = [count, "What the simulation's random numbers begin with."];
+export const seed: Field<number> = [count, "Seed of the simulation."];
 export const durationMs: Field<number> = [
   numberIn(MIN_MS, MAX_SPAN_MS),
   "Length of the simulation.",
@@ -410,37 +401,31 @@ export const slosOrNever = orNull(numberIn(MIN_SLOS, MAX_SLOS));
 
 const input = record<InputDigest>({
   path: [relativePath, "A file, from the folder of the application specification."],
-  sha256: [sha256, "That of the file."],
+  sha256: [sha256, "Digest of the file."],
 });
 
 const compiled = record<Provenance>({
-  compiler: [text, "Name and version of the compiler."],
-  inputs: [listOf([0, MAX_INPUTS], input), "What it read."],
+  compiler: [text, "Name and version."],
+  inputs: [listOf([0, MAX_INPUTS], input), "Files that it read."],
 });
 
 // Fields of the bundles themselves.
 
-export const application: Field<string> = [text, "Name from the application specification."];
-export const METHOD = "The method whose tables or plans these are.";
+export const application: Field<string> = [text, "Name of the application."];
+export const METHOD = "Method.";
 export const slo: Field<Slo> = [
   { ...record<Omit<Slo, "classes">>(sloFields) },
-  "The objective that the policy was computed for.",
+  "Objective of the policy.",
 ];
-export const arrivals: Field<ArrivalModel> = [
-  arrivalModel,
-  "The arrivals that the policy was computed for.",
-];
-export const provenance: Field<Provenance> = [compiled, "What the bundle was made from."];
+export const arrivals: Field<ArrivalModel> = [arrivalModel, "Arrivals of the policy."];
+export const provenance: Field<Provenance> = [compiled, "Inputs and compiler."];
 
 /** @param maxPools that the method can take. */
 export function clusterOf(maxPools: number): Field<Cluster> {
   const cluster = record<Cluster>({
     communicationLatencyMs: [numberIn(0, MAX_HOP_MS), "Time per hop."],
-    pools: [listOf([1, maxPools], pool), "Workers of one kind each."],
-    serving: optional(
-      servingPath,
-      "What serving takes beside the models; left out where latencies are those of models alone.",
-    ),
+    pools: [listOf([1, maxPools], pool), "Pools of workers."],
+    serving: optional(servingPath, "Serving path; left out where latencies are of models alone."),
   });
   const poolCount = maxPools === 1 ? "one pool" : `1 to ${maxPools} pools`;
   return [cluster, `The workers: ${poolCount}.`];

@@ -29,9 +29,9 @@ export const workerUrl: Shape<string> = {
 };
 
 const measuredDevice = record<MeasuredDevice>({
-  provider: [oneOf(PROVIDERS), "The provider of ONNX Runtime; that of `device` where it is there."],
-  name: [text, "As its driver names it; of processors their model."],
-  driver: [orNull(text), "Version of its driver; nil where there is none, or nobody says."],
+  provider: [oneOf(PROVIDERS), "Provider of ONNX Runtime; that of `device` if stated."],
+  name: [text, "Name by its driver; for processors their model."],
+  driver: [orNull(text), "Version of its driver; nil if unknown."],
 });
 
 /** Times hold for workers of their own kind only. */

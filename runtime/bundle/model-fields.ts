@@ -37,16 +37,16 @@ const resize = record<Resize>({
     oneOf(["fill", "pad"]),
     "Stretched, or with its ratio kept and filled up at the bottom and on the right.",
   ],
-  padding: [anyNumber, "What is filled in."],
+  padding: [anyNumber, "Value of the padding."],
 });
 
 const adaptedInput = record<AdaptedInput>({
-  name: [text, "As the model calls it."],
+  name: [text, "Name in the file."],
   dtype: [text, "The type of its elements, as ONNX Runtime names it."],
   shape: [shape, "The model's own; −1 for the rows, and for an axis of several sizes."],
   batchAxis: [...batchAxis],
   from: [orNull(index), "Index in `inputs` of the model; nil for a constant."],
-  constant: [orNull(anyNumber), "Every element of it; nil unless it is a constant."],
+  constant: [orNull(anyNumber), "Value of every element; nil unless it is a constant."],
   resize: [
     orNull(resize),
     "How the last two axes are brought to the size that the model takes; nil where they have it.",
@@ -62,10 +62,10 @@ const label: Shape<string> = {
 };
 
 const adaptedOutput = record<AdaptedOutput>({
-  name: [text, "As the model calls it."],
+  name: [text, "Name in the file."],
   batchAxis: [...batchAxis],
-  as: [oneOf([...OUTPUT_FORMS]), "What is told of it, along its last axis."],
-  k: [orNull(integerIn(1, MAX_BATCH)), 'Classes that are told, of "top-k"; else nil.'],
+  as: [oneOf([...OUTPUT_FORMS]), "Form of the output, along its last axis."],
+  k: [orNull(integerIn(1, MAX_BATCH)), 'Number of classes of "top-k"; else nil.'],
   labels: [
     orNull(listOf([1, MAX_LABELS], label)),
     'Names of the classes, of "ctc" without the blank; nil without them.',
@@ -74,8 +74,8 @@ const adaptedOutput = record<AdaptedOutput>({
 });
 
 export const modelAdapter = record<ModelAdapter>({
-  maxRows: [orNull(integerIn(1, MAX_BATCH)), "Rows that it takes at once; nil for any number."],
-  inputs: [listOf([1, MAX_TENSORS], adaptedInput), "What the model takes, in its order."],
+  maxRows: [orNull(integerIn(1, MAX_BATCH)), "Largest number of rows; nil for any."],
+  inputs: [listOf([1, MAX_TENSORS], adaptedInput), "Inputs of the file, in its order."],
   outputs: [
     listOf([1, MAX_TENSORS], adaptedOutput),
     "What each of the `outputs` beside it is made of, in their order.",
@@ -84,7 +84,7 @@ export const modelAdapter = record<ModelAdapter>({
 
 const place = record<BucketAxis["inputs"][number]>({
   input: [index, "Index in `inputs` of the model."],
-  axis: [integerIn(1, MAX_RANK - 1), "Which of its axes."],
+  axis: [integerIn(1, MAX_RANK - 1), "Axis."],
 });
 
 export const buckets = listOf(
@@ -92,7 +92,7 @@ export const buckets = listOf(
   record<BucketAxis>({
     inputs: [listOf([1, MAX_TENSORS], place), "Where the axis is."],
     sizes: [listOf([1, MAX_BUCKETS], integerIn(1, MAX_SIZE)), "Ascending."],
-    padding: [anyNumber, "What inputs are filled up with."],
+    padding: [anyNumber, "Value of the padding."],
   }),
 );
 

@@ -93,7 +93,7 @@ const poolProfile = record<PoolProfile>({
 /** A variant on the hardware of each pool. */
 export const poolProfiles: Field<StageVariant["profiles"]> = [
   listOf([1, MAX_POOLS], orNull(poolProfile)),
-  "What was measured on each pool, in their order; nil where the variant cannot run.",
+  "Measurements by pool, in their order; nil where the variant cannot run.",
 ];
 
 /** How plans were found. */
@@ -101,8 +101,8 @@ export const planReportFields: Fields<Pick<ProvisioningReport, "method" | "statu
   method: solverName,
   status: [
     oneOf(["optimal", "feasible", "infeasible"]),
-    "What is proven of the plan; infeasible only if the level is not feasible.",
+    "Proof; infeasible only if the level is not feasible.",
   ],
 };
 
-export const evaluations: Field<number> = [count, "Plans that were simulated, in part or whole."];
+export const evaluations: Field<number> = [count, "Plans simulated, in part or whole."];

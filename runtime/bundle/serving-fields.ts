@@ -50,17 +50,17 @@ const contention: Shape<readonly number[]> = {
 const row = (meaning: string): Field<Spread> => [spread, meaning];
 
 const stalls = record<NonNullable<ServingPath["stalls"]>>({
-  perSecond: [numberIn(MIN_STALLS, MAX_STALLS), "How often in a second that a processor works."],
-  ms: row("How long they last."),
+  perSecond: [numberIn(MIN_STALLS, MAX_STALLS), "Rate per second of processor work."],
+  ms: row("Duration."),
 });
 
 const slow = record<SlowSpells>({
-  share: [numberIn(MIN_SLOW_SHARE, 1 - MIN_SLOW_SHARE), "Part of the time."],
-  factor: [numberIn(1, MAX_STRETCH), "How many times as long work takes in them."],
-  spellMs: [numberIn(MIN_SPELL_MS, MAX_MS), "How long one lasts in the mean."],
+  share: [numberIn(MIN_SLOW_SHARE, 1 - MIN_SLOW_SHARE), "Share of the time."],
+  factor: [numberIn(1, MAX_STRETCH), "Slowdown in them."],
+  spellMs: [numberIn(MIN_SPELL_MS, MAX_MS), "Mean duration."],
   fast: [
     numberIn(MIN_FAST, MAX_STRETCH),
-    "What work takes outside of them, over what profile and contention say.",
+    "Time of work outside of them over that of profile and contention.",
   ],
 });
 
@@ -71,21 +71,15 @@ export const servingPath = record<ServingPath>({
   batchMs: row("The server's process: a batch, sending it to a worker and taking it back."),
   answerMs: row("The server's process: writing the answer of a request."),
   perMiBMs: [fromZero, "The server's process: each MiB beyond `requestBytes`."],
-  wakeMs: row("What a process that slept takes longer than one that did not."),
-  wireMs: row("Client and network, both ways together."),
+  wakeMs: row("Extra time of a process that slept."),
+  wireMs: row("Client and network, both ways."),
   contention: [
     contention,
     "Service times with 1, 2, … workers busy at once, relative to those with one.",
   ],
-  stalls: optional(
-    stalls,
-    "Times at which the host takes a processor away; left out where it takes none.",
-  ),
-  slow: optional(
-    slow,
-    "Times in which the host lets a processor work slowly; left out where it does not.",
-  ),
-  marginMs: [fromZero, "Time of the SLO that decisions leave to the path; less than any SLO."],
+  stalls: optional(stalls, "Times at which the host takes a processor away."),
+  slow: optional(slow, "Times in which the host slows a processor down."),
+  marginMs: [fromZero, "Part of the SLO left to the path; less than any SLO."],
   stretch: optional(
     numberIn(1, MAX_STRETCH),
     "Service times that plans reckon with at most, relative to those measured. Absent: the path " +

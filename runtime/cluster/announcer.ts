@@ -9,7 +9,7 @@ import { textOfState, type WorkerState } from "./worker-state.ts";
 /** What of a worker's state it does not know by itself. */
 export type AnnouncedState = Omit<WorkerState, "session" | "isLeaving">;
 
-export interface AnnouncerOptions {
+interface AnnouncerOptions {
   readonly connection: Pick<ClusterConnection, "publish" | "onLink">;
   readonly store: ClusterStore;
   /** What it is now; asked with every beat. Its name stays. */

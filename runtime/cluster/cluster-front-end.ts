@@ -25,7 +25,7 @@ export interface ClusterSettings {
   readonly frontEnd?: string | undefined;
 }
 
-export interface FrontEndOptions extends ClusterSettings {
+interface FrontEndOptions extends ClusterSettings {
   /** A clock that does not go back, ms. */
   readonly nowMs: () => number;
   readonly onNotice: Notice;

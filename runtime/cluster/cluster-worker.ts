@@ -6,7 +6,7 @@ import { ClusterConnection } from "./connection.ts";
 import { FetchedModels } from "./fetched-models.ts";
 import { NatsStore } from "./nats-store.ts";
 
-export interface ClusterWorkerOptions {
+interface ClusterWorkerOptions {
   /** As `--cluster` has it. */
   readonly cluster: string;
   readonly name: string;

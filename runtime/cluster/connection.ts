@@ -3,8 +3,9 @@
  * and it is made again as often as it takes.
  */
 
+import { readFile } from "node:fs/promises";
+import { RuntimeError } from "../errors.ts";
 import type { Notice } from "../server/telemetry/notice.ts";
-import { natsCredentials } from "../sources/nats-credentials.ts";
 import { realWait, type Wait } from "../sources/wait.ts";
 import type { ClusterUrl } from "./cluster-url.ts";
 import { type ClusterPackages, clusterPackages, type NatsLink } from "./nats-packages.ts";
@@ -21,7 +22,7 @@ export interface ConnectionOptions {
 }
 
 /** Told of each link once it is there, and with null once it has gone. */
-export type LinkListener = (link: NatsLink | null) => void;
+type LinkListener = (link: NatsLink | null) => void;
 
 /** Of pings; after two without an answer, at the third, a link is taken for cut. */
 const PING_MS = 1000;
@@ -182,4 +183,26 @@ async function endOf(link: NatsLink): Promise<void> {
   await Promise.race([over, link.closed()]);
   // A cut link may take long to close.
   void link.close().catch(() => {});
+}
+
+const CREDENTIALS = "-----BEGIN NATS USER JWT-----";
+
+/**
+ * Credentials as the client of NATS takes them. @param path left out for none.
+ * @throws RuntimeError RUNTIME_UNREADABLE
+ */
+async function natsCredentials(
+  path: string | undefined,
+  credsAuthenticator: (bytes: Uint8Array) => unknown,
+): Promise<object> {
+  if (path === undefined) return {};
+  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+    const found = error.code ?? error.message;
+    throw new RuntimeError("RUNTIME_UNREADABLE", `${path}: expected credentials, got: ${found}`);
+  });
+  if (text.includes(CREDENTIALS)) return { authenticator: credsAuthenticator(Buffer.from(text)) };
+  const token = text.trim();
+  const colon = token.indexOf(":");
+  if (colon < 0) return { token };
+  return { user: token.slice(0, colon), pass: token.slice(colon + 1) };
 }

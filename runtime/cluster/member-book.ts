@@ -22,7 +22,7 @@ interface Known {
 }
 
 /** What became of a beat; `another`: two workers have one name, and the later one keeps it. */
-export type Beaten = "same" | "changed" | "another";
+type Beaten = "same" | "changed" | "another";
 
 export class MemberBook {
   readonly #known = new Map<string, Known>();

@@ -9,7 +9,7 @@ import { BEAT_MS, MemberBook } from "./member-book.ts";
 import { type ClusterStore, isUnder, type StoreChange, storeKey } from "./store.ts";
 import { readState, type WorkerState } from "./worker-state.ts";
 
-export interface MembershipOptions {
+interface MembershipOptions {
   readonly connection: Pick<ClusterConnection, "onLink" | "subscribe">;
   readonly store: ClusterStore;
   /** A monotonic clock, ms. */

@@ -4,13 +4,13 @@
  */
 import { RuntimeError } from "../errors.ts";
 
-export interface NatsMessage {
+interface NatsMessage {
   readonly subject: string;
   readonly data: Uint8Array;
   string(): string;
 }
 
-export interface NatsSubscription {
+interface NatsSubscription {
   unsubscribe(): void;
 }
 
@@ -29,7 +29,7 @@ export interface NatsLink {
   close(): Promise<void>;
 }
 
-export interface KeyValueEntry {
+interface KeyValueEntry {
   readonly revision: number;
   readonly operation: "PUT" | "DEL" | "PURGE";
   string(): string;
@@ -50,7 +50,7 @@ export interface StreamMessage {
   string(): string;
 }
 
-export interface StreamMessages {
+interface StreamMessages {
   /** What becomes of it. */
   status(): AsyncIterable<{ readonly type: string }>;
   closed(): Promise<unknown>;

@@ -7,7 +7,7 @@ import type { ClusterConnection } from "./connection.ts";
 import type { NatsLink, StreamManager, StreamMessage } from "./nats-packages.ts";
 import type { StoreWatcher } from "./store.ts";
 
-export interface WatchOptions {
+interface WatchOptions {
   readonly connection: ClusterConnection;
   readonly bucket: string;
   readonly prefix: string;

@@ -1,6 +1,6 @@
 /** What a worker says of itself, once a second and whenever that changes. */
 
-export interface WorkerModel {
+interface WorkerModel {
   readonly name: string;
   /** Null where none of its file was read yet. */
   readonly sha256: string | null;
@@ -79,7 +79,7 @@ function modelsOf(value: unknown): WorkerModel[] | null {
 function isWorkerUrl(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || url.username !== "" || url.password !== "") return false;
-  return ["http:", "https:", "grpc:", "grpcs:"].includes(url.protocol) && url.host !== "";
+  return ["http:", "https:"].includes(url.protocol) && url.host !== "";
 }
 
 function shortText(value: unknown): string | undefined {

@@ -17,13 +17,6 @@ export interface ScalerFlags {
   readonly tlsCert?: string;
   readonly tlsKey?: string;
   readonly tlsClientCa?: string;
-  /** POOL=STATEFULSET each. */
-  readonly scale: readonly string[];
-  readonly resize: boolean;
-  readonly lease: string;
-  readonly kubeApi?: string;
-  readonly kubeNamespace: string;
-  readonly kubeTokenFile?: string;
 }
 
 export interface ScalerSurroundings {
@@ -32,10 +25,6 @@ export interface ScalerSurroundings {
   readonly onReady: (result: CommandResult) => void;
   /** Milliseconds of a clock that does not go back. */
   readonly nowMs: () => number;
-  /** Milliseconds since 1970. */
-  readonly epochMs: () => number;
-  /** Who this process is, another in each. */
-  readonly identity: string;
   readonly environment: NodeJS.ProcessEnv;
   readonly onNotice: (message: string) => void;
 }

@@ -3,12 +3,12 @@ import { readFile } from "node:fs/promises";
 import { ServerCredentials } from "@grpc/grpc-js";
 import { EXIT_CODES, RuntimeError } from "../errors.ts";
 import { openKeda } from "../keda/keda.ts";
+import { replicasOf } from "../keda/replicas.ts";
 import { loadBundle } from "../load-bundle.ts";
 import { openedSources } from "../opened-sources.ts";
 import { LoadWatch } from "../scaling/load-watch.ts";
 import { storeFolder } from "../sources/store-folder.ts";
 import type { CommandResult } from "./command-result.ts";
-import { openDirect } from "./scaler-direct.ts";
 import { expectOneLoad, openLoad } from "./scaler-load.ts";
 import type { ScalerFlags, ScalerSurroundings } from "./scaler-options.ts";
 
@@ -22,23 +22,23 @@ export async function scalerCommand(
   flags: ScalerFlags,
   surroundings: ScalerSurroundings,
 ): Promise<void> {
-  const { signal, onReady, nowMs } = surroundings;
+  const { signal, onReady, nowMs, environment } = surroundings;
   expectOneLoad(flags);
   const { bundle } = await loadBundle(await policyOf(flags, surroundings));
   const credentials = await credentialsOf(flags);
   const { application } = bundle;
   const opened = await openLoad(flags, application, surroundings);
   const watch = new LoadWatch({ bundle, frontEnds: opened.source, nowMs });
-  const direct = await openDirect(flags, watch, bundle, surroundings);
-  const { replicasOf } = direct;
-  const server = await openKeda({ watch, ...flags.grpc, credentials, replicasOf });
-  const look = () => void watch.look().then(() => direct.follow());
+  const server = await openKeda({
+    ...{ watch, ...flags.grpc, credentials },
+    replicasOf: (set) => replicasOf(set, environment),
+  });
+  const look = () => void watch.look();
   const timer = setInterval(look, LOOK_MS);
   onReady(readyText(server.url, application, watch));
   look();
   await aborted(signal);
   clearInterval(timer);
-  await direct.close();
   await server.close();
   await opened.close();
 }

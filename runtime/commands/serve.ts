@@ -141,13 +141,13 @@ function inForce({ values, sources }: Resolved, { level, format }: LogState): Re
 
 /** @throws RuntimeError RUNTIME_USAGE without a bundle. */
 function optionsOf(settings: SettingValues, environment: NodeJS.ProcessEnv): ServerOptions {
-  const { policy, discovery, models, http, memory, threads } = settings;
-  if (policy === null && discovery === null) {
+  const { policy, models, http, memory, threads } = settings;
+  if (policy === null) {
     const ways = `expected --policy or STRATAGEM_POLICY, or policy in the file of --config`;
     throw new RuntimeError("RUNTIME_USAGE", `${ways}: the bundle to serve`);
   }
   return {
-    policy: policy ?? [],
+    policy,
     ...http,
     ...(models === null ? {} : { models }),
     ...(memory === null ? {} : { workerMemoryBytes: memory }),
@@ -187,14 +187,13 @@ async function canaryOf(
 }
 
 function sourcesOf(
-  { discovery, labels, poll, store, token, statusUrl }: SettingValues,
+  { labels, poll, store, token, statusUrl }: SettingValues,
   { environment, signal }: ServeSurroundings,
 ): SourceSettings {
   return {
     storeFolder: storeFolder(store, environment),
     pollMs: poll,
     statusUrl: statusUrl ?? undefined,
-    discovery: discovery ?? undefined,
     tokenFile: tokenFileFor("sources", token),
     labels: labels ?? undefined,
     environment,

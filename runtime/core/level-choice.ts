@@ -28,7 +28,8 @@ export const DEFAULT_LEVEL_CHOICE: LevelChoiceOptions = {
 
 /**
  * For a pooled queue, whose price rises with its length: the policy of one level carries noise and
- * a few percent more load by itself, so a rise is believed later. Measured in docs/performance.md.
+ * a few percent more load by itself, so a rise is believed later. Source:
+ * docs/decisions/0005-level-choice.md.
  */
 export const POOLED_LEVEL_CHOICE: LevelChoiceOptions = {
   ...DEFAULT_LEVEL_CHOICE,

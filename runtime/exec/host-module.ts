@@ -1,6 +1,6 @@
 /**
  * What an ES module is that runs as a model: its default export opens it. Described in
- * docs/host-tasks.md.
+ * docs/models.md.
  */
 
 /** Element types, as the Open Inference Protocol names them. */

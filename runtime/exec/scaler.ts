@@ -1,7 +1,6 @@
 /**
  * Starts, resizes and ends workers: the seam between what a plan wants and where it runs.
- * `AssignedPool` does it with processes of this machine; what does it elsewhere (pods that are
- * resized in place, replicas that come and go) keeps the same promises.
+ * `AssignedPool` does it with processes of this machine, `RemoteAssigned` with workers elsewhere.
  *
  * A worker is ready, is assigned variants, holds them, and runs batches; meanwhile it may be
  * resized. It may be lost at any time, also in the middle of a change: that change is told of no

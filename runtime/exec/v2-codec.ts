@@ -193,7 +193,7 @@ export function answerHead(
 }
 
 /** @throws Error unless an output has the type that it should, and a shape at all. */
-export function givenShape(info: TensorInfo, datatype: unknown, shape: unknown): readonly number[] {
+function givenShape(info: TensorInfo, datatype: unknown, shape: unknown): readonly number[] {
   const isType = typeof datatype === "string" && hostDtypeOf(datatype) === info.dtype;
   if (isType && isShape(shape)) return shape;
   const found = `${String(datatype).slice(0, 40)} ${JSON.stringify(shape)?.slice(0, 80)}`;
@@ -207,6 +207,6 @@ export function fieldsOf(value: unknown, what: string): Fields {
   throw new Error(`expected ${what} to be an object`);
 }
 
-export function protocolTypeOf(dtype: string): string {
+function protocolTypeOf(dtype: string): string {
   return hostDatatypeOf(dtype) ?? dtype;
 }

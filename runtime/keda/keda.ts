@@ -18,6 +18,8 @@ import {
 import { BadTrigger, type Trigger, Triggers } from "./trigger.ts";
 
 const SERVICE = "/externalscaler.ExternalScaler";
+/** One replica is worth one: the metric is the number of replicas itself. */
+const TARGET = 1;
 /** The largest message has a trigger's metadata. */
 const MOST_BYTES = 2 ** 18;
 /** Of one connection; KEDA has one, and a stream or two for each ScaledObject on it. */
@@ -33,11 +35,8 @@ export interface KedaOptions {
   /** 0 for any that is free. */
   readonly port: number;
   readonly credentials: ServerCredentials;
-  /**
-   * Replicas that a workload has, by what a trigger names; null where that is not known. Left out,
-   * the autoscaler's tolerance is not made up for.
-   */
-  readonly replicasOf?: ((trigger: Trigger) => Promise<number | null>) | undefined;
+  /** Reads the replicas of a StatefulSet, from which the autoscaler's tolerance counts. */
+  readonly replicasOf: (statefulSet: string) => Promise<number>;
 }
 
 export interface KedaServer {
@@ -89,7 +88,8 @@ class KedaService {
       const { ref } = whole(() => readMetricsRequest(bytes));
       const trigger = this.#triggers.read(ref);
       this.#expectKnown();
-      const replicas = (await this.#replicasOf?.(trigger)) ?? null;
+      const { statefulSet } = trigger;
+      const replicas = statefulSet === undefined ? null : await this.#replicasOf(statefulSet);
       const value = this.#triggers.wanted(trigger, replicas);
       return writeNamedNumbers([{ name: trigger.metricName, value }]);
     });
@@ -107,7 +107,7 @@ class KedaService {
 
   #spec(bytes: Bytes): Bytes {
     const { metricName: name } = this.#triggerOf(bytes);
-    return writeNamedNumbers([{ name, value: this.#triggers.target() }]);
+    return writeNamedNumbers([{ name, value: TARGET }]);
   }
 
   /** The first answer at once, or once the load is known; then each that differs. */

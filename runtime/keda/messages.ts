@@ -17,13 +17,13 @@ export interface ScaledObjectRef {
 }
 
 /** Of whom which metric is asked. */
-export interface MetricsRequest {
+interface MetricsRequest {
   readonly ref: ScaledObjectRef;
   readonly metricName: string;
 }
 
 /** A name and a number: a target, or a value. */
-export interface NamedNumber {
+interface NamedNumber {
   readonly name: string;
   readonly value: number;
 }

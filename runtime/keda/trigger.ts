@@ -4,9 +4,6 @@ import type { WantedPart } from "../scaling/plan-follower.ts";
 import type { ScaledObjectRef } from "./messages.ts";
 import { past } from "./tolerance.ts";
 
-/** One replica is worth one: the metric is the number of replicas itself. */
-const TARGET = 1;
-
 /** What a trigger's metadata says to us. */
 export interface Trigger extends WantedPart {
   /** Part by which the autoscaler lets replicas be too few; 0 where it is told to let none. */
@@ -57,17 +54,13 @@ export class Triggers {
 
   /** Whether there should be any replicas. */
   isActive(trigger: Trigger): boolean {
-    return this.#watch.outlook.isActive && this.#watch.wanted(trigger).workers > 0;
+    return this.#watch.outlook.isActive && this.#watch.plan.wanted(trigger) > 0;
   }
 
   /** @param replicas that there are, where that is known. */
   wanted(trigger: Trigger, replicas: number | null): number {
-    const { workers } = this.#watch.wanted(trigger);
+    const workers = this.#watch.plan.wanted(trigger);
     return replicas === null ? workers : past(workers, replicas, trigger.tolerance);
-  }
-
-  target(): number {
-    return TARGET;
   }
 }
 

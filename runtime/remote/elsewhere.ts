@@ -9,7 +9,7 @@ import {
 } from "./remote-workers.ts";
 
 /** URLs of the workers of one pool, or of the only one. */
-export interface PoolUrls {
+interface PoolUrls {
   /** Null where the bundles have one pool. */
   readonly pool: string | null;
   readonly urls: readonly string[];

@@ -4,8 +4,8 @@ import type { VariantModel } from "../exec/executor.ts";
 import { oneLine } from "../exec/loaded-model.ts";
 import { expectTensors } from "../exec/module-model.ts";
 import type { Fields } from "../exec/v2-codec.ts";
-import { RemoteMistake } from "./remote-mistake.ts";
-import type { V2Connection } from "./v2-connection.ts";
+import { RemoteMistake } from "./asked-batch.ts";
+import type { HttpConnection } from "./http-connection.ts";
 
 /** What is asked of a worker with a model that it is to load. */
 export interface Holding {
@@ -25,7 +25,7 @@ export interface Holding {
  * it is not there.
  */
 export async function heldModel(
-  connection: V2Connection,
+  connection: HttpConnection,
   variant: VariantModel,
   holding: Holding,
 ): Promise<HeldModel> {
@@ -48,7 +48,7 @@ export async function heldModel(
 
 /** The name of one that cannot be loaded: it may be there as it is. @throws RemoteMistake, Error */
 async function nameThere(
-  connection: V2Connection,
+  connection: HttpConnection,
   names: readonly string[],
   variant: VariantModel,
 ): Promise<string> {
@@ -80,7 +80,7 @@ function namesOf({ name, path, remote }: VariantModel): readonly string[] {
 
 /** @returns false where the server has none of that name to load, or does not load models. */
 async function load(
-  connection: V2Connection,
+  connection: HttpConnection,
   name: string,
   { digest, opened }: VariantModel,
   { cores, lease }: Holding,
@@ -98,7 +98,7 @@ async function load(
  * @throws RemoteMistake if it has other tensors, or the server makes batches of what it is sent.
  */
 async function modelAt(
-  connection: V2Connection,
+  connection: HttpConnection,
   name: string,
   variant: VariantModel,
 ): Promise<"same" | "other" | "none"> {

@@ -1,4 +1,4 @@
-/** A v2 server over HTTP with binary tensors, by connections that stay open. */
+/** A v2 server over HTTP with binary tensors, by connections that are kept open. */
 
 import {
   Agent,
@@ -28,12 +28,10 @@ import {
   type BatchAnswer,
   type DescribedModel,
   LOAD_MS,
-  msOf,
   type OpenAnswer,
   QUESTION_MS,
   ServerRefusal,
-  type V2Connection,
-} from "./v2-connection.ts";
+} from "./asked-batch.ts";
 import type { ReadToken } from "./worker-token.ts";
 
 /** One computes, one is on its way, one asks whether it is there; one to spare. */
@@ -63,7 +61,7 @@ interface OpenReply {
   abort(reason: string): void;
 }
 
-export class HttpConnection implements V2Connection {
+export class HttpConnection {
   readonly #url: string;
   readonly #agent: Agent;
   readonly #request: typeof request;
@@ -79,33 +77,45 @@ export class HttpConnection implements V2Connection {
     this.#readToken = readToken;
   }
 
+  /** @throws ServerRefusal, Error unless the server says in time that it is ready. */
   async expectReady(timeoutMs: number): Promise<void> {
     await this.#ask("/v2/health/ready", { maxBytes: MAX_TEXT_BYTES, timeoutMs });
   }
 
+  /** Describes a model; null where the server has none of that name, or it is not ready. */
   async describe(model: string): Promise<DescribedModel | null> {
     const bytes = await this.#find(`/v2/models/${encodeURIComponent(model)}`);
     if (bytes === null) return null;
     return { ...describedTensors(bytes, "any"), sha256: digestOf(bytes) };
   }
 
-  /** By the address that others are told as well. */
+  /**
+   * Whether outputs can stay on the server, and others be taken from there, by the address that
+   * other workers know.
+   */
   async keepsTensors(): Promise<boolean> {
     const bytes = new URL(this.#url).origin === this.#url ? await this.#find("/v2") : null;
     const { extensions } = bytes === null ? {} : fieldsOf(JSON.parse(bytes.toString()), "it");
     return Array.isArray(extensions) && extensions.includes("stratagem_values");
   }
 
+  /** The model's configuration as Triton has it; null where the server has none. */
   async configOf(model: string): Promise<Fields | null> {
     const bytes = await this.#find(`/v2/models/${encodeURIComponent(model)}/config`);
     return bytes === null ? null : fieldsOf(JSON.parse(bytes.toString()), "its configuration");
   }
 
+  /** The model's statistics as Triton has them; null where the server has none. */
   async statisticsOf(model: string): Promise<Fields | null> {
     const bytes = await this.#find(`/v2/models/${encodeURIComponent(model)}/stats`);
     return bytes === null ? null : fieldsOf(JSON.parse(bytes.toString()), "its statistics");
   }
 
+  /**
+   * Has the server load a model, or forget it.
+   * @param lease null where nothing is fenced.
+   * @returns false where it has no such extension, or no such model.
+   */
   async change(
     model: string,
     action: "load" | "unload",
@@ -125,6 +135,7 @@ export class HttpConnection implements V2Connection {
     }
   }
 
+  /** @param onComputed called at most once, as of `Executor.run`: its answer begins to come. */
   infer(batch: AskedBatch, onComputed: OnComputed): OpenAnswer {
     const { model, id, inputs, outputs, stays, lease, timeLeftMs } = batch;
     const json = inferJson(inputs, outputs, { id }, stays);
@@ -278,4 +289,10 @@ function answerOf({ headers, bytes }: Reply, { outputs }: AskedBatch): BatchAnsw
     wallMs: msOf(headers[WALL_MS]),
     cpuMs: msOf(headers["stratagem-cpu-ms"]),
   };
+}
+
+/** @returns null where it is not said, or no time. */
+function msOf(text: unknown): number | null {
+  const ms = typeof text === "string" && text !== "" ? Number(text) : Number.NaN;
+  return ms >= 0 && Number.isFinite(ms) ? ms : null;
 }

@@ -1,8 +1,8 @@
-/** What executors of workers on other machines are started with. */
+/** What executors of workers on other machines are started with, and how long they wait. */
 import type { ExecutorOptions } from "../exec/executor.ts";
+import { WORKER_LIMITS, type WorkerLimits } from "../exec/worker-limits.ts";
 import type { Notice } from "../server/telemetry/notice.ts";
 import type { Hops } from "./hops.ts";
-import type { RemoteLimits } from "./remote-limits.ts";
 import type { RemoteWorkers } from "./remote-workers.ts";
 import type { ReadToken } from "./worker-token.ts";
 
@@ -22,3 +22,27 @@ export interface RemoteOptions
   readonly onNotice: Notice;
   readonly limits?: Partial<RemoteLimits>;
 }
+
+export interface RemoteLimits extends WorkerLimits {
+  /** Time between two questions whether a worker is ready. */
+  readonly heartbeatMs: number;
+  /** Time that an answer to that may take. */
+  readonly heartbeatAnswerMs: number;
+  /** A worker counts as lost after this many failures in a row. */
+  readonly missedHeartbeats: number;
+  /** Wait before a batch is shown again to a worker that is busy with another. */
+  readonly busyRetryMs: number;
+  /** Time between two questions what runs took, to servers that do not say it of each. */
+  readonly statisticsMs: number;
+}
+
+export const REMOTE_LIMITS: RemoteLimits = {
+  ...WORKER_LIMITS,
+  // Whether its threads want to run cannot be seen from here: it has the time of one that computes.
+  hungFloorMs: WORKER_LIMITS.busyFactor * WORKER_LIMITS.hungFloorMs,
+  heartbeatMs: 1000,
+  heartbeatAnswerMs: 1000,
+  missedHeartbeats: 3,
+  busyRetryMs: 5,
+  statisticsMs: 5000,
+};

@@ -11,14 +11,13 @@ import {
   type OnComputed,
   WorkerLostError,
 } from "../exec/executor.ts";
-import { connectionTo } from "./connection-to.ts";
-import { REMOTE_LIMITS, type RemoteLimits } from "./remote-limits.ts";
-import { RemoteMistake } from "./remote-mistake.ts";
-import type { RemoteOptions } from "./remote-options.ts";
+import { RemoteMistake } from "./asked-batch.ts";
+import { HttpConnection } from "./http-connection.ts";
+import { REMOTE_LIMITS, type RemoteLimits, type RemoteOptions } from "./remote-options.ts";
 import { RemoteWorker, type RemoteWorkerListener } from "./remote-worker.ts";
 import type { RemoteMember } from "./remote-workers.ts";
 
-export interface SlotListener {
+interface SlotListener {
   readonly onReady: (slot: number) => void;
   /** @param next what stood by and has the slot now; null where it is empty. */
   readonly onLost: (
@@ -167,7 +166,7 @@ export class RemoteSlots {
         });
     const [limits, pace] = [this.#limits, this.#pace];
     const shared = { variants, ownVariants: own, threads, frontEnd, limits, pace, hops };
-    const connection = connectionTo(member.url, this.#options.readToken);
+    const connection = new HttpConnection(member.url, this.#options.readToken);
     const worker = new RemoteWorker(member, { ...shared, connection }, this.#workerListener());
     this.#workers.set(member.name, worker);
     return worker.begin();

@@ -13,23 +13,23 @@ import {
 import { tensorMistake } from "../exec/host-tensors.ts";
 import { oneLine } from "../exec/loaded-model.ts";
 import { retryDelayMs } from "../exec/worker-limits.ts";
-import { nextBatchId } from "./batch-ids.ts";
+import {
+  type BatchAnswer,
+  nextBatchId,
+  type OpenAnswer,
+  RemoteMistake,
+  ServerRefusal,
+} from "./asked-batch.ts";
 import { BatchTimer } from "./batch-timer.ts";
 import { type Holding, heldModel } from "./held-models.ts";
 import type { Hops } from "./hops.ts";
-import type { RemoteLimits } from "./remote-limits.ts";
-import { RemoteMistake } from "./remote-mistake.ts";
+import type { HttpConnection } from "./http-connection.ts";
+import type { RemoteLimits } from "./remote-options.ts";
 import type { RemoteMember } from "./remote-workers.ts";
 import { sentTensors } from "./sent-tensors.ts";
 import { StatedHops } from "./stated-hops.ts";
-import {
-  type BatchAnswer,
-  type OpenAnswer,
-  ServerRefusal,
-  type V2Connection,
-} from "./v2-connection.ts";
 
-export interface RemoteWorkerOptions {
+interface RemoteWorkerOptions {
   readonly variants: readonly VariantModel[];
   /** Those that it holds from the start, by index; the others are assigned. */
   readonly ownVariants: readonly number[];
@@ -38,7 +38,7 @@ export interface RemoteWorkerOptions {
   readonly limits: RemoteLimits;
   readonly pace: BatchPace;
   readonly hops: Hops;
-  readonly connection: V2Connection;
+  readonly connection: HttpConnection;
 }
 
 /** Calls of a worker; none comes from within a call of its own, and none after it was closed. */
@@ -278,7 +278,7 @@ export class RemoteWorker {
     }
     try {
       await connection.expectReady(limits.heartbeatAnswerMs);
-      this.keepsTensors = (await connection.keepsTensors?.()) ?? false;
+      this.keepsTensors = await connection.keepsTensors();
       for (const index of ownVariants) {
         await this.#holdOne(index, { cores: null, isAnew: false, lease: this.member.lease });
       }

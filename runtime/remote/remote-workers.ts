@@ -10,7 +10,7 @@ export interface RemoteMember {
    * another URL perhaps.
    */
   readonly name: string;
-  /** Of the server, `http://`, `https://`, `grpc://` or `grpcs://`, without a slash at its end. */
+  /** URL of the server, `http://` or `https://`, without a slash at its end. */
   readonly url: string;
   /** Name of the pool whose slots it may take. */
   readonly pool: string;

@@ -4,8 +4,8 @@
  */
 import { type Fields, fieldsOf } from "../exec/v2-codec.ts";
 import type { Hops } from "./hops.ts";
+import type { HttpConnection } from "./http-connection.ts";
 import type { RemoteMember } from "./remote-workers.ts";
-import type { V2Connection } from "./v2-connection.ts";
 
 /** What a server counts as the work on a request, once it begins; waiting is no work. */
 const WORK = ["compute_input", "compute_infer", "compute_output"];
@@ -25,13 +25,13 @@ interface Taken {
 
 export class StatedHops {
   readonly #hops: Hops;
-  readonly #connection: V2Connection;
+  readonly #connection: HttpConnection;
   readonly #byModel = new Map<string, Taken>();
   #isLooking = false;
   #isClosed = false;
   #nextMs = 0;
 
-  constructor(hops: Hops, connection: V2Connection) {
+  constructor(hops: Hops, connection: HttpConnection) {
     this.#hops = hops;
     this.#connection = connection;
   }
@@ -98,7 +98,7 @@ export function computedOf(told: Fields | null): Computed | null {
     const stats = fieldsOf(fieldsOf(one, "model_stats")["inference_stats"] ?? {}, "statistics");
     for (const kind of WORK) {
       const { count, ns } = fieldsOf(stats[kind] ?? {}, kind);
-      // Numbers of 64 bits are texts where gRPC's JSON has them.
+      // Some servers write numbers of 64 bits as texts.
       if (kind === "compute_infer") sums.count += Number(count ?? 0);
       sums.ms += Number(ns ?? 0) / 1e6;
     }

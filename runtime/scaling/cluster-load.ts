@@ -13,7 +13,7 @@ const DEAD_MS = 3000;
 /** Between two beats of which none was lost there is less. */
 const MOST_GAP_MS = 1000;
 
-export interface ClusterLoadOptions {
+interface ClusterLoadOptions {
   readonly store: ClusterStore;
   readonly application: string;
   /** Milliseconds of a clock that does not go back. */

@@ -16,7 +16,7 @@ const MOST_ADDRESSES = 64;
 /** Before a URL, for a front end at each address that its name has. */
 const EACH = "dns+";
 
-export interface FrontEndsOptions {
+interface FrontEndsOptions {
   /** Of `/metrics`; with `dns+` before it, those of every address that the name has. */
   readonly urls: readonly string[];
   readonly application: string;

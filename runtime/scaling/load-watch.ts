@@ -2,9 +2,9 @@
 import type { Bundle } from "../bundle/schema.ts";
 import type { LoadSource } from "./load-source.ts";
 import { loadQpsOf } from "./observed-load.ts";
-import { PlanFollower, type Wanted, type WantedPart } from "./plan-follower.ts";
+import { PlanFollower } from "./plan-follower.ts";
 
-export interface LoadWatchOptions {
+interface LoadWatchOptions {
   readonly bundle: Bundle;
   readonly frontEnds: LoadSource;
   /** Milliseconds of a clock that does not go back. */
@@ -58,10 +58,6 @@ export class LoadWatch {
       this.#isLooking = false;
     }
     for (const tell of this.#watchers) tell();
-  }
-
-  wanted(part: WantedPart): Wanted {
-    return this.plan.wanted(part);
   }
 
   /** Calls back after every look. @returns what ends that. */

@@ -17,12 +17,6 @@ export interface WantedPart {
   readonly pool?: string | undefined;
 }
 
-export interface Wanted {
-  readonly workers: number;
-  /** Most that a plan gives each of them; null where plans do not say. */
-  readonly cores: number | null;
-}
-
 /** Pure: times are arguments, and must not go back. */
 export class PlanFollower {
   readonly #choice: LevelChoice;
@@ -53,16 +47,12 @@ export class PlanFollower {
     this.#nowMs = nowMs;
   }
 
-  /** The most that a level of the last while wants. */
-  wanted(part: WantedPart): Wanted {
+  /** Workers: the most that a level of the last while wants. */
+  wanted(part: WantedPart): number {
     const recent = this.#plans.filter((_, level) => {
       return this.#nowMs - (this.#wantedMs[level] ?? Number.NaN) <= this.#holdMs;
     });
-    const sums = recent.map((plan) => wantedOf(plan, part));
-    return {
-      workers: Math.max(0, ...sums.map(({ workers }) => workers)),
-      cores: sums.reduce<number | null>((most, { cores }) => larger(most, cores), null),
-    };
+    return Math.max(0, ...recent.map((plan) => wantedOf(plan, part)));
   }
 
   /** Whether any plan has workers of it. */
@@ -84,24 +74,15 @@ export class PlanFollower {
 function plansOf(bundle: Bundle): readonly (readonly PlannedWorkers[])[] {
   const method = methodOf(bundle);
   const task = bundle.tasks[0]?.name ?? "";
-  const all = bundle.cluster.pools.map(({ name: pool, workers }) => {
-    return { task, pool, workers, cores: null };
-  });
+  const all = bundle.cluster.pools.map(({ name: pool, workers }) => ({ task, pool, workers }));
   return bundle.levels.map((_, level) => method.plannedWorkers?.(bundle, level) ?? all);
 }
 
-function wantedOf(plan: readonly PlannedWorkers[], part: WantedPart): Wanted {
+function wantedOf(plan: readonly PlannedWorkers[], part: WantedPart): number {
   const own = plan.filter((one) => isPart(one, part));
-  return {
-    workers: own.reduce((total, { workers }) => total + workers, 0),
-    cores: own.reduce<number | null>((most, { cores }) => larger(most, cores), null),
-  };
+  return own.reduce((total, { workers }) => total + workers, 0);
 }
 
 function isPart(one: PlannedWorkers, { task = one.task, pool = one.pool }: WantedPart): boolean {
   return one.task === task && one.pool === pool;
-}
-
-function larger(a: number | null, b: number | null): number | null {
-  return a === null || (b !== null && b > a) ? b : a;
 }

@@ -24,7 +24,7 @@ function optionOf(key: string, setting: Setting): Option {
   const told = isTrue || usual === "" ? "" : ` (default: ${usual})`;
   const help = isTrue ? `do not ${setting.help}` : setting.help;
   const option = new Option(flag, `${help}${told}`);
-  // For help and completion alone: a value is judged where those of variables and files are.
+  // For help alone: a value is judged where those of variables and files are.
   if (kind.choices !== undefined) option.argChoices = [...kind.choices];
   if (kind.isList === true) {
     option.argParser((text, before: readonly string[] = []) => {

@@ -5,6 +5,7 @@ const SIMULATE = "simulate NEW --arrivals LOG on a decision log answers the ques
 
 /** Of either command line, by name. */
 const COMMANDS: Readonly<Record<string, string>> = {
+  completion: "no shell completion is written any more; --help lists commands and options",
   "shadow-report": SIMULATE,
 };
 
@@ -19,8 +20,19 @@ const LIMIT_FLAGS = [
   ...["canary-time", "canary-tolerance", "hours-per-false-alarm"],
 ];
 
+const KEDA_SCALES = "KEDA sets the replicas, by the ScaledObject that manifests writes";
+const POD_KNOWS = "replicas are read by the service account of the scaler's pod";
+
 /** Flags by command; those of `serve` are also variables and keys of its file. */
 const OPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  scaler: {
+    "--scale": KEDA_SCALES,
+    "--resize": KEDA_SCALES,
+    "--lease": KEDA_SCALES,
+    "--kube-api": POD_KNOWS,
+    "--kube-namespace": POD_KNOWS,
+    "--kube-token-file": POD_KNOWS,
+  },
   serve: {
     ...Object.fromEntries(LIMIT_FLAGS.map((flag) => [`--${flag}`, limitInstead(flag)])),
     "--device-ids": "use --device cuda:0,1",
@@ -33,6 +45,7 @@ const OPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "--shadow": SIMULATE,
     "--shadow-share": "accuracy in service is estimated from labels alone (docs/operate.md)",
     "--processes": "start more servers, of a cluster or behind a load balancer",
+    "--discovery": "name the bundle with --policy https://… or oci://…",
   },
 };
 

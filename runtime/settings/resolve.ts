@@ -76,8 +76,8 @@ function limitsOf(texts: unknown, source: string): Readonly<Record<string, strin
     const { name, value } = splitPair(text);
     if (!isLimit(name) || value === "") {
       const hint = suggestion(name || text, LIMIT_NAMES);
-      const message = `${source}: expected NAME=VALUE with the name of a limit, got "${text}"${hint}`;
-      throw new RuntimeError("RUNTIME_USAGE", message);
+      const expected = "expected NAME=VALUE with the name of a limit";
+      throw new RuntimeError("RUNTIME_USAGE", `${source}: ${expected}, got "${text}"${hint}`);
     }
     limits[name] = value;
   }

@@ -6,8 +6,8 @@ export const SERVED = {
   policy: setting(
     texts("<bundle>", "paths or URLs of policy bundles"),
     null,
-    "policy bundle, a file or at https://, oci:// or nats://; once for each application",
-    "there has to be one, or --discovery",
+    "policy bundle, a file or at https:// or oci://; once for each application",
+    "there has to be one",
   ),
   models: setting(
     texts("<folder>", "folders"),

@@ -3,12 +3,6 @@ import { text } from "./kinds.ts";
 import { setting } from "./setting.ts";
 
 export const SOURCES = {
-  discovery: setting(
-    text("<url>", "an http(s) URL"),
-    null,
-    "a document that names the bundles to serve for the labels of this site",
-    "--policy names them",
-  ),
   store: setting(
     text("<folder>", "a folder"),
     null,

@@ -55,12 +55,12 @@ export async function keptRevision(
  * @param fault why what is kept is not followed; null where nothing is.
  * @throws RuntimeError, BundleError, and the signal's reason.
  */
-export async function firstOfSource<T>(
-  ask: () => Promise<T>,
+export async function firstOfSource(
+  ask: () => Promise<Staged>,
   fault: Error | null,
   pace: Pace,
   wait: (ms: number) => Promise<void>,
-): Promise<T> {
+): Promise<Staged> {
   for (let tries = 1; ; tries++) {
     try {
       return await ask();

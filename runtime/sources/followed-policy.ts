@@ -24,7 +24,7 @@ export interface Following {
   readonly code?: string | undefined;
 }
 
-export interface FollowedOptions {
+interface FollowedOptions {
   readonly source: PolicySource;
   readonly store: PolicyStore;
   readonly policy: StoredPolicy;
@@ -52,7 +52,7 @@ export class FollowedPolicy {
   readonly status: PolicyStatus;
   readonly #options: FollowedOptions;
   readonly #closing = new AbortController();
-  #source: PolicySource;
+  readonly #source: PolicySource;
   /** Of what is settled: followed or refused. */
   #validator: string | null = null;
   #againEpochMs = 0;
@@ -87,8 +87,7 @@ export class FollowedPolicy {
     const ask = () => this.#firstStaged();
     const pauseMs = (ms: number) => wait(ms, signal);
     const first = staged ?? (await firstOfSource(ask, fault, pace, pauseMs));
-    const { source, validator } = first.revision;
-    if (source === this.#source.name) this.#validator = validator;
+    this.#validator = first.revision.validator;
     this.status.decides(first, this.#options.nowEpochMs());
     this.#unsettled = first;
     return first.revision.path;
@@ -97,7 +96,6 @@ export class FollowedPolicy {
   /** Looks again and again from now on. @param isReady kept once its first workers are ready. */
   run(follower: Follower, isReady: Promise<unknown>): void {
     this.#follower = follower;
-    this.#watch();
     this.#loop = this.#looks();
     const looksAtOnce = () => this.#nudge.abort();
     const settle = () => {
@@ -115,26 +113,11 @@ export class FollowedPolicy {
     return this.#inTurn(() => this.#look(isAsked));
   }
 
-  /** Comes from elsewhere from now on. */
-  async moveTo(source: PolicySource): Promise<void> {
-    await this.#inTurn(async () => {
-      const before = this.#source;
-      this.#source = source;
-      this.status.source = source.name;
-      this.#validator = null;
-      this.status.refused = null;
-      await before.close();
-    });
-    this.#watch();
-    this.#nudge.abort();
-  }
-
   /** Ends what is under way; what is staged stays so. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#loop;
     await this.#last;
-    await this.#source.close();
   }
 
   async #looks(): Promise<void> {
@@ -146,10 +129,6 @@ export class FollowedPolicy {
       await wait(ms, AbortSignal.any([signal, this.#nudge.signal]));
       if (!signal.aborted) await this.look(false);
     }
-  }
-
-  #watch(): void {
-    this.#source.watch?.(() => this.#nudge.abort(), this.#closing.signal);
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {

@@ -15,7 +15,7 @@ import { RuntimeError } from "../errors.ts";
 import { told } from "./policy-url.ts";
 import { AwayError } from "./source-error.ts";
 
-export interface HttpClientOptions {
+interface HttpClientOptions {
   /** Path of the file that holds a token, or USER:PASSWORD; read each time, for tokens turn. */
   readonly tokenFile?: string | undefined;
   /** How long nothing may come, ms. */
@@ -185,7 +185,7 @@ async function tokenOf(path: string): Promise<string> {
   throw new RuntimeError("RUNTIME_UNREADABLE", `${path}: ${expected}`);
 }
 
-export function isThisMachine(hostname: string): boolean {
+function isThisMachine(hostname: string): boolean {
   return ["localhost", "127.0.0.1", "[::1]", "::1"].includes(hostname);
 }
 

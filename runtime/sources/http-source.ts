@@ -55,9 +55,6 @@ export class HttpSource implements PolicySource {
     };
   }
 
-  /** Connections are those of the process, which ends what nobody uses. */
-  async close(): Promise<void> {}
-
   #get(
     url: string,
     validator: string | null,

@@ -29,10 +29,6 @@ export interface PolicySource {
    * @throws AwayError where it is away or has nothing, and the signal's reason.
    */
   look(validator: string | null, signal: AbortSignal): Promise<Found | null>;
-  /** Calls back when it may have something else; left out where it has to be asked. */
-  watch?(onChange: () => void, signal: AbortSignal): void;
-  /** Ends connections. */
-  close(): Promise<void>;
 }
 
 /** Of a file that a bundle names: what ONNX files have at most. */

@@ -6,11 +6,11 @@ import type { Staged } from "./staging.ts";
  * `followed`: what the source has decides. `refused`: it has something that does not, and what did
  * before goes on. `away`: nobody knows what it has.
  */
-export type PolicyState = "starting" | "followed" | "refused" | "away";
+type PolicyState = "starting" | "followed" | "refused" | "away";
 
 /** What a look at a source came to. */
 export const LOOK_RESULTS = ["unchanged", "followed", "refused", "failed"] as const;
-export type LookResult = (typeof LOOK_RESULTS)[number];
+type LookResult = (typeof LOOK_RESULTS)[number];
 
 /** A bundle that a source has. */
 export interface FoundBundle {
@@ -29,7 +29,7 @@ export interface Refused extends Fault {
   readonly tries: number;
 }
 
-export interface Away extends Fault {
+interface Away extends Fault {
   /** Since when, milliseconds since 1970. */
   readonly epochMs: number;
   /** In a row. */
@@ -37,7 +37,7 @@ export interface Away extends Fault {
 }
 
 export class PolicyStatus {
-  source: string;
+  readonly source: string;
   application: string | null = null;
   /** What decides. */
   inForce: Staged | null = null;

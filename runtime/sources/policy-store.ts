@@ -1,17 +1,16 @@
 /**
  * What is kept of policies on the disk, so that a server starts without its source: files by their
- * digests, and what each policy has had. Source: docs/edge.md, "The store".
+ * digests, and what each policy has had. Source: docs/many-machines.md, "The store".
  */
-import { readdir, readFile, stat } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { RuntimeError } from "../errors.ts";
 import { digestOfFile } from "../shipping/file-digest.ts";
 import { DISK, type StoreFiles } from "./store-files.ts";
-import { readRevision, StoredPolicy, temporaryName } from "./stored-policy.ts";
+import { readRevision, StoredPolicy } from "./stored-policy.ts";
 
 const BLOBS = join("blobs", "sha256");
 const POLICIES = "policies";
-const DOCUMENTS = "documents";
 const PART = ".part";
 /** Until then a file that no revision names may be of one that another server is putting there. */
 const MIN_AGE_MS = 3_600_000;
@@ -44,27 +43,6 @@ export class PolicyStore {
     const folder = join(this.folder, POLICIES, key);
     await namingStore(folder, () => this.#files.makeFolder(join(folder, "revisions")));
     return new StoredPolicy(folder, this.#files);
-  }
-
-  /** A small file that was kept; null where there is none. */
-  async document(name: string): Promise<Uint8Array | null> {
-    return readFile(join(this.folder, DOCUMENTS, name)).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === "ENOENT") return null;
-      throw error;
-    });
-  }
-
-  async keepDocument(name: string, bytes: Uint8Array): Promise<void> {
-    const folder = join(this.folder, DOCUMENTS);
-    const temporary = join(folder, temporaryName());
-    await this.#files.makeFolder(folder);
-    try {
-      await this.#files.writeNew(temporary, bytes);
-      await this.#files.rename(temporary, join(folder, name));
-    } catch (error) {
-      await this.#files.remove(temporary).catch(() => {});
-      throw error;
-    }
   }
 
   /** Where the file of a digest lies, or will. */

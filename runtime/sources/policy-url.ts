@@ -9,9 +9,8 @@ const KIND_BY_SCHEME = {
   oci: "registry",
   "oci+http": "registry",
   "oci+https": "registry",
-  nats: "nats",
 } as const;
-export type SourceKind = "web" | "registry" | "nats";
+type SourceKind = "web" | "registry";
 
 export interface PolicyUrl {
   readonly kind: SourceKind;
@@ -35,8 +34,10 @@ export function policyUrlOf(text: string, flag = "--policy"): PolicyUrl | null {
   const kind = kindOf(name.toLowerCase());
   const [authority = ""] = rest.split(/[/?#]/);
   if (kind === undefined || authority === "") {
-    const allowed = "the path of a bundle, or a URL of https, http, oci or nats with a host";
-    throw new RuntimeError("RUNTIME_USAGE", `${flag}: expected ${allowed}, got ${told(text)}`);
+    const allowed = "the path of a bundle, or a URL of https, http or oci with a host";
+    const removed = name.toLowerCase() === "nats" ? "; nats:// was removed" : "";
+    const message = `expected ${allowed}, got ${told(text)}${removed}`;
+    throw new RuntimeError("RUNTIME_USAGE", `${flag}: ${message}`);
   }
   if (authority.includes("@")) {
     const instead = "--token sources=FILE, or the credentials file of the registry";

@@ -12,7 +12,7 @@ import { MAX_SIDECAR_BYTES, SIDECARS, type Sidecar } from "../shipping/sidecars.
 import type { Found, PolicySource } from "./policy-source.ts";
 import { AwayError } from "./source-error.ts";
 
-export interface RegistrySourceOptions {
+interface RegistrySourceOptions {
   /** Variables that say who we are, or where that is. */
   readonly environment: NodeJS.ProcessEnv;
   /** Where a file of that digest is put together. */
@@ -65,9 +65,6 @@ export class RegistrySource implements PolicySource {
       fetch: (part, path, until) => this.#fetch(part, path, artifact, until),
     };
   }
-
-  /** Connections end with their answers. */
-  async close(): Promise<void> {}
 
   async #sidecars(
     artifact: PolicyArtifact,

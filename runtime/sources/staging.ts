@@ -11,7 +11,7 @@ import type { Found } from "./policy-source.ts";
 import { namingStore, type PolicyStore } from "./policy-store.ts";
 import { RESERVED_NAMES, type Revision, type StoredPolicy } from "./stored-policy.ts";
 
-export interface StagingOptions {
+interface StagingOptions {
   /** As messages name the source. */
   readonly name: string;
   readonly store: PolicyStore;

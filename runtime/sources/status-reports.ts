@@ -6,7 +6,7 @@ import { nextRetryMs, type Pace } from "./pace.ts";
 import { AwayError, faultOf } from "./source-error.ts";
 import { realWait, type Wait } from "./wait.ts";
 
-export interface ReportOptions {
+interface ReportOptions {
   readonly url: string;
   readonly client: Pick<HttpClient, "post">;
   /** How it is now. */

@@ -7,7 +7,7 @@ import { sidecarOf } from "../shipping/sidecars.ts";
 import type { StoreFiles } from "./store-files.ts";
 
 /** What a revision is made of. */
-export interface RevisionParts {
+interface RevisionParts {
   readonly bundle: Uint8Array;
   /** SHA-256 of the bundle. */
   readonly sha256: string;
@@ -29,7 +29,7 @@ export interface NamedFile {
 }
 
 /** As its folder says. */
-export interface RevisionFacts {
+interface RevisionFacts {
   readonly id: string;
   readonly sha256: string;
   readonly envelopeSha256: string | null;
@@ -247,7 +247,7 @@ function factsOf(id: string, made: RevisionParts): RevisionFacts & { readonly ve
 }
 
 /** A name that nobody else takes, by which what a killed server has left is known. */
-export function temporaryName(): string {
+function temporaryName(): string {
   return `${TEMPORARY}${process.pid}-${randomBytes(6).toString("hex")}`;
 }
 

@@ -6,16 +6,13 @@ export interface PlannedWorkers {
   readonly task: string;
   readonly pool: string;
   readonly workers: number;
-  /** Of each of them; null where the plan does not say. */
-  readonly cores: number | null;
 }
 
 /** What a plan has in a row, by index. */
-export interface PlannedRow {
+interface PlannedRow {
   readonly task: number;
   readonly pool: number;
   readonly workers: number;
-  readonly cores: number | null;
 }
 
 /** What plans are of: tasks and pools with names. */
@@ -30,13 +27,12 @@ export function plannedWorkers(
   rows: readonly PlannedRow[],
 ): PlannedWorkers[] {
   const sums = new Map<string, PlannedWorkers>();
-  for (const { task, pool, workers, cores } of rows) {
+  for (const { task, pool, workers } of rows) {
     const key = `${task} ${pool}`;
     sums.set(key, {
       task: tasks[task]?.name ?? "",
       pool: cluster.pools[pool]?.name ?? "",
       workers: workers + (sums.get(key)?.workers ?? 0),
-      cores,
     });
   }
   return [...sums.values()];

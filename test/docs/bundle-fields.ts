@@ -5,9 +5,8 @@ import { inferlineBundle } from "../../runtime/methods/inferline/bundle/fields.t
 import { lokiBundle } from "../../runtime/methods/loki/bundle/fields.ts";
 import { ramsisBundle } from "../../runtime/methods/ramsis/bundle/fields.ts";
 import { themisBundle } from "../../runtime/methods/themis/bundle/fields.ts";
-import { anchorsOf, type TextLine } from "./markdown.ts";
+import { anchorsOf, type TextLine, wrapped } from "./markdown.ts";
 
-const COLUMNS = 100;
 const BUNDLES = new Map<string, AnyShape>([
   ["ramsis", ramsisBundle],
   ["loki", lokiBundle],
@@ -119,15 +118,31 @@ function linesOfField(
   const [first] = maps;
   const anchor = first && page.anchors.get(first);
   const words = inMarkdown(shape.words);
-  const linked = anchor === undefined ? words : words.replace(/a map$/, `[$&](#${anchor})`);
-  const bullet = `- \`${name}\`${isOptional ? ", may be left out" : ""}: ${linked}. ${meaning}`;
+  const linked = anchor === undefined ? words : words.replace(/map$/, `[$&](#${anchor})`);
+  const bullet = `- \`${name}\`${isOptional ? "?" : ""}: ${linked}. ${meaning}`;
   const below = anchor === undefined ? linesOf(maps, `${indent}  `, page) : [];
   return [...wrapped(bullet, indent), ...below];
 }
 
+/** Shorter words for what a shape allows, in their order. */
+const SHORTER: readonly [RegExp, string][] = [
+  [/\bnil or (.*)/, "$1 or nil"],
+  [/\b(number|integer) from (\S+) to (\S+)/g, "$1 $2–$3"],
+  [/\bnumber above (\S+), at most (\S+)/g, "number > $1, ≤ $2"],
+  [/\bnumber above (\S+) and below (\S+)/g, "number > $1, < $2"],
+  [/\barray of (\d+) to (\d+), each /g, "array[$1–$2] of "],
+  [/\barray of (\d+): /g, "array[$1] of "],
+  [/\ba map, each value /g, "map of "],
+  [/\btrue or false/g, "boolean"],
+  [/" or "/g, '", "'],
+  [/\ban? (?=array|map|number|integer|text|time|ratio|rate|digest|throughput|URL|device)/g, ""],
+  [/\ba (?=relative path|file name|specifier|letter)/g, ""],
+];
+
 /** Texts as code, large numbers as people write them. */
 function inMarkdown(words: string): string {
-  return words
+  const short = SHORTER.reduce((text, [from, to]) => text.replace(from, to), words);
+  return short
     .replace(/"[^"]*"/g, (text) => `\`${text}\``)
     .replace(/(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]\d+)?(?!\w)/g, (digits) =>
       numberTold(Number(digits)),
@@ -149,18 +164,4 @@ function numberTold(value: number): string {
   }
   const plain = value < 10_000 ? `${value}` : value.toLocaleString("en-US");
   return POWERS_OF_TWO.get(value) ?? plain;
-}
-
-/** A bullet over as many lines as it takes. */
-function wrapped(bullet: string, indent: string): string[] {
-  const lines: string[] = [];
-  let line = indent;
-  for (const word of bullet.split(" ")) {
-    const isFirst = line.trim() === "";
-    if (!isFirst && line.length + 1 + word.length > COLUMNS) {
-      lines.push(line);
-      line = `${indent}  ${word}`;
-    } else line += isFirst ? word : ` ${word}`;
-  }
-  return [...lines, line];
 }

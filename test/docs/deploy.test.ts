@@ -38,7 +38,7 @@ test.each(["pod.yaml", "inference-service.yaml"])("%s runs what is there", async
   if (container === undefined) throw new Error("no container");
   const { version } = JSON.parse(readFileSync("runtime/package.json", "utf8"));
   expect(container.image).toBe(`stratagem-runtime:${version}`);
-  const known = Object.keys(SETTINGS).map(flagOf);
+  const known = [...Object.keys(SETTINGS).map(flagOf), "--limit"];
   const flags = container.args.filter((arg) => arg.startsWith("--"));
   expect(flags.filter((flag) => !known.includes(flag))).toEqual([]);
   const port = container.ports[0]?.containerPort;
@@ -60,7 +60,7 @@ test.each([
   const words = lines.filter((line) => starts.test(line)).flatMap((line) => line.split(/[\s",]+/));
   const flags = words.filter((word) => word.startsWith("--"));
   expect(flags).toContain("--policy");
-  const known = Object.keys(SETTINGS).map(flagOf);
+  const known = [...Object.keys(SETTINGS).map(flagOf), "--limit"];
   expect(flags.filter((flag) => !known.includes(flag))).toEqual([]);
   expect(words).toContain("/opt/stratagem/node_modules/stratagem-runtime/dist/cli.js");
 });

@@ -1,5 +1,6 @@
 /**
- * The commands of README and the methods' pages do what the pages say, in a copy of the examples.
+ * The commands of README, of the users' pages and of the methods' do what these say, in a copy of
+ * the examples.
  */
 import { type ChildProcess, execFileSync } from "node:child_process";
 import { once } from "node:events";
@@ -26,21 +27,35 @@ const NOT_HERE = "yours are not here";
 const REASONS: Readonly<Record<string, readonly string[]>> = {
   "measures this machine": ["profile", "truth"],
   "npm test compiles it": ["compile"],
-  "serves until stopped": ["serve"],
-  "needs a server": ["bench", "compile", "curl"],
-  "takes longer": ["simulate", "report"],
-  [NOT_HERE]: ["init", "profile", "compile", "serve"],
+  "serves until stopped": ["serve", "worker", "scaler"],
+  "needs a server": ["bench", "compile", "curl", "explain", "inspect"],
+  "needs a registry": ["push", "pull"],
+  "takes longer": ["compile", "merge", "simulate", "report"],
+  [NOT_HERE]: ["init", "profile", "compile", "serve", "sign", "verify"],
 };
 /**
  * Commands that are quick enough to run; all but compile and report with files that are committed.
  */
-const QUICK = ["compile", "inspect", "verify", "diff", "simulate", "report", "schema"];
+const QUICK = [
+  "compile",
+  "inspect",
+  "verify",
+  "diff",
+  "gate",
+  "simulate",
+  "report",
+  "schema",
+].concat(["keygen", "manifests"]);
 /** What a page may show beside `npx stratagem`; these lines are not run. */
 const OTHER = /^(npm|node|curl) /;
 /** Options that name a file or folder which exists before the command runs. */
 const INPUT_OPTIONS = ["--policy", "--models", "--simulation", "--trace", "--inputs", "--labels"];
 
-const pages = readdirSync("docs/methods").map((page) => `docs/methods/${page}`);
+const USERS = ["start", "models", "compile", "operate", "many-machines", "ship", "protocol"];
+const pages = [
+  ...USERS.map((page) => `docs/${page}.md`),
+  ...readdirSync("docs/methods").map((page) => `docs/methods/${page}`),
+];
 const folder = mkdtempSync(join(tmpdir(), "stratagem-docs-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 const helpOf = new Map<string, string>();
@@ -150,7 +165,7 @@ function reasonsOf(fence: Fence): string[] {
 function commandLines(fence: Fence): string[] {
   const bare = fence.lines.map((line) => line.replace(/(^|\s+)#\s.*$/, "")).join("\n");
   return bare
-    .replace(/\n\s+(?=\S)/g, " ")
+    .replace(/\s*\\?\n\s+(?=\S)/g, " ")
     .split("\n")
     .filter((line) => line !== "");
 }
@@ -189,7 +204,8 @@ async function expectKnown(home: string | null, words: readonly string[]): Promi
     if (word.startsWith("-")) expect(help.split(/[\s,]+/)).toContain(word);
     if (home === null) return;
     const isInput = INPUT_OPTIONS.includes(words[at - 1] ?? "") || word.startsWith("policies/");
-    if (isInput) expect(existsSync(join(home, word)), word).toBe(true);
+    // Sources are URLs, and the labels of a site no file.
+    if (isInput && !/:\/\/|=/.test(word)) expect(existsSync(join(home, word)), word).toBe(true);
   });
 }
 

@@ -86,3 +86,17 @@ export function linksOf(text: readonly TextLine[]): string[] {
   const targets = prose.replace(/`[^`\n]*`/g, "").matchAll(/\]\(([^()\s]+)\)/g);
   return [...targets].map((match) => match[1] ?? "");
 }
+
+/** A paragraph or bullet in lines of 100 columns; the lines after the first are indented by two. */
+export function wrapped(text: string, indent = ""): string[] {
+  const lines: string[] = [];
+  let line = indent;
+  for (const word of text.split(" ")) {
+    const isFirst = line.trim() === "";
+    if (!isFirst && line.length + 1 + word.length > 100) {
+      lines.push(line);
+      line = `${indent}  ${word}`;
+    } else line += isFirst ? word : ` ${word}`;
+  }
+  return [...lines, line];
+}

@@ -1,15 +1,17 @@
 /** docs/metrics.md has a list of all metrics of servers; WRITE_DOCS=1 writes it. */
 import { execFileSync, spawnSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { beforeAll, describe, expect, test } from "vitest";
 import { type Family, familiesOf } from "../../runtime/server/metrics/exposition.ts";
 import { BY_METHOD } from "../contract/subjects.ts";
 import { bucketBundle } from "../support/bucket-bundle.ts";
 import { classBundle } from "../support/class-bundle.ts";
 import { type Told, toldMetrics } from "../support/told-metrics.ts";
+import { wrapped } from "./markdown.ts";
 
 const PAGE = "docs/metrics.md";
 const START = "## All metrics of a server\n";
+const OPTIONAL = "## Metrics of optional features\n";
 
 /** What the names of the protocol page and of Triton say against the rules for names. */
 const OLD_NAMES = [
@@ -52,6 +54,20 @@ test("the list of metrics is what servers tell", () => {
   const whole = `${before}${START}\n${INTRODUCTION}\n${table()}`;
   if (process.env["WRITE_DOCS"] !== undefined) writeFileSync(PAGE, whole);
   expect(readFileSync(PAGE, "utf8")).toBe(whole);
+});
+
+test("the metrics of optional features are those of the code", () => {
+  const page = readFileSync(PAGE, "utf8");
+  const list = page.slice(page.indexOf(OPTIONAL), page.indexOf(START));
+  const names = [...list.matchAll(/^- `(\w+)` \((?:counter|gauge|histogram)/gm)].map(
+    ([, name = ""]) => name,
+  );
+  expect(names.length).toBeGreaterThan(20);
+  const sources = readdirSync("runtime", { recursive: true, encoding: "utf8" })
+    .filter((path) => path.endsWith(".ts") && !path.startsWith("dist"))
+    .map((path) => readFileSync(`runtime/${path}`, "utf8"))
+    .join("");
+  expect(names.filter((name) => !sources.includes(`"${name}"`))).toEqual([]);
 });
 
 test("every metric of an application names its model", () => {
@@ -102,12 +118,10 @@ describe.skipIf(!hasPromtool)("promtool (skipped where the package prometheus is
   });
 });
 
-const INTRODUCTION = `This list is made of what servers of all methods tell, and the dashboard and
-the alerts in \`docs/deploy\` are made of it. Every metric of an application has the label \`model\`
-besides those named here: the application, or the model that clients name where it has several.
-Those that begin with \`stratagem_log\`, \`stratagem_decision_log\`, \`stratagem_traced\` or
-\`stratagem_grpc\` are there where the logs of \`serve\`, that of decisions, traces or gRPC are on;
-\`nv_gpu\` and \`stratagem_worker_gpu\` where a driver tells of the GPUs of workers.
+const INTRODUCTION = `The dashboard and the alerts in \`docs/deploy\` are made from this list. Every
+metric of an application also has the label \`model\`: the application, or the model that clients
+name where there are several. GPU metrics are present where a driver reports them; those of logs,
+traces and gRPC where these are on.
 `;
 
 interface Row {
@@ -136,19 +150,7 @@ function table(): string {
     const by = own.map((label) => `\`${label}\``).join(", ");
     const whose = methods.size === all ? "" : ` Only of ${[...methods].join(", ")}.`;
     const kind = by === "" ? type : `${type} by ${by}`;
-    return wrapped(`- \`${name}\` (${kind}): ${help}.${whose}`);
+    return `${wrapped(`- \`${name}\` (${kind}): ${help}.${whose}`).join("\n")}\n`;
   });
   return texts.join("");
-}
-
-/** An entry of a list in lines of 100 columns. */
-function wrapped(text: string): string {
-  const lines: string[] = [];
-  for (const word of text.split(" ")) {
-    const line = lines.at(-1);
-    if (line !== undefined && line.length + 1 + word.length <= 100) {
-      lines[lines.length - 1] = `${line} ${word}`;
-    } else lines.push(line === undefined ? word : `  ${word}`);
-  }
-  return `${lines.join("\n")}\n`;
 }

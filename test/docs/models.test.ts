@@ -1,5 +1,11 @@
-/** What docs/models.md shows of specs is as specs have it, and its table as methods have it. */
-import { expect, test } from "vitest";
+/**
+ * The specs of docs/models.md are as specs have them, its table is as methods have it, and its
+ * module does what the page says.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
 import { parse } from "yaml";
 import { allMethods } from "../../compiler/methods/registry.ts";
 import type { Variant } from "../../compiler/spec/application.ts";
@@ -7,14 +13,26 @@ import { applicationSchema } from "../../compiler/spec/application-schema.ts";
 import { bindingMistakes } from "../../compiler/spec/binding.ts";
 import { kindMistakes } from "../../compiler/spec/host-tasks.ts";
 import { rulesOf } from "../../compiler/spec/policy.ts";
+import { readHost } from "../../runtime/exec/host-source.ts";
+import { ModuleModel } from "../../runtime/exec/module-model.ts";
+import { encodeStrings } from "../../runtime/exec/string-data.ts";
 import { readMarkdown } from "./markdown.ts";
 
 const { fences, text } = readMarkdown("docs/models.md");
-const examples = fences.filter(({ language }) => language === "yaml");
+/** Specs of tasks or variants; the others are of the kit and of pools. */
+const examples = fences
+  .filter(({ language }) => language === "yaml")
+  .map(({ line, lines }) => ({ line, items: itemsOf(parse(lines.join("\n"))) }))
+  .filter(({ items }) => items.length > 0);
 const profile = "profile.json#variant";
 
-test.each(examples)("the example in line $line is as specs have it", ({ lines }) => {
-  const items: { variants?: object[] }[] = parse(lines.join("\n"));
+type Item = { readonly variants?: object[] };
+
+function itemsOf(example: Item[] | { readonly tasks?: Item[] }): Item[] {
+  return Array.isArray(example) ? example : (example.tasks ?? []);
+}
+
+test.each(examples)("the example in line $line is as specs have it", ({ items }) => {
   const tasks = items.every(({ variants }) => variants !== undefined)
     ? items
     : [{ name: "task", variants: items }];
@@ -57,4 +75,27 @@ test("the table knows which methods take lists of sizes, state and bindings", as
     });
     expect(rowOf("one size of an axis")[name]).toBe("no");
   }
+});
+
+const folder = mkdtempSync(join(tmpdir(), "stratagem-models-docs-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+test("the module on the page reads lines of numbers, and names those that are none", async () => {
+  const path = join(folder, "features.mjs");
+  const options = '{"columns":3}';
+  const example = fences.find(({ mark }) => mark === "features.mjs");
+  writeFileSync(path, example?.lines.join("\n") ?? "");
+  const source = { kind: "module", path, specifier: null, options, folder } as const;
+  const { inputs, outputs } = await readHost(source, 1000);
+  const variant = { name: "csv", path, inputs, outputs, warmBatches: [1, 2] };
+  const model = await ModuleModel.load(variant, { options, folder }, 1, () => {});
+  const { outputs: given } = await model.run(2, [encodeStrings(["1,2,3", "4,5,6"])]);
+  const [x] = given;
+  const numbers = new Float32Array(x?.bytes.slice().buffer ?? new ArrayBuffer());
+  expect([x?.shape, [...numbers]]).toEqual([
+    [2, 3],
+    [1, 2, 3, 4, 5, 6],
+  ]);
+  const bad = model.run(3, [encodeStrings(["1,2,3", "a,b,c", "1,2"])]);
+  await expect(bad).rejects.toMatchObject({ message: "expected 3 numbers", rows: [1, 2] });
 });

@@ -6,20 +6,21 @@ import { isLimit, SETTING_GROUPS } from "../../runtime/settings/table.ts";
 
 const INTRODUCTION = `# Settings of \`serve\`
 
-Every setting is a flag, an environment variable and a key of a file in YAML or JSON, which is
-named by \`--config FILE\` or \`STRATAGEM_CONFIG\`. A flag goes before a variable, a variable
-before the file, the file before what is usual. \`serve --print-config\` shows every setting, its
-value and where it is from, as a file that can be read again.
+Every setting is a flag, an environment variable and a key of a YAML or JSON file, which
+\`--config FILE\` or \`STRATAGEM_CONFIG\` names. Flags override variables, variables the file,
+and the file the defaults. \`serve --print-config\` prints every setting, its value and its
+origin, as a file that can be read again.
 
 The variable of \`--server-name\` is \`STRATAGEM_SERVER_NAME\`, its key in a file
 \`serverName\`. Limits are written \`--limit maxBody=64MiB\`, once or more often, in
-\`STRATAGEM_LIMIT\` with commas between them, and in a file under \`limits\`. Times take a unit (\`250ms\`, \`30s\`, \`5min\`), and so do bytes (\`64KiB\`, \`512MiB\`, \`8GiB\`).
+\`STRATAGEM_LIMIT\` with commas between them, and in a file under \`limits\`. Times take a unit
+(\`250ms\`, \`30s\`, \`5min\`), and so do bytes (\`64KiB\`, \`512MiB\`, \`8GiB\`).
 `;
 
 test("the page of settings is what the table says", async () => {
   const groups = SETTING_GROUPS.map(({ title, settings }) => {
     const rows = Object.entries(settings).map(([key, setting]) => rowOf(key, setting));
-    return `## ${title}\n\n| flag | what it is | usual |\n| --- | --- | --- |\n${rows.join("")}`;
+    return `## ${title}\n\n| flag | meaning | default |\n| --- | --- | --- |\n${rows.join("")}`;
   });
   const page = `${INTRODUCTION}\n${groups.join("\n")}`;
   await expect(page).toMatchFileSnapshot("../../docs/settings.md");

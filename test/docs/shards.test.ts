@@ -1,4 +1,4 @@
-/** The ready files of docs/sharding.md: they run shards that exist, each once. */
+/** The ready files of docs/compile.md: they run shards that exist, each once. */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { parse } from "yaml";

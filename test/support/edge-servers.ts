@@ -23,7 +23,7 @@ export interface EdgeServer {
 }
 
 /** What a server tells of its only policy. */
-export interface PolicyTold {
+interface PolicyTold {
   readonly state: string;
   readonly source: string;
   readonly revision: { readonly sha256: string; readonly serial: number | null };

@@ -1,18 +1,17 @@
 /**
- * `stratagem-runtime scaler` between a front end that serves, KEDA's interface as another
- * implementation of gRPC asks it (Python's grpcio), and an API server by its wire contract.
+ * `stratagem-runtime scaler` between a front end that serves and KEDA's interface as another
+ * implementation of gRPC asks it (Python's grpcio).
  */
 import { spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, expect } from "vitest";
 import type { InferlineBundle } from "../../runtime/bundle/schema.ts";
 import { loadBundle } from "../../runtime/load-bundle.ts";
 import { methodOf } from "../../runtime/methods/registry.ts";
 import { realServer } from "../runtime/server/graph/real-server.ts";
-import { SmallApiServer } from "../support/small-api-server.ts";
 import { testWith } from "./needs.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-keda-"));
@@ -118,29 +117,6 @@ testWithPython("KEDA's conversation goes through another implementation of gRPC"
   } finally {
     one.stop();
     expect(await one.ended).toBe(0);
-    await server.close();
-  }
-});
-
-test("sets the replicas that the plan wants by the API, and gives the lease back", async () => {
-  const { url, server } = await realServer(bundle, "models/cascade");
-  const api = new SmallApiServer("vision-cpu", 1);
-  const tokenFile = join(folder, "token");
-  writeFileSync(tokenFile, SmallApiServer.token);
-  const one = scaler(
-    ...["--policy", policy, "--metrics", `${url}/metrics`, "--grpc", "127.0.0.1:0"],
-    ...["--scale", `${pool}=vision-cpu`, "--kube-api", await api.listen()],
-    ...["--kube-namespace", "vision", "--kube-token-file", tokenFile],
-  );
-  try {
-    await one.ready;
-    await expect.poll(() => api.replicas, { timeout: 60_000, interval: 100 }).toBe(workers);
-    expect(api.lease?.spec).toMatchObject({ leaseDurationSeconds: 15 });
-  } finally {
-    one.stop();
-    expect(await one.ended).toBe(0);
-    expect(api.lease?.spec).toMatchObject({ holderIdentity: "" });
-    await api.close();
     await server.close();
   }
 });

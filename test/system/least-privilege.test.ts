@@ -24,7 +24,7 @@ const READ_ONLY = [
 const CONFINED = [...AS_NOBODY, ...READ_ONLY, process.execPath];
 const CLI = resolve("runtime/dist/cli.js");
 
-test("the recommended unit and pod are what docs/deployment.md says", () => {
+test("the recommended unit and pod are what docs/operate.md says", () => {
   const unit = readFileSync("docs/deploy/stratagem.service", "utf8");
   expect(unit).toMatch(/^NoNewPrivileges=yes$/m);
   expect(unit).toMatch(/^SystemCallFilter=@system-service$/m);

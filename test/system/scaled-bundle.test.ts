@@ -1,4 +1,4 @@
-/** The clusters of docs/scale.md are compiled for what they are. */
+/** The clusters of docs/many-machines.md are compiled for what they are. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

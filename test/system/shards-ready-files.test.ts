@@ -1,5 +1,5 @@
 /**
- * The ready files of docs/sharding.md, run as their hosts run them but for three shards: every
+ * The ready files of docs/compile.md, run as their hosts run them but for three shards: every
  * shell line of the matrix, and the container's command of the Job with each index.
  */
 import { spawnSync } from "node:child_process";

@@ -166,7 +166,7 @@ test("the digest of a package in the provenance is what sha256sum prints", () =>
   const digests = ["stratagem", "stratagem-runtime"].map((name) => {
     return resolvedDependencies.find((one: { name: string }) => one.name === name).digest.dirHash;
   });
-  // As docs/signing.md has it.
+  // As docs/ship.md has it.
   const files = `$(node -p 'require("./package.json").files.join(" ")')`;
   const command = `find package.json ${files} -type f \
     | LC_ALL=C sort | xargs sha256sum | sha256sum`;

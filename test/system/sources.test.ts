@@ -7,9 +7,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { type CompiledEcho, EdgeServers, type PolicyTold } from "../support/edge-servers.ts";
+import { type CompiledEcho, EdgeServers } from "../support/edge-servers.ts";
 import { ofOneModel } from "../support/metrics-text.ts";
 import { PolicySite } from "../support/policy-site.ts";
 import { type Signer, signed, signer } from "../support/published-policy.ts";
@@ -201,36 +200,4 @@ test("a bundle that is forged, older or of another site is refused, each by its 
   const after = await edge.until(again.url, ({ state }) => state === "refused");
   expect(after.refused?.error.code).toBe("RUNTIME_ROLLBACK");
   expect(after.revision.serial).toBe(4);
-});
-
-test("a discovery document says what a site serves, and moves it elsewhere", async () => {
-  for (const [at, what] of [
-    ["/stable", first],
-    ["/canary", second],
-  ] as const) {
-    for (const [file, bytes] of Object.entries(what.models)) site.put(`${at}/${file}`, bytes);
-    site.put(`${at}/bundle.msgpack`, what.bundle);
-  }
-  const entry = (labels: object, policy: string) => ({ labels, policy });
-  const stable = entry({}, "stable/bundle.msgpack");
-  site.put("/fleet.json", { version: 1, policies: [entry({ site: "ulm" }, "x/y"), stable] });
-  const store = join(folder, "discovered");
-  const from = ["--discovery", `${site.url}/fleet.json`, "--status-url", `${site.url}/status`];
-  const { url } = await edge.serve(store, ...from);
-  await edge.until(url, ({ state, revision }) => {
-    return state === "followed" && revision.sha256 === first.sha256;
-  });
-  site.put("/fleet.json", { version: 1, policies: [entry({}, "canary/bundle.msgpack")] });
-  const moved = await edge.until(url, ({ revision }) => revision.sha256 === second.sha256);
-  expect(moved.source).toBe(`${site.url}/canary/bundle.msgpack`);
-  expect(await edge.answered(url, 4)).toBe(200);
-  const reports = () => site.seen.filter(({ path }) => path === "/status");
-  while (!reports().some(({ body }) => body.includes(second.sha256))) await pause(50);
-  const last: { readonly policies: readonly PolicyTold[] } = JSON.parse(
-    reports().at(-1)?.body ?? "null",
-  );
-  expect(last.policies[0]).toMatchObject({
-    state: "followed",
-    revision: { sha256: second.sha256 },
-  });
 });

@@ -210,6 +210,6 @@ export function alertsText(): string {
   ];
   const note =
     "# Rules for Prometheus, made by tools/monitoring/alerts.ts (WRITE_DOCS=1 npx vitest run\n" +
-    "# test/docs/monitoring.test.ts). docs/deployment.md says how they are used.\n";
+    "# test/docs/monitoring.test.ts). docs/operate.md says how they are used.\n";
   return note + stringify({ groups }, { lineWidth: 0, indent: 2 });
 }

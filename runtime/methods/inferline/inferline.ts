@@ -56,7 +56,7 @@ export const inferline = {
     plannedWorkers(
       bundle,
       levelAt(bundle.levels, level).plan.stages.map(({ pool, replicas: workers }, task) => {
-        return { task, pool, workers, cores: null };
+        return { task, pool, workers };
       }),
     ),
   tellServing: (bundle) => servingTold(pooledWorkers(bundle), firstReplicas(bundle)),

@@ -49,7 +49,7 @@ export const loki = {
     plannedWorkers(
       bundle,
       levelAt(bundle.levels, level).plan.instances.map(({ task, pool, replicas: workers }) => {
-        return { task, pool, workers, cores: null };
+        return { task, pool, workers };
       }),
     ),
   tellServing: (bundle) => servingTold(pooledWorkers(bundle)),

@@ -62,8 +62,8 @@ export const themis = {
     plannedWorkers(
       bundle,
       levelAt(followedLevels(bundle), level).steady.stages.map((stage, task) => {
-        const { instances: workers, cores, variant = 0 } = stage;
-        return { task, pool: bundle.tasks[task]?.variants[variant]?.pool ?? 0, workers, cores };
+        const { instances: workers, variant = 0 } = stage;
+        return { task, pool: bundle.tasks[task]?.variants[variant]?.pool ?? 0, workers };
       }),
     ),
   tellServing: (bundle) => servingTold(workerCount(bundle), firstInstances(bundle)),

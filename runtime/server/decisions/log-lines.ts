@@ -1,6 +1,6 @@
 /**
  * The lines of a decision log, as they are written and read: JSON, each with its kind. Described in
- * docs/decision-log.md.
+ * docs/operate.md.
  */
 import type { MadeDecision, OtherChoice } from "../../tell/made-decision.ts";
 import type { RecordedEntry } from "./recorded-entry.ts";

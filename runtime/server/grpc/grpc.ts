@@ -16,12 +16,11 @@ import { InferStreams } from "./infer-stream.ts";
 import { file_health } from "./pb/health-pb.ts";
 import { file_inference, GRPCInferenceService } from "./pb/inference-pb.ts";
 import { file_reflection } from "./pb/reflection-pb.ts";
-import { file_reflection_v1alpha } from "./pb/reflection-v1alpha-pb.ts";
 import { Reflection } from "./reflection.ts";
 import { registerInference } from "./service.ts";
 import { Sockets } from "./sockets.ts";
 
-const FILES = [file_inference, file_health, file_reflection, file_reflection_v1alpha];
+const FILES = [file_inference, file_health, file_reflection];
 
 /** @throws RuntimeError RUNTIME_LISTEN */
 export async function openGrpc(

@@ -12,10 +12,7 @@ import {
   ServerReflectionResponseSchema,
 } from "./pb/reflection-pb.ts";
 
-/** Both have the same messages on the wire. */
-const PATHS = ["v1", "v1alpha"].map(
-  (version) => `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`,
-);
+const PATH = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
 
 type Answer = ServerReflectionResponse["messageResponse"];
 
@@ -31,7 +28,7 @@ export class Reflection {
   }
 
   register(server: Server, context: GrpcContext): void {
-    for (const path of PATHS) registerDuplex(server, context, path, (call) => this.#serve(call));
+    registerDuplex(server, context, PATH, (call) => this.#serve(call));
   }
 
   /** Ends all its streams. */

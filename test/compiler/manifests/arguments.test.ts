@@ -29,9 +29,7 @@ const POLICIES = ["letters", "ocr-inferline", "malleable"].map((name) => {
 });
 const VARIANTS: readonly (readonly string[])[] = [
   [],
-  ["--scaler", "kubernetes"],
   ["--kserve"],
-  ["--kserve", "--scaler", "kubernetes"],
   ["--cluster", "nats://a,b,c", "--front-ends", "2", "--no-models"],
   ["--policy", "oci://registry.example/p:1"],
 ];
@@ -91,16 +89,4 @@ test("an argument or a value that a command does not take fails", async () => {
   await expect(parsed("serve", [...served, "--limit", "drainDelay=soon"])).rejects.toThrow(
     "drainDelay",
   );
-});
-
-test("a scaler that patches is told each scaled set, and to resize", async () => {
-  const scalers = containers.filter((one) => commandOf(one) === "scaler");
-  const patching = scalers.filter(({ args }) => args.includes("--scale"));
-  expect(patching.length).toBeGreaterThan(0);
-  for (const { args } of patching) {
-    const { scale, resize, lease } = await parsed("scaler", args);
-    expect(scale).toEqual([expect.stringMatching(/^[^=]+=[a-z0-9-]+$/)]);
-    expect(resize).toBe(true);
-    expect(lease).toMatch(/-scaler$/);
-  }
 });

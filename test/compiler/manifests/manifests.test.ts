@@ -73,8 +73,6 @@ const kinds = (all: readonly Manifest[]): string[] => all.map(({ kind }) => kind
 
 describe.each([
   ["by KEDA", []],
-  ["by the scaler itself", ["--scaler", "kubernetes"]],
-  ["by itself with KServe", ["--scaler", "kubernetes", "--kserve"]],
   ["by KServe", ["--kserve", "--namespace", "vision"]],
   ["in a cluster", ["--cluster", "nats://a,b,c", "--front-ends", "2", "--no-models"]],
   ["from a registry", ["--policy", "oci://registry.example/p:1"]],
@@ -183,21 +181,11 @@ const allowed = (role: Manifest): string[] =>
   });
 
 test("the scaler may do what it does, and nobody else asks the API for anything", async () => {
-  const all = await manifests(INFERLINE, "--scaler", "kubernetes");
-  expect(allowed(one(all, "Role"))).toEqual([
-    "statefulsets/scale ocr-inferline-cpu: get,patch",
-    "pods any: get",
-    "pods/resize any: patch",
-    "leases ocr-inferline-scaler: get,update",
-    "leases any: create",
-  ]);
-  const asked = await manifests(INFERLINE);
-  expect(allowed(one(asked, "Role"))).toEqual(["statefulsets/scale ocr-inferline-cpu: get"]);
-  for (const objects of [all, asked]) {
-    const withAccount = objects.filter((object) => podOf(object)?.serviceAccountName !== undefined);
-    expect(withAccount.map(({ metadata }) => metadata.name)).toEqual(["ocr-inferline-scaler"]);
-  }
-  const letters = await manifests("policies/letters/bundle.msgpack", "--scaler", "kubernetes");
+  const all = await manifests(INFERLINE);
+  expect(allowed(one(all, "Role"))).toEqual(["statefulsets/scale ocr-inferline-cpu: get"]);
+  const withAccount = all.filter((object) => podOf(object)?.serviceAccountName !== undefined);
+  expect(withAccount.map(({ metadata }) => metadata.name)).toEqual(["ocr-inferline-scaler"]);
+  const letters = await manifests("policies/letters/bundle.msgpack");
   expect(kinds(letters)).not.toContain("Role");
 });
 

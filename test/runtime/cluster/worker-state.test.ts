@@ -5,7 +5,7 @@ import { clusterUrlOf } from "../../../runtime/cluster/cluster-url.ts";
 import { readState, textOfState, type WorkerState } from "../../../runtime/cluster/worker-state.ts";
 
 const STATE: WorkerState = {
-  ...{ name: "gpu 1", session: "s", url: "grpc://10.0.0.7:8001", pool: "gpus", cores: 2.5 },
+  ...{ name: "gpu 1", session: "s", url: "http://10.0.0.7:8001", pool: "gpus", cores: 2.5 },
   ...{ device: "cuda:0", provider: "cuda", isLeaving: false, epoch: 7 },
   models: [{ name: "large", sha256: "0f".repeat(32), state: "loading" }],
 };

@@ -17,7 +17,7 @@ afterEach(async () => {
   }
 });
 
-async function asked(replicas: number | null = null) {
+async function asked(replicas = 0) {
   const { bundle } = await loadBundle("policies/ocr-inferline/bundle.msgpack");
   const { application } = bundle;
   const clock = new Clock();

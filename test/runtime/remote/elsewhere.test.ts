@@ -8,7 +8,7 @@ import {
 } from "../../../runtime/remote/elsewhere.ts";
 import { fixedWorkers, workersAt } from "../../../runtime/remote/remote-workers.ts";
 
-const [A, B] = ["http://10.0.0.7:8000", "grpc://10.0.0.8:8001"];
+const [A, B] = ["http://10.0.0.7:8000", "https://10.0.0.8:8001"];
 
 test.each([
   [`${A}`, { pool: null, urls: [A] }],
@@ -30,10 +30,9 @@ test.each(["", "gpu=", `=${A}`, `${A},`, `${A} ${B}`, "10.0.0.7:8000", `gpu=pool
 
 test.each([
   ["https://worker", true],
-  ["grpcs://[::1]:8001", true],
-  ["grpc://worker:8001/", true],
-  ["grpc://worker", false],
-  ["grpc://worker:8001/path", false],
+  ["http://[::1]:8001/", true],
+  ["http://worker:8001/path", true],
+  ["grpc://worker:8001", false],
   ["http://user@worker:8000", false],
   ["http://worker:8000?a=b", false],
   ["ftp://worker:8000", false],

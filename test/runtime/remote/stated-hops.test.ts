@@ -22,7 +22,7 @@ test.each([
   expect(hopOf({ count: 4, ms: 100, last }, now)).toBeNull();
 });
 
-test("statistics are read as Triton writes them, over HTTP and over gRPC", () => {
+test("statistics are read as Triton writes them, numbers or texts", () => {
   const duration = (ns: number | string) => ({ count: typeof ns === "string" ? "3" : 3, ns });
   const of = (scale: (ns: number) => number | string) => ({
     model_stats: [

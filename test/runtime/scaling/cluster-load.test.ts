@@ -197,5 +197,5 @@ test("the plan of the load of all front ends is wanted", async () => {
     );
     await watch.look();
   }
-  expect(watch.wanted({ task: "read" }).workers).toBe(7);
+  expect(watch.plan.wanted({ task: "read" })).toBe(7);
 });

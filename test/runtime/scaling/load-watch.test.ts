@@ -34,8 +34,8 @@ test("wants the workers of the level that carries the load", async () => {
   const at = await watched();
   await pass(40, 2, at);
   expect(at.watch.outlook).toMatchObject({ loadQps: 2, level: 2, isActive: true });
-  expect(at.watch.wanted(READ)).toEqual({ workers: 7, cores: null });
-  expect(at.watch.wanted({ pool: "cpu" }).workers).toBe(12);
+  expect(at.watch.plan.wanted(READ)).toBe(7);
+  expect(at.watch.plan.wanted({ pool: "cpu" })).toBe(12);
 });
 
 test("keeps what a level wanted for a minute after the load went", async () => {
@@ -43,9 +43,9 @@ test("keeps what a level wanted for a minute after the load went", async () => {
   await pass(40, 2, at);
   await pass(60, 0, at);
   expect(at.watch.outlook.level).toBe(0);
-  expect(at.watch.wanted(READ).workers).toBe(7);
+  expect(at.watch.plan.wanted(READ)).toBe(7);
   await pass(60, 0, at);
-  expect(at.watch.wanted(READ).workers).toBe(2);
+  expect(at.watch.plan.wanted(READ)).toBe(2);
 });
 
 test("counts what is turned away before it is read, so that overload is seen", async () => {
@@ -56,7 +56,7 @@ test("counts what is turned away before it is read, so that overload is seen", a
     await pass(1, 0, at);
   }
   expect(at.watch.outlook.loadQps).toBe(5);
-  expect(at.watch.wanted(READ).workers).toBe(7);
+  expect(at.watch.plan.wanted(READ)).toBe(7);
 });
 
 test("a front end that starts anew counts from 0", async () => {

@@ -8,14 +8,14 @@ test.each([
   ["https://host/bundle.msgpack", "web"],
   ["HTTP://127.0.0.1:8080/b", "web"],
   ["oci://host:5000/team/letters:stable", "registry"],
-  ["nats://host:4222/bucket/bundle.msgpack", "nats"],
   ["oci+http://host/team/letters@sha256:00", "registry"],
 ])("%s is a place of kind %s", (text, kind) => {
   expect(policyUrlOf(text)?.kind).toBe(kind);
 });
 
 test.each([
-  ["s3://bucket/bundle", "expected the path of a bundle, or a URL of https, http, oci or nats"],
+  ["s3://bucket/bundle", "expected the path of a bundle, or a URL of https, http or oci"],
+  ["nats://host:4222/bucket/b", "got nats://host:4222/bucket/b; nats:// was removed"],
   ["https:///bundle", "with a host, got https:///bundle"],
   ["https://me:secret@host/b", "expected a URL without credentials"],
 ])("%s is refused", (text, words) => {

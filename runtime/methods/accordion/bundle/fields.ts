@@ -174,7 +174,7 @@ const options = record<AccordionOptions>({
 });
 
 const expected = record<PlaceExpected>({
-  violationRate: [ratio, "Of the queries, those that are late or dropped."],
+  violationRate: [ratio, "Share of queries late or dropped."],
   droppedRate: [ratio, "Of the queries, those that are dropped, at most as much."],
   ...latencyFields,
   ...paceFields,
@@ -192,7 +192,7 @@ const level = record<AccordionLevel>({
     "What all places carry of queries of the mean batch.",
     throughput,
   ),
-  expected: [expected, "What a simulation of the level at its load gives."],
+  expected: [expected, "Simulation of the level at its load."],
 });
 
 export const accordionBundle = record<AccordionBundle>({

@@ -126,7 +126,7 @@ const options = record<InferlineOptions>({
     "Standard deviations of a window's count above `sample.envelope` that are no excess to the " +
       "relative tuner, and beside its own none to the joint one.",
   ],
-  activationMs: [millisecondsOr0, "What a replica takes to come up, in simulations."],
+  activationMs: [millisecondsOr0, "Start time of a replica, in simulations."],
   startFrom: startFrom("activationMs"),
 });
 
@@ -134,7 +134,7 @@ const stage = record<StagePlan>({
   variant: [index, "Index among the variants of the task."],
   pool: [index, "Index of a pool that the variant has a profile for."],
   batch: [batchSize, "The largest batch, one of the profiled sizes."],
-  replicas: [workerCount, "How many there are."],
+  replicas: [workerCount, "Count."],
   latencyMs: [span, "What a whole batch takes, the same number as in `serviceTimes`."],
   throughputQps: [throughput, "What one replica carries: μ = 1000 · `batch` / `latencyMs`."],
   scaleFactor: [numberIn(0, MAX_QUERIES_PER_REQUEST), "Mean queries of the task per request: s."],
@@ -170,13 +170,13 @@ const sample = record<TrafficSample>({
 });
 
 const heldOut = record<ProvisioningExpected["heldOut"]>({
-  traces: [traceCount, "How many there are."],
+  traces: [traceCount, "Count."],
   met: [traceCount, "Those of them on which the plan alone meets the SLO."],
   missRate: [ratio, "Of the requests of all of them, those that miss the SLO."],
 });
 
 const expected = record<ProvisioningExpected>({
-  violationRate: [ratio, "Of the requests, those that are late."],
+  violationRate: [ratio, "Share of late requests."],
   ...latencyFields,
   ...paceFields,
   costPerHour: [cost, "Mean over the time of the replicas that run or come up."],
@@ -197,10 +197,10 @@ const level = record<InferlineLevel>({
     "Whether the plan meets the SLO on the sample traces of the load.",
     "The load that the plan is for: `loadQps` if it is feasible, else at most that.",
   ),
-  plan: [plan, "What is followed."],
+  plan: [plan, "Plan."],
   sample: [sample, "What the planner saw, and what the tuner compares the traffic with."],
-  expected: [expected, "What a simulation of the level at its load gives, the tuner at work."],
-  solve: [solve, "How the plan was found."],
+  expected: [expected, "Simulation of the level at its load, with the tuner."],
+  solve: [solve, "Search for the plan."],
 });
 
 export const inferlineBundle = record<InferlineBundle>({
@@ -216,6 +216,6 @@ export const inferlineBundle = record<InferlineBundle>({
   ],
   entryBranch,
   policy: [options, "Options of the planner and of the tuner that follows its plans."],
-  levels: [levelsOf(level), "A plan for each load, strictly ascending in `loadQps`."],
+  levels: [levelsOf(level), "Levels, strictly ascending in `loadQps`."],
   provenance,
 });

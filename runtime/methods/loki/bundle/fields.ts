@@ -153,7 +153,7 @@ const options = record<LokiOptions>({
     oneOf(["fixed", "ramsis"]),
     "Whether a server runs its variant, or a table chooses the variant of each batch.",
   ],
-  modelLoadMs: [millisecondsOr0, "What a server takes to load another variant."],
+  modelLoadMs: [millisecondsOr0, "Time to load another variant."],
   startFrom: startFrom("modelLoadMs"),
 });
 
@@ -163,7 +163,7 @@ const instance = record<PlannedInstance>({
   pool: [index, "Index of a pool that the variant has a profile for."],
   batch: [batchSize, "The largest batch, at most the largest of the profile."],
   replicas: [workerCount, "How many servers are alike."],
-  latencyMs: [span, "What a whole batch takes."],
+  latencyMs: [span, "Time of a whole batch."],
   throughputQps: [throughput, "What one server carries."],
 });
 
@@ -191,7 +191,7 @@ const stage = record<StagePolicy>({
     milliseconds,
     "Time of the task in the SLO: a query's deadline is its arrival plus this.",
   ],
-  serviceTimes: [serviceTimes, "How long a batch takes; a row for each variant."],
+  serviceTimes: [serviceTimes, "Time of a batch; a row for each variant."],
   decisionSpace: [decisionSpace, "Axes of the table, with `budgetMs` in the place of the SLO."],
   actionByState: [actionTable, "As that of a RAMSIS level with the pooled balancer."],
 });
@@ -217,7 +217,7 @@ const expected = record<PipelineExpected>({
 
 const solve = record<PlanReport>({
   method: solverName,
-  status: [oneOf(["optimal", "feasible"]), "What is proven of the plan."],
+  status: [oneOf(["optimal", "feasible"]), "Proof."],
   gap: [
     numberIn(0, MAX_WORKERS),
     "By how much the optimum is better at most: servers in the hardware step, else accuracy.",
@@ -239,8 +239,8 @@ const level = record<LokiLevel>({
       "no task has one.",
   ],
   transition: [transition, "What a change from a neighbouring level takes."],
-  expected: [expected, "What a simulation of the level at its load gives; a query is a request."],
-  solve: [solve, "How the plan was found."],
+  expected: [expected, "Simulation of the level at its load; a query is a request."],
+  solve: [solve, "Search for the plan."],
 });
 
 const paceLevel = record<LokiPaceLevel>({
@@ -261,7 +261,7 @@ export const lokiBundle = record<LokiBundle>({
     "One for each task that no other follows, in their order.",
   ],
   policy: [options, "Options of the solver and of the runtime that follows its plans."],
-  levels: [levelsOf(level), "A plan for each load, strictly ascending in `loadQps`."],
+  levels: [levelsOf(level), "Levels, strictly ascending in `loadQps`."],
   paceLevels: optional(
     listOf([1, MAX_LEVELS], paceLevel),
     "Plans for slower machines, ascending by `pace` and of one pace by `loadQps`.",

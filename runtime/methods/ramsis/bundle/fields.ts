@@ -65,13 +65,13 @@ const variant = record<Variant>({
       "the compiler then never chooses this one.",
   ],
   model,
-  profile: [profileReference, "Where the service times are from."],
+  profile: [profileReference, "Source of the service times."],
 });
 
 const task = record<Task>({
   name: [text, "The task's name."],
   variants: [listOf([1, MAX_VARIANTS], variant), "Actions refer to their index."],
-  serviceTimes: [serviceTimes, "How long a batch takes; a row for each variant."],
+  serviceTimes: [serviceTimes, "Time of a batch; a row for each variant."],
 });
 
 const discretization = tagged<"kind", Discretization>("kind", {
@@ -198,7 +198,7 @@ function levelWith(expected: Shape<Expected>): Shape<RamsisLevel> {
         "slack.",
     ),
     expected: [expected, "Guarantees in steady state, weighted by queries."],
-    solve: [solve, "How the level was computed."],
+    solve: [solve, "Computation of the level."],
     actionByState: [
       actionTable,
       "The action of each state, a row index of `actions`; with the pooled balancer also 65535, " +
@@ -215,13 +215,13 @@ function levelWith(expected: Shape<Expected>): Shape<RamsisLevel> {
 }
 
 const paceLevel = record<RamsisPaceLevel>({
-  pace: [numberBetween(1, MAX_PACE), "Service times of the machine relative to the profile's."],
+  pace: [numberBetween(1, MAX_PACE), "Service times over the profile's."],
   loadQps: [rate, "Queries per second of the whole cluster."],
-  marginMs: optional(notNegative, "As that of a level."),
-  actionByState: [actionTable, "As that of a level."],
+  marginMs: optional(notNegative, "As in a level."),
+  actionByState: [actionTable, "As in a level."],
   classTables,
   bucketTables,
-  mixture: [orNull(mixture), "As that of a level."],
+  mixture: [orNull(mixture), "As in a level."],
 });
 
 const expected: Shape<Expected> = { ...record<ExpectedOfAll>(expectedFields) };
@@ -238,7 +238,7 @@ function levelsOfClasses(names: readonly string[]): Shape<readonly RamsisLevel[]
 export const ramsisBundle = record<RamsisBundle>({
   application,
   method: [oneOf(["ramsis"]), METHOD],
-  slo: [sloWithClasses, "The objective that the policy was computed for."],
+  slo: [sloWithClasses, "Objective of the policy."],
   arrivals,
   cluster: clusterOf(1),
   tasks: [listOf([1, 1], task), "The one model endpoint that is decided for."],
@@ -252,7 +252,7 @@ export const ramsisBundle = record<RamsisBundle>({
       ({ slo: { classes } }) =>
         classes === undefined ? levels : levelsOfClasses(classes.map(({ name }) => name)),
     ),
-    "What to do at each load, strictly ascending in `loadQps`.",
+    "Levels, strictly ascending in `loadQps`.",
   ],
   paceLevels: optional(
     listOf([1, MAX_LEVELS], paceLevel),

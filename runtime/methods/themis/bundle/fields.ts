@@ -112,7 +112,7 @@ const variant = record<ScaledVariant>({
   name: variantName,
   accuracy,
   model,
-  profile: [profileReference, "Where the latencies are from."],
+  profile: [profileReference, "Source of the latencies."],
   pool: optional(
     integerIn(1, MAX_POOLS),
     "Index of the pool whose times these are; left out for the first. A variant that runs in " +
@@ -153,8 +153,8 @@ const options = record<ThemisOptions>({
     integerIn(1, MAX_STABLE_TICKS),
     "Looks in a row that have to agree before instances follow the load.",
   ],
-  resizeMs: [millisecondsOr0, "What an instance takes to have other cores, in simulations."],
-  coldStartMs: [millisecondsOr0, "What a new instance takes to come up, in simulations."],
+  resizeMs: [millisecondsOr0, "Time to change an instance's cores, in simulations."],
+  coldStartMs: [millisecondsOr0, "Start time of an instance, in simulations."],
   startFrom: startFrom("coldStartMs"),
   extraCores: [oneOf(["same", "one"]), "Cores of the instances that a burst adds."],
   dropAfterSlos: [
@@ -171,7 +171,7 @@ const options = record<ThemisOptions>({
 const stage = record<ScaledStage>({
   batch: [batchSize, "The largest batch, within the axes of `ms`."],
   cores: [batchSize, "Cores of an instance, within the axes of `ms`."],
-  instances: [workerCount, "How many there are."],
+  instances: [workerCount, "Count."],
   variant: optional(
     integerIn(1, MAX_VARIANTS),
     "Index among the variants of the task; left out for the first.",
@@ -179,7 +179,7 @@ const stage = record<ScaledStage>({
 });
 
 const expected = record<ScaleExpected>({
-  violationRate: [ratio, "Of the requests, those that are late."],
+  violationRate: [ratio, "Share of late requests."],
   ...latencyFields,
   ...paceFields,
   requests: [integerIn(0, MAX_REQUESTS), "Requests that were simulated."],
@@ -201,7 +201,7 @@ const plan = record<ScalePlan>({
     "What the longest path takes by the model: processing, queueing and hops.",
   ],
   stages: [listOf([1, MAX_TASKS], stage), "One for each task, in their order."],
-  expected: [expected, "What a simulation of random arrivals at the load of the plan gives."],
+  expected: [expected, "Simulation of random arrivals at the load of the plan."],
 });
 
 const solve = record<ScaleReport>({
@@ -222,15 +222,15 @@ const level = record<ThemisLevel>({
     "Whether there is a plan for the load.",
     "The load that `steady` is for: `loadQps` if and only if it is feasible, else less.",
   ),
-  horizontal: [orNull(plan), "The plan where every instance has one core; nil if there is none."],
-  vertical: [orNull(plan), "The plan where every stage is one instance; nil if there is none."],
-  joint: [orNull(plan), "The plan of any kind; nil if there is none."],
+  horizontal: [orNull(plan), "Plan of one-core instances, if any."],
+  vertical: [orNull(plan), "Plan of one instance per stage, if any."],
+  joint: [orNull(plan), "Plan of any kind, if any."],
   steady: [plan, "The plan to follow while the load is that of the level."],
-  solve: [solve, "How the plans were found."],
+  solve: [solve, "Search for the plans."],
 });
 
 const paceLevel = record<ThemisPaceLevel>({
-  pace: [numberBetween(1, MAX_PACE), "Service times of the machine relative to the profile's."],
+  pace: [numberBetween(1, MAX_PACE), "Service times over the profile's."],
   loadQps: [rate, "Requests per second of the whole cluster on that machine."],
   capacityQps: [throughputOr0, "The load that `steady` is for, at most `loadQps`."],
   steady: [plan, "The plan to follow; its times are those of that machine."],
@@ -250,7 +250,7 @@ export const themisBundle = record<ThemisBundle>({
     "Batch, cores of every instance, and instances to add, when the instances of the row's plan " +
       "have to carry the column's load at once.",
   ],
-  levels: [levelsOf(level), "Plans for each load, strictly ascending in `loadQps`."],
+  levels: [levelsOf(level), "Levels, strictly ascending in `loadQps`."],
   paceLevels: optional(
     listOf([1, MAX_LEVELS], paceLevel),
     "Plans for slower machines, strictly ascending in `loadQps` × `pace`, all above the highest " +

@@ -1,8 +1,7 @@
-/** What is asked of a v2 server that is a worker, whatever it is asked over. */
+/** What is asked of a v2 server that is a worker, and what it answers. */
 
 import type { TensorInfo } from "../bundle/schema.ts";
-import type { OnComputed } from "../exec/executor.ts";
-import type { Fields, GivenTensor, RemoteTensors, SentTensor } from "../exec/v2-codec.ts";
+import type { GivenTensor, RemoteTensors, SentTensor } from "../exec/v2-codec.ts";
 
 /** Of questions that are no batches, and no heartbeats. */
 export const QUESTION_MS = 30_000;
@@ -48,34 +47,6 @@ export interface OpenAnswer {
   abort(reason: string): void;
 }
 
-/** Connections to one server, kept open between requests. */
-export interface V2Connection {
-  /** @throws ServerRefusal, Error unless the server says in time that it is ready. */
-  expectReady(timeoutMs: number): Promise<void>;
-  /** What the server says of a model; null where it has none of that name, or not ready. */
-  describe(model: string): Promise<DescribedModel | null>;
-  /** The model's configuration as Triton has it; null where the server tells none. */
-  configOf(model: string): Promise<Fields | null>;
-  /** The model's statistics as Triton has them; null where the server tells none. */
-  statisticsOf(model: string): Promise<Fields | null>;
-  /**
-   * Has the server load a model, or forget it.
-   * @param lease null where nothing is fenced.
-   * @returns false where it has no such extension, or no such model.
-   */
-  change(
-    model: string,
-    action: "load" | "unload",
-    parameters: Fields,
-    lease: string | null,
-  ): Promise<boolean>;
-  /** Whether outputs can stay on the server, and others be taken from there; left out, not. */
-  keepsTensors?(): Promise<boolean>;
-  /** @param onComputed called at most once, as of `Executor.run`: its answer begins to come. */
-  infer(batch: AskedBatch, onComputed: OnComputed): OpenAnswer;
-  close(): void;
-}
-
 /** What the server itself said, in place of an answer. */
 export class ServerRefusal extends Error {
   /** As HTTP has it. */
@@ -91,8 +62,26 @@ export class ServerRefusal extends Error {
   }
 }
 
-/** @returns null where it is not said, or no time. */
-export function msOf(text: unknown): number | null {
-  const ms = typeof text === "string" && text !== "" ? Number(text) : Number.NaN;
-  return ms >= 0 && Number.isFinite(ms) ? ms : null;
+/** A server that cannot be a worker as it is, and will not be one by waiting. */
+export class RemoteMistake extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "RemoteMistake";
+  }
+}
+
+/** Numbers that one ms has room for: those of a process that follows do not meet ours. */
+const NUMBERS_PER_MS = 1000;
+
+let nextNumber = Date.now() * NUMBERS_PER_MS;
+
+/**
+ * Name of a batch, `<front end>-<number>`, never used twice: all executors of a process count
+ * together, and one that is started under its name later counts on from there.
+ * @param frontEnd name of this process among those that use the same workers.
+ */
+export function nextBatchId(frontEnd: string): string {
+  const number = nextNumber;
+  nextNumber++;
+  return `${frontEnd}-${number}`;
 }
