@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { bindChain } from "stratagem/internal/binding/bind-chain";
 import type { TensorInfo } from "stratagem-runtime/internal/bundle/schema";
 import type { VariantModel } from "stratagem-runtime/internal/exec/executor";
-import { loadModel } from "stratagem-runtime/internal/exec/load-model";
+import { loadModel } from "stratagem-runtime/internal/exec/model-store";
 import type { LoadedModel } from "stratagem-runtime/internal/exec/loaded-model";
 import { describeModel } from "stratagem-runtime/internal/exec/model-file";
 import { defaultDevice } from "stratagem-runtime/internal/exec/worker-device";

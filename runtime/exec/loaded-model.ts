@@ -35,3 +35,16 @@ export function oneLine(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   return message.replaceAll(/\s+/g, " ").trim();
 }
+
+/** One run inside a worker, with what it took. @param cores that it may use. */
+export async function measuredRun(
+  cores: number,
+  run: () => Promise<BatchResult["outputs"]>,
+): Promise<BatchResult> {
+  const cpuBefore = process.cpuUsage();
+  const startMs = performance.now();
+  const outputs = await run();
+  const wallMs = performance.now() - startMs;
+  const { user, system } = process.cpuUsage(cpuBefore);
+  return { outputs, wallMs, cpuMs: (user + system) / 1000, cores };
+}

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import type { VariantFile } from "./executor.ts";
-import { checkSelfContained } from "./self-contained.ts";
+import { checkSelfContained } from "./onnx-tensors.ts";
 
 /** Bytes of one read; a larger one may be cut short. */
 const READ_BYTES = 2 ** 26;

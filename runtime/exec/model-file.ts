@@ -3,8 +3,8 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import type { ModelFile, TensorInfo } from "../bundle/schema.ts";
+import { checkSelfContained } from "./onnx-tensors.ts";
 import { InferenceSession } from "./onnxruntime.ts";
-import { checkSelfContained } from "./self-contained.ts";
 
 /** Of a tensor, as bundles have them. */
 const MAX_RANK = 16;

@@ -3,11 +3,15 @@
  * before. Of each it has a session for every core count that is wanted, because a session cannot
  * change its threads. Sessions share nothing: each has its own copy of the weights.
  */
+
 import { assert } from "../core/assert.ts";
-import { warmCoresOf } from "./executor.ts";
-import { loadModel } from "./load-model.ts";
+import { type VariantModel, warmCoresOf } from "./executor.ts";
 import type { LoadedModel } from "./loaded-model.ts";
 import type { ModelFacts } from "./model-facts.ts";
+import { ModuleModel } from "./module-model.ts";
+import { OnnxChain } from "./onnx-chain.ts";
+import { OnnxModel } from "./onnx-session.ts";
+import { RemoteModel } from "./remote-model.ts";
 import type { WorkerSetup } from "./worker-setup.ts";
 
 /** What a worker is told to hold; sent as JSON. */
@@ -101,4 +105,21 @@ export class ModelStore {
       for (const model of sessions.values()) await model.release();
     }
   }
+}
+
+/**
+ * Loads a variant for what it is: an ONNX file, several in a row, a module, or a remote model.
+ * @param onStep called with what comes next, which may take long. @throws Error naming the variant.
+ */
+export function loadModel(
+  variant: VariantModel,
+  cores: number,
+  setup: WorkerSetup,
+  onStep: (step: string) => void,
+): Promise<LoadedModel> {
+  const { module, remote, parts } = variant;
+  if (module !== undefined) return ModuleModel.load(variant, module, cores, onStep);
+  if (remote !== undefined) return RemoteModel.load(variant, remote, cores, onStep);
+  if (parts !== undefined) return OnnxChain.load(variant, parts, cores, setup, onStep);
+  return OnnxModel.load(variant, cores, setup, onStep);
 }

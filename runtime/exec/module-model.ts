@@ -11,8 +11,7 @@ import {
   type TensorBytes,
   zerosOf,
 } from "./host-tensors.ts";
-import { BadRowsError, type LoadedModel, oneLine } from "./loaded-model.ts";
-import { measuredRun } from "./measured-run.ts";
+import { BadRowsError, type LoadedModel, measuredRun, oneLine } from "./loaded-model.ts";
 import { factsOf, type LoadFacts } from "./model-facts.ts";
 import { type OpenedModule, openModule } from "./opened-module.ts";
 

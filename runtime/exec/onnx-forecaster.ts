@@ -3,8 +3,8 @@ import { readFile } from "node:fs/promises";
 
 import { assert } from "../core/assert.ts";
 import { HISTORY_BEATS, WINDOW_BEATS, WINDOW_COUNT, windowMaximum } from "../core/forecasters.ts";
+import { checkSelfContained } from "./onnx-tensors.ts";
 import { InferenceSession as Sessions, Tensor } from "./onnxruntime.ts";
-import { checkSelfContained } from "./self-contained.ts";
 
 const INPUT = "history";
 const OUTPUT = "forecast";

@@ -2,8 +2,7 @@
 import { assert } from "../core/assert.ts";
 import type { BatchResult, VariantModel, VariantRemote } from "./executor.ts";
 import { hostTensor, tensorMistake } from "./host-tensors.ts";
-import { BadRowsError, type LoadedModel, oneLine } from "./loaded-model.ts";
-import { measuredRun } from "./measured-run.ts";
+import { BadRowsError, type LoadedModel, measuredRun, oneLine } from "./loaded-model.ts";
 import { factsOf, type LoadFacts } from "./model-facts.ts";
 import { expectTensors } from "./module-model.ts";
 import { RemoteEndpoint, RemoteRefusal } from "./remote-endpoint.ts";

@@ -2,8 +2,8 @@
  * Notices that a worker hangs: by the time that its batch takes, and by pings while it has nothing
  * to do.
  */
+import { readdirSync, readFileSync } from "node:fs";
 import type { BatchPace, TimedBatch } from "./batch-pace.ts";
-import { hasRunnableThread } from "./process-state.ts";
 import { LONGEST_TIMER_MS, type WorkerLimits } from "./worker-limits.ts";
 
 /** A timer that comes so late says that the server itself was held up. */
@@ -167,4 +167,23 @@ export class WorkerWatch {
     this.#missed++;
     this.#worker.ping();
   }
+}
+
+/**
+ * Whether a thread of a process runs or wants to: then it computes, or waits for a core, and is
+ * neither stopped nor asleep. False where the system does not say, as elsewhere than on Linux.
+ */
+function hasRunnableThread(pid: number | undefined): boolean {
+  const tasks = `/proc/${pid}/task`;
+  try {
+    return readdirSync(tasks).some((task) => isRunnable(readFileSync(`${tasks}/${task}/stat`)));
+  } catch {
+    return false;
+  }
+}
+
+/** The state is the letter behind the name, which is in brackets and may hold any. */
+function isRunnable(stat: Buffer): boolean {
+  const text = stat.toString("latin1");
+  return text[text.lastIndexOf(")") + 2] === "R";
 }

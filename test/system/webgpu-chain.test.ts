@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { bindChain } from "../../compiler/binding/bind-chain.ts";
 import type { VariantModel } from "../../runtime/exec/executor.ts";
-import { loadModel } from "../../runtime/exec/load-model.ts";
+import { loadModel } from "../../runtime/exec/model-store.ts";
 import type { LoadedModel } from "../../runtime/exec/loaded-model.ts";
 import { describeModel } from "../../runtime/exec/model-file.ts";
 import { InferenceSession } from "../../runtime/exec/onnxruntime.ts";

@@ -2,8 +2,8 @@
 import { expect, test } from "vitest";
 import { bindChain } from "../../../compiler/binding/bind-chain.ts";
 import type { VariantModel } from "../../../runtime/exec/executor.ts";
-import { loadModel } from "../../../runtime/exec/load-model.ts";
 import { describeModel } from "../../../runtime/exec/model-file.ts";
+import { loadModel } from "../../../runtime/exec/model-store.ts";
 import { defaultDevice } from "../../../runtime/exec/worker-device.ts";
 import { linkPath, variantOf } from "../../support/onnx-links.ts";
 

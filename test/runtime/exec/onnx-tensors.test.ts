@@ -15,7 +15,7 @@ import {
   TensorProtoSchema,
   TrainingInfoProtoSchema,
 } from "../../../compiler/onnx/onnx-pb.ts";
-import { checkSelfContained } from "../../../runtime/exec/self-contained.ts";
+import { checkSelfContained } from "../../../runtime/exec/onnx-tensors.ts";
 import { identityModel, meanModel } from "../../support/onnx-model.ts";
 
 const away = create(TensorProtoSchema, {
