@@ -54,7 +54,7 @@ export function addInit(program: Command, { watched, print }: InitTools): void {
     .action(async (models: string[], flags: InitFlags) => {
       const { initCommand, parseAccuracy, parseAxis } = await import("./commands/init.ts");
       const { terminalAsk } = await import("./init/questions.ts");
-      const { ModelReader } = await import("stratagem-runtime/internal/exec/model-reader");
+      const { ModelReader } = await import("stratagem-runtime/internal/exec/process/model-reader");
       const { out, name = null, workers, force = false } = flags;
       const options = {
         models,

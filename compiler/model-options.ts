@@ -1,6 +1,6 @@
 /** Options of the commands that read or run models: what a process may take for one. */
 import { InvalidArgumentError, Option } from "commander";
-import type { ModelLimits } from "stratagem-runtime/internal/exec/model-reader";
+import type { ModelLimits } from "stratagem-runtime/internal/exec/process/model-reader";
 import { processMemory } from "stratagem-runtime/internal/settings/kinds";
 import { timeoutMs } from "./option-values.ts";
 

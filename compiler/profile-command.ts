@@ -3,7 +3,7 @@ import { availableParallelism } from "node:os";
 import { type Command, Option } from "commander";
 import { wholeNumber } from "stratagem-runtime/internal/command-line";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
+import type { ModelReader } from "stratagem-runtime/internal/exec/process/model-reader";
 import type { ProfileCommand, ProfileSurroundings } from "./commands/profile.ts";
 import type { ServingCommand, ServingSurroundings } from "./commands/profile-serving.ts";
 import type { DeviceFlags } from "./commands/profiled-device.ts";
@@ -144,7 +144,7 @@ async function profiled(
   const { parseBatches } = await import("./commands/profile.ts");
   const { profiledDevice } = await import("./commands/profiled-device.ts");
   const { alsoServing, servingOutput } = await import("./commands/profile-serving.ts");
-  const { ModelReader } = await import("stratagem-runtime/internal/exec/model-reader");
+  const { ModelReader } = await import("stratagem-runtime/internal/exec/process/model-reader");
   const { measuredElsewhere } = await import("./commands/profiled-elsewhere.ts");
   const serving = servingOutput(flags);
   const { provider: device, ...on } = profiledDevice(flags);
@@ -210,7 +210,9 @@ async function surroundingsOf(
   const { describeMachine } = await import("./profile/machine.ts");
   const { precisionOf } = await import("./onnx/precision.ts");
   const { describeDevice } = await import("stratagem-runtime/internal/devices/describe-device");
-  const { startAssignedExecutor } = await import("stratagem-runtime/internal/exec/assigned-pool");
+  const { startAssignedExecutor } = await import(
+    "stratagem-runtime/internal/exec/pool/assigned-pool"
+  );
   const { startElsewhere } = await import("./commands/profiled-elsewhere.ts");
   const { memoryBytes: modelMemory, timeoutMs: modelTimeoutMs } = modelLimitsOf(flags);
   const limits = { memoryBytes: modelMemory, modelTimeoutMs, batchTimeoutMs: modelTimeoutMs };

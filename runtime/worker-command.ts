@@ -2,7 +2,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { print, stopSignal } from "./command-line.ts";
 import type { WorkerCommand } from "./commands/worker.ts";
-import { CPU_FALLBACKS } from "./exec/model-facts.ts";
+import { CPU_FALLBACKS } from "./exec/models/model-facts.ts";
 import { LOG_FORMATS } from "./server/telemetry/log.ts";
 import { SEVERITIES } from "./server/telemetry/notice.ts";
 import { address, bytes, count, type Kind } from "./settings/kinds.ts";

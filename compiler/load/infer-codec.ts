@@ -2,8 +2,8 @@
  * Requests and replies of the Open Inference Protocol v2 with its binary tensor extension: a JSON
  * header, then raw little-endian bytes.
  */
-import { numbersOf } from "stratagem-runtime/internal/exec/host-tensors";
-import { answerHead, type Fields } from "stratagem-runtime/internal/exec/v2-codec";
+import { numbersOf } from "stratagem-runtime/internal/exec/tensors/host-tensors";
+import { answerHead, type Fields } from "stratagem-runtime/internal/exec/tensors/v2-codec";
 
 /** A tensor of the model under load. */
 export interface LoadTensor {

@@ -9,13 +9,13 @@ import {
 } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { nameOf } from "stratagem-runtime/internal/devices/names";
-import { MAX_PAYLOAD_BYTES } from "stratagem-runtime/internal/exec/frame-protocol";
-import type { CpuFallback } from "stratagem-runtime/internal/exec/model-facts";
+import type { CpuFallback } from "stratagem-runtime/internal/exec/models/model-facts";
 import {
   defaultDevice,
   type Provider,
   type WorkerDevice,
-} from "stratagem-runtime/internal/exec/worker-device";
+} from "stratagem-runtime/internal/exec/models/worker-device";
+import { MAX_PAYLOAD_BYTES } from "stratagem-runtime/internal/exec/process/frame-protocol";
 import type { Bound } from "../binding/bind-model.ts";
 import type { FeedKind } from "../model/model-feeds.ts";
 import { rowBytesOf, sizedInputs } from "../onnx/batch-inputs.ts";

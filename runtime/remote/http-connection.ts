@@ -9,7 +9,7 @@ import {
 } from "node:http";
 import { Agent as TlsAgent, request as tlsRequest } from "node:https";
 import { causeOf } from "../base/http-client.ts";
-import type { OnComputed } from "../exec/executor.ts";
+import type { OnComputed } from "../exec/models/executor.ts";
 import {
   describedTensors,
   type Fields,
@@ -22,7 +22,7 @@ import {
   MAX_TEXT_BYTES,
   outputsOf,
   wordsOf,
-} from "../exec/v2-codec.ts";
+} from "../exec/tensors/v2-codec.ts";
 import {
   type AskedBatch,
   type BatchAnswer,

@@ -2,7 +2,7 @@
  * Element types of the Open Inference Protocol and what onnxruntime and Triton's model
  * configuration call them.
  */
-import type { HostDatatype } from "../../exec/host-module.ts";
+import type { HostDatatype } from "../../exec/tensors/host-module.ts";
 
 /** What modules have, and one more that is passed on as its bytes. */
 export type Datatype = HostDatatype | "BF16";

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { describeDevice } from "../../../runtime/devices/describe-device.ts";
 import { drmMemoryBytes } from "../../../runtime/devices/drm-memory.ts";
 import { nameOf } from "../../../runtime/devices/names.ts";
-import { HeldOutput } from "../../../runtime/exec/held-output.ts";
+import { HeldOutput } from "../../../runtime/exec/process/held-output.ts";
 import { exposition } from "../../../runtime/server/metrics/exposition.ts";
 import { gpuLines } from "../../../runtime/server/metrics/gpu-lines.ts";
 

@@ -3,9 +3,9 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type CompileCommand, compileCommand } from "../../../../compiler/commands/compile.ts";
-import { readHost } from "../../../../runtime/exec/host-source.ts";
-import { describeModel } from "../../../../runtime/exec/model-file.ts";
-import { probeModelFile, probeTensors } from "../../../../runtime/exec/probe-tensors.ts";
+import { readHost } from "../../../../runtime/exec/modules/host-source.ts";
+import { describeModel } from "../../../../runtime/exec/onnx/model-file.ts";
+import { probeModelFile, probeTensors } from "../../../../runtime/exec/tensors/probe-tensors.ts";
 import { accordionApplication, type Change } from "../../../support/accordion-application.ts";
 
 function commandOf(home: string, out: string): CompileCommand {
