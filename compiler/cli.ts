@@ -5,97 +5,58 @@ import { fileURLToPath } from "node:url";
 import { Command } from "commander";
 import { print, runProgram, type Verb } from "stratagem-runtime/internal/command-line";
 import { packageVersion } from "stratagem-runtime/internal/version";
-import { explainCompilerError } from "./errors.ts";
-import type { MeasuringTools } from "./measuring-commands.ts";
-import type { RunAndPrint } from "./service-commands.ts";
-import { watchedBy } from "./watched.ts";
+import { explainCompilerError } from "./commands/errors.ts";
+import { type Tools, watchedBy } from "./commands/watched.ts";
 
 const nowMs = (): number => performance.now();
-const epochMs = (): number => Date.now();
 const every = (intervalMs: number, callback: () => void): (() => void) => {
   const timer = setInterval(callback, intervalMs).unref();
   return () => clearInterval(timer);
 };
 const version = packageVersion();
-const compiler = `stratagem ${version}`;
 const watched = watchedBy({ nowMs, every });
-const tools: MeasuringTools = {
+const tools: Tools = {
   nowMs,
   every,
   watched,
   print,
-  epochMs,
+  epochMs: () => Date.now(),
   sleep: (ms) => sleep(ms),
   cli: fileURLToPath(import.meta.url),
-  compiler,
-};
-const runAndPrint: RunAndPrint = async (label, work) => {
-  print(await watched(label, ({ signal }) => work(signal)));
+  version,
+  compiler: `stratagem ${version}`,
 };
 
-const commands = {
-  bundle: () => import("./bundle-commands.ts"),
-  told: () => import("stratagem-runtime/internal/bundle-commands"),
-  measuring: () => import("./measuring-commands.ts"),
-  registry: () => import("./registry-commands.ts"),
-  service: () => import("./service-commands.ts"),
-  signing: () => import("./signing-commands.ts"),
+type Add = (program: Command, tools: Tools) => void;
+
+/** Commands in the order of the help, each loaded where it is asked for. */
+const COMMANDS: Readonly<Record<string, () => Promise<Add>>> = {
+  init: async () => (await import("./commands/init.ts")).addInit,
+  compile: async () => (await import("./commands/compile.ts")).addCompile,
+  worker: async () => (await import("stratagem-runtime/internal/worker-command")).addWorker,
+  scaler: async () => (await import("stratagem-runtime/internal/scaler-command")).addScaler,
+  merge: async () => (await import("./commands/merge.ts")).addMerge,
+  inspect: async () => (await import("./commands/verify.ts")).addValuedInspect,
+  verify: async () => (await import("./commands/verify.ts")).addVerify,
+  gate: async () => (await import("./commands/gate.ts")).addGate,
+  simulate: async () => (await import("./commands/simulate.ts")).addSimulate,
+  explain: async () => (await import("./commands/explain.ts")).addExplain,
+  push: async () => (await import("./commands/push.ts")).addPush,
+  pull: async () => (await import("./commands/push.ts")).addWatchedPull,
+  manifests: async () => (await import("./commands/manifests.ts")).addManifests,
+  report: async () => (await import("./commands/report.ts")).addReport,
+  keygen: async () => (await import("./commands/sign.ts")).addKeygen,
+  sign: async () => (await import("./commands/sign.ts")).addSign,
+  profile: async () => (await import("./commands/profile.ts")).addProfile,
+  serve: async () => (await import("./commands/serve.ts")).addSolvingServe,
+  bench: async () => (await import("./commands/bench.ts")).addBench,
+  truth: async () => (await import("./commands/truth.ts")).addTruth,
 };
 
-/** In the order of the help. */
-const VERBS: readonly Verb[] = [
-  { name: "init", add: async (to) => (await import("./init-command.ts")).addInit(to, tools) },
-  {
-    name: "compile",
-    add: async (to) => (await import("./compile-command.ts")).addCompile(to, tools),
-  },
-  {
-    name: "worker",
-    add: async (to) => (await import("stratagem-runtime/internal/worker-command")).addWorker(to),
-  },
-  {
-    name: "scaler",
-    add: async (to) => (await import("stratagem-runtime/internal/scaler-command")).addScaler(to),
-  },
-  {
-    name: "merge",
-    add: async (to) => (await import("./sharding-commands.ts")).addMerge(to, tools),
-  },
-  { name: "inspect", add: async (to) => (await commands.bundle()).addValuedInspect(to) },
-  { name: "verify", add: async (to) => (await commands.bundle()).addVerify(to, tools) },
-  { name: "diff", add: async (to) => (await commands.told()).addDiff(to) },
-  { name: "gate", add: async (to) => (await import("./gate-command.ts")).addGate(to, tools) },
-  { name: "simulate", add: async (to) => (await commands.bundle()).addSimulate(to, tools) },
-  { name: "explain", add: async (to) => (await commands.service()).addExplain(to, runAndPrint) },
-  { name: "replay", add: async (to) => (await commands.service()).addReplay(to, runAndPrint) },
-  {
-    name: "recalibrate",
-    add: async (to) => (await commands.service()).addRecalibrate(to, runAndPrint, epochMs),
-  },
-  { name: "push", add: async (to) => (await commands.registry()).addPush(to, runAndPrint) },
-  { name: "pull", add: async (to) => (await commands.registry()).addWatchedPull(to, runAndPrint) },
-  {
-    name: "manifests",
-    add: async (to) => {
-      (await import("./manifest-command.ts")).addManifests(to, runAndPrint, version);
-    },
-  },
-  { name: "report", add: async (to) => (await commands.bundle()).addReport(to, tools) },
-  { name: "keygen", add: async (to) => (await commands.signing()).addKeygen(to) },
-  { name: "sign", add: async (to) => (await commands.signing()).addSign(to, compiler, epochMs) },
-  {
-    name: "profile",
-    add: async (to) => (await import("./profile-command.ts")).addProfile(to, tools),
-  },
-  {
-    name: "token",
-    add: async (to) => (await import("stratagem-runtime/internal/token-command")).addToken(to),
-  },
-  { name: "serve", add: async (to) => (await import("./serve-command.ts")).addSolvingServe(to) },
-  { name: "bench", add: async (to) => (await commands.measuring()).addBench(to, tools) },
-  { name: "truth", add: async (to) => (await commands.measuring()).addTruth(to, tools) },
-  { name: "schema", add: async (to) => (await import("./schema-command.ts")).addSchema(to) },
-];
+const VERBS: readonly Verb[] = Object.entries(COMMANDS).map(([name, load]) => ({
+  name,
+  add: async (to) => (await load())(to, tools),
+}));
 
 const program = new Command("stratagem")
   .description("Compiles what an inference-serving cluster should do at every load.")

@@ -1,4 +1,4 @@
-/** Adds the verbs that tell of bundles, which both command lines have: `inspect` and `diff`. */
+/** Adds `inspect`, which both command lines have. */
 import type { Command } from "commander";
 import { positiveNumber, print } from "./command-line.ts";
 import type { ActionValuesOf } from "./methods/method.ts";
@@ -17,25 +17,10 @@ export function addInspect(program: Command, actionValuesOf?: ActionValuesOf): v
       "--state <state>",
       "the decision in a state, such as queued=7,slack=40ms; class=NAME beside it",
     )
-    .option("--json", "one JSON document on stdout")
     .action(async (path: string, options: { level?: number; state?: string }) => {
       const { inspectCommand } = await import("./commands/inspect.ts");
       const loadQps = options.level ?? null;
       const state = options.state ?? null;
       print(await inspectCommand({ path, loadQps, state }, actionValuesOf));
-    });
-}
-
-export function addDiff(program: Command): void {
-  program
-    .command("diff")
-    .description("say how two bundles differ; exit with 2 if they do")
-    .argument("<before>", "policy bundle")
-    .argument("<after>", "policy bundle")
-    .option("--all", "every difference, and not only a screen of them")
-    .option("--json", "one JSON document on stdout")
-    .action(async (before: string, after: string, { all = false }: { all?: boolean }) => {
-      const { diffCommand } = await import("./commands/diff.ts");
-      print(await diffCommand(before, after, all));
     });
 }

@@ -7,12 +7,11 @@ import { packageVersion } from "./version.ts";
 /** In the order of the help. */
 const VERBS: readonly Verb[] = [
   { name: "inspect", add: async (to) => (await import("./bundle-commands.ts")).addInspect(to) },
-  { name: "diff", add: async (to) => (await import("./bundle-commands.ts")).addDiff(to) },
   { name: "serve", add: async (to) => (await import("./serve-command.ts")).addServe(to) },
   { name: "worker", add: async (to) => (await import("./worker-command.ts")).addWorker(to) },
   { name: "pull", add: async (to) => (await import("./registry-commands.ts")).addPull(to) },
   { name: "scaler", add: async (to) => (await import("./scaler-command.ts")).addScaler(to) },
-  { name: "token", add: async (to) => (await import("./token-command.ts")).addToken(to) },
+  { name: "keygen", add: async (to) => (await import("./token-command.ts")).addTokens(to) },
   { name: "verify", add: async (to) => (await import("./verify-command.ts")).addVerify(to) },
 ];
 

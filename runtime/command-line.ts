@@ -26,7 +26,7 @@ interface ToldError {
 
 const VERSION_FLAGS: readonly string[] = ["--version", "-V"];
 const STOP_SIGNALS = ["SIGTERM", "SIGINT"] as const;
-/** Errors that are told at once, unless `--all-errors` asks for all: they fit a screen. */
+/** Errors that are told at once: they fit a screen. `--json` has all of them. */
 const MAX_TOLD_ERRORS = 20;
 
 /**
@@ -43,6 +43,9 @@ export async function runProgram(
     if (error.code !== "EPIPE") throw error;
   });
   const name = process.argv[2];
+  program
+    .option("--json", "one JSON document on stdout")
+    .configureHelp({ showGlobalOptions: true });
   program.configureOutput({
     outputError: (text, write) => write(withoutRemovedOption(name, text)),
   });
@@ -145,12 +148,11 @@ function fail(error: unknown, explained: ExplainedError | null): void {
 
 /** A line for each error, and one that says how many are left out. */
 function errorLines(errors: readonly ToldError[]): string[] {
-  const isAll = process.argv.includes("--all-errors") || errors.length <= MAX_TOLD_ERRORS;
-  const told = isAll ? errors : errors.slice(0, MAX_TOLD_ERRORS);
+  const told = errors.slice(0, MAX_TOLD_ERRORS);
   const left = errors.length - told.length;
   return [
     ...told.map(({ code, message }) => `${code} ${message}`),
-    ...(left === 0 ? [] : [`and ${left} more; --all-errors shows them all`]),
+    ...(left === 0 ? [] : [`and ${left} more; --json has them all`]),
   ];
 }
 

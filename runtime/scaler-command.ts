@@ -1,16 +1,16 @@
 /** Adds `scaler`, which says how many workers the observed load wants. */
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import { print, stopSignal } from "./command-line.ts";
 import type { ScalerFlags } from "./commands/scaler-options.ts";
 import { type Address, address } from "./settings/kinds.ts";
+import { tokenOption } from "./settings/shown-tokens.ts";
 
 export function addScaler(program: Command): void {
   program
     .command("scaler")
     .description("tell KEDA how many workers the plan of the observed load wants, until SIGTERM")
     .requiredOption("--policy <source>", "the bundle that the front ends serve, as serve takes it")
-    .option("--policy-token <file>", "what https sources are shown")
-    .option("--policy-store <folder>", "where a bundle of a source is kept (default: as serve)")
+    .option("--store <folder>", "where a bundle of a source is kept (default: as serve)")
     .option(
       "--metrics <url>",
       "/metrics of a front end (repeatable); dns+http://… for one at each address of the name",
@@ -18,13 +18,11 @@ export function addScaler(program: Command): void {
       [],
     )
     .option("--cluster <url>", "nats://a,b,c where front ends tell their load, instead")
-    .option("--cluster-token <file>", "who it is to that: of nsc, a token, or USER:PASSWORD")
     .option("--grpc <host:port>", "where KEDA asks; port 0 for any", addressOf, DEFAULT)
-    .option("--token-file <file>", "token, or USER:PASSWORD, for the metrics")
+    .addOption(tokenOption("sources", "cluster", "metrics"))
     .option("--tls-cert <file>", "certificate in PEM, with --tls-key; KEDA then has caCert")
     .option("--tls-key <file>", "its private key")
     .option("--tls-client-ca <file>", "who has to have signed KEDA's certificate")
-    .addOption(new Option("--json", "one JSON document on stdout, once it answers"))
     .action(async (flags: ScalerFlags) => {
       const { scalerCommand } = await import("./commands/scaler.ts");
       await scalerCommand(flags, {

@@ -18,7 +18,6 @@ export function addServe(program: Command, tools: ServeTools = {}): void {
     .optionsGroup("Options:")
     .addOption(new Option("--config <file>", "settings in YAML or JSON").env("STRATAGEM_CONFIG"))
     .option("--print-config", "show every setting, its value and where it is from, and end")
-    .option("--json", "one JSON document on stdout, once it serves")
     .addHelpText(
       "after",
       "\nEvery setting is a variable too: STRATAGEM_SERVER_NAME is --server-name.",

@@ -1,23 +1,45 @@
-/** Adds `token`, which both command lines have. */
-import { type Command, Option } from "commander";
+/** Adds `keygen --token` to both command lines; only the compiler's makes signing keys. */
+import type { Command } from "commander";
 import { print } from "./command-line.ts";
-import type { TokenCommand } from "./commands/token.ts";
+import type { CommandResult } from "./commands/command-result.ts";
+import { RuntimeError } from "./errors.ts";
 
-export function addToken(program: Command): void {
-  program
-    .command("token")
-    .description("make a token for serve --tokens, and the line of its file")
-    .requiredOption("--name <name>", "whose it is: letters, digits and . _ @ + -")
-    .option("--scopes <scopes>", "what for: infer, admin, metrics, with commas", "infer")
-    .option("--expires <time>", "from when it is none, such as 2027-01-31 (default: never)")
-    .addOption(
-      new Option("--hash <name>", "how it is kept; scrypt is slow on purpose")
-        .choices(["sha256", "scrypt"])
-        .default("sha256"),
-    )
-    .option("--json", "one JSON document on stdout")
-    .action(async (options: TokenCommand) => {
-      const { tokenCommand } = await import("./commands/token.ts");
-      print(await tokenCommand(options));
-    });
+export interface TokenFlags {
+  readonly token?: true;
+  readonly name?: string;
+  readonly scopes: string;
+  readonly expires?: string;
+}
+
+export function withTokens(command: Command): Command {
+  return command
+    .option("--token", "make a token for serve --tokens, and the line of its file")
+    .option("--name <name>", "whose the token is: letters, digits and . _ @ + -")
+    .option("--scopes <scopes>", "what it is for: infer, admin, metrics, with commas", "infer")
+    .option("--expires <time>", "from when it is none, such as 2027-01-31 (default: never)");
+}
+
+/** Null where no token is asked for. @throws RuntimeError RUNTIME_USAGE */
+export async function tokenOf({
+  token,
+  name,
+  ...flags
+}: TokenFlags): Promise<CommandResult | null> {
+  if (token === undefined) return null;
+  if (name === undefined) {
+    throw new RuntimeError("RUNTIME_USAGE", "expected --name beside --token: whose it is");
+  }
+  const { tokenCommand } = await import("./commands/token.ts");
+  return tokenCommand({ name, ...flags });
+}
+
+/** Adds `keygen` where there is nothing that signs bundles. */
+export function addTokens(program: Command): void {
+  withTokens(
+    program.command("keygen").description("make a token for serve --tokens, with --token"),
+  ).action(async (flags: TokenFlags) => {
+    const result = await tokenOf(flags);
+    if (result !== null) return print(result);
+    throw new RuntimeError("RUNTIME_USAGE", "expected --token; stratagem keygen makes keys");
+  });
 }

@@ -11,12 +11,10 @@ export function addVerify(program: Command): void {
         "check integrity, schema and semantics of a bundle, and with --key its signature",
       )
       .argument("<bundle>", "policy bundle"),
-  )
-    .option("--json", "one JSON document on stdout")
-    .action(async (path: string, flags: SignatureFlags) => {
-      const { verifyCommand } = await import("./commands/verify.ts");
-      const { verifySigned } = await import("./commands/verify-signature.ts");
-      const signature = signatureOptions(flags, () => Date.now());
-      print(await verifySigned(path, signature, () => verifyCommand(path)));
-    });
+  ).action(async (path: string, flags: SignatureFlags) => {
+    const { verifyCommand } = await import("./commands/verify.ts");
+    const { verifySigned } = await import("./commands/verify-signature.ts");
+    const signature = signatureOptions(flags, () => Date.now());
+    print(await verifySigned(path, signature, () => verifyCommand(path)));
+  });
 }

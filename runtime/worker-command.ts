@@ -2,10 +2,9 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { print, stopSignal } from "./command-line.ts";
 import type { WorkerCommand } from "./commands/worker.ts";
-import { CPU_FALLBACKS } from "./exec/models/model-facts.ts";
 import { LOG_FORMATS } from "./server/telemetry/log.ts";
-import { SEVERITIES } from "./server/telemetry/notice.ts";
 import { address, bytes, count, type Kind } from "./settings/kinds.ts";
+import { tokenOption } from "./settings/shown-tokens.ts";
 
 const MIB = 2 ** 20;
 const file = "<file>";
@@ -30,50 +29,28 @@ export function addWorker(program: Command): void {
         .argParser(readAs(count({ least: 1, most: 1024 }))),
     )
     .addOption(
-      new Option("--load <names>", "models to hold from the start, with commas; all, or none")
-        .default(["all"], "all")
-        .argParser((text) => text.split(",")),
-    )
-    .addOption(
-      new Option("--standby <n>", "processes in reserve, of each model")
-        .default(0)
-        .argParser(readAs(count({ most: 16 }))),
-    )
-    .addOption(
       new Option(
-        "--worker-memory <bytes>",
+        "--memory <bytes>",
         "memory of a model's process (default: by the model, at least 4GiB; none on a GPU)",
       ).argParser(readAs(bytes({ least: 256 * MIB }))),
     )
     .addOption(
-      new Option("--max-body <bytes>", "bytes of a batch at most")
+      new Option(
+        "--max-body <bytes>",
+        "bytes of a batch at most, and of tensors that stay for other workers",
+      )
         .default(256 * MIB, "256MiB")
         .argParser(readAs(bytes({ most: 1024 * MIB }))),
     )
-    .addOption(
-      new Option("--max-values <bytes>", "bytes of tensors that stay for other workers")
-        .default(256 * MIB, "256MiB")
-        .argParser(readAs(bytes({ most: 2 ** 40 }))),
-    )
-    .addOption(
-      new Option("--cpu-fallback <name>", "models of which a GPU leaves nodes to the processor")
-        .choices(CPU_FALLBACKS)
-        .default("allow"),
-    )
-    .option(`--token-file ${file}`, "tokens that front ends have to show, as serve --tokens")
+    .option(`--tokens ${file}`, "tokens that front ends have to show, as serve has them")
     .option(`--tls-cert ${file}`, "certificate of the worker and those between, PEM")
     .option(`--tls-key ${file}`, "its private key, PEM")
     .option(`--tls-client-ca ${file}`, "certificates of which one has signed that of a front end")
     .option("--cluster <url>", "nats://a,b,c of the cluster that it is a worker of")
-    .option(`--cluster-token ${file}`, "who it is to that: of nsc, a token, or USER:PASSWORD")
+    .addOption(tokenOption("cluster"))
     .option("--url <url>", "where front ends of a cluster reach it (default: as it listens)")
-    .option(
-      "--store <folder>",
-      "where models of the cluster are kept (default: as serve --policy-store)",
-    )
-    .addOption(new Option("--log-level <name>").choices(SEVERITIES).default("info"))
+    .option("--store <folder>", "where models of the cluster are kept (default: as serve)")
     .addOption(new Option("--log-format <name>").choices(LOG_FORMATS).default("text"))
-    .option("--json", "one JSON document on stdout, once it serves")
     .action(async (command: WorkerCommand) => {
       const { workerCommand } = await import("./commands/worker.ts");
       await workerCommand(command, { signal: stopSignal(), onReady: print });

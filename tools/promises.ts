@@ -9,7 +9,7 @@ import { execFile } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
-import { simulateCommand } from "stratagem/internal/commands/simulate";
+import { simulateCommand } from "stratagem/internal/commands/simulate/simulate";
 import type { CompilerMethod } from "stratagem/internal/methods/method";
 import { methodOf } from "stratagem/internal/methods/registry";
 import type { Bundle, Level } from "stratagem-runtime/internal/bundle/schema";
@@ -110,7 +110,7 @@ async function checkOne(path: string): Promise<void> {
 function statedBy(method: CompilerMethod, bundle: Bundle, level: Level): Figures {
   const { workers: _, cost, ...rest } = method.promises(bundle, level).figures;
   // Only replicas that come and go have a cost over time.
-  return { ...rest, ...(method.scales === true && cost !== undefined && { cost }) };
+  return { ...rest, ...(method.scales && cost !== undefined && { cost }) };
 }
 
 /** Queries that a promise was made with. */

@@ -1,148 +1,26 @@
-/** `stratagem bench URL`: open-loop load on a running server. */
-import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
-import { alignColumns, percent } from "stratagem-runtime/internal/tell/text";
-import { inputsFromFiles } from "../load/input-file.ts";
-import type { LoadOutcome } from "../load/load-tally.ts";
-import {
-  DEFAULT_MAX_OUTSTANDING,
-  DEFAULT_TIMEOUT_MS,
-  type LoadOptions,
-  type LoadResult,
-  runLoad,
-} from "../load/run-load.ts";
-import {
-  type ArrivalArguments,
-  parseArrivals,
-  parseCount,
-  parseDurationMs,
-  parseSeed,
-  parseTimeMs,
-} from "./load-arguments.ts";
+/** The command `bench`, which loads a running server. */
+import type { Command } from "commander";
+import type { BenchOptions } from "../load/bench.ts";
+import { withArrivals, withInputs } from "./options.ts";
+import type { Tools, Watch } from "./watched.ts";
 
-/** As given on the command line. */
-export interface BenchOptions extends ArrivalArguments {
-  readonly url: string;
-  readonly duration?: string;
-  readonly slo?: string;
-  /** The class that all queries name. */
-  readonly sloClass?: string;
-  /** Whether each query names a class, drawn by the shares that the server states. */
-  readonly sloClasses?: true;
-  readonly seed: string;
-  readonly model?: string;
-  /** Queries before the load that are counted nowhere. */
-  readonly warmUp: string;
-  /** Raw rows, and the class of each per line. */
-  readonly inputs?: string;
-  readonly labels?: string;
-}
-
-export type BenchSurroundings = Pick<LoadOptions, "nowMs" | "onProgress" | "signal">;
-
-/** Part of the SLO that the generator may lose before the text warns of it. */
-const LAG_SHARE = 0.1;
-
-/** @throws RuntimeError for an option or a server that is no good, InputError for a file. */
-export async function benchCommand(
-  options: BenchOptions,
-  surroundings: BenchSurroundings,
-): Promise<CommandResult> {
-  const { inputs, labels = null } = options;
-  if (inputs === undefined && labels !== null) {
-    throw new RuntimeError("RUNTIME_USAGE", "expected --inputs with --labels, got none");
-  }
-  const arrivals = parseArrivals(options);
-  const result = await runLoad({
-    url: options.url,
-    model: options.model ?? null,
-    arrivals,
-    durationMs: parseDurationMs(options.duration, arrivals),
-    seed: parseSeed(options.seed),
-    sloMs: options.slo === undefined ? null : parseTimeMs("--slo", options.slo),
-    ...classesOf(options),
-    inputs: inputs === undefined ? null : await inputsFromFiles(inputs, labels),
-    warmUpQueries: parseCount("--warm-up", options.warmUp),
-    maxOutstanding: DEFAULT_MAX_OUTSTANDING,
-    timeoutMs: DEFAULT_TIMEOUT_MS,
-    ...surroundings,
-  });
-  return { exitCode: EXIT_CODES.ok, text: render(result), json: result };
-}
-
-function classesOf({ sloClass, sloClasses }: BenchOptions): Pick<LoadOptions, "classes"> {
-  if (sloClass !== undefined) return { classes: { kind: "one", name: sloClass } };
-  return sloClasses === true ? { classes: { kind: "all" } } : {};
-}
-
-function render(result: LoadResult): string {
-  const { queries, latencyMs: latency, latencyFromSendMs: fromSend, sendLagMs: lag } = result;
-  const byClass = Object.entries(result.byClass ?? {});
-  const none = byClass.length === 0 ? "no SLO" : "the SLO of each class";
-  const slo = result.sloMs === null ? none : `SLO ${result.sloMs} ms`;
-  const totals = [
-    ["", "measured"],
-    ["violations", percent(result.violationRate)],
-    ["accuracy/satisfied", percent(result.accuracyPerSatisfied)],
-    ["accuracy/query", percent(result.accuracyPerQuery)],
-    ["accuracy by labels", percent(result.measuredAccuracy)],
-  ];
-  const variants = Object.entries(result.byVariant).map(([name, outcome]) => [
-    name,
-    percent(queries === 0 ? null : outcome.queries / queries),
-    percent(outcome.labelled === 0 ? null : outcome.correct / outcome.labelled),
-  ]);
-  const errors = Object.entries(result.errors).map(([reason, count]) => `${count} × ${reason}`);
-  return [
-    `${queries} queries to "${result.model}" in ${result.durationMs / 1000} s, seed ` +
-      `${result.seed}, ${slo}: ${result.late} late, ${result.dropped} dropped`,
-    latency === null
-      ? "no query was answered"
-      : `latency ms: mean ${ms(latency.mean)}, p50 ${ms(latency.p50)}, p95 ` +
-        `${ms(latency.p95)}, p99 ${ms(latency.p99)}, max ${ms(latency.max)}`,
-    ...(fromSend === null
-      ? []
-      : [`from the moment sent: p50 ${ms(fromSend.p50)}, p99 ${ms(fromSend.p99)}`]),
-    ...(lag === null
-      ? []
-      : [`sent late by ms: p50 ${ms(lag.p50)}, p99 ${ms(lag.p99)}, max ${ms(lag.max)}`]),
-    ...(lag !== null && result.sloMs !== null && lag.p99 > LAG_SHARE * result.sloMs
-      ? ["warning: the load generator itself took more than a tenth of the SLO before it sent"]
-      : []),
-    processorLine(result),
-    ...(errors.length === 0 ? [] : [`errors: ${errors.join(", ")}`]),
-    "",
-    alignColumns(totals),
-    ...(byClass.length === 0 ? [] : ["", classTable(byClass)]),
-    "",
-    alignColumns([["variant", "share", "accuracy by labels"], ...variants]),
-  ].join("\n");
-}
-
-function processorLine({ processors }: LoadResult): string {
-  const { generatorShare, stealShare, busyShare } = processors;
-  const generator = `the load generator took ${percent(generatorShare)} of the processors`;
-  if (stealShare === null || busyShare === null) return generator;
-  const others = `other guests ${percent(stealShare)}`;
-  return `${generator}, all of this machine ${percent(busyShare)}, ${others}`;
-}
-
-function classTable(byClass: readonly (readonly [string, LoadOutcome])[]): string {
-  return alignColumns([
-    ["class", "queries", "late", "dropped", "violations", "accuracy/satisfied", "p50 ms", "p99 ms"],
-    ...byClass.map(([name, outcome]) => [
-      name,
-      String(outcome.queries),
-      String(outcome.late),
-      String(outcome.dropped),
-      percent(outcome.violationRate),
-      percent(outcome.accuracyPerSatisfied),
-      outcome.latencyMs === null ? "-" : ms(outcome.latencyMs.p50),
-      outcome.latencyMs === null ? "-" : ms(outcome.latencyMs.p99),
-    ]),
-  ]);
-}
-
-function ms(value: number): string {
-  return value.toFixed(1);
+export function addBench(program: Command, { watched, print, nowMs }: Tools): void {
+  const command = program
+    .command("bench")
+    .description("send open-loop load to a running server")
+    .argument("<url>", "such as http://127.0.0.1:8000");
+  withInputs(withArrivals(command))
+    .option("--slo <time>", "an answer that takes longer is late, such as 50ms")
+    .option(
+      "--slo-class <name>",
+      "the class of all queries, whose SLO holds unless --slo is given; all for those of every " +
+        "class, drawn by the shares that the server states",
+    )
+    .option("--warm-up <n>", "requests sent first and not counted", "0")
+    .option("--model <name>", "which model (default: the first one served)")
+    .action(async (url: string, options: Omit<BenchOptions, "url">) => {
+      const { benchCommand } = await import("../load/bench.ts");
+      const run = (watch: Watch) => benchCommand({ url, ...options }, { nowMs, ...watch });
+      print(await watched("seconds", run));
+    });
 }

@@ -1,329 +1,85 @@
-/** `stratagem compile APP -o OUT`: application spec and profiles → bundle. */
-
-import { createHash } from "node:crypto";
-import {
-  type Bundle,
-  FORMAT_VERSION,
-  type ModelFile,
-  type Pool,
-} from "stratagem-runtime/internal/bundle/schema";
+/** The command `compile`: a whole bundle, or a share of one. */
+import { type Command, InvalidArgumentError, Option } from "commander";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { levelTable } from "stratagem-runtime/internal/commands/inspect";
-import type { ModelReader } from "stratagem-runtime/internal/exec/process/model-reader";
-import { levelReports } from "stratagem-runtime/internal/inspect";
-import { writeBundle } from "stratagem-runtime/internal/read-bundle";
-import { devicePools, onDevice } from "stratagem-runtime/internal/tell/pool-device";
-import { servingPathText } from "stratagem-runtime/internal/tell/serving-path";
-import { counted, percent } from "stratagem-runtime/internal/tell/text";
-import { expectWritable, writeAllAtomically } from "../atomic-write.ts";
-import type { Bound } from "../binding/bind-model.ts";
-import { InterruptedError } from "../errors.ts";
-import { type RequiredOutcome, requiredOutcome } from "../gate/required-outcome.ts";
-import type { Placement } from "../levels/adaptive-levels.ts";
-import { type Compiled, type CompileOptions, compile } from "../levels/compile.ts";
-import type { BundleFile, CompilerMethod, ToldDay } from "../methods/method.ts";
-import { methodOf } from "../methods/registry.ts";
-import type { SolverName } from "../methods/solver-names.ts";
-import { modelKey } from "../model/model-files.ts";
+import { SOLVER_NAMES, type SolverName } from "../methods/solver-names.ts";
 import type { LevelPoolOptions } from "../processes/level-pool.ts";
-import type { Variant } from "../spec/application.ts";
-import type { KeyPath } from "../spec/document.ts";
-import { InputError } from "../spec/input-error.ts";
-import { type LoadedApplication, loadApplication } from "../spec/load-application.ts";
-import type { Mistake } from "../spec/mistakes.ts";
-import type { Requirement } from "../spec/requirement.ts";
-import { pathsBeside } from "./bundle-files.ts";
-import { openLevelSolver } from "./level-solvers.ts";
+import { MAX_SHARDS, readShard, type Shard } from "../sharding/shard.ts";
+import type { CompileSources } from "./compile/compile.ts";
+import { jobsOption, withRequirements } from "./options.ts";
+import type { Tools, Watch } from "./watched.ts";
 
-export interface CompileCommand {
-  readonly app: string;
+interface CompileFlags {
   readonly out: string;
-  /** How to solve; null for what the policy says. */
-  readonly solver: SolverName | null;
-  /** Profile in place of those that the spec names; null, or left out, for theirs. */
-  readonly profile?: string | null;
-  /** Saved metrics of a server, whose fan-outs replace those of the spec; null for none. */
-  readonly fanouts: string | null;
-  /** Compare with `out` instead of writing it. */
-  readonly check: boolean;
-  /** Of its promises, beside those of the spec; null for none at all, nor those of the spec. */
-  readonly requirements?: readonly Requirement[] | null;
-  readonly compiler: string;
-  readonly pool: LevelPoolOptions;
-  /** Reads models and runs them, under limits. */
-  readonly modelReader: Pick<ModelReader, "describe" | "readHost" | "probe" | "probeFile">;
-  /** A monotonic clock, ms. */
-  readonly nowMs: () => number;
+  readonly jobs: number;
+  readonly solver?: SolverName;
+  readonly profile?: string;
+  readonly fanouts?: string;
+  readonly check?: true;
+  readonly require?: string;
+  readonly shard?: Shard;
 }
 
-export type CompileSources = Pick<CompileCommand, "compiler" | "modelReader" | "pool" | "nowMs">;
-
-export async function compileCommand(command: CompileCommand): Promise<CommandResult> {
-  const startMs = command.nowMs();
-  const { loaded, method } = await loadAsked(command);
-  if (!command.check) await expectWritable(command.out);
-  const compiled = await compiledFiles(loaded, method, command);
-  return finishCompile(compiled, { loaded, method, command, startMs });
+export function addCompile(program: Command, { watched, print, compiler, nowMs }: Tools): void {
+  const command = program
+    .command("compile")
+    .description("compile an application spec and its profiles into a policy bundle")
+    .argument("<app>", "application spec, YAML or JSON")
+    .requiredOption("-o, --out <file>", "where to write the bundle")
+    .addOption(jobsOption())
+    .addOption(
+      new Option(
+        "--solver <name>",
+        "how to solve: value-iteration for ramsis; of loki instead of the policy's: auto, " +
+          "glpk or highs",
+      ).choices(SOLVER_NAMES),
+    )
+    .option("--profile <file>", "profile in place of those that the spec names")
+    .option("--fanouts <file>", "metrics of a server of the pipeline, for the fan-outs it observed")
+    .addOption(shardOption());
+  withRequirements(command).action(async (app: string, options: CompileFlags) => {
+    const compile = await compileCommandOf(app, options);
+    const { LateModelReader } = await import("./compile/late-model-reader.ts");
+    const run = async (watch: Watch) => {
+      const pool: LevelPoolOptions = { jobs: options.jobs, ...watch };
+      const modelReader = new LateModelReader(pool.signal);
+      try {
+        return await compile({ compiler, nowMs, modelReader, pool });
+      } finally {
+        await modelReader.close();
+      }
+    };
+    print(await watched("solving levels", run));
+  });
 }
 
-type Asked = Pick<CompileCommand, "app" | "solver" | "profile" | "fanouts">;
-
-export interface LoadedWithMethod {
-  readonly loaded: LoadedApplication;
-  readonly method: CompilerMethod;
-}
-
-/** The application of the spec with what options change. @throws InputError */
-export async function loadAsked(command: Asked): Promise<LoadedWithMethod> {
-  const { app, solver, fanouts, profile = null } = command;
-  const asked = loadApplication(app, { profile });
-  const method = await methodOf(asked.application.policy);
-  const specified = withSolver(asked, method, solver);
-  if (fanouts === null) return { loaded: specified, method };
-  const { withObservedFanouts } = await import("../graph/observed-fanouts.ts");
-  return { loaded: withObservedFanouts(specified, fanouts, app), method };
-}
-
-type FinishCommand = Pick<
-  CompileCommand,
-  "out" | "check" | "requirements" | "pool" | "nowMs" | "compiler"
->;
-
-interface Finish extends LoadedWithMethod {
-  readonly command: FinishCommand;
-  readonly startMs: number;
-}
-
-/** Holds what was compiled to what is required of it, then writes it, or compares. */
-export async function finishCompile(
-  { bundle, files, ...compiled }: CompiledFiles,
-  { loaded, method, command, startMs }: Finish,
-): Promise<CommandResult> {
-  const { out, nowMs, pool } = command;
-  const bytes = await writeBundle(bundle);
-  const requirements = requirementsOf(loaded, command);
-  const required = await requiredOutcome(requirements, bundle, bytes.length, { nowMs, ...pool });
-  if (command.check) {
-    const { compareWith } = await import("./compile-check.ts");
-    return withRequired(await compareWith(out, bytes, files), required);
+/** What is to be run: the whole compile, or a share of it. */
+async function compileCommandOf(
+  app: string,
+  options: CompileFlags,
+): Promise<(sources: CompileSources) => Promise<CommandResult>> {
+  const { out, shard, solver = null, fanouts = null, check = false, profile = null } = options;
+  const asked = { app, out, solver, profile, fanouts };
+  if (shard !== undefined) {
+    const { compileShardCommand } = await import("./compile/shard.ts");
+    return (sources) => compileShardCommand({ ...asked, ...sources, shard });
   }
-  pool.signal.throwIfAborted();
-  const written = [...pathsBeside(out, files), { path: out, bytes }];
-  if (required.holds) await writeAllAtomically(written, pool.signal);
-  const told = {
-    ...compiled,
-    method,
-    bundle,
-    files,
-    required,
-    warnings: [...method.warnings(bundle, loaded.application), ...required.warnings],
-    day: method.overDay?.(bundle, loaded.application) ?? null,
-  };
-  return report(out, bytes, told, nowMs() - startMs);
+  const { compileCommand } = await import("./compile/compile.ts");
+  const { requirementsAsked } = await import("../gate/required-outcome.ts");
+  const requirements = requirementsAsked(options.require);
+  return (sources) => compileCommand({ ...asked, ...sources, check, requirements });
 }
 
-/** Those of the spec, then those of the command line; none where it asks for none. */
-function requirementsOf(
-  { application }: LoadedApplication,
-  { requirements = [] }: FinishCommand,
-): readonly Requirement[] {
-  return requirements === null ? [] : [...(application.requirements ?? []), ...requirements];
+function shardOption(): Option {
+  return new Option(
+    "--shard <i/N>",
+    "solve only share i of N, from 1, as a part that merge makes the bundle of",
+  )
+    .argParser(shard)
+    .conflicts(["check", "require"]);
 }
 
-/** A broken promise weighs more than a bundle that is out of date. */
-function withRequired(checked: CommandResult, required: RequiredOutcome): CommandResult {
-  return {
-    exitCode: required.holds ? checked.exitCode : required.exitCode,
-    text: [checked.text, ...required.warnings, ...required.lines].join("\n"),
-    json: { ...checked.json, warnings: required.warnings, requirements: required.judged },
-  };
-}
-
-/** What compiling gives before any of it is written: the bundle, and files beside it. */
-export interface CompiledFiles extends Compiled {
-  readonly files: readonly BundleFile[];
-}
-
-/** @throws InputError as `compile` and for models that cannot be read. */
-export async function compiledFiles(
-  loaded: LoadedApplication,
-  method: CompilerMethod,
-  sources: CompileSources,
-): Promise<CompiledFiles> {
-  const options = await openApplication(loaded, method, sources);
-  const compiled = await compile(loaded, options);
-  const { bundle } = compiled;
-  return { ...compiled, ...(options.opened?.cut(bundle) ?? { bundle, files: [] }) };
-}
-
-/** What solving takes beside the application. */
-export interface OpenedApplication extends CompileOptions {
-  readonly models: ReadonlyMap<string, ModelFile>;
-}
-
-/** @throws InputError for models that cannot be read. */
-export async function openApplication(
-  loaded: LoadedApplication,
-  method: CompilerMethod,
-  { compiler, modelReader, pool, nowMs }: CompileSources,
-): Promise<OpenedApplication> {
-  const models = await readModels(loaded, modelReader);
-  const opened = (await method.openModels?.(loaded, modelReader)) ?? null;
-  return {
-    compiler,
-    models,
-    opened,
-    openLevelSolver: (frame) => openLevelSolver(frame, method, pool, nowMs),
-  };
-}
-
-/** @throws RuntimeError if the method of the application has no such solver. */
-function withSolver(
-  loaded: LoadedApplication,
-  method: CompilerMethod,
-  solver: SolverName | null,
-): LoadedApplication {
-  if (solver === null) return loaded;
-  const { application } = loaded;
-  const policy = method.withSolver(application.policy, solver);
-  return { ...loaded, application: { ...application, policy } };
-}
-
-const EXPECTED_BY_KIND = {
-  module: "an ES module that opens",
-  remote: "a model of a server",
-} as const;
-
-type Reader = Pick<ModelReader, "describe" | "readHost" | "probeFile">;
-
-/**
- * Digests and tensors of the models that variants name, as they use them.
- * @throws InputError for the first mistake in how they do, or the first file that is no model.
- */
-async function readModels(
-  { application, refuse }: LoadedApplication,
-  reader: Reader,
-): Promise<Map<string, ModelFile>> {
-  const models = new Map<string, ModelFile>();
-  const mistakes: Mistake[] = [];
-  for (const [taskIndex, task] of application.tasks.entries()) {
-    for (const [index, variant] of task.variants.entries()) {
-      if (variant.model === null) continue;
-      const key = modelKey(variant.model, variant);
-      if (models.has(key)) continue;
-      const at = ["tasks", taskIndex, "variants", index];
-      const bound = await boundModel(variant.model, variant, at, reader);
-      if (bound.mistakes === undefined) models.set(key, bound.model);
-      else mistakes.push(...bound.mistakes);
-    }
-  }
-  refuse(mistakes);
-  return models;
-}
-
-async function boundModel(
-  path: string,
-  { name, binding, host, chain }: Pick<Variant, "name" | "binding" | "host" | "chain">,
-  at: KeyPath,
-  reader: Reader,
-): Promise<Bound> {
-  try {
-    if (host !== undefined) return { model: await reader.readHost(host) };
-    // What loads onnxruntime is left out where no model is named.
-    if (chain !== undefined) {
-      const { bindChain } = await import("../binding/bind-chain.ts");
-      return await bindChain(chain, binding, at, reader);
-    }
-    const { bindModel } = await import("../binding/bind-model.ts");
-    return await bindModel(path, await reader.describe(path), binding, at, reader);
-  } catch (error) {
-    if (error instanceof InterruptedError) throw error;
-    const reason = error instanceof Error ? error.message.split("\n")[0] : String(error);
-    const expected =
-      host === undefined
-        ? `expected an ONNX model for variant "${name}", onnxruntime says`
-        : `expected ${EXPECTED_BY_KIND[host.kind]} for variant "${name}", got`;
-    throw new InputError("INPUT_INVALID_VALUE", `${path}: ${expected}: ${reason}`);
-  }
-}
-
-interface Told extends Compiled {
-  readonly method: CompilerMethod;
-  readonly required: RequiredOutcome;
-  readonly warnings: readonly string[];
-  readonly files: readonly BundleFile[];
-  readonly day: ToldDay | null;
-}
-
-function report(path: string, bytes: Uint8Array, told: Told, compileMs: number): CommandResult {
-  const { bundle, solveMs, placement, files, required, warnings, day } = told;
-  const { holds } = required;
-  const digest = sha256(bytes);
-  const { application, method } = bundle;
-  const pools = devicePools(bundle.cluster);
-  const around = told.method.tablesAround?.(bundle);
-  const state = holds ? "" : "not written, for a promise is broken; ";
-  return {
-    exitCode: required.exitCode,
-    text: [
-      `${path}: ${state}${bytes.length} bytes, sha256 ${digest.slice(0, 12)}…, compiled in ` +
-        `${Math.round(compileMs)} ms`,
-      ...(files.length === 0 ? [] : [`${files.length} stages of models beside it`]),
-      ...pools.map(
-        (pool) => `pool ${pool.name}: ${counted(pool.workers, "worker")}${onDevice(pool)}`,
-      ),
-      servingPathText(bundle.cluster),
-      "",
-      ...(around?.before ?? []).flatMap((table) => [table, ""]),
-      levelTable(bundle),
-      ...(around?.after ?? []).flatMap((table) => ["", table]),
-      ...(placement === null ? [] : placementText(placement, bundle)),
-      ...(day === null ? [] : ["", day.text]),
-      ...warnings,
-      ...required.lines,
-    ].join("\n"),
-    json: {
-      bundle: { path, bytes: bytes.length, sha256: digest, formatVersion: FORMAT_VERSION },
-      ...(files.length === 0 ? {} : { stages: files.map(stageReport) }),
-      application,
-      method,
-      compileMs,
-      ...(pools.length === 0 ? {} : { pools: pools.map(poolReport) }),
-      ...(placement === null ? {} : { placement }),
-      serving: bundle.cluster.serving ?? null,
-      levels: levelReports(bundle, solveMs),
-      ...(day === null ? {} : { day: day.json }),
-      warnings,
-      written: holds,
-      requirements: required.judged,
-    },
-  };
-}
-
-function poolReport({ name, workers, device, measuredOn }: Pool): object {
-  return { name, workers, device: device ?? null, measuredOn: measuredOn ?? null };
-}
-
-function stageReport({ file, sha256: digest }: BundleFile): object {
-  return { file, sha256: digest };
-}
-
-function placementText(
-  { maxAccuracyStep, rounds, solved, jumps }: Placement,
-  { levels }: Bundle,
-): string[] {
-  const step = percent(maxAccuracyStep);
-  return [
-    `${levels.length} levels placed, of ${solved} solved in ${rounds} rounds: neighbours ` +
-      `differ by less than ${step} in expected accuracy`,
-    ...jumps.map(
-      ({ fromQps, toQps, accuracyStep }) =>
-        `except that between ${fromQps} and ${toQps} qps it jumps by ` +
-        `${percent(accuracyStep)}; levels are not placed closer`,
-    ),
-  ];
-}
-
-function sha256(bytes: Uint8Array): string {
-  return createHash("sha256").update(bytes).digest("hex");
+function shard(text: string): Shard {
+  const read = readShard(text);
+  if (read !== undefined) return read;
+  throw new InvalidArgumentError(`expected i/N, i from 1 to N and N up to ${MAX_SHARDS}`);
 }

@@ -1,161 +1,48 @@
-/** `stratagem explain LOG… --policy BUNDLE --request ID | --minute TIME`. */
-import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
-import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
-import { type LoadedBundle, loadBundle } from "stratagem-runtime/internal/load-bundle";
-import { type AskedSpan, askedSpan, type Span } from "../explain/asked-span.ts";
-import { explainRequest } from "../explain/explained-request.ts";
-import { timesProfiled } from "../explain/explained-run.ts";
-import { SpanGatherer } from "../explain/explained-span.ts";
-import { logPaths } from "../explain/log-files.ts";
-import { type LogSummary, passOver } from "../explain/log-pass.ts";
-import type { LoggedRequest } from "../explain/logged-request.ts";
-import type { SeenBatch } from "../explain/ran-batches.ts";
-import { reasonsOf, type TimesProfiledOf } from "../explain/reasons.ts";
-import { ContextGatherer } from "../explain/request-context.ts";
-import { requestJson } from "../explain/request-json.ts";
-import { requestText } from "../explain/request-text.ts";
-import { sourceJson, sourceLines } from "../explain/source-told.ts";
-import { spanJson } from "../explain/span-json.ts";
-import { spanText } from "../explain/span-text.ts";
-import type { CompilerMethod } from "../methods/method.ts";
-import { methodOf } from "../methods/registry.ts";
+/** The command `explain`, which looks at what a server logged. */
+import { type Command, Option } from "commander";
+import { RuntimeError } from "stratagem-runtime/internal/errors";
+import type { ExplainOptions } from "../explain/explain-log.ts";
+import { collect } from "./options.ts";
+import type { Tools, Watch } from "./watched.ts";
 
-export interface ExplainOptions extends AskedSpan {
-  readonly logs: readonly string[];
-  readonly policy: string;
-  /** Id of the request to explain; or else a span of time is asked for. */
-  readonly request?: string | undefined;
+interface ExplainFlags extends Omit<ExplainOptions, "logs" | "policy"> {
+  readonly policy: readonly string[];
+  readonly replay?: true;
 }
 
-/**
- * @throws RuntimeError RUNTIME_USAGE for an id or a time that the log does not have, or of another
- * bundle; InputError for a log, BundleError for a bundle that cannot be read.
- */
-export async function explainCommand(
-  { logs, policy, request: id, ...asked }: ExplainOptions,
-  signal: AbortSignal,
-): Promise<CommandResult> {
-  const span = askedSpan(asked);
-  if ((id === undefined) === (span === null)) {
-    throw usage("expected --request, --minute, or --from and --to, and one of them only");
+export function addExplain(program: Command, { watched, print }: Tools): void {
+  program
+    .command("explain")
+    .description("say why a request, or a span of time, went as it did, from the access log")
+    .argument("<logs...>", "files that serve --access-log wrote, plain or .gz, or patterns")
+    .requiredOption("--policy <bundle>", "the bundle that was served", collect)
+    .option("--request <id>", "the request to explain, by its id")
+    .option("--minute <time>", "the minute to explain, such as 2026-11-23T14:05, in UTC")
+    .option("--from <time>", "the begin of the time to explain, with --to")
+    .option("--to <time>", "its end")
+    .addOption(
+      new Option(
+        "--replay",
+        "decide again, by the bundle alone, what files of serve --decision-log say was decided; " +
+          "--policy is then repeatable",
+      ).conflicts(["request", "minute", "from", "to"]),
+    )
+    .action(async (logs: string[], flags: ExplainFlags) => {
+      print(await watched("reading the log", ({ signal }) => explained(logs, flags, signal)));
+    });
+}
+
+async function explained(
+  logs: readonly string[],
+  { policy: policies, replay, ...asked }: ExplainFlags,
+  signal: Watch["signal"],
+) {
+  if (replay === true) {
+    const { replayCommand } = await import("../replay/replay-log.ts");
+    return replayCommand({ logs, policy: policies }, signal);
   }
-  const file = await loadBundle(policy);
-  const files = await logPaths(logs);
-  if (id !== undefined) return aboutRequest(files, id, file, signal);
-  if (span === null) throw new RangeError("a span or a request is asked for");
-  return aboutSpan(files, span, file, signal);
-}
-
-async function aboutSpan(
-  files: readonly string[],
-  span: Span,
-  file: LoadedBundle,
-  signal: AbortSignal,
-): Promise<CommandResult> {
-  const { bundle, sha256 } = file;
-  const timesOf = timesOfBatches(bundle, await methodOf(bundle));
-  const gatherer = new SpanGatherer(span, bundle, timesOf);
-  const summary = await passOver(files, signal, (request) => {
-    if (request.bundle === null || sha256.startsWith(request.bundle)) gatherer.take(request);
-  });
-  const told = gatherer.told();
-  if (told.requests === 0) {
-    const whole = [span.fromMs, span.toMs].map((ms) => new Date(ms).toISOString()).join(" to ");
-    throw usage(`expected a span with inference requests, got ${whole}; ${spanOf(summary)}`);
-  }
-  const text = [spanText(told, bundle.slo.latencyMs), ...sourceLines(summary, file)].join("\n");
-  const json = {
-    ...spanJson(told, bundle.slo.latencyMs),
-    source: sourceJson(summary, file),
-  };
-  return { exitCode: EXIT_CODES.ok, text, json };
-}
-
-async function aboutRequest(
-  files: readonly string[],
-  id: string,
-  file: LoadedBundle,
-  signal: AbortSignal,
-): Promise<CommandResult> {
-  const method = await methodOf(file.bundle);
-  const { request, summary } = await findRequest(files, id, signal);
-  requireOwn(request, file);
-  const gatherer = new ContextGatherer(request, workerCountOf(file.bundle));
-  await passOver(files, signal, (other) => {
-    if (other.model === request.model) gatherer.take(other);
-  });
-  const context = gatherer.context();
-  const explained = await explainRequest(file.bundle, method, request, context);
-  const reasons = reasonsOf(explained, timesOfBatches(file.bundle, method));
-  const text = [requestText(explained, reasons), ...sourceLines(summary, file)].join("\n");
-  const json = { ...requestJson(explained, reasons), source: sourceJson(summary, file) };
-  return { exitCode: EXIT_CODES.ok, text, json };
-}
-
-interface FoundRequest {
-  readonly request: LoggedRequest;
-  readonly summary: LogSummary;
-}
-
-/** Of several of one id the last: a client may count from 1 again. */
-async function findRequest(
-  files: readonly string[],
-  id: string,
-  signal: AbortSignal,
-): Promise<FoundRequest> {
-  let request: LoggedRequest | undefined;
-  const summary = await passOver(files, signal, (one) => {
-    if (one.id === id) request = one;
-  });
-  if (request !== undefined) return { request, summary };
-  const expected = "expected the id of an inference request in the log";
-  throw usage(`--request: ${expected}, got "${id}"; ${spanOf(summary)}`);
-}
-
-/** What the log covers. */
-function spanOf({ firstMs, lastMs, lines, unreadable }: LogSummary): string {
-  const bad = unreadable === 0 ? "" : `, and ${unreadable} lines are none of an access log`;
-  if (firstMs === null || lastMs === null)
-    return `it has no inference requests in ${lines} lines${bad}`;
-  const [first, last] = [firstMs, lastMs].map((ms) => new Date(ms).toISOString());
-  return `it has those from ${first} to ${last}${bad}`;
-}
-
-function requireOwn({ bundle, id }: LoggedRequest, { sha256, path }: LoadedBundle): void {
-  if (bundle === null || sha256.startsWith(bundle)) return;
-  throw usage(
-    `--policy: expected the bundle that decided request "${id}", of digest ${bundle}…, ` +
-      `got ${path} of digest ${sha256.slice(0, bundle.length)}…`,
-  );
-}
-
-/** Against the profile, for every batch of the log. */
-export function timesOfBatches(bundle: Bundle, method: CompilerMethod): TimesProfiledOf {
-  return ({ run, kind }: SeenBatch) => {
-    const { task, variant, batch, level, worker, places } = run;
-    // Its times depend on no state, and to look one up takes longer.
-    const ran = {
-      task,
-      variant,
-      batch,
-      level,
-      worker,
-      kind,
-      places,
-      queued: null,
-      slackMs: null,
-      pace: 1,
-    };
-    const facts = method.batchFacts?.(bundle, ran);
-    return facts === undefined ? null : timesProfiled(run, facts);
-  };
-}
-
-function workerCountOf({ cluster }: Bundle): number {
-  return cluster.pools.reduce((sum, { workers }) => sum + workers, 0);
-}
-
-function usage(message: string): RuntimeError {
-  return new RuntimeError("RUNTIME_USAGE", message);
+  const [policy = "", ...others] = policies;
+  if (others.length > 0) throw new RuntimeError("RUNTIME_USAGE", "expected one --policy, got more");
+  const { explainCommand } = await import("../explain/explain-log.ts");
+  return explainCommand({ logs, policy, ...asked }, signal);
 }

@@ -1,120 +1,46 @@
-/** `stratagem gate OLD NEW`: whether one bundle may follow another, by what both promise. */
-import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { EXIT_CODES } from "stratagem-runtime/internal/errors";
-import { type LoadedBundle, loadBundle } from "stratagem-runtime/internal/load-bundle";
-import { expectWritable, writeAllAtomically } from "../atomic-write.ts";
-import { compare } from "../gate/compare.ts";
-import { type GateOutcome, passes } from "../gate/gate-outcome.ts";
-import { gateMarkdown, gateText, regressionsOf } from "../gate/gate-table.ts";
-import { judge } from "../gate/judge.ts";
-import { junitXml } from "../gate/junit.ts";
-import {
-  type AskedPercentiles,
-  askedByRequirements,
-  askedPercentile,
-  withPercentiles,
-} from "../gate/percentiles.ts";
-import { promisedBundle } from "../gate/promised-bundle.ts";
-import { requirementsAsked } from "../gate/required-outcome.ts";
-import { type SarifPlace, sarifDocument } from "../gate/sarif.ts";
-import { type Tolerance, tolerancesOf } from "../gate/tolerance.ts";
-import type { SimulateWatch } from "../processes/simulate-watch.ts";
-import { readDocument } from "../spec/document.ts";
+/** The command `gate`, which compares two bundles. */
+import { availableParallelism } from "node:os";
+import { type Command, Option } from "commander";
+import type { GateOptions } from "../gate/gate-bundles.ts";
+import { joined } from "./options.ts";
+import { MORTAL, type Tools, type Watch } from "./watched.ts";
 
-/** As given on the command line. */
-export interface GateOptions {
-  readonly before: string;
-  readonly after: string;
-  readonly allow?: string;
-  readonly require?: string;
-  readonly markdown?: true;
-  /** Files that the comparison is written to. */
-  readonly junit?: string;
-  readonly sarif?: string;
-  /** Of the new bundle. */
-  readonly spec?: string;
-}
+type GateFlags = Omit<GateOptions, "before" | "after"> & { readonly show?: true };
 
-/**
- * @param compiler name and version.
- * @throws BundleError or RuntimeError for a bundle or an option, InputError for the spec,
- * UnwritableError.
- */
-export async function gateCommand(
-  options: GateOptions,
-  watch: SimulateWatch,
-  compiler: string,
-): Promise<CommandResult> {
-  const { before: oldPath, after: newPath, junit, sarif } = options;
-  const tolerances = options.allow === undefined ? [] : tolerancesOf(options.allow, "--allow");
-  const requirements = requirementsAsked(options.require) ?? [];
-  const place = placeOf(options);
-  for (const path of [junit, sarif]) if (path !== undefined) await expectWritable(path);
-  const files = [await loadBundle(oldPath), await loadBundle(newPath)] as const;
-  const asked = tolerances.flatMap(({ figure, scope }) => askedPercentile(figure, scope));
-  const before = await promisesOf(files[0], asked, watch);
-  const after = await promisesOf(files[1], asked, watch);
-  // What only a requirement asks for is no promise that the old bundle could be compared with.
-  const own = askedByRequirements(requirements);
-  const required = await withPercentiles(after, files[1].bundle, own, watch);
-  const outcome: GateOutcome = {
-    before,
-    after,
-    oldPath,
-    newPath,
-    rows: compare(before, after, tolerances),
-    requirements: judge(requirements, required),
-  };
-  const written = [
-    ...(junit === undefined ? [] : [{ path: junit, bytes: Buffer.from(junitXml(outcome)) }]),
-    ...(sarif === undefined
-      ? []
-      : [{ path: sarif, bytes: jsonBytes(sarifDocument(outcome, compiler, place)) }]),
-  ];
-  await writeAllAtomically(written, watch.signal);
-  return {
-    exitCode: passes(outcome) ? EXIT_CODES.ok : EXIT_CODES.notVerified,
-    text: options.markdown === true ? gateMarkdown(outcome) : gateText(outcome),
-    json: documentOf(outcome, files, tolerances),
-  };
-}
-
-async function promisesOf(
-  { bundle, byteCount }: LoadedBundle,
-  asked: readonly AskedPercentiles[],
-  watch: SimulateWatch,
-) {
-  return withPercentiles(await promisedBundle(bundle, byteCount), bundle, asked, watch);
-}
-
-/** The lines of the spec, or else the first of the bundle. @throws InputError */
-function placeOf({ spec, after }: GateOptions): SarifPlace {
-  if (spec === undefined) return { file: after, lineOf: () => 1 };
-  const document = readDocument(spec);
-  return { file: spec, lineOf: (path) => document.locate(path).line };
-}
-
-function documentOf(
-  { before, after, rows, requirements }: GateOutcome,
-  [oldFile, newFile]: readonly [LoadedBundle, LoadedBundle],
-  tolerances: readonly Tolerance[],
-): object {
-  const told = ({ path, sha256, byteCount, bundle }: LoadedBundle): object => {
-    const { application, method } = bundle;
-    return { path, sha256, bytes: byteCount, application, method };
-  };
-  return {
-    ok: passes({ rows, requirements }),
-    old: told(oldFile),
-    new: told(newFile),
-    allow: tolerances.map(({ text }) => text),
-    regressions: regressionsOf(rows),
-    comparisons: rows,
-    requirements,
-    levels: { old: before.levels.length, new: after.levels.length },
-  };
-}
-
-function jsonBytes(document: object): Buffer {
-  return Buffer.from(`${JSON.stringify(document, null, 2)}\n`);
+export function addGate(program: Command, { watched, print, nowMs }: Tools): void {
+  program
+    .command("gate")
+    .description("compare the promises of two bundles; exit with 3 if one became worse")
+    .argument("<old>", "policy bundle that is in force")
+    .argument("<new>", "policy bundle that is to follow it")
+    .option(
+      "--allow <tolerances>",
+      "what may become worse, such as 'accuracy 0.5%; violations 0.1%; cost 5%; p99 2ms @ 1000' " +
+        "(repeatable)",
+      joined,
+    )
+    .option(
+      "--require <promises>",
+      "of the new one, as compile has it, such as 'feasible; accuracy >= 97%' (repeatable)",
+      joined,
+    )
+    .option("--markdown", "print the comparison as Markdown, for a pull request")
+    .addOption(
+      new Option(
+        "--show",
+        "show every difference instead, decisions included; exit with 2 if there is one",
+      ).conflicts(["allow", "require", "markdown"]),
+    )
+    .action(async (before: string, after: string, { show, ...flags }: GateFlags) => {
+      if (show === true) {
+        const { showDifferences } = await import("../gate/differences-text.ts");
+        print(await showDifferences(before, after));
+        return;
+      }
+      const { gateCommand } = await import("../gate/gate-bundles.ts");
+      const options = { ...flags, before, after };
+      const run = (watch: Watch) =>
+        gateCommand(options, { jobs: availableParallelism(), nowMs, ...watch });
+      print(await watched("simulating", run, MORTAL));
+    });
 }

@@ -1,106 +1,79 @@
-/** `stratagem manifests BUNDLE`: what a cluster of Kubernetes needs to serve a bundle. */
-import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
-import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
-import { bundleOfBytes, readBundleFile } from "stratagem-runtime/internal/load-bundle";
-import { partsOf } from "stratagem-runtime/internal/shipping/parts";
-import { alignColumns } from "stratagem-runtime/internal/tell/text";
-import { stringify } from "yaml";
-import { writeAllAtomically } from "../atomic-write.ts";
-import { UnwritableError } from "../errors.ts";
-import type { ManifestFile, ManifestOptions } from "../manifests/manifest-options.ts";
-import { manifestsOf } from "../manifests/manifests.ts";
-import { dnsLabel } from "../manifests/objects.ts";
-import { needsOf, readmeOf } from "../manifests/readme.ts";
-import { methodOf } from "../methods/registry.ts";
+/** The command `manifests`, which writes what Kubernetes is to run. */
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { wholeNumber } from "stratagem-runtime/internal/command-line";
+import type { ManifestOptions } from "../manifests/manifest-options.ts";
+import type { Tools } from "./watched.ts";
 
-/** Not applied: kubectl passes over what is no manifest. */
-const README = "README.md";
-
-export interface ManifestsCommandOptions extends Omit<ManifestOptions, "name"> {
-  /** Path of the bundle. */
-  readonly bundle: string;
-  /** Folder for the files; null for all of them as one text. */
-  readonly out: string | null;
-  /** Null for the application's name. */
-  readonly name: string | null;
+interface ManifestFlags {
+  readonly out?: string;
+  readonly name?: string;
+  readonly namespace?: string;
+  readonly image: string;
+  readonly policy?: string;
+  readonly modelsClaim: string;
+  readonly cluster?: string;
+  readonly frontEnds: number;
+  readonly scaler: ManifestOptions["scaler"];
+  readonly memory: string;
+  readonly kserve?: boolean;
 }
 
-/** @throws BundleError, RuntimeError, UnwritableError */
-export async function manifestsCommand(asked: ManifestsCommandOptions): Promise<CommandResult> {
-  const { bundle: path, out, name, ...rest } = asked;
-  const bytes = await readBundleFile(path);
-  const { bundle, sha256 } = await bundleOfBytes(path, bytes);
-  const method = await methodOf(bundle);
-  const workersByLevel = bundle.levels.map((level) => {
-    const all = bundle.cluster.pools.map(({ workers }) => workers);
-    return method.plannedWorkers?.(bundle, level) ?? all;
-  });
-  const options = { ...rest, name: name ?? usableName(bundle.application) };
-  const files = manifestsOf({ bundle, bytes, workersByLevel }, options);
-  const objects = files.flatMap(({ file, objects: all }) =>
-    all.map(({ kind, metadata }) => ({ file, kind, name: metadata.name })),
-  );
-  const models = partsOf(bundle).map(({ file }) => file);
-  if (out !== null) await writeFiles(out, files, readmeOf(out, files, options, models));
+/** Names of objects are put together of it, a pool's and a pod's. */
+const NAME = /^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$/;
+const MEMORY = /^\d{1,6}(Mi|Gi)$/;
+
+export function addManifests(program: Command, { watched, print, version }: Tools): void {
+  program
+    .command("manifests")
+    .description("write what Kubernetes needs to serve a bundle")
+    .argument("<bundle>", "policy bundle")
+    .option("-o, --out <folder>", "where to write the files (default: all as one on stdout)")
+    .option("--name <name>", "what names of objects begin with (default: the application's)", name)
+    .option("--namespace <name>", "of the objects (default: of whoever applies them)", name)
+    .option("--image <image>", "of the runtime", `stratagem-runtime:${version}`)
+    .option(
+      "--policy <source>",
+      "where pods get the bundle, such as oci://… (default: a ConfigMap)",
+    )
+    .option(
+      "--models-claim <name>",
+      "claim of the volume with the models; none where pods get them with the bundle",
+      "models",
+    )
+    .option("--cluster <servers>", "nats://a,b,c, where front ends and workers meet")
+    .option("--front-ends <n>", "front ends, which share the workers", wholeNumber, 1)
+    .addOption(
+      new Option("--scaler <who>", "who sets the number of workers")
+        .choices(["keda", "none"])
+        .default("keda"),
+    )
+    .option("--memory <quantity>", "what a worker may take", quantity, "4Gi")
+    .option("--kserve", "have KServe host the front end, as an InferenceService")
+    .action(async (bundle: string, flags: ManifestFlags) => {
+      const { manifestsCommand } = await import("../manifests/write-manifests.ts");
+      const options = { bundle, ...optionsOf(flags) };
+      print(await watched("writing manifests", () => manifestsCommand(options)));
+    });
+}
+
+function optionsOf(flags: ManifestFlags) {
+  const { out = null, policy = null, cluster = null, image, scaler, memory: workerMemory } = flags;
+  const { namespace = null, frontEnds, kserve: isKserve = false } = flags;
   return {
-    exitCode: EXIT_CODES.ok,
-    text: out === null ? streamOf(files) : listOf(out, objects, needsOf(files, options, models)),
-    json: { bundle: { path, sha256 }, name: options.name, out, objects, manifests: files },
+    ...{ out, policy, cluster, image, scaler, workerMemory, namespace, frontEnds, isKserve },
+    name: flags.name ?? null,
+    modelsClaim: flags.modelsClaim === "none" ? null : flags.modelsClaim,
   };
 }
 
-/** @throws RuntimeError RUNTIME_USAGE where nothing is left of a name. */
-function usableName(application: string): string {
-  const name = dnsLabel(application);
-  if (name !== "") return name;
-  throw new RuntimeError(
-    "RUNTIME_USAGE",
-    `the application "${application}" has no letters for the names of objects; give --name`,
+function name(text: string): string {
+  if (NAME.test(text)) return text;
+  throw new InvalidArgumentError(
+    "expected a letter and up to 39 lower-case letters, digits and dashes, no dash at the end",
   );
 }
 
-function streamOf(files: readonly ManifestFile[]): string {
-  return files.map(manifestText).join("---\n").trimEnd();
-}
-
-/** The documents of a file, with a line that says what they are for and one between them. */
-function manifestText({ about, objects }: ManifestFile): string {
-  // Aliases would be legal, and hardly read.
-  const options = { aliasDuplicateObjects: false, lineWidth: 0 };
-  const documents = objects.map((object) => stringify(object, options));
-  return `# ${about}\n${documents.join("---\n")}`;
-}
-
-async function writeFiles(
-  folder: string,
-  files: readonly ManifestFile[],
-  readme: string,
-): Promise<void> {
-  await mkdir(folder, { recursive: true }).catch((error: NodeJS.ErrnoException) => {
-    throw new UnwritableError(folder, error.code ?? error.message);
-  });
-  const written = files.map((file) => ({
-    path: join(folder, file.file),
-    bytes: Buffer.from(manifestText(file)),
-  }));
-  const told = { path: join(folder, README), bytes: Buffer.from(readme) };
-  await writeAllAtomically([...written, told]);
-}
-
-function listOf(
-  folder: string,
-  objects: readonly { readonly file: string; readonly kind: string; readonly name: string }[],
-  needs: readonly string[],
-): string {
-  const rows = objects.map(({ file, kind, name }) => [join(folder, file), kind, name]);
-  return [
-    alignColumns([["file", "kind", "name"], ...rows]),
-    "",
-    `Has to be there (${join(folder, README)} says more):`,
-    ...needs.map((need) => `- ${need}`),
-    "",
-    `kubectl apply -f ${folder}`,
-  ].join("\n");
+function quantity(text: string): string {
+  if (MEMORY.test(text)) return text;
+  throw new InvalidArgumentError("expected Mi or Gi, such as 4Gi");
 }

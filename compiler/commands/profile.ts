@@ -1,216 +1,295 @@
-/**
- * `stratagem profile APP -o FILE`: measures on this machine how long the variants of an application
- * take.
- */
-import { existsSync } from "node:fs";
-import { rm } from "node:fs/promises";
+/** The command `profile`: what measures models, and the serving path, on this machine. */
+
+import { availableParallelism } from "node:os";
+import { type Command, Option } from "commander";
+import { wholeNumber } from "stratagem-runtime/internal/command-line";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
-import { expectWritable, writeAllAtomically } from "../atomic-write.ts";
-import { InterruptedError } from "../errors.ts";
-import { firstCells } from "../profile/budget.ts";
-import { hasFiniteNumbers } from "../profile/finite-outputs.ts";
-import { describeMeasurement, latencyProfile } from "../profile/latency-profile.ts";
-import type { Cell } from "../profile/measure.ts";
-import { measureRounds, type RoundOptions, type RoundSources } from "../profile/measured-rounds.ts";
-import type { MeasuredStart, measureStarts } from "../profile/measured-starts.ts";
-import { isTooNoisy, refuseNoise } from "../profile/noise-told.ts";
-import { partialPath, readPartial, writePartial } from "../profile/partial-file.ts";
-import {
-  type PlanSources,
-  type ProfileOptions,
-  type ProfilePlan,
-  planProfile,
-} from "../profile/profile-plan.ts";
-import type { Effort } from "../profile/rounds.ts";
-import { InputError } from "../spec/input-error.ts";
-import { describePlan, type ProfilePaths, report } from "./profile-report.ts";
+import type { ModelReader } from "stratagem-runtime/internal/exec/process/model-reader";
+import { tokenOption } from "stratagem-runtime/internal/settings/shown-tokens";
+import { collect, timeMs } from "./options.ts";
+import type { DeviceFlags } from "./profile/device.ts";
+import type { ElsewhereFlags, MeasuredElsewhere } from "./profile/elsewhere.ts";
+import type { ProfileCommand, ProfileSurroundings } from "./profile/profile.ts";
+import type { ServingCommand, ServingSurroundings } from "./profile/serving.ts";
+import { TOLD, type Tools, type Watch } from "./watched.ts";
 
-export interface ProfileCommand extends ProfileOptions {
-  /** Says what would be measured and measures nothing. */
-  readonly dryRun: boolean;
-  /** Writes the profile however noisy the machine is. */
-  readonly force: boolean;
-  /** Time to spend on the cells that are worth it most; null to measure all. */
-  readonly budgetMs: number | null;
-  readonly effort: Effort;
-}
+type ProfileFlags = Pick<ProfileCommand, "repeat"> & {
+  readonly out?: string;
+  readonly task?: string;
+  readonly batches?: string;
+  readonly budget?: number;
+  readonly cores?: string;
+  readonly layers?: true;
+  readonly serving?: true;
+  readonly into?: string;
+  readonly inputs?: string;
+  readonly hardware?: string;
+  readonly dryRun?: true;
+  readonly force?: true;
+  readonly from?: readonly string[];
+  readonly policy?: string;
+} & DeviceFlags &
+  ElsewhereFlags;
 
-export interface ProfileSurroundings extends PlanSources, RoundSources {
-  /** Measures how new workers start; left out where that is not to be known. */
-  readonly measureStarts?: typeof measureStarts;
-  /** Called with a line that is to be read while the work goes on. */
-  readonly onNote: (line: string) => void;
-}
+/** Unless `--batches` says otherwise. */
+const PROFILED_BATCHES = "1,2,4,8";
+/** Beyond the runs that were asked for; see docs/profiling.md. */
+const PROFILING_EFFORT = { warmUpMs: 1000, extraMs: 20_000 };
+/** Of the inputs, which are the same for every profile. */
+const SEED = 1;
+/** Time for loading a model, or running a batch. */
+const MODEL_TIMEOUT_MS = 60_000;
+/** Options of what is measured, which nothing is with `--from`. */
+const MEASURED = [
+  ...["task", "batches", "repeat", "budget", "cores", "layers", "serving", "into", "inputs"],
+  ...["device", "providerOptions", "workers", "token", "workerEnv", "hardware"],
+  ...["dryRun", "force"],
+];
 
-/** Work that takes longer is announced. */
-const LONG_MS = 60_000;
-
-/**
- * @throws InputError for a spec or model that is no good, a machine that is too noisy and a budget
- * that is too small; RuntimeError without a file to write; InterruptedError; the reason of an
- * aborted signal.
- */
-export async function profileCommand(
-  command: ProfileCommand,
-  surroundings: ProfileSurroundings,
-): Promise<CommandResult> {
-  const { force, dryRun, budgetMs } = command;
-  expectOut(command);
-  const plan = await planProfile(command, surroundings);
-  noteOtherDevice(plan, surroundings.onNote);
-  if (dryRun) return describePlan(plan, command.out, budgetMs);
-  const out = expectOut(command);
-  const paths = pathsOf(out);
-  for (const path of [out, paths.measurement, partialPath(out)]) await expectWritable(path);
-  const earlier = await readPartial(out, plan);
-  const outputs = new OutputWatch(plan);
-  const starts = await startsOf(plan, budgetMs, surroundings);
-  // What was refused for its noise is taken with --force; anything else wants it measured again.
-  const cells =
-    earlier?.isRefused && force
-      ? earlier.cells
-      : await orTellKept([partialPath(out)], () =>
-          measureRounds(plan, out, earlier?.isRefused ? null : earlier, surroundings, {
-            onOutputs: outputs.look,
-            onEstimate: (ms) => announce(ms, surroundings.onNote),
-            // Who takes any noise has no use for what lessens it.
-            effort: force ? { ...command.effort, extraMs: 0 } : command.effort,
-            budgetMs,
-          }),
-        );
-  expectEveryVariant(cells, out, budgetMs);
-  const measurement = describeMeasurement(plan, cells, budgetMs, budgetMs === null);
-  if (!force && isTooNoisy(measurement)) {
-    // Kept, so that --force can still take it.
-    await writePartial(out, plan, { cells, spentMs: 0, isRefused: true });
-    refuseNoise(out, measurement, [partialPath(out)]);
-  }
-  await writeAllAtomically([
-    { path: paths.measurement, bytes: jsonBytes(measurement) },
-    { path: paths.profile, bytes: jsonBytes(latencyProfile(plan, cells, undefined, starts)) },
-  ]);
-  await rm(partialPath(out), { force: true });
-  return report(plan, measurement, paths, outputs.notFinite(), starts);
-}
-
-/** A budget has no time for it where nothing falls back. */
-async function startsOf(
-  plan: ProfilePlan,
-  budgetMs: number | null,
-  { measureStarts: measure, ...sources }: ProfileSurroundings,
-): Promise<ReadonlyMap<string, MeasuredStart>> {
-  if (measure === undefined || (budgetMs !== null && plan.device === "cpu")) return new Map();
-  return measure(plan, sources);
-}
-
-/** Batch sizes as `--batches` has them. @returns ascending, each once. @throws RuntimeError */
-export function parseBatches(text: string): number[] {
-  const batches = text
-    .split(",")
-    .map((size) => (/^\s*[1-9]\d{0,4}\s*$/.test(size) ? Number(size) : 0));
-  if (!batches.includes(0)) return [...new Set(batches)].sort((a, b) => a - b);
-  throw new RuntimeError("RUNTIME_USAGE", `expected --batches such as 1,2,4,8, got "${text}"`);
-}
-
-/** Numbers of cores as `--cores` has them, in their order. @throws RuntimeError */
-export function parseCores(text: string): number[] {
-  const cores = text
-    .split(",")
-    .map((count) => (/^\s*[1-9]\d{0,3}\s*$/.test(count) ? Number(count) : 0));
-  const expected = `expected --cores such as 1,2,4, each at least 1 and named once, got "${text}"`;
-  if (!cores.includes(0) && new Set(cores).size === cores.length) return cores;
-  throw new RuntimeError("RUNTIME_USAGE", expected);
-}
-
-/** The file to write; with `--dry-run` there need be none. @throws RuntimeError */
-export function expectOut({ out, dryRun }: Pick<ProfileCommand, "out" | "dryRun">): string {
-  if (out !== null || dryRun) return out ?? "";
-  throw new RuntimeError(
-    "RUNTIME_USAGE",
-    "expected -o FILE, where to write the profile, or --dry-run, got neither",
-  );
-}
-
-export function pathsOf(out: string): ProfilePaths {
-  return { profile: out, measurement: `${out}.measurement.json` };
-}
-
-/**
- * What `run` gives.
- * @param files where it keeps what it has measured, if any of them is there.
- * @throws InterruptedError that names them; whatever else `run` throws.
- */
-export async function orTellKept<T>(files: readonly string[], run: () => Promise<T>): Promise<T> {
-  try {
-    return await run();
-  } catch (error) {
-    const kept = files.filter((path) => existsSync(path));
-    if (!(error instanceof InterruptedError) || kept.length === 0) throw error;
-    throw new InterruptedError(
-      "interrupted; no profile was written. What was measured is kept in " +
-        `${kept.join(" and ")}: the same command goes on from there`,
-    );
-  }
-}
-
-/** Finds out who gives numbers that are none. */
-class OutputWatch {
-  readonly #plan: ProfilePlan;
-  readonly #notFinite = new Set<string>();
-
-  constructor(plan: ProfilePlan) {
-    this.#plan = plan;
-  }
-
-  readonly look: NonNullable<RoundOptions["onOutputs"]> = (index, outputs) => {
-    const variant = this.#plan.variants[index];
-    const infos = variant?.model.outputs ?? [];
-    const isSound = outputs.every(({ bytes }, output) => {
-      const info = infos[output];
-      return info === undefined || hasFiniteNumbers(info, bytes);
-    });
-    if (variant !== undefined && !isSound) this.#notFinite.add(variant.name);
-  };
-
-  notFinite(): string[] {
-    return [...this.#notFinite];
-  }
-}
-
-/** What no pool can take is found out before it is measured. */
-function noteOtherDevice(
-  { device, poolProviders }: ProfilePlan,
-  onNote: (line: string) => void,
-): void {
-  if (poolProviders.length === 0 || poolProviders.includes(device)) return;
-  const on = poolProviders.join(" and ");
-  const flags = poolProviders.map((provider) => `--device ${provider}`).join(" or ");
-  onNote(`the pools of the spec are on ${on}, and this measures ${device}; expected ${flags}`);
-}
-
-function announce(ms: number, onNote: (line: string) => void): void {
-  if (ms < LONG_MS) return;
-  const minutes = ms / 60_000;
-  const told = minutes < 90 ? `${Math.round(minutes)} min` : `${(minutes / 60).toFixed(1)} h`;
-  onNote(`measuring takes about ${told}; --budget 60s measures less`);
-}
-
-/** @throws InputError when the budget left a variant without a run. */
-function expectEveryVariant(cells: readonly Cell[], out: string, budgetMs: number | null): void {
-  const without = firstCells(cells).flatMap((index) => {
-    const cell = cells[index];
-    return cell === undefined || cell.wallMs.length > 0 ? [] : [cell.variant];
+export function addProfile(program: Command, tools: Tools): void {
+  const command = program
+    .command("profile")
+    .description("measure the models of an application spec on this machine")
+    .argument("<app>", "application spec, YAML or JSON; with --from also a profile");
+  addObserved(addWorkers(addWhat(command))).action(async (app: string, flags: ProfileFlags) => {
+    const { from, dryRun } = flags;
+    const run = (watch: Watch) =>
+      from === undefined
+        ? profiled(app, flags, watch, tools)
+        : observed(app, from, flags, watch, tools);
+    const hasLines = from === undefined && dryRun !== true;
+    tools.print(await tools.watched("measuring", run, { ...TOLD, hasLines }));
   });
-  if (without.length === 0) return;
-  throw new InputError(
-    "INPUT_CONFLICT",
-    `--budget ${(budgetMs ?? 0) / 1000}s: expected time for a run of every variant, ` +
-      `got none for ${without.join(", ")}. What was measured is kept in ${partialPath(out)}: ` +
-      "the same command with a larger budget goes on from there",
-  );
 }
 
-export function jsonBytes(value: object): Uint8Array {
-  return Buffer.from(`${JSON.stringify(value, null, 2)}\n`);
+/** Options of what is measured. */
+function addWhat(command: Command): Command {
+  return command
+    .option("-o, --out <file>", "where to write the profile; --dry-run needs none")
+    .option("--task <name>", "which task, if there are several")
+    .option(
+      "--batches <sizes>",
+      `batch sizes to measure (default: "${PROFILED_BATCHES}"; with --layers 1)`,
+    )
+    .option(
+      "--repeat <n>",
+      "measurements of each batch size; those that vary get more, for 20 s at most",
+      wholeNumber,
+      30,
+    )
+    .addOption(
+      new Option(
+        "--budget <time>",
+        "time to measure for, such as 60s or 5min: what is worth it most; the rest is named",
+      )
+        .argParser(timeMs)
+        .conflicts("layers"),
+    )
+    .option(
+      "--cores <counts>",
+      "numbers of cores to measure every batch on, such as 1,2,4; other methods than themis " +
+        "count with the first (default: 1)",
+    )
+    .option(
+      "--layers",
+      "measure the layers of the models and the stages they are best cut into, for accordion",
+    )
+    .option(
+      "--serving",
+      "measure the serving path too: what the server takes beside the models, and how workers " +
+        "slow each other down",
+    )
+    .option("--into <file>", "with --serving, a profile to add that to; nothing else is measured")
+    .option("--inputs <file>", "with --serving, rows to send, raw bytes (default: random numbers)")
+    .option("--dry-run", "say what would be measured")
+    .option(
+      "--force",
+      "write the profile however noisy the machine was; takes what was refused before",
+    );
+}
+
+/** Options of where it is measured. */
+function addWorkers(command: Command): Command {
+  return command
+    .addOption(
+      new Option("--device <device>", "what runs the models, such as webgpu or cuda:1").default(
+        "cpu",
+      ),
+    )
+    .option(
+      "--provider-options <name=value>",
+      "such as preferredLayout=NHWC,enableRobustness=false",
+    )
+    .option("--hardware <name>", "what the profile calls this machine")
+    .addOption(
+      new Option(
+        "--workers <urls>",
+        "workers of other machines to measure, with the way to them: URLs of v2 servers with " +
+          "commas (default: those of the spec's pool, else processes of this machine)",
+      ).conflicts("layers"),
+    )
+    .addOption(tokenOption("workers"))
+    .option("--worker-env <name=value>", "a variable of the worker (repeatable)", collect, []);
+}
+
+/** Options of what a server measured. */
+function addObserved(command: Command): Command {
+  return command
+    .addOption(
+      new Option(
+        "--from <place>",
+        "write the profile with what a server measured: its URL, or a file of what its /metrics " +
+          "said; beside it the same of GET /v2/models/M/feedback, for accuracies (repeatable)",
+      )
+        .argParser(collect)
+        .conflicts(MEASURED),
+    )
+    .option("--policy <bundle>", "with --from, the served bundle, where names differ by pool");
+}
+
+/** The profile with observed times in place of measured ones. */
+async function observed(
+  app: string,
+  from: readonly string[],
+  flags: ProfileFlags,
+  { signal }: Watch,
+  { epochMs }: Tools,
+): Promise<CommandResult> {
+  const { recalibrateCommand } = await import("../recalibrate/recalibrate.ts");
+  const { out, policy = null } = flags;
+  if (out === undefined) {
+    throw new RuntimeError("RUNTIME_USAGE", "expected -o FILE, where to write the profile");
+  }
+  return recalibrateCommand({ app, from, out, policy }, epochMs(), signal);
+}
+
+async function profiled(
+  app: string,
+  flags: ProfileFlags,
+  watch: Watch,
+  tools: Tools,
+): Promise<CommandResult> {
+  const { parseBatches, parseCores, threadsOf } = await import("./profile/profile.ts");
+  const { profiledDevice } = await import("./profile/device.ts");
+  const { alsoServing, servingOutput } = await import("./profile/serving.ts");
+  const { ModelReader } = await import("stratagem-runtime/internal/exec/process/model-reader");
+  const { measuredElsewhere } = await import("./profile/elsewhere.ts");
+  const serving = servingOutput(flags);
+  const { provider: device, ...on } = profiledDevice(flags);
+  const { repeat, layers = false, out = null } = flags;
+  const { task = null, hardware = null, dryRun = false, force = false } = flags;
+  const batches = parseBatches(flags.batches ?? (layers ? "1" : PROFILED_BATCHES));
+  const cores = flags.cores === undefined ? null : parseCores(flags.cores);
+  const threads = threadsOf(cores, layers);
+  const how = { device, on, threads, seed: SEED };
+  // Stages of a cut are files of this command, which no other machine has.
+  const elsewhere = layers ? null : measuredElsewhere(app, flags);
+  const urls = elsewhere?.urls ?? null;
+  const options = { app, out, repeat, ...how, urls, task, hardware, dryRun, force };
+  const reader = new ModelReader(watch.signal);
+  const surroundings = await surroundingsOf(reader, elsewhere, watch, tools);
+  const path = (into: string) => {
+    const serveOptions = elsewhere?.serveOptions ?? [];
+    const asked = { ...options, into, inputs: flags.inputs ?? null, serveOptions };
+    return servingPath(asked, watch, tools, { ...surroundings, modelReader: reader });
+  };
+  try {
+    if (serving?.isAlone === true && !dryRun) return await path(serving.into);
+    const measured = await measuredModels(
+      options,
+      { ...flags, batches, cores },
+      surroundings,
+      reader,
+    );
+    if (serving === null) return measured;
+    return await alsoServing(measured, serving.into, dryRun, path);
+  } finally {
+    reader.close();
+  }
+}
+
+type Measured = Pick<ProfileFlags, "layers" | "budget"> & {
+  readonly batches: readonly number[];
+  readonly cores: readonly number[] | null;
+};
+
+async function measuredModels(
+  options: Omit<ProfileCommand, "batches" | "cores" | "budgetMs" | "effort">,
+  { layers, batches, cores, budget }: Measured,
+  surroundings: Omit<ProfileSurroundings, "measureStarts">,
+  reader: ModelReader,
+): Promise<CommandResult> {
+  if (layers !== true) {
+    const { profileCommand } = await import("./profile/profile.ts");
+    const { measureStarts } = await import("../profile/measured-starts.ts");
+    const cells = { batches, cores, budgetMs: budget ?? null, effort: PROFILING_EFFORT };
+    // How workers of another machine start is their own business.
+    const starts = options.urls === null ? { measureStarts } : {};
+    return profileCommand({ ...options, ...cells }, { ...surroundings, ...starts });
+  }
+  const commands = await import("./profile/layers.ts");
+  commands.requireSingleInstances(batches);
+  const { openLayeredModel } = await import("../onnx/layered-model.ts");
+  const openLayers = (path: string) => openLayeredModel(path, reader.probe);
+  return commands.profileLayersCommand(options, { ...surroundings, openLayers });
+}
+
+/** What reads and runs models. */
+async function surroundingsOf(
+  reader: ModelReader,
+  elsewhere: MeasuredElsewhere | null,
+  watch: Watch,
+  { nowMs }: Tools,
+): Promise<Omit<ProfileSurroundings, "measureStarts">> {
+  const { bindChain } = await import("../binding/bind-chain.ts");
+  const { bindModel } = await import("../binding/bind-model.ts");
+  const { methodOf } = await import("../methods/registry.ts");
+  const { describeMachine } = await import("../profile/machine.ts");
+  const { precisionOf } = await import("../onnx/precision.ts");
+  const { describeDevice } = await import("stratagem-runtime/internal/devices/describe-device");
+  const { startAssignedExecutor } = await import(
+    "stratagem-runtime/internal/exec/pool/assigned-pool"
+  );
+  const { startElsewhere } = await import("./profile/elsewhere.ts");
+  const [modelTimeoutMs, batchTimeoutMs] = [MODEL_TIMEOUT_MS, MODEL_TIMEOUT_MS];
+  const limits = { memoryBytes: null, modelTimeoutMs, batchTimeoutMs };
+  const startHere: ProfileSurroundings["startExecutor"] = (started, handlers) => {
+    return startAssignedExecutor(started, handlers, limits);
+  };
+  return {
+    precisionOf,
+    describeDevice,
+    feedsOf: async (policy) => (await methodOf(policy)).feeds,
+    nowMs,
+    ...watch,
+    machine: describeMachine(),
+    readModel: async (path, binding, at, chain) => {
+      if (chain !== undefined) return bindChain(chain, binding, at, reader);
+      return bindModel(path, await reader.describe(path), binding, at, reader);
+    },
+    readHost: (host) => reader.readHost(host),
+    sample: (host, rows, seed) => reader.sample(host, rows, seed),
+    startExecutor: elsewhere === null ? startHere : startElsewhere(elsewhere, batchTimeoutMs),
+  };
+}
+
+/** Measures what serving takes beside the models. */
+async function servingPath(
+  asked: Omit<ServingCommand, "effort">,
+  watch: Watch,
+  { cli, compiler, sleep }: Tools,
+  surroundings: Omit<ServingSurroundings, "cli" | "compiler" | "pool" | "sleep" | "rng" | "onNote">,
+): Promise<CommandResult> {
+  const { servingCommand } = await import("./profile/serving.ts");
+  const { SERVING_EFFORT: effort } = await import("../profile/serving/serving-effort.ts");
+  const { Rng } = await import("stratagem-runtime/internal/core/rng");
+  const own = {
+    cli,
+    compiler,
+    pool: { ...watch, jobs: availableParallelism() },
+    sleep,
+    rng: new Rng(asked.seed, 1),
+  };
+  return servingCommand({ ...asked, effort }, { ...surroundings, ...watch, ...own });
 }

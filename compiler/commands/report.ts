@@ -1,12 +1,19 @@
-/** `stratagem report BUNDLE -o report.html`: a bundle as one page for people. */
+/** The command `report`: a bundle as one page for people. */
 import { createHash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
+import { type Command, InvalidArgumentError } from "commander";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { EXIT_CODES } from "stratagem-runtime/internal/errors";
-import { loadBundle } from "stratagem-runtime/internal/load-bundle";
-import { expectWritable, writeAtomically } from "../atomic-write.ts";
-import { methodOf } from "../methods/registry.ts";
 import type { LevelPoolOptions } from "../processes/level-pool.ts";
+import { collect } from "./options.ts";
+import { MORTAL, type Tools, type Watch } from "./watched.ts";
+
+interface ReportFlags {
+  readonly out: string;
+  readonly simulation: readonly string[];
+  readonly trace: readonly string[];
+  readonly frontier?: number | false;
+}
 
 export interface ReportCommand {
   readonly bundle: string;
@@ -23,12 +30,48 @@ export interface ReportCommand {
   readonly watch: Pick<LevelPoolOptions, "signal" | "onProgress">;
 }
 
+export function addReport(program: Command, { watched, print }: Tools): void {
+  program
+    .command("report")
+    .description("write one HTML page that shows what a bundle does and promises")
+    .argument("<bundle>", "policy bundle")
+    .requiredOption("-o, --out <file>", "where to write the page")
+    .option(
+      "--simulation <file>",
+      "show what simulate --json printed; may be repeated",
+      collect,
+      [],
+    )
+    .option("--trace <file>", "show a day under every scaler; may be repeated", collect, [])
+    .option(
+      "--frontier <qps>",
+      "the load to solve under other ceilings, or none (default: the highest that is feasible)",
+      frontierLoad,
+    )
+    .action(async (bundle: string, flags: ReportFlags) => {
+      const { out, simulation: simulations, trace: traces, frontier: frontierQps = null } = flags;
+      const run = (watch: Watch) =>
+        reportCommand({ bundle, out, simulations, traces, frontierQps, watch });
+      print(await watched("drawing", run, MORTAL));
+    });
+}
+
+function frontierLoad(text: string): number | false {
+  if (text === "none") return false;
+  const loadQps = Number(text);
+  if (loadQps > 0 && Number.isFinite(loadQps)) return loadQps;
+  throw new InvalidArgumentError("expected a number above 0, or none");
+}
+
 /**
  * @throws BundleError or RuntimeError for the bundle, InputError for a simulation, UnwritableError
  * for the output.
  */
 export async function reportCommand(command: ReportCommand): Promise<CommandResult> {
   const { out, watch } = command;
+  const { loadBundle } = await import("stratagem-runtime/internal/load-bundle");
+  const { expectWritable, writeAtomically } = await import("../base/atomic-write.ts");
+  const { methodOf } = await import("../methods/registry.ts");
   const { bundle, ...file } = await loadBundle(command.bundle);
   await expectWritable(out);
   const method = await methodOf(bundle);

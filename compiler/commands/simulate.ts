@@ -1,194 +1,90 @@
-/** `stratagem simulate BUNDLE`: the bundle's decisions on a virtual clock. */
-import { type Bundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
-import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { RuntimeError } from "stratagem-runtime/internal/errors";
-import { loadBundle } from "stratagem-runtime/internal/load-bundle";
-import { percent } from "stratagem-runtime/internal/tell/text";
-import type { CompilerMethod, NamedBaseline } from "../methods/method.ts";
-import { allMethods, methodOf } from "../methods/registry.ts";
-import type { SimulateWatch } from "../processes/simulate-watch.ts";
-import {
-  longestDelayMs,
-  parseScalerDelay,
-  SCALER_DELAY_FORM,
-  type ScalerDelay,
-  scalerDelayText,
-} from "../simulate/graph/scaler-clock.ts";
-import type { ServiceTimeMode } from "../simulate/service-times.ts";
-import {
-  type ArrivalArguments,
-  parseArrivals,
-  parseDurationMs,
-  parseSeed,
-} from "./load-arguments.ts";
-import { arrivalsJson, arrivalsOf, arrivalsText, writeTrace } from "./logged-traffic.ts";
-import { type MachineArguments, parseMachine } from "./machine-arguments.ts";
-import { machineJson, machineText, promisedAtPace, promisedText } from "./simulated-machine.ts";
-import {
-  checkStations,
-  omissionsOf,
-  omissionsText,
-  parseStations,
-  type StationArguments,
-} from "./station-arguments.ts";
+/** The command `simulate`. */
+import { availableParallelism } from "node:os";
+import { type Command, Option } from "commander";
+import type { LevelPoolOptions } from "../processes/level-pool.ts";
+import { collect, withArrivals } from "./options.ts";
+import type { SimulateOptions } from "./simulate/simulate.ts";
+import { MORTAL, type Tools } from "./watched.ts";
 
-/** As given on the command line. */
-export interface SimulateOptions extends ArrivalArguments, StationArguments, MachineArguments {
-  /** False for a policy that decides as if the machine were as profiled. */
-  readonly adapt?: boolean;
-  readonly bundle: string;
-  /** A decision log, an access log, or a URL that answers with lines of either. */
-  readonly arrivals?: string;
-  /** File for the arrivals of the log, as a trace. */
-  readonly writeTrace?: string;
-  readonly duration?: string;
-  readonly seed: string;
-  /** Left out, drawn where the bundle says what serving takes and how times spread. */
-  readonly serviceTimes?: ServiceTimeMode;
-  readonly baseline?: string;
-  /** Of a baseline: with the parameters that hindsight gives it. */
-  readonly tuned?: boolean;
-  readonly fanout: "rounded" | "poisson";
-  /** Who starts replicas that a plan wants; left out, they start at once. */
-  readonly scalingDelay?: string;
-}
-
-/**
- * @throws RuntimeError for an option, InputError for a trace, BundleError for a bundle that is no
- * good.
- */
-export async function simulateCommand(
-  options: SimulateOptions,
-  watch: SimulateWatch,
-): Promise<CommandResult> {
-  const { arrivals: log, writeTrace: traceFile } = options;
-  if (log === undefined && traceFile !== undefined) {
-    throw usage("expected --arrivals beside --write-trace");
-  }
-  const stated = log === undefined ? parseArrivals(options) : log;
-  const seed = parseSeed(options.seed);
-  const parts = parseStations(options);
-  const { tuned = false, fanout } = options;
-  const baseline = await parseBaseline(options.baseline, tuned);
-  const { bundle } = await loadBundle(options.bundle);
-  const method = await methodOf(bundle);
-  if (tuned && !method.baselines.tunable) throw await notTunable(method);
-  checkStations(parts, bundle.cluster);
-  const workers = bundle.cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
-  const machine = parseMachine(options, workers);
-  const stations = { ...parts, ...(machine === undefined ? {} : { machine }) };
-  const scalerDelay = parseScaling(options.scalingDelay, method);
-  const [arrivals, logged] = await arrivalsOf(stated, bundle, method, watch.signal);
-  if (traceFile !== undefined && logged !== null) await writeTrace(traceFile, logged);
-  const durationMs = parseDurationMs(options.duration, arrivals);
-  const scaled = scalerDelay === null ? {} : { scalerDelay };
-  const adapts = options.adapt !== false && baseline === null;
-  const paced = promisedAtPace(bundle, arrivals, { machine, adapts });
-  const steady = { arrivals, durationMs, seed, fanout, stations, adapts, ...scaled };
-  const serviceTimes = options.serviceTimes ?? usualServiceTimes(bundle, method);
-  const simulated = { ...steady, serviceTimes, baseline };
-  const result = await method.simulate(bundle, simulated, watch);
-  // What replicas would do that come at once says whose fault it is.
-  const { scalerDelay: _, ...prompt } = { scalerDelay, ...simulated };
-  const atOnce = scalerDelay === null ? result : await method.simulate(bundle, prompt, watch);
-  const omissions = omissionsOf(stations, bundle.cluster);
-  const latenciesWithout = omissions.map(({ name }) => name);
-  const text = [
-    ...(logged === null ? [] : [arrivalsText(logged), ""]),
-    ...(machine === undefined ? [] : [machineText(machine, adapts)]),
-    result.text,
-    ...(paced === undefined ? [] : ["", promisedText(paced)]),
-    ...(scalerDelay === null
-      ? []
-      : ["", verdictText(scalerDelay, result.json, atOnce.json, bundle)]),
-    ...(omissions.length === 0 ? [] : ["", omissionsText(omissions)]),
-  ];
-  return {
-    ...result,
-    text: text.join("\n"),
-    json: {
-      ...result.json,
-      ...{ serviceTimes, latenciesWithout },
-      ...machineJson({ machine, adapts }),
-      ...(paced === undefined ? {} : { expectedAtPace: paced.figures ?? null }),
-      ...scaled,
-      ...(logged === null ? {} : { arrivals: arrivalsJson(logged) }),
-    },
-  };
-}
-
-/**
- * Latencies of a bundle that says what serving takes are compared with measured ones, so batches
- * take what they take there; those of any other with promises, which know percentiles.
- */
-function usualServiceTimes(bundle: Bundle, method: CompilerMethod): ServiceTimeMode {
-  const isDrawn = method.promisesQuantiles?.(bundle) ?? bundle.cluster.serving !== undefined;
-  return isDrawn && method.hasServiceTimeQuantiles?.(bundle) === true ? "sampled" : "p95";
-}
-
-/** @throws RuntimeError RUNTIME_USAGE also for a method whose workers do not follow the load. */
-function parseScaling(text: string | undefined, method: CompilerMethod): ScalerDelay | null {
-  if (text === undefined) return null;
-  const delay = parseScalerDelay(text);
-  if (delay === null) throw usage(`expected --scaling-delay ${SCALER_DELAY_FORM}; got "${text}"`);
-  if (method.scales === true) return delay;
-  throw usage(
-    `--scaling-delay is for bundles whose replicas follow the load, and method ${method.name} ` +
-      "keeps its workers",
-  );
-}
-
-/** Whether the SLO was kept although replicas came later. */
-function verdictText(delay: ScalerDelay, json: object, atOnce: object, { slo }: Bundle): string {
-  const rateOf = (told: object) =>
-    "violationRate" in told ? Number(told.violationRate) : Number.NaN;
-  const ceiling = violationCeiling(slo);
-  const [late, prompt] = [rateOf(json), rateOf(atOnce)];
-  const verdict = (rate: number) => (rate <= ceiling ? "holds" : "does not hold");
-  const latest = `replicas are asked for up to ${longestDelayMs(delay) / 1000} s later`;
-  const found = `violations ${percent(late)} of at most ${percent(ceiling)}`;
-  return (
-    `with ${scalerDelayText(delay)} ${latest}: this plan ${verdict(late)}, ${found}; ` +
-    `with replicas at once it ${verdict(prompt)}, ${percent(prompt)}`
-  );
-}
-
-/** A name that several methods have stays a name: what it stands for is the bundle's to say. */
-async function parseBaseline(
-  text: string | undefined,
-  tuned: boolean,
-): Promise<NamedBaseline | null> {
-  if (text === undefined) {
-    if (!tuned) return null;
-    throw usage("--tuned needs a --baseline, whose parameters it tunes");
-  }
-  const methods = await allMethods();
-  const from = methods.find(({ baselines }) => baselines.has(text, tuned));
-  if (from !== undefined) return { text, name: text.replace(/:.*/, ""), tuned, from };
-  throw usage(`expected --baseline ${knownBaselines(methods)}; got "${text}"`);
-}
-
-/** Of one task first, then by what they stand in for. */
-function knownBaselines(methods: readonly CompilerMethod[]): string {
-  const known = methods
-    .filter(({ baselines }) => baselines.names.length > 0)
-    .map(({ baselines: { of, names } }) => {
-      const list = `one of ${names.join(", ")}`;
-      return of === null ? list : `for ${of} ${list}`;
+export function addSimulate(program: Command, { watched, print, nowMs }: Tools): void {
+  const command = program
+    .command("simulate")
+    .description("run a bundle's decisions on a virtual clock")
+    .argument("<bundle>", "policy bundle");
+  withPolicy(withMachine(withArrivals(command)))
+    .addOption(
+      new Option(
+        "--arrivals <log>",
+        "when requests came, by a decision log, an access log, or a URL",
+      ).conflicts(["poisson", "gamma", "trace"]),
+    )
+    .addOption(
+      new Option(
+        "--fanout <kind>",
+        "queries that one sends on: as near the mean as whole numbers can be, or Poisson",
+      )
+        .choices(["rounded", "poisson"])
+        .default("rounded"),
+    )
+    .option("--write-trace <file>", "write these arrivals as a trace, for specs and --trace")
+    .action(async (bundle: string, options: Omit<SimulateOptions, "bundle">) => {
+      const { simulateCommand } = await import("./simulate/simulate.ts");
+      const jobs = availableParallelism();
+      const run = (watch: LevelPoolOptions) =>
+        simulateCommand({ bundle, ...options }, { nowMs, ...watch });
+      print(await watched("planning the baseline", (watch) => run({ jobs, ...watch }), MORTAL));
     });
-  return `${known.slice(0, -1).join(", ")}, or ${known.at(-1)}`;
 }
 
-async function notTunable({ name }: CompilerMethod): Promise<RuntimeError> {
-  const methods = await allMethods();
-  const tunable = methods.filter(({ baselines }) => baselines.tunable);
-  const allowed = tunable.map((method) => method.name).join(" or ");
-  return usage(
-    `--tuned is for the baselines of bundles of method ${allowed}, and this one is of ` +
-      `method ${name}`,
-  );
+/** Adds the options that say how the machine differs from its profile. */
+function withMachine(command: Command): Command {
+  return command
+    .option("--pace <factor>", "service times of all workers relative to the profile, such as 1.5")
+    .option(
+      "--slow <share,factor,spell>",
+      "slow spells of each worker: part of the time, factor, mean length, such as 0.5,1.5,200ms",
+    )
+    .option(
+      "--worker-pace <worker=factor>",
+      "service times of one worker, such as 3=2.0; repeat for more workers",
+      collect,
+    )
+    .option("--lose <n@time>", "workers lost for good at a time, such as 4@10s")
+    .addOption(
+      new Option(
+        "--service-times <kind>",
+        "the profile's percentile, or drawn from its quantiles (default: sampled where the " +
+          "bundle has quantiles and says what serving takes, or else p95)",
+      ).choices(["p95", "sampled"]),
+    )
+    .option(
+      "--without <stations>",
+      "leave out the server's own work (path), what workers take from each other (contention), " +
+        "or both (path,contention)",
+    );
 }
 
-function usage(message: string): RuntimeError {
-  return new RuntimeError("RUNTIME_USAGE", message);
+/** Adds the options that say what decides. */
+function withPolicy(command: Command): Command {
+  return command
+    .option("--no-adapt", "decide as if the machine were as profiled")
+    .option(
+      "--baseline <name>",
+      "instead of the policy: fixed:VARIANT, greedy, jellyfish, model-switching, proteus, " +
+        "symphony, slackfit, slackfit-b, clockwork, nexus, infaas, maxacc or maxbatch; of a " +
+        "pipeline: inferline or proteus; of provisioned stages: cg-mean, cg-peak, " +
+        "cg-mean-autoscale or cg-peak-autoscale; of scaled stages: fa2, sponge or themis; of " +
+        "both: kpa, hpa, keda, ray-serve, dynamo or infaas; of malleable pipelines: " +
+        "slo-conforming, fastest, bbs or one-stage",
+    )
+    .option(
+      "--tuned",
+      "give the baseline, from proteus to maxbatch, the parameters that do best on other " +
+        "arrivals of the same kind; an autoscaler, from kpa to infaas, on these arrivals",
+    )
+    .option(
+      "--scaling-delay <who>",
+      "who starts the replicas that a plan wants: hpa, keda, or keda:10s for another polling " +
+        "(default: they start at once)",
+    );
 }

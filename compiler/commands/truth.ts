@@ -1,137 +1,53 @@
-/** `stratagem truth APP`: whether an application's promises hold on this machine. */
-import { statSync } from "node:fs";
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
-import { availableParallelism, tmpdir } from "node:os";
-import { join, resolve } from "node:path";
-import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
-import { counted } from "stratagem-runtime/internal/tell/text";
-import { expectWritable, writeAllAtomically } from "../atomic-write.ts";
-import { methodOf } from "../methods/registry.ts";
-import { type ApplicationSpec, applicationSchema } from "../spec/application-schema.ts";
-import { readDocument } from "../spec/document.ts";
-import { InputError } from "../spec/input-error.ts";
-import { parseStructure } from "../spec/structure.ts";
-import { runTruth, type TruthSurroundings } from "../truth/run-truth.ts";
-import type { TruthDocument } from "../truth/truth-document.ts";
-import { expectedMs, planPoints, thinnedLoads } from "../truth/truth-plan.ts";
-import { truthText } from "../truth/truth-table.ts";
-import { parseSeed } from "./load-arguments.ts";
+/** The command `truth`. */
+import { availableParallelism } from "node:os";
+import { type Command, Option } from "commander";
+import { wholeNumber } from "stratagem-runtime/internal/command-line";
+import { seedOption, timeMs, withInputs } from "./options.ts";
+import { TOLD, type Tools, type Watch } from "./watched.ts";
 
-/** As given on the command line. */
-export interface TruthCommand {
-  readonly app: string;
-  /** Folder that keeps what was made; null for none. */
-  readonly out: string | null;
-  /** A profile of this machine; null to measure one. */
-  readonly profile: string | null;
-  /** Each at least 1. */
+interface TruthFlags {
+  readonly out?: string;
+  readonly profile?: string;
   readonly loads: number;
-  readonly seconds: number;
+  readonly duration: number;
   readonly runs: number;
-  /** Of a run that the machine disturbed. */
-  readonly retries: number;
   readonly seed: string;
-  readonly models: string | null;
-  readonly inputs: string | null;
-  readonly labels: string | null;
+  readonly models?: string;
+  readonly inputs?: string;
+  readonly labels?: string;
 }
 
-export type TruthCommandSurroundings = Omit<TruthSurroundings, "onPoint">;
-
-/**
- * @throws InputError for the spec, RuntimeError for an option, StepError for a step that fails,
- * UnwritableError for the folder.
- */
-export async function truthCommand(
-  command: TruthCommand,
-  around: TruthCommandSurroundings,
-): Promise<CommandResult> {
-  const { app, out, profile, labels, inputs } = command;
-  if (inputs === null && labels !== null) throw usage("--inputs with --labels", "none");
-  const seed = parseSeed(command.seed);
-  const document = readDocument(app);
-  const spec = parseStructure(document, applicationSchema);
-  const isInputsFolder = inputs !== null && isFolder(inputs, "--inputs");
-  const durationMs = 1000 * command.seconds;
-  announce(command, around);
-  const folder = out === null ? await mkdtemp(join(tmpdir(), "stratagem-truth-")) : resolve(out);
-  if (out !== null) await mkdir(folder, { recursive: true });
-  try {
-    if (out !== null) await expectWritable(join(folder, DOCUMENT));
-    const found = await runTruth(
-      {
-        app,
-        folder,
-        profile,
-        profileOptions: profile === null ? await profileOptions(spec) : [],
-        serveOptions: [],
-        models: command.models,
-        inputs,
-        isInputsFolder,
-        labels,
-        durationMs,
-        retries: command.retries,
-        pointsOf: (bundle) => planPoints(thinnedLoads(bundle, command.loads), command.runs, seed),
-      },
-      { ...around, onPoint: () => {} },
-    );
-    if (out !== null) await keep(folder, found);
-    const exitCode = found.holds ? EXIT_CODES.ok : EXIT_CODES.notVerified;
-    return { exitCode, text: truthText(found), json: found };
-  } finally {
-    if (out === null) await rm(folder, { recursive: true, force: true });
-  }
-}
-
-const DOCUMENT = "truth.json";
-const PAGE = "truth.html";
-
-async function keep(folder: string, found: TruthDocument): Promise<void> {
-  const { truthPage } = await import("../truth/page/truth-page.ts");
-  await writeAllAtomically([
-    { path: join(folder, PAGE), bytes: Buffer.from(truthPage([found])) },
-    { path: join(folder, DOCUMENT), bytes: Buffer.from(`${JSON.stringify(found, null, 2)}\n`) },
-  ]);
-}
-
-function announce(
-  { loads, runs, profile, seconds }: TruthCommand,
-  { onNote }: TruthCommandSurroundings,
-): void {
-  const ms = expectedMs(loads * runs, 1000 * seconds, profile !== null);
-  const minutes = (ms / 60_000).toFixed(1);
-  const first = profile === null ? "profiles, compiles" : "compiles";
-  const counts = `${counted(loads, "load")}, ${counted(runs, "run")}`;
-  onNote(
-    `${first}, serves and loads: ${counts} of ` +
-      `${seconds} s each; about ${minutes} minutes in all`,
-  );
-}
-
-/** What of the models the method plans with, on the hardware that the pools name. */
-async function profileOptions({ policy, cluster }: ApplicationSpec): Promise<string[]> {
-  const { profiled } = await methodOf(policy);
-  const hardware = [...new Set((cluster.pools ?? []).flatMap((pool) => pool.hardware ?? []))];
-  const named = hardware.length === 1 ? ["--hardware", hardware[0] ?? ""] : [];
-  if (profiled === "layers") return [...named, "--layers"];
-  if (profiled !== "cores") return named;
-  const most = "maxCores" in policy ? Math.min(policy.maxCores, availableParallelism()) : 1;
-  const cores: number[] = [];
-  for (let count = 1; count <= most; count *= 2) cores.push(count);
-  return [...named, "--cores", cores.join(",")];
-}
-
-/** @throws InputError if there is no such file or folder. */
-function isFolder(path: string, option: string): boolean {
-  try {
-    return statSync(path).isDirectory();
-  } catch {
-    const message = `${option} ${path}: expected a file or a folder, and there is none`;
-    throw new InputError("INPUT_UNREADABLE", message);
-  }
-}
-
-function usage(expected: string, found: string): RuntimeError {
-  return new RuntimeError("RUNTIME_USAGE", `expected ${expected}, got ${found}`);
+export function addTruth(program: Command, tools: Tools): void {
+  const { watched, print, nowMs, epochMs, every } = tools;
+  const command = program
+    .command("truth")
+    .description("find out whether an application's promises hold on this machine")
+    .argument("<app>", "application spec, YAML or JSON")
+    .option("-o, --out <folder>", "where profile, bundle, document and a page are kept")
+    .option("--profile <file>", "a profile of this machine (default: it is measured first)")
+    .option("--models <folder>", "where the models are (default: where the spec says)");
+  withInputs(command)
+    .option("--loads <n>", "how many of the levels' loads to send", wholeNumber, 3)
+    .addOption(
+      new Option("--duration <time>", "how long each is sent, such as 30s")
+        .argParser(timeMs)
+        .default(10_000, "10s"),
+    )
+    .option("--runs <n>", "how often each is sent", wholeNumber, 1)
+    .addOption(seedOption())
+    .action(async (app: string, flags: TruthFlags) => {
+      const { truthCommand } = await import("../truth/truth.ts");
+      const { out = null, profile = null, models = null, inputs = null, labels = null } = flags;
+      const files = { app, out, profile, models, inputs, labels };
+      const run = (watch: Watch) => {
+        const pause = async (ms: number) => {
+          await tools.sleep(ms);
+          watch.signal.throwIfAborted();
+        };
+        const clocks = { nowMs, epochMs, every, pause };
+        const around = { jobs: availableParallelism(), ...clocks, ...watch };
+        return truthCommand({ ...flags, ...files }, around);
+      };
+      print(await watched("truth", run, TOLD));
+    });
 }

@@ -1,118 +1,39 @@
-/**
- * `stratagem verify BUNDLE`: integrity, schema and semantics as the runtime checks them, then every
- * stated guarantee recomputed.
- */
+/** The commands that read one bundle: `inspect` and `verify`. */
+import { availableParallelism } from "node:os";
+import type { Command } from "commander";
+import { addInspect } from "stratagem-runtime/internal/bundle-commands";
+import {
+  addSignatureFlags,
+  type SignatureFlags,
+  signatureOptions,
+} from "stratagem-runtime/internal/signature-flags";
+import type { Tools } from "./watched.ts";
 
-import type { Bundle, Level } from "stratagem-runtime/internal/bundle/schema";
-import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { verifyBundle } from "stratagem-runtime/internal/commands/verify";
-import { pacePromisesOf } from "stratagem-runtime/internal/tell/pace-promises";
-import { short } from "stratagem-runtime/internal/tell/text";
-import type { CompilerMethod } from "../methods/method.ts";
-import { methodOf } from "../methods/registry.ts";
-import { type LevelPoolOptions, runInWorkers } from "../processes/level-pool.ts";
-
-/**
- * A stated figure may differ from the recomputed one by this much: far above rounding, far below
- * what matters.
- */
-const TOLERANCE = 1e-9;
-
-interface LevelCheck {
-  readonly loadQps: number;
-  /** Figures by name. */
-  readonly stated: object;
-  readonly recomputed: object;
-  readonly ok: boolean;
-}
-
-const NOT_RECOMPUTED =
-  "guarantees not recomputed: those of plans for a recorded trace take the trace, which a " +
-  "bundle does not hold; compile --check compares all";
-
-export async function verifyCommand(path: string, pool: LevelPoolOptions): Promise<CommandResult> {
-  const { bundle, result } = await verifyBundle(path);
-  if (bundle === null) return result;
-  const checks = await recompute(bundle, pool);
-  if (checks === null) {
-    return {
-      ...result,
-      text: `${result.text}\n${NOT_RECOMPUTED}`,
-      json: { ...result.json, guarantees: null },
-    };
-  }
-  const failed = checks.filter((check) => !check.ok);
-  return {
-    exitCode: failed.length === 0 ? 0 : 3,
-    text: [result.text, ...summary(checks, failed, statedPaces(bundle))].join("\n"),
-    json: { ...result.json, ok: failed.length === 0, guarantees: checks },
-  };
-}
-
-/** Null where what a level promises cannot be computed again from the bundle alone. */
-async function recompute(bundle: Bundle, pool: LevelPoolOptions): Promise<LevelCheck[] | null> {
-  const method = await methodOf(bundle);
-  const frame = method.frameOf(bundle);
-  if (method.isRecomputable?.(frame) === false) return null;
-  const levels: readonly Level[] = bundle.levels;
-  const requests = levels.map((_, level) => {
-    return { kind: "promise", bundle, level, isSolved: false } as const;
+/** Adds `inspect`, which here has a solver to say what a state's actions are worth. */
+export function addValuedInspect(program: Command): void {
+  addInspect(program, async (bundle, level, queued, slackMs) => {
+    const { methodOf } = await import("../methods/registry.ts");
+    return (await methodOf(bundle)).actionValues(bundle, level, queued, slackMs);
   });
-  const replies = await runInWorkers(frame, requests, pool);
-  return replies
-    .filter((reply) => reply.kind === "promised")
-    .map((reply, index) => check(method, levels[index], reply.level));
 }
 
-function check(method: CompilerMethod, level: Level | undefined, promised: Level): LevelCheck {
-  if (level === undefined) throw new RangeError("one reply per level");
-  const { loadQps } = level;
-  const stated = method.stated(level);
-  const recomputed = method.stated(promised);
-  return { loadQps, stated, recomputed, ok: agrees(stated, recomputed) };
-}
-
-/**
- * Whether every stated number is what was recomputed under its name; a bundle of an older edition
- * states fewer.
- */
-function agrees(stated: unknown, recomputed: unknown): boolean {
-  if (typeof stated === "number") {
-    return typeof recomputed === "number" && Math.abs(stated - recomputed) <= TOLERANCE;
-  }
-  if (typeof stated !== "object" || stated === null) return true;
-  if (typeof recomputed !== "object" || recomputed === null) return false;
-  const found = new Map<string, unknown>(Object.entries(recomputed));
-  return Object.entries(stated).every(([name, value]) => agrees(value, found.get(name)));
-}
-
-function statedPaces(bundle: Bundle): number[] {
-  const levels: readonly Level[] = bundle.levels;
-  const paces = levels.flatMap((level) =>
-    (pacePromisesOf(level).byPace ?? []).map((at) => at.pace),
-  );
-  return [...new Set(paces)];
-}
-
-function paceText(paces: readonly number[]): string {
-  return paces.length === 0 ? "" : ` at pace ${[1, ...paces].map(short).join(", ")}`;
-}
-
-/** @param paces that promises are stated for, beside 1. */
-function summary(
-  checks: readonly LevelCheck[],
-  failed: readonly LevelCheck[],
-  paces: readonly number[],
-): string[] {
-  if (failed.length === 0) {
-    const { length } = checks;
-    return [
-      `guarantees ok: ${length} levels recomputed${paceText(paces)}, each within ${TOLERANCE}`,
-    ];
-  }
-  return failed.flatMap(({ loadQps, stated, recomputed }) => [
-    `guarantees of level ${loadQps} qps are not what its tables give:`,
-    `  stated     ${JSON.stringify(stated)}`,
-    `  recomputed ${JSON.stringify(recomputed)}`,
-  ]);
+export function addVerify(program: Command, { watched, print, epochMs }: Tools): void {
+  addSignatureFlags(
+    program
+      .command("verify")
+      .description(
+        "check a bundle and recompute the guarantees it states; with --key check its signature " +
+          "first",
+      )
+      .argument("<bundle>", "policy bundle"),
+  ).action(async (path: string, flags: SignatureFlags) => {
+    const { verifyCommand } = await import("../levels/verify-levels.ts");
+    const { verifySigned } = await import("stratagem-runtime/internal/commands/verify-signature");
+    const signature = signatureOptions(flags, epochMs);
+    const jobs = availableParallelism();
+    const verify = () => {
+      return watched("checking levels", (watch) => verifyCommand(path, { jobs, ...watch }));
+    };
+    print(await verifySigned(path, signature, verify));
+  });
 }

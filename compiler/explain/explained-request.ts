@@ -83,11 +83,8 @@ async function decisionOf(
 ): Promise<ExplainedDecision | null> {
   if (run === undefined || run.state === null || run.levelQps === null) return null;
   const { state, level, levelQps } = run;
-  const valuesOf = method.actionValues?.bind(method);
-  const actionValuesOf =
-    valuesOf === undefined
-      ? undefined
-      : async (...asked: Parameters<typeof valuesOf>) => valuesOf(...asked);
+  const actionValuesOf = async (...asked: Parameters<CompilerMethod["actionValues"]>) =>
+    method.actionValues(...asked);
   try {
     const request = { text: state, loadQps: levelQps, level: level ?? undefined, actionValuesOf };
     const told = await runtimeMethodOf(bundle).tellState(bundle, request);

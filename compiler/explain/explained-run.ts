@@ -15,9 +15,6 @@ export interface ExplainedRun extends LoggedRun, BatchFacts {
   readonly timesProfiled: number | null;
 }
 
-/** What the log says nothing of is told as such. */
-const UNKNOWN: BatchFacts = { profiled: null, state: null, rule: null };
-
 /** @param method of the bundle. */
 export function explainedRun(
   bundle: Bundle,
@@ -29,7 +26,7 @@ export function explainedRun(
   const state = { level, queued, slackMs, pace };
   const ran: RanBatch = { task, variant, batch, ...state, worker, kind, places };
   const decides = level === null ? undefined : decidingLevel(bundle, level);
-  const facts = method.batchFacts?.(bundle, ran) ?? UNKNOWN;
+  const facts = method.batchFacts(bundle, ran);
   return {
     ...run,
     ...facts,

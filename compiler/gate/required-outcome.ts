@@ -23,12 +23,12 @@ export interface RequiredOutcome {
 
 /**
  * `--require` as it was given, none where it was not.
- * @param text false for `--no-require`, whose answer is null: not even those of the spec.
+ * @returns null for `none`: not even those of the spec.
  * @throws RuntimeError RUNTIME_USAGE
  */
-export function requirementsAsked(text: string | false | undefined): Asked {
+export function requirementsAsked(text: string | undefined): Asked {
   if (text === undefined) return [];
-  if (text === false) return null;
+  if (text === "none") return null;
   const read = readRequirements(text);
   if (!(read instanceof Unreadable)) return read;
   const message = `--require: expected ${read.expected}, got ${read.found}`;

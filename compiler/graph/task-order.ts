@@ -11,7 +11,7 @@ export interface OrderedTask {
   readonly edges: readonly { readonly parent: number | null; readonly edge: Edge }[];
 }
 
-export interface OrderedTasks {
+interface OrderedTasks {
   readonly tasks: readonly OrderedTask[];
   /** How requests choose among the entries. */
   readonly entryBranch: Branch;

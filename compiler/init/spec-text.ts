@@ -35,7 +35,8 @@ export function specText({
   variants,
 }: InitSpec): string {
   return [
-    "# Written by stratagem init; every value is yours to change.",
+    "# Written by stratagem init; every value is yours to change. The JSON Schema for editors is",
+    "# node_modules/stratagem/schema/application.json.",
     "version: 1",
     `application: ${scalar(application)}`,
     `slo: { latency: ${slo} }    # how long a request may take, from arrival to answer`,

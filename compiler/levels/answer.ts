@@ -34,17 +34,16 @@ export async function answer(
     return { kind: "promised", level: promisedLevel(frame, request, method) };
   }
   if (request.kind === "move") {
-    const level = method.moved?.(frame, request.loadQps, request.around) ?? null;
-    if (level === null) throw new RangeError("only methods that search some loads move levels");
+    const level = method.moved(frame, request.loadQps, request.around);
     return { kind: "solved", level, ms: nowMs() - startMs };
   }
   if (request.kind === "settle") {
     const { level: own, neighbour } = request;
-    const level = (await method.settle?.(frame, own, neighbour, nowMs)) ?? own;
+    const level = await method.settle(frame, own, neighbour, nowMs);
     return { kind: "solved", level, ms: nowMs() - startMs };
   }
   const { baseline, level: own } = request;
-  const level = method.baselineLevel?.(frame, own, baseline, nowMs) ?? null;
+  const level = method.baselineLevel(frame, own, baseline, nowMs);
   if (level === null) return { kind: "unplanned", loadQps: own.loadQps };
   return { kind: "solved", level, ms: nowMs() - startMs };
 }

@@ -10,7 +10,7 @@ import type { LevelRequest } from "../processes/level-request.ts";
 import type { Application } from "../spec/application.ts";
 import type { LoadedApplication } from "../spec/load-application.ts";
 import { conflict, type Mistake } from "../spec/mistakes.ts";
-import { type ChosenLevels, chooseLevels, type GapOf, type Placement } from "./adaptive-levels.ts";
+import { type ChosenLevels, chooseLevels, type Placement } from "./adaptive-levels.ts";
 import { type KeptLevels, keepsMore, keptLevels } from "./kept-levels.ts";
 import { type PaceSolver, withPaces } from "./paces.ts";
 import {
@@ -107,8 +107,11 @@ export function refuseUnfit(
   refuse([...fit, ...stateMistakes(application, models)]);
 }
 
-function* dayMistakes({ day }: Application, { name, overDay }: CompilerMethod): Generator<Mistake> {
-  if (day === undefined || overDay !== undefined) return;
+function* dayMistakes(
+  { day }: Application,
+  { name, costsOverDay }: CompilerMethod,
+): Generator<Mistake> {
+  if (day === undefined || costsOverDay) return;
   const message = `plans of method ${name} have no cost over a day; leave it out`;
   yield conflict(["workload", "day"], message);
 }
@@ -123,7 +126,7 @@ export function* plannedApplications(
   { application, refuse }: LoadedApplication,
   method: CompilerMethod,
 ): Generator<Application> {
-  const plan = servingPlanOf(application, method.marginByLevel ?? false);
+  const plan = servingPlanOf(application, method.marginByLevel);
   if (plan === null) {
     yield application;
     return;
@@ -149,13 +152,14 @@ async function solved(
 ): Promise<Tried> {
   const { loads } = application;
   const frame = method.frame(application, models);
-  const gapOf = gapOfMethod(method);
   const found = await withSolver(openLevelSolver(frame, method), async (solver) => {
     const placed =
       loads.kind === "adaptive"
-        ? await chooseLevels(loads, gapOf, (loadsQps, round) => solver.solve(loadsQps, round))
+        ? await chooseLevels(loads, method.gapOf, (loadsQps, round) =>
+            solver.solve(loadsQps, round),
+          )
         : {
-            levels: await solvedList(loads.qps, method.searched?.(frame, loads.qps), solver),
+            levels: await solvedList(loads.qps, method.searched(frame, loads.qps), solver),
             placement: null,
           };
     if ("code" in placed) return placed;
@@ -175,17 +179,17 @@ async function solved(
   return { compiled, kept: keptLevels(bundle.levels, ceiling, method.worstViolationRate) };
 
   function finished({ levels }: Pick<ChosenLevels, "levels">, { settle }: LevelSolver) {
-    return method.afterLevels?.(frame, levels, settle) ?? levels;
+    return method.afterLevels(frame, levels, settle);
   }
 }
 
 /** The main levels are solved first, then those between them. */
 async function solvedList(
   loadsQps: readonly number[],
-  searched: ReadonlySet<number> | undefined,
+  searched: ReadonlySet<number>,
   solver: LevelSolver,
 ): Promise<readonly SolvedLevel[]> {
-  const isMain = (loadQps: number) => searched?.has(loadQps) ?? true;
+  const isMain = (loadQps: number) => searched.has(loadQps);
   const main = await solver.solve(loadsQps.filter(isMain));
   const requests = loadsQps
     .filter((qps) => !isMain(qps))
@@ -197,11 +201,6 @@ async function solvedList(
     });
   const moved = requests.length === 0 ? [] : await solver.move(requests);
   return [...main, ...moved].sort((a, b) => a.level.loadQps - b.level.loadQps);
-}
-
-/** Methods that do not choose accuracies have refused to place levels by them. */
-export function gapOfMethod(method: CompilerMethod): GapOf {
-  return (a, b) => method.gapOf?.(a, b) ?? { accuracy: 0, otherSteps: 0 };
 }
 
 export async function withSolver<T>(

@@ -26,11 +26,11 @@ export interface PaceSolver {
 /** The bundle with the levels that its method wants for slower machines, and all promises. */
 export async function withPaces(
   bundle: Bundle,
-  { paces, withLevels }: CompilerMethod,
+  { paces }: CompilerMethod,
   solver: PaceSolver,
 ): Promise<Bundle> {
   const paced = paces?.with(bundle, await solver.solvePaced(bundle, PACES)) ?? bundle;
-  return withLevels(paced, await solver.promise(paced));
+  return { ...paced, levels: await solver.promise(paced) } as Bundle;
 }
 
 /** A level with what it promises at its load, as profiled and on slower machines. */
@@ -41,12 +41,12 @@ export function promisedLevel(
     level,
     isSolved,
   }: Pick<LevelRequest & { kind: "promise" }, "bundle" | "level" | "isSolved">,
-  { paces, worstViolationRate, promised, promisesAlone = false }: CompilerMethod,
+  { paces, worstViolationRate, promised, promisesAlone }: CompilerMethod,
 ): Level {
   const solved = bundle.levels[level];
   if (solved === undefined) throw new RangeError("a level is named by its index");
   const own = isSolved && promisesAlone ? solved : promised(frame, bundle, level);
-  if (paces === undefined) return own;
+  if (paces === null) return own;
   const ceiling = violationCeiling(bundle.slo);
   const at = (pace: number) => paces.promised(bundle, level, pace);
   const byPace = PACES.map(at);

@@ -18,8 +18,6 @@ export interface ManifestOptions {
   readonly frontEnds: number;
   /** Who sets the number of workers: KEDA, which asks `stratagem-runtime scaler`, or nobody. */
   readonly scaler: "keda" | "none";
-  /** How often KEDA asks, in whole seconds. */
-  readonly pollingSeconds: number;
   /** What a worker may take, such as 4Gi. */
   readonly workerMemory: string;
   /** Whether KServe hosts the front end instead of a Deployment. */

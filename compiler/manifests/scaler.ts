@@ -20,6 +20,8 @@ import type { PlannedPool } from "./workers.ts";
 const RBAC = "rbac.authorization.k8s.io";
 /** A pod that leaves is not needed any more: the plan has waited already. */
 const NO_WAIT = { stabilizationWindowSeconds: 0 };
+/** Time between two requests of KEDA, s. */
+const POLLING_SECONDS = 30;
 /** After so many answers that fail, the pool is as large as it can be. */
 const FAILURES = 3;
 
@@ -142,7 +144,7 @@ export function scaledObjects(
 function scaledObject(options: ManifestOptions, { pool, least }: PlannedPool): KubernetesObject {
   const most = pool.workers;
   const name = workersName(options, pool.name);
-  const { namespace, pollingSeconds } = options;
+  const { namespace } = options;
   const host = namespace === null ? scalerName(options) : `${scalerName(options)}.${namespace}`;
   return {
     apiVersion: "keda.sh/v1alpha1",
@@ -152,7 +154,7 @@ function scaledObject(options: ManifestOptions, { pool, least }: PlannedPool): K
       scaleTargetRef: { apiVersion: "apps/v1", kind: "StatefulSet", name },
       minReplicaCount: least,
       maxReplicaCount: most,
-      pollingInterval: pollingSeconds,
+      pollingInterval: POLLING_SECONDS,
       fallback: { failureThreshold: FAILURES, replicas: most },
       advanced: {
         horizontalPodAutoscalerConfig: {

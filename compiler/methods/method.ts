@@ -32,44 +32,35 @@ import type { Mistake } from "../spec/mistakes.ts";
 import type { LevelPromises } from "./level-promises.ts";
 import type { SolverName } from "./solver-names.ts";
 
-/** The method of a name, with the bundle, frame and policy that are its own. */
-export type CompilerMethodOf<M extends MethodName> = CompilerMethod<
-  Extract<Bundle, { readonly method: M }>,
-  Extract<BundleFrame, { readonly method: M }>,
-  PolicyOf<M>
->;
+/** The method of a name as its folder writes it, with the bundle, frame and policy that are its own. */
+export type CompilerMethodOf<
+  M extends MethodName,
+  B extends Bundle = Extract<Bundle, { readonly method: M }>,
+  F extends BundleFrame = Extract<BundleFrame, { readonly method: M }>,
+> = MethodCore<B, F, PolicyOf<M>> & Partial<MethodExtras<B, F, PolicyOf<M>>>;
+
+/** A method as callers see it: they find every member, its own or the default of most methods. */
+export type CompilerMethod = MethodCore & MethodExtras;
 
 /**
- * Members are methods and not functions, so that one of known types can be held as one of any: who
- * asks the registry for the method of a bundle hands it that bundle.
+ * What every method says itself. Members are methods and not functions, so that one of known types
+ * can be held as one of any: who asks the registry for the method of a bundle hands it that bundle.
  *
  * @typeParam B bundles. @typeParam F what their levels share. @typeParam P policy of the spec.
  * @typeParam L levels of B.
  */
-export interface CompilerMethod<
+interface MethodCore<
   B extends Bundle = Bundle,
   F extends BundleFrame = BundleFrame,
   P extends Policy = Policy,
   L extends Level = B["levels"][number],
 > {
   readonly name: MethodName;
-  /** Whether it serves sequences of requests, whose models have state; left out for no. */
-  readonly keepsState?: boolean;
 
-  // From an application to a frame. Nothing here reads a file or a clock but `openModels`.
+  // From an application to a frame: no file and no clock is read.
 
   /** What the application asks for that the method cannot do. */
   mistakes(application: Application<P>): Iterable<Mistake>;
-  /** What has to give a task its inputs; left out where models are cut instead of linked. */
-  readonly feeds?: FeedKind;
-  /** What of the model files does not fit each other. */
-  modelMistakes(application: Application<P>, models: ModelFiles): Iterable<Mistake>;
-  /**
-   * Where the method makes files of models.
-   * @param prober runs them, under limits.
-   * @throws InputError for a model it cannot work with.
-   */
-  openModels?(loaded: LoadedApplication<P>, prober: ModelProber): Promise<OpenedModels<B>>;
   /** The policy under `--solver`. @throws RuntimeError if the method has no such solver. */
   withSolver(policy: P, solver: SolverName): P;
   /** @param application one without mistakes. */
@@ -90,30 +81,6 @@ export interface CompilerMethod<
     nowMs: () => number,
     branches?: RootBranches,
   ): Solved<L> | Promise<Solved<L>>;
-  /** Loads of a list that levels are searched for, with both ends; left out for all. */
-  searched?(frame: F, loadsQps: readonly number[]): ReadonlySet<number>;
-  /** The level of another load, from those searched above and below it. */
-  moved?(frame: F, loadQps: number, around: readonly L[]): L;
-  /** Whether several machines can search one level; left out for no. */
-  dividesSearch?(frame: F): boolean;
-  /** Whether each level chooses its margin for the serving path; left out for no. */
-  readonly marginByLevel?: true;
-  /** What is left to do once all levels are solved, which ascend by load. */
-  afterLevels?(
-    frame: F,
-    solved: readonly SolvedLevel<L>[],
-    settle: Settle<L>,
-  ): readonly SolvedLevel<L>[] | Promise<readonly SolvedLevel<L>[]>;
-  /** Of the levels that are as good as one, the one closest to its neighbour. */
-  settle?(frame: F, level: L, neighbour: L, nowMs: () => number): Promise<L>;
-  /**
-   * How far two levels are apart, where the method chooses accuracies, so that levels can be placed
-   * by them; left out where it does not.
-   */
-  gapOf?(a: L, b: L): LevelGap;
-  bundle(frame: F, levels: readonly L[], provenance: Provenance): B;
-  /** Levels and promises for slower machines; omitted by methods without them. */
-  readonly paces?: MethodPaces<B, F>;
 
   // What a level promises.
 
@@ -121,87 +88,124 @@ export interface CompilerMethod<
   promises(bundle: B, level: L): LevelPromises;
   /** The highest violation rate that a level promises, of a class or bucket if need be. */
   worstViolationRate(level: L): number;
-
-  /**
-   * Workers of each pool, [poolCount], that a level's plan wants; left out where every level has
-   * all of them. @param level one of the bundle's.
-   */
-  plannedWorkers?(bundle: B, level: L): readonly number[];
-  /** Whether replicas come and go with the load, each as a process of its own. */
-  readonly scales?: true;
-
-  /** What a bundle tells of the frame it was compiled from. */
-  frameOf(bundle: B): F;
-  /** Whether promises can be computed again from the frame of a bundle alone; left out for yes. */
-  isRecomputable?(frame: F): boolean;
-  /** The bundle with other levels in place of its own. */
-  withLevels(bundle: B, levels: readonly L[]): B;
   /** What a level states that can be computed again, figures by name. */
   stated(level: L): object;
   /** A level with these figures computed from what the bundle decides at its load. */
   promised(frame: F, bundle: B, index: number): L;
-  /**
-   * Whether levels are solved with these figures; left out where others may be followed at a load,
-   * so that it takes all of the bundle to tell them.
-   */
-  readonly promisesAlone?: boolean;
-  /** What the actions of a state are worth at a level, where they have a value each. */
-  actionValues?(
-    bundle: B,
-    level: number,
-    queued: number,
-    slackMs: number,
-  ): ActionValues | NoActionValues;
 
-  /** What the bundle knows of a batch that a server ran, for whoever explains what came of it. */
-  batchFacts?(bundle: B, ran: RanBatch): BatchFacts;
+  // Simulation, and what people are told.
 
-  // Simulation.
-
-  /** Whether a request is one query whatever rows it has; left out where each row is one. */
-  readonly servesWhole?: true;
-  /** What of its models is measured beside whole batches on one core; left out for nothing. */
-  readonly profiled?: "layers" | "cores";
-  /** The requests that its simulation draws; left out where each is one row to the one model. */
-  requestsOf?(
-    bundle: B,
-    arrivals: ArrivalProcess,
-    durationMs: number,
-    seed: number,
-  ): PlannedRequests;
   readonly baselines: Baselines;
-  /** The level as a baseline would plan it, null for none; for baselines solved in processes. */
-  baselineLevel?(frame: F, level: L, baseline: string, nowMs: () => number): L | null;
-  /** Whether the times of batches can be drawn from their quantiles; left out for no. */
-  hasServiceTimeQuantiles?(bundle: B): boolean;
-  /** Whether promises are simulated with such times; left out where that is so with a path. */
-  promisesQuantiles?(bundle: B): boolean;
   /** @throws RuntimeError for a baseline of another method, and for what cannot be simulated. */
   simulate(
     bundle: B,
     asked: SimulationRequest,
     watch: SimulateWatch,
   ): CommandResult | Promise<CommandResult>;
-
-  // What people are told.
-
   /** What the cluster, or the application, cannot do as it was asked to; a line each. */
   warnings(bundle: B, application: Application<P>): readonly string[];
-  /** What `compile` shows before and after the table of levels. */
-  tablesAround?(bundle: B): {
-    readonly before: readonly string[];
-    readonly after: readonly string[];
-  };
-  /**
-   * What the bundle costs over the day that the application names, or over one from its lowest load
-   * to its highest; null where there is neither. Left out where plans have no cost over time.
-   */
-  overDay?(bundle: B, application: Application<P>): ToldDay | null;
   /**
    * @throws RuntimeError for an option that asks for what there is not, InputError for a
    * simulation.
    */
   report(bundle: B, asked: ReportRequest): Promise<Report>;
+}
+
+/** What methods may leave out: `method-defaults.ts` has what holds then. */
+export interface MethodExtras<
+  B extends Bundle = Bundle,
+  F extends BundleFrame = BundleFrame,
+  P extends Policy = Policy,
+  L extends Level = B["levels"][number],
+> {
+  /** Whether it serves sequences of requests, whose models have state. */
+  readonly keepsState: boolean;
+  /** What has to give a task its inputs; null where models are cut instead of linked. */
+  readonly feeds: FeedKind | null;
+  /** What of the model files does not fit each other. */
+  modelMistakes(application: Application<P>, models: ModelFiles): Iterable<Mistake>;
+  /**
+   * Opens models to make files of them; null where they are served as they are.
+   * @param prober runs them, under limits.
+   * @throws InputError for a model it cannot work with.
+   */
+  openModels(loaded: LoadedApplication<P>, prober: ModelProber): Promise<OpenedModels<B> | null>;
+
+  /** Loads of a list that levels are searched for, with both ends. */
+  searched(frame: F, loadsQps: readonly number[]): ReadonlySet<number>;
+  /** The level of another load, from those searched above and below it. */
+  moved(frame: F, loadQps: number, around: readonly L[]): L;
+  /** Whether several machines can search one level. */
+  dividesSearch(frame: F): boolean;
+  /** Whether each level chooses its margin for the serving path. */
+  readonly marginByLevel: boolean;
+  /** What is left to do once all levels are solved, which ascend by load. */
+  afterLevels(
+    frame: F,
+    solved: readonly SolvedLevel<L>[],
+    settle: Settle<L>,
+  ): readonly SolvedLevel<L>[] | Promise<readonly SolvedLevel<L>[]>;
+  /** Of the levels that are as good as one, the one closest to its neighbour. */
+  settle(frame: F, level: L, neighbour: L, nowMs: () => number): Promise<L>;
+  /** How far two levels are apart, by which methods that choose accuracies place them. */
+  gapOf(a: L, b: L): LevelGap;
+  bundle(frame: F, levels: readonly L[], provenance: Provenance): B;
+  /** What a bundle tells of the frame it was compiled from. */
+  frameOf(bundle: B): F;
+
+  /** Levels and promises for slower machines; null for methods without them. */
+  readonly paces: MethodPaces<B, F> | null;
+  /** Workers of each pool, [poolCount], that a level's plan wants. @param level of the bundle. */
+  plannedWorkers(bundle: B, level: L): readonly number[];
+  /** Whether replicas come and go with the load, each as a process of its own. */
+  readonly scales: boolean;
+  /** Whether promises can be computed again from the frame of a bundle alone. */
+  isRecomputable(frame: F): boolean;
+  /**
+   * Whether levels are solved with what they state; else others may be followed at a load, so that
+   * it takes all of the bundle to tell it.
+   */
+  readonly promisesAlone: boolean;
+  /** What the actions of a state are worth at a level. @throws TypeError where it has no states. */
+  actionValues(
+    bundle: B,
+    level: number,
+    queued: number,
+    slackMs: number,
+  ): ActionValues | NoActionValues;
+  /** What the bundle knows of a batch that a server ran, for whoever explains what came of it. */
+  batchFacts(bundle: B, ran: RanBatch): BatchFacts;
+
+  /** Whether a request is one query whatever rows it has; else each row is one. */
+  readonly servesWhole: boolean;
+  /** What of its models is measured beside whole batches on one core. */
+  readonly profiled: "layers" | "cores" | null;
+  /** The requests that its simulation draws; null where each is one row to the one model. */
+  requestsOf(
+    bundle: B,
+    arrivals: ArrivalProcess,
+    durationMs: number,
+    seed: number,
+  ): PlannedRequests | null;
+  /** The level as a baseline would plan it, null for none; for baselines solved in processes. */
+  baselineLevel(frame: F, level: L, baseline: string, nowMs: () => number): L | null;
+  /** Whether the times of batches can be drawn from their quantiles. */
+  hasServiceTimeQuantiles(bundle: B): boolean;
+  /** Whether promises are simulated with such times. */
+  promisesQuantiles(bundle: B): boolean;
+
+  /** What `compile` shows before and after the table of levels. */
+  tablesAround(bundle: B): {
+    readonly before: readonly string[];
+    readonly after: readonly string[];
+  };
+  /** Whether plans have a cost over time. */
+  readonly costsOverDay: boolean;
+  /**
+   * What the bundle costs over the day that the application names, or over one from its lowest load
+   * to its highest; null where there is neither.
+   */
+  overDay(bundle: B, application: Application<P>): ToldDay | null;
 }
 
 /** Members are methods, as those of `CompilerMethod` are. @typeParam L levels of other paces. */
@@ -279,7 +283,7 @@ export interface BundleFile {
 }
 
 /** What bundles of a method are compared with when they are simulated. */
-export interface Baselines {
+interface Baselines {
   /** What they stand in for, such as "a pipeline"; null for one task. */
   readonly of: string | null;
   /** Whether that is a graph of tasks. */
@@ -299,7 +303,7 @@ export interface NamedBaseline {
   readonly name: string;
   readonly tuned: boolean;
   /** A method that has it; the bundle's own may have one of that name as well. */
-  readonly from: Pick<CompilerMethod, "name" | "baselines">;
+  readonly from: Pick<MethodCore, "name" | "baselines">;
 }
 
 /** As the command line says it. */
@@ -320,6 +324,16 @@ export interface SimulationRequest {
   /** Told of every request; left out, nobody asks. */
   readonly onOutcome?: OnOutcome;
 }
+
+/** A simulation, by default of the whole machine that serves. */
+export type AskedRun = Pick<
+  SimulationRequest,
+  "arrivals" | "durationMs" | "seed" | "serviceTimes"
+> &
+  Partial<Omit<SimulationRequest, "baseline">>;
+
+/** Null for the bundle itself. */
+export type AskedBaseline = Pick<NamedBaseline, "name" | "tuned"> | null;
 
 export interface ReportRequest {
   /** Path of the bundle. */

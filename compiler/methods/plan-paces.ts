@@ -60,7 +60,7 @@ export function planPaces<B extends Bundle, F extends BundleFrame>({
       };
       const { accuracyPerSatisfied, latenciesMs } = simulate(bundle, run);
       const outcomes = new SettledOutcomes(bundle.slo.latencyMs, fromMs);
-      if (latenciesMs !== null) tellOutcomes(outcomes.count, run, latenciesMs);
+      tellOutcomes({ ...run, onOutcome: outcomes.count }, latenciesMs);
       return outcomes.figures(pace, accuracyPerSatisfied);
     },
     promising: stating,

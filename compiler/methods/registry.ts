@@ -4,6 +4,7 @@
  */
 import type { MethodName } from "../spec/application.ts";
 import type { CompilerMethod, CompilerMethodOf } from "./method.ts";
+import { METHOD_DEFAULTS } from "./method-defaults.ts";
 
 const METHODS: { readonly [M in MethodName]: () => Promise<CompilerMethodOf<M>> } = {
   ramsis: async () => (await import("./ramsis/ramsis.ts")).ramsisMethod,
@@ -18,11 +19,12 @@ const METHODS: { readonly [M in MethodName]: () => Promise<CompilerMethodOf<M>> 
 };
 
 /** The method of a policy, a frame or a bundle. */
-export function methodOf({ method }: { readonly method: MethodName }): Promise<CompilerMethod> {
-  return METHODS[method]();
+export async function methodOf(of: { readonly method: MethodName }): Promise<CompilerMethod> {
+  return { ...METHOD_DEFAULTS, ...(await METHODS[of.method]()) };
 }
 
 /** In the order in which people are told of them. */
 export function allMethods(): Promise<readonly CompilerMethod[]> {
-  return Promise.all(Object.values(METHODS).map((load) => load()));
+  const names = Object.keys(METHODS) as MethodName[];
+  return Promise.all(names.map((method) => methodOf({ method })));
 }

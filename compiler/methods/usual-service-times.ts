@@ -9,5 +9,5 @@ import type { CompilerMethod } from "./method.ts";
  */
 export function usualServiceTimes(bundle: Bundle, method: CompilerMethod): ServiceTimeMode {
   const isServed = bundle.cluster.serving !== undefined;
-  return isServed && method.hasServiceTimeQuantiles?.(bundle) === true ? "sampled" : "p95";
+  return isServed && method.hasServiceTimeQuantiles(bundle) ? "sampled" : "p95";
 }

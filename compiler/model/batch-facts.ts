@@ -19,7 +19,7 @@ export interface RanBatch {
 }
 
 /** Of a whole batch, ms. */
-export interface ProfiledBatch {
+interface ProfiledBatch {
   /** Null where the profile has no quantiles. */
   readonly p50Ms: number | null;
   readonly p95Ms: number | null;

@@ -5,7 +5,7 @@ import type { KeyPath } from "../spec/document.ts";
 import { conflict, invalid, type Mistake } from "../spec/mistakes.ts";
 import { type ModelFiles, modelOf } from "./model-files.ts";
 
-export interface TaskBucket {
+interface TaskBucket {
   /** Its sizes joined by `x`. */
   readonly name: string;
   readonly sizes: readonly number[];
@@ -100,7 +100,7 @@ export function* bucketModelMistakes(
 }
 
 /** Whether an axis has a list of sizes. */
-export function hasSizes({ binding }: Pick<Variant, "binding">): boolean {
+function hasSizes({ binding }: Pick<Variant, "binding">): boolean {
   return Object.values(binding?.axes ?? {}).some((use) => typeof use === "object");
 }
 

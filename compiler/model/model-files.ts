@@ -5,7 +5,7 @@ import type { Task, Variant } from "../spec/application.ts";
 /** Models as the variants of an application use them, by `modelKey`. */
 export type ModelFiles = ReadonlyMap<string, ModelFile | null>;
 
-export type ModelUser = Pick<Variant, "model" | "binding">;
+type ModelUser = Pick<Variant, "model" | "binding">;
 
 /** As much of a task as it takes to say whether its models fit. */
 export interface ModelledTask extends Pick<Task, "name" | "to"> {

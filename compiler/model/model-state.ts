@@ -10,13 +10,13 @@ type StateUser = Pick<Variant, "state">;
 /** What a method and tasks cannot do with state. @param method that messages name. */
 export function* stateUseMistakes(
   { tasks }: Application,
-  method: { readonly name: string; readonly keepsState?: boolean },
+  method: { readonly name: string; readonly keepsState: boolean },
 ): Generator<Mistake> {
   for (const [taskIndex, { name, variants }] of tasks.entries()) {
     for (const [index, { state, model }] of variants.entries()) {
       if (state === undefined) continue;
       const path = ["tasks", taskIndex, "variants", index, "state"];
-      if (method.keepsState !== true) {
+      if (!method.keepsState) {
         const message = `${method.name} keeps no state between requests; ramsis does`;
         yield { code: "INPUT_UNSUPPORTED", path, message };
       } else if (variants.length > 1) {

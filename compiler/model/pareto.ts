@@ -1,6 +1,6 @@
 /** Which variants are worth choosing at all. Source: RAMSIS §4.3.3. */
 
-export interface VariantCurve {
+interface VariantCurve {
   /** 0..1. */
   readonly accuracy: number;
   /** Service time by batch size, ms; the same length for every variant. */

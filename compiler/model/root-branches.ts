@@ -42,7 +42,7 @@ export interface RootBranches {
   add(branch: FoundBranch): void;
 }
 
-export interface SharedSearch extends RootBranches {
+interface SharedSearch extends RootBranches {
   /** Whether a branch was left out so far. */
   readonly isPart: boolean;
 }

@@ -1,7 +1,7 @@
 /** What an unfinished `profile` has measured, kept beside its output until that is written. */
 import { readRegularFile } from "stratagem-runtime/internal/regular-file";
 import * as z from "zod";
-import { writeAtomically } from "../atomic-write.ts";
+import { writeAtomically } from "../base/atomic-write.ts";
 import { type Cell, plannedCells } from "./measure.ts";
 import type { ProfilePlan } from "./profile-plan.ts";
 

@@ -9,7 +9,6 @@ import {
 } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { nameOf } from "stratagem-runtime/internal/devices/names";
-import type { CpuFallback } from "stratagem-runtime/internal/exec/models/model-facts";
 import {
   defaultDevice,
   type Provider,
@@ -60,8 +59,6 @@ export interface ProfileOptions {
   readonly device: Provider;
   /** Which one, and how; left out, the default one. */
   readonly on?: DeviceChoice;
-  /** Whether models may have nodes that a GPU leaves to the processor; left out, they may. */
-  readonly cpuFallback?: CpuFallback;
   /** URLs of the workers to measure; null, or left out, for processes of this machine. */
   readonly urls?: readonly string[] | null;
   /** Name of the hardware in the profile; null to name it after the device. */
@@ -99,7 +96,6 @@ export interface ProfilePlan {
   readonly urls?: readonly string[];
   /** Providers that the pools of the spec name, each once; none where no pool names one. */
   readonly poolProviders: readonly Provider[];
-  readonly cpuFallback: CpuFallback;
   readonly seed: number;
   readonly machine: Machine;
   /** Of everything that the measurements depend on. */
@@ -162,8 +158,8 @@ export interface PlanSources {
   readonly describeDevice?: (
     device: WorkerDevice,
   ) => Promise<Pick<MeasuredDevice, "name" | "driver"> | null>;
-  /** What has to give a task its inputs, by the method; left out, models are not linked. */
-  readonly feedsOf?: (policy: Pick<Policy, "method">) => Promise<FeedKind | undefined>;
+  /** What has to give a task its inputs, by the method; null where models are not linked. */
+  readonly feedsOf?: (policy: Pick<Policy, "method">) => Promise<FeedKind | null>;
   readonly machine: Machine;
 }
 
@@ -222,8 +218,8 @@ export async function planProfile(
       layers: layers ?? null,
     });
   }
-  const feeds = await sources.feedsOf?.(spec.policy);
-  if (feeds !== undefined) {
+  const feeds = (await sources.feedsOf?.(spec.policy)) ?? null;
+  if (feeds !== null) {
     const useOf = usesOf(spec, document, options);
     refuse(document, plannedFitMistakes(spec, feeds, useOf, read));
   }
@@ -244,7 +240,6 @@ export async function planProfile(
     ...(options.on && { on: options.on }),
     ...(options.urls && { urls: options.urls }),
     poolProviders: poolProvidersOf(spec.cluster.pools ?? []),
-    cpuFallback: options.cpuFallback ?? "allow",
     seed,
     machine,
   };

@@ -130,7 +130,7 @@ export class Change {
 }
 
 export function executorOptions(
-  { variants, cores, device, on, cpuFallback }: ProfilePlan,
+  { variants, cores, device, on }: ProfilePlan,
   workerCount: number,
 ): Omit<ExecutorOptions, "standbyCount"> {
   return {
@@ -144,7 +144,6 @@ export function executorOptions(
     workerCount,
     threadsPerWorker: cores[0],
     devices: new Array<WorkerDevice>(workerCount).fill({ ...defaultDevice(device), ...on }),
-    cpuFallback,
   };
 }
 

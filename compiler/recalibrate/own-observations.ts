@@ -9,8 +9,6 @@ export interface Whose {
   readonly file: string;
   /** Says which pool is of which hardware, and which variant of which profile; or null. */
   readonly bundle: Bundle | null;
-  /** The only pool that counts; null for all. */
-  readonly pool: string | null;
   /** The only application that counts; null for all. */
   readonly model: string | null;
 }
@@ -23,12 +21,11 @@ export interface OwnObservations {
 }
 
 export function ownObservations(observed: readonly ObservedTimes[], whose: Whose): OwnObservations {
-  const { profile, model, pool } = whose;
+  const { profile, model } = whose;
   const byVariant = new Map<string, ObservedTimes[]>();
   const pools = new Set<string>();
   for (const one of observed) {
     if (model !== null && one.model !== null && one.model !== model) continue;
-    if (pool !== null && one.pool !== null && one.pool !== pool) continue;
     for (const variant of variantsOf(one, whose)) {
       if (profile.variants[variant] === undefined) continue;
       if (one.pool !== null) pools.add(one.pool);

@@ -44,7 +44,7 @@ function stretchText({ factor, busyWorkers, isCurveKnown }: RecalibratedTold["st
     );
   }
   const why = isCurveKnown
-    ? "how many workers were busy is not known (--busy-workers says it)"
+    ? "how many workers were busy is not known"
     : "the profile has no contention curve";
   return `times are as under the load that they were observed under: ${why}`;
 }

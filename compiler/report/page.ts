@@ -11,7 +11,7 @@ export interface PageSection {
   readonly body: Markup;
 }
 
-export interface PageContent {
+interface PageContent {
   readonly title: string;
   readonly subtitle: string;
   readonly lead: string;

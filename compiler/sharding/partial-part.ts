@@ -4,8 +4,8 @@
  */
 import { type FileHandle, open, rm } from "node:fs/promises";
 import { readRegularFile } from "stratagem-runtime/internal/regular-file";
-import { writeAtomically } from "../atomic-write.ts";
-import { UnwritableError } from "../errors.ts";
+import { writeAtomically } from "../base/atomic-write.ts";
+import { UnwritableError } from "../base/errors.ts";
 import type { Part, PartBranch, PartHeader, PartLevel } from "./part.ts";
 import { branchLine, headerLine, levelLine, readPartText } from "./part-text.ts";
 

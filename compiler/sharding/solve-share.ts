@@ -6,7 +6,7 @@
  */
 import { type Provenance, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import type { CompileOptions, LevelSolver, OnSolved } from "../levels/compile.ts";
-import { gapOfMethod, plannedApplications, refuseUnfit, withSolver } from "../levels/compile.ts";
+import { plannedApplications, refuseUnfit, withSolver } from "../levels/compile.ts";
 import { type KeptLevels, keepsMore, keptLevels } from "../levels/kept-levels.ts";
 import type { BundleFile, CompilerMethod, OpenedModels, SolvedLevel } from "../methods/method.ts";
 import type { BundleFrame } from "../model/frames.ts";
@@ -96,7 +96,7 @@ async function solvedShare(
   method: CompilerMethod,
 ): Promise<SolvedShare> {
   const { known, shard, openLevelSolver } = options;
-  const work = workOf(loads, shard, method.dividesSearch?.(frame) ?? false);
+  const work = workOf(loads, shard, method.dividesSearch(frame));
   const share = work.kind === "branches" ? work.share : null;
   const branches: PartBranch[] = [];
   const onBranch = (loadQps: number, branch: FoundBranch) => {
@@ -133,7 +133,7 @@ async function solvedWork(
   if (work.kind === "levels") return solver.solve(work.loadsQps);
   if (work.kind === "branches") return solver.solve([work.loadQps]);
   if (loads.kind !== "adaptive") throw new TypeError("a range is divided where levels place");
-  const step = { maxAccuracyStep: loads.maxAccuracyStep, gapOf: gapOfMethod(method) };
+  const step = { maxAccuracyStep: loads.maxAccuracyStep, gapOf: method.gapOf };
   return solveShareOfRange(loads, step, shard, (qps, round) => solver.solve(qps, round));
 }
 

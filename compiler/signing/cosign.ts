@@ -3,7 +3,7 @@
  * without serial, expiry or scope. Source: sigstore/protobuf-specs, sigstore_bundle.proto v0.3.
  */
 import { createHash, sign } from "node:crypto";
-import type { WrittenFile } from "../atomic-write.ts";
+import type { WrittenFile } from "../base/atomic-write.ts";
 import { isP256, type SigningKey } from "./private-key.ts";
 
 const BUNDLE_TYPE = "application/vnd.dev.sigstore.bundle.v0.3+json";

@@ -4,7 +4,7 @@ import { type FileHandle, open, rm } from "node:fs/promises";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { EXIT_CODES } from "stratagem-runtime/internal/errors";
 import { keyIdOf } from "stratagem-runtime/internal/trust/keys";
-import { UnwritableError } from "../errors.ts";
+import { UnwritableError } from "../base/errors.ts";
 import { P256 } from "./private-key.ts";
 
 /** Nobody else reads a private key. */

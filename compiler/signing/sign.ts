@@ -23,7 +23,7 @@ import {
   type Statement,
   statementBytes,
 } from "stratagem-runtime/internal/trust/statement";
-import { type WrittenFile, writeAllAtomically } from "../atomic-write.ts";
+import { type WrittenFile, writeAllAtomically } from "../base/atomic-write.ts";
 import { cosignFiles } from "./cosign.ts";
 import { readSigningKey, type SigningKey, signatureBy } from "./private-key.ts";
 import { provenanceBytes, UNNAMED_BUILDER } from "./provenance.ts";
@@ -45,9 +45,7 @@ export interface SignOptions {
   readonly builder: string | null;
   /** The spec it was compiled from; null where nobody says. */
   readonly spec: string | null;
-  /** Whether to write what cosign verifies. */
-  readonly cosign: boolean;
-  /** File of the key that signs that; null for the first of the others. */
+  /** File of the key that signs what cosign verifies; null to write nothing for it. */
   readonly cosignKey: string | null;
 }
 
@@ -89,11 +87,9 @@ export async function signCommand(
     const path = sidecarOf(options.bundle, "provenance");
     files.push({ path, bytes: envelopeBytes(signed(provenance, keys, null)) });
   }
-  if (options.cosign) {
-    const { cosignKey } = options;
-    const own = cosignKey === null ? undefined : await readSigningKey(cosignKey, passphrase, true);
-    const [first] = own === undefined ? keys : [own];
-    if (first !== undefined) files.push(...cosignFiles(options.bundle, bytes, first));
+  if (options.cosignKey !== null) {
+    const key = await readSigningKey(options.cosignKey, passphrase, true);
+    files.push(...cosignFiles(options.bundle, bytes, key));
   }
   // Last, so that whoever waits for the signature finds the rest.
   files.push({ path: sidecarOf(options.bundle, "signature"), bytes: envelopeBytes(envelope) });

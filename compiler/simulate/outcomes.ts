@@ -6,18 +6,24 @@ import { drawArrivals } from "./graph/drawn-requests.ts";
 export type OnOutcome = (arrivalMs: number, latencyMs: number) => void;
 
 /**
- * Tells of requests whose latencies are known.
- * @param latencyMs in the order of the arrivals, NaN where dropped.
+ * Tells of requests whose latencies are known, where that is asked for.
+ * @param latencyMs in the order of the arrivals, NaN where dropped; null where none were kept.
  */
 export function tellOutcomes(
-  onOutcome: OnOutcome,
-  drawn: {
+  {
+    onOutcome,
+    arrivals,
+    durationMs,
+    seed,
+  }: {
     readonly arrivals: ArrivalProcess;
     readonly durationMs: number;
     readonly seed: number;
+    readonly onOutcome?: OnOutcome;
   },
-  latencyMs: Float64Array,
+  latencyMs: Float64Array | null,
 ): void {
-  const arrivalMs = drawArrivals(drawn.arrivals, drawn.durationMs, drawn.seed);
+  if (onOutcome === undefined || latencyMs === null) return;
+  const arrivalMs = drawArrivals(arrivals, durationMs, seed);
   for (const [index, atMs] of arrivalMs.entries()) onOutcome(atMs, latencyMs[index] ?? Number.NaN);
 }

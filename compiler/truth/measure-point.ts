@@ -186,12 +186,12 @@ function isDisturbed(
 
 /** What a method draws itself, or what was asked for. */
 export function contentOf(
-  planned: PlannedRequests | undefined,
+  planned: PlannedRequests | null,
   inputs: string | null,
   labels: string | null,
   isFolder: boolean,
 ): LoadContent {
-  if (planned !== undefined) return { kind: "planned", requests: planned };
+  if (planned !== null) return { kind: "planned", requests: planned };
   if (inputs !== null && isFolder) return { kind: "bodies", folder: inputs };
   return { kind: "rows", inputs, labels };
 }

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { type Bundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { loadBundle } from "stratagem-runtime/internal/load-bundle";
 import * as z from "zod";
-import { StepError } from "../errors.ts";
+import { StepError } from "../base/errors.ts";
 import { readProcessorTicks, sharesBetween } from "../load/processor-time.ts";
 import { methodOf } from "../methods/registry.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
@@ -66,7 +66,7 @@ export async function runTruth(
   const bundlePath = join(options.folder, "bundle.msgpack");
   // What a spec requires of promises is no reason not to find out whether they hold.
   const compiling = ["compile", options.app, "--profile", profile, "-o", bundlePath];
-  await step([...compiling, "--no-require"], around);
+  await step([...compiling, "--require", "none"], around);
   const { bundle } = await loadBundle(bundlePath);
   const { application } = loadApplication(options.app, { profile });
   const folder = options.folder;
@@ -156,7 +156,7 @@ async function standOf(
     machine: watchMachine(server.pid, [load.pid], around.epochMs, around.every),
     pace: samplePace(bundle.application, around.epochMs, server.metrics, around.every),
     contentOf: (arrivals, durationMs, seed) => {
-      const planned = method.requestsOf?.(bundle, arrivals, durationMs, seed);
+      const planned = method.requestsOf(bundle, arrivals, durationMs, seed);
       return contentOf(planned, inputs, labels, isInputsFolder);
     },
     arrivalsAt: arrivalsOf(application),

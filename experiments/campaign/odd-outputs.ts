@@ -15,7 +15,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { expectWritable, writeAtomically } from "stratagem/internal/atomic-write";
+import { expectWritable, writeAtomically } from "stratagem/internal/base/atomic-write";
 import { CLI } from "../harness/cli.ts";
 import { makeFullDevice, makePipe, makeSocket, mountSmall, nobody, unmount } from "./odd-places.ts";
 import type { Outcome } from "./part.ts";

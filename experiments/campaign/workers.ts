@@ -93,7 +93,7 @@ function casesOf(size: number, seed: number): Case[] {
 async function serveOne(folder: string, { model }: Case): Promise<"refused" | "served"> {
   const policy = writtenBundle(folder, model);
   const args = ["serve", "--policy", policy, "--http", "127.0.0.1:0", "--json", "--standby", "0"];
-  const server = spawn(process.execPath, [CLI, ...args, "--worker-memory", "1GiB"], {
+  const server = spawn(process.execPath, [CLI, ...args, "--memory", "1GiB"], {
     stdio: ["ignore", "pipe", "pipe"],
   });
   const ended = once(server, "close");

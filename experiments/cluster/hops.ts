@@ -267,7 +267,7 @@ async function hopsOf(url: string): Promise<{ seconds: number; batches: number }
 async function truthOf(trial: Trial, spec: string, profile: string): Promise<TruthDocument> {
   const { folder, seconds, loads, trial: application } = trial;
   const out = outOf(folder);
-  const extent = ["--loads", `${loads}`, "--seconds", `${seconds}`, "--runs", "1"];
+  const extent = ["--loads", `${loads}`, "--duration", `${seconds}s`, "--runs", "1"];
   const inputs = application.inputs(out);
   const args = [CLI, "truth", spec, "-o", out, ...extent, "--profile", profile, ...inputs];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "ignore", "inherit"] });

@@ -1,7 +1,7 @@
 /** Policies on machines that are not as profiled, beside rivals and a policy compiled for them. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { simulateCommand } from "stratagem/internal/commands/simulate";
+import { simulateCommand } from "stratagem/internal/commands/simulate/simulate";
 import { violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { loadBundle } from "stratagem-runtime/internal/load-bundle";
 import { parse, stringify } from "yaml";

@@ -94,7 +94,7 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
     },
   );
   const exposure = exposureOf(host, access);
-  if (exposure !== undefined) onNotice(exposure.replace("--tokens", "--token-file"), "warn");
+  if (exposure !== undefined) onNotice(exposure, "warn");
   let closing: Promise<void> | undefined;
   const close = async () => {
     state.isStopping = true;

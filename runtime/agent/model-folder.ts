@@ -8,8 +8,6 @@ import { OpenedModels } from "../opened-models.ts";
 import { type AgentModel, agentModel, NoModelError } from "./agent-model.ts";
 
 const ENDING = ".onnx";
-/** Of one model, beside a second for each 10 MB of its file. */
-const READ_MS = 60_000;
 /** Descriptions that are kept, by the digest of their file. */
 const MAX_KEPT = 256;
 
@@ -84,7 +82,7 @@ export class ModelFolder {
 /** In a process of its own, which a file that is no model takes along. */
 async function described(path: string): Promise<DescribedModel> {
   const never = new AbortController();
-  const reader = new ModelReader({ memoryBytes: null, timeoutMs: READ_MS }, never.signal);
+  const reader = new ModelReader(never.signal);
   try {
     return await reader.describe(path);
   } finally {

@@ -1,7 +1,6 @@
 /** What bundles say of how a worker uses a model file. */
 import { integerIn, listOf, numberIn, oneOf, or, orNull, type Shape, text } from "./fields.ts";
 import { MAX_BATCH, MAX_BUCKETS } from "./limits.ts";
-import { checkParts } from "./part-semantics.ts";
 import { record } from "./record.ts";
 import { refuse } from "./refuse.ts";
 import {
@@ -10,6 +9,7 @@ import {
   type BucketAxis,
   type ModelAdapter,
   type ModelFile,
+  type ModelPart,
   OUTPUT_FORMS,
   type Resize,
   type TensorInfo,
@@ -166,4 +166,27 @@ function checkBuckets(
     count *= sizes.length;
   }
   if (count > MAX_BUCKETS) refuse(path, count, `at most ${MAX_BUCKETS} combinations of sizes`);
+}
+
+/** @throws BundleError at the first contradiction. */
+function checkParts(model: ModelFile, parts: readonly ModelPart[], path: string): void {
+  for (const other of ["adapter", "buckets", "module", "remote"] as const) {
+    if (model[other] !== undefined) refuse(path, parts.length, `none beside \`${other}\``);
+  }
+  for (const [index, { inputs, outputs }] of parts.entries()) {
+    for (const [side, tensors] of Object.entries({ inputs, outputs })) {
+      const again = tensors.findIndex(
+        ({ name }, at) => tensors.findIndex((o) => o.name === name) < at,
+      );
+      if (again < 0) continue;
+      refuse(`${path}[${index}].${side}[${again}].name`, tensors[again]?.name, "a name of its own");
+    }
+  }
+  const [found, expected] = [told(parts.at(-1)?.outputs ?? []), told(model.outputs)];
+  if (found === expected) return;
+  refuse(`${path}[${parts.length - 1}].outputs`, found, `${expected}, as the model's`);
+}
+
+function told(tensors: readonly TensorInfo[]): string {
+  return tensors.map(({ name, dtype, shape }) => `${name} ${dtype}[${shape}]`).join(", ");
 }

@@ -42,7 +42,7 @@ export const feedField: Field<Feed | null> = [
     "model is served.",
 ];
 
-export const branch = oneOf<Branch>(["independent", "exclusive"]);
+const branch = oneOf<Branch>(["independent", "exclusive"]);
 export const entryBranch: Field<Branch> = [
   branch,
   "How requests choose among their edges, as `branch` of a task.",

@@ -2,6 +2,7 @@
 import { RuntimeError } from "../errors.ts";
 import { FrontEnds } from "../scaling/front-ends.ts";
 import type { LoadSource } from "../scaling/load-source.ts";
+import { tokenFileFor } from "../settings/shown-tokens.ts";
 import { HttpClient } from "../sources/http-client.ts";
 import type { ScalerFlags, ScalerSurroundings } from "./scaler-options.ts";
 
@@ -16,14 +17,14 @@ export interface OpenedLoad {
 }
 
 /** @throws RuntimeError RUNTIME_USAGE */
-export function expectOneLoad({ metrics, cluster, clusterToken }: ScalerFlags): void {
+export function expectOneLoad({ metrics, cluster, token }: ScalerFlags): void {
   if (metrics.length > 0 === (cluster !== undefined)) {
     const found = cluster === undefined ? "neither" : "both";
     const message = `expected --metrics URL or --cluster nats://…, where the load is; got ${found}`;
     throw new RuntimeError("RUNTIME_USAGE", message);
   }
-  if (clusterToken !== undefined && cluster === undefined) {
-    throw new RuntimeError("RUNTIME_USAGE", "expected --cluster beside --cluster-token");
+  if (tokenFileFor("cluster", token) !== undefined && cluster === undefined) {
+    throw new RuntimeError("RUNTIME_USAGE", "expected --cluster beside --token cluster=FILE");
   }
 }
 
@@ -42,7 +43,7 @@ export async function openLoad(
 /** Nothing of it is loaded where there is none. */
 async function openCluster(
   text: string,
-  { clusterToken: tokenFile }: ScalerFlags,
+  { token }: ScalerFlags,
   application: string,
   { nowMs, onNotice }: ScalerSurroundings,
 ): Promise<OpenedLoad> {
@@ -51,6 +52,7 @@ async function openCluster(
   const { NatsStore } = await import("../cluster/nats-store.ts");
   const { ClusterLoad } = await import("../scaling/cluster-load.ts");
   const url = clusterUrlOf(text);
+  const tokenFile = tokenFileFor("cluster", token);
   const clientName = `stratagem scaler ${process.pid}`;
   const connection = await ClusterConnection.open({ url, clientName, tokenFile, onNotice });
   const source = new ClusterLoad({ store: new NatsStore(connection), application, nowMs });
@@ -61,7 +63,8 @@ async function openCluster(
   return { source, close };
 }
 
-function readerOf({ tokenFile }: ScalerFlags): (url: string) => Promise<string> {
+function readerOf({ token }: ScalerFlags): (url: string) => Promise<string> {
+  const tokenFile = tokenFileFor("metrics", token);
   const client = new HttpClient({ tokenFile, stallMs: PATIENCE_MS });
   return async (url) => {
     const signal = AbortSignal.timeout(PATIENCE_MS);

@@ -6,14 +6,12 @@ import type { CommandResult } from "./command-result.ts";
 export interface ScalerFlags {
   /** Path or URL. */
   readonly policy: string;
-  readonly policyToken?: string;
-  readonly policyStore?: string;
+  readonly store?: string;
   /** Either some of these, or a cluster. */
   readonly metrics: readonly string[];
   readonly cluster?: string;
-  readonly clusterToken?: string;
   readonly grpc: Address;
-  readonly tokenFile?: string;
+  readonly token?: readonly string[];
   readonly tlsCert?: string;
   readonly tlsKey?: string;
   readonly tlsClientCa?: string;

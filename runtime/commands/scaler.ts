@@ -7,6 +7,7 @@ import { replicasOf } from "../keda/replicas.ts";
 import { loadBundle } from "../load-bundle.ts";
 import { openedSources } from "../opened-sources.ts";
 import { LoadWatch } from "../scaling/load-watch.ts";
+import { tokenFileFor } from "../settings/shown-tokens.ts";
 import { storeFolder } from "../sources/store-folder.ts";
 import type { CommandResult } from "./command-result.ts";
 import { expectOneLoad, openLoad } from "./scaler-load.ts";
@@ -45,11 +46,12 @@ export async function scalerCommand(
 
 /** Path of the bundle; one of a source is fetched. @throws RuntimeError, BundleError */
 async function policyOf(
-  { policy, policyStore, policyToken }: ScalerFlags,
+  { policy, store, token }: ScalerFlags,
   { environment, signal, onNotice }: ScalerSurroundings,
 ): Promise<string> {
-  const folder = storeFolder(policyStore ?? null, environment);
-  const settings = { storeFolder: folder, pollMs: POLL_MS, tokenFile: policyToken };
+  const folder = storeFolder(store ?? null, environment);
+  const tokenFile = tokenFileFor("sources", token);
+  const settings = { storeFolder: folder, pollMs: POLL_MS, tokenFile };
   const sources = await openedSources(
     // No model is run here, so none is fetched.
     { policy, models: folder, sources: { ...settings, environment, signal }, onNotice },

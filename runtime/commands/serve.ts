@@ -22,6 +22,7 @@ import { readSettingsFile } from "../settings/file.ts";
 import { LIMIT_KEYS } from "../settings/limits.ts";
 import { type Resolved, resolveSettings } from "../settings/resolve.ts";
 import { flagOf } from "../settings/setting.ts";
+import { tokenFileFor } from "../settings/shown-tokens.ts";
 import type { SettingValues } from "../settings/table.ts";
 import type { SourceSettings } from "../sources/policy-sources.ts";
 import { storeFolder } from "../sources/store-folder.ts";
@@ -209,11 +210,6 @@ function clusterOf({ cluster, token, frontEnd }: SettingValues): ClusterOptions 
   }
   if (tokenFile === undefined) return {};
   throw new RuntimeError("RUNTIME_USAGE", "expected --cluster beside --token cluster=FILE");
-}
-
-/** The file whose token a server is shown. */
-function tokenFileFor(to: string, tokens: readonly string[] | null): string | undefined {
-  return (tokens ?? []).map(splitPair).find(({ name }) => name === to)?.value;
 }
 
 function devicesOf(settings: SettingValues): DeviceOptions & ElsewhereOptions {

@@ -1,10 +1,10 @@
-/** `token`: makes a token, and the line that lets whoever has it in. */
+/** `keygen --token`: makes a token, and the line that lets whoever has it in. */
 import { randomBytes } from "node:crypto";
 import { EXIT_CODES, RuntimeError } from "../errors.ts";
 import { INSTANT_EXPECTED } from "../instant.ts";
 import { SCOPES } from "../server/access/scopes.ts";
 import { tokensOf } from "../server/access/token-file.ts";
-import { hashOf, type TokenHash } from "../server/access/token-hash.ts";
+import { sha256 } from "../server/access/token-hash.ts";
 import type { CommandResult } from "./command-result.ts";
 
 /** So that those who search for leaked secrets know it. */
@@ -17,14 +17,13 @@ export interface TokenCommand {
   readonly scopes: string;
   /** As the file of tokens has it; left out for none. */
   readonly expires?: string | undefined;
-  readonly hash: TokenHash["kind"];
 }
 
 /** @throws RuntimeError RUNTIME_USAGE for what a file of tokens would not take. */
-export async function tokenCommand(asked: TokenCommand): Promise<CommandResult> {
+export function tokenCommand(asked: TokenCommand): CommandResult {
   const { name, expires } = asked;
   const token = `${PREFIX}${randomBytes(SECRET_BYTES).toString("base64url")}`;
-  const hash = await hashOf(token, asked.hash);
+  const hash = `sha256:${sha256(token).toString("hex")}`;
   const scopes = asked.scopes.split(",").map((scope) => scope.trim());
   const entry = { name, hash, scopes, ...(expires === undefined ? {} : { expires }) };
   const line = `- ${JSON.stringify(entry)}`;

@@ -17,6 +17,7 @@ import { LineSink } from "../server/telemetry/line-sink.ts";
 import { Log, type LogState } from "../server/telemetry/log.ts";
 import { servingDevices } from "../serving-devices.ts";
 import type { Address } from "../settings/kinds.ts";
+import { tokenFileFor } from "../settings/shown-tokens.ts";
 import { storeFolder } from "../sources/store-folder.ts";
 import type { CommandResult } from "./command-result.ts";
 
@@ -30,23 +31,17 @@ export interface WorkerCommand {
   readonly pool: string | undefined;
   readonly device: string;
   readonly threads: number;
-  /** "all", "none", or names. */
-  readonly load: readonly string[];
-  readonly standby: number;
-  readonly workerMemory: number | undefined;
+  readonly memory: number | undefined;
   readonly maxBody: number;
-  readonly maxValues: number;
-  readonly cpuFallback: AgentOptions["cpuFallback"];
-  readonly tokenFile: string | undefined;
+  readonly tokens: string | undefined;
   readonly tlsCert: string | undefined;
   readonly tlsKey: string | undefined;
   readonly tlsClientCa: string | undefined;
   /** As `nats://a,b,c`; undefined where nobody has to find it. */
   readonly cluster: string | undefined;
-  readonly clusterToken: string | undefined;
+  readonly token: readonly string[] | undefined;
   readonly url: string | undefined;
   readonly store: string | undefined;
-  readonly logLevel: LogState["level"];
   readonly logFormat: LogState["format"];
 }
 
@@ -67,7 +62,7 @@ export async function workerCommand(
 ): Promise<void> {
   const sink = new LineSink();
   const epochMs = () => performance.timeOrigin + performance.now();
-  const log = new Log({ sink, level: command.logLevel, format: command.logFormat, epochMs });
+  const log = new Log({ sink, level: "info", format: command.logFormat, epochMs });
   const files = new OpenedModels();
   let cluster: ClusterWorker | null = null;
   try {
@@ -98,7 +93,7 @@ async function agentOptions(
   command: WorkerCommand,
   files: OpenedModels,
 ): Promise<Omit<AgentOptions, "onNotice">> {
-  const { policy, http, pool, threads, standby, cpuFallback, load } = command;
+  const { policy, http, pool, threads } = command;
   const models = command.models ?? (policy === undefined ? undefined : dirname(policy));
   if (models === undefined) {
     throw new RuntimeError("RUNTIME_USAGE", "expected --models or --policy: what the worker runs");
@@ -109,14 +104,14 @@ async function agentOptions(
     pool: pool ?? null,
     models: resolve(models),
     variants: policy === undefined ? undefined : await variantsOf(policy, models, files),
-    load: load.includes("all") ? null : load.filter((name) => name !== "none"),
+    load: null,
     device: deviceOf(command.device),
     threads,
-    standby,
-    memoryBytes: command.workerMemory ?? null,
-    cpuFallback,
+    standby: 0,
+    memoryBytes: command.memory ?? null,
+    cpuFallback: "allow",
     maxBodyBytes: command.maxBody,
-    maxValueBytes: command.maxValues,
+    maxValueBytes: command.maxBody,
     access: accessOf(command),
     nowMs: () => performance.now(),
     epochOffsetMs: performance.timeOrigin,
@@ -125,12 +120,13 @@ async function agentOptions(
 
 /** Nothing of it is loaded where there is none. @throws RuntimeError */
 async function clusterOf(
-  { cluster, clusterToken: tokenFile, name = hostname(), store, url }: WorkerCommand,
+  { cluster, token, name = hostname(), store, url }: WorkerCommand,
   onNotice: AgentOptions["onNotice"],
 ): Promise<ClusterWorker | null> {
   if (cluster === undefined) return null;
   const { ClusterWorker } = await import("../cluster/cluster-worker.ts");
   if (url !== undefined) announcedUrl(url, "");
+  const tokenFile = tokenFileFor("cluster", token);
   const folder = join(storeFolder(store ?? null, process.env), "models");
   return ClusterWorker.open({ cluster, name, tokenFile, folder, onNotice });
 }
@@ -166,8 +162,8 @@ function deviceOf(device: string): AgentOptions["device"] {
 }
 
 /** @throws RuntimeError RUNTIME_USAGE where one lacks another. */
-function accessOf({ tlsCert, tlsKey, tlsClientCa, tokenFile }: WorkerCommand): AccessOptions {
-  const tokens = tokenFile === undefined ? {} : { tokens: tokenFile };
+function accessOf({ tlsCert, tlsKey, tlsClientCa, tokens: file }: WorkerCommand): AccessOptions {
+  const tokens = file === undefined ? {} : { tokens: file };
   if (tlsCert !== undefined && tlsKey !== undefined) {
     const ca = tlsClientCa === undefined ? {} : { clientCa: tlsClientCa };
     return { ...tokens, tls: { cert: tlsCert, key: tlsKey, ...ca } };

@@ -2,12 +2,12 @@
 import { exceeds, LevelChoice, type LevelChoiceOptions } from "./level-choice.ts";
 import type { MeasuredLoad } from "./load-monitor.ts";
 
-export interface LoadLevel {
+interface LoadLevel {
   readonly loadQps: number;
 }
 
 /** A level for a machine whose service times are `pace` times the profile. */
-export interface PacedLoadLevel extends LoadLevel {
+interface PacedLoadLevel extends LoadLevel {
   readonly pace: number;
 }
 

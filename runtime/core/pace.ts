@@ -22,7 +22,7 @@ const CELL_HOLD = 2;
 /** The pool is not taken to be faster than this. */
 const FASTEST = 2;
 
-export interface MonitorOptions {
+interface MonitorOptions {
   /** False for a policy that decides as profiled whatever is measured. */
   readonly adapt: boolean;
   /** Whether expected times are means, so that a pool that takes less is faster. */

@@ -52,7 +52,7 @@ const SQUARES = 3;
 const PROFILED = 4;
 const SUMS = 5;
 
-export interface RatioRules {
+interface RatioRules {
   /** Time after a rise in which the value does not fall, ms. */
   readonly holdMs: number;
   /** Time between two steps down, ms. */

@@ -4,7 +4,7 @@
  * Workers that may be lost under a query: with the next it is given up, for what it asks may be
  * what ends them.
  */
-export const MOST_LOSSES = 1;
+const MOST_LOSSES = 1;
 
 /**
  * A query is tried again once, and only as long as it is not late: nobody waits for what comes long

@@ -121,7 +121,7 @@ export interface StateRequest {
   readonly actionValuesOf?: ActionValuesOf | undefined;
 }
 
-export interface DecisionCheck {
+interface DecisionCheck {
   /** States that have a decision; null where levels are plans. */
   readonly stateCount: number | null;
   readonly text: string;

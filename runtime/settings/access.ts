@@ -1,22 +1,9 @@
 /** Who may come in: certificates, tokens, browsers, and how much one client may ask. */
-import { listOf, splitPair } from "./device-kinds.ts";
-import { address, type Kind, text, texts } from "./kinds.ts";
+import { address, text, texts } from "./kinds.ts";
 import { setting } from "./setting.ts";
+import { shownTokens } from "./shown-tokens.ts";
 
 const file = () => text("<file>", "path of a file");
-
-/** Servers that this one shows a token to. */
-const SHOWN_TO = ["sources", "workers", "cluster"];
-
-const shownTokens: Kind<readonly string[]> = listOf({
-  sign: "<to=file>",
-  expected: `${SHOWN_TO.join(", ")}, each once, "=" and a file, such as workers=token.txt`,
-  isOne: (text) => {
-    const { name, value } = splitPair(text);
-    return SHOWN_TO.includes(name) && value !== "";
-  },
-  isEach: (all) => new Set(all.map((text) => splitPair(text).name)).size === all.length,
-});
 
 export const ACCESS = {
   tlsCert: setting(
@@ -39,7 +26,7 @@ export const ACCESS = {
     "everybody may come in",
   ),
   token: setting(
-    shownTokens,
+    shownTokens(["sources", "workers", "cluster"]),
     null,
     "file with the token, or USER:PASSWORD, that sources, workers or the cluster are shown",
     "none",

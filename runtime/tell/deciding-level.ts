@@ -1,7 +1,7 @@
 /** The level that decides, by its index among the levels and then the pace levels of a bundle. */
 import type { Bundle } from "../bundle/schema.ts";
 
-export interface DecidingLevel {
+interface DecidingLevel {
   readonly loadQps: number;
   /** Service times that it was solved for, over those of the profile. */
   readonly pace: number;

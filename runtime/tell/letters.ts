@@ -28,7 +28,7 @@ export function positionsOf(
 }
 
 /** One of several tasks that each have variants or hardware of their own. */
-export interface LetteredTask {
+interface LetteredTask {
   readonly name: string;
   /** What there is to choose from, in the order in which letters are given. */
   readonly choices: readonly { readonly index: number; readonly name: string }[];

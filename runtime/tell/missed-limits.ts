@@ -18,7 +18,7 @@ export interface MissedLimit {
 }
 
 /** A rate of violations, and whose it is. */
-export interface ClassRate {
+interface ClassRate {
   readonly violationRate: number;
   readonly sloClass?: string;
 }
@@ -59,7 +59,7 @@ export function missedLatencies(
 }
 
 /** `violations of class fast 7.200% > 5.000%` */
-export function missedText({ limit, found, allowed, sloClass }: MissedLimit): string {
+function missedText({ limit, found, allowed, sloClass }: MissedLimit): string {
   const whose = sloClass === undefined ? "" : ` of class ${sloClass}`;
   if (limit === "violations") return `violations${whose} ${percent(found)} > ${percent(allowed)}`;
   if (limit === "load") return `load ${short(found)} > ${short(allowed)} qps`;

@@ -151,7 +151,7 @@ describe("the requirements of a spec", () => {
       "BROKEN bytes <= 10",
     ]);
     expect(existsSync(out)).toBe(false);
-    expect((await compile("--no-require")).status).toBe(0);
+    expect((await compile("--require", "none")).status).toBe(0);
     const checked = await compile("--check", "--json");
     expect([checked.status, JSON.parse(checked.stdout).same]).toEqual([3, true]);
   });
@@ -180,7 +180,7 @@ test("levels that are not feasible are warned of, unless they are required to be
 });
 
 describe("compile --check", () => {
-  test("says what differs, as diff does, and what is no bundle", async () => {
+  test("says what differs, as gate --show does, and what is no bundle", async () => {
     const [app, other] = [written("checked"), written("faster", { latency: "90 ms" })];
     const out = join(folder, "checked", "bundle.msgpack");
     await stratagemHere("compile", other, "-o", out);
@@ -263,28 +263,33 @@ describe("gate", () => {
     for (const { before } of own) expect(before).toBeGreaterThan(10);
   });
 
-  test("writes JUnit and SARIF, whose results name the lines of the spec", async () => {
-    const [junit, sarif] = [join(folder, "gate.xml"), join(folder, "gate.sarif")];
-    const spec = written("named");
-    const files = ["--junit", junit, "--sarif", sarif, "--spec", spec, "--markdown"];
-    const { status, stdout } = await stratagemHere("gate", paths.old, paths.lesser, ...files);
+  test("is printed as Markdown", async () => {
+    const { status, stdout } = await stratagemHere("gate", paths.old, paths.lesser, "--markdown");
     expect(status).toBe(3);
     expect(stdout).toMatch(/^### tiny: 2 regressions in \d+ comparisons\n/);
-    expect(readFileSync(junit, "utf8")).toMatch(/<failure type="promise" message="\d\d\.\d+% → \d/);
-    const [run] = JSON.parse(readFileSync(sarif, "utf8")).runs;
-    const accuracy = run.results.find(
-      ({ ruleId }: { ruleId: string }) => ruleId === "regression/accuracy",
+  });
+
+  test("shows differences and ends with 2, or says that there are none", async () => {
+    const shown = await stratagemHere("gate", paths.old, paths.next, "--show");
+    expect([shown.status, shown.stdout]).toEqual([
+      2,
+      expect.stringContaining("level 30 qps: added"),
+    ]);
+    const { status, stdout } = await stratagemHere(
+      "gate",
+      paths.old,
+      paths.old,
+      "--show",
+      "--json",
     );
-    const { region } = accuracy.locations[0].physicalLocation;
-    const lines = readFileSync(spec, "utf8").split("\n");
-    expect(lines[region.startLine - 1]).toContain('"tasks"');
+    expect([status, JSON.parse(stdout)]).toMatchObject([0, { same: true, fields: [], levels: [] }]);
+    const { stderr } = await stratagemHere("gate", paths.old, paths.old, "--show", "--markdown");
+    expect(stderr).toContain("cannot be used with option '--markdown'");
   });
 
   test.each([
     [["--allow", "accuracy"], 64, /^RUNTIME_USAGE --allow: expected a ratio/],
     [["--require", "nothing"], 64, /^RUNTIME_USAGE --require: expected a figure/],
-    [["--spec", "none.yaml"], 65, /^INPUT_UNREADABLE none\.yaml/],
-    [["--junit", "/dev/null"], 65, /^COMPILER_UNWRITABLE \/dev\/null/],
   ])("%j is refused", async (args, code, message) => {
     const { status, stderr } = await stratagemHere("gate", paths.old, paths.next, ...args);
     expect(status).toBe(code);

@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { stratagemHere, stratagemRuntimeHere } from "../support/cli-here.ts";
 import { SmallRegistry } from "../support/small-registry.ts";
 
@@ -27,6 +27,7 @@ beforeAll(async () => {
   writeFileSync(config, JSON.stringify({ auths: { [small.host]: { auth } } }));
 });
 afterEach(() => {
+  vi.unstubAllEnvs();
   small.blobs.clear();
   small.manifests.clear();
 });
@@ -35,19 +36,20 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** With who asks, in a file. */
-const KNOWN = () => ["--registry-config", config];
+/** Runs with who asks, in a file. */
+const asKnown = (file: string) => vi.stubEnv("REGISTRY_AUTH_FILE", file);
+beforeEach(() => asKnown(config));
 
 test("a policy goes into a registry and comes out of it as it was", async () => {
   const reference = `${small.host}/team/policy:1`;
-  const pushed = await stratagemHere("push", CUT, reference, ...KNOWN(), "--json");
+  const pushed = await stratagemHere("push", CUT, reference, "--json");
   expect(pushed.stderr).toBe("");
   const told = JSON.parse(pushed.stdout);
   expect(told).toMatchObject({ reference: `oci://${reference}`, isSigned: false, referrers: null });
   expect(told.pinned).toBe(`oci://${reference}@${told.digest}`);
   expect(told.layers.map(({ file }: { file: string }) => file).sort()).toEqual(CUT_FILES.sort());
   const out = join(folder, "out");
-  const pulled = await stratagemRuntimeHere("pull", told.pinned, "-o", out, ...KNOWN(), "--json");
+  const pulled = await stratagemRuntimeHere("pull", told.pinned, "-o", out, "--json");
   expect(JSON.parse(pulled.stdout)).toMatchObject({
     digest: told.digest,
     path: join(out, "bundle.msgpack"),
@@ -55,22 +57,22 @@ test("a policy goes into a registry and comes out of it as it was", async () => 
     method: "accordion",
     isSigned: false,
   });
-  expect((await stratagemHere("diff", CUT, join(out, "bundle.msgpack"))).status).toBe(0);
+  expect((await stratagemHere("gate", CUT, join(out, "bundle.msgpack"), "--show")).status).toBe(0);
   expect(readdirSync(out).sort()).toEqual(CUT_FILES.sort());
 });
 
 test("both say for people what was done, and what was not", async () => {
   const reference = `oci://${small.host}/team/policy:1`;
-  const first = await stratagemHere("push", CUT, reference, ...KNOWN());
+  const first = await stratagemHere("push", CUT, reference);
   expect(first.stdout).toMatch(/^pushed oci:\/\/127\.0\.0\.1:\d+\/team\/policy:1@sha256:/);
   expect(first.stdout).toMatch(/bundle\.msgpack +\d+ +[0-9a-f]{12}… +sent\n/);
   expect(first.stdout).toContain("it has no signature");
-  const again = await stratagemHere("push", CUT, reference, ...KNOWN());
+  const again = await stratagemHere("push", CUT, reference);
   expect(again.stdout).toMatch(/bundle\.msgpack +\d+ +[0-9a-f]{12}… +was there\n/);
   const out = join(folder, "told");
-  const pulled = await stratagemHere("pull", reference, "-o", out, ...KNOWN());
+  const pulled = await stratagemHere("pull", reference, "-o", out);
   expect(pulled.stdout).toContain('accordion for "malleable", 7 files fetched\n');
-  const kept = await stratagemHere("pull", reference, "-o", out, ...KNOWN());
+  const kept = await stratagemHere("pull", reference, "-o", out);
   expect(kept.stdout).toContain('accordion for "malleable", 0 files fetched\n');
 });
 
@@ -87,7 +89,7 @@ test("a signature goes along, unless it is of another bundle", async () => {
   };
   const reference = `oci://${small.host}/team/signed:1`;
   sign("0".repeat(64));
-  const refused = await stratagemHere("push", bundle, reference, ...KNOWN());
+  const refused = await stratagemHere("push", bundle, reference);
   expect(refused.status).toBe(3);
   expect(refused.stderr).toMatch(
     /^RUNTIME_SIGNATURE .*bundle\.msgpack\.dsse\.json: expected it to be about the.*, got 0{64}/,
@@ -96,12 +98,10 @@ test("a signature goes along, unless it is of another bundle", async () => {
   sign(sha256);
   const subject = [{ name: "bundle.msgpack", digest: { sha256 } }];
   writeFileSync(`${bundle}.intoto.json`, JSON.stringify({ subject }));
-  const pushed = JSON.parse(
-    (await stratagemHere("push", bundle, reference, ...KNOWN(), "--json")).stdout,
-  );
+  const pushed = JSON.parse((await stratagemHere("push", bundle, reference, "--json")).stdout);
   expect(pushed).toMatchObject({ isSigned: true, referrers: "tag" });
   const out = join(folder, "signed-out");
-  const pulled = await stratagemHere("pull", reference, "-o", out, ...KNOWN());
+  const pulled = await stratagemHere("pull", reference, "-o", out);
   expect(pulled.stdout).toContain("its signature is beside it, and not checked: --key");
   const beside = ["bundle.msgpack.dsse.json", "bundle.msgpack.intoto.json"];
   expect(readdirSync(out).sort()).toEqual([...CUT_FILES, ...beside].sort());
@@ -115,11 +115,11 @@ test("with a key nothing is pulled whose signature does not hold", async () => {
   for (const key of [ours, theirs]) await stratagemHere("keygen", "-o", key ?? "");
   const reference = `oci://${small.host}/team/trusted:1`;
   const push = () => {
-    return stratagemHere("push", bundle, reference, "--models", "policies/malleable", ...KNOWN());
+    return stratagemHere("push", bundle, reference, "--models", "policies/malleable");
   };
   const pull = async (key: string | undefined, ...more: string[]) => {
     const out = mkdtempSync(join(folder, "trusting-"));
-    const args = ["-o", out, "--key", `${key}.pub`, ...more, ...KNOWN()];
+    const args = ["-o", out, "--key", `${key}.pub`, ...more];
     const { status, stdout, stderr } = await stratagemRuntimeHere("pull", reference, ...args);
     const files = readdirSync(out).filter((name) => !name.startsWith("."));
     return { status, stdout, code: stderr.split(" ")[0], files: files.length };
@@ -145,7 +145,7 @@ test("a model that is missing, or another, is refused before anything is sent", 
   copyFileSync(CUT, join(alone, "bundle.msgpack"));
   const push = (...more: string[]) => {
     const reference = `oci://${small.host}/team/policy:1`;
-    return stratagemHere("push", join(alone, "bundle.msgpack"), reference, ...KNOWN(), ...more);
+    return stratagemHere("push", join(alone, "bundle.msgpack"), reference, ...more);
   };
   small.asked();
   const { status, stderr } = await push();
@@ -159,14 +159,16 @@ test("who asks is never told", async () => {
   const reference = `oci://${small.host}/team/policy:1`;
   const empty = join(folder, "empty.json");
   writeFileSync(empty, "{}");
-  const asNobody = ["-o", join(folder, "nobody"), "--registry-config", empty, "--json"];
+  const asNobody = ["-o", join(folder, "nobody"), "--json"];
+  asKnown(empty);
   const nobody = await stratagemHere("pull", reference, ...asNobody);
   expect(nobody.status).toBe(65);
   expect(JSON.parse(nobody.stdout).error.code).toBe("RUNTIME_CREDENTIALS");
   const wrong = join(folder, "wrong.json");
   const auth = Buffer.from("ci:not-the-password").toString("base64");
   writeFileSync(wrong, JSON.stringify({ auths: { [small.host]: { auth } } }));
-  const refused = await stratagemHere("push", CUT, reference, "--registry-config", wrong);
+  asKnown(wrong);
+  const refused = await stratagemHere("push", CUT, reference);
   expect(refused.stderr).toContain(`does not take the credentials from ${wrong}`);
   for (const { stdout, stderr } of [nobody, refused]) {
     expect(stdout + stderr).not.toMatch(/not-the-password|hush/);
@@ -176,7 +178,6 @@ test("who asks is never told", async () => {
 
 test.each([
   ["no reference", ["policy"], "RUNTIME_USAGE policy: expected a reference such as oci://"],
-  ["a user alone", ["oci://r.example/p", "--username", "me"], "--password-stdin beside --username"],
   ["labels alone", ["oci://r.example/p", "--labels", "a=b"], "--key NAME.pub beside --labels"],
 ])("%s is a mistake of usage", async (_, args, message) => {
   const { status, stderr } = await stratagemRuntimeHere("pull", "-o", folder, ...args);

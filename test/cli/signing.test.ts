@@ -300,9 +300,9 @@ describe("sign --provenance", () => {
   });
 });
 
-test("sign --cosign writes a signature of the bytes alone", async () => {
+test("sign --cosign-key takes the other key too, and signs the bytes alone", async () => {
   const bundle = copied();
-  await signed(bundle, "--cosign");
+  await signed(bundle, "--cosign-key", `${key}.key`);
   const sig = Buffer.from(readFileSync(`${bundle}.sig`, "utf8"), "base64");
   expect(verify(null, readFileSync(bundle), readFileSync(`${key}.pub`, "utf8"), sig)).toBe(true);
   expect(existsSync(`${bundle}.sigstore.json`)).toBe(false);

@@ -87,28 +87,14 @@ describe("latencies", () => {
     expect((await simulated(served, "--service-times", "p95")).serviceTimes).toBe("p95");
     expect((await simulated(withoutQuantiles)).serviceTimes).toBe("p95");
   });
-
-  test("are longer beside neighbours", async () => {
-    const mean = async (...args: string[]) => (await simulated(served, ...args)).latencyMs.mean;
-    expect(await mean("--neighbours", "1")).toBeGreaterThan(1.5 * (await mean()));
-  });
 });
 
 describe("an option that makes no sense is refused:", () => {
   test.each([
     [["--without", "wire"], 'expected --without path, contention or path,contention, got "wire"'],
-    [["--neighbours", "-1"], 'such as 1, got "-1"'],
-    [["--neighbours", "many"], "expected --neighbours a number of processors from 0 to 65536"],
-    [["--neighbours", "1", "--without", "contention"], "--neighbours are contended with"],
   ])("%j", async (args, message) => {
     const { status, stderr } = await stratagemHere("simulate", served, ...LOAD, ...args);
     expect(status).toBe(EXIT_CODES.usage);
     expect(stderr).toContain(message);
-  });
-
-  test("neighbours of a bundle that does not know how workers contend", async () => {
-    const { status, stderr } = await stratagemHere("simulate", bare, ...LOAD, "--neighbours", "1");
-    expect(status).toBe(EXIT_CODES.usage);
-    expect(stderr).toContain("needs a bundle whose profile says how workers contend");
   });
 });

@@ -85,7 +85,7 @@ export function commandLineContract(
     });
 
     test("is verified: a promise that is kept, and one that is not", async () => {
-      const { status, stdout } = await stratagem("verify", changed, "--jobs", "1", "--json");
+      const { status, stdout } = await stratagem("verify", changed, "--json");
       expect(status).toBe(3);
       const { ok, guarantees } = JSON.parse(stdout);
       expect([ok, ...guarantees.map((one: { ok: boolean }) => one.ok)]).toEqual([
@@ -119,7 +119,7 @@ export function commandLineContract(
     });
 
     test("differs from another one", async () => {
-      const { status, stdout } = await stratagem("diff", bundle, changed, "--json");
+      const { status, stdout } = await stratagem("gate", bundle, changed, "--show", "--json");
       expect(status).toBe(2);
       const { levels } = JSON.parse(stdout);
       expect(levels).toMatchObject([{ loadQps: LOADS_QPS[0], change: "changed" }]);
@@ -177,7 +177,14 @@ export function commandLineContract(
 
     test("is shown on a page", async () => {
       const out = join(folder, "report.html");
-      const { report, application } = await jsonOf("report", bundle, "-o", out, "--no-frontier");
+      const { report, application } = await jsonOf(
+        "report",
+        bundle,
+        "-o",
+        out,
+        "--frontier",
+        "none",
+      );
       const page = readFileSync(out);
       expect(report).toEqual({ path: out, bytes: page.length, sha256: sha256(page) });
       expect(application).toBe("echo");

@@ -37,15 +37,8 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
  * Commands that are quick enough to run; all but compile and report with files that are committed.
  */
 const QUICK = [
-  "compile",
-  "inspect",
-  "verify",
-  "diff",
-  "gate",
-  "simulate",
-  "report",
-  "schema",
-].concat(["keygen", "manifests"]);
+  ...["compile", "inspect", "verify", "gate", "simulate", "report", "keygen", "manifests"],
+];
 /** What a page may show beside `npx stratagem`; these lines are not run. */
 const OTHER = /^(npm|node|curl) /;
 /** Options that name a file or folder which exists before the command runs. */

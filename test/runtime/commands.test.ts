@@ -1,6 +1,5 @@
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { diffCommand } from "../../runtime/commands/diff.ts";
 import { inspectCommand } from "../../runtime/commands/inspect.ts";
 import { verifyCommand } from "../../runtime/commands/verify.ts";
 import { EXIT_CODE_BY_ERROR, RUNTIME_ERRORS } from "../../runtime/errors.ts";
@@ -134,17 +133,12 @@ test("verify finds a bad bundle with exit code 3; other commands refuse it", asy
   const refusal = { code: "BUNDLE_CHECKSUM" };
   const options = { path: bad, loadQps: null, state: null };
   await expect(inspectCommand(options)).rejects.toMatchObject(refusal);
-  await expect(diffCommand(path, bad)).rejects.toMatchObject(refusal);
 });
 
 test("a file that is not there is bad input to verify, too", async () => {
   await expect(verifyCommand(fixture("none"))).rejects.toMatchObject({
     code: "RUNTIME_UNREADABLE",
   });
-});
-
-test("diff ends with 2 only when there is a difference", async () => {
-  expect(await diffCommand(path, path)).toMatchObject({ exitCode: 0, json: { same: true } });
 });
 
 test("every error code has an exit code", () => {

@@ -1,7 +1,7 @@
 /** `compile` in this process, for applications that are refused before anything takes a process. */
 
-import { compileCommand } from "../../compiler/commands/compile.ts";
-import { explainCompilerError } from "../../compiler/errors.ts";
+import { compileCommand } from "../../compiler/commands/compile/compile.ts";
+import { explainCompilerError } from "../../compiler/commands/errors.ts";
 import {
   type HostSource,
   readHost as readHostHere,

@@ -1,5 +1,5 @@
 /** Applications of every method on a machine whose serving path was measured, by hand. */
-import { openLevelSolver } from "../../compiler/commands/level-solvers.ts";
+import { openLevelSolver } from "../../compiler/commands/compile/level-solvers.ts";
 import { type CompileOptions, compile } from "../../compiler/levels/compile.ts";
 import { type LoadedApplication, loadApplication } from "../../compiler/spec/load-application.ts";
 import type { Bundle } from "../../runtime/bundle/schema.ts";

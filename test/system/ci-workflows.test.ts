@@ -215,10 +215,9 @@ describe.each([
 
   withRegistry("a change that promises more passes, from npm ci on", () => {
     const edit = (home: string) => policy(home, "letters", { loads: [50, 100, 150] });
-    const { home, codes, said } = judged("more", edit, true);
+    const { codes, said } = judged("more", edit, true);
     expect({ codes: [...new Set(codes)], said }).toMatchObject({ codes: [0] });
     expect(said).toContain("### letters: no regression in ");
-    expect(readFileSync(join(home, "gate/letters.xml"), "utf8")).toContain('failures="0"');
   });
 
   withRegistry("an application that is new passes, with nothing to compare it with", () => {
@@ -227,16 +226,11 @@ describe.each([
     expect(said).toContain("digits is new, so there is nothing to compare it with.");
   });
 
-  withRegistry("a worse promise ends with 3 and is in every report", () => {
+  withRegistry("a worse promise ends with 3 and is in the report", () => {
     const edit = (home: string) => policy(home, "letters", { variants: ["small"] });
-    const { home, codes, said } = judged("worse", edit);
+    const { codes, said } = judged("worse", edit);
     expect(codes.at(-1)).toBe(3);
     expect(said).toMatch(/^- \*\*accuracy at 50 qps\*\*: /m);
-    expect(readFileSync(join(home, "gate/letters.xml"), "utf8")).toContain("<failure ");
-    if (host === GITHUB) {
-      const { runs } = JSON.parse(readFileSync(join(home, "gate/letters.sarif"), "utf8"));
-      expect(runs[0].results.length).toBeGreaterThan(0);
-    }
   });
 
   withRegistry("a bundle that is not its spec's ends with 2, and a broken promise with 3", () => {

@@ -95,7 +95,7 @@ test("simulates every class beside what is expected of it", async () => {
 
 test("a report tells the classes", async () => {
   const out = join(folder, "report.html");
-  const { status, stderr } = await stratagemHere("report", bundle, "-o", out, "--no-frontier");
+  const { status, stderr } = await stratagemHere("report", bundle, "-o", out, "--frontier", "none");
   expect([status, stderr]).toEqual([0, ""]);
 });
 
@@ -155,7 +155,7 @@ test("serves each query by the deadline of its own class", async () => {
   });
 
   const load = ["--poisson", "50", "--duration", "2s", "--json"];
-  const { status, stdout } = await stratagemHere("bench", url, ...load, "--slo-classes");
+  const { status, stdout } = await stratagemHere("bench", url, ...load, "--slo-class", "all");
   expect(status).toBe(0);
   const { byClass, queries } = JSON.parse(stdout);
   expect(byClass.short.queries + byClass.long.queries).toBe(queries);

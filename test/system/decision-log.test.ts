@@ -103,7 +103,8 @@ describe.each(COMPILED)("the decisions of a server of %s", (method, { model }) =
     const decisions = lines.filter(({ kind }) => kind === "decision");
     expect(decisions.map(({ id }) => id).sort()).toEqual([...ids].sort());
 
-    const replay = (...more: string[]) => stratagem("replay", log, "--policy", policy, ...more);
+    const replay = (...more: string[]) =>
+      stratagem("explain", log, "--replay", "--policy", policy, ...more);
     const good = replay("--json");
     expect([good.status, good.stderr]).toEqual([0, ""]);
     const told = JSON.parse(good.stdout);
@@ -149,7 +150,8 @@ test("a sample is replayed by the states that it has, without masked fields", as
   const text = readFileSync(log, "utf8");
   expect(text).not.toContain("127.0.0.1");
   const told = JSON.parse(
-    stratagem("replay", log, "--policy", String(bundles.get("ramsis")), "--json").stdout,
+    stratagem("explain", log, "--replay", "--policy", String(bundles.get("ramsis")), "--json")
+      .stdout,
   );
   expect(told.requests).toBeGreaterThan(0);
   expect(told.requests).toBeLessThan(ids.length);
@@ -182,7 +184,7 @@ test("a bundle that was reloaded decides from there on, in a replay too", async 
   await stop();
   const replay = (...policies: string[]) => {
     const flags = policies.flatMap((policy) => ["--policy", policy]);
-    return JSON.parse(stratagem("replay", log, ...flags, "--json").stdout);
+    return JSON.parse(stratagem("explain", log, "--replay", ...flags, "--json").stdout);
   };
   const both = replay(first, second);
   expect(Object.keys(both.requestsByRevision)).toHaveLength(2);

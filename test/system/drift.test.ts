@@ -132,8 +132,8 @@ test("what it measured makes a profile that holds, and a bundle of that one prom
   const [before, after] = ["slow-profile.json", "new-profile.json"].map((file) =>
     join(folder, file),
   );
-  const from = ["--metrics", join(folder, "metrics.txt"), "--profile", before ?? ""];
-  expect(stratagem("recalibrate", ...from, "-o", after ?? "").status).toBe(0);
+  const from = ["--from", join(folder, "metrics.txt"), "-o", after ?? ""];
+  expect(stratagem("profile", before ?? "", ...from).status).toBe(0);
   const profile = JSON.parse(readFileSync(after ?? "", "utf8"));
   // One number stays one number, of the percentile that it was.
   expect(profile.variants.one.latencyMs[1]).toBeGreaterThanOrEqual(TAKES_MS);

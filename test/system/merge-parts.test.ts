@@ -30,7 +30,7 @@ async function partsOf(loaded: LoadedApplication, of: number): Promise<PresentPa
   const source = { application, inputs, models: new Map() };
   const frame = method.frame(first, new Map());
   const fleet = fleetOf("test", source, frame);
-  const divides = method.dividesSearch?.(frame) ?? false;
+  const divides = method.dividesSearch(frame);
   const parts: PresentPart[] = [];
   for (let number = 1; number <= of; number++) {
     const shard = { number, of };

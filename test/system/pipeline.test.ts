@@ -126,14 +126,11 @@ describe("a pipeline on the command line", () => {
       spec.slo.latency = "200 ms";
     });
     await stratagemHere("compile", app, "-o", tighter);
-    const { status, stdout } = await stratagemHere("diff", bundle, tighter);
+    const { status, stdout } = await stratagemHere("gate", bundle, tighter, "--show");
     expect(status).toBe(2);
     expect(stdout).toContain("slo.latencyMs: 400 → 200");
-    expect(stdout.trimEnd().split("\n").length).toBeLessThanOrEqual(40);
-    expect(stdout).toMatch(/and \d+ lines more; --all shows them\n$/);
-    const all = (await stratagemHere("diff", bundle, tighter, "--all")).stdout;
-    expect(all).toMatch(/level 100 qps: another plan\n {2}/);
-    expect((await stratagemHere("diff", bundle, bundle)).status).toBe(0);
+    expect(stdout).toMatch(/level 100 qps: another plan\n {2}/);
+    expect((await stratagemHere("gate", bundle, bundle, "--show")).status).toBe(0);
   });
 
   test("is simulated, task by task", async () => {

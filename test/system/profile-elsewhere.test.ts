@@ -130,6 +130,6 @@ test("options that do not go with workers elsewhere are refused", async () => {
   const told = async (...more: string[]) =>
     (await stratagemHere("profile", app, "--dry-run", ...more)).stderr;
   expect(await told("--workers", "10.0.0.7:8000")).toMatch(/^RUNTIME_USAGE --workers: expected /);
-  expect(await told("--worker-token", "file")).toMatch(/^RUNTIME_USAGE expected --workers URL/);
+  expect(await told("--token", "workers=file")).toMatch(/^RUNTIME_USAGE expected --workers URL/);
   expect(await told("--workers", "http://a:1", "--layers")).toContain("--layers");
 });

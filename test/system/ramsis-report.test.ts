@@ -49,7 +49,7 @@ async function render(bundle: RamsisBundle): Promise<string> {
 
 describe("the report of the letters example", async () => {
   const out = join(folder, "letters.html");
-  const run = await stratagemHere("report", LETTERS, "-o", out, "--no-frontier", "--json");
+  const run = await stratagemHere("report", LETTERS, "-o", out, "--frontier", "none", "--json");
   const page = run.status === 0 ? readFileSync(out, "utf8") : "";
   const { document } = parseHTML(page);
 
@@ -148,7 +148,7 @@ describe("what a report can be asked for", () => {
       "--json",
     );
     writeFileSync(simulation, simulated.stdout);
-    const args = ["report", small, "-o", out, "--no-frontier", "--simulation", simulation];
+    const args = ["report", small, "-o", out, "--frontier", "none", "--simulation", simulation];
     expect(await stratagemHere(...args)).toMatchObject({ status: 0, stderr: "" });
     expect(readFileSync(out, "utf8")).toContain("beside.json");
   });
@@ -173,7 +173,8 @@ describe("what a report can be asked for", () => {
       small,
       "-o",
       "/dev/null/x.html",
-      "--no-frontier",
+      "--frontier",
+      "none",
     );
     expect(unwritable).toMatchObject({
       status: 65,

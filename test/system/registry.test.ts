@@ -273,12 +273,6 @@ describe("a registry for accounts", () => {
     };
     expect((await pull(reference, join(home, "variables"), variables)).stderr).toBe("");
     expectPulled(join(home, "variables"));
-    const flags = ["-o", join(home, "flag"), "--username", "ci", "--password-stdin"];
-    const args = ["runtime/dist/cli.js", "pull", reference, ...flags];
-    const child = spawn(process.execPath, args, { stdio: ["pipe", "ignore", "inherit"] });
-    child.stdin?.end("hush\n");
-    expect(await once(child, "exit")).toEqual([0, null]);
-    expectPulled(join(home, "flag"));
     const nobody = await pull(reference, join(home, "nobody"));
     expect(nobody.stderr).toMatch(/^RUNTIME_CREDENTIALS .*it wants to know who asks/);
     const wrong = { ...variables, STRATAGEM_REGISTRY_PASSWORD: "not-the-password" };

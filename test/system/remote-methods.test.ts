@@ -70,7 +70,7 @@ test.each([
   const serve = ["serve", ...own, "--accept-other-hardware", "--no-means-check"];
   const here = await answered(await started(...serve));
   // Plain files need no bundle, and the agent none of the graph between them.
-  const agent = ["worker", "--load", "none", "--http", "127.0.0.1:0", "--json"];
+  const agent = ["worker", "--http", "127.0.0.1:0", "--json"];
   const folder = ["--models", `models/${policy}`];
   const starting = Array.from({ length: count }, () => started(...agent, ...folder));
   const workers = await Promise.all(starting);

@@ -30,7 +30,16 @@ test.each(CASES)("$of parts of $policy are the bundle that is there", ({ policy,
   const parts = numbers.map((number) => part(policy, number, of));
   const checked = `policies/${policy}/bundle.msgpack`;
   // Stages of models lie beside it, and are compared too.
-  const check = stratagem("merge", ...parts, "-o", checked, "--check", "--no-require", "--json");
+  const check = stratagem(
+    "merge",
+    ...parts,
+    "-o",
+    checked,
+    "--check",
+    "--require",
+    "none",
+    "--json",
+  );
   expect(check).toMatchObject({ status: 0, stderr: "" });
   const merged = { solvedHere: 0, searchedHere: 0, differing: 0 };
   expect(JSON.parse(check.stdout)).toMatchObject({ same: true, merged });
@@ -57,7 +66,7 @@ test("a shard goes on from what an interrupted one has left", () => {
   expect(unfinished.stderr).toContain("shard 1 is unfinished");
   expect(JSON.parse(shard("voice", 1, 1, again).stdout)).toMatchObject({ kept: 2 });
   const bundle = join(folder, "voice.msgpack");
-  expect(stratagem("merge", again, "-o", bundle, "--no-require").status).toBe(0);
+  expect(stratagem("merge", again, "-o", bundle, "--require", "none").status).toBe(0);
   expect(readFileSync(bundle).equals(readFileSync("policies/voice/bundle.msgpack"))).toBe(true);
 });
 

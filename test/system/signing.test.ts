@@ -237,14 +237,17 @@ testWith("npm with sigstore's verifier", existsSync(SIGSTORE))(
   },
 );
 
-testWith("openssl", hasOpenssl)("openssl verifies what sign --cosign writes", () => {
-  signed(policy, "--cosign");
-  const raw = join(folder, "raw.sig");
-  writeFileSync(raw, Buffer.from(readFileSync(`${policy}.sig`, "utf8"), "base64"));
-  const verify = (file: string) => {
-    const flags = ["-verify", "-pubin", "-inkey", `${key}.pub`, "-rawin", "-sigfile", raw];
-    return spawnSync("openssl", ["pkeyutl", ...flags, "-in", file], { encoding: "utf8" });
-  };
-  expect(verify(policy).stdout).toContain("Signature Verified Successfully");
-  expect(verify(join(folder, "first")).status).not.toBe(0);
-});
+testWith("openssl", hasOpenssl)(
+  "openssl verifies what sign --cosign-key writes with the same key",
+  () => {
+    signed(policy, "--cosign-key", `${key}.key`);
+    const raw = join(folder, "raw.sig");
+    writeFileSync(raw, Buffer.from(readFileSync(`${policy}.sig`, "utf8"), "base64"));
+    const verify = (file: string) => {
+      const flags = ["-verify", "-pubin", "-inkey", `${key}.pub`, "-rawin", "-sigfile", raw];
+      return spawnSync("openssl", ["pkeyutl", ...flags, "-in", file], { encoding: "utf8" });
+    };
+    expect(verify(policy).stdout).toContain("Signature Verified Successfully");
+    expect(verify(join(folder, "first")).status).not.toBe(0);
+  },
+);

@@ -42,7 +42,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 test("sends each load, compares, and keeps what it made", () => {
   const out = join(folder, "out");
-  const extent = ["--loads", "2", "--seconds", "1", "--retries", "0"];
+  const extent = ["--loads", "2", "--duration", "1s"];
   const run = stratagem("truth", app, "--profile", profile, "-o", out, ...extent, "--json");
   expect(run.stderr).toContain("compiles, serves and loads: 2 loads, 1 run of 1 s each");
   const found: TruthDocument = JSON.parse(run.stdout);
@@ -72,7 +72,7 @@ test("refuses what is no good before anything starts", () => {
 
 test.runIf(process.platform === "linux")("a signal ends it, its server and its load", async () => {
   const out = join(folder, "stopped");
-  const child = startStratagem("truth", app, "--profile", profile, "-o", out, "--seconds", "60");
+  const child = startStratagem("truth", app, "--profile", profile, "-o", out, "--duration", "1min");
   const ended = new Promise<number | null>((resolve) => child.once("exit", resolve));
   await new Promise<void>((resolve) => {
     let told = "";

@@ -87,7 +87,7 @@ test.each([
   [["--models", ".", "--http", "here"], "expected HOST:PORT"],
   [["--models", ".", "--device", "abacus"], "RUNTIME_USAGE"],
   [["--policy", "none.msgpack"], "RUNTIME_UNREADABLE none.msgpack"],
-  [["--models", ".", "--token-file", "none"], "RUNTIME_UNREADABLE none"],
+  [["--models", ".", "--tokens", "none"], "RUNTIME_UNREADABLE none"],
 ])("worker %o is refused as it stands", (flags, message) => {
   const { status, stderr } = stratagemRuntime("worker", "--http", "127.0.0.1:0", ...flags);
   expect(stderr).toContain(message);

@@ -2,24 +2,32 @@
  * Accordion as a method of the compiler: how models are cut into pipelines over execution places.
  */
 
-import type { AccordionBundle } from "stratagem-runtime/internal/bundle/schema";
+import type {
+  AccordionBundle,
+  AccordionLevel,
+  Pool,
+  Table,
+} from "stratagem-runtime/internal/bundle/schema";
 import { levelAt } from "stratagem-runtime/internal/core/level-choice";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
-import { short } from "stratagem-runtime/internal/tell/text";
+import { accordionMissed } from "stratagem-runtime/internal/methods/accordion/tell/missed";
+import { depthViews } from "stratagem-runtime/internal/methods/accordion/tell/plan-view";
+import { alignColumns, short } from "stratagem-runtime/internal/tell/text";
 import type { AccordionFrame } from "../../model/frames.ts";
-import type { CompilerMethodOf } from "../method.ts";
+import type { AccordionPolicy } from "../../spec/application.ts";
+import type { LoadedApplication } from "../../spec/load-application.ts";
+import { invalid } from "../../spec/mistakes.ts";
+import { type LevelPromises, workerFigures } from "../level-promises.ts";
+import type { CompilerMethodOf, ModelProber, OpenedModels } from "../method.ts";
 import { planPaces } from "../plan-paces.ts";
 import { refuseTableOptions, refuseTraces } from "../table-options.ts";
 import { ACCORDION_BASELINES } from "./baselines.ts";
-import { openModels } from "./compile-stages.ts";
-import { pipelineTable } from "./pipeline-table.ts";
-import { accordionPromises } from "./promises.ts";
-import { shapeOf } from "./shape-of-places.ts";
 import { haveStageSpreads } from "./simulate/drawn-instance-times.ts";
 import { drawQueries } from "./simulate/queries.ts";
 import { simulateAccordion } from "./simulate/simulate.ts";
 import { simulatedLevel } from "./simulated-level.ts";
 import { accordion } from "./solve/accordion.ts";
+import { isCut, type LayeredModel, withStages } from "./stage-models.ts";
 import { accordionWarnings } from "./warnings.ts";
 
 export const accordionMethod: CompilerMethodOf<"accordion"> = {
@@ -27,6 +35,7 @@ export const accordionMethod: CompilerMethodOf<"accordion"> = {
   servesWhole: true,
 
   mistakes: accordion.mistakes,
+  feeds: null,
   // Clients name the model, so models need not be alike.
   modelMistakes: () => [],
   openModels,
@@ -41,9 +50,7 @@ export const accordionMethod: CompilerMethodOf<"accordion"> = {
 
   isQuick: true,
   solveLevel: (frame, loadQps) => ({ level: simulatedLevel(frame, loadQps) }),
-  bundle: (frame, levels, provenance) => ({ ...frame, levels, provenance }),
 
-  frameOf: ({ levels: _, provenance: __, ...frame }) => frame,
   paces: planPaces<AccordionBundle, AccordionFrame>({
     hasQuantiles: haveStageSpreads,
     startMs: () => 0,
@@ -56,7 +63,6 @@ export const accordionMethod: CompilerMethodOf<"accordion"> = {
   }),
   promises: accordionPromises,
   worstViolationRate: ({ expected }) => expected.violationRate,
-  withLevels: (bundle, levels) => ({ ...bundle, levels }),
   stated: ({ capacityQps, expected }) => ({ capacityQps, expected }),
   promised: (frame, { levels }, index) => simulatedLevel(frame, levelAt(levels, index).loadQps),
   promisesAlone: true,
@@ -90,7 +96,7 @@ export const accordionMethod: CompilerMethodOf<"accordion"> = {
   hasServiceTimeQuantiles: haveStageSpreads,
   async simulate(bundle, { baseline, fanout: _, ...options }, watch) {
     const { simulateAccordionCommand } = await import("./simulate-command.ts");
-    return simulateAccordionCommand(bundle, options, baseline?.name ?? null, watch);
+    return simulateAccordionCommand(bundle, options, baseline, watch);
   },
 
   warnings: accordionWarnings,
@@ -102,3 +108,140 @@ export const accordionMethod: CompilerMethodOf<"accordion"> = {
     return reportAccordion(bundle, asked);
   },
 };
+
+/**
+ * @param shapes as the bundle has them. @param places indices of workers, over all pools.
+ * @returns index of the shape; −1 where there is none.
+ */
+function shapeOf(
+  { data, shape }: Table,
+  pools: readonly Pool[],
+  places: readonly number[],
+): number {
+  let first = 0;
+  const counts = pools.map(({ workers }) => {
+    const end = first + workers;
+    const count = places.filter((place) => place >= first && place < end).length;
+    first = end;
+    return count;
+  });
+  const [shapeCount = 0, poolCount = 0] = shape;
+  for (let index = 0; index < shapeCount; index++) {
+    if (counts.every((count, pool) => data[index * poolCount + pool] === count)) return index;
+  }
+  return -1;
+}
+
+function accordionPromises(bundle: AccordionBundle, level: AccordionLevel): LevelPromises {
+  const { loadQps, feasible, expected } = level;
+  return {
+    loadQps,
+    feasible,
+    missed: feasible ? [] : accordionMissed(bundle, level),
+    figures: {
+      violations: expected.violationRate,
+      p50: expected.latencyMsP50,
+      p99: expected.latencyMsP99,
+      ...workerFigures(bundle.cluster.pools, usedWorkers(bundle)),
+    },
+    classes: [],
+    buckets: [],
+  };
+}
+
+/** The workers of the pools in their order, as many as there are places. */
+function usedWorkers({ cluster, policy }: AccordionBundle): number[] {
+  let left = policy.executionPlaces;
+  return cluster.pools.map(({ workers }) => {
+    const used = Math.min(workers, left);
+    left -= used;
+    return used;
+  });
+}
+
+/** Rows that are told; with several pools there can be a thousand shapes. */
+const MAX_ROWS = 64;
+
+/** One row per model and shape. */
+function pipelineTable(bundle: AccordionBundle): string {
+  const hasPools = bundle.cluster.pools.length > 1;
+  const rows = bundle.tasks
+    .flatMap(({ variants }) => variants)
+    .flatMap((variant) =>
+      depthViews(bundle, variant).map((depth) => [
+        variant.name,
+        String(depth.executionPlaces),
+        ...(hasPools ? [depth.pools.join(", ")] : []),
+        listed(depth.cut, String),
+        listed(depth.stageMs, rounded),
+        rounded(depth.latencyMs),
+        depth.speedup.toFixed(2),
+      ]),
+    );
+  const head = ["model", "places", ...(hasPools ? ["pools"] : [])];
+  const titles = [...head, "layers", "stage ms", "ms of 1 instance", "speed-up"];
+  const more = rows.length - MAX_ROWS;
+  return [
+    alignColumns([titles, ...rows.slice(0, MAX_ROWS)]),
+    ...(more > 0 ? [`and ${more} more rows, which inspect has`] : []),
+  ].join("\n");
+}
+
+function listed(values: readonly number[], text: (value: number) => string): string {
+  return values.length === 0 ? "-" : values.map(text).join(" | ");
+}
+
+function rounded(ms: number): string {
+  return String(Number(ms.toPrecision(4)));
+}
+
+type Loaded = LoadedApplication<AccordionPolicy>;
+
+/** @throws InputError for a model that cannot be cut. */
+async function openModels(
+  loaded: Loaded,
+  prober: ModelProber,
+): Promise<OpenedModels<AccordionBundle>> {
+  const { application, fail } = loaded;
+  const layered = await openLayers(loaded, prober);
+  return {
+    mistakes() {
+      const counts = [...layered].map(([path, { layerCount }]) => [path, layerCount] as const);
+      return accordion.layerCountMistakes(application, new Map(counts));
+    },
+    cut(bundle) {
+      const cut = withStages(bundle, application, layered);
+      return "code" in cut ? fail(cut) : cut;
+    },
+  };
+}
+
+/**
+ * Models that are to be cut, by the path the application gives. What reads ONNX files is loaded
+ * only if there are any.
+ */
+async function openLayers(
+  { application, fail }: Loaded,
+  { probe }: ModelProber,
+): Promise<Map<string, LayeredModel>> {
+  const layered = new Map<string, LayeredModel>();
+  for (const [task, { variants }] of application.tasks.entries()) {
+    for (const [index, variant] of variants.entries()) {
+      const { model } = variant;
+      if (model === null || layered.has(model) || !isCut(variant, application)) continue;
+      const path = ["tasks", task, "variants", index, "model"];
+      if (variant.chain !== undefined) {
+        fail(invalid(path, "a model that can be cut into layers", `${variant.chain.length} files`));
+      }
+      const { openLayeredModel } = await import("../../onnx/layered-model.ts");
+      const { OnnxModelError } = await import("../../onnx/onnx-model-error.ts");
+      try {
+        layered.set(model, await openLayeredModel(model, probe));
+      } catch (error) {
+        if (!(error instanceof OnnxModelError)) throw error;
+        fail(invalid(path, "a model that can be cut into layers", error.message));
+      }
+    }
+  }
+  return layered;
+}

@@ -27,7 +27,7 @@ export interface LayeredModel {
   };
 }
 
-export interface CutBundle {
+interface CutBundle {
   readonly bundle: AccordionBundle;
   readonly files: readonly BundleFile[];
 }

@@ -35,7 +35,7 @@ const BASELINES: Readonly<Record<StageBaselineName, Baseline>> = {
   "cg-peak-autoscale": { sizing: "peak", isTuned: true },
 };
 
-export interface InferlineBaseline {
+interface InferlineBaseline {
   /** The same but for the plans, and without a tuner. */
   readonly bundle: InferlineBundle;
   /**

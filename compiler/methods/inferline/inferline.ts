@@ -1,26 +1,34 @@
 /** InferLine as a method of the compiler: how many replicas each task of a pipeline has. */
 
-import type { InferlineBundle } from "stratagem-runtime/internal/bundle/schema";
+import {
+  type InferlineBundle,
+  type InferlineLevel,
+  violationCeiling,
+} from "stratagem-runtime/internal/bundle/schema";
 import { levelAt } from "stratagem-runtime/internal/core/level-choice";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
+import { inferlineMissed } from "stratagem-runtime/internal/methods/inferline/tell/missed";
+import { missedTexts } from "stratagem-runtime/internal/tell/missed-limits";
+import { percent, short } from "stratagem-runtime/internal/tell/text";
 import { pooledBatchFacts } from "../../graph/batch-facts.ts";
 import type { InferlineFrame } from "../../model/frames.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";
+import { wayWarnings } from "../../model/way-warnings.ts";
 import { workersByPool } from "../../model/workers-by-pool.ts";
 import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
+import { scalingWarnings } from "../../simulate/graph/scaling-steps.ts";
+import type { Application, InferlinePolicy } from "../../spec/application.ts";
+import type { LevelPromises } from "../level-promises.ts";
 import type { CompilerMethodOf } from "../method.ts";
 import { isPipelineBaseline } from "../pipeline-baselines.ts";
 import { planPaces } from "../plan-paces.ts";
 import { refuseTableOptions, refuseTraces } from "../table-options.ts";
 import { INFERLINE_BASELINES } from "./baselines.ts";
-import { inferlinePromises } from "./promises.ts";
-import { inferlineOverDay } from "./simulate/over-day.ts";
+import { type DayOutcome, inferlineOverDay } from "./simulate/over-day.ts";
 import { simulateInferline } from "./simulate/simulate.ts";
 import { promisedLevel, simulatedLevel } from "./simulated-level.ts";
 import { inferline } from "./solve/inferline.ts";
 import { hasTraces } from "./solve/sample-traces.ts";
-import { dayFigures, dayText } from "./told-day.ts";
-import { inferlineWarnings } from "./warnings.ts";
 
 export const inferlineMethod: CompilerMethodOf<"inferline"> = {
   name: "inferline",
@@ -63,7 +71,6 @@ export const inferlineMethod: CompilerMethodOf<"inferline"> = {
   }),
   promises: inferlinePromises,
   worstViolationRate: ({ expected }) => expected.violationRate,
-  withLevels: (bundle, levels) => ({ ...bundle, levels }),
   stated: ({ sample, expected }) => ({ sample, expected }),
   promised: (frame, bundle, index) => promisedLevel(frame, bundle, levelAt(bundle.levels, index)),
 
@@ -78,11 +85,11 @@ export const inferlineMethod: CompilerMethodOf<"inferline"> = {
   hasServiceTimeQuantiles: ({ tasks }) => havePipelineQuantiles(tasks),
   async simulate(bundle, { baseline, ...options }, watch) {
     const { simulateInferlineCommand } = await import("./simulate-command.ts");
-    const asked = baseline && { kind: baseline.name, tuned: baseline.tuned };
-    return simulateInferlineCommand(bundle, options, asked, watch);
+    return simulateInferlineCommand(bundle, options, baseline, watch);
   },
 
   warnings: inferlineWarnings,
+  costsOverDay: true,
   overDay(bundle, { day = null }) {
     const outcome = inferlineOverDay(bundle, day);
     return outcome === null ? null : { text: dayText(outcome), json: dayFigures(outcome) };
@@ -96,3 +103,89 @@ export const inferlineMethod: CompilerMethodOf<"inferline"> = {
     return { page: renderInferlineReport({ bundle, file: asked.file, days }) };
   },
 };
+
+function inferlinePromises(bundle: InferlineBundle, level: InferlineLevel): LevelPromises {
+  const { loadQps, feasible, expected, plan } = level;
+  return {
+    loadQps,
+    feasible,
+    missed: feasible ? [] : inferlineMissed(bundle, level),
+    figures: {
+      violations: expected.violationRate,
+      p50: expected.latencyMsP50,
+      p99: expected.latencyMsP99,
+      cost: expected.costPerHour,
+      workers: plan.stages.reduce((sum, { replicas }) => sum + replicas, 0),
+    },
+    classes: [],
+    buckets: [],
+  };
+}
+
+/** A line for `compile`. */
+function dayText({ of, followed, peak, plannedCostPerHour }: DayOutcome): string {
+  const worst = percent(followed.worstMinuteViolationRate);
+  return (
+    `over a day (${of}): ${short(followed.costPerHour)} an hour, ` +
+    `${percent(followed.violationRate)} late, ${worst} in the worst minute; the plans for each ` +
+    `minute's load ${short(plannedCostPerHour)}, that for the highest load all day ` +
+    `${short(peak.costPerHour)}`
+  );
+}
+
+/** The same for `compile --json`. */
+function dayFigures({ of, durationMs, followed, peak, plannedCostPerHour }: DayOutcome) {
+  const { minutes, ...own } = followed;
+  return {
+    of,
+    durationMs,
+    ...own,
+    minutes,
+    plannedCostPerHour,
+    peak: { costPerHour: peak.costPerHour, violationRate: peak.violationRate },
+  };
+}
+
+/** Of held-out traces, for which a margin is worth a thought. */
+const FEW_MET = 0.95;
+
+/** @param application with its autoscaler, where the spec names one. */
+function inferlineWarnings(
+  bundle: InferlineBundle,
+  application: Application<InferlinePolicy>,
+): string[] {
+  const { scalerDelay } = application.policy;
+  const steps = scalingWarnings(bundle, scalerDelay, (options) => {
+    return simulateInferline(bundle, options);
+  });
+  return [...levelWarnings(bundle), ...steps, ...wayWarnings(application, false)];
+}
+
+function levelWarnings(bundle: InferlineBundle): string[] {
+  const { levels, slo, policy } = bundle;
+  const ceiling = violationCeiling(slo);
+  const advice = policy.margin === "auto" ? "" : "; policy.margin: auto leaves room for them";
+  return levels.flatMap((level) => {
+    const { loadQps, feasible, capacityQps, expected } = level;
+    if (!feasible) {
+      const missed = missedTexts(inferlineMissed(bundle, level));
+      return (
+        `level ${loadQps} qps is not feasible: ${missed}; the pools have a plan up to about ` +
+        `${Math.floor(capacityQps)} qps, and it has that one`
+      );
+    }
+    const { traces, met } = expected.heldOut;
+    if (met < FEW_MET * traces) {
+      return (
+        `level ${loadQps} qps: ${met} of ${traces} traces that were not planned with meet the SLO` +
+        advice
+      );
+    }
+    if (expected.violationRate <= ceiling) return [];
+    return (
+      `level ${loadQps} qps: ${percent(expected.violationRate)} of the requests miss the ` +
+      "SLO when " +
+      `it is simulated, allowed ${percent(ceiling)}`
+    );
+  });
+}

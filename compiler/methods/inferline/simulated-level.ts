@@ -9,13 +9,14 @@ import type {
 } from "stratagem-runtime/internal/bundle/schema";
 import { depthOf } from "../../graph/depth.ts";
 import type { InferlineFrame } from "../../model/frames.ts";
+import { framesByStretch } from "../../model/planned-frames.ts";
+import { stretchedProfile, withoutPath } from "../../model/planned-times.ts";
 import { branchesOf, type RootBranches } from "../../model/root-branches.ts";
 import { steadyArrivals } from "../../simulate/arrivals.ts";
 import type { RequestArrivals } from "../../simulate/graph/arriving-requests.ts";
 import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
 import { expectedLatency } from "../../simulate/latency-sample.ts";
 import { settledPlan } from "../../simulate/serving/planned-contention.ts";
-import { planningFrame } from "./planning-frame.ts";
 import { simulateInferline } from "./simulate/simulate.ts";
 import { inferline, type ProvisionedLevel } from "./solve/inferline.ts";
 import { sampleLengthMs, simulatedMs } from "./solve/sample-length.ts";
@@ -125,3 +126,18 @@ function arrivalsAt(
   const durationMs = simulatedMs(frame.slo.latencyMs, sampleMs, qps);
   return { arrivals: steadyArrivals(arrivals, qps), durationMs };
 }
+
+/** Its SLO is what decisions may spend, and its times are so many times as long. */
+const planningFrame = framesByStretch((frame: InferlineFrame, stretch: number): InferlineFrame => {
+  if (frame.cluster.serving === undefined) return frame;
+  return {
+    ...withoutPath(frame),
+    tasks: frame.tasks.map((task) => ({
+      ...task,
+      variants: task.variants.map((variant) => ({
+        ...variant,
+        profiles: variant.profiles.map((profile) => stretchedProfile(profile, stretch)),
+      })),
+    })),
+  };
+});

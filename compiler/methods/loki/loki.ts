@@ -1,27 +1,36 @@
 /** Loki as a method of the compiler: which variants run on how many servers of a pipeline. */
 
-import { type LokiLevel, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
+import {
+  type LokiBundle,
+  type LokiLevel,
+  violationCeiling,
+} from "stratagem-runtime/internal/bundle/schema";
 import { levelAt } from "stratagem-runtime/internal/core/level-choice";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
+import { lokiMissed } from "stratagem-runtime/internal/methods/loki/tell/missed";
+import { missedTexts } from "stratagem-runtime/internal/tell/missed-limits";
+import { percent } from "stratagem-runtime/internal/tell/text";
 import { pooledBatchFacts } from "../../graph/batch-facts.ts";
 import type { LokiFrame } from "../../model/frames.ts";
-import { modelFitMistakes } from "../../model/model-fit.ts";
+import type { PipelineProblem } from "../../model/pipeline.ts";
+import { wayWarnings } from "../../model/way-warnings.ts";
 import { workersByPool } from "../../model/workers-by-pool.ts";
 import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
 import { settledPlan } from "../../simulate/serving/planned-contention.ts";
-import type { CompilerMethodOf, Solved } from "../method.ts";
+import type { Application } from "../../spec/application.ts";
+import { type LevelPromises, workerFigures } from "../level-promises.ts";
+import type { CompilerMethodOf, LevelGap, Settle, Solved, SolvedLevel } from "../method.ts";
 import { refuseTableOptions, refuseTraces } from "../table-options.ts";
-import { lokiGap } from "./level-gap.ts";
 import { lokiPaces } from "./paces.ts";
 import { frameOfPlan, isServable, longestPath, planningFrame } from "./planning-frame.ts";
-import { lokiPromises } from "./promises.ts";
 import { quickerBatches } from "./quicker-batches.ts";
-import { settleLevels } from "./settled-levels.ts";
 import { predictLevel, simulatedExpectation } from "./simulated-level.ts";
 import { baselinePlan, PIPELINE_BASELINES } from "./solve/baseline-plan.ts";
+import { solverPlan } from "./solve/bundled-plan.ts";
 import { loki, type PlannedLevel } from "./solve/loki.ts";
+import { modelLoads } from "./solve/plan/nearest-plan.ts";
+import { pipelineProblem } from "./solve/problem.ts";
 import type { TaskSolver } from "./task-policies.ts";
-import { planWarnings } from "./warnings.ts";
 
 /** @param taskSolver makes the tables of tasks that choose their variants batch by batch. */
 export function lokiMethod(taskSolver: TaskSolver): CompilerMethodOf<"loki"> {
@@ -29,8 +38,6 @@ export function lokiMethod(taskSolver: TaskSolver): CompilerMethodOf<"loki"> {
     name: "loki",
 
     mistakes: loki.mistakes,
-    feeds: "every edge",
-    modelMistakes: (application, models) => modelFitMistakes(application, models, "every edge"),
     withSolver(policy, solver) {
       if (solver !== "value-iteration") return { ...policy, solver };
       throw new RuntimeError(
@@ -52,14 +59,11 @@ export function lokiMethod(taskSolver: TaskSolver): CompilerMethodOf<"loki"> {
       return quickerBatches(frame, planned, settled);
     },
     gapOf: lokiGap,
-    bundle: (frame, levels, provenance) => ({ ...frame, levels, provenance }),
     paces: lokiPaces,
     plannedWorkers: ({ cluster }, { plan }) => workersByPool(cluster, plan.instances),
 
-    frameOf: ({ levels: _, paceLevels: __, provenance: ___, ...frame }) => frame,
     promises: lokiPromises,
     worstViolationRate: ({ expected }) => expected.violationRate,
-    withLevels: (bundle, levels) => ({ ...bundle, levels }),
     stated: ({ expected }) => expected,
     promised(_frame, bundle, index) {
       const level = levelAt(bundle.levels, index);
@@ -80,9 +84,9 @@ export function lokiMethod(taskSolver: TaskSolver): CompilerMethodOf<"loki"> {
       return plan && { ...level, plan, stages: null };
     },
     hasServiceTimeQuantiles: ({ tasks }) => havePipelineQuantiles(tasks),
-    async simulate(bundle, { baseline, ...options }, watch) {
+    async simulate(bundle, asked, watch) {
       const { simulateLokiCommand } = await import("./simulate-command.ts");
-      return simulateLokiCommand(bundle, options, baseline, watch);
+      return simulateLokiCommand(bundle, asked, watch);
     },
 
     warnings: planWarnings,
@@ -140,4 +144,104 @@ async function planAt(
 ): Promise<PlannedLevel | null> {
   if (stretch > 1 && !isServable(frame)) return null;
   return loki.planLevel(frame, loadQps, headroom);
+}
+
+/** Neighbours may differ by this part of the servers of the larger plan, or by one server. */
+const SERVER_STEP = 0.2;
+
+/** The accuracy is that of the plans, not that of their simulation. */
+function lokiGap({ plan: a }: LokiLevel, { plan: b }: LokiLevel): LevelGap {
+  const allowed = Math.max(1, Math.floor(SERVER_STEP * Math.max(a.servers, b.servers)));
+  return {
+    accuracy: Math.abs(a.accuracy - b.accuracy),
+    otherSteps: Math.abs(a.servers - b.servers) / (allowed + 0.5),
+  };
+}
+
+function lokiPromises(bundle: LokiBundle, level: LokiLevel): LevelPromises {
+  const { loadQps, feasible, expected, plan } = level;
+  const { pools } = bundle.cluster;
+  const workers = pools.map((_, pool) => {
+    const own = plan.instances.filter((instance) => instance.pool === pool);
+    return own.reduce((sum, { replicas }) => sum + replicas, 0);
+  });
+  return {
+    loadQps,
+    feasible,
+    missed: feasible ? [] : lokiMissed(bundle, level),
+    figures: {
+      violations: expected.violationRate,
+      accuracy: expected.accuracyPerSatisfied,
+      accuracyPerQuery: expected.accuracyPerQuery,
+      p50: expected.latencyMsP50,
+      p99: expected.latencyMsP99,
+      ...workerFigures(pools, workers),
+    },
+    classes: [],
+    buckets: [],
+  };
+}
+
+/** @param application whose plans they are. */
+function planWarnings(
+  bundle: LokiBundle,
+  application: Pick<Application, "cluster" | "tasks">,
+): string[] {
+  return [...levelWarnings(bundle), ...wayWarnings(application, false)];
+}
+
+function levelWarnings(bundle: LokiBundle): string[] {
+  const { levels, slo } = bundle;
+  const ceiling = violationCeiling(slo);
+  return levels.flatMap((level) => {
+    const { loadQps, feasible, capacityQps, expected } = level;
+    if (!feasible) {
+      return (
+        `level ${loadQps} qps is not feasible: ${missedTexts(lokiMissed(bundle, level))}; it has ` +
+        `the plan for the capacity of ${Math.floor(capacityQps)} qps, and the excess is shed`
+      );
+    }
+    if (expected.violationRate <= ceiling) return [];
+    return (
+      `level ${loadQps} qps: ${percent(expected.violationRate)} of the requests miss the ` +
+      "SLO when " +
+      `it is simulated, allowed ${percent(ceiling)}; the plan has no room for queues`
+    );
+  });
+}
+
+/**
+ * Settles each level, from the lowest up, against the one below; then every level says what
+ * changing to it costs.
+ */
+async function settleLevels(
+  frame: LokiFrame,
+  solved: readonly SolvedLevel<LokiLevel>[],
+  settle: Settle<LokiLevel>,
+): Promise<SolvedLevel<LokiLevel>[]> {
+  const levels: LokiLevel[] = [];
+  for (const { level: own } of solved) {
+    const below = levels.at(-1);
+    levels.push(below === undefined ? own : await settle(own, below));
+  }
+  const problem = pipelineProblem(frame);
+  return levels.map((level, index) => ({
+    ms: solved[index]?.ms ?? 0,
+    level: {
+      ...level,
+      transition: {
+        modelLoadsFromBelow: loadsFrom(problem, levels[index - 1], level),
+        modelLoadsFromAbove: loadsFrom(problem, levels[index + 1], level),
+      },
+    },
+  }));
+}
+
+function loadsFrom(
+  problem: PipelineProblem,
+  from: LokiLevel | undefined,
+  to: LokiLevel,
+): number | null {
+  if (from === undefined) return null;
+  return modelLoads(problem, solverPlan(problem, from.plan), solverPlan(problem, to.plan));
 }

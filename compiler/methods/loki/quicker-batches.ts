@@ -15,7 +15,7 @@ const EQUAL_ACCURACY = 1e-4;
 const LEAST_GAIN = 0.005;
 
 /** Figures of a simulated level. */
-export interface TriedLatency {
+interface TriedLatency {
   readonly meanMs: number;
   readonly p99Ms: number;
   readonly accuracyPerQuery: number;

@@ -1,14 +1,22 @@
 /** The level of one load, whatever other loads there are. */
 import {
   type Expected,
+  type RamsisBundle,
   type RamsisLevel,
+  type Table,
+  type Variant,
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
+import { PolicyTable } from "stratagem-runtime/internal/core/policy-table";
 import type { RamsisFrame } from "../../model/frames.ts";
+import { hasBuckets } from "./bucketed-level.ts";
 import { latencyCost } from "./classed-level.ts";
 import { type LevelPlan, levelPlans, onSharedAxes, planningFrame } from "./planning-frame.ts";
 import { hasPath, servedLevel, servedLook } from "./served-level.ts";
-import { simpleLevels } from "./simple-levels.ts";
+import { fixedVariantBundle } from "./simulate/baselines/fixed-variant.ts";
+import { greedyBundle } from "./simulate/baselines/greedy.ts";
+import { jellyfishBundle } from "./simulate/baselines/jellyfish.ts";
+import { ruleTables } from "./solve/pooled/pooled.ts";
 import { type LevelTables, ramsis } from "./solve/ramsis.ts";
 
 export interface LevelKind {
@@ -147,4 +155,90 @@ function worth({ expected }: RamsisLevel): number {
 function violations({ expected }: RamsisLevel): number {
   const { violationRate, byClass = {} } = expected;
   return Math.max(violationRate, ...Object.values(byClass).map((one) => one.violationRate));
+}
+
+/** @param level of the load, whose tables they replace. */
+function simpleLevels(
+  frame: RamsisFrame,
+  level: RamsisLevel,
+  plans: readonly LevelPlan[],
+): RamsisLevel[] {
+  if (hasBuckets(frame)) return [];
+  const { marginMs: _, classTables: __, ...own } = level;
+  const isPooled = frame.policy.balancer === "pooled";
+  const rules = isPooled ? plans.flatMap((plan) => ruleLevels(frame, own, plan)) : [];
+  if (!isPooled && frame.policy.batching === "maximal") return rules;
+  return [...rules, ...baselineLevels(frame, own)];
+}
+
+function ruleLevels(frame: RamsisFrame, level: RamsisLevel, plan: LevelPlan): RamsisLevel[] {
+  const planned = planningFrame(frame, level.loadQps, plan);
+  return ruleTables(planned, level.loadQps).map(({ method, actionByState }) => {
+    return onSharedAxes(frame, planned, levelOf(level, method, actionByState), plan);
+  });
+}
+
+function levelOf(level: RamsisLevel, method: string, actionByState: Table): RamsisLevel {
+  return { ...level, solve: { ...level.solve, method }, actionByState, mixture: null };
+}
+
+/** Baselines that are tables: they serve in order what is late, too. */
+function baselineLevels(frame: RamsisFrame, level: RamsisLevel): RamsisLevel[] {
+  const provenance = { compiler: "", inputs: [] };
+  const bundle = { ...frame, levels: [level], provenance };
+  const { variants = [] } = frame.tasks[0] ?? {};
+  const fixed = variants.flatMap(({ name, dominated }, variant) => {
+    return dominated ? [] : [[`fixed ${name}`, fixedVariantBundle(bundle, variant)] as const];
+  });
+  const loadGranular =
+    frame.policy.balancer === "pooled" ? [["jellyfish", jellyfishBundle(bundle)] as const] : [];
+  const made = [["greedy in order", greedyBundle(bundle)] as const, ...loadGranular, ...fixed];
+  return made.map(([method, one]) => levelOf(level, method, withActions(frame, one)));
+}
+
+/** The table of a baseline on the axes, and with the actions, of a frame. */
+function withActions({ decisionSpace, tasks }: RamsisFrame, made: RamsisBundle): Table {
+  const table = PolicyTable.fromBundle(made);
+  const { queued, maxQueue, slackMs, actions } = decisionSpace;
+  const rows = queued?.data ?? Float64Array.from({ length: maxQueue + 1 }, (_, row) => row + 1);
+  const { variants = [] } = tasks[0] ?? {};
+  const known = new Map<number, number>();
+  const indexOf = (variant: number, batch: number): number => {
+    const key = variant * 2 ** 16 + batch;
+    const index = known.get(key) ?? actionLike(actions.data, variants, variant, batch);
+    known.set(key, index);
+    return index;
+  };
+  const data = new Uint16Array(rows.length * slackMs.data.length);
+  for (let cell = 0; cell < data.length; cell++) {
+    const row = Math.floor(cell / slackMs.data.length);
+    const slack = slackMs.data[cell % slackMs.data.length] ?? 0;
+    const action = table.lookup(0, rows[row] ?? 1, slack);
+    data[cell] = indexOf(table.variant(action), table.batch(action));
+  }
+  return { dtype: "uint16", shape: [rows.length, slackMs.data.length], data };
+}
+
+/**
+ * The action with a variant's batch, or the largest below it. A dominated variant has no actions:
+ * one that is as accurate, and as fast, has its place.
+ */
+function actionLike(
+  actions: Table["data"],
+  variants: readonly Variant[],
+  variant: number,
+  batch: number,
+): number {
+  const wanted = variants[variant];
+  let largest = 0;
+  let found = 0;
+  for (let action = 0; 2 * action < actions.length; action++) {
+    const [other = 0, size = 0] = actions.subarray(2 * action, 2 * action + 2);
+    const isLike = other === variant || wanted?.dominated === true;
+    if (!isLike || (variants[other]?.accuracy ?? 0) < (wanted?.accuracy ?? 0)) continue;
+    if (size <= largest || size > batch) continue;
+    largest = size;
+    found = action;
+  }
+  return found;
 }

@@ -57,7 +57,6 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
   keepsState: true,
 
   mistakes: ramsis.mistakes,
-  feeds: "every edge",
   *modelMistakes(application, models) {
     yield* bucketModelMistakes(application, models);
     yield* modelFitMistakes(application, models, "every edge");
@@ -82,9 +81,7 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
     return isPooled(frame) ? inheritLevels(frame, solved, kindOf(frame)) : solved;
   },
   gapOf: ramsisGap,
-  bundle: (frame, levels, provenance) => ({ ...frame, levels, provenance }),
 
-  frameOf: ({ levels: _, paceLevels: __, provenance: ___, ...frame }) => frame,
   paces: ramsisPaces((frame, loadQps) => {
     const { p50Ms, p95Ms } = frame.slo;
     const hasTargets = p50Ms !== undefined || p95Ms !== undefined;
@@ -100,7 +97,6 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
     const rates = Object.values(byClass).map((one) => one.violationRate);
     return Math.max(violationRate, ...rates);
   },
-  withLevels: (bundle, levels) => ({ ...bundle, levels }),
   stated: ({ expected }) => expected,
   promised(frame, { levels }, index) {
     const level = levelAt(levels, index);

@@ -9,16 +9,15 @@ import type {
   RamsisLevel,
 } from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
+import { RuntimeError } from "stratagem-runtime/internal/errors";
 import {
-  alignColumns,
   countedViolations,
   percent,
   promisedViolations,
 } from "stratagem-runtime/internal/tell/text";
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
-import type { ArrivalProcess } from "../../simulate/arrivals.ts";
 import type { NamedBaseline, SimulationRequest } from "../method.ts";
+import { type ComparedRow, runReport, stated, steadyLevel, tenthsOrDash } from "../run-report.ts";
 import { baselineLine, SINGLE_BASELINES, singleBaselineNamed } from "./baselines.ts";
 import { type SimulationOptions, type SimulationResult, simulate } from "./simulate/simulate.ts";
 
@@ -32,18 +31,16 @@ export function simulateTablesCommand(
   const startMs = nowMs();
   const result = simulate(bundle, simulation);
   const wallMs = nowMs() - startMs;
-  const queriesPerWallSecond = Math.round((1000 * result.queries) / wallMs);
-  const level = simulation.baseline === null ? levelFor(bundle, simulation.arrivals) : null;
-  return {
-    exitCode: EXIT_CODES.ok,
-    text: render(result, level, queriesPerWallSecond),
-    json: {
-      ...result,
-      wallMs,
-      queriesPerWallSecond,
-      ...(level === null ? {} : { expected: level.expected }),
-    },
-  };
+  const level =
+    simulation.baseline === null ? steadyLevel(bundle.levels, simulation.arrivals) : null;
+  return runReport(result, {
+    wallMs,
+    level,
+    expected: level?.expected,
+    lines: result.baseline === undefined ? [] : [baselineLine(result.baseline)],
+    rows: comparison(result, level?.expected),
+    tables: tablesOf(result, level),
+  });
 }
 
 function singleBaseline({ text, tuned, from }: NamedBaseline): SimulationOptions["baseline"] {
@@ -58,53 +55,39 @@ function singleBaseline({ text, tuned, from }: NamedBaseline): SimulationOptions
   );
 }
 
-/** The level whose expectation a steady load is to be compared with; a trace has none. */
-function levelFor(bundle: RamsisBundle, arrivals: ArrivalProcess): RamsisLevel | null {
-  if (arrivals.kind === "trace") return null;
-  const carrying = bundle.levels.find((level) => level.loadQps >= arrivals.qps);
-  return carrying ?? bundle.levels.at(-1) ?? null;
-}
-
-function render(result: SimulationResult, level: RamsisLevel | null, perSecond: number): string {
-  const { latencyMs, queries } = result;
-  const measured = [
-    ["", "simulated", ...(level === null ? [] : [`expected at ${level.loadQps} qps`])],
-    row("accuracy/satisfied", result.accuracyPerSatisfied, level?.expected.accuracyPerSatisfied),
-    row("accuracy/query", result.accuracyPerQuery, level?.expected.accuracyPerQuery),
+function comparison(result: SimulationResult, expected: Expected | undefined): ComparedRow[] {
+  const { queries, satisfied } = result;
+  const row = (label: string, key: "accuracyPerSatisfied" | "accuracyPerQuery"): ComparedRow => {
+    return [label, percent(result[key]), stated(expected?.[key], percent)];
+  };
+  return [
+    row("accuracy/satisfied", "accuracyPerSatisfied"),
+    row("accuracy/query", "accuracyPerQuery"),
     [
       "violations",
-      countedViolations(queries - result.satisfied, queries),
-      ...(level === null ? [] : [promisedViolations(level.expected)]),
+      countedViolations(queries - satisfied, queries),
+      expected && promisedViolations(expected),
     ],
   ];
+}
+
+function tablesOf(result: SimulationResult, level: RamsisLevel | null): string[][][] {
+  const { queries, byClass, byBucket } = result;
   const variants = Object.entries(result.byVariant).map(([name, outcome]) => [
     name,
     percent(queries === 0 ? null : outcome.queries / queries),
     outcome.meanBatch === null ? "-" : outcome.meanBatch.toFixed(2),
     percent(outcome.accuracy),
   ]);
-  const late = `${result.late} late, ${result.dropped} dropped`;
-  const latency =
-    latencyMs === null
-      ? "no query was served"
-      : `latency ms: mean ${ms(latencyMs.mean)}, p50 ${ms(latencyMs.p50)}, ` +
-        `p95 ${ms(latencyMs.p95)}, p99 ${ms(latencyMs.p99)}, max ${ms(latencyMs.max)}`;
   return [
-    `${queries} queries in ${result.durationMs / 1000} s, seed ${result.seed}: ` +
-      `${late}; ${perSecond} queries per wall second`,
-    latency,
-    ...(result.baseline === undefined ? [] : [baselineLine(result.baseline)]),
-    "",
-    alignColumns(measured),
-    "",
-    ...(result.byClass === undefined
+    ...(byClass === undefined
       ? []
-      : [kindTable("class", result.byClass, ({ byClass }, name) => byClass?.[name], level), ""]),
-    ...(result.byBucket === undefined
+      : [kindTable("class", byClass, (expected, name) => expected.byClass?.[name], level)]),
+    ...(byBucket === undefined
       ? []
-      : [kindTable("bucket", result.byBucket, ({ byBucket }, _, at) => byBucket?.[at], level), ""]),
-    alignColumns([["variant", "share", "mean batch", "accuracy"], ...variants]),
-  ].join("\n");
+      : [kindTable("bucket", byBucket, (expected, _, at) => expected.byBucket?.[at], level)]),
+    [["variant", "share", "mean batch", "accuracy"], ...variants],
+  ];
 }
 
 /** One row for each class, or bucket: what was simulated beside what the level states. */
@@ -113,30 +96,22 @@ function kindTable(
   byKind: NonNullable<SimulationResult["byClass"]>,
   statedOf: (expected: Expected, name: string, at: number) => ClassExpected | undefined,
   level: RamsisLevel | null,
-): string {
+): string[][] {
   const rows = Object.entries(byKind).map(([name, one], at) => {
     const expected = level === null ? undefined : statedOf(level.expected, name, at);
-    const stated = [expected?.accuracyPerSatisfied, expected?.violationRate];
+    const promised = [expected?.accuracyPerSatisfied, expected?.violationRate];
     return [
       name,
       String(one.queries),
       percent(one.accuracyPerSatisfied),
       percent(one.accuracyPerQuery),
       percent(one.violationRate),
-      one.latencyMs === null ? "-" : ms(one.latencyMs.p50),
-      one.latencyMs === null ? "-" : ms(one.latencyMs.p99),
-      ...(level === null ? [] : stated.map((value) => percent(value ?? null))),
+      tenthsOrDash(one.latencyMs?.p50),
+      tenthsOrDash(one.latencyMs?.p99),
+      ...(level === null ? [] : promised.map((value) => percent(value ?? null))),
     ];
   });
   const heads = [kind, "queries", "accuracy/satisfied", "accuracy/query", "violations"];
-  const stated = level === null ? [] : ["expected accuracy/satisfied", "expected violations ≤"];
-  return alignColumns([[...heads, "p50 ms", "p99 ms", ...stated], ...rows]);
-}
-
-function row(label: string, simulated: number | null, expected: number | undefined): string[] {
-  return [label, percent(simulated), ...(expected === undefined ? [] : [percent(expected)])];
-}
-
-function ms(value: number): string {
-  return value.toFixed(1);
+  const promised = level === null ? [] : ["expected accuracy/satisfied", "expected violations ≤"];
+  return [[...heads, "p50 ms", "p99 ms", ...promised], ...rows];
 }

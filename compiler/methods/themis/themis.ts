@@ -1,30 +1,43 @@
 /** Themis as a method of the compiler: how many instances of how many cores each task has. */
-import type { ThemisBundle } from "stratagem-runtime/internal/bundle/schema";
+import {
+  type ScalePlan,
+  type Slo,
+  type ThemisBundle,
+  type ThemisLevel,
+  type ThemisPaceLevel,
+  violationCeiling,
+} from "stratagem-runtime/internal/bundle/schema";
 import { levelAt } from "stratagem-runtime/internal/core/level-choice";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
+import {
+  hasChoice,
+  planAccuracy,
+} from "stratagem-runtime/internal/methods/themis/core/plan-accuracy";
+import { themisMissed } from "stratagem-runtime/internal/methods/themis/tell/missed";
+import { missedTexts } from "stratagem-runtime/internal/tell/missed-limits";
+import { percent } from "stratagem-runtime/internal/tell/text";
 import type { ThemisFrame } from "../../model/frames.ts";
-import { modelFitMistakes } from "../../model/model-fit.ts";
+import { wayWarnings } from "../../model/way-warnings.ts";
 import { workersByPool } from "../../model/workers-by-pool.ts";
+import { scalingWarnings } from "../../simulate/graph/scaling-steps.ts";
+import type { Application, ThemisPolicy } from "../../spec/application.ts";
+import { costFigure, type LevelPromises } from "../level-promises.ts";
 import type { CompilerMethodOf } from "../method.ts";
 import { isPipelineBaseline } from "../pipeline-baselines.ts";
 import { planPaces } from "../plan-paces.ts";
 import { refuseTableOptions } from "../table-options.ts";
 import { THEMIS_BASELINES } from "./baselines.ts";
-import { paceLevelsOf } from "./pace-levels.ts";
-import { planningFrame } from "./planning-frame.ts";
-import { themisPromises } from "./promises.ts";
+import { pacedFrame, planningFrame } from "./planning-frame.ts";
 import { followedExpectation, servedExpectation, servedLevel } from "./served-level.ts";
 import { haveBatchQuantiles } from "./simulate/drawn-batch-times.ts";
 import { simulateThemis } from "./simulate/simulate.ts";
 import { themis } from "./solve/themis.ts";
-import { themisWarnings } from "./warnings.ts";
+import type { ScaledLoad } from "./solve/transitions.ts";
 
-export const themisMethod: CompilerMethodOf<"themis"> = {
+export const themisMethod = {
   name: "themis",
 
   mistakes: themis.mistakes,
-  feeds: "every edge",
-  modelMistakes: (application, models) => modelFitMistakes(application, models, "every edge"),
   withSolver(_policy, solver) {
     throw new RuntimeError(
       "RUNTIME_USAGE",
@@ -76,7 +89,6 @@ export const themisMethod: CompilerMethodOf<"themis"> = {
   }),
   promises: themisPromises,
   worstViolationRate: ({ steady }) => steady.expected.violationRate,
-  withLevels: (bundle, levels) => ({ ...bundle, levels }),
   stated: ({ horizontal, vertical, joint, steady }) => ({ horizontal, vertical, joint, steady }),
   promised(frame, bundle, index) {
     const level = levelAt(bundle.levels, index);
@@ -117,8 +129,7 @@ export const themisMethod: CompilerMethodOf<"themis"> = {
   hasServiceTimeQuantiles: ({ tasks }) => haveBatchQuantiles(tasks),
   async simulate(bundle, { baseline, ...options }, watch) {
     const { simulateThemisCommand } = await import("./simulate-command.ts");
-    const asked = baseline && { kind: baseline.name, tuned: baseline.tuned };
-    return simulateThemisCommand(bundle, options, asked, watch);
+    return simulateThemisCommand(bundle, options, baseline, watch);
   },
 
   warnings: themisWarnings,
@@ -127,7 +138,7 @@ export const themisMethod: CompilerMethodOf<"themis"> = {
     const { reportThemis } = await import("./report-command.ts");
     return reportThemis(bundle, asked);
   },
-};
+} satisfies CompilerMethodOf<"themis">;
 
 const scalers = new WeakMap<ThemisFrame, ReturnType<typeof themis.open>>();
 
@@ -136,4 +147,110 @@ function scalerOf(frame: ThemisFrame): ReturnType<typeof themis.open> {
   const known = scalers.get(frame) ?? themis.open(frame);
   scalers.set(frame, known);
   return known;
+}
+
+function themisPromises(bundle: ThemisBundle, level: ThemisLevel): LevelPromises {
+  const { loadQps, feasible, steady } = level;
+  const { cores, stages, expected } = steady;
+  const { pools } = bundle.cluster;
+  // Prices are of workers, and plans take cores of them.
+  const machines = pools.map((pool, index) => {
+    const held = stages.map((stage, task) => {
+      const own = bundle.tasks[task]?.variants[stage.variant ?? 0]?.pool ?? 0;
+      return own === index ? stage.cores * stage.instances : 0;
+    });
+    return held.reduce((sum, one) => sum + one, 0) / (pool.cores ?? 1);
+  });
+  const { tasks } = bundle;
+  return {
+    loadQps,
+    feasible,
+    missed: feasible ? [] : themisMissed(bundle, level),
+    figures: {
+      ...(hasChoice(tasks) ? { accuracy: planAccuracy(tasks, stages) } : {}),
+      violations: expected.violationRate,
+      p50: expected.latencyMsP50,
+      p99: expected.latencyMsP99,
+      workers: stages.reduce((sum, { instances }) => sum + instances, 0),
+      cores: expected.cores ?? cores,
+      ...(expected.costPerHour === undefined
+        ? costFigure(pools, machines)
+        : { cost: expected.costPerHour }),
+    },
+    classes: [],
+    buckets: [],
+  };
+}
+
+/** @param application with its autoscaler, where the spec names one. */
+function themisWarnings(bundle: ThemisBundle, application: Application<ThemisPolicy>): string[] {
+  const { scalerDelay } = application.policy;
+  const steps = scalingWarnings(bundle, scalerDelay, (options) => simulateThemis(bundle, options));
+  return [...levelWarnings(bundle), ...steps, ...wayWarnings(application, false)];
+}
+
+function levelWarnings(bundle: ThemisBundle): string[] {
+  const { levels, slo, policy } = bundle;
+  const ceiling = violationCeiling(slo);
+  const advice =
+    policy.queueing === "paper" ? "; policy.queueing: stochastic counts with them" : "";
+  return levels.flatMap((level) => {
+    const { loadQps, feasible, capacityQps, steady } = level;
+    if (!feasible) {
+      const missed = missedTexts(themisMissed(bundle, level));
+      return (
+        `level ${loadQps} qps is not feasible: ${missed}; the pool has a plan up to about ` +
+        `${Number(capacityQps.toPrecision(3))} qps, and it has that one`
+      );
+    }
+    const { violationRate } = steady.expected;
+    if (violationRate <= ceiling) return [];
+    return (
+      `level ${loadQps} qps: ${percent(violationRate)} of random requests miss the SLO, allowed ` +
+      `${percent(ceiling)}${advice}`
+    );
+  });
+}
+
+/** Paces that plans are made for; those between them follow plans for the next load. */
+const PACES = [1.3, 1.75, 2.5];
+/** Ratio of the loads of two pace levels, as a machine as profiled would have to carry them. */
+const STEP = 1.1;
+
+/** A level for a slower machine, and the same as if it were as profiled. */
+interface PacedPlan {
+  readonly level: ThemisPaceLevel;
+  readonly profiled: ScaledLoad;
+}
+
+/**
+ * Plans beyond the highest level: a machine of pace ξ has to carry a load times ξ, and to answer
+ * within the SLO over ξ. A level is left out where the next one has the same plan and keeps the
+ * ceiling as it does; the first that the pools cannot carry is the last.
+ * @param frame as planners see it.
+ */
+function paceLevelsOf(frame: ThemisFrame, levels: readonly ThemisLevel[]): PacedPlan[] {
+  const top = levels.at(-1);
+  if (top === undefined) return [];
+  const scalers = PACES.map((pace) => ({ pace, scaler: themis.open(pacedFrame(frame, pace)) }));
+  const found: PacedPlan[] = [];
+  const mostQps = top.loadQps * Math.max(...PACES);
+  for (let qps = top.loadQps * STEP; qps <= mostQps; qps *= STEP) {
+    // The fastest machine that has to carry so much at a load of the levels.
+    const paced = scalers.find(({ pace }) => qps / pace <= top.loadQps);
+    if (paced === undefined || !themis.isServable(pacedFrame(frame, paced.pace))) break;
+    const { loadQps, capacityQps, steady, solve } = paced.scaler.scaleLevel(qps / paced.pace);
+    const before = found.at(-1);
+    if (before !== undefined && isLike(before.level, steady, frame.slo)) found.pop();
+    const level = { pace: paced.pace, loadQps, capacityQps, steady };
+    found.push({ level, profiled: { loadQps: loadQps * paced.pace, steady, solve } });
+    if (capacityQps < loadQps) break;
+  }
+  return found;
+}
+
+function isLike({ steady }: ThemisPaceLevel, other: ScalePlan, slo: Slo): boolean {
+  const keeps = ({ expected }: ScalePlan) => expected.violationRate <= violationCeiling(slo);
+  const isSamePlan = JSON.stringify(steady.stages) === JSON.stringify(other.stages);
+  return isSamePlan && keeps(steady) === keeps(other);
 }

@@ -10,7 +10,7 @@ import { levelLine, limitMarks, loadAxis, thinned, upright } from "./load-axis.t
 /** Latencies further above the SLO than that are drawn at the edge of the frame. */
 const TOP_OF_SLO = 1.5;
 
-export interface Latencies {
+interface Latencies {
   readonly stated: readonly Point[];
   readonly simulated: readonly Point[];
   /** Of the axis. */

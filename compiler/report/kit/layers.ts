@@ -7,7 +7,7 @@ import type { StageTask } from "stratagem-runtime/internal/bundle/schema";
 /** The requests, which have a row of their own. */
 export const SOURCE = -1;
 
-export interface Layers {
+interface Layers {
   readonly rowCount: number;
   /** Of the row with the most. */
   readonly mostPlaces: number;

@@ -22,7 +22,7 @@ export function pointsOf<L extends Pick<Level, "loadQps">>(
 }
 
 /** Levels of any kind of plan. */
-export interface LoadLevels {
+interface LoadLevels {
   readonly levels: readonly Pick<Level, "loadQps" | "capacityQps">[];
 }
 

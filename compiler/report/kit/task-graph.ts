@@ -8,7 +8,7 @@ import { decimalText, listText, ratioText } from "../number-text.ts";
 import { layersOf, type Place, type Route, SOURCE } from "./layers.ts";
 
 /** A pipeline of tasks, whatever runs them. */
-interface StagePipeline extends Pick<InferlineBundle, "entryBranch"> {
+export interface StagePipeline extends Pick<InferlineBundle, "entryBranch"> {
   readonly tasks: readonly Pick<StageTask, "name" | "edges" | "branch">[];
 }
 

@@ -16,7 +16,7 @@ import type { RequestTally } from "./request-tally.ts";
 import { MADE_CAPACITY, madeCountFor, rowCountFor, slotCountFor } from "./row-counts.ts";
 import type { RequestTrace } from "./visits.ts";
 
-export interface FlowFrame {
+interface FlowFrame {
   readonly graph: TaskGraph;
   readonly trace: RequestTrace;
   /** As clients have it, and what decisions may spend of it. */

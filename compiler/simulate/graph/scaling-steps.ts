@@ -9,7 +9,7 @@ const DURATION_MS = 180_000;
 const SEED = 1;
 
 /** A simulation of the bundle from which only this is asked. */
-export type SimulateStep = (options: {
+type SimulateStep = (options: {
   readonly arrivals: RequestArrivals;
   readonly durationMs: number;
   readonly seed: number;

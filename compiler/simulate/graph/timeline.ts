@@ -1,5 +1,5 @@
 /** Keeps outcomes by the second in which requests came. */
-export interface TimelineRow {
+interface TimelineRow {
   /** Requests that came in the second, and those of them that were late or dropped. */
   readonly requests: number;
   readonly violations: number;

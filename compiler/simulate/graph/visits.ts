@@ -33,7 +33,7 @@ interface RequestWays {
  * Rows of a scope, whether or not requests come to them: those of one row of the scope before
  * follow each other, in the order of these.
  */
-export interface ScopeRows {
+interface ScopeRows {
   readonly count: number;
   /**
    * [rows of the scope before + 1]: the first row of each and, last, their number; of windows, as

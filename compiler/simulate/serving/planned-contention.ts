@@ -8,7 +8,7 @@ type Path = Omit<ServingPath, "marginMs">;
  * Share of its time that the server's process works at a load, at most 1.
  * @param batches of a request.
  */
-export function serverUtilisation(path: Path, loadQps: number, batches: number): number {
+function serverUtilisation(path: Path, loadQps: number, batches: number): number {
   const { requestMs, answerMs, batchMs } = path;
   const eachMs = requestMs.mean + answerMs.mean + batches * batchMs.mean;
   return Math.min(1, (loadQps * eachMs) / 1000);

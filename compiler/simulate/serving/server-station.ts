@@ -11,7 +11,7 @@ export const REQUEST = 0;
  */
 export const BATCH = 1;
 
-export interface StationTimes {
+interface StationTimes {
   readonly request: SpreadDraws;
   readonly batch: SpreadDraws;
   readonly answer: SpreadDraws;

@@ -1,7 +1,8 @@
 /** Puts an accepted bundle through all that a reader does with one. */
+
+import { diffBundles } from "stratagem/internal/gate/differences";
 import { methodOf as compilerMethodOf } from "stratagem/internal/methods/registry";
 import type { Bundle, Level } from "stratagem-runtime/internal/bundle/schema";
-import { diffBundles } from "stratagem-runtime/internal/diff";
 import { isRuntimeError } from "stratagem-runtime/internal/errors";
 import { inspectBundle } from "stratagem-runtime/internal/inspect";
 import { methodOf } from "stratagem-runtime/internal/methods/registry";
@@ -69,7 +70,7 @@ function inspect(bundle: Bundle, base: Bundle): void {
 async function recompute(bundle: Bundle): Promise<boolean> {
   const method = await compilerMethodOf(bundle);
   const frame = method.frameOf(bundle);
-  if (method.isRecomputable?.(frame) === false) return false;
+  if (!method.isRecomputable(frame)) return false;
   const [level] = bundle.levels;
   if (level === undefined || promisedRequests(level) > MAX_RECOMPUTED) return false;
   checkSane(method.promised(frame, bundle, 0), "verify");

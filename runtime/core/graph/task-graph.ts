@@ -58,7 +58,7 @@ export interface TaskGraph {
 }
 
 /** Rows that one edge makes. */
-export interface GraphScope extends RowScope {
+interface GraphScope extends RowScope {
   /** The edge that makes them; −1 for requests. */
   readonly edge: number;
   readonly taskCount: number;

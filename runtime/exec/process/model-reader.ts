@@ -27,6 +27,8 @@ export interface ModelLimits {
 }
 
 const GIB = 2 ** 30;
+/** Of one model, beside a second for each 10 MB of its file. */
+const TIMEOUT_MS = 60_000;
 const LEAST_BYTES = 4 * GIB;
 /** Of a model's file while a session is made of it, as for workers. */
 const COPIES = 6;
@@ -57,9 +59,9 @@ export class ModelReader {
   #running: Running | null = null;
   #waiting: Waiting | null = null;
 
-  constructor(limits: ModelLimits, signal: AbortSignal) {
-    this.#limits = limits;
+  constructor(signal: AbortSignal, limits: Partial<ModelLimits> = {}) {
     this.#signal = signal;
+    this.#limits = { memoryBytes: null, timeoutMs: TIMEOUT_MS, ...limits };
     signal.addEventListener("abort", this.#onAbort);
   }
 

@@ -1,5 +1,5 @@
 /** How tokens are kept: by SHA-256, or by scrypt for those that people chose. */
-import { createHash, randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from "node:crypto";
+import { createHash, type ScryptOptions, scrypt, timingSafeEqual } from "node:crypto";
 
 export type TokenHash = Sha256Hash | ScryptHash;
 
@@ -22,8 +22,6 @@ export const HASH_EXPECTED =
   "up to 131072, R up to 16, P up to 4";
 
 const DIGEST_BYTES = 32;
-/** Of what `hashOf` makes; 16 MiB and some 50 ms. */
-const COST = { cost: 16_384, blockSize: 8, parallelization: 1 };
 const MOST = { cost: 2 ** 17, blockSize: 16, parallelization: 4 };
 
 /** @returns undefined for a text that is no hash, or one that would take too much. */
@@ -42,16 +40,6 @@ export function parsedHash(text: string): TokenHash | undefined {
   if (!isPower || !isInRange || cost > MOST.cost || parallelization > MOST.parallelization) return;
   if (salt === undefined || digest?.length !== DIGEST_BYTES) return undefined;
   return { kind: "scrypt", cost, blockSize, parallelization, salt, digest };
-}
-
-/** As `parsedHash` reads it. */
-export async function hashOf(token: string, kind: TokenHash["kind"]): Promise<string> {
-  if (kind === "sha256") return `sha256:${sha256(token).toString("hex")}`;
-  const salt = randomBytes(16);
-  const digest = await scryptOf(token, { ...COST, salt });
-  const { cost, blockSize, parallelization } = COST;
-  const numbers = `${cost}:${blockSize}:${parallelization}`;
-  return `scrypt:${numbers}:${salt.toString("base64url")}:${digest.toString("base64url")}`;
 }
 
 export function sha256(token: string): Buffer {

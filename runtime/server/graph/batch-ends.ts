@@ -16,7 +16,7 @@ import type { QuerySlots } from "./query-slots.ts";
 import type { RecordedDispatcher } from "./recorded-dispatcher.ts";
 import type { RunningBatch } from "./running-batch.ts";
 
-export interface BatchEndsOptions {
+interface BatchEndsOptions {
   readonly signature: PipelineSignature;
   readonly slots: QuerySlots;
   readonly requests: OpenRequests;

@@ -25,7 +25,7 @@ export interface ServedFeed {
 }
 
 /** An edge between two tasks, as the bundle has it. */
-export interface FedEdge extends Pick<StageEdge, "gather"> {
+interface FedEdge extends Pick<StageEdge, "gather"> {
   readonly parent: FedTask;
   readonly child: FedTask;
   readonly feed: Feed | null;

@@ -9,7 +9,7 @@ import { at, type PipelineSignature } from "./pipeline-signature.ts";
 import type { QuerySlots } from "./query-slots.ts";
 import type { RecordedDispatcher } from "./recorded-dispatcher.ts";
 
-export interface OpenRequestsOptions {
+interface OpenRequestsOptions {
   readonly signature: PipelineSignature;
   readonly slots: QuerySlots;
   readonly dispatcher: Pick<RecordedDispatcher, "onCancel">;

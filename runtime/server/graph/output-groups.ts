@@ -6,7 +6,7 @@ import { type ModelVariant, modelOf, unfit } from "../tensors/signature.ts";
 export type AxisNames = Readonly<Record<string, string>>;
 
 /** A task that another one feeds. */
-export interface FedChild {
+interface FedChild {
   readonly name: string;
   readonly feed: Feed | null;
   /** Whether the edge makes rows: a count may then be any number. */

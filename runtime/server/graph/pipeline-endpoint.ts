@@ -19,7 +19,7 @@ import { PipelineScheduler } from "./pipeline-scheduler.ts";
 import type { PipelineSignature } from "./pipeline-signature.ts";
 import type { ServedPipeline } from "./served-pipeline.ts";
 
-export interface PipelineEndpointOptions {
+interface PipelineEndpointOptions {
   readonly bundle: PipelineBundle;
   readonly bundleSha256: string;
   /** What serving the bundle needs of it. */

@@ -16,7 +16,7 @@ const DROP_REASONS: readonly (readonly [reason: number, text: string])[] = [
 ];
 
 /** State of the server at the time it is asked. */
-export interface PipelineGauges {
+interface PipelineGauges {
   readonly loadQps: number;
   readonly pendingQueries: number;
   readonly readyWorkers: number;

@@ -72,7 +72,7 @@ export interface QuerySource {
 /** Finds out who answered. @param queriesByTask all of them done. */
 export type AnswererOf = (queriesByTask: readonly (readonly PipelineQuery[])[]) => Answerer;
 
-export interface PipelineRequestOptions {
+interface PipelineRequestOptions {
   readonly signature: PipelineSignature;
   readonly answererOf: AnswererOf;
   readonly rows: RequestRows;

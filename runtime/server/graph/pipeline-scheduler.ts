@@ -24,7 +24,7 @@ import type { ServedPipeline } from "./served-pipeline.ts";
 import { WorkerModels } from "./worker-models.ts";
 import { marked } from "./worker-orders.ts";
 
-export interface PipelineSchedulerOptions {
+interface PipelineSchedulerOptions {
   readonly signature: PipelineSignature;
   /** Of the bundle, with room for `queryCapacity` queries; nothing has been told to it. */
   readonly dispatcher: ServedDispatcher;

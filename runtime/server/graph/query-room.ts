@@ -1,9 +1,10 @@
 /** How many queries of a graph of replicas there is room for at a time. */
+
 import { meanRowsOf } from "../../bundle/schema.ts";
 import { busyNames, type ReplicaShape } from "../../core/graph/replica-shape.ts";
 import type { TaskGraph } from "../../core/graph/task-graph.ts";
 
-export interface QueryRoom {
+interface QueryRoom {
   readonly queryCapacity: number;
   /** Rows of them that fan-outs made. */
   readonly madeRows: number;

@@ -18,7 +18,7 @@ import type { PipelineCommand, PipelineRecorder } from "./pipeline-recording.ts"
  */
 export type ServedDispatcher = PipelineDispatcher & Partial<ResizedPipeline>;
 
-export interface RecordedDispatcherOptions {
+interface RecordedDispatcherOptions {
   /** Nothing has been told to it. */
   readonly dispatcher: ServedDispatcher;
   /** Queries of the commands of one event at most. */

@@ -10,7 +10,7 @@ import type { PipelineSignature } from "./pipeline-signature.ts";
 import type { QuerySlots } from "./query-slots.ts";
 import type { RecordedDispatcher } from "./recorded-dispatcher.ts";
 
-export interface RequestEntryOptions {
+interface RequestEntryOptions {
   readonly signature: PipelineSignature;
   readonly answererOf: AnswererOf;
   readonly courses: Courses;

@@ -1,7 +1,7 @@
 /** What is known of the way of a row before anything has run. */
 import type { Branch, StageEdge, StageTask } from "../../bundle/schema.ts";
 
-export interface TaskVisits {
+interface TaskVisits {
   /** Whether every row comes here. */
   readonly isSure: boolean;
   /** Whether the counts that tasks answer tell which rows come here. */
@@ -9,7 +9,7 @@ export interface TaskVisits {
 }
 
 /** Tasks as rows come to them. */
-export interface VisitedTasks {
+interface VisitedTasks {
   readonly tasks: readonly Pick<StageTask, "edges" | "branch">[];
   readonly entryBranch: Branch;
 }

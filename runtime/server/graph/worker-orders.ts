@@ -4,12 +4,9 @@ import type { PipelineCommand } from "./pipeline-recording.ts";
 import { at, type PipelineSignature } from "./pipeline-signature.ts";
 import type { WorkerModels } from "./worker-models.ts";
 
-export type WorkerOrder = Extract<
-  PipelineCommand,
-  { readonly kind: "assign" | "resize" | "release" }
->;
+type WorkerOrder = Extract<PipelineCommand, { readonly kind: "assign" | "resize" | "release" }>;
 
-export interface Ordered {
+interface Ordered {
   readonly models: WorkerModels;
   readonly signature: PipelineSignature;
   /** Whether a worker of a task holds all its variants, for batches that choose among them. */

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, afterEach, expect, test } from "vitest";
-import { explainCommand } from "../../../compiler/commands/explain.ts";
+import { explainCommand } from "../../../compiler/explain/explain-log.ts";
 import type { LoggedRequest } from "../../../compiler/explain/logged-request.ts";
 import { StillnessFinder } from "../../../compiler/explain/stillness.ts";
 import { encodeBundle } from "../../../runtime/checked-bundle.ts";

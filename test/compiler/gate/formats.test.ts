@@ -1,16 +1,11 @@
-/** A comparison as CI hosts and people read it: table, Markdown, JUnit, SARIF. */
-import { DOMParser } from "linkedom";
+/** A comparison as people read it: a table, or Markdown. */
 import { expect, test } from "vitest";
 import { compare } from "../../../compiler/gate/compare.ts";
 import type { GateOutcome } from "../../../compiler/gate/gate-outcome.ts";
 import { gateMarkdown, gateText } from "../../../compiler/gate/gate-table.ts";
 import { judge } from "../../../compiler/gate/judge.ts";
-import { junitXml } from "../../../compiler/gate/junit.ts";
-import { sarifDocument } from "../../../compiler/gate/sarif.ts";
 import { allowed, parsed } from "./parsed.ts";
 import { FIGURES, level, promised } from "./promised.ts";
-
-const MARKUP = `<i>"one"&`;
 
 function outcome(application = "letters"): GateOutcome {
   const fast = (violations: number) => ({ classes: [{ name: "fast", figures: { violations } }] });
@@ -71,53 +66,10 @@ test("Markdown has a headline, what is worse, and the table; names are no markup
   expect(gateMarkdown(outcome("a|b<i>_c_"))).toContain("### a\\|b\\<i\\>\\_c\\_: 2 regressions");
 });
 
-test("JUnit has a case for each promise, failed, skipped or passed", () => {
-  const xml = junitXml(outcome(MARKUP));
-  const document = new DOMParser().parseFromString(xml, "text/xml");
-  const suites = [...document.querySelectorAll("testsuite")];
-  expect(suites.map((suite) => suite.getAttribute("tests"))).toEqual(["16", "2"]);
-  const all = document.querySelector("testsuites");
-  const counts = ["tests", "failures", "skipped", "errors"].map((name) => all?.getAttribute(name));
-  expect(counts).toEqual(["18", "3", "2", "0"]);
-  expect(document.querySelectorAll("testcase")).toHaveLength(18);
-  expect(document.querySelectorAll("failure")).toHaveLength(3);
-  expect(document.querySelectorAll("skipped")).toHaveLength(2);
-  expect(xml).toContain('name="&lt;i&gt;&quot;one&quot;&amp;: promises"');
-  expect(xml).toContain(
-    'level 200 qps" name="feasible">\n      <failure type="promise" message="yes → no">',
-  );
-});
-
-test("SARIF has what the standard requires of a log, and a result for each regression", () => {
-  const place = {
-    file: "policies/my app/app.yaml",
-    lineOf: (path: readonly unknown[]) => path.length,
-  };
-  const document = JSON.parse(JSON.stringify(sarifDocument(outcome(), "stratagem 1.2.3", place)));
-  expect(document).toMatchObject({ version: "2.1.0", $schema: expect.stringMatching(/^https:/) });
-  const [run] = document.runs;
-  expect(run.tool.driver).toMatchObject({ name: "stratagem", version: "1.2.3" });
-  expect(run.automationDetails.id).toBe("stratagem-gate/letters/");
-  expect(run.results).toHaveLength(3);
-  for (const { ruleId, ruleIndex, level: severity, message, locations } of run.results) {
-    expect(run.tool.driver.rules[ruleIndex].id).toBe(ruleId);
-    expect([severity, message.text.length > 10]).toEqual(["error", true]);
-    const [{ physicalLocation: at }] = locations;
-    const uri = "policies/my%20app/app.yaml";
-    expect(at.artifactLocation).toEqual({ uri, uriBaseId: "%SRCROOT%" });
-    expect(at.region.startLine).toBeGreaterThanOrEqual(1);
-  }
-  const prints = run.results.map((one: { partialFingerprints: object }) => one.partialFingerprints);
-  expect(new Set(prints.map((one: object) => JSON.stringify(one))).size).toBe(3);
-});
-
 test("a gate that is passed says so everywhere", () => {
   const { before } = outcome();
   const same = { before, after: before, oldPath: "a", newPath: "/b", requirements: [] };
   const passed = { ...same, rows: compare(before, before, []) };
   expect(gateText(passed).split("\n").at(-1)).toBe("letters: no regression in 15 comparisons");
   expect(gateMarkdown(passed)).toMatch(/^### letters: no regression in 15 comparisons\n/);
-  expect(junitXml(passed)).toContain('tests="15" failures="0" skipped="0"');
-  const place = { file: "/b", lineOf: () => 1 };
-  expect(sarifDocument(passed, "stratagem 1", place)).toMatchObject({ runs: [{ results: [] }] });
 });

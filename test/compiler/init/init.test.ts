@@ -4,8 +4,8 @@ import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { expect, test } from "vitest";
-import { type InitOptions, initCommand, parseAxis } from "../../../compiler/commands/init.ts";
 import type { Ask } from "../../../compiler/init/questions.ts";
+import { type InitOptions, initCommand, parseAxis } from "../../../compiler/init/write-spec.ts";
 import { applicationSchema } from "../../../compiler/spec/application-schema.ts";
 import { readDocument } from "../../../compiler/spec/document.ts";
 import { parseStructure } from "../../../compiler/spec/structure.ts";
@@ -23,7 +23,6 @@ async function made(models: readonly string[], more: Partial<InitOptions> = {}, 
   const options: InitOptions = {
     models,
     out,
-    name: null,
     slo: "200 ms",
     loads: [1, 10],
     workers: 1,

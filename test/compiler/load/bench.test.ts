@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { type BenchOptions, benchCommand } from "../../../compiler/commands/bench.ts";
+import { type BenchOptions, benchCommand } from "../../../compiler/load/bench.ts";
 import { folderOf } from "../spec/spec-folder.ts";
 import { echoBinary, type ProtocolServer, startProtocolServer } from "./protocol-server.ts";
 
@@ -92,7 +92,7 @@ const classesSent = () =>
 
 test("draws classes by the shares that the server states, and judges each by its SLO", async () => {
   const load = { poisson: "2000", duration: "100ms", warmUp: "0" };
-  const { json, text } = await bench({ ...load, sloClasses: true }, CLASSES);
+  const { json, text } = await bench({ ...load, sloClass: "all" }, CLASSES);
   type Counts = { readonly queries: number; readonly late: number };
   const { byClass, queries, late } = json as Counts & { byClass: Record<string, Counts> };
   const { interactive, relaxed } = byClass;
@@ -119,7 +119,7 @@ test("sends one class, whose SLO holds unless another is given", async () => {
 test.each([
   [{ sloClass: "fast" }, CLASSES, 'digits: expected a class "fast", got interactive, relaxed'],
   [
-    { sloClasses: true } as const,
+    { sloClass: "all" } as const,
     null,
     "digits: expected classes, got a model whose requests all have the same SLO",
   ],

@@ -30,7 +30,7 @@ const POLICIES = ["letters", "ocr-inferline", "malleable"].map((name) => {
 const VARIANTS: readonly (readonly string[])[] = [
   [],
   ["--kserve"],
-  ["--cluster", "nats://a,b,c", "--front-ends", "2", "--no-models"],
+  ["--cluster", "nats://a,b,c", "--front-ends", "2", "--models-claim", "none"],
   ["--policy", "oci://registry.example/p:1"],
 ];
 const containers: Container[] = [];

@@ -74,7 +74,7 @@ const kinds = (all: readonly Manifest[]): string[] => all.map(({ kind }) => kind
 describe.each([
   ["by KEDA", []],
   ["by KServe", ["--kserve", "--namespace", "vision"]],
-  ["in a cluster", ["--cluster", "nats://a,b,c", "--front-ends", "2", "--no-models"]],
+  ["in a cluster", ["--cluster", "nats://a,b,c", "--front-ends", "2", "--models-claim", "none"]],
   ["from a registry", ["--policy", "oci://registry.example/p:1"]],
 ])("of every policy, %s,", (_, flags) => {
   test("are what the published schemas allow, and refer to what is there", async () => {
@@ -162,11 +162,11 @@ test("workers follow the plan between its smallest level and the pool", async ()
   const planned = told.levels.map(({ plan }) =>
     plan.stages.reduce((sum, { replicas }) => sum + replicas, 0),
   );
-  const all = await manifests(INFERLINE, "--polling", "10s");
+  const all = await manifests(INFERLINE);
   expect(one(all, "ScaledObject").spec).toMatchObject({
     minReplicaCount: Math.min(...planned),
     maxReplicaCount: 12,
-    pollingInterval: 10,
+    pollingInterval: 30,
   });
   // Whoever applies the file again takes no worker away.
   expect(one(all, "StatefulSet").spec.replicas).toBeUndefined();
@@ -247,10 +247,9 @@ test("a folder gets a file for each part, which hold what the stream does", asyn
 
 test.each([
   [["--front-ends", "2"], "--cluster"],
-  [["--no-models"], "--cluster"],
+  [["--models-claim", "none"], "--cluster"],
   [["--name", "Letters"], "lower-case"],
-  [["--name", "a".repeat(40), "--polling", "1ms"], "1s to 24 h"],
-  [["--worker-memory", "4GB"], "Mi or Gi"],
+  [["--memory", "4GB"], "Mi or Gi"],
 ])("%j is refused with what is allowed", async (flags, allowed) => {
   const { status, stderr } = await stratagemHere("manifests", INFERLINE, ...flags);
   expect(status).toBe(64);

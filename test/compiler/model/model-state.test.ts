@@ -30,7 +30,8 @@ const mistakes = (state: readonly StatePair[], model = PLAIN) =>
   );
 
 test("other methods than ramsis, variants beside it and no model are refused", () => {
-  const loki = [...stateUseMistakes(applicationOf([PAIR]), { name: "loki" })];
+  const stateless = { name: "loki", keepsState: false };
+  const loki = [...stateUseMistakes(applicationOf([PAIR]), stateless)];
   expect(loki).toMatchObject([
     {
       code: "INPUT_UNSUPPORTED",

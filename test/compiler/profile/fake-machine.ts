@@ -1,6 +1,13 @@
-import type { ProfileCommand, ProfileSurroundings } from "../../../compiler/commands/profile.ts";
+import type {
+  ProfileCommand,
+  ProfileSurroundings,
+} from "../../../compiler/commands/profile/profile.ts";
 import type { TensorInfo } from "../../../runtime/bundle/schema.ts";
-import type { AssignedExecutor, Batch, BatchResult } from "../../../runtime/exec/models/executor.ts";
+import type {
+  AssignedExecutor,
+  Batch,
+  BatchResult,
+} from "../../../runtime/exec/models/executor.ts";
 
 /** Wall and processor time of the run of a number, counted from 0, on some cores. */
 export type Timing = (

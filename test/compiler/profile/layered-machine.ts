@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import type { LayerSurroundings } from "../../../compiler/commands/profile-layers.ts";
+import type { LayerSurroundings } from "../../../compiler/commands/profile/layers.ts";
 import type { LayeredModel } from "../../../compiler/onnx/layered-model.ts";
 import type { Batch } from "../../../runtime/exec/models/executor.ts";
 import { type FakeMachine, fakeMachine } from "./fake-machine.ts";

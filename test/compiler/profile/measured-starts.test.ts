@@ -12,7 +12,6 @@ const PLAN = {
   })),
   cores: [2],
   device: "webgpu",
-  cpuFallback: "refuse",
 } as unknown as ProfilePlan;
 
 const NODES = [
@@ -27,7 +26,7 @@ function machine(calls: string[]) {
   const startExecutor: WorkerSources["startExecutor"] = (options, handlers) => {
     const { onReady, onModelReady, onStarted, onModelFacts } = handlers;
     calls.push(`${options.variants.map(({ warmBatches }) => `[${warmBatches}]`)}`);
-    calls.push(`${options.cpuFallback} on ${options.devices.map(({ provider }) => provider)}`);
+    calls.push(`on ${options.devices.map(({ provider }) => provider)}`);
     const facts = (variant: number, loadMs: number) => ({
       ...{ variant, loadMs, warmMs: 7, nodes: 5, hasFallback: variant === 1 },
       cpuNodes: variant === 1 ? NODES : [],
@@ -55,7 +54,7 @@ test("each variant is started on a worker of its own, with all its batches", asy
   const calls: string[] = [];
   const starts = await measureStarts(PLAN, machine(calls));
   expect(calls).toEqual([
-    ...["[1,4],[1,4]", "refuse on webgpu"],
+    ...["[1,4],[1,4]", "on webgpu"],
     ...["assign 0 on 2", "release", "assign 1 on 2", "release", "close"],
   ]);
   const start = { processMs: 20, loadMs: 3, warmMs: 7 };

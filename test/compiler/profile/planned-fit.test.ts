@@ -1,6 +1,6 @@
 /** Models that do not fit each other are refused before one of them is measured. */
 import { expect, test } from "vitest";
-import { profileCommand } from "../../../compiler/commands/profile.ts";
+import { profileCommand } from "../../../compiler/commands/profile/profile.ts";
 import { folderOf } from "../spec/spec-folder.ts";
 import { commandFor, fakeMachine, UNPROFILED } from "./fake-machine.ts";
 

@@ -1,6 +1,6 @@
 /** Models whose axes have lists of sizes are measured in every bucket. */
 import { expect, test } from "vitest";
-import { profileCommand } from "../../../compiler/commands/profile.ts";
+import { profileCommand } from "../../../compiler/commands/profile/profile.ts";
 import { readProfile } from "../../../compiler/spec/profile.ts";
 import type { Batch } from "../../../runtime/exec/models/executor.ts";
 import { folderOf } from "../spec/spec-folder.ts";

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { parseCores, profileCommand } from "../../../compiler/commands/profile.ts";
+import { parseCores, profileCommand } from "../../../compiler/commands/profile/profile.ts";
 import type { Measurement } from "../../../compiler/profile/latency-profile.ts";
 import { loadApplication } from "../../../compiler/spec/load-application.ts";
 import { folderOf } from "../spec/spec-folder.ts";

@@ -5,7 +5,7 @@ import {
   type ProfileLayersCommand,
   profileLayersCommand,
   requireSingleInstances,
-} from "../../../compiler/commands/profile-layers.ts";
+} from "../../../compiler/commands/profile/layers.ts";
 import { OnnxModelError } from "../../../compiler/onnx/onnx-model-error.ts";
 import { loadApplication } from "../../../compiler/spec/load-application.ts";
 import { edited, folderOf } from "../spec/spec-folder.ts";

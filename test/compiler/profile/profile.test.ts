@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { parseBatches, profileCommand } from "../../../compiler/commands/profile.ts";
-import { InterruptedError } from "../../../compiler/errors.ts";
+import { InterruptedError } from "../../../compiler/base/errors.ts";
+import { parseBatches, profileCommand } from "../../../compiler/commands/profile/profile.ts";
 import type { Measurement } from "../../../compiler/profile/latency-profile.ts";
 import { loadApplication } from "../../../compiler/spec/load-application.ts";
 import { InferenceError, WorkerLostError } from "../../../runtime/exec/models/executor.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { profileCommand } from "../../../compiler/commands/profile.ts";
+import { profileCommand } from "../../../compiler/commands/profile/profile.ts";
 import { leftOutLines } from "../../../compiler/profile/profiled-batches.ts";
 import { readProfile } from "../../../compiler/spec/profile.ts";
 import { folderOf } from "../spec/spec-folder.ts";

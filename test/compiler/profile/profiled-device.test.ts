@@ -1,6 +1,6 @@
 /** What the command line of `profile` says of the worker's device. */
 import { expect, test } from "vitest";
-import { profiledDevice } from "../../../compiler/commands/profiled-device.ts";
+import { profiledDevice } from "../../../compiler/commands/profile/device.ts";
 import type { ProfilePlan } from "../../../compiler/profile/profile-plan.ts";
 import { executorOptions } from "../../../compiler/profile/profiled-worker.ts";
 

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { expect, test } from "vitest";
-import { profileCommand } from "../../../compiler/commands/profile.ts";
-import { InterruptedError } from "../../../compiler/errors.ts";
+import { InterruptedError } from "../../../compiler/base/errors.ts";
+import { profileCommand } from "../../../compiler/commands/profile/profile.ts";
 import type { Measurement } from "../../../compiler/profile/latency-profile.ts";
 import { Rng } from "../../../runtime/core/rng.ts";
 import { folderOf } from "../spec/spec-folder.ts";

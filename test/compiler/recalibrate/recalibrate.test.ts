@@ -1,15 +1,15 @@
-/** `recalibrate`: a profile that was too fast is put right by what a server measured. */
+/** `profile --from`: a profile that was too fast is put right by what a server measured. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import { ramsis } from "../../../compiler/methods/ramsis/solve/ramsis.ts";
 import {
   type RecalibrateCommand,
   recalibrateCommand,
-} from "../../../compiler/commands/recalibrate.ts";
-import { ramsis } from "../../../compiler/methods/ramsis/solve/ramsis.ts";
+} from "../../../compiler/recalibrate/recalibrate.ts";
 import { stretchAt } from "../../../compiler/recalibrate/stretch.ts";
 import { loadApplication } from "../../../compiler/spec/load-application.ts";
 import { ofMethod } from "../../support/of-method.ts";
@@ -81,8 +81,7 @@ const SEEN = [
 
 async function recalibrate(more: Partial<RecalibrateCommand>) {
   const out = join(folder, "new.json");
-  const none = { accuracy: null, policy: null, pool: null, model: null, busyWorkers: null };
-  const command = { minSamples: 100, out, metrics: "", profile: "", ...none, ...more };
+  const command = { app: "", from: [], policy: null, out, ...more };
   const { text, json } = await recalibrateCommand(command, NOW_MS, NEVER);
   return { out, text, json, profile: JSON.parse(readFileSync(out, "utf8")) };
 }
@@ -91,7 +90,7 @@ const metrics = written("metrics.txt", metricsOf(SEEN));
 
 test("what was seen often enough replaces what was profiled; the variant follows", async () => {
   const before = profileOf(1 / 1.5);
-  const found = await recalibrate({ metrics, profile: written("fast.json", before) });
+  const found = await recalibrate({ from: [metrics], app: written("fast.json", before) });
   const { small, large } = found.profile.variants;
   for (const [batch, ms] of [
     ["1", 4],
@@ -109,7 +108,7 @@ test("what was seen often enough replaces what was profiled; the variant follows
   expect(others).toMatchObject({ task: "classify", hardware: "box", variants: { large: {} } });
   expect(large.accuracy).toBe(0.9);
   expect(source).toMatch(
-    /^stratagem recalibrate: 6 cells from .*metrics.txt at 2026-11-23T15:00:00.000Z; before: measu/,
+    /^stratagem profile: 6 cells from .*metrics.txt at 2026-11-23T15:00:00.000Z; before: measu/,
   );
   expect(found.text).toContain("3 cells observed, 3 scaled as the observed ones");
   expect(found.text).toMatch(/large +4 +19.2 +28.8 +24 +36 +1.50x +20 +scaled/);
@@ -118,7 +117,7 @@ test("what was seen often enough replaces what was profiled; the variant follows
 
 test("a plan of the recalibrated profile promises what one of the true profile does", async () => {
   const fast = written("times.json", profileOf(1 / 1.5));
-  const { out } = await recalibrate({ metrics, profile: fast });
+  const { out } = await recalibrate({ from: [metrics], app: fast });
   const promiseOf = (profile: string) => {
     const variants = ["small", "large"].map((name) => ({ name, profile: `${profile}#${name}` }));
     const app = written("app.json", {
@@ -141,19 +140,15 @@ test("a plan of the recalibrated profile promises what one of the true profile d
   expect(tooFast.accuracy).toBeGreaterThan(truth.accuracy);
 });
 
-test("times that were stretched by neighbours are divided by the profile's curve", async () => {
+test("times stay where nobody says how busy the neighbours were", async () => {
   const serving = { processors: 2, contention: [1, 1.4, 2] };
   const profile = written("curve.json", profileOf(1, { serving }));
   const slow = written("slow.txt", metricsOf(SEEN.map((one) => ({ ...one, ms: 1.2 * one.ms }))));
-  const { profile: found, text } = await recalibrate({
-    ...{ metrics: slow, profile, busyWorkers: 0.75 },
-  });
-  // Of three workers the two others compute 0.5 of the time: half way to two at once.
-  expect(found.variants.small.latencyMs["1"].p95).toBeCloseTo(4, 6);
-  expect(found.serving.contention).toEqual([1, 1.4, 2]);
-  expect(text).toContain("divided by 1.200, the profile's contention with 0.75 workers busy");
-  const unknown = await recalibrate({ metrics: slow, profile });
+  const unknown = await recalibrate({ from: [slow], app: profile });
   expect(unknown.profile.variants.small.latencyMs["1"].p95).toBeCloseTo(4.8, 6);
+  expect(unknown.profile.serving.contention).toEqual([1, 1.4, 2]);
+  // Of three workers the two others compute 0.5 of the time: half way to two at once.
+  expect(stretchAt([1, 1.4, 2], 0.75, 3)).toBeCloseTo(1.2, 9);
   expect(unknown.text).toContain("how many workers were busy is not known");
   expect(stretchAt([1, 1.4, 2], 30, 3)).toBe(2);
   expect(stretchAt([1, 1.4], 1, 1)).toBe(1);
@@ -171,7 +166,8 @@ test("a server is asked, and says itself how busy its workers were", async () =>
   const { port } = server.address() as AddressInfo;
   const contention = [1, 1.5];
   const profile = written("asked.json", profileOf(1, { serving: { processors: 2, contention } }));
-  const { json } = await recalibrate({ metrics: `http://127.0.0.1:${port}`, profile });
+  const from = [`http://127.0.0.1:${port}`];
+  const { json, profile: found, text } = await recalibrate({ from, app: profile });
   server.close();
   expect(paths).toEqual(["/metrics"]);
   expect(json).toMatchObject({ stretch: { isCurveKnown: true } });
@@ -180,6 +176,8 @@ test("a server is asked, and says itself how busy its workers were", async () =>
   expect(stretch.busyWorkers).toBeGreaterThan(0.1);
   expect(stretch.busyWorkers).toBeLessThan(0.2);
   expect(stretch.factor).toBeCloseTo(1 + (0.5 * stretch.busyWorkers) / 2, 9);
+  expect(found.variants.small.latencyMs["1"].p95).toBeCloseTo(4 / stretch.factor, 6);
+  expect(text).toMatch(/divided by 1\.0\d\d, the profile's contention with 0\.\d+ workers busy/);
 });
 
 test("cores and sizes have times of their own, and those for all are one of theirs", async () => {
@@ -193,7 +191,7 @@ test("cores and sizes have times of their own, and those for all are one of thei
     metricsOf([{ variant: "small", batch: 1, ms: 12 }], 'model="app",cores="1"') +
     metricsOf([{ variant: "small", batch: 2, ms: 11 }], 'model="app",cores="2"') +
     metricsOf([{ variant: "large", batch: 1, ms: 20 }], 'model="app",bucket="160"');
-  const found = await recalibrate({ metrics: written("kinds.txt", text), profile });
+  const found = await recalibrate({ from: [written("kinds.txt", text)], app: profile });
   const { small, large } = found.profile.variants;
   expect(small.byCores["1"]["1"].p95).toBeCloseTo(12, 9);
   expect(small.latencyMs).toEqual(small.byCores["1"]);
@@ -212,56 +210,71 @@ test("an accuracy changes only where feedback excludes what was profiled", async
     variants: { small: seen(0.6, 0.55, 0.65), large: seen(0.88, 0.84, 0.92) },
   };
   const accuracy = written("feedback.json", document);
-  const found = await recalibrate({ metrics, profile, accuracy });
+  const found = await recalibrate({ from: [metrics, accuracy], app: profile });
   expect(found.profile.variants.small.accuracy).toBe(0.6);
   expect(found.profile.variants.large.accuracy).toBe(0.9);
   expect(found.text).toMatch(/small +70.000% +60.000% +55.000% to 65.000% +100 +changed/);
-  const asked = recalibrate({ metrics, profile, accuracy: written("no.json", "{}") });
+  const asked = recalibrate({ from: [metrics, written("no.json", "{}")], app: profile });
   await expect(asked).rejects.toThrow("expected the document of GET /v2/models/M/feedback");
 });
 
 test.each([
-  ["nothing was observed", "# HELP x y\nx 1\n", {}, "with lines of stratagem_service_time_seconds"],
+  ["nothing was observed", "# HELP x y\nx 1\n", "with lines of stratagem_service_time_seconds"],
   [
     "too little was",
     metricsOf([{ variant: "small", batch: 1, ms: 4, count: 7 }]),
-    {},
     "measured 100 times",
   ],
   [
     "variants are others",
     metricsOf([{ variant: "other", batch: 1, ms: 3 }]),
-    {},
     "on box (small, large), got those of other",
   ],
-  ["the task is another", metricsOf(SEEN, 'model="app",task="detect"'), {}, "expected times of"],
-  ["the application is", metricsOf(SEEN), { model: "b" }, 'expected times of "b", of --model, got'],
+  ["the task is another", metricsOf(SEEN, 'model="app",task="detect"'), "expected times of"],
   [
     "applications are several",
     metricsOf(SEEN) + metricsOf(SEEN, 'model="b"'),
-    {},
-    "--model: expected one of the applications that the metrics are of, app, b",
+    "expected the bundle with --policy, since the metrics are of app, b",
   ],
   [
     "pools are several",
     metricsOf(SEEN, 'model="app",pool="a"') + metricsOf(SEEN, 'model="app",pool="b"'),
-    {},
-    "--pool: expected the pool of the profile's hardware, or the bundle with --policy; got a, b",
+    "expected the bundle with --policy, since the metrics are of the pools a, b",
   ],
-])("where %s nothing is written, and one line says why", async (_, text, more, message) => {
+])("where %s nothing is written, and one line says why", async (_, text, message) => {
   const profile = written("refused.json", profileOf(1));
   const out = join(folder, "not-written.json");
-  const asked = recalibrate({ metrics: written("refused.txt", text), profile, out, ...more });
+  const asked = recalibrate({ from: [written("refused.txt", text)], app: profile, out });
   await expect(asked).rejects.toThrow(message);
   expect(() => readFileSync(out)).toThrow("ENOENT");
 });
 
 test("a server that is not there, and a profile that is none, are told", async () => {
   const profile = written("here.json", profileOf(1));
-  await expect(recalibrate({ metrics: join(folder, "gone.txt"), profile })).rejects.toThrow(
+  await expect(recalibrate({ from: [join(folder, "gone.txt")], app: profile })).rejects.toThrow(
     "gone.txt: expected a file, or a server that answers, got:",
   );
-  await expect(recalibrate({ metrics, profile: written("bad.json", "{}") })).rejects.toThrow(
+  await expect(recalibrate({ from: [metrics], app: written("bad.json", "{}") })).rejects.toThrow(
     "bad.json",
+  );
+});
+
+test("a spec stands for the only profile that it names", async () => {
+  written("named.json", profileOf(1 / 1.5));
+  const specOf = (...profiles: string[]) => ({
+    ...{ version: 1, application: "app", slo: { latency: "60 ms" } },
+    workload: { arrivals: { process: "poisson" }, loads: [60] },
+    cluster: { workers: 1 },
+    tasks: [
+      { name: "classify", variants: profiles.map((profile) => ({ name: profile, profile })) },
+    ],
+    policy: { method: "ramsis" },
+  });
+  const one = written("one.json", specOf("named.json#small", "named.json#large"));
+  const found = await recalibrate({ from: [metrics], app: one });
+  expect(found.profile.variants.small.latencyMs["1"].p95).toBeCloseTo(4, 5);
+  const two = written("two.json", specOf("named.json#small", "other.json#large"));
+  await expect(recalibrate({ from: [metrics], app: two })).rejects.toThrow(
+    "two.json, which names named.json, other.json",
   );
 });

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, expect, test } from "vitest";
-import { replayCommand } from "../../../compiler/commands/replay.ts";
+import { replayCommand } from "../../../compiler/replay/replay-log.ts";
 import { ReplayPass } from "../../../compiler/replay/replay-pass.ts";
 import type { RamsisBundle } from "../../../runtime/bundle/schema.ts";
 import { encodeBundle } from "../../../runtime/checked-bundle.ts";

@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import {
@@ -87,3 +88,16 @@ test("the JSON Schemas and the parser agree on the minimal forms", () => {
   expect(applicationSchema.safeParse(MINIMAL).success).toBe(true);
   expect(profileSchema.safeParse(PROFILE).success).toBe(true);
 });
+
+test.each([
+  ["application", applicationJsonSchema()],
+  ["profile", profileJsonSchema()],
+])(
+  "the package has the JSON Schema of the %s as a file; WRITE_DOCS=1 writes it",
+  (name, schema) => {
+    const path = `compiler/schema/${name}.json`;
+    const text = `${JSON.stringify(schema, null, 2)}\n`;
+    if (process.env["WRITE_DOCS"] !== undefined) writeFileSync(path, text);
+    expect(readFileSync(path, "utf8")).toBe(text);
+  },
+);

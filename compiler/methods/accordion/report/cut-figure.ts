@@ -167,7 +167,7 @@ function fitting(label: string, widthPx: number): string {
 }
 
 /** Places of each pool. */
-export function rowName({ counts }: Pick<Depth, "counts">): string {
+function rowName({ counts }: Pick<Depth, "counts">): string {
   return counts.join(" + ");
 }
 

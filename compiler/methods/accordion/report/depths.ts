@@ -19,7 +19,7 @@ export interface Depth {
 }
 
 /** Batches that so many places meet the SLO with and fewer do not, `from` to `to`. */
-export interface BatchRange {
+interface BatchRange {
   readonly places: number;
   readonly from: number;
   readonly to: number;

@@ -3,6 +3,7 @@
  * how the models are cut, and which places a query needs.
  */
 import type { AccordionBundle, MalleableVariant } from "stratagem-runtime/internal/bundle/schema";
+import { modelLetters } from "stratagem-runtime/internal/methods/accordion/tell/letters";
 import { SCHEDULER_WORDS } from "stratagem-runtime/internal/methods/accordion/tell/scheduler-words";
 import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
 import { paceSections } from "../../../report/kit/pace-section.ts";
@@ -24,7 +25,6 @@ import {
   drawViolations,
   type LoadEvidence,
 } from "./load-figures.ts";
-import { modelKeys } from "./model-keys.ts";
 import { schedulerSample } from "./scheduler-marks.ts";
 import { comparedSchedulers, schedulerTable, violationTable } from "./scheduler-table.ts";
 import { isMalleable } from "./simulated-schedulers.ts";
@@ -32,7 +32,7 @@ import { sizeTable } from "./size-table.ts";
 import { drawSpeedups } from "./speedup-figure.ts";
 import { bundleFacts, leadText, lowPriorityText } from "./summary.ts";
 
-export interface AccordionReportContent extends LoadEvidence {
+interface AccordionReportContent extends LoadEvidence {
   /** Of the file that held the bundle. */
   readonly file: { readonly byteCount: number; readonly sha256: string };
 }
@@ -255,4 +255,21 @@ function rangeOf(values: readonly number[]): string {
   return least === most
     ? decimalText(least, 1)
     : `${decimalText(least, 1)} to ${decimalText(most, 1)}`;
+}
+
+/** In the order of the models. */
+function modelKeys(bundle: Pick<AccordionBundle, "tasks">): PipelineVariantKey[] {
+  const letters = modelLetters(bundle);
+  return bundle.tasks.flatMap(({ name: taskName, variants }) =>
+    variants.map(({ name }, index) => ({
+      // Every model has the hue that tasks have elsewhere.
+      task: index,
+      variant: index,
+      taskName,
+      name,
+      letter: letters.get(name) ?? "",
+      color: `var(--variant-${index})`,
+      rank: 0.5,
+    })),
+  );
 }

@@ -38,7 +38,7 @@ export interface ScheduledRun {
   readonly result: AccordionSimulationResult;
 }
 
-export interface PlannedSchedule {
+interface PlannedSchedule {
   readonly level: AccordionLevel;
   readonly scheduler: SchedulerName;
   readonly durationMs: number;

@@ -8,9 +8,8 @@ import {
 import { placesByPool } from "stratagem-runtime/internal/methods/accordion/bundle/place-shapes";
 import { SCHEDULER_WORDS } from "stratagem-runtime/internal/methods/accordion/tell/scheduler-words";
 import { onDevice } from "stratagem-runtime/internal/tell/pool-device";
-import { servingPathWords } from "stratagem-runtime/internal/tell/serving-path";
-import { definitionList } from "../../../report/definition-list.ts";
 import { arrivalText } from "../../../report/kit/arrival-text.ts";
+import { type Facts, planFacts, type ReportedFile } from "../../../report/kit/plan-report.ts";
 import type { Markup } from "../../../report/markup.ts";
 import { counted, decimalText, listText, msText, ratioText } from "../../../report/number-text.ts";
 import { fewestPlaces, largestBatch } from "./depths.ts";
@@ -100,21 +99,9 @@ function comparisonTexts(summaries: readonly SchedulerSummary[]): string[] {
 }
 
 /** A description list of what the bundle is. */
-export function bundleFacts(
-  bundle: AccordionBundle,
-  file: { readonly byteCount: number; readonly sha256: string },
-): Markup {
-  const { slo, policy, provenance, arrivals } = bundle;
-  const ceiling = ratioText(violationCeiling(slo));
-  const entries: readonly (readonly [string, string])[] = [
-    ["SLO", msText(slo.latencyMs)],
-    ["Serving path", servingPathWords(bundle.cluster) ?? "latencies are without it"],
-    [
-      "Violations allowed",
-      slo.maxViolationRate === null
-        ? `${ceiling}, from the ${decimalText(slo.percentile, 3)}th percentile`
-        : ceiling,
-    ],
+export function bundleFacts(bundle: AccordionBundle, file: ReportedFile): Markup {
+  const { policy, arrivals } = bundle;
+  const facts: Facts = [
     ["Execution places", placesText(bundle)],
     ["Places of one query", `1 to ${Math.min(policy.maxDepth, policy.executionPlaces)}`],
     ["Scheduler", `${policy.scheduler}: ${SCHEDULER_WORDS[policy.scheduler]}`],
@@ -132,10 +119,8 @@ export function bundleFacts(
         `(log-normal, σ ${decimalText(policy.batchSigma, 2)}), ${policy.maxBatch} at most; ` +
         `${ratioText(policy.lowShare)} of low priority`,
     ],
-    ["Compiled by", `${provenance.compiler} from ${counted(provenance.inputs.length, "file")}`],
-    ["Bundle", `${decimalText(file.byteCount)} bytes, SHA-256 ${file.sha256}`],
   ];
-  return definitionList(entries);
+  return planFacts(bundle, "SLO", facts, file);
 }
 
 /** How many places, and of which pools. */

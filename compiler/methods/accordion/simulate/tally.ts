@@ -35,7 +35,7 @@ export interface QueryOutcome {
 }
 
 /** Of the queries that name a model. */
-export interface ModelOutcome {
+interface ModelOutcome {
   readonly queries: number;
   readonly satisfied: number;
   readonly late: number;
@@ -54,7 +54,7 @@ export interface GroupOutcome {
   readonly violationRate: number;
 }
 
-export interface PriorityOutcome extends GroupOutcome {
+interface PriorityOutcome extends GroupOutcome {
   readonly latencyMs: LatencySummary | null;
 }
 

@@ -6,6 +6,8 @@ import type {
   ArrivalModel,
   LayerPipeline,
   MalleableVariant,
+  Spread,
+  Table,
 } from "stratagem-runtime/internal/bundle/schema";
 import {
   placeShapes,
@@ -14,6 +16,7 @@ import {
 import { bundledCluster } from "../../../model/bundled-cluster.ts";
 import type { AccordionFrame } from "../../../model/frames.ts";
 import type { ModelFiles } from "../../../model/model-files.ts";
+import { viewOf } from "../../../model/table-view.ts";
 import type {
   AccordionPolicy,
   Application,
@@ -21,9 +24,7 @@ import type {
   VariantProfile,
 } from "../../../spec/application.ts";
 import { profileFor } from "../../../spec/pool-profiles.ts";
-import { latencyTable } from "./latency-table.ts";
 import { pipelinesOf } from "./pipelines.ts";
-import { stageSpreadsOf } from "./stage-spreads.ts";
 
 /**
  * @param application one without mistakes, whose method is accordion.
@@ -121,4 +122,101 @@ function malleable(
     latencyMs: latencyTable(pipelines, options),
     stages: [],
   };
+}
+
+/**
+ * Time of one instance through a pipeline.
+ * @param first pipeline of the model, which stands for the whole where stages are not known.
+ */
+function fillMs({ stageMs }: LayerPipeline, first: LayerPipeline): number {
+  if (stageMs.length > 0) return stageMs.reduce((sum, ms) => sum + ms, 0);
+  return first.stageMs.length > 0 ? fillMs(first, first) : first.stepMs;
+}
+
+/**
+ * @returns float64 [shapeCount, maxBatch], ms; Infinity where there is no pipeline. Source:
+ * Accordion §3, and its figures for the timing of the paper.
+ */
+function latencyTable(
+  pipelines: readonly (LayerPipeline | null)[],
+  { maxBatch, timing }: Pick<AccordionOptions, "maxBatch" | "timing">,
+): Table {
+  const [first] = pipelines;
+  if (!first) throw new RangeError("the first shape has a pipeline");
+  const aloneMs = fillMs(first, first);
+  const data = new Float64Array(pipelines.length * maxBatch).fill(Number.POSITIVE_INFINITY);
+  const table: Table = { dtype: "float64", shape: [pipelines.length, maxBatch], data };
+  const times = viewOf(table);
+  for (const [shape, pipeline] of pipelines.entries()) {
+    if (pipeline === null) continue;
+    const startMs = fillMs(pipeline, first);
+    for (let batch = 1; batch <= maxBatch; batch++) {
+      const pipelinedMs = startMs + (batch - 1) * pipeline.stepMs;
+      const paperMs = (batch * aloneMs) / pipeline.speedup;
+      times.set(shape, batch - 1, timing === "paper" ? paperMs : pipelinedMs);
+    }
+  }
+  return table;
+}
+
+/** A run of layers that was measured. */
+interface MeasuredRange {
+  readonly from: number;
+  readonly to: number;
+  readonly quantiles: Spread;
+}
+
+/**
+ * Of each stage of a pipeline, as it was measured; of one that was not, as those of the measured
+ * run of layers that has most in common with it, as many times as long as its p95 says. Undefined
+ * where a pool has none of quantiles, and where stages are not known.
+ * @param profiles of the pools, in their order.
+ */
+function stageSpreadsOf(
+  profiles: readonly VariantProfile[],
+  { cut, pools, stageMs }: LayerPipeline,
+): readonly Spread[] | undefined {
+  let from = 0;
+  const spreads: Spread[] = [];
+  for (const [stage, layers] of cut.entries()) {
+    const to = from + layers;
+    const measured = rangesOf(profiles[pools[stage] ?? 0]);
+    const closest = closestTo(measured, from, to);
+    if (closest === undefined) return undefined;
+    const isOwn = closest.from === from && closest.to === to;
+    spreads.push(isOwn ? closest.quantiles : stretched(closest.quantiles, stageMs[stage] ?? 0));
+    from = to;
+  }
+  return spreads.length === 0 ? undefined : spreads;
+}
+
+/** Stages first, as pipelines take them. */
+function rangesOf(profile: VariantProfile | undefined): MeasuredRange[] {
+  const { layers = null, rows = [] } = profile ?? {};
+  if (layers === null) return [];
+  const whole = rows.find(({ batch }) => batch === 1)?.quantiles ?? null;
+  const all = { from: 0, to: layers.layerMs.length };
+  return [...layers.stages, ...(whole === null ? [] : [{ ...all, quantiles: whole }])];
+}
+
+/** The first of those with the greatest share of layers in common. */
+function closestTo(
+  measured: readonly MeasuredRange[],
+  from: number,
+  to: number,
+): MeasuredRange | undefined {
+  const shared = (range: MeasuredRange): number => {
+    const common = Math.max(0, Math.min(to, range.to) - Math.max(from, range.from));
+    return common / (to - from + (range.to - range.from) - common);
+  };
+  let closest = measured[0];
+  for (const range of measured) {
+    if (closest !== undefined && shared(range) > shared(closest)) closest = range;
+  }
+  return closest;
+}
+
+function stretched({ p50, p95, p99, mean }: Spread, p95Ms: number): Spread {
+  const by = p95Ms / p95;
+  return { p50: p50 * by, p95: p95Ms, p99: Math.max(p95Ms, p99 * by), mean: mean * by };
 }

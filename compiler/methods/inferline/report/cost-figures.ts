@@ -3,15 +3,9 @@ import * as Plot from "@observablehq/plot";
 import type { InferlineBundle, InferlineLevel } from "stratagem-runtime/internal/bundle/schema";
 import { drawFigure } from "../../../report/figure.ts";
 import { beyondMarks, drawLatencies, mostMs } from "../../../report/kit/latency-figure.ts";
-import {
-  levelBand,
-  levelLine,
-  loadAxis,
-  pointsOf,
-  thinned,
-} from "../../../report/kit/load-axis.ts";
+import { levelLine, loadAxis, pointsOf } from "../../../report/kit/load-axis.ts";
+import { type LevelBar, rangeOf, rings, stackedBars } from "../../../report/kit/plan-figures.ts";
 import type { PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
-import { MAX_LETTERED, wholeAxis } from "../../../report/kit/whole-axis.ts";
 import type { Markup } from "../../../report/markup.ts";
 import { decimalText } from "../../../report/number-text.ts";
 import { keyOf } from "./hardware-keys.ts";
@@ -49,82 +43,40 @@ export function drawCost(bundle: InferlineBundle): Markup {
       Plot.line(greedy, { x: "loadQps", y: "value", ...GREEDY_STYLE }),
       Plot.line(bound, { x: "loadQps", y: "value", ...BOUND_STYLE }),
       ...levelLine(planned, 2.4),
-      Plot.dot(thinned(tuned), {
-        x: "loadQps",
-        y: "value",
-        r: 5,
-        stroke: "currentColor",
-        strokeWidth: 1.1,
-      }),
+      rings(tuned),
     ],
   });
-}
-
-interface ReplicaBar {
-  readonly loadQps: number;
-  readonly key: PipelineVariantKey;
-  readonly replicas: number;
-  readonly feasible: boolean;
 }
 
 /** One bar per level, stacked by task in the order of the tasks. */
 export function drawReplicas(bundle: InferlineBundle, keys: readonly PipelineVariantKey[]): Markup {
   const bars = replicaBars(bundle, keys);
   const most = Math.max(...bundle.levels.map(replicasOf));
-  const loads = bundle.levels.map(({ loadQps }) => loadQps);
-  const isLettered = loads.length <= MAX_LETTERED;
+  const replicasAt = (task: number) =>
+    bundle.levels.map(({ plan }) => plan.stages[task]?.replicas ?? 0);
   const text = {
     id: "replicas",
     title: "Replicas by task and hardware at every load",
     description: bundle.tasks
-      .map(({ name }, task) => `${name} has ${replicaRange(bundle, task)} replicas`)
+      .map(({ name }, task) => `${name} has ${rangeOf(replicasAt(task))} replicas`)
       .join(", ")
       .concat("."),
   };
-  return drawFigure(text, {
-    x: levelBand(loads, "load, requests/s"),
-    y: { domain: [0, most * 1.09], label: "replicas", ...wholeAxis(0, most) },
-    marks: [
-      Plot.barY(bars, {
-        x: "loadQps",
-        y: "replicas",
-        fill: (bar: ReplicaBar) => bar.key.color,
-        fillOpacity: (bar: ReplicaBar) => (bar.feasible ? 1 : 0.5),
-        stroke: "var(--page)",
-        strokeWidth: isLettered ? 0.8 : 0,
-        title: (bar: ReplicaBar) =>
-          `${bar.key.taskName} on ${bar.key.name}: ${bar.replicas} replicas at ` +
-          `${decimalText(bar.loadQps, 2)} requests/s`,
-      }),
-      Plot.text(
-        isLettered ? bars : [],
-        Plot.stackY({
-          x: "loadQps",
-          y: "replicas",
-          text: (bar: ReplicaBar) => (bar.replicas > 0.045 * most ? bar.key.letter : ""),
-          fill: "white",
-          stroke: "#0009",
-          strokeWidth: 2.5,
-          fontWeight: "bold",
-        }),
-      ),
-    ],
-  });
+  const stacked = stackedBars(bundle.levels, bars, most, "replicas");
+  return drawFigure(text, { ...stacked.options, marks: stacked.marks });
 }
 
-function replicaBars(bundle: InferlineBundle, keys: readonly PipelineVariantKey[]): ReplicaBar[] {
+function replicaBars(bundle: InferlineBundle, keys: readonly PipelineVariantKey[]): LevelBar[] {
   return bundle.levels.flatMap(({ loadQps, feasible, plan }) =>
     plan.stages.flatMap(({ pool, replicas }, task) => {
       const key = keyOf(keys, task, pool);
-      return key === undefined ? [] : [{ loadQps, key, replicas, feasible }];
+      if (key === undefined) return [];
+      const title =
+        `${key.taskName} on ${key.name}: ${replicas} replicas at ` +
+        `${decimalText(loadQps, 2)} requests/s`;
+      return [{ loadQps, key, value: replicas, feasible, title }];
     }),
   );
-}
-
-function replicaRange({ levels }: InferlineBundle, task: number): string {
-  const counts = levels.map(({ plan }) => plan.stages[task]?.replicas ?? 0);
-  const [least, most] = [Math.min(...counts), Math.max(...counts)];
-  return least === most ? String(most) : `${least} to ${most}`;
 }
 
 /** 99th percentiles: by the estimator on the sample, and in a simulation with the tuner. */

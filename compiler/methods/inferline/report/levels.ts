@@ -2,6 +2,8 @@
  * The levels one by one: a table of all, what its numbers mean, and for each what runs where, for
  * which traffic, and why it is not cheaper.
  */
+
+import * as Plot from "@observablehq/plot";
 import {
   type InferlineBundle,
   type InferlineLevel,
@@ -9,21 +11,22 @@ import {
 } from "stratagem-runtime/internal/bundle/schema";
 import { longestPathMs } from "stratagem-runtime/internal/core/graph/longest-path";
 import { inferlineMissed } from "stratagem-runtime/internal/methods/inferline/tell/missed";
-import { planView } from "stratagem-runtime/internal/methods/inferline/tell/plan-view";
+import { planView, trafficView } from "stratagem-runtime/internal/methods/inferline/tell/plan-view";
 import {
   type CheaperHardware,
   type TaskLimits,
   taskLimits,
 } from "stratagem-runtime/internal/methods/inferline/tell/task-limits";
 import { definitionList } from "../../../report/definition-list.ts";
+import { drawFigure } from "../../../report/figure.ts";
 import { feasibleCell, missedWords } from "../../../report/kit/feasible-cell.ts";
 import { limited } from "../../../report/kit/limited-cell.ts";
+import { levelParts, levelsTable, limitedMs, wordTable } from "../../../report/kit/plan-report.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { counted, decimalText, msText, ratioText } from "../../../report/number-text.ts";
-import { headRow, tableRow } from "../../../report/table-row.ts";
+import { tableRow } from "../../../report/table-row.ts";
 import { replicasOf } from "./cost-figures.ts";
-import { drawEnvelope } from "./envelope-figure.ts";
 import { keyOf } from "./hardware-keys.ts";
 
 /** One row per level. */
@@ -44,44 +47,40 @@ export function provisioningTable(bundle: InferlineBundle): Markup {
       greedy,
       proofText(solve),
       ratioText(sample.margin),
-      limitedMs(sample.estimate.p99Ms, slo.latencyMs),
+      limitedMs(sample.estimate.p99Ms, slo),
       html`<td>${decimalText(heldOut.met)} of ${decimalText(heldOut.traces)}</td>`,
       decimalText(expected.latencyMsP50, 1),
-      limitedMs(expected.latencyMsP99, slo.latencyMs),
+      limitedMs(expected.latencyMsP99, slo),
       violations,
       decimalText(expected.costPerHour, 3),
       feasibleCell(level.feasible, inferlineMissed(bundle, level)),
     ]);
   });
-  return html`<div class="scroll" role="region" aria-label="all levels" tabindex="0"><table
-id="level-table"><thead>
-<tr><th></th><th colspan="5">plan</th><th colspan="3">traces</th><th colspan="4">simulated</th><th>
-</th></tr>
-${headRow([
-  "requests/s",
-  "planned for",
-  "replicas",
-  "cost/h",
-  "greedy",
-  "proof",
-  "margin",
-  "p99, ms",
-  "held-out met",
-  "p50, ms",
-  "p99, ms",
-  "violations",
-  "cost/h",
-  "feasible",
-])}</thead>
-<tbody>${rows}</tbody></table></div>`;
+  return levelsTable(
+    html`<tr><th></th><th colspan="5">plan</th><th colspan="3">traces</th><th colspan="4">simulated</th><th>
+</th></tr>`,
+    [
+      "requests/s",
+      "planned for",
+      "replicas",
+      "cost/h",
+      "greedy",
+      "proof",
+      "margin",
+      "p99, ms",
+      "held-out met",
+      "p50, ms",
+      "p99, ms",
+      "violations",
+      "cost/h",
+      "feasible",
+    ],
+    rows,
+  );
 }
 
 function planCell({ feasible, capacityQps }: InferlineLevel): Markup {
   return limited(!feasible, decimalText(capacityQps, 2));
-}
-
-function limitedMs(ms: number, sloMs: number): Markup {
-  return limited(ms > sloMs, decimalText(ms, 1));
 }
 
 function proofText({ status, provenGap }: InferlineLevel["solve"]): string {
@@ -144,18 +143,18 @@ export function meanings({ slo }: InferlineBundle): Markup {
 
 /** For each level a part that opens. */
 export function levelDetails(bundle: InferlineBundle, keys: readonly PipelineVariantKey[]): Markup {
-  const parts = bundle.levels.map((level, index) => {
-    const { loadQps, plan } = level;
+  return levelParts(bundle.levels, (level, index) => {
+    const { plan } = level;
     const missed = missedWords(inferlineMissed(bundle, level));
     const beyond = level.feasible ? "" : html`, <span class="over">not feasible: ${missed}</span>`;
-    return html`<details id="level-${index}"><summary><b>${decimalText(loadQps, 2)} requests/s</b>
-<span class="note">${counted(replicasOf(level), "replica")}, ${decimalText(plan.costPerHour, 3)} an
-hour${beyond}</span></summary>
-<p>${planText(bundle, level)}</p>
+    return {
+      note: html`${counted(replicasOf(level), "replica")}, ${decimalText(plan.costPerHour, 3)} an
+hour${beyond}`,
+      body: html`<p>${planText(bundle, level)}</p>
 <div class="plan"><div>${stageTable(bundle, level, keys)}${limitTable(bundle, level)}</div><figure>
-<h3>Traffic envelope</h3>${drawEnvelope(level, index)}</figure></div></details>\n`;
+<h3>Traffic envelope</h3>${drawEnvelope(level, index)}</figure></div>`,
+    };
   });
-  return html`<div class="plans">${parts}</div>`;
 }
 
 function planText(bundle: InferlineBundle, level: InferlineLevel): string {
@@ -194,18 +193,11 @@ function stageTable(
       decimalText(stage.provisioningRatio, 3),
     ]);
   });
-  return html`<h3>Tasks</h3><div class="scroll"><table class="words">
-<thead>${headRow([
-    "task",
-    "hardware",
-    "replicas",
-    "batch",
-    "ms",
-    "queries/s each",
-    "s",
-    "ρ",
-  ])}</thead>
-<tbody>${rows}</tbody></table></div>`;
+  return wordTable(
+    { title: "Tasks", className: "words" },
+    ["task", "hardware", "replicas", "batch", "ms", "queries/s each", "s", "ρ"],
+    rows,
+  );
 }
 
 function limitTable(bundle: InferlineBundle, level: InferlineLevel): Markup {
@@ -218,9 +210,11 @@ function limitTable(bundle: InferlineBundle, level: InferlineLevel): Markup {
       hardwareText(limits, limitMs),
     ]),
   );
-  return html`<h3>Why it is not cheaper</h3><div class="scroll"><table class="words limits">
-<thead>${headRow(["task", "a replica less", "a larger batch", "cheaper hardware"])}</thead>
-<tbody>${rows}</tbody></table></div>`;
+  return wordTable(
+    { title: "Why it is not cheaper", className: "words limits" },
+    ["task", "a replica less", "a larger batch", "cheaper hardware"],
+    rows,
+  );
 }
 
 function replicaText({ oneReplicaLess }: TaskLimits): string {
@@ -251,4 +245,54 @@ function boundText(cheaper: CheaperHardware, limitMs: number): string {
   return binds === "cost"
     ? `${least}, ${decimalText(leastCostPerHour, 3)} an hour`
     : `${least}, queues not counted`;
+}
+
+const TIMES = [0.1, 1, 10, 100, 1000, 10_000, 60_000];
+
+/** @param index of the level, for identifiers. */
+function drawEnvelope({ sample, loadQps }: InferlineLevel, index: number): Markup {
+  const { envelope, meanQps } = trafficView(sample);
+  const shortest = envelope[0]?.windowMs ?? 1;
+  const highest = Math.max(meanQps, ...envelope.map(({ qps }) => qps));
+  const text = {
+    id: `envelope-${index}`,
+    title: `Traffic envelope at ${decimalText(loadQps, 2)} requests/s`,
+    description:
+      `The highest rate is ${decimalText(envelope[0]?.qps ?? 0, 1)} requests/s in ` +
+      `${timeText(shortest)} and ${decimalText(envelope.at(-1)?.qps ?? 0, 1)} in a minute; ` +
+      `the mean is ${decimalText(meanQps, 1)}.`,
+  };
+  const from = shortest / 1.4;
+  const ticks = TIMES.filter((ms) => ms >= from);
+  return drawFigure(text, {
+    height: 210,
+    x: { type: "log", domain: [from, 80_000], label: "length of the window, logarithmic" },
+    y: { domain: [0, highest * 1.1], label: "highest rate, requests/s", ticks: 5, grid: true },
+    marks: [
+      // A logarithmic axis of its own would leave the text of 60 s out, which is no power of ten.
+      Plot.axisX(ticks, { text: ticks.map(timeText) }),
+      Plot.ruleY([meanQps], { stroke: "currentColor", strokeDasharray: "2 3", strokeWidth: 1.2 }),
+      Plot.text(["mean"], {
+        frameAnchor: "left",
+        y: () => meanQps,
+        dx: 4,
+        dy: 8,
+        fillOpacity: 0.75,
+      }),
+      Plot.line(envelope, { x: "windowMs", y: "qps", stroke: "currentColor", strokeWidth: 2 }),
+      Plot.dot(envelope, {
+        x: "windowMs",
+        y: "qps",
+        r: 2.6,
+        fill: "currentColor",
+        title: ({ windowMs, requests, qps }) =>
+          `${decimalText(requests)} requests in ${timeText(windowMs)}: ` +
+          `${decimalText(qps, 1)} requests/s`,
+      }),
+    ],
+  });
+}
+
+function timeText(ms: number): string {
+  return ms < 1000 ? `${decimalText(ms, 1)} ms` : `${decimalText(ms / 1000, 1)} s`;
 }

@@ -2,30 +2,41 @@
  * A bundle of provisioning plans as one page for people: the tasks, what load costs, and for every
  * load what runs where and why.
  */
-import type { InferlineBundle, StageTask } from "stratagem-runtime/internal/bundle/schema";
+import {
+  type InferlineBundle,
+  type StageTask,
+  violationCeiling,
+} from "stratagem-runtime/internal/bundle/schema";
 import { hardwareOf } from "stratagem-runtime/internal/methods/inferline/tell/plan-view";
 import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
+import { drawFigure } from "../../../report/figure.ts";
 import { figureGrid } from "../../../report/figure-grid.ts";
 import { arrivalText } from "../../../report/kit/arrival-text.ts";
-import { paceSections } from "../../../report/kit/pace-section.ts";
-import { pipelineStyle } from "../../../report/kit/pipeline-style.ts";
-import { drawTaskGraph } from "../../../report/kit/task-graph.ts";
+import { beyondMarks } from "../../../report/kit/latency-figure.ts";
+import { levelLine, limitMarks, loadAxis } from "../../../report/kit/load-axis.ts";
+import { rateScale, rings } from "../../../report/kit/plan-figures.ts";
+import {
+  notedTaskGraph,
+  type ReportedFile,
+  renderPlanPage,
+  STAGE_RULES,
+  secondsText,
+  taskLegend,
+} from "../../../report/kit/plan-report.ts";
+import { floorOf } from "../../../report/kit/rate-floor.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { html, type Markup } from "../../../report/markup.ts";
-import { decimalText } from "../../../report/number-text.ts";
-import { renderPage } from "../../../report/page.ts";
+import { decimalText, ratioText } from "../../../report/number-text.ts";
 import { headRow } from "../../../report/table-row.ts";
 import { drawCost, drawLatency, drawReplicas } from "./cost-figures.ts";
 import { daySection, type NamedDayRun } from "./day.ts";
 import { hardwareKeys, keyOf } from "./hardware-keys.ts";
 import { levelDetails, meanings, provisioningTable } from "./levels.ts";
-import { drawMisses } from "./miss-figure.ts";
 import { bundleFacts, leadText } from "./summary.ts";
 
-export interface InferlineReportContent {
+interface InferlineReportContent {
   readonly bundle: InferlineBundle;
-  /** Of the file that held the bundle. */
-  readonly file: { readonly byteCount: number; readonly sha256: string };
+  readonly file: ReportedFile;
   /** Simulations of a day, to be shown in place of one that nobody has recorded; left out: none. */
   readonly days?: readonly NamedDayRun[];
 }
@@ -35,38 +46,27 @@ export function renderInferlineReport(content: InferlineReportContent): string {
   const { bundle, file, days = [] } = content;
   const keys = hardwareKeys(bundle);
   const day = daySection(bundle, days);
-  return renderPage({
-    title: bundle.application,
-    subtitle: "Stratagem provisioning report",
+  return renderPlanPage(bundle, {
+    kind: "provisioning",
     lead: leadText(bundle),
     facts: bundleFacts(bundle, file),
     sections: [
       { id: "stages", heading: "The tasks", body: stageSection(bundle, keys) },
       { id: "load", heading: "What load costs", body: loadSection(bundle, keys) },
       ...(day === null ? [] : [{ id: "day", heading: "What a day costs", body: day }]),
-      {
-        id: "levels",
-        heading: "All levels",
-        body: html`${provisioningTable(bundle)}<h3>What the numbers mean</h3>${meanings(bundle)}`,
-      },
-      ...paceSections(bundle),
-      {
-        id: "plans",
-        heading: "The plans, level by level",
-        body: html`<p>Open a load to see what runs where, for which traffic, and what keeps it from
-being cheaper.</p>${levelDetails(bundle, keys)}`,
-      },
     ],
+    levelTable: provisioningTable(bundle),
+    meanings: meanings(bundle),
+    plansLead: html`<p>Open a load to see what runs where, for which traffic, and what keeps it from
+being cheaper.</p>`,
+    levelDetails: levelDetails(bundle, keys),
     footer: footerText(bundle),
-    variantCount: 0,
-    style: pipelineStyle(keys) + RULES,
+    keys,
+    rules: STAGE_RULES + RULES,
   });
 }
 
-const RULES = `.stages{display:flex;flex-wrap:wrap;gap:8px 36px;align-items:flex-start}
-.stages>figure{max-width:100%}
-.stages>div{flex:1 1 420px;min-width:0}
-tbody tr.more td:first-child{border-bottom-color:transparent}
+const RULES = `tbody tr.more td:first-child{border-bottom-color:transparent}
 .stages td:nth-child(2){white-space:nowrap}
 .limits td,.limits th{text-align:left}
 .limits td:not(:last-child){white-space:nowrap}
@@ -77,15 +77,7 @@ tbody tr.more td:first-child{border-bottom-color:transparent}
 `;
 
 function stageSection(bundle: InferlineBundle, keys: readonly PipelineVariantKey[]): Markup {
-  const hasExclusive =
-    bundle.entryBranch === "exclusive" || bundle.tasks.some(({ branch }) => branch === "exclusive");
-  const hasJoin = bundle.tasks.some(({ edges }) => edges.length > 1);
-  const notes = [
-    "Percentages are the shares of the queries that go along an edge.",
-    ...(hasExclusive ? ["Of dashed edges a query takes one at most."] : []),
-    ...(hasJoin ? ["A join waits for all that were sent its way."] : []),
-  ];
-  return html`<div class="stages">${drawTaskGraph(bundle, notes.join(" "))}<div>${hardwareTable(
+  return html`<div class="stages">${notedTaskGraph(bundle)}<div>${hardwareTable(
     bundle,
     keys,
   )}</div></div>`;
@@ -150,7 +142,7 @@ function loadSection(bundle: InferlineBundle, keys: readonly PipelineVariantKey[
     ),
     captionedFigure(
       "Replicas",
-      html`${drawReplicas(bundle, keys)}${legend(bundle, keys)}`,
+      html`${drawReplicas(bundle, keys)}${taskLegend(bundle, keys)}`,
       replicaCaption(bundle),
     ),
     captionedFigure(
@@ -192,17 +184,6 @@ function missKey(): Markup {
 <li>${circleSample()}simulated, with the tuner</li></ul>`;
 }
 
-/** The hardware of every task that plans use, the cheapest first. */
-function legend({ tasks }: InferlineBundle, keys: readonly PipelineVariantKey[]): Markup {
-  const rows = tasks.map(({ name }, task) => {
-    const items = keys.filter((key) => key.task === task);
-    return html`<ul class="key"><li>${name}:</li>${items.map(
-      (key) => html`<li>${chip(key)} ${key.name}</li>`,
-    )}</ul>\n`;
-  });
-  return html`${rows}`;
-}
-
 function replicaCaption({ levels }: InferlineBundle): string {
   const beyond = levels.some(({ feasible }) => !feasible)
     ? " Pale bars are beyond the pools: the plan is for less than the load."
@@ -211,14 +192,46 @@ function replicaCaption({ levels }: InferlineBundle): string {
 }
 
 function footerText({ levels, arrivals }: InferlineBundle): string {
-  const durations = levels.map(({ expected }) => expected.durationMs / 1000);
-  const [least, most] = [Math.min(...durations), Math.max(...durations)].map((one) =>
-    decimalText(one, 1),
-  );
-  const seconds = least === most ? `${most} s` : `${least} to ${most} s`;
   return (
     "Plans, estimates and proofs are what the planner found. Simulated values: each level " +
-    `under its own load (arrivals: ${arrivalText(arrivals)}), ${seconds} with seed ` +
+    `under its own load (arrivals: ${arrivalText(arrivals)}), ${secondsText(levels)} with seed ` +
     `${levels[0]?.expected.seed ?? 0}, by the code that follows the plans.`
   );
+}
+
+/** Held-out traces with the plan alone, and the simulation with the tuner. */
+function drawMisses(bundle: InferlineBundle): Markup {
+  const { levels, slo } = bundle;
+  const ceiling = violationCeiling(slo);
+  const rates = levels.flatMap(({ expected }) => [
+    expected.heldOut.missRate,
+    expected.violationRate,
+  ]);
+  const floor = floorOf(rates, ceiling);
+  const shown = (rate: number): number => Math.max(rate, floor);
+  const heldOut = levels.map(({ loadQps, expected: { heldOut: one } }) => ({
+    loadQps,
+    value: one.traces === 0 ? Number.NaN : shown(one.missRate),
+  }));
+  const simulated = levels.map(({ loadQps, expected }) => ({
+    loadQps,
+    value: shown(expected.violationRate),
+  }));
+  const text = {
+    id: "misses",
+    title: "Requests that miss the SLO against load",
+    description:
+      `At most ${ratioText(Math.max(...rates))} of the requests of a level miss the SLO; ` +
+      `${ratioText(ceiling)} may.`,
+  };
+  return drawFigure(text, {
+    ...rateScale(floor, "requests that miss the SLO"),
+    x: loadAxis(bundle),
+    marks: [
+      ...beyondMarks(bundle, "top"),
+      ...limitMarks("ceiling", shown(ceiling)),
+      ...levelLine(heldOut, 2),
+      rings(simulated),
+    ],
+  });
 }

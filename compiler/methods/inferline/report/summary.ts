@@ -8,9 +8,13 @@ import {
 } from "stratagem-runtime/internal/bundle/schema";
 import { hardwareOf } from "stratagem-runtime/internal/methods/inferline/tell/plan-view";
 import { onDevice, startOrigin } from "stratagem-runtime/internal/tell/pool-device";
-import { servingPathWords } from "stratagem-runtime/internal/tell/serving-path";
-import { definitionList } from "../../../report/definition-list.ts";
 import { arrivalText } from "../../../report/kit/arrival-text.ts";
+import {
+  type Facts,
+  goalText,
+  planFacts,
+  type ReportedFile,
+} from "../../../report/kit/plan-report.ts";
 import { whichText } from "../../../report/kit/which-levels.ts";
 import type { Markup } from "../../../report/markup.ts";
 import {
@@ -23,20 +27,10 @@ import {
 
 /** One paragraph. */
 export function leadText(bundle: InferlineBundle): string {
-  const { levels, slo, application, tasks } = bundle;
-  const [lowest] = levels;
-  const highest = levels.at(-1);
-  if (lowest === undefined || highest === undefined) return "";
-  const loads =
-    levels.length === 1
-      ? `at ${decimalText(lowest.loadQps, 2)} requests/s`
-      : `at loads from ${decimalText(lowest.loadQps, 2)} to ` +
-        `${decimalText(highest.loadQps, 2)} requests/s`;
+  const { levels, slo } = bundle;
   const carried = levels.filter(({ feasible }) => feasible);
   return [
-    `These plans run ${application}, a pipeline of ${counted(tasks.length, "task")}, ${loads}; ` +
-      `the goal is that ${ratioText(1 - violationCeiling(slo))} of the requests are done within ` +
-      `${msText(slo.latencyMs)}.`,
+    goalText(bundle),
     ...costTexts(carried),
     ...beyondText(levels),
     ...violationTexts(carried, violationCeiling(slo), levels.length),
@@ -143,12 +137,8 @@ function tunerText({ tuner, tolerance }: InferlineOptions): string {
 }
 
 /** A description list of what the bundle is. */
-export function bundleFacts(
-  bundle: InferlineBundle,
-  file: { readonly byteCount: number; readonly sha256: string },
-): Markup {
-  const { slo, cluster, policy, provenance, arrivals } = bundle;
-  const ceiling = ratioText(violationCeiling(slo));
+export function bundleFacts(bundle: InferlineBundle, file: ReportedFile): Markup {
+  const { cluster, policy, arrivals } = bundle;
   const pools = cluster.pools.map(
     (pool) =>
       `${hardwareOf(pool)}: ${counted(pool.workers, "worker")}${onDevice(pool)} at ` +
@@ -162,15 +152,7 @@ export function bundleFacts(
   const { sampleRequests } = policy;
   const least = sampleRequests === undefined ? "" : ` or ${sampleRequests} requests, if longer`;
   const length = arrivals.process === "trace" ? "" : ` of ${seconds} s${least}`;
-  const entries: readonly (readonly [string, string])[] = [
-    ["SLO", msText(slo.latencyMs)],
-    ["Serving path", servingPathWords(bundle.cluster) ?? "latencies are without it"],
-    [
-      "Violations allowed",
-      slo.maxViolationRate === null
-        ? `${ceiling}, from the ${decimalText(slo.percentile, 3)}th percentile`
-        : ceiling,
-    ],
+  const facts: Facts = [
     ["Arrivals", arrivalText(arrivals)],
     ["Hardware", pools.join("; ")],
     ["Between tasks", msText(cluster.communicationLatencyMs)],
@@ -179,8 +161,6 @@ export function bundleFacts(
     ["Kept free of the SLO", margin],
     ["Replicas follow the traffic", tunerText(policy)],
     ["A replica comes up in", `${msText(policy.activationMs)}${startOrigin(policy)}`],
-    ["Compiled by", `${provenance.compiler} from ${counted(provenance.inputs.length, "file")}`],
-    ["Bundle", `${decimalText(file.byteCount)} bytes, SHA-256 ${file.sha256}`],
   ];
-  return definitionList(entries);
+  return planFacts(bundle, "SLO", facts, file);
 }

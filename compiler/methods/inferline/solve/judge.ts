@@ -4,7 +4,7 @@ import type { Configuration } from "../../../graph/served-tasks.ts";
 import type { RequestTrace } from "../../../simulate/graph/visits.ts";
 import type { ProvisioningProblem } from "./problem.ts";
 
-export interface Verdict {
+interface Verdict {
   readonly traces: number;
   /** Traces on which no more requests miss the SLO than may. */
   readonly met: number;

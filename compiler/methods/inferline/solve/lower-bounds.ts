@@ -12,7 +12,7 @@ import { type ProvisioningProblem, type TaskHardware, throughputQps } from "./pr
 const SLACK = 1e-9;
 
 /** Of one task, where those before it take so long. */
-export interface TaskBound {
+interface TaskBound {
   /** Least replicas by hardware and position among its batches; Infinity where it cannot be. */
   readonly replicas: readonly (readonly number[])[];
   /** Least cost, millionths per hour. */

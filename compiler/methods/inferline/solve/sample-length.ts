@@ -5,10 +5,7 @@ import type { InferlineOptions } from "stratagem-runtime/internal/bundle/schema"
 import type { Trace } from "../../../spec/trace.ts";
 
 /** What a sample is drawn by. */
-export type SampleOptions = Pick<
-  InferlineOptions,
-  "sampleDurationMs" | "sampleRequests" | "traces"
->;
+type SampleOptions = Pick<InferlineOptions, "sampleDurationMs" | "sampleRequests" | "traces">;
 
 /** Time that a tuner remembers. Source: InferLine §5, 60 s, at an SLO of 100 ms. */
 export const HORIZON_SLOS = 600;

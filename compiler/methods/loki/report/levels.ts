@@ -12,6 +12,7 @@ import { type PathView, planView } from "stratagem-runtime/internal/methods/loki
 import { definitionList } from "../../../report/definition-list.ts";
 import { feasibleCell } from "../../../report/kit/feasible-cell.ts";
 import { limited } from "../../../report/kit/limited-cell.ts";
+import { levelParts, levelsTable, limitedMs } from "../../../report/kit/plan-report.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import {
@@ -31,10 +32,6 @@ export function planTable(bundle: LokiBundle): Markup {
   const rows = levels.map((level) => {
     const { loadQps, plan, expected, transition, solve } = level;
     const violations = limited(expected.violationRate > ceiling, ratioText(expected.violationRate));
-    const p99 = limited(
-      expected.latencyMsP99 > slo.latencyMs,
-      decimalText(expected.latencyMsP99, 1),
-    );
     return tableRow([
       decimalText(loadQps, 2),
       plan.step,
@@ -45,34 +42,34 @@ export function planTable(bundle: LokiBundle): Markup {
       ratioText(expected.accuracyPerQuery),
       violations,
       decimalText(expected.latencyMsP50, 1),
-      p99,
+      limitedMs(expected.latencyMsP99, slo),
       transition.modelLoadsFromBelow ?? "–",
       transition.modelLoadsFromAbove ?? "–",
       proofText(solve),
       feasibleCell(level.feasible, lokiMissed(bundle, level)),
     ]);
   });
-  return html`<div class="scroll" role="region" aria-label="all levels" tabindex="0"><table
-id="level-table"><thead>
-<tr><th></th><th colspan="4">plan</th><th colspan="5">simulated</th><th colspan="2">model loads</th>
-<th></th><th></th></tr>
-${headRow([
-  "requests/s",
-  "step",
-  "servers",
-  "shed",
-  "accuracy",
-  "accuracy per satisfied",
-  "accuracy per request",
-  "violations",
-  "p50, ms",
-  "p99, ms",
-  "from below",
-  "from above",
-  "proof",
-  "feasible",
-])}</thead>
-<tbody>${rows}</tbody></table></div>`;
+  return levelsTable(
+    html`<tr><th></th><th colspan="4">plan</th><th colspan="5">simulated</th><th colspan="2">model loads</th>
+<th></th><th></th></tr>`,
+    [
+      "requests/s",
+      "step",
+      "servers",
+      "shed",
+      "accuracy",
+      "accuracy per satisfied",
+      "accuracy per request",
+      "violations",
+      "p50, ms",
+      "p99, ms",
+      "from below",
+      "from above",
+      "proof",
+      "feasible",
+    ],
+    rows,
+  );
 }
 
 function shedCell(level: LokiLevel): Markup {
@@ -147,18 +144,18 @@ export function meanings({ slo, leaves }: LokiBundle): Markup {
 /** For each level a part that opens: its instances, and the paths that requests take. */
 export function levelDetails(bundle: LokiBundle, keys: readonly PipelineVariantKey[]): Markup {
   const keyOf = new Map(keys.map((key) => [nameOf(key.taskName, key.name), key]));
-  const parts = bundle.levels.map((level, index) => {
-    const { loadQps, plan } = level;
+  return levelParts(bundle.levels, (level) => {
+    const { plan } = level;
     const shed = shedShare(level);
     const beyond = level.feasible ? "" : html`, <span class="over">${shareText(shed)} shed</span>`;
-    return html`<details id="level-${index}"><summary><b>${decimalText(loadQps, 2)} requests/s</b>
-<span class="note">${plan.step} step, ${serversText(plan.servers)},
-accuracy ${ratioText(plan.accuracy)}${beyond}</span></summary>
-<p>${planText(level)}${stageText(bundle, level)}</p>
+    return {
+      note: html`${plan.step} step, ${serversText(plan.servers)},
+accuracy ${ratioText(plan.accuracy)}${beyond}`,
+      body: html`<p>${planText(level)}${stageText(bundle, level)}</p>
 <div class="plan"><div>${instanceTable(bundle, level, keyOf)}</div>
-<div>${pathTable(bundle, level, keyOf)}</div></div></details>\n`;
+<div>${pathTable(bundle, level, keyOf)}</div></div>`,
+    };
   });
-  return html`<div class="plans">${parts}</div>`;
 }
 
 type KeyOf = ReadonlyMap<string, PipelineVariantKey>;

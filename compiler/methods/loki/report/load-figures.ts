@@ -6,16 +6,11 @@ import {
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
 import { drawFigure } from "../../../report/figure.ts";
-import {
-  levelLine,
-  limitMarks,
-  loadAxis,
-  pointsOf,
-  thinned,
-} from "../../../report/kit/load-axis.ts";
+import { levelLine, limitMarks, loadAxis, pointsOf } from "../../../report/kit/load-axis.ts";
+import { rateScale, rings } from "../../../report/kit/plan-figures.ts";
 import { endLabels, LABEL_GAP, percentTick } from "../../../report/load-marks.ts";
 import type { Markup } from "../../../report/markup.ts";
-import { decimalText, msText, NEGLIGIBLE_RATIO, ratioText } from "../../../report/number-text.ts";
+import { msText, NEGLIGIBLE_RATIO, ratioText } from "../../../report/number-text.ts";
 import { capacityMarks, stepMarks } from "./plan-marks.ts";
 
 const PER_REQUEST_STYLE = { stroke: "currentColor", strokeDasharray: "2 3", strokeWidth: 1.2 };
@@ -49,13 +44,7 @@ export function drawAccuracy(bundle: LokiBundle): Markup {
       ...capacityMarks(bundle),
       Plot.line(perRequest, { x: "loadQps", y: "value", ...PER_REQUEST_STYLE }),
       ...levelLine(planned, 2.4),
-      Plot.dot(thinned(satisfied), {
-        x: "loadQps",
-        y: "value",
-        r: 5,
-        stroke: "currentColor",
-        strokeWidth: 1.1,
-      }),
+      rings(satisfied),
     ],
   });
 }
@@ -66,7 +55,6 @@ export function drawViolations(bundle: LokiBundle): Markup {
   const shown = (rate: number): number => Math.max(rate, floor);
   const points = pointsOf(bundle.levels, ({ expected }) => shown(expected.violationRate));
   const worst = Math.max(...bundle.levels.map(({ expected }) => expected.violationRate));
-  const decades = Math.round(-Math.log10(floor));
   const text = {
     id: "violations",
     title: "Violations against load",
@@ -75,17 +63,8 @@ export function drawViolations(bundle: LokiBundle): Markup {
       `simulation; ${ratioText(ceiling)} are allowed.`,
   };
   return drawFigure(text, {
-    marginLeft: 66,
+    ...rateScale(floor, "requests that miss the deadline"),
     x: loadAxis(bundle),
-    y: {
-      type: "log",
-      domain: [floor, 1],
-      label: "requests that miss the deadline",
-      ticks: Array.from({ length: decades + 1 }, (_, power) => 10 ** -power),
-      tickFormat: (rate: number) =>
-        `${rate <= floor * 1.5 ? "≤" : ""}${decimalText(100 * rate, 4)}%`,
-      grid: true,
-    },
     marks: [
       ...capacityMarks(bundle),
       ...limitMarks("ceiling", shown(ceiling)),

@@ -4,7 +4,7 @@ import type { LokiBundle, LokiLevel } from "stratagem-runtime/internal/bundle/sc
 import { loadAxis, upright } from "../../../report/kit/load-axis.ts";
 
 /** Loads between which plans go from the hardware step to the accuracy step. */
-export interface StepChange {
+interface StepChange {
   readonly lastHardwareQps: number;
   readonly firstAccuracyQps: number;
 }

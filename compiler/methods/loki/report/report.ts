@@ -6,12 +6,15 @@ import type { LokiBundle } from "stratagem-runtime/internal/bundle/schema";
 import { startOrigin } from "stratagem-runtime/internal/tell/pool-device";
 import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
 import { figureGrid } from "../../../report/figure-grid.ts";
-import { paceSections } from "../../../report/kit/pace-section.ts";
-import { pipelineStyle } from "../../../report/kit/pipeline-style.ts";
-import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
+import {
+  type ReportedFile,
+  renderPlanPage,
+  secondsText,
+  taskLegend,
+} from "../../../report/kit/plan-report.ts";
+import type { PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { decimalText, msText, ratioText } from "../../../report/number-text.ts";
-import { renderPage } from "../../../report/page.ts";
 import { levelDetails, meanings, planTable } from "./levels.ts";
 import { drawAccuracy, drawLatency, drawViolations } from "./load-figures.ts";
 import { shedShare, stepChangeOf } from "./plan-marks.ts";
@@ -20,18 +23,16 @@ import { bundleFacts, leadText } from "./summary.ts";
 import { taskTree } from "./task-tree.ts";
 import { variantKeys } from "./variant-keys.ts";
 
-export interface LokiReportContent {
+interface LokiReportContent {
   readonly bundle: LokiBundle;
-  /** Of the file that held the bundle. */
-  readonly file: { readonly byteCount: number; readonly sha256: string };
+  readonly file: ReportedFile;
 }
 
 /** The whole HTML document. The same content gives the same text. */
 export function renderLokiReport({ bundle, file }: LokiReportContent): string {
   const keys = variantKeys(bundle);
-  return renderPage({
-    title: bundle.application,
-    subtitle: "Stratagem pipeline report",
+  return renderPlanPage(bundle, {
+    kind: "pipeline",
     lead: leadText(bundle),
     facts: bundleFacts(bundle, file),
     sections: [
@@ -42,22 +43,14 @@ export function renderLokiReport({ bundle, file }: LokiReportContent): string {
 query leads to there. ${unusedText(bundle, keys)}</p>`,
       },
       { id: "load", heading: "What load does", body: loadSection(bundle, keys) },
-      {
-        id: "levels",
-        heading: "All levels",
-        body: html`${planTable(bundle)}<h3>What the numbers mean</h3>${meanings(bundle)}`,
-      },
-      ...paceSections(bundle),
-      {
-        id: "plans",
-        heading: "The plans, level by level",
-        body: html`<p>Open a load to see what runs, and which ways the requests
-take.</p>${levelDetails(bundle, keys)}`,
-      },
     ],
+    levelTable: planTable(bundle),
+    meanings: meanings(bundle),
+    plansLead: html`<p>Open a load to see what runs, and which ways the requests
+take.</p>`,
+    levelDetails: levelDetails(bundle, keys),
     footer: footerText(bundle),
-    variantCount: 0,
-    style: pipelineStyle(keys),
+    keys,
   });
 }
 
@@ -71,7 +64,7 @@ function loadSection(bundle: LokiBundle, keys: readonly PipelineVariantKey[]): M
   return figureGrid([
     captionedFigure(
       "Servers",
-      html`${drawServers(bundle, keys)}${legend(bundle, keys)}`,
+      html`${drawServers(bundle, keys)}${taskLegend(bundle, keys)}`,
       serverCaption(bundle),
     ),
     captionedFigure("Accuracy", html`${accuracyKey()}${drawAccuracy(bundle)}`, stepCaption(bundle)),
@@ -93,17 +86,6 @@ function loadSection(bundle: LokiBundle, keys: readonly PipelineVariantKey[]): M
       transitionCaption(bundle),
     ),
   ]);
-}
-
-/** The variants of every task that plans use, the least accurate first. */
-function legend({ tasks }: LokiBundle, keys: readonly PipelineVariantKey[]): Markup {
-  const rows = tasks.map(({ name }, task) => {
-    const items = keys.filter((key) => key.task === task);
-    return html`<ul class="key"><li>${name}:</li>${items.map(
-      (key) => html`<li>${chip(key)} ${key.name}</li>`,
-    )}</ul>\n`;
-  });
-  return html`${rows}`;
 }
 
 function accuracyKey(): Markup {
@@ -157,17 +139,12 @@ function transitionCaption({ levels, policy }: LokiBundle): string {
 }
 
 function footerText({ levels, arrivals }: LokiBundle): string {
-  const durations = levels.map(({ expected }) => expected.durationMs / 1000);
-  const [least, most] = [Math.min(...durations), Math.max(...durations)].map((one) =>
-    decimalText(one, 1),
-  );
-  const seconds = least === most ? `${most} s` : `${least} to ${most} s`;
   const process = arrivals.process === "gamma" ? `gamma (CV² ${arrivals.cv2})` : "Poisson";
   const shed = levels.map(shedShare).filter((share) => share > 0);
   const mostShed = shed.length === 0 ? "" : ` Up to ${ratioText(Math.max(...shed))} is shed.`;
   return (
     "Plans and proofs are what the solver found. Simulated values: each level under its " +
-    `own load with ${process} arrivals, ${seconds} with seed ` +
+    `own load with ${process} arrivals, ${secondsText(levels)} with seed ` +
     `${levels[0]?.expected.seed ?? 0}, by the code that follows the plans.${mostShed}`
   );
 }

@@ -6,17 +6,11 @@ import * as Plot from "@observablehq/plot";
 import type { LokiBundle } from "stratagem-runtime/internal/bundle/schema";
 import { drawFigure } from "../../../report/figure.ts";
 import { levelBand } from "../../../report/kit/load-axis.ts";
+import { type LevelBar, rangeOf, stackedBars } from "../../../report/kit/plan-figures.ts";
 import type { PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { MAX_LETTERED, wholeAxis } from "../../../report/kit/whole-axis.ts";
 import type { Markup } from "../../../report/markup.ts";
 import { decimalText } from "../../../report/number-text.ts";
-
-interface ServerBar {
-  readonly loadQps: number;
-  readonly key: PipelineVariantKey;
-  readonly servers: number;
-  readonly feasible: boolean;
-}
 
 export function serverCount({ cluster }: LokiBundle): number {
   return cluster.pools.reduce((sum, { workers }) => sum + workers, 0);
@@ -26,8 +20,6 @@ export function serverCount({ cluster }: LokiBundle): number {
 export function drawServers(bundle: LokiBundle, keys: readonly PipelineVariantKey[]): Markup {
   const bars = serverBars(bundle, keys);
   const total = serverCount(bundle);
-  const loads = bundle.levels.map(({ loadQps }) => loadQps);
-  const isLettered = loads.length <= MAX_LETTERED;
   const text = {
     id: "servers",
     title: "Servers by task and variant at every load",
@@ -36,35 +28,14 @@ export function drawServers(bundle: LokiBundle, keys: readonly PipelineVariantKe
       .join(", ")
       .concat("."),
   };
+  const stacked = stackedBars(bundle.levels, bars, total, "servers");
+  const shed = stacked.isLettered ? bundle.levels.filter(({ feasible }) => !feasible) : [];
   return drawFigure(text, {
-    x: levelBand(loads, "load, requests/s"),
-    y: { domain: [0, total * 1.09], label: "servers", ...wholeAxis(0, total) },
+    ...stacked.options,
     marks: [
-      Plot.barY(bars, {
-        x: "loadQps",
-        y: "servers",
-        fill: (bar: ServerBar) => bar.key.color,
-        fillOpacity: (bar: ServerBar) => (bar.feasible ? 1 : 0.5),
-        stroke: "var(--page)",
-        strokeWidth: isLettered ? 0.8 : 0,
-        title: (bar: ServerBar) =>
-          `${bar.key.taskName} ${bar.key.name}: ${bar.servers} of ${total} servers at ` +
-          `${decimalText(bar.loadQps, 2)} requests/s`,
-      }),
-      Plot.text(
-        isLettered ? bars : [],
-        Plot.stackY({
-          x: "loadQps",
-          y: "servers",
-          text: (bar: ServerBar) => (bar.servers > 0.045 * total ? bar.key.letter : ""),
-          fill: "white",
-          stroke: "#0009",
-          strokeWidth: 2.5,
-          fontWeight: "bold",
-        }),
-      ),
+      ...stacked.marks,
       Plot.ruleY([total], { stroke: "currentColor", strokeOpacity: 0.5 }),
-      Plot.text(isLettered ? bundle.levels.filter(({ feasible }) => !feasible) : [], {
+      Plot.text(shed, {
         x: "loadQps",
         y: () => total,
         dy: -7,
@@ -75,25 +46,28 @@ export function drawServers(bundle: LokiBundle, keys: readonly PipelineVariantKe
   });
 }
 
-function serverBars(bundle: LokiBundle, keys: readonly PipelineVariantKey[]): ServerBar[] {
+function serverBars(bundle: LokiBundle, keys: readonly PipelineVariantKey[]): LevelBar[] {
+  const total = serverCount(bundle);
   return bundle.levels.flatMap(({ loadQps, feasible, plan }) =>
     keys.flatMap((key) => {
       const servers = plan.instances
         .filter(({ task, variant }) => task === key.task && variant === key.variant)
         .reduce((sum, { replicas }) => sum + replicas, 0);
-      return servers === 0 ? [] : [{ loadQps, key, servers, feasible }];
+      const title =
+        `${key.taskName} ${key.name}: ${servers} of ${total} servers at ` +
+        `${decimalText(loadQps, 2)} requests/s`;
+      return servers === 0 ? [] : [{ loadQps, key, value: servers, feasible, title }];
     }),
   );
 }
 
-function serverRange(bars: readonly ServerBar[], { levels }: LokiBundle, task: number): string {
+function serverRange(bars: readonly LevelBar[], { levels }: LokiBundle, task: number): string {
   const counts = levels.map(({ loadQps }) =>
     bars
       .filter((bar) => bar.key.task === task && bar.loadQps === loadQps)
-      .reduce((sum, { servers }) => sum + servers, 0),
+      .reduce((sum, { value }) => sum + value, 0),
   );
-  const [least, most] = [Math.min(...counts), Math.max(...counts)];
-  return least === most ? String(most) : `${least} to ${most}`;
+  return rangeOf(counts);
 }
 
 /**

@@ -7,8 +7,12 @@ import {
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
 import { onDevice } from "stratagem-runtime/internal/tell/pool-device";
-import { servingPathWords } from "stratagem-runtime/internal/tell/serving-path";
-import { definitionList } from "../../../report/definition-list.ts";
+import {
+  type Facts,
+  loadsText,
+  planFacts,
+  type ReportedFile,
+} from "../../../report/kit/plan-report.ts";
 import { whichText } from "../../../report/kit/which-levels.ts";
 import type { Markup } from "../../../report/markup.ts";
 import {
@@ -27,15 +31,11 @@ export function leadText(bundle: LokiBundle): string {
   const [lowest] = levels;
   const highest = levels.at(-1);
   if (lowest === undefined || highest === undefined) return "";
-  const loads =
-    levels.length === 1
-      ? `at ${loadText(lowest)}`
-      : `at loads from ${decimalText(lowest.loadQps, 2)} to ${loadText(highest)}`;
   const capacity = `${decimalText(capacityOf(bundle), 1)} requests/s`;
   return [
     `With ${counted(serverCount(bundle), "server")} and a deadline of ${msText(slo.latencyMs)}, ` +
       `these plans serve ${application}, a pipeline of ${counted(bundle.tasks.length, "task")}, ` +
-      `${loads}; by the profiles the servers can carry ${capacity}.`,
+      `${loadsText(levels)}; by the profiles the servers can carry ${capacity}.`,
     stepText(bundle, lowest, highest),
     ...shedText(levels, capacity),
     violationText(bundle),
@@ -124,12 +124,8 @@ const DROP: Readonly<Record<LokiOptions["drop"], string>> = {
 };
 
 /** A description list of what the bundle is. */
-export function bundleFacts(
-  bundle: LokiBundle,
-  file: { readonly byteCount: number; readonly sha256: string },
-): Markup {
-  const { slo, cluster, policy, provenance, arrivals } = bundle;
-  const ceiling = ratioText(violationCeiling(slo));
+export function bundleFacts(bundle: LokiBundle, file: ReportedFile): Markup {
+  const { cluster, policy, arrivals } = bundle;
   const pools = cluster.pools.map(
     ({ name, workers, hardware, ...on }) =>
       `${name}: ${counted(workers, "server")}${hardware === null ? "" : ` (${hardware})`}` +
@@ -137,15 +133,7 @@ export function bundleFacts(
   );
   const headroom =
     policy.headroom === "auto" ? "as little as keeps the ceiling" : ratioText(policy.headroom);
-  const entries: readonly (readonly [string, string])[] = [
-    ["Deadline (SLO)", msText(slo.latencyMs)],
-    ["Serving path", servingPathWords(bundle.cluster) ?? "latencies are without it"],
-    [
-      "Violations allowed",
-      slo.maxViolationRate === null
-        ? `${ceiling}, from the ${decimalText(slo.percentile, 3)}th percentile`
-        : ceiling,
-    ],
+  const facts: Facts = [
     ["Arrivals", arrivals.process === "gamma" ? `gamma, CV² ${arrivals.cv2}` : arrivals.process],
     ["Servers", pools.join("; ")],
     ["Capacity", `${decimalText(capacityOf(bundle), 1)} requests/s`],
@@ -163,8 +151,6 @@ export function bundleFacts(
         ? "that of the server"
         : "chosen by tables where that is possible",
     ],
-    ["Compiled by", `${provenance.compiler} from ${counted(provenance.inputs.length, "file")}`],
-    ["Bundle", `${decimalText(file.byteCount)} bytes, SHA-256 ${file.sha256}`],
   ];
-  return definitionList(entries);
+  return planFacts(bundle, "Deadline (SLO)", facts, file);
 }

@@ -23,7 +23,7 @@ export interface Frontier {
   readonly points: readonly FrontierPoint[];
 }
 
-export interface FrontierPoint {
+interface FrontierPoint {
   readonly ceiling: number;
   /** Whether this is the ceiling that the bundle was compiled with. */
   readonly own: boolean;

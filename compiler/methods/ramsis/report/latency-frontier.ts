@@ -18,7 +18,7 @@ export interface LatencyFrontier {
   readonly points: readonly LatencyPoint[];
 }
 
-export interface LatencyPoint {
+interface LatencyPoint {
   /** Null for the policy of the bundle. */
   readonly price: number | null;
   readonly accuracyPerQuery: number;

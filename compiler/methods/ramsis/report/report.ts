@@ -20,7 +20,7 @@ import type { SimulatedRun, SimulationPlan } from "./simulated-levels.ts";
 import type { SimulationPoint } from "./simulation-file.ts";
 import { facts, leadText, variantLegend } from "./summary.ts";
 
-export interface RamsisReportContent {
+interface RamsisReportContent {
   readonly bundle: RamsisBundle;
   /** Of the file that held the bundle. */
   readonly file: { readonly byteCount: number; readonly sha256: string };

@@ -4,7 +4,7 @@ import { LatencySample } from "../../../simulate/latency-sample.ts";
 import type { Outcome } from "./tally.ts";
 
 /** What happened to the queries of one class; as of all of them. */
-export type ClassOutcome = Omit<Outcome, "byVariant" | "byLevel">;
+type ClassOutcome = Omit<Outcome, "byVariant" | "byLevel">;
 
 export interface OutcomeByClass extends Outcome {
   /** By the names of the classes, where queries have several SLOs. */

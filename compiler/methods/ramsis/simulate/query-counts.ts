@@ -8,7 +8,7 @@ import { type CountedLevel, Tally } from "./tally.ts";
 export type OnViolation = (arrivalMs: number, sloClass: number) => void;
 
 /** Queries that arrive from one time until another, exclusive. */
-export interface ArrivedBetween {
+interface ArrivedBetween {
   readonly fromMs: number;
   readonly untilMs: number;
 }

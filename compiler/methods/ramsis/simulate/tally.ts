@@ -29,7 +29,7 @@ export interface Outcome {
   readonly byLevel: Readonly<Record<string, LevelOutcome>>;
 }
 
-export interface VariantOutcome {
+interface VariantOutcome {
   /** Queries served, by the deadline or not. */
   readonly queries: number;
   readonly satisfied: number;

@@ -14,7 +14,7 @@ import {
   type WorkerProblem,
 } from "./worker-problem.ts";
 
-export interface FollowedRow {
+interface FollowedRow {
   /** Of the phase rows the first, or of the direct rows the one. */
   readonly row: number;
   readonly direct: boolean;

@@ -37,7 +37,7 @@ const PARTS = 1e8;
  */
 const BINDING_SHARE = 0.99;
 
-export interface EvaluatedTable {
+interface EvaluatedTable {
   readonly objective: RamsisOptions["objective"];
   readonly maxViolationRate: number | null;
   /** In accuracy per SLO of mean latency. */

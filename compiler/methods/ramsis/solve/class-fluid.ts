@@ -18,7 +18,7 @@ interface Point {
 }
 
 /** A class and the ways to serve its queries. */
-export interface ClassCurve {
+interface ClassCurve {
   readonly share: number;
   readonly points: readonly Point[];
 }
@@ -110,7 +110,7 @@ function segmentsOf({ share, points }: ClassCurve, bonus: number, index: number)
   });
 }
 
-export interface Allotment {
+interface Allotment {
   /** Over all queries, those that are not served counting 0. */
   readonly accuracy: number;
   /** Of the queries. */

@@ -32,7 +32,7 @@ export interface PolicyPart {
   readonly choice: Uint32Array;
 }
 
-export interface StationaryDistribution {
+interface StationaryDistribution {
   /** Probability of each state at a decision, shape (stateCount,). */
   readonly mass: Float64Array;
   readonly iterations: number;

@@ -21,7 +21,7 @@ import type { WorkerMdp } from "./worker-mdp.ts";
  */
 export const DAMPING = 0.85;
 
-export interface ValueIterationOptions {
+interface ValueIterationOptions {
   /** Largest accepted span of the residual, in units of reward. */
   readonly tolerance: number;
   readonly maxSweeps: number;

@@ -82,7 +82,7 @@ export const NO_ROW = 0xffffffff;
  * The actions of a state, by ascending variant and batch, at least one.
  * @param slackMs below 0 in the full-queue state.
  */
-export type Admissible = (queued: number, slackMs: number, state: number) => readonly Action[];
+type Admissible = (queued: number, slackMs: number, state: number) => readonly Action[];
 
 /**
  * Chance of meeting the deadline from which a variant may be chosen: late more often than not is no

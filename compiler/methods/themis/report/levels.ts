@@ -22,6 +22,7 @@ import {
 import { definitionList } from "../../../report/definition-list.ts";
 import { feasibleCell, missedWords } from "../../../report/kit/feasible-cell.ts";
 import { limited } from "../../../report/kit/limited-cell.ts";
+import { levelParts, levelsTable, limitedMs } from "../../../report/kit/plan-report.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { counted, decimalText, msText, ratioText } from "../../../report/number-text.ts";
@@ -44,41 +45,37 @@ export function levelTable(bundle: ThemisBundle): Markup {
       coresText(vertical),
       coresText(joint),
       decimalText(steady.cores),
-      limitedMs(steady.latencyMs, slo.latencyMs),
+      limitedMs(steady.latencyMs, slo),
       solve.quantile === null ? "–" : decimalText(solve.quantile, 3),
       decimalText(latencyMsP50, 1),
-      limitedMs(latencyMsP99, slo.latencyMs),
+      limitedMs(latencyMsP99, slo),
       limited(violationRate > ceiling, ratioText(violationRate)),
       feasibleCell(feasible, themisMissed(bundle, level)),
     ]);
   });
-  return html`<div class="scroll" role="region" aria-label="all levels" tabindex="0"><table
-id="level-table"><thead>
-<tr><th></th><th></th><th colspan="3">cores of the plan</th><th colspan="3">followed</th><th
-colspan="3">simulated</th><th></th></tr>
-${headRow([
-  "requests/s",
-  "planned for",
-  "horizontal",
-  "vertical",
-  "joint",
-  "cores",
-  "model, ms",
-  "quantile",
-  "p50, ms",
-  "p99, ms",
-  "violations",
-  "feasible",
-])}</thead>
-<tbody>${rows}</tbody></table></div>`;
+  return levelsTable(
+    html`<tr><th></th><th></th><th colspan="3">cores of the plan</th><th colspan="3">followed</th><th
+colspan="3">simulated</th><th></th></tr>`,
+    [
+      "requests/s",
+      "planned for",
+      "horizontal",
+      "vertical",
+      "joint",
+      "cores",
+      "model, ms",
+      "quantile",
+      "p50, ms",
+      "p99, ms",
+      "violations",
+      "feasible",
+    ],
+    rows,
+  );
 }
 
 function coresText(plan: ScalePlan | null): string {
   return plan === null ? "–" : decimalText(plan.cores);
-}
-
-function limitedMs(ms: number, sloMs: number): Markup {
-  return limited(ms > sloMs, decimalText(ms, 1));
 }
 
 /** One sentence for each number of the table and of the levels. */
@@ -125,19 +122,16 @@ export function meanings({ slo, policy }: ThemisBundle): Markup {
 
 /** For each level a part that opens. */
 export function levelDetails(bundle: ThemisBundle, keys: readonly PipelineVariantKey[]): Markup {
-  const parts = bundle.levels.map((level, index) => {
-    const { loadQps, steady, feasible } = level;
+  return levelParts(bundle.levels, (level, index) => {
+    const { steady, feasible } = level;
     const missed = missedWords(themisMissed(bundle, level));
     const beyond = feasible ? "" : html`, <span class="over">not feasible: ${missed}</span>`;
-    return html`<details id="level-${index}"><summary><b>${decimalText(loadQps, 2)} requests/s</b>
-<span class="note">${counted(steady.cores, "core")}${beyond}</span></summary>
-<p>${planText(bundle, level)}</p>
-${stageTable(bundle, level, keys)}${planTable(bundle, level)}${burstTable(
-  bundle,
-  index,
-)}</details>\n`;
+    return {
+      note: html`${counted(steady.cores, "core")}${beyond}`,
+      body: html`<p>${planText(bundle, level)}</p>
+${stageTable(bundle, level, keys)}${planTable(bundle, level)}${burstTable(bundle, index)}`,
+    };
   });
-  return html`<div class="plans">${parts}</div>`;
 }
 
 function planText(bundle: ThemisBundle, level: ThemisLevel): string {

@@ -8,17 +8,16 @@ import {
 import { chosenText } from "stratagem-runtime/internal/methods/themis/tell/plan-view";
 import { drawFigure } from "../../../report/figure.ts";
 import { beyondMarks, drawLatencies, mostMs } from "../../../report/kit/latency-figure.ts";
+import { levelLine, limitMarks, loadAxis, pointsOf } from "../../../report/kit/load-axis.ts";
 import {
-  levelBand,
-  levelLine,
-  limitMarks,
-  loadAxis,
-  pointsOf,
-  thinned,
-} from "../../../report/kit/load-axis.ts";
+  type LevelBar,
+  rangeOf,
+  rateScale,
+  rings,
+  stackedBars,
+} from "../../../report/kit/plan-figures.ts";
 import { floorOf } from "../../../report/kit/rate-floor.ts";
 import type { PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
-import { MAX_LETTERED, wholeAxis } from "../../../report/kit/whole-axis.ts";
 import type { Point } from "../../../report/load-marks.ts";
 import type { Markup } from "../../../report/markup.ts";
 import { decimalText, ratioText } from "../../../report/number-text.ts";
@@ -58,12 +57,8 @@ export function drawCores(bundle: ThemisBundle): Markup {
       line(horizontal, KIND_STROKES.horizontal),
       line(vertical, KIND_STROKES.vertical),
       line(joint, KIND_STROKES.joint),
-      Plot.dot(thinned(followed), {
-        x: "loadQps",
-        y: "value",
+      rings(followed, {
         r: 4,
-        stroke: "currentColor",
-        strokeWidth: 1.1,
         title: ({ loadQps, value }: Point) =>
           `${decimalText(value)} cores at ${decimalText(loadQps, 2)} requests/s`,
       }),
@@ -71,59 +66,24 @@ export function drawCores(bundle: ThemisBundle): Markup {
   });
 }
 
-interface CoreBar {
-  readonly loadQps: number;
-  readonly key: PipelineVariantKey;
-  readonly cores: number;
-  readonly feasible: boolean;
-  readonly title: string;
-}
-
 /** One bar per level, stacked by task in the order of the tasks, of the plan that is followed. */
 export function drawTaskCores(bundle: ThemisBundle, keys: readonly PipelineVariantKey[]): Markup {
   const bars = coreBars(bundle, keys);
   const most = Math.max(...bundle.levels.map(({ steady }) => steady.cores));
-  const loads = bundle.levels.map(({ loadQps }) => loadQps);
-  const isLettered = loads.length <= MAX_LETTERED;
   const ranges = bundle.tasks.map(({ name }, task) => `${name} has ${coreRange(bundle, task)}`);
   const text = {
     id: "stage-cores",
     title: "Cores by task at every load",
     description: `${ranges.join(", ")}.`,
   };
-  return drawFigure(text, {
-    x: levelBand(loads, "load, requests/s"),
-    y: { domain: [0, most * 1.09], label: "cores of all instances", ...wholeAxis(0, most) },
-    marks: [
-      Plot.barY(bars, {
-        x: "loadQps",
-        y: "cores",
-        fill: (bar: CoreBar) => bar.key.color,
-        fillOpacity: (bar: CoreBar) => (bar.feasible ? 1 : 0.5),
-        stroke: "var(--page)",
-        strokeWidth: isLettered ? 0.8 : 0,
-        title: (bar: CoreBar) => bar.title,
-      }),
-      Plot.text(
-        isLettered ? bars : [],
-        Plot.stackY({
-          x: "loadQps",
-          y: "cores",
-          text: (bar: CoreBar) => (bar.cores > 0.045 * most ? bar.key.letter : ""),
-          fill: "white",
-          stroke: "#0009",
-          strokeWidth: 2.5,
-          fontWeight: "bold",
-        }),
-      ),
-    ],
-  });
+  const stacked = stackedBars(bundle.levels, bars, most, "cores of all instances");
+  return drawFigure(text, { ...stacked.options, marks: stacked.marks });
 }
 
 function coreBars(
   { levels, tasks, cluster }: ThemisBundle,
   keys: readonly PipelineVariantKey[],
-): CoreBar[] {
+): LevelBar[] {
   return levels.flatMap(({ loadQps, feasible, steady }) =>
     steady.stages.flatMap((stage, task) => {
       const { cores, instances, batch } = stage;
@@ -133,7 +93,7 @@ function coreBars(
       const title =
         `${key.taskName}: ${chosen}${instances} × ${cores} cores, batches of ${batch}, at ` +
         `${decimalText(loadQps, 2)} requests/s`;
-      return [{ loadQps, key, cores: cores * instances, feasible, title }];
+      return [{ loadQps, key, value: cores * instances, feasible, title }];
     }),
   );
 }
@@ -143,8 +103,7 @@ function coreRange({ levels }: ThemisBundle, task: number): string {
     const { cores = 0, instances = 0 } = steady.stages[task] ?? {};
     return cores * instances;
   });
-  const [least, most] = [Math.min(...counts), Math.max(...counts)];
-  return least === most ? `${most} cores` : `${least} to ${most} cores`;
+  return `${rangeOf(counts)} cores`;
 }
 
 /** The longest path by the model, and the 99th percentile of the simulation. */
@@ -169,7 +128,6 @@ export function drawViolations(bundle: ThemisBundle): Markup {
   const floor = floorOf(rates, ceiling);
   const shown = (rate: number): number => Math.max(rate, floor);
   const points = pointsOf(bundle.levels, ({ steady }) => shown(steady.expected.violationRate));
-  const decades = Math.round(-Math.log10(floor));
   const text = {
     id: "violations",
     title: "Requests that miss the SLO against load",
@@ -178,17 +136,8 @@ export function drawViolations(bundle: ThemisBundle): Markup {
       `its simulation; ${ratioText(ceiling)} may.`,
   };
   return drawFigure(text, {
-    marginLeft: 66,
+    ...rateScale(floor, "requests that miss the SLO"),
     x: loadAxis(bundle),
-    y: {
-      type: "log",
-      domain: [floor, 1],
-      label: "requests that miss the SLO",
-      ticks: Array.from({ length: decades + 1 }, (_, power) => 10 ** -power),
-      tickFormat: (rate: number) =>
-        `${rate <= floor * 1.5 ? "≤" : ""}${decimalText(100 * rate, 4)}%`,
-      grid: true,
-    },
     marks: [
       ...beyondMarks(bundle, "top"),
       ...limitMarks("ceiling", shown(ceiling)),

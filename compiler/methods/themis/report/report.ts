@@ -2,17 +2,29 @@
  * A bundle of plans of cores and instances as one page for people: the stages, what load takes, and
  * for every load its plans and what a burst makes of them.
  */
-import type { ThemisBundle } from "stratagem-runtime/internal/bundle/schema";
+import { type ThemisBundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
+import { taskLetters } from "stratagem-runtime/internal/methods/themis/tell/letters";
 import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
 import { figureGrid } from "../../../report/figure-grid.ts";
-import { paceSections } from "../../../report/kit/pace-section.ts";
-import { pipelineStyle } from "../../../report/kit/pipeline-style.ts";
-import { drawTaskGraph } from "../../../report/kit/task-graph.ts";
-import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
+import { limited } from "../../../report/kit/limited-cell.ts";
+import {
+  notedTaskGraph,
+  type ReportedFile,
+  renderPlanPage,
+  STAGE_RULES,
+} from "../../../report/kit/plan-report.ts";
+import { chip, colored, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { html, type Markup } from "../../../report/markup.ts";
-import { renderPage } from "../../../report/page.ts";
-import { daySection } from "./day-section.ts";
-import type { ScaledDay } from "./days.ts";
+import { counted, decimalText, ratioText } from "../../../report/number-text.ts";
+import { headRow } from "../../../report/table-row.ts";
+import {
+  curveSample,
+  type DayCurve,
+  drawDayCores,
+  drawDayLoad,
+  drawDayMisses,
+} from "./day-figures.ts";
+import { minutesOf, type ScaledDay, type ScaledRun, worstMinute } from "./days.ts";
 import { coefficientTable, fitSection } from "./fit-section.ts";
 import { levelDetails, levelTable, meanings } from "./levels.ts";
 import {
@@ -23,22 +35,19 @@ import {
   KIND_STROKES,
 } from "./load-figures.ts";
 import { bundleFacts, leadText, scalingText } from "./summary.ts";
-import { taskKeys } from "./task-keys.ts";
 
-export interface ThemisReportContent {
+interface ThemisReportContent {
   readonly bundle: ThemisBundle;
   /** Left out for none. */
   readonly days?: readonly ScaledDay[];
-  /** Of the file that held the bundle. */
-  readonly file: { readonly byteCount: number; readonly sha256: string };
+  readonly file: ReportedFile;
 }
 
 /** The whole HTML document. The same content gives the same text. */
 export function renderThemisReport({ bundle, file, days = [] }: ThemisReportContent): string {
   const keys = taskKeys(bundle);
-  return renderPage({
-    title: bundle.application,
-    subtitle: "Stratagem scaling report",
+  return renderPlanPage(bundle, {
+    kind: "scaling",
     lead: leadText(bundle),
     facts: bundleFacts(bundle, file),
     sections: [
@@ -49,50 +58,28 @@ export function renderThemisReport({ bundle, file, days = [] }: ThemisReportCont
       {
         id: "stages",
         heading: "The tasks and their latency",
-        body: html`<div class="stages">${graphOf(bundle)}<div>${coefficientTable(
+        body: html`<div class="stages">${notedTaskGraph(bundle)}<div>${coefficientTable(
           bundle,
           keys,
         )}</div></div>${fitSection(bundle, keys)}`,
       },
-      {
-        id: "levels",
-        heading: "All levels",
-        body: html`${levelTable(bundle)}<h3>What the numbers mean</h3>${meanings(bundle)}`,
-      },
-      ...paceSections(bundle),
-      {
-        id: "plans",
-        heading: "The plans, level by level",
-        body: html`<p>${scalingText(bundle)}</p><p>Open a load to see its plans, and to what its
-instances go when a higher load comes at once.</p>${levelDetails(bundle, keys)}`,
-      },
     ],
+    levelTable: levelTable(bundle),
+    meanings: meanings(bundle),
+    plansLead: html`<p>${scalingText(bundle)}</p><p>Open a load to see its plans, and to what its
+instances go when a higher load comes at once.</p>`,
+    levelDetails: levelDetails(bundle, keys),
     footer: footerText(bundle),
-    variantCount: 0,
-    style: pipelineStyle(keys) + RULES,
+    keys,
+    rules: STAGE_RULES + RULES,
   });
 }
 
-const RULES = `.stages{display:flex;flex-wrap:wrap;gap:8px 36px;align-items:flex-start}
-.stages>figure{max-width:100%}
-.stages>div{flex:1 1 420px;min-width:0}
-.errors summary{cursor:pointer;font-size:.9rem;padding:4px 2px}
+const RULES = `.errors summary{cursor:pointer;font-size:.9rem;padding:4px 2px}
 .errors summary:focus-visible{outline:2px solid var(--accent)}
 .kinds td,.bursts td,.day-table td{white-space:nowrap}
 #level-table td:nth-child(2),#level-table thead tr:last-child th:nth-child(2){text-align:right}
 `;
-
-function graphOf(bundle: ThemisBundle): Markup {
-  const hasJoin = bundle.tasks.some(({ edges }) => edges.length > 1);
-  const hasExclusive =
-    bundle.entryBranch === "exclusive" || bundle.tasks.some(({ branch }) => branch === "exclusive");
-  const notes = [
-    "Percentages are the shares of the queries that go along an edge.",
-    ...(hasExclusive ? ["Of dashed edges a query takes one at most."] : []),
-    ...(hasJoin ? ["A join waits for all that were sent its way."] : []),
-  ];
-  return drawTaskGraph(bundle, notes.join(" "));
-}
 
 function loadSection(bundle: ThemisBundle, keys: readonly PipelineVariantKey[]): Markup {
   const pale = bundle.levels.some(({ feasible }) => !feasible)
@@ -152,4 +139,78 @@ function footerText({ levels }: ThemisBundle): string {
     "Cores and latencies are what the solver found. Simulated values: each plan under " +
     `random arrivals at its load, its instances as they are, with seed ${seeds.join(", ")}.`
   );
+}
+
+/** In the order of the tasks. */
+function taskKeys(bundle: ThemisBundle): PipelineVariantKey[] {
+  return colored(taskLetters(bundle));
+}
+
+function daySection(bundle: ThemisBundle, days: readonly ScaledDay[]): Markup {
+  return html`${days.map((day, index) => dayPart(bundle, day, `day-${index}`))}`;
+}
+
+function dayPart(bundle: ThemisBundle, { name, runs }: ScaledDay, id: string): Markup {
+  const curves = runs.map((run): DayCurve => ({ scaler: run.scaler, minutes: minutesOf(run) }));
+  const figures = [
+    captionedFigure("Load", drawDayLoad(id, curves[0]?.minutes ?? []), "Means over minutes."),
+    captionedFigure(
+      "Cores",
+      html`${curveKey(curves)}${drawDayCores(id, curves)}`,
+      "Held in the mean over each minute; the broad line is what the levels plan that the bundle " +
+        "is at: what is above it comes up, goes, or meets a burst.",
+    ),
+    captionedFigure(
+      "Misses",
+      drawDayMisses(id, curves),
+      "Late or dropped, of the requests that came in the minute.",
+    ),
+  ];
+  return html`<div id="${id}"><h3>${name}</h3><p class="note">${counted(
+    runs[0]?.result.queries ?? 0,
+    "request",
+  )} in ${counted(curves[0]?.minutes.length ?? 0, "minute")}, the same for all
+scalers.</p>${dayTable(bundle, runs, curves)}${figureGrid(figures)}</div>\n`;
+}
+
+function curveKey(curves: readonly DayCurve[]): Markup {
+  return html`<ul class="key">${curves.map(
+    ({ scaler }, index) => html`<li>${curveSample(index)}${scaler}</li>\n`,
+  )}<li>${curveSample(null)}planned by the bundle</li></ul>`;
+}
+
+/** One row for each scaler. */
+function dayTable(
+  bundle: ThemisBundle,
+  runs: readonly ScaledRun[],
+  curves: readonly DayCurve[],
+): Markup {
+  const ceiling = violationCeiling(bundle.slo);
+  const hasCost = runs.some(({ result }) => result.costPerHour !== undefined);
+  const rows = runs.map(({ scaler, result }, index) => {
+    const minutes = curves[index]?.minutes ?? [];
+    const worst = worstMinute(minutes);
+    const planned = minutes.reduce((sum, one) => sum + one.plannedCores, 0) / minutes.length;
+    const cost = hasCost ? html`<td>${decimalText(result.costPerHour ?? 0, 4)}</td>` : "";
+    return html`<tr${index === 0 ? html` class="own"` : ""}><td>${scaler}</td>
+<td>${decimalText(result.cores.mean, 2)}</td><td>${decimalText(planned, 2)}</td>
+<td>${decimalText(result.cores.max)}</td>${cost}${limited(
+      result.violationRate > ceiling,
+      ratioText(result.violationRate),
+    )}<td>${ratioText(worst?.missedShare ?? 0)}</td>
+<td>${worst === null ? "–" : String(worst.minute)}</td>
+<td>${decimalText(result.planSwitches)}</td></tr>\n`;
+  });
+  return html`<div class="scroll" role="region" aria-label="scalers of a day" tabindex="0"><table
+class="day-table"><thead>${headRow([
+    "scaler",
+    "cores, mean",
+    "planned, mean",
+    "cores, most",
+    ...(hasCost ? ["cost/hour"] : []),
+    "missed",
+    "worst minute",
+    "which",
+    "changes of level",
+  ])}</thead><tbody>${rows}</tbody></table></div>`;
 }

@@ -8,9 +8,13 @@ import {
 } from "stratagem-runtime/internal/bundle/schema";
 import { planView } from "stratagem-runtime/internal/methods/themis/tell/plan-view";
 import { onDevice, startOrigin } from "stratagem-runtime/internal/tell/pool-device";
-import { servingPathWords } from "stratagem-runtime/internal/tell/serving-path";
-import { definitionList } from "../../../report/definition-list.ts";
 import { arrivalText } from "../../../report/kit/arrival-text.ts";
+import {
+  type Facts,
+  goalText,
+  planFacts,
+  type ReportedFile,
+} from "../../../report/kit/plan-report.ts";
 import { whichText } from "../../../report/kit/which-levels.ts";
 import type { Markup } from "../../../report/markup.ts";
 import {
@@ -23,20 +27,10 @@ import {
 
 /** One paragraph. */
 export function leadText(bundle: ThemisBundle): string {
-  const { levels, slo, application, tasks } = bundle;
-  const [lowest] = levels;
-  const highest = levels.at(-1);
-  if (lowest === undefined || highest === undefined) return "";
-  const loads =
-    levels.length === 1
-      ? `at ${decimalText(lowest.loadQps, 2)} requests/s`
-      : `at loads from ${decimalText(lowest.loadQps, 2)} to ` +
-        `${decimalText(highest.loadQps, 2)} requests/s`;
+  const { levels, slo } = bundle;
   const carried = levels.filter(({ feasible }) => feasible);
   return [
-    `These plans run ${application}, a pipeline of ${counted(tasks.length, "task")}, ${loads}; ` +
-      `the goal is that ${ratioText(1 - violationCeiling(slo))} of the requests are done within ` +
-      `${msText(slo.latencyMs)}.`,
+    goalText(bundle),
     ...coreTexts(carried),
     ...accuracyTexts(bundle, carried),
     ...beyondTexts(levels),
@@ -152,11 +146,8 @@ function timeText(ms: number): string {
 }
 
 /** A description list of what the bundle is. */
-export function bundleFacts(
-  { slo, cluster, policy, provenance, arrivals }: ThemisBundle,
-  file: { readonly byteCount: number; readonly sha256: string },
-): Markup {
-  const ceiling = ratioText(violationCeiling(slo));
+export function bundleFacts(bundle: ThemisBundle, file: ReportedFile): Markup {
+  const { cluster, policy, arrivals } = bundle;
   const pools = cluster.pools.map(
     ({ hardware, name, workers, cores, ...on }) =>
       `${hardware ?? name}: ${counted(workers, "worker")} of ${counted(cores ?? 1, "core")}` +
@@ -166,15 +157,7 @@ export function bundleFacts(
     policy.quantile === "auto"
       ? "a quantile as low as keeps the ceiling"
       : `quantile ${policy.quantile}`;
-  const entries: readonly (readonly [string, string])[] = [
-    ["SLO", msText(slo.latencyMs)],
-    ["Serving path", servingPathWords(cluster) ?? "latencies are without it"],
-    [
-      "Violations allowed",
-      slo.maxViolationRate === null
-        ? `${ceiling}, from the ${decimalText(slo.percentile, 3)}th percentile`
-        : ceiling,
-    ],
+  const facts: Facts = [
     ["Arrivals", arrivalText(arrivals)],
     ["Pool", pools.join("; ")],
     ["Between tasks", msText(cluster.communicationLatencyMs)],
@@ -195,8 +178,6 @@ export function bundleFacts(
         : `when older than ${decimalText(policy.dropAfterSlos, 2)} × SLO` +
           (policy.dropRule === "rest" ? " by the end of the way" : ""),
     ],
-    ["Compiled by", `${provenance.compiler} from ${counted(provenance.inputs.length, "file")}`],
-    ["Bundle", `${decimalText(file.byteCount)} bytes, SHA-256 ${file.sha256}`],
   ];
-  return definitionList(entries);
+  return planFacts(bundle, "SLO", facts, file);
 }

@@ -2,7 +2,7 @@
 import { HISTORY_BEATS } from "stratagem-runtime/internal/core/forecasters";
 import { RateHistory } from "stratagem-runtime/internal/core/rate-history";
 
-export interface LookHistories {
+interface LookHistories {
   readonly lookCount: number;
   /** [lookCount, HISTORY_BEATS]: requests of each beat, oldest first, NaN before there were any. */
   readonly perBeat: Float64Array;

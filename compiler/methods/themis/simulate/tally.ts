@@ -28,7 +28,7 @@ interface ThemisTaskOutcome extends TaskBatches {
   readonly cores: MeanAndMax;
 }
 
-export interface ScalingCounts {
+interface ScalingCounts {
   /** Instances that were started and stopped, and those that got other cores while they were up. */
   readonly up: number;
   readonly down: number;
@@ -39,7 +39,7 @@ export interface ScalingCounts {
 }
 
 /** What happened in one second. */
-export interface ThemisTimelineSecond {
+interface ThemisTimelineSecond {
   /** Requests that came. */
   readonly requests: number;
   /** Those of them that were late or dropped. */

@@ -13,7 +13,7 @@ export interface Merge {
   readonly right: number;
 }
 
-export interface Composition {
+interface Composition {
   /** Part `stageCount + i` is made by merge i, of parts before it. */
   readonly merges: readonly Merge[];
   /** Parts that are left, parents before children; one alone where the graph is series-parallel. */

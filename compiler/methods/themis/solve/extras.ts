@@ -8,7 +8,7 @@ import type { ScalingMode } from "./task-options.ts";
 type VerticalMode = Extract<ScalingMode, { readonly kind: "vertical" }>;
 type SizedMode = Extract<ScalingMode, { readonly kind: "sized" }>;
 
-export interface ExtrasPlan {
+interface ExtrasPlan {
   /** What the running instances carry. */
   readonly carriedQps: number;
   readonly running: ScalingPlan;

@@ -72,7 +72,7 @@ function arrivalsOf({ arrivals }: Application): ArrivalModel {
 }
 
 /** A variant in a pool that can run it. */
-export interface Runner {
+interface Runner {
   readonly variant: Variant;
   readonly profile: VariantProfile;
   /** Indices of both. */

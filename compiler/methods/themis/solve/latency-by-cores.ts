@@ -15,7 +15,7 @@ import { fitLatency, type LatencyPoint, worstCell } from "./latency-fit.ts";
  * Why a profile gives no latencies that can be planned with, to be followed by "; " and what is
  * allowed.
  */
-export interface UnusableLatency {
+interface UnusableLatency {
   readonly found: string;
   readonly allowed: string;
 }

@@ -13,7 +13,7 @@ interface Open {
   readonly except: readonly InstancesOf[];
 }
 
-export interface Packing {
+interface Packing {
   readonly mode: ScalingMode;
   /** No plan that costs more is of use: all cores. */
   readonly mostCost: number;

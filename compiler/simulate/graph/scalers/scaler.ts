@@ -38,7 +38,7 @@ export interface StageScaler {
   look(sight: StageSight): number;
 }
 
-export type ScalerOption = number | string;
+type ScalerOption = number | string;
 
 /** What is set of an autoscaler beside its target, by names that end in their unit. */
 export type ScalerOptions = Readonly<Record<string, ScalerOption>>;

@@ -1,7 +1,9 @@
 /** What `simulate` tells of an autoscaler that it has simulated. */
+import { assert } from "stratagem-runtime/internal/core/assert";
 import type { ScalerOptions } from "./scaler.ts";
-import { type ScalerSetting, settingParameters } from "./scaler-settings.ts";
+import { settingParameters } from "./scaler-settings.ts";
 import type { ScalerName } from "./scalers.ts";
+import type { PlannedSetting } from "./tune-scaler.ts";
 
 export interface ScaledBaseline {
   readonly name: ScalerName;
@@ -12,13 +14,21 @@ export interface ScaledBaseline {
   readonly planQps: number;
 }
 
-export function toldScaler(
+/**
+ * The setting that a baseline has, as shipped or tuned in hindsight.
+ * @param of how a method finds either for the bundle.
+ */
+export function chosenScaler(
+  { levels }: { readonly levels: readonly { readonly loadQps: number }[] },
   name: ScalerName,
   tuned: boolean,
-  setting: ScalerSetting,
-  planQps: number,
-): ScaledBaseline {
-  return { name, tuned, parameters: settingParameters(setting), planQps };
+  of: { shipped(): PlannedSetting; tuned(): readonly PlannedSetting[] },
+): { readonly planned: PlannedSetting; readonly told: ScaledBaseline } {
+  const planned = tuned ? of.tuned()[0] : of.shipped();
+  assert(planned !== undefined, "a setting is tried");
+  const planQps = levels[planned.plan]?.loadQps ?? Number.NaN;
+  const parameters = settingParameters(planned.setting);
+  return { planned, told: { name, tuned, parameters, planQps } };
 }
 
 /** One line for people. */

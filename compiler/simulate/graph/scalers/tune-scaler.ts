@@ -22,7 +22,7 @@ export interface TriedSetting extends PlannedSetting {
   readonly trial: ScalerTrial;
 }
 
-export interface TuningFrame {
+interface TuningFrame {
   readonly name: ScalerName;
   readonly stageCount: number;
   /** Indices of levels whose hardware and batches an autoscaler may be given. */

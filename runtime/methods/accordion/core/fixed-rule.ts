@@ -7,7 +7,7 @@ import type { ShapeChoice } from "./shape-choice.ts";
  * A depth that depends on the query alone: the fewest places that meet the SLO, the fastest, or
  * one.
  */
-export type FixedDepth = "slo-conforming" | "fastest" | "one-stage";
+type FixedDepth = "slo-conforming" | "fastest" | "one-stage";
 
 /**
  * Baselines: a query waits until the places it is due are free, or as many of other pools that do,

@@ -5,7 +5,7 @@ import type { QueryRuns } from "./query-runs.ts";
 import type { ShapeChoice } from "./shape-choice.ts";
 
 /** Who gets more places: a running query and its larger shape. */
-export interface Larger {
+interface Larger {
   readonly query: number;
   readonly shape: number;
 }

@@ -5,7 +5,7 @@ import { type PlaceRule, Shrinks } from "./place-rule.ts";
 import type { QueryRuns } from "./query-runs.ts";
 import type { ShapeChoice } from "./shape-choice.ts";
 
-export interface MalleableOptions {
+interface MalleableOptions {
   readonly reconfigurationMs: number;
   /** Whether a query of high priority starts on fewer places than it needs, to get more later. */
   readonly isEager: boolean;

@@ -13,7 +13,7 @@ import type { AccordionRecorder } from "./recording.ts";
 /** Largest requests that may wait or run on execution places, at least. */
 const PENDING = 64;
 
-export interface AccordionApplicationOptions extends ApplicationOptions {
+interface AccordionApplicationOptions extends ApplicationOptions {
   readonly bundle: AccordionBundle;
   /**
    * Makes the executor, all of whose workers hold all stage models. Called when the server

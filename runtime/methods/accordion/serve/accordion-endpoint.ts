@@ -19,7 +19,7 @@ import { accordionServedModels } from "./served-models.ts";
 /** What stays the same while a bundle is served. */
 const SERVED_PARTS = ["application", "slo", "cluster", "tasks", "policy", "shapes"] as const;
 
-export interface AccordionEndpointOptions {
+interface AccordionEndpointOptions {
   readonly bundle: AccordionBundle;
   readonly bundleSha256: string;
   readonly nowMs: () => number;

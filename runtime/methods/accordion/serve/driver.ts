@@ -23,7 +23,7 @@ import type { AccordionCommand, AccordionRecorder } from "./recording.ts";
 import { AccordionRequest } from "./request.ts";
 import type { AccordionModel } from "./served-models.ts";
 
-export interface AccordionDriverOptions {
+interface AccordionDriverOptions {
   /** In the order of the bundle. */
   readonly models: readonly AccordionModel[];
   /** Of the bundle; nothing has been told to it. */

@@ -30,7 +30,7 @@ const CHANGES = ["shrink", "grow", "move", "restart"] as const;
 type Change = (typeof CHANGES)[number];
 
 /** State of the server at the time it is asked. */
-export interface AccordionGauges {
+interface AccordionGauges {
   readonly places: number;
   readonly readyPlaces: number;
   readonly busyPlaces: number;

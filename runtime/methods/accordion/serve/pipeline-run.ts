@@ -6,7 +6,7 @@ import type { AccordionRequest, InstanceValue } from "./request.ts";
 import type { AccordionStage } from "./served-models.ts";
 
 /** What a run tells; it may be given other places in the call. */
-export interface RunListener {
+interface RunListener {
   /** The next row of the request is done. */
   onInstance(run: PipelineRun): void;
   /** An instance cannot be done. */

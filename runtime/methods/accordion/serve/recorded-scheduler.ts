@@ -5,7 +5,7 @@ import type { AccordionQuery } from "../core/query-runs.ts";
 import type { AccordionScheduler } from "../core/scheduler.ts";
 import type { AccordionCommand, AccordionRecorder } from "./recording.ts";
 
-export interface RecordedSchedulerOptions {
+interface RecordedSchedulerOptions {
   /** Nothing has been told to it. */
   readonly scheduler: AccordionScheduler;
   readonly recorder: AccordionRecorder | undefined;

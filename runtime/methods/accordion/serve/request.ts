@@ -24,7 +24,7 @@ export interface InstanceValue {
   readonly stayed?: StayedTensor;
 }
 
-export interface AccordionRequestOptions {
+interface AccordionRequestOptions {
   /** Index among the models. */
   readonly model: number;
   readonly ofModel: AccordionModel;

@@ -5,7 +5,7 @@ import { classOfPlaces } from "../core/pipeline-table.ts";
 import { inspectState, type PlaceDecision } from "./state-view.ts";
 
 /** A query, and the places that are free for it. */
-export interface PlaceQuery {
+interface PlaceQuery {
   /** Name of the model that it asks for. */
   readonly model: string;
   /** Instances. */

@@ -13,7 +13,7 @@ import type { PlaceRule } from "../core/place-rule.ts";
 import { QueryRuns } from "../core/query-runs.ts";
 import { ShapeChoice } from "../core/shape-choice.ts";
 
-export interface AskedState {
+interface AskedState {
   /** Instances. */
   readonly batch: number;
   /** Free places of each pool. */

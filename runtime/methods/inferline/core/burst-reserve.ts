@@ -19,7 +19,7 @@ export interface BurstReserveOptions {
 }
 
 /** Rates of the newest traffic, requests per second. */
-export interface LeapLook {
+interface LeapLook {
   readonly nowMs: number;
   /** What it surely is, and what it is over a beat and over the time that replicas take. */
   readonly sureQps: number;

@@ -14,7 +14,7 @@ const LEAST_DRAIN = 0.5;
 /** Beats after its beginning that a wave may still grow, at most half of the time to come up. */
 const GROWTH = 1;
 
-export interface CatchUpLook {
+interface CatchUpLook {
   readonly nowMs: number;
   /** Load that the newest traffic surely is, and the best guess of it, requests per second. */
   readonly sureQps: number;

@@ -12,7 +12,7 @@ import { sureRise } from "./sure-rise.ts";
 /** How the rate surely rises, or a forecaster of its highest beat. */
 export type Foreteller = "rise" | ForecasterName;
 
-export interface ForetoldOptions {
+interface ForetoldOptions {
   /** Beats until replicas are up. */
   readonly aheadBeats: number;
   readonly beatMs: number;

@@ -25,7 +25,7 @@ export function ratioFor({ replicas, provisioningRatio }: StagePlan, count: numb
 }
 
 /** What a level has at another load. */
-export interface Staff {
+interface Staff {
   /** [taskCount], at least 1. */
   readonly replicas: Uint32Array;
   /** Of all of them, in an hour. */

@@ -2,7 +2,7 @@
 import type { InferlineLevel } from "../../../bundle/schema.ts";
 
 /** What a level's own traffic does by chance, and how much more of it is no other load yet. */
-export interface SlackOptions {
+interface SlackOptions {
   /** Variance over mean of the requests in a window. */
   readonly dispersion: number;
   /** Standard deviations of a window's count above the most of the sample. */

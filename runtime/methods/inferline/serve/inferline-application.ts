@@ -8,7 +8,7 @@ import {
 } from "../../../server/graph/pipeline-application.ts";
 import { inferlinePipeline } from "./inferline-pipeline.ts";
 
-export interface InferlineApplicationOptions extends PipelineApplicationOptions {
+interface InferlineApplicationOptions extends PipelineApplicationOptions {
   readonly bundle: InferlineBundle;
   /** Names of first dimensions, of each variant of all tasks. */
   readonly axisNames?: readonly AxisNames[];

@@ -1,5 +1,5 @@
 /** What a server of pipelines needs of a bundle of inferline. */
-import type { InferlineBundle } from "../../../bundle/schema.ts";
+import { type InferlineBundle, MICROS, priceMicros } from "../../../bundle/schema.ts";
 import { replicaShapeOf } from "../../../core/graph/replica-shape.ts";
 import { levelForLoad } from "../../../core/level-choice.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
@@ -12,10 +12,23 @@ import { queryRoom } from "../../../server/graph/query-room.ts";
 import { fastestQueryMs, type ServedPipeline } from "../../../server/graph/served-pipeline.ts";
 import { surelyMs } from "../../../server/graph/sure-visits.ts";
 import { VisitCourses } from "../../../server/graph/visit-courses.ts";
-import { type InferlineDispatcher, inferlineDispatcherOf } from "../core/inferline-dispatcher.ts";
+import type { WorkerModels } from "../../../server/graph/worker-models.ts";
+import {
+  gaugeByTask,
+  head,
+  line,
+  type MetricLine,
+  metric,
+} from "../../../server/metrics/exposition.ts";
+import { EnvelopeTuner } from "../core/envelope-tuner.ts";
+import {
+  type InferlineDispatcher,
+  type InferlineGauges,
+  inferlineDispatcherOf,
+} from "../core/inferline-dispatcher.ts";
+import { JointTuner } from "../core/joint-tuner.ts";
+import type { ReplicaTuner, StageState } from "../core/replica-tuner.ts";
 import { replicaTunerOf } from "../core/replica-tuner-of.ts";
-import { InferlineMetrics } from "./metrics.ts";
-import { WatchedTuner } from "./watched-tuner.ts";
 
 /** What stays the same while a bundle is served. */
 const SERVED_PARTS = ["application", "slo", "cluster", "tasks", "entryBranch", "policy"] as const;
@@ -58,4 +71,175 @@ export function inferlinePipeline(
     },
     metricLines: (workers) => metrics.lines(workers),
   };
+}
+
+class InferlineMetrics {
+  readonly #taskNames: readonly string[];
+  /** [workerCount]: price per hour, in millionths. */
+  readonly #microsByWorker: readonly number[];
+  readonly #gauges: InferlineGauges;
+  readonly #tuner: WatchedTuner;
+
+  constructor({ tasks, cluster }: InferlineBundle, gauges: InferlineGauges, tuner: WatchedTuner) {
+    this.#taskNames = tasks.map(({ name }) => name);
+    this.#microsByWorker = cluster.pools.flatMap((pool) =>
+      new Array<number>(pool.workers).fill(priceMicros(pool)),
+    );
+    this.#gauges = gauges;
+    this.#tuner = tuner;
+  }
+
+  lines(workers: Pick<WorkerModels, "isAssigned">): MetricLine[] {
+    const { targetsByTask, assignedByTask, readyByTask } = this.#gauges;
+    const tasks = this.#taskNames;
+    return [
+      ...gaugeByTask(
+        "stratagem_replicas_target",
+        "Replicas that a task is to have",
+        tasks,
+        targetsByTask,
+      ),
+      ...gaugeByTask(
+        "stratagem_replicas_assigned",
+        "Replicas of a task, those included that come up or leave after a batch",
+        tasks,
+        assignedByTask,
+      ),
+      ...gaugeByTask(
+        "stratagem_replicas_ready",
+        "Replicas of a task that hold its model",
+        tasks,
+        readyByTask,
+      ),
+      ...this.#scalingLines(),
+      ...this.#envelopeLines(),
+      ...metric(
+        "stratagem_cost_per_hour",
+        "gauge",
+        "Price of the replicas there are, in the unit of the pools",
+        this.costPerHour(workers),
+      ),
+    ];
+  }
+
+  #scalingLines(): MetricLine[] {
+    const name = "stratagem_scaling_actions_total";
+    const { ups, downs } = this.#tuner;
+    return [
+      head(name, "counter", "Replicas asked for and given up, by task"),
+      ...this.#taskNames.flatMap((task, index) => [
+        line(name, { task, direction: "up" }, ups[index] ?? 0),
+        line(name, { task, direction: "down" }, downs[index] ?? 0),
+      ]),
+    ];
+  }
+
+  /** Replicas that stay as planned follow no envelope. */
+  #envelopeLines(): MetricLine[] {
+    const { tuner } = this.#tuner;
+    if (!(tuner instanceof EnvelopeTuner || tuner instanceof JointTuner)) return [];
+    const requests = "stratagem_envelope_requests";
+    const { windowMs, observedRequests, sampleRequests, excess } = tuner;
+    return [
+      head(requests, "gauge", "Most requests in a window: of the last minute, of the sample"),
+      ...[...windowMs].flatMap((ms, window) => {
+        const sample = sampleRequests[window] ?? Number.NaN;
+        // A level whose plan is slower than that of another says nothing of the shortest windows.
+        if (Number.isNaN(sample)) return [];
+        return [
+          line(requests, { window_ms: `${ms}`, of: "observed" }, observedRequests[window] ?? 0),
+          line(requests, { window_ms: `${ms}`, of: "sample" }, sample),
+        ];
+      }),
+      ...metric(
+        "stratagem_envelope_excess",
+        "gauge",
+        "Largest ratio of an observed number of requests to that of the sample",
+        excess,
+      ),
+    ];
+  }
+
+  /** Of all workers there are. */
+  get mostPerHour(): number {
+    return this.#microsByWorker.reduce((sum, price) => sum + price, 0) / MICROS;
+  }
+
+  /** Of those that are replicas now. */
+  costPerHour(workers: Pick<WorkerModels, "isAssigned">): number {
+    const micros = this.#microsByWorker.reduce(
+      (sum, price, worker) => sum + (workers.isAssigned(worker) ? price : 0),
+      0,
+    );
+    return micros / MICROS;
+  }
+}
+
+/** A tuner whose changes are counted. */
+class WatchedTuner implements ReplicaTuner {
+  readonly tuner: ReplicaTuner;
+  /**
+   * [taskCount], each: replicas by which the target of a task has risen, and fallen, all changes
+   * together.
+   */
+  readonly ups: Uint32Array;
+  readonly downs: Uint32Array;
+  readonly #known: Uint32Array;
+
+  constructor(tuner: ReplicaTuner) {
+    this.tuner = tuner;
+    this.#known = tuner.targets.slice();
+    this.ups = new Uint32Array(this.#known.length);
+    this.downs = new Uint32Array(this.#known.length);
+  }
+
+  get targets(): Uint32Array {
+    return this.tuner.targets;
+  }
+
+  get level(): number | undefined {
+    return this.tuner.level;
+  }
+
+  get isLateLast(): boolean | undefined {
+    return this.tuner.isLateLast;
+  }
+
+  get recentMeanQps(): number {
+    return this.tuner.recentMeanQps;
+  }
+
+  get wakeMs(): number {
+    return this.tuner.wakeMs;
+  }
+
+  onArrival(nowMs: number): boolean {
+    const isChanged = this.tuner.onArrival(nowMs);
+    if (isChanged) this.#count();
+    return isChanged;
+  }
+
+  onQuery(task: number): void {
+    this.tuner.onQuery?.(task);
+  }
+
+  tick(nowMs: number, state: StageState): boolean {
+    const isChanged = this.tuner.tick(nowMs, state);
+    if (isChanged) this.#count();
+    return isChanged;
+  }
+
+  follow(level: number, nowMs: number): void {
+    this.tuner.follow(level, nowMs);
+    this.#count();
+  }
+
+  #count(): void {
+    for (const [task, target] of this.targets.entries()) {
+      const rise = target - (this.#known[task] ?? 0);
+      const changes = rise > 0 ? this.ups : this.downs;
+      changes[task] = (changes[task] ?? 0) + Math.abs(rise);
+      this.#known[task] = target;
+    }
+  }
 }

@@ -22,7 +22,7 @@ export interface PlanView {
   readonly provenGap: number;
 }
 
-export interface StageView {
+interface StageView {
   readonly task: string;
   readonly hardware: string;
   readonly batch: number;
@@ -72,7 +72,7 @@ export interface TrafficView extends Omit<TrafficSample, "envelope" | "estimate"
   readonly envelope: readonly EnvelopeWindow[];
 }
 
-export interface EnvelopeWindow {
+interface EnvelopeWindow {
   readonly windowMs: number;
   /** At most in any window of that length. */
   readonly requests: number;

@@ -8,7 +8,7 @@ import {
 } from "../../../server/graph/pipeline-application.ts";
 import { lokiPipeline } from "./loki-pipeline.ts";
 
-export interface LokiApplicationOptions extends PipelineApplicationOptions {
+interface LokiApplicationOptions extends PipelineApplicationOptions {
   readonly bundle: LokiBundle;
   /**
    * Names of first dimensions, of each variant of all tasks; needed where a row becomes several.

@@ -22,7 +22,7 @@ export interface PlanView {
   >;
 }
 
-export interface InstanceView {
+interface InstanceView {
   readonly task: string;
   readonly variant: string;
   readonly pool: string;

@@ -16,7 +16,7 @@ import type { RowSlots } from "./row-slots.ts";
 import type { RunningBatch } from "./running-batch.ts";
 import type { SchedulerObserver } from "./scheduler-observer.ts";
 
-export interface BatchEndsOptions {
+interface BatchEndsOptions {
   readonly signature: ModelSignature;
   readonly slots: RowSlots;
   readonly requests: OpenRequests;

@@ -5,7 +5,7 @@ import type { GenerationOutcome } from "./metrics.ts";
 import { OverloadDetector } from "./overload-detector.ts";
 import type { ServedPolicy } from "./served-policy.ts";
 
-export interface LevelGenerationOptions {
+interface LevelGenerationOptions {
   readonly policy: ServedPolicy;
   readonly generateLevel: GenerateLevel;
   readonly onDone: (outcome: GenerationOutcome) => void;

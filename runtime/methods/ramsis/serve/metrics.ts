@@ -18,7 +18,7 @@ import type { BatchStart, SchedulerObserver } from "./scheduler-observer.ts";
 export type GenerationOutcome = "added" | "infeasible" | "failed";
 
 /** State of the server at the time it is asked. */
-export interface MetricsGauges {
+interface MetricsGauges {
   readonly loadQps: number;
   readonly pendingQueries: number;
   readonly readyWorkers: number;

@@ -30,7 +30,7 @@ import type { RecordedCommand, RecordedEvent, Recorder } from "./recording.ts";
 import { Scheduler } from "./scheduler.ts";
 import { ServedPolicy } from "./served-policy.ts";
 
-export interface RamsisEndpointOptions {
+interface RamsisEndpointOptions {
   readonly bundle: RamsisBundle;
   readonly bundleSha256: string;
   readonly nowMs: () => number;

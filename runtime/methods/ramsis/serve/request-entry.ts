@@ -14,7 +14,7 @@ import type { RecordedDispatcher, TableCommand } from "./recorded-dispatcher.ts"
 import type { RowSlots } from "./row-slots.ts";
 import type { SchedulerObserver } from "./scheduler-observer.ts";
 
-export interface RequestEntryOptions {
+interface RequestEntryOptions {
   readonly signature: ModelSignature;
   readonly slots: RowSlots;
   readonly requests: OpenRequests;

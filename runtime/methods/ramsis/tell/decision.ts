@@ -7,7 +7,7 @@ import { type AskedKind, type DecidingTable, decidingTable } from "./class-level
 import { type Decision, decisionIn } from "./state-view.ts";
 
 /** A queue as the tables know it. */
-export interface QueueState extends AskedState {
+interface QueueState extends AskedState {
   /** Queries that wait, at least one. */
   readonly queued: number;
   /** Until the deadline of the query that has least time left; negative once it has passed. */

@@ -19,13 +19,13 @@ export interface Choice {
 }
 
 /** No batch yet: a later one will be better. */
-export interface Wait {
+interface Wait {
   /** Waiting ends when the slack falls below this, or another query comes. */
   readonly waitUntilSlackMs: number;
 }
 
 /** The earliest query is not served in time, for the sake of the others. */
-export interface GiveUp {
+interface GiveUp {
   readonly givesUp: true;
 }
 

@@ -34,7 +34,7 @@ export function planAccuracy(
 }
 
 /** A task and all before it, ascending. */
-export function wayTo(
+function wayTo(
   tasks: readonly { readonly edges: readonly { readonly parent: number | null }[] }[],
   task: number,
 ): number[] {

@@ -4,7 +4,7 @@ import { PLAIN, type TaskGraph } from "../../../core/graph/task-graph.ts";
 import type { ThemisShape } from "./shape.ts";
 
 /** What there is, in force: queues by task, the rest [variantCount] each. */
-export interface WayState {
+interface WayState {
   readonly queues: Pick<LinkedQueues, "length">;
   readonly readyByVariant: Uint32Array;
   /** That there are to be. */

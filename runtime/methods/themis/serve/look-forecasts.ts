@@ -3,7 +3,7 @@ import type { OnnxForecaster } from "../../../exec/onnx/onnx-forecaster.ts";
 import type { Forecasts } from "../../../server/graph/forecasts.ts";
 import type { ThemisDispatcher } from "../core/themis-dispatcher.ts";
 
-export interface LookForecastsOptions {
+interface LookForecastsOptions {
   readonly dispatcher: Pick<ThemisDispatcher, "lookCount" | "perBeat" | "beatMs">;
   readonly forecaster: Pick<OnnxForecaster, "forecast">;
   /** Told why there are no forecasts, once until there are some again. */

@@ -6,6 +6,7 @@ import type { ThemisBundle } from "../../../bundle/schema.ts";
 import { type Forecaster, forecasterOf } from "../../../core/forecasters.ts";
 import type { PipelineCommand, PipelineEvent } from "../../../server/graph/pipeline-recording.ts";
 import {
+  gaugeByTask,
   Histogram,
   head,
   line,
@@ -18,8 +19,7 @@ import type { ThemisDispatcher, ThemisGauges } from "../core/themis-dispatcher.t
 /** Bounds of the time until a resize is in force, which waits for the batch that runs. */
 const RESIZE_BOUNDS_MS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
 
-export type WatchedGauges = ThemisGauges &
-  Pick<ThemisDispatcher, "lookCount" | "perBeat" | "beatMs">;
+type WatchedGauges = ThemisGauges & Pick<ThemisDispatcher, "lookCount" | "perBeat" | "beatMs">;
 
 /** An instance, as far as its resizes go. */
 interface Instance {
@@ -104,7 +104,7 @@ export class ThemisMetrics {
       ],
     ];
     return [
-      ...gauges.flatMap(([name, help, values]) => this.#byTask(name, help, values)),
+      ...gauges.flatMap(([name, help, values]) => gaugeByTask(name, help, this.#taskNames, values)),
       ...metric(
         "stratagem_cores",
         "gauge",
@@ -139,13 +139,6 @@ export class ThemisMetrics {
     if (instance === undefined || Number.isNaN(instance.sinceMs)) return;
     this.#resizesByTask[instance.task]?.waitMs.observe(this.#nowMs - instance.sinceMs);
     instance.sinceMs = Number.NaN;
-  }
-
-  #byTask(name: string, help: string, values: Uint32Array): MetricLine[] {
-    return [
-      head(name, "gauge", help),
-      ...this.#taskNames.map((task, index) => line(name, { task }, values[index] ?? 0)),
-    ];
   }
 
   #resizeLines(): MetricLine[] {

@@ -10,7 +10,7 @@ import {
 import { openForecastModel } from "./forecast-model.ts";
 import { themisPipeline } from "./themis-pipeline.ts";
 
-export interface ThemisApplicationOptions extends PipelineApplicationOptions {
+interface ThemisApplicationOptions extends PipelineApplicationOptions {
   readonly bundle: ThemisBundle;
   /** Names of first dimensions, of each variant of all tasks. */
   readonly axisNames?: readonly AxisNames[];

@@ -15,7 +15,6 @@ import { coreBudgetOf, themisShapeOf } from "../core/shape.ts";
 import { type ThemisDispatcher, themisDispatcherOf } from "../core/themis-dispatcher.ts";
 import { LookForecasts } from "./look-forecasts.ts";
 import { ThemisMetrics } from "./metrics.ts";
-import { withServedNames } from "./served-names.ts";
 
 /** What stays the same while a bundle is served. */
 const SERVED_PARTS = ["application", "slo", "cluster", "tasks", "entryBranch", "policy"] as const;
@@ -86,4 +85,19 @@ function fastestQueryMs({ tasks }: ThemisBundle, task: number): number {
     return Array.from({ length: coreCount }, (_, core) => ms.data[core * batchCount]);
   });
   return Math.min(...alone.map((time) => time ?? Number.NaN));
+}
+
+/** The bundle with `name@pool` in place of a name that a task has more than once. */
+function withServedNames(bundle: ThemisBundle): ThemisBundle {
+  const { pools } = bundle.cluster;
+  if (pools.length === 1) return bundle;
+  const tasks = bundle.tasks.map((task) => ({
+    ...task,
+    variants: task.variants.map((variant) => {
+      const { name, pool = 0 } = variant;
+      const count = task.variants.filter((other) => other.name === name).length;
+      return count === 1 ? variant : { ...variant, name: `${name}@${pools[pool]?.name ?? ""}` };
+    }),
+  }));
+  return { ...bundle, tasks };
 }

@@ -25,7 +25,7 @@ export interface PlansView {
   readonly steady: PlanView;
 }
 
-export interface PlanView {
+interface PlanView {
   readonly cores: number;
   /** Of the longest path by the model: processing, queueing and hops. */
   readonly latencyMs: number;
@@ -56,7 +56,7 @@ export interface TaskView extends Omit<ScaledStage, "variant"> {
   readonly sloShare: number;
 }
 
-export interface SolveView extends Omit<ScaleReport, "bindingTask"> {
+interface SolveView extends Omit<ScaleReport, "bindingTask"> {
   /** By name. */
   readonly bindingTask: string | null;
 }

@@ -2,7 +2,10 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { type CompileCommand, compileCommand } from "../../../../compiler/commands/compile.ts";
+import {
+  type CompileCommand,
+  compileCommand,
+} from "../../../../compiler/commands/compile/compile.ts";
 import { readHost } from "../../../../runtime/exec/modules/host-source.ts";
 import { describeModel } from "../../../../runtime/exec/onnx/model-file.ts";
 import { probeModelFile, probeTensors } from "../../../../runtime/exec/tensors/probe-tensors.ts";

@@ -2,19 +2,20 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { type SimulateOptions, simulateCommand } from "../../../../compiler/commands/simulate.ts";
+import {
+  type SimulateOptions,
+  simulateCommand,
+} from "../../../../compiler/commands/simulate/simulate.ts";
 import { ACCORDION_BASELINES } from "../../../../compiler/methods/accordion/baselines.ts";
 import { simulateAccordion } from "../../../../compiler/methods/accordion/simulate/simulate.ts";
-import {
-  type AccordionCommandOptions,
-  simulateAccordionCommand,
-} from "../../../../compiler/methods/accordion/simulate-command.ts";
+import { simulateAccordionCommand } from "../../../../compiler/methods/accordion/simulate-command.ts";
+import type { AskedRun } from "../../../../compiler/methods/method.ts";
 import { encodeBundle } from "../../../../runtime/checked-bundle.ts";
 import type { CommandResult } from "../../../../runtime/commands/command-result.ts";
 import { accordionBundle } from "../../../support/accordion-bundle.ts";
 
 const BUNDLE = accordionBundle();
-const OPTIONS: AccordionCommandOptions = {
+const OPTIONS: AskedRun = {
   arrivals: { kind: "poisson", qps: 30 },
   durationMs: 10_000,
   seed: 1,
@@ -106,7 +107,7 @@ describe("baselines", () => {
   test.each(ACCORDION_BASELINES)(
     "%s has the bundle's table and queries, and no expectation",
     (name) => {
-      const { json } = simulateAccordionCommand(BUNDLE, OPTIONS, name, watch());
+      const { json } = simulateAccordionCommand(BUNDLE, OPTIONS, { name }, watch());
       const own = simulateAccordion(BUNDLE, OPTIONS);
       expect(json).toMatchObject({
         scheduler: name,
@@ -119,7 +120,7 @@ describe("baselines", () => {
   );
 
   test("queries of one stage have one place each", () => {
-    const { json } = simulateAccordionCommand(BUNDLE, OPTIONS, "one-stage", watch());
+    const { json } = simulateAccordionCommand(BUNDLE, OPTIONS, { name: "one-stage" }, watch());
     const { occupancy, activeQueries } = json as {
       occupancy: number;
       activeQueries: { mean: number };
@@ -127,8 +128,8 @@ describe("baselines", () => {
     expect(activeQueries.mean).toBeCloseTo(8 * occupancy, 9);
   });
 
-  test.each(["cg-mean", { kind: "greedy" }])("of other methods, as %o, are refused", (baseline) => {
-    expect(() => simulateAccordionCommand(BUNDLE, OPTIONS, baseline, watch())).toThrow(
+  test.each(["cg-mean", "greedy"])("of other methods, as %o, are refused", (baseline) => {
+    expect(() => simulateAccordionCommand(BUNDLE, OPTIONS, { name: baseline }, watch())).toThrow(
       expect.objectContaining({
         code: "RUNTIME_USAGE",
         message: expect.stringMatching(
@@ -186,7 +187,7 @@ describe("the command", () => {
   test("simulates a bundle of malleable pipelines, and its baselines", async () => {
     const own = simulateAccordionCommand(BUNDLE, OPTIONS, null, watch());
     expect(await run({})).toEqual(told(own));
-    const fastest = simulateAccordionCommand(BUNDLE, OPTIONS, "fastest", watch());
+    const fastest = simulateAccordionCommand(BUNDLE, OPTIONS, { name: "fastest" }, watch());
     expect(await run({ baseline: "fastest" })).toEqual(told(fastest, false));
   });
 

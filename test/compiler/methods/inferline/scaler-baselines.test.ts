@@ -58,10 +58,10 @@ interface Told {
   };
 }
 
-function run(kind: ScalerName, tuned = false): Told & { readonly text: string } {
+function run(name: ScalerName, tuned = false): Told & { readonly text: string } {
   let nowMs = 0;
   const watch = { nowMs: () => ++nowMs };
-  const asked = { kind, tuned };
+  const asked = { name, tuned };
   const { json, text } = simulateInferlineCommand(BUNDLE, OPTIONS, asked, watch);
   return { ...(json as Told), text };
 }

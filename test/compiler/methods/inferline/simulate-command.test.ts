@@ -1,8 +1,6 @@
 import { describe, expect, test } from "vitest";
-import {
-  type InferlineCommandOptions,
-  simulateInferlineCommand,
-} from "../../../../compiler/methods/inferline/simulate-command.ts";
+import { simulateInferlineCommand } from "../../../../compiler/methods/inferline/simulate-command.ts";
+import type { AskedRun } from "../../../../compiler/methods/method.ts";
 import { inferlineBundle } from "../../../support/inferline-bundle.ts";
 
 const BUNDLE = inferlineBundle({
@@ -27,7 +25,7 @@ const BUNDLE = inferlineBundle({
     },
   ],
 });
-const OPTIONS: InferlineCommandOptions = {
+const OPTIONS: AskedRun = {
   arrivals: { kind: "poisson", qps: 20 },
   durationMs: 10_000,
   seed: 1,
@@ -94,7 +92,12 @@ describe("the answer", () => {
 
 describe("a baseline", () => {
   test("is served in place of the bundle, whose expectation says nothing of it", () => {
-    const { json, text } = simulateInferlineCommand(BUNDLE, OPTIONS, "cg-peak", watch());
+    const { json, text } = simulateInferlineCommand(
+      BUNDLE,
+      OPTIONS,
+      { name: "cg-peak", tuned: false },
+      watch(),
+    );
     expect(json).not.toHaveProperty("expected");
     expect(text).not.toContain("expected");
     const { costPerHour, scaling } = json as { costPerHour: number; scaling: object };
@@ -109,7 +112,12 @@ describe("a baseline", () => {
     const arrivals = { kind: "poisson", qps: 130 } as const;
     const options = { ...OPTIONS, arrivals, durationMs: 60_000 };
     const [fixed, tuned] = ["cg-mean", "cg-mean-autoscale"].map((baseline) => {
-      const { json } = simulateInferlineCommand(BUNDLE, options, baseline, watch());
+      const { json } = simulateInferlineCommand(
+        BUNDLE,
+        options,
+        { name: baseline, tuned: false },
+        watch(),
+      );
       return json as { violationRate: number; scaling: { up: number } };
     });
     expect(fixed?.scaling.up).toBe(0);
@@ -118,10 +126,12 @@ describe("a baseline", () => {
   });
 });
 
-test.each(["inferline", { kind: "greedy" }])(
+test.each(["inferline", "greedy"])(
   "refuses the baseline %o, which is of other methods",
   (baseline) => {
-    expect(() => simulateInferlineCommand(BUNDLE, OPTIONS, baseline, watch())).toThrow(
+    expect(() =>
+      simulateInferlineCommand(BUNDLE, OPTIONS, { name: baseline, tuned: false }, watch()),
+    ).toThrow(
       expect.objectContaining({
         code: "RUNTIME_USAGE",
         message: expect.stringMatching(/--baseline (inferline|greedy) is not for .* inferline/),

@@ -2,7 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { type SimulateOptions, simulateCommand } from "../../../../compiler/commands/simulate.ts";
+import {
+  type SimulateOptions,
+  simulateCommand,
+} from "../../../../compiler/commands/simulate/simulate.ts";
 import { SINGLE_BASELINES } from "../../../../compiler/methods/ramsis/baselines.ts";
 import { encodeBundle } from "../../../../runtime/checked-bundle.ts";
 import type { CommandResult } from "../../../../runtime/commands/command-result.ts";

@@ -28,10 +28,10 @@ interface Told {
   readonly baseline: { readonly planQps: number };
 }
 
-async function run(kind: ScalerName, tuned = false): Promise<Told & { readonly text: string }> {
+async function run(name: ScalerName, tuned = false): Promise<Told & { readonly text: string }> {
   let nowMs = 0;
   const watch = { nowMs: () => ++nowMs };
-  const { json, text } = await simulateThemisCommand(BUNDLE, OPTIONS, { kind, tuned }, watch);
+  const { json, text } = await simulateThemisCommand(BUNDLE, OPTIONS, { name, tuned }, watch);
   return { ...(json as Told), text };
 }
 

@@ -1,13 +1,11 @@
 import { describe, expect, test } from "vitest";
+import type { AskedRun } from "../../../../compiler/methods/method.ts";
 import { foretoldLooks } from "../../../../compiler/methods/themis/foretold-looks.ts";
-import {
-  simulateThemisCommand,
-  type ThemisCommandOptions,
-} from "../../../../compiler/methods/themis/simulate-command.ts";
+import { simulateThemisCommand } from "../../../../compiler/methods/themis/simulate-command.ts";
 import { themisBundle } from "../../../support/themis-bundle.ts";
 
 const BUNDLE = themisBundle();
-const OPTIONS: ThemisCommandOptions = {
+const OPTIONS: AskedRun = {
   arrivals: { kind: "poisson", qps: 40 },
   durationMs: 20_000,
   seed: 1,
@@ -108,10 +106,12 @@ test("service times that are to be drawn are refused where there are no quantile
   );
 });
 
-test.each(["cg-mean", { kind: "greedy" }])(
+test.each(["cg-mean", "greedy"])(
   "refuses the baseline %o, which is of other methods",
   async (baseline) => {
-    await expect(simulateThemisCommand(BUNDLE, OPTIONS, baseline, watch())).rejects.toThrow(
+    await expect(
+      simulateThemisCommand(BUNDLE, OPTIONS, { name: baseline, tuned: false }, watch()),
+    ).rejects.toThrow(
       expect.objectContaining({
         code: "RUNTIME_USAGE",
         message: expect.stringMatching(/--baseline (cg-mean|greedy) is not for .* themis/),
@@ -121,7 +121,12 @@ test.each(["cg-mean", { kind: "greedy" }])(
 );
 
 test.each(["fa2", "sponge", "themis"])("%s is planned for the same loads", async (baseline) => {
-  const { json } = await simulateThemisCommand(BUNDLE, OPTIONS, baseline, watch());
+  const { json } = await simulateThemisCommand(
+    BUNDLE,
+    OPTIONS,
+    { name: baseline, tuned: false },
+    watch(),
+  );
   const own = await simulateThemisCommand(BUNDLE, OPTIONS, null, watch());
   expect(json).toMatchObject({ queries: (own.json as { queries: number }).queries });
   expect(json).not.toHaveProperty("expected");

@@ -1,7 +1,7 @@
 /** The rows of the serving path in a profile that is there. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { servingOutput } from "../../../../compiler/commands/profile-serving.ts";
+import { servingOutput } from "../../../../compiler/commands/profile/serving.ts";
 import {
   expectProfile,
   withServingRows,

@@ -22,7 +22,7 @@ let reader: InstanceType<typeof ModelReader> | undefined;
 afterEach(() => reader?.close());
 
 function opened(limits: Partial<ModelLimits> = {}, { signal } = abort) {
-  reader = new ModelReader({ memoryBytes: null, timeoutMs: 60_000, ...limits }, signal);
+  reader = new ModelReader(signal, limits);
   return reader;
 }
 

@@ -10,7 +10,7 @@ import { taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
 import { slidingPeakRate } from "../../../../numeric/traffic-envelope.ts";
 import { serviceTimeMs } from "../service-time.ts";
 
-export interface CoarseOptions {
+interface CoarseOptions {
   /** Sample trace, non-decreasing, from 0 to `durationMs`. */
   readonly arrivalMs: Float64Array;
   readonly durationMs: number;

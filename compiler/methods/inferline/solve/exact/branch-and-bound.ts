@@ -14,7 +14,7 @@ import type { SearchSpace } from "../search-space.ts";
 import { BranchRecorder, isBranchLog, replayed } from "./branch-log.ts";
 import { type Choice, type ChoiceUse, Lanes } from "./lanes.ts";
 
-export interface Refined {
+interface Refined {
   /** The best that is known: what the search was given, or better. */
   readonly configuration: Configuration | null;
   /** No configuration costs less, millionths per hour. */

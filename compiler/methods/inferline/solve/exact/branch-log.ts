@@ -24,7 +24,7 @@ interface FoundPlan {
   readonly configuration: Configuration;
 }
 
-export interface BranchLog {
+interface BranchLog {
   /** Cost of the best plan that was known before; Infinity for none. */
   readonly enteredCost: number;
   readonly stretches: readonly Stretch[];
@@ -77,7 +77,7 @@ export class BranchRecorder {
 }
 
 /** What a search would have come to in a branch. */
-export interface Replayed {
+interface Replayed {
   readonly evaluations: number;
   readonly queries: number;
   /** The last plan that is better than what it began with; null for none. */

@@ -14,7 +14,7 @@ export interface MixedProgram {
   readonly binary: readonly string[];
 }
 
-export interface MixedSolution {
+interface MixedSolution {
   readonly status: "optimal" | "feasible" | "infeasible" | "unknown";
   readonly values: ReadonlyMap<string, number> | null;
 }

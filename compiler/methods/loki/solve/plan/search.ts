@@ -33,7 +33,7 @@ export interface Point {
   readonly worth: number;
 }
 
-export interface SearchResult {
+interface SearchResult {
   readonly best: Point | null;
   /**
    * No point that is worth more than `above` is worth more than this, proven; -Infinity where there

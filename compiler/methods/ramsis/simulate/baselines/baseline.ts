@@ -17,7 +17,7 @@ export type TableBaseline =
   | { readonly kind: "jellyfish" }
   | { readonly kind: "model-switching" };
 
-export interface PeerBaseline {
+interface PeerBaseline {
   readonly kind: PeerName;
   /** Whether its parameters are chosen in hindsight. */
   readonly tuned: boolean;

@@ -38,7 +38,7 @@ export interface Measured {
  * Measures a setting. @param round 0 for a first look at all, 1 for a longer one, on other
  * arrivals, at the best of them.
  */
-export type Measure = (setting: PeerSetting, round: 0 | 1) => Trial;
+type Measure = (setting: PeerSetting, round: 0 | 1) => Trial;
 
 /** So many of the best get a second look. */
 const FINALISTS = 3;

@@ -11,7 +11,7 @@ import { type Measured, PEERS, type PeerName, tune } from "./peers.ts";
 import { tuningLooks } from "./tuning-looks.ts";
 
 /** Of what is simulated; a tuning looks at other random numbers. */
-export interface TunedFor extends Pick<ClusterOptions, "arrivals" | "durationMs" | "serviceTimes"> {
+interface TunedFor extends Pick<ClusterOptions, "arrivals" | "durationMs" | "serviceTimes"> {
   readonly stations?: StationOptions;
 }
 

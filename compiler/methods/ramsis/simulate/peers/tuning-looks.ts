@@ -3,7 +3,7 @@ import { assert } from "stratagem-runtime/internal/core/assert";
 import type { Trace } from "../../../../spec/trace.ts";
 import type { ClusterOptions } from "../cluster-simulation.ts";
 
-export type Look = Pick<ClusterOptions, "arrivals" | "durationMs" | "counted">;
+type Look = Pick<ClusterOptions, "arrivals" | "durationMs" | "counted">;
 
 type Rates = Extract<Trace, { kind: "rates" }>;
 

@@ -9,14 +9,14 @@ const OVERLOAD_SETTLING_SLOS = 20;
 /** Arrivals that a sample has for its length, at most. */
 const MOST_ARRIVALS = 1_000_000;
 
-export interface SampleSpan {
+interface SampleSpan {
   /** The queries that count, first and end. */
   readonly counted: readonly [number, number];
   /** All queries, those before and after included. */
   readonly count: number;
 }
 
-export interface SampledLevel {
+interface SampledLevel {
   readonly arrivalsPerMs: number;
   readonly sloMs: number;
   readonly workerCount: number;

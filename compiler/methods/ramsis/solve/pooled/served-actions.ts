@@ -1,7 +1,9 @@
 /**
  * The batches that the fast server chooses from: those that are the best use of some price of time.
  */
-import { type GapOutcome, gapOutcomes } from "./gap-outcomes.ts";
+
+import { negativeBinomialWindow } from "../../../../numeric/negative-binomial.ts";
+import { type PmfWindow, poissonWindow } from "../../../../numeric/poisson.ts";
 import type { PooledAction, PooledProblem } from "./pooled-problem.ts";
 
 export interface ServedAction {
@@ -68,4 +70,44 @@ function isWorthALook(action: PooledAction, choices: readonly PooledAction[]): b
 export function isCheaper(one: ServedAction, other: ServedAction): boolean {
   const [own, its] = [one.stepMs * other.batch, other.stepMs * one.batch];
   return own < its * (1 - 1e-9) || (own < its * (1 + 1e-9) && one.batch > other.batch);
+}
+
+/** Neighbouring counts, by their mean. */
+interface GapOutcome {
+  readonly count: number;
+  /** Probability. */
+  readonly weight: number;
+}
+
+/**
+ * A group of counts has at least this probability, none and one excepted: an empty queue is another
+ * state.
+ */
+const LEAST_WEIGHT = 0.16;
+const NEGLIGIBLE = 1e-7;
+
+/**
+ * @param dispersion variance over mean, at least 1.
+ * @returns weights that sum to 1, and the mean of the count.
+ */
+function gapOutcomes(gapMs: number, arrivalsPerMs: number, dispersion: number): GapOutcome[] {
+  const { first, pmf } = counts(arrivalsPerMs * gapMs, dispersion);
+  const outcomes: GapOutcome[] = [];
+  let [weight, sum] = [0, 0];
+  pmf.forEach((probability, index) => {
+    const count = first + index;
+    weight += probability;
+    sum += count * probability;
+    const isLast = index === pmf.length - 1;
+    if (!isLast && count > 0 && weight < LEAST_WEIGHT) return;
+    outcomes.push({ count: sum / weight, weight });
+    [weight, sum] = [0, 0];
+  });
+  return outcomes;
+}
+
+function counts(mean: number, dispersion: number): PmfWindow {
+  return dispersion > 1
+    ? negativeBinomialWindow(mean, dispersion, NEGLIGIBLE)
+    : poissonWindow(mean, NEGLIGIBLE);
 }

@@ -20,7 +20,7 @@ const AGE_PARTS = 1024;
 const BAND_BELOW = 4;
 const BAND_ABOVE = 7;
 
-export interface StateGridOptions {
+interface StateGridOptions {
   readonly problem: PooledProblem;
   /** Batches that are started in one step at most. */
   readonly batchesPerStep: number;

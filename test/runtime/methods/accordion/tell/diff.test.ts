@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { diffText } from "../../../../../runtime/commands/diff.ts";
-import { diffBundles } from "../../../../../runtime/diff.ts";
+import { diffBundles } from "../../../../../compiler/gate/differences.ts";
+import { diffText } from "../../../../../compiler/gate/differences-text.ts";
 import { accordionBundle } from "../../../../support/accordion-bundle.ts";
 
 const deep = { name: "deep", accuracy: 0.9, layerMs: [4, 6, 3, 7, 5, 5], hasModel: true };
 
 const told = (before: ReturnType<typeof accordionBundle>, after: typeof before): string[] =>
-  diffText(diffBundles(before, after), { isAll: true }).split("\n");
+  diffText(diffBundles(before, after)).split("\n");
 
 test("options and levels differ in words, and figures are no other plan", () => {
   const before = accordionBundle();

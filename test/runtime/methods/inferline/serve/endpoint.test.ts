@@ -2,78 +2,22 @@ import { afterEach, expect, test } from "vitest";
 import type { InferlineBundle } from "../../../../../runtime/bundle/schema.ts";
 import { beatMsOf } from "../../../../../runtime/core/beat.ts";
 import { inferlineApplication } from "../../../../../runtime/methods/inferline/serve/inferline-application.ts";
-import type { RunningServer } from "../../../../../runtime/server/serve.ts";
 import type { InferlineLevelSketch } from "../../../../support/inferline-bundle.ts";
-import { ofOneModel } from "../../../../support/metrics-text.ts";
-import { serveOne } from "../../../../support/serve-one.ts";
-import { FakeAssignedExecutor } from "../../../server/graph/fake-executor.ts";
-import { type CascadeRow, outputsOf, servedStages } from "../../../server/graph/served-tasks.ts";
+import {
+  closeServed,
+  driven,
+  get,
+  inferStages,
+  loadAll,
+  metricsOf,
+  served,
+} from "../../../server/graph/served-house.ts";
+import { outputsOf, servedStages } from "../../../server/graph/served-tasks.ts";
 
-const open: RunningServer[] = [];
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((server) => server.close()));
-});
+afterEach(closeServed);
 
-/**
- * A server over HTTP whose models are not real, whose clock stands still, and whose batches and
- * loads wait for the test.
- */
-async function serving(bundle: InferlineBundle = servedStages()) {
-  const clock = { nowMs: 1000 };
-  let executor: FakeAssignedExecutor | undefined;
-  const server = await serveOne(inferlineApplication, {
-    bundle,
-    bundleSha256: "ab".repeat(32),
-    host: "127.0.0.1",
-    port: 0,
-    nowMs: () => clock.nowMs,
-    version: "0.0.0",
-    executorFactory: (handlers) => {
-      executor = new FakeAssignedExecutor(handlers, outputsOf);
-      return executor;
-    },
-  });
-  open.push(server);
-  if (executor === undefined) throw new Error("the server made no executor");
-  for (let worker = 0; worker < 6; worker++) executor.handlers.onReady(worker);
-  return { server, executor, clock };
-}
-
-type Serving = Awaited<ReturnType<typeof serving>>;
-
-function infer({ server }: Serving, rows: readonly CascadeRow[], extra: object = {}) {
-  const data = rows.map(({ escalate, keep, value }) => [escalate, keep, value]);
-  const input = { name: "x", datatype: "FP32", shape: [rows.length, 3], data };
-  const body = JSON.stringify({ inputs: [input], ...extra });
-  return fetch(`${server.url}/v2/models/stages/infer`, { method: "POST", body });
-}
-
-async function get({ server }: Serving, path: string) {
-  const reply = await fetch(`${server.url}${path}`);
-  return { status: reply.status, text: await reply.text() };
-}
-
-async function metricsOf(house: Serving): Promise<string[]> {
-  return ofOneModel((await get(house, "/metrics")).text).split("\n");
-}
-
-/** Ends loads and batches until the reply is there. */
-async function driven(house: Serving, reply: Promise<Response>): Promise<Response> {
-  const wait: { reply?: Response } = {};
-  const arrived = reply.then((response) => {
-    wait.reply = response;
-  });
-  while (wait.reply === undefined) {
-    if (house.executor.held.length > 0) house.executor.finish();
-    await new Promise(setImmediate);
-  }
-  await arrived;
-  return wait.reply;
-}
-
-function loadAll({ executor }: Serving): void {
-  while (executor.loading.length > 0) executor.load();
-}
+const serving = (bundle: InferlineBundle = servedStages()) =>
+  served(inferlineApplication, bundle, 6, {}, outputsOf);
 
 test("is ready once the plan holds its models, and tells what it takes and gives", async () => {
   const house = await serving();
@@ -107,7 +51,7 @@ test("gives what is sent on and what counts tell only to those who ask for it", 
     { escalate: 1, keep: 0, value: 4 },
     { escalate: 0, keep: 0, value: 5 },
   ];
-  const reply = await driven(house, infer(house, rows, { id: "q" }));
+  const reply = await driven(house, inferStages(house, rows, { id: "q" }));
   expect(reply.status).toBe(200);
   expect(reply.headers.get("stratagem-variant")).toBe("gate:1,last:1");
   expect(await reply.json()).toEqual({
@@ -122,7 +66,7 @@ test("gives what is sent on and what counts tell only to those who ask for it", 
     ],
   });
   const outputs = [{ name: "gate.quick" }, { name: "last.request_row" }];
-  const asked = await driven(house, infer(house, rows, { outputs }));
+  const asked = await driven(house, inferStages(house, rows, { outputs }));
   expect(await asked.json()).toMatchObject({
     outputs: [
       { name: "gate.quick", shape: [2, 1], data: [4, 5] },
@@ -153,7 +97,7 @@ test("tells of replicas, the envelope, what is scaled and what it costs", async 
   );
   loadAll(house);
   const rows = [{ escalate: 1, keep: 0, value: 1 }];
-  expect((await driven(house, infer(house, rows))).status).toBe(200);
+  expect((await driven(house, inferStages(house, rows))).status).toBe(200);
   for (const line of [
     'stratagem_replicas_target{task="slow"} 1',
     'stratagem_replicas_assigned{task="slow"} 1',
@@ -172,7 +116,7 @@ test("tells of replicas, the envelope, what is scaled and what it costs", async 
   ]) {
     expect(await metricsOf(house)).toContain(line);
   }
-  expect((await driven(house, infer(house, BURST))).status).toBe(200);
+  expect((await driven(house, inferStages(house, BURST))).status).toBe(200);
   const risen = await metricsOf(house);
   for (const line of [
     'stratagem_replicas_target{task="slow"} 6',
@@ -195,20 +139,20 @@ test("a replica that is too many goes when its batch is done, not before", async
   const bundle = servedStages({ policy: { tuner: "relative" }, levels: [RESTLESS] });
   const house = await serving(bundle);
   loadAll(house);
-  await driven(house, infer(house, BURST));
+  await driven(house, inferStages(house, BURST));
   loadAll(house);
   const { held, told } = house.executor;
   const rows = [{ escalate: 0, keep: 0, value: 1 }];
   // Two gates are busy when 60 beats are over and one of them is too many.
   const replies: Promise<Response>[] = [];
   for (let count = 1; count <= 2; count++) {
-    replies.push(infer(house, rows));
+    replies.push(inferStages(house, rows));
     while (held.length < count) await new Promise(setImmediate);
   }
   const busy = held.map(({ worker }) => worker);
   const isOff = (worker: number) => told.includes(`${worker}: off`);
   house.clock.nowMs += 61 * beatMsOf(bundle.slo);
-  replies.push(infer(house, rows));
+  replies.push(inferStages(house, rows));
   const target = 'stratagem_replicas_target{task="gate"} 1';
   while (!(await metricsOf(house)).includes(target)) await new Promise(setImmediate);
   expect(await metricsOf(house)).toContain('stratagem_replicas_assigned{task="gate"} 2');

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
+import { diffBundles } from "../../../../../compiler/gate/differences.ts";
+import { diffText } from "../../../../../compiler/gate/differences-text.ts";
 import type {
   InferlineBundle,
   InferlineLevel,
   StagePlan,
 } from "../../../../../runtime/bundle/schema.ts";
-import { diffText } from "../../../../../runtime/commands/diff.ts";
-import { diffBundles } from "../../../../../runtime/diff.ts";
 import { inferlineSample } from "../../../../support/inferline-samples.ts";
 
 function withLevel(

@@ -1,10 +1,15 @@
 import { afterEach, expect, test } from "vitest";
 import type { LokiBundle } from "../../../../../runtime/bundle/schema.ts";
 import { lokiApplication } from "../../../../../runtime/methods/loki/serve/loki-application.ts";
-import type { RunningServer } from "../../../../../runtime/server/serve.ts";
 import { ofOneModel } from "../../../../support/metrics-text.ts";
-import { serveOne } from "../../../../support/serve-one.ts";
-import { FakeAssignedExecutor } from "../../../server/graph/fake-executor.ts";
+import {
+  closeServed,
+  driven,
+  get,
+  inferRows,
+  loadAll,
+  served,
+} from "../../../server/graph/served-house.ts";
 import {
   AXIS_NAMES,
   LARGE_ONLY,
@@ -12,69 +17,16 @@ import {
   servedPipeline,
 } from "../../../server/graph/served-pipeline.ts";
 
-const open: RunningServer[] = [];
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((server) => server.close()));
-});
+afterEach(closeServed);
 
-/**
- * A server over HTTP whose models are not real, whose clock stands still, and whose batches wait
- * for the test.
- */
-async function serving(bundle: LokiBundle = servedPipeline({ levels: LARGE_ONLY })) {
-  const clock = { nowMs: 1000 };
-  let executor: FakeAssignedExecutor | undefined;
-  const lost: string[] = [];
-  const server = await serveOne(lokiApplication, {
-    bundle,
-    bundleSha256: "ab".repeat(32),
-    axisNames: AXIS_NAMES,
-    host: "127.0.0.1",
-    port: 0,
-    nowMs: () => clock.nowMs,
-    version: "0.0.0",
-    onWorkerLost: (worker, reason) => lost.push(`${worker} ${reason}`),
-    executorFactory: (handlers) => {
-      executor = new FakeAssignedExecutor(handlers);
-      return executor;
-    },
-  });
-  open.push(server);
-  if (executor === undefined) throw new Error("the server made no executor");
-  for (let worker = 0; worker < 6; worker++) executor.handlers.onReady(worker);
-  return { server, executor, clock, lost };
-}
+const serving = (bundle: LokiBundle = servedPipeline({ levels: LARGE_ONLY })) =>
+  served(lokiApplication, bundle, 6, { axisNames: AXIS_NAMES });
 
 type Serving = Awaited<ReturnType<typeof serving>>;
 
-function infer({ server }: Serving, rows: readonly SceneRow[], extra: object = {}) {
+function infer(house: Serving, rows: readonly SceneRow[], extra: object = {}) {
   const data = rows.map(({ crops, value }) => [crops, value]);
-  const input = { name: "x", datatype: "FP32", shape: [rows.length, 2], data };
-  const body = JSON.stringify({ inputs: [input], ...extra });
-  return fetch(`${server.url}/v2/models/pipeline/infer`, { method: "POST", body });
-}
-
-async function get({ server }: Serving, path: string) {
-  const reply = await fetch(`${server.url}${path}`);
-  return { status: reply.status, text: await reply.text() };
-}
-
-/** Ends batches until the reply is there. */
-async function driven(house: Serving, reply: Promise<Response>): Promise<Response> {
-  const wait: { reply?: Response } = {};
-  const arrived = reply.then((response) => {
-    wait.reply = response;
-  });
-  while (wait.reply === undefined) {
-    if (house.executor.held.length > 0) house.executor.finish();
-    await new Promise(setImmediate);
-  }
-  await arrived;
-  return wait.reply;
-}
-
-function loadAll({ executor }: Serving): void {
-  while (executor.loading.length > 0) executor.load();
+  return inferRows(house, "pipeline", data, extra);
 }
 
 test("refuses a request that names a variant, since several answer a row", async () => {

@@ -1,86 +1,32 @@
 import { afterEach, expect, test } from "vitest";
 import type { ThemisBundle } from "../../../../../runtime/bundle/schema.ts";
 import { themisApplication } from "../../../../../runtime/methods/themis/serve/themis-application.ts";
-import type { RunningServer } from "../../../../../runtime/server/serve.ts";
-import { ofOneModel } from "../../../../support/metrics-text.ts";
-import { serveOne } from "../../../../support/serve-one.ts";
-import { FakeAssignedExecutor } from "../../../server/graph/fake-executor.ts";
+import {
+  closeServed,
+  driven,
+  get,
+  inferStages,
+  loadAll,
+  metricsOf,
+  served,
+} from "../../../server/graph/served-house.ts";
 import { type CascadeRow, outputsOf } from "../../../server/graph/served-tasks.ts";
 import { servedScales } from "./served.ts";
 
-const open: RunningServer[] = [];
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((server) => server.close()));
-});
-
 const ROW: CascadeRow = { escalate: 1, keep: 0, value: 4 };
 
-/**
- * A server over HTTP whose models are not real, whose clock stands still, and whose batches and
- * loads wait for the test.
- */
-async function serving(bundle: ThemisBundle = servedScales()) {
-  const clock = { nowMs: 1000 };
-  let executor: FakeAssignedExecutor | undefined;
-  const server = await serveOne(themisApplication, {
-    bundle,
-    bundleSha256: "ab".repeat(32),
-    host: "127.0.0.1",
-    port: 0,
-    nowMs: () => clock.nowMs,
-    version: "0.0.0",
-    executorFactory: (handlers) => {
-      executor = new FakeAssignedExecutor(handlers, outputsOf);
-      return executor;
-    },
-  });
-  open.push(server);
-  if (executor === undefined) throw new Error("the server made no executor");
-  for (let worker = 0; worker < 4; worker++) executor.handlers.onReady(worker);
-  return { server, executor, clock };
-}
+afterEach(closeServed);
+
+const serving = (bundle: ThemisBundle = servedScales()) =>
+  served(themisApplication, bundle, 4, {}, outputsOf);
 
 type Serving = Awaited<ReturnType<typeof serving>>;
-
-function infer({ server }: Serving, rows: readonly CascadeRow[], extra: object = {}) {
-  const data = rows.map(({ escalate, keep, value }) => [escalate, keep, value]);
-  const input = { name: "x", datatype: "FP32", shape: [rows.length, 3], data };
-  const body = JSON.stringify({ inputs: [input], ...extra });
-  return fetch(`${server.url}/v2/models/stages/infer`, { method: "POST", body });
-}
-
-async function get({ server }: Serving, path: string) {
-  const reply = await fetch(`${server.url}${path}`);
-  return { status: reply.status, text: await reply.text() };
-}
-
-async function metricsOf(house: Serving): Promise<string[]> {
-  return ofOneModel((await get(house, "/metrics")).text).split("\n");
-}
-
-/** Ends batches until the reply is there. */
-async function driven(house: Serving, reply: Promise<Response>): Promise<Response> {
-  const wait: { reply?: Response } = {};
-  const arrived = reply.then((response) => {
-    wait.reply = response;
-  });
-  while (wait.reply === undefined) {
-    if (house.executor.held.length > 0) house.executor.finish();
-    await new Promise(setImmediate);
-  }
-  await arrived;
-  return wait.reply;
-}
-
-function loadAll({ executor }: Serving): void {
-  while (executor.loading.length > 0) executor.load();
-}
 
 /** A request at each of as many times of the clock. */
 async function traffic(house: Serving, count: number, gapMs: number): Promise<void> {
   for (let request = 0; request < count; request++) {
     house.clock.nowMs += gapMs;
-    expect((await driven(house, infer(house, [ROW]))).status).toBe(200);
+    expect((await driven(house, inferStages(house, [ROW]))).status).toBe(200);
   }
 }
 
@@ -100,9 +46,9 @@ test("is ready while every task of the plan has an instance that holds its model
 test("a request that is given up for its own timeout answers 504 without Retry-After", async () => {
   const house = await serving();
   loadAll(house);
-  const first = infer(house, [ROW]);
+  const first = inferStages(house, [ROW]);
   while (house.executor.held.length === 0) await new Promise(setImmediate);
-  const old = infer(house, [ROW], { parameters: { timeout: 500_000 } });
+  const old = inferStages(house, [ROW], { parameters: { timeout: 500_000 } });
   const waiting = "stratagem_pending_queries 2";
   while (!(await metricsOf(house)).includes(waiting)) await new Promise(setImmediate);
   house.clock.nowMs += 600;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { diffText } from "../../../../../runtime/commands/diff.ts";
-import { diffBundles } from "../../../../../runtime/diff.ts";
+import { diffBundles } from "../../../../../compiler/gate/differences.ts";
+import { diffText } from "../../../../../compiler/gate/differences-text.ts";
 import { themisModels } from "../../../../../runtime/methods/themis/serve/models.ts";
 import { inferlineSample } from "../../../../support/inferline-samples.ts";
 import { themisBundle } from "../../../../support/themis-bundle.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { simulateCommand } from "../../../../../../compiler/commands/simulate.ts";
+import { simulateCommand } from "../../../../../../compiler/commands/simulate/simulate.ts";
 import {
   type Baseline,
   baselineBundle,

@@ -6,7 +6,6 @@ import { levelAt } from "stratagem-runtime/internal/core/level-choice";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { bundledCluster } from "../../model/bundled-cluster.ts";
 import type { FrameOf } from "../../model/frames.ts";
-import { modelFitMistakes } from "../../model/model-fit.ts";
 import { serviceTimesByBatch } from "../../model/service-time.ts";
 import { invalid } from "../../spec/mistakes.ts";
 import type { CompilerMethodOf } from "../method.ts";
@@ -25,7 +24,6 @@ export const fixedMethod: CompilerMethodOf<"fixed"> = {
     const { length } = cluster.pools;
     if (length !== 1) yield invalid(["cluster", "pools"], "one pool", String(length));
   },
-  modelMistakes: (application, models) => modelFitMistakes(application, models, "every edge"),
   withSolver() {
     throw new RuntimeError("RUNTIME_USAGE", "--solver: method fixed has one solver");
   },
@@ -67,9 +65,7 @@ export const fixedMethod: CompilerMethodOf<"fixed"> = {
 
   isQuick: false,
   solveLevel: (frame, loadQps) => ({ level: fixedLevel(frame, loadQps) }),
-  bundle: (frame, levels, provenance) => ({ ...frame, levels, provenance }),
 
-  frameOf: ({ levels: _, provenance: __, ...frame }) => frame,
   promises(_, { loadQps, feasible, expected }) {
     const { violationRate: violations, latencyMsP99: p99 } = expected;
     const figures = { violations, p99 };
@@ -77,7 +73,6 @@ export const fixedMethod: CompilerMethodOf<"fixed"> = {
   },
   stated: ({ expected }) => expected,
   worstViolationRate: ({ expected }) => expected.violationRate,
-  withLevels: (bundle, levels) => ({ ...bundle, levels }),
   promised(frame, { levels }, index) {
     const level = levelAt(levels, index);
     return { ...level, expected: promised(frame, level.loadQps, level.batch) };

@@ -1,0 +1,68 @@
+/** Options that several commands have, each with one name, one text and one parser. */
+import { availableParallelism } from "node:os";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { wholeNumber } from "stratagem-runtime/internal/command-line";
+
+const MAX_TIME_MS = 86_400_000;
+
+export function jobsOption(): Option {
+  return new Option("--jobs <n>", "levels to solve at a time")
+    .argParser(wholeNumber)
+    .default(availableParallelism());
+}
+
+/** Adds what a bundle has to promise, for commands that write one. */
+export function withRequirements(command: Command): Command {
+  return command
+    .option("--check", "write nothing; exit with 2, and say why, if the file would be another")
+    .option(
+      "--require <promises>",
+      "write nothing and exit with 3 if a promise is broken, such as 'feasible; " +
+        "violations <= ceiling; accuracy >= 97% @ 1000; cost <= 3/h; bytes <= 2MiB' " +
+        "(repeatable); none for not even the requirements of the spec",
+      joined,
+    );
+}
+
+/** Adds what load there is. */
+export function withArrivals(command: Command): Command {
+  return command
+    .addOption(new Option("--poisson <qps>", "Poisson arrivals").conflicts(["gamma", "trace"]))
+    .addOption(new Option("--gamma <qps,cv2>", "gamma inter-arrival times").conflicts("trace"))
+    .option("--trace <file>", "arrivals or rates from a file, plain or .gz")
+    .option("--duration <time>", "such as 30s or 5 min (default: 30s, or the whole trace)")
+    .addOption(seedOption());
+}
+
+export function seedOption(): Option {
+  return new Option("--seed <n>", "seed of the pseudo-random numbers").default("1");
+}
+
+/** Adds what requests carry. */
+export function withInputs(command: Command): Command {
+  return command
+    .option(
+      "--inputs <file>",
+      "rows to send, raw bytes one after another, or for truth a folder of request bodies " +
+        "(default: zeros)",
+    )
+    .option("--labels <file>", "the right class of each row, one number per line");
+}
+
+/** An option value such as 90s or 5min, in ms. */
+export function timeMs(text: string): number {
+  const match = /^(\d{1,6})\s*(s|min)$/.exec(text);
+  const ms = Number(match?.[1]) * (match?.[2] === "min" ? 60_000 : 1000);
+  if (ms >= 1000 && ms <= MAX_TIME_MS) return ms;
+  throw new InvalidArgumentError("expected 1s to 24 h in s or min, such as 90s");
+}
+
+/** Gathers the values of an option that may be repeated. */
+export function collect(value: string, earlier: readonly string[] = []): string[] {
+  return [...earlier, value];
+}
+
+/** Values of an option that may be repeated, each of which may hold several. */
+export function joined(value: string, earlier: unknown): string {
+  return typeof earlier === "string" ? `${earlier}; ${value}` : value;
+}

@@ -1,0 +1,227 @@
+/**
+ * `stratagem profile APP -o FILE`: measures on this machine how long the variants of an application
+ * take.
+ */
+import { existsSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { RuntimeError } from "stratagem-runtime/internal/errors";
+import { expectWritable, writeAllAtomically } from "../../base/atomic-write.ts";
+import { InterruptedError } from "../../base/errors.ts";
+import { firstCells } from "../../profile/budget.ts";
+import { hasFiniteNumbers } from "../../profile/finite-outputs.ts";
+import { describeMeasurement, latencyProfile } from "../../profile/latency-profile.ts";
+import type { Cell } from "../../profile/measure.ts";
+import {
+  measureRounds,
+  type RoundOptions,
+  type RoundSources,
+} from "../../profile/measured-rounds.ts";
+import type { MeasuredStart, measureStarts } from "../../profile/measured-starts.ts";
+import { isTooNoisy, refuseNoise } from "../../profile/noise-told.ts";
+import { partialPath, readPartial, writePartial } from "../../profile/partial-file.ts";
+import {
+  type PlanSources,
+  type ProfileOptions,
+  type ProfilePlan,
+  planProfile,
+} from "../../profile/profile-plan.ts";
+import type { Effort } from "../../profile/rounds.ts";
+import { InputError } from "../../spec/input-error.ts";
+import { describePlan, type ProfilePaths, report } from "./report.ts";
+
+export interface ProfileCommand extends ProfileOptions {
+  /** Says what would be measured and measures nothing. */
+  readonly dryRun: boolean;
+  /** Writes the profile however noisy the machine is. */
+  readonly force: boolean;
+  /** Time to spend on the cells that are worth it most; null to measure all. */
+  readonly budgetMs: number | null;
+  readonly effort: Effort;
+}
+
+export interface ProfileSurroundings extends PlanSources, RoundSources {
+  /** Measures how new workers start; left out where that is not to be known. */
+  readonly measureStarts?: typeof measureStarts;
+  /** Called with a line that is to be read while the work goes on. */
+  readonly onNote: (line: string) => void;
+}
+
+/** Work that takes longer is announced. */
+const LONG_MS = 60_000;
+
+/**
+ * @throws InputError for a spec or model that is no good, a machine that is too noisy and a budget
+ * that is too small; RuntimeError without a file to write; InterruptedError; the reason of an
+ * aborted signal.
+ */
+export async function profileCommand(
+  command: ProfileCommand,
+  surroundings: ProfileSurroundings,
+): Promise<CommandResult> {
+  const { force, dryRun, budgetMs } = command;
+  expectOut(command);
+  const plan = await planProfile(command, surroundings);
+  noteOtherDevice(plan, surroundings.onNote);
+  if (dryRun) return describePlan(plan, command.out, budgetMs);
+  const out = expectOut(command);
+  const paths = pathsOf(out);
+  for (const path of [out, paths.measurement, partialPath(out)]) await expectWritable(path);
+  const earlier = await readPartial(out, plan);
+  const outputs = new OutputWatch(plan);
+  const starts = await startsOf(plan, budgetMs, surroundings);
+  // What was refused for its noise is taken with --force; anything else wants it measured again.
+  const cells =
+    earlier?.isRefused && force
+      ? earlier.cells
+      : await orTellKept([partialPath(out)], () =>
+          measureRounds(plan, out, earlier?.isRefused ? null : earlier, surroundings, {
+            onOutputs: outputs.look,
+            onEstimate: (ms) => announce(ms, surroundings.onNote),
+            // Who takes any noise has no use for what lessens it.
+            effort: force ? { ...command.effort, extraMs: 0 } : command.effort,
+            budgetMs,
+          }),
+        );
+  expectEveryVariant(cells, out, budgetMs);
+  const measurement = describeMeasurement(plan, cells, budgetMs, budgetMs === null);
+  if (!force && isTooNoisy(measurement)) {
+    // Kept, so that --force can still take it.
+    await writePartial(out, plan, { cells, spentMs: 0, isRefused: true });
+    refuseNoise(out, measurement, [partialPath(out)]);
+  }
+  await writeAllAtomically([
+    { path: paths.measurement, bytes: jsonBytes(measurement) },
+    { path: paths.profile, bytes: jsonBytes(latencyProfile(plan, cells, undefined, starts)) },
+  ]);
+  await rm(partialPath(out), { force: true });
+  return report(plan, measurement, paths, outputs.notFinite(), starts);
+}
+
+/** A budget has no time for it where nothing falls back. */
+async function startsOf(
+  plan: ProfilePlan,
+  budgetMs: number | null,
+  { measureStarts: measure, ...sources }: ProfileSurroundings,
+): Promise<ReadonlyMap<string, MeasuredStart>> {
+  if (measure === undefined || (budgetMs !== null && plan.device === "cpu")) return new Map();
+  return measure(plan, sources);
+}
+
+/** Batch sizes as `--batches` has them. @returns ascending, each once. @throws RuntimeError */
+export function parseBatches(text: string): number[] {
+  const batches = text
+    .split(",")
+    .map((size) => (/^\s*[1-9]\d{0,4}\s*$/.test(size) ? Number(size) : 0));
+  if (!batches.includes(0)) return [...new Set(batches)].sort((a, b) => a - b);
+  throw new RuntimeError("RUNTIME_USAGE", `expected --batches such as 1,2,4,8, got "${text}"`);
+}
+
+/** Numbers of cores as `--cores` has them, in their order. @throws RuntimeError */
+export function parseCores(text: string): number[] {
+  const cores = text
+    .split(",")
+    .map((count) => (/^\s*[1-9]\d{0,3}\s*$/.test(count) ? Number(count) : 0));
+  const expected = `expected --cores such as 1,2,4, each at least 1 and named once, got "${text}"`;
+  if (!cores.includes(0) && new Set(cores).size === cores.length) return cores;
+  throw new RuntimeError("RUNTIME_USAGE", expected);
+}
+
+/** Threads of a model where rows do not say their cores. @throws RuntimeError */
+export function threadsOf(cores: readonly number[] | null, isInLayers: boolean): number {
+  const [first = 1, ...others] = cores ?? [];
+  if (!isInLayers || others.length === 0) return first;
+  throw new RuntimeError("RUNTIME_USAGE", "expected one number of --cores beside --layers");
+}
+
+/** The file to write; with `--dry-run` there need be none. @throws RuntimeError */
+export function expectOut({ out, dryRun }: Pick<ProfileCommand, "out" | "dryRun">): string {
+  if (out !== null || dryRun) return out ?? "";
+  throw new RuntimeError(
+    "RUNTIME_USAGE",
+    "expected -o FILE, where to write the profile, or --dry-run, got neither",
+  );
+}
+
+export function pathsOf(out: string): ProfilePaths {
+  return { profile: out, measurement: `${out}.measurement.json` };
+}
+
+/**
+ * What `run` gives.
+ * @param files where it keeps what it has measured, if any of them is there.
+ * @throws InterruptedError that names them; whatever else `run` throws.
+ */
+export async function orTellKept<T>(files: readonly string[], run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    const kept = files.filter((path) => existsSync(path));
+    if (!(error instanceof InterruptedError) || kept.length === 0) throw error;
+    throw new InterruptedError(
+      "interrupted; no profile was written. What was measured is kept in " +
+        `${kept.join(" and ")}: the same command goes on from there`,
+    );
+  }
+}
+
+/** Finds out who gives numbers that are none. */
+class OutputWatch {
+  readonly #plan: ProfilePlan;
+  readonly #notFinite = new Set<string>();
+
+  constructor(plan: ProfilePlan) {
+    this.#plan = plan;
+  }
+
+  readonly look: NonNullable<RoundOptions["onOutputs"]> = (index, outputs) => {
+    const variant = this.#plan.variants[index];
+    const infos = variant?.model.outputs ?? [];
+    const isSound = outputs.every(({ bytes }, output) => {
+      const info = infos[output];
+      return info === undefined || hasFiniteNumbers(info, bytes);
+    });
+    if (variant !== undefined && !isSound) this.#notFinite.add(variant.name);
+  };
+
+  notFinite(): string[] {
+    return [...this.#notFinite];
+  }
+}
+
+/** What no pool can take is found out before it is measured. */
+function noteOtherDevice(
+  { device, poolProviders }: ProfilePlan,
+  onNote: (line: string) => void,
+): void {
+  if (poolProviders.length === 0 || poolProviders.includes(device)) return;
+  const on = poolProviders.join(" and ");
+  const flags = poolProviders.map((provider) => `--device ${provider}`).join(" or ");
+  onNote(`the pools of the spec are on ${on}, and this measures ${device}; expected ${flags}`);
+}
+
+function announce(ms: number, onNote: (line: string) => void): void {
+  if (ms < LONG_MS) return;
+  const minutes = ms / 60_000;
+  const told = minutes < 90 ? `${Math.round(minutes)} min` : `${(minutes / 60).toFixed(1)} h`;
+  onNote(`measuring takes about ${told}; --budget 60s measures less`);
+}
+
+/** @throws InputError when the budget left a variant without a run. */
+function expectEveryVariant(cells: readonly Cell[], out: string, budgetMs: number | null): void {
+  const without = firstCells(cells).flatMap((index) => {
+    const cell = cells[index];
+    return cell === undefined || cell.wallMs.length > 0 ? [] : [cell.variant];
+  });
+  if (without.length === 0) return;
+  throw new InputError(
+    "INPUT_CONFLICT",
+    `--budget ${(budgetMs ?? 0) / 1000}s: expected time for a run of every variant, ` +
+      `got none for ${without.join(", ")}. What was measured is kept in ${partialPath(out)}: ` +
+      "the same command with a larger budget goes on from there",
+  );
+}
+
+export function jsonBytes(value: object): Uint8Array {
+  return Buffer.from(`${JSON.stringify(value, null, 2)}\n`);
+}

@@ -1,0 +1,187 @@
+/** What `profile` says: what it would measure, and what it has measured. */
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { EXIT_CODES } from "stratagem-runtime/internal/errors";
+import { fallbackText } from "stratagem-runtime/internal/exec/models/model-facts";
+import { alignColumns } from "stratagem-runtime/internal/tell/text";
+import type { Measurement, UnmeasuredCell } from "../../profile/latency-profile.ts";
+import { runCountOf } from "../../profile/measure.ts";
+import type { MeasuredStart } from "../../profile/measured-starts.ts";
+import { noiseLines, percentText } from "../../profile/noise-told.ts";
+import type { ProfilePlan } from "../../profile/profile-plan.ts";
+import { leftOutLines } from "../../profile/profiled-batches.ts";
+
+/** Files that a profile is written to. */
+export interface ProfilePaths {
+  readonly profile: string;
+  readonly measurement: string;
+}
+
+/** @param out null where no profile is to be written. */
+export function describePlan(
+  plan: ProfilePlan,
+  out: string | null,
+  budgetMs: number | null,
+): CommandResult {
+  const { variants, repeat, cores, isByCores, device, hardware, machine } = plan;
+  const batches = measuredBatches(plan);
+  const runs = runCountOf(plan);
+  const rows = variants.map(({ name, path, accuracy }) => [
+    name,
+    accuracy === null ? "-" : String(accuracy),
+    path,
+  ]);
+  const leftOut = leftOutLines(variants, plan.batches);
+  const budget = budgetMs === null ? "" : `, or what ${budgetMs / 1000} s allow of them`;
+  const onCores = isByCores ? ` on ${cores.join(", ")} cores` : "";
+  return {
+    exitCode: EXIT_CODES.ok,
+    text: [
+      `would measure ${counted(variants.length, "variant")} at ` +
+        `${batches.length === 1 ? "batch" : "batches"} ${batches.join(", ")}${onCores}, ` +
+        `${repeat} times each: ${runs} runs with the warm-up${budget}`,
+      `hardware ${hardware}, device ${device}${isByCores ? "" : `, threads ${cores[0]}`}; ` +
+        `would write ${out ?? "what -o names"}`,
+      ...leftOut,
+      "",
+      alignColumns([["variant", "accuracy", "model"], ...rows]),
+    ].join("\n"),
+    json: {
+      profile: out,
+      hardware,
+      device,
+      threads: cores[0],
+      cores,
+      batches,
+      repeat,
+      budgetMs,
+      runs,
+      ...(leftOut.length === 0 ? {} : { leftOut }),
+      machine,
+      variants: variants.map(({ name, path, accuracy, batches: own, model: { sha256 } }) => {
+        return { name, accuracy, model: path, sha256, batches: own };
+      }),
+    },
+  };
+}
+
+/** Batches that some variant is measured at, ascending. */
+function measuredBatches({ variants }: ProfilePlan): number[] {
+  return [...new Set(variants.flatMap(({ batches }) => batches))].sort((a, b) => a - b);
+}
+
+/** @param notFinite variants that gave NaN or infinite numbers. */
+export function report(
+  plan: ProfilePlan,
+  measurement: Measurement,
+  paths: ProfilePaths,
+  notFinite: readonly string[],
+  starts: ReadonlyMap<string, MeasuredStart> = new Map(),
+): CommandResult {
+  const { cells, notMeasured } = measurement;
+  const counts = cells.map(({ samples }) => samples);
+  const [fewest, most] = [Math.min(...counts), Math.max(...counts)];
+  const hasBuckets = cells.some(({ bucket }) => bucket !== undefined);
+  const rows = cells.map(({ variant, batch, cores, bucket = "", samples, wallMs, cpuMs }) => [
+    variant,
+    ...(hasBuckets ? [bucket] : []),
+    ...(plan.isByCores ? [String(cores)] : []),
+    String(batch),
+    ...(fewest === most ? [] : [String(samples)]),
+    ...[wallMs.p50, wallMs.p95, wallMs.p99, cpuMs.p50, wallMs.p50 / batch].map(ms),
+  ]);
+  const figures = ["p50 ms", "p95 ms", "p99 ms", "CPU p50 ms", "p50 ms/query"];
+  const heading = [
+    "variant",
+    ...(hasBuckets ? ["bucket"] : []),
+    ...(plan.isByCores ? ["cores"] : []),
+    "batch",
+    ...(fewest === most ? [] : ["runs"]),
+    ...figures,
+  ];
+  const unknown = plan.variants.filter(({ accuracy }) => accuracy === null);
+  const leftOut = leftOutLines(plan.variants, plan.batches);
+  const onCores = plan.isByCores ? ` on ${plan.cores.join(", ")} cores` : "";
+  return {
+    exitCode: EXIT_CODES.ok,
+    text: [
+      `${paths.profile}: ${counted(plan.variants.length, "variant")} at ` +
+        `${counted(measuredBatches(plan).length, "batch size")}${onCores}, ` +
+        `${fewest === most ? fewest : `${fewest} to ${most}`} runs each`,
+      `${paths.measurement}: how it was measured`,
+      ...noiseLines(measurement, plan.isByCores),
+      ...leftOut,
+      ...deviceLines(plan, starts),
+      ...fallbackLines(starts),
+      ...notMeasuredLines(notMeasured, plan.isByCores),
+      ...(unknown.length === 0
+        ? []
+        : [`no accuracy is known of: ${unknown.map(({ name }) => name).join(", ")}`]),
+      ...(notFinite.length === 0
+        ? []
+        : [`outputs for random inputs are NaN or infinite: ${notFinite.join(", ")}`]),
+      "",
+      alignColumns([heading, ...rows]),
+    ].join("\n"),
+    json: {
+      ...paths,
+      ...(notFinite.length === 0 ? {} : { notFinite }),
+      ...(leftOut.length === 0 ? {} : { leftOut }),
+      ...startsJson(starts),
+      ...measurement,
+    },
+  };
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
+}
+
+/** What the GPU is, and what a new worker takes on it until it is ready. */
+function deviceLines(
+  { device, measuredOn: { name, driver } }: ProfilePlan,
+  starts: ReadonlyMap<string, MeasuredStart>,
+): string[] {
+  if (device === "cpu") return [];
+  const told = [...starts].flatMap(([variant, { start }]) => {
+    if (start === undefined) return [];
+    const { processMs, loadMs, warmMs } = start;
+    const whole = (ms: number) => String(Math.round(ms));
+    const [process, model, runs] = [processMs, loadMs, warmMs].map(whole);
+    const parts = `process ${process}, model ${model}, first runs ${runs}`;
+    const sum = whole(processMs + loadMs + warmMs);
+    return [`a new worker of ${variant} is ready after ${sum} ms: ${parts}`];
+  });
+  return [`on ${device}: ${name}${driver === null ? "" : `, driver ${driver}`}`, ...told];
+}
+
+/** Nodes that run on the CPU though the device is a GPU, with the names of all. */
+function fallbackLines(starts: ReadonlyMap<string, MeasuredStart>): string[] {
+  return [...starts].flatMap(([variant, { fallback, facts }]) => {
+    const told = fallbackText(facts);
+    if (told === null) return [];
+    const names = fallback === undefined ? [] : [`  ${fallback.names.join(", ")}`];
+    return [`${variant}: ${told}`, ...names];
+  });
+}
+
+function startsJson(starts: ReadonlyMap<string, MeasuredStart>): object {
+  if (starts.size === 0) return {};
+  const told = [...starts].map(([variant, { start, fallback }]) => {
+    return [variant, { start, ...(fallback && { fallback }) }];
+  });
+  return { starts: Object.fromEntries(told) };
+}
+
+/** What the budget had no time for. */
+function notMeasuredLines(cells: readonly UnmeasuredCell[], isByCores: boolean): string[] {
+  if (cells.length === 0) return [];
+  const told = cells.map(({ variant, batch, cores, predictedMs, predictedError }) => {
+    const where = `${variant} batch ${batch}${isByCores ? ` on ${cores} cores` : ""}`;
+    return `${where} (about ${ms(predictedMs)} ms, ±${percentText(predictedError)})`;
+  });
+  return [`not measured within the budget: ${told.join(", ")}`];
+}
+
+function ms(value: number): string {
+  return value.toFixed(3);
+}

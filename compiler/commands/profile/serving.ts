@@ -1,0 +1,328 @@
+/**
+ * `stratagem profile --serving`: measures through the product's own server what serving takes
+ * beside the models, and adds it to a profile.
+ */
+import { dirname, resolve } from "node:path";
+import { MAX_CONTENTION } from "stratagem-runtime/internal/bundle/limits";
+import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import type { Rng } from "stratagem-runtime/internal/core/rng";
+import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
+import { writeBundle } from "stratagem-runtime/internal/read-bundle";
+import { expectWritable, writeAllAtomically } from "../../base/atomic-write.ts";
+import { methodOf } from "../../methods/registry.ts";
+import { randomInputsOf } from "../../profile/measure.ts";
+import { type PlanSources, type ProfilePlan, planProfile } from "../../profile/profile-plan.ts";
+import type { WorkerSources } from "../../profile/profiled-worker.ts";
+import { heldCurve } from "../../profile/serving/contention-curve.ts";
+import { describeSamples } from "../../profile/serving/described-samples.ts";
+import { measurePath, type ServedSamples } from "../../profile/serving/measured-path.ts";
+import { measureWorkers } from "../../profile/serving/measured-workers.ts";
+import { planRows, planShapes } from "../../profile/serving/planned-inputs.ts";
+import { expectProfile, withServingRows } from "../../profile/serving/profile-file.ts";
+import { withServedFolder } from "../../profile/serving/served-folder.ts";
+import { startServed } from "../../profile/serving/served-process.ts";
+import type { ServingEffort } from "../../profile/serving/serving-effort.ts";
+import {
+  type PathSamples,
+  type ServingRows,
+  servingRows,
+} from "../../profile/serving/serving-rows.ts";
+import { refuseDisturbed, servingLines } from "../../profile/serving/serving-told.ts";
+import { StallProbe } from "../../profile/serving/stall-probe.ts";
+import { watchStalls } from "../../profile/serving/stall-watch.ts";
+import type { Application } from "../../spec/application.ts";
+import { type LoadedApplication, loadApplication } from "../../spec/load-application.ts";
+import { type CompileSources, compiledFiles } from "../compile/compile.ts";
+import { jsonBytes, type ProfileCommand } from "./profile.ts";
+
+/** Of each of three looks at how long the host takes a processor away. */
+const PROBE_MS = 2000;
+
+export interface ServingCommand
+  extends Omit<
+    ProfileCommand,
+    "out" | "batches" | "cores" | "budgetMs" | "effort" | "repeat" | "dryRun" | "task"
+  > {
+  /** Path of the profile that gets the rows. */
+  readonly into: string;
+  /** Path of rows to send, raw bytes; null for random ones, or samples of modules. */
+  readonly inputs: string | null;
+  /** Of the server, besides those of what is measured. */
+  readonly serveOptions: readonly string[];
+  readonly effort: ServingEffort;
+}
+
+export interface ServingSurroundings extends PlanSources, WorkerSources, CompileSources {
+  /** Path of the built command line. */
+  readonly cli: string;
+  readonly sleep: (ms: number) => Promise<void>;
+  /** Of the times between requests. */
+  readonly rng: Rng;
+  readonly onNote: (line: string) => void;
+}
+
+/**
+ * @throws InputError for an application that cannot be served, a profile that is not there, and a
+ * machine that is too noisy; RuntimeError of its method; the reason of an aborted signal.
+ */
+export async function servingCommand(
+  command: ServingCommand,
+  surroundings: ServingSurroundings,
+): Promise<CommandResult> {
+  const { app, into, force } = command;
+  await expectProfile(into);
+  for (const path of [into, `${into}.serving.json`]) await expectWritable(path);
+  const loaded = servable(loadApplication(app, { profile: into }));
+  const plan = await planServing(command, loaded.application, surroundings);
+  const endStalls = watchStalls(surroundings.sleep);
+  const probe = probeOf(surroundings);
+  const seen = await seenSamples(command, loaded, plan, probe, surroundings).finally(() => {
+    endStalls(null);
+  });
+  const samples = { ...seen, stalls: endStalls(probe.form()) };
+  if (!force) refuseDisturbed(into, samples);
+  const rows = rowsOf(command, loaded, samples);
+  const measurement = `${into}.serving.json`;
+  await writeAllAtomically([
+    { path: measurement, bytes: jsonBytes(describeSamples(samples)) },
+    { path: into, bytes: await withServingRows(into, rows) },
+  ]);
+  return {
+    exitCode: EXIT_CODES.ok,
+    text: [
+      `${into}: with the serving path`,
+      `${measurement}: how it was measured`,
+      ...servingLines(rows, samples),
+    ].join("\n"),
+    json: { profile: into, servingMeasurement: measurement, serving: rows },
+  };
+}
+
+/** Workers of other machines do not take the processors of this one, nor of each other. */
+function rowsOf(
+  { urls }: ServingCommand,
+  { application }: LoadedApplication,
+  samples: PathSamples,
+): ServingRows {
+  const rows = servingRows(samples);
+  if ((urls ?? null) === null) return rows;
+  const width = Math.min(MAX_CONTENTION, workersOf(application) + samples.processors);
+  return { ...rows, contention: heldCurve(rows.contention, width) };
+}
+
+/** Each variant in batches of one, and in what workers are kept busy with beside each other. */
+async function planServing(
+  command: ServingCommand,
+  application: Application,
+  surroundings: ServingSurroundings,
+): Promise<ProfilePlan> {
+  const spells = spellBatches(application);
+  const batches = [...new Set([1, ...spells.values()])].sort((a, b) => a - b);
+  const asked = { ...command, out: null, task: null, batches, repeat: 1, cores: null };
+  const plan = await planProfile(asked, surroundings);
+  const variants = plan.variants.map((variant) => {
+    const { name, batches: fitting } = variant;
+    const own = fitting.filter((batch) => batch === 1 || batch === spells.get(name));
+    return own.length === 0 ? variant : { ...variant, batches: own };
+  });
+  return { ...plan, variants };
+}
+
+/** Of a batch that workers are kept busy with; longer ones would be few in a spell. */
+const MOST_SPELL_MS = 50;
+
+/** By the names of profiles: the largest batch that takes so long at most; none of modules. */
+function spellBatches({ tasks }: Application): Map<string, number> {
+  const largest = new Map<string, number>();
+  for (const { profile, host } of tasks.flatMap(({ variants }) => variants)) {
+    if (host !== undefined) continue;
+    for (const { batch, latencyMs } of profile.rows) {
+      if (latencyMs <= MOST_SPELL_MS && batch > (largest.get(profile.variant) ?? 1))
+        largest.set(profile.variant, batch);
+    }
+  }
+  return largest;
+}
+
+async function seenSamples(
+  command: ServingCommand,
+  loaded: LoadedApplication,
+  plan: ProfilePlan,
+  probe: StallProbe,
+  surroundings: ServingSurroundings,
+): Promise<Omit<PathSamples, "stalls">> {
+  // While nothing else is measured, at the beginning, in the middle and at the end.
+  await probe.look(PROBE_MS);
+  const served = await servedSamples(command, loaded, plan, surroundings);
+  await probe.look(PROBE_MS);
+  const woken = answererOf(served, loaded, plan);
+  const ran = await workerSamples(command, { loaded, plan, woken }, surroundings);
+  await probe.look(PROBE_MS);
+  return { ...served, ...ran };
+}
+
+function probeOf({ nowMs, sleep }: ServingSurroundings): StallProbe {
+  const switches = () => process.resourceUsage().involuntaryContextSwitches;
+  return new StallProbe({ nowMs, sleep, switches });
+}
+
+/**
+ * The application with its lowest and its highest load alone, planned without a path.
+ * @throws InputError for one without models.
+ */
+function servable(loaded: LoadedApplication): LoadedApplication {
+  const { application, fail } = loaded;
+  for (const [task, { variants }] of application.tasks.entries()) {
+    const index = variants.findIndex(({ model }) => model === null);
+    if (index < 0) continue;
+    const message = "expected a model, since the serving path is measured by serving, got none";
+    fail({
+      code: "INPUT_CONFLICT",
+      path: ["tasks", task, "variants", index],
+      message,
+    });
+  }
+  const { serving: _, ...cluster } = application.cluster;
+  const qps = endsOf(application.loads);
+  return { ...loaded, application: { ...application, cluster, loads: { kind: "list", qps } } };
+}
+
+function endsOf(loads: Application["loads"]): number[] {
+  if (loads.kind === "adaptive") return [loads.fromQps, loads.toQps];
+  const [first = 1] = loads.qps;
+  return [...new Set([first, loads.qps.at(-1) ?? first])];
+}
+
+async function servedSamples(
+  { app, inputs, effort, threads, serveOptions, seed }: ServingCommand,
+  loaded: LoadedApplication,
+  plan: ProfilePlan,
+  surroundings: ServingSurroundings,
+): Promise<ServedSamples> {
+  const { cli, signal, sleep, nowMs, onNote } = surroundings;
+  const method = await methodOf(loaded.application.policy);
+  onNote("compiling a small bundle, to serve it");
+  const { bundle, files } = await compiledFiles(loaded, method, surroundings);
+  const rowsOf = await planRows(plan, inputs, seed);
+  const modelsOf = loaded.inputs.map(({ path }) => resolve(dirname(app), path));
+  const served = { bundle: await writeBundle(bundle), stages: files, models: modelsOf, app };
+  return withServedFolder(served, async (folder) => {
+    const { bundle: path, accessLog } = folder;
+    const where = { bundle: path, models: folder.path, accessLog };
+    const server = await startServed({ cli, ...where, threads, options: serveOptions, signal });
+    try {
+      return await measurePath(server, accessLog, effort.path, {
+        ...{ signal, sleep, nowMs, rowsOf },
+        shapeOf: planShapes(plan),
+        gapMs: gapsOf(effort, surroundings),
+        nextGap: gapsOf({ gapMs: 1 }, surroundings),
+        loadQps: highestLoadQps(bundle.levels),
+        onProgress: surroundings.pool.onProgress,
+      });
+    } finally {
+      await server.stop();
+    }
+  });
+}
+
+/** That can be served, as far as any can. */
+function highestLoadQps(levels: Bundle["levels"]): number {
+  const feasible = levels.filter(({ feasible }) => feasible);
+  const loads = (feasible.length > 0 ? feasible : levels).map(({ loadQps }) => loadQps);
+  return feasible.length > 0 ? Math.max(...loads) : Math.min(...loads);
+}
+
+/**
+ * Index in the plan of the variant that answered requests which came one at a time; null where
+ * several did, or several batches were run for one.
+ */
+function answererOf(
+  { single }: ServedSamples,
+  { application }: LoadedApplication,
+  plan: ProfilePlan,
+): number | null {
+  const seen = single.flatMap(({ requests }) => requests);
+  const isOne = seen.every(({ variant, batch }) => batch === 1 && variant === seen[0]?.variant);
+  const [task, ...others] = application.tasks;
+  if (!isOne || task === undefined || others.length > 0) return null;
+  const answerer = task.variants.find(({ name }) => name === seen[0]?.variant);
+  const index = plan.variants.findIndex(({ name }) => name === answerer?.profile.variant);
+  return index < 0 || plan.variants[index]?.batches[0] !== 1 ? null : index;
+}
+
+interface Ran {
+  readonly loaded: LoadedApplication;
+  readonly plan: ProfilePlan;
+  readonly woken: number | null;
+}
+
+async function workerSamples(
+  { effort, urls }: ServingCommand,
+  { loaded: { application }, plan, woken }: Ran,
+  surroundings: ServingSurroundings,
+): Promise<Pick<PathSamples, "processors" | "workers">> {
+  const processors = surroundings.machine.cores;
+  const own = workersOf(application);
+  const wanted = urls?.length ?? Math.max(own, processors + 1);
+  const width = Math.min(effort.mostWorkers, wanted);
+  const { pool } = surroundings;
+  const asked = { ...effort.workers, width, processors, woken };
+  const ran = await measureWorkers(plan, randomInputsOf(plan), asked, {
+    ...surroundings,
+    gapMs: gapsOf(effort, surroundings),
+    onProgress: (done, total) => pool.onProgress(done, total, "workers beside each other"),
+  });
+  return { processors, workers: { ...ran, isOfPath: woken !== null } };
+}
+
+function workersOf({ cluster }: Application): number {
+  return cluster.pools.reduce((sum, { workers }) => sum + workers, 0);
+}
+
+/** Exponential, as between Poisson arrivals. */
+function gapsOf(
+  { gapMs }: Pick<ServingEffort, "gapMs">,
+  { rng }: Pick<ServingSurroundings, "rng">,
+) {
+  return () => -gapMs * Math.log(1 - rng.nextFloat());
+}
+
+/** Where the rows go, and whether anything else is measured. @throws RuntimeError */
+export function servingOutput(flags: {
+  readonly out?: string;
+  readonly into?: string;
+  readonly serving?: true;
+  readonly inputs?: string;
+}): { readonly into: string; readonly isAlone: boolean } | null {
+  const { out, into, serving, inputs } = flags;
+  if (serving === undefined) {
+    if (into === undefined && inputs === undefined) return null;
+    const found = into === undefined ? "--inputs" : "--into";
+    throw new RuntimeError("RUNTIME_USAGE", `expected --serving beside ${found}, got none`);
+  }
+  if (into !== undefined && out !== undefined) {
+    const message = "expected -o FILE, to measure all, or --into FILE, to add the serving path";
+    throw new RuntimeError("RUNTIME_USAGE", `${message} to a profile, got both`);
+  }
+  const path = into ?? out;
+  if (path !== undefined) return { into: path, isAlone: into !== undefined };
+  const message = "expected -o FILE or --into FILE beside --serving, got neither";
+  throw new RuntimeError("RUNTIME_USAGE", message);
+}
+
+/** What is said where the path is measured after all else, or would be. */
+export async function alsoServing(
+  measured: CommandResult,
+  into: string,
+  dryRun: boolean,
+  measure: (into: string) => Promise<CommandResult>,
+): Promise<CommandResult> {
+  if (dryRun) {
+    const text = `${measured.text}\nwould then measure the serving path, and add it to ${into}`;
+    return { ...measured, text, json: { ...measured.json, servingInto: into } };
+  }
+  const serving = await measure(into);
+  const text = `${measured.text}\n\n${serving.text}`;
+  return { ...measured, text, json: { ...measured.json, ...serving.json } };
+}

@@ -1,0 +1,78 @@
+/** Options of `simulate` that say how the machine differs from its profile. */
+import { RuntimeError } from "stratagem-runtime/internal/errors";
+import { parseTimeMs } from "../../load/load-arguments.ts";
+import type { MachineState } from "../../simulate/serving/machine-state.ts";
+
+export interface MachineArguments {
+  readonly pace?: string;
+  readonly slow?: string;
+  readonly workerPace?: readonly string[];
+  readonly lose?: string;
+}
+
+/** Factors between service times and the profile's that make sense. */
+const LEAST_PACE = 0.01;
+const MOST_PACE = 100;
+
+/**
+ * The machine that is simulated; undefined for one as profiled.
+ * @throws RuntimeError RUNTIME_USAGE for a value that is not allowed.
+ */
+export function parseMachine(
+  { pace, slow, workerPace = [], lose }: MachineArguments,
+  workerCount: number,
+): MachineState | undefined {
+  if (pace === undefined && slow === undefined && workerPace.length === 0 && lose === undefined) {
+    return undefined;
+  }
+  return {
+    pace: pace === undefined ? 1 : paceIn(pace, `--pace a factor such as 1.5, got "${pace}"`),
+    slow: slow === undefined ? null : parseSlow(slow),
+    workerPaces: new Map(workerPace.map((text) => parseWorkerPace(text, workerCount))),
+    lost: lose === undefined ? null : parseLoss(lose, workerCount),
+  };
+}
+
+function parseSlow(text: string): MachineState["slow"] {
+  const [share = "", factor = "", spell = "", ...rest] = text.split(",").map((one) => one.trim());
+  const form = `--slow SHARE,FACTOR,SPELL such as 0.5,1.5,200ms, got "${text}"`;
+  if (rest.length > 0 || spell === "") throw expected(form);
+  const spellMs = parseTimeMs("--slow SPELL", spell);
+  const part = numberIn(share);
+  if (!(part > 0 && part < 1)) throw expected(`${form}: SHARE lies between 0 and 1, exclusive`);
+  return { share: part, factor: paceIn(factor, form), spellMs };
+}
+
+function parseWorkerPace(text: string, workerCount: number): readonly [number, number] {
+  const [worker = "", pace = "", ...rest] = text.split("=");
+  const form = `--worker-pace WORKER=PACE such as 3=2.0, got "${text}"`;
+  if (rest.length > 0 || !/^\d+$/.test(worker)) throw expected(form);
+  if (Number(worker) >= workerCount) {
+    throw expected(`${form}: workers are 0 to ${workerCount - 1}`);
+  }
+  return [Number(worker), paceIn(pace, form)];
+}
+
+function parseLoss(text: string, workerCount: number): MachineState["lost"] {
+  const [workers = "", at = "", ...rest] = text.split("@");
+  const form = `--lose N@TIME such as 4@10s, got "${text}"`;
+  if (rest.length > 0 || !/^\d+$/.test(workers) || at === "") throw expected(form);
+  const atMs = parseTimeMs("--lose TIME", at);
+  const count = Number(workers);
+  if (count < 1 || count > workerCount) throw expected(`${form}: N is 1 to ${workerCount}`);
+  return { workers: count, atMs };
+}
+
+function paceIn(text: string, form: string): number {
+  const pace = numberIn(text);
+  if (pace >= LEAST_PACE && pace <= MOST_PACE) return pace;
+  throw expected(`${form}; a factor lies between ${LEAST_PACE} and ${MOST_PACE}`);
+}
+
+function numberIn(text: string): number {
+  return /^\d+(\.\d+)?$/.test(text.trim()) ? Number(text) : Number.NaN;
+}
+
+function expected(form: string): RuntimeError {
+  return new RuntimeError("RUNTIME_USAGE", `expected ${form}`);
+}

@@ -1,0 +1,189 @@
+/** `stratagem simulate BUNDLE`: the bundle's decisions on a virtual clock. */
+import { type Bundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { RuntimeError } from "stratagem-runtime/internal/errors";
+import { loadBundle } from "stratagem-runtime/internal/load-bundle";
+import { percent } from "stratagem-runtime/internal/tell/text";
+import {
+  type ArrivalArguments,
+  parseArrivals,
+  parseDurationMs,
+  parseSeed,
+} from "../../load/load-arguments.ts";
+import type { CompilerMethod, NamedBaseline } from "../../methods/method.ts";
+import { allMethods, methodOf } from "../../methods/registry.ts";
+import type { SimulateWatch } from "../../processes/simulate-watch.ts";
+import {
+  longestDelayMs,
+  parseScalerDelay,
+  SCALER_DELAY_FORM,
+  type ScalerDelay,
+  scalerDelayText,
+} from "../../simulate/graph/scaler-clock.ts";
+import type { ServiceTimeMode } from "../../simulate/service-times.ts";
+import { arrivalsJson, arrivalsOf, arrivalsText, writeTrace } from "./logged-traffic.ts";
+import { type MachineArguments, parseMachine } from "./machine-arguments.ts";
+import { machineJson, machineText, promisedAtPace, promisedText } from "./simulated-machine.ts";
+import { omissionsOf, omissionsText, parseStations } from "./station-arguments.ts";
+
+/** As given on the command line. */
+export interface SimulateOptions extends ArrivalArguments, MachineArguments {
+  /** Stations of the server that are left out. */
+  readonly without?: string;
+  /** False for a policy that decides as if the machine were as profiled. */
+  readonly adapt?: boolean;
+  readonly bundle: string;
+  /** A decision log, an access log, or a URL that answers with lines of either. */
+  readonly arrivals?: string;
+  /** File for the arrivals of the log, as a trace. */
+  readonly writeTrace?: string;
+  readonly duration?: string;
+  readonly seed: string;
+  /** Left out, drawn where the bundle says what serving takes and how times spread. */
+  readonly serviceTimes?: ServiceTimeMode;
+  readonly baseline?: string;
+  /** Of a baseline: with the parameters that hindsight gives it. */
+  readonly tuned?: boolean;
+  readonly fanout: "rounded" | "poisson";
+  /** Who starts replicas that a plan wants; left out, they start at once. */
+  readonly scalingDelay?: string;
+}
+
+/**
+ * @throws RuntimeError for an option, InputError for a trace, BundleError for a bundle that is no
+ * good.
+ */
+export async function simulateCommand(
+  options: SimulateOptions,
+  watch: SimulateWatch,
+): Promise<CommandResult> {
+  const { arrivals: log, writeTrace: traceFile } = options;
+  if (log === undefined && traceFile !== undefined) {
+    throw usage("expected --arrivals beside --write-trace");
+  }
+  const stated = log === undefined ? parseArrivals(options) : log;
+  const seed = parseSeed(options.seed);
+  const parts = parseStations(options.without);
+  const { tuned = false, fanout } = options;
+  const baseline = await parseBaseline(options.baseline, tuned);
+  const { bundle } = await loadBundle(options.bundle);
+  const method = await methodOf(bundle);
+  if (tuned && !method.baselines.tunable) throw await notTunable(method);
+  const workers = bundle.cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
+  const machine = parseMachine(options, workers);
+  const stations = { ...parts, ...(machine === undefined ? {} : { machine }) };
+  const scalerDelay = parseScaling(options.scalingDelay, method);
+  const [arrivals, logged] = await arrivalsOf(stated, bundle, method, watch.signal);
+  if (traceFile !== undefined && logged !== null) await writeTrace(traceFile, logged);
+  const durationMs = parseDurationMs(options.duration, arrivals);
+  const scaled = scalerDelay === null ? {} : { scalerDelay };
+  const adapts = options.adapt !== false && baseline === null;
+  const paced = promisedAtPace(bundle, arrivals, { machine, adapts });
+  const steady = { arrivals, durationMs, seed, fanout, stations, adapts, ...scaled };
+  const serviceTimes = options.serviceTimes ?? usualServiceTimes(bundle, method);
+  const simulated = { ...steady, serviceTimes, baseline };
+  const result = await method.simulate(bundle, simulated, watch);
+  // What replicas would do that come at once says whose fault it is.
+  const { scalerDelay: _, ...prompt } = { scalerDelay, ...simulated };
+  const atOnce = scalerDelay === null ? result : await method.simulate(bundle, prompt, watch);
+  const omissions = omissionsOf(stations, bundle.cluster);
+  const latenciesWithout = omissions.map(({ name }) => name);
+  const text = [
+    ...(logged === null ? [] : [arrivalsText(logged), ""]),
+    ...(machine === undefined ? [] : [machineText(machine, adapts)]),
+    result.text,
+    ...(paced === undefined ? [] : ["", promisedText(paced)]),
+    ...(scalerDelay === null
+      ? []
+      : ["", verdictText(scalerDelay, result.json, atOnce.json, bundle)]),
+    ...(omissions.length === 0 ? [] : ["", omissionsText(omissions)]),
+  ];
+  return {
+    ...result,
+    text: text.join("\n"),
+    json: {
+      ...result.json,
+      ...{ serviceTimes, latenciesWithout },
+      ...machineJson({ machine, adapts }),
+      ...(paced === undefined ? {} : { expectedAtPace: paced.figures ?? null }),
+      ...scaled,
+      ...(logged === null ? {} : { arrivals: arrivalsJson(logged) }),
+    },
+  };
+}
+
+/**
+ * Latencies of a bundle that says what serving takes are compared with measured ones, so batches
+ * take what they take there; those of any other with promises, which know percentiles.
+ */
+function usualServiceTimes(bundle: Bundle, method: CompilerMethod): ServiceTimeMode {
+  const isDrawn = method.promisesQuantiles(bundle) && method.hasServiceTimeQuantiles(bundle);
+  return isDrawn ? "sampled" : "p95";
+}
+
+/** @throws RuntimeError RUNTIME_USAGE also for a method whose workers do not follow the load. */
+function parseScaling(text: string | undefined, method: CompilerMethod): ScalerDelay | null {
+  if (text === undefined) return null;
+  const delay = parseScalerDelay(text);
+  if (delay === null) throw usage(`expected --scaling-delay ${SCALER_DELAY_FORM}; got "${text}"`);
+  if (method.scales) return delay;
+  throw usage(
+    `--scaling-delay is for bundles whose replicas follow the load, and method ${method.name} ` +
+      "keeps its workers",
+  );
+}
+
+/** Whether the SLO was kept although replicas came later. */
+function verdictText(delay: ScalerDelay, json: object, atOnce: object, { slo }: Bundle): string {
+  const rateOf = (told: object) =>
+    "violationRate" in told ? Number(told.violationRate) : Number.NaN;
+  const ceiling = violationCeiling(slo);
+  const [late, prompt] = [rateOf(json), rateOf(atOnce)];
+  const verdict = (rate: number) => (rate <= ceiling ? "holds" : "does not hold");
+  const latest = `replicas are asked for up to ${longestDelayMs(delay) / 1000} s later`;
+  const found = `violations ${percent(late)} of at most ${percent(ceiling)}`;
+  return (
+    `with ${scalerDelayText(delay)} ${latest}: this plan ${verdict(late)}, ${found}; ` +
+    `with replicas at once it ${verdict(prompt)}, ${percent(prompt)}`
+  );
+}
+
+/** A name that several methods have stays a name: what it stands for is the bundle's to say. */
+async function parseBaseline(
+  text: string | undefined,
+  tuned: boolean,
+): Promise<NamedBaseline | null> {
+  if (text === undefined) {
+    if (!tuned) return null;
+    throw usage("--tuned needs a --baseline, whose parameters it tunes");
+  }
+  const methods = await allMethods();
+  const from = methods.find(({ baselines }) => baselines.has(text, tuned));
+  if (from !== undefined) return { text, name: text.replace(/:.*/, ""), tuned, from };
+  throw usage(`expected --baseline ${knownBaselines(methods)}; got "${text}"`);
+}
+
+/** Of one task first, then by what they stand in for. */
+function knownBaselines(methods: readonly CompilerMethod[]): string {
+  const known = methods
+    .filter(({ baselines }) => baselines.names.length > 0)
+    .map(({ baselines: { of, names } }) => {
+      const list = `one of ${names.join(", ")}`;
+      return of === null ? list : `for ${of} ${list}`;
+    });
+  return `${known.slice(0, -1).join(", ")}, or ${known.at(-1)}`;
+}
+
+async function notTunable({ name }: CompilerMethod): Promise<RuntimeError> {
+  const methods = await allMethods();
+  const tunable = methods.filter(({ baselines }) => baselines.tunable);
+  const allowed = tunable.map((method) => method.name).join(" or ");
+  return usage(
+    `--tuned is for the baselines of bundles of method ${allowed}, and this one is of ` +
+      `method ${name}`,
+  );
+}
+
+function usage(message: string): RuntimeError {
+  return new RuntimeError("RUNTIME_USAGE", message);
+}

@@ -1,0 +1,120 @@
+/** The answer of `stratagem simulate` to a run of any method: its lines, its tables, its JSON. */
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { levelForLoad } from "stratagem-runtime/internal/core/level-choice";
+import { EXIT_CODES } from "stratagem-runtime/internal/errors";
+import { alignColumns, percent, short } from "stratagem-runtime/internal/tell/text";
+import type { ArrivalProcess } from "../simulate/arrivals.ts";
+import type { LatencySummary } from "../simulate/latency-sample.ts";
+
+/** What every simulation counts. */
+interface CountedRun {
+  readonly queries: number;
+  readonly durationMs: number;
+  readonly seed: number;
+  readonly late: number;
+  readonly dropped: number;
+  readonly violationRate: number;
+  readonly latencyMs: LatencySummary | null;
+  /** Of a pipeline, whose requests become queries of its tasks. */
+  readonly byTask?: Readonly<Record<string, { readonly queries: number }>>;
+}
+
+/** A label, what was simulated and, beside a level, what that states. */
+export type ComparedRow = readonly [label: string, simulated: string, stated: string | undefined];
+
+interface RunFacts {
+  readonly wallMs: number;
+  /** What was counted where that is more than queries. */
+  readonly counted?: string;
+  /** Null for a baseline, and for a trace. */
+  readonly level: { readonly loadQps: number } | null;
+  readonly expected: object | undefined;
+  /** Below the latencies. */
+  readonly lines: readonly string[];
+  readonly rows: readonly ComparedRow[];
+  readonly tables: readonly (readonly (readonly string[])[])[];
+  /** JSON keys beside the result. */
+  readonly json?: object;
+}
+
+export function runReport(result: CountedRun, run: RunFacts): CommandResult {
+  const { queries, latencyMs, byTask } = result;
+  const { wallMs, level, expected } = run;
+  const rate = (count: number) => Math.round((1000 * count) / wallMs);
+  const [many, one] = byTask === undefined ? ["queries", "query"] : ["requests", "request"];
+  const ofTasks = Object.values(byTask ?? {}).reduce((sum, task) => sum + task.queries, 0);
+  const timed = byTask === undefined ? `${rate(queries)}` : `${rate(ofTasks)} task`;
+  const latencies = Object.entries(latencyMs ?? {}).map(([name, ms]) => `${name} ${tenths(ms)}`);
+  const text = [
+    `${run.counted ?? `${queries} ${many}`} in ${result.durationMs / 1000} s, ` +
+      `seed ${result.seed}: ${result.late} late, ${result.dropped} dropped; ` +
+      `${timed} queries per wall second`,
+    latencyMs === null ? `no ${one} was served` : `latency ms: ${latencies.join(", ")}`,
+    ...run.lines,
+    "",
+    alignColumns([
+      ["", "simulated", ...(level === null ? [] : [`expected at ${level.loadQps} qps`])],
+      ...run.rows.map((row) => row.filter((cell) => cell !== undefined)),
+    ]),
+    ...run.tables.flatMap((table) => ["", alignColumns(table)]),
+  ];
+  return {
+    exitCode: EXIT_CODES.ok,
+    text: text.join("\n"),
+    json: {
+      ...result,
+      ...run.json,
+      wallMs,
+      queriesPerWallSecond: rate(queries),
+      ...(byTask === undefined ? {} : { taskQueriesPerWallSecond: rate(ofTasks) }),
+      ...(expected === undefined ? {} : { expected }),
+    },
+  };
+}
+
+/** Violations and latencies, as the levels of plans state them. */
+export function lateRows(
+  { violationRate, latencyMs }: Pick<CountedRun, "violationRate" | "latencyMs">,
+  expected:
+    | {
+        readonly violationRate: number;
+        readonly latencyMsP50: number;
+        readonly latencyMsP99: number;
+      }
+    | undefined,
+): ComparedRow[] {
+  return [
+    ["violations", percent(violationRate), stated(expected?.violationRate, percent)],
+    ["latency ms p50", tenthsOrDash(latencyMs?.p50), stated(expected?.latencyMsP50, tenths)],
+    ["latency ms p99", tenthsOrDash(latencyMs?.p99), stated(expected?.latencyMsP99, tenths)],
+  ];
+}
+
+/** Undefined where no level states the figure. */
+export function stated(
+  value: number | undefined,
+  text: (value: number) => string,
+): string | undefined {
+  return value === undefined ? undefined : text(value);
+}
+
+export function tenths(value: number): string {
+  return value.toFixed(1);
+}
+
+export function tenthsOrDash(value: number | undefined): string {
+  return value === undefined ? "-" : tenths(value);
+}
+
+export function shortOrDash(value: number | null): string {
+  return value === null ? "-" : short(value);
+}
+
+/** The level whose expectation a steady load is to be compared with; a trace has none. */
+export function steadyLevel<L extends { readonly loadQps: number }>(
+  levels: readonly L[],
+  arrivals: ArrivalProcess,
+): L | null {
+  if (arrivals.kind === "trace") return null;
+  return levels[levelForLoad(levels, arrivals.qps)] ?? null;
+}

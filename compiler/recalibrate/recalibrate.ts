@@ -1,0 +1,191 @@
+/** `stratagem profile APP --from URL|FILE -o OUT`: a profile with what a server measured. */
+import { basename, dirname, resolve } from "node:path";
+import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
+import { loadBundle } from "stratagem-runtime/internal/load-bundle";
+import { expectWritable, writeAtomically } from "../base/atomic-write.ts";
+import { applicationSchema } from "../spec/application-schema.ts";
+import { readDocument } from "../spec/document.ts";
+import { InputError } from "../spec/input-error.ts";
+import { readProfileSpec } from "../spec/profile.ts";
+import type { ProfileSpec } from "../spec/profile-schema.ts";
+import { parseStructure } from "../spec/structure.ts";
+import {
+  type FeedbackDocument,
+  feedbackDocument,
+  withObservedAccuracy,
+} from "./observed-accuracy.ts";
+import { meanBusyWorkers, type ObservedTimes, observedTimes } from "./observed-times.ts";
+import { type OwnObservations, ownObservations } from "./own-observations.ts";
+import { recalibrated } from "./recalibrated-profile.ts";
+import { recalibratedText } from "./recalibrated-text.ts";
+import { stretchAt } from "./stretch.ts";
+import { type ToldText, toldText } from "./told-text.ts";
+
+export interface RecalibrateCommand {
+  /** The profile that the served bundle was compiled from, or a spec that names no other. */
+  readonly app: string;
+  /** URLs of a server, or files of what it said: its `/metrics`, and its document of feedback. */
+  readonly from: readonly string[];
+  readonly out: string;
+  /** The bundle that is served; null where names need no explaining. */
+  readonly policy: string | null;
+}
+
+/** Samples below which a 99th percentile is the longest of them. */
+const MIN_SAMPLES = 100;
+
+/** What observed times were divided by, and why. */
+export interface Stretch {
+  readonly factor: number;
+  readonly busyWorkers: number | null;
+  /** Whether the profile has a curve of contention. */
+  readonly isCurveKnown: boolean;
+}
+
+/**
+ * @throws InputError for what cannot be read or says nothing of the profile, RuntimeError for an
+ * option, UnwritableError.
+ */
+export async function recalibrateCommand(
+  command: RecalibrateCommand,
+  nowEpochMs: number,
+  signal: AbortSignal,
+): Promise<CommandResult> {
+  const { out } = command;
+  await expectWritable(out);
+  const path = profilePath(command.app);
+  const profile = readProfileSpec(path);
+  const bundle = command.policy === null ? null : (await loadBundle(command.policy)).bundle;
+  const { metrics, told, feedback } = await toldBy(command.from, signal);
+  const observed = observedTimes(told.text);
+  const model = modelOf(observed, metrics, command.policy, bundle);
+  const own = requireOwn(observed, metrics, { profile, file: basename(path), bundle, model });
+  const stretch = stretchOf(profile, bundle, told);
+  const options = { minSamples: MIN_SAMPLES, stretch: stretch.factor };
+  const found = recalibrated(profile, own.byVariant, options);
+  const most = Math.max(0, ...found.cells.map(({ samples }) => samples));
+  if (!found.cells.some(({ source }) => source === "observed")) {
+    throw refusal(
+      `${metrics}: expected a batch that was measured ${MIN_SAMPLES} times, ` +
+        `got ${most} of the most frequent`,
+    );
+  }
+  const accuracy =
+    feedback === null
+      ? { profile: found.profile, changes: null }
+      : withObservedAccuracy(found.profile, feedback);
+  const at = new Date(told.atMs ?? nowEpochMs).toISOString();
+  const source = sourceText(profile, metrics, at, found.cells.length, stretch);
+  const written = { ...accuracy.profile, source };
+  await writeAtomically(out, Buffer.from(`${JSON.stringify(written, null, 2)}\n`));
+  const result = { out, source, stretch, cells: found.cells, accuracy: accuracy.changes };
+  return { exitCode: EXIT_CODES.ok, text: recalibratedText(result), json: result };
+}
+
+/** The application whose times count. */
+function modelOf(
+  observed: readonly ObservedTimes[],
+  metrics: string,
+  policy: string | null,
+  bundle: Bundle | null,
+): string | null {
+  if (observed.length === 0) {
+    const expected =
+      "expected the metrics of a server, with lines of stratagem_service_time_seconds";
+    throw refusal(`${metrics}: ${expected}, got none: nothing was served yet, or it is older`);
+  }
+  const known = [...new Set(observed.flatMap((one) => one.model ?? []))];
+  const asked = bundle?.application ?? null;
+  if (asked !== null && known.length > 0 && !known.includes(asked)) {
+    const expected = `expected times of "${asked}", of ${policy}`;
+    throw refusal(`${metrics}: ${expected}, got ${known.join(", ")}`);
+  }
+  if (asked !== null || known.length < 2) return asked;
+  const expected = "expected the bundle with --policy, since the metrics are of";
+  throw new RuntimeError("RUNTIME_USAGE", `${expected} ${known.join(", ")}`);
+}
+
+function requireOwn(
+  observed: readonly ObservedTimes[],
+  metrics: string,
+  whose: Parameters<typeof ownObservations>[1],
+): OwnObservations {
+  const own = ownObservations(observed, whose);
+  if (own.byVariant.size === 0) {
+    const names = [...new Set(observed.map(({ variant }) => variant))].join(", ");
+    const expected = `expected times of variants of ${whose.file} on ${whose.profile.hardware}`;
+    const known = Object.keys(whose.profile.variants).join(", ");
+    throw refusal(`${metrics}: ${expected} (${known}), got those of ${names}`);
+  }
+  if (own.pools.length < 2 || whose.bundle !== null) return own;
+  const expected = "expected the bundle with --policy, since the metrics are of the pools";
+  throw new RuntimeError("RUNTIME_USAGE", `${expected} ${own.pools.join(", ")}`);
+}
+
+/** The profile's own curve comes first: it is of the machine that it was measured on. */
+function stretchOf(
+  { serving }: ProfileSpec,
+  bundle: Bundle | null,
+  { text, atMs }: ToldText,
+): Stretch {
+  const contention = serving?.contention ?? bundle?.cluster.serving?.contention ?? [];
+  const busyWorkers = meanBusyWorkers(text, atMs);
+  const isCurveKnown = contention.length > 1;
+  if (!isCurveKnown || busyWorkers === null) return { factor: 1, busyWorkers, isCurveKnown };
+  const pools = bundle?.cluster.pools ?? [];
+  const counted = pools.reduce((sum, { workers }) => sum + workers, 0);
+  const workers = counted > 0 ? counted : contention.length;
+  return { factor: stretchAt(contention, busyWorkers, workers), busyWorkers, isCurveKnown };
+}
+
+interface Told {
+  /** Where the metrics are from, as it was given. */
+  readonly metrics: string;
+  readonly told: ToldText;
+  readonly feedback: FeedbackDocument | null;
+}
+
+/** Feedback is JSON, metrics are none. */
+async function toldBy(places: readonly string[], signal: AbortSignal): Promise<Told> {
+  let found: Omit<Told, "feedback"> | null = null;
+  let feedback: FeedbackDocument | null = null;
+  for (const place of places) {
+    const told = await toldText(place, "/metrics", signal);
+    if (told.text.trimStart().startsWith("{")) feedback = feedbackDocument(told.text, place);
+    else found = { metrics: place, told };
+  }
+  if (found !== null) return { ...found, feedback };
+  throw new RuntimeError("RUNTIME_USAGE", "expected --from with metrics of a server, got none");
+}
+
+/** Of a spec the only one that it names. @throws RuntimeError RUNTIME_USAGE for several. */
+function profilePath(path: string): string {
+  const { value } = readDocument(path);
+  if (value === null || typeof value !== "object" || !("tasks" in value)) return path;
+  const { tasks } = parseStructure(readDocument(path), applicationSchema);
+  const references = tasks.flatMap(({ variants }) => variants.flatMap(({ profile }) => profile));
+  const files = [...new Set(references.map((reference) => reference.replace(/#[^#]*$/, "")))];
+  const [only, ...others] = files;
+  if (only !== undefined && others.length === 0) return resolve(dirname(path), only);
+  const expected = `expected one profile in place of ${path}, which names`;
+  throw new RuntimeError("RUNTIME_USAGE", `${expected} ${files.join(", ")}`);
+}
+
+/** When, from what and how; behind it what the profile said of itself. */
+function sourceText(
+  { source }: ProfileSpec,
+  metrics: string,
+  at: string,
+  cells: number,
+  { factor }: Stretch,
+): string {
+  const divided = factor === 1 ? "" : `, divided by ${factor.toFixed(3)} for contention`;
+  const own = `stratagem profile: ${cells} cells from ${metrics} at ${at}${divided}`;
+  return source === undefined ? own : `${own}; before: ${source.replace(/^.*; before: /, "")}`;
+}
+
+function refusal(message: string): InputError {
+  return new InputError("INPUT_INVALID_VALUE", message);
+}

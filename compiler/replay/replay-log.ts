@@ -1,0 +1,41 @@
+/** `stratagem replay LOG… --policy BUNDLE…`: decides again what a decision log says was decided. */
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
+import { type LoadedBundle, loadBundle } from "stratagem-runtime/internal/load-bundle";
+import { eachLine, logPaths } from "../explain/log-files.ts";
+import { ReplayPass } from "./replay-pass.ts";
+import { replayJson, replayText } from "./replay-told.ts";
+
+export interface ReplayOptions {
+  readonly logs: readonly string[];
+  /** Bundles: of several, each decides for the requests that it decided. */
+  readonly policy: readonly string[];
+}
+
+/**
+ * @throws RuntimeError RUNTIME_USAGE for a log without decisions; InputError for one that cannot be
+ * read, BundleError for a bundle.
+ */
+export async function replayCommand(
+  { logs, policy }: ReplayOptions,
+  signal: AbortSignal,
+): Promise<CommandResult> {
+  const bundles: LoadedBundle[] = [];
+  for (const path of policy) bundles.push(await loadBundle(path));
+  const files = await logPaths(logs);
+  const pass = new ReplayPass(bundles);
+  const log = { isGrowing: true, flag: "--decision-log" };
+  for (const path of files) await eachLine(path, signal, (line) => pass.takeLine(line), log);
+  pass.end();
+  const { requests, events, skippedEvents, different, differentEvents, unreadable } = pass.counts;
+  if (requests + events + skippedEvents === 0) {
+    const found = `got none in ${files.join(", ")}; ${unreadable} lines are of no decision log`;
+    const message = `expected a log of serve --decision-log with decisions, ${found}`;
+    throw new RuntimeError("RUNTIME_USAGE", message);
+  }
+  return {
+    exitCode: different + differentEvents > 0 ? EXIT_CODES.notVerified : EXIT_CODES.ok,
+    text: replayText(pass, bundles),
+    json: replayJson(pass, files, bundles),
+  };
+}

@@ -1,0 +1,137 @@
+/** `stratagem truth APP`: whether an application's promises hold on this machine. */
+import { statSync } from "node:fs";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { availableParallelism, tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
+import { counted } from "stratagem-runtime/internal/tell/text";
+import { expectWritable, writeAllAtomically } from "../base/atomic-write.ts";
+import { parseSeed } from "../load/load-arguments.ts";
+import { methodOf } from "../methods/registry.ts";
+import { type ApplicationSpec, applicationSchema } from "../spec/application-schema.ts";
+import { readDocument } from "../spec/document.ts";
+import { InputError } from "../spec/input-error.ts";
+import { parseStructure } from "../spec/structure.ts";
+import { runTruth, type TruthSurroundings } from "./run-truth.ts";
+import type { TruthDocument } from "./truth-document.ts";
+import { expectedMs, planPoints, thinnedLoads } from "./truth-plan.ts";
+import { truthText } from "./truth-table.ts";
+
+/** As given on the command line. */
+export interface TruthCommand {
+  readonly app: string;
+  /** Folder that keeps what was made; null for none. */
+  readonly out: string | null;
+  /** A profile of this machine; null to measure one. */
+  readonly profile: string | null;
+  /** Each at least 1. */
+  readonly loads: number;
+  readonly runs: number;
+  /** Of each load, ms. */
+  readonly duration: number;
+  readonly seed: string;
+  readonly models: string | null;
+  readonly inputs: string | null;
+  readonly labels: string | null;
+}
+
+export type TruthCommandSurroundings = Omit<TruthSurroundings, "onPoint">;
+
+/**
+ * @throws InputError for the spec, RuntimeError for an option, StepError for a step that fails,
+ * UnwritableError for the folder.
+ */
+export async function truthCommand(
+  command: TruthCommand,
+  around: TruthCommandSurroundings,
+): Promise<CommandResult> {
+  const { app, out, profile, labels, inputs } = command;
+  if (inputs === null && labels !== null) throw usage("--inputs with --labels", "none");
+  const seed = parseSeed(command.seed);
+  const document = readDocument(app);
+  const spec = parseStructure(document, applicationSchema);
+  const isInputsFolder = inputs !== null && isFolder(inputs, "--inputs");
+  announce(command, around);
+  const folder = out === null ? await mkdtemp(join(tmpdir(), "stratagem-truth-")) : resolve(out);
+  if (out !== null) await mkdir(folder, { recursive: true });
+  try {
+    if (out !== null) await expectWritable(join(folder, DOCUMENT));
+    const found = await runTruth(
+      {
+        app,
+        folder,
+        profile,
+        profileOptions: profile === null ? await profileOptions(spec) : [],
+        serveOptions: [],
+        models: command.models,
+        inputs,
+        isInputsFolder,
+        labels,
+        durationMs: command.duration,
+        retries: RETRIES,
+        pointsOf: (bundle) => planPoints(thinnedLoads(bundle, command.loads), command.runs, seed),
+      },
+      { ...around, onPoint: () => {} },
+    );
+    if (out !== null) await keep(folder, found);
+    const exitCode = found.holds ? EXIT_CODES.ok : EXIT_CODES.notVerified;
+    return { exitCode, text: truthText(found), json: found };
+  } finally {
+    if (out === null) await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Of a run that the machine disturbed. */
+const RETRIES = 2;
+const DOCUMENT = "truth.json";
+const PAGE = "truth.html";
+
+async function keep(folder: string, found: TruthDocument): Promise<void> {
+  const { truthPage } = await import("./page/truth-page.ts");
+  await writeAllAtomically([
+    { path: join(folder, PAGE), bytes: Buffer.from(truthPage([found])) },
+    { path: join(folder, DOCUMENT), bytes: Buffer.from(`${JSON.stringify(found, null, 2)}\n`) },
+  ]);
+}
+
+function announce(
+  { loads, runs, profile, duration }: TruthCommand,
+  { onNote }: TruthCommandSurroundings,
+): void {
+  const ms = expectedMs(loads * runs, duration, profile !== null);
+  const minutes = (ms / 60_000).toFixed(1);
+  const first = profile === null ? "profiles, compiles" : "compiles";
+  const counts = `${counted(loads, "load")}, ${counted(runs, "run")}`;
+  onNote(
+    `${first}, serves and loads: ${counts} of ` +
+      `${duration / 1000} s each; about ${minutes} minutes in all`,
+  );
+}
+
+/** What of the models the method plans with, on the hardware that the pools name. */
+async function profileOptions({ policy, cluster }: ApplicationSpec): Promise<string[]> {
+  const { profiled } = await methodOf(policy);
+  const hardware = [...new Set((cluster.pools ?? []).flatMap((pool) => pool.hardware ?? []))];
+  const named = hardware.length === 1 ? ["--hardware", hardware[0] ?? ""] : [];
+  if (profiled === "layers") return [...named, "--layers"];
+  if (profiled !== "cores") return named;
+  const most = "maxCores" in policy ? Math.min(policy.maxCores, availableParallelism()) : 1;
+  const cores: number[] = [];
+  for (let count = 1; count <= most; count *= 2) cores.push(count);
+  return [...named, "--cores", cores.join(",")];
+}
+
+/** @throws InputError if there is no such file or folder. */
+function isFolder(path: string, option: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    const message = `${option} ${path}: expected a file or a folder, and there is none`;
+    throw new InputError("INPUT_UNREADABLE", message);
+  }
+}
+
+function usage(expected: string, found: string): RuntimeError {
+  return new RuntimeError("RUNTIME_USAGE", `expected ${expected}, got ${found}`);
+}
