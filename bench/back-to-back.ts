@@ -11,9 +11,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { VariantModel } from "stratagem-runtime/internal/exec/executor";
-import { devicesOn } from "stratagem-runtime/internal/exec/worker-device";
-import { startExecutor } from "stratagem-runtime/internal/exec/worker-pool";
+import type { VariantModel } from "stratagem-runtime/internal/exec/models/executor";
+import { devicesOn } from "stratagem-runtime/internal/exec/models/worker-device";
+import { startExecutor } from "stratagem-runtime/internal/exec/pool/worker-pool";
 import { machineLines } from "../experiments/harness/live.ts";
 import { ascending, present } from "../experiments/harness/numbers.ts";
 import { Page } from "../experiments/harness/page.ts";

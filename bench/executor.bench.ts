@@ -3,15 +3,15 @@
  * between processes costs.
  */
 
-import type { Batch } from "stratagem-runtime/internal/exec/executor";
-import { devicesOn } from "stratagem-runtime/internal/exec/worker-device";
+import type { Batch } from "stratagem-runtime/internal/exec/models/executor";
+import { devicesOn } from "stratagem-runtime/internal/exec/models/worker-device";
 import { afterAll, bench, describe } from "vitest";
 import { identityVariant, POOL_URL } from "../test/runtime/exec/built-executor.ts";
 
 /** Float32 numbers in a row: 12 KB, a small image; 602 KB, one of 224 × 224. */
 const WIDTHS = [3072, 150_528];
 
-type PoolModule = typeof import("stratagem-runtime/internal/exec/worker-pool");
+type PoolModule = typeof import("stratagem-runtime/internal/exec/pool/worker-pool");
 // Workers are processes, which run compiled files only.
 const { startExecutor }: PoolModule = await import(POOL_URL);
 

@@ -31,7 +31,7 @@ export type {
   HostTensors,
   OpenHostModule,
   RowsError,
-} from "./exec/host-module.ts";
+} from "./exec/tensors/host-module.ts";
 export type { LoadedBundle, LoadOptions } from "./load-bundle.ts";
 export { loadBundle } from "./load-bundle.ts";
 export { DROP_QUERY, RESHAPE_QUERY, START_QUERY } from "./methods/every-method.ts";

@@ -1,10 +1,12 @@
 /** Opens the decision log of a server at the place that its settings name. */
+
+import { causeOf } from "./base/http-client.ts";
 import { RuntimeError } from "./errors.ts";
 import { methodOf } from "./methods/registry.ts";
 import { DecisionLog, type DecisionLogOptions } from "./server/decisions/decision-log.ts";
 import { FilePlace } from "./server/decisions/file-place.ts";
 import { HttpPlace } from "./server/decisions/http-place.ts";
-import { causeOf, type LogPlace } from "./server/decisions/log-place.ts";
+import type { LogPlace } from "./server/decisions/log-place.ts";
 import { StreamPlace } from "./server/decisions/stream-place.ts";
 
 export interface DecisionLogSettings {

@@ -6,9 +6,9 @@ import { createHash } from "node:crypto";
 import { close, fstat, open, read, type Stats } from "node:fs";
 import { stat } from "node:fs/promises";
 import { promisify } from "node:util";
-import type { OpenedModel } from "./exec/executor.ts";
-import { MAX_MODEL_BYTES, OPEN_FLAGS } from "./exec/model-bytes.ts";
-import { firstAxisNames } from "./exec/onnx-axes.ts";
+import type { OpenedModel } from "./exec/models/executor.ts";
+import { MAX_MODEL_BYTES, OPEN_FLAGS } from "./exec/onnx/model-bytes.ts";
+import { firstAxisNames } from "./exec/onnx/onnx-axes.ts";
 
 // Numbers, because workers inherit numbers: a file handle closes itself once nobody holds it.
 const openFd = promisify(open);

@@ -8,7 +8,12 @@ import {
   type MeasuredDevice,
   type Pool,
 } from "./bundle/schema.ts";
-import { deviceKey, deviceText, distinctDevices, type WorkerDevice } from "./exec/worker-device.ts";
+import {
+  deviceKey,
+  deviceText,
+  distinctDevices,
+  type WorkerDevice,
+} from "./exec/models/worker-device.ts";
 import { head, line, type MetricLine } from "./server/metrics/exposition.ts";
 import { poolBySlot } from "./serving-devices.ts";
 

@@ -1,6 +1,6 @@
 /** Reads a file that somebody named, whatever it is, without waiting and within a limit. */
 import { constants } from "node:fs";
-import { open, stat } from "node:fs/promises";
+import { type FileHandle, open, stat } from "node:fs/promises";
 
 export interface RegularFile {
   readonly bytes: Buffer;
@@ -25,18 +25,13 @@ export class NotAFileError extends Error {
  * read.
  */
 export async function readRegularFile(path: string, maxBytes: number): Promise<RegularFile> {
-  // By name first, since to open a device may do something; by descriptor after, since the name
-  // may have changed. Without O_NONBLOCK the opening of a pipe would wait for its writer.
-  if (!(await stat(path)).isFile()) throw new NotAFileError();
-  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const { file, size } = await openRegular(path);
   try {
-    const stats = await file.stat();
-    if (!stats.isFile()) throw new NotAFileError();
-    if (stats.size > maxBytes) return { bytes: Buffer.alloc(0), isTooLarge: true };
+    if (size > maxBytes) return { bytes: Buffer.alloc(0), isTooLarge: true };
     const chunks: Buffer[] = [];
     let byteCount = 0;
     // One byte more than the file has shows its end.
-    for (let wanted = stats.size + 1; ; wanted = CHUNK_BYTES) {
+    for (let wanted = size + 1; ; wanted = CHUNK_BYTES) {
       const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(wanted), 0, wanted);
       if (bytesRead === 0) return { bytes: Buffer.concat(chunks, byteCount), isTooLarge: false };
       chunks.push(buffer.subarray(0, bytesRead));
@@ -46,4 +41,16 @@ export async function readRegularFile(path: string, maxBytes: number): Promise<R
   } finally {
     await file.close();
   }
+}
+
+/** A regular file and its size; the caller closes it. @throws as `readRegularFile`. */
+export async function openRegular(path: string): Promise<{ file: FileHandle; size: number }> {
+  // By name first, since to open a device may do something; by descriptor after, since the name
+  // may have changed. Without O_NONBLOCK the opening of a pipe would wait for its writer.
+  if (!(await stat(path)).isFile()) throw new NotAFileError();
+  const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  const stats = await file.stat();
+  if (stats.isFile()) return { file, size: stats.size };
+  await file.close();
+  throw new NotAFileError();
 }

@@ -4,9 +4,14 @@
 import { join, resolve } from "node:path";
 import type { Bundle, ModelAdapter, ModelFile } from "./bundle/schema.ts";
 import { RuntimeError } from "./errors.ts";
-import type { OpenedModel, VariantFile, VariantModel, VariantPart } from "./exec/executor.ts";
-import { packageEntry } from "./exec/module-path.ts";
-import { remoteUrl } from "./exec/remote-endpoint.ts";
+import type {
+  OpenedModel,
+  VariantFile,
+  VariantModel,
+  VariantPart,
+} from "./exec/models/executor.ts";
+import { packageEntry } from "./exec/modules/module-path.ts";
+import { remoteUrl } from "./exec/modules/remote-endpoint.ts";
 import { methodOf } from "./methods/registry.ts";
 import { type CheckedModel, OpenedModels } from "./opened-models.ts";
 import type { WantedModel } from "./wanted-models.ts";

@@ -28,7 +28,7 @@ export class ServerGpus {
     if (!isNeeded || this.#sampler !== null) return;
     const pids = () =>
       this.#workers().flatMap((one) => one.pids.filter((pid) => pid !== undefined));
-    this.#sampler = new GpuSampler({ pids });
+    this.#sampler = new GpuSampler(pids);
   }
 
   lines(): MetricLine[] {

@@ -3,21 +3,25 @@ import { statSync } from "node:fs";
 import type { Pool, Provider } from "./bundle/schema.ts";
 import { describeDevice } from "./devices/describe-device.ts";
 import { RuntimeError } from "./errors.ts";
+import { onFirstProvider } from "./exec/limits/first-provider.ts";
+import type {
+  AssignedExecutorHandlers,
+  ExecutorHandlers,
+  VariantModel,
+} from "./exec/models/executor.ts";
+import type { CpuFallback } from "./exec/models/model-facts.ts";
+import { fileBytesOf } from "./exec/models/variant-files.ts";
+import { distinctDevices, type WorkerDevice } from "./exec/models/worker-device.ts";
 import {
   type AssignedProcessExecutor,
   type AssignedProcessHandlers,
   startAssignedExecutor,
-} from "./exec/assigned-pool.ts";
-import type { AssignedExecutorHandlers, ExecutorHandlers, VariantModel } from "./exec/executor.ts";
-import { onFirstProvider } from "./exec/first-provider.ts";
-import type { CpuFallback } from "./exec/model-facts.ts";
-import { fileBytesOf } from "./exec/variant-files.ts";
-import { distinctDevices, type WorkerDevice } from "./exec/worker-device.ts";
+} from "./exec/pool/assigned-pool.ts";
 import {
   type ProcessExecutor,
   type ProcessExecutorHandlers,
   startExecutor,
-} from "./exec/worker-pool.ts";
+} from "./exec/pool/worker-pool.ts";
 import type { WorkerStarter } from "./methods/method.ts";
 import {
   hardwareLines,

@@ -4,9 +4,13 @@ import type { Pool } from "./bundle/schema.ts";
 import { DEVICE_FORM, PROVIDERS, type Provider, parseDevice } from "./bundle/schema.ts";
 import { assert } from "./core/assert.ts";
 import { RuntimeError } from "./errors.ts";
-import { AUTO } from "./exec/first-provider.ts";
-import { checkOptionsOfAny, optionsOf } from "./exec/provider-options.ts";
-import { deviceText, type ProviderOptions, type WorkerDevice } from "./exec/worker-device.ts";
+import { AUTO } from "./exec/limits/first-provider.ts";
+import {
+  deviceText,
+  type ProviderOptions,
+  type WorkerDevice,
+} from "./exec/models/worker-device.ts";
+import { checkOptionsOfAny, optionsOf } from "./exec/onnx/provider-options.ts";
 
 export interface DeviceOptions {
   /**

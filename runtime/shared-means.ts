@@ -1,6 +1,12 @@
 /** What the machine has, and what the workers of all bundles of a server want of it. */
 import { RuntimeError } from "./errors.ts";
-import { lackOf, type Means, meansOf, sharedCores, type WantedWorkers } from "./exec/means.ts";
+import {
+  lackOf,
+  type Means,
+  meansOf,
+  sharedCores,
+  type WantedWorkers,
+} from "./exec/limits/means.ts";
 
 export interface MeansOptions {
   /** Whether workers that want more than this machine has are refused; left out for true. */

@@ -1,7 +1,7 @@
 /** Opens a server of bundles in this process: its doors, and its workers beside it. */
 import { type Canaries, startCanaries } from "./canaries.ts";
 import type { ClusterFrontEnd } from "./cluster/cluster-front-end.ts";
-import { hasLimits } from "./exec/worker-spawn.ts";
+import { hasLimits } from "./exec/process/worker-spawn.ts";
 import { hostedBundles, rememberOnceStarted } from "./hosted-bundles.ts";
 import { hostedTraffic } from "./hosted-traffic.ts";
 import { openedCluster } from "./opened-cluster.ts";

@@ -1,7 +1,7 @@
 /** What workers tell of their start and of the models they loaded: as notices and as metrics. */
 import type { Provider } from "./bundle/schema.ts";
-import type { VariantModel } from "./exec/executor.ts";
-import { fallbackText, type ModelFacts } from "./exec/model-facts.ts";
+import type { VariantModel } from "./exec/models/executor.ts";
+import { fallbackText, type ModelFacts } from "./exec/models/model-facts.ts";
 import { head, line, type MetricLine, metric } from "./server/metrics/exposition.ts";
 import type { Notice } from "./server/telemetry/notice.ts";
 

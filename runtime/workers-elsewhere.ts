@@ -1,8 +1,11 @@
 /** Starts the workers of a bundle that are on other machines, beside those of this one. */
 import { hostname } from "node:os";
-import type { AssignedProcessExecutor, AssignedProcessHandlers } from "./exec/assigned-pool.ts";
-import type { VariantModel } from "./exec/executor.ts";
-import type { ProcessExecutor, ProcessExecutorHandlers } from "./exec/worker-pool.ts";
+import type { VariantModel } from "./exec/models/executor.ts";
+import type {
+  AssignedProcessExecutor,
+  AssignedProcessHandlers,
+} from "./exec/pool/assigned-pool.ts";
+import type { ProcessExecutor, ProcessExecutorHandlers } from "./exec/pool/worker-pool.ts";
 import {
   type ExecutorPart,
   startDivided,

@@ -1,14 +1,14 @@
 /** What the product does, from the call until it tells that other cores are in force. */
 
 import { setTimeout as pause } from "node:timers/promises";
-import { startAssignedExecutor } from "stratagem-runtime/internal/exec/assigned-pool";
 import type {
   AssignedExecutor,
   Batch,
   VariantModel,
-} from "stratagem-runtime/internal/exec/executor";
-import { describeModel } from "stratagem-runtime/internal/exec/model-file";
-import { devicesOn } from "stratagem-runtime/internal/exec/worker-device";
+} from "stratagem-runtime/internal/exec/models/executor";
+import { devicesOn } from "stratagem-runtime/internal/exec/models/worker-device";
+import { describeModel } from "stratagem-runtime/internal/exec/onnx/model-file";
+import { startAssignedExecutor } from "stratagem-runtime/internal/exec/pool/assigned-pool";
 import { present } from "../../experiments/harness/numbers.ts";
 import type { Page } from "../../experiments/harness/page.ts";
 import type { BenchModel } from "./from-outside.ts";

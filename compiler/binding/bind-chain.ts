@@ -4,7 +4,7 @@
  */
 import { basename } from "node:path";
 import type { ModelPart, TensorInfo } from "stratagem-runtime/internal/bundle/schema";
-import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
+import type { ModelReader } from "stratagem-runtime/internal/exec/process/model-reader";
 import type { Binding } from "../spec/binding.ts";
 import type { KeyPath } from "../spec/document.ts";
 import { conflict, type Mistake, show } from "../spec/mistakes.ts";

@@ -14,8 +14,8 @@ import type {
 } from "stratagem-runtime/internal/bundle/schema";
 import { hasNumbers } from "stratagem-runtime/internal/exec/adapter/numbers";
 import { formDtype, formShape } from "stratagem-runtime/internal/exec/adapter/output-forms";
-import type { DescribedModel } from "stratagem-runtime/internal/exec/model-file";
-import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
+import type { DescribedModel } from "stratagem-runtime/internal/exec/onnx/model-file";
+import type { ModelReader } from "stratagem-runtime/internal/exec/process/model-reader";
 import { suggestion } from "stratagem-runtime/internal/tell/nearest";
 import type { Binding, BoundOutput } from "../spec/binding.ts";
 import type { KeyPath } from "../spec/document.ts";

@@ -1,6 +1,6 @@
 /** What each axis of a model's inputs is: the rows of a batch, one size, or one of several. */
 import type { TensorInfo } from "stratagem-runtime/internal/bundle/schema";
-import type { DescribedModel } from "stratagem-runtime/internal/exec/model-file";
+import type { DescribedModel } from "stratagem-runtime/internal/exec/onnx/model-file";
 import { suggestion } from "stratagem-runtime/internal/tell/nearest";
 import type { AxisUse, Binding } from "../spec/binding.ts";
 import type { KeyPath } from "../spec/document.ts";

@@ -2,9 +2,12 @@
 import type { BucketAxis, ModelFile } from "stratagem-runtime/internal/bundle/schema";
 import { bucketCount, bucketSizes, rowShapeIn } from "stratagem-runtime/internal/bundle/schema";
 import { numbersOf } from "stratagem-runtime/internal/exec/adapter/numbers";
-import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
-import type { ProbedTensors, ProbeInput } from "stratagem-runtime/internal/exec/probe-tensors";
-import { SERVED_DTYPES, tensorData } from "stratagem-runtime/internal/exec/tensor-data";
+import type { ModelReader } from "stratagem-runtime/internal/exec/process/model-reader";
+import type {
+  ProbedTensors,
+  ProbeInput,
+} from "stratagem-runtime/internal/exec/tensors/probe-tensors";
+import { SERVED_DTYPES, tensorData } from "stratagem-runtime/internal/exec/tensors/tensor-data";
 import type { Binding } from "../spec/binding.ts";
 import type { InputAxes } from "./model-axes.ts";
 

@@ -34,7 +34,7 @@ export function addInit(program: Command, { watched, print }: Tools): void {
     .action(async (models: string[], flags: InitFlags) => {
       const { initCommand, parseAccuracy, parseAxis } = await import("../init/write-spec.ts");
       const { terminalAsk } = await import("../init/questions.ts");
-      const { ModelReader } = await import("stratagem-runtime/internal/exec/model-reader");
+      const { ModelReader } = await import("stratagem-runtime/internal/exec/process/model-reader");
       const { out, workers, force = false } = flags;
       const options = {
         models,

@@ -5,7 +5,7 @@ import { type Command, Option } from "commander";
 import { wholeNumber } from "stratagem-runtime/internal/command-line";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
-import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
+import type { ModelReader } from "stratagem-runtime/internal/exec/process/model-reader";
 import { tokenOption } from "stratagem-runtime/internal/settings/shown-tokens";
 import { collect, timeMs } from "./options.ts";
 import type { DeviceFlags } from "./profile/device.ts";
@@ -173,7 +173,7 @@ async function profiled(
   const { parseBatches, parseCores, threadsOf } = await import("./profile/profile.ts");
   const { profiledDevice } = await import("./profile/device.ts");
   const { alsoServing, servingOutput } = await import("./profile/serving.ts");
-  const { ModelReader } = await import("stratagem-runtime/internal/exec/model-reader");
+  const { ModelReader } = await import("stratagem-runtime/internal/exec/process/model-reader");
   const { measuredElsewhere } = await import("./profile/elsewhere.ts");
   const serving = servingOutput(flags);
   const { provider: device, ...on } = profiledDevice(flags);
@@ -248,7 +248,9 @@ async function surroundingsOf(
   const { describeMachine } = await import("../profile/machine.ts");
   const { precisionOf } = await import("../onnx/precision.ts");
   const { describeDevice } = await import("stratagem-runtime/internal/devices/describe-device");
-  const { startAssignedExecutor } = await import("stratagem-runtime/internal/exec/assigned-pool");
+  const { startAssignedExecutor } = await import(
+    "stratagem-runtime/internal/exec/pool/assigned-pool"
+  );
   const { startElsewhere } = await import("./profile/elsewhere.ts");
   const [modelTimeoutMs, batchTimeoutMs] = [MODEL_TIMEOUT_MS, MODEL_TIMEOUT_MS];
   const limits = { memoryBytes: null, modelTimeoutMs, batchTimeoutMs };

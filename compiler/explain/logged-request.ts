@@ -48,6 +48,9 @@ export interface LoggedRequest {
   readonly readMs: number | null;
   readonly failedMs: number | null;
   readonly queueMs: number | null;
+  readonly computeMs: number | null;
+  /** Bytes of the answer's body. */
+  readonly responseBytes: number;
   readonly variant: string | null;
   /** In the order in which they were done; of old logs none. */
   readonly runs: readonly LoggedRun[];
@@ -80,11 +83,31 @@ export function loggedRequest(line: string): LoggedRequest | null {
     readMs: number(fields["readMs"]),
     failedMs: number(fields["failedMs"]),
     queueMs: number(fields["queueMs"]),
+    computeMs: number(fields["computeMs"]),
+    responseBytes: number(fields["responseBytes"]) ?? 0,
     variant: text(fields["variant"]),
     runs: runsOf(fields),
     reason: text(fields["reason"]),
     error: text(fields["error"]),
   };
+}
+
+/** A request that a model answered. */
+export interface AnsweredRequest extends LoggedRequest {
+  readonly queueMs: number;
+  readonly computeMs: number;
+}
+
+/** Those of a log, whose last line may be half a line because it is still written. */
+export function answeredRequests(log: string): AnsweredRequest[] {
+  return log.split("\n").flatMap((line) => {
+    const request = loggedRequest(line);
+    return request !== null && isAnswered(request) ? [request] : [];
+  });
+}
+
+function isAnswered(request: LoggedRequest): request is AnsweredRequest {
+  return request.status === 200 && request.queueMs !== null && request.computeMs !== null;
 }
 
 function fieldsOf(line: string): Fields | null {

@@ -1,6 +1,6 @@
 /** Where an axis is that a spec names, and what it may be: for who has not exported the model. */
 import type { ModelFile, TensorInfo } from "stratagem-runtime/internal/bundle/schema";
-import type { DescribedModel } from "stratagem-runtime/internal/exec/model-file";
+import type { DescribedModel } from "stratagem-runtime/internal/exec/onnx/model-file";
 
 /** What a spec calls an axis: its name, or where it is if it has none that a spec can hold. */
 export function axisKey(

@@ -1,8 +1,8 @@
 /** Reads a model as a spec may use it. */
 import { stat } from "node:fs/promises";
 import type { ModelFile } from "stratagem-runtime/internal/bundle/schema";
-import type { DescribedModel } from "stratagem-runtime/internal/exec/model-file";
-import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
+import type { DescribedModel } from "stratagem-runtime/internal/exec/onnx/model-file";
+import type { ModelReader } from "stratagem-runtime/internal/exec/process/model-reader";
 import { bindModel } from "../binding/bind-model.ts";
 import type { AxisUse } from "../spec/binding.ts";
 import { InputError } from "../spec/input-error.ts";

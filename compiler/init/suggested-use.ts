@@ -5,8 +5,8 @@
  */
 import type { TensorInfo } from "stratagem-runtime/internal/bundle/schema";
 import { hasNumbers } from "stratagem-runtime/internal/exec/adapter/numbers";
-import type { DescribedModel } from "stratagem-runtime/internal/exec/model-file";
-import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
+import type { DescribedModel } from "stratagem-runtime/internal/exec/onnx/model-file";
+import type { ModelReader } from "stratagem-runtime/internal/exec/process/model-reader";
 import { axesOf } from "../binding/model-axes.ts";
 import { runsOnce } from "../binding/output-shapes.ts";
 import type { AxisUse } from "../spec/binding.ts";

@@ -3,7 +3,7 @@ import { stat } from "node:fs/promises";
 import { basename, dirname, relative, resolve, sep } from "node:path";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { EXIT_CODES } from "stratagem-runtime/internal/errors";
-import type { DescribedModel } from "stratagem-runtime/internal/exec/model-file";
+import type { DescribedModel } from "stratagem-runtime/internal/exec/onnx/model-file";
 import { suggestion } from "stratagem-runtime/internal/tell/nearest";
 import { writeAtomically } from "../base/atomic-write.ts";
 import type { AxisUse } from "../spec/binding.ts";

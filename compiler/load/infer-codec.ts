@@ -2,7 +2,8 @@
  * Requests and replies of the Open Inference Protocol v2 with its binary tensor extension: a JSON
  * header, then raw little-endian bytes.
  */
-import { halfToNumber } from "stratagem-runtime/internal/core/half";
+import { numbersOf } from "stratagem-runtime/internal/exec/tensors/host-tensors";
+import { answerHead, type Fields } from "stratagem-runtime/internal/exec/tensors/v2-codec";
 
 /** A tensor of the model under load. */
 export interface LoadTensor {
@@ -39,42 +40,6 @@ export class ReplyError extends Error {
     super(message);
     this.name = "ReplyError";
   }
-}
-
-interface Datatype {
-  readonly bytes: number;
-  readonly isInteger: boolean;
-  /** Null for what has no JavaScript number. */
-  readonly read: ((view: DataView, offset: number) => number) | null;
-}
-
-const DATATYPES: ReadonlyMap<string, Datatype> = new Map([
-  ["BOOL", integer(1, (view, offset) => view.getUint8(offset))],
-  ["UINT8", integer(1, (view, offset) => view.getUint8(offset))],
-  ["UINT16", integer(2, (view, offset) => view.getUint16(offset, true))],
-  ["UINT32", integer(4, (view, offset) => view.getUint32(offset, true))],
-  ["UINT64", integer(8, (view, offset) => Number(view.getBigUint64(offset, true)))],
-  ["INT8", integer(1, (view, offset) => view.getInt8(offset))],
-  ["INT16", integer(2, (view, offset) => view.getInt16(offset, true))],
-  ["INT32", integer(4, (view, offset) => view.getInt32(offset, true))],
-  ["INT64", integer(8, (view, offset) => Number(view.getBigInt64(offset, true)))],
-  ["FP16", { bytes: 2, isInteger: false, read: readHalf }],
-  ["BF16", { bytes: 2, isInteger: false, read: null }],
-  ["FP32", { bytes: 4, isInteger: false, read: (view, offset) => view.getFloat32(offset, true) }],
-  ["FP64", { bytes: 8, isInteger: false, read: (view, offset) => view.getFloat64(offset, true) }],
-]);
-
-function integer(bytes: number, read: (view: DataView, offset: number) => number): Datatype {
-  return { bytes, isInteger: true, read };
-}
-
-function readHalf(view: DataView, offset: number): number {
-  return halfToNumber(view.getUint16(offset, true));
-}
-
-/** Bytes of one element, or null where it has no fixed size. */
-export function elementBytes(datatype: string): number | null {
-  return DATATYPES.get(datatype)?.bytes ?? null;
 }
 
 /**
@@ -120,46 +85,35 @@ export function decodeReply(
   headerLength: string | undefined,
   wantsClass: boolean,
 ): Reply {
-  const jsonBytes = headerLength === undefined ? body.length : Number(headerLength);
-  if (!Number.isSafeInteger(jsonBytes) || jsonBytes < 0 || jsonBytes > body.length) {
-    throw new ReplyError(`a header of ${headerLength} bytes in a body of ${body.length}`);
-  }
-  const header = parseObject(body.toString("utf8", 0, jsonBytes));
-  const parameters = asObject(header["parameters"]);
+  const { fields, binary } = headOf(body, headerLength);
+  const parameters = asObject(fields["parameters"]);
   const variant = parameters?.["variant"];
   const accuracy = parameters?.["accuracy"];
   return {
     variant: typeof variant === "string" ? variant : null,
     accuracy: typeof accuracy === "number" ? accuracy : null,
-    predicted: wantsClass ? classOf(header, body.subarray(jsonBytes)) : null,
+    predicted: wantsClass ? classOf(fields, binary) : null,
   };
 }
 
-type JsonObject = Readonly<Record<string, unknown>>;
-
-function parseObject(text: string): JsonObject {
-  let value: unknown = null;
+function headOf(body: Buffer, headerLength: string | undefined) {
   try {
-    value = JSON.parse(text);
-  } catch {
-    throw new ReplyError("a header that is not JSON");
+    return answerHead(body, headerLength ?? null);
+  } catch (error) {
+    throw new ReplyError(error instanceof Error ? error.message : String(error));
   }
-  const object = asObject(value);
-  if (object === null) throw new ReplyError("a header that is not a JSON object");
-  return object;
 }
 
-function asObject(value: unknown): JsonObject | null {
+function asObject(value: unknown): Fields | null {
   return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as JsonObject)
+    ? (value as Fields)
     : null;
 }
 
-function classOf(header: JsonObject, binary: Buffer): number {
-  const outputs = header["outputs"];
+function classOf({ outputs }: Fields, binary: Uint8Array): number {
   const first = Array.isArray(outputs) ? asObject(outputs[0]) : null;
-  const datatype = DATATYPES.get(String(first?.["datatype"]));
-  if (first === null || datatype === undefined) throw new ReplyError("no output of a known type");
+  if (first === null) throw new ReplyError("no output");
+  const datatype = String(first["datatype"]);
   const size = asObject(first["parameters"])?.["binary_data_size"];
   const values =
     typeof size === "number"
@@ -167,15 +121,14 @@ function classOf(header: JsonObject, binary: Buffer): number {
       : jsonValues(first["data"], String(first["name"]));
   const [only] = values;
   if (only === undefined) throw new ReplyError("an output without elements");
-  return values.length === 1 && datatype.isInteger ? only : argmax(values);
+  return values.length === 1 && !/^(FP|BF)/.test(datatype) ? only : argmax(values);
 }
 
-function binaryValues(binary: Buffer, size: number, { bytes, read }: Datatype): number[] {
-  if (read === null || size % bytes !== 0 || size < 0 || size > binary.length) {
-    throw new ReplyError(`an output of ${size} bytes, of which ${binary.length} came`);
-  }
-  const view = new DataView(binary.buffer, binary.byteOffset, size);
-  return Array.from({ length: size / bytes }, (_, index) => read(view, index * bytes));
+function binaryValues(binary: Uint8Array, size: number, datatype: string): number[] {
+  const isThere = size >= 0 && size <= binary.length;
+  const values = isThere ? numbersOf(datatype, binary.subarray(0, size)) : null;
+  if (values !== null) return values;
+  throw new ReplyError(`an output of ${size} bytes of ${datatype}, of which ${binary.length} came`);
 }
 
 function jsonValues(data: unknown, name: string): number[] {

@@ -1,6 +1,8 @@
 /** Asks a server under test what its model takes. */
+
 import { RuntimeError } from "stratagem-runtime/internal/errors";
-import { elementBytes, type LoadModel, type LoadTensor } from "./infer-codec.ts";
+import { fixedElementBytes } from "stratagem-runtime/internal/server/tensors/datatypes";
+import type { LoadModel, LoadTensor } from "./infer-codec.ts";
 import { failureCode, type HttpReply, type InferenceClient } from "./inference-client.ts";
 
 /**
@@ -49,7 +51,7 @@ function inputOf(value: unknown, path: string): LoadTensor {
     throw refusal(path, "inputs with name, datatype and shape", "others");
   }
   const rowShape = shape.slice(1).map(Number);
-  const bytes = elementBytes(datatype);
+  const bytes = fixedElementBytes(datatype);
   if (bytes === null) throw refusal(path, `a type of fixed size for input "${name}"`, datatype);
   if (!rowShape.every((size) => Number.isSafeInteger(size) && size > 0)) {
     const expected = `input "${name}" to leave only its rows open`;

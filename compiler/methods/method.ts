@@ -13,7 +13,7 @@ import type {
   Provenance,
 } from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
+import type { ModelReader } from "stratagem-runtime/internal/exec/process/model-reader";
 import type { PlannedRequests } from "../load/planned-workload.ts";
 import type { BatchFacts, RanBatch } from "../model/batch-facts.ts";
 import type { BundleFrame } from "../model/frames.ts";

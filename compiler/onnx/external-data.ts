@@ -4,6 +4,7 @@
  */
 import { realpath } from "node:fs/promises";
 import { isAbsolute, join, relative, sep, win32 } from "node:path";
+import { openRegular } from "stratagem-runtime/internal/regular-file";
 import { bodiesOf } from "./node-values.ts";
 import { OnnxModelError } from "./onnx-model-error.ts";
 import {
@@ -16,7 +17,6 @@ import {
   TensorProto_DataLocation,
   TensorProto_DataType,
 } from "./onnx-pb.ts";
-import { openRegular } from "./regular-file.ts";
 import { MAX_MODEL_BYTES } from "./stage-model.ts";
 
 /** Bytes of an element, where it is whole bytes. */

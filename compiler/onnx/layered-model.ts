@@ -5,6 +5,7 @@ import { dirname } from "node:path";
 import { fromBinary } from "@bufbuild/protobuf";
 import type { TensorInfo } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
+import { openRegular } from "stratagem-runtime/internal/regular-file";
 import { refuseDynamicControlFlow } from "./control-flow.ts";
 import { embedExternalData } from "./external-data.ts";
 import { refuseManyFields } from "./field-count.ts";
@@ -19,7 +20,6 @@ import {
   type ValueInfoProto,
 } from "./onnx-pb.ts";
 import { axisNames, probeValues, type TensorProbe, type ValueTensor } from "./probe-values.ts";
-import { openRegular } from "./regular-file.ts";
 import { encodeStage, MAX_MODEL_BYTES } from "./stage-model.ts";
 import { ELEMENT_TYPES, instanceInput, valueInfo } from "./tensor-infos.ts";
 

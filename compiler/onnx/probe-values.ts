@@ -7,7 +7,7 @@ import type {
   ProbeInput,
   ProbeOptions,
   ProbeRun,
-} from "stratagem-runtime/internal/exec/probe-tensors";
+} from "stratagem-runtime/internal/exec/tensors/probe-tensors";
 import { randomInputs } from "./batch-inputs.ts";
 import { type ValueInfoProto, ValueInfoProtoSchema } from "./onnx-pb.ts";
 import { ELEMENT_TYPES } from "./tensor-infos.ts";

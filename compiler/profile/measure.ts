@@ -7,7 +7,7 @@ import {
   type BatchResult,
   InferenceError,
   WorkerLostError,
-} from "stratagem-runtime/internal/exec/executor";
+} from "stratagem-runtime/internal/exec/models/executor";
 import { randomInputs, sizedInputs } from "../onnx/batch-inputs.ts";
 import { InputError } from "../spec/input-error.ts";
 import { withRemedy } from "./model-limits.ts";

@@ -2,9 +2,9 @@
  * Measures what it takes until a new worker can run a variant: its process, the model, and the
  * first runs of all batches; and which nodes of the model a GPU leaves to the processor.
  */
-import type { VariantModel } from "stratagem-runtime/internal/exec/executor";
-import type { LoadFacts } from "stratagem-runtime/internal/exec/model-facts";
-import { opCounts } from "stratagem-runtime/internal/exec/model-facts";
+import type { VariantModel } from "stratagem-runtime/internal/exec/models/executor";
+import type { LoadFacts } from "stratagem-runtime/internal/exec/models/model-facts";
+import { opCounts } from "stratagem-runtime/internal/exec/models/model-facts";
 import type { VariantMeasurements } from "../spec/profile-schema.ts";
 import { rounded } from "./latency-profile.ts";
 import type { ProfilePlan } from "./profile-plan.ts";

@@ -9,12 +9,12 @@ import {
 } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { nameOf } from "stratagem-runtime/internal/devices/names";
-import { MAX_PAYLOAD_BYTES } from "stratagem-runtime/internal/exec/frame-protocol";
 import {
   defaultDevice,
   type Provider,
   type WorkerDevice,
-} from "stratagem-runtime/internal/exec/worker-device";
+} from "stratagem-runtime/internal/exec/models/worker-device";
+import { MAX_PAYLOAD_BYTES } from "stratagem-runtime/internal/exec/process/frame-protocol";
 import type { Bound } from "../binding/bind-model.ts";
 import type { FeedKind } from "../model/model-feeds.ts";
 import { rowBytesOf, sizedInputs } from "../onnx/batch-inputs.ts";

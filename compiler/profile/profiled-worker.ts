@@ -10,10 +10,13 @@ import type {
   ExecutorOptions,
   VariantModel,
   VariantPart,
-} from "stratagem-runtime/internal/exec/executor";
-import { entryOf } from "stratagem-runtime/internal/exec/host-source";
-import { defaultDevice, type WorkerDevice } from "stratagem-runtime/internal/exec/worker-device";
-import type { ProcessExecutorHandlers } from "stratagem-runtime/internal/exec/worker-pool";
+} from "stratagem-runtime/internal/exec/models/executor";
+import {
+  defaultDevice,
+  type WorkerDevice,
+} from "stratagem-runtime/internal/exec/models/worker-device";
+import { entryOf } from "stratagem-runtime/internal/exec/modules/host-source";
+import type { ProcessExecutorHandlers } from "stratagem-runtime/internal/exec/pool/worker-pool";
 import type { HostVariant } from "../spec/application.ts";
 import { InputError } from "../spec/input-error.ts";
 import { withRemedy } from "./model-limits.ts";

@@ -1,9 +1,10 @@
 /** What a server says of itself: asked by its URL, or as it was saved. */
+import { askHttp, causeOf } from "stratagem-runtime/internal/base/http-client";
 import { InputError } from "../spec/input-error.ts";
 import { decodeUtf8, MEBIBYTE, readBytes } from "../spec/source.ts";
 
 const MAX_BYTES = 64 * MEBIBYTE;
-const TIMEOUT_MS = 30_000;
+const LIMITS = { timeoutMs: 30_000, maxBytes: MAX_BYTES, maxRedirects: 5 };
 
 export interface ToldText {
   readonly text: string;
@@ -25,28 +26,14 @@ export async function toldText(
   const url = new URL(place);
   if (url.pathname === "/") url.pathname = path;
   try {
-    const within = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
-    const response = await fetch(url, { signal: within });
-    if (!response.ok) throw new Error(`status ${response.status}`);
-    const date = Date.parse(response.headers.get("date") ?? "");
-    return { text: await textOf(response), atMs: Number.isNaN(date) ? null : date };
+    const answer = await askHttp(url, { ...LIMITS, signal });
+    if (answer.status !== 200) throw new Error(`status ${answer.status}`);
+    const date = Date.parse(answer.headers.date ?? "");
+    return { text: answer.bytes.toString(), atMs: Number.isNaN(date) ? null : date };
   } catch (error) {
     signal.throwIfAborted();
-    const reason = error instanceof Error ? error : new Error(String(error));
-    const { cause } = reason;
-    throw unreadable(String(url), cause instanceof Error ? cause.message : reason.message);
+    throw unreadable(String(url), causeOf(error));
   }
-}
-
-async function textOf({ body }: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of body ?? []) {
-    bytes += chunk.length;
-    if (bytes > MAX_BYTES) throw new Error(`more than ${MAX_BYTES / MEBIBYTE} MiB`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
 }
 
 function fileText(path: string): ToldText {

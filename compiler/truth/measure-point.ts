@@ -1,13 +1,13 @@
 /** One load, sent to a live server and simulated, judged. */
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import { violationCeiling } from "stratagem-runtime/internal/bundle/schema";
+import type { AnsweredRequest } from "../explain/logged-request.ts";
 import type { PlannedRequests } from "../load/planned-workload.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
 import { type StallsSeen, watchStalls } from "../profile/serving/stall-watch.ts";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import type { ServiceTimeMode } from "../simulate/service-times.ts";
 import type { StationOptions } from "../simulate/serving/stations.ts";
-import type { ServedRequest } from "./access-lines.ts";
 import { causeOf } from "./cause.ts";
 import { checksOf, verdictOf } from "./checks.ts";
 import type { LoadClient, LoadDone } from "./load-client.ts";
@@ -88,7 +88,7 @@ function stationsBeside({ cluster }: Bundle, { result }: LoadDone): StationOptio
 /** A run, and all that was seen of it. */
 interface Sent {
   readonly done: LoadDone;
-  readonly served: readonly ServedRequest[];
+  readonly served: readonly AnsweredRequest[];
   readonly seen: MachineSeen;
   /** Of the host; null where none was seen. */
   readonly stalls: StallsSeen | null;
@@ -124,8 +124,8 @@ async function sendOnce(
   await stand.pause(LOG_MS);
   const { startEpochMs } = done;
   const endEpochMs = startEpochMs + durationMs;
-  const served = (await server.served()).filter(({ arrivalEpochMs }) => {
-    return arrivalEpochMs >= startEpochMs && arrivalEpochMs < endEpochMs;
+  const served = (await server.served()).filter(({ timeMs }) => {
+    return timeMs >= startEpochMs && timeMs < endEpochMs;
   });
   const seen = stand.machine.between(startEpochMs, endEpochMs);
   const pace = stand.pace.between(startEpochMs, endEpochMs);

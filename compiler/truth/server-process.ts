@@ -4,14 +4,15 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { askHttp } from "stratagem-runtime/internal/base/http-client";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
-import { type ServedRequest, servedRequests } from "./access-lines.ts";
+import { type AnsweredRequest, answeredRequests } from "../explain/logged-request.ts";
 
 export interface ServerProcess {
   readonly url: string;
   readonly pid: number;
   /** What it has told of requests since it was asked last. */
-  served(): Promise<ServedRequest[]>;
+  served(): Promise<AnsweredRequest[]>;
   /** Reads its metrics. */
   metrics(): Promise<string>;
   /** Lets it answer what it has accepted; resolves when it is gone. */
@@ -60,13 +61,14 @@ export async function startServerProcess(
     throw new RuntimeError("RUNTIME_DEVICE", `${bundle}: its server did not come up: ${reason}`);
   }
   let read = 0;
-  const served = async (): Promise<ServedRequest[]> => {
+  const served = async (): Promise<AnsweredRequest[]> => {
     const log = await readFile(accessLog);
     const fresh = log.subarray(read).toString();
     read = log.length;
-    return servedRequests(fresh);
+    return answeredRequests(fresh);
   };
-  const metrics = async (): Promise<string> => (await fetch(`${url}/metrics`)).text();
+  const metrics = async (): Promise<string> =>
+    (await askHttp(`${url}/metrics`, { timeoutMs: 30_000, maxBytes: 2 ** 26 })).bytes.toString();
   return { url, pid: child.pid ?? 0, served, metrics, stop };
 }
 

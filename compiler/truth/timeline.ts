@@ -1,5 +1,5 @@
 /** The seconds of a run: what came, what was measured, what was predicted, and the machine. */
-import type { ServedRequest } from "./access-lines.ts";
+import type { AnsweredRequest } from "../explain/logged-request.ts";
 import { answered, quantileOf, type RequestTimes } from "./request-times.ts";
 import type { TimelineSecond } from "./truth-document.ts";
 
@@ -19,7 +19,7 @@ export interface TimelineSources {
   readonly measured: RequestTimes;
   readonly predicted: RequestTimes;
   /** By the access log. */
-  readonly served: readonly ServedRequest[];
+  readonly served: readonly Pick<AnsweredRequest, "timeMs" | "queueMs" | "computeMs">[];
   /** When the run began, ms since 1970. */
   readonly startEpochMs: number;
   readonly samples: readonly MachineSample[];
@@ -32,7 +32,7 @@ export function timelineOf(sources: TimelineSources): TimelineSecond[] {
     const own = within(measured, second);
     const expected = within(predicted, second);
     const told = served.filter(
-      ({ arrivalEpochMs }) => Math.floor((arrivalEpochMs - startEpochMs) / 1000) === second,
+      ({ timeMs }) => Math.floor((timeMs - startEpochMs) / 1000) === second,
     );
     const looks = samples.filter(({ fromMs, untilMs }) => {
       return Math.floor((fromMs + untilMs) / 2000) === second;

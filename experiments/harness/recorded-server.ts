@@ -5,10 +5,10 @@
  */
 
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
-import { startAssignedExecutor } from "stratagem-runtime/internal/exec/assigned-pool";
-import type { AssignedExecutorHandlers } from "stratagem-runtime/internal/exec/executor";
-import { devicesOn } from "stratagem-runtime/internal/exec/worker-device";
-import { startExecutor } from "stratagem-runtime/internal/exec/worker-pool";
+import type { AssignedExecutorHandlers } from "stratagem-runtime/internal/exec/models/executor";
+import { devicesOn } from "stratagem-runtime/internal/exec/models/worker-device";
+import { startAssignedExecutor } from "stratagem-runtime/internal/exec/pool/assigned-pool";
+import { startExecutor } from "stratagem-runtime/internal/exec/pool/worker-pool";
 import { loadBundle } from "stratagem-runtime/internal/load-bundle";
 import { accordionApplication } from "stratagem-runtime/internal/methods/accordion/serve/accordion-application";
 import { inferlineApplication } from "stratagem-runtime/internal/methods/inferline/serve/inferline-application";

@@ -16,7 +16,7 @@ import {
 import {
   type OnnxForecaster,
   openOnnxForecaster,
-} from "stratagem-runtime/internal/exec/onnx-forecaster";
+} from "stratagem-runtime/internal/exec/onnx/onnx-forecaster";
 import { figuresOf } from "../../tools/forecast/figures.ts";
 import { DAYS, readCounts, TRACE_FILE, ticksOf } from "../../tools/forecast/trace.ts";
 import type { Experiment, Run } from "../harness/experiment.ts";

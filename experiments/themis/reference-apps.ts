@@ -14,7 +14,7 @@ import {
 import { drawArrivals } from "stratagem/internal/simulate/graph/drawn-requests";
 import type { ThemisBundle, ThemisOptions } from "stratagem-runtime/internal/bundle/schema";
 import { beatMsOf } from "stratagem-runtime/internal/core/beat";
-import { openOnnxForecaster } from "stratagem-runtime/internal/exec/onnx-forecaster";
+import { openOnnxForecaster } from "stratagem-runtime/internal/exec/onnx/onnx-forecaster";
 import { compiled } from "../harness/cli.ts";
 import { range } from "../harness/numbers.ts";
 import { readReference, writeReferenceApp } from "../harness/reference.ts";

@@ -1,6 +1,6 @@
 /** What all routes of an agent share, and what it tells of itself. */
-import { AUTO } from "../exec/first-provider.ts";
-import { deviceText } from "../exec/worker-device.ts";
+import { AUTO } from "../exec/limits/first-provider.ts";
+import { deviceText } from "../exec/models/worker-device.ts";
 import type { Access } from "../server/access/access.ts";
 import type { BodyLimit } from "../server/bodies/body-limits.ts";
 import type { ByteBudget } from "../server/bodies/byte-budget.ts";

@@ -1,8 +1,8 @@
 /** A worker for front ends on other machines: holds models, and runs one batch at a time. */
 import { join } from "node:path";
-import type { VariantModel } from "../exec/executor.ts";
-import type { CpuFallback } from "../exec/model-facts.ts";
-import type { WorkerDevice } from "../exec/worker-device.ts";
+import type { VariantModel } from "../exec/models/executor.ts";
+import type { CpuFallback } from "../exec/models/model-facts.ts";
+import type { WorkerDevice } from "../exec/models/worker-device.ts";
 import { Access, type AccessOptions, exposureOf } from "../server/access/access.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "../server/applications/limits.ts";
 import { ByteBudget } from "../server/bodies/byte-budget.ts";

@@ -1,5 +1,5 @@
 /** Writes what a batch gave, as the Open Inference Protocol has it. */
-import type { BatchResult } from "../exec/executor.ts";
+import type { BatchResult } from "../exec/models/executor.ts";
 import { jsonOfBytes, lengthOf } from "../server/tensors/tensors.ts";
 import type { AgentModel } from "./agent-model.ts";
 import type { ReadBatch } from "./batch-request.ts";

@@ -1,5 +1,5 @@
 /** What an agent says of its models, in the words of the Open Inference Protocol and of Triton. */
-import type { VariantModel } from "../exec/executor.ts";
+import type { VariantModel } from "../exec/models/executor.ts";
 import { DATATYPES } from "../server/tensors/datatypes.ts";
 import type { ModelTensor } from "../server/tensors/signature.ts";
 import type { AgentModel } from "./agent-model.ts";

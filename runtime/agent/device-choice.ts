@@ -1,6 +1,6 @@
 /** What runs the models of an agent: as it is told, or the first that runs one. */
-import { onFirstProvider } from "../exec/first-provider.ts";
-import { defaultDevice, deviceText, type WorkerDevice } from "../exec/worker-device.ts";
+import { onFirstProvider } from "../exec/limits/first-provider.ts";
+import { defaultDevice, deviceText, type WorkerDevice } from "../exec/models/worker-device.ts";
 import type { Notice } from "../server/telemetry/notice.ts";
 
 export class DeviceChoice {

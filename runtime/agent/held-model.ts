@@ -1,12 +1,12 @@
 /** A model that an agent holds: a process of its own that runs it, and is replaced when it ends. */
 import { setImmediate } from "node:timers/promises";
-import { type Batch, type BatchResult, WorkerLostError } from "../exec/executor.ts";
-import type { CpuFallback } from "../exec/model-facts.ts";
+import { type Batch, type BatchResult, WorkerLostError } from "../exec/models/executor.ts";
+import type { CpuFallback } from "../exec/models/model-facts.ts";
 import {
   type ProcessExecutor,
   type ProcessExecutorHandlers,
   startExecutor,
-} from "../exec/worker-pool.ts";
+} from "../exec/pool/worker-pool.ts";
 import type { Notice } from "../server/telemetry/notice.ts";
 import type { AgentModel } from "./agent-model.ts";
 import type { DeviceChoice } from "./device-choice.ts";

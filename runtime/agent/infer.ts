@@ -5,7 +5,7 @@ import {
   InferenceError,
   RowsRefusedError,
   WorkerLostError,
-} from "../exec/executor.ts";
+} from "../exec/models/executor.ts";
 import { readBody } from "../server/bodies/body.ts";
 import type { ByteHold } from "../server/bodies/byte-budget.ts";
 import { HttpError } from "../server/connections/http-error.ts";

@@ -1,5 +1,5 @@
 /** Which models an agent can hold: those of a bundle, of a folder, or fetched by their digest. */
-import type { VariantModel } from "../exec/executor.ts";
+import type { VariantModel } from "../exec/models/executor.ts";
 import { agentModel, NoModelError } from "./agent-model.ts";
 import { type FoundModel, ModelFolder } from "./model-folder.ts";
 

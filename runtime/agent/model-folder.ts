@@ -1,9 +1,9 @@
 /** Models that are ONNX files of a folder, each called by the stem of its file. */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { VariantModel } from "../exec/executor.ts";
-import type { DescribedModel } from "../exec/model-file.ts";
-import { ModelReader } from "../exec/model-reader.ts";
+import type { VariantModel } from "../exec/models/executor.ts";
+import type { DescribedModel } from "../exec/onnx/model-file.ts";
+import { ModelReader } from "../exec/process/model-reader.ts";
 import { OpenedModels } from "../opened-models.ts";
 import { type AgentModel, agentModel, NoModelError } from "./agent-model.ts";
 

@@ -1,6 +1,6 @@
 /** Routes of an agent: the Open Inference Protocol v2, Triton's repository, and what it is. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { RowsRefusedError } from "../exec/executor.ts";
+import { RowsRefusedError } from "../exec/models/executor.ts";
 import { CLOSE, HttpError, reasonText } from "../server/connections/http-error.ts";
 import { hasUnreadBody } from "../server/connections/request-head.ts";
 import { exposition } from "../server/metrics/exposition.ts";

@@ -1,4 +1,5 @@
 /** Takes tensors from the worker that has kept them, as a front end names it. */
+import { askHttp, causeOf } from "../base/http-client.ts";
 import { HttpError } from "../server/connections/http-error.ts";
 import { binaryOf } from "../server/protocol/infer-request.ts";
 import { BadRequest } from "../server/tensors/bad-request.ts";
@@ -68,23 +69,16 @@ async function fetched(
   authorization: string | undefined,
 ): Promise<Uint8Array> {
   try {
-    const response = await fetch(`${source}${VALUES}${key}`, {
-      redirect: "error",
-      signal: AbortSignal.timeout(FETCH_MS),
+    const { status, bytes } = await askHttp(`${source}${VALUES}${key}`, {
+      timeoutMs: FETCH_MS,
+      maxBytes,
       ...(authorization === undefined ? {} : { headers: { authorization } }),
     });
-    if (response.status !== 200) throw new Error(`it said ${response.status}`);
-    return await limitedBody(response, maxBytes);
+    if (status === 200) return new Uint8Array(bytes);
+    throw new Error(`it said ${status}`);
   } catch (error) {
-    const { cause, message } = error instanceof Error ? error : new Error(String(error));
-    throw gone(path, `${source}`, cause instanceof Error ? cause.message : message);
+    throw gone(path, `${source}`, causeOf(error));
   }
-}
-
-async function limitedBody(response: Response, maxBytes: number): Promise<Uint8Array> {
-  const stated = Number(response.headers.get("content-length"));
-  if (!(stated <= maxBytes)) throw new Error(`it has ${stated} bytes, of at most ${maxBytes}`);
-  return new Uint8Array(await response.arrayBuffer());
 }
 
 function gone(path: string, where: string, reason: string): HttpError {

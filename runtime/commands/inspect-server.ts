@@ -1,4 +1,5 @@
 /** `inspect URL`: the load, the level and the pace of a running server. */
+import { askHttp, causeOf } from "../base/http-client.ts";
 import { EXIT_CODES, RuntimeError } from "../errors.ts";
 import {
   LIVE_FORMAT,
@@ -10,7 +11,7 @@ import {
 import { alignColumns, short } from "../tell/text.ts";
 import type { CommandResult } from "./command-result.ts";
 
-const TIMEOUT_MS = 10_000;
+const LIMITS = { timeoutMs: 10_000, maxBytes: 2 ** 26, maxRedirects: 5 };
 
 /** @throws RuntimeError RUNTIME_UNREADABLE if no server answers with what its live page shows. */
 export async function inspectServer(place: string): Promise<CommandResult> {
@@ -22,16 +23,14 @@ export async function inspectServer(place: string): Promise<CommandResult> {
 async function liveDocument(place: string): Promise<LiveDocument> {
   try {
     const url = new URL(LIVE_PATH, place.endsWith("/") ? place : `${place}/`);
-    const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) });
-    if (!response.ok) throw new Error(`status ${response.status}`);
-    const document: LiveDocument = JSON.parse(await response.text());
+    const { status, bytes } = await askHttp(url, LIMITS);
+    if (status !== 200) throw new Error(`status ${status}`);
+    const document: LiveDocument = JSON.parse(bytes.toString());
     if (document.format !== LIVE_FORMAT) throw new Error(`format ${document.format}`);
     return document;
   } catch (error) {
-    const { message, cause } = error instanceof Error ? error : new Error(String(error));
-    const reason = cause instanceof Error ? cause.message : message;
     const expected = "expected a server that answers with what its live page shows";
-    throw new RuntimeError("RUNTIME_UNREADABLE", `${place}: ${expected}, got: ${reason}`);
+    throw new RuntimeError("RUNTIME_UNREADABLE", `${place}: ${expected}, got: ${causeOf(error)}`);
   }
 }
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { CanaryOptions } from "../canaries.ts";
 import type { CanaryGate } from "../canary-hosting.ts";
 import { EXIT_CODES, RuntimeError } from "../errors.ts";
-import { parseProviderOptions } from "../exec/provider-options.ts";
+import { parseProviderOptions } from "../exec/onnx/provider-options.ts";
 import { settleCollection } from "../heap-collection.ts";
 import type { GenerateLevel } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";

@@ -1,120 +1,77 @@
-/** Follows what a process of its own sees of the accelerators. */
-import { type ChildProcess, spawn } from "node:child_process";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
-import type { DeviceSample, GpuSample } from "./gpu-sample.ts";
+/** Samples accelerators and the memory that workers have on them, from time to time. */
+import { existsSync, readdirSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { drmMemoryBytes } from "./drm-memory.ts";
 import { modelEnvironment } from "./model-environment.ts";
+import { type GpuSample, memoryByPid, sampleGpus } from "./nvidia-smi.ts";
 
-const PROGRAM = fileURLToPath(new URL("./native/sampler.js", import.meta.url));
-const HEAP_MIB = 64;
-/** A sample that old says nothing any more: whoever takes them has ended, or hangs. */
-const STALE_MS = 10_000;
-const FIRST_RETRY_MS = 1000;
-const MOST_RETRY_MS = 60_000;
+const INTERVAL_MS = 5000;
+/** An older sample says nothing any more: the driver hangs. */
+const STALE_MS = 15_000;
+const DRM = "/dev/dri";
 
-export interface SamplerOptions {
-  /** Of those whose memory is told, whenever it is asked. */
-  readonly pids: () => readonly number[];
-  /** A monotonic clock, ms. */
-  readonly nowMs?: () => number;
+export interface DeviceSample {
+  readonly gpus: readonly GpuSample[];
+  /** Memory of accelerators by process id. */
+  readonly bytesByPid: ReadonlyMap<number, number>;
 }
 
-/** Takes samples from its start on; none where nothing can be read. */
+/** Takes samples until it is closed, or until it knows that there is nothing to read here. */
 export class GpuSampler {
   readonly #pids: () => readonly number[];
-  readonly #nowMs: () => number;
-  #child: ChildProcess | null = null;
-  #retry: NodeJS.Timeout | undefined;
-  #failures = 0;
+  readonly #hasDrm = hasDrm();
+  #hasNvidia = true;
+  #timer: NodeJS.Timeout | undefined;
   #latest: { readonly sample: DeviceSample; readonly sinceMs: number } | null = null;
-  /** Energy of each GPU when it was first seen. */
-  readonly #energyBefore = new Map<string, number>();
-  #toldPids = "";
   #isClosed = false;
 
-  constructor({ pids, nowMs = () => performance.now() }: SamplerOptions) {
+  /** @param pids processes whose memory is wanted, asked for at each sample. */
+  constructor(pids: () => readonly number[]) {
     this.#pids = pids;
-    this.#nowMs = nowMs;
-    this.#start();
+    void this.#look();
   }
 
-  /** The latest, with the energy since the first; null where there is none, or none lately. */
+  /** The latest; null if there is none, or none of late. */
   get sample(): DeviceSample | null {
-    if (this.#latest === null || this.#nowMs() - this.#latest.sinceMs > STALE_MS) return null;
+    if (this.#latest === null || performance.now() - this.#latest.sinceMs > STALE_MS) return null;
     return this.#latest.sample;
-  }
-
-  /** Its process; undefined while there is none. */
-  get pid(): number | undefined {
-    return this.#child?.pid;
   }
 
   close(): void {
     this.#isClosed = true;
-    clearTimeout(this.#retry);
-    this.#child?.kill("SIGKILL");
+    clearTimeout(this.#timer);
   }
 
-  #start(): void {
-    const args = [`--max-old-space-size=${HEAP_MIB}`, PROGRAM];
-    const surroundings = { cwd: "/", env: modelEnvironment() };
-    const stdio = ["pipe", "pipe", "ignore"] as const;
-    const child = spawn(process.execPath, args, { ...surroundings, stdio: [...stdio] });
-    this.#child = child;
-    this.#toldPids = "";
-    let isOver = false;
-    const end = (isDone: boolean) => {
-      if (isOver) return;
-      isOver = true;
-      this.#child = null;
-      this.#latest = null;
-      if (!isDone) this.#startLater();
-    };
-    child.once("error", () => end(false));
-    // It ends by itself where there is nothing to see.
-    child.once("exit", (code) => end(code === 0));
-    // It may have ended by the time that it is told something.
-    child.stdin?.on("error", () => {});
-    // It keeps nobody waiting.
-    child.unref();
-    for (const stream of [child.stdin, child.stdout]) {
-      if (stream !== null && "unref" in stream && typeof stream.unref === "function") {
-        stream.unref();
+  async #look(): Promise<void> {
+    const env = modelEnvironment();
+    try {
+      const gpus = this.#hasNvidia ? await sampleGpus(env) : [];
+      const bytesByPid = new Map(this.#hasNvidia ? await memoryByPid(env) : []);
+      for (const pid of this.#hasDrm ? this.#pids() : []) {
+        const bytes = bytesByPid.has(pid) ? null : drmMemoryBytes(await descriptorsOf(pid));
+        if (bytes !== null) bytesByPid.set(pid, bytes);
       }
+      this.#latest = { sample: { gpus, bytesByPid }, sinceMs: performance.now() };
+    } catch (error) {
+      // Any other failure may pass.
+      this.#hasNvidia &&= !isMissing(error);
     }
-    if (child.stdout === null) return;
-    createInterface({ input: child.stdout }).on("line", (line) => this.#onLine(line));
-    this.#tellPids();
+    if (this.#isClosed || !(this.#hasNvidia || this.#hasDrm)) return;
+    this.#timer = setTimeout(() => void this.#look(), INTERVAL_MS).unref();
   }
+}
 
-  #startLater(): void {
-    if (this.#isClosed) return;
-    const waitMs = Math.min(FIRST_RETRY_MS * 2 ** this.#failures, MOST_RETRY_MS);
-    this.#failures++;
-    this.#retry = setTimeout(() => this.#start(), waitMs).unref();
-  }
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ENOENT";
+}
 
-  #onLine(line: string): void {
-    const told: DeviceSample = JSON.parse(line);
-    const gpus = told.gpus.map((gpu) => this.#sinceFirst(gpu));
-    this.#latest = { sample: { ...told, gpus }, sinceMs: this.#nowMs() };
-    this.#failures = 0;
-    this.#tellPids();
-  }
+function hasDrm(): boolean {
+  return existsSync(DRM) && readdirSync(DRM).some((name) => name.startsWith("renderD"));
+}
 
-  #tellPids(): void {
-    const text = JSON.stringify(this.#pids());
-    if (text === this.#toldPids) return;
-    this.#toldPids = text;
-    this.#child?.stdin?.write(`${text}\n`);
-  }
-
-  #sinceFirst(gpu: GpuSample): GpuSample {
-    if (gpu.energyJoules === null) return gpu;
-    const before = this.#energyBefore.get(gpu.uuid);
-    // A driver that was loaded again begins at 0.
-    const from = before === undefined || gpu.energyJoules < before ? gpu.energyJoules : before;
-    this.#energyBefore.set(gpu.uuid, from);
-    return { ...gpu, energyJoules: gpu.energyJoules - from };
-  }
+/** Texts of the descriptors of a process; empty for one that has ended. */
+async function descriptorsOf(pid: number): Promise<string[]> {
+  const folder = `/proc/${pid}/fdinfo`;
+  const names = await readdir(folder).catch(() => []);
+  return Promise.all(names.map((name) => readFile(`${folder}/${name}`, "latin1").catch(() => "")));
 }

@@ -2,14 +2,10 @@
  * Says in one line why a device is of no use, and the command that mends it: what onnxruntime says
  * names a line of its source, or a file that nobody has asked for.
  */
-import type { VulkanReport } from "./native/vulkan.ts";
-
 /** What was found on the machine, as far as the provider needs it. */
 export interface DeviceFacts {
   readonly platform: string;
   readonly arch: string;
-  /** Null where nobody could tell. */
-  readonly vulkan: VulkanReport | null;
   readonly drivers: DriverFiles;
   /** Why each library cannot be loaded, by name or path; null for one that can. */
   readonly libraries: Readonly<Record<string, string | null>>;
@@ -32,6 +28,7 @@ export type Accelerator = "cuda" | "tensorrt" | "webgpu";
 
 /** The driver of NVIDIA. */
 export const CUDA_DRIVER = "libcuda.so.1";
+export const VULKAN_LOADER = "libvulkan.so.1";
 
 /** Whether it is the device that is at fault, rather than the model. */
 export function isOfDevice(provider: Accelerator, reason: string): boolean {
@@ -56,23 +53,19 @@ export function missingPart(
   return provider === "webgpu" ? missingOfVulkan(facts) : missingOfCuda(provider, reason, facts);
 }
 
-function missingOfVulkan({ platform, vulkan, drivers, libraries }: DeviceFacts): string | null {
-  if (platform !== "linux" || vulkan === null) return null;
-  if (vulkan.loaderError !== null) {
+function missingOfVulkan({ platform, drivers, libraries }: DeviceFacts): string | null {
+  if (platform !== "linux") return null;
+  const loaderError = libraries[VULKAN_LOADER] ?? null;
+  if (loaderError !== null) {
     const command = "apt-get install libvulkan1 (elsewhere vulkan-loader)";
-    return `libvulkan.so.1 ${stateOf(vulkan.loaderError)}: ${command}`;
+    return `${VULKAN_LOADER} ${stateOf(loaderError)}: ${command}`;
   }
-  const [refused] = vulkan.devices;
-  if (refused === undefined) return missingDriver(drivers, libraries[CUDA_DRIVER] === null);
-  if (vulkan.devices.some(({ lacks }) => lacks.length === 0)) return null;
-  const each = vulkan.devices.map(({ name, lacks }) => `${name} lacks ${lacks.join(" and ")}`);
-  const remedy = "WebGPU needs that: install a newer driver, or name another in VK_DRIVER_FILES";
-  return `${each.join(", ")}; ${remedy}`;
+  return missingDriver(drivers, libraries[CUDA_DRIVER] === null);
 }
 
 function missingDriver(drivers: DriverFiles, hasCuda: boolean): string {
   const { variable, named, absent, folders, found } = drivers;
-  const remedy = "install the GPU's driver, such as mesa-vulkan-drivers";
+  const remedy = "install a newer driver of the GPU, such as mesa-vulkan-drivers";
   const first = absent[0];
   if (first !== undefined) {
     return `${variable} names ${first}, which is not there: name the file of a Vulkan driver`;
@@ -80,7 +73,7 @@ function missingDriver(drivers: DriverFiles, hasCuda: boolean): string {
   if (named !== null || found.length > 0) {
     const files = (named ?? found).join(", ");
     const may = "whether this user may open /dev/dri/renderD*, as a member of the group render";
-    return `no GPU is found by the Vulkan drivers ${files}; look ${may}, or ${remedy}`;
+    return `the Vulkan drivers ${files} have no GPU that WebGPU accepts; look ${may}, or ${remedy}`;
   }
   const looked = `no Vulkan driver is in ${folders.join(", ")}`;
   if (hasCuda) {

@@ -11,11 +11,6 @@ export function nameOf(told: string): string {
   return told.replace(NO_PART, " ").trim().slice(0, MAX_NAME_LENGTH);
 }
 
-/** Of a driver, by the name that it gives itself and its version; without "driver". */
-export function driverName(name: string, version: string): string {
-  return nameOf(`${name.replace(/ driver$/i, "")} ${version}`);
-}
-
 /** That of this machine; its architecture where the system does not tell. */
 export function processorName(): string {
   return nameOf(cpus()[0]?.model ?? "") || process.arch;

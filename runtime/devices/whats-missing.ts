@@ -1,4 +1,5 @@
 /** Looks on the machine for what a device that failed may lack. */
+import { execFile } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import {
@@ -9,11 +10,29 @@ import {
   isOfDevice,
   missingPart,
   PROVIDER_LIBRARIES,
+  VULKAN_LOADER,
 } from "./missing.ts";
-import { ask } from "./questions.ts";
 
 /**
- * Asks the drivers again, one by one, in processes with the environment of this one.
+ * Loads each library into a process that may crash of it, and prints why it cannot be loaded, or
+ * null. Node refuses a library that was loaded because it is no module of Node's.
+ */
+const LOAD_ALL = `
+const { RTLD_LAZY, RTLD_GLOBAL } = require("node:os").constants.dlopen;
+const errors = process.argv.slice(1).map((path) => {
+  try {
+    process.dlopen({ exports: {} }, path, RTLD_LAZY | RTLD_GLOBAL);
+  } catch ({ message }) {
+    return message.startsWith("Module did not self-register") ? null : message;
+  }
+  return null;
+});
+console.log(JSON.stringify(errors));`;
+/** Drivers of accelerators that sleep take seconds. */
+const TIMEOUT_MS = 20_000;
+
+/**
+ * Tries to load the libraries of the provider and of its driver, one by one.
  * @param reason what onnxruntime said.
  * @param engine path of the package onnxruntime-node.
  * @returns what is missing and how to mend it, in one line; null where that is not known.
@@ -27,23 +46,30 @@ export async function whatIsMissing(
   const { platform, arch, env } = process;
   const folder = join(dirname(engine()), "bin/napi-v6", platform, arch);
   const own = provider === "webgpu" ? [] : PROVIDER_LIBRARIES[provider];
-  const names = [...own, CUDA_DRIVER];
+  const names = [...own, ...(provider === "webgpu" ? [VULKAN_LOADER] : []), CUDA_DRIVER];
   const paths = names.map((name) => (own.includes(name) ? join(folder, name) : name));
-  const [vulkan, errors] = await Promise.all([
-    provider === "webgpu" ? ask({ ask: "vulkan" }, env) : null,
-    ask({ ask: "libraries", paths }, env),
-  ]);
+  const errors = await loadErrors(paths);
   const libraries = Object.fromEntries(
     names.map((name, place) => [
       name,
       errors === null ? absence(paths[place]) : (errors[place] ?? null),
     ]),
   );
-  const facts: DeviceFacts = { platform, arch, vulkan, drivers: driverFiles(env), libraries };
+  const facts: DeviceFacts = { platform, arch, drivers: driverFiles(env), libraries };
   return missingPart(provider, reason, facts);
 }
 
-/** As far as files tell, where nobody could load them. */
+/** Why each cannot be loaded, null for one that can; null if the process has crashed. */
+function loadErrors(paths: readonly string[]): Promise<(string | null)[] | null> {
+  const options = { cwd: "/", timeout: TIMEOUT_MS, killSignal: "SIGKILL" } as const;
+  return new Promise((resolve) => {
+    execFile(process.execPath, ["-e", LOAD_ALL, ...paths], options, (error, stdout) => {
+      resolve(error === null ? JSON.parse(stdout) : null);
+    });
+  });
+}
+
+/** Used if no process could try: says only whether the file is there. */
 function absence(path = ""): string | null {
   return path.includes("/") && !existsSync(path) ? "No such file" : null;
 }

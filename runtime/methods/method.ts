@@ -12,7 +12,7 @@ import type {
   AssignedExecutorHandlers,
   Executor,
   ExecutorHandlers,
-} from "../exec/executor.ts";
+} from "../exec/models/executor.ts";
 import type { Application, ApplicationOptions } from "../server/applications/application.ts";
 import type { Replayer, ReplayerOptions } from "../server/decisions/recorded-entry.ts";
 import type { AxisNames } from "../server/graph/output-groups.ts";

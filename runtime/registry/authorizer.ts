@@ -2,11 +2,13 @@
  * Says who we are once a registry asks: by name and password, or by a token of the server that the
  * registry names. Source: distribution's specification of token authentication.
  */
+
+import type { HttpAnswer, HttpRequest } from "../base/http-client.ts";
 import { RuntimeError } from "../errors.ts";
 import { type Challenge, challengesOf } from "./challenge.ts";
 import type { Credentials } from "./credential-kinds.ts";
 import type { FoundCredentials } from "./credentials.ts";
-import { bodyOf, type HttpAnswer, type HttpRequest, send } from "./http-client.ts";
+import { bodyOf, send } from "./http-client.ts";
 import { registryError, TransientError, wordsOf } from "./registry-errors.ts";
 
 export interface AuthorizerOptions {
@@ -78,8 +80,8 @@ export class Authorizer {
       scope: parameters.get("scope") ?? this.#options.scope,
     });
     const { signal } = this.#options;
-    const request = tokenRequest(realm, asked, credentials);
-    return this.#tokenOf(await send({ ...request, signal }), realm);
+    const { url, ...request } = tokenRequest(realm, asked, credentials);
+    return this.#tokenOf(await send(url, { ...request, signal }), realm);
   }
 
   /** @throws RuntimeError RUNTIME_REGISTRY where nothing may be sent there. */
@@ -111,7 +113,7 @@ function tokenRequest(
   realm: URL,
   asked: URLSearchParams,
   credentials: Credentials | null,
-): Omit<HttpRequest, "signal"> {
+): HttpRequest & { readonly url: URL } {
   if (credentials?.kind === "identity") {
     const { token } = credentials;
     const form = { grant_type: "refresh_token", client_id: CLIENT, refresh_token: token };

@@ -2,12 +2,14 @@
  * Content of a registry into a file: from where an earlier try was cut, as it comes, and compared
  * with its digest as it then lies on the disk.
  */
+
 import { constants } from "node:fs";
 import { type FileHandle, open, rm } from "node:fs/promises";
+import { causeOf } from "../base/http-client.ts";
 import { RuntimeError } from "../errors.ts";
 import { digestOf } from "../shipping/file-digest.ts";
 import { Filling } from "./filling.ts";
-import { digestError, reasonOf } from "./registry-errors.ts";
+import { digestError } from "./registry-errors.ts";
 import type { Transport } from "./transport.ts";
 
 export interface WantedBlob {
@@ -87,6 +89,6 @@ async function naming<T>(path: string, work: () => Promise<T>): Promise<T> {
     const isOfSystem = error instanceof Error && "syscall" in error;
     if (!isOfSystem) throw error;
     const expected = "expected a file that can be written";
-    throw new RuntimeError("RUNTIME_UNWRITABLE", `${path}: ${expected}, got: ${reasonOf(error)}`);
+    throw new RuntimeError("RUNTIME_UNWRITABLE", `${path}: ${expected}, got: ${causeOf(error)}`);
   }
 }

@@ -1,7 +1,8 @@
 /** Fills a file with what a registry sends, in as many tries as it takes while each brings more. */
+
 import type { FileHandle } from "node:fs/promises";
-import type { HttpAnswer } from "./http-client.ts";
-import { reasonOf, registryError, TransientError } from "./registry-errors.ts";
+import { causeOf, type HttpAnswer } from "../base/http-client.ts";
+import { registryError, TransientError } from "./registry-errors.ts";
 import type { Transport } from "./transport.ts";
 
 interface Wanted {
@@ -104,7 +105,7 @@ export class Filling {
     try {
       for (;;) {
         const { value, done } = await chunks.next().catch((error) => {
-          throw new TransientError(reasonOf(error));
+          throw new TransientError(causeOf(error));
         });
         if (done === true) return null;
         if (this.#bytes + value.length > limit) {

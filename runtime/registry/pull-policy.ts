@@ -2,8 +2,10 @@
  * Brings a policy into a folder: everything is there and checked before the first file is put in
  * its place, and the bundle is put there last.
  */
+
 import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { causeOf } from "../base/http-client.ts";
 import { BundleError } from "../bundle/bundle-error.ts";
 import type { Bundle } from "../bundle/schema.ts";
 import { RuntimeError } from "../errors.ts";
@@ -15,7 +17,7 @@ import { type Descriptor, sha256Of } from "./manifest.ts";
 import { type PolicyArtifact, policyArtifact } from "./policy-artifact.ts";
 import { formatReference } from "./reference.ts";
 import type { Registry } from "./registry.ts";
-import { reasonOf, registryError } from "./registry-errors.ts";
+import { registryError } from "./registry-errors.ts";
 import { sidecarLayer } from "./sidecar-layers.ts";
 
 /** A file that lies in the folder now. */
@@ -241,6 +243,6 @@ async function naming<T>(folder: string, work: () => Promise<T>): Promise<T> {
     return await work();
   } catch (error) {
     const expected = "expected a folder that can be written to";
-    throw new RuntimeError("RUNTIME_UNWRITABLE", `${folder}: ${expected}, got: ${reasonOf(error)}`);
+    throw new RuntimeError("RUNTIME_UNWRITABLE", `${folder}: ${expected}, got: ${causeOf(error)}`);
   }
 }

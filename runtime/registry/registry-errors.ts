@@ -51,10 +51,3 @@ function listedErrors(text: string): string | null {
     return null;
   }
 }
-
-/** Of a connection, in words. */
-export function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const { code, message } = error as NodeJS.ErrnoException;
-  return printable(message) || code || "no answer";
-}

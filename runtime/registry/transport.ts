@@ -1,14 +1,15 @@
 /** Requests to one registry: who we are is added, redirects followed, what failed tried again. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Authorizer } from "./authorizer.ts";
-import { bodyOf, type HttpAnswer, type HttpRequest, send } from "./http-client.ts";
 import {
-  MAX_WORDS_BYTES,
-  reasonOf,
-  registryError,
-  TransientError,
-  wordsOf,
-} from "./registry-errors.ts";
+  causeOf,
+  type HttpAnswer,
+  type HttpRequest,
+  RedirectError,
+  retryAfterMs,
+} from "../base/http-client.ts";
+import type { Authorizer } from "./authorizer.ts";
+import { bodyOf, send } from "./http-client.ts";
+import { MAX_WORDS_BYTES, registryError, TransientError, wordsOf } from "./registry-errors.ts";
 
 export interface TransportOptions {
   /** As messages name the registry. */
@@ -21,15 +22,14 @@ export interface TransportOptions {
   readonly retryMs: number;
 }
 
-type Asked = Omit<HttpRequest, "signal" | "headers"> & {
-  readonly headers?: HttpRequest["headers"];
-};
+interface Asked extends Pick<HttpRequest, "method" | "headers" | "body"> {
+  readonly url: URL;
+}
 
 const MAX_REDIRECTS = 5;
 /** Tries of the same thing, the first included. */
 const MAX_TRIES = 4;
 const LONGEST_PAUSE_MS = 30_000;
-const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 /** What may be answered a moment later. */
 const TRANSIENT = new Set([408, 425, 429, 500, 502, 503, 504]);
 
@@ -98,30 +98,19 @@ export class Transport {
   async #settled(answer: HttpAnswer): Promise<HttpAnswer> {
     if (!TRANSIENT.has(answer.status)) return answer;
     const { bytes } = await bodyOf(answer, MAX_WORDS_BYTES);
-    const seconds = Number(answer.headers["retry-after"] ?? Number.NaN);
-    const words = wordsOf(answer.status, bytes);
-    throw new TransientError(words, seconds >= 0 ? seconds * 1000 : null);
+    throw new TransientError(wordsOf(answer.status, bytes), retryAfterMs(answer.headers));
   }
 
-  async #followed({ method, headers = {}, body, url: first }: Asked): Promise<HttpAnswer> {
+  async #followed({ url, headers, ...asked }: Asked): Promise<HttpAnswer> {
     const { origin, authorizer, signal, where } = this.#options;
-    let url = first;
-    for (let redirects = 0; ; redirects++) {
-      // Who we are is the registry's business, and nobody's that it sends us to.
-      const isOwn = url.origin === origin.origin;
-      const header = isOwn ? authorizer.header : undefined;
-      const own = header === undefined ? {} : { authorization: header };
-      const answer = await send({ method, url, headers: { ...headers, ...own }, body, signal });
-      const { location } = answer.headers;
-      if (!REDIRECTS.has(answer.status) || location === undefined) return answer;
-      answer.body.resume();
-      const next = URL.canParse(location, url.href) ? new URL(location, url) : null;
-      const isSafe = next?.protocol === "https:" || next?.protocol === origin.protocol;
-      if (next === null || !isSafe || redirects === MAX_REDIRECTS) {
-        throw registryError(where, `expected an answer, or to be sent to one by ${url.protocol}`);
-      }
-      url = next;
-    }
+    // Credentials are for the registry, not for a server that it names.
+    const header = url.origin === origin.origin ? authorizer.header : undefined;
+    const own = header === undefined ? {} : { authorization: header };
+    const request = { ...asked, headers: { ...headers, ...own }, signal };
+    return send(url, { ...request, maxRedirects: MAX_REDIRECTS }).catch((error: unknown) => {
+      if (!(error instanceof RedirectError)) throw error;
+      throw registryError(where, `expected an answer, or to be sent to one by ${url.protocol}`);
+    });
   }
 
   async #pause(ms: number): Promise<void> {
@@ -131,7 +120,7 @@ export class Transport {
       await sleep(pauseMs, undefined, signal === undefined ? {} : { signal });
     } catch (error) {
       signal?.throwIfAborted();
-      throw new TransientError(reasonOf(error));
+      throw new TransientError(causeOf(error));
     }
   }
 }

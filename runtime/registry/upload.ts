@@ -1,6 +1,6 @@
 /** Content into a registry: whole, and only what it does not have yet. */
 import type { IncomingHttpHeaders } from "node:http";
-import type { SentBody } from "./http-client.ts";
+import type { HttpBody } from "../base/http-client.ts";
 import { type Descriptor, digestOfBytes } from "./manifest.ts";
 import { registryError } from "./registry-errors.ts";
 import type { Transport } from "./transport.ts";
@@ -8,7 +8,7 @@ import type { Transport } from "./transport.ts";
 /** Of a blob or a manifest: what is sent, and what the registry is told of it. */
 export interface Sent {
   readonly descriptor: Descriptor;
-  readonly body: SentBody;
+  readonly body: HttpBody;
 }
 
 /**

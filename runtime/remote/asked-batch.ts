@@ -1,7 +1,7 @@
 /** What is asked of a v2 server that is a worker, and what it answers. */
 
 import type { TensorInfo } from "../bundle/schema.ts";
-import type { GivenTensor, RemoteTensors, SentTensor } from "../exec/v2-codec.ts";
+import type { GivenTensor, RemoteTensors, SentTensor } from "../exec/tensors/v2-codec.ts";
 
 /** Of questions that are no batches, and no heartbeats. */
 export const QUESTION_MS = 30_000;

@@ -1,6 +1,6 @@
 /** The time that a batch of another machine may take. */
-import type { BatchPace, TimedBatch } from "../exec/batch-pace.ts";
-import { LONGEST_TIMER_MS } from "../exec/worker-limits.ts";
+import type { BatchPace, TimedBatch } from "../exec/limits/batch-pace.ts";
+import { LONGEST_TIMER_MS } from "../exec/limits/worker-limits.ts";
 
 /** A timer that comes so late says that this process itself was held up. */
 const HELD_UP_MS = 50;

@@ -1,8 +1,11 @@
 /** One executor of two: slots of pools of this machine, and slots of pools elsewhere. */
 import { assert } from "../core/assert.ts";
-import type { AssignedProcessExecutor, AssignedProcessHandlers } from "../exec/assigned-pool.ts";
-import type { Batch, BatchResult, OnComputed } from "../exec/executor.ts";
-import type { ProcessExecutor, ProcessExecutorHandlers } from "../exec/worker-pool.ts";
+import type { Batch, BatchResult, OnComputed } from "../exec/models/executor.ts";
+import type {
+  AssignedProcessExecutor,
+  AssignedProcessHandlers,
+} from "../exec/pool/assigned-pool.ts";
+import type { ProcessExecutor, ProcessExecutorHandlers } from "../exec/pool/worker-pool.ts";
 
 /** Starts an executor whose slots are counted from 0 on. */
 type Start<E, H> = (handlers: H) => Promise<E>;

@@ -1,9 +1,9 @@
 /** The models of one worker: under which names it has them, and whether they are the ones. */
 import { basename, extname } from "node:path";
-import type { VariantModel } from "../exec/executor.ts";
-import { oneLine } from "../exec/loaded-model.ts";
-import { expectTensors } from "../exec/module-model.ts";
-import type { Fields } from "../exec/v2-codec.ts";
+import type { VariantModel } from "../exec/models/executor.ts";
+import { oneLine } from "../exec/models/loaded-model.ts";
+import { expectTensors } from "../exec/modules/module-model.ts";
+import type { Fields } from "../exec/tensors/v2-codec.ts";
 import { RemoteMistake } from "./asked-batch.ts";
 import type { HttpConnection } from "./http-connection.ts";
 

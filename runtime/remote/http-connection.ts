@@ -8,20 +8,21 @@ import {
   request,
 } from "node:http";
 import { Agent as TlsAgent, request as tlsRequest } from "node:https";
-import type { OnComputed } from "../exec/executor.ts";
-import { causeOf } from "../exec/remote-endpoint.ts";
+import { causeOf } from "../base/http-client.ts";
+import type { OnComputed } from "../exec/models/executor.ts";
 import {
   describedTensors,
   type Fields,
   fieldsOf,
   HEADER_LENGTH,
+  headerLengthOf,
   inferJson,
   lengthOf,
   MAX_ANSWER_BYTES,
   MAX_TEXT_BYTES,
   outputsOf,
   wordsOf,
-} from "../exec/v2-codec.ts";
+} from "../exec/tensors/v2-codec.ts";
 import {
   type AskedBatch,
   type BatchAnswer,
@@ -281,8 +282,7 @@ function rowsOf(bytes: Buffer): readonly number[] | null {
 }
 
 function answerOf({ headers, bytes }: Reply, { outputs }: AskedBatch): BatchAnswer {
-  const length = headers[HEADER_LENGTH];
-  const given = outputsOf(bytes, typeof length === "string" ? length : null, outputs);
+  const given = outputsOf(bytes, headerLengthOf(headers), outputs);
   return {
     // Views on the answer begin anywhere, and whoever takes them wants to read numbers in place.
     outputs: given.map((tensor) => ({ ...tensor, bytes: new Uint8Array(tensor.bytes) })),

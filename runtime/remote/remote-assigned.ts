@@ -3,10 +3,13 @@
  * by the model repository extension, where they have it.
  */
 import { assert } from "../core/assert.ts";
-import type { AssignedProcessExecutor, AssignedProcessHandlers } from "../exec/assigned-pool.ts";
-import type { Batch, BatchResult, OnComputed } from "../exec/executor.ts";
-import { oneLine } from "../exec/loaded-model.ts";
-import { isCoreCount } from "../exec/scaler.ts";
+import type { Batch, BatchResult, OnComputed } from "../exec/models/executor.ts";
+import { oneLine } from "../exec/models/loaded-model.ts";
+import { isCoreCount } from "../exec/models/scaler.ts";
+import type {
+  AssignedProcessExecutor,
+  AssignedProcessHandlers,
+} from "../exec/pool/assigned-pool.ts";
 import type { RemoteOptions } from "./remote-options.ts";
 import { RemoteSlots } from "./remote-slots.ts";
 import type { RemoteWorker } from "./remote-worker.ts";

@@ -3,8 +3,8 @@
  * batch.
  */
 import { assert } from "../core/assert.ts";
-import type { Batch, BatchResult, OnComputed } from "../exec/executor.ts";
-import type { ProcessExecutor, ProcessExecutorHandlers } from "../exec/worker-pool.ts";
+import type { Batch, BatchResult, OnComputed } from "../exec/models/executor.ts";
+import type { ProcessExecutor, ProcessExecutorHandlers } from "../exec/pool/worker-pool.ts";
 import type { RemoteOptions } from "./remote-options.ts";
 import { RemoteSlots } from "./remote-slots.ts";
 

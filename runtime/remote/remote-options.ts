@@ -1,6 +1,7 @@
 /** What executors of workers on other machines are started with, and how long they wait. */
-import type { ExecutorOptions } from "../exec/executor.ts";
-import { WORKER_LIMITS, type WorkerLimits } from "../exec/worker-limits.ts";
+
+import { WORKER_LIMITS, type WorkerLimits } from "../exec/limits/worker-limits.ts";
+import type { ExecutorOptions } from "../exec/models/executor.ts";
 import type { Notice } from "../server/telemetry/notice.ts";
 import type { Hops } from "./hops.ts";
 import type { RemoteWorkers } from "./remote-workers.ts";

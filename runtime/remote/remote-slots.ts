@@ -4,13 +4,13 @@
  * leave gets no batch any more, and is taken out once it has none.
  */
 import { assert } from "../core/assert.ts";
-import { BatchPace } from "../exec/batch-pace.ts";
+import { BatchPace } from "../exec/limits/batch-pace.ts";
 import {
   type Batch,
   type BatchResult,
   type OnComputed,
   WorkerLostError,
-} from "../exec/executor.ts";
+} from "../exec/models/executor.ts";
 import { RemoteMistake } from "./asked-batch.ts";
 import { HttpConnection } from "./http-connection.ts";
 import { REMOTE_LIMITS, type RemoteLimits, type RemoteOptions } from "./remote-options.ts";

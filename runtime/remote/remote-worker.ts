@@ -1,6 +1,7 @@
 /** One worker of another machine: whether it is there, what it holds, and the batches it has. */
 import { assert } from "../core/assert.ts";
-import type { BatchPace, TimedBatch } from "../exec/batch-pace.ts";
+import type { BatchPace, TimedBatch } from "../exec/limits/batch-pace.ts";
+import { retryDelayMs } from "../exec/limits/worker-limits.ts";
 import {
   type Batch,
   type BatchResult,
@@ -9,10 +10,9 @@ import {
   RowsRefusedError,
   type VariantModel,
   WorkerLostError,
-} from "../exec/executor.ts";
-import { tensorMistake } from "../exec/host-tensors.ts";
-import { oneLine } from "../exec/loaded-model.ts";
-import { retryDelayMs } from "../exec/worker-limits.ts";
+} from "../exec/models/executor.ts";
+import { oneLine } from "../exec/models/loaded-model.ts";
+import { tensorMistake } from "../exec/tensors/host-tensors.ts";
 import {
   type BatchAnswer,
   nextBatchId,

@@ -1,10 +1,10 @@
 /** A batch's bytes as the tensors of a request. */
 import type { TensorInfo } from "../bundle/schema.ts";
 import { assert } from "../core/assert.ts";
-import type { Batch, VariantModel } from "../exec/executor.ts";
-import { elementBytesOf } from "../exec/host-tensors.ts";
-import { countStrings } from "../exec/string-data.ts";
-import { lengthOf, type SentTensor } from "../exec/v2-codec.ts";
+import type { Batch, VariantModel } from "../exec/models/executor.ts";
+import { elementBytesOf } from "../exec/tensors/host-tensors.ts";
+import { countStrings } from "../exec/tensors/string-data.ts";
+import { lengthOf, type SentTensor } from "../exec/tensors/v2-codec.ts";
 
 /** @throws RangeError if the bytes do not make a batch of its rows. */
 export function sentTensors(

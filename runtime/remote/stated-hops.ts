@@ -2,7 +2,7 @@
  * The way to a server that does not say what a run took, by its statistics: what its batches took
  * from here, less what it says of them all.
  */
-import { type Fields, fieldsOf } from "../exec/v2-codec.ts";
+import { type Fields, fieldsOf } from "../exec/tensors/v2-codec.ts";
 import type { Hops } from "./hops.ts";
 import type { HttpConnection } from "./http-connection.ts";
 import type { RemoteMember } from "./remote-workers.ts";

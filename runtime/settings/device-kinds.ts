@@ -1,7 +1,7 @@
 /** Kinds of values that say on what workers run. */
 import { DEVICE_FORM, parseDevice } from "../bundle/schema.ts";
-import { AUTO } from "../exec/first-provider.ts";
-import { parseProviderOptions } from "../exec/provider-options.ts";
+import { AUTO } from "../exec/limits/first-provider.ts";
+import { parseProviderOptions } from "../exec/onnx/provider-options.ts";
 import { POOL_URLS_FORM, parsePoolUrls } from "../remote/elsewhere.ts";
 import type { Kind } from "./kinds.ts";
 

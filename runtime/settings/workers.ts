@@ -1,5 +1,5 @@
 /** The workers: on what they run, how many are in reserve, what they may take. */
-import { CPU_FALLBACKS } from "../exec/model-facts.ts";
+import { CPU_FALLBACKS } from "../exec/models/model-facts.ts";
 import { devices, providerOptions, workerUrls, workerVariables } from "./device-kinds.ts";
 import { count, oneOf, processMemory, truth } from "./kinds.ts";
 import { setting } from "./setting.ts";

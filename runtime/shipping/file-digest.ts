@@ -1,8 +1,7 @@
 /** The digest of a file, read in pieces, so that its size does not matter. */
 import { createHash } from "node:crypto";
-import { constants } from "node:fs";
-import { type FileHandle, open, stat } from "node:fs/promises";
-import { NotAFileError } from "../regular-file.ts";
+import type { FileHandle } from "node:fs/promises";
+import { openRegular } from "../regular-file.ts";
 
 export interface FileDigest {
   readonly bytes: number;
@@ -17,11 +16,8 @@ const CHUNK_BYTES = 2 ** 20;
  * read.
  */
 export async function digestOfFile(path: string): Promise<FileDigest> {
-  // By name first, since to open a device may do something; by descriptor after.
-  if (!(await stat(path)).isFile()) throw new NotAFileError();
-  const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  const { file } = await openRegular(path);
   try {
-    if (!(await file.stat()).isFile()) throw new NotAFileError();
     return await digestOf(file);
   } finally {
     await file.close();

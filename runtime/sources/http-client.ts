@@ -1,5 +1,16 @@
 /** Asks servers of the web for documents and files, within bounds of size and patience. */
 import { open, readFile } from "node:fs/promises";
+import { STATUS_CODES } from "node:http";
+import {
+  bytesOf,
+  causeOf,
+  type HttpAnswer,
+  type HttpRequest,
+  isIdle,
+  openHttp,
+  retryAfterMs,
+  TooLargeError,
+} from "../base/http-client.ts";
 import { RuntimeError } from "../errors.ts";
 import { told } from "./policy-url.ts";
 import { AwayError } from "./source-error.ts";
@@ -28,6 +39,7 @@ const STALL_MS = 30_000;
 const MAX_TOKEN_BYTES = 2 ** 14;
 const MISSING = new Set([404, 410]);
 const PARTIAL = 206;
+const MAX_REDIRECTS = 5;
 const RANGE_REFUSED = 416;
 const DATE = "date:";
 /** In a range's answer, where it begins. */
@@ -44,18 +56,17 @@ export class HttpClient {
 
   /** A document. @throws AwayError unless it is there, known or missing. */
   async get(url: string, { validator = null, maxBytes, signal }: Asked): Promise<Answer> {
-    return this.#patiently(url, signal, async (patience) => {
-      const response = await this.#ask(url, { headers: conditionOf(validator) }, patience);
-      const { status } = response;
-      if (status === 304 && validator !== null) return { kind: "unchanged" };
-      if (MISSING.has(status)) {
-        await response.body?.cancel();
-        return { kind: "missing" };
+    return this.#asking(url, signal, async () => {
+      const headers = conditionOf(validator);
+      const answer = await this.#open(url, { headers, signal });
+      const isUnchanged = answer.status === 304 && validator !== null;
+      if (isUnchanged || MISSING.has(answer.status)) {
+        answer.body.resume();
+        return { kind: isUnchanged ? "unchanged" : "missing" };
       }
-      await expectOk(url, response);
-      const chunks: Uint8Array[] = [];
-      await drain(url, response, maxBytes, patience, async (chunk) => void chunks.push(chunk));
-      return { kind: "found", bytes: Buffer.concat(chunks), validator: validatorOf(response) };
+      expectOk(url, answer);
+      const bytes = await bytesOf(answer.body, maxBytes);
+      return { kind: "found", bytes, validator: validatorOf(answer) };
     });
   }
 
@@ -68,21 +79,25 @@ export class HttpClient {
     const file = await open(path, "a+");
     try {
       const from = (await file.stat()).size;
-      return await this.#patiently(url, signal, async (patience) => {
-        const range = from === 0 ? {} : { range: `bytes=${from}-` };
-        const response = await this.#ask(url, { headers: range }, patience);
-        if (response.status === RANGE_REFUSED && from > 0) {
-          // There is no more of it than is here, or another file: its digest will tell.
-          await response.body?.cancel();
+      return await this.#asking(url, signal, async () => {
+        const headers = from === 0 ? {} : { range: `bytes=${from}-` };
+        const answer = await this.#open(url, { headers, signal });
+        if (answer.status === RANGE_REFUSED && from > 0) {
+          // There is no more of it than is here, or another file: its digest shows that.
+          answer.body.resume();
           return 0;
         }
-        await expectOk(url, response);
-        const isRest = response.status === PARTIAL && startOf(response) === from;
+        expectOk(url, answer);
+        const isRest = answer.status === PARTIAL && startOf(answer) === from;
         if (!isRest) await file.truncate(0);
-        const left = maxBytes - (isRest ? from : 0);
-        const came = await drain(url, response, left, patience, async (chunk) => {
+        let came = 0;
+        for await (const chunk of answer.body) {
+          came += chunk.length;
+          if (came > maxBytes - (isRest ? from : 0)) {
+            throw new TooLargeError(`expected at most ${maxBytes} bytes, got more`);
+          }
           await file.appendFile(chunk);
-        });
+        }
         await file.sync();
         return came;
       });
@@ -93,28 +108,20 @@ export class HttpClient {
 
   /** Sends a document. @throws AwayError unless it was taken. */
   async post(url: string, document: object, signal: AbortSignal): Promise<void> {
-    await this.#patiently(url, signal, async (patience) => {
+    await this.#asking(url, signal, async () => {
       const headers = { "content-type": "application/json" };
-      const body = JSON.stringify(document);
-      const response = await this.#ask(url, { method: "POST", headers, body }, patience);
-      await expectOk(url, response);
-      await response.body?.cancel();
+      const body = Buffer.from(JSON.stringify(document));
+      const answer = await this.#open(url, { method: "POST", headers, body, signal });
+      expectOk(url, answer);
+      answer.body.resume();
     });
   }
 
-  async #ask(
-    url: string,
-    { headers, ...init }: { method?: string; headers?: Record<string, string>; body?: string },
-    { signal }: Patience,
-  ): Promise<Response> {
+  async #open(url: string, { headers, ...request }: HttpRequest): Promise<HttpAnswer> {
     const credentials = await this.#credentialsFor(url);
     const all = { "accept-encoding": "identity", ...credentials, ...headers };
-    const response = await fetch(url, { ...init, headers: all, signal, redirect: "follow" });
-    if (url.startsWith("https:") && !response.url.startsWith("https:")) {
-      await response.body?.cancel();
-      throw new AwayError(`${told(url)}: expected an answer over TLS, got a redirect out of it`);
-    }
-    return response;
+    const limits = { idleMs: this.#stallMs, maxRedirects: MAX_REDIRECTS };
+    return openHttp(url, { ...request, ...limits, headers: all });
   }
 
   /** Tokens go over connections that others can read to this machine alone. */
@@ -129,85 +136,31 @@ export class HttpClient {
     return { authorization: value };
   }
 
-  async #patiently<T>(
-    url: string,
-    signal: AbortSignal,
-    work: (patience: Patience) => Promise<T>,
-  ): Promise<T> {
+  async #asking<T>(url: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     signal.throwIfAborted();
-    const patience = new Patience(this.#stallMs, signal);
     try {
-      return await work(patience);
+      return await work();
     } catch (error) {
       signal.throwIfAborted();
-      if (error instanceof RuntimeError) throw error;
-      if (isFileError(error)) throw error;
-      const why = patience.isOver ? `nothing for ${this.#stallMs} ms` : reasonOf(error);
+      if (error instanceof RuntimeError || isFileError(error)) throw error;
+      if (error instanceof TooLargeError) throw new AwayError(`${told(url)}: ${error.message}`);
+      const why = isIdle(error) ? `nothing for ${this.#stallMs} ms` : causeOf(error);
       throw new AwayError(`${told(url)}: expected an answer, got: ${why}`);
-    } finally {
-      patience.end();
     }
   }
 }
 
-/** Ends what is asked once nothing has come for a while. */
-class Patience {
-  readonly #stop = new AbortController();
-  readonly #timer: NodeJS.Timeout;
-  readonly signal: AbortSignal;
-  isOver = false;
-
-  constructor(stallMs: number, signal: AbortSignal) {
-    this.signal = AbortSignal.any([this.#stop.signal, signal]);
-    this.#timer = setTimeout(() => {
-      this.isOver = true;
-      this.#stop.abort();
-    }, stallMs).unref();
-  }
-
-  /** Something came. */
-  renew(): void {
-    this.#timer.refresh();
-  }
-
-  end(): void {
-    clearTimeout(this.#timer);
-  }
-}
-
-async function drain(
-  url: string,
-  response: Response,
-  maxBytes: number,
-  patience: Patience,
-  take: (chunk: Uint8Array) => Promise<void>,
-): Promise<number> {
-  let byteCount = 0;
-  for await (const chunk of response.body ?? []) {
-    patience.renew();
-    byteCount += chunk.length;
-    if (byteCount > maxBytes) {
-      throw new AwayError(`${told(url)}: expected at most ${maxBytes} bytes, got more`);
-    }
-    await take(chunk);
-  }
-  return byteCount;
-}
-
-async function expectOk(url: string, response: Response): Promise<void> {
-  if (response.ok) return;
-  const { status, statusText, headers } = response;
-  await response.body?.cancel();
-  const seconds = Number(headers.get("retry-after") ?? Number.NaN);
-  const found = `${status} ${statusText}`.trim();
-  const message = `${told(url)}: expected 200 OK, got ${found}`;
-  throw new AwayError(message, seconds > 0 ? seconds * 1000 : null);
+function expectOk(url: string, { status, headers, body }: HttpAnswer): void {
+  if (status >= 200 && status < 300) return;
+  body.resume();
+  const found = `${status} ${STATUS_CODES[status] ?? ""}`.trim();
+  throw new AwayError(`${told(url)}: expected 200 OK, got ${found}`, retryAfterMs(headers));
 }
 
 /** The tag of its version, or else its date. */
-function validatorOf({ headers }: Response): string | null {
-  const date = headers.get("last-modified");
-  return headers.get("etag") ?? (date === null ? null : `${DATE}${date}`);
+function validatorOf({ headers }: HttpAnswer): string | null {
+  const date = headers["last-modified"];
+  return headers.etag ?? (date === undefined ? null : `${DATE}${date}`);
 }
 
 function conditionOf(validator: string | null): Record<string, string> {
@@ -216,8 +169,8 @@ function conditionOf(validator: string | null): Record<string, string> {
   return { "if-modified-since": validator.slice(DATE.length) };
 }
 
-function startOf({ headers }: Response): number {
-  return Number(CONTENT_RANGE.exec(headers.get("content-range") ?? "")?.[1] ?? Number.NaN);
+function startOf({ headers }: HttpAnswer): number {
+  return Number(CONTENT_RANGE.exec(headers["content-range"] ?? "")?.[1] ?? Number.NaN);
 }
 
 /** @throws RuntimeError RUNTIME_UNREADABLE */
@@ -239,11 +192,4 @@ function isThisMachine(hostname: string): boolean {
 /** Of the disk, which is not the source's fault. */
 function isFileError(error: unknown): boolean {
   return error instanceof Error && "syscall" in error && "path" in error;
-}
-
-/** What a connection failed of lies in the cause. */
-function reasonOf(error: unknown): string {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  const { code, message } = cause as NodeJS.ErrnoException;
-  return code ?? message ?? "no answer";
 }

@@ -13,7 +13,7 @@ const folder = mkdtempSync(join(tmpdir(), "stratagem-loaded-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 /** What nothing needs that only reads specs and bundles. */
-const HEAVY = ["@grpc/grpc-js", "@observablehq/plot", "koffi", "linkedom", "mathjs", "undici"];
+const HEAVY = ["@grpc/grpc-js", "@observablehq/plot", "linkedom", "mathjs", "undici"];
 /** Rooms of a server, and of workers of others. */
 const OF_SERVERS = /^runtime\/(server\/(http|grpc|json)|remote|cluster|agent|sources)\//;
 /** A task of its plans may have a table, so that its solver has that of tables. */

@@ -1,7 +1,7 @@
 /** What holds of the core of every method, whatever happens to it. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { warmSizes } from "../../runtime/exec/warm-sizes.ts";
+import { warmSizes } from "../../runtime/exec/onnx/warm-sizes.ts";
 import { methodOf } from "../../runtime/methods/registry.ts";
 import { casesOf } from "../support/cases.ts";
 import { BY_METHOD } from "./subjects.ts";

@@ -24,7 +24,6 @@ const OLD_NAMES = [
   "nv_inference_compute_output_duration_us",
   "nv_inference_request_failure",
   "nv_inference_request_success",
-  "nv_energy_consumption",
   "stratagem_dispatch_slack_ms",
   "stratagem_resize_ms",
 ];
@@ -79,7 +78,7 @@ test("every metric of an application names its model", () => {
     }
   }
   const doors = "connections|access|tls|unsent|request_bytes|http|grpc";
-  const others = "^(process|nv_gpu|nv_energy)_";
+  const others = "^(process|nv_gpu)_";
   const ofServer = new RegExp(
     `${others}|^stratagem_(${doors}|event_loop|log_lines|traced|decision_log)`,
   );

@@ -13,9 +13,9 @@ import { applicationSchema } from "../../compiler/spec/application-schema.ts";
 import { bindingMistakes } from "../../compiler/spec/binding.ts";
 import { kindMistakes } from "../../compiler/spec/host-tasks.ts";
 import { rulesOf } from "../../compiler/spec/policy.ts";
-import { readHost } from "../../runtime/exec/host-source.ts";
-import { ModuleModel } from "../../runtime/exec/module-model.ts";
-import { encodeStrings } from "../../runtime/exec/string-data.ts";
+import { readHost } from "../../runtime/exec/modules/host-source.ts";
+import { ModuleModel } from "../../runtime/exec/modules/module-model.ts";
+import { encodeStrings } from "../../runtime/exec/tensors/string-data.ts";
 import { readMarkdown } from "./markdown.ts";
 
 const { fences, text } = readMarkdown("docs/models.md");

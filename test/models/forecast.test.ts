@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import * as core from "../../runtime/core/forecasters.ts";
 import { Rng } from "../../runtime/core/rng.ts";
-import { openOnnxForecaster } from "../../runtime/exec/onnx-forecaster.ts";
+import { openOnnxForecaster } from "../../runtime/exec/onnx/onnx-forecaster.ts";
 import { type ForecastFigures, figuresOf } from "../../tools/forecast/figures.ts";
 import { fitLstm, forecastsOf } from "../../tools/forecast/fit.ts";
 import {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { DeviceDescription, MeasuredDevice } from "../../runtime/bundle/schema.ts";
-import { defaultDevice, devicesOn } from "../../runtime/exec/worker-device.ts";
+import { defaultDevice, devicesOn } from "../../runtime/exec/models/worker-device.ts";
 import {
   hardwareLines,
   hardwareNotices,

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import type { Bundle, ModelFile, RamsisBundle } from "../../runtime/bundle/schema.ts";
-import { describeModel } from "../../runtime/exec/model-file.ts";
+import { describeModel } from "../../runtime/exec/onnx/model-file.ts";
 import { methodOf } from "../../runtime/methods/registry.ts";
 import { servedModels } from "../../runtime/served-models.ts";
 import { table1Bundle } from "../support/accordion-bundle.ts";

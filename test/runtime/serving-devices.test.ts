@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { parseDevice } from "../../runtime/bundle/schema.ts";
 import { deviceEnvironment } from "../../runtime/devices/device-environment.ts";
-import { deviceText } from "../../runtime/exec/worker-device.ts";
+import { deviceText } from "../../runtime/exec/models/worker-device.ts";
 import {
   type DeviceOptions,
   devicesText,

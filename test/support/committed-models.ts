@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TensorInfo } from "../../runtime/bundle/schema.ts";
-import type { VariantModel } from "../../runtime/exec/executor.ts";
-import { InferenceSession } from "../../runtime/exec/onnxruntime.ts";
+import type { VariantModel } from "../../runtime/exec/models/executor.ts";
+import { InferenceSession } from "../../runtime/exec/tensors/onnxruntime.ts";
 import { loadBundle } from "../../runtime/load-bundle.ts";
 import { servedModels } from "../../runtime/served-models.ts";
 import { sha256Of } from "../../tools/model-files.ts";

@@ -2,9 +2,12 @@
 
 import { compileCommand } from "../../compiler/commands/compile/compile.ts";
 import { explainCompilerError } from "../../compiler/commands/errors.ts";
-import { type HostSource, readHost as readHostHere } from "../../runtime/exec/host-source.ts";
-import { describeModel } from "../../runtime/exec/model-file.ts";
-import { probeModelFile, probeTensors } from "../../runtime/exec/probe-tensors.ts";
+import {
+  type HostSource,
+  readHost as readHostHere,
+} from "../../runtime/exec/modules/host-source.ts";
+import { describeModel } from "../../runtime/exec/onnx/model-file.ts";
+import { probeModelFile, probeTensors } from "../../runtime/exec/tensors/probe-tensors.ts";
 import type { CliRun } from "./run-cli.ts";
 
 /** What the command line says and ends with. @param out where the bundle would be written. */

@@ -1,7 +1,7 @@
 /** An executor as it ships, of one worker, on the device that a test names. */
 import type { Provider } from "../../runtime/bundle/schema.ts";
-import type { VariantModel } from "../../runtime/exec/executor.ts";
-import { devicesOn } from "../../runtime/exec/worker-device.ts";
+import type { VariantModel } from "../../runtime/exec/models/executor.ts";
+import { devicesOn } from "../../runtime/exec/models/worker-device.ts";
 import { type StartedExecutor, startedExecutor } from "../runtime/exec/built-executor.ts";
 
 export async function executorOn(

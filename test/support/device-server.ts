@@ -64,7 +64,7 @@ export async function serveOn(
     workers: () => {
       const path = `/proc/${child.pid}/task/${child.pid}/children`;
       const pids = readFileSync(path, "utf8").split(" ").filter(Boolean).map(Number);
-      return pids.filter((pid) => readOf(pid, "cmdline").includes("exec/worker.js"));
+      return pids.filter((pid) => readOf(pid, "cmdline").includes("exec/process/worker.js"));
     },
     metric: async (name) => (await samples(name)).reduce((sum, { value }) => sum + value, 0),
     samples,

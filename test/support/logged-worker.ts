@@ -8,20 +8,20 @@ import { closeSync, mkdtempSync, openSync, readFileSync } from "node:fs";
 import { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import type { VariantModel } from "../../runtime/exec/executor.ts";
+import type { VariantModel } from "../../runtime/exec/models/executor.ts";
+import type { ModelFacts } from "../../runtime/exec/models/model-facts.ts";
+import type { WorkerDevice } from "../../runtime/exec/models/worker-device.ts";
+import type { WorkerSetup } from "../../runtime/exec/models/worker-setup.ts";
 import {
   decodeText,
   FRAME_KINDS,
   type Frame,
   runFrame,
   textFrame,
-} from "../../runtime/exec/frame-protocol.ts";
-import { FrameReader } from "../../runtime/exec/frame-reader.ts";
-import type { ModelFacts } from "../../runtime/exec/model-facts.ts";
-import type { WorkerDevice } from "../../runtime/exec/worker-device.ts";
-import type { WorkerSetup } from "../../runtime/exec/worker-setup.ts";
+} from "../../runtime/exec/process/frame-protocol.ts";
+import { FrameReader } from "../../runtime/exec/process/frame-reader.ts";
 
-const PROGRAM = resolve("runtime/dist/exec/worker.js");
+const PROGRAM = resolve("runtime/dist/exec/process/worker.js");
 const CHANNEL = 3;
 /** onnxruntime's WebGPU writes this before the source of each program that it compiles. */
 const COMPILED = /=== WebGPU Shader code \[.*\] Start ===/g;

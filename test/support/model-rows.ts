@@ -1,6 +1,6 @@
 /** Rows for models of any shape: pictures where they take those of this repository, else noise. */
 import { Rng } from "../../runtime/core/rng.ts";
-import type { VariantModel } from "../../runtime/exec/executor.ts";
+import type { VariantModel } from "../../runtime/exec/models/executor.ts";
 import { drawImages, IMAGE_BYTES } from "../../tools/image-classification/dataset.ts";
 import {
   CROP_BYTES,

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ModelFile } from "../../runtime/bundle/schema.ts";
-import type { VariantModel } from "../../runtime/exec/executor.ts";
+import type { VariantModel } from "../../runtime/exec/models/executor.ts";
 import { onnxModel } from "../../tools/onnx-graph.ts";
 
 const SCALED = { op: "Mul", inputs: ["x", "two"], output: "scaled" };

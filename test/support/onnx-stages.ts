@@ -10,7 +10,7 @@ import {
   type StageBytes,
 } from "../../compiler/onnx/layered-model.ts";
 import { Rng } from "../../runtime/core/rng.ts";
-import { probeTensors } from "../../runtime/exec/probe-tensors.ts";
+import { probeTensors } from "../../runtime/exec/tensors/probe-tensors.ts";
 
 export type Values = ReadonlyMap<string, Tensor>;
 

@@ -1,6 +1,6 @@
 /** How far the outputs of a model on two devices are apart. */
 import type { TensorInfo } from "../../runtime/bundle/schema.ts";
-import type { BatchResult } from "../../runtime/exec/executor.ts";
+import type { BatchResult } from "../../runtime/exec/models/executor.ts";
 
 /**
  * The largest difference of two numbers in the same place; null where two shapes, or values that

@@ -2,8 +2,8 @@
 import fc from "fast-check";
 import { vi } from "vitest";
 import type { RamsisBundle } from "../../runtime/bundle/schema.ts";
-import type { Batch, BatchResult, Executor } from "../../runtime/exec/executor.ts";
-import { WorkerLostError } from "../../runtime/exec/executor.ts";
+import type { Batch, BatchResult, Executor } from "../../runtime/exec/models/executor.ts";
+import { WorkerLostError } from "../../runtime/exec/models/executor.ts";
 import type {
   RecordedCommand,
   RecordedEvent,

@@ -24,10 +24,9 @@ const SAMPLE = {
       memoryUsedBytes: 2 ** 33,
       powerWatts: 60,
       powerLimitWatts: 70,
-      energyJoules: 3600,
     },
   ],
-  bytesByPid: { 1: 2 ** 32 },
+  bytesByPid: new Map([[1, 2 ** 32]]),
 };
 
 interface Opened {

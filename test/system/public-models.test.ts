@@ -11,7 +11,7 @@ import { basename, join, resolve } from "node:path";
 import { afterAll, beforeAll, expect } from "vitest";
 import { parse } from "yaml";
 import { Rng } from "../../runtime/core/rng.ts";
-import { InferenceSession, Tensor } from "../../runtime/exec/onnxruntime.ts";
+import { InferenceSession, Tensor } from "../../runtime/exec/tensors/onnxruntime.ts";
 import { urlOf } from "../support/run-cli.ts";
 import { testWith } from "./needs.ts";
 

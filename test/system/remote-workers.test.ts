@@ -1,6 +1,6 @@
 /** Our own agents as workers of a front end, with the processes that run their models. */
 import { afterEach, expect, test } from "vitest";
-import { WorkerLostError } from "../../runtime/exec/executor.ts";
+import { WorkerLostError } from "../../runtime/exec/models/executor.ts";
 import { Hops } from "../../runtime/remote/hops.ts";
 import { startRemoteAssignedExecutor } from "../../runtime/remote/remote-assigned.ts";
 import {

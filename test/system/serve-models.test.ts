@@ -12,7 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { codeRangeBytes } from "../../runtime/exec/worker-spawn.ts";
+import { codeRangeBytes } from "../../runtime/exec/process/worker-spawn.ts";
 import { greedyModel, nanModel } from "../support/hostile-onnx.ts";
 import { identityModel, meanModel } from "../support/onnx-model.ts";
 import { startStratagem, stratagem, urlOf } from "../support/run-cli.ts";

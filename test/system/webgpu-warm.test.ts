@@ -1,10 +1,10 @@
 /** What workers on a GPU have done before they are ready: told by counts, not by clocks. */
 import { resolve } from "node:path";
 import { describe, expect } from "vitest";
-import type { VariantModel } from "../../runtime/exec/executor.ts";
-import type { ModelFacts } from "../../runtime/exec/model-facts.ts";
-import { describeModel } from "../../runtime/exec/model-file.ts";
-import type { WorkerDevice } from "../../runtime/exec/worker-device.ts";
+import type { VariantModel } from "../../runtime/exec/models/executor.ts";
+import type { ModelFacts } from "../../runtime/exec/models/model-facts.ts";
+import { describeModel } from "../../runtime/exec/onnx/model-file.ts";
+import type { WorkerDevice } from "../../runtime/exec/models/worker-device.ts";
 import { startedExecutor } from "../runtime/exec/built-executor.ts";
 import { loggedWorker } from "../support/logged-worker.ts";
 import { GraphBuilder, modelOf, tensorOf } from "../support/onnx-graphs.ts";

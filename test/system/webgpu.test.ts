@@ -1,6 +1,6 @@
 /** Every model of this repository answers on WebGPU as it does on the processor. */
 import { expect } from "vitest";
-import type { BatchResult, VariantModel } from "../../runtime/exec/executor.ts";
+import type { BatchResult, VariantModel } from "../../runtime/exec/models/executor.ts";
 import { committedFiles, modelOf, packagedModels } from "../support/committed-models.ts";
 import { executorOn } from "../support/device-executor.ts";
 import { rowsFor } from "../support/model-rows.ts";

@@ -4,12 +4,10 @@ import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { describeDevice } from "stratagem-runtime/internal/devices/describe-device";
 
 export interface Driver {
   /** The device, such as NVIDIA H100 80GB HBM3. */
   readonly name: string;
-  readonly version: string | null;
   /** The file that names the driver's library to Vulkan's loader. */
   readonly icd: string;
   readonly isSoftware: boolean;
@@ -56,7 +54,7 @@ export async function findDriver(
       ...(libraries === "" ? {} : { LD_LIBRARY_PATH: libraries }),
     };
     const reason = await whyNot(environment);
-    if (reason === null) return { ...(await deviceOf(icd, environment)), icd, environment };
+    if (reason === null) return { ...deviceOf(icd), icd, environment };
     tried(icd, reason);
   }
   return null;
@@ -127,14 +125,9 @@ async function whyNot(environment: Driver["environment"]): Promise<string | null
   }
 }
 
-async function deviceOf(
-  icd: string,
-  environment: Readonly<Record<string, string>>,
-): Promise<Pick<Driver, "name" | "version" | "isSoftware">> {
+function deviceOf(icd: string): Pick<Driver, "name" | "isSoftware"> {
   const file = path.basename(icd);
-  const told = await describeDevice({ provider: "webgpu", id: null, environment });
-  const name = told?.name ?? file.replace(/_icd.*$/, "");
-  return { name, version: told?.driver ?? null, isSoftware: IS_SOFTWARE.test(file) };
+  return { name: file.replace(/_icd.*$/, ""), isSoftware: IS_SOFTWARE.test(file) };
 }
 
 /** Fields of the first device as nvidia-smi tells them; none without it. */

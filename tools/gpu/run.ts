@@ -24,7 +24,6 @@ const BROKEN = 3;
 /** In the place of a device, to try the check itself with all of its runs. */
 const THE_PROCESSOR: Driver = {
   name: "cpu",
-  version: null,
   icd: "no Vulkan",
   isSoftware: false,
   environment: {},
@@ -61,7 +60,7 @@ async function main(): Promise<number> {
   for (const folder of [settings.work, settings.out]) mkdirSync(folder, { recursive: true });
   for (const file of PROFILES) rmSync(path.join(settings.out, file), { force: true });
   const about = aboutOf(driver, settings);
-  console.log(`${about.device}\n${driver.version ?? "no version told"}, ${driver.icd}`);
+  console.log(`${about.device}\n${driver.icd}`);
   console.log(`${about.machine}\n`);
   const results: SectionResult[] = [];
   const env = { ...process.env, ...driver.environment };
@@ -104,14 +103,13 @@ function tellTried(icd: string, reason: string): void {
   console.error(`${icd} does not do: ${reason}`);
 }
 
-function aboutOf({ name, version, isSoftware, icd }: Driver, { isQuick }: Settings) {
+function aboutOf({ name, isSoftware, icd }: Driver, { isQuick }: Settings) {
   const file = "node_modules/onnxruntime-node/package.json";
   const { version: onnxruntime } = JSON.parse(readFileSync(file, "utf8")) as { version: string };
   const software = `software driver: figures say nothing of hardware (${name}, ${icd})`;
   return {
     format: "gpu-check/1",
     device: isSoftware ? software : name,
-    driver: version,
     isSoftware,
     isQuick,
     machine:

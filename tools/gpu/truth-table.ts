@@ -6,7 +6,6 @@ export interface TruthTable {
   readonly format: "gpu-check/1";
   /** Of a software driver the sentence that its figures say nothing of hardware. */
   readonly device: string;
-  readonly driver: string | null;
   readonly isSoftware: boolean;
   readonly isQuick: boolean;
   readonly machine: string;
@@ -46,11 +45,11 @@ export function verdictText({ sections, isSoftware }: TruthTable): string {
 }
 
 export function markdownOf(table: TruthTable): string {
-  const { device, driver, machine, takenAt, sections } = table;
+  const { device, machine, takenAt, sections } = table;
   const lines = [
     "# GPU check",
     "",
-    ...wrapped(`Device: ${device}${driver === null ? "" : `, driver ${driver}`}.`),
+    ...wrapped(`Device: ${device}.`),
     ...wrapped(`Machine: ${machine}. Taken ${takenAt}.`),
     ...wrapped(`Result: ${verdictText(table)}.`),
   ];

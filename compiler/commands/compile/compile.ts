@@ -9,7 +9,7 @@ import {
 } from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { levelTable } from "stratagem-runtime/internal/commands/inspect";
-import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
+import type { ModelReader } from "stratagem-runtime/internal/exec/process/model-reader";
 import { levelReports } from "stratagem-runtime/internal/inspect";
 import { writeBundle } from "stratagem-runtime/internal/read-bundle";
 import { devicePools, onDevice } from "stratagem-runtime/internal/tell/pool-device";

@@ -1,5 +1,5 @@
 /** A reader of models that is loaded with the first model: many specs name none. */
-import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
+import type { ModelReader } from "stratagem-runtime/internal/exec/process/model-reader";
 
 type Asked = "describe" | "readHost" | "probe" | "probeFile";
 
@@ -39,7 +39,9 @@ export class LateModelReader implements Pick<ModelReader, Asked> {
   }
 
   async #open(): Promise<ModelReader> {
-    const { ModelReader: Reader } = await import("stratagem-runtime/internal/exec/model-reader");
+    const { ModelReader: Reader } = await import(
+      "stratagem-runtime/internal/exec/process/model-reader"
+    );
     return new Reader(this.#signal);
   }
 }

@@ -1,11 +1,11 @@
 /** What `--device`, `--worker-env` and `--provider-options` say of the worker that is measured. */
 import { DEVICE_FORM, parseDevice } from "stratagem-runtime/internal/bundle/schema";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
+import type { WorkerDevice } from "stratagem-runtime/internal/exec/models/worker-device";
 import {
   checkProviderOptions,
   parseProviderOptions,
-} from "stratagem-runtime/internal/exec/provider-options";
-import type { WorkerDevice } from "stratagem-runtime/internal/exec/worker-device";
+} from "stratagem-runtime/internal/exec/onnx/provider-options";
 
 export interface DeviceFlags {
   readonly device: string;

@@ -4,7 +4,10 @@ import { readFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { isWorkerUrl, WORKER_URL_FORM } from "stratagem-runtime/internal/bundle/schema";
 import { RuntimeError } from "stratagem-runtime/internal/errors";
-import type { AssignedExecutor, VariantModel } from "stratagem-runtime/internal/exec/executor";
+import type {
+  AssignedExecutor,
+  VariantModel,
+} from "stratagem-runtime/internal/exec/models/executor";
 import { Hops } from "stratagem-runtime/internal/remote/hops";
 import { startRemoteAssignedExecutor } from "stratagem-runtime/internal/remote/remote-assigned";
 import { fixedWorkers, workersAt } from "stratagem-runtime/internal/remote/remote-workers";

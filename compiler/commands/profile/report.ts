@@ -1,7 +1,7 @@
 /** What `profile` says: what it would measure, and what it has measured. */
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { EXIT_CODES } from "stratagem-runtime/internal/errors";
-import { fallbackText } from "stratagem-runtime/internal/exec/model-facts";
+import { fallbackText } from "stratagem-runtime/internal/exec/models/model-facts";
 import { alignColumns } from "stratagem-runtime/internal/tell/text";
 import type { Measurement, UnmeasuredCell } from "../../profile/latency-profile.ts";
 import { runCountOf } from "../../profile/measure.ts";

@@ -1,5 +1,5 @@
 /** Runs workers that no server stands before: beside each other, and after they have slept. */
-import type { Batch } from "stratagem-runtime/internal/exec/executor";
+import type { Batch } from "stratagem-runtime/internal/exec/models/executor";
 import { type InputsOf, runBatch } from "../measure.ts";
 import type { ProfilePlan } from "../profile-plan.ts";
 import { type ProfiledWorker, startWorkers, type WorkerSources } from "../profiled-worker.ts";

@@ -1,5 +1,5 @@
 /** A while in which the server was watched: what was asked, and what it took of the machine. */
-import { type AccessTimes, accessTimes } from "./access-lines.ts";
+import { type AnsweredRequest, answeredRequests } from "../../explain/logged-request.ts";
 import { familyMs, machineTime, mainThreadMs } from "./machine-time.ts";
 import type { ServerCounters } from "./server-counters.ts";
 
@@ -22,7 +22,12 @@ export interface PathWindow {
 }
 
 /** A request as both ends saw it. */
-export interface SeenRequest extends Omit<AccessTimes, "id"> {
+export interface SeenRequest
+  extends Pick<AnsweredRequest, "totalMs" | "queueMs" | "computeMs" | "responseBytes"> {
+  /** Rows of its last batch; 1 if the log states none. */
+  readonly batch: number;
+  /** Variant that answered, the last of a pipeline. */
+  readonly variant: string;
   /** As its client waited for it, ms. */
   readonly roundTripMs: number;
 }
@@ -74,11 +79,8 @@ export async function pathWindow(
   ];
   const after = await counters();
   const answered = [...roundTripMs.values()].filter((ms) => !Number.isNaN(ms)).length;
-  const lines = accessTimes(await newLines(roundTripMs.size));
-  const requests = lines.flatMap(({ id, ...times }): SeenRequest[] => {
-    const took = roundTripMs.get(id);
-    return took === undefined || Number.isNaN(took) ? [] : [{ ...times, roundTripMs: took }];
-  });
+  const lines = answeredRequests(await newLines(roundTripMs.size));
+  const requests = lines.flatMap((line) => seenRequest(line, roundTripMs.get(line.id)));
   const each = (of: (counted: ServerCounters) => number) =>
     (of(after) - of(before)) / Math.max(1, answered);
   const generatorMs = (ownAfter.user + ownAfter.system) / 1000;
@@ -104,6 +106,14 @@ export async function pathWindow(
       generator: tookMs > 0 ? generatorMs / tookMs : 0,
     },
   };
+}
+
+function seenRequest(line: AnsweredRequest, roundTripMs = Number.NaN): SeenRequest[] {
+  if (Number.isNaN(roundTripMs)) return [];
+  const { totalMs, queueMs, computeMs, responseBytes, runs } = line;
+  const batch = runs.at(-1)?.batch ?? 1;
+  const variant = line.variant ?? "";
+  return [{ totalMs, queueMs, computeMs, responseBytes, batch, variant, roundTripMs }];
 }
 
 function lessOf(after: number | null, before: number | null): number | null {

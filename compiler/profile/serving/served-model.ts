@@ -1,6 +1,6 @@
 /** What a server says that its model takes. */
+import { fixedElementBytes } from "stratagem-runtime/internal/server/tensors/datatypes";
 import * as z from "zod";
-import { elementBytes } from "../../load/infer-codec.ts";
 import type { InferenceClient } from "../../load/inference-client.ts";
 import { wantsSequences } from "../../load/load-sequences.ts";
 import { InputError } from "../../spec/input-error.ts";
@@ -51,7 +51,7 @@ export async function readServedModel(
       if (rowShape.some((size) => size < 0)) {
         throw unlike(`sizes for input "${input}"`, `shape [${shape.join(", ")}]`);
       }
-      const element = elementBytes(datatype);
+      const element = fixedElementBytes(datatype);
       const rowBytes =
         element === null ? null : rowShape.reduce((product, size) => product * size, element);
       return { name: input, datatype, rowShape, rowBytes };

@@ -7,7 +7,7 @@ import {
   type Executor,
   type ExecutorHandlers,
   InferenceError,
-} from "stratagem-runtime/internal/exec/executor";
+} from "stratagem-runtime/internal/exec/models/executor";
 import type { WorkerStarter } from "stratagem-runtime/internal/methods/method";
 import { DATATYPES } from "stratagem-runtime/internal/server/tensors/datatypes";
 import type { WantedModel } from "stratagem-runtime/internal/wanted-models";

@@ -5,7 +5,7 @@ import { BundleError } from "stratagem-runtime/internal/bundle/bundle-error";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import { decodeBundle } from "stratagem-runtime/internal/checked-bundle";
 import { Rng } from "stratagem-runtime/internal/core/rng";
-import { firstAxisNames } from "stratagem-runtime/internal/exec/onnx-axes";
+import { firstAxisNames } from "stratagem-runtime/internal/exec/onnx/onnx-axes";
 import { drive } from "./drive.ts";
 import { Mutants } from "./mutants.ts";
 import type { AxesByFile } from "./serve.ts";

@@ -2,10 +2,10 @@
 import type { AdaptedInput, AdaptedOutput, ModelAdapter, TensorInfo } from "../../bundle/schema.ts";
 import { bucketSizes, rowShapeIn } from "../../bundle/schema.ts";
 import { assert } from "../../core/assert.ts";
-import type { VariantModel } from "../executor.ts";
-import type { Tensor } from "../onnxruntime.ts";
-import { encodeStrings } from "../string-data.ts";
-import { tensorData } from "../tensor-data.ts";
+import type { VariantModel } from "../models/executor.ts";
+import type { Tensor } from "../tensors/onnxruntime.ts";
+import { encodeStrings } from "../tensors/string-data.ts";
+import { tensorData } from "../tensors/tensor-data.ts";
 import { rowsMovedFrom, rowsMovedTo } from "./moved-rows.ts";
 import { numbersOf } from "./numbers.ts";
 import { type Told, toldAs } from "./output-forms.ts";

@@ -3,7 +3,7 @@
  * what is most likely, and of a line of text the text.
  */
 import type { AdaptedOutput } from "../../bundle/schema.ts";
-import { encodeStrings } from "../string-data.ts";
+import { encodeStrings } from "../tensors/string-data.ts";
 import { type Numbers, numbersOf } from "./numbers.ts";
 
 export interface Told {

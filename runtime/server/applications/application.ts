@@ -1,6 +1,6 @@
 /** An application on a server: what answers, on which workers, and who is let in. */
 import type { Bundle, Cluster } from "../../bundle/schema.ts";
-import type { Executor, ExecutorHandlers } from "../../exec/executor.ts";
+import type { Executor, ExecutorHandlers } from "../../exec/models/executor.ts";
 import type { RecordedEntry } from "../decisions/recorded-entry.ts";
 import { Drift, HOURS_PER_FALSE_ALARM } from "../drift/drift.ts";
 import type { MetricLine } from "../metrics/exposition.ts";

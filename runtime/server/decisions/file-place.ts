@@ -3,7 +3,8 @@ import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { promisify } from "node:util";
 import { gunzip, gzip } from "node:zlib";
-import { causeOf, type Delivery, type LogPlace, TAKEN } from "./log-place.ts";
+import { causeOf } from "../../base/http-client.ts";
+import { type Delivery, type LogPlace, TAKEN } from "./log-place.ts";
 
 const { O_APPEND, O_CREAT, O_NONBLOCK, O_RDWR } = constants;
 /** What every member of ours begins with: gzip, deflate, no flags, no time. */

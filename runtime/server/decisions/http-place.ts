@@ -1,9 +1,18 @@
 /** A decision log that is posted to a URL, in gzipped batches of lines. */
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
-import { causeOf, type Delivery, type LogPlace, TAKEN } from "./log-place.ts";
+import {
+  causeOf,
+  firstBytes,
+  type HttpAnswer,
+  openHttp,
+  retryAfterMs,
+} from "../../base/http-client.ts";
+import { type Delivery, type LogPlace, TAKEN } from "./log-place.ts";
 
 const TIMEOUT_MS = 10_000;
+/** An answer says little. */
+const MAX_ANSWER_BYTES = 2 ** 16;
 /** Whoever answers so may take the same batch later. */
 const LATER: ReadonlySet<number> = new Set([408, 425, 429]);
 
@@ -31,14 +40,14 @@ export class HttpPlace implements LogPlace {
 
   async send(text: string, signal: AbortSignal): Promise<Delivery> {
     try {
-      const answer = await fetch(this.name, {
+      const answer = await openHttp(this.name, {
         method: "POST",
+        maxRedirects: 0,
         headers: this.#headers,
         body: await promisify(gzip)(text),
-        redirect: "error",
         signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
       });
-      await answer.body?.cancel();
+      await firstBytes(answer.body, MAX_ANSWER_BYTES);
       return deliveryOf(answer);
     } catch (error) {
       return { kind: "away", reason: causeOf(error) };
@@ -46,12 +55,12 @@ export class HttpPlace implements LogPlace {
   }
 }
 
-function deliveryOf({ ok, status, headers }: Response): Delivery {
-  if (ok) return TAKEN;
+function deliveryOf({ status, headers }: HttpAnswer): Delivery {
+  if (status >= 200 && status < 300) return TAKEN;
   const reason = `it answered ${status}`;
   if (status < 500 && !LATER.has(status)) return { kind: "refused", reason };
-  const seconds = Number(headers.get("retry-after") ?? Number.NaN);
-  return { kind: "away", reason, ...(seconds > 0 ? { waitMs: 1000 * seconds } : {}) };
+  const waitMs = retryAfterMs(headers);
+  return { kind: "away", reason, ...(waitMs === null ? {} : { waitMs }) };
 }
 
 function authorization(

@@ -20,11 +20,3 @@ export interface LogPlace {
    */
   send(text: string, signal: AbortSignal): Promise<Delivery>;
 }
-
-/** Why a system call failed, in a word. */
-export function causeOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const { cause } = error;
-  const inner = cause instanceof Error ? cause : error;
-  return "code" in inner && typeof inner.code === "string" ? inner.code : inner.message;
-}

@@ -1,6 +1,7 @@
 /** A decision log on standard output, in lines, as whoever gathers what containers say takes it. */
 import type { Writable } from "node:stream";
-import { causeOf, type Delivery, type LogPlace, TAKEN } from "./log-place.ts";
+import { causeOf } from "../../base/http-client.ts";
+import { type Delivery, type LogPlace, TAKEN } from "./log-place.ts";
 
 export class StreamPlace implements LogPlace {
   readonly name: string;

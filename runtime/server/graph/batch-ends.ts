@@ -3,7 +3,7 @@
  * to their requests, fail, or are tried again.
  */
 import { mayTryAgain } from "../../core/second-try.ts";
-import type { BatchResult, RowsRefusedError } from "../../exec/executor.ts";
+import type { BatchResult, RowsRefusedError } from "../../exec/models/executor.ts";
 import { type BatchRun, lostRun } from "../requests/batch-run.ts";
 import { type CutOutput, cutOutputs, misfit } from "./batch-tensors.ts";
 import { type Courses, NO_ROOM } from "./course.ts";

@@ -1,5 +1,5 @@
 /** The tensors of a batch: put together from its queries, and cut at its rows. */
-import type { BatchResult } from "../../exec/executor.ts";
+import type { BatchResult } from "../../exec/models/executor.ts";
 import { joined } from "../requests/request.ts";
 import { elementCountOf } from "../tensors/datatypes.ts";
 import { rowBounds } from "../tensors/tensors.ts";

@@ -1,5 +1,5 @@
 /** Hosts a pipeline, all of whose tasks one server runs. */
-import type { AssignedExecutor, AssignedExecutorHandlers } from "../../exec/executor.ts";
+import type { AssignedExecutor, AssignedExecutorHandlers } from "../../exec/models/executor.ts";
 import {
   type Application,
   type ApplicationOptions,

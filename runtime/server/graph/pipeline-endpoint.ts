@@ -3,7 +3,7 @@
 import type { Bundle } from "../../bundle/schema.ts";
 import { pathTimesOf } from "../../core/decision-slo.ts";
 import type { LoadShare, SeenLoad } from "../../core/load-share.ts";
-import type { AssignedExecutor, AssignedExecutorHandlers } from "../../exec/executor.ts";
+import type { AssignedExecutor, AssignedExecutorHandlers } from "../../exec/models/executor.ts";
 import { ArrivalCounts } from "../drift/arrival-counts.ts";
 import { promisedNow } from "../drift/promised-now.ts";
 import { ServiceTimes } from "../drift/service-times.ts";

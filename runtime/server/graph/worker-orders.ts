@@ -1,5 +1,5 @@
 /** What plans have workers hold: variants that they load, cores that they have, nothing more. */
-import type { AssignedExecutor } from "../../exec/executor.ts";
+import type { AssignedExecutor } from "../../exec/models/executor.ts";
 import type { PipelineCommand } from "./pipeline-recording.ts";
 import { at, type PipelineSignature } from "./pipeline-signature.ts";
 import type { WorkerModels } from "./worker-models.ts";

@@ -1,5 +1,6 @@
 /** What accelerators take, by Triton's names, and what workers have of their memory. */
-import type { DeviceSample, GpuSample } from "../../devices/gpu-sample.ts";
+import type { DeviceSample } from "../../devices/gpu-sampler.ts";
+import type { GpuSample } from "../../devices/nvidia-smi.ts";
 import { head, line, type MetricLine, type MetricType } from "./exposition.ts";
 
 /** Workers of an application, by slot; undefined where there is none. */
@@ -14,12 +15,6 @@ const OF_GPUS: readonly (readonly [string, MetricType, string, keyof GpuSample])
   ["nv_gpu_memory_used_bytes", "gauge", "Memory of it that is used", "memoryUsedBytes"],
   ["nv_gpu_power_usage", "gauge", "Power that the GPU takes, watts", "powerWatts"],
   ["nv_gpu_power_limit", "gauge", "Power that it may take, watts", "powerLimitWatts"],
-  [
-    "nv_energy_consumption",
-    "counter",
-    "Energy of the GPU since the server looked first, joules",
-    "energyJoules",
-  ],
 ];
 
 const OF_WORKERS = "stratagem_worker_gpu_memory_bytes";
@@ -51,7 +46,7 @@ function workerLines(
 ): MetricLine[] {
   const samples = applications.flatMap(({ model, pids }) =>
     pids.flatMap((pid, worker) => {
-      const bytes = pid === undefined ? undefined : bytesByPid[pid];
+      const bytes = pid === undefined ? undefined : bytesByPid.get(pid);
       const labels = { model, worker: String(worker) };
       return bytes === undefined ? [] : [line(OF_WORKERS, labels, bytes)];
     }),

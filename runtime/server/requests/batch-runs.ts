@@ -5,7 +5,7 @@ import {
   type OnComputed,
   RowsRefusedError,
   WorkerLostError,
-} from "../../exec/executor.ts";
+} from "../../exec/models/executor.ts";
 import type { ServiceTimes } from "../drift/service-times.ts";
 import type { BatchRun, BatchTimes } from "./batch-run.ts";
 

@@ -2,7 +2,7 @@
  * Element types of the Open Inference Protocol and what onnxruntime and Triton's model
  * configuration call them.
  */
-import type { HostDatatype } from "../../exec/host-module.ts";
+import type { HostDatatype } from "../../exec/tensors/host-module.ts";
 
 /** What modules have, and one more that is passed on as its bytes. */
 export type Datatype = HostDatatype | "BF16";
@@ -45,6 +45,13 @@ export function datatypeOf(dtype: string): Datatype | undefined {
 /** Whether elements can only be sent as bytes: the protocol has no JSON for them. */
 export function isBinaryOnly(datatype: Datatype): datatype is "BF16" {
   return datatype === "BF16";
+}
+
+/** Bytes of an element of any type; null where it has no fixed size. */
+export function fixedElementBytes(datatype: string): number | null {
+  return (
+    (Object.hasOwn(DATATYPES, datatype) && DATATYPES[datatype as Datatype].elementBytes) || null
+  );
 }
 
 export function elementCountOf(shape: readonly number[]): number {

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { bindChain } from "../../../compiler/binding/bind-chain.ts";
 import type { Binding } from "../../../compiler/spec/binding.ts";
 import type { ModelFile, TensorInfo } from "../../../runtime/bundle/schema.ts";
-import { describeModel } from "../../../runtime/exec/model-file.ts";
+import { describeModel } from "../../../runtime/exec/onnx/model-file.ts";
 import { linkPath } from "../../support/onnx-links.ts";
 
 const AT = ["tasks", 0, "variants", 0];

@@ -84,6 +84,7 @@ async function slowBatchBefore(): Promise<string[]> {
 const REQUEST: LoggedRequest = {
   ...{ timeMs: 0, id: "r", model: "m", status: 200, isGrpc: false, totalMs: 0, lagMs: 0 },
   ...{ sloMs: 100, kind: null, bundle: null, rows: 1, readMs: 0, failedMs: null, queueMs: null },
+  ...{ computeMs: null, responseBytes: 0 },
   ...{ variant: null, runs: [], reason: null, error: null },
 };
 const NEVER = new AbortController().signal;

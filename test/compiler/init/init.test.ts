@@ -9,8 +9,8 @@ import { type InitOptions, initCommand, parseAxis } from "../../../compiler/init
 import { applicationSchema } from "../../../compiler/spec/application-schema.ts";
 import { readDocument } from "../../../compiler/spec/document.ts";
 import { parseStructure } from "../../../compiler/spec/structure.ts";
-import { describeModel } from "../../../runtime/exec/model-file.ts";
-import { probeModelFile } from "../../../runtime/exec/probe-tensors.ts";
+import { describeModel } from "../../../runtime/exec/onnx/model-file.ts";
+import { probeModelFile } from "../../../runtime/exec/tensors/probe-tensors.ts";
 import { onnxModel } from "../../../tools/onnx-graph.ts";
 import { identityModel } from "../../support/onnx-model.ts";
 

@@ -10,7 +10,7 @@ import {
   type TensorProto,
   TensorProtoSchema,
 } from "../../../compiler/onnx/onnx-pb.ts";
-import { probeTensors } from "../../../runtime/exec/probe-tensors.ts";
+import { probeTensors } from "../../../runtime/exec/tensors/probe-tensors.ts";
 import { floatTensor, GraphBuilder, modelOf, tensorOf } from "../../support/onnx-graphs.ts";
 import {
   cutAt,

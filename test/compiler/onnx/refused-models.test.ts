@@ -8,7 +8,7 @@ import {
   type ValueInfoProto,
   ValueInfoProtoSchema,
 } from "../../../compiler/onnx/onnx-pb.ts";
-import { probeTensors } from "../../../runtime/exec/probe-tensors.ts";
+import { probeTensors } from "../../../runtime/exec/tensors/probe-tensors.ts";
 import { GraphBuilder, modelOf, tensorOf } from "../../support/onnx-graphs.ts";
 import { modelFile } from "../../support/onnx-stages.ts";
 

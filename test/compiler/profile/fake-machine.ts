@@ -3,7 +3,11 @@ import type {
   ProfileSurroundings,
 } from "../../../compiler/commands/profile/profile.ts";
 import type { TensorInfo } from "../../../runtime/bundle/schema.ts";
-import type { AssignedExecutor, Batch, BatchResult } from "../../../runtime/exec/executor.ts";
+import type {
+  AssignedExecutor,
+  Batch,
+  BatchResult,
+} from "../../../runtime/exec/models/executor.ts";
 
 /** Wall and processor time of the run of a number, counted from 0, on some cores. */
 export type Timing = (

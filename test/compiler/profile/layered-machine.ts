@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { LayerSurroundings } from "../../../compiler/commands/profile/layers.ts";
 import type { LayeredModel } from "../../../compiler/onnx/layered-model.ts";
-import type { Batch } from "../../../runtime/exec/executor.ts";
+import type { Batch } from "../../../runtime/exec/models/executor.ts";
 import { type FakeMachine, fakeMachine } from "./fake-machine.ts";
 
 /** What a run of anything takes inside the worker. */

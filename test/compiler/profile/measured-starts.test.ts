@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { measureStarts } from "../../../compiler/profile/measured-starts.ts";
 import type { ProfilePlan } from "../../../compiler/profile/profile-plan.ts";
 import type { WorkerSources } from "../../../compiler/profile/profiled-worker.ts";
-import { defaultDevice } from "../../../runtime/exec/worker-device.ts";
+import { defaultDevice } from "../../../runtime/exec/models/worker-device.ts";
 
 const MODEL = { file: "a.onnx", sha256: "", inputs: [], outputs: [] };
 const PLAN = {

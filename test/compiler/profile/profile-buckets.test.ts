@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { profileCommand } from "../../../compiler/commands/profile/profile.ts";
 import { readProfile } from "../../../compiler/spec/profile.ts";
-import type { Batch } from "../../../runtime/exec/executor.ts";
+import type { Batch } from "../../../runtime/exec/models/executor.ts";
 import { folderOf } from "../spec/spec-folder.ts";
 import { commandFor, fakeMachine, UNPROFILED } from "./fake-machine.ts";
 

@@ -4,7 +4,7 @@ import { InterruptedError } from "../../../compiler/base/errors.ts";
 import { parseBatches, profileCommand } from "../../../compiler/commands/profile/profile.ts";
 import type { Measurement } from "../../../compiler/profile/latency-profile.ts";
 import { loadApplication } from "../../../compiler/spec/load-application.ts";
-import { InferenceError, WorkerLostError } from "../../../runtime/exec/executor.ts";
+import { InferenceError, WorkerLostError } from "../../../runtime/exec/models/executor.ts";
 import { edited, folderOf } from "../spec/spec-folder.ts";
 import { commandFor, fakeMachine, type Timing, TRANSPORT_MS, UNPROFILED } from "./fake-machine.ts";
 

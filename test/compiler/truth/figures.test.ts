@@ -3,7 +3,6 @@ import { cpus } from "node:os";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { parseProcessorTicks, sharesBetween } from "../../../compiler/load/processor-time.ts";
-import { servedRequests } from "../../../compiler/truth/access-lines.ts";
 import { parseProcessTicks, seenBetween } from "../../../compiler/truth/machine-watch.ts";
 import { measuredOutcome, measuredTimes } from "../../../compiler/truth/measured.ts";
 import { proportionOf } from "../../../compiler/truth/proportion.ts";
@@ -77,7 +76,7 @@ test("a second has what arrived in it, what the log says and what was looked at"
     sloMs: 50,
     measured: times([10, Number.NaN, 60]),
     predicted: times([10, 20, 30]),
-    served: [{ arrivalEpochMs: 5100, queueMs: 3, computeMs: 6 }],
+    served: [{ timeMs: 5100, queueMs: 3, computeMs: 6 }],
     startEpochMs: 5000,
     samples: [
       { fromMs: 750, untilMs: 1000, stealShare: 0.2, serverShare: 0.5 },
@@ -90,18 +89,6 @@ test("a second has what arrived in it, what the log says and what was looked at"
   expect(first).toMatchObject({ stealShare: 0.2, serverShare: 0.5, predictedLate: 0 });
   expect(second).toMatchObject({ arrived: 1, late: 1, p99Ms: 60, queueMs: null });
   expect(second).toMatchObject({ stealShare: null, serverShare: 0.7 });
-});
-
-test("lines of the access log tell when a request came, and other lines are skipped", () => {
-  const line = { time: "2026-01-01T00:00:00.000Z", status: 200, queueMs: 1, computeMs: 5 };
-  const log = [
-    JSON.stringify(line),
-    JSON.stringify({ ...line, status: 503 }),
-    '{"time": "2026',
-    "",
-  ];
-  const arrivalEpochMs = Date.parse(line.time);
-  expect(servedRequests(log.join("\n"))).toEqual([{ arrivalEpochMs, queueMs: 1, computeMs: 5 }]);
 });
 
 test("shares of the processors are those of the ticks between two looks", () => {

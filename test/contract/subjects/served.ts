@@ -1,6 +1,6 @@
 /** How a method is opened as an endpoint, on workers that are not real and wait for the test. */
 import type { Bundle } from "../../../runtime/bundle/schema.ts";
-import type { AssignedExecutor, Executor } from "../../../runtime/exec/executor.ts";
+import type { AssignedExecutor, Executor } from "../../../runtime/exec/models/executor.ts";
 import type { WorkerStarter } from "../../../runtime/methods/method.ts";
 import type { AxisNames } from "../../../runtime/server/graph/output-groups.ts";
 import { FakeAssignedExecutor } from "../../runtime/server/graph/fake-executor.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { agentModel } from "../../../runtime/agent/agent-model.ts";
 import { readBatch } from "../../../runtime/agent/batch-request.ts";
-import type { VariantModel } from "../../../runtime/exec/executor.ts";
+import type { VariantModel } from "../../../runtime/exec/models/executor.ts";
 
 const FIXED = { warmBatches: [], path: "/m.onnx" };
 

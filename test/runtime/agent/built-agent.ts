@@ -3,7 +3,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Agent, AgentOptions } from "../../../runtime/agent/agent.ts";
-import { defaultDevice } from "../../../runtime/exec/worker-device.ts";
+import { defaultDevice } from "../../../runtime/exec/models/worker-device.ts";
 import { identityModel } from "../../support/onnx-model.ts";
 
 type AgentModule = typeof import("../../../runtime/agent/agent.ts");

@@ -1,7 +1,7 @@
 /** What runs the models of an agent that is not told. */
 import { expect, test } from "vitest";
 import { DeviceChoice } from "../../../runtime/agent/device-choice.ts";
-import { defaultDevice, type WorkerDevice } from "../../../runtime/exec/worker-device.ts";
+import { defaultDevice, type WorkerDevice } from "../../../runtime/exec/models/worker-device.ts";
 
 function choice(device: WorkerDevice | null) {
   const notices: string[] = [];

@@ -1,54 +1,12 @@
-/** Which device WebGPU takes, how devices are named, and memory as Linux tells it of processes. */
+/** How devices are named, and memory as Linux reports it by process. */
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
-import {
-  chosenDevice,
-  lackedFeatures,
-  type VulkanDevice,
-} from "../../../runtime/devices/adapter-choice.ts";
-import { describeDevice, vulkanDescription } from "../../../runtime/devices/describe-device.ts";
+import { describeDevice } from "../../../runtime/devices/describe-device.ts";
 import { drmMemoryBytes } from "../../../runtime/devices/drm-memory.ts";
-import { driverName, nameOf } from "../../../runtime/devices/names.ts";
-import { HeldOutput } from "../../../runtime/exec/held-output.ts";
+import { nameOf } from "../../../runtime/devices/names.ts";
+import { HeldOutput } from "../../../runtime/exec/process/held-output.ts";
 import { exposition } from "../../../runtime/server/metrics/exposition.ts";
 import { gpuLines } from "../../../runtime/server/metrics/gpu-lines.ts";
-
-function device(kind: VulkanDevice["kind"], name: string = kind, lacks: string[] = []) {
-  return { name, driver: `driver of ${name}`, kind, lacks };
-}
-
-test("WebGPU takes a discrete GPU before an integrated one, and a processor before others", () => {
-  const all = [device("virtual"), device("cpu"), device("integrated"), device("discrete")];
-  const order: (string | undefined)[] = [];
-  for (let left = all; left.length > 0; ) {
-    const chosen = chosenDevice(left);
-    order.push(chosen?.name);
-    left = left.filter((one) => one !== chosen);
-  }
-  expect(order).toEqual(["discrete", "integrated", "cpu", "virtual"]);
-});
-
-test("of one kind it takes the first that lacks nothing", () => {
-  const two = [device("discrete", "a", ["imageCubeArray"]), device("discrete", "b")];
-  expect(chosenDevice([...two, device("discrete", "c")])?.name).toBe("b");
-  expect(chosenDevice(two.slice(0, 1))).toBeUndefined();
-});
-
-test("compressed textures are needed of one kind or the other", () => {
-  expect(lackedFeatures(() => true)).toEqual([]);
-  expect(lackedFeatures((place) => place !== 22)).toEqual([]);
-  expect(lackedFeatures((place) => place !== 22 && place !== 20)).toEqual(["textureCompressionBC"]);
-  expect(lackedFeatures((place) => place !== 34)).toEqual([
-    "shaderSampledImageArrayDynamicIndexing",
-  ]);
-});
-
-test("on Windows, where Direct3D chooses, a device is known if there is one", () => {
-  const both = [device("cpu"), device("integrated")];
-  expect(vulkanDescription(both, "win32")?.name).toBe("integrated");
-  expect(vulkanDescription([...both, device("discrete")], "win32")).toBeNull();
-  expect(vulkanDescription([], "linux")).toBeNull();
-});
 
 test("processors have a name and no driver", async () => {
   const described = await describeDevice({ provider: "cpu", id: null, environment: {} });
@@ -89,9 +47,8 @@ test("there are lines of what a driver tells, and none where nothing can be read
     memoryUsedBytes: null,
     powerWatts: null,
     powerLimitWatts: null,
-    energyJoules: null,
   };
-  const sample = { gpus: [gpu], bytesByPid: { 12: 7 } };
+  const sample = { gpus: [gpu], bytesByPid: new Map([[12, 7]]) };
   const workers = [
     { model: "one", pids: [undefined, 11] },
     { model: "two", pids: [11, 12] },
@@ -120,9 +77,4 @@ test("what a worker prints is held back until it is let through", async () => {
   source.write("two\n");
   await new Promise(setImmediate);
   expect(printed).toBe("Warning: one\ntwo\n");
-});
-
-test("a driver is told without the word that stands before it anyway", () => {
-  expect(driverName("SwiftShader driver", "5.0.0")).toBe("SwiftShader 5.0.0");
-  expect(driverName("NVIDIA", "550.54.14")).toBe("NVIDIA 550.54.14");
 });

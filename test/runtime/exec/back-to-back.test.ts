@@ -1,6 +1,6 @@
 /** Workers that have their next batch before the answer of the last is read. */
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { WorkerLimits } from "../../../runtime/exec/worker-limits.ts";
+import type { WorkerLimits } from "../../../runtime/exec/limits/worker-limits.ts";
 import { signatureOf } from "../../../runtime/server/tensors/signature.ts";
 import { servedBundle } from "../server/harness.ts";
 import { gone, startedAssigned } from "./built-assigned.ts";

@@ -1,17 +1,17 @@
 /** The executor of assigned workers as it ships, and what it tells. */
-import { devicesOn } from "stratagem-runtime/internal/exec/worker-device";
+import { devicesOn } from "stratagem-runtime/internal/exec/models/worker-device";
 import { onTestFinished } from "vitest";
+import type { WorkerLimits } from "../../../runtime/exec/limits/worker-limits.ts";
 import type {
   AssignedExecutorOptions,
   AssignedProcessExecutor,
   AssignedProcessHandlers,
-} from "../../../runtime/exec/assigned-pool.ts";
-import type { WorkerLimits } from "../../../runtime/exec/worker-limits.ts";
+} from "../../../runtime/exec/pool/assigned-pool.ts";
 import { isAlive } from "./built-executor.ts";
 
-type PoolModule = typeof import("../../../runtime/exec/assigned-pool.ts");
+type PoolModule = typeof import("../../../runtime/exec/pool/assigned-pool.ts");
 const { startAssignedExecutor }: PoolModule = await import(
-  new URL("../../../runtime/dist/exec/assigned-pool.js", import.meta.url).href
+  new URL("../../../runtime/dist/exec/pool/assigned-pool.js", import.meta.url).href
 );
 
 export interface StartedAssigned {

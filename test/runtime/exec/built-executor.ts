@@ -3,23 +3,27 @@
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ExecutorOptions, VariantModel } from "stratagem-runtime/internal/exec/executor";
-import { devicesOn } from "stratagem-runtime/internal/exec/worker-device";
-import type { WorkerLimits } from "stratagem-runtime/internal/exec/worker-limits";
+import type { WorkerLimits } from "stratagem-runtime/internal/exec/limits/worker-limits";
+import type {
+  ExecutorOptions,
+  VariantModel,
+} from "stratagem-runtime/internal/exec/models/executor";
+import { devicesOn } from "stratagem-runtime/internal/exec/models/worker-device";
 import type {
   ProcessExecutor,
   ProcessExecutorHandlers,
-} from "stratagem-runtime/internal/exec/worker-pool";
+} from "stratagem-runtime/internal/exec/pool/worker-pool";
 import { identityModel } from "../../support/onnx-model.ts";
 
-type PoolModule = typeof import("stratagem-runtime/internal/exec/worker-pool");
-type ExecutorModule = typeof import("stratagem-runtime/internal/exec/executor");
+type PoolModule = typeof import("stratagem-runtime/internal/exec/pool/worker-pool");
+type ExecutorModule = typeof import("stratagem-runtime/internal/exec/models/executor");
 
-export const POOL_URL = new URL("../../../runtime/dist/exec/worker-pool.js", import.meta.url).href;
+export const POOL_URL = new URL("../../../runtime/dist/exec/pool/worker-pool.js", import.meta.url)
+  .href;
 const { startExecutor }: PoolModule = await import(POOL_URL);
 /** The classes that the compiled executor throws. */
 export const { InferenceError, WorkerLostError }: ExecutorModule = await import(
-  new URL("../../../runtime/dist/exec/executor.js", import.meta.url).href
+  new URL("../../../runtime/dist/exec/models/executor.js", import.meta.url).href
 );
 
 export const WIDTH = 4;

@@ -1,11 +1,11 @@
 import { readFileSync, writeFileSync } from "node:fs";
-import { defaultDevice, devicesOn } from "stratagem-runtime/internal/exec/worker-device";
+import { defaultDevice, devicesOn } from "stratagem-runtime/internal/exec/models/worker-device";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   AUTO_PROVIDERS,
   onFirstProvider,
   type RefusedProvider,
-} from "../../../runtime/exec/first-provider.ts";
+} from "../../../runtime/exec/limits/first-provider.ts";
 import {
   countingRows,
   identityVariant,

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import type { VariantModel } from "../../../runtime/exec/executor.ts";
+import type { VariantModel } from "../../../runtime/exec/models/executor.ts";
 import { identityVariant, startedExecutor } from "./built-executor.ts";
 
 const WIDTH = 3;

@@ -1,7 +1,7 @@
 /** Small chunks of a frame are written together, and nothing of it changes by that. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { GatheredChunks } from "../../../runtime/exec/worker-channel.ts";
+import { GatheredChunks } from "../../../runtime/exec/process/worker-channel.ts";
 
 const SMALL = 1 << 15;
 const CAPACITY = 1 << 19;

@@ -3,11 +3,11 @@
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { devicesOn } from "stratagem-runtime/internal/exec/worker-device";
+import { devicesOn } from "stratagem-runtime/internal/exec/models/worker-device";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import type { VariantModel } from "../../../runtime/exec/executor.ts";
-import { ModuleModel } from "../../../runtime/exec/module-model.ts";
-import { encodeStrings } from "../../../runtime/exec/string-data.ts";
+import type { VariantModel } from "../../../runtime/exec/models/executor.ts";
+import { ModuleModel } from "../../../runtime/exec/modules/module-model.ts";
+import { encodeStrings } from "../../../runtime/exec/tensors/string-data.ts";
 import { NUMBERS_MODULE } from "../../support/host-modules.ts";
 import {
   InferenceError,

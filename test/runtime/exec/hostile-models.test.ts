@@ -3,7 +3,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import type { VariantModel } from "../../../runtime/exec/executor.ts";
+import type { VariantModel } from "../../../runtime/exec/models/executor.ts";
 import { endlessModel, greedyModel, longModel, nanModel } from "../../support/hostile-onnx.ts";
 import {
   countingRows,

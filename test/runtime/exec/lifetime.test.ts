@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { devicesOn } from "stratagem-runtime/internal/exec/worker-device";
+import { devicesOn } from "stratagem-runtime/internal/exec/models/worker-device";
 import { expect, test } from "vitest";
 import { identityVariant, POOL_URL } from "./built-executor.ts";
 

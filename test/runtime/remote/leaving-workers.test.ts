@@ -1,7 +1,7 @@
 /** Workers that another front end is to have: what runs on them ends there, and nothing follows. */
 import type { ServerResponse } from "node:http";
 import { afterEach, expect, test } from "vitest";
-import { WorkerLostError } from "../../../runtime/exec/executor.ts";
+import { WorkerLostError } from "../../../runtime/exec/models/executor.ts";
 import { startRemoteAssignedExecutor } from "../../../runtime/remote/remote-assigned.ts";
 import type { RemoteMember, RemoteWorkers } from "../../../runtime/remote/remote-workers.ts";
 import {

@@ -2,7 +2,7 @@
 import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
-import { InferenceError, WorkerLostError } from "../../../runtime/exec/executor.ts";
+import { InferenceError, WorkerLostError } from "../../../runtime/exec/models/executor.ts";
 import { batchOf, closeAll, echo, executorOf, otherServer, rowsOf, WIDTH } from "./remote-site.ts";
 
 afterEach(closeAll);

@@ -1,8 +1,8 @@
 /** Executors over workers of other machines, and servers to be such workers. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Batch, VariantModel } from "../../../runtime/exec/executor.ts";
-import type { ProcessExecutor } from "../../../runtime/exec/worker-pool.ts";
+import type { Batch, VariantModel } from "../../../runtime/exec/models/executor.ts";
+import type { ProcessExecutor } from "../../../runtime/exec/pool/worker-pool.ts";
 import { Hops } from "../../../runtime/remote/hops.ts";
 import { startRemoteExecutor } from "../../../runtime/remote/remote-executor.ts";
 import type { RemoteOptions } from "../../../runtime/remote/remote-options.ts";

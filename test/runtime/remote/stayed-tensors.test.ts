@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import type { Batch } from "../../../runtime/exec/executor.ts";
+import type { Batch } from "../../../runtime/exec/models/executor.ts";
 import { startDivided } from "../../../runtime/remote/divided-executor.ts";
 import { Hops } from "../../../runtime/remote/hops.ts";
 import { startRemoteExecutor } from "../../../runtime/remote/remote-executor.ts";

@@ -8,7 +8,7 @@ import {
   InferenceError,
   RowsRefusedError,
   WorkerLostError,
-} from "../../../runtime/exec/executor.ts";
+} from "../../../runtime/exec/models/executor.ts";
 import {
   type RamsisApplicationOptions,
   ramsisApplication,

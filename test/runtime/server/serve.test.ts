@@ -1,7 +1,7 @@
 import { connect, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, test } from "vitest";
-import type { ExecutorHandlers } from "../../../runtime/exec/executor.ts";
+import type { ExecutorHandlers } from "../../../runtime/exec/models/executor.ts";
 import type {
   RecordedCommand,
   RecordedEvent,

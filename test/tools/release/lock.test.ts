@@ -70,7 +70,7 @@ test("of this repository, the runtime brings no solver and the compiler brings t
   const lock = readLock();
   const runtime = closureOf(lock, "runtime").map(({ name }) => name);
   const compiler = closureOf(lock, "compiler").map(({ name }) => name);
-  expect(runtime).toEqual(expect.arrayContaining(["onnxruntime-node", "msgpackr", "koffi"]));
+  expect(runtime).toEqual(expect.arrayContaining(["onnxruntime-node", "msgpackr"]));
   expect(runtime).not.toContain("glpk.js");
   expect(compiler).toEqual(expect.arrayContaining([...runtime, "glpk.js"]));
   expect(compiler).not.toContain("vitest");

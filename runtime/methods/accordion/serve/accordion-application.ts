@@ -1,6 +1,6 @@
 /** Hosts models that run as malleable pipelines, each under its own name. */
 import type { AccordionBundle } from "../../../bundle/schema.ts";
-import type { Executor, ExecutorHandlers } from "../../../exec/executor.ts";
+import type { Executor, ExecutorHandlers } from "../../../exec/models/executor.ts";
 import {
   type Application,
   type ApplicationOptions,

@@ -2,7 +2,7 @@
 import type { AccordionBundle, Bundle } from "../../../bundle/schema.ts";
 import { beatMsOf } from "../../../core/beat.ts";
 import { pathTimesOf } from "../../../core/decision-slo.ts";
-import type { Executor, ExecutorHandlers } from "../../../exec/executor.ts";
+import type { Executor, ExecutorHandlers } from "../../../exec/models/executor.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
 import { ArrivalCounts } from "../../../server/drift/arrival-counts.ts";
 import { poolOfWorker, stageCells } from "../../../server/drift/profiled-cells.ts";

@@ -2,7 +2,7 @@
 import { assert } from "../../../core/assert.ts";
 import type { PathTimes } from "../../../core/decision-slo.ts";
 import { LoadMonitor } from "../../../core/load-monitor.ts";
-import type { Batch, BatchResult, Executor } from "../../../exec/executor.ts";
+import type { Batch, BatchResult, Executor } from "../../../exec/models/executor.ts";
 import type { ServiceTimes } from "../../../server/drift/service-times.ts";
 import { at } from "../../../server/graph/pipeline-signature.ts";
 import {

@@ -1,6 +1,6 @@
 /** Runs stages on one worker, for one query after the other. */
 import { assert } from "../../../core/assert.ts";
-import { type Batch, type BatchResult, WorkerLostError } from "../../../exec/executor.ts";
+import { type Batch, type BatchResult, WorkerLostError } from "../../../exec/models/executor.ts";
 
 /**
  * Who may run on a place. It is told of its own runs only, and only as long as it has the place.

@@ -1,6 +1,6 @@
 /** Streams the instances of a query through the stages of its pipeline. */
 import { assert } from "../../../core/assert.ts";
-import type { BatchResult } from "../../../exec/executor.ts";
+import type { BatchResult } from "../../../exec/models/executor.ts";
 import type { ExecutionPlace, Tenant } from "./execution-place.ts";
 import type { AccordionRequest, InstanceValue } from "./request.ts";
 import type { AccordionStage } from "./served-models.ts";

@@ -3,7 +3,7 @@
  * gathered here.
  */
 import { assert } from "../../../core/assert.ts";
-import type { StayedTensor } from "../../../exec/executor.ts";
+import type { StayedTensor } from "../../../exec/models/executor.ts";
 import { at } from "../../../server/graph/pipeline-signature.ts";
 import { answerTimes, type BatchRun } from "../../../server/requests/batch-run.ts";
 import {

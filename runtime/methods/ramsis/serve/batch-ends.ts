@@ -2,7 +2,7 @@
 import type { PathTimes } from "../../../core/decision-slo.ts";
 import { mayTryAgain } from "../../../core/second-try.ts";
 import { ANY_VARIANT } from "../../../core/wanted-variant.ts";
-import type { BatchResult, RowsRefusedError } from "../../../exec/executor.ts";
+import type { BatchResult, RowsRefusedError } from "../../../exec/models/executor.ts";
 import { lostRun } from "../../../server/requests/batch-run.ts";
 import {
   type PendingRequest,

@@ -1,6 +1,6 @@
 /** Hosts one model whose variants are chosen batch by batch. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
-import type { Executor, ExecutorHandlers } from "../../../exec/executor.ts";
+import type { Executor, ExecutorHandlers } from "../../../exec/models/executor.ts";
 import {
   type Application,
   type ApplicationOptions,

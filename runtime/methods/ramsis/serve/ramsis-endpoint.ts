@@ -1,7 +1,7 @@
 /** The endpoint of one model whose variants are chosen batch by batch. */
 import type { Bundle, RamsisBundle } from "../../../bundle/schema.ts";
 import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
-import type { Executor, ExecutorHandlers } from "../../../exec/executor.ts";
+import type { Executor, ExecutorHandlers } from "../../../exec/models/executor.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "../../../server/applications/limits.ts";
 import { ArrivalCounts } from "../../../server/drift/arrival-counts.ts";
 import { ramsisCells } from "../../../server/drift/profiled-cells.ts";

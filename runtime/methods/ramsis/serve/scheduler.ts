@@ -4,7 +4,7 @@ import { assert } from "../../../core/assert.ts";
 import { pathTimesOf } from "../../../core/decision-slo.ts";
 import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
 import type { PaceMonitor } from "../../../core/pace.ts";
-import { type Executor, WorkerLostError } from "../../../exec/executor.ts";
+import { type Executor, WorkerLostError } from "../../../exec/models/executor.ts";
 import type { ServiceTimes } from "../../../server/drift/service-times.ts";
 import { type BatchOwner, BatchRuns, pacedMs } from "../../../server/requests/batch-runs.ts";
 import type { RequestRows, RowAnswer, Submission } from "../../../server/requests/request.ts";

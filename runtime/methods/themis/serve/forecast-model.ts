@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { RuntimeError } from "../../../errors.ts";
-import { type OnnxForecaster, openOnnxForecaster } from "../../../exec/onnx-forecaster.ts";
+import { type OnnxForecaster, openOnnxForecaster } from "../../../exec/onnx/onnx-forecaster.ts";
 
 /** Below the folder of the package, wherever this file was built to. */
 function packagedModel(): string {

@@ -1,5 +1,5 @@
 /** Asks a model for forecasts, one after each look at the traffic. */
-import type { OnnxForecaster } from "../../../exec/onnx-forecaster.ts";
+import type { OnnxForecaster } from "../../../exec/onnx/onnx-forecaster.ts";
 import type { Forecasts } from "../../../server/graph/forecasts.ts";
 import type { ThemisDispatcher } from "../core/themis-dispatcher.ts";
 

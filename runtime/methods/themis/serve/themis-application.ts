@@ -1,6 +1,6 @@
 /** Hosts a pipeline whose plans say how many instances of how many cores each task has. */
 import type { ThemisBundle } from "../../../bundle/schema.ts";
-import type { OnnxForecaster } from "../../../exec/onnx-forecaster.ts";
+import type { OnnxForecaster } from "../../../exec/onnx/onnx-forecaster.ts";
 import type { Application } from "../../../server/applications/application.ts";
 import type { AxisNames } from "../../../server/graph/output-groups.ts";
 import {

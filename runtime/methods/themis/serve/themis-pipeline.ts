@@ -1,7 +1,7 @@
 /** What a server of pipelines needs of a bundle of themis. */
 import { followedLevels, type Table, type ThemisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
-import type { OnnxForecaster } from "../../../exec/onnx-forecaster.ts";
+import type { OnnxForecaster } from "../../../exec/onnx/onnx-forecaster.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
 import { scaledCells } from "../../../server/drift/profiled-cells.ts";
 import { lastAnswererOf } from "../../../server/graph/last-answerer.ts";

@@ -1,6 +1,5 @@
 /** Sends OTLP messages over HTTP as JSON, and tries again what a receiver may still take. */
-import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
-import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import { causeOf, firstBytes, openHttp, retryAfterMs } from "../../../base/http-client.ts";
 
 export interface OtlpClientOptions {
   readonly headers: Readonly<Record<string, string>>;
@@ -18,9 +17,8 @@ const MAX_ANSWER_BYTES = 1 << 16;
 
 export class OtlpClient {
   readonly #options: OtlpClientOptions;
-  readonly #http = new HttpAgent({ keepAlive: true, maxSockets: 2 });
-  readonly #https = new HttpsAgent({ keepAlive: true, maxSockets: 2 });
   readonly #closing = new AbortController();
+  readonly #closed = new AbortController();
 
   constructor(options: OtlpClientOptions) {
     this.#options = options;
@@ -34,11 +32,11 @@ export class OtlpClient {
   async send(url: string, body: Buffer): Promise<string | null> {
     let waitMs = FIRST_WAIT_MS;
     for (let tries = 1; ; tries++) {
-      const { status, reason, retryAfterMs } = await this.#post(url, body);
+      const { status, reason, pauseMs } = await this.#post(url, body);
       if (status >= 200 && status < 300) return null;
       const mayTry = (status === 0 || RETRIED.has(status)) && tries < MAX_TRIES;
       if (!mayTry || this.#closing.signal.aborted) return reason;
-      await this.#pause(Math.min(LONGEST_WAIT_MS, retryAfterMs ?? waitMs));
+      await this.#pause(Math.min(LONGEST_WAIT_MS, pauseMs ?? waitMs));
       waitMs *= 2;
     }
   }
@@ -50,8 +48,7 @@ export class OtlpClient {
 
   close(): void {
     this.hurry();
-    this.#http.destroy();
-    this.#https.destroy();
+    this.#closed.abort(new Error("closed"));
   }
 
   #pause(ms: number): Promise<void> {
@@ -68,48 +65,29 @@ export class OtlpClient {
   }
 
   /** @returns status 0 where there was no answer. */
-  #post(url: string, body: Buffer): Promise<Posted> {
-    const isTls = url.startsWith("https:");
+  async #post(url: string, body: Buffer): Promise<Posted> {
     const { headers, timeoutMs } = this.#options;
-    const options = {
-      method: "POST",
-      agent: isTls ? this.#https : this.#http,
-      timeout: timeoutMs,
-      headers: { ...headers, "content-type": "application/json", "content-length": body.length },
-    };
-    return new Promise((resolve) => {
-      const request = (isTls ? httpsRequest : httpRequest)(url, options, (answer) => {
-        void drained(answer).then(() => resolve(postedOf(answer)));
+    const timeout = AbortSignal.timeout(timeoutMs);
+    try {
+      const answer = await openHttp(url, {
+        method: "POST",
+        headers: { ...headers, "content-type": "application/json" },
+        body,
+        idleMs: timeoutMs,
+        signal: AbortSignal.any([timeout, this.#closed.signal]),
       });
-      request.on("timeout", () => request.destroy(new Error(`no answer in ${timeoutMs} ms`)));
-      request.on("error", (error) => resolve({ status: 0, reason: error.message }));
-      // It keeps no process alive that has nothing else to do.
-      request.on("socket", (socket) => socket.unref());
-      request.end(body);
-    });
+      await firstBytes(answer.body, MAX_ANSWER_BYTES).catch(() => null);
+      const reason = `the receiver answered ${answer.status}`;
+      return { status: answer.status, reason, pauseMs: retryAfterMs(answer.headers) };
+    } catch (error) {
+      const reason = timeout.aborted ? `no answer in ${timeoutMs} ms` : causeOf(error);
+      return { status: 0, reason, pauseMs: null };
+    }
   }
 }
 
 interface Posted {
   readonly status: number;
   readonly reason: string;
-  readonly retryAfterMs?: number;
-}
-
-function postedOf({ statusCode = 0, headers }: IncomingMessage): Posted {
-  const seconds = Number(headers["retry-after"] ?? Number.NaN);
-  const posted = { status: statusCode, reason: `the receiver answered ${statusCode}` };
-  return seconds > 0 ? { ...posted, retryAfterMs: seconds * 1000 } : posted;
-}
-
-function drained(answer: IncomingMessage): Promise<void> {
-  let bytes = 0;
-  answer.on("data", (chunk: Buffer) => {
-    bytes += chunk.length;
-    if (bytes > MAX_ANSWER_BYTES) answer.destroy();
-  });
-  return new Promise((resolve) => {
-    answer.once("close", resolve);
-    answer.on("error", () => {});
-  });
+  readonly pauseMs: number | null;
 }

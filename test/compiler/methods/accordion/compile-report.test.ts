@@ -6,9 +6,9 @@ import {
   type CompileCommand,
   compileCommand,
 } from "../../../../compiler/commands/compile/compile.ts";
-import { readHost } from "../../../../runtime/exec/host-source.ts";
-import { describeModel } from "../../../../runtime/exec/model-file.ts";
-import { probeModelFile, probeTensors } from "../../../../runtime/exec/probe-tensors.ts";
+import { readHost } from "../../../../runtime/exec/modules/host-source.ts";
+import { describeModel } from "../../../../runtime/exec/onnx/model-file.ts";
+import { probeModelFile, probeTensors } from "../../../../runtime/exec/tensors/probe-tensors.ts";
 import { accordionApplication, type Change } from "../../../support/accordion-application.ts";
 
 function commandOf(home: string, out: string): CompileCommand {

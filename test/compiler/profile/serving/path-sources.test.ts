@@ -1,6 +1,6 @@
 /** What is read of the server and of the machine, and how requests follow each other. */
 import { expect, test } from "vitest";
-import { accessTimes } from "../../../../compiler/profile/serving/access-lines.ts";
+import { answeredRequests } from "../../../../compiler/explain/logged-request.ts";
 import { linuxTime, machineTime } from "../../../../compiler/profile/serving/machine-time.ts";
 import { disturbance } from "../../../../compiler/profile/serving/path-window.ts";
 import { quietWindows } from "../../../../compiler/profile/serving/quiet-windows.ts";
@@ -10,7 +10,15 @@ import { serverCounters } from "../../../../compiler/profile/serving/server-coun
 
 test("lines of the access log are those of requests that a model answered", () => {
   const line = {
-    ...{ requestId: "a", status: 200, totalMs: 3, queueMs: 0.5, computeMs: 2, batch: 4 },
+    ...{
+      time: "2026-01-01T00:00:00.000Z",
+      requestId: "a",
+      status: 200,
+      totalMs: 3,
+      queueMs: 0.5,
+      computeMs: 2,
+      batch: 4,
+    },
     ...{ responseBytes: 12, variant: "m" },
   };
   const text = [
@@ -19,8 +27,10 @@ test("lines of the access log are those of requests that a model answered", () =
     JSON.stringify({ ...line, queueMs: undefined }),
     JSON.stringify(line).slice(0, 40),
   ].join("\n");
-  const { requestId: id, status: _, ...times } = line;
-  expect(accessTimes(text)).toEqual([{ id, ...times }]);
+  const answered = { queueMs: 0.5, computeMs: 2, totalMs: 3, responseBytes: 12, variant: "m" };
+  expect(answeredRequests(text)).toEqual([
+    expect.objectContaining({ id: "a", timeMs: Date.parse(line.time), ...answered }),
+  ]);
 });
 
 test("counters are those of the model that was asked, in ms", () => {

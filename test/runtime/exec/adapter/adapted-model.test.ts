@@ -5,9 +5,9 @@ import { Rng } from "../../../../runtime/core/rng.ts";
 import { AdaptedModel } from "../../../../runtime/exec/adapter/adapted-model.ts";
 import { rowsMovedFrom, rowsMovedTo } from "../../../../runtime/exec/adapter/moved-rows.ts";
 import { resized } from "../../../../runtime/exec/adapter/resized.ts";
-import type { VariantModel } from "../../../../runtime/exec/executor.ts";
-import { InferenceSession, Tensor } from "../../../../runtime/exec/onnxruntime.ts";
-import { decodeStrings, stringOf } from "../../../../runtime/exec/string-data.ts";
+import type { VariantModel } from "../../../../runtime/exec/models/executor.ts";
+import { InferenceSession, Tensor } from "../../../../runtime/exec/tensors/onnxruntime.ts";
+import { decodeStrings, stringOf } from "../../../../runtime/exec/tensors/string-data.ts";
 import { onnxModel } from "../../../../tools/onnx-graph.ts";
 
 const PLAIN = { as: "tensor", k: null, labels: null, blank: null } as const;

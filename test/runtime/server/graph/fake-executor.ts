@@ -6,7 +6,7 @@ import {
   InferenceError,
   RowsRefusedError,
   WorkerLostError,
-} from "../../../../runtime/exec/executor.ts";
+} from "../../../../runtime/exec/models/executor.ts";
 import { FACTORS, type SceneRow } from "./served-pipeline.ts";
 
 interface Held {

@@ -14,7 +14,7 @@ import type {
   StageTask,
   ThemisBundle,
 } from "../../../../runtime/bundle/schema.ts";
-import type { Batch, BatchResult } from "../../../../runtime/exec/executor.ts";
+import type { Batch, BatchResult } from "../../../../runtime/exec/models/executor.ts";
 import { onnxModel } from "../../../../tools/onnx-graph.ts";
 import { type InferlineBundleSketch, inferlineBundle } from "../../../support/inferline-bundle.ts";
 import { themisBundle } from "../../../support/themis-bundle.ts";

@@ -1,6 +1,6 @@
 /** A pipeline served the whole way: HTTP, the decision core, worker processes and models. */
-import { devicesOn } from "stratagem-runtime/internal/exec/worker-device";
-import type { AssignedProcessExecutor } from "../../../../runtime/exec/assigned-pool.ts";
+import { devicesOn } from "stratagem-runtime/internal/exec/models/worker-device";
+import type { AssignedProcessExecutor } from "../../../../runtime/exec/pool/assigned-pool.ts";
 import type { HostOptions } from "../../../../runtime/methods/method.ts";
 import { methodOf } from "../../../../runtime/methods/registry.ts";
 import { servedModels } from "../../../../runtime/served-models.ts";
@@ -8,10 +8,10 @@ import type { PipelineBundle } from "../../../../runtime/server/graph/linked-tas
 import type { RunningServer } from "../../../../runtime/server/serve.ts";
 import { serveOne } from "../../../support/serve-one.ts";
 
-type PoolModule = typeof import("../../../../runtime/exec/assigned-pool.ts");
+type PoolModule = typeof import("../../../../runtime/exec/pool/assigned-pool.ts");
 // Workers are processes, which run compiled files only.
 const { startAssignedExecutor }: PoolModule = await import(
-  new URL("../../../../runtime/dist/exec/assigned-pool.js", import.meta.url).href
+  new URL("../../../../runtime/dist/exec/pool/assigned-pool.js", import.meta.url).href
 );
 
 export interface RealServer {

@@ -15,7 +15,7 @@ import type {
   StageTask,
   TensorInfo,
 } from "../../../../runtime/bundle/schema.ts";
-import type { Batch, BatchResult } from "../../../../runtime/exec/executor.ts";
+import type { Batch, BatchResult } from "../../../../runtime/exec/models/executor.ts";
 import type { Answer } from "../../../../runtime/server/requests/request.ts";
 import { onnxModel } from "../../../../tools/onnx-graph.ts";
 import { type InferlineBundleSketch, inferlineBundle } from "../../../support/inferline-bundle.ts";

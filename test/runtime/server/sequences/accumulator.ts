@@ -1,6 +1,6 @@
 /** A model that keeps a sum, for tests of sequences: y = x + state, and that is its state next. */
 import type { RamsisBundle, TensorInfo } from "../../../../runtime/bundle/schema.ts";
-import type { ExecutorHandlers } from "../../../../runtime/exec/executor.ts";
+import type { ExecutorHandlers } from "../../../../runtime/exec/models/executor.ts";
 import { SMALL, type TinyBundleOptions } from "../../../support/tiny-bundle.ts";
 import {
   call,

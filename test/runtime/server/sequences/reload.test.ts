@@ -1,7 +1,7 @@
 /** What becomes of open sequences when their bundle is read again, and when the server stops. */
 import { afterEach, expect, test } from "vitest";
 import type { RamsisBundle } from "../../../../runtime/bundle/schema.ts";
-import type { ExecutorHandlers } from "../../../../runtime/exec/executor.ts";
+import type { ExecutorHandlers } from "../../../../runtime/exec/models/executor.ts";
 import { ramsisApplication } from "../../../../runtime/methods/ramsis/serve/ramsis-application.ts";
 import { call, closeAll, type Harness } from "../harness.ts";
 import { Accumulator, add, OUTPUTS, seen, serveSums, summingBundle, told } from "./accumulator.ts";

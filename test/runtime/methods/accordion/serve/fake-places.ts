@@ -10,7 +10,7 @@ import {
   type ExecutorHandlers,
   InferenceError,
   WorkerLostError,
-} from "../../../../../runtime/exec/executor.ts";
+} from "../../../../../runtime/exec/models/executor.ts";
 import {
   type AccordionBundleSketch,
   type AccordionModelSketch,

@@ -6,7 +6,7 @@
 import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { devicesOn } from "stratagem-runtime/internal/exec/worker-device";
+import { devicesOn } from "stratagem-runtime/internal/exec/models/worker-device";
 import { openLayeredModel } from "../../../../../compiler/onnx/layered-model.ts";
 import type {
   AccordionBundle,
@@ -14,9 +14,9 @@ import type {
   ModelFile,
   StageModel,
 } from "../../../../../runtime/bundle/schema.ts";
-import { type Executor, WorkerLostError } from "../../../../../runtime/exec/executor.ts";
-import { probeTensors } from "../../../../../runtime/exec/probe-tensors.ts";
-import type { ProcessExecutor } from "../../../../../runtime/exec/worker-pool.ts";
+import { type Executor, WorkerLostError } from "../../../../../runtime/exec/models/executor.ts";
+import { probeTensors } from "../../../../../runtime/exec/tensors/probe-tensors.ts";
+import type { ProcessExecutor } from "../../../../../runtime/exec/pool/worker-pool.ts";
 import { accordionApplication } from "../../../../../runtime/methods/accordion/serve/accordion-application.ts";
 import { type ServedModel, servedModels } from "../../../../../runtime/served-models.ts";
 import type { RunningServer } from "../../../../../runtime/server/serve.ts";
@@ -28,10 +28,10 @@ import {
 import { serveOne } from "../../../../support/serve-one.ts";
 import type { Entry } from "./driven.ts";
 
-type PoolModule = typeof import("../../../../../runtime/exec/worker-pool.ts");
+type PoolModule = typeof import("../../../../../runtime/exec/pool/worker-pool.ts");
 // Workers are processes, which run compiled files only.
 const { startExecutor }: PoolModule = await import(
-  new URL("../../../../../runtime/dist/exec/worker-pool.js", import.meta.url).href
+  new URL("../../../../../runtime/dist/exec/pool/worker-pool.js", import.meta.url).href
 );
 
 export const WIDTH = 8;

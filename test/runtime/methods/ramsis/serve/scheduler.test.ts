@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { WorkerLostError } from "../../../../../runtime/exec/executor.ts";
+import { WorkerLostError } from "../../../../../runtime/exec/models/executor.ts";
 import type {
   RecordedCommand,
   RecordedEvent,

@@ -7,7 +7,7 @@ import { InferenceSession, Tensor } from "onnxruntime-node";
 import { afterEach, expect, test } from "vitest";
 import type { ThemisBundle } from "../../../../../runtime/bundle/schema.ts";
 import { beatMsOf } from "../../../../../runtime/core/beat.ts";
-import { describeModel } from "../../../../../runtime/exec/model-file.ts";
+import { describeModel } from "../../../../../runtime/exec/onnx/model-file.ts";
 import { drawImages, IMAGE_BYTES } from "../../../../../tools/image-classification/dataset.js";
 import { ofOneModel } from "../../../../support/metrics-text.ts";
 import { themisBundle } from "../../../../support/themis-bundle.ts";

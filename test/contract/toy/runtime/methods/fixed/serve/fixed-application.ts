@@ -1,7 +1,7 @@
 /** Hosts one variant: rows wait in one queue, and a free worker takes a batch of them. */
 import type { Bundle, FixedBundle } from "../../../bundle/schema.ts";
-import type { BatchResult, Executor, ExecutorHandlers } from "../../../exec/executor.ts";
-import { InferenceError } from "../../../exec/executor.ts";
+import type { BatchResult, Executor, ExecutorHandlers } from "../../../exec/models/executor.ts";
+import { InferenceError } from "../../../exec/models/executor.ts";
 import {
   type Application,
   type ApplicationOptions,

@@ -1,0 +1,78 @@
+/** Tasks that are no ONNX files, as a spec names them, and what the bundle records of them. */
+import { createHash } from "node:crypto";
+import { basename } from "node:path";
+import type { ModelFile } from "../../bundle/schema.ts";
+import { sampleOf } from "./module-model.ts";
+import { packageEntry } from "./module-path.ts";
+import { type OpenedModule, openModule } from "./opened-module.ts";
+import { RemoteEndpoint } from "./remote-endpoint.ts";
+
+/** An ES module: a file, or what a package has. */
+export interface ModuleSource {
+  readonly kind: "module";
+  /** Path of the file; null where a package has it. */
+  readonly path: string | null;
+  /** As `import` names it; null where it is a file. */
+  readonly specifier: string | null;
+  /** JSON whose keys are in ascending order. */
+  readonly options: string;
+  /** Of the spec. */
+  readonly folder: string;
+}
+
+export interface RemoteSource {
+  readonly kind: "remote";
+  readonly url: string;
+  readonly model: string;
+}
+
+export type HostSource = ModuleSource | RemoteSource;
+
+/** Path of the entry. @throws Error if no package has it. */
+export function entryOf({ path, specifier, folder }: ModuleSource): string {
+  return path ?? packageEntry(specifier ?? "", folder);
+}
+
+/**
+ * Opens a module, or asks a server, far enough to know its tensors.
+ * @throws Error if it cannot be opened, does not answer, or says what is not allowed.
+ */
+export async function readHost(source: HostSource, timeoutMs: number): Promise<ModelFile> {
+  if (source.kind === "remote") return readRemote(source, timeoutMs);
+  const { specifier, options } = source;
+  const path = entryOf(source);
+  const opened = await openSource(source);
+  await opened.module.close?.();
+  const { sha256, inputs, outputs } = opened;
+  return { file: basename(path), sha256, inputs, outputs, module: { specifier, options } };
+}
+
+/**
+ * Bytes of every input for a batch, as base64; null where the module has no samples.
+ * @throws Error if they are not what it declares.
+ */
+export async function sampleHost(
+  source: HostSource,
+  rows: number,
+  seed: number,
+): Promise<string[] | null> {
+  if (source.kind === "remote") return null;
+  const opened = await openSource(source);
+  const sample = await sampleOf(opened, rows, seed);
+  await opened.module.close?.();
+  return sample?.map((bytes) => Buffer.from(bytes).toString("base64")) ?? null;
+}
+
+function openSource(source: ModuleSource): Promise<OpenedModule> {
+  const { options, folder } = source;
+  return openModule({ path: entryOf(source), options, folder, cores: 1 });
+}
+
+async function readRemote({ url, model }: RemoteSource, timeoutMs: number): Promise<ModelFile> {
+  const { inputs, outputs } = await new RemoteEndpoint(url, model, timeoutMs).tensors();
+  const sha256 = createHash("sha256")
+    .update(JSON.stringify([inputs, outputs]))
+    .digest("hex");
+  const file = model.replaceAll(/[\\/]/g, "_");
+  return { file, sha256, inputs, outputs, remote: { url, model } };
+}

@@ -1,0 +1,107 @@
+/**
+ * The first runs of a model, before its worker counts as ready: what a provider does once is done
+ * then, and which nodes it leaves to the processor comes to light.
+ */
+import { bucketCount } from "../../bundle/schema.ts";
+import type { VariantModel } from "../models/executor.ts";
+import { type LoadFacts, refusalText } from "../models/model-facts.ts";
+import { fillWithNoise } from "../models/noise.ts";
+import type { WorkerSetup } from "../models/worker-setup.ts";
+import { zerosOf } from "../tensors/batch-tensors.ts";
+import { NOBODY_LOOKED, type Places, placesOf } from "./node-places.ts";
+import type { OpenedSession } from "./open-session.ts";
+import { warmSizes } from "./warm-sizes.ts";
+
+/**
+ * The first run of a small model takes up to 2.4 times as long as later ones; the second is usual.
+ */
+const WARM_RUNS = 2;
+
+type Inputs = readonly Uint8Array<ArrayBuffer>[];
+
+/** A model that is loaded, as far as its first runs need it. */
+export interface NewModel {
+  readonly variant: VariantModel;
+  /** Of its files. */
+  readonly opened: readonly OpenedSession[];
+  readonly run: (rows: number, inputs: Inputs, bucket: number) => Promise<unknown>;
+  /** The same without a word of onnxruntime where it refuses the values. */
+  readonly tryRun: (rows: number, inputs: Inputs, bucket: number) => Promise<unknown>;
+}
+
+/**
+ * Runs every size that its tables use, in every bucket.
+ * @param onStep told of each size before its runs, which may take long.
+ * @throws Error if it refuses zeros and may not, or nodes fall back where that is refused.
+ */
+export async function firstRuns(
+  model: NewModel,
+  setup: WorkerSetup,
+  onStep: (step: string) => void,
+): Promise<Omit<LoadFacts, "loadMs">> {
+  const startMs = performance.now();
+  const sizes = warmSizes(model.variant, setup.on.provider);
+  const isOnGpu = setup.on.provider !== "cpu";
+  const places = isOnGpu ? await placesIn(model, sizes[0] ?? 1, setup, onStep) : NOBODY_LOOKED;
+  for (const rows of sizes) {
+    onStep(firstRunsOf(rows));
+    await warm(model, rows, isOnGpu);
+  }
+  const warmMs = sizes.length === 0 ? 0 : performance.now() - startMs;
+  return { warmMs, ...places };
+}
+
+/** Told before the first runs of a size. */
+export function firstRunsOf(rows: number): string {
+  return `its first runs with ${rows} ${rows === 1 ? "row" : "rows"}`;
+}
+
+async function warm(
+  { variant, run, tryRun }: NewModel,
+  rows: number,
+  isOnGpu: boolean,
+): Promise<void> {
+  const { buckets, inputs, mayRefuseZeros = false } = variant;
+  for (let bucket = 0; bucket < bucketCount(buckets); bucket++) {
+    const values = zerosOf(variant, rows, bucket);
+    for (let count = 0; count < WARM_RUNS; count++) {
+      if (mayRefuseZeros) await tryRun(rows, values, bucket).catch(() => {});
+      else await run(rows, values, bucket);
+    }
+    if (!isOnGpu) continue;
+    // A detector finds nothing in zeros, and compiles nothing of what comes after.
+    for (const [input, { dtype }] of inputs.entries()) {
+      const bytes = values[input];
+      if (bytes !== undefined) fillWithNoise(dtype, bytes);
+    }
+    await tryRun(rows, values, bucket).catch(() => {});
+  }
+}
+
+/**
+ * Which nodes of all files run on the processor, by one run of the whole.
+ * @throws Error if there are some, and that is refused.
+ */
+async function placesIn(
+  { variant, opened, tryRun }: NewModel,
+  rows: number,
+  { cpuFallback }: WorkerSetup,
+  onStep: (step: string) => void,
+): Promise<Places> {
+  onStep(firstRunsOf(rows));
+  const first = tryRun(rows, zerosOf(variant, rows, 0), 0);
+  const all: Places[] = [];
+  for (const { session, profile, openStrictly } of opened) {
+    all.push(await placesOf(session, profile, { run: () => first, openStrictly }));
+  }
+  const places = {
+    nodes: all.reduce<number | null>(
+      (sum, { nodes }) => (sum === null || nodes === null ? null : sum + nodes),
+      0,
+    ),
+    cpuNodes: all.flatMap(({ cpuNodes }) => cpuNodes),
+    hasFallback: all.some(({ hasFallback }) => hasFallback),
+  };
+  if (!places.hasFallback || cpuFallback !== "refuse") return places;
+  throw new Error(refusalText(places));
+}

@@ -1,0 +1,99 @@
+/** What the bundle records of a model file: its digest, and the tensors it takes and gives. */
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { basename } from "node:path";
+import type { ModelFile, TensorInfo } from "../../bundle/schema.ts";
+import { InferenceSession } from "../tensors/onnxruntime.ts";
+import { checkSelfContained } from "./onnx-tensors.ts";
+
+/** Of a tensor, as bundles have them. */
+const MAX_RANK = 16;
+const MAX_SIZE = 2 ** 31;
+
+/** A model file, its tensors as it has them, and the names that it gives to their axes. */
+export interface DescribedModel {
+  readonly model: ModelFile;
+  /** By tensor, for each axis; empty for one without a name. */
+  readonly axisNames: Readonly<Record<string, readonly string[]>>;
+  /** Names of outputs that are no tensors: sequences and maps, which nobody can be sent. */
+  readonly others?: readonly string[];
+}
+
+/**
+ * Loads a model far enough to know its tensors.
+ * @throws Error if the file is unreadable, not a model this onnxruntime accepts, or not all of it.
+ */
+export async function describeModel(path: string): Promise<DescribedModel> {
+  const bytes = await readFile(path);
+  checkFormat(bytes);
+  checkSelfContained(bytes);
+  const session = await InferenceSession.create(bytes, { intraOpNumThreads: 1 });
+  try {
+    const { inputMetadata, outputMetadata } = session;
+    const given = outputMetadata.filter(({ isTensor }) => isTensor);
+    const others = outputMetadata.filter(({ isTensor }) => !isTensor).map(({ name }) => name);
+    const twice = given.find(({ name }, at) => given.some((o, i) => i < at && o.name === name));
+    if (twice !== undefined) throw new Error(`two outputs are named "${twice.name}"`);
+    const [other] = others;
+    if (given.length === 0 && other !== undefined) throw noTensor("output", other);
+    const model = {
+      file: basename(path),
+      sha256: createHash("sha256").update(bytes).digest("hex"),
+      inputs: inputMetadata.map((metadata) => tensorInfo(metadata, "input")),
+      outputs: given.map((metadata) => tensorInfo(metadata, "output")),
+    };
+    const tensors = [...inputMetadata, ...given];
+    const axisNames = tensors.map((tensor) => [tensor.name, namesOf(tensor)] as const);
+    const described = { model, axisNames: Object.fromEntries(axisNames) };
+    return others.length === 0 ? described : { ...described, others };
+  } finally {
+    await session.release();
+  }
+}
+
+/** @throws Error for files that people take for models, in words that say what they are. */
+function checkFormat(bytes: Uint8Array): void {
+  const start = Buffer.from(bytes.subarray(0, 64)).toString("latin1");
+  if (bytes.length === 0) throw new Error("the file is empty");
+  if (start.startsWith("version https://git-lfs")) {
+    throw new Error("the file is a pointer of Git LFS; git lfs pull brings the model");
+  }
+  if (/^\s*<(!doctype|html|\?xml)/i.test(start)) {
+    throw new Error("the file is a page of the web; download the model itself");
+  }
+  if (start.slice(4, 8) !== "ORTM") return;
+  throw new Error("the file is in the ORT format; allowed: the .onnx that it was converted from");
+}
+
+function noTensor(what: "input" | "output", name: string): Error {
+  const hint =
+    what === "input"
+      ? "a tensor for each, which an export without sequences and optional inputs has"
+      : "at least one tensor; of a converted classifier, export it with zipmap=False";
+  return new Error(`${what} "${name}" is a sequence, a map or optional; expected ${hint}`);
+}
+
+function tensorInfo(
+  metadata: InferenceSession.ValueMetadata,
+  what: "input" | "output",
+): TensorInfo {
+  if (!metadata.isTensor) throw noTensor(what, metadata.name);
+  const { length } = metadata.shape;
+  if (length > MAX_RANK) {
+    throw new Error(`"${metadata.name}" has ${length} dimensions; allowed: ${MAX_RANK}`);
+  }
+  const large = metadata.shape.find((size) => typeof size === "number" && size > MAX_SIZE);
+  if (large !== undefined) {
+    throw new Error(`"${metadata.name}" has a dimension of ${large}; allowed: ${MAX_SIZE}`);
+  }
+  return {
+    name: metadata.name,
+    dtype: metadata.type,
+    shape: metadata.shape.map((size) => (typeof size === "number" && size > 0 ? size : -1)),
+  };
+}
+
+function namesOf(metadata: InferenceSession.ValueMetadata): string[] {
+  if (!metadata.isTensor) return [];
+  return metadata.shape.map((size) => (typeof size === "string" ? size : ""));
+}

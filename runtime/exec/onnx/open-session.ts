@@ -1,0 +1,43 @@
+/** Opens an ONNX file as a session, and again where every node of it has to be on the device. */
+import type { VariantFile } from "../models/executor.ts";
+import type { WorkerSetup } from "../models/worker-setup.ts";
+import { type InferenceSession, InferenceSession as Sessions } from "../tensors/onnxruntime.ts";
+import { modelBytes } from "./model-bytes.ts";
+import { PlacesProfile } from "./node-places.ts";
+import { LOG_LEVELS, sessionOptions } from "./session-options.ts";
+
+export interface OpenedSession {
+  readonly session: InferenceSession;
+  /** Of its first run; null where nobody looks, or nothing can be written down. */
+  readonly profile: PlacesProfile | null;
+  /** @throws Error if the provider would leave nodes to the processor. */
+  readonly openStrictly: () => Promise<InferenceSession>;
+}
+
+/**
+ * @param cores threads of the session, which it keeps for its life. @param own options beside those
+ * of all sessions. @throws Error if the file or the device is of no use.
+ */
+export async function openSession(
+  file: VariantFile,
+  setup: WorkerSetup,
+  cores: number,
+  own: InferenceSession.SessionOptions = {},
+): Promise<OpenedSession> {
+  const profile = setup.on.provider === "cpu" ? null : PlacesProfile.begin(setup.scratch);
+  try {
+    const bytes = modelBytes(file);
+    const options = { ...sessionOptions(setup, cores, bytes), ...own, ...profile?.options };
+    const session = await Sessions.create(bytes, options);
+    return { session, profile, openStrictly: () => openStrictly(file, setup, cores) };
+  } catch (error) {
+    profile?.remove();
+    throw error;
+  }
+}
+
+function openStrictly(file: VariantFile, setup: WorkerSetup, cores: number) {
+  const bytes = modelBytes(file);
+  const options = sessionOptions(setup, cores, bytes, { disable_cpu_ep_fallback: "1" });
+  return Sessions.create(bytes, { ...options, logSeverityLevel: LOG_LEVELS.fatal });
+}

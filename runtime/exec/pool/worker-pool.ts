@@ -1,0 +1,266 @@
+/**
+ * The executor over worker processes: their slots, the standbys, and the replacement of those that
+ * are lost.
+ */
+import { availableParallelism } from "node:os";
+import { assert } from "../../core/assert.ts";
+import { messageOf, Retries } from "../limits/retries.ts";
+import { WORKER_LIMITS, type WorkerLimits } from "../limits/worker-limits.ts";
+import { WorkerPaces } from "../limits/worker-paces.ts";
+import {
+  type Batch,
+  type BatchResult,
+  type Executor,
+  type ExecutorHandlers,
+  type ExecutorOptions,
+  type OnComputed,
+  WorkerLostError,
+} from "../models/executor.ts";
+import type { ModelFacts } from "../models/model-facts.ts";
+import { deviceKey, distinctDevices, type WorkerDevice } from "../models/worker-device.ts";
+import { type WorkerListener, WorkerProcess } from "../process/worker-process.ts";
+import { aFewAtATime } from "./a-few-at-a-time.ts";
+
+export interface ProcessExecutor extends Executor {
+  /** Process ids by worker slot, undefined where a worker is missing, and those of the standbys. */
+  pids(): {
+    readonly slots: readonly (number | undefined)[];
+    readonly standbys: readonly number[];
+  };
+}
+
+export interface ProcessExecutorHandlers extends ExecutorHandlers {
+  /** A batch was given to a worker slot. */
+  readonly onRun?: (worker: number, rows: number) => void;
+  /**
+   * A worker ended without being healthy; the next is started in `retryMs`. Left out, it becomes a
+   * warning of the process.
+   */
+  readonly onStartFailed?: (reason: string, retryMs: number) => void;
+  /**
+   * A worker, be it in a slot, in reserve or only tried, has loaded a model that it did not hold:
+   * told each time, at the start before the executor is there.
+   */
+  readonly onModelFacts?: (facts: ModelFacts, on: WorkerDevice) => void;
+  /**
+   * A worker is ready; told with each one, but not of workers that are only tried.
+   * @param tookMs from the start of its process, with the models that it loads then.
+   */
+  readonly onStarted?: (tookMs: number) => void;
+}
+
+/** Workers that start at once: more would only take the cores from each other. */
+const AT_A_TIME = 2 * availableParallelism();
+
+/**
+ * Starts the workers and waits until all of them are ready; `onReady` is called for each slot just
+ * after the promise is kept.
+ *
+ * From then on each worker that ends is followed by another: at once if it was healthy, else after
+ * a wait that grows with every worker in that row that was not, up to a limit, and for ever,
+ * because a cluster has to heal by itself when the cause goes away. The rows are independent: a
+ * broken accelerator does not hold up what is replaced on another.
+ * @throws Error saying which variant and device failed, and why; no process is left behind.
+ */
+export async function startExecutor(
+  options: ExecutorOptions,
+  handlers: ProcessExecutorHandlers,
+  limits: Partial<WorkerLimits> = {},
+): Promise<ProcessExecutor> {
+  const { workerCount, standbyCount, devices, isTrial = false } = options;
+  assert(workerCount > 0 && standbyCount >= 0, "an executor has at least one worker");
+  assert(devices.length === workerCount, "each worker has a device");
+  const pool = new WorkerPool(options, handlers, { ...WORKER_LIMITS, ...limits });
+  const [first, ...others] = wantedDevices(options);
+  assert(first !== undefined, "an executor has at least one worker");
+  if (!isTrial) await pool.start([first, ...others], true);
+  else {
+    await pool.start([first], true);
+    await pool.start(others, false);
+  }
+  return pool.open();
+}
+
+/** One for each worker that is to start: those of the slots first, then those of the standbys. */
+function wantedDevices({ devices, standbyCount }: ExecutorOptions): WorkerDevice[] {
+  const standbys = distinctDevices(devices).flatMap((device) => {
+    return new Array<WorkerDevice>(standbyCount).fill(device);
+  });
+  return [...devices, ...standbys];
+}
+
+class WorkerPool implements ProcessExecutor {
+  readonly #options: ExecutorOptions;
+  readonly #handlers: ProcessExecutorHandlers;
+  readonly #limits: WorkerLimits;
+  /** By the key of their device: it is as quick as its own kind. */
+  readonly #paces = new Map<string, WorkerPaces>();
+  readonly #slots: (WorkerProcess | null)[];
+  readonly #standbys: WorkerProcess[] = [];
+  /** Every process that has not ended. */
+  readonly #alive = new Set<WorkerProcess>();
+  /** One for each worker that is to be started later. */
+  readonly #retries: Retries;
+  #announced = false;
+  #closing: Promise<void> | null = null;
+
+  constructor(options: ExecutorOptions, handlers: ProcessExecutorHandlers, limits: WorkerLimits) {
+    this.#options = options;
+    this.#handlers = handlers;
+    this.#limits = limits;
+    for (const device of distinctDevices(options.devices)) {
+      this.#paces.set(deviceKey(device), new WorkerPaces(limits));
+    }
+    this.#retries = new Retries(limits, handlers.onStartFailed);
+    this.#slots = new Array(options.workerCount).fill(null);
+  }
+
+  /** Starts a worker on each. @throws Error if one of them fails; all have ended then. */
+  async start(devices: readonly WorkerDevice[], trying: boolean): Promise<void> {
+    try {
+      await aFewAtATime(devices.length, AT_A_TIME, (index) => {
+        const device = devices[index];
+        assert(device !== undefined, "each worker has a device");
+        return this.#spawn(device, 0, trying && device.provider !== "cpu");
+      });
+    } catch (error) {
+      await this.close();
+      throw error;
+    }
+  }
+
+  /** Begins to call the handlers: deferred, so that the caller holds the executor by then. */
+  open(): this {
+    setImmediate(() => {
+      this.#announced = true;
+      for (const [slot, worker] of this.#slots.entries()) {
+        if (worker !== null && this.#closing === null) this.#handlers.onReady(slot);
+      }
+    });
+    return this;
+  }
+
+  async run(slot: number, batch: Batch, onComputed?: OnComputed): Promise<BatchResult> {
+    const worker = this.#slots[slot];
+    assert(worker !== undefined, "a batch goes to a slot that exists");
+    if (worker === null) throw new WorkerLostError(slot, "its replacement is not ready");
+    this.#handlers.onRun?.(slot, batch.rows);
+    return worker.run(slot, batch, undefined, onComputed);
+  }
+
+  pids() {
+    return {
+      slots: this.#slots.map((worker) => worker?.pid),
+      standbys: this.#standbys.map(({ pid }) => pid).filter((pid) => pid !== undefined),
+    };
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#endAll();
+    return this.#closing;
+  }
+
+  async #endAll(): Promise<void> {
+    this.#retries.cancel();
+    await Promise.all(Array.from(this.#alive, (worker) => worker.end("the executor was closed")));
+  }
+
+  /**
+   * Kept once the worker is ready.
+   * @param failures how many before it in its row ended without being healthy.
+   * @throws Error if it ends before.
+   */
+  #spawn(on: WorkerDevice, failures: number, trying: boolean): Promise<void> {
+    const { variants, threadsPerWorker: threads } = this.#options;
+    const setup = {
+      variants,
+      threads,
+      on,
+      trying,
+      keptModels: null,
+      cpuFallback: this.#options.cpuFallback ?? "allow",
+    };
+    return new Promise((resolve, reject) => {
+      const listener: WorkerListener = {
+        onReady: (ready) => {
+          this.#handlers.onStarted?.(ready.startMs);
+          this.#admit(ready);
+          resolve();
+        },
+        onFacts: this.#handlers.onModelFacts,
+        onLost: (lost, reason, isHung) => this.#onLost(lost, reason, isHung),
+        onEnd: (ended, reason) => {
+          this.#alive.delete(ended);
+          if (ended.phase === "starting") reject(new Error(reason));
+          else if (ended.phase === "healthy") this.#replace(on, 0);
+          else this.#retryLater(on, failures + 1, `ready, but ended without an answer: ${reason}`);
+        },
+      };
+      const paces = this.#paces.get(deviceKey(on));
+      const worker = new WorkerProcess(setup, this.#limits, listener, paces);
+      this.#alive.add(worker);
+    });
+  }
+
+  /** Gives a worker the first slot of its device that is free, else the rank of a standby. */
+  #admit(worker: WorkerProcess): void {
+    const slot = this.#slots.findIndex((taken, index) => {
+      return taken === null && this.#isOn(worker, index);
+    });
+    if (slot < 0) {
+      this.#standbys.push(worker);
+    } else {
+      this.#slots[slot] = worker;
+      if (this.#announced) this.#handlers.onReady(slot);
+    }
+  }
+
+  #onLost(worker: WorkerProcess, reason: string, isHung: boolean): void {
+    if (this.#closing !== null) return;
+    const slot = this.#slots.indexOf(worker);
+    if (slot < 0) {
+      const rank = this.#standbys.indexOf(worker);
+      assert(rank >= 0, "a worker that was ready has a slot or stands by");
+      this.#standbys.splice(rank, 1);
+    } else {
+      this.#vacate(slot, reason, isHung);
+    }
+  }
+
+  #isOn({ setup }: WorkerProcess, slot: number): boolean {
+    const device = this.#options.devices[slot];
+    return device !== undefined && deviceKey(device) === deviceKey(setup.on);
+  }
+
+  /**
+   * Gives the slot of a lost worker to a standby of its device, if there is one, in the same turn:
+   * nobody sees it empty. One that answers no ping just now comes last.
+   */
+  #vacate(slot: number, reason: string, isHung: boolean): void {
+    const fitting = this.#standbys.filter((worker) => this.#isOn(worker, slot));
+    const standby = fitting.find(({ isSilent }) => !isSilent) ?? fitting[0];
+    if (standby !== undefined) this.#standbys.splice(this.#standbys.indexOf(standby), 1);
+    this.#slots[slot] = standby ?? null;
+    if (!this.#announced) return;
+    const { onLost, onReady, onReplaced } = this.#handlers;
+    if (standby !== undefined && onReplaced !== undefined) {
+      onReplaced(slot, reason, isHung);
+    } else {
+      onLost(slot, reason, isHung);
+      if (standby !== undefined) onReady(slot);
+    }
+  }
+
+  #replace(on: WorkerDevice, failures: number): void {
+    // Who was told of the loss may have closed the executor.
+    if (this.#closing !== null) return;
+    this.#spawn(on, failures, false).catch((error: unknown) => {
+      this.#retryLater(on, failures + 1, messageOf(error));
+    });
+  }
+
+  #retryLater(on: WorkerDevice, failures: number, reason: string): void {
+    if (this.#closing !== null) return;
+    this.#retries.later(failures, reason, () => this.#replace(on, failures));
+  }
+}

@@ -1,0 +1,113 @@
+/** How long it is waited for a worker that starts, or loads what it was told to hold. */
+import { assert } from "../../core/assert.ts";
+import { type LoadPace, OpenLimit } from "../limits/load-pace.ts";
+
+export interface LoadTerms {
+  /** Of those before it. */
+  readonly pace: LoadPace;
+  readonly isOnGpu: boolean;
+  /** Called at most once, with the time that it had. */
+  readonly onLate: (limitMs: number) => void;
+}
+
+/** A start or a load that goes on. */
+export class AwaitedLoad {
+  readonly #terms: LoadTerms;
+  readonly #sinceMs = performance.now();
+  readonly #limit: OpenLimit;
+  #timer: NodeJS.Timeout | undefined;
+  #isOver = false;
+
+  constructor(terms: LoadTerms) {
+    this.#terms = terms;
+    this.#limit = new OpenLimit(this.#sinceMs, terms.pace.limitMs(), terms.isOnGpu);
+    this.#wait();
+  }
+
+  /** @param stepMs that its next step may take. */
+  onStep(stepMs: number): void {
+    // The timer that runs asks the limit again.
+    this.#limit.onStep(performance.now(), stepMs);
+  }
+
+  done(): void {
+    this.end();
+    this.#terms.pace.onDone(performance.now() - this.#sinceMs);
+  }
+
+  /** Nobody waits for it any more. */
+  end(): void {
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+  }
+
+  /**
+   * Timers run before the channel is read: when the server itself has paused, what it waits for may
+   * be there already. So it looks again after reading.
+   */
+  #wait(): void {
+    const onDue = () => setImmediate(() => this.#onDue());
+    this.#timer = setTimeout(onDue, this.#limit.leftMs(performance.now())).unref();
+  }
+
+  #onDue(): void {
+    if (this.#isOver) return;
+    if (this.#limit.leftMs(performance.now()) > 0) {
+      this.#wait();
+      return;
+    }
+    this.#isOver = true;
+    this.#terms.pace.onHung();
+    this.#terms.onLate(Math.round(this.#limit.limitMs));
+  }
+}
+
+interface Assignment {
+  readonly resolve: (loads: number) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** What a worker was told to hold: it loads one after the other, and each has its own time. */
+export class AssignedLoads {
+  readonly #terms: LoadTerms;
+  /** Those without an answer, the oldest first. */
+  readonly #assignments: Assignment[] = [];
+  /** Of the oldest. */
+  #load: AwaitedLoad | null = null;
+
+  constructor(terms: LoadTerms) {
+    this.#terms = terms;
+  }
+
+  get isOpen(): boolean {
+    return this.#load !== null;
+  }
+
+  /** @returns how many variants the worker had to load. @throws Error if it is lost instead. */
+  add(): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.#assignments.push({ resolve, reject });
+      this.#load ??= new AwaitedLoad(this.#terms);
+    });
+  }
+
+  /** @param stepMs that the next step of the oldest may take. */
+  onStep(stepMs: number): void {
+    this.#load?.onStep(stepMs);
+  }
+
+  onDone(loads: number): void {
+    const assignment = this.#assignments.shift();
+    assert(assignment !== undefined, "a worker holds other models only when told to");
+    this.#load?.done();
+    this.#load = this.#assignments.length === 0 ? null : new AwaitedLoad(this.#terms);
+    assignment.resolve(loads);
+  }
+
+  /** The worker is lost. */
+  reject(reason: string): void {
+    this.#load?.end();
+    this.#load = null;
+    for (const { reject } of this.#assignments.splice(0)) reject(new Error(reason));
+  }
+}

@@ -1,0 +1,34 @@
+/** The model files that a worker is born with: open, at descriptors after those of its channel. */
+import { resolve } from "node:path";
+import type { VariantFile } from "../models/executor.ts";
+import type { WorkerSetup } from "../models/worker-setup.ts";
+
+export interface Inheritance {
+  /** Descriptors of this process, in the order of the worker's from `first` on. */
+  readonly fds: readonly number[];
+  /** The setup in numbers and paths as they are in the worker. */
+  readonly setup: WorkerSetup;
+}
+
+/** @param first descriptor of the worker for what it inherits. */
+export function inheritanceOf(setup: WorkerSetup, first: number): Inheritance {
+  const fds: number[] = [];
+  const variants = setup.variants.map((variant) => {
+    if (variant.remote !== undefined) return variant;
+    const { parts } = variant;
+    const whole = inherited(variant, fds, first);
+    if (parts === undefined) return whole;
+    return { ...whole, parts: parts.map((part) => inherited(part, fds, first)) };
+  });
+  return { fds, setup: { ...setup, variants } };
+}
+
+/** @param fds to which that of the file is added, if it is open and not among them. */
+function inherited<File extends VariantFile>(file: File, fds: number[], first: number): File {
+  const { opened } = file;
+  // A worker runs in another folder.
+  const path = resolve(file.path);
+  if (opened === undefined) return { ...file, path };
+  if (!fds.includes(opened.fd)) fds.push(opened.fd);
+  return { ...file, path, opened: { ...opened, fd: first + fds.indexOf(opened.fd) } };
+}

@@ -1,0 +1,23 @@
+/** A process that runs modules tells how they end it, beside its exit status. */
+
+import { oneLine } from "../models/loaded-model.ts";
+import type { BlockingChannel } from "./blocking-channel.ts";
+import { FRAME_KINDS, textFrame } from "./frame-protocol.ts";
+
+/**
+ * Ends the process for what a module throws outside of its runs, such as in a timer, and for a run
+ * that waits for nothing.
+ */
+export function tellHowItEnds(channel: Pick<BlockingChannel, "write">): void {
+  process.on("uncaughtException", (error) => {
+    process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
+    channel.write(textFrame(FRAME_KINDS.failed, `a module threw by itself: ${oneLine(error)}`));
+    process.exit(1);
+  });
+  // Such processes end by themselves only where what is awaited cannot come any more.
+  process.on("beforeExit", () => {
+    const reason = "a module never answers: nothing is left to settle what it waits for";
+    channel.write(textFrame(FRAME_KINDS.failed, reason));
+    process.exit(1);
+  });
+}

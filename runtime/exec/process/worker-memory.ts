@@ -1,0 +1,70 @@
+/** How much memory a worker may have, and how messages tell that it wanted more. */
+import { statSync } from "node:fs";
+import { totalmem } from "node:os";
+import { type VariantModel, warmCoresOf } from "../models/executor.ts";
+import { fileBytesOf } from "../models/variant-files.ts";
+import type { WorkerSetup } from "../models/worker-setup.ts";
+import { HEAP_MIB } from "./worker-spawn.ts";
+
+const MIB = 2 ** 20;
+const GIB = 2 ** 30;
+/** Node and onnxruntime without a model take 0.2 GiB. */
+const BASE_BYTES = GIB;
+/**
+ * Copies of a model's file while a session is made of it, and more where onnxruntime lays weights
+ * out anew: the file, what is parsed of it, the weights, the weights laid out.
+ */
+const COPIES = 4;
+/** Of the inputs of a batch: what lies between the layers is larger than the inputs. */
+const BATCH_FACTOR = 64;
+const MAX_ELEMENT_BYTES = 8;
+const FLOOR_BYTES = 4 * GIB;
+const FLOOR_SHARE = 1 / 4;
+
+/**
+ * The limit where nobody stated one: what models and their warm batches may need, but at least
+ * 4 GiB, or a quarter of the machine if that is more. A limit keeps one model from taking the
+ * machine; it sets nothing aside. On accelerators there is none, because drivers map what they
+ * like.
+ */
+export function workerMemoryBytes(setup: WorkerSetup): number | null {
+  if (setup.on.provider !== "cpu") return null;
+  const floorBytes = Math.max(FLOOR_BYTES, totalmem() * FLOOR_SHARE);
+  const needs = setup.variants.map((variant) => needBytes(variant, setup.threads));
+  return Math.max(
+    floorBytes,
+    needs.reduce((sum, need) => sum + need, BASE_BYTES),
+  );
+}
+
+function needBytes(variant: VariantModel, threads: number): number {
+  // One more: a resize adds a session before it gives another back.
+  const sessions = new Set(warmCoresOf(variant, threads)).size + 1;
+  const rows = Math.max(1, ...variant.warmBatches);
+  const rowBytes = variant.inputs.reduce((sum, { shape }) => {
+    const elements = shape.slice(1).reduce((product, size) => product * Math.max(1, size), 1);
+    return sum + elements * MAX_ELEMENT_BYTES;
+  }, 0);
+  const fileBytes = fileBytesOf(variant, sizeOf);
+  return sessions * (COPIES * fileBytes + BATCH_FACTOR * rows * rowBytes);
+}
+
+/** 0 where there is no file: the worker says so. */
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+/** What onnxruntime and V8 say when memory is refused, and signals that end a process then. */
+const OUT_OF_MEMORY = /bad[_ ]?alloc|allocat|out of memory|signal SIG(ABRT|TRAP|ILL|SEGV|BUS)/i;
+
+/** How V8 ends a process whose heap is full. */
+const HEAP_SIGNALS = /signal SIG(ABRT|TRAP|ILL)/;
+
+/** The reason, with the limit where that may be the cause. */
+export function withMemoryLimit(reason: string, memoryBytes: number | null): string {
+  if (memoryBytes === null || !OUT_OF_MEMORY.test(reason)) return reason;
+  const limit = `the memory limit of a worker is ${(memoryBytes / GIB).toFixed(1)} GiB`;
+  const ofObjects = `, ${HEAP_MIB / 1024} GiB of it for JavaScript objects`;
+  const isHeap = HEAP_SIGNALS.test(reason) && HEAP_MIB * MIB < memoryBytes;
+  return `${reason}; ${limit}${isHeap ? ofObjects : ""}`;
+}

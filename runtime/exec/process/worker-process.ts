@@ -1,0 +1,308 @@
+/** One worker process as the server sees it: starting, running batches, ending. */
+import type { Socket } from "node:net";
+import { assert } from "../../core/assert.ts";
+import type { TimedBatch } from "../limits/batch-pace.ts";
+import type { WorkerLimits } from "../limits/worker-limits.ts";
+import { WorkerPaces } from "../limits/worker-paces.ts";
+import {
+  type Batch,
+  type BatchResult,
+  InferenceError,
+  type OnComputed,
+  WorkerLostError,
+} from "../models/executor.ts";
+import type { ModelFacts } from "../models/model-facts.ts";
+import type { WorkerDevice } from "../models/worker-device.ts";
+import type { WorkerSetup } from "../models/worker-setup.ts";
+import { removeScratch } from "../onnx/scratch-folder.ts";
+import { AssignedLoads, AwaitedLoad } from "./awaited-load.ts";
+import { decodeText, FRAME_KINDS, type Frame, ranMsOf, runFrame } from "./frame-protocol.ts";
+import type { HeldOutput } from "./held-output.ts";
+import { LoadWatch } from "./load-watch.ts";
+import type { Holding } from "./model-store.ts";
+import { OpenBatches } from "./open-batches.ts";
+import { ProcessEnd } from "./process-end.ts";
+import { spawnWorker } from "./spawn-worker.ts";
+import { GatheredChunks, WorkerChannel } from "./worker-channel.ts";
+import { withMemoryLimit, workerMemoryBytes } from "./worker-memory.ts";
+import { WorkerWatch } from "./worker-watch.ts";
+
+/** How far a worker got: healthy ones have shown that their kind works. */
+export type WorkerPhase = "starting" | "ready" | "healthy";
+
+export interface WorkerListener {
+  /** It has loaded a model that it did not hold; called before whatever waits for the model. */
+  readonly onFacts?: ((facts: ModelFacts, on: WorkerDevice) => void) | undefined;
+  /** Called at most once, before `onEnd`. */
+  readonly onReady: (worker: WorkerProcess) => void;
+  /**
+   * It was ready and takes no batches any more: called once, after those who wait for a batch have
+   * seen it fail, and as soon as it is given up; its process may still be there.
+   */
+  readonly onLost?: (worker: WorkerProcess, reason: string, isHung: boolean) => void;
+  /** Its process has ended. Called once, after `onLost`. */
+  readonly onEnd: (worker: WorkerProcess, reason: string) => void;
+}
+
+export class WorkerProcess {
+  readonly setup: WorkerSetup;
+  readonly #limits: WorkerLimits;
+  readonly #paces: WorkerPaces;
+  readonly #listener: WorkerListener;
+  /** Its limit; null for none. */
+  readonly #memoryBytes: number | null;
+  readonly pid: number | undefined;
+  readonly #end: ProcessEnd;
+  readonly #channel: WorkerChannel | null;
+  /** What it prints, where its device is tried. */
+  readonly #printed: HeldOutput | null;
+  /** Folders that it may have made. */
+  readonly #scratch: readonly string[];
+  readonly #batches: OpenBatches;
+  readonly #starting: AwaitedLoad;
+  readonly #assigned: AssignedLoads;
+  /** Of its start, and of what it was told to hold. */
+  readonly #steps: LoadWatch;
+  #readyMs: number | null = null;
+  #hasAnswered = false;
+  readonly #watch: WorkerWatch;
+  /** Of the batch that it computes: the worker has read it before it answers. */
+  readonly #gathered = new GatheredChunks();
+  readonly #startMs = performance.now();
+  /** Kinds of batches that an accelerator has seen. */
+  readonly #seenKinds = new Set<string>();
+  #isHung = false;
+  #isToldLost = false;
+  /** Why it ended or will, as far as it is known; the exit status says it otherwise. */
+  #reason: string | null = null;
+
+  /**
+   * @throws Error if the operating system refuses another process at once; later refusals end the
+   * worker.
+   */
+  constructor(
+    setup: WorkerSetup,
+    limits: WorkerLimits,
+    listener: WorkerListener,
+    paces = new WorkerPaces(limits),
+  ) {
+    this.setup = setup;
+    this.#limits = limits;
+    this.#paces = paces;
+    this.#listener = listener;
+    this.#memoryBytes = limits.memoryBytes ?? workerMemoryBytes(setup);
+    this.#batches = new OpenBatches(this.#memoryBytes);
+    this.#steps = new LoadWatch(setup, limits, (reason) => this.#abort(reason));
+    const { child, socket, printed, told, scratch } = spawnWorker(setup, this.#memoryBytes);
+    this.pid = child.pid;
+    this.#watch = this.#watched();
+    this.#printed = printed;
+    this.#scratch = scratch;
+    this.#end = new ProcessEnd(child, (reason) => this.#onEnd(reason));
+    const isOnGpu = setup.on.provider !== "cpu";
+    this.#starting = new AwaitedLoad({
+      ...{ pace: paces.starts, isOnGpu },
+      onLate: (limitMs) => this.#abort(`not ready within ${limitMs} ms`),
+    });
+    this.#assigned = new AssignedLoads({
+      ...{ pace: paces.loads, isOnGpu },
+      onLate: (limitMs) => this.#abort(`models not loaded within ${limitMs} ms`, true),
+    });
+    this.#channel = socket === null ? null : this.#open(socket);
+    this.#channel?.sendText(FRAME_KINDS.load, JSON.stringify(told));
+  }
+
+  get phase(): WorkerPhase {
+    if (this.#readyMs === null) return "starting";
+    const ageMs = performance.now() - this.#readyMs;
+    return this.#hasAnswered || ageMs >= this.#limits.healthyAfterMs ? "healthy" : "ready";
+  }
+
+  /** From its start until it was ready, ms; NaN before. */
+  get startMs(): number {
+    return this.#readyMs === null ? Number.NaN : this.#readyMs - this.#startMs;
+  }
+
+  /** Whether it has not answered lately, though it had nothing to do. */
+  get isSilent(): boolean {
+    return this.#watch.isSilent;
+  }
+
+  /** Whether it may still answer, as far as is known. */
+  get isOpen(): boolean {
+    return this.#openChannel !== null;
+  }
+
+  /**
+   * Runs a batch on behalf of a worker slot; the worker must not be computing another.
+   * @param cores for which it holds sessions. @param onComputed as `Executor.run`.
+   */
+  async run(
+    slot: number,
+    batch: Batch,
+    cores = this.setup.threads,
+    onComputed?: OnComputed,
+  ): Promise<BatchResult> {
+    const isIdle = this.#readyMs !== null && !this.#batches.isComputing;
+    assert(isIdle, "a batch goes to a worker that computes none");
+    const channel = this.#openChannel;
+    if (channel === null) throw new WorkerLostError(slot, this.#reason ?? "it has ended");
+    const variant = this.setup.variants[batch.variant]?.name;
+    assert(variant !== undefined, "a batch names a variant that was loaded");
+    const chunks = frameOf(variant, batch, cores);
+    return new Promise((resolve, reject) => {
+      this.#batches.start({ slot, variant, onComputed, resolve, reject });
+      this.#watch.start(this.#timedBatch(batch, cores));
+      channel.send(this.#gathered.gather(chunks));
+    });
+  }
+
+  /**
+   * Has the worker hold these variants, with sessions for their warm core counts and for those
+   * said, after the batch that it may be running.
+   * @returns how many variants it had to load. @throws Error if it ended instead.
+   */
+  assign(holding: Holding): Promise<number> {
+    assert(this.#readyMs !== null, "a worker is assigned models once it is ready");
+    const channel = this.#openChannel;
+    if (channel === null) return Promise.reject(new Error(this.#reason ?? "it has ended"));
+    channel.sendText(FRAME_KINDS.assign, JSON.stringify(holding));
+    return this.#assigned.add();
+  }
+
+  /**
+   * Ends the process: at once if it is still starting, else by closing its channel, and by force if
+   * that does not help.
+   */
+  async end(reason: string): Promise<void> {
+    this.#cutOff(reason);
+    if (this.#readyMs === null) this.#end.kill();
+    else this.#end.killLater();
+    await this.#end.ended;
+  }
+
+  get #openChannel(): WorkerChannel | null {
+    return this.#end.hasEnded || this.#reason !== null ? null : this.#channel;
+  }
+
+  #open(socket: Socket): WorkerChannel {
+    return new WorkerChannel(socket, {
+      onHead: (kind, start) => this.#onHead(kind, start),
+      onFrame: (frame) => this.#onFrame(frame),
+      onMistake: (reason) => this.#abort(reason),
+      onClose: () => {
+        if (this.#reason === null) this.#end.kill();
+      },
+    });
+  }
+
+  /** A result begins: the worker has computed the batch. */
+  #onHead(kind: number, start: Uint8Array<ArrayBuffer>): void {
+    if (kind !== FRAME_KINDS.result) return;
+    this.#batches.onAnswerHead(ranMsOf(start));
+    this.#watch.onComputed();
+  }
+
+  #onFrame(frame: Frame): void {
+    if (frame.kind === FRAME_KINDS.failed) {
+      this.#abort(withMemoryLimit(decodeText(frame.payload), this.#memoryBytes));
+    } else if (frame.kind === FRAME_KINDS.loading) {
+      const stepMs = this.#steps.onStep(JSON.parse(decodeText(frame.payload)));
+      (this.#readyMs === null ? this.#starting : this.#assigned).onStep(stepMs);
+    } else if (frame.kind === FRAME_KINDS.facts) {
+      const facts: ModelFacts = JSON.parse(decodeText(frame.payload));
+      queueMicrotask(() => this.#listener.onFacts?.(facts, this.setup.on));
+    } else if (frame.kind === FRAME_KINDS.ready && this.#readyMs === null) {
+      this.#readyMs = performance.now();
+      this.#printed?.letThrough();
+      this.#steps.end();
+      this.#starting.done();
+      this.#watch.begin();
+      // Apart from the frame, so that a mistake of the listener is not taken for one of the worker.
+      queueMicrotask(() => this.#listener.onReady(this));
+    } else if (frame.kind === FRAME_KINDS.assigned) {
+      this.#steps.end();
+      this.#watch.onLoaded();
+      this.#assigned.onDone(Number(decodeText(frame.payload)));
+    } else if (frame.kind === FRAME_KINDS.pong) {
+      this.#watch.onPong();
+    } else {
+      this.#batches.settle(frame);
+      this.#hasAnswered = true;
+      this.#watch.onAnswered();
+    }
+  }
+
+  #timedBatch({ variant, rows, bucket = 0, p99Ms }: Batch, cores: number): TimedBatch {
+    if (this.setup.on.provider === "cpu") return { variant, p99Ms, isFirstOfKind: false };
+    const kind = `${variant} ${rows} ${bucket} ${cores}`;
+    const isFirstOfKind = !this.#seenKinds.has(kind);
+    if (isFirstOfKind) this.#seenKinds.add(kind);
+    return { variant, p99Ms, isFirstOfKind };
+  }
+
+  #watched(): WorkerWatch {
+    return new WorkerWatch(this.#limits, this.#paces.batches, {
+      pid: this.pid,
+      isLoading: () => this.#assigned.isOpen,
+      ping: () => this.#openChannel?.sendText(FRAME_KINDS.ping, ""),
+      onHung: (reason) => this.#abort(reason, true),
+    });
+  }
+
+  /** Gives up on a worker that cannot start, is silent, or does not keep to the protocol. */
+  #abort(reason: string, isHung = false): void {
+    if (this.#reason === null) this.#isHung = isHung;
+    this.#cutOff(reason);
+    this.#end.kill();
+    setImmediate(() => this.#tellLost());
+  }
+
+  #tellLost(): void {
+    if (this.#isToldLost || this.#readyMs === null) return;
+    this.#isToldLost = true;
+    this.#listener.onLost?.(this, this.#reason ?? "", this.#isHung);
+  }
+
+  #cutOff(reason: string): void {
+    this.#reason ??= reason;
+    this.#rejectAll(this.#reason);
+    this.#channel?.close();
+  }
+
+  #onEnd(reason: string): void {
+    // A driver that crashed has left nothing else.
+    if (this.#reason === null) this.#printed?.letThrough();
+    this.#printed?.close();
+    this.#watch.end();
+    this.#steps.end();
+    removeScratch(this.#scratch);
+    this.#reason ??= withMemoryLimit(reason, this.#memoryBytes);
+    const finalReason = this.#reason;
+    this.#rejectAll(finalReason);
+    // Promise callbacks run before it, so whoever awaits the batch knows its fate before the slot
+    // is refilled.
+    setImmediate(() => {
+      this.#tellLost();
+      this.#listener.onEnd(this, finalReason);
+    });
+  }
+
+  /** Nothing is waited for any more but its end. */
+  #rejectAll(reason: string): void {
+    this.#starting.end();
+    this.#watch.forget();
+    this.#batches.reject(reason);
+    this.#assigned.reject(reason);
+  }
+}
+
+/** @throws InferenceError if the batch is larger than a frame. */
+function frameOf(variant: string, batch: Batch, cores: number): Uint8Array[] {
+  try {
+    return runFrame(batch, cores);
+  } catch (error) {
+    if (error instanceof RangeError) throw new InferenceError(variant, error.message);
+    throw error;
+  }
+}
