@@ -3,8 +3,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { Command } from "commander";
-import { print, runProgram, type Verb } from "stratagem-runtime/internal/command-line";
-import { packageVersion } from "stratagem-runtime/internal/version";
+import { packageVersion } from "stratagem-runtime/internal/base/version";
+import { print, runProgram, type Verb } from "stratagem-runtime/internal/commands/command-line";
 import { explainCompilerError } from "./commands/errors.ts";
 import { type Tools, watchedBy } from "./commands/watched.ts";
 
@@ -33,8 +33,10 @@ type Add = (program: Command, tools: Tools) => void;
 const COMMANDS: Readonly<Record<string, () => Promise<Add>>> = {
   init: async () => (await import("./commands/init.ts")).addInit,
   compile: async () => (await import("./commands/compile.ts")).addCompile,
-  worker: async () => (await import("stratagem-runtime/internal/worker-command")).addWorker,
-  scaler: async () => (await import("stratagem-runtime/internal/scaler-command")).addScaler,
+  worker: async () =>
+    (await import("stratagem-runtime/internal/commands/worker-command")).addWorker,
+  scaler: async () =>
+    (await import("stratagem-runtime/internal/commands/scaler-command")).addScaler,
   merge: async () => (await import("./commands/merge.ts")).addMerge,
   inspect: async () => (await import("./commands/verify.ts")).addValuedInspect,
   verify: async () => (await import("./commands/verify.ts")).addVerify,

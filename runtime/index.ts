@@ -2,12 +2,17 @@
  * The public API of `stratagem-runtime`: reads a policy bundle, asks it for decisions, drives its
  * core by a clock of one's own, and serves it in this process. Described in docs/library.md.
  */
-export type { AtLevel } from "./ask.ts";
-export { decide, levelIndex, openCore } from "./ask.ts";
-export type { BundleErrorCode } from "./bundle/bundle-error.ts";
-export { BundleError } from "./bundle/bundle-error.ts";
+
+export type { BundleErrorCode } from "./base/bundle-error.ts";
+export { BundleError } from "./base/bundle-error.ts";
+export type { RuntimeErrorCode } from "./base/errors.ts";
+export { RuntimeError } from "./base/errors.ts";
 export type * from "./bundle/schema.ts";
-export { decodeBundle } from "./checked-bundle.ts";
+export type { AtLevel } from "./bundles/ask.ts";
+export { decide, levelIndex, openCore } from "./bundles/ask.ts";
+export { decodeBundle } from "./bundles/checked-bundle.ts";
+export type { LoadedBundle, LoadOptions } from "./bundles/load-bundle.ts";
+export { loadBundle } from "./bundles/load-bundle.ts";
 export {
   ASSIGN,
   DROP,
@@ -19,8 +24,6 @@ export {
   START_BATCH,
 } from "./core/command-buffer.ts";
 export { NO_PARENT } from "./core/graph/pipeline-dispatcher.ts";
-export type { RuntimeErrorCode } from "./errors.ts";
-export { RuntimeError } from "./errors.ts";
 export type {
   HostData,
   HostDatatype,
@@ -32,9 +35,7 @@ export type {
   OpenHostModule,
   RowsError,
 } from "./exec/tensors/host-module.ts";
-export type { LoadedBundle, LoadOptions } from "./load-bundle.ts";
-export { loadBundle } from "./load-bundle.ts";
+export type { ServerOptions, StartedServer } from "./host/start-server.ts";
+export { startServer } from "./host/start-server.ts";
 export { DROP_QUERY, RESHAPE_QUERY, START_QUERY } from "./methods/every-method.ts";
 export type { CoreOf, CoreOptionsOf, DecisionOf, StateOf } from "./methods/registry.ts";
-export type { ServerOptions, StartedServer } from "./start-server.ts";
-export { startServer } from "./start-server.ts";

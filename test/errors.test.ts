@@ -5,7 +5,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { COMPILER_ERRORS } from "../compiler/commands/errors.ts";
-import { EXIT_CODE_BY_ERROR, EXIT_CODES, RUNTIME_ERRORS } from "../runtime/errors.ts";
+import { EXIT_CODE_BY_ERROR, EXIT_CODES, RUNTIME_ERRORS } from "../runtime/base/errors.ts";
 import { wrapped } from "./docs/markdown.ts";
 
 const PAGE = "docs/errors.md";

@@ -6,8 +6,8 @@ import { basename } from "node:path";
 import type { ModelPart, TensorInfo } from "stratagem-runtime/internal/bundle/schema";
 import type { ModelReader } from "stratagem-runtime/internal/exec/process/model-reader";
 import type { Binding } from "../spec/binding.ts";
-import type { KeyPath } from "../spec/document.ts";
-import { conflict, type Mistake, show } from "../spec/mistakes.ts";
+import type { KeyPath } from "../spec/document/document.ts";
+import { conflict, type Mistake, show } from "../spec/document/mistakes.ts";
 import type { Bound } from "./bind-model.ts";
 
 /** What a file gives or takes, and which file that is. */

@@ -5,6 +5,8 @@
  * with two, in its smallest and in its largest size, and what grows with the rows is the axis of
  * the rows.
  */
+
+import { suggestion } from "stratagem-runtime/internal/base/nearest";
 import type {
   AdaptedInput,
   AdaptedOutput,
@@ -16,10 +18,9 @@ import { hasNumbers } from "stratagem-runtime/internal/exec/adapter/numbers";
 import { formDtype, formShape } from "stratagem-runtime/internal/exec/adapter/output-forms";
 import type { DescribedModel } from "stratagem-runtime/internal/exec/onnx/model-file";
 import type { ModelReader } from "stratagem-runtime/internal/exec/process/model-reader";
-import { suggestion } from "stratagem-runtime/internal/tell/nearest";
 import type { Binding, BoundOutput } from "../spec/binding.ts";
-import type { KeyPath } from "../spec/document.ts";
-import { conflict, type Mistake, show } from "../spec/mistakes.ts";
+import type { KeyPath } from "../spec/document/document.ts";
+import { conflict, type Mistake, show } from "../spec/document/mistakes.ts";
 import { axesOf, type InputAxes } from "./model-axes.ts";
 import { type OutputShapes, probeOutputs } from "./output-shapes.ts";
 

@@ -1,10 +1,11 @@
 /** What each axis of a model's inputs is: the rows of a batch, one size, or one of several. */
+
+import { suggestion } from "stratagem-runtime/internal/base/nearest";
 import type { TensorInfo } from "stratagem-runtime/internal/bundle/schema";
 import type { DescribedModel } from "stratagem-runtime/internal/exec/onnx/model-file";
-import { suggestion } from "stratagem-runtime/internal/tell/nearest";
 import type { AxisUse, Binding } from "../spec/binding.ts";
-import type { KeyPath } from "../spec/document.ts";
-import { conflict, type Mistake, show } from "../spec/mistakes.ts";
+import type { KeyPath } from "../spec/document/document.ts";
+import { conflict, type Mistake, show } from "../spec/document/mistakes.ts";
 
 /** The axes of one input of a model. */
 export interface InputAxes {

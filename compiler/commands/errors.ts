@@ -1,9 +1,10 @@
 /** Every error of the compiler that is not a bug, with its exit code. */
-import type { ExplainedError } from "stratagem-runtime/internal/command-line";
-import { EXIT_CODES } from "stratagem-runtime/internal/errors";
+
+import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
+import type { ExplainedError } from "stratagem-runtime/internal/commands/command-line";
 import { InterruptedError, StepError, UnwritableError } from "../base/errors.ts";
 import { SolverMemoryError } from "../processes/level-pool.ts";
-import { INPUT_ERRORS, InputError } from "../spec/input-error.ts";
+import { INPUT_ERRORS, InputError } from "../spec/document/input-error.ts";
 
 export const COMPILER_ERRORS = {
   ...INPUT_ERRORS,

@@ -1,6 +1,6 @@
 /** The command `explain`, which looks at what a server logged. */
 import { type Command, Option } from "commander";
-import { RuntimeError } from "stratagem-runtime/internal/errors";
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { ExplainOptions } from "../explain/explain-log.ts";
 import { collect } from "./options.ts";
 import type { Tools, Watch } from "./watched.ts";

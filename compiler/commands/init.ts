@@ -1,6 +1,6 @@
 /** The command `init`, which writes a spec for the models that it is given. */
 import { type Command, InvalidArgumentError } from "commander";
-import { wholeNumber } from "stratagem-runtime/internal/command-line";
+import { wholeNumber } from "stratagem-runtime/internal/commands/command-line";
 import { LOADS_EXPECTED, readLoads, readSlo, SLO_EXPECTED } from "../init/questions.ts";
 import { collect } from "./options.ts";
 import type { Tools, Watch } from "./watched.ts";

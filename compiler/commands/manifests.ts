@@ -1,6 +1,6 @@
 /** The command `manifests`, which writes what Kubernetes is to run. */
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { wholeNumber } from "stratagem-runtime/internal/command-line";
+import { wholeNumber } from "stratagem-runtime/internal/commands/command-line";
 import type { ManifestOptions } from "../manifests/manifest-options.ts";
 import type { Tools } from "./watched.ts";
 

@@ -1,7 +1,7 @@
 /** The command `merge`, which ends a compile on many machines. */
 import { availableParallelism } from "node:os";
 import { type Command, Option } from "commander";
-import { RuntimeError } from "stratagem-runtime/internal/errors";
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import { withRequirements } from "./options.ts";
 import type { Tools, Watch } from "./watched.ts";
 

@@ -1,7 +1,7 @@
 /** Options that several commands have, each with one name, one text and one parser. */
 import { availableParallelism } from "node:os";
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { wholeNumber } from "stratagem-runtime/internal/command-line";
+import { wholeNumber } from "stratagem-runtime/internal/commands/command-line";
 
 const MAX_TIME_MS = 86_400_000;
 

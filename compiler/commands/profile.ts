@@ -2,9 +2,9 @@
 
 import { availableParallelism } from "node:os";
 import { type Command, Option } from "commander";
-import { wholeNumber } from "stratagem-runtime/internal/command-line";
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
+import { wholeNumber } from "stratagem-runtime/internal/commands/command-line";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { RuntimeError } from "stratagem-runtime/internal/errors";
 import type { ModelReader } from "stratagem-runtime/internal/exec/process/model-reader";
 import { tokenOption } from "stratagem-runtime/internal/settings/shown-tokens";
 import { collect, timeMs } from "./options.ts";

@@ -1,8 +1,19 @@
 /** `push BUNDLE REF`: a bundle with its models, signature and provenance into a registry. */
 import { basename, dirname } from "node:path";
+import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/base/errors";
+import { readRegularFile } from "stratagem-runtime/internal/base/regular-file";
+import { loadBundle } from "stratagem-runtime/internal/bundles/load-bundle";
+import { checkedParts } from "stratagem-runtime/internal/bundles/shipping/part-files";
+import { partsOf } from "stratagem-runtime/internal/bundles/shipping/parts";
+import { expectAbout } from "stratagem-runtime/internal/bundles/shipping/sidecar-subject";
+import {
+  MAX_SIDECAR_BYTES,
+  SIDECARS,
+  type Sidecar,
+  sidecarOf,
+} from "stratagem-runtime/internal/bundles/shipping/sidecars";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
-import { loadBundle } from "stratagem-runtime/internal/load-bundle";
+import { alignColumns } from "stratagem-runtime/internal/describe/text";
 import type { Descriptor } from "stratagem-runtime/internal/registry/manifest";
 import { MANIFEST, POLICY, TITLE } from "stratagem-runtime/internal/registry/media-types";
 import {
@@ -19,17 +30,6 @@ import {
   type Registry,
   type RegistryOptions,
 } from "stratagem-runtime/internal/registry/registry";
-import { readRegularFile } from "stratagem-runtime/internal/regular-file";
-import { checkedParts } from "stratagem-runtime/internal/shipping/part-files";
-import { partsOf } from "stratagem-runtime/internal/shipping/parts";
-import { expectAbout } from "stratagem-runtime/internal/shipping/sidecar-subject";
-import {
-  MAX_SIDECAR_BYTES,
-  SIDECARS,
-  type Sidecar,
-  sidecarOf,
-} from "stratagem-runtime/internal/shipping/sidecars";
-import { alignColumns } from "stratagem-runtime/internal/tell/text";
 
 export interface PushOptions extends Pick<RegistryOptions, "auth" | "signal"> {
   /** Path of the bundle. */

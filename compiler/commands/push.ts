@@ -5,7 +5,7 @@ import {
   plainHttpOption,
   type RegistryFlags,
   referenceOf,
-} from "stratagem-runtime/internal/registry-commands";
+} from "stratagem-runtime/internal/commands/registry-commands";
 import type { Tools } from "./watched.ts";
 
 interface PushFlags extends RegistryFlags {

@@ -2,8 +2,8 @@
 import { createHash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import { type Command, InvalidArgumentError } from "commander";
+import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { EXIT_CODES } from "stratagem-runtime/internal/errors";
 import type { LevelPoolOptions } from "../processes/level-pool.ts";
 import { collect } from "./options.ts";
 import { MORTAL, type Tools, type Watch } from "./watched.ts";
@@ -69,7 +69,7 @@ function frontierLoad(text: string): number | false {
  */
 export async function reportCommand(command: ReportCommand): Promise<CommandResult> {
   const { out, watch } = command;
-  const { loadBundle } = await import("stratagem-runtime/internal/load-bundle");
+  const { loadBundle } = await import("stratagem-runtime/internal/bundles/load-bundle");
   const { expectWritable, writeAtomically } = await import("../base/atomic-write.ts");
   const { methodOf } = await import("../methods/registry.ts");
   const { bundle, ...file } = await loadBundle(command.bundle);

@@ -1,6 +1,6 @@
 /** The command `serve` of the runtime, with what only a compiler can do for it. */
 import type { Command } from "commander";
-import { addServe } from "stratagem-runtime/internal/serve-command";
+import { addServe } from "stratagem-runtime/internal/commands/serve-command";
 
 /** Adds `serve`, which here solves levels for loads above the highest, and judges canaries. */
 export function addSolvingServe(program: Command): void {

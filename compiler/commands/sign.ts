@@ -1,9 +1,13 @@
 /** The commands that make keys and sign bundles: `keygen` and `sign`. */
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { RuntimeError } from "stratagem-runtime/internal/errors";
-import { labelsFlag } from "stratagem-runtime/internal/signature-flags";
-import { type TokenFlags, tokenOf, withTokens } from "stratagem-runtime/internal/token-command";
-import type { Labels } from "stratagem-runtime/internal/trust/labels";
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
+import type { Labels } from "stratagem-runtime/internal/bundles/trust/labels";
+import { labelsFlag } from "stratagem-runtime/internal/commands/signature-flags";
+import {
+  type TokenFlags,
+  tokenOf,
+  withTokens,
+} from "stratagem-runtime/internal/commands/token-command";
 import { collect } from "./options.ts";
 import type { Tools } from "./watched.ts";
 

@@ -1,7 +1,7 @@
 /** The command `truth`. */
 import { availableParallelism } from "node:os";
 import { type Command, Option } from "commander";
-import { wholeNumber } from "stratagem-runtime/internal/command-line";
+import { wholeNumber } from "stratagem-runtime/internal/commands/command-line";
 import { seedOption, timeMs, withInputs } from "./options.ts";
 import { TOLD, type Tools, type Watch } from "./watched.ts";
 

@@ -1,12 +1,12 @@
 /** The commands that read one bundle: `inspect` and `verify`. */
 import { availableParallelism } from "node:os";
 import type { Command } from "commander";
-import { addInspect } from "stratagem-runtime/internal/bundle-commands";
+import { addInspect } from "stratagem-runtime/internal/commands/bundle-commands";
 import {
   addSignatureFlags,
   type SignatureFlags,
   signatureOptions,
-} from "stratagem-runtime/internal/signature-flags";
+} from "stratagem-runtime/internal/commands/signature-flags";
 import type { Tools } from "./watched.ts";
 
 /** Adds `inspect`, which here has a solver to say what a state's actions are worth. */

@@ -1,5 +1,5 @@
 /** The span of time that `--minute`, or `--from` and `--to`, ask for. */
-import { RuntimeError } from "stratagem-runtime/internal/errors";
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 
 /** Since 1970; the end is not in it. */
 export interface Span {

@@ -1,8 +1,9 @@
 /** `stratagem explain LOG… --policy BUNDLE --request ID | --minute TIME`. */
+
+import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
+import { type LoadedBundle, loadBundle } from "stratagem-runtime/internal/bundles/load-bundle";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
-import { type LoadedBundle, loadBundle } from "stratagem-runtime/internal/load-bundle";
 import type { CompilerMethod } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
 import { type AskedSpan, askedSpan, type Span } from "./asked-span.ts";

@@ -1,6 +1,7 @@
 /** Why a request took the time that it took, and got the variant that it got: as data. */
+
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
-import { RuntimeError } from "stratagem-runtime/internal/errors";
 import type { Told } from "stratagem-runtime/internal/methods/method";
 import { methodOf as runtimeMethodOf } from "stratagem-runtime/internal/methods/registry";
 import type { CompilerMethod } from "../methods/method.ts";

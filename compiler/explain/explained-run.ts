@@ -1,7 +1,7 @@
 /** A batch of a request against what the bundle says: its decision and its profiled times. */
 
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
-import { decidingLevel } from "stratagem-runtime/internal/tell/deciding-level";
+import { decidingLevel } from "stratagem-runtime/internal/describe/deciding-level";
 import type { CompilerMethod } from "../methods/method.ts";
 import type { BatchFacts, RanBatch } from "../model/batch-facts.ts";
 import type { LoggedRun } from "./logged-request.ts";

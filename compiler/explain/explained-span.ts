@@ -1,7 +1,7 @@
 /** How a span of time went: what came, what was late, where the time went, and when. */
 
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
-import { decidingLevel } from "stratagem-runtime/internal/tell/deciding-level";
+import { decidingLevel } from "stratagem-runtime/internal/describe/deciding-level";
 import { LatencySample, type LatencySummary } from "../simulate/latency-sample.ts";
 import type { Span } from "./asked-span.ts";
 import { type Verdict, verdictOf } from "./explained-request.ts";

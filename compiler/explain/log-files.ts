@@ -5,7 +5,7 @@ import { basename, dirname, join } from "node:path";
 import type { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import { createGunzip, constants as zlib } from "node:zlib";
-import { InputError } from "../spec/input-error.ts";
+import { InputError } from "../spec/document/input-error.ts";
 
 /** What is longer is no line of an access log; its beginning is not kept either. */
 const MAX_LINE_CHARACTERS = 2 ** 20;

@@ -1,5 +1,5 @@
 /** Why a request took as long as it did: sentences, each with the time that it explains. */
-import { counted, percent, rounded, short } from "stratagem-runtime/internal/tell/text";
+import { counted, percent, rounded, short } from "stratagem-runtime/internal/describe/text";
 import type { ExplainedRequest } from "./explained-request.ts";
 import type { ExplainedRun } from "./explained-run.ts";
 import type { SeenBatch } from "./ran-batches.ts";

@@ -6,7 +6,7 @@ import {
   rounded,
   short,
   wrapped,
-} from "stratagem-runtime/internal/tell/text";
+} from "stratagem-runtime/internal/describe/text";
 import type { ExplainedRequest, Verdict } from "./explained-request.ts";
 import type { ExplainedRun } from "./explained-run.ts";
 import { circumstances, nameOf, type Reason, runTime } from "./reasons.ts";

@@ -1,6 +1,6 @@
 /** What is told of the log that something was explained from. */
-import type { LoadedBundle } from "stratagem-runtime/internal/load-bundle";
-import { counted, wrapped } from "stratagem-runtime/internal/tell/text";
+import type { LoadedBundle } from "stratagem-runtime/internal/bundles/load-bundle";
+import { counted, wrapped } from "stratagem-runtime/internal/describe/text";
 import type { LogSummary } from "./log-pass.ts";
 
 type Digest = Pick<LoadedBundle, "sha256">;

@@ -5,7 +5,7 @@ import {
   percent,
   rounded,
   short,
-} from "stratagem-runtime/internal/tell/text";
+} from "stratagem-runtime/internal/describe/text";
 import type { LatencySummary } from "../simulate/latency-sample.ts";
 import { longestStep, type Verdict, verdictOf } from "./explained-request.ts";
 import { type ExplainedSpan, type SecondTold, worstSecond } from "./explained-span.ts";

@@ -1,6 +1,6 @@
 /** Amounts of figures in words. */
-import { percent, rounded, short } from "stratagem-runtime/internal/tell/text";
-import type { FigureUnit } from "../spec/promise-figures.ts";
+import { percent, rounded, short } from "stratagem-runtime/internal/describe/text";
+import type { FigureUnit } from "../spec/schema/promise-figures.ts";
 
 export function amountText(unit: FigureUnit, amount: number): string {
   switch (unit) {

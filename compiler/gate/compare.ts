@@ -1,7 +1,12 @@
 /** Compares what two bundles promise, level by level: what the gate between them is made of. */
 import { violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import type { Figures, NamedFigures } from "../methods/level-promises.ts";
-import { FIGURES, type Figure, LEVEL_FIGURES, type LevelFigure } from "../spec/promise-figures.ts";
+import {
+  FIGURES,
+  type Figure,
+  LEVEL_FIGURES,
+  type LevelFigure,
+} from "../spec/schema/promise-figures.ts";
 import { levelsInScope } from "./levels-in-scope.ts";
 import { type Part, type PromisedBundle, type PromisedLevel, sloMsOf } from "./promised-bundle.ts";
 import type { Tolerance } from "./tolerance.ts";

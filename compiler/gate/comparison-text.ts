@@ -1,6 +1,6 @@
 /** Comparisons of promises in words: cells of tables, and a line for each regression. */
-import { short } from "stratagem-runtime/internal/tell/text";
-import { FIGURES } from "../spec/promise-figures.ts";
+import { short } from "stratagem-runtime/internal/describe/text";
+import { FIGURES } from "../spec/schema/promise-figures.ts";
 import { amountText } from "./amount-text.ts";
 import type { Comparison } from "./compare.ts";
 import { partText } from "./promised-bundle.ts";

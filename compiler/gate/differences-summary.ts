@@ -1,6 +1,6 @@
 /** The first lines of `diff`: how much is not the same, and what changed most. */
-import type { FieldDiff, LevelDiff } from "stratagem-runtime/internal/tell/level-diff";
-import { counted, percent, short } from "stratagem-runtime/internal/tell/text";
+import type { FieldDiff, LevelDiff } from "stratagem-runtime/internal/describe/level-diff";
+import { counted, percent, short } from "stratagem-runtime/internal/describe/text";
 
 interface ToldDiff {
   readonly same: boolean;

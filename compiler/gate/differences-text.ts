@@ -1,10 +1,15 @@
 /** `gate OLD NEW --show`: exit code 2 when the bundles say different things. */
+
+import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
+import { loadBundle } from "stratagem-runtime/internal/bundles/load-bundle";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { EXIT_CODES } from "stratagem-runtime/internal/errors";
-import { loadBundle } from "stratagem-runtime/internal/load-bundle";
-import type { Decision, FieldDiff, LevelDiff } from "stratagem-runtime/internal/tell/level-diff";
-import { counted, short } from "stratagem-runtime/internal/tell/text";
+import type {
+  Decision,
+  FieldDiff,
+  LevelDiff,
+} from "stratagem-runtime/internal/describe/level-diff";
+import { counted, short } from "stratagem-runtime/internal/describe/text";
 import { type BundleDiff, diffBundles } from "./differences.ts";
 import { diffSummary, hasOtherPlan } from "./differences-summary.ts";
 

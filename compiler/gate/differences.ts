@@ -4,14 +4,14 @@
  */
 import { isOfSameMethod } from "stratagem-runtime/internal/bundle/same-method";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
-import { methodOf } from "stratagem-runtime/internal/methods/registry";
 import {
   type DiffLevel,
   diffFields,
   type FieldDiff,
   type LevelDiff,
   levelDiff,
-} from "stratagem-runtime/internal/tell/level-diff";
+} from "stratagem-runtime/internal/describe/level-diff";
+import { methodOf } from "stratagem-runtime/internal/methods/registry";
 
 export interface BundleDiff {
   readonly same: boolean;

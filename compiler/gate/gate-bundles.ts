@@ -1,7 +1,8 @@
 /** `stratagem gate OLD NEW`: whether one bundle may follow another, by what both promise. */
+
+import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
+import { type LoadedBundle, loadBundle } from "stratagem-runtime/internal/bundles/load-bundle";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { EXIT_CODES } from "stratagem-runtime/internal/errors";
-import { type LoadedBundle, loadBundle } from "stratagem-runtime/internal/load-bundle";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
 import { compare } from "./compare.ts";
 import { type GateOutcome, passes } from "./gate-outcome.ts";

@@ -1,5 +1,5 @@
 /** The comparison of two bundles as a table: for terminals, and as Markdown for pull requests. */
-import { alignColumns, counted, short } from "stratagem-runtime/internal/tell/text";
+import { alignColumns, counted, short } from "stratagem-runtime/internal/describe/text";
 import type { Comparison, Verdict } from "./compare.ts";
 import { changeText, judgementText, placeText, regressionLine } from "./comparison-text.ts";
 import type { GateOutcome } from "./gate-outcome.ts";

@@ -1,11 +1,11 @@
 /** Holds what a bundle promises against what is required of it. */
 import { violationCeiling } from "stratagem-runtime/internal/bundle/schema";
-import { missedTexts } from "stratagem-runtime/internal/tell/missed-limits";
-import { short } from "stratagem-runtime/internal/tell/text";
+import { missedTexts } from "stratagem-runtime/internal/describe/missed-limits";
+import { short } from "stratagem-runtime/internal/describe/text";
 import type { Figures } from "../methods/level-promises.ts";
-import type { Whose } from "../spec/clause.ts";
-import { FIGURES, type LevelFigure } from "../spec/promise-figures.ts";
-import type { Bound, Demand, Relation, Requirement } from "../spec/requirement.ts";
+import type { Whose } from "../spec/document/clause.ts";
+import { FIGURES, type LevelFigure } from "../spec/schema/promise-figures.ts";
+import type { Bound, Demand, Relation, Requirement } from "../spec/schema/requirement.ts";
 import { amountText } from "./amount-text.ts";
 import { levelsInScope } from "./levels-in-scope.ts";
 import {

@@ -1,5 +1,5 @@
 /** What became of requirements, in lines: one for each that is broken. */
-import { counted, short } from "stratagem-runtime/internal/tell/text";
+import { counted, short } from "stratagem-runtime/internal/describe/text";
 import type { Break, Judged } from "./judge.ts";
 
 /** Loads that a line names beside that of the worst level. */

@@ -1,5 +1,5 @@
 /** Which levels a clause is about: those that decide for the loads it names. */
-import type { Scope } from "../spec/clause.ts";
+import type { Scope } from "../spec/document/clause.ts";
 
 export interface ScopedLevels<L> {
   readonly levels: readonly L[];

@@ -10,9 +10,9 @@ import { methodOf } from "../methods/registry.ts";
 import { usualServiceTimes } from "../methods/usual-service-times.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
 import { steadyArrivals } from "../simulate/arrivals.ts";
-import type { Scope } from "../spec/clause.ts";
-import type { Figure } from "../spec/promise-figures.ts";
-import type { Requirement } from "../spec/requirement.ts";
+import type { Scope } from "../spec/document/clause.ts";
+import type { Figure } from "../spec/schema/promise-figures.ts";
+import type { Requirement } from "../spec/schema/requirement.ts";
 import { levelsInScope } from "./levels-in-scope.ts";
 import type { PromisedBundle, PromisedLevel } from "./promised-bundle.ts";
 

@@ -1,10 +1,10 @@
 /** A bundle as gates see it: what each of its levels promises, and what they are promises of. */
 
 import type { Bundle, Level, Slo } from "stratagem-runtime/internal/bundle/schema";
-import { pacePromisesOf } from "stratagem-runtime/internal/tell/pace-promises";
+import { pacePromisesOf } from "stratagem-runtime/internal/describe/pace-promises";
 import type { LevelPromises, NamedFigures } from "../methods/level-promises.ts";
 import { methodOf } from "../methods/registry.ts";
-import type { LevelFigure } from "../spec/promise-figures.ts";
+import type { LevelFigure } from "../spec/schema/promise-figures.ts";
 
 export interface PromisedBundle {
   readonly application: string;

@@ -1,9 +1,10 @@
 /** What becomes of a bundle under the requirements of its spec and of the command line. */
+
+import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
-import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
-import { Unreadable } from "../spec/clause.ts";
-import { type Requirement, readRequirements } from "../spec/requirement.ts";
+import { Unreadable } from "../spec/document/clause.ts";
+import { type Requirement, readRequirements } from "../spec/schema/requirement.ts";
 import { type Judged, judge, requiresFeasible } from "./judge.ts";
 import { judgedLines } from "./judged-text.ts";
 import { askedByRequirements, withPercentiles } from "./percentiles.ts";

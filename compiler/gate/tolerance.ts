@@ -1,14 +1,20 @@
 /** What may become worse, as `--allow` writes it: `accuracy 0.5%; cost 5%; p99 2ms @ 1000`. */
-import { RuntimeError } from "stratagem-runtime/internal/errors";
-import { readClauses, readSubject, type Scope, Unreadable, type Whose } from "../spec/clause.ts";
-import { show } from "../spec/mistakes.ts";
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
+import {
+  readClauses,
+  readSubject,
+  type Scope,
+  Unreadable,
+  type Whose,
+} from "../spec/document/clause.ts";
+import { show } from "../spec/document/mistakes.ts";
 import {
   AMOUNT_FORMS,
   FIGURES,
   type Figure,
   isFigure,
   readAmount,
-} from "../spec/promise-figures.ts";
+} from "../spec/schema/promise-figures.ts";
 
 /** By how much: in the figure's unit, as a part of what was promised, or however much. */
 export type Room =

@@ -3,12 +3,12 @@
  * for the next compile. Source: Loki §4.2.
  */
 import { dirname, relative, sep } from "node:path";
-import { suggestion } from "stratagem-runtime/internal/tell/nearest";
+import { suggestion } from "stratagem-runtime/internal/base/nearest";
 import type { Application, Task, Variant } from "../spec/application.ts";
-import { InputError } from "../spec/input-error.ts";
+import { InputError } from "../spec/document/input-error.ts";
+import { show } from "../spec/document/mistakes.ts";
+import { decodeUtf8, digest, MEBIBYTE, readBytes } from "../spec/document/source.ts";
 import type { LoadedApplication } from "../spec/load-application.ts";
-import { show } from "../spec/mistakes.ts";
-import { decodeUtf8, digest, MEBIBYTE, readBytes } from "../spec/source.ts";
 import { flatTasks } from "./flat-tasks.ts";
 
 const MAX_BYTES = 16 * MEBIBYTE;

@@ -10,7 +10,7 @@ import {
 } from "stratagem-runtime/internal/bundle/schema";
 import { about, MAX_SIMULATED_REQUESTS } from "../model/solve-size.ts";
 import type { Application, Task } from "../spec/application.ts";
-import { conflict, invalid, type Mistake, show } from "../spec/mistakes.ts";
+import { conflict, invalid, type Mistake, show } from "../spec/document/mistakes.ts";
 import {
   fanoutTo,
   type OrderedTask,

@@ -1,6 +1,6 @@
 /** What `init` asks a user at a terminal; an empty answer takes what stands in brackets. */
 import { createInterface } from "node:readline/promises";
-import { readQuantity } from "../spec/quantity.ts";
+import { readQuantity } from "../spec/document/quantity.ts";
 
 export type Ask = (question: string) => Promise<string>;
 

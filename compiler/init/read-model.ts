@@ -5,8 +5,8 @@ import type { DescribedModel } from "stratagem-runtime/internal/exec/onnx/model-
 import type { ModelReader } from "stratagem-runtime/internal/exec/process/model-reader";
 import { bindModel } from "../binding/bind-model.ts";
 import type { AxisUse } from "../spec/binding.ts";
-import { InputError } from "../spec/input-error.ts";
-import { show } from "../spec/mistakes.ts";
+import { InputError } from "../spec/document/input-error.ts";
+import { show } from "../spec/document/mistakes.ts";
 import { type SuggestedUse, suggestedUse, withoutRowless } from "./suggested-use.ts";
 
 export type Reader = Pick<ModelReader, "describe" | "probeFile">;

@@ -10,8 +10,8 @@ import type { ModelReader } from "stratagem-runtime/internal/exec/process/model-
 import { axesOf } from "../binding/model-axes.ts";
 import { runsOnce } from "../binding/output-shapes.ts";
 import type { AxisUse } from "../spec/binding.ts";
-import { InputError } from "../spec/input-error.ts";
-import { show } from "../spec/mistakes.ts";
+import { InputError } from "../spec/document/input-error.ts";
+import { show } from "../spec/document/mistakes.ts";
 import { axisKey, axisKeys } from "./axis-places.ts";
 
 export interface SuggestedUse {

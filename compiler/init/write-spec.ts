@@ -1,14 +1,14 @@
 /** `stratagem init MODEL.onnx…`: a spec that compiles, from model files. */
 import { stat } from "node:fs/promises";
 import { basename, dirname, relative, resolve, sep } from "node:path";
+import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
+import { suggestion } from "stratagem-runtime/internal/base/nearest";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { EXIT_CODES } from "stratagem-runtime/internal/errors";
 import type { DescribedModel } from "stratagem-runtime/internal/exec/onnx/model-file";
-import { suggestion } from "stratagem-runtime/internal/tell/nearest";
 import { writeAtomically } from "../base/atomic-write.ts";
 import type { AxisUse } from "../spec/binding.ts";
-import { InputError } from "../spec/input-error.ts";
-import { show } from "../spec/mistakes.ts";
+import { InputError } from "../spec/document/input-error.ts";
+import { show } from "../spec/document/mistakes.ts";
 import { axisKeys, axisPlace, tensorsTold } from "./axis-places.ts";
 import { nextCommands } from "./next-commands.ts";
 import { type Ask, askedAccuracy, askedTargets, readAccuracy } from "./questions.ts";

@@ -17,7 +17,7 @@
  * Source: RAMSIS §6, query load adaptation.
  */
 import type { LevelGap, SolvedLevel } from "../methods/method.ts";
-import { invalid, type Mistake } from "../spec/mistakes.ts";
+import { invalid, type Mistake } from "../spec/document/mistakes.ts";
 
 export interface AdaptiveLoads {
   readonly fromQps: number;

@@ -4,7 +4,7 @@ import { highestLoad } from "../model/solve-size.ts";
 import { type PathMargins, pathMargins, shortestSloMs } from "../simulate/serving/path-margins.ts";
 import { plannedStretch } from "../simulate/serving/planned-contention.ts";
 import type { Application, Cluster, MeasuredServing } from "../spec/application.ts";
-import { conflict, type Mistake } from "../spec/mistakes.ts";
+import { conflict, type Mistake } from "../spec/document/mistakes.ts";
 
 /** Plans of an application that reckon with the way through the server. */
 export interface ServingPlan extends PathMargins {

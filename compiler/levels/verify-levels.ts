@@ -6,8 +6,8 @@
 import type { Bundle, Level } from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { verifyBundle } from "stratagem-runtime/internal/commands/verify";
-import { pacePromisesOf } from "stratagem-runtime/internal/tell/pace-promises";
-import { short } from "stratagem-runtime/internal/tell/text";
+import { pacePromisesOf } from "stratagem-runtime/internal/describe/pace-promises";
+import { short } from "stratagem-runtime/internal/describe/text";
 import type { CompilerMethod } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
 import { type LevelPoolOptions, runInWorkers } from "../processes/level-pool.ts";

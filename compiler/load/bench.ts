@@ -1,7 +1,8 @@
 /** `stratagem bench URL`: open-loop load on a running server. */
+
+import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
-import { alignColumns, percent } from "stratagem-runtime/internal/tell/text";
+import { alignColumns, percent } from "stratagem-runtime/internal/describe/text";
 import { inputsFromFiles } from "./input-file.ts";
 import {
   type ArrivalArguments,

@@ -1,7 +1,7 @@
 /** Requests whose bodies are files as they are, such as pictures to a model that takes bytes. */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { InputError } from "../spec/input-error.ts";
+import { InputError } from "../spec/document/input-error.ts";
 import { decodeReply } from "./infer-codec.ts";
 import type { InferenceClient } from "./inference-client.ts";
 import { firstModel } from "./model-metadata.ts";

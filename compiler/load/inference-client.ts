@@ -1,6 +1,6 @@
 /** HTTP to an Open Inference Protocol v2 server, over connections that are kept. */
 
-import { RuntimeError } from "stratagem-runtime/internal/errors";
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import { Client, type Dispatcher } from "undici";
 
 export interface HttpReply {

@@ -1,6 +1,6 @@
 /** Inputs and labels of a load from files. */
 import { readFile } from "node:fs/promises";
-import { InputError } from "../spec/input-error.ts";
+import { InputError } from "../spec/document/input-error.ts";
 import type { LoadModel } from "./infer-codec.ts";
 import type { LoadInput } from "./row-workload.ts";
 

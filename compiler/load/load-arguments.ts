@@ -1,7 +1,7 @@
 /** Options of the command line that say what load there is. */
-import { RuntimeError } from "stratagem-runtime/internal/errors";
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
-import { readQuantity } from "../spec/quantity.ts";
+import { readQuantity } from "../spec/document/quantity.ts";
 import { readTrace } from "../spec/trace.ts";
 
 export interface ArrivalArguments {

@@ -1,6 +1,6 @@
 /** The classes of queries that a served model states, for load that names them. */
 
-import { RuntimeError } from "stratagem-runtime/internal/errors";
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import * as z from "zod";
 import type { InferenceClient } from "./inference-client.ts";
 

@@ -1,6 +1,7 @@
 /** A bundle as objects of Kubernetes, file by file. */
+
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
-import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { frontEndObjects, inferenceServiceObject } from "./front-end.ts";
 import type { ManifestFile, ManifestOptions } from "./manifest-options.ts";
 import { monitoringObjects } from "./monitoring.ts";

@@ -1,5 +1,5 @@
 /** The bundle as a ConfigMap, where it is small enough for one. */
-import { RuntimeError } from "stratagem-runtime/internal/errors";
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { KubernetesObject, ManifestOptions } from "./manifest-options.ts";
 import { metaOf, policyName } from "./objects.ts";
 

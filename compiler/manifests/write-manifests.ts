@@ -1,11 +1,11 @@
 /** `stratagem manifests BUNDLE`: what a cluster of Kubernetes needs to serve a bundle. */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/base/errors";
+import { bundleOfBytes, readBundleFile } from "stratagem-runtime/internal/bundles/load-bundle";
+import { partsOf } from "stratagem-runtime/internal/bundles/shipping/parts";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
-import { bundleOfBytes, readBundleFile } from "stratagem-runtime/internal/load-bundle";
-import { partsOf } from "stratagem-runtime/internal/shipping/parts";
-import { alignColumns } from "stratagem-runtime/internal/tell/text";
+import { alignColumns } from "stratagem-runtime/internal/describe/text";
 import { stringify } from "yaml";
 import { writeAllAtomically } from "../base/atomic-write.ts";
 import { UnwritableError } from "../base/errors.ts";

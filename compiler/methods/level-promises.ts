@@ -1,7 +1,7 @@
 /** What a level promises in the terms that all methods share: what gates judge and compare. */
 import { MICROS, type Pool, priceMicros } from "stratagem-runtime/internal/bundle/schema";
-import type { MissedLimit } from "stratagem-runtime/internal/tell/missed-limits";
-import type { LevelFigure } from "../spec/promise-figures.ts";
+import type { MissedLimit } from "stratagem-runtime/internal/describe/missed-limits";
+import type { LevelFigure } from "../spec/schema/promise-figures.ts";
 
 /**
  * By the names that requirements have: ratios 0..1, percentiles of latency in ms, cost an hour in

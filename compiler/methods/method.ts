@@ -27,8 +27,8 @@ import type { OnOutcome } from "../simulate/outcomes.ts";
 import type { ServiceTimeMode } from "../simulate/service-times.ts";
 import type { StationOptions } from "../simulate/serving/stations.ts";
 import type { Application, MethodName, Policy, PolicyOf } from "../spec/application.ts";
+import type { Mistake } from "../spec/document/mistakes.ts";
 import type { LoadedApplication } from "../spec/load-application.ts";
-import type { Mistake } from "../spec/mistakes.ts";
 import type { LevelPromises } from "./level-promises.ts";
 import type { SolverName } from "./solver-names.ts";
 

@@ -1,5 +1,5 @@
 /** Which baselines of pipelines there are, and which of them can be tuned. */
-import { RuntimeError } from "stratagem-runtime/internal/errors";
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import { SCALER_NAMES, scalerNamed } from "../simulate/graph/scalers/scalers.ts";
 
 /**

@@ -1,8 +1,9 @@
 /** The answer of `stratagem simulate` to a run of any method: its lines, its tables, its JSON. */
+
+import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { levelForLoad } from "stratagem-runtime/internal/core/level-choice";
-import { EXIT_CODES } from "stratagem-runtime/internal/errors";
-import { alignColumns, percent, short } from "stratagem-runtime/internal/tell/text";
+import { alignColumns, percent, short } from "stratagem-runtime/internal/describe/text";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import type { LatencySummary } from "../simulate/latency-sample.ts";
 

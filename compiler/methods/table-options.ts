@@ -1,5 +1,5 @@
 /** Options of `report` that only pages of decision tables have. */
-import { RuntimeError } from "stratagem-runtime/internal/errors";
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { ReportRequest } from "./method.ts";
 
 /**

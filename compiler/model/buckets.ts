@@ -1,8 +1,8 @@
 /** The buckets of a task: sizes that requests are padded up to, where axes have lists of them. */
 import { bucketNames } from "stratagem-runtime/internal/bundle/schema";
 import type { Application, BucketProfile, Task, Variant } from "../spec/application.ts";
-import type { KeyPath } from "../spec/document.ts";
-import { conflict, invalid, type Mistake } from "../spec/mistakes.ts";
+import type { KeyPath } from "../spec/document/document.ts";
+import { conflict, invalid, type Mistake } from "../spec/document/mistakes.ts";
 import { type ModelFiles, modelOf } from "./model-files.ts";
 
 interface TaskBucket {

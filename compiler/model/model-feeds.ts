@@ -3,8 +3,8 @@
  */
 import type { ModelFile, TensorInfo } from "stratagem-runtime/internal/bundle/schema";
 import type { Edge } from "../spec/application.ts";
-import type { KeyPath } from "../spec/document.ts";
-import { conflict, type Mistake, show } from "../spec/mistakes.ts";
+import type { KeyPath } from "../spec/document/document.ts";
+import { conflict, type Mistake, show } from "../spec/document/mistakes.ts";
 import { type ModelFiles, type ModelledTask, modelOf } from "./model-files.ts";
 
 /**

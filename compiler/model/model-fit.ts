@@ -4,7 +4,7 @@
  */
 
 import type { ModelFile, TensorInfo } from "stratagem-runtime/internal/bundle/schema";
-import { conflict, type Mistake } from "../spec/mistakes.ts";
+import { conflict, type Mistake } from "../spec/document/mistakes.ts";
 import { type FeedKind, feedMistakes } from "./model-feeds.ts";
 import { type ModelFiles, type ModelledTask, modelOf } from "./model-files.ts";
 

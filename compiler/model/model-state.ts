@@ -1,8 +1,8 @@
 /** State that models carry from request to request, as specs name it and as bundles have it. */
 import type { ModelFile, TensorInfo } from "stratagem-runtime/internal/bundle/schema";
 import type { Application, StateTensors, Variant } from "../spec/application.ts";
-import type { KeyPath } from "../spec/document.ts";
-import { conflict, type Mistake, show } from "../spec/mistakes.ts";
+import type { KeyPath } from "../spec/document/document.ts";
+import { conflict, type Mistake, show } from "../spec/document/mistakes.ts";
 import { type ModelFiles, modelOf } from "./model-files.ts";
 
 type StateUser = Pick<Variant, "state">;

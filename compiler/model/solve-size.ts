@@ -1,7 +1,7 @@
 /** Bounds on what an application makes a solver do, told before it is begun. */
 import type { Application, Loads } from "../spec/application.ts";
-import type { KeyPath } from "../spec/document.ts";
-import { invalid, type Mistake } from "../spec/mistakes.ts";
+import type { KeyPath } from "../spec/document/document.ts";
+import { invalid, type Mistake } from "../spec/document/mistakes.ts";
 
 /** The highest of the loads, and where a spec names it. */
 export function highestLoad(loads: Loads): { readonly qps: number; readonly path: KeyPath } {

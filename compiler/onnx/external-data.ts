@@ -4,7 +4,7 @@
  */
 import { realpath } from "node:fs/promises";
 import { isAbsolute, join, relative, sep, win32 } from "node:path";
-import { openRegular } from "stratagem-runtime/internal/regular-file";
+import { openRegular } from "stratagem-runtime/internal/base/regular-file";
 import { bodiesOf } from "./node-values.ts";
 import { OnnxModelError } from "./onnx-model-error.ts";
 import {

@@ -3,9 +3,9 @@
  */
 import { dirname } from "node:path";
 import { fromBinary } from "@bufbuild/protobuf";
+import { openRegular } from "stratagem-runtime/internal/base/regular-file";
 import type { TensorInfo } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
-import { openRegular } from "stratagem-runtime/internal/regular-file";
 import { refuseDynamicControlFlow } from "./control-flow.ts";
 import { embedExternalData } from "./external-data.ts";
 import { refuseManyFields } from "./field-count.ts";

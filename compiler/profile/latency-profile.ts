@@ -5,7 +5,11 @@ import {
   type MeasuredDevice,
 } from "stratagem-runtime/internal/bundle/schema";
 import { LatencySample } from "../simulate/latency-sample.ts";
-import type { LayersSpec, ProfileSpec, VariantMeasurements } from "../spec/profile-schema.ts";
+import type {
+  LayersSpec,
+  ProfileSpec,
+  VariantMeasurements,
+} from "../spec/schema/profile-schema.ts";
 import { outlooksOf } from "./budget.ts";
 import type { Machine } from "./machine.ts";
 import { type Cell, WARM_UP_RUNS } from "./measure.ts";

@@ -9,7 +9,7 @@ import {
   WorkerLostError,
 } from "stratagem-runtime/internal/exec/models/executor";
 import { randomInputs, sizedInputs } from "../onnx/batch-inputs.ts";
-import { InputError } from "../spec/input-error.ts";
+import { InputError } from "../spec/document/input-error.ts";
 import { withRemedy } from "./model-limits.ts";
 import type { PlannedVariant, ProfilePlan } from "./profile-plan.ts";
 import type { ProfiledWorker } from "./profiled-worker.ts";

@@ -9,7 +9,7 @@ import { assert } from "stratagem-runtime/internal/core/assert";
 import { ownedName, removeLeftOvers } from "../base/owned-names.ts";
 import { layerPartitions } from "../numeric/partition.ts";
 import { emptyModel } from "../onnx/empty-model.ts";
-import type { LayersSpec } from "../spec/profile-schema.ts";
+import type { LayersSpec } from "../spec/schema/profile-schema.ts";
 import { quantilesOf, rounded } from "./latency-profile.ts";
 import { layerTimes } from "./layer-times.ts";
 import { type Cell, WARM_UP_RUNS } from "./measure.ts";

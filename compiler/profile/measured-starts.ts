@@ -5,7 +5,7 @@
 import type { VariantModel } from "stratagem-runtime/internal/exec/models/executor";
 import type { LoadFacts } from "stratagem-runtime/internal/exec/models/model-facts";
 import { opCounts } from "stratagem-runtime/internal/exec/models/model-facts";
-import type { VariantMeasurements } from "../spec/profile-schema.ts";
+import type { VariantMeasurements } from "../spec/schema/profile-schema.ts";
 import { rounded } from "./latency-profile.ts";
 import type { ProfilePlan } from "./profile-plan.ts";
 import { Change, executorOptions, noWorker, type WorkerSources } from "./profiled-worker.ts";

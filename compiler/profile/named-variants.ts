@@ -1,16 +1,16 @@
 /** The variants of a spec that are to be measured, each profile name once. */
 import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { suggestion } from "stratagem-runtime/internal/tell/nearest";
+import { suggestion } from "stratagem-runtime/internal/base/nearest";
 import type { HostVariant } from "../spec/application.ts";
-import type { ApplicationSpec } from "../spec/application-schema.ts";
 import { type Binding, bindingMistakes, resolveBinding } from "../spec/binding.ts";
-import type { KeyPath, SourceDocument } from "../spec/document.ts";
+import type { KeyPath, SourceDocument } from "../spec/document/document.ts";
+import { conflict, fail, invalid, missing, refuse, show } from "../spec/document/mistakes.ts";
+import { linesOf } from "../spec/document/source.ts";
 import { hostKey, hostVariantOf, kindMistakes } from "../spec/host-tasks.ts";
-import { conflict, fail, invalid, missing, refuse, show } from "../spec/mistakes.ts";
 import { chainKey, chainOf, oneModelOf } from "../spec/model-files.ts";
 import { readProfile } from "../spec/profile.ts";
-import { linesOf } from "../spec/source.ts";
+import type { ApplicationSpec } from "../spec/schema/application-schema.ts";
 import type { PlannedUse } from "./planned-fit.ts";
 
 /** What says which variants there are. */

@@ -1,5 +1,5 @@
 /** What people are told of a noisy machine. */
-import { InputError } from "../spec/input-error.ts";
+import { InputError } from "../spec/document/input-error.ts";
 import type { Measurement } from "./latency-profile.ts";
 
 type MeasuredCell = Measurement["cells"][number];

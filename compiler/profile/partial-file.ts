@@ -1,5 +1,5 @@
 /** What an unfinished `profile` has measured, kept beside its output until that is written. */
-import { readRegularFile } from "stratagem-runtime/internal/regular-file";
+import { readRegularFile } from "stratagem-runtime/internal/base/regular-file";
 import * as z from "zod";
 import { writeAtomically } from "../base/atomic-write.ts";
 import { type Cell, plannedCells } from "./measure.ts";

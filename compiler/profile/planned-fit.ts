@@ -4,9 +4,9 @@ import type { FeedKind } from "../model/model-feeds.ts";
 import type { ModelledTask } from "../model/model-files.ts";
 import { modelKey } from "../model/model-files.ts";
 import { modelFitMistakes } from "../model/model-fit.ts";
-import type { ApplicationSpec } from "../spec/application-schema.ts";
 import type { Binding } from "../spec/binding.ts";
-import type { Mistake } from "../spec/mistakes.ts";
+import type { Mistake } from "../spec/document/mistakes.ts";
+import type { ApplicationSpec } from "../spec/schema/application-schema.ts";
 
 /** A variant of the spec, as it was planned. */
 export interface PlannedUse {

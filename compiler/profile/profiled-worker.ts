@@ -18,7 +18,7 @@ import {
 import { entryOf } from "stratagem-runtime/internal/exec/modules/host-source";
 import type { ProcessExecutorHandlers } from "stratagem-runtime/internal/exec/pool/worker-pool";
 import type { HostVariant } from "../spec/application.ts";
-import { InputError } from "../spec/input-error.ts";
+import { InputError } from "../spec/document/input-error.ts";
 import { withRemedy } from "./model-limits.ts";
 import type { PlannedVariant, ProfilePlan } from "./profile-plan.ts";
 

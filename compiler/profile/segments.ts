@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { randomInputs } from "../onnx/batch-inputs.ts";
 import type { StageBytes } from "../onnx/layered-model.ts";
-import { digest } from "../spec/source.ts";
+import { digest } from "../spec/document/source.ts";
 import { type InputsOf, runBatch } from "./measure.ts";
 import { type PlannedVariant, type ProfilePlan, withDigest } from "./profile-plan.ts";
 import type { ProfiledWorker } from "./profiled-worker.ts";

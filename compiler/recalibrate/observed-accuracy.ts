@@ -1,7 +1,7 @@
 /** Accuracies as feedback has them, in place of profiled ones that it contradicts. */
 import * as z from "zod";
-import { InputError } from "../spec/input-error.ts";
-import type { ProfileSpec } from "../spec/profile-schema.ts";
+import { InputError } from "../spec/document/input-error.ts";
+import type { ProfileSpec } from "../spec/schema/profile-schema.ts";
 
 const ratio = z.number().min(0).max(1);
 const schema = z.looseObject({

@@ -1,5 +1,5 @@
 /** What a server measured of its batches, from what its `/metrics` says. */
-import { type MetricValue, metricValues } from "stratagem-runtime/internal/tell/metrics-lines";
+import { type MetricValue, metricValues } from "stratagem-runtime/internal/describe/metrics-lines";
 
 const TIMES = "stratagem_service_time_seconds";
 

@@ -1,6 +1,6 @@
 /** Which of the times that a server measured are of the variants of a profile. */
 import type { Bundle, ProfileReference } from "stratagem-runtime/internal/bundle/schema";
-import type { ProfileSpec } from "../spec/profile-schema.ts";
+import type { ProfileSpec } from "../spec/schema/profile-schema.ts";
 import type { ObservedTimes, Quantiles } from "./observed-times.ts";
 
 export interface Whose {

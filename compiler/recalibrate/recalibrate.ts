@@ -1,16 +1,16 @@
 /** `stratagem profile APP --from URL|FILE -o OUT`: a profile with what a server measured. */
 import { basename, dirname, resolve } from "node:path";
+import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
+import { loadBundle } from "stratagem-runtime/internal/bundles/load-bundle";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
-import { loadBundle } from "stratagem-runtime/internal/load-bundle";
 import { expectWritable, writeAtomically } from "../base/atomic-write.ts";
-import { applicationSchema } from "../spec/application-schema.ts";
-import { readDocument } from "../spec/document.ts";
-import { InputError } from "../spec/input-error.ts";
+import { readDocument } from "../spec/document/document.ts";
+import { InputError } from "../spec/document/input-error.ts";
+import { parseStructure } from "../spec/document/structure.ts";
 import { readProfileSpec } from "../spec/profile.ts";
-import type { ProfileSpec } from "../spec/profile-schema.ts";
-import { parseStructure } from "../spec/structure.ts";
+import { applicationSchema } from "../spec/schema/application-schema.ts";
+import type { ProfileSpec } from "../spec/schema/profile-schema.ts";
 import {
   type FeedbackDocument,
   feedbackDocument,

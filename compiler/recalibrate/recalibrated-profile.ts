@@ -1,5 +1,5 @@
 /** A latency profile with what a server measured in place of what was profiled. */
-import type { ProfileSpec, RowsSpec, VariantMeasurements } from "../spec/profile-schema.ts";
+import type { ProfileSpec, RowsSpec, VariantMeasurements } from "../spec/schema/profile-schema.ts";
 import type { ObservedTimes, Quantiles } from "./observed-times.ts";
 
 type Row = RowsSpec[string];

@@ -5,7 +5,7 @@ import {
   percent,
   rounded,
   wrapped,
-} from "stratagem-runtime/internal/tell/text";
+} from "stratagem-runtime/internal/describe/text";
 import type { AccuracyChange } from "./observed-accuracy.ts";
 import { quantileOf, type RecalibratedCell } from "./recalibrated-profile.ts";
 

@@ -1,7 +1,7 @@
 /** What a server says of itself: asked by its URL, or as it was saved. */
 import { askHttp, causeOf } from "stratagem-runtime/internal/base/http-client";
-import { InputError } from "../spec/input-error.ts";
-import { decodeUtf8, MEBIBYTE, readBytes } from "../spec/source.ts";
+import { InputError } from "../spec/document/input-error.ts";
+import { decodeUtf8, MEBIBYTE, readBytes } from "../spec/document/source.ts";
 
 const MAX_BYTES = 64 * MEBIBYTE;
 const LIMITS = { timeoutMs: 30_000, maxBytes: MAX_BYTES, maxRedirects: 5 };

@@ -1,7 +1,8 @@
 /** When requests came, as a decision log or an access log says, for simulations of real traffic. */
+
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
-import { RuntimeError } from "stratagem-runtime/internal/errors";
-import { counted } from "stratagem-runtime/internal/tell/text";
+import { counted } from "stratagem-runtime/internal/describe/text";
 import { eachLine, logPaths } from "../explain/log-files.ts";
 import { loggedRequest } from "../explain/logged-request.ts";
 import type { Trace } from "../spec/trace.ts";

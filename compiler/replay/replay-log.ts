@@ -1,7 +1,8 @@
 /** `stratagem replay LOG… --policy BUNDLE…`: decides again what a decision log says was decided. */
+
+import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/base/errors";
+import { type LoadedBundle, loadBundle } from "stratagem-runtime/internal/bundles/load-bundle";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
-import { type LoadedBundle, loadBundle } from "stratagem-runtime/internal/load-bundle";
 import { eachLine, logPaths } from "../explain/log-files.ts";
 import { ReplayPass } from "./replay-pass.ts";
 import { replayJson, replayText } from "./replay-told.ts";

@@ -1,7 +1,8 @@
 /** Goes through the lines of a decision log and decides again what they say was decided. */
 import { isDeepStrictEqual } from "node:util";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
-import type { LoadedBundle } from "stratagem-runtime/internal/load-bundle";
+import type { LoadedBundle } from "stratagem-runtime/internal/bundles/load-bundle";
+import { counted, short } from "stratagem-runtime/internal/describe/text";
 import { methodOf } from "stratagem-runtime/internal/methods/registry";
 import {
   type DecisionLine,
@@ -15,7 +16,6 @@ import {
   isCommand,
   type RecordedEntry,
 } from "stratagem-runtime/internal/server/decisions/recorded-entry";
-import { counted, short } from "stratagem-runtime/internal/tell/text";
 import { parsedLine } from "./parsed-line.ts";
 import { type DifferentCommands, ReplayedCore } from "./replayed-core.ts";
 

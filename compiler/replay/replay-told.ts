@@ -1,6 +1,6 @@
 /** What a replay has found, for people and as data. */
-import type { LoadedBundle } from "stratagem-runtime/internal/load-bundle";
-import { alignColumns, counted, wrapped } from "stratagem-runtime/internal/tell/text";
+import type { LoadedBundle } from "stratagem-runtime/internal/bundles/load-bundle";
+import { alignColumns, counted, wrapped } from "stratagem-runtime/internal/describe/text";
 import type { Difference, ReplayPass } from "./replay-pass.ts";
 
 /** Differences that a text tells. */

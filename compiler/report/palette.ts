@@ -3,8 +3,8 @@
  * letters and hover texts say it too.
  */
 import type { Variant } from "stratagem-runtime/internal/bundle/schema";
-import { letterAt, positionsOf } from "stratagem-runtime/internal/tell/letters";
-import { VARIANT_COLOURS } from "stratagem-runtime/internal/tell/variant-colours";
+import { letterAt, positionsOf } from "stratagem-runtime/internal/describe/letters";
+import { VARIANT_COLOURS } from "stratagem-runtime/internal/describe/variant-colours";
 
 const GOLDEN_ANGLE = 137.508;
 

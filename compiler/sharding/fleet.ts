@@ -1,5 +1,5 @@
 /** Parts of one compile together: which are there, which are lost, double or of something else. */
-import { InputError } from "../spec/input-error.ts";
+import { InputError } from "../spec/document/input-error.ts";
 import type { PartHeader } from "./part.ts";
 import type { ReadPart } from "./part-text.ts";
 import { shardText } from "./shard.ts";

@@ -15,9 +15,9 @@ import {
 } from "../levels/compile.ts";
 import type { BundleFile, CompilerMethod, SolvedLevel } from "../methods/method.ts";
 import { ALL_BRANCHES } from "../model/root-branches.ts";
-import { InputError } from "../spec/input-error.ts";
+import { InputError } from "../spec/document/input-error.ts";
+import type { Mistake } from "../spec/document/mistakes.ts";
 import type { LoadedApplication } from "../spec/load-application.ts";
-import type { Mistake } from "../spec/mistakes.ts";
 import type { PresentPart } from "./fleet.ts";
 import { KnownLevels, knownFirst } from "./known-levels.ts";
 import { digestOf, fleetOf, type PartHeader } from "./part.ts";

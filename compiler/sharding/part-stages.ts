@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import type { BundleFile, CompilerMethod, OpenedModels } from "../methods/method.ts";
-import { InputError } from "../spec/input-error.ts";
+import { InputError } from "../spec/document/input-error.ts";
 import type { PresentPart } from "./fleet.ts";
 import { digestOf, type PartStages, type StageFile, sha256 } from "./part.ts";
 

@@ -3,7 +3,7 @@
  * the next try.
  */
 import { type FileHandle, open, rm } from "node:fs/promises";
-import { readRegularFile } from "stratagem-runtime/internal/regular-file";
+import { readRegularFile } from "stratagem-runtime/internal/base/regular-file";
 import { writeAtomically } from "../base/atomic-write.ts";
 import { UnwritableError } from "../base/errors.ts";
 import type { Part, PartBranch, PartHeader, PartLevel } from "./part.ts";

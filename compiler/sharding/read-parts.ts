@@ -1,7 +1,7 @@
 /** Reads the parts that were given, also those that are still being made. */
 import { stat } from "node:fs/promises";
-import { NotAFileError, readRegularFile } from "stratagem-runtime/internal/regular-file";
-import { InputError } from "../spec/input-error.ts";
+import { NotAFileError, readRegularFile } from "stratagem-runtime/internal/base/regular-file";
+import { InputError } from "../spec/document/input-error.ts";
 import type { GivenPart } from "./fleet.ts";
 import { readPartText } from "./part-text.ts";
 import { MAX_PART_BYTES, partialPath } from "./partial-part.ts";

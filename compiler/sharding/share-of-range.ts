@@ -15,7 +15,7 @@ import {
   tooManyLevels,
 } from "../levels/adaptive-levels.ts";
 import type { SolvedLevel } from "../methods/method.ts";
-import type { Mistake } from "../spec/mistakes.ts";
+import type { Mistake } from "../spec/document/mistakes.ts";
 import type { Shard } from "./shard.ts";
 
 /** Two neighbours between which levels are wanted. */

@@ -12,8 +12,8 @@ import type { BundleFile, CompilerMethod, OpenedModels, SolvedLevel } from "../m
 import type { BundleFrame } from "../model/frames.ts";
 import type { FoundBranch } from "../model/root-branches.ts";
 import type { Loads } from "../spec/application.ts";
+import type { Mistake } from "../spec/document/mistakes.ts";
 import type { LoadedApplication } from "../spec/load-application.ts";
-import type { Mistake } from "../spec/mistakes.ts";
 import { type KnownLevels, knownFirst } from "./known-levels.ts";
 import { digestOf, type PartBranch, type PartLevel, type PartStages } from "./part.ts";
 import { type Shard, shareOfList } from "./shard.ts";

@@ -1,9 +1,9 @@
 /** `keygen`: makes a pair of keys, of which one signs bundles and the other verifies them. */
 import { generateKeyPairSync } from "node:crypto";
 import { type FileHandle, open, rm } from "node:fs/promises";
+import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
+import { keyIdOf } from "stratagem-runtime/internal/bundles/trust/keys";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { EXIT_CODES } from "stratagem-runtime/internal/errors";
-import { keyIdOf } from "stratagem-runtime/internal/trust/keys";
 import { UnwritableError } from "../base/errors.ts";
 import { P256 } from "./private-key.ts";
 

@@ -1,13 +1,13 @@
 /** Private keys that sign, as files have them: in PEM, Ed25519 or, for cosign, P-256. */
 import { createPrivateKey, createPublicKey, type KeyObject, sign } from "node:crypto";
 import { stat } from "node:fs/promises";
-import { RuntimeError } from "stratagem-runtime/internal/errors";
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import {
   type Envelope,
   type EnvelopeSignature,
   signedBytes,
-} from "stratagem-runtime/internal/trust/envelope";
-import { keyIdOf, keyText } from "stratagem-runtime/internal/trust/keys";
+} from "stratagem-runtime/internal/bundles/trust/envelope";
+import { keyIdOf, keyText } from "stratagem-runtime/internal/bundles/trust/keys";
 
 export interface SigningKey {
   readonly id: string;

@@ -3,12 +3,15 @@
  * and what came out, each by its digest. Source: slsa.dev/spec/v1.0/provenance.
  */
 import { basename, dirname, join } from "node:path";
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { Bundle, InputDigest } from "stratagem-runtime/internal/bundle/schema";
 import { FORMAT_VERSION } from "stratagem-runtime/internal/bundle/schema";
-import { RuntimeError } from "stratagem-runtime/internal/errors";
-import { digestOfFile } from "stratagem-runtime/internal/shipping/file-digest";
-import { PREDICATE_TYPE, STATEMENT_TYPE } from "stratagem-runtime/internal/trust/provenance";
-import type { SignedFile } from "stratagem-runtime/internal/trust/statement";
+import { digestOfFile } from "stratagem-runtime/internal/bundles/shipping/file-digest";
+import {
+  PREDICATE_TYPE,
+  STATEMENT_TYPE,
+} from "stratagem-runtime/internal/bundles/trust/provenance";
+import type { SignedFile } from "stratagem-runtime/internal/bundles/trust/statement";
 import { type PackageDigest, packageDigest } from "./package-digest.ts";
 
 /** What `buildDefinition` has, as docs/ship.md describes it. */

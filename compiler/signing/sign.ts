@@ -1,28 +1,28 @@
 /** `sign BUNDLE`: says of a bundle whom it is for and until when, and signs that. */
 import { resolve } from "node:path";
+import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/base/errors";
+import { INSTANT_EXPECTED, instantMs } from "stratagem-runtime/internal/base/instant";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
-import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
-import { INSTANT_EXPECTED, instantMs } from "stratagem-runtime/internal/instant";
-import { bundleOfBytes, readBundleFile } from "stratagem-runtime/internal/load-bundle";
-import { methodOf } from "stratagem-runtime/internal/methods/registry";
-import { partsOf } from "stratagem-runtime/internal/shipping/parts";
-import { sidecarOf } from "stratagem-runtime/internal/shipping/sidecars";
+import { bundleOfBytes, readBundleFile } from "stratagem-runtime/internal/bundles/load-bundle";
+import { partsOf } from "stratagem-runtime/internal/bundles/shipping/parts";
+import { sidecarOf } from "stratagem-runtime/internal/bundles/shipping/sidecars";
 import {
   type Envelope,
   envelopeBytes,
   readEnvelope,
-} from "stratagem-runtime/internal/trust/envelope";
-import { readEnvelopeFile } from "stratagem-runtime/internal/trust/envelope-file";
-import { type Labels, labelsText } from "stratagem-runtime/internal/trust/labels";
-import { PROVENANCE_TYPE } from "stratagem-runtime/internal/trust/provenance";
+} from "stratagem-runtime/internal/bundles/trust/envelope";
+import { readEnvelopeFile } from "stratagem-runtime/internal/bundles/trust/envelope-file";
+import { type Labels, labelsText } from "stratagem-runtime/internal/bundles/trust/labels";
+import { PROVENANCE_TYPE } from "stratagem-runtime/internal/bundles/trust/provenance";
 import {
   readStatement,
   SIGNATURE_TYPE,
   type SignedFile,
   type Statement,
   statementBytes,
-} from "stratagem-runtime/internal/trust/statement";
+} from "stratagem-runtime/internal/bundles/trust/statement";
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { methodOf } from "stratagem-runtime/internal/methods/registry";
 import { type WrittenFile, writeAllAtomically } from "../base/atomic-write.ts";
 import { cosignFiles } from "./cosign.ts";
 import { readSigningKey, type SigningKey, signatureBy } from "./private-key.ts";

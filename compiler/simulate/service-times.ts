@@ -7,7 +7,7 @@ import {
   quantileKnots,
 } from "stratagem-runtime/internal/core/quantile-distribution";
 import type { Rng } from "stratagem-runtime/internal/core/rng";
-import { InputError } from "../spec/input-error.ts";
+import { InputError } from "../spec/document/input-error.ts";
 
 /**
  * `p95`: every batch takes the time the policy was computed with. `sampled`: a draw from the

@@ -1,7 +1,7 @@
 /** The policy of method accordion in a spec. */
 import type { AccordionPolicy, Variant, VariantProfile } from "./application.ts";
-import type { KeyPath } from "./document.ts";
-import { conflict, invalid, type Mistake, show } from "./mistakes.ts";
+import type { KeyPath } from "./document/document.ts";
+import { conflict, invalid, type Mistake, show } from "./document/mistakes.ts";
 import type { PolicyRulesOf, PolicySpecOf } from "./policy-rules.ts";
 
 export const accordionRules: PolicyRulesOf<"accordion"> = {

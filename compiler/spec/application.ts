@@ -5,7 +5,7 @@
 
 import type { Provider, ServingPath } from "stratagem-runtime/internal/bundle/schema";
 import type { Binding } from "./binding.ts";
-import type { Requirement } from "./requirement.ts";
+import type { Requirement } from "./schema/requirement.ts";
 import type { Trace } from "./trace.ts";
 /** @typeParam P policy of the method that it is compiled by, where one is meant. */
 export interface Application<P extends Policy = Policy> {

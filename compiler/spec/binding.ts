@@ -1,8 +1,8 @@
 /** What a variant says of its model's tensors, checked as far as the model is not needed. */
 import type { OutputForm, Resize } from "stratagem-runtime/internal/bundle/schema";
-import type { TaskSpec } from "./application-schema.ts";
-import type { KeyPath } from "./document.ts";
-import { conflict, type Mistake, missing } from "./mistakes.ts";
+import type { KeyPath } from "./document/document.ts";
+import { conflict, type Mistake, missing } from "./document/mistakes.ts";
+import type { TaskSpec } from "./schema/application-schema.ts";
 
 /** How the tensors of a model are used; what is empty is left to the model. */
 export interface Binding {

@@ -1,10 +1,10 @@
 /** Variants that are no ONNX files: ES modules, and models of other servers. */
 import { MAX_OPTIONS_LENGTH, PACKAGE_SPECIFIER } from "stratagem-runtime/internal/bundle/limits";
 import type { HostVariant } from "./application.ts";
-import type { TaskSpec } from "./application-schema.ts";
-import type { KeyPath } from "./document.ts";
-import { conflict, invalid, type Mistake, missing, show } from "./mistakes.ts";
+import type { KeyPath } from "./document/document.ts";
+import { conflict, invalid, type Mistake, missing, show } from "./document/mistakes.ts";
 import { chainMistakes, oneModelOf } from "./model-files.ts";
+import type { TaskSpec } from "./schema/application-schema.ts";
 
 type VariantSpec = TaskSpec["variants"][number];
 

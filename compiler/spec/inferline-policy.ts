@@ -1,8 +1,8 @@
 /** The policy of method inferline in a spec. */
 import type { InferlinePolicy } from "./application.ts";
-import type { TaskSpec } from "./application-schema.ts";
 import { type PolicyRulesOf, type PolicySpecOf, rowMistakes } from "./policy-rules.ts";
 import { scalerDelayOf } from "./scaler-delay.ts";
+import type { TaskSpec } from "./schema/application-schema.ts";
 import type { MeasuredStarts } from "./start-times.ts";
 
 export const inferlineRules: PolicyRulesOf<"inferline"> = {

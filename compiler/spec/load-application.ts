@@ -1,13 +1,13 @@
 /** Reads an application spec and every file it names. */
 import { MAX_WORKERS } from "stratagem-runtime/internal/bundle/limits";
 import type { Application, Arrivals, Cluster, Policy, Task, Variant } from "./application.ts";
-import { type ApplicationSpec, applicationSchema, type TaskSpec } from "./application-schema.ts";
 import { resolveBinding } from "./binding.ts";
-import { type KeyPath, readDocument } from "./document.ts";
+import { type KeyPath, readDocument } from "./document/document.ts";
+import { conflict, fail, invalid, type Mistake, missing, refuse } from "./document/mistakes.ts";
+import { parseStructure } from "./document/structure.ts";
 import { hostKey, hostVariantOf } from "./host-tasks.ts";
 import { loadMistakes, resolveLoads } from "./loads.ts";
 import { measurementMistakes, wayMistakes } from "./measurements.ts";
-import { conflict, fail, invalid, type Mistake, missing, refuse } from "./mistakes.ts";
 import { chainKey, chainOf, oneModelOf } from "./model-files.ts";
 import { type InputFile, NamedFiles } from "./named-files.ts";
 import { duplicateNames, pipelineMistakes } from "./pipeline.ts";
@@ -20,11 +20,15 @@ import {
   workersOf,
 } from "./pool-profiles.ts";
 import type { ProfiledVariant } from "./profile.ts";
-import { requiredMistakes, requiredPart } from "./required.ts";
+import {
+  type ApplicationSpec,
+  applicationSchema,
+  type TaskSpec,
+} from "./schema/application-schema.ts";
+import { requiredMistakes, requiredPart } from "./schema/required.ts";
 import { withServing } from "./serving.ts";
 import { resolveSlo, sloMistakes } from "./slo.ts";
 import { measuredStarts } from "./start-times.ts";
-import { parseStructure } from "./structure.ts";
 import { MAX_TRACE_BYTES, readTrace } from "./trace.ts";
 
 /** What a protobuf message holds at most, so no ONNX file is larger. */

@@ -1,7 +1,7 @@
 /** Resolves the loads of a spec to rates. */
 import type { Loads } from "./application.ts";
-import { type LoadsSpec, MAX_LOADS } from "./application-schema.ts";
-import { conflict, invalid, type Mistake, missing } from "./mistakes.ts";
+import { conflict, invalid, type Mistake, missing } from "./document/mistakes.ts";
+import { type LoadsSpec, MAX_LOADS } from "./schema/application-schema.ts";
 
 const PATH = ["workload", "loads"] as const;
 

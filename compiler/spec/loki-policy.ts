@@ -1,12 +1,12 @@
 /** The policy of method loki in a spec. */
 
-import { suggestion } from "stratagem-runtime/internal/tell/nearest";
+import { suggestion } from "stratagem-runtime/internal/base/nearest";
 import type { LokiPolicy, PathAccuracy } from "./application.ts";
-import type { TaskSpec } from "./application-schema.ts";
-import { compileExpression } from "./expression.ts";
-import { conflict, invalid, type Mistake, missing, show } from "./mistakes.ts";
+import { compileExpression } from "./document/expression.ts";
+import { conflict, invalid, type Mistake, missing, show } from "./document/mistakes.ts";
 import { leafTasks, variantPaths } from "./pipeline.ts";
 import { type PolicyRulesOf, type PolicySpecOf, rowMistakes } from "./policy-rules.ts";
+import type { TaskSpec } from "./schema/application-schema.ts";
 import type { MeasuredStarts } from "./start-times.ts";
 
 type LokiSpec = PolicySpecOf<"loki">;

@@ -1,6 +1,6 @@
 /** What the measurements of an application lack for its method, or say against its SLO. */
 import type { Application } from "./application.ts";
-import { conflict, type Mistake } from "./mistakes.ts";
+import { conflict, type Mistake } from "./document/mistakes.ts";
 import { rulesOf } from "./policy.ts";
 import { profileFor } from "./pool-profiles.ts";
 

@@ -1,7 +1,8 @@
 /** The files that a variant names for its model: one, or several that run in a row. */
-import type { TaskSpec } from "./application-schema.ts";
-import type { KeyPath } from "./document.ts";
-import { conflict, type Mistake } from "./mistakes.ts";
+
+import type { KeyPath } from "./document/document.ts";
+import { conflict, type Mistake } from "./document/mistakes.ts";
+import type { TaskSpec } from "./schema/application-schema.ts";
 
 type VariantSpec = TaskSpec["variants"][number];
 

@@ -1,10 +1,10 @@
 /** Reads the files that a spec names, each once. */
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
-import { suggestion } from "stratagem-runtime/internal/tell/nearest";
-import { type KeyPath, MAX_DOCUMENT_BYTES, type SourceDocument } from "./document.ts";
-import { conflict, fail, invalid, type Mistake, show } from "./mistakes.ts";
+import { suggestion } from "stratagem-runtime/internal/base/nearest";
+import { type KeyPath, MAX_DOCUMENT_BYTES, type SourceDocument } from "./document/document.ts";
+import { conflict, fail, invalid, type Mistake, show } from "./document/mistakes.ts";
+import { digestFile, linesOf } from "./document/source.ts";
 import { type Profile, type ProfiledVariant, readProfile } from "./profile.ts";
-import { digestFile, linesOf } from "./source.ts";
 
 /** A file that an application was made of. */
 export interface InputFile {

@@ -1,11 +1,11 @@
 /** Checks the tasks of a pipeline and how they are linked. */
 
-import { suggestion } from "stratagem-runtime/internal/tell/nearest";
-import type { TaskSpec } from "./application-schema.ts";
+import { suggestion } from "stratagem-runtime/internal/base/nearest";
 import { bindingMistakes } from "./binding.ts";
-import type { KeyPath } from "./document.ts";
+import type { KeyPath } from "./document/document.ts";
+import { conflict, invalid, type Mistake, missing, show } from "./document/mistakes.ts";
 import { kindMistakes } from "./host-tasks.ts";
-import { conflict, invalid, type Mistake, missing, show } from "./mistakes.ts";
+import type { TaskSpec } from "./schema/application-schema.ts";
 
 /**
  * What is wrong with the tasks of a spec beyond their form: names, variants, and edges that do not

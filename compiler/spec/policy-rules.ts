@@ -1,8 +1,8 @@
 /** What the policy of a method asks of the rest of its spec, and what the compiler makes of it. */
 import type { MethodName, Policy, PolicyOf, Slo, Task, Variant } from "./application.ts";
-import type { ApplicationSpec, TaskSpec } from "./application-schema.ts";
-import type { KeyPath } from "./document.ts";
-import { conflict, type Mistake, show } from "./mistakes.ts";
+import type { KeyPath } from "./document/document.ts";
+import { conflict, type Mistake, show } from "./document/mistakes.ts";
+import type { ApplicationSpec, TaskSpec } from "./schema/application-schema.ts";
 import type { MeasuredStarts } from "./start-times.ts";
 
 type PolicySpec = ApplicationSpec["policy"];

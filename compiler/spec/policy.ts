@@ -1,12 +1,12 @@
 /** Whose rules hold for the policy of a spec: a registry. */
 import { accordionRules } from "./accordion-policy.ts";
 import type { MethodName, Policy } from "./application.ts";
-import type { ApplicationSpec } from "./application-schema.ts";
+import type { Mistake } from "./document/mistakes.ts";
 import { inferlineRules } from "./inferline-policy.ts";
 import { lokiRules } from "./loki-policy.ts";
-import type { Mistake } from "./mistakes.ts";
 import type { PolicyRules, PolicyRulesOf } from "./policy-rules.ts";
 import { ramsisRules } from "./ramsis-policy.ts";
+import type { ApplicationSpec } from "./schema/application-schema.ts";
 import type { MeasuredStarts } from "./start-times.ts";
 import { themisRules } from "./themis-policy.ts";
 

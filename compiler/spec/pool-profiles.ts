@@ -1,8 +1,8 @@
 /** Which of the profiles of a variant hold for a pool, and what devices have to do with it. */
 import { descriptionText, parseDevice } from "stratagem-runtime/internal/bundle/schema";
 import type { Application, Pool, Variant, VariantProfile } from "./application.ts";
-import type { ApplicationSpec } from "./application-schema.ts";
-import { conflict, type Mistake, show } from "./mistakes.ts";
+import { conflict, type Mistake, show } from "./document/mistakes.ts";
+import type { ApplicationSpec } from "./schema/application-schema.ts";
 
 type PoolSpec = NonNullable<ApplicationSpec["cluster"]["pools"]>[number];
 

@@ -8,17 +8,17 @@ import type {
   ProfileRow,
   VariantProfile,
 } from "./application.ts";
-import { type KeyPath, readDocument, type SourceDocument } from "./document.ts";
-import { conflict, invalid, type Mistake, refuse } from "./mistakes.ts";
+import { type KeyPath, readDocument, type SourceDocument } from "./document/document.ts";
+import { conflict, invalid, type Mistake, refuse } from "./document/mistakes.ts";
+import { parseStructure } from "./document/structure.ts";
 import {
   type LayersSpec,
   type ProfileSpec,
   profileSchema,
   type RowsSpec,
   type VariantMeasurements,
-} from "./profile-schema.ts";
+} from "./schema/profile-schema.ts";
 import { servingMistakes, servingOf } from "./serving.ts";
-import { parseStructure } from "./structure.ts";
 
 /** A latency profile file. */
 export interface Profile {

@@ -1,7 +1,7 @@
 /** The policy of method ramsis in a spec. */
 import type { Slo, Task } from "./application.ts";
-import type { KeyPath } from "./document.ts";
-import { conflict, type Mistake, show } from "./mistakes.ts";
+import type { KeyPath } from "./document/document.ts";
+import { conflict, type Mistake, show } from "./document/mistakes.ts";
 import { type PolicyRulesOf, rowMistakes } from "./policy-rules.ts";
 
 export const ramsisRules: PolicyRulesOf<"ramsis"> = {

@@ -1,9 +1,9 @@
 /** What profiles say of the way of a request through the server. */
 import type { SlowSpells, Spread } from "stratagem-runtime/internal/bundle/schema";
 import type { Cluster, ProfiledServing, Task } from "./application.ts";
-import { conflict, invalid, type Mistake } from "./mistakes.ts";
+import { conflict, invalid, type Mistake } from "./document/mistakes.ts";
 import { profileFor } from "./pool-profiles.ts";
-import type { ServingSpec } from "./profile-schema.ts";
+import type { ServingSpec } from "./schema/profile-schema.ts";
 
 /** Fewer are none: one in thirty years. */
 const MIN_STALLS = 1e-9;

@@ -1,9 +1,9 @@
 /** The latency objective of a spec: one for all queries, or one for each class of them. */
 import type { Slo, SloClass } from "./application.ts";
-import type { ApplicationSpec } from "./application-schema.ts";
-import { conflict, invalid, type Mistake, missing, show } from "./mistakes.ts";
+import { conflict, invalid, type Mistake, missing, show } from "./document/mistakes.ts";
 import { duplicateNames } from "./pipeline.ts";
 import { methodsWithClasses, methodsWithTargets, rulesOf } from "./policy.ts";
+import type { ApplicationSpec } from "./schema/application-schema.ts";
 
 const PATH = ["slo", "classes"] as const;
 const MIN_CLASSES = 2;

@@ -1,9 +1,9 @@
 /** The policy of method themis in a spec. */
 import type { ThemisPolicy } from "./application.ts";
-import type { TaskSpec } from "./application-schema.ts";
-import { conflict, show } from "./mistakes.ts";
+import { conflict, show } from "./document/mistakes.ts";
 import type { PolicyRulesOf, PolicySpecOf } from "./policy-rules.ts";
 import { scalerDelayOf } from "./scaler-delay.ts";
+import type { TaskSpec } from "./schema/application-schema.ts";
 import type { MeasuredStarts } from "./start-times.ts";
 
 export const themisRules: PolicyRulesOf<"themis"> = {

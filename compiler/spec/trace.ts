@@ -1,9 +1,9 @@
 /** Reads recorded arrivals. */
 import { gunzipSync } from "node:zlib";
 import { MAX_QPS } from "stratagem-runtime/internal/bundle/limits";
-import { InputError } from "./input-error.ts";
-import { show } from "./mistakes.ts";
-import { decodeUtf8, MEBIBYTE, readBytes } from "./source.ts";
+import { InputError } from "./document/input-error.ts";
+import { show } from "./document/mistakes.ts";
+import { decodeUtf8, MEBIBYTE, readBytes } from "./document/source.ts";
 
 /**
  * Recorded arrivals, or a rate that changes over time; times are in ms from the start of the trace.

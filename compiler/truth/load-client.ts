@@ -2,7 +2,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { INPUT_ERRORS, InputError } from "../spec/input-error.ts";
+import { INPUT_ERRORS, InputError } from "../spec/document/input-error.ts";
 import type { LoadMessage, LoadOrder } from "./load-messages.ts";
 
 const PROGRAM = fileURLToPath(new URL("./load-process.js", import.meta.url));

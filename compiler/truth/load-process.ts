@@ -1,11 +1,11 @@
 /** The program of the process that sends the load: one order after the other, by its parent. */
-import { RuntimeError } from "stratagem-runtime/internal/errors";
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import { openBodyWorkload } from "../load/body-workload.ts";
 import { inputsFromFiles } from "../load/input-file.ts";
 import type { Settled } from "../load/load-generator.ts";
 import { openPlannedWorkload } from "../load/planned-workload.ts";
 import { DEFAULT_MAX_OUTSTANDING, type LoadOptions, runLoad } from "../load/run-load.ts";
-import { InputError } from "../spec/input-error.ts";
+import { InputError } from "../spec/document/input-error.ts";
 import type { LoadContent, LoadMessage, LoadOrder, SentRequests } from "./load-messages.ts";
 
 process.on("message", (order: LoadOrder) => {

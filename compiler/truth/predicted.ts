@@ -1,7 +1,8 @@
 /** What a simulation of the very arrivals of a run predicts, with the serving path and without. */
+
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { Bundle, ServingPath } from "stratagem-runtime/internal/bundle/schema";
 import { levelForLoad } from "stratagem-runtime/internal/core/level-choice";
-import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { promisedNow } from "stratagem-runtime/internal/server/drift/promised-now";
 import * as z from "zod";
 import { methodOf } from "../methods/registry.ts";
@@ -11,7 +12,7 @@ import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import type { ServiceTimeMode } from "../simulate/service-times.ts";
 import { AS_PROFILED } from "../simulate/serving/machine-state.ts";
 import type { StationOptions } from "../simulate/serving/stations.ts";
-import { InputError } from "../spec/input-error.ts";
+import { InputError } from "../spec/document/input-error.ts";
 import { GatheredTimes, outcomeOf, type RequestTimes } from "./request-times.ts";
 import type { Ablation, BriefOutcome, Outcome, TruthPoint } from "./truth-document.ts";
 

@@ -4,7 +4,7 @@ import { readFile, rm } from "node:fs/promises";
 import { cpus } from "node:os";
 import { join } from "node:path";
 import { type Bundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
-import { loadBundle } from "stratagem-runtime/internal/load-bundle";
+import { loadBundle } from "stratagem-runtime/internal/bundles/load-bundle";
 import * as z from "zod";
 import { StepError } from "../base/errors.ts";
 import { readProcessorTicks, sharesBetween } from "../load/processor-time.ts";

@@ -4,8 +4,8 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import { askHttp } from "stratagem-runtime/internal/base/http-client";
-import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { type AnsweredRequest, answeredRequests } from "../explain/logged-request.ts";
 
 export interface ServerProcess {

@@ -1,5 +1,5 @@
 /** The points of an application as a table for people: promised beside measured. */
-import { alignColumns, percent } from "stratagem-runtime/internal/tell/text";
+import { alignColumns, percent } from "stratagem-runtime/internal/describe/text";
 import type { CheckName, TruthDocument, TruthPoint } from "./truth-document.ts";
 
 const HEAD = [

@@ -1,5 +1,5 @@
 /** What an agent counts of its batches, in Triton's words where it has some. */
-import { Histogram, head, line, type MetricLine } from "../server/metrics/exposition.ts";
+import { Histogram, head, line, type MetricLine } from "../base/exposition.ts";
 import { RequestMetrics } from "../server/requests/request-metrics.ts";
 
 /** Models whose counts are kept, also of those that are held no more. */

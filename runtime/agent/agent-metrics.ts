@@ -1,5 +1,5 @@
 /** What an agent tells at `/metrics`. */
-import { head, line, type MetricLine, metric } from "../server/metrics/exposition.ts";
+import { head, line, type MetricLine, metric } from "../base/exposition.ts";
 import { processMetricLines } from "../server/metrics/process-metrics.ts";
 import type { AgentState } from "./agent-state.ts";
 

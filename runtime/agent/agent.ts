@@ -1,5 +1,7 @@
 /** A worker for front ends on other machines: holds models, and runs one batch at a time. */
 import { join } from "node:path";
+import type { Notice } from "../base/notice.ts";
+import { packageVersion } from "../base/version.ts";
 import type { VariantModel } from "../exec/models/executor.ts";
 import type { CpuFallback } from "../exec/models/model-facts.ts";
 import type { WorkerDevice } from "../exec/models/worker-device.ts";
@@ -8,8 +10,6 @@ import { DEFAULT_LIMITS, type ServerLimits } from "../server/applications/limits
 import { ByteBudget } from "../server/bodies/byte-budget.ts";
 import { Connections } from "../server/connections/connections.ts";
 import { forceServer, stopServer } from "../server/http/stopping.ts";
-import type { Notice } from "../server/telemetry/notice.ts";
-import { packageVersion } from "../version.ts";
 import { AgentCounts } from "./agent-counts.ts";
 import { agentServer } from "./agent-server.ts";
 import { type AgentDocument, type AgentState, agentDocument } from "./agent-state.ts";

@@ -1,7 +1,8 @@
 /** What runs the models of an agent: as it is told, or the first that runs one. */
+
+import type { Notice } from "../base/notice.ts";
 import { onFirstProvider } from "../exec/limits/first-provider.ts";
 import { defaultDevice, deviceText, type WorkerDevice } from "../exec/models/worker-device.ts";
-import type { Notice } from "../server/telemetry/notice.ts";
 
 export class DeviceChoice {
   #device: WorkerDevice | null;

@@ -1,5 +1,6 @@
 /** A model that an agent holds: a process of its own that runs it, and is replaced when it ends. */
 import { setImmediate } from "node:timers/promises";
+import type { Notice } from "../base/notice.ts";
 import { type Batch, type BatchResult, WorkerLostError } from "../exec/models/executor.ts";
 import type { CpuFallback } from "../exec/models/model-facts.ts";
 import {
@@ -7,7 +8,6 @@ import {
   type ProcessExecutorHandlers,
   startExecutor,
 } from "../exec/pool/worker-pool.ts";
-import type { Notice } from "../server/telemetry/notice.ts";
 import type { AgentModel } from "./agent-model.ts";
 import type { DeviceChoice } from "./device-choice.ts";
 import type { FoundModel } from "./model-folder.ts";

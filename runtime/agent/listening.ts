@@ -1,6 +1,6 @@
 /** Where an agent listens. */
 import type { Server } from "node:http";
-import { RuntimeError } from "../errors.ts";
+import { RuntimeError } from "../base/errors.ts";
 
 export interface ListenAddress {
   readonly host: string;

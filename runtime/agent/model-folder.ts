@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { VariantModel } from "../exec/models/executor.ts";
 import type { DescribedModel } from "../exec/onnx/model-file.ts";
 import { ModelReader } from "../exec/process/model-reader.ts";
-import { OpenedModels } from "../opened-models.ts";
+import { OpenedModels } from "../exec/process/opened-models.ts";
 import { type AgentModel, agentModel, NoModelError } from "./agent-model.ts";
 
 const ENDING = ".onnx";

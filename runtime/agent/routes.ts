@@ -1,9 +1,9 @@
 /** Routes of an agent: the Open Inference Protocol v2, Triton's repository, and what it is. */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { exposition } from "../base/exposition.ts";
 import { RowsRefusedError } from "../exec/models/executor.ts";
 import { CLOSE, HttpError, reasonText } from "../server/connections/http-error.ts";
 import { hasUnreadBody } from "../server/connections/request-head.ts";
-import { exposition } from "../server/metrics/exposition.ts";
 import { modelStatistics } from "../server/protocol/descriptions.ts";
 import { httpErrorOf } from "../server/protocol/refusal.ts";
 import { segmentsOf } from "../server/protocol/request-target.ts";

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 // Not the whole of msgpackr, which loads a native reader of texts: bundles have few of them.
 import { Packr } from "msgpackr/pack";
 import { Unpackr } from "msgpackr/unpack";
-import { BundleError, type BundleErrorCode } from "./bundle-error.ts";
+import { BundleError, type BundleErrorCode } from "../base/bundle-error.ts";
 import { scanMsgpack } from "./msgpack-scan.ts";
 import { type Bundle, FORMAT_VERSION } from "./schema.ts";
 

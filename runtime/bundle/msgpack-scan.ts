@@ -1,5 +1,5 @@
 /** Walks the bytes of a payload before they are decoded, and refuses what no bundle holds. */
-import { BundleError } from "./bundle-error.ts";
+import { BundleError } from "../base/bundle-error.ts";
 
 /** A bundle nests nine deep. */
 const MAX_DEPTH = 16;

@@ -1,5 +1,5 @@
 /** Refuses a value of another shape in one line: where, what is allowed, what was found. */
-import { BundleError } from "./bundle-error.ts";
+import { BundleError } from "../base/bundle-error.ts";
 
 /** Controls, line separators and lone surrogates: none survives a terminal, a log line or UTF-8. */
 export const UNPRINTABLE = /[\p{Cc}\p{Zl}\p{Zp}\p{Surrogate}]/u;

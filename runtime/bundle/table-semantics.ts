@@ -1,5 +1,5 @@
 /** What tables and names in a bundle must say about each other, whatever the method. */
-import { BundleError } from "./bundle-error.ts";
+import { BundleError } from "../base/bundle-error.ts";
 import {
   type DecisionSpace,
   GIVE_UP,

@@ -1,6 +1,8 @@
 /** `inspect URL`: the load, the level and the pace of a running server. */
+
+import { EXIT_CODES, RuntimeError } from "../base/errors.ts";
 import { askHttp, causeOf } from "../base/http-client.ts";
-import { EXIT_CODES, RuntimeError } from "../errors.ts";
+import { alignColumns, short } from "../describe/text.ts";
 import {
   LIVE_FORMAT,
   LIVE_PATH,
@@ -8,7 +10,6 @@ import {
   type LiveDocument,
   type LivePace,
 } from "../server/page/live.ts";
-import { alignColumns, short } from "../tell/text.ts";
 import type { CommandResult } from "./command-result.ts";
 
 const LIMITS = { timeoutMs: 10_000, maxBytes: 2 ** 26, maxRedirects: 5 };

@@ -1,9 +1,10 @@
 /** `inspect BUNDLE|URL [--level QPS] [--state queued=7,slack=40ms[,class=NAME]]`. */
+
+import { EXIT_CODES, RuntimeError } from "../base/errors.ts";
 import type { Bundle } from "../bundle/schema.ts";
+import { inspectBundle } from "../bundles/inspect.ts";
+import { loadBundle } from "../bundles/load-bundle.ts";
 import { levelForLoad } from "../core/level-choice.ts";
-import { EXIT_CODES, RuntimeError } from "../errors.ts";
-import { inspectBundle } from "../inspect.ts";
-import { loadBundle } from "../load-bundle.ts";
 import type { ActionValuesOf } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
 import type { CommandResult } from "./command-result.ts";

@@ -1,6 +1,6 @@
 /** The settings that are in force, as a file that could be read again. */
 import { stringify } from "yaml";
-import { EXIT_CODES } from "../errors.ts";
+import { EXIT_CODES } from "../base/errors.ts";
 import type { Resolved } from "../settings/resolve.ts";
 import { isLimit, SETTING_GROUPS } from "../settings/table.ts";
 import type { CommandResult } from "./command-result.ts";

@@ -1,12 +1,12 @@
 /** `pull REF -o DIR`: a policy from a registry, with its models, into a folder. */
-import { EXIT_CODES } from "../errors.ts";
+import { EXIT_CODES } from "../base/errors.ts";
+import { sidecarOf } from "../bundles/shipping/sidecars.ts";
+import { type Claims, Trust, type TrustOptions } from "../bundles/trust/trust.ts";
+import { expectClaimed } from "../bundles/trusted-bundle.ts";
+import { alignColumns, counted } from "../describe/text.ts";
 import { type JudgePulled, type PulledFile, pullPolicy } from "../registry/pull-policy.ts";
 import { formatReference, type RegistryReference } from "../registry/reference.ts";
 import { openRegistry, type RegistryOptions } from "../registry/registry.ts";
-import { sidecarOf } from "../shipping/sidecars.ts";
-import { alignColumns, counted } from "../tell/text.ts";
-import { type Claims, Trust, type TrustOptions } from "../trust/trust.ts";
-import { expectClaimed } from "../trusted-bundle.ts";
 import type { CommandResult } from "./command-result.ts";
 
 export interface PullOptions extends Pick<RegistryOptions, "auth" | "signal"> {

@@ -1,9 +1,9 @@
 /** Where `scaler` has the load from: the metrics of front ends, or the cluster they meet in. */
-import { RuntimeError } from "../errors.ts";
-import { FrontEnds } from "../scaling/front-ends.ts";
-import type { LoadSource } from "../scaling/load-source.ts";
+import { RuntimeError } from "../base/errors.ts";
+import { HttpClient } from "../features/sources/http-client.ts";
+import { FrontEnds } from "../scaler/front-ends.ts";
+import type { LoadSource } from "../scaler/load-source.ts";
 import { tokenFileFor } from "../settings/shown-tokens.ts";
-import { HttpClient } from "../sources/http-client.ts";
 import type { ScalerFlags, ScalerSurroundings } from "./scaler-options.ts";
 
 /** A front end that takes longer counts with what it said last. */
@@ -47,10 +47,10 @@ async function openCluster(
   application: string,
   { nowMs, onNotice }: ScalerSurroundings,
 ): Promise<OpenedLoad> {
-  const { clusterUrlOf } = await import("../cluster/cluster-url.ts");
-  const { ClusterConnection } = await import("../cluster/connection.ts");
-  const { NatsStore } = await import("../cluster/nats-store.ts");
-  const { ClusterLoad } = await import("../scaling/cluster-load.ts");
+  const { clusterUrlOf } = await import("../features/cluster/cluster-url.ts");
+  const { ClusterConnection } = await import("../features/cluster/connection.ts");
+  const { NatsStore } = await import("../features/cluster/nats-store.ts");
+  const { ClusterLoad } = await import("../scaler/cluster-load.ts");
   const url = clusterUrlOf(text);
   const tokenFile = tokenFileFor("cluster", token);
   const clientName = `stratagem scaler ${process.pid}`;

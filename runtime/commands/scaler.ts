@@ -1,14 +1,14 @@
 /** `scaler --policy BUNDLE`: says how many workers the observed load wants. */
 import { readFile } from "node:fs/promises";
 import { ServerCredentials } from "@grpc/grpc-js";
-import { EXIT_CODES, RuntimeError } from "../errors.ts";
-import { openKeda } from "../keda/keda.ts";
-import { replicasOf } from "../keda/replicas.ts";
-import { loadBundle } from "../load-bundle.ts";
-import { openedSources } from "../opened-sources.ts";
-import { LoadWatch } from "../scaling/load-watch.ts";
+import { EXIT_CODES, RuntimeError } from "../base/errors.ts";
+import { loadBundle } from "../bundles/load-bundle.ts";
+import { storeFolder } from "../features/sources/store-folder.ts";
+import { openedSources } from "../host/opened-sources.ts";
+import { openKeda } from "../scaler/keda.ts";
+import { LoadWatch } from "../scaler/load-watch.ts";
+import { replicasOf } from "../scaler/replicas.ts";
 import { tokenFileFor } from "../settings/shown-tokens.ts";
-import { storeFolder } from "../sources/store-folder.ts";
 import type { CommandResult } from "./command-result.ts";
 import { expectOneLoad, openLoad } from "./scaler-load.ts";
 import type { ScalerFlags, ScalerSurroundings } from "./scaler-options.ts";

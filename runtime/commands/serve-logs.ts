@@ -1,9 +1,9 @@
 /** The logs of `serve`: what operators are told, and a line for every request. */
-import { RuntimeError } from "../errors.ts";
+import { RuntimeError } from "../base/errors.ts";
+import type { ServerOptions } from "../host/start-server.ts";
 import { LineSink } from "../server/telemetry/line-sink.ts";
 import { Log } from "../server/telemetry/log.ts";
 import type { SettingValues } from "../settings/table.ts";
-import type { ServerOptions } from "../start-server.ts";
 
 export interface ServeLogs {
   readonly log: Log;

@@ -1,7 +1,7 @@
 /** `keygen --token`: makes a token, and the line that lets whoever has it in. */
 import { randomBytes } from "node:crypto";
-import { EXIT_CODES, RuntimeError } from "../errors.ts";
-import { INSTANT_EXPECTED } from "../instant.ts";
+import { EXIT_CODES, RuntimeError } from "../base/errors.ts";
+import { INSTANT_EXPECTED } from "../base/instant.ts";
 import { SCOPES } from "../server/access/scopes.ts";
 import { tokensOf } from "../server/access/token-file.ts";
 import { sha256 } from "../server/access/token-hash.ts";

@@ -1,14 +1,14 @@
 /** `verify BUNDLE --key NAME.pub`: whether the signature beside a bundle holds, and its files. */
 import { dirname, join } from "node:path";
-import { EXIT_CODE_BY_ERROR, EXIT_CODES, RuntimeError } from "../errors.ts";
-import { readBundleFile } from "../load-bundle.ts";
-import { digestOfFile } from "../shipping/file-digest.ts";
-import { sidecarOf } from "../shipping/sidecars.ts";
-import { readEnvelopeFile } from "../trust/envelope-file.ts";
-import { type Labels, labelsText } from "../trust/labels.ts";
-import { readProvenance } from "../trust/provenance.ts";
-import type { SignedFile } from "../trust/statement.ts";
-import { type Claims, Trust } from "../trust/trust.ts";
+import { EXIT_CODE_BY_ERROR, EXIT_CODES, RuntimeError } from "../base/errors.ts";
+import { readBundleFile } from "../bundles/load-bundle.ts";
+import { digestOfFile } from "../bundles/shipping/file-digest.ts";
+import { sidecarOf } from "../bundles/shipping/sidecars.ts";
+import { readEnvelopeFile } from "../bundles/trust/envelope-file.ts";
+import { type Labels, labelsText } from "../bundles/trust/labels.ts";
+import { readProvenance } from "../bundles/trust/provenance.ts";
+import type { SignedFile } from "../bundles/trust/statement.ts";
+import { type Claims, Trust } from "../bundles/trust/trust.ts";
 import type { CommandResult } from "./command-result.ts";
 
 export interface SignatureOptions {

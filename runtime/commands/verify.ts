@@ -1,8 +1,9 @@
 /** `verify BUNDLE` as far as a runtime can go: integrity, schema and semantics. */
-import { BundleError } from "../bundle/bundle-error.ts";
+
+import { BundleError } from "../base/bundle-error.ts";
+import { EXIT_CODES } from "../base/errors.ts";
 import { type Bundle, FORMAT_VERSION } from "../bundle/schema.ts";
-import { EXIT_CODES } from "../errors.ts";
-import { type LoadedBundle, loadBundle } from "../load-bundle.ts";
+import { type LoadedBundle, loadBundle } from "../bundles/load-bundle.ts";
 import { methodOf } from "../methods/registry.ts";
 import type { CommandResult } from "./command-result.ts";
 

@@ -2,23 +2,23 @@
 import { hostname } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { type Agent, type AgentOptions, startAgent } from "../agent/agent.ts";
-import { announcedUrl } from "../cluster/announced-url.ts";
-import type { AnnouncedState } from "../cluster/announcer.ts";
-import type { ClusterWorker } from "../cluster/cluster-worker.ts";
-import { EXIT_CODES, RuntimeError } from "../errors.ts";
+import { EXIT_CODES, RuntimeError } from "../base/errors.ts";
+import { settleCollection } from "../base/heap-collection.ts";
+import { loadBundle } from "../bundles/load-bundle.ts";
 import { AUTO } from "../exec/limits/first-provider.ts";
 import type { VariantModel } from "../exec/models/executor.ts";
-import { settleCollection } from "../heap-collection.ts";
-import { loadBundle } from "../load-bundle.ts";
-import { OpenedModels } from "../opened-models.ts";
-import { servedModels } from "../served-models.ts";
+import { OpenedModels } from "../exec/process/opened-models.ts";
+import { announcedUrl } from "../features/cluster/announced-url.ts";
+import type { AnnouncedState } from "../features/cluster/announcer.ts";
+import type { ClusterWorker } from "../features/cluster/cluster-worker.ts";
+import { storeFolder } from "../features/sources/store-folder.ts";
+import { servedModels } from "../host/served-models.ts";
+import { servingDevices } from "../host/serving-devices.ts";
 import type { AccessOptions } from "../server/access/access.ts";
 import { LineSink } from "../server/telemetry/line-sink.ts";
 import { Log, type LogState } from "../server/telemetry/log.ts";
-import { servingDevices } from "../serving-devices.ts";
 import type { Address } from "../settings/kinds.ts";
 import { tokenFileFor } from "../settings/shown-tokens.ts";
-import { storeFolder } from "../sources/store-folder.ts";
 import type { CommandResult } from "./command-result.ts";
 
 /** As the command line has them, each checked by itself. */
@@ -124,7 +124,7 @@ async function clusterOf(
   onNotice: AgentOptions["onNotice"],
 ): Promise<ClusterWorker | null> {
   if (cluster === undefined) return null;
-  const { ClusterWorker } = await import("../cluster/cluster-worker.ts");
+  const { ClusterWorker } = await import("../features/cluster/cluster-worker.ts");
   if (url !== undefined) announcedUrl(url, "");
   const tokenFile = tokenFileFor("cluster", token);
   const folder = join(storeFolder(store ?? null, process.env), "models");

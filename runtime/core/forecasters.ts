@@ -52,7 +52,7 @@ export type ForecasterName = keyof ParametersByForecaster;
 
 /**
  * The best in mean absolute percentage error on the training days of the Twitter trace
- * (`themis forecast-parameters` of experiments/).
+ * (`themis forecast-parameters` of lab/experiments).
  */
 export const DEFAULT_PARAMETERS: ParametersByForecaster = {
   "last-max": { windows: 1 },

@@ -54,9 +54,9 @@ export async function memoryByPid(env: Environment): Promise<Map<number, number>
 
 /**
  * Finds the GPU or MIG instance that CUDA means by an id.
- * @param id one entry of CUDA_VISIBLE_DEVICES: a number, or the beginning of a UUID.
- * @param isInBusOrder whether CUDA counts in the order of the PCI bus, as nvidia-smi does; otherwise
- * it counts the fastest first.
+ * @param id one entry of CUDA_VISIBLE_DEVICES: a number, or the beginning of a UUID. @param
+ * isInBusOrder whether CUDA counts in the order of the PCI bus, as nvidia-smi does; otherwise it
+ * counts the fastest first.
  * @returns null without nvidia-smi, without such a device, or if it is not sure which it is.
  */
 export async function nvidiaDevice(

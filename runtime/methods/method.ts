@@ -1,4 +1,5 @@
 /** A method as the runtime sees it: what it says of its bundles, and how it hosts them. */
+
 import type {
   ActionValues,
   Bundle,
@@ -7,6 +8,11 @@ import type {
   RamsisLevel,
 } from "../bundle/schema.ts";
 import type { OpenCore } from "../core/command-buffer.ts";
+import type { Section } from "../describe/bundle-sections.ts";
+import type { DiffLevel } from "../describe/level-diff.ts";
+import type { MadeDecision, ReviewedDecision } from "../describe/made-decision.ts";
+import type { PlannedWorkers } from "../describe/planned-workers.ts";
+import type { ServingTold } from "../describe/serving-told.ts";
 import type {
   AssignedExecutor,
   AssignedExecutorHandlers,
@@ -15,13 +21,8 @@ import type {
 } from "../exec/models/executor.ts";
 import type { Application, ApplicationOptions } from "../server/applications/application.ts";
 import type { Replayer, ReplayerOptions } from "../server/decisions/recorded-entry.ts";
-import type { AxisNames } from "../server/graph/output-groups.ts";
-import type { Section } from "../tell/bundle-sections.ts";
-import type { DiffLevel } from "../tell/level-diff.ts";
-import type { MadeDecision, ReviewedDecision } from "../tell/made-decision.ts";
-import type { PlannedWorkers } from "../tell/planned-workers.ts";
-import type { ServingTold } from "../tell/serving-told.ts";
-import type { WantedModel } from "../wanted-models.ts";
+import type { AxisNames } from "../server/graph/signature/output-groups.ts";
+import type { WantedModel } from "./wanted-models.ts";
 
 /**
  * One object per method, made in its folder of what the folder holds, and found in `registry.ts`.

@@ -3,8 +3,8 @@
  * registry names. Source: distribution's specification of token authentication.
  */
 
+import { RuntimeError } from "../base/errors.ts";
 import type { HttpAnswer, HttpRequest } from "../base/http-client.ts";
-import { RuntimeError } from "../errors.ts";
 import { type Challenge, challengesOf } from "./challenge.ts";
 import type { Credentials } from "./credential-kinds.ts";
 import type { FoundCredentials } from "./credentials.ts";

@@ -1,6 +1,6 @@
 /** Asks a program that keeps credentials, `docker-credential-NAME`, as docker and podman do. */
 import { spawn } from "node:child_process";
-import { RuntimeError } from "../errors.ts";
+import { RuntimeError } from "../base/errors.ts";
 import type { Credentials } from "./credential-kinds.ts";
 
 const NAME = /^\w[\w.-]{0,63}$/;

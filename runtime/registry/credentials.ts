@@ -4,8 +4,8 @@
  */
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { RuntimeError } from "../errors.ts";
-import { readRegularFile } from "../regular-file.ts";
+import { RuntimeError } from "../base/errors.ts";
+import { readRegularFile } from "../base/regular-file.ts";
 import { helpedCredentials } from "./credential-helper.ts";
 import type { Credentials } from "./credential-kinds.ts";
 import type { RegistryReference } from "./reference.ts";

@@ -5,9 +5,9 @@
 
 import { constants } from "node:fs";
 import { type FileHandle, open, rm } from "node:fs/promises";
+import { RuntimeError } from "../base/errors.ts";
 import { causeOf } from "../base/http-client.ts";
-import { RuntimeError } from "../errors.ts";
-import { digestOf } from "../shipping/file-digest.ts";
+import { digestOf } from "../bundles/shipping/file-digest.ts";
 import { Filling } from "./filling.ts";
 import { digestError } from "./registry-errors.ts";
 import type { Transport } from "./transport.ts";

@@ -10,7 +10,7 @@ import {
   openHttp,
   RedirectError,
 } from "../base/http-client.ts";
-import { packageVersion } from "../version.ts";
+import { packageVersion } from "../base/version.ts";
 import { TransientError } from "./registry-errors.ts";
 
 const IDLE_MS = 30_000;
@@ -18,7 +18,7 @@ const IDLE_MS = 30_000;
 const IDLE_AFTER_SENDING_MS = 300_000;
 const USER_AGENT = `stratagem/${packageVersion()}`;
 
-/** @throws RedirectError; TransientError where there is no answer; the signal's reason once it is aborted. */
+/** @throws RedirectError; TransientError without an answer; the reason of an aborted signal. */
 export async function send(url: URL, request: HttpRequest): Promise<HttpAnswer> {
   const { headers, body, signal } = request;
   const idleMs = body === undefined ? IDLE_MS : IDLE_AFTER_SENDING_MS;

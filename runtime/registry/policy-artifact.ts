@@ -1,5 +1,5 @@
 /** A policy as an artifact: its bundle, the files that it names, its signature and provenance. */
-import type { Sidecar } from "../shipping/sidecars.ts";
+import type { Sidecar } from "../bundles/shipping/sidecars.ts";
 import { type Descriptor, type Manifest, sha256Of } from "./manifest.ts";
 import { POLICY, PROVENANCE, SIGNATURE, TITLE } from "./media-types.ts";
 import { registryError } from "./registry-errors.ts";

@@ -1,7 +1,7 @@
 /** The layers of a policy that is pushed: the bundle, then its models and what is about it. */
 import { basename } from "node:path";
-import type { PartFile } from "../shipping/part-files.ts";
-import { SIDECARS, type Sidecar, sidecarOf } from "../shipping/sidecars.ts";
+import type { PartFile } from "../bundles/shipping/part-files.ts";
+import { SIDECARS, type Sidecar, sidecarOf } from "../bundles/shipping/sidecars.ts";
 import { descriptorOf } from "./manifest.ts";
 import { MODEL, POLICY, TITLE } from "./media-types.ts";
 import { SIDECAR_TYPES } from "./policy-artifact.ts";

@@ -5,14 +5,14 @@
 
 import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { BundleError } from "../base/bundle-error.ts";
+import { RuntimeError } from "../base/errors.ts";
 import { causeOf } from "../base/http-client.ts";
-import { BundleError } from "../bundle/bundle-error.ts";
 import type { Bundle } from "../bundle/schema.ts";
-import { RuntimeError } from "../errors.ts";
-import { loadBundle, MAX_BUNDLE_BYTES } from "../load-bundle.ts";
-import { isFileOf } from "../shipping/part-files.ts";
-import { partsOf } from "../shipping/parts.ts";
-import { MAX_SIDECAR_BYTES, SIDECARS, sidecarOf } from "../shipping/sidecars.ts";
+import { loadBundle, MAX_BUNDLE_BYTES } from "../bundles/load-bundle.ts";
+import { isFileOf } from "../bundles/shipping/part-files.ts";
+import { partsOf } from "../bundles/shipping/parts.ts";
+import { MAX_SIDECAR_BYTES, SIDECARS, sidecarOf } from "../bundles/shipping/sidecars.ts";
 import { type Descriptor, sha256Of } from "./manifest.ts";
 import { type PolicyArtifact, policyArtifact } from "./policy-artifact.ts";
 import { formatReference } from "./reference.ts";

@@ -1,5 +1,5 @@
 /** Names of artifacts in registries: `oci://host[:port]/repository[:tag][@sha256:…]`. */
-import { RuntimeError } from "../errors.ts";
+import { RuntimeError } from "../base/errors.ts";
 import { printable } from "./registry-errors.ts";
 
 export interface RegistryReference {

@@ -1,5 +1,5 @@
 /** What a registry said, or that it said nothing, in one line without anything secret. */
-import { RuntimeError } from "../errors.ts";
+import { RuntimeError } from "../base/errors.ts";
 
 /** Of an answer that is to be told; more of it is not read. */
 export const MAX_WORDS_BYTES = 2 ** 16;

@@ -1,5 +1,5 @@
 /** Finds what is about a pulled policy: among its layers, or what was pushed for it later. */
-import type { Sidecar } from "../shipping/sidecars.ts";
+import type { Sidecar } from "../bundles/shipping/sidecars.ts";
 import type { Descriptor } from "./manifest.ts";
 import { type PolicyArtifact, SIDECAR_TYPES } from "./policy-artifact.ts";
 import type { Registry } from "./registry.ts";

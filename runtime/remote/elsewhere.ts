@@ -1,6 +1,7 @@
 /** Which pools of a bundle have their workers on other machines, and who says where. */
+
+import { RuntimeError } from "../base/errors.ts";
 import { isWorkerUrl, type Pool, WORKER_URL_FORM } from "../bundle/schema.ts";
-import { RuntimeError } from "../errors.ts";
 import {
   fixedWorkers,
   type RemoteMember,

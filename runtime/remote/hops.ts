@@ -1,5 +1,5 @@
 /** What the way to workers of other machines takes: beside what their runs take there. */
-import { Histogram, head, line, type MetricLine } from "../server/metrics/exposition.ts";
+import { Histogram, head, line, type MetricLine } from "../base/exposition.ts";
 
 /** Part that the newest hop has of the figure that follows the last ones. */
 const NEWEST = 0.05;

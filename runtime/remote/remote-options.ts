@@ -1,8 +1,8 @@
 /** What executors of workers on other machines are started with, and how long they wait. */
 
+import type { Notice } from "../base/notice.ts";
 import { WORKER_LIMITS, type WorkerLimits } from "../exec/limits/worker-limits.ts";
 import type { ExecutorOptions } from "../exec/models/executor.ts";
-import type { Notice } from "../server/telemetry/notice.ts";
 import type { Hops } from "./hops.ts";
 import type { RemoteWorkers } from "./remote-workers.ts";
 import type { ReadToken } from "./worker-token.ts";

@@ -1,6 +1,6 @@
 /** What a front end shows workers that let nobody else in. */
 import { readFile } from "node:fs/promises";
-import { RuntimeError } from "../errors.ts";
+import { RuntimeError } from "../base/errors.ts";
 
 /** The `authorization` of a request; null for none. */
 export type ReadToken = () => Promise<string | null>;

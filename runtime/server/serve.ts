@@ -1,5 +1,7 @@
 /** A server from its listening to its close, whatever answers in it. */
 import { setTimeout as pause } from "node:timers/promises";
+import type { MetricLine } from "../base/exposition.ts";
+import type { Notice } from "../base/notice.ts";
 import type { Bundle } from "../bundle/schema.ts";
 import { Access, exposureOf } from "./access/access.ts";
 import type { Application } from "./applications/application.ts";
@@ -19,11 +21,9 @@ import { type DoorAddress, doorsOf } from "./http/doors.ts";
 import { openDoors } from "./http/open-doors.ts";
 import { JsonThread } from "./json/json-thread.ts";
 import { TurnShare } from "./json/turn-share.ts";
-import type { MetricLine } from "./metrics/exposition.ts";
 import { LoopDelay } from "./metrics/loop-delay.ts";
 import { processMetricLines } from "./metrics/process-metrics.ts";
 import { LivePage } from "./page/page.ts";
-import type { Notice } from "./telemetry/notice.ts";
 import type { Telemetry } from "./telemetry/telemetry.ts";
 
 const NO_APPLICATION = "there is no such application";

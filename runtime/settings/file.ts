@@ -1,8 +1,8 @@
 /** The file that settings may be in: YAML, of which JSON is a part. */
 import { LineCounter, parseDocument } from "yaml";
-import { RuntimeError } from "../errors.ts";
-import { readRegularFile } from "../regular-file.ts";
-import { suggestion } from "../tell/nearest.ts";
+import { RuntimeError } from "../base/errors.ts";
+import { suggestion } from "../base/nearest.ts";
+import { readRegularFile } from "../base/regular-file.ts";
 import { removedSetting } from "./removed.ts";
 import { isLimit, LIMIT_NAMES, SETTINGS } from "./table.ts";
 

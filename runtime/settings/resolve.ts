@@ -1,6 +1,6 @@
 /** The value of each setting: of its flag, its variable, the file, or what is usual. */
-import { RuntimeError } from "../errors.ts";
-import { suggestion } from "../tell/nearest.ts";
+import { RuntimeError } from "../base/errors.ts";
+import { suggestion } from "../base/nearest.ts";
 import { splitPair } from "./device-kinds.ts";
 import type { SettingsFile } from "./file.ts";
 import { removedVariable } from "./removed.ts";

@@ -1,7 +1,8 @@
 /** What is told to the outside: the log, the access log, promises, traces and metrics. */
+
+import { SEVERITIES } from "../base/notice.ts";
 import { isMask, MASK_CHOICES } from "../server/decisions/masked-fields.ts";
 import { LOG_FORMATS } from "../server/telemetry/log.ts";
-import { SEVERITIES } from "../server/telemetry/notice.ts";
 import { type Kind, oneOf, share, text, texts, truth } from "./kinds.ts";
 import { setting } from "./setting.ts";
 

@@ -1,5 +1,5 @@
 /** Whose bundles are followed, and what the site is that they may be for. */
-import { LABELS_EXPECTED, type Labels, labelsOf, labelsText } from "../trust/labels.ts";
+import { LABELS_EXPECTED, type Labels, labelsOf, labelsText } from "../bundles/trust/labels.ts";
 import { type Kind, texts } from "./kinds.ts";
 import { setting } from "./setting.ts";
 

@@ -12,7 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RamsisBundle } from "../../runtime/bundle/schema.ts";
-import { encodeBundle } from "../../runtime/checked-bundle.ts";
+import { encodeBundle } from "../../runtime/bundles/checked-bundle.ts";
 import { stratagemHere } from "../support/cli-here.ts";
 import { tinyBundle } from "../support/tiny-bundle.ts";
 

@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { afterAll, describe, expect, test } from "vitest";
-import { packed, payloadOf, signed } from "../../experiments/campaign/bundles/signed-file.ts";
-import { placeAt } from "../../experiments/campaign/bundles/sites.ts";
+import { packed, payloadOf, signed } from "../../lab/campaign/bundles/signed-file.ts";
+import { placeAt } from "../../lab/campaign/bundles/sites.ts";
 import { stratagemHere } from "../support/cli-here.ts";
 import { startStratagem } from "../support/run-cli.ts";
 

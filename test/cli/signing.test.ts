@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { signedBytes } from "../../runtime/trust/envelope.ts";
+import { signedBytes } from "../../runtime/bundles/trust/envelope.ts";
 import { stratagemHere, stratagemRuntimeHere } from "../support/cli-here.ts";
 import type { CliRun } from "../support/run-cli.ts";
 import { signatureFolder } from "../support/signatures.ts";

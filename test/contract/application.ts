@@ -1,7 +1,7 @@
 /** A small application with models that can be served: what every method compiles in the suite. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { onnxModel } from "../../tools/onnx-graph.ts";
+import { onnxModel } from "../../lab/models/onnx-graph.ts";
 
 /** Values of a row. */
 export const WIDTH = 3;

@@ -5,8 +5,12 @@ import {
   BUNDLE_ERRORS,
   BundleError,
   type BundleErrorCode,
-} from "../../runtime/bundle/bundle-error.ts";
-import { decodeBundle, encodeBundle, validateBundle } from "../../runtime/checked-bundle.ts";
+} from "../../runtime/base/bundle-error.ts";
+import {
+  decodeBundle,
+  encodeBundle,
+  validateBundle,
+} from "../../runtime/bundles/checked-bundle.ts";
 import { fileOf, HEADER_BYTES } from "../support/bundle-fixtures.ts";
 import { changedAt } from "../support/refused-bundle.ts";
 import { Dice, mutateBytes } from "./mutations.ts";

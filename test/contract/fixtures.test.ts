@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { allMethods } from "../../compiler/methods/registry.ts";
-import { decodeBundle, encodeBundle } from "../../runtime/checked-bundle.ts";
+import { decodeBundle, encodeBundle } from "../../runtime/bundles/checked-bundle.ts";
 import { fixtures } from "../support/bundle-fixtures.ts";
 
 // The files are written by:

@@ -2,8 +2,8 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { decodeBundle, encodeBundle } from "../../runtime/checked-bundle.ts";
-import { FORMATS, pathOf, readEditions } from "../../tools/release/formats.ts";
+import { FORMATS, pathOf, readEditions } from "../../lab/release/formats.ts";
+import { decodeBundle, encodeBundle } from "../../runtime/bundles/checked-bundle.ts";
 import { optionalFieldNames } from "../docs/bundle-fields.ts";
 import { plainPayload } from "../support/bundle-fixtures.ts";
 

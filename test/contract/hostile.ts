@@ -1,11 +1,11 @@
 /** Tries mutants of a method's bundles: each is refused by name, or is sound and works. */
 import { describe, expect, test } from "vitest";
-import { drive } from "../../experiments/campaign/bundles/drive.ts";
-import { Mutants } from "../../experiments/campaign/bundles/mutants.ts";
-import { axesByFile, originals } from "../../experiments/campaign/bundles/trial.ts";
-import { BundleError } from "../../runtime/bundle/bundle-error.ts";
+import { drive } from "../../lab/campaign/bundles/drive.ts";
+import { Mutants } from "../../lab/campaign/bundles/mutants.ts";
+import { axesByFile, originals } from "../../lab/campaign/bundles/trial.ts";
+import { BundleError } from "../../runtime/base/bundle-error.ts";
 import type { Bundle } from "../../runtime/bundle/schema.ts";
-import { decodeBundle, encodeBundle } from "../../runtime/checked-bundle.ts";
+import { decodeBundle, encodeBundle } from "../../runtime/bundles/checked-bundle.ts";
 import { Rng } from "../../runtime/core/rng.ts";
 import { casesOf } from "../support/cases.ts";
 import type { Subject } from "./subjects/subject.ts";

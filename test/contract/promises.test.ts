@@ -3,9 +3,9 @@ import { describe, expect, test } from "vitest";
 import { compare } from "../../compiler/gate/compare.ts";
 import { promisedBundle } from "../../compiler/gate/promised-bundle.ts";
 import { methodOf } from "../../compiler/methods/registry.ts";
-import { isLevelFigure, LEVEL_FIGURES } from "../../compiler/spec/promise-figures.ts";
+import { isLevelFigure, LEVEL_FIGURES } from "../../compiler/spec/schema/promise-figures.ts";
 import type { Level } from "../../runtime/bundle/schema.ts";
-import { levelReports } from "../../runtime/inspect.ts";
+import { levelReports } from "../../runtime/bundles/inspect.ts";
 import { BY_METHOD } from "./subjects.ts";
 
 describe.each(BY_METHOD)("the promises of %s", (_, { shown }) => {

@@ -1,23 +1,23 @@
 /** Every number of a bundle has a range, and at both of its ends everything works. */
 import { describe, expect, test } from "vitest";
-import { drive } from "../../experiments/campaign/bundles/drive.ts";
+import { drive } from "../../lab/campaign/bundles/drive.ts";
 import {
   type Container,
   packed,
   payloadOf,
   signed,
-} from "../../experiments/campaign/bundles/signed-file.ts";
+} from "../../lab/campaign/bundles/signed-file.ts";
 import {
   type Path,
   placeAt,
   type Site,
   sitesOf,
   type TablePayload,
-} from "../../experiments/campaign/bundles/sites.ts";
-import { axesByFile, type Original, originals } from "../../experiments/campaign/bundles/trial.ts";
-import { BundleError } from "../../runtime/bundle/bundle-error.ts";
+} from "../../lab/campaign/bundles/sites.ts";
+import { axesByFile, type Original, originals } from "../../lab/campaign/bundles/trial.ts";
+import { BundleError } from "../../runtime/base/bundle-error.ts";
 import type { Bundle } from "../../runtime/bundle/schema.ts";
-import { decodeBundle } from "../../runtime/checked-bundle.ts";
+import { decodeBundle } from "../../runtime/bundles/checked-bundle.ts";
 import { casesOf, someOf } from "../support/cases.ts";
 
 const FILES = originals(".");

@@ -7,7 +7,7 @@ import { parseHTML } from "linkedom";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ReportCommand, reportCommand } from "../../compiler/commands/report.ts";
 import type { Bundle } from "../../runtime/bundle/schema.ts";
-import { encodeBundle } from "../../runtime/checked-bundle.ts";
+import { encodeBundle } from "../../runtime/bundles/checked-bundle.ts";
 import { MARKUP } from "./subjects/shown.ts";
 import { BY_METHOD } from "./subjects.ts";
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { diffBundles } from "../../compiler/gate/differences.ts";
 import { diffText } from "../../compiler/gate/differences-text.ts";
 import type { Bundle } from "../../runtime/bundle/schema.ts";
-import { inspectBundle } from "../../runtime/inspect.ts";
+import { inspectBundle } from "../../runtime/bundles/inspect.ts";
 import { methodOf } from "../../runtime/methods/registry.ts";
 import { allFinite } from "../support/all-finite.ts";
 import { BY_METHOD, SUBJECTS } from "./subjects.ts";

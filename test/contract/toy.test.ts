@@ -19,7 +19,7 @@ describe.runIf(TRIES_ALL)("a method more (npm run test:system)", () => {
     expect(tree.touched).toEqual([
       "compiler/methods/registry.ts",
       "compiler/spec/application.ts",
-      "compiler/spec/policy-schema.ts",
+      "compiler/spec/schema/policy-schema.ts",
       "compiler/spec/policy.ts",
       "runtime/bundle/schema.ts",
       "runtime/methods/every-method.ts",

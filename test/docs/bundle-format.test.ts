@@ -1,7 +1,7 @@
 /** docs/bundle-format.md lists every field as the bundle readers' tables say it. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { readEditions } from "../../tools/release/formats.ts";
+import { readEditions } from "../../lab/release/formats.ts";
 import { listedMethods, METHODS, withFields } from "./bundle-fields.ts";
 import { wrapped } from "./markdown.ts";
 

@@ -2,8 +2,8 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { licenceFaults, licencesPage } from "../../tools/audit/licences.ts";
-import { type LockedPackage, productionPackages, unpinned } from "../../tools/audit/lockfile.ts";
+import { licenceFaults, licencesPage } from "../../lab/audit/licences.ts";
+import { type LockedPackage, productionPackages, unpinned } from "../../lab/audit/lockfile.ts";
 
 const PAGE = "docs/licences.md";
 

@@ -2,7 +2,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { beforeAll, describe, expect, test } from "vitest";
-import { type Family, familiesOf } from "../../runtime/server/metrics/exposition.ts";
+import { type Family, familiesOf } from "../../runtime/base/exposition.ts";
 import { BY_METHOD } from "../contract/subjects.ts";
 import { bucketBundle } from "../support/bucket-bundle.ts";
 import { classBundle } from "../support/class-bundle.ts";

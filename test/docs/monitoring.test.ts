@@ -6,9 +6,9 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
-import { alertRules, alertsText, recordingRules } from "../../tools/monitoring/alerts.ts";
-import { dashboardExpressions, dashboardText } from "../../tools/monitoring/dashboard.ts";
-import { listedMetrics, metricsIn, unknownLabelsIn } from "../../tools/monitoring/metric-table.ts";
+import { alertRules, alertsText, recordingRules } from "../../lab/monitoring/alerts.ts";
+import { dashboardExpressions, dashboardText } from "../../lab/monitoring/dashboard.ts";
+import { listedMetrics, metricsIn, unknownLabelsIn } from "../../lab/monitoring/metric-table.ts";
 
 const ALERTS = "docs/deploy/alerts.yaml";
 const DASHBOARD = "docs/deploy/grafana-dashboard.json";

@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { loadApplication } from "../../compiler/spec/load-application.ts";
-import { classesOf } from "../../tools/answers.ts";
-import { gateOf } from "../../tools/cascade/gate.ts";
+import { classesOf } from "../../lab/answers.ts";
+import { gateOf } from "../../lab/models/cascade/gate.ts";
 import {
   answersOf,
   CALIBRATION_COUNT,
@@ -14,7 +14,7 @@ import {
   type Figures,
   figuresOf,
   LOSS,
-} from "../../tools/cascade/measure.ts";
+} from "../../lab/models/cascade/measure.ts";
 import {
   CLASS_NAMES,
   drawImages,
@@ -22,7 +22,7 @@ import {
   HELD_OUT_SEED,
   IMAGE_BYTES,
   TRAIN_SEED,
-} from "../../tools/image-classification/dataset.ts";
+} from "../../lab/models/image-classification/dataset.ts";
 
 type Model = {
   name: string;

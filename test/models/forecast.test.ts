@@ -3,18 +3,18 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import * as core from "../../runtime/core/forecasters.ts";
-import { Rng } from "../../runtime/core/rng.ts";
-import { openOnnxForecaster } from "../../runtime/exec/onnx/onnx-forecaster.ts";
-import { type ForecastFigures, figuresOf } from "../../tools/forecast/figures.ts";
-import { fitLstm, forecastsOf } from "../../tools/forecast/fit.ts";
+import { type ForecastFigures, figuresOf } from "../../lab/models/forecast/figures.ts";
+import { fitLstm, forecastsOf } from "../../lab/models/forecast/fit.ts";
 import {
   initialParameters,
   Lstm,
   PARAMETER_COUNT,
   unstandardised,
-} from "../../tools/forecast/lstm.ts";
-import * as trace from "../../tools/forecast/trace.ts";
+} from "../../lab/models/forecast/lstm.ts";
+import * as trace from "../../lab/models/forecast/trace.ts";
+import * as core from "../../runtime/core/forecasters.ts";
+import { Rng } from "../../runtime/core/rng.ts";
+import { openOnnxForecaster } from "../../runtime/exec/onnx/onnx-forecaster.ts";
 import { operatorsOf } from "../support/naive-lstm.ts";
 
 const reference = process.env["STRATAGEM_REFERENCE"];

@@ -11,7 +11,7 @@ import {
   IMAGE_BYTES,
   TRAIN_COUNT,
   TRAIN_SEED,
-} from "../../tools/image-classification/dataset.ts";
+} from "../../lab/models/image-classification/dataset.ts";
 
 type Variant = {
   name: string;

@@ -5,13 +5,13 @@ import { join } from "node:path";
 import { InferenceSession } from "onnxruntime-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import openBoxes from "../../kit/db-boxes.ts";
-import { DETECTOR, PACKAGE_FOLDER, RECOGNISERS } from "../../tools/ocr/models.ts";
-import { readPages } from "../../tools/ocr/pages.ts";
-import { textBoxes } from "../../tools/ocr/reference/boxes.ts";
-import { detectorMap } from "../../tools/ocr/reference/detect.ts";
-import { readPicture } from "../../tools/ocr/reference/image.ts";
-import { readLabels, readRow } from "../../tools/ocr/reference/recognise.ts";
-import { accuracyOf, comparable, editDistance, pageScore } from "../../tools/ocr/score.ts";
+import { DETECTOR, PACKAGE_FOLDER, RECOGNISERS } from "../../lab/models/ocr/models.ts";
+import { readPages } from "../../lab/models/ocr/pages.ts";
+import { textBoxes } from "../../lab/models/ocr/reference/boxes.ts";
+import { detectorMap } from "../../lab/models/ocr/reference/detect.ts";
+import { readPicture } from "../../lab/models/ocr/reference/image.ts";
+import { readLabels, readRow } from "../../lab/models/ocr/reference/recognise.ts";
+import { accuracyOf, comparable, editDistance, pageScore } from "../../lab/models/ocr/score.ts";
 
 type Manifest = {
   files: { file: string; sha256: string }[];

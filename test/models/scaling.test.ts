@@ -5,8 +5,8 @@ import { InferenceSession } from "onnxruntime-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { themisMistakes } from "../../compiler/methods/themis/solve/mistakes.ts";
 import { loadApplication } from "../../compiler/spec/load-application.ts";
-import { clearestOf } from "../../tools/scaling/clearest.ts";
-import { type Figures, figuresOf, find } from "../../tools/scaling/measure.ts";
+import { clearestOf } from "../../lab/models/scaling/clearest.ts";
+import { type Figures, figuresOf, find } from "../../lab/models/scaling/measure.ts";
 import {
   CLASS_NAMES,
   CROP_BYTES,
@@ -15,8 +15,8 @@ import {
   HELD_OUT_COUNT,
   HELD_OUT_SEED,
   SCENE_BYTES,
-} from "../../tools/scenes/dataset.ts";
-import { propose } from "../../tools/scenes/measure.ts";
+} from "../../lab/models/scenes/dataset.ts";
+import { propose } from "../../lab/models/scenes/measure.ts";
 import { ofMethod } from "../support/of-method.ts";
 
 type Model = {

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { loadApplication } from "../../compiler/spec/load-application.ts";
-import { shareOf } from "../../tools/answers.ts";
+import { shareOf } from "../../lab/answers.ts";
 import {
   CALIBRATION_COUNT,
   CALIBRATION_SEED,
@@ -19,7 +19,7 @@ import {
   SCENE_SIDE,
   TRAIN_COUNT,
   TRAIN_SEED,
-} from "../../tools/scenes/dataset.ts";
+} from "../../lab/models/scenes/dataset.ts";
 import {
   type Box,
   classify,
@@ -27,7 +27,7 @@ import {
   MATCH_DISTANCE,
   matchCrops,
   propose,
-} from "../../tools/scenes/measure.ts";
+} from "../../lab/models/scenes/measure.ts";
 
 type Variant = { name: string; file: string; sha256: string; bytes: number; parameters: number };
 type Detector = Variant & { recall: number; precision: number; cropsPerScene: number };

@@ -4,8 +4,8 @@ import { readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { loadApplication } from "../../compiler/spec/load-application.ts";
-import { chunkLabels } from "../../tools/voice/labels.ts";
-import { CONDITIONS, recordingOf } from "../../tools/voice/recordings.ts";
+import { chunkLabels } from "../../lab/models/voice/labels.ts";
+import { CONDITIONS, recordingOf } from "../../lab/models/voice/recordings.ts";
 import {
   CHUNK,
   openSilero,
@@ -13,8 +13,8 @@ import {
   SILERO_FILE,
   THRESHOLD,
   windowsOf,
-} from "../../tools/voice/silero.ts";
-import { readWav } from "../../tools/voice/wav.ts";
+} from "../../lab/models/voice/silero.ts";
+import { readWav } from "../../lab/models/voice/wav.ts";
 import { startStratagem, urlOf } from "../support/run-cli.ts";
 
 const SAMPLE = "models/voice/sample.wav";

@@ -4,13 +4,13 @@ import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { bindChain } from "../../compiler/binding/bind-chain.ts";
 import type { ModelFile, RamsisBundle } from "../../runtime/bundle/schema.ts";
-import { inheritanceOf } from "../../runtime/exec/process/inherited-models.ts";
-import { describeModel } from "../../runtime/exec/onnx/model-file.ts";
 import { openedOf } from "../../runtime/exec/models/variant-files.ts";
 import { defaultDevice } from "../../runtime/exec/models/worker-device.ts";
+import { describeModel } from "../../runtime/exec/onnx/model-file.ts";
+import { inheritanceOf } from "../../runtime/exec/process/inherited-models.ts";
 import { workerMemoryBytes } from "../../runtime/exec/process/worker-memory.ts";
+import { servedModels } from "../../runtime/host/served-models.ts";
 import { readRamsisBundle } from "../../runtime/methods/ramsis/bundle/read.ts";
-import { servedModels } from "../../runtime/served-models.ts";
 import { linkPath } from "../support/onnx-links.ts";
 import { SMALL, tinyBundle } from "../support/tiny-bundle.ts";
 

@@ -1,9 +1,9 @@
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { EXIT_CODE_BY_ERROR, RUNTIME_ERRORS } from "../../runtime/base/errors.ts";
 import { inspectCommand } from "../../runtime/commands/inspect.ts";
 import { verifyCommand } from "../../runtime/commands/verify.ts";
-import { EXIT_CODE_BY_ERROR, RUNTIME_ERRORS } from "../../runtime/errors.ts";
-import { percent } from "../../runtime/tell/text.ts";
+import { percent } from "../../runtime/describe/text.ts";
 
 const fixture = (name: string): string =>
   fileURLToPath(new URL(`../fixtures/bundles/${name}.msgpack`, import.meta.url));

@@ -1,8 +1,8 @@
 import type { AccordionBundle, LayerPipeline } from "../../runtime/bundle/schema.ts";
-import { inspectBundle } from "../../runtime/inspect.ts";
+import { inspectBundle } from "../../runtime/bundles/inspect.ts";
 import { AccordionCommands, DROP } from "../../runtime/methods/accordion/core/commands.ts";
 import { AccordionScheduler } from "../../runtime/methods/accordion/core/scheduler.ts";
-import { inspectState } from "../../runtime/methods/accordion/tell/state-view.ts";
+import { inspectState } from "../../runtime/methods/accordion/describe/state-view.ts";
 
 /**
  * Everything that scheduling by an Accordion bundle relies on, spelled out without the validator.

@@ -1,9 +1,9 @@
 /** Bundle files made by hand, so that tests do not have to believe the encoder. */
 import { createHash } from "node:crypto";
 import { Packr, Unpackr } from "msgpackr";
-import type { BundleErrorCode } from "../../runtime/bundle/bundle-error.ts";
+import type { BundleErrorCode } from "../../runtime/base/bundle-error.ts";
 import type { Bundle, RamsisBundle } from "../../runtime/bundle/schema.ts";
-import { encodeBundle } from "../../runtime/checked-bundle.ts";
+import { encodeBundle } from "../../runtime/bundles/checked-bundle.ts";
 import { accordionBundle } from "./accordion-bundle.ts";
 import { classBundle } from "./class-bundle.ts";
 import { inferlineSample } from "./inferline-samples.ts";

@@ -2,10 +2,14 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { clusterUrlOf } from "../../runtime/cluster/cluster-url.ts";
-import { ClusterConnection } from "../../runtime/cluster/connection.ts";
-import { ClusterMembership, type Every, timerEvery } from "../../runtime/cluster/membership.ts";
-import { NatsStore } from "../../runtime/cluster/nats-store.ts";
+import { clusterUrlOf } from "../../runtime/features/cluster/cluster-url.ts";
+import { ClusterConnection } from "../../runtime/features/cluster/connection.ts";
+import {
+  ClusterMembership,
+  type Every,
+  timerEvery,
+} from "../../runtime/features/cluster/membership.ts";
+import { NatsStore } from "../../runtime/features/cluster/nats-store.ts";
 import { CutLine } from "./cut-line.ts";
 import { NatsServer } from "./nats-server.ts";
 import { NatsTrio } from "./nats-trio.ts";

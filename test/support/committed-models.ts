@@ -1,13 +1,13 @@
 /** The models of this repository, and those of packages that its policies name, for workers. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { sha256Of } from "../../lab/models/model-files.ts";
+import { linkModels } from "../../lab/models/ocr/models.ts";
 import type { TensorInfo } from "../../runtime/bundle/schema.ts";
+import { loadBundle } from "../../runtime/bundles/load-bundle.ts";
 import type { VariantModel } from "../../runtime/exec/models/executor.ts";
 import { InferenceSession } from "../../runtime/exec/tensors/onnxruntime.ts";
-import { loadBundle } from "../../runtime/load-bundle.ts";
-import { servedModels } from "../../runtime/served-models.ts";
-import { sha256Of } from "../../tools/model-files.ts";
-import { linkModels } from "../../tools/ocr/models.ts";
+import { servedModels } from "../../runtime/host/served-models.ts";
 
 /** Who runs them says by which sizes. */
 const WARM_BATCHES: readonly number[] = [];

@@ -8,7 +8,7 @@ import {
   type RamsisLevel,
   violationCeiling,
 } from "../../runtime/bundle/schema.ts";
-import { decodeBundle, encodeBundle } from "../../runtime/checked-bundle.ts";
+import { decodeBundle, encodeBundle } from "../../runtime/bundles/checked-bundle.ts";
 import { simulatedAs } from "./beaten.ts";
 import type { RandomServed } from "./random-served.ts";
 import { SERVED_OPTIONS } from "./served-application.ts";

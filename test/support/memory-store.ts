@@ -2,14 +2,14 @@
  * A cluster's store in this process, which behaves as that of NATS does: `MemoryStore` is how one
  * program sees a bucket, over a link that can be cut or lose what is said.
  */
-import { ClusterAwayError } from "../../runtime/cluster/away-error.ts";
+import { ClusterAwayError } from "../../runtime/features/cluster/away-error.ts";
 import {
   type ClusterStore,
   isUnder,
   type StoreChange,
   type StoreEntry,
   type StoreWatcher,
-} from "../../runtime/cluster/store.ts";
+} from "../../runtime/features/cluster/store.ts";
 
 /** What a bucket holds, and who is told of it. */
 export class MemoryBucket {

@@ -1,5 +1,5 @@
 /** The metrics of a server of one application, for tests that say what it counts. */
-import { exposition, type MetricLine } from "../../runtime/server/metrics/exposition.ts";
+import { exposition, type MetricLine } from "../../runtime/base/exposition.ts";
 
 /**
  * Leaves out the label `model` where it names the application, which is the same in every line.

@@ -1,14 +1,15 @@
 /** Rows for models of any shape: pictures where they take those of this repository, else noise. */
-import { Rng } from "../../runtime/core/rng.ts";
-import type { VariantModel } from "../../runtime/exec/models/executor.ts";
-import { drawImages, IMAGE_BYTES } from "../../tools/image-classification/dataset.ts";
+
+import { drawImages, IMAGE_BYTES } from "../../lab/models/image-classification/dataset.ts";
 import {
   CROP_BYTES,
   CROP_SIDE,
   cutCrop,
   drawScenes,
   SCENE_BYTES,
-} from "../../tools/scenes/dataset.ts";
+} from "../../lab/models/scenes/dataset.ts";
+import { Rng } from "../../runtime/core/rng.ts";
+import type { VariantModel } from "../../runtime/exec/models/executor.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 

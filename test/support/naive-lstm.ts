@@ -1,4 +1,4 @@
-import { type Field, fieldsOf, valuesOf } from "../../tools/onnx-protobuf.ts";
+import { type Field, fieldsOf, valuesOf } from "../../lab/models/onnx-protobuf.ts";
 
 /** Weights of the forecasting model by their name in its graph. */
 export type Weights = ReadonlyMap<string, Float32Array>;

@@ -2,9 +2,9 @@
 import { existsSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { onnxModel } from "../../lab/models/onnx-graph.ts";
 import type { ModelFile } from "../../runtime/bundle/schema.ts";
 import type { VariantModel } from "../../runtime/exec/models/executor.ts";
-import { onnxModel } from "../../tools/onnx-graph.ts";
 
 const SCALED = { op: "Mul", inputs: ["x", "two"], output: "scaled" };
 const FLOORED = { op: "Floor", inputs: ["scaled"], output: "floored" };

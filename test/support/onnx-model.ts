@@ -2,7 +2,7 @@
  * The smallest ONNX models there are: float32 "x" [batch, width] in, float32 "y" out; and one of
  * strings.
  */
-import { onnxModel } from "../../tools/onnx-graph.ts";
+import { onnxModel } from "../../lab/models/onnx-graph.ts";
 
 /** y = x. */
 export function identityModel(width: number): Uint8Array<ArrayBuffer> {

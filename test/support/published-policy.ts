@@ -7,10 +7,14 @@ import {
   sign,
 } from "node:crypto";
 import type { ModelFile } from "../../runtime/bundle/schema.ts";
-import { encodeBundle } from "../../runtime/checked-bundle.ts";
-import { envelopeBytes, signedBytes } from "../../runtime/trust/envelope.ts";
-import { keyIdOf } from "../../runtime/trust/keys.ts";
-import { SIGNATURE_TYPE, type Statement, statementBytes } from "../../runtime/trust/statement.ts";
+import { encodeBundle } from "../../runtime/bundles/checked-bundle.ts";
+import { envelopeBytes, signedBytes } from "../../runtime/bundles/trust/envelope.ts";
+import { keyIdOf } from "../../runtime/bundles/trust/keys.ts";
+import {
+  SIGNATURE_TYPE,
+  type Statement,
+  statementBytes,
+} from "../../runtime/bundles/trust/statement.ts";
 import { tinyBundle } from "./tiny-bundle.ts";
 
 export interface Published {

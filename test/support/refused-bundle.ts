@@ -1,5 +1,5 @@
-import { BundleError } from "../../runtime/bundle/bundle-error.ts";
-import { validateBundle } from "../../runtime/checked-bundle.ts";
+import { BundleError } from "../../runtime/base/bundle-error.ts";
+import { validateBundle } from "../../runtime/bundles/checked-bundle.ts";
 
 type Node = Record<string | number, unknown>;
 

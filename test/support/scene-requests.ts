@@ -7,7 +7,7 @@ import {
   drawScenes,
   SCENE_BYTES,
   SCENE_SIDE,
-} from "../../tools/scenes/dataset.ts";
+} from "../../lab/models/scenes/dataset.ts";
 import type { Answer, SentInput } from "./device-server.ts";
 
 /** Of all sets that models were trained on none has it. */

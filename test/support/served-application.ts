@@ -3,7 +3,7 @@ import { openLevelSolver } from "../../compiler/commands/compile/level-solvers.t
 import { type CompileOptions, compile } from "../../compiler/levels/compile.ts";
 import { type LoadedApplication, loadApplication } from "../../compiler/spec/load-application.ts";
 import type { Bundle } from "../../runtime/bundle/schema.ts";
-import { decodeBundle, encodeBundle } from "../../runtime/checked-bundle.ts";
+import { decodeBundle, encodeBundle } from "../../runtime/bundles/checked-bundle.ts";
 import { writeSpec } from "./spec-file.ts";
 
 const spread = (p50: number, p95: number, p99: number) => ({ p50, p95, p99, mean: 1.1 * p50 });

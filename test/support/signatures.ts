@@ -3,9 +3,13 @@ import { createHash, generateKeyPairSync, type KeyObject, sign } from "node:cryp
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { envelopeBytes, signedBytes } from "../../runtime/trust/envelope.ts";
-import { keyIdOf } from "../../runtime/trust/keys.ts";
-import { SIGNATURE_TYPE, type Statement, statementBytes } from "../../runtime/trust/statement.ts";
+import { envelopeBytes, signedBytes } from "../../runtime/bundles/trust/envelope.ts";
+import { keyIdOf } from "../../runtime/bundles/trust/keys.ts";
+import {
+  SIGNATURE_TYPE,
+  type Statement,
+  statementBytes,
+} from "../../runtime/bundles/trust/statement.ts";
 
 export interface TestKey {
   readonly id: string;

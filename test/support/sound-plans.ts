@@ -1,8 +1,8 @@
 /** What a runtime relies on in a bundle of plans of servers, and what it does with one. */
 import type { LokiBundle } from "../../runtime/bundle/schema.ts";
+import { inspectBundle } from "../../runtime/bundles/inspect.ts";
 import { CommandBuffer } from "../../runtime/core/command-buffer.ts";
 import { NO_PARENT } from "../../runtime/core/graph/pipeline-dispatcher.ts";
-import { inspectBundle } from "../../runtime/inspect.ts";
 import { pipelineDispatcherOf } from "../../runtime/methods/loki/core/loki-dispatcher.ts";
 import { allFinite } from "./all-finite.ts";
 

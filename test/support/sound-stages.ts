@@ -1,10 +1,10 @@
 /** What a runtime relies on in a bundle of provisioned stages, and what it does with one. */
 import type { InferlineBundle } from "../../runtime/bundle/schema.ts";
+import { inspectBundle } from "../../runtime/bundles/inspect.ts";
 import { replicaShapeOf } from "../../runtime/core/graph/replica-shape.ts";
 import { taskGraphOf } from "../../runtime/core/graph/task-graph.ts";
-import { inspectBundle } from "../../runtime/inspect.ts";
 import { EnvelopeTuner } from "../../runtime/methods/inferline/core/envelope-tuner.ts";
-import { taskLimits } from "../../runtime/methods/inferline/tell/task-limits.ts";
+import { taskLimits } from "../../runtime/methods/inferline/describe/task-limits.ts";
 import { allFinite } from "./all-finite.ts";
 
 /** Everything that following a plan relies on, spelled out without the validator. */

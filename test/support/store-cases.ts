@@ -1,7 +1,7 @@
 /** What any store of a cluster does, whether of NATS or of one process. */
 import { expect } from "vitest";
-import { ClusterAwayError } from "../../runtime/cluster/away-error.ts";
-import type { ClusterStore, StoreChange } from "../../runtime/cluster/store.ts";
+import { ClusterAwayError } from "../../runtime/features/cluster/away-error.ts";
+import type { ClusterStore, StoreChange } from "../../runtime/features/cluster/store.ts";
 
 export interface TriedStore {
   /** Two programs that see the same bucket. */

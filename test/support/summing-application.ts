@@ -4,7 +4,7 @@
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { onnxModel } from "../../tools/onnx-graph.ts";
+import { onnxModel } from "../../lab/models/onnx-graph.ts";
 
 export const WIDTH = 3;
 

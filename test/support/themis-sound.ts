@@ -1,6 +1,6 @@
 import type { ScalePlan, ThemisBundle } from "../../runtime/bundle/schema.ts";
-import { inspectBundle } from "../../runtime/inspect.ts";
-import { burstsFrom } from "../../runtime/methods/themis/tell/burst-view.ts";
+import { inspectBundle } from "../../runtime/bundles/inspect.ts";
+import { burstsFrom } from "../../runtime/methods/themis/describe/burst-view.ts";
 
 /**
  * Everything that following plans of cores and instances relies on, spelled out without the

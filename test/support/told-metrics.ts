@@ -1,15 +1,15 @@
 /** What servers of all methods tell at `/metrics`, with everything on. */
 import { Client, credentials } from "@grpc/grpc-js";
+import type { MetricLine } from "../../runtime/base/exposition.ts";
+import { WorkerFacts } from "../../runtime/host/worker-facts.ts";
 import { methodOf } from "../../runtime/methods/registry.ts";
 import type { Application } from "../../runtime/server/applications/application.ts";
 import { DecisionLog } from "../../runtime/server/decisions/decision-log.ts";
-import type { MetricLine } from "../../runtime/server/metrics/exposition.ts";
 import { gpuLines } from "../../runtime/server/metrics/gpu-lines.ts";
 import { openServer } from "../../runtime/server/serve.ts";
 import { openOtlp } from "../../runtime/server/telemetry/otlp/otlp.ts";
 import { otlpSettings } from "../../runtime/server/telemetry/otlp/otlp-settings.ts";
 import { Telemetry } from "../../runtime/server/telemetry/telemetry.ts";
-import { WorkerFacts } from "../../runtime/worker-facts.ts";
 import type { FakeWorkers, ServedSubject } from "../contract/subjects/served.ts";
 
 const CLOCK = { nowMs: () => 1000, epochOffsetMs: 0 };

@@ -1,5 +1,5 @@
 /** A front end as a scaler sees it: what its `/metrics` says, counted up by the test. */
-import type { LoadWatch } from "../../runtime/scaling/load-watch.ts";
+import type { LoadWatch } from "../../runtime/scaler/load-watch.ts";
 
 export class ToldTraffic {
   rows = 0;

@@ -3,7 +3,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { BODIES } from "../../experiments/campaign/bodies.ts";
+import { BODIES } from "../../lab/campaign/bodies.ts";
 
 test("a real server answers every body of a short campaign", async () => {
   const folder = mkdtempSync(join(tmpdir(), "campaign-bodies-"));

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { ServerOptions, StartedServer } from "../../runtime/start-server.ts";
+import type { ServerOptions, StartedServer } from "../../runtime/host/start-server.ts";
 import { startStratagem, stratagem, urlOf } from "../support/run-cli.ts";
 
 /** Its rows come back, and fail once there is a file beside it that says so. */
@@ -24,7 +24,7 @@ const folder = mkdtempSync(join(tmpdir(), "stratagem-canary-"));
 const stable = join(folder, "stable");
 const good = join(folder, "good");
 const bad = join(folder, "bad");
-let started: typeof import("../../runtime/start-server.ts");
+let started: typeof import("../../runtime/host/start-server.ts");
 
 /** Writes a bundle of the application `look`, or another. @returns its path. */
 function compiled(name: string, loadQps: number, application = "look"): string {
@@ -53,7 +53,7 @@ beforeAll(async () => {
   compiled("good", 12);
   compiled("bad", 14);
   // Workers are compiled files.
-  started = await import(resolve("runtime/dist/start-server.js"));
+  started = await import(resolve("runtime/dist/host/start-server.js"));
 }, 60_000);
 
 afterAll(() => rmSync(folder, { recursive: true }));

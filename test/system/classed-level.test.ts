@@ -8,7 +8,7 @@ import {
 } from "../../compiler/methods/ramsis/solve/level-problem.ts";
 import type { RamsisFrame } from "../../compiler/model/frames.ts";
 import type { RamsisBundle, RamsisLevel } from "../../runtime/bundle/schema.ts";
-import { validateBundle } from "../../runtime/checked-bundle.ts";
+import { validateBundle } from "../../runtime/bundles/checked-bundle.ts";
 import { classFrameOf } from "../support/class-frame.ts";
 
 const SLO = {

@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { decodeBundle, encodeBundle } from "../../runtime/checked-bundle.ts";
+import { decodeBundle, encodeBundle } from "../../runtime/bundles/checked-bundle.ts";
 import { stratagemHere } from "../support/cli-here.ts";
 import { ofOneModel } from "../support/metrics-text.ts";
 import { identityModel } from "../support/onnx-model.ts";

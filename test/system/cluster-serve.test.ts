@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, afterEach, expect } from "vitest";
-import { clusterPackages } from "../../runtime/cluster/nats-packages.ts";
+import { clusterPackages } from "../../runtime/features/cluster/nats-packages.ts";
 import { ClusterSite, clusterAt, fill, until, untilAway } from "../support/cluster-site.ts";
 import { EdgeServers } from "../support/edge-servers.ts";
 import { HAS_NATS_SERVER } from "../support/nats-server.ts";

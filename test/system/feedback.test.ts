@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { drawImages, IMAGE_BYTES } from "../../tools/image-classification/dataset.ts";
+import { drawImages, IMAGE_BYTES } from "../../lab/models/image-classification/dataset.ts";
 import { startStratagem, urlOf } from "../support/run-cli.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-feedback-"));

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { FILES } from "../../experiments/campaign/files.ts";
+import { FILES } from "../../lab/campaign/files.ts";
 
 test("the campaign against output files loses nothing", async () => {
   const folder = mkdtempSync(join(tmpdir(), "campaign-files-"));

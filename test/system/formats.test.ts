@@ -1,7 +1,7 @@
 /** Bundles of every edition of the format, read by the runtime of every edition since. */
 import { beforeAll, describe, expect, test } from "vitest";
-import { formatMatrix, hasHistory, type Reading } from "../../tools/release/format-matrix.ts";
-import { readEditions } from "../../tools/release/formats.ts";
+import { formatMatrix, hasHistory, type Reading } from "../../lab/release/format-matrix.ts";
+import { readEditions } from "../../lab/release/formats.ts";
 
 const isThere = hasHistory();
 // Hosts of CI check out one commit, unless they are told otherwise: it is no fault there.

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, afterEach, expect } from "vitest";
-import { clusterPackages } from "../../runtime/cluster/nats-packages.ts";
+import { clusterPackages } from "../../runtime/features/cluster/nats-packages.ts";
 import { ClusterSite, clusterAt } from "../support/cluster-site.ts";
 import { CLIENTS, CountedLoad } from "../support/counted-load.ts";
 import { EdgeServers } from "../support/edge-servers.ts";

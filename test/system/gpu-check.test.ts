@@ -12,7 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, expect } from "vitest";
-import type { TruthTable } from "../../tools/gpu/truth-table.ts";
+import type { TruthTable } from "../../lab/gpu/truth-table.ts";
 import { testWith } from "./needs.ts";
 
 const MIB = 2 ** 20;
@@ -36,7 +36,7 @@ const running = testWith(
 );
 
 packing("the pack is small enough to travel and says what is in it", () => {
-  const said = execFileSync("tools/gpu/check", ["--fast", "-o", pack], { encoding: "utf8" });
+  const said = execFileSync("lab/gpu/check", ["--fast", "-o", pack], { encoding: "utf8" });
   expect(statSync(pack).size).toBeLessThan(60 * MIB);
   for (const part of ["node", "onnxruntime", "modules", "product", "models", "libraries", "all"]) {
     expect(said).toMatch(new RegExp(`^${part} +[0-9.]+ +[0-9.]+$`, "m"));

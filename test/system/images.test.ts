@@ -18,8 +18,8 @@ import {
 import { arch, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { makeRelease } from "../../tools/release/release.ts";
-import { versionOf } from "../../tools/release/versions.ts";
+import { makeRelease } from "../../lab/release/release.ts";
+import { versionOf } from "../../lab/release/versions.ts";
 import {
   buildah,
   canMakeImages,

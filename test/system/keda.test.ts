@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, expect } from "vitest";
 import type { InferlineBundle } from "../../runtime/bundle/schema.ts";
-import { loadBundle } from "../../runtime/load-bundle.ts";
+import { loadBundle } from "../../runtime/bundles/load-bundle.ts";
 import { methodOf } from "../../runtime/methods/registry.ts";
 import { realServer } from "../runtime/server/graph/real-server.ts";
 import { testWith } from "./needs.ts";
@@ -22,7 +22,7 @@ const PYTHON =
   [process.env["STRATAGEM_PYTHON"] ?? "python3", "/usr/bin/python3"].find((python) => {
     return spawnSync(python, ["-c", "import grpc, google.protobuf"]).status === 0;
   }) ?? "python3";
-const PROTO = "runtime/keda/externalscaler.proto";
+const PROTO = "runtime/scaler/externalscaler.proto";
 
 /** Its messages, by whichever compiler of protobuf is there. */
 function generated(): boolean {

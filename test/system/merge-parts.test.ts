@@ -14,7 +14,7 @@ import {
 import { partText, readPartText } from "../../compiler/sharding/part-text.ts";
 import { solveShare } from "../../compiler/sharding/solve-share.ts";
 import type { LoadedApplication } from "../../compiler/spec/load-application.ts";
-import { encodeBundle } from "../../runtime/checked-bundle.ts";
+import { encodeBundle } from "../../runtime/bundles/checked-bundle.ts";
 import {
   type Machine,
   SERVED_OPTIONS,

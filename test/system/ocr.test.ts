@@ -2,10 +2,10 @@
 import { join } from "node:path";
 import { InferenceSession } from "onnxruntime-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { DETECTOR, linkModels, PACKAGE_FOLDER, RECOGNISERS } from "../../tools/ocr/models.ts";
-import { readPages } from "../../tools/ocr/pages.ts";
-import { readLabels, readRow } from "../../tools/ocr/reference/recognise.ts";
-import { accuracyOf, pageScore } from "../../tools/ocr/score.ts";
+import { DETECTOR, linkModels, PACKAGE_FOLDER, RECOGNISERS } from "../../lab/models/ocr/models.ts";
+import { readPages } from "../../lab/models/ocr/pages.ts";
+import { readLabels, readRow } from "../../lab/models/ocr/reference/recognise.ts";
+import { accuracyOf, pageScore } from "../../lab/models/ocr/score.ts";
 import { startStratagem, urlOf } from "../support/run-cli.ts";
 
 const WIDTH = 640;

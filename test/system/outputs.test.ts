@@ -15,14 +15,14 @@ import {
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { makePipe, nobody } from "../../experiments/campaign/odd-places.ts";
+import { makePipe, nobody } from "../../lab/campaign/odd-places.ts";
 import { accordionApplication } from "../support/accordion-application.ts";
 import { stratagem } from "../support/run-cli.ts";
 
 const root = mkdtempSync(join(tmpdir(), "stratagem-outputs-"));
 afterAll(() => rmSync(root, { recursive: true }));
 
-const KILLER = resolve("experiments/campaign/killed-at.cjs");
+const KILLER = resolve("lab/campaign/killed-at.cjs");
 const CLI = resolve("compiler/dist/cli.js");
 const BUNDLE = resolve("test/fixtures/bundles/v1.msgpack");
 

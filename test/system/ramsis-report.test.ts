@@ -13,8 +13,8 @@ import {
 } from "../../compiler/methods/ramsis/report/simulated-levels.ts";
 import { paletteStyle, variantKeys } from "../../compiler/report/palette.ts";
 import { NO_ACTION, type RamsisBundle } from "../../runtime/bundle/schema.ts";
-import { encodeBundle } from "../../runtime/checked-bundle.ts";
-import { loadBundle } from "../../runtime/load-bundle.ts";
+import { encodeBundle } from "../../runtime/bundles/checked-bundle.ts";
+import { loadBundle } from "../../runtime/bundles/load-bundle.ts";
 import { countColors } from "../compiler/report/png-pixels.ts";
 import { stratagemHere } from "../support/cli-here.ts";
 import { ramsisBundle } from "../support/ramsis-bundle.ts";

@@ -4,8 +4,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, expect, vi } from "vitest";
-import { LIST, SIGNATURE } from "../../tools/release/checksums.ts";
-import { versionOf } from "../../tools/release/versions.ts";
+import { LIST, SIGNATURE } from "../../lab/release/checksums.ts";
+import { versionOf } from "../../lab/release/versions.ts";
 import { testWith } from "./needs.ts";
 
 // It builds twice and installs twice, on whatever machine.

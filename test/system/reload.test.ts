@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { StartedServer } from "../../runtime/start-server.ts";
+import type { StartedServer } from "../../runtime/host/start-server.ts";
 import { identityModel, meanModel } from "../support/onnx-model.ts";
 import { stratagem } from "../support/run-cli.ts";
 
@@ -38,8 +38,8 @@ function compiled(application: string, width: number, model = identityModel(widt
 
 beforeAll(async () => {
   // Workers are compiled files.
-  const built: typeof import("../../runtime/start-server.ts") = await import(
-    resolve("runtime/dist/start-server.js")
+  const built: typeof import("../../runtime/host/start-server.ts") = await import(
+    resolve("runtime/dist/host/start-server.js")
   );
   const policy = [compiled("first", 3), compiled("second", 3)];
   const limits = { drainTimeoutMs: 5000 };

@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { afterAll, expect, test } from "vitest";
-import { drawImages } from "../../tools/image-classification/dataset.ts";
+import { drawImages } from "../../lab/models/image-classification/dataset.ts";
 import { urlOf } from "../support/run-cli.ts";
 
 const POLICY = ["--policy", "policies/malleable/bundle.msgpack", "--http", "127.0.0.1:0", "--json"];

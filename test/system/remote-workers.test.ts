@@ -1,5 +1,6 @@
 /** Our own agents as workers of a front end, with the processes that run their models. */
 import { afterEach, expect, test } from "vitest";
+import { exposition } from "../../runtime/base/exposition.ts";
 import { WorkerLostError } from "../../runtime/exec/models/executor.ts";
 import { Hops } from "../../runtime/remote/hops.ts";
 import { startRemoteAssignedExecutor } from "../../runtime/remote/remote-assigned.ts";
@@ -9,7 +10,6 @@ import {
   type RemoteWorkers,
   workersAt,
 } from "../../runtime/remote/remote-workers.ts";
-import { exposition } from "../../runtime/server/metrics/exposition.ts";
 import { agentWith, modelFolder, type TestedAgent } from "../runtime/agent/built-agent.ts";
 import {
   batchOf,

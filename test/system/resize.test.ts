@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { AssignedProcessExecutor } from "../../runtime/exec/pool/assigned-pool.ts";
 import type { VariantModel } from "../../runtime/exec/models/executor.ts";
+import type { AssignedProcessExecutor } from "../../runtime/exec/pool/assigned-pool.ts";
 import { gone, type StartedAssigned, startedAssigned } from "../runtime/exec/built-assigned.ts";
 import { countingRows, identityVariant, WorkerLostError } from "../runtime/exec/built-executor.ts";
 import { meanModel } from "../support/onnx-model.ts";

@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { readLock } from "../../tools/release/lock.ts";
-import { sbomOf } from "../../tools/release/sbom.ts";
-import { sbomFaults } from "../../tools/release/sbom-check.ts";
+import { readLock } from "../../lab/release/lock.ts";
+import { sbomOf } from "../../lab/release/sbom.ts";
+import { sbomFaults } from "../../lab/release/sbom-check.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-sbom-"));
 afterAll(() => rmSync(folder, { recursive: true }));

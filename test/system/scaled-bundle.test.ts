@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { scaledBundle } from "../../experiments/scale/scaled-bundle.ts";
+import { scaledBundle } from "../../lab/experiments/scale/scaled-bundle.ts";
 
 test("a cluster over a network has a table for its own times and its own load", async () => {
   const folder = mkdtempSync(join(tmpdir(), "scaled-bundle-"));

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { startServer as StartServer } from "../../runtime/start-server.ts";
+import type { startServer as StartServer } from "../../runtime/host/start-server.ts";
 import { identityModel } from "../support/onnx-model.ts";
 import { startStratagem, stratagem } from "../support/run-cli.ts";
 
@@ -46,7 +46,7 @@ beforeAll(async () => {
   one = compiled("one", { method: "ramsis", maxQueue: 4 });
   two = compiled("two", { method: "loki" });
   // As it was built: its workers are programs that lie beside it.
-  const built = pathToFileURL(resolve("runtime/dist/start-server.js")).href;
+  const built = pathToFileURL(resolve("runtime/dist/host/start-server.js")).href;
   ({ startServer } = await import(built));
 }, 60_000);
 

@@ -7,13 +7,14 @@ import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { StartedServer } from "../../runtime/start-server.ts";
-import { SerialMemory } from "../../runtime/trust/serial-memory.ts";
+import { SerialMemory } from "../../runtime/bundles/trust/serial-memory.ts";
+import type { StartedServer } from "../../runtime/host/start-server.ts";
 import { compileEcho } from "../support/echo-bundle.ts";
 import { stratagem, stratagemRuntime } from "../support/run-cli.ts";
 import { signatureFolder } from "../support/signatures.ts";
 import { testWith } from "./needs.ts";
 
+const MEMORY = resolve("runtime/dist/bundles/trust/serial-memory.js");
 const folder = signatureFolder();
 const key = join(folder, "ci");
 const other = join(folder, "other");
@@ -84,8 +85,8 @@ test("a start is refused, each time with the error of what is wrong", () => {
 
 async function startedServer(): Promise<StartedServer> {
   // Workers are compiled files.
-  const built: typeof import("../../runtime/start-server.ts") = await import(
-    resolve("runtime/dist/start-server.js")
+  const built: typeof import("../../runtime/host/start-server.ts") = await import(
+    resolve("runtime/dist/host/start-server.js")
   );
   const labels = { site: "berlin", tier: "edge" };
   const trust = { keyFiles: [`${key}.pub`], labels, memory: join(state, "serials") };
@@ -178,7 +179,7 @@ test("the digest of a package in the provenance is what sha256sum prints", () =>
 
 /** Remembers serial after serial, and says each once it is on the disk. */
 const REMEMBERING = `
-  import { SerialMemory } from ${JSON.stringify(resolve("runtime/dist/trust/serial-memory.js"))};
+  import { SerialMemory } from ${JSON.stringify(MEMORY)};
   const memory = await SerialMemory.open(process.argv[1]);
   for (let serial = Number(process.argv[2]); ; serial++) {
     await memory.remember({ application: "echo", serial, sha256: "0" });

@@ -1,6 +1,6 @@
 /** Clients that are slow, or do not read: cut by limits, and what they hold is given back. */
 import { afterEach, describe, expect, test } from "vitest";
-import { openSlow, SLOW_KINDS } from "../../experiments/campaign/wire/slow-clients.ts";
+import { openSlow, SLOW_KINDS } from "../../lab/campaign/wire/slow-clients.ts";
 import type { TensorInfo } from "../../runtime/bundle/schema.ts";
 import type { ServerLimits } from "../../runtime/server/applications/limits.ts";
 import {

@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { RELOADS } from "../../experiments/campaign/reloads.ts";
-import { STOPS } from "../../experiments/campaign/stops.ts";
+import { RELOADS } from "../../lab/campaign/reloads.ts";
+import { STOPS } from "../../lab/campaign/stops.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-stopping-"));
 afterAll(() => rmSync(folder, { recursive: true }));

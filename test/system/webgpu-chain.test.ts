@@ -7,17 +7,17 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { bindChain } from "../../compiler/binding/bind-chain.ts";
 import type { VariantModel } from "../../runtime/exec/models/executor.ts";
-import { loadModel } from "../../runtime/exec/process/model-store.ts";
 import type { LoadedModel } from "../../runtime/exec/models/loaded-model.ts";
-import { describeModel } from "../../runtime/exec/onnx/model-file.ts";
-import { InferenceSession } from "../../runtime/exec/tensors/onnxruntime.ts";
-import { checkProviderOptions } from "../../runtime/exec/onnx/provider-options.ts";
-import { sessionOptions } from "../../runtime/exec/onnx/session-options.ts";
 import {
   defaultDevice,
   devicesOn,
   type ProviderOptions,
 } from "../../runtime/exec/models/worker-device.ts";
+import { describeModel } from "../../runtime/exec/onnx/model-file.ts";
+import { checkProviderOptions } from "../../runtime/exec/onnx/provider-options.ts";
+import { sessionOptions } from "../../runtime/exec/onnx/session-options.ts";
+import { loadModel } from "../../runtime/exec/process/model-store.ts";
+import { InferenceSession } from "../../runtime/exec/tensors/onnxruntime.ts";
 import { startedExecutor } from "../runtime/exec/built-executor.ts";
 import { linkPath, variantOf } from "../support/onnx-links.ts";
 import { identityModel } from "../support/onnx-model.ts";

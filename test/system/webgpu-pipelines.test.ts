@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, afterEach, expect } from "vitest";
 import { parse } from "yaml";
+import { drawImages, IMAGE_BYTES } from "../../lab/models/image-classification/dataset.ts";
+import { drawScenes, SCENE_SIDE } from "../../lab/models/scenes/dataset.ts";
 import { bytesOfBundle } from "../../runtime/bundle/codec.ts";
-import { drawImages, IMAGE_BYTES } from "../../tools/image-classification/dataset.ts";
-import { drawScenes, SCENE_SIDE } from "../../tools/scenes/dataset.ts";
 import { realBundle, WIDTH } from "../runtime/methods/accordion/serve/real-places.ts";
 import {
   answersApart,

@@ -3,8 +3,8 @@ import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, vi } from "vitest";
+import { drawImages, IMAGE_BYTES } from "../../lab/models/image-classification/dataset.ts";
 import { describeDevice } from "../../runtime/devices/describe-device.ts";
-import { drawImages, IMAGE_BYTES } from "../../tools/image-classification/dataset.ts";
 import {
   type Answer,
   answersApart,

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, vi } from "vitest";
-import { drawImages, IMAGE_BYTES } from "../../tools/image-classification/dataset.ts";
+import { drawImages, IMAGE_BYTES } from "../../lab/models/image-classification/dataset.ts";
 import {
   type Answer,
   answersApart,

@@ -1,7 +1,7 @@
 /** Files that a bundle names, which lie beside it. */
 import { createHash } from "node:crypto";
 import { dirname, join } from "node:path";
-import { readRegularFile } from "stratagem-runtime/internal/regular-file";
+import { readRegularFile } from "stratagem-runtime/internal/base/regular-file";
 import type { WrittenFile } from "../../base/atomic-write.ts";
 import type { BundleFile } from "../../methods/method.ts";
 

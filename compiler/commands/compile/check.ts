@@ -1,15 +1,15 @@
 /** `compile --check`: whether a bundle is what would be written, and what of it is not. */
 import { createHash } from "node:crypto";
-import { BundleError } from "stratagem-runtime/internal/bundle/bundle-error";
+import { BundleError } from "stratagem-runtime/internal/base/bundle-error";
+import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
+import { loadBundle } from "stratagem-runtime/internal/bundles/load-bundle";
+import { readBundle } from "stratagem-runtime/internal/bundles/read-bundle";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { EXIT_CODES } from "stratagem-runtime/internal/errors";
-import { loadBundle } from "stratagem-runtime/internal/load-bundle";
-import { readBundle } from "stratagem-runtime/internal/read-bundle";
 import { type BundleDiff, diffBundles } from "../../gate/differences.ts";
 import { diffText } from "../../gate/differences-text.ts";
 import type { BundleFile } from "../../methods/method.ts";
-import { InputError } from "../../spec/input-error.ts";
+import { InputError } from "../../spec/document/input-error.ts";
 import { existingFile, filesThatDiffer } from "./bundle-files.ts";
 
 /**

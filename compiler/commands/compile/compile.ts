@@ -7,14 +7,14 @@ import {
   type ModelFile,
   type Pool,
 } from "stratagem-runtime/internal/bundle/schema";
+import { levelReports } from "stratagem-runtime/internal/bundles/inspect";
+import { writeBundle } from "stratagem-runtime/internal/bundles/read-bundle";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { levelTable } from "stratagem-runtime/internal/commands/inspect";
+import { devicePools, onDevice } from "stratagem-runtime/internal/describe/pool-device";
+import { servingPathText } from "stratagem-runtime/internal/describe/serving-path";
+import { counted, percent } from "stratagem-runtime/internal/describe/text";
 import type { ModelReader } from "stratagem-runtime/internal/exec/process/model-reader";
-import { levelReports } from "stratagem-runtime/internal/inspect";
-import { writeBundle } from "stratagem-runtime/internal/read-bundle";
-import { devicePools, onDevice } from "stratagem-runtime/internal/tell/pool-device";
-import { servingPathText } from "stratagem-runtime/internal/tell/serving-path";
-import { counted, percent } from "stratagem-runtime/internal/tell/text";
 import { expectWritable, writeAllAtomically } from "../../base/atomic-write.ts";
 import { InterruptedError } from "../../base/errors.ts";
 import type { Bound } from "../../binding/bind-model.ts";
@@ -27,11 +27,11 @@ import type { SolverName } from "../../methods/solver-names.ts";
 import { modelKey } from "../../model/model-files.ts";
 import type { LevelPoolOptions } from "../../processes/level-pool.ts";
 import type { Variant } from "../../spec/application.ts";
-import type { KeyPath } from "../../spec/document.ts";
-import { InputError } from "../../spec/input-error.ts";
+import type { KeyPath } from "../../spec/document/document.ts";
+import { InputError } from "../../spec/document/input-error.ts";
+import type { Mistake } from "../../spec/document/mistakes.ts";
 import { type LoadedApplication, loadApplication } from "../../spec/load-application.ts";
-import type { Mistake } from "../../spec/mistakes.ts";
-import type { Requirement } from "../../spec/requirement.ts";
+import type { Requirement } from "../../spec/schema/requirement.ts";
 import { pathsBeside } from "./bundle-files.ts";
 import { openLevelSolver } from "./level-solvers.ts";
 

@@ -1,7 +1,8 @@
 /** `stratagem merge PART… -o BUNDLE`: the bundle of a compile on many machines; `--status`. */
+
+import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { EXIT_CODES } from "stratagem-runtime/internal/errors";
-import { alignColumns, counted } from "stratagem-runtime/internal/tell/text";
+import { alignColumns, counted } from "stratagem-runtime/internal/describe/text";
 import { expectWritable } from "../../base/atomic-write.ts";
 import { methodOf } from "../../methods/registry.ts";
 import { expectWhole, type Fleet, fleetOfParts } from "../../sharding/fleet.ts";

@@ -1,7 +1,8 @@
 /** `stratagem compile APP --shard i/N -o PART`: the share of one machine, to be merged. */
+
+import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { EXIT_CODES } from "stratagem-runtime/internal/errors";
-import { counted } from "stratagem-runtime/internal/tell/text";
+import { counted } from "stratagem-runtime/internal/describe/text";
 import { expectWritable, writeAllAtomically } from "../../base/atomic-write.ts";
 import { InterruptedError } from "../../base/errors.ts";
 import { plannedApplications } from "../../levels/compile.ts";

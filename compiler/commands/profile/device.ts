@@ -1,6 +1,7 @@
 /** What `--device`, `--worker-env` and `--provider-options` say of the worker that is measured. */
+
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import { DEVICE_FORM, parseDevice } from "stratagem-runtime/internal/bundle/schema";
-import { RuntimeError } from "stratagem-runtime/internal/errors";
 import type { WorkerDevice } from "stratagem-runtime/internal/exec/models/worker-device";
 import {
   checkProviderOptions,

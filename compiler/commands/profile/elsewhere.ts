@@ -2,8 +2,8 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { hostname } from "node:os";
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import { isWorkerUrl, WORKER_URL_FORM } from "stratagem-runtime/internal/bundle/schema";
-import { RuntimeError } from "stratagem-runtime/internal/errors";
 import type {
   AssignedExecutor,
   VariantModel,
@@ -14,9 +14,9 @@ import { fixedWorkers, workersAt } from "stratagem-runtime/internal/remote/remot
 import { tokenReader } from "stratagem-runtime/internal/remote/worker-token";
 import { tokenFileFor } from "stratagem-runtime/internal/settings/shown-tokens";
 import type { WorkerSources } from "../../profile/profiled-worker.ts";
-import { applicationSchema } from "../../spec/application-schema.ts";
-import { readDocument } from "../../spec/document.ts";
-import { parseStructure } from "../../spec/structure.ts";
+import { readDocument } from "../../spec/document/document.ts";
+import { parseStructure } from "../../spec/document/structure.ts";
+import { applicationSchema } from "../../spec/schema/application-schema.ts";
 
 export interface ElsewhereFlags {
   /** URLs with commas. */

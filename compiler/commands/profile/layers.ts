@@ -2,9 +2,10 @@
  * `stratagem profile --layers APP -o FILE`: measures the layers of the models, and the stages of
  * the pipelines that they are best cut into.
  */
+
+import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
-import { alignColumns } from "stratagem-runtime/internal/tell/text";
+import { alignColumns } from "stratagem-runtime/internal/describe/text";
 import { expectWritable, writeAllAtomically } from "../../base/atomic-write.ts";
 import {
   describeMeasurement,

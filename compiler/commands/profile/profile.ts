@@ -4,8 +4,8 @@
  */
 import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { expectWritable, writeAllAtomically } from "../../base/atomic-write.ts";
 import { InterruptedError } from "../../base/errors.ts";
 import { firstCells } from "../../profile/budget.ts";
@@ -27,7 +27,7 @@ import {
   planProfile,
 } from "../../profile/profile-plan.ts";
 import type { Effort } from "../../profile/rounds.ts";
-import { InputError } from "../../spec/input-error.ts";
+import { InputError } from "../../spec/document/input-error.ts";
 import { describePlan, type ProfilePaths, report } from "./report.ts";
 
 export interface ProfileCommand extends ProfileOptions {

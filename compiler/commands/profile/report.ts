@@ -1,8 +1,9 @@
 /** What `profile` says: what it would measure, and what it has measured. */
+
+import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { EXIT_CODES } from "stratagem-runtime/internal/errors";
+import { alignColumns } from "stratagem-runtime/internal/describe/text";
 import { fallbackText } from "stratagem-runtime/internal/exec/models/model-facts";
-import { alignColumns } from "stratagem-runtime/internal/tell/text";
 import type { Measurement, UnmeasuredCell } from "../../profile/latency-profile.ts";
 import { runCountOf } from "../../profile/measure.ts";
 import type { MeasuredStart } from "../../profile/measured-starts.ts";

@@ -3,12 +3,12 @@
  * beside the models, and adds it to a profile.
  */
 import { dirname, resolve } from "node:path";
+import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/base/errors";
 import { MAX_CONTENTION } from "stratagem-runtime/internal/bundle/limits";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
+import { writeBundle } from "stratagem-runtime/internal/bundles/read-bundle";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import type { Rng } from "stratagem-runtime/internal/core/rng";
-import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
-import { writeBundle } from "stratagem-runtime/internal/read-bundle";
 import { expectWritable, writeAllAtomically } from "../../base/atomic-write.ts";
 import { methodOf } from "../../methods/registry.ts";
 import { randomInputsOf } from "../../profile/measure.ts";

@@ -1,6 +1,7 @@
 /** Arrivals that a log says, for `simulate`: as a process, in words, and as a trace file. */
+
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
-import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { writeAtomically } from "../../base/atomic-write.ts";
 import type { CompilerMethod } from "../../methods/method.ts";
 import { toldText } from "../../recalibrate/told-text.ts";

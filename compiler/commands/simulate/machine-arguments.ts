@@ -1,5 +1,5 @@
 /** Options of `simulate` that say how the machine differs from its profile. */
-import { RuntimeError } from "stratagem-runtime/internal/errors";
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import { parseTimeMs } from "../../load/load-arguments.ts";
 import type { MachineState } from "../../simulate/serving/machine-state.ts";
 

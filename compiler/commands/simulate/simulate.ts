@@ -1,9 +1,10 @@
 /** `stratagem simulate BUNDLE`: the bundle's decisions on a virtual clock. */
+
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import { type Bundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
+import { loadBundle } from "stratagem-runtime/internal/bundles/load-bundle";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { RuntimeError } from "stratagem-runtime/internal/errors";
-import { loadBundle } from "stratagem-runtime/internal/load-bundle";
-import { percent } from "stratagem-runtime/internal/tell/text";
+import { percent } from "stratagem-runtime/internal/describe/text";
 import {
   type ArrivalArguments,
   parseArrivals,

@@ -2,8 +2,8 @@
 
 import type { Bundle, Level, PaceFigures } from "stratagem-runtime/internal/bundle/schema";
 import { levelForLoad } from "stratagem-runtime/internal/core/level-choice";
-import { figuresAtPace, pacePromisesOf } from "stratagem-runtime/internal/tell/pace-promises";
-import { counted, percent, short } from "stratagem-runtime/internal/tell/text";
+import { figuresAtPace, pacePromisesOf } from "stratagem-runtime/internal/describe/pace-promises";
+import { counted, percent, short } from "stratagem-runtime/internal/describe/text";
 import type { ArrivalProcess } from "../../simulate/arrivals.ts";
 import type { MachineState } from "../../simulate/serving/machine-state.ts";
 

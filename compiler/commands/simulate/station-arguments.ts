@@ -1,6 +1,7 @@
 /** Options of `simulate` that say which stations of the machine that serves are simulated. */
+
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { Cluster } from "stratagem-runtime/internal/bundle/schema";
-import { RuntimeError } from "stratagem-runtime/internal/errors";
 import type { StationOptions } from "../../simulate/serving/stations.ts";
 
 /** @throws RuntimeError for a name that is none. */

@@ -2,6 +2,7 @@
  * Accordion as a method of the compiler: how models are cut into pipelines over execution places.
  */
 
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type {
   AccordionBundle,
   AccordionLevel,
@@ -9,14 +10,13 @@ import type {
   Table,
 } from "stratagem-runtime/internal/bundle/schema";
 import { levelAt } from "stratagem-runtime/internal/core/level-choice";
-import { RuntimeError } from "stratagem-runtime/internal/errors";
-import { accordionMissed } from "stratagem-runtime/internal/methods/accordion/tell/missed";
-import { depthViews } from "stratagem-runtime/internal/methods/accordion/tell/plan-view";
-import { alignColumns, short } from "stratagem-runtime/internal/tell/text";
+import { alignColumns, short } from "stratagem-runtime/internal/describe/text";
+import { accordionMissed } from "stratagem-runtime/internal/methods/accordion/describe/missed";
+import { depthViews } from "stratagem-runtime/internal/methods/accordion/describe/plan-view";
 import type { AccordionFrame } from "../../model/frames.ts";
 import type { AccordionPolicy } from "../../spec/application.ts";
+import { invalid } from "../../spec/document/mistakes.ts";
 import type { LoadedApplication } from "../../spec/load-application.ts";
-import { invalid } from "../../spec/mistakes.ts";
 import { type LevelPromises, workerFigures } from "../level-promises.ts";
 import type { CompilerMethodOf, ModelProber, OpenedModels } from "../method.ts";
 import { planPaces } from "../plan-paces.ts";

@@ -2,8 +2,9 @@
  * What malleable pipelines are compared with: the same table under schedulers whose queries keep
  * the places they start with.
  */
+
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { AccordionBundle } from "stratagem-runtime/internal/bundle/schema";
-import { RuntimeError } from "stratagem-runtime/internal/errors";
 
 /** Schedulers, in the order the help names them. Source: Accordion §4.2. */
 export const ACCORDION_BASELINES = ["slo-conforming", "fastest", "bbs", "one-stage"] as const;

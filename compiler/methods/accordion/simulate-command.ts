@@ -4,7 +4,7 @@
  */
 import type { AccordionBundle, AccordionLevel } from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { percent, short } from "stratagem-runtime/internal/tell/text";
+import { percent, short } from "stratagem-runtime/internal/describe/text";
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
 import { tellOutcomes } from "../../simulate/outcomes.ts";
 import type { AskedRun, NamedBaseline } from "../method.ts";

@@ -7,7 +7,7 @@ import type {
   TensorInfo,
 } from "stratagem-runtime/internal/bundle/schema";
 import type { Application, Variant } from "../../spec/application.ts";
-import { conflict, type Mistake } from "../../spec/mistakes.ts";
+import { conflict, type Mistake } from "../../spec/document/mistakes.ts";
 import { profileFor } from "../../spec/pool-profiles.ts";
 import type { BundleFile } from "../method.ts";
 

@@ -3,9 +3,9 @@
  * slow, and loads that miss.
  */
 import type { AccordionBundle } from "stratagem-runtime/internal/bundle/schema";
-import { accordionMissed } from "stratagem-runtime/internal/methods/accordion/tell/missed";
-import { missedTexts } from "stratagem-runtime/internal/tell/missed-limits";
-import { rounded, short } from "stratagem-runtime/internal/tell/text";
+import { missedTexts } from "stratagem-runtime/internal/describe/missed-limits";
+import { rounded, short } from "stratagem-runtime/internal/describe/text";
+import { accordionMissed } from "stratagem-runtime/internal/methods/accordion/describe/missed";
 import type { Application, Variant } from "../../spec/application.ts";
 import { isCut } from "./stage-models.ts";
 

@@ -2,9 +2,10 @@
  * What provisioned tasks are compared with: coarse-grained plans for the sample traces of a
  * bundle, with or without a tuner.
  */
+
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { InferlineBundle, ProvisioningPlan } from "stratagem-runtime/internal/bundle/schema";
 import { levelForLoad } from "stratagem-runtime/internal/core/level-choice";
-import { RuntimeError } from "stratagem-runtime/internal/errors";
 import type { ReplicaTuner } from "stratagem-runtime/internal/methods/inferline/core/replica-tuner";
 import { SCALER_NAMES } from "../../simulate/graph/scalers/scalers.ts";
 import { CoarseTuner } from "./simulate/coarse-tuner.ts";

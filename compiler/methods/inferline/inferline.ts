@@ -1,15 +1,15 @@
 /** InferLine as a method of the compiler: how many replicas each task of a pipeline has. */
 
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import {
   type InferlineBundle,
   type InferlineLevel,
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
 import { levelAt } from "stratagem-runtime/internal/core/level-choice";
-import { RuntimeError } from "stratagem-runtime/internal/errors";
-import { inferlineMissed } from "stratagem-runtime/internal/methods/inferline/tell/missed";
-import { missedTexts } from "stratagem-runtime/internal/tell/missed-limits";
-import { percent, short } from "stratagem-runtime/internal/tell/text";
+import { missedTexts } from "stratagem-runtime/internal/describe/missed-limits";
+import { percent, short } from "stratagem-runtime/internal/describe/text";
+import { inferlineMissed } from "stratagem-runtime/internal/methods/inferline/describe/missed";
 import { pooledBatchFacts } from "../../graph/batch-facts.ts";
 import type { InferlineFrame } from "../../model/frames.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";

@@ -1,7 +1,7 @@
 /** `stratagem simulate BUNDLE` of provisioned tasks: plans and tuner on a virtual clock. */
 import type { InferlineBundle } from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { short } from "stratagem-runtime/internal/tell/text";
+import { short } from "stratagem-runtime/internal/describe/text";
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
 import { initialQpsOf } from "../../simulate/graph/arriving-requests.ts";
 import { scalerNamed } from "../../simulate/graph/scalers/scalers.ts";

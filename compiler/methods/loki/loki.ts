@@ -1,15 +1,15 @@
 /** Loki as a method of the compiler: which variants run on how many servers of a pipeline. */
 
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import {
   type LokiBundle,
   type LokiLevel,
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
 import { levelAt } from "stratagem-runtime/internal/core/level-choice";
-import { RuntimeError } from "stratagem-runtime/internal/errors";
-import { lokiMissed } from "stratagem-runtime/internal/methods/loki/tell/missed";
-import { missedTexts } from "stratagem-runtime/internal/tell/missed-limits";
-import { percent } from "stratagem-runtime/internal/tell/text";
+import { missedTexts } from "stratagem-runtime/internal/describe/missed-limits";
+import { percent } from "stratagem-runtime/internal/describe/text";
+import { lokiMissed } from "stratagem-runtime/internal/methods/loki/describe/missed";
 import { pooledBatchFacts } from "../../graph/batch-facts.ts";
 import type { LokiFrame } from "../../model/frames.ts";
 import type { PipelineProblem } from "../../model/pipeline.ts";

@@ -1,8 +1,9 @@
 /** `stratagem simulate BUNDLE` of a pipeline: its plans, or a baseline's, on a virtual clock. */
+
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { LokiBundle, LokiLevel } from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { RuntimeError } from "stratagem-runtime/internal/errors";
-import { percent } from "stratagem-runtime/internal/tell/text";
+import { percent } from "stratagem-runtime/internal/describe/text";
 import { type LevelPoolOptions, runInWorkers } from "../../processes/level-pool.ts";
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
 import type { NamedBaseline, SimulationRequest } from "../method.ts";

@@ -11,7 +11,7 @@ import { pathTo } from "../../graph/flat-tasks.ts";
 import type { LokiFrame, RamsisFrame } from "../../model/frames.ts";
 import type { ModelFiles } from "../../model/model-files.ts";
 import type { Application, Pool, RamsisPolicy, Variant } from "../../spec/application.ts";
-import type { Mistake } from "../../spec/mistakes.ts";
+import type { Mistake } from "../../spec/document/mistakes.ts";
 import type { PlannedLevel } from "./solve/loki.ts";
 import { pipelineProblem } from "./solve/problem.ts";
 

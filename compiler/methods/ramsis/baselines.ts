@@ -1,5 +1,5 @@
 /** The baselines of bundles with one task, as the command line names them. */
-import { RuntimeError } from "stratagem-runtime/internal/errors";
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import {
   type Baseline,
   PEER_NAMES,

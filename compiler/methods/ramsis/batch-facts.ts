@@ -1,15 +1,15 @@
 /** What a bundle of tables knows of a batch that a server ran. */
 
 import type { RamsisBundle, ServiceTimes } from "stratagem-runtime/internal/bundle/schema";
-import { kindNamed } from "stratagem-runtime/internal/methods/ramsis/tell/class-level-view";
+import { decidingLevel } from "stratagem-runtime/internal/describe/deciding-level";
+import { levelText, percent } from "stratagem-runtime/internal/describe/text";
+import { kindNamed } from "stratagem-runtime/internal/methods/ramsis/describe/class-level-view";
 import {
   briefText,
   type Decision,
   inspectState,
   isMade,
-} from "stratagem-runtime/internal/methods/ramsis/tell/state-view";
-import { decidingLevel } from "stratagem-runtime/internal/tell/deciding-level";
-import { levelText, percent } from "stratagem-runtime/internal/tell/text";
+} from "stratagem-runtime/internal/methods/ramsis/describe/state-view";
 import { type BatchFacts, profiledBatch, type RanBatch } from "../../model/batch-facts.ts";
 
 /** What a logged slack may be off: it is rounded to the microsecond. */

@@ -11,7 +11,7 @@ import type {
   RamsisBundle,
   RamsisLevel,
 } from "stratagem-runtime/internal/bundle/schema";
-import { ramsisMissed } from "stratagem-runtime/internal/methods/ramsis/tell/missed";
+import { ramsisMissed } from "stratagem-runtime/internal/methods/ramsis/describe/missed";
 import type { RamsisFrame } from "../../model/frames.ts";
 import { steadyArrivals } from "../../simulate/arrivals.ts";
 import { latencyPromise } from "../../simulate/latency-sample.ts";

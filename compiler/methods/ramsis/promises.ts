@@ -5,7 +5,7 @@ import type {
   RamsisBundle,
   RamsisLevel,
 } from "stratagem-runtime/internal/bundle/schema";
-import { ramsisMissed } from "stratagem-runtime/internal/methods/ramsis/tell/missed";
+import { ramsisMissed } from "stratagem-runtime/internal/methods/ramsis/describe/missed";
 import { type Figures, type LevelPromises, workerFigures } from "../level-promises.ts";
 import type { LevelGap } from "../method.ts";
 

@@ -1,13 +1,13 @@
 /** RAMSIS as a method of the compiler: which variant a worker runs its queued queries on. */
 
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type {
   ActionValues,
   NoActionValues,
   RamsisBundle,
 } from "stratagem-runtime/internal/bundle/schema";
 import { levelAt } from "stratagem-runtime/internal/core/level-choice";
-import { RuntimeError } from "stratagem-runtime/internal/errors";
-import { kindTables } from "stratagem-runtime/internal/methods/ramsis/tell/inspect";
+import { kindTables } from "stratagem-runtime/internal/methods/ramsis/describe/inspect";
 import { bucketModelMistakes } from "../../model/buckets.ts";
 import { mainLoads } from "../../model/main-loads.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";

@@ -2,6 +2,8 @@
  * `stratagem simulate BUNDLE` of decision tables: the bundle's decisions, or a baseline's, on a
  * virtual clock.
  */
+
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type {
   ClassExpected,
   Expected,
@@ -9,12 +11,11 @@ import type {
   RamsisLevel,
 } from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { RuntimeError } from "stratagem-runtime/internal/errors";
 import {
   countedViolations,
   percent,
   promisedViolations,
-} from "stratagem-runtime/internal/tell/text";
+} from "stratagem-runtime/internal/describe/text";
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
 import type { NamedBaseline, SimulationRequest } from "../method.ts";
 import { type ComparedRow, runReport, stated, steadyLevel, tenthsOrDash } from "../run-report.ts";

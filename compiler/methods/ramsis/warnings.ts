@@ -7,7 +7,7 @@ import {
   type RamsisLevel,
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
-import { percent } from "stratagem-runtime/internal/tell/text";
+import { percent } from "stratagem-runtime/internal/describe/text";
 import type { Application } from "../../spec/application.ts";
 
 /** One line for each run of neighbours that are not feasible. */

@@ -1,9 +1,10 @@
 /**
  * What scaled tasks are compared with: the same pipeline planned and scaled as other systems do.
  */
+
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { ThemisBundle, ThemisOptions } from "stratagem-runtime/internal/bundle/schema";
 import { beatMsOf } from "stratagem-runtime/internal/core/beat";
-import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { SCALER_NAMES } from "../../simulate/graph/scalers/scalers.ts";
 import { themis } from "./solve/themis.ts";
 

@@ -1,7 +1,7 @@
 /** `stratagem simulate BUNDLE` of scaled tasks: plans, cores and instances on a virtual clock. */
 import type { ScalePlan, ThemisBundle } from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { short } from "stratagem-runtime/internal/tell/text";
+import { short } from "stratagem-runtime/internal/describe/text";
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
 import { scalerNamed } from "../../simulate/graph/scalers/scalers.ts";
 import {

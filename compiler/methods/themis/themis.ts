@@ -1,4 +1,6 @@
 /** Themis as a method of the compiler: how many instances of how many cores each task has. */
+
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import {
   type ScalePlan,
   type Slo,
@@ -8,14 +10,13 @@ import {
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
 import { levelAt } from "stratagem-runtime/internal/core/level-choice";
-import { RuntimeError } from "stratagem-runtime/internal/errors";
+import { missedTexts } from "stratagem-runtime/internal/describe/missed-limits";
+import { percent } from "stratagem-runtime/internal/describe/text";
 import {
   hasChoice,
   planAccuracy,
 } from "stratagem-runtime/internal/methods/themis/core/plan-accuracy";
-import { themisMissed } from "stratagem-runtime/internal/methods/themis/tell/missed";
-import { missedTexts } from "stratagem-runtime/internal/tell/missed-limits";
-import { percent } from "stratagem-runtime/internal/tell/text";
+import { themisMissed } from "stratagem-runtime/internal/methods/themis/describe/missed";
 import type { ThemisFrame } from "../../model/frames.ts";
 import { wayWarnings } from "../../model/way-warnings.ts";
 import { workersByPool } from "../../model/workers-by-pool.ts";

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { bucketCount } from "stratagem-runtime/internal/bundle/schema";
 import { randomInputs, sizedInputs } from "../../onnx/batch-inputs.ts";
-import { InputError } from "../../spec/input-error.ts";
+import { InputError } from "../../spec/document/input-error.ts";
 import type { ProfilePlan } from "../profile-plan.ts";
 import type { ShapeOf } from "./served-model.ts";
 import type { RowsOf } from "./served-request.ts";

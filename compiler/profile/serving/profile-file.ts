@@ -1,6 +1,6 @@
 /** Adds the rows of the serving path to a profile that is there, and changes nothing else of it. */
 import { readFile } from "node:fs/promises";
-import { InputError } from "../../spec/input-error.ts";
+import { InputError } from "../../spec/document/input-error.ts";
 import { readProfile } from "../../spec/profile.ts";
 import type { ServingRows } from "./serving-rows.ts";
 

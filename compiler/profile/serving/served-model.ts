@@ -3,7 +3,7 @@ import { fixedElementBytes } from "stratagem-runtime/internal/server/tensors/dat
 import * as z from "zod";
 import type { InferenceClient } from "../../load/inference-client.ts";
 import { wantsSequences } from "../../load/load-sequences.ts";
-import { InputError } from "../../spec/input-error.ts";
+import { InputError } from "../../spec/document/input-error.ts";
 
 export interface ServedTensor {
   readonly name: string;

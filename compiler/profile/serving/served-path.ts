@@ -2,7 +2,7 @@
 import { assert } from "stratagem-runtime/internal/core/assert";
 import type { InferenceClient } from "../../load/inference-client.ts";
 import { SequenceIds } from "../../load/load-sequences.ts";
-import { InputError } from "../../spec/input-error.ts";
+import { InputError } from "../../spec/document/input-error.ts";
 import type { SentRequests } from "./path-window.ts";
 import type { Ask } from "./request-loops.ts";
 import type { ServedModel } from "./served-model.ts";

@@ -1,6 +1,6 @@
 /** The product's own server in a process of its own, on a free port of this machine. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { InputError } from "../../spec/input-error.ts";
+import { InputError } from "../../spec/document/input-error.ts";
 
 export interface ServedProcess {
   readonly url: string;

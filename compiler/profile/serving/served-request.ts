@@ -1,6 +1,6 @@
 /** The request that the serving path is measured with: one of the application's own. */
 import { assert } from "stratagem-runtime/internal/core/assert";
-import { InputError } from "../../spec/input-error.ts";
+import { InputError } from "../../spec/document/input-error.ts";
 import type { ServedModel, ServedTensor } from "./served-model.ts";
 
 /** A request as it goes over the wire. */

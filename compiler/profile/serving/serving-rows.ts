@@ -1,6 +1,6 @@
 /** The serving path from what was seen of it: pure arithmetic on samples. */
 import type { Spread } from "stratagem-runtime/internal/bundle/schema";
-import type { ServingSpec } from "../../spec/profile-schema.ts";
+import type { ServingSpec } from "../../spec/schema/profile-schema.ts";
 import { type ContentionRound, contentionCurve } from "./contention-curve.ts";
 import { PaceLooks } from "./pace-looks.ts";
 import type { PathWindow } from "./path-window.ts";

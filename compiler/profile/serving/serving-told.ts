@@ -1,6 +1,6 @@
 /** What people are told of a serving path that was measured. */
 import type { Spread } from "stratagem-runtime/internal/bundle/schema";
-import { InputError } from "../../spec/input-error.ts";
+import { InputError } from "../../spec/document/input-error.ts";
 import { percentText } from "../noise-told.ts";
 import { disturbance, type PathWindow } from "./path-window.ts";
 import type { PathSamples, ServingRows } from "./serving-rows.ts";

@@ -1,5 +1,5 @@
 /** Whether a level is feasible and which limits it misses, as pages say it. */
-import { isPercentile, type MissedLimit } from "stratagem-runtime/internal/tell/missed-limits";
+import { isPercentile, type MissedLimit } from "stratagem-runtime/internal/describe/missed-limits";
 import type { Markup } from "../markup.ts";
 import { decimalText, ratioText } from "../number-text.ts";
 import { limited } from "./limited-cell.ts";

@@ -1,7 +1,7 @@
 /** Promises of levels for machines that are slower than profiled. */
 
 import { type Bundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
-import { pacePromisesOf } from "stratagem-runtime/internal/tell/pace-promises";
+import { pacePromisesOf } from "stratagem-runtime/internal/describe/pace-promises";
 import { html } from "../markup.ts";
 import { decimalText, ratioText } from "../number-text.ts";
 import type { PageSection } from "../page.ts";

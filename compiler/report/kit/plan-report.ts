@@ -1,6 +1,6 @@
 /** What the pages of all methods with plans have in common: facts, sections, tables, legends. */
 import { type Bundle, type Slo, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
-import { servingPathWords } from "stratagem-runtime/internal/tell/serving-path";
+import { servingPathWords } from "stratagem-runtime/internal/describe/serving-path";
 import { definitionList } from "../definition-list.ts";
 import { html, type Markup } from "../markup.ts";
 import { counted, decimalText, msText, ratioText } from "../number-text.ts";

@@ -3,7 +3,7 @@
  * variants go from light to dark with their accuracy. Nothing is told by colour alone: letters and
  * hover texts say it too.
  */
-import type { Lettered } from "stratagem-runtime/internal/tell/letters";
+import type { Lettered } from "stratagem-runtime/internal/describe/letters";
 import { html, type Markup } from "../markup.ts";
 
 /**

@@ -1,7 +1,7 @@
 /** Gives the service times of every variant on every pool. */
 import type { PoolProfile } from "stratagem-runtime/internal/bundle/schema";
 import type { Rng } from "stratagem-runtime/internal/core/rng";
-import { InputError } from "../../spec/input-error.ts";
+import { InputError } from "../../spec/document/input-error.ts";
 import { type ServiceTimeMode, type ServiceTimeModel, serviceTimeModel } from "../service-times.ts";
 
 /** Of any bundle of a pipeline. */

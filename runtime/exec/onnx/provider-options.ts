@@ -2,7 +2,7 @@
  * The options that users may give a provider: those that onnxruntime-node 1.30 hands on, with the
  * values that each was seen to take. A later release that takes more gets a line here.
  */
-import { suggestion } from "../../tell/nearest.ts";
+import { suggestion } from "../../base/nearest.ts";
 import type { Provider, ProviderOptions } from "../models/worker-device.ts";
 
 /** What an option may be: one of some words, yes or no, or names in any number. */

@@ -5,15 +5,15 @@ import { readAccordionBundle } from "./bundle/read.ts";
 import { AccordionCommands } from "./core/commands.ts";
 import { classOfPlaces } from "./core/pipeline-table.ts";
 import { AccordionScheduler, type AccordionSchedulerOptions } from "./core/scheduler.ts";
+import { placeDecision } from "./describe/decision.ts";
+import { accordionDiffer, placesByName } from "./describe/diff.ts";
+import { accordionSummary, levelTable, levelTold } from "./describe/inspect.ts";
+import { stateTold } from "./describe/inspect-state.ts";
+import { accordionLevels, accordionTasks } from "./describe/reports.ts";
+import { accordionSections } from "./describe/sections.ts";
+import { servingPlaces } from "./describe/serving.ts";
 import { accordionModels } from "./serve/models.ts";
 import { AccordionReplayer } from "./serve/replayer.ts";
-import { placeDecision } from "./tell/decision.ts";
-import { accordionDiffer, placesByName } from "./tell/diff.ts";
-import { accordionSummary, levelTable, levelTold } from "./tell/inspect.ts";
-import { stateTold } from "./tell/inspect-state.ts";
-import { accordionLevels, accordionTasks } from "./tell/reports.ts";
-import { accordionSections } from "./tell/sections.ts";
-import { servingPlaces } from "./tell/serving.ts";
 
 export const accordion = {
   name: "accordion",

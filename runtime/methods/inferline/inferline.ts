@@ -3,23 +3,23 @@ import type { InferlineBundle } from "../../bundle/schema.ts";
 import { CommandBuffer } from "../../core/command-buffer.ts";
 import { replicaShapeOf } from "../../core/graph/replica-shape.ts";
 import { levelAt } from "../../core/level-choice.ts";
+import { refuseStates } from "../../describe/asked-state.ts";
+import { plannedWorkers } from "../../describe/planned-workers.ts";
+import { pooledWorkers, servingTold } from "../../describe/serving-told.ts";
 import { PipelineReplayer } from "../../server/graph/pipeline-replayer.ts";
 import { queryRoom } from "../../server/graph/query-room.ts";
-import { refuseStates } from "../../tell/asked-state.ts";
-import { plannedWorkers } from "../../tell/planned-workers.ts";
-import { pooledWorkers, servingTold } from "../../tell/serving-told.ts";
 import type { RuntimeMethod } from "../method.ts";
 import { readInferlineBundle } from "./bundle/read.ts";
 import {
   type InferlineDispatcherOptions,
   inferlineDispatcherOf,
 } from "./core/inferline-dispatcher.ts";
+import { inferlineDiffer } from "./describe/diff.ts";
+import { firstReplicas } from "./describe/first-replicas.ts";
+import { inferlineSummary, levelTable, planTold } from "./describe/inspect.ts";
+import { inferlineLevels, inferlineTasks } from "./describe/reports.ts";
+import { inferlineSections } from "./describe/sections.ts";
 import { inferlineModels } from "./serve/models.ts";
-import { inferlineDiffer } from "./tell/diff.ts";
-import { firstReplicas } from "./tell/first-replicas.ts";
-import { inferlineSummary, levelTable, planTold } from "./tell/inspect.ts";
-import { inferlineLevels, inferlineTasks } from "./tell/reports.ts";
-import { inferlineSections } from "./tell/sections.ts";
 
 const NO_STATES =
   "provisioning plans: a replica that is idle takes what is queued for its task, up to its " +

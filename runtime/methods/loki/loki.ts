@@ -3,19 +3,19 @@ import type { LokiBundle } from "../../bundle/schema.ts";
 import { CommandBuffer } from "../../core/command-buffer.ts";
 import type { PipelineDispatcherOptions } from "../../core/graph/pipeline-dispatcher.ts";
 import { levelAt } from "../../core/level-choice.ts";
+import { refuseStates } from "../../describe/asked-state.ts";
+import { plannedWorkers } from "../../describe/planned-workers.ts";
+import { pooledWorkers, servingTold } from "../../describe/serving-told.ts";
 import { PipelineReplayer } from "../../server/graph/pipeline-replayer.ts";
-import { refuseStates } from "../../tell/asked-state.ts";
-import { plannedWorkers } from "../../tell/planned-workers.ts";
-import { pooledWorkers, servingTold } from "../../tell/serving-told.ts";
 import type { RuntimeMethod } from "../method.ts";
 import { readLokiBundle } from "./bundle/read.ts";
 import { pipelineDispatcherOf } from "./core/loki-dispatcher.ts";
+import { lokiDiffer } from "./describe/diff.ts";
+import { levelTable, lokiSummary, planTold } from "./describe/inspect.ts";
+import { lokiLevels, lokiTasks } from "./describe/reports.ts";
+import { lokiSections } from "./describe/sections.ts";
 import { lokiModels } from "./serve/models.ts";
 import { queryRoom } from "./serve/query-room.ts";
-import { lokiDiffer } from "./tell/diff.ts";
-import { levelTable, lokiSummary, planTold } from "./tell/inspect.ts";
-import { lokiLevels, lokiTasks } from "./tell/reports.ts";
-import { lokiSections } from "./tell/sections.ts";
 
 const NO_STATES =
   "plans: a server that is idle takes what is queued for its variant, up to its largest batch; " +

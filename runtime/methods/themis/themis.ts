@@ -2,21 +2,21 @@
 import { followedLevels, type ThemisBundle } from "../../bundle/schema.ts";
 import { CommandBuffer } from "../../core/command-buffer.ts";
 import { levelAt } from "../../core/level-choice.ts";
+import { refuseStates } from "../../describe/asked-state.ts";
+import { plannedWorkers } from "../../describe/planned-workers.ts";
+import { servingTold } from "../../describe/serving-told.ts";
 import { PipelineReplayer } from "../../server/graph/pipeline-replayer.ts";
 import { queryRoom } from "../../server/graph/query-room.ts";
-import { refuseStates } from "../../tell/asked-state.ts";
-import { plannedWorkers } from "../../tell/planned-workers.ts";
-import { servingTold } from "../../tell/serving-told.ts";
 import type { RuntimeMethod } from "../method.ts";
 import { readThemisBundle } from "./bundle/read.ts";
 import { themisShapeOf } from "./core/shape.ts";
 import { type ThemisDispatcherOptions, themisDispatcherOf } from "./core/themis-dispatcher.ts";
+import { themisDiffer } from "./describe/diff.ts";
+import { firstInstances } from "./describe/first-instances.ts";
+import { levelTable, planTold, themisSummary } from "./describe/inspect.ts";
+import { themisLevels, themisTasks } from "./describe/reports.ts";
+import { themisSections } from "./describe/sections.ts";
 import { themisModels } from "./serve/models.ts";
-import { themisDiffer } from "./tell/diff.ts";
-import { firstInstances } from "./tell/first-instances.ts";
-import { levelTable, planTold, themisSummary } from "./tell/inspect.ts";
-import { themisLevels, themisTasks } from "./tell/reports.ts";
-import { themisSections } from "./tell/sections.ts";
 
 const NO_STATES =
   "plans of cores and instances: an instance that is idle takes what is queued for its task, up " +

@@ -1,6 +1,7 @@
 /** Who may come in, whatever door a request comes by: one object that decides, and counts. */
+
+import { head, line, type MetricLine, metric } from "../../base/exposition.ts";
 import { HttpError } from "../connections/http-error.ts";
-import { head, line, type MetricLine, metric } from "../metrics/exposition.ts";
 import { ClientLimits, clientOfAddress, isLoopback } from "./client-limits.ts";
 import { Cors } from "./cors.ts";
 import { KeptFiles } from "./kept-files.ts";

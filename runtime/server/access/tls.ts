@@ -1,8 +1,8 @@
 /** The certificate and key of the server, and of whom clients have theirs; for every door. */
 import { X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
-import { RuntimeError } from "../../errors.ts";
-import { readRegularFile } from "../../regular-file.ts";
+import { RuntimeError } from "../../base/errors.ts";
+import { readRegularFile } from "../../base/regular-file.ts";
 import { KeptFiles } from "./kept-files.ts";
 
 /** Paths of PEM files. */

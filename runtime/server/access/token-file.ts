@@ -1,9 +1,9 @@
 /** The file of tokens: who may come in, by name, and for what. */
 import { type Document, isMap, isSeq, LineCounter, type Node, parseDocument } from "yaml";
-import { RuntimeError } from "../../errors.ts";
-import { INSTANT_EXPECTED, instantMs } from "../../instant.ts";
-import { readRegularFile } from "../../regular-file.ts";
-import { suggestion } from "../../tell/nearest.ts";
+import { RuntimeError } from "../../base/errors.ts";
+import { INSTANT_EXPECTED, instantMs } from "../../base/instant.ts";
+import { suggestion } from "../../base/nearest.ts";
+import { readRegularFile } from "../../base/regular-file.ts";
 import { SCOPES, type Scope } from "./scopes.ts";
 import { HASH_EXPECTED, parsedHash, type TokenHash } from "./token-hash.ts";
 

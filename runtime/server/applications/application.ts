@@ -1,11 +1,12 @@
 /** An application on a server: what answers, on which workers, and who is let in. */
+
+import type { MetricLine } from "../../base/exposition.ts";
+import type { Notice } from "../../base/notice.ts";
 import type { Bundle, Cluster } from "../../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../../exec/models/executor.ts";
 import type { RecordedEntry } from "../decisions/recorded-entry.ts";
 import { Drift, HOURS_PER_FALSE_ALARM } from "../drift/drift.ts";
-import type { MetricLine } from "../metrics/exposition.ts";
 import type { Endpoint } from "../requests/endpoint.ts";
-import type { Notice } from "../telemetry/notice.ts";
 import { Gate } from "./gate.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "./limits.ts";
 

@@ -1,14 +1,15 @@
 /** What all doors of a server share: its applications, and which inference requests are in. */
+
+import { head, labelled, line, type MetricLine } from "../../base/exposition.ts";
+import type { Notice } from "../../base/notice.ts";
 import type { Access } from "../access/access.ts";
 import type { ByteBudget } from "../bodies/byte-budget.ts";
 import { feedbackLines } from "../feedback/feedback-document.ts";
-import { head, labelled, line, type MetricLine } from "../metrics/exposition.ts";
 import { Latencies } from "../metrics/latencies.ts";
 import type { LoopDelay } from "../metrics/loop-delay.ts";
 import { ReloadCounts } from "../metrics/reload-counts.ts";
 import type { LineSink } from "../telemetry/line-sink.ts";
 import type { LogState } from "../telemetry/log.ts";
-import type { Notice } from "../telemetry/notice.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Application } from "./application.ts";
 import { type HostedModel, hostedModels, namedApart } from "./hosted-model.ts";

@@ -1,7 +1,8 @@
 /** The settings of the server's log as Triton's logging extension has them. */
+
+import { SEVERITIES } from "../../base/notice.ts";
 import { HttpError } from "../connections/http-error.ts";
 import { LOG_FORMATS, type LogFormat, type LogState } from "../telemetry/log.ts";
-import { SEVERITIES } from "../telemetry/notice.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
 import type { House } from "./house.ts";
 

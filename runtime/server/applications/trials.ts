@@ -1,6 +1,7 @@
 /** Which applications of a server are tried beside those that it serves, and who answers what. */
+
+import { head, line, type MetricLine } from "../../base/exposition.ts";
 import type { ArmCounts } from "../canary/comparison.ts";
-import { head, line, type MetricLine } from "../metrics/exposition.ts";
 import type { Application } from "./application.ts";
 import type { HostedModel } from "./hosted-model.ts";
 import type { Trial } from "./trial.ts";

@@ -1,6 +1,7 @@
 /** How many bytes of requests the server holds, and whether there is room for more. */
+
+import { type MetricLine, metric } from "../../base/exposition.ts";
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
-import { type MetricLine, metric } from "../metrics/exposition.ts";
 
 /** What all requests may hold together. */
 export class ByteBudget {

@@ -1,7 +1,7 @@
 /** All connections of a server: how many there may be, and which of them are ended for idleness. */
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
-import { head, line, type MetricLine, metric } from "../metrics/exposition.ts";
+import { head, line, type MetricLine, metric } from "../../base/exposition.ts";
 import { Connection, type ConnectionEnd } from "./connection.ts";
 import { HttpError, RETRY_LATER } from "./http-error.ts";
 import { Outbox, type OutboxLimits, type Unread } from "./outbox.ts";

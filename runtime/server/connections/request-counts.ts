@@ -1,7 +1,7 @@
 /** Counts what became of every HTTP request, each in one place. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { head, line, type MetricLine, metric } from "../metrics/exposition.ts";
+import { head, line, type MetricLine, metric } from "../../base/exposition.ts";
 import { NotesAt } from "./notes-at.ts";
 
 /** In place of a status where the client was gone before its answer was written. */

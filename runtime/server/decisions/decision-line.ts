@@ -1,8 +1,8 @@
 /** What a decision log says of a request. */
 
 import type { Bundle } from "../../bundle/schema.ts";
-import { decidingLevel } from "../../tell/deciding-level.ts";
-import type { MadeDecision, ReviewedDecision } from "../../tell/made-decision.ts";
+import { decidingLevel } from "../../describe/deciding-level.ts";
+import type { MadeDecision, ReviewedDecision } from "../../describe/made-decision.ts";
 import type { BatchRun } from "../requests/batch-run.ts";
 import type { RequestRecord } from "../telemetry/request-record.ts";
 import { timeText } from "../telemetry/time-text.ts";

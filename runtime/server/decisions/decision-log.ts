@@ -1,7 +1,8 @@
 /** The decision log of a server: a line for each request that is sampled, and all arrivals. */
+
+import { head, line, type MetricLine } from "../../base/exposition.ts";
+import type { Notice } from "../../base/notice.ts";
 import type { Bundle } from "../../bundle/schema.ts";
-import { head, line, type MetricLine } from "../metrics/exposition.ts";
-import type { Notice } from "../telemetry/notice.ts";
 import type { RequestRecord } from "../telemetry/request-record.ts";
 import type { DecisionSink } from "../telemetry/telemetry.ts";
 import { timeText } from "../telemetry/time-text.ts";

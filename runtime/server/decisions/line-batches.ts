@@ -1,5 +1,5 @@
 /** Lines that go to a place in batches, kept within bounds while it is away. */
-import type { Notice } from "../telemetry/notice.ts";
+import type { Notice } from "../../base/notice.ts";
 import { type LostLine, lineText } from "./log-lines.ts";
 import type { Delivery, LogPlace } from "./log-place.ts";
 

@@ -2,7 +2,7 @@
  * The lines of a decision log, as they are written and read: JSON, each with its kind. Described in
  * docs/operate.md.
  */
-import type { MadeDecision, OtherChoice } from "../../tell/made-decision.ts";
+import type { MadeDecision, OtherChoice } from "../../describe/made-decision.ts";
 import type { RecordedEntry } from "./recorded-entry.ts";
 
 export const DECISIONS_FORMAT = "stratagem-decisions/1";

@@ -1,5 +1,5 @@
 /** Compares what a server measures with what its bundle promises, and tells when they part. */
-import { head, type Labels, line, type MetricLine } from "../metrics/exposition.ts";
+import { head, type Labels, line, type MetricLine } from "../../base/exposition.ts";
 import { type AccuracyEvidence, AccuracyWatch, type StatedAccuracy } from "./accuracy-watch.ts";
 import { ArrivalBlocks, DispersionWatch, RateWatch } from "./arrival-watches.ts";
 import { CostWatch } from "./cost-watch.ts";

@@ -2,7 +2,7 @@
 
 import type { Bundle } from "../../bundle/schema.ts";
 import { levelForLoad } from "../../core/level-choice.ts";
-import { figuresAtPace } from "../../tell/pace-promises.ts";
+import { figuresAtPace } from "../../describe/pace-promises.ts";
 import type { PromisedNow } from "./watched.ts";
 
 /** The watched part of the promises of any method's level. */

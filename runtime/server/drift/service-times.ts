@@ -1,5 +1,5 @@
 /** What batches take, by variant, size and kind of place, as a running server measures it. */
-import { head, type Labels, line, type MetricLine } from "../metrics/exposition.ts";
+import { head, type Labels, line, type MetricLine } from "../../base/exposition.ts";
 import type { ProfiledTime } from "../metrics/profiled-times.ts";
 import { TimeSketch } from "./time-sketch.ts";
 import { type ServiceBlock, VariantBlock } from "./variant-block.ts";

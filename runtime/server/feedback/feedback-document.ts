@@ -1,5 +1,5 @@
 /** What is told of the accuracy of a model in service: a document, and metrics. */
-import { head, line, type MetricLine } from "../metrics/exposition.ts";
+import { head, line, type MetricLine } from "../../base/exposition.ts";
 import type { FeedbackBook } from "./feedback-book.ts";
 import { ALPHA, type VariantAccuracy } from "./variant-counts.ts";
 

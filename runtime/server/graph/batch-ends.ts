@@ -5,16 +5,16 @@
 import { mayTryAgain } from "../../core/second-try.ts";
 import type { BatchResult, RowsRefusedError } from "../../exec/models/executor.ts";
 import { type BatchRun, lostRun } from "../requests/batch-run.ts";
-import { type CutOutput, cutOutputs, misfit } from "./batch-tensors.ts";
-import { type Courses, NO_ROOM } from "./course.ts";
 import type { OpenRequests } from "./open-requests.ts";
 import type { PipelineObserver } from "./pipeline-observer.ts";
 import type { PipelineCommand } from "./pipeline-recording.ts";
-import type { PipelineQuery } from "./pipeline-request.ts";
-import { at, type PipelineSignature } from "./pipeline-signature.ts";
 import type { QuerySlots } from "./query-slots.ts";
 import type { RecordedDispatcher } from "./recorded-dispatcher.ts";
+import { type CutOutput, cutOutputs, misfit } from "./requests/batch-tensors.ts";
+import { type Courses, NO_ROOM } from "./requests/course.ts";
+import type { PipelineQuery } from "./requests/pipeline-request.ts";
 import type { RunningBatch } from "./running-batch.ts";
+import { at, type PipelineSignature } from "./signature/pipeline-signature.ts";
 
 interface BatchEndsOptions {
   readonly signature: PipelineSignature;

@@ -2,12 +2,12 @@
 import { DROP_LATE, DROP_NO_WORKER } from "../../core/command-buffer.ts";
 import type { PathTimes } from "../../core/decision-slo.ts";
 import type { FailureReason } from "../requests/request.ts";
-import type { Course } from "./course.ts";
 import type { PipelineObserver } from "./pipeline-observer.ts";
-import type { PipelineRequest } from "./pipeline-request.ts";
-import { at, type PipelineSignature } from "./pipeline-signature.ts";
 import type { QuerySlots } from "./query-slots.ts";
 import type { RecordedDispatcher } from "./recorded-dispatcher.ts";
+import type { Course } from "./requests/course.ts";
+import type { PipelineRequest } from "./requests/pipeline-request.ts";
+import { at, type PipelineSignature } from "./signature/pipeline-signature.ts";
 
 interface OpenRequestsOptions {
   readonly signature: PipelineSignature;

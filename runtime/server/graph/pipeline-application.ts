@@ -5,10 +5,10 @@ import {
   type ApplicationOptions,
   applicationOf,
 } from "../applications/application.ts";
-import type { PipelineBundle } from "./linked-tasks.ts";
 import { PipelineEndpoint } from "./pipeline-endpoint.ts";
 import type { PipelineRecorder } from "./pipeline-recording.ts";
 import type { ServedPipeline } from "./served-pipeline.ts";
+import type { PipelineBundle } from "./signature/linked-tasks.ts";
 
 export interface PipelineApplicationOptions extends ApplicationOptions {
   readonly bundle: PipelineBundle;

@@ -1,5 +1,6 @@
 /** A pipeline as one model of a server. */
 
+import type { MetricLine } from "../../base/exposition.ts";
 import type { Bundle } from "../../bundle/schema.ts";
 import { pathTimesOf } from "../../core/decision-slo.ts";
 import type { LoadShare, SeenLoad } from "../../core/load-share.ts";
@@ -8,16 +9,15 @@ import { ArrivalCounts } from "../drift/arrival-counts.ts";
 import { promisedNow } from "../drift/promised-now.ts";
 import { ServiceTimes } from "../drift/service-times.ts";
 import type { PromisedNow, Reading, Watched } from "../drift/watched.ts";
-import type { MetricLine } from "../metrics/exposition.ts";
 import { paceLines, type ServedPace, servedPace } from "../metrics/served-pace.ts";
 import type { Endpoint, EndpointModel } from "../requests/endpoint.ts";
 import type { RequestRows, Submission } from "../requests/request.ts";
-import type { PipelineBundle } from "./linked-tasks.ts";
 import { PipelineMetrics } from "./pipeline-metrics.ts";
 import type { PipelineRecorder } from "./pipeline-recording.ts";
 import { PipelineScheduler } from "./pipeline-scheduler.ts";
-import type { PipelineSignature } from "./pipeline-signature.ts";
 import type { ServedPipeline } from "./served-pipeline.ts";
+import type { PipelineBundle } from "./signature/linked-tasks.ts";
+import type { PipelineSignature } from "./signature/pipeline-signature.ts";
 
 interface PipelineEndpointOptions {
   readonly bundle: PipelineBundle;

@@ -1,12 +1,13 @@
 /** Counters of a running pipeline, and their text for Prometheus. */
+
+import { Histogram, head, line, type MetricLine, metric } from "../../base/exposition.ts";
 import { DROP_LATE, DROP_NO_WORKER, DROP_QUEUE_FULL } from "../../core/command-buffer.ts";
-import { Histogram, head, line, type MetricLine, metric } from "../metrics/exposition.ts";
 import { BATCH_BOUNDS, SLACK_BOUNDS_MS } from "../metrics/histogram-bounds.ts";
 import { LossCounts } from "../metrics/loss-counts.ts";
 import { type Promised, promiseLines } from "../metrics/promise-lines.ts";
 import { RequestMetrics } from "../requests/request-metrics.ts";
 import type { PipelineObserver, RowsOutcome, StartedBatch } from "./pipeline-observer.ts";
-import { at, type PipelineSignature } from "./pipeline-signature.ts";
+import { at, type PipelineSignature } from "./signature/pipeline-signature.ts";
 
 /** Words for why a query was dropped. */
 const DROP_REASONS: readonly (readonly [reason: number, text: string])[] = [

@@ -1,6 +1,6 @@
 /** Gives the dispatcher its names for queries: indices of slots. */
 import { assert } from "../../core/assert.ts";
-import type { PipelineQuery } from "./pipeline-request.ts";
+import type { PipelineQuery } from "./requests/pipeline-request.ts";
 
 /** The dispatcher's names for queries: indices of slots, whose number is limited. */
 export class QuerySlots {

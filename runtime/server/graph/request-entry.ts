@@ -2,13 +2,17 @@
 import type { PathTimes } from "../../core/decision-slo.ts";
 import { NO_PARENT } from "../../core/graph/pipeline-dispatcher.ts";
 import { GIVEN_UP, type Outcome, type RequestRows, type Submission } from "../requests/request.ts";
-import type { Course, Courses } from "./course.ts";
 import type { OpenRequests } from "./open-requests.ts";
 import type { PipelineCommand } from "./pipeline-recording.ts";
-import { type AnswererOf, type PipelineQuery, PipelineRequest } from "./pipeline-request.ts";
-import type { PipelineSignature } from "./pipeline-signature.ts";
 import type { QuerySlots } from "./query-slots.ts";
 import type { RecordedDispatcher } from "./recorded-dispatcher.ts";
+import type { Course, Courses } from "./requests/course.ts";
+import {
+  type AnswererOf,
+  type PipelineQuery,
+  PipelineRequest,
+} from "./requests/pipeline-request.ts";
+import type { PipelineSignature } from "./signature/pipeline-signature.ts";
 
 interface RequestEntryOptions {
   readonly signature: PipelineSignature;

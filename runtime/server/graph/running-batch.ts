@@ -4,8 +4,8 @@ import { paceFields } from "../requests/batch-run.ts";
 import type { OpenBatch } from "../requests/batch-runs.ts";
 import type { StartedBatch } from "./pipeline-observer.ts";
 import type { PipelineCommand } from "./pipeline-recording.ts";
-import type { PipelineQuery } from "./pipeline-request.ts";
-import { at, type PipelineSignature } from "./pipeline-signature.ts";
+import type { PipelineQuery } from "./requests/pipeline-request.ts";
+import { at, type PipelineSignature } from "./signature/pipeline-signature.ts";
 
 export interface RunningBatch extends StartedBatch, OpenBatch {}
 

@@ -1,14 +1,15 @@
 /** A pipeline as its server sees it. */
+
+import type { MetricLine } from "../../base/exposition.ts";
 import type { Bundle, PoolProfile } from "../../bundle/schema.ts";
 import type { ProfiledCells } from "../drift/service-times.ts";
 import type { CostNow } from "../drift/watched.ts";
-import type { MetricLine } from "../metrics/exposition.ts";
-import type { Courses } from "./course.ts";
 import type { Forecasts } from "./forecasts.ts";
 import type { PipelineRecorder } from "./pipeline-recording.ts";
-import type { AnswererOf } from "./pipeline-request.ts";
-import type { PipelineSignature } from "./pipeline-signature.ts";
 import type { ServedDispatcher } from "./recorded-dispatcher.ts";
+import type { Courses } from "./requests/course.ts";
+import type { AnswererOf } from "./requests/pipeline-request.ts";
+import type { PipelineSignature } from "./signature/pipeline-signature.ts";
 import type { WorkerModels } from "./worker-models.ts";
 
 /** What serving a pipeline needs of its bundle: where the methods differ. */

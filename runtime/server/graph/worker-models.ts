@@ -1,5 +1,5 @@
 /** Keeps which workers are up and which models they are to hold. */
-import { at, type PipelineServedVariant } from "./pipeline-signature.ts";
+import { at, type PipelineServedVariant } from "./signature/pipeline-signature.ts";
 
 /** Which workers are up, what they are to hold, and whether that is enough to serve. */
 export class WorkerModels {

@@ -1,7 +1,7 @@
 /** What plans have workers hold: variants that they load, cores that they have, nothing more. */
 import type { AssignedExecutor } from "../../exec/models/executor.ts";
 import type { PipelineCommand } from "./pipeline-recording.ts";
-import { at, type PipelineSignature } from "./pipeline-signature.ts";
+import { at, type PipelineSignature } from "./signature/pipeline-signature.ts";
 import type { WorkerModels } from "./worker-models.ts";
 
 type WorkerOrder = Extract<PipelineCommand, { readonly kind: "assign" | "resize" | "release" }>;

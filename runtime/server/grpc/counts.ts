@@ -1,5 +1,5 @@
 /** Counts what became of every call of the gRPC door, and of every message of its streams. */
-import { head, line, type MetricLine, metric } from "../metrics/exposition.ts";
+import { head, line, type MetricLine, metric } from "../../base/exposition.ts";
 import type { CodeName } from "./codes.ts";
 
 export class CallCounts {

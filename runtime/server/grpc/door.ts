@@ -1,5 +1,5 @@
 /** What the server knows of its gRPC door without any of its code being loaded. */
-import type { MetricLine } from "../metrics/exposition.ts";
+import type { MetricLine } from "../../base/exposition.ts";
 
 export interface GrpcOptions {
   readonly host: string;

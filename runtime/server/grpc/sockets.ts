@@ -1,7 +1,7 @@
 /** The sockets of the gRPC door: encrypted or not, how many there may be, and their end. */
 import { createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
-import { RuntimeError } from "../../errors.ts";
+import { RuntimeError } from "../../base/errors.ts";
 import type { Access } from "../access/access.ts";
 import { secureContextOf } from "../access/tls.ts";
 import { Handshakes } from "../connections/handshakes.ts";

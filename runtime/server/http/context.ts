@@ -1,5 +1,6 @@
 /** What the routes of the HTTP server share. */
 import type { ServerResponse } from "node:http";
+import type { MetricLine } from "../../base/exposition.ts";
 import type { HostedModel } from "../applications/hosted-model.ts";
 import type { House } from "../applications/house.ts";
 import type { Connections } from "../connections/connections.ts";
@@ -9,7 +10,6 @@ import type { RequestCounts } from "../connections/request-counts.ts";
 import type { Dialect } from "../json/json-jobs.ts";
 import type { JsonThread } from "../json/json-thread.ts";
 import type { TurnShare } from "../json/turn-share.ts";
-import type { MetricLine } from "../metrics/exposition.ts";
 import type { LivePage } from "../page/page.ts";
 import type { RequestRecord } from "../telemetry/request-record.ts";
 import type { AdminHooks } from "./admin-hooks.ts";

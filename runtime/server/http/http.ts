@@ -1,9 +1,9 @@
 /** Routes of the server: the Open Inference Protocol v2, Triton's extensions to it, and metrics. */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { exposition } from "../../base/exposition.ts";
 import { ownExtensions } from "../applications/extensions.ts";
 import { hostedModel } from "../applications/hosted-model.ts";
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
-import { exposition } from "../metrics/exposition.ts";
 import { LIVE_PATH } from "../page/live.ts";
 import { acceptsHtml, LIVE_HEADERS } from "../page/page.ts";
 import { absenceOf } from "../protocol/absent.ts";

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { RuntimeError } from "../../errors.ts";
+import { RuntimeError } from "../../base/errors.ts";
 import { secureServer } from "../access/secure-server.ts";
 import type { ServerLimits } from "../applications/limits.ts";
 import { SURPLUS_CONNECTIONS } from "../connections/connections.ts";

@@ -1,7 +1,8 @@
 /** What accelerators take, by Triton's names, and what workers have of their memory. */
+
+import { head, line, type MetricLine, type MetricType } from "../../base/exposition.ts";
 import type { DeviceSample } from "../../devices/gpu-sampler.ts";
 import type { GpuSample } from "../../devices/nvidia-smi.ts";
-import { head, line, type MetricLine, type MetricType } from "./exposition.ts";
 
 /** Workers of an application, by slot; undefined where there is none. */
 export interface WorkersOfApplication {

@@ -1,5 +1,5 @@
 /** Times of answered requests as histograms whose buckets follow the SLO. */
-import { Histogram, head, line, type MetricLine } from "./exposition.ts";
+import { Histogram, head, line, type MetricLine } from "../../base/exposition.ts";
 
 /** Shares of the SLO; around 1 they are close, for that is where a promise is kept or broken. */
 const SLO_SHARES = [0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2, 4];

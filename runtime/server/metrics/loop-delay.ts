@@ -1,5 +1,5 @@
 /** Measures how long the event loop keeps what is due waiting. */
-import { Histogram, head, type MetricLine } from "./exposition.ts";
+import { Histogram, head, type MetricLine } from "../../base/exposition.ts";
 
 const NAME = "stratagem_event_loop_delay_seconds";
 const HELP = "How late a timer of 10 ms was: time that something else held the event loop";

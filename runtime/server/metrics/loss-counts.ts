@@ -1,5 +1,5 @@
 /** Counts the workers that were lost, and the queries that were tried again after it. */
-import { type MetricLine, metric } from "./exposition.ts";
+import { type MetricLine, metric } from "../../base/exposition.ts";
 
 export class LossCounts {
   queriesRetried = 0;

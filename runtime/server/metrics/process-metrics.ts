@@ -1,6 +1,6 @@
 /** What the server takes of the machine, by the names that Prometheus' client libraries use. */
 import { readdirSync, readFileSync } from "node:fs";
-import { type MetricLine, metric } from "./exposition.ts";
+import { type MetricLine, metric } from "../../base/exposition.ts";
 
 /** Workers are processes of their own and not in it. */
 export function processMetricLines(): MetricLine[] {

@@ -1,5 +1,5 @@
 /** What the level that is followed promises, beside what is measured of it. */
-import { head, line, type MetricLine, metric } from "./exposition.ts";
+import { head, line, type MetricLine, metric } from "../../base/exposition.ts";
 
 /** Of a level, as its bundle says. */
 export interface Promised {

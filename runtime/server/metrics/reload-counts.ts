@@ -1,5 +1,5 @@
 /** Metrics of reloads: how many there were, and since when the served bundle is. */
-import { head, line, type MetricLine } from "./exposition.ts";
+import { head, line, type MetricLine } from "../../base/exposition.ts";
 
 interface Counts {
   followed: number;

@@ -1,7 +1,8 @@
 /** The pace of the workers of a running server, as endpoints tell it. */
+
+import { head, line, type MetricLine } from "../../base/exposition.ts";
 import type { Pool } from "../../bundle/schema.ts";
 import type { PaceMonitor } from "../../core/pace.ts";
-import { head, line, type MetricLine } from "./exposition.ts";
 
 export interface ServedPace {
   /** Pace of all workers that are up: profiled capacity over measured capacity. */

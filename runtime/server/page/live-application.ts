@@ -1,11 +1,12 @@
 /** What one application of the server does now. */
+
+import type { MetricLine } from "../../base/exposition.ts";
 import { type Bundle, violationCeiling } from "../../bundle/schema.ts";
 import { levelForLoad } from "../../core/level-choice.ts";
 import type { Application } from "../applications/application.ts";
 import type { House } from "../applications/house.ts";
 import type { PromiseState } from "../drift/drift.ts";
 import { PROMISE_WORDS } from "../drift/watch.ts";
-import type { MetricLine } from "../metrics/exposition.ts";
 import { Latencies } from "../metrics/latencies.ts";
 import type { ServedPace } from "../metrics/served-pace.ts";
 import type {

@@ -1,7 +1,7 @@
 /** What a bundle promises of its levels, as far as a page has room for them. */
 
 import type { Bundle, Level } from "../../bundle/schema.ts";
-import { decidingLevel } from "../../tell/deciding-level.ts";
+import { decidingLevel } from "../../describe/deciding-level.ts";
 import type { LiveLevel } from "./live.ts";
 
 /** Levels that a document tells at most. */

@@ -1,5 +1,5 @@
 /** Metrics as they are told to Prometheus, looked up by their names. */
-import type { Labels, MetricLine, Sample } from "../metrics/exposition.ts";
+import type { Labels, MetricLine, Sample } from "../../base/exposition.ts";
 import type { LiveHistogram } from "./live.ts";
 
 export class Samples {

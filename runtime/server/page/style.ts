@@ -1,6 +1,6 @@
 /** The style of the live page: that of the compiler's reports, light and dark, down to a phone. */
 
-import { VARIANT_COLOURS } from "../../tell/variant-colours.ts";
+import { VARIANT_COLOURS } from "../../describe/variant-colours.ts";
 
 export function pageStyle(): string {
   const classes = VARIANT_COLOURS.map(

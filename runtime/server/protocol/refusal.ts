@@ -1,6 +1,7 @@
 /** Failed requests: the answer to the client, and the notice to operators where it is a fault. */
+
+import type { Notice } from "../../base/notice.ts";
 import { HttpError } from "../connections/http-error.ts";
-import type { Notice } from "../telemetry/notice.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
 
 /** The status says what it is; other protocols have one for each. */

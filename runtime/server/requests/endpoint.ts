@@ -1,8 +1,9 @@
 /** What HTTP talks to, whatever the method. */
+
+import type { MetricLine } from "../../base/exposition.ts";
 import type { Bundle } from "../../bundle/schema.ts";
 import type { LoadShare, SeenLoad } from "../../core/load-share.ts";
 import type { Watched } from "../drift/watched.ts";
-import type { MetricLine } from "../metrics/exposition.ts";
 import type { ServedPace } from "../metrics/served-pace.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
 import type { RequestRows, Submission } from "./request.ts";

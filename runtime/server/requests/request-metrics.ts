@@ -2,7 +2,7 @@
  * What the server counts of requests, whatever answers them, in the words of Triton's metrics and
  * statistics.
  */
-import { head, line, type MetricLine } from "../metrics/exposition.ts";
+import { head, line, type MetricLine } from "../../base/exposition.ts";
 import type { AnswerTimes, BatchTimes } from "./batch-run.ts";
 import type { FailureReason } from "./request.ts";
 

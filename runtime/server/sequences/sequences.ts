@@ -2,8 +2,9 @@
  * Requests of sequences, one after another: each is served with the state that the one before has
  * left, and what it leaves is kept from its client. Source: docs/decisions/0020-sequences.md.
  */
+
+import { head, line, type MetricLine, metric } from "../../base/exposition.ts";
 import type { ModelFile } from "../../bundle/schema.ts";
-import { head, line, type MetricLine, metric } from "../metrics/exposition.ts";
 import { type Failure, GIVEN_UP, type Outcome } from "../requests/request.ts";
 import type { SequenceStep } from "../requests/sequence-step.ts";
 import type { SequenceRequest, SequenceTurns } from "../requests/sequence-turns.ts";

@@ -1,6 +1,7 @@
 /** The log of a server: what operators are told, as text or as JSON lines. */
+
+import { type Notice, SEVERITIES, type Severity } from "../../base/notice.ts";
 import type { LineSink } from "./line-sink.ts";
-import { type Notice, SEVERITIES, type Severity } from "./notice.ts";
 
 export const LOG_FORMATS = ["text", "json"] as const;
 export type LogFormat = (typeof LOG_FORMATS)[number];

@@ -1,5 +1,5 @@
 /** What is told of requests beyond what is counted: the access log, decisions, and traces. */
-import type { MetricLine } from "../metrics/exposition.ts";
+import type { MetricLine } from "../../base/exposition.ts";
 import { accessLine } from "./access-log.ts";
 import type { LineSink } from "./line-sink.ts";
 import type { Sampling } from "./otlp/sampling.ts";

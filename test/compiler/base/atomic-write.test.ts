@@ -30,7 +30,7 @@ import {
   makeSocket,
   mountSmall,
   unmount,
-} from "../../../experiments/campaign/odd-places.ts";
+} from "../../../lab/campaign/odd-places.ts";
 
 const root = mkdtempSync(join(tmpdir(), "stratagem-write-"));
 afterAll(() => rmSync(root, { recursive: true }));

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { bindModel } from "../../../compiler/binding/bind-model.ts";
 import type { Binding } from "../../../compiler/spec/binding.ts";
+import { onnxModel } from "../../../lab/models/onnx-graph.ts";
 import { describeModel } from "../../../runtime/exec/onnx/model-file.ts";
 import { probeModelFile } from "../../../runtime/exec/tensors/probe-tensors.ts";
-import { onnxModel } from "../../../tools/onnx-graph.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-binding-"));
 const NOTHING: Binding = {

@@ -8,7 +8,7 @@ import { afterAll, afterEach, expect, test } from "vitest";
 import { explainCommand } from "../../../compiler/explain/explain-log.ts";
 import type { LoggedRequest } from "../../../compiler/explain/logged-request.ts";
 import { StillnessFinder } from "../../../compiler/explain/stillness.ts";
-import { encodeBundle } from "../../../runtime/checked-bundle.ts";
+import { encodeBundle } from "../../../runtime/bundles/checked-bundle.ts";
 import { Telemetry } from "../../../runtime/server/telemetry/telemetry.ts";
 import {
   call,

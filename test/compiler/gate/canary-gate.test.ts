@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { canaryGate } from "../../../compiler/gate/canary-gate.ts";
 import type { Bundle } from "../../../runtime/bundle/schema.ts";
-import { loadBundle } from "../../../runtime/load-bundle.ts";
+import { loadBundle } from "../../../runtime/bundles/load-bundle.ts";
 
 const letters = async (): Promise<Bundle> =>
   (await loadBundle("policies/letters/bundle.msgpack")).bundle;

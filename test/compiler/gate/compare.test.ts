@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { type Comparison, compare, type Verdict } from "../../../compiler/gate/compare.ts";
 import type { PromisedBundle, PromisedLevel } from "../../../compiler/gate/promised-bundle.ts";
 import { readTolerances } from "../../../compiler/gate/tolerance.ts";
-import { Unreadable } from "../../../compiler/spec/clause.ts";
+import { Unreadable } from "../../../compiler/spec/document/clause.ts";
 import { casesOf } from "../../support/cases.ts";
 import { allowed } from "./parsed.ts";
 import { FIGURES, level, promised } from "./promised.ts";

@@ -1,7 +1,7 @@
 /** Requirements and tolerances of tests, which are sound. */
 import { readTolerances, type Tolerance } from "../../../compiler/gate/tolerance.ts";
-import { Unreadable } from "../../../compiler/spec/clause.ts";
-import { type Requirement, readRequirements } from "../../../compiler/spec/requirement.ts";
+import { Unreadable } from "../../../compiler/spec/document/clause.ts";
+import { type Requirement, readRequirements } from "../../../compiler/spec/schema/requirement.ts";
 
 export function parsed(text: string): readonly Requirement[] {
   return sound(readRequirements(text));

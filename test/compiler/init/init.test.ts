@@ -6,12 +6,12 @@ import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 import type { Ask } from "../../../compiler/init/questions.ts";
 import { type InitOptions, initCommand, parseAxis } from "../../../compiler/init/write-spec.ts";
-import { applicationSchema } from "../../../compiler/spec/application-schema.ts";
-import { readDocument } from "../../../compiler/spec/document.ts";
-import { parseStructure } from "../../../compiler/spec/structure.ts";
+import { readDocument } from "../../../compiler/spec/document/document.ts";
+import { parseStructure } from "../../../compiler/spec/document/structure.ts";
+import { applicationSchema } from "../../../compiler/spec/schema/application-schema.ts";
+import { onnxModel } from "../../../lab/models/onnx-graph.ts";
 import { describeModel } from "../../../runtime/exec/onnx/model-file.ts";
 import { probeModelFile } from "../../../runtime/exec/tensors/probe-tensors.ts";
-import { onnxModel } from "../../../tools/onnx-graph.ts";
 import { identityModel } from "../../support/onnx-model.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-init-"));

@@ -2,11 +2,11 @@
 import { Command } from "commander";
 import { beforeAll, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { addScaler } from "../../../runtime/scaler-command.ts";
-import { addServe } from "../../../runtime/serve-command.ts";
+import { addScaler } from "../../../runtime/commands/scaler-command.ts";
+import { addServe } from "../../../runtime/commands/serve-command.ts";
+import { addWorker } from "../../../runtime/commands/worker-command.ts";
 import { givenFlags } from "../../../runtime/settings/flags.ts";
 import { resolveSettings } from "../../../runtime/settings/resolve.ts";
-import { addWorker } from "../../../runtime/worker-command.ts";
 import { stratagemHere } from "../../support/cli-here.ts";
 
 interface Container {

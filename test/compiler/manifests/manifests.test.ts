@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { Triggers } from "../../../runtime/keda/trigger.ts";
-import { loadBundle } from "../../../runtime/load-bundle.ts";
-import { FrontEnds } from "../../../runtime/scaling/front-ends.ts";
-import { LoadWatch } from "../../../runtime/scaling/load-watch.ts";
+import { loadBundle } from "../../../runtime/bundles/load-bundle.ts";
+import { FrontEnds } from "../../../runtime/scaler/front-ends.ts";
+import { LoadWatch } from "../../../runtime/scaler/load-watch.ts";
+import { Triggers } from "../../../runtime/scaler/trigger.ts";
 import { stratagemHere } from "../../support/cli-here.ts";
 import { faultsOf } from "./kubernetes-schemas.ts";
 

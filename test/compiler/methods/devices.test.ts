@@ -3,11 +3,11 @@ import { openLevelSolver } from "../../../compiler/commands/compile/level-solver
 import { diffBundles } from "../../../compiler/gate/differences.ts";
 import { compile } from "../../../compiler/levels/compile.ts";
 import { methodOf } from "../../../compiler/methods/registry.ts";
-import { InputError } from "../../../compiler/spec/input-error.ts";
+import { InputError } from "../../../compiler/spec/document/input-error.ts";
 import { loadApplication } from "../../../compiler/spec/load-application.ts";
 import type { Bundle } from "../../../runtime/bundle/schema.ts";
-import { decodeBundle, encodeBundle } from "../../../runtime/checked-bundle.ts";
-import { inspectBundle } from "../../../runtime/inspect.ts";
+import { decodeBundle, encodeBundle } from "../../../runtime/bundles/checked-bundle.ts";
+import { inspectBundle } from "../../../runtime/bundles/inspect.ts";
 import { methodOf as runtimeMethodOf } from "../../../runtime/methods/registry.ts";
 import { writeSpec } from "../../support/spec-file.ts";
 

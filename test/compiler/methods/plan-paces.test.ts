@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { methodOf } from "../../../compiler/methods/registry.ts";
 import { PACES } from "../../../compiler/model/paced-times.ts";
 import type { Bundle, Level } from "../../../runtime/bundle/schema.ts";
-import { pacePromisesOf } from "../../../runtime/tell/pace-promises.ts";
+import { pacePromisesOf } from "../../../runtime/describe/pace-promises.ts";
 import { servedBundle } from "../../support/served-application.ts";
 
 describe.each(["inferline", "themis", "accordion"] as const)("method %s", (name) => {

@@ -1,9 +1,9 @@
 /** Bundles that are planned with the way through the server, on a machine that has one. */
 import { expect, test } from "vitest";
-import { InputError } from "../../../compiler/spec/input-error.ts";
-import { BundleError } from "../../../runtime/bundle/bundle-error.ts";
+import { InputError } from "../../../compiler/spec/document/input-error.ts";
+import { BundleError } from "../../../runtime/base/bundle-error.ts";
 import type { Bundle } from "../../../runtime/bundle/schema.ts";
-import { encodeBundle } from "../../../runtime/checked-bundle.ts";
+import { encodeBundle } from "../../../runtime/bundles/checked-bundle.ts";
 import { methodOf as runtimeMethodOf } from "../../../runtime/methods/registry.ts";
 import { type Machine, SERVING, servedBundle } from "../../support/served-application.ts";
 

@@ -7,8 +7,8 @@ import { afterAll, expect, test } from "vitest";
 import { replayCommand } from "../../../compiler/replay/replay-log.ts";
 import { ReplayPass } from "../../../compiler/replay/replay-pass.ts";
 import type { RamsisBundle } from "../../../runtime/bundle/schema.ts";
-import { encodeBundle } from "../../../runtime/checked-bundle.ts";
-import type { LoadedBundle } from "../../../runtime/load-bundle.ts";
+import { encodeBundle } from "../../../runtime/bundles/checked-bundle.ts";
+import type { LoadedBundle } from "../../../runtime/bundles/load-bundle.ts";
 import { ramsis } from "../../../runtime/methods/ramsis/ramsis.ts";
 import {
   DECISIONS_FORMAT,

@@ -11,7 +11,7 @@ import {
 } from "../../../compiler/methods/ramsis/report/simulated-levels.ts";
 import { renderThemisReport } from "../../../compiler/methods/themis/report/report.ts";
 import type { InferlineBundle, RamsisBundle } from "../../../runtime/bundle/schema.ts";
-import { loadBundle } from "../../../runtime/load-bundle.ts";
+import { loadBundle } from "../../../runtime/bundles/load-bundle.ts";
 import { classBundle } from "../../support/class-bundle.ts";
 import { inferlineSample } from "../../support/inferline-samples.ts";
 import { chainBundle, treeBundle } from "../../support/loki-samples.ts";

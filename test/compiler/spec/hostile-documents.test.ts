@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { readDocument } from "../../../compiler/spec/document.ts";
-import { InputError } from "../../../compiler/spec/input-error.ts";
+import { readDocument } from "../../../compiler/spec/document/document.ts";
+import { InputError } from "../../../compiler/spec/document/input-error.ts";
 import { loadApplication } from "../../../compiler/spec/load-application.ts";
-import { nearest } from "../../../runtime/tell/nearest.ts";
+import { nearest } from "../../../runtime/base/nearest.ts";
 import { edited, folderOf, mistakeOf, mistakeOfSpec, PROFILE, SPEC } from "./spec-folder.ts";
 
 // Nothing here waits long where work is bounded: what grew with the square of a file of this size

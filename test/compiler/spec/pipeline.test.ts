@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { TaskSpec } from "../../../compiler/spec/application-schema.ts";
 import { leafTasks, pipelineMistakes, variantPaths } from "../../../compiler/spec/pipeline.ts";
+import type { TaskSpec } from "../../../compiler/spec/schema/application-schema.ts";
 import { edited, mistakeOfSpec, PIPELINE, PROFILE } from "./spec-folder.ts";
 
 function task(name: string, variants: readonly string[], to: readonly string[]): TaskSpec {

@@ -4,8 +4,8 @@ import * as z from "zod";
 import {
   applicationJsonSchema,
   applicationSchema,
-} from "../../../compiler/spec/application-schema.ts";
-import { profileJsonSchema, profileSchema } from "../../../compiler/spec/profile-schema.ts";
+} from "../../../compiler/spec/schema/application-schema.ts";
+import { profileJsonSchema, profileSchema } from "../../../compiler/spec/schema/profile-schema.ts";
 
 const MINIMAL = {
   version: 1,

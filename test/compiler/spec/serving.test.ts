@@ -1,6 +1,6 @@
 /** Slow spells, as profiles state them. */
 import { describe, expect, test } from "vitest";
-import type { ServingSpec } from "../../../compiler/spec/profile-schema.ts";
+import type { ServingSpec } from "../../../compiler/spec/schema/profile-schema.ts";
 import { servingMistakes, servingOf } from "../../../compiler/spec/serving.ts";
 
 type Slow = NonNullable<ServingSpec["slow"]>;

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { InputError } from "../../../compiler/spec/input-error.ts";
+import { InputError } from "../../../compiler/spec/document/input-error.ts";
 import { loadApplication } from "../../../compiler/spec/load-application.ts";
 
 const root = mkdtempSync(join(tmpdir(), "stratagem-spec-"));

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { checksOf, verdictOf } from "../../../compiler/truth/checks.ts";
 import { samplePace } from "../../../compiler/truth/pace-samples.ts";
 import { expected, promisedAt } from "../../../compiler/truth/predicted.ts";
-import { loadBundle } from "../../../runtime/load-bundle.ts";
+import { loadBundle } from "../../../runtime/bundles/load-bundle.ts";
 import { ramsisBundle } from "../../support/ramsis-bundle.ts";
 import { MEASURED } from "./truth-sample.ts";
 

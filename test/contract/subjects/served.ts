@@ -2,7 +2,7 @@
 import type { Bundle } from "../../../runtime/bundle/schema.ts";
 import type { AssignedExecutor, Executor } from "../../../runtime/exec/models/executor.ts";
 import type { WorkerStarter } from "../../../runtime/methods/method.ts";
-import type { AxisNames } from "../../../runtime/server/graph/output-groups.ts";
+import type { AxisNames } from "../../../runtime/server/graph/signature/output-groups.ts";
 import { FakeAssignedExecutor } from "../../runtime/server/graph/fake-executor.ts";
 
 export interface ServedSubject {

@@ -83,7 +83,7 @@ export interface FixedPolicy {
 `,
   },
   {
-    file: "compiler/spec/policy-schema.ts",
+    file: "compiler/spec/schema/policy-schema.ts",
     after: 'tagged("method", [ramsis, loki, inferline, themis, accordion',
     text: ', mapping({ method: z.literal("fixed"), variant: name(), maxBatch: count(64) })',
   },

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { Packr, unpack } from "msgpackr";
 import { expect, test } from "vitest";
-import { BundleError } from "../../../runtime/bundle/bundle-error.ts";
+import { BundleError } from "../../../runtime/base/bundle-error.ts";
 import type { RamsisBundle } from "../../../runtime/bundle/schema.ts";
-import { decodeBundle, encodeBundle } from "../../../runtime/checked-bundle.ts";
+import { decodeBundle, encodeBundle } from "../../../runtime/bundles/checked-bundle.ts";
 import { fileOf, fileOfValue, HEADER_BYTES, plainPayload } from "../../support/bundle-fixtures.ts";
 import { ramsisBundle } from "../../support/ramsis-bundle.ts";
 import { sampleBundle } from "../../support/sample-bundle.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { validateBundle } from "../../../runtime/checked-bundle.ts";
+import { validateBundle } from "../../../runtime/bundles/checked-bundle.ts";
 import { withBytes } from "../../support/bundle-fixtures.ts";
 import { changedAt, refusal } from "../../support/refused-bundle.ts";
 import { sampleBundle } from "../../support/sample-bundle.ts";

@@ -1,11 +1,11 @@
 /** How devices are named, and memory as Linux reports it by process. */
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
+import { exposition } from "../../../runtime/base/exposition.ts";
 import { describeDevice } from "../../../runtime/devices/describe-device.ts";
 import { drmMemoryBytes } from "../../../runtime/devices/drm-memory.ts";
 import { nameOf } from "../../../runtime/devices/names.ts";
 import { HeldOutput } from "../../../runtime/exec/process/held-output.ts";
-import { exposition } from "../../../runtime/server/metrics/exposition.ts";
 import { gpuLines } from "../../../runtime/server/metrics/gpu-lines.ts";
 
 test("processors have a name and no driver", async () => {

@@ -15,7 +15,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { VariantModel } from "../../../runtime/exec/models/executor.ts";
-import { OpenedModels } from "../../../runtime/opened-models.ts";
+import { OpenedModels } from "../../../runtime/exec/process/opened-models.ts";
 import { identityModel, meanModel } from "../../support/onnx-model.ts";
 import { countingRows, type StartedExecutor, startedExecutor, WIDTH } from "./built-executor.ts";
 

@@ -15,8 +15,10 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, afterEach, expect, test } from "vitest";
 import type { ModelFile } from "../../../runtime/bundle/schema.ts";
-import { encodeBundle } from "../../../runtime/checked-bundle.ts";
-import { loadBundle } from "../../../runtime/load-bundle.ts";
+import { encodeBundle } from "../../../runtime/bundles/checked-bundle.ts";
+import { loadBundle } from "../../../runtime/bundles/load-bundle.ts";
+import { checkedParts } from "../../../runtime/bundles/shipping/part-files.ts";
+import { partsOf } from "../../../runtime/bundles/shipping/parts.ts";
 import { type Descriptor, descriptorOf } from "../../../runtime/registry/manifest.ts";
 import {
   MANIFEST,
@@ -29,8 +31,6 @@ import { policyLayers, type ShippedPolicy } from "../../../runtime/registry/poli
 import { pullPolicy } from "../../../runtime/registry/pull-policy.ts";
 import { openRegistry } from "../../../runtime/registry/registry.ts";
 import type { Sent } from "../../../runtime/registry/upload.ts";
-import { checkedParts } from "../../../runtime/shipping/part-files.ts";
-import { partsOf } from "../../../runtime/shipping/parts.ts";
 import { digestOf, SmallRegistry } from "../../support/small-registry.ts";
 import { tinyBundle } from "../../support/tiny-bundle.ts";
 

@@ -1,6 +1,6 @@
 /** Raw connections to a server, whose replies are read by the campaign's strict reader. */
 import { connect, type Socket } from "node:net";
-import { type Reply, repliesOf } from "../../../experiments/campaign/wire/http-replies.ts";
+import { type Reply, repliesOf } from "../../../lab/campaign/wire/http-replies.ts";
 import type { Harness } from "./harness.ts";
 
 export class Wire {

@@ -1,7 +1,7 @@
 /** Bundles on trial as settings have them. */
 import { describe, expect, test } from "vitest";
+import { RuntimeError } from "../../../runtime/base/errors.ts";
 import { serveCommand, servedSettings } from "../../../runtime/commands/serve.ts";
-import { RuntimeError } from "../../../runtime/errors.ts";
 import { askedCanary } from "../../../runtime/settings/canary.ts";
 
 describe("a bundle on trial", () => {

@@ -1,6 +1,6 @@
 /** All levels in one table, and what its numbers mean. */
 import { type AccordionBundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
-import { accordionMissed } from "stratagem-runtime/internal/methods/accordion/tell/missed";
+import { accordionMissed } from "stratagem-runtime/internal/methods/accordion/describe/missed";
 import { definitionList } from "../../../report/definition-list.ts";
 import { feasibleCell } from "../../../report/kit/feasible-cell.ts";
 import { limited } from "../../../report/kit/limited-cell.ts";

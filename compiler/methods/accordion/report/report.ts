@@ -3,8 +3,8 @@
  * how the models are cut, and which places a query needs.
  */
 import type { AccordionBundle, MalleableVariant } from "stratagem-runtime/internal/bundle/schema";
-import { modelLetters } from "stratagem-runtime/internal/methods/accordion/tell/letters";
-import { SCHEDULER_WORDS } from "stratagem-runtime/internal/methods/accordion/tell/scheduler-words";
+import { modelLetters } from "stratagem-runtime/internal/methods/accordion/describe/letters";
+import { SCHEDULER_WORDS } from "stratagem-runtime/internal/methods/accordion/describe/scheduler-words";
 import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
 import { paceSections } from "../../../report/kit/pace-section.ts";
 import { pipelineStyle } from "../../../report/kit/pipeline-style.ts";

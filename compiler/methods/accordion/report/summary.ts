@@ -5,9 +5,9 @@ import {
   type AccordionLevel,
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
+import { onDevice } from "stratagem-runtime/internal/describe/pool-device";
 import { placesByPool } from "stratagem-runtime/internal/methods/accordion/bundle/place-shapes";
-import { SCHEDULER_WORDS } from "stratagem-runtime/internal/methods/accordion/tell/scheduler-words";
-import { onDevice } from "stratagem-runtime/internal/tell/pool-device";
+import { SCHEDULER_WORDS } from "stratagem-runtime/internal/methods/accordion/describe/scheduler-words";
 import { arrivalText } from "../../../report/kit/arrival-text.ts";
 import { type Facts, planFacts, type ReportedFile } from "../../../report/kit/plan-report.ts";
 import type { Markup } from "../../../report/markup.ts";

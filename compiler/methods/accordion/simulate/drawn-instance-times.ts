@@ -7,7 +7,7 @@ import type {
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { quantileAt, quantileKnots } from "stratagem-runtime/internal/core/quantile-distribution";
 import type { Rng } from "stratagem-runtime/internal/core/rng";
-import { InputError } from "../../../spec/input-error.ts";
+import { InputError } from "../../../spec/document/input-error.ts";
 import type { InstanceTimes } from "./instance-times.ts";
 
 /** Whether the times of every stage can be drawn. */

@@ -6,8 +6,8 @@ import {
 } from "stratagem-runtime/internal/methods/accordion/bundle/place-shapes";
 import { itemsOf, viewOf } from "../../../model/table-view.ts";
 import type { AccordionPolicy, Application, Task, Variant } from "../../../spec/application.ts";
-import type { KeyPath } from "../../../spec/document.ts";
-import { conflict, invalid, type Mistake, show } from "../../../spec/mistakes.ts";
+import type { KeyPath } from "../../../spec/document/document.ts";
+import { conflict, invalid, type Mistake, show } from "../../../spec/document/mistakes.ts";
 import { poolWords, profileFor, profileRemedy, profileWords } from "../../../spec/pool-profiles.ts";
 import { accordionFrame } from "./frame.ts";
 import { sizeOf } from "./pipelines.ts";

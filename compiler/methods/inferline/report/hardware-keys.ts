@@ -3,7 +3,7 @@
  * hardware goes from light to dark with its price.
  */
 import type { InferlineBundle } from "stratagem-runtime/internal/bundle/schema";
-import { hardwareLetters } from "stratagem-runtime/internal/methods/inferline/tell/letters";
+import { hardwareLetters } from "stratagem-runtime/internal/methods/inferline/describe/letters";
 import { colored, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 
 /** In the order of the tasks, the cheapest hardware first; their variants are indices of pools. */

@@ -10,13 +10,16 @@ import {
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
 import { longestPathMs } from "stratagem-runtime/internal/core/graph/longest-path";
-import { inferlineMissed } from "stratagem-runtime/internal/methods/inferline/tell/missed";
-import { planView, trafficView } from "stratagem-runtime/internal/methods/inferline/tell/plan-view";
+import { inferlineMissed } from "stratagem-runtime/internal/methods/inferline/describe/missed";
+import {
+  planView,
+  trafficView,
+} from "stratagem-runtime/internal/methods/inferline/describe/plan-view";
 import {
   type CheaperHardware,
   type TaskLimits,
   taskLimits,
-} from "stratagem-runtime/internal/methods/inferline/tell/task-limits";
+} from "stratagem-runtime/internal/methods/inferline/describe/task-limits";
 import { definitionList } from "../../../report/definition-list.ts";
 import { drawFigure } from "../../../report/figure.ts";
 import { feasibleCell, missedWords } from "../../../report/kit/feasible-cell.ts";

@@ -7,7 +7,7 @@ import {
   type StageTask,
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
-import { hardwareOf } from "stratagem-runtime/internal/methods/inferline/tell/plan-view";
+import { hardwareOf } from "stratagem-runtime/internal/methods/inferline/describe/plan-view";
 import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
 import { drawFigure } from "../../../report/figure.ts";
 import { figureGrid } from "../../../report/figure-grid.ts";

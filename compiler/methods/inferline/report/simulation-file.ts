@@ -1,9 +1,9 @@
 /** Results that `stratagem simulate --json` printed of a day, to be shown beside the plans. */
 import { basename } from "node:path";
 import * as z from "zod";
-import { readDocument } from "../../../spec/document.ts";
-import { amount, ratio } from "../../../spec/fields.ts";
-import { parseStructure } from "../../../spec/structure.ts";
+import { readDocument } from "../../../spec/document/document.ts";
+import { amount, ratio } from "../../../spec/document/fields.ts";
+import { parseStructure } from "../../../spec/document/structure.ts";
 import { worstMinute } from "../simulate/minutes.ts";
 import type { NamedDayRun } from "./day.ts";
 

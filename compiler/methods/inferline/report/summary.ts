@@ -6,8 +6,8 @@ import {
   type InferlineOptions,
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
-import { hardwareOf } from "stratagem-runtime/internal/methods/inferline/tell/plan-view";
-import { onDevice, startOrigin } from "stratagem-runtime/internal/tell/pool-device";
+import { onDevice, startOrigin } from "stratagem-runtime/internal/describe/pool-device";
+import { hardwareOf } from "stratagem-runtime/internal/methods/inferline/describe/plan-view";
 import { arrivalText } from "../../../report/kit/arrival-text.ts";
 import {
   type Facts,

@@ -6,7 +6,7 @@ import { fanoutMistakes, rowMistakes, shapeMistakes } from "../../../graph/task-
 import { orderedTasks, rowsAlong } from "../../../graph/task-order.ts";
 import { highestLoad, requestMistakes } from "../../../model/solve-size.ts";
 import type { Application, InferlinePolicy, Pool, Task } from "../../../spec/application.ts";
-import { conflict, invalid, type Mistake, missing, show } from "../../../spec/mistakes.ts";
+import { conflict, invalid, type Mistake, missing, show } from "../../../spec/document/mistakes.ts";
 import { poolWords, profileFor, profileWords } from "../../../spec/pool-profiles.ts";
 import { placedOnce } from "./one-each.ts";
 import { sampleLengthMs, simulatedMs } from "./sample-length.ts";

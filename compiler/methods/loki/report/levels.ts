@@ -7,8 +7,11 @@ import {
   type LokiLevel,
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
-import { lokiMissed } from "stratagem-runtime/internal/methods/loki/tell/missed";
-import { type PathView, planView } from "stratagem-runtime/internal/methods/loki/tell/plan-view";
+import { lokiMissed } from "stratagem-runtime/internal/methods/loki/describe/missed";
+import {
+  type PathView,
+  planView,
+} from "stratagem-runtime/internal/methods/loki/describe/plan-view";
 import { definitionList } from "../../../report/definition-list.ts";
 import { feasibleCell } from "../../../report/kit/feasible-cell.ts";
 import { limited } from "../../../report/kit/limited-cell.ts";

@@ -3,7 +3,7 @@
  * plans promise and what a simulation gave.
  */
 import type { LokiBundle } from "stratagem-runtime/internal/bundle/schema";
-import { startOrigin } from "stratagem-runtime/internal/tell/pool-device";
+import { startOrigin } from "stratagem-runtime/internal/describe/pool-device";
 import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
 import { figureGrid } from "../../../report/figure-grid.ts";
 import {

@@ -6,7 +6,7 @@ import {
   type LokiOptions,
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
-import { onDevice } from "stratagem-runtime/internal/tell/pool-device";
+import { onDevice } from "stratagem-runtime/internal/describe/pool-device";
 import {
   type Facts,
   loadsText,

@@ -2,7 +2,7 @@
 
 import { type FlatTask, pathTo } from "../../../graph/flat-tasks.ts";
 import type { LokiPolicy, PathAccuracy } from "../../../spec/application.ts";
-import { compileExpression } from "../../../spec/expression.ts";
+import { compileExpression } from "../../../spec/document/expression.ts";
 
 export interface LeafAccuracies {
   /** Index of the task. */

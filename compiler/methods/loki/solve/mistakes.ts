@@ -2,7 +2,7 @@
 
 import { type FlatTask, flatTasks } from "../../../graph/flat-tasks.ts";
 import type { Application, LokiPolicy, Variant } from "../../../spec/application.ts";
-import { conflict, invalid, type Mistake, show } from "../../../spec/mistakes.ts";
+import { conflict, invalid, type Mistake, show } from "../../../spec/document/mistakes.ts";
 import { poolWords, profileFor, profileWords } from "../../../spec/pool-profiles.ts";
 import { type LeafAccuracies, leavesOf, MAX_TABLE_PATHS, variantsOf } from "./leaves.ts";
 import { latencyLimitMs } from "./problem.ts";

@@ -10,7 +10,7 @@ import {
   type Table,
 } from "stratagem-runtime/internal/bundle/schema";
 import { kindBundle } from "stratagem-runtime/internal/methods/ramsis/bundle/kind-views";
-import { ramsisMissed } from "stratagem-runtime/internal/methods/ramsis/tell/missed";
+import { ramsisMissed } from "stratagem-runtime/internal/methods/ramsis/describe/missed";
 import { feasibleCell, missedWords } from "../../../report/kit/feasible-cell.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import {

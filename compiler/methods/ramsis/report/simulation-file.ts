@@ -1,9 +1,9 @@
 /** Results that `stratagem simulate --json` printed, to be shown beside the policy. */
 import { basename } from "node:path";
 import * as z from "zod";
-import { readDocument } from "../../../spec/document.ts";
-import { amount, positiveNumber, ratio } from "../../../spec/fields.ts";
-import { parseStructure } from "../../../spec/structure.ts";
+import { readDocument } from "../../../spec/document/document.ts";
+import { amount, positiveNumber, ratio } from "../../../spec/document/fields.ts";
+import { parseStructure } from "../../../spec/document/structure.ts";
 
 /** What the report uses of a result; a result has more. */
 const resultSchema = z.object(

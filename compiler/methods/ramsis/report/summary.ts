@@ -5,9 +5,9 @@ import {
   type RamsisLevel,
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
-import { ramsisMissed } from "stratagem-runtime/internal/methods/ramsis/tell/missed";
-import { onDevice } from "stratagem-runtime/internal/tell/pool-device";
-import { servingPathWords } from "stratagem-runtime/internal/tell/serving-path";
+import { onDevice } from "stratagem-runtime/internal/describe/pool-device";
+import { servingPathWords } from "stratagem-runtime/internal/describe/serving-path";
+import { ramsisMissed } from "stratagem-runtime/internal/methods/ramsis/describe/missed";
 import { definitionList } from "../../../report/definition-list.ts";
 import { missedWords } from "../../../report/kit/feasible-cell.ts";
 import { html, type Markup } from "../../../report/markup.ts";

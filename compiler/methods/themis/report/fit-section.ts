@@ -13,8 +13,11 @@ import {
   type FittedPoint,
   fitError,
   fittedPoints,
-} from "stratagem-runtime/internal/methods/themis/tell/latency-fit-view";
-import { chosenText, latencyAt } from "stratagem-runtime/internal/methods/themis/tell/plan-view";
+} from "stratagem-runtime/internal/methods/themis/describe/latency-fit-view";
+import {
+  chosenText,
+  latencyAt,
+} from "stratagem-runtime/internal/methods/themis/describe/plan-view";
 import { drawFigure } from "../../../report/figure.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { wholeAxis } from "../../../report/kit/whole-axis.ts";

@@ -12,13 +12,13 @@ import {
   type BurstStage,
   burstsFrom,
   distinctBursts,
-} from "stratagem-runtime/internal/methods/themis/tell/burst-view";
-import { themisMissed } from "stratagem-runtime/internal/methods/themis/tell/missed";
+} from "stratagem-runtime/internal/methods/themis/describe/burst-view";
+import { themisMissed } from "stratagem-runtime/internal/methods/themis/describe/missed";
 import {
   chosenText,
   planView,
   type TaskView,
-} from "stratagem-runtime/internal/methods/themis/tell/plan-view";
+} from "stratagem-runtime/internal/methods/themis/describe/plan-view";
 import { definitionList } from "../../../report/definition-list.ts";
 import { feasibleCell, missedWords } from "../../../report/kit/feasible-cell.ts";
 import { limited } from "../../../report/kit/limited-cell.ts";

@@ -5,7 +5,7 @@ import {
   type ThemisBundle,
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
-import { chosenText } from "stratagem-runtime/internal/methods/themis/tell/plan-view";
+import { chosenText } from "stratagem-runtime/internal/methods/themis/describe/plan-view";
 import { drawFigure } from "../../../report/figure.ts";
 import { beyondMarks, drawLatencies, mostMs } from "../../../report/kit/latency-figure.ts";
 import { levelLine, limitMarks, loadAxis, pointsOf } from "../../../report/kit/load-axis.ts";

@@ -3,7 +3,7 @@
  * for every load its plans and what a burst makes of them.
  */
 import { type ThemisBundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
-import { taskLetters } from "stratagem-runtime/internal/methods/themis/tell/letters";
+import { taskLetters } from "stratagem-runtime/internal/methods/themis/describe/letters";
 import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
 import { figureGrid } from "../../../report/figure-grid.ts";
 import { limited } from "../../../report/kit/limited-cell.ts";

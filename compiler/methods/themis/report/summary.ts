@@ -6,8 +6,8 @@ import {
   type ThemisOptions,
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
-import { planView } from "stratagem-runtime/internal/methods/themis/tell/plan-view";
-import { onDevice, startOrigin } from "stratagem-runtime/internal/tell/pool-device";
+import { onDevice, startOrigin } from "stratagem-runtime/internal/describe/pool-device";
+import { planView } from "stratagem-runtime/internal/methods/themis/describe/plan-view";
 import { arrivalText } from "../../../report/kit/arrival-text.ts";
 import {
   type Facts,

@@ -3,7 +3,7 @@ import type { ScaledTask } from "stratagem-runtime/internal/bundle/schema";
 import { KNOT_COUNT, quantileAt } from "stratagem-runtime/internal/core/quantile-distribution";
 import type { Rng } from "stratagem-runtime/internal/core/rng";
 import { batchKnotsOf } from "stratagem-runtime/internal/methods/themis/core/batch-knots";
-import { InputError } from "../../../spec/input-error.ts";
+import { InputError } from "../../../spec/document/input-error.ts";
 import { BatchTimes } from "./batch-times.ts";
 
 /** Whether the times of every batch can be drawn. */

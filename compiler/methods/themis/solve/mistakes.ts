@@ -6,7 +6,7 @@ import { orderedTasks, rowsAlong } from "../../../graph/task-order.ts";
 import type { ThemisFrame } from "../../../model/frames.ts";
 import { itemsOf, viewOf } from "../../../model/table-view.ts";
 import type { Application, Task, ThemisPolicy } from "../../../spec/application.ts";
-import { conflict, type Mistake, show } from "../../../spec/mistakes.ts";
+import { conflict, type Mistake, show } from "../../../spec/document/mistakes.ts";
 import { poolWords, profileRemedy, profileWords } from "../../../spec/pool-profiles.ts";
 import { mostCores, runnersOf, themisFrame } from "./frame.ts";
 import { isUsable, latencyByCores } from "./latency-by-cores.ts";

@@ -1,4 +1,6 @@
 /** The endpoint of models that run as malleable pipelines. */
+
+import type { MetricLine } from "../../../base/exposition.ts";
 import type { AccordionBundle, Bundle } from "../../../bundle/schema.ts";
 import { beatMsOf } from "../../../core/beat.ts";
 import { pathTimesOf } from "../../../core/decision-slo.ts";
@@ -8,7 +10,6 @@ import { ArrivalCounts } from "../../../server/drift/arrival-counts.ts";
 import { poolOfWorker, stageCells } from "../../../server/drift/profiled-cells.ts";
 import { ServiceTimes } from "../../../server/drift/service-times.ts";
 import type { Reading, Watched } from "../../../server/drift/watched.ts";
-import type { MetricLine } from "../../../server/metrics/exposition.ts";
 import type { Endpoint, EndpointModel } from "../../../server/requests/endpoint.ts";
 import { AccordionScheduler } from "../core/scheduler.ts";
 import { AccordionDriver } from "./driver.ts";

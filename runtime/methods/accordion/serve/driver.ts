@@ -4,7 +4,7 @@ import type { PathTimes } from "../../../core/decision-slo.ts";
 import { LoadMonitor } from "../../../core/load-monitor.ts";
 import type { Batch, BatchResult, Executor } from "../../../exec/models/executor.ts";
 import type { ServiceTimes } from "../../../server/drift/service-times.ts";
-import { at } from "../../../server/graph/pipeline-signature.ts";
+import { at } from "../../../server/graph/signature/pipeline-signature.ts";
 import {
   type FailureReason,
   GIVEN_UP,

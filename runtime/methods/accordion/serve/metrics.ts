@@ -1,13 +1,7 @@
 /** Counters of a server of execution places, and their text for Prometheus. */
 
-import { at } from "../../../server/graph/pipeline-signature.ts";
-import {
-  Histogram,
-  head,
-  line,
-  type MetricLine,
-  metric,
-} from "../../../server/metrics/exposition.ts";
+import { Histogram, head, line, type MetricLine, metric } from "../../../base/exposition.ts";
+import { at } from "../../../server/graph/signature/pipeline-signature.ts";
 import { SLACK_BOUNDS_MS } from "../../../server/metrics/histogram-bounds.ts";
 import { LossCounts } from "../../../server/metrics/loss-counts.ts";
 import { violationLines } from "../../../server/metrics/promise-lines.ts";

@@ -1,7 +1,8 @@
 /** The models of a bundle of accordion, and the batches that it asks of them. */
+
+import { RuntimeError } from "../../../base/errors.ts";
 import type { AccordionBundle } from "../../../bundle/schema.ts";
-import { RuntimeError } from "../../../errors.ts";
-import type { WantedModel } from "../../../wanted-models.ts";
+import type { WantedModel } from "../../wanted-models.ts";
 
 /** One for each stage. @throws RuntimeError RUNTIME_MODEL if a variant has nothing to run. */
 export function accordionModels(bundle: AccordionBundle): WantedModel[] {

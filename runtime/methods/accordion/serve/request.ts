@@ -4,7 +4,7 @@
  */
 import { assert } from "../../../core/assert.ts";
 import type { StayedTensor } from "../../../exec/models/executor.ts";
-import { at } from "../../../server/graph/pipeline-signature.ts";
+import { at } from "../../../server/graph/signature/pipeline-signature.ts";
 import { answerTimes, type BatchRun } from "../../../server/requests/batch-run.ts";
 import {
   type FailureReason,

@@ -1,11 +1,11 @@
 /** Hosts a pipeline whose plans say what each task runs on. */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
 import type { Application } from "../../../server/applications/application.ts";
-import type { AxisNames } from "../../../server/graph/output-groups.ts";
 import {
   type PipelineApplicationOptions,
   pipelineApplication,
 } from "../../../server/graph/pipeline-application.ts";
+import type { AxisNames } from "../../../server/graph/signature/output-groups.ts";
 import { inferlinePipeline } from "./inferline-pipeline.ts";
 
 interface InferlineApplicationOptions extends PipelineApplicationOptions {

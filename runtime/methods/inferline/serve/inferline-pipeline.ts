@@ -1,25 +1,20 @@
 /** What a server of pipelines needs of a bundle of inferline. */
+
+import { gaugeByTask, head, line, type MetricLine, metric } from "../../../base/exposition.ts";
 import { type InferlineBundle, MICROS, priceMicros } from "../../../bundle/schema.ts";
 import { replicaShapeOf } from "../../../core/graph/replica-shape.ts";
 import { levelForLoad } from "../../../core/level-choice.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
 import { pooledCells, poolOfWorker } from "../../../server/drift/profiled-cells.ts";
-import { lastAnswererOf } from "../../../server/graph/last-answerer.ts";
-import type { AxisNames } from "../../../server/graph/output-groups.ts";
-import { pipelineSignatureOf } from "../../../server/graph/pipeline-signature.ts";
 import { pooledP99Ms } from "../../../server/graph/pooled-times.ts";
 import { queryRoom } from "../../../server/graph/query-room.ts";
+import { lastAnswererOf } from "../../../server/graph/requests/last-answerer.ts";
+import { VisitCourses } from "../../../server/graph/requests/visit-courses.ts";
 import { fastestQueryMs, type ServedPipeline } from "../../../server/graph/served-pipeline.ts";
-import { surelyMs } from "../../../server/graph/sure-visits.ts";
-import { VisitCourses } from "../../../server/graph/visit-courses.ts";
+import type { AxisNames } from "../../../server/graph/signature/output-groups.ts";
+import { pipelineSignatureOf } from "../../../server/graph/signature/pipeline-signature.ts";
+import { surelyMs } from "../../../server/graph/signature/sure-visits.ts";
 import type { WorkerModels } from "../../../server/graph/worker-models.ts";
-import {
-  gaugeByTask,
-  head,
-  line,
-  type MetricLine,
-  metric,
-} from "../../../server/metrics/exposition.ts";
 import { EnvelopeTuner } from "../core/envelope-tuner.ts";
 import {
   type InferlineDispatcher,

@@ -1,6 +1,7 @@
 /** The models of a bundle of inferline, and the batches that it asks of them. */
+
 import type { InferlineBundle } from "../../../bundle/schema.ts";
-import { ascending, taskModels, upTo, type WantedModel } from "../../../wanted-models.ts";
+import { ascending, taskModels, upTo, type WantedModel } from "../../wanted-models.ts";
 
 export function inferlineModels(bundle: InferlineBundle): WantedModel[] {
   const pools = placedPools(bundle);

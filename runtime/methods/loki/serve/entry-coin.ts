@@ -1,6 +1,6 @@
 /** Tosses which entry tasks a row of a request is for. */
 import { Rng } from "../../../core/rng.ts";
-import type { ServedEdge } from "../../../server/graph/pipeline-signature.ts";
+import type { ServedEdge } from "../../../server/graph/signature/pipeline-signature.ts";
 
 /** Any fixed seed, so that the same requests enter the same tasks. */
 const COIN_SEED = 1;

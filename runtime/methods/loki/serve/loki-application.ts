@@ -1,11 +1,11 @@
 /** Hosts a pipeline whose plans say which path a request takes. */
 import type { LokiBundle } from "../../../bundle/schema.ts";
 import type { Application } from "../../../server/applications/application.ts";
-import type { AxisNames } from "../../../server/graph/output-groups.ts";
 import {
   type PipelineApplicationOptions,
   pipelineApplication,
 } from "../../../server/graph/pipeline-application.ts";
+import type { AxisNames } from "../../../server/graph/signature/output-groups.ts";
 import { lokiPipeline } from "./loki-pipeline.ts";
 
 interface LokiApplicationOptions extends PipelineApplicationOptions {

@@ -1,6 +1,7 @@
 /** The models of a bundle of loki, and the batches that it asks of them. */
+
 import type { LokiBundle, StagePolicy } from "../../../bundle/schema.ts";
-import { ascending, taskModels, upTo, type WantedModel } from "../../../wanted-models.ts";
+import { ascending, taskModels, upTo, type WantedModel } from "../../wanted-models.ts";
 
 export function lokiModels(bundle: LokiBundle): WantedModel[] {
   const asked = planBatches(bundle, ({ actionByState }) => actionByState.data);

@@ -1,13 +1,16 @@
 /** Leads rows through a tree of tasks. */
 import { assert } from "../../../core/assert.ts";
-import type { CutOutput } from "../../../server/graph/batch-tensors.ts";
-import type { Course, Courses } from "../../../server/graph/course.ts";
-import { PipelineQuery, type PipelineRequest } from "../../../server/graph/pipeline-request.ts";
+import type { CutOutput } from "../../../server/graph/requests/batch-tensors.ts";
+import type { Course, Courses } from "../../../server/graph/requests/course.ts";
+import {
+  PipelineQuery,
+  type PipelineRequest,
+} from "../../../server/graph/requests/pipeline-request.ts";
 import {
   at,
   type PipelineSignature,
   type ServedEdge,
-} from "../../../server/graph/pipeline-signature.ts";
+} from "../../../server/graph/signature/pipeline-signature.ts";
 import { type Entry, EntryCoin } from "./entry-coin.ts";
 
 /** Courses through a tree of tasks, where a row becomes any number of queries of the next task. */

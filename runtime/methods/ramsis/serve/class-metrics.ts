@@ -2,10 +2,10 @@
  * What a running server counts of each class of queries, or each bucket, beside what its bundle
  * promises of it.
  */
-import { head, line, type MetricLine } from "../../../server/metrics/exposition.ts";
+import { head, line, type MetricLine } from "../../../base/exposition.ts";
 import { accuracyLines } from "../../../server/metrics/promise-lines.ts";
 import type { RequestMetrics } from "../../../server/requests/request-metrics.ts";
-import type { ClassView } from "../tell/class-level-view.ts";
+import type { ClassView } from "../describe/class-level-view.ts";
 
 /** Queries are of classes, or of buckets. */
 export type KindLabel = "slo_class" | "bucket";

@@ -1,16 +1,10 @@
 /** Counters of a running server of one model endpoint, and their text for Prometheus. */
-import {
-  Histogram,
-  head,
-  line,
-  type MetricLine,
-  metric,
-} from "../../../server/metrics/exposition.ts";
+import { Histogram, head, line, type MetricLine, metric } from "../../../base/exposition.ts";
 import { BATCH_BOUNDS, SLACK_BOUNDS_MS } from "../../../server/metrics/histogram-bounds.ts";
 import { LossCounts } from "../../../server/metrics/loss-counts.ts";
 import { type Promised, promiseLines } from "../../../server/metrics/promise-lines.ts";
 import { RequestMetrics } from "../../../server/requests/request-metrics.ts";
-import type { ClassView } from "../tell/class-level-view.ts";
+import type { ClassView } from "../describe/class-level-view.ts";
 import { ClassMetrics, type KindLabel } from "./class-metrics.ts";
 import type { BatchStart, SchedulerObserver } from "./scheduler-observer.ts";
 

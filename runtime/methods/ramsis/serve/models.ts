@@ -1,6 +1,7 @@
 /** The models of a bundle of ramsis, and the batches that it asks of them. */
+
 import type { RamsisBundle } from "../../../bundle/schema.ts";
-import { ascending, type WantedModel } from "../../../wanted-models.ts";
+import { ascending, type WantedModel } from "../../wanted-models.ts";
 
 export function ramsisModels(bundle: RamsisBundle): WantedModel[] {
   const warmBatches = tableBatches(bundle);

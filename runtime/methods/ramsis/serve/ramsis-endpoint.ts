@@ -1,4 +1,6 @@
 /** The endpoint of one model whose variants are chosen batch by batch. */
+
+import type { MetricLine } from "../../../base/exposition.ts";
 import type { Bundle, RamsisBundle } from "../../../bundle/schema.ts";
 import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
 import type { Executor, ExecutorHandlers } from "../../../exec/models/executor.ts";
@@ -8,7 +10,6 @@ import { ramsisCells } from "../../../server/drift/profiled-cells.ts";
 import { promisedNow } from "../../../server/drift/promised-now.ts";
 import { ServiceTimes } from "../../../server/drift/service-times.ts";
 import type { PromisedNow, Reading, Watched } from "../../../server/drift/watched.ts";
-import type { MetricLine } from "../../../server/metrics/exposition.ts";
 import { p99MsOf } from "../../../server/metrics/profiled-times.ts";
 import {
   type NamedCell,
@@ -23,7 +24,7 @@ import { Sequences } from "../../../server/sequences/sequences.ts";
 import { type ClientSignature, signatureOf } from "../../../server/tensors/signature.ts";
 import type { GenerateLevel } from "../../method.ts";
 import { referenceOf } from "../core/policy.ts";
-import { classViews } from "../tell/class-level-view.ts";
+import { classViews } from "../describe/class-level-view.ts";
 import { LevelGeneration } from "./level-generation.ts";
 import { type GenerationOutcome, Metrics } from "./metrics.ts";
 import type { RecordedCommand, RecordedEvent, Recorder } from "./recording.ts";

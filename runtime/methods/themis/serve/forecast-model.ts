@@ -4,7 +4,7 @@
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import { RuntimeError } from "../../../errors.ts";
+import { RuntimeError } from "../../../base/errors.ts";
 import { type OnnxForecaster, openOnnxForecaster } from "../../../exec/onnx/onnx-forecaster.ts";
 
 /** Below the folder of the package, wherever this file was built to. */

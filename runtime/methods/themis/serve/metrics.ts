@@ -2,9 +2,7 @@
  * What Prometheus is told of scaled tasks: instances and their cores, the changes of both, and the
  * forecast that they follow.
  */
-import type { ThemisBundle } from "../../../bundle/schema.ts";
-import { type Forecaster, forecasterOf } from "../../../core/forecasters.ts";
-import type { PipelineCommand, PipelineEvent } from "../../../server/graph/pipeline-recording.ts";
+
 import {
   gaugeByTask,
   Histogram,
@@ -12,7 +10,10 @@ import {
   line,
   type MetricLine,
   metric,
-} from "../../../server/metrics/exposition.ts";
+} from "../../../base/exposition.ts";
+import type { ThemisBundle } from "../../../bundle/schema.ts";
+import { type Forecaster, forecasterOf } from "../../../core/forecasters.ts";
+import type { PipelineCommand, PipelineEvent } from "../../../server/graph/pipeline-recording.ts";
 import { coreBudgetOf } from "../core/shape.ts";
 import type { ThemisDispatcher, ThemisGauges } from "../core/themis-dispatcher.ts";
 

@@ -1,7 +1,8 @@
 /** The models of a bundle of themis, and the batches that it asks of them. */
+
 import { followedLevels, type ThemisBundle } from "../../../bundle/schema.ts";
 import { starts } from "../../../core/graph/pipeline-shape.ts";
-import { ascending, taskModels, upTo, type WantedModel } from "../../../wanted-models.ts";
+import { ascending, taskModels, upTo, type WantedModel } from "../../wanted-models.ts";
 
 export function themisModels(bundle: ThemisBundle): WantedModel[] {
   const { tasks, cluster } = bundle;

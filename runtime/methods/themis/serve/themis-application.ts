@@ -2,11 +2,11 @@
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 import type { OnnxForecaster } from "../../../exec/onnx/onnx-forecaster.ts";
 import type { Application } from "../../../server/applications/application.ts";
-import type { AxisNames } from "../../../server/graph/output-groups.ts";
 import {
   type PipelineApplicationOptions,
   pipelineApplication,
 } from "../../../server/graph/pipeline-application.ts";
+import type { AxisNames } from "../../../server/graph/signature/output-groups.ts";
 import { openForecastModel } from "./forecast-model.ts";
 import { themisPipeline } from "./themis-pipeline.ts";
 

@@ -1,5 +1,5 @@
 /** The server's metrics, the same that Prometheus is told, as a message of OTLP. */
-import type { Family, Labels, Sample } from "../../metrics/exposition.ts";
+import type { Family, Labels, Sample } from "../../../base/exposition.ts";
 import { attributesOf, unixNano } from "./otlp-values.ts";
 
 /** Sums count since the start of the server. */

@@ -1,5 +1,5 @@
 /** Where OTLP goes and how, by the variables that OpenTelemetry has for it. */
-import { RuntimeError } from "../../../errors.ts";
+import { RuntimeError } from "../../../base/errors.ts";
 import { SAMPLERS } from "./sampler.ts";
 
 export interface OtlpSettings {

@@ -1,8 +1,8 @@
 /** Traces and metrics over OTLP/HTTP; loaded only where an endpoint is configured. */
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
-import { familiesOf, type MetricLine } from "../../metrics/exposition.ts";
-import type { Notice } from "../notice.ts";
+import { familiesOf, type MetricLine } from "../../../base/exposition.ts";
+import type { Notice } from "../../../base/notice.ts";
 import type { TraceSink } from "../telemetry.ts";
 import { metricsOf } from "./metric-message.ts";
 import { OtlpClient } from "./otlp-client.ts";

@@ -1,5 +1,5 @@
 /** Gathers requests that are traced and sends their spans, a bounded number at a time. */
-import { head, line, type MetricLine } from "../../metrics/exposition.ts";
+import { head, line, type MetricLine } from "../../../base/exposition.ts";
 import type { RequestRecord } from "../request-record.ts";
 import type { TraceSink } from "../telemetry.ts";
 import type { OtlpClient } from "./otlp-client.ts";

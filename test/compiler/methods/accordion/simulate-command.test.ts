@@ -10,7 +10,7 @@ import { ACCORDION_BASELINES } from "../../../../compiler/methods/accordion/base
 import { simulateAccordion } from "../../../../compiler/methods/accordion/simulate/simulate.ts";
 import { simulateAccordionCommand } from "../../../../compiler/methods/accordion/simulate-command.ts";
 import type { AskedRun } from "../../../../compiler/methods/method.ts";
-import { encodeBundle } from "../../../../runtime/checked-bundle.ts";
+import { encodeBundle } from "../../../../runtime/bundles/checked-bundle.ts";
 import type { CommandResult } from "../../../../runtime/commands/command-result.ts";
 import { accordionBundle } from "../../../support/accordion-bundle.ts";
 

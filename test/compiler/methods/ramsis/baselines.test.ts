@@ -7,7 +7,7 @@ import {
   simulateCommand,
 } from "../../../../compiler/commands/simulate/simulate.ts";
 import { SINGLE_BASELINES } from "../../../../compiler/methods/ramsis/baselines.ts";
-import { encodeBundle } from "../../../../runtime/checked-bundle.ts";
+import { encodeBundle } from "../../../../runtime/bundles/checked-bundle.ts";
 import type { CommandResult } from "../../../../runtime/commands/command-result.ts";
 import { inferlineBundle } from "../../../support/inferline-bundle.ts";
 import { tinyBundle } from "../../../support/tiny-bundle.ts";

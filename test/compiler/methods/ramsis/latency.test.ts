@@ -14,7 +14,7 @@ import type { RamsisFrame } from "../../../../compiler/model/frames.ts";
 import type { RamsisPolicy, Slo } from "../../../../compiler/spec/application.ts";
 import { loadApplication } from "../../../../compiler/spec/load-application.ts";
 import { NO_ACTION, type RamsisLevel } from "../../../../runtime/bundle/schema.ts";
-import { ramsisMissed } from "../../../../runtime/methods/ramsis/tell/missed.ts";
+import { ramsisMissed } from "../../../../runtime/methods/ramsis/describe/missed.ts";
 import { ofMethod } from "../../../support/of-method.ts";
 import { writeSpec } from "../../../support/spec-file.ts";
 

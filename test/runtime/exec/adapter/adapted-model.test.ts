@@ -1,5 +1,6 @@
 /** What a worker makes of rows for a model that has them elsewhere, and of what that gives. */
 import { expect, test } from "vitest";
+import { onnxModel } from "../../../../lab/models/onnx-graph.ts";
 import type { ModelAdapter } from "../../../../runtime/bundle/schema.ts";
 import { Rng } from "../../../../runtime/core/rng.ts";
 import { AdaptedModel } from "../../../../runtime/exec/adapter/adapted-model.ts";
@@ -8,7 +9,6 @@ import { resized } from "../../../../runtime/exec/adapter/resized.ts";
 import type { VariantModel } from "../../../../runtime/exec/models/executor.ts";
 import { InferenceSession, Tensor } from "../../../../runtime/exec/tensors/onnxruntime.ts";
 import { decodeStrings, stringOf } from "../../../../runtime/exec/tensors/string-data.ts";
-import { onnxModel } from "../../../../tools/onnx-graph.ts";
 
 const PLAIN = { as: "tensor", k: null, labels: null, blank: null } as const;
 

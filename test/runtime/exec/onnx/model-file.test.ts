@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import { MODEL_GRAPH, onnxModel } from "../../../../lab/models/onnx-graph.ts";
+import { bytes, string } from "../../../../lab/models/onnx-protobuf.ts";
 import { describeModel } from "../../../../runtime/exec/onnx/model-file.ts";
-import { MODEL_GRAPH, onnxModel } from "../../../../tools/onnx-graph.ts";
-import { bytes, string } from "../../../../tools/onnx-protobuf.ts";
 import { identityModel } from "../../../support/onnx-model.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-model-"));

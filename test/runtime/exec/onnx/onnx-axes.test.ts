@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { onnxModel } from "../../../../lab/models/onnx-graph.ts";
 import { firstAxisNames } from "../../../../runtime/exec/onnx/onnx-axes.ts";
-import { onnxModel } from "../../../../tools/onnx-graph.ts";
 import { identityModel } from "../../../support/onnx-model.ts";
 
 test("reads the name of the first dimension of every input and output", () => {

@@ -4,14 +4,14 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { initialParameters, partsOf } from "../../../../lab/models/forecast/lstm.ts";
+import { lstmModelOf } from "../../../../lab/models/forecast/lstm-graph.ts";
 import { HISTORY_BEATS } from "../../../../runtime/core/forecasters.ts";
 import { Rng } from "../../../../runtime/core/rng.ts";
 import {
   type OnnxForecaster,
   openOnnxForecaster,
 } from "../../../../runtime/exec/onnx/onnx-forecaster.ts";
-import { initialParameters, partsOf } from "../../../../tools/forecast/lstm.ts";
-import { lstmModelOf } from "../../../../tools/forecast/lstm-graph.ts";
 import { naiveForecast, weightsOf } from "../../../support/naive-lstm.ts";
 import { identityModel } from "../../../support/onnx-model.ts";
 

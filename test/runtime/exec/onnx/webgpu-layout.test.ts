@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import { onnxModel } from "../../../../lab/models/onnx-graph.ts";
 import { webgpuLayout } from "../../../../runtime/exec/onnx/webgpu-layout.ts";
-import { onnxModel } from "../../../../tools/onnx-graph.ts";
 
 /** A model with weights of this shape: output channels, input channels, kernel. */
 function convolution(...shape: number[]): Uint8Array {

@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
+import { exposition } from "../../../../runtime/base/exposition.ts";
 import { Access, type AccessOptions } from "../../../../runtime/server/access/access.ts";
 import { needOfRpc, SCOPES } from "../../../../runtime/server/access/scopes.ts";
 import { HttpError } from "../../../../runtime/server/connections/http-error.ts";
-import { exposition } from "../../../../runtime/server/metrics/exposition.ts";
 import type { OpenOptions } from "../../../../runtime/server/serve.ts";
 import { type Call, call, closeAll, INFER, inferJson, jsonOf, serve } from "../harness.ts";
 

@@ -4,8 +4,8 @@ import { connect as connectPlain } from "node:net";
 import { join } from "node:path";
 import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
+import { exposition } from "../../../../runtime/base/exposition.ts";
 import { Access, type AccessOptions } from "../../../../runtime/server/access/access.ts";
-import { exposition } from "../../../../runtime/server/metrics/exposition.ts";
 import { closeAll, type Harness, INFER, inferJson, serve } from "../harness.ts";
 import { Authority, HAS_OPENSSL } from "./certificates.ts";
 

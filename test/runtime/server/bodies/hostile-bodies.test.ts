@@ -1,9 +1,9 @@
 /** Bodies that are wrong, long or deep are answered; none is read on the event loop for long. */
 import { afterEach, expect, test, vi } from "vitest";
-import { attacksOn } from "../../../../experiments/campaign/bodies/attacks.ts";
-import { Connection, problemOf } from "../../../../experiments/campaign/bodies/connection.ts";
-import { BodyGenerator } from "../../../../experiments/campaign/bodies/generated.ts";
-import { sendGenerated } from "../../../../experiments/campaign/bodies/load.ts";
+import { attacksOn } from "../../../../lab/campaign/bodies/attacks.ts";
+import { Connection, problemOf } from "../../../../lab/campaign/bodies/connection.ts";
+import { BodyGenerator } from "../../../../lab/campaign/bodies/generated.ts";
+import { sendGenerated } from "../../../../lab/campaign/bodies/load.ts";
 import { casesOf } from "../../../support/cases.ts";
 import { closeAll, type Harness, INFER, serve, servedBundle } from "../harness.ts";
 

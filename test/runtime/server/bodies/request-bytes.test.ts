@@ -1,6 +1,7 @@
 /** How large a body may be, how many bytes all of them may hold, and how much is done in a turn. */
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, test } from "vitest";
+import { exposition } from "../../../../runtime/base/exposition.ts";
 import { ByteSink } from "../../../../runtime/server/bodies/body.ts";
 import {
   bodyLimit,
@@ -9,7 +10,6 @@ import {
 } from "../../../../runtime/server/bodies/body-limits.ts";
 import { ByteBudget } from "../../../../runtime/server/bodies/byte-budget.ts";
 import { TurnShare } from "../../../../runtime/server/json/turn-share.ts";
-import { exposition } from "../../../../runtime/server/metrics/exposition.ts";
 import { LoopDelay } from "../../../../runtime/server/metrics/loop-delay.ts";
 import {
   call,

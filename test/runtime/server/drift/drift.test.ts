@@ -1,11 +1,11 @@
 /** Promises of a server: what breaks each, how that is told, and that they hold again. */
 import { expect, test } from "vitest";
+import { exposition } from "../../../../runtime/base/exposition.ts";
 import type { VariantEvidence } from "../../../../runtime/server/drift/accuracy-watch.ts";
 import { ArrivalCounts, dispersionOf } from "../../../../runtime/server/drift/arrival-counts.ts";
 import { Drift } from "../../../../runtime/server/drift/drift.ts";
 import { ServiceTimes } from "../../../../runtime/server/drift/service-times.ts";
 import type { Reading } from "../../../../runtime/server/drift/watched.ts";
-import { exposition } from "../../../../runtime/server/metrics/exposition.ts";
 import { poissonCounts, readingOf } from "../../../support/drift-streams.ts";
 
 /** 12:00 UTC of a day. */

@@ -1,12 +1,12 @@
 /** Service times that drift: how soon that is found, and how seldom what has not drifted is. */
 import { expect, test } from "vitest";
+import { exposition } from "../../../../runtime/base/exposition.ts";
 import { BLOCKS_PER_HOUR } from "../../../../runtime/server/drift/drift.ts";
 import { ServiceTimeWatch } from "../../../../runtime/server/drift/service-time-watch.ts";
 import {
   type ProfiledCells,
   ServiceTimes,
 } from "../../../../runtime/server/drift/service-times.ts";
-import { exposition } from "../../../../runtime/server/metrics/exposition.ts";
 import {
   burstyRatios,
   independentRatios,

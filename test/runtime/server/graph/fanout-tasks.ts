@@ -7,6 +7,7 @@
 import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { onnxModel } from "../../../../lab/models/onnx-graph.ts";
 import type {
   InferlineBundle,
   ModelFile,
@@ -15,7 +16,6 @@ import type {
   ThemisBundle,
 } from "../../../../runtime/bundle/schema.ts";
 import type { Batch, BatchResult } from "../../../../runtime/exec/models/executor.ts";
-import { onnxModel } from "../../../../tools/onnx-graph.ts";
 import { type InferlineBundleSketch, inferlineBundle } from "../../../support/inferline-bundle.ts";
 import { themisBundle } from "../../../support/themis-bundle.ts";
 import { floats, verdicts } from "./served-tasks.ts";

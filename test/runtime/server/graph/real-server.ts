@@ -1,10 +1,10 @@
 /** A pipeline served the whole way: HTTP, the decision core, worker processes and models. */
 import { devicesOn } from "stratagem-runtime/internal/exec/models/worker-device";
 import type { AssignedProcessExecutor } from "../../../../runtime/exec/pool/assigned-pool.ts";
+import { servedModels } from "../../../../runtime/host/served-models.ts";
 import type { HostOptions } from "../../../../runtime/methods/method.ts";
 import { methodOf } from "../../../../runtime/methods/registry.ts";
-import { servedModels } from "../../../../runtime/served-models.ts";
-import type { PipelineBundle } from "../../../../runtime/server/graph/linked-tasks.ts";
+import type { PipelineBundle } from "../../../../runtime/server/graph/signature/linked-tasks.ts";
 import type { RunningServer } from "../../../../runtime/server/serve.ts";
 import { serveOne } from "../../../support/serve-one.ts";
 

@@ -6,9 +6,9 @@
 import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { onnxModel } from "../../../../lab/models/onnx-graph.ts";
 import type { LokiBundle, ModelFile, TensorInfo } from "../../../../runtime/bundle/schema.ts";
-import type { AxisNames } from "../../../../runtime/server/graph/output-groups.ts";
-import { onnxModel } from "../../../../tools/onnx-graph.ts";
+import type { AxisNames } from "../../../../runtime/server/graph/signature/output-groups.ts";
 import type { LevelSketch, LokiSketch } from "../../../support/loki-bundle.ts";
 import { chainBundle } from "../../../support/loki-samples.ts";
 

@@ -7,6 +7,7 @@
 import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { onnxModel } from "../../../../lab/models/onnx-graph.ts";
 import type {
   Feed,
   InferlineBundle,
@@ -17,7 +18,6 @@ import type {
 } from "../../../../runtime/bundle/schema.ts";
 import type { Batch, BatchResult } from "../../../../runtime/exec/models/executor.ts";
 import type { Answer } from "../../../../runtime/server/requests/request.ts";
-import { onnxModel } from "../../../../tools/onnx-graph.ts";
 import { type InferlineBundleSketch, inferlineBundle } from "../../../support/inferline-bundle.ts";
 
 export interface CascadeRow {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Feed, InferlineBundle, StageTask } from "../../../../runtime/bundle/schema.ts";
-import { gatedGroupsOf } from "../../../../runtime/server/graph/output-groups.ts";
-import { pipelineSignatureOf } from "../../../../runtime/server/graph/pipeline-signature.ts";
-import { visitsOf } from "../../../../runtime/server/graph/sure-visits.ts";
+import { gatedGroupsOf } from "../../../../runtime/server/graph/signature/output-groups.ts";
+import { pipelineSignatureOf } from "../../../../runtime/server/graph/signature/pipeline-signature.ts";
+import { visitsOf } from "../../../../runtime/server/graph/signature/sure-visits.ts";
 import { inferlineBundle } from "../../../support/inferline-bundle.ts";
 import { servedStages } from "./served-tasks.ts";
 

@@ -3,9 +3,9 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { status } from "@grpc/grpc-js";
 import { afterEach, expect, test } from "vitest";
+import { familiesOf } from "../../../../runtime/base/exposition.ts";
 import * as health from "../../../../runtime/server/grpc/pb/health-pb.ts";
 import * as reflection from "../../../../runtime/server/grpc/pb/reflection-pb.ts";
-import { familiesOf } from "../../../../runtime/server/metrics/exposition.ts";
 import { closeAll, type Harness } from "../harness.ts";
 import { closeClients, messagesOf, rawRequest, serveGrpc, type TestClient } from "./client.ts";
 

@@ -1,7 +1,7 @@
 /** What clients get that speak HTTP badly, or oddly: an answer with a reason, each in its turn. */
 import { afterEach, describe, expect, test } from "vitest";
-import { httpWire } from "../../../../experiments/campaign/wire/http-wire.ts";
-import { runMalformed } from "../../../../experiments/campaign/wire/malformed-run.ts";
+import { httpWire } from "../../../../lab/campaign/wire/http-wire.ts";
+import { runMalformed } from "../../../../lab/campaign/wire/malformed-run.ts";
 import { call, closeAll, INFER, inferJson, jsonOf, serve, servedBundle } from "../harness.ts";
 import { exchange, reasonOf, Wire } from "../wire.ts";
 

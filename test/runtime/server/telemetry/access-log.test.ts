@@ -1,7 +1,7 @@
 /** Ids and traces of requests, in answers and in the access log. */
 import { afterEach, expect, test } from "vitest";
+import type { Severity } from "../../../../runtime/base/notice.ts";
 import { Log } from "../../../../runtime/server/telemetry/log.ts";
-import type { Severity } from "../../../../runtime/server/telemetry/notice.ts";
 import { Telemetry } from "../../../../runtime/server/telemetry/telemetry.ts";
 import { call, closeAll, INFER, inferJson, jsonOf, serve } from "../harness.ts";
 

@@ -3,7 +3,7 @@ import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { withoutKinds } from "stratagem-runtime/internal/methods/ramsis/bundle/kind-views";
 import { dispatcherOf } from "stratagem-runtime/internal/methods/ramsis/core/dispatcher-of";
-import { InputError } from "../../../../spec/input-error.ts";
+import { InputError } from "../../../../spec/document/input-error.ts";
 import { taskOf } from "../baseline-bundle.ts";
 import { type Baseline, isPeer, type PeerBaseline, type TableBaseline } from "../baseline-names.ts";
 import { simulateCluster } from "../cluster-simulation.ts";

@@ -8,7 +8,7 @@ import { renderAccordionReport } from "../../../../../compiler/methods/accordion
 import type { ScheduledRun } from "../../../../../compiler/methods/accordion/report/simulated-schedulers.ts";
 import { decimalText } from "../../../../../compiler/report/number-text.ts";
 import type { AccordionBundle } from "../../../../../runtime/bundle/schema.ts";
-import { encodeBundle } from "../../../../../runtime/checked-bundle.ts";
+import { encodeBundle } from "../../../../../runtime/bundles/checked-bundle.ts";
 import { accordionBundle, table1Bundle } from "../../../../support/accordion-bundle.ts";
 import { placeSample } from "./sample.ts";
 

@@ -4,7 +4,7 @@ import {
   simulateAccordion,
 } from "../../../../../compiler/methods/accordion/simulate/simulate.ts";
 import type { SizeOutcome } from "../../../../../compiler/methods/accordion/simulate/tally.ts";
-import { rareStream } from "../../../../../experiments/accordion/rare-stream.ts";
+import { rareStream } from "../../../../../lab/experiments/accordion/rare-stream.ts";
 import type { AccordionOptions } from "../../../../../runtime/bundle/schema.ts";
 import { table1Bundle } from "../../../../support/accordion-bundle.ts";
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { accordion } from "../../../../../compiler/methods/accordion/solve/accordion.ts";
 import type { AccordionFrame } from "../../../../../compiler/model/frames.ts";
 import { layerPartitions } from "../../../../../compiler/numeric/partition.ts";
-import { validateBundle } from "../../../../../runtime/checked-bundle.ts";
+import { validateBundle } from "../../../../../runtime/bundles/checked-bundle.ts";
 import { table1Bundle } from "../../../../support/accordion-bundle.ts";
 import { type Change, placesFrame, TWO_POOLS, TWO_PROFILES, TWO_SMALL } from "./spec.ts";
 

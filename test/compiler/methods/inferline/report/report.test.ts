@@ -9,7 +9,7 @@ import { hardwareKeys } from "../../../../../compiler/methods/inferline/report/h
 import { renderInferlineReport } from "../../../../../compiler/methods/inferline/report/report.ts";
 import { layersOf, SOURCE } from "../../../../../compiler/report/kit/layers.ts";
 import type { InferlineBundle } from "../../../../../runtime/bundle/schema.ts";
-import { encodeBundle } from "../../../../../runtime/checked-bundle.ts";
+import { encodeBundle } from "../../../../../runtime/bundles/checked-bundle.ts";
 import { inferlineBundle } from "../../../../support/inferline-bundle.ts";
 import { inferlineSample } from "../../../../support/inferline-samples.ts";
 

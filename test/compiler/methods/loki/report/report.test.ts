@@ -7,8 +7,8 @@ import { type ReportCommand, reportCommand } from "../../../../../compiler/comma
 import { renderLokiReport } from "../../../../../compiler/methods/loki/report/report.ts";
 import { variantKeys } from "../../../../../compiler/methods/loki/report/variant-keys.ts";
 import type { LokiBundle, LokiLevel } from "../../../../../runtime/bundle/schema.ts";
-import { loadBundle } from "../../../../../runtime/load-bundle.ts";
-import { planView } from "../../../../../runtime/methods/loki/tell/plan-view.ts";
+import { loadBundle } from "../../../../../runtime/bundles/load-bundle.ts";
+import { planView } from "../../../../../runtime/methods/loki/describe/plan-view.ts";
 import { lokiBundle } from "../../../../support/loki-bundle.ts";
 import { CHAIN_TASKS, chainBundle, treeBundle } from "../../../../support/loki-samples.ts";
 

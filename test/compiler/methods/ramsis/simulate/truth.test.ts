@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { simulate } from "../../../../../compiler/methods/ramsis/simulate/simulate.ts";
-import { decodeBundle } from "../../../../../runtime/checked-bundle.ts";
+import { decodeBundle } from "../../../../../runtime/bundles/checked-bundle.ts";
 import { ramsisBundle } from "../../../../support/ramsis-bundle.ts";
 
 /** Sixty workers, 150 ms: the example whose bundle is in the repository. */

@@ -17,7 +17,7 @@ import {
 } from "../../../../../compiler/methods/ramsis/solve/pooled/pooled-simulation.ts";
 import { queueRows } from "../../../../../compiler/methods/ramsis/solve/pooled/queue-rows.ts";
 import { GIVE_UP, NO_ACTION, type RamsisBundle } from "../../../../../runtime/bundle/schema.ts";
-import { decodeBundle } from "../../../../../runtime/checked-bundle.ts";
+import { decodeBundle } from "../../../../../runtime/bundles/checked-bundle.ts";
 import { ramsisBundle } from "../../../../support/ramsis-bundle.ts";
 import { tinyBundle } from "../../../../support/tiny-bundle.ts";
 

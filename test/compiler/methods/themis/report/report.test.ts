@@ -11,7 +11,7 @@ import {
 } from "../../../../../compiler/methods/themis/report/days.ts";
 import { renderThemisReport } from "../../../../../compiler/methods/themis/report/report.ts";
 import type { ThemisBundle } from "../../../../../runtime/bundle/schema.ts";
-import { encodeBundle } from "../../../../../runtime/checked-bundle.ts";
+import { encodeBundle } from "../../../../../runtime/bundles/checked-bundle.ts";
 import { themisBundle } from "../../../../support/themis-bundle.ts";
 import { themisSample } from "../../../../support/themis-samples.ts";
 

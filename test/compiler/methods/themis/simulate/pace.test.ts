@@ -4,7 +4,7 @@ import { themis } from "../../../../../compiler/methods/themis/solve/themis.ts";
 import { themisMethod } from "../../../../../compiler/methods/themis/themis.ts";
 import { AS_PROFILED } from "../../../../../compiler/simulate/serving/machine-state.ts";
 import type { ThemisBundle } from "../../../../../runtime/bundle/schema.ts";
-import { validateBundle } from "../../../../../runtime/checked-bundle.ts";
+import { validateBundle } from "../../../../../runtime/bundles/checked-bundle.ts";
 import { themisBundle } from "../../../../support/themis-bundle.ts";
 
 const LOADS = [20, 40, 60, 80];

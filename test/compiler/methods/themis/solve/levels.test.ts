@@ -11,7 +11,7 @@ import {
   type ThemisOptions,
   violationCeiling,
 } from "../../../../../runtime/bundle/schema.ts";
-import { validateBundle } from "../../../../../runtime/checked-bundle.ts";
+import { validateBundle } from "../../../../../runtime/bundles/checked-bundle.ts";
 import { taskGraphOf } from "../../../../../runtime/core/graph/task-graph.ts";
 import { type ThemisBundleSketch, themisBundle } from "../../../../support/themis-bundle.ts";
 import { type Coefficients, REFERENCE, readThemis } from "../../../../support/themis-reference.ts";

@@ -4,7 +4,7 @@ import {
   decodeBundle,
   encodeBundle,
   validateBundle,
-} from "../../../../../runtime/checked-bundle.ts";
+} from "../../../../../runtime/bundles/checked-bundle.ts";
 import { accordionBundle, table1Bundle } from "../../../../support/accordion-bundle.ts";
 import { changedAt, refusal } from "../../../../support/refused-bundle.ts";
 

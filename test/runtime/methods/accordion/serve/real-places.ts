@@ -8,6 +8,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { devicesOn } from "stratagem-runtime/internal/exec/models/worker-device";
 import { openLayeredModel } from "../../../../../compiler/onnx/layered-model.ts";
+import { onnxModel } from "../../../../../lab/models/onnx-graph.ts";
 import type {
   AccordionBundle,
   MalleableVariant,
@@ -15,12 +16,11 @@ import type {
   StageModel,
 } from "../../../../../runtime/bundle/schema.ts";
 import { type Executor, WorkerLostError } from "../../../../../runtime/exec/models/executor.ts";
-import { probeTensors } from "../../../../../runtime/exec/tensors/probe-tensors.ts";
 import type { ProcessExecutor } from "../../../../../runtime/exec/pool/worker-pool.ts";
+import { probeTensors } from "../../../../../runtime/exec/tensors/probe-tensors.ts";
+import { type ServedModel, servedModels } from "../../../../../runtime/host/served-models.ts";
 import { accordionApplication } from "../../../../../runtime/methods/accordion/serve/accordion-application.ts";
-import { type ServedModel, servedModels } from "../../../../../runtime/served-models.ts";
 import type { RunningServer } from "../../../../../runtime/server/serve.ts";
-import { onnxModel } from "../../../../../tools/onnx-graph.ts";
 import {
   type AccordionBundleSketch,
   accordionBundle,

@@ -3,7 +3,7 @@ import {
   decodeBundle,
   encodeBundle,
   validateBundle,
-} from "../../../../../runtime/checked-bundle.ts";
+} from "../../../../../runtime/bundles/checked-bundle.ts";
 import { inferlineBundle } from "../../../../support/inferline-bundle.ts";
 import { inferlineSample } from "../../../../support/inferline-samples.ts";
 import { changedAt, refusal } from "../../../../support/refused-bundle.ts";

@@ -3,7 +3,7 @@ import {
   decodeBundle,
   encodeBundle,
   validateBundle,
-} from "../../../../../runtime/checked-bundle.ts";
+} from "../../../../../runtime/bundles/checked-bundle.ts";
 import { chainBundle, treeBundle } from "../../../../support/loki-samples.ts";
 import { changedAt, refusal } from "../../../../support/refused-bundle.ts";
 

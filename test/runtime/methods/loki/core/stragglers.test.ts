@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { simulateLoki } from "../../../../../compiler/methods/loki/simulate/simulate.ts";
 import { SettledOutcomes } from "../../../../../compiler/methods/settled-outcomes.ts";
 import { AS_PROFILED } from "../../../../../compiler/simulate/serving/machine-state.ts";
-import { loadBundle } from "../../../../../runtime/load-bundle.ts";
+import { loadBundle } from "../../../../../runtime/bundles/load-bundle.ts";
 
 /** Share of the requests after the first five seconds that are late or dropped. */
 async function settled(qps: number, workerPaces: ReadonlyMap<number, number>) {

@@ -7,10 +7,10 @@ import { expect } from "vitest";
 import type { LokiBundle } from "../../../../../runtime/bundle/schema.ts";
 import { pipelineDispatcherOf } from "../../../../../runtime/methods/loki/core/loki-dispatcher.ts";
 import { TreeCourses } from "../../../../../runtime/methods/loki/serve/tree-courses.ts";
-import { answererOf } from "../../../../../runtime/server/graph/paths.ts";
 import { PipelineMetrics } from "../../../../../runtime/server/graph/pipeline-metrics.ts";
 import { PipelineScheduler } from "../../../../../runtime/server/graph/pipeline-scheduler.ts";
-import { pipelineSignatureOf } from "../../../../../runtime/server/graph/pipeline-signature.ts";
+import { answererOf } from "../../../../../runtime/server/graph/requests/paths.ts";
+import { pipelineSignatureOf } from "../../../../../runtime/server/graph/signature/pipeline-signature.ts";
 import type {
   Answer,
   Outcome,

@@ -4,7 +4,7 @@ import {
   decodeBundle,
   encodeBundle,
   validateBundle,
-} from "../../../../../runtime/checked-bundle.ts";
+} from "../../../../../runtime/bundles/checked-bundle.ts";
 import { withBytes } from "../../../../support/bundle-fixtures.ts";
 import { classBundle } from "../../../../support/class-bundle.ts";
 import { changedAt, refusal } from "../../../../support/refused-bundle.ts";

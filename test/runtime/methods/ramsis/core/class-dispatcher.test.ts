@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { SloClass } from "../../../../../runtime/bundle/schema.ts";
-import { validateBundle } from "../../../../../runtime/checked-bundle.ts";
+import { validateBundle } from "../../../../../runtime/bundles/checked-bundle.ts";
 import {
   CommandBuffer,
   DROP,

@@ -3,7 +3,7 @@ import {
   decodeBundle,
   encodeBundle,
   validateBundle,
-} from "../../../../../runtime/checked-bundle.ts";
+} from "../../../../../runtime/bundles/checked-bundle.ts";
 import { changedAt, refusal } from "../../../../support/refused-bundle.ts";
 import { themisBundle } from "../../../../support/themis-bundle.ts";
 import { themisSample } from "../../../../support/themis-samples.ts";

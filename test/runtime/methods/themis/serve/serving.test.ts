@@ -5,10 +5,10 @@
 import { fileURLToPath } from "node:url";
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { afterEach, expect, test } from "vitest";
+import { drawImages, IMAGE_BYTES } from "../../../../../lab/models/image-classification/dataset.js";
 import type { ThemisBundle } from "../../../../../runtime/bundle/schema.ts";
 import { beatMsOf } from "../../../../../runtime/core/beat.ts";
 import { describeModel } from "../../../../../runtime/exec/onnx/model-file.ts";
-import { drawImages, IMAGE_BYTES } from "../../../../../tools/image-classification/dataset.js";
 import { ofOneModel } from "../../../../support/metrics-text.ts";
 import { themisBundle } from "../../../../support/themis-bundle.ts";
 import { type RealServer, realServer } from "../../../server/graph/real-server.ts";

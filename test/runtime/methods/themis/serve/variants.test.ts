@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ScaledTask, Table, ThemisBundle } from "../../../../../runtime/bundle/schema.ts";
-import { decodeBundle, encodeBundle } from "../../../../../runtime/checked-bundle.ts";
+import { decodeBundle, encodeBundle } from "../../../../../runtime/bundles/checked-bundle.ts";
 import { themis } from "../../../../../runtime/methods/themis/themis.ts";
 import { type CascadeRow, LAST, outputsOf } from "../../../server/graph/served-tasks.ts";
 import { answerOf, finishAll, settled } from "../../inferline/serve/scheduled.ts";

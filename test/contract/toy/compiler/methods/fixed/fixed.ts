@@ -1,9 +1,9 @@
 /** Fixed as a method of the compiler: the smallest batch of one variant that carries the load. */
 import { basename } from "node:path";
+import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { FixedBundle, FixedLevel } from "stratagem-runtime/internal/bundle/schema";
 import { violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { levelAt } from "stratagem-runtime/internal/core/level-choice";
-import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { bundledCluster } from "../../model/bundled-cluster.ts";
 import type { FrameOf } from "../../model/frames.ts";
 import { serviceTimesByBatch } from "../../model/service-time.ts";

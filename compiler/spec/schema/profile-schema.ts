@@ -1,0 +1,231 @@
+/** States the structure of a latency profile. */
+
+import { MAX_CONTENTION, MAX_MS, MAX_STRETCH } from "stratagem-runtime/internal/bundle/limits";
+import { PROVIDERS } from "stratagem-runtime/internal/bundle/schema";
+import * as z from "zod";
+import {
+  amount,
+  choice,
+  count,
+  flag,
+  list,
+  mapping,
+  milliseconds,
+  name,
+  percentile,
+  positiveNumber,
+  ratio,
+  realNumber,
+  record,
+  text,
+} from "../document/fields.ts";
+
+/** A key of a mapping. */
+const key = (form: RegExp, expected: string) => {
+  const error = () => expected;
+  return z.string({ error }).regex(form, { error });
+};
+
+/** A layer may be nothing but a change of names. */
+const LEAST_LAYER_MS = 1e-9;
+const MAX_LAYERS = 100_000;
+const MAX_NODES = 1_000_000;
+const MAX_PROCESSORS = 65_536;
+const MAX_STALLS = 1000;
+const MAX_REQUEST_BYTES = 2 ** 40;
+const LEAST_SPEEDUP = 1e-6;
+const MAX_SPEEDUP = 1e9;
+
+const size = (what: string) => key(/^[1-9]\d{0,5}$/, `${what} (a whole number above 0)`);
+
+const quantiles = mapping({
+  p50: milliseconds(),
+  p95: milliseconds(),
+  p99: milliseconds(),
+  mean: milliseconds(),
+  samples: z.unknown().optional().describe("How many were measured, or the measurements"),
+});
+
+const row = z.union([milliseconds(), quantiles], {
+  error: () => "a time above 0 in milliseconds, or a mapping with p50, p95, p99 and mean",
+});
+
+const rows = record(size("a batch size"), row, "a mapping from batch sizes to latencies");
+
+const layers = mapping({
+  ms: list(milliseconds(LEAST_LAYER_MS), "a list of times", MAX_LAYERS).describe(
+    "Of one instance, layer by layer",
+  ),
+  overheadMs: amount(MAX_MS)
+    .prefault(0)
+    .describe("What a stage takes beyond its layers: the way to its place and back"),
+  stages: record(
+    key(
+      /^(0|[1-9]\d{0,4})-[1-9]\d{0,4}$/,
+      "layers such as 0-5, counted from 0 and without the last",
+    ),
+    quantiles,
+    "a mapping from layers such as 0-5 to latencies",
+  )
+    .default({})
+    .describe("Measured latency of one instance, by the layers of the stage"),
+});
+
+/** From nothing on: what is as quick as the clock's tick takes none. */
+const span = () => amount(MAX_MS);
+
+const start = mapping({
+  processMs: span().describe("Of a new worker, until it can load a model"),
+  loadMs: span().describe("Of loading the model"),
+  warmMs: span().describe("Of the first runs, those of every batch"),
+});
+
+const fallback = mapping({
+  nodes: count(MAX_NODES).describe("Nodes that run on processors instead"),
+  of: count(MAX_NODES).describe("All nodes"),
+  ops: record(
+    text("an operator"),
+    count(MAX_NODES),
+    "a mapping from operators to numbers of nodes",
+  ).describe("How many of them are of each operator"),
+  names: list(text("the name of a node"), "a list of names", MAX_NODES).describe("The nodes"),
+});
+
+/** As bundles take it; editors know no classes of characters. */
+const printable = (expected: string) =>
+  key(/^[ -~\u00a0-\u2027\u202a-\ud7ff\ue000-\uffff]{1,200}$/, expected);
+
+const device = mapping({
+  provider: choice(...PROVIDERS).describe("What ONNX Runtime ran the models with"),
+  name: printable("the name of a device, of up to 200 characters").describe(
+    "The device, as its driver names it; of processors their model",
+  ),
+  driver: printable("the version of a driver, of up to 200 characters, or null")
+    .nullable()
+    .describe("Version of its driver; null where there is none, or nobody says"),
+  options: record(
+    text("the name of an option"),
+    z.union([text("a text"), flag(), list(text("a text"), "a list of texts")], {
+      error: () => "a text, true, false or a list of texts",
+    }),
+    "a mapping from options to values",
+  )
+    .optional()
+    .describe("Of the provider, as ONNX Runtime calls them"),
+}).describe("What the latencies were measured on, where a tool wrote it");
+
+const stallTimes = z.union(
+  [
+    mapping({ p50: span(), p95: span(), p99: span(), mean: span() }).describe("Quantiles, in ms"),
+    span(),
+  ],
+  { error: () => "a time of at least 0 in ms, or a mapping with p50, p95, p99 and mean" },
+);
+
+const spread = stallTimes.optional();
+
+const serving = mapping({
+  processors: count(MAX_PROCESSORS).describe("Of the machine that serves"),
+  requestBytes: amount(MAX_REQUEST_BYTES).prefault(0).describe("Of the request that was measured"),
+  requestMs: spread.describe("Of the server's process: a request, until its decision"),
+  batchMs: spread.describe("Of the server's process: a batch, there and back"),
+  answerMs: spread.describe("Of the server's process: the answer of a request"),
+  perMiBMs: span().prefault(0).describe("Of the server's process: each MiB beyond requestBytes"),
+  wakeMs: spread.describe("What a process that slept takes longer"),
+  wireMs: spread.describe("Client and network, both ways together"),
+  contention: list(amount(MAX_STRETCH), "a list of factors", MAX_CONTENTION)
+    .optional()
+    .describe("Service times with 1, 2, … workers busy at once, relative to one; the first is 1"),
+  stalls: mapping({
+    perSecond: amount(MAX_STALLS).describe("How often in a second that a processor works"),
+    ms: stallTimes.describe("How long they last"),
+  })
+    .optional()
+    .describe("Times that the host takes a processor away"),
+  slow: mapping({
+    share: ratio().describe("Part of the time, below 1"),
+    factor: amount(MAX_STRETCH).describe("How many times as long work takes in them"),
+    spellMs: span().describe("How long one lasts in the mean"),
+    fast: amount(MAX_STRETCH)
+      .optional()
+      .describe("What work takes outside of them, relative to the profile; such that means agree"),
+  })
+    .optional()
+    .describe("Times in which the host lets a processor work slowly"),
+  stealShare: ratio().optional().describe("Of its processors, what the machine lost meanwhile"),
+  generatorShare: amount(MAX_PROCESSORS)
+    .optional()
+    .describe("Processors that the client of the measurement took"),
+}).describe("What serving takes beside the models; what is left out takes nothing");
+
+const variant = mapping({
+  accuracy: ratio().optional().describe("Measured accuracy"),
+  precision: text("an element type such as float32")
+    .optional()
+    .describe("Element type of most of its weights; int8 where they are quantized"),
+  start: start.optional().describe("What a worker took until it could run it, in ms"),
+  fallback: fallback
+    .optional()
+    .describe("Nodes that the provider of the device left to processors"),
+  latencyMs: rows.optional().describe("Latency of a batch, by batch size"),
+  byBucket: record(
+    key(
+      /^[1-9]\d{0,9}(x[1-9]\d{0,9}){0,15}$/,
+      "sizes of the axes such as 160 or 48x160, each a whole number above 0",
+    ),
+    rows,
+    "a mapping from sizes such as 160 or 48x160 to latencies by batch size",
+  )
+    .optional()
+    .describe("Latency of a batch whose inputs have these sizes, by sizes and batch size"),
+  fit: mapping({
+    gamma: realNumber(),
+    epsilon: realNumber(),
+    delta: realNumber(),
+    eta: realNumber(),
+  })
+    .optional()
+    .describe("Latency in ms of batch b on c cores: gamma b/c + epsilon/c + delta b + eta"),
+  byCores: record(
+    size("a number of cores"),
+    rows,
+    "a mapping from cores to latencies by batch size",
+  )
+    .optional()
+    .describe("Measured latency of a batch, by cores and batch size"),
+  layers: layers.optional().describe("Times of the layers that a pipeline is cut of"),
+  speedups: record(
+    key(/^([2-9]|[1-9]\d{1,3})$/, "a number of execution places (a whole number from 2 on)"),
+    positiveNumber(LEAST_SPEEDUP, MAX_SPEEDUP),
+    "a mapping from numbers of execution places to speed-ups",
+  )
+    .optional()
+    .describe("How many times as fast a pipeline is, by its execution places, instead of layers"),
+});
+
+/** A latency profile as the profiler and users write it. */
+export const profileSchema = mapping({
+  format: z.literal("latency-profile/1", { error: () => '"latency-profile/1"' }),
+  task: name().optional(),
+  hardware: name().describe("What the latencies were measured on"),
+  device: device.optional(),
+  percentile: percentile().optional().describe("Percentile that bare numbers hold"),
+  includesWay: z
+    .literal(true, { error: () => "true, or nothing" })
+    .optional()
+    .describe("Its times have the way to workers of other machines in them"),
+  source: text("a line of text").optional().describe("Where the numbers come from"),
+  serving: serving.optional(),
+  variants: record(text("a name"), variant, "a mapping from variant names to measurements"),
+});
+
+export type ProfileSpec = z.output<typeof profileSchema>;
+export type VariantMeasurements = ProfileSpec["variants"][string];
+export type RowsSpec = NonNullable<VariantMeasurements["latencyMs"]>;
+export type ServingSpec = NonNullable<ProfileSpec["serving"]>;
+export type LayersSpec = NonNullable<VariantMeasurements["layers"]>;
+
+/** JSON Schema (draft 2020-12) of latency profiles, for editors. */
+export function profileJsonSchema(): object {
+  return z.toJSONSchema(profileSchema, { io: "input" });
+}

@@ -1,0 +1,4 @@
+/** Usage: node dist/lab/models/ocr/link-models.js */
+import { linkModels } from "./models.ts";
+
+linkModels();

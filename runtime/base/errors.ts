@@ -1,0 +1,101 @@
+/** Lists the errors of the commands and their exit codes. */
+import { BUNDLE_ERRORS, BundleError, type BundleErrorCode } from "./bundle-error.ts";
+
+/** Exit codes of every command. */
+export const EXIT_CODES = {
+  ok: 0,
+  internal: 1,
+  different: 2,
+  notVerified: 3,
+  usage: 64,
+  badInput: 65,
+} as const;
+
+/** What can go wrong before there is a bundle to refuse. */
+const COMMAND_ERRORS = {
+  RUNTIME_USAGE: "a command line option has a value that the command does not understand",
+  RUNTIME_CONFIG: "the file of settings has one that there is not, or a value that it cannot have",
+  RUNTIME_UNREADABLE: "a named file is missing, unreadable, or not a file",
+  RUNTIME_MODEL: "a model file of the bundle is missing, or is not the one that was compiled",
+  RUNTIME_ACCESS: "a file that says who may come in is none, or what belongs together does not",
+  RUNTIME_LISTEN: "the address to serve at is taken, or is none of this machine",
+  RUNTIME_MEANS: "the workers of the bundle want more than this machine has",
+  RUNTIME_DEVICE: "no worker could be started on the device, or with the models",
+  RUNTIME_HARDWARE: "the bundle was measured on other hardware than its workers are to run on",
+  RUNTIME_REGISTRY: "a registry does not answer, refuses, or has something else than a policy",
+  RUNTIME_CREDENTIALS: "a registry wants to know who asks, or does not let them do it",
+  RUNTIME_DIGEST: "content is not what its digest says, so nothing of it is used",
+  RUNTIME_UNWRITABLE: "a file or folder cannot be written to; what was there is as it was",
+  RUNTIME_KEY: "a file that should hold a key holds none, or one of another kind",
+  RUNTIME_SERIALS: "the folder that remembers the serials of bundles cannot be read or written",
+  RUNTIME_UNSIGNED: "a signature is required, and the bundle has none",
+  RUNTIME_SIGNATURE: "the signature is malformed, was changed, or is that of another bundle",
+  RUNTIME_WRONG_KEY: "the bundle is signed, but with none of the keys that are trusted",
+  RUNTIME_EXPIRED: "the signature of the bundle holds no longer",
+  RUNTIME_SCOPE: "the bundle is signed for sites with other labels",
+  RUNTIME_ROLLBACK: "the bundle is older than one that this site has followed",
+  RUNTIME_SOURCE: "a source of bundles is away, or what it has is not what there should be",
+  RUNTIME_STORE: "the folder that bundles of sources are kept in cannot be used",
+  RUNTIME_CLUSTER: "the NATS of the cluster gives no answer, or refuses who asks",
+} as const;
+
+/** Every error of the runtime that is not a bug. */
+export const RUNTIME_ERRORS = { ...BUNDLE_ERRORS, ...COMMAND_ERRORS } as const;
+
+type CommandErrorCode = keyof typeof COMMAND_ERRORS;
+export type RuntimeErrorCode = BundleErrorCode | CommandErrorCode;
+
+/**
+ * Exit code by error code. `verify` reports a refused bundle as its finding instead, with
+ * `notVerified`.
+ */
+export const EXIT_CODE_BY_ERROR: Readonly<Record<RuntimeErrorCode, number>> = {
+  BUNDLE_TOO_LARGE: EXIT_CODES.badInput,
+  BUNDLE_MAGIC: EXIT_CODES.badInput,
+  BUNDLE_VERSION: EXIT_CODES.badInput,
+  BUNDLE_LENGTH: EXIT_CODES.badInput,
+  BUNDLE_CHECKSUM: EXIT_CODES.badInput,
+  BUNDLE_SCHEMA: EXIT_CODES.badInput,
+  BUNDLE_SEMANTICS: EXIT_CODES.badInput,
+  RUNTIME_USAGE: EXIT_CODES.usage,
+  RUNTIME_CONFIG: EXIT_CODES.badInput,
+  RUNTIME_UNREADABLE: EXIT_CODES.badInput,
+  RUNTIME_MODEL: EXIT_CODES.badInput,
+  RUNTIME_ACCESS: EXIT_CODES.badInput,
+  RUNTIME_LISTEN: EXIT_CODES.badInput,
+  RUNTIME_MEANS: EXIT_CODES.badInput,
+  RUNTIME_DEVICE: EXIT_CODES.badInput,
+  RUNTIME_HARDWARE: EXIT_CODES.badInput,
+  RUNTIME_REGISTRY: EXIT_CODES.badInput,
+  RUNTIME_CREDENTIALS: EXIT_CODES.badInput,
+  RUNTIME_DIGEST: EXIT_CODES.badInput,
+  RUNTIME_UNWRITABLE: EXIT_CODES.badInput,
+  RUNTIME_KEY: EXIT_CODES.badInput,
+  RUNTIME_SERIALS: EXIT_CODES.badInput,
+  RUNTIME_UNSIGNED: EXIT_CODES.notVerified,
+  RUNTIME_SIGNATURE: EXIT_CODES.notVerified,
+  RUNTIME_WRONG_KEY: EXIT_CODES.notVerified,
+  RUNTIME_EXPIRED: EXIT_CODES.notVerified,
+  RUNTIME_SCOPE: EXIT_CODES.notVerified,
+  RUNTIME_ROLLBACK: EXIT_CODES.notVerified,
+  RUNTIME_SOURCE: EXIT_CODES.badInput,
+  RUNTIME_STORE: EXIT_CODES.badInput,
+  RUNTIME_CLUSTER: EXIT_CODES.badInput,
+};
+
+/**
+ * Bad input to a command. The message says where, what was found and what is allowed, on one line.
+ */
+export class RuntimeError extends Error {
+  readonly code: CommandErrorCode;
+
+  constructor(code: CommandErrorCode, message: string) {
+    super(message);
+    this.name = "RuntimeError";
+    this.code = code;
+  }
+}
+
+export function isRuntimeError(error: unknown): error is BundleError | RuntimeError {
+  return error instanceof BundleError || error instanceof RuntimeError;
+}

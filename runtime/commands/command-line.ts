@@ -1,0 +1,167 @@
+/** What the two command lines share: which verbs are loaded, printing, explaining errors. */
+import { constants } from "node:os";
+import { type Command, CommanderError, InvalidArgumentError } from "commander";
+import { EXIT_CODE_BY_ERROR, EXIT_CODES, isRuntimeError, RuntimeError } from "../base/errors.ts";
+import { onceNpmIsGone } from "../base/npm-parent.ts";
+import { removedCommand, removedOption } from "../settings/removed.ts";
+import type { CommandResult } from "./command-result.ts";
+
+/** An error that is not a bug: told in one line, with an exit code of its own. */
+export interface ExplainedError extends ToldError {
+  readonly exitCode: number;
+  /** What else is wrong with the same input, each told in a line too. */
+  readonly others?: readonly ToldError[];
+}
+
+/** A verb of a command line, whose options are loaded where it is asked for. */
+export interface Verb {
+  readonly name: string;
+  readonly add: (program: Command) => Promise<void>;
+}
+
+interface ToldError {
+  readonly code: string;
+  readonly message: string;
+}
+
+const VERSION_FLAGS: readonly string[] = ["--version", "-V"];
+const STOP_SIGNALS = ["SIGTERM", "SIGINT"] as const;
+/** Errors that are told at once: they fit a screen. `--json` has all of them. */
+const MAX_TOLD_ERRORS = 20;
+
+/**
+ * Parses argv and runs a verb; the others are loaded only where they are told of.
+ * @param explain errors beyond the runtime's own, null for what it does not know.
+ */
+export async function runProgram(
+  program: Command,
+  verbs: readonly Verb[],
+  explain: (error: unknown) => ExplainedError | null = () => null,
+): Promise<void> {
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    // A reader such as `head` has enough.
+    if (error.code !== "EPIPE") throw error;
+  });
+  const name = process.argv[2];
+  program
+    .option("--json", "one JSON document on stdout")
+    .configureHelp({ showGlobalOptions: true });
+  program.configureOutput({
+    outputError: (text, write) => write(withoutRemovedOption(name, text)),
+  });
+  try {
+    const removed = removedCommand(name);
+    if (removed !== null) throw new RuntimeError("RUNTIME_USAGE", removed);
+    for (const { add } of askedVerbs(verbs, name)) await add(program);
+    await program.parseAsync();
+  } catch (error) {
+    if (error instanceof CommanderError) failUsage(error);
+    else fail(error, explain(error) ?? explainRuntimeError(error));
+  }
+}
+
+/** An error of commander, or for an option that was removed, what to use instead. */
+function withoutRemovedOption(command: string | undefined, text: string): string {
+  const flag = /unknown option '(--[^'=]+)/.exec(text)?.[1];
+  const removed = flag === undefined ? null : removedOption(command, flag);
+  return removed === null ? text : `error: ${removed}\n`;
+}
+
+/** In their order, those that the first argument needs: help, say, and mistakes need all. */
+function askedVerbs(verbs: readonly Verb[], first: string | undefined): readonly Verb[] {
+  if (first !== undefined && VERSION_FLAGS.includes(first)) return [];
+  const asked = verbs.find(({ name }) => name === first);
+  return asked === undefined ? verbs : [asked];
+}
+
+/** Prints text or, with `--json`, the one document, and sets the exit code. */
+export function print({ text, json, exitCode }: CommandResult): void {
+  process.stdout.write(wantsJson() ? `${JSON.stringify(json, null, 2)}\n` : `${text}\n`);
+  process.exitCode = exitCode;
+}
+
+/**
+ * Aborts at the first SIGTERM or SIGINT; the second, whichever it is, ends the process as if there
+ * were no handler. Where npm started the process and is gone, that is as good as a first, and its
+ * reason says so.
+ */
+export function stopSignal(): AbortSignal {
+  const stop = new AbortController();
+  let isTold = false;
+  const onSignal = (signal: (typeof STOP_SIGNALS)[number]) => {
+    if (isTold) {
+      for (const each of STOP_SIGNALS) process.off(each, onSignal);
+      process.kill(process.pid, signal);
+      // The first process of a container is not ended by a signal that it does not handle.
+      process.exit(128 + constants.signals[signal]);
+    }
+    isTold = true;
+    stop.abort();
+  };
+  for (const signal of STOP_SIGNALS) process.on(signal, onSignal);
+  onceNpmIsGone(process.env, () => stop.abort("npm, which started this server, is gone"));
+  return stop.signal;
+}
+
+/** An option value that has to be a whole number above 0. */
+export function wholeNumber(text: string): number {
+  const value = positiveNumber(text);
+  if (Number.isSafeInteger(value)) return value;
+  throw new InvalidArgumentError("expected a whole number above 0");
+}
+
+/** An option value that has to be a finite number above 0. */
+export function positiveNumber(text: string): number {
+  const value = Number(text);
+  if (text.trim() !== "" && value > 0 && Number.isFinite(value)) return value;
+  throw new InvalidArgumentError("expected a number above 0");
+}
+
+function wantsJson(): boolean {
+  return process.argv.includes("--json");
+}
+
+/** Commander has already said what it had to; help and version are no failures. */
+function failUsage({ exitCode, message }: CommanderError): void {
+  process.exitCode = exitCode === 0 ? EXIT_CODES.ok : EXIT_CODES.usage;
+  if (exitCode !== 0) printErrorDocument("RUNTIME_USAGE", message);
+}
+
+function explainRuntimeError(error: unknown): ExplainedError | null {
+  if (!isRuntimeError(error)) return null;
+  const { code, message } = error;
+  return { code, message, exitCode: EXIT_CODE_BY_ERROR[code] };
+}
+
+function fail(error: unknown, explained: ExplainedError | null): void {
+  if (explained === null) {
+    const detail = error instanceof Error ? error.stack : String(error);
+    process.stderr.write(`internal error, please report it: ${detail}\n`);
+    process.exitCode = EXIT_CODES.internal;
+    return;
+  }
+  const { code, message, exitCode, others = [] } = explained;
+  process.stderr.write(`${errorLines([{ code, message }, ...others]).join("\n")}\n`);
+  printErrorDocument(code, message, others);
+  process.exitCode = exitCode;
+}
+
+/** A line for each error, and one that says how many are left out. */
+function errorLines(errors: readonly ToldError[]): string[] {
+  const told = errors.slice(0, MAX_TOLD_ERRORS);
+  const left = errors.length - told.length;
+  return [
+    ...told.map(({ code, message }) => `${code} ${message}`),
+    ...(left === 0 ? [] : [`and ${left} more; --json has them all`]),
+  ];
+}
+
+function printErrorDocument(
+  code: string,
+  message: string,
+  others: readonly ToldError[] = [],
+): void {
+  if (!wantsJson()) return;
+  const error = { code, message, ...(others.length === 0 ? {} : { others }) };
+  process.stdout.write(`${JSON.stringify({ error })}\n`);
+}

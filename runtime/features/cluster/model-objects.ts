@@ -1,0 +1,112 @@
+/**
+ * Models of a cluster by their digests: whatever object store of its NATS has a file of that
+ * content, such as those that bundles are followed from, has the model.
+ */
+import { randomUUID } from "node:crypto";
+import { open, rename, rm } from "node:fs/promises";
+import { RuntimeError } from "../../base/errors.ts";
+import { digestOfFile } from "../../bundles/shipping/file-digest.ts";
+import { ClusterAwayError } from "./away-error.ts";
+import type { ClusterConnection } from "./connection.ts";
+import type { FoundObject, NatsLink, ObjectBucket } from "./nats-packages.ts";
+
+interface Found {
+  readonly bucket: ObjectBucket;
+  readonly object: FoundObject;
+}
+
+/** Of a model; more is taken for a mistake. */
+const MAX_MODEL_BYTES = 16 * 2 ** 30;
+
+/**
+ * Puts the file of a digest at a path: whole and as it should be, or not at all.
+ * @param sha256 64 hexadecimal digits.
+ * @throws ClusterAwayError where NATS is away. @throws RuntimeError RUNTIME_MODEL where no object
+ * has that digest, RUNTIME_DIGEST where what came has another.
+ */
+export async function fetchModel(
+  connection: ClusterConnection,
+  sha256: string,
+  path: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const { link, url } = connection;
+  if (link === null) throw new ClusterAwayError(`${url.text}: expected a model, it is away`);
+  const part = `${path}.${randomUUID()}.part`;
+  try {
+    await answering(url.text, async () => {
+      const found = await foundObject(connection, link, sha256);
+      if (found === null) {
+        const expected = `expected an object with SHA-256 ${sha256} in one of its object stores`;
+        throw new RuntimeError("RUNTIME_MODEL", `${url.text}: ${expected}, got none`);
+      }
+      await download(found, part, signal);
+    });
+    const { sha256: got } = await digestOfFile(part);
+    if (got !== sha256) {
+      const message = `${url.text}: expected a model with SHA-256 ${sha256}, got ${got}`;
+      throw new RuntimeError("RUNTIME_DIGEST", message);
+    }
+    await rename(part, path);
+  } finally {
+    await rm(part, { force: true });
+  }
+}
+
+async function foundObject(
+  { packages }: ClusterConnection,
+  link: NatsLink,
+  sha256: string,
+): Promise<Found | null> {
+  const digest = Buffer.from(sha256, "hex").toString("base64url");
+  const stores = new packages.Objm(link);
+  for await (const { bucket: name } of stores.list()) {
+    const bucket = await stores.open(name);
+    const objects = await bucket.list();
+    const object = objects.find((one) => !one.deleted && digestOf(one) === digest);
+    if (object !== undefined) return { bucket, object };
+  }
+  return null;
+}
+
+/** In base64url without what fills it up, which not everybody writes. */
+function digestOf({ digest }: FoundObject): string {
+  return digest.replace("SHA-256=", "").replaceAll("=", "");
+}
+
+async function download(
+  { bucket, object: { name, size } }: Found,
+  path: string,
+  signal: AbortSignal,
+): Promise<void> {
+  if (size > MAX_MODEL_BYTES) {
+    const expected = `expected at most ${MAX_MODEL_BYTES} bytes of ${name}, got ${size}`;
+    throw new RuntimeError("RUNTIME_MODEL", expected);
+  }
+  const content = await bucket.get(name);
+  if (content === null) throw new Error(`${name} has just gone`);
+  const output = await open(path, "wx");
+  try {
+    for await (const chunk of content.data) {
+      signal.throwIfAborted();
+      await output.appendFile(chunk);
+    }
+    const error = await content.error;
+    if (error instanceof Error) throw error;
+    await output.sync();
+  } finally {
+    await output.close();
+  }
+}
+
+/** @throws ClusterAwayError for what NATS says, and the disk's errors as they are. */
+async function answering<T>(where: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const isKnown = error instanceof RuntimeError || (error instanceof Error && "path" in error);
+    if (isKnown || (error instanceof Error && error.name === "AbortError")) throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new ClusterAwayError(`${where}: expected a model, got: ${reason}`);
+  }
+}

@@ -1,0 +1,167 @@
+/** A bundle of a server: its models opened and checked, and an application made of it. */
+import { dirname } from "node:path";
+import { RuntimeError } from "../base/errors.ts";
+import type { Notice } from "../base/notice.ts";
+import type { Bundle, Pool } from "../bundle/schema.ts";
+import type { Claims, Trust } from "../bundles/trust/trust.ts";
+import type { TrustedBundle } from "../bundles/trusted-bundle.ts";
+import type { OpenedModels } from "../exec/process/opened-models.ts";
+import type { GenerateLevel } from "../methods/method.ts";
+import { methodOf } from "../methods/registry.ts";
+import { elsewhereOf } from "../remote/elsewhere.ts";
+import type { Application } from "../server/applications/application.ts";
+import type { ServerLimits } from "../server/applications/limits.ts";
+import type { DecisionLog, FollowedCore } from "../server/decisions/decision-log.ts";
+import { servedModels } from "./served-models.ts";
+import { Workers, type WorkersOptions } from "./server-workers.ts";
+import type { SharedMeans } from "./shared-means.ts";
+
+export interface HostingOptions extends WorkersOptions {
+  /**
+   * Folder of the model files, or one for each bundle, in their order; left out for each bundle's
+   * own.
+   */
+  readonly models?: string | readonly string[] | undefined;
+  readonly limits?: Partial<ServerLimits>;
+  readonly nowMs: () => number;
+  /** What to add to it for milliseconds since 1970. */
+  readonly epochOffsetMs: number;
+  readonly hoursPerFalseAlarm?: number;
+  readonly generateLevel?: GenerateLevel | undefined;
+  /** Whose bundles are followed; null for anybody's. */
+  readonly trust: Trust | null;
+  /** Records what cores are told and what they say; left out for nothing. */
+  readonly decisions?: DecisionLog | undefined;
+  readonly onNotice: Notice;
+  /** Whether the server has no other, so that notices need not say of which they are. */
+  readonly isOnly: boolean;
+}
+
+export interface HostedBundle {
+  /** Path of its file. */
+  readonly policy: string;
+  readonly bundle: Bundle;
+  /** Of the file. */
+  readonly sha256: string;
+  /** Where its models were opened. */
+  readonly folder: string;
+  /** What its signature says; null where none is asked for. */
+  readonly claims: Claims | null;
+  readonly workers: Workers;
+  readonly application: Application;
+  /** Those that its workers have open. */
+  readonly files: OpenedModels;
+  /** Rejects when a worker has failed at its start. */
+  readonly failed: Promise<never>;
+}
+
+/** @throws RuntimeError RUNTIME_USAGE unless there is one, or one for each bundle. */
+export function expectFolders(models: HostingOptions["models"], policyCount: number): void {
+  if (models === undefined || typeof models === "string") return;
+  if (models.length <= 1 || models.length === policyCount) return;
+  const expected = "expected one folder of models for all, or one for each bundle";
+  const found = `got ${models.length} for ${policyCount} bundles`;
+  throw new RuntimeError("RUNTIME_USAGE", `--models: ${expected}, ${found}`);
+}
+
+/**
+ * @param place of the bundle among those of the server.
+ * @param shared what the machine has, and what workers that start with its own want of it.
+ * @param files to open its models with; they are its own to close.
+ * @throws RuntimeError RUNTIME_MODEL.
+ */
+export async function hostBundle(
+  loaded: TrustedBundle,
+  place: number,
+  shared: SharedMeans,
+  files: OpenedModels,
+  options: HostingOptions,
+): Promise<HostedBundle> {
+  const { path: policy, bundle, sha256, claims } = loaded;
+  const { generateLevel, limits, isOnly, onNotice, nowMs, epochOffsetMs } = options;
+  const { hoursPerFalseAlarm } = options;
+  const tell: Notice = (message, severity) =>
+    onNotice(isOnly ? message : `${bundle.application}: ${message}`, severity);
+  const folder = folderOf(options, place) ?? dirname(policy);
+  const isHere = elsewhereOf(bundle.cluster.pools, options)?.isElsewhere.includes(false) ?? true;
+  const models = await servedModels(bundle, folder, isHere ? files : null);
+  const method = methodOf(bundle);
+  let onStartFailed: (reason: string) => void = () => {};
+  const failed = new Promise<never>((_, reject) => {
+    onStartFailed = (reason) => reject(new RuntimeError("RUNTIME_DEVICE", reason));
+  });
+  failed.catch(() => {});
+  const { communicationLatencyMs } = bundle.cluster;
+  const own = { policy, pools: servedPools(bundle), communicationLatencyMs };
+  const told = { ...options, ...own, shared, onNotice: tell, onStartFailed };
+  const workers = new Workers(told, models, method.workerCount(bundle));
+  const notes = options.decisions?.follow(bundle);
+  const application = await method.host(bundle, {
+    bundleSha256: sha256,
+    nowMs,
+    epochOffsetMs,
+    ...(hoursPerFalseAlarm === undefined ? {} : { hoursPerFalseAlarm }),
+    ...(limits === undefined ? {} : { limits }),
+    onWorkerLost: (worker, reason) => tell(`worker ${worker} was lost: ${reason}`, "warn"),
+    onNotice: tell,
+    workerLines: () => workers.metricLines(),
+    axisNames: models.map((model) => model.axisNames),
+    workers,
+    generateLevel,
+    ...(notes === undefined ? {} : { recorder: (entry) => notes.onEntry(entry) }),
+  });
+  if (notes !== undefined) noteUntilClosed(notes, application);
+  return { policy, bundle, sha256, folder, claims, workers, application, files, failed };
+}
+
+/** Tells the decision log when an application opens and closes. */
+function noteUntilClosed(notes: FollowedCore, application: Application): void {
+  notes.onOpened(application);
+  const close = application.close.bind(application);
+  application.close = async () => {
+    await close();
+    notes.onClosed();
+  };
+}
+
+/** The pools, each with as many workers as it has worker processes. */
+function servedPools(bundle: Bundle): readonly Pool[] {
+  const { pools } = bundle.cluster;
+  const workers = methodOf(bundle).workersByPool?.(bundle);
+  if (workers === undefined || pools.length === 1) return pools;
+  return pools.map((pool, index) => ({ ...pool, workers: workers[index] ?? 0 }));
+}
+
+function folderOf({ models }: HostingOptions, place: number): string | undefined {
+  if (models === undefined || typeof models === "string") return models;
+  return models.length > 1 ? models[place] : models[0];
+}
+
+/** By which clients may call its models. */
+export function modelNamesOf({ application }: Pick<HostedBundle, "application">): string[] {
+  return application.endpoint.models.flatMap(({ signature }) => signature.names);
+}
+
+/**
+ * Names that models have of their own have to differ; those that are known by others besides are
+ * nobody's where they do not.
+ * @throws RuntimeError RUNTIME_MODEL if two bundles have models of the same name, or are the same.
+ */
+export function expectOwnNames(hosted: readonly HostedBundle[]): void {
+  const ownerByName = new Map<string, HostedBundle>();
+  for (const one of hosted) {
+    for (const name of ownNamesOf(one)) {
+      const other = ownerByName.get(name);
+      if (other !== undefined) {
+        const message = `expected models of other names than those of ${other.policy}`;
+        throw new RuntimeError("RUNTIME_MODEL", `${one.policy}: ${message}, got "${name}"`);
+      }
+      ownerByName.set(name, one);
+    }
+  }
+}
+
+/** Of each model the one that is its own. */
+export function ownNamesOf({ application }: Pick<HostedBundle, "application">): string[] {
+  return application.endpoint.models.flatMap(({ signature }) => signature.names.slice(0, 1));
+}

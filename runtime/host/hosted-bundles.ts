@@ -1,0 +1,74 @@
+/** All bundles of a server: opened together, and remembered once they serve. */
+
+import { instantMs } from "../base/instant.ts";
+import type { Notice } from "../base/notice.ts";
+import type { Claims } from "../bundles/trust/trust.ts";
+import { loadTrusted } from "../bundles/trusted-bundle.ts";
+import { OpenedModels } from "../exec/process/opened-models.ts";
+import { expectUrlsOfPools } from "../remote/elsewhere.ts";
+import {
+  expectFolders,
+  expectOwnNames,
+  type HostedBundle,
+  type HostingOptions,
+  hostBundle,
+} from "./hosted-bundle.ts";
+import { expectOptions, expectPools } from "./serving-devices.ts";
+import { SharedMeans } from "./shared-means.ts";
+
+/** All of them, or none is left open. @throws what making one throws. */
+export async function hostedBundles(
+  policies: readonly string[],
+  opened: OpenedModels[],
+  options: HostingOptions,
+): Promise<HostedBundle[]> {
+  expectFolders(options.models, policies.length);
+  const shared = new SharedMeans(options);
+  const hosted: HostedBundle[] = [];
+  try {
+    for (const [place, policy] of policies.entries()) {
+      const files = new OpenedModels();
+      opened.push(files);
+      const loaded = await loadTrusted(policy, options.trust);
+      warnOfExpiry(policy, loaded.claims, options.onNotice);
+      hosted.push(await hostBundle(loaded, place, shared, files, options));
+    }
+    expectOwnNames(hosted);
+    const pools = hosted.flatMap(({ bundle }) => bundle.cluster.pools);
+    expectPools(pools, options);
+    expectOptions(pools, options);
+    expectUrlsOfPools(pools, options);
+  } catch (error) {
+    await Promise.all(hosted.map(({ application }) => application.close()));
+    throw error;
+  }
+  const count = hosted.reduce((sum, { workers }) => sum + workers.countHere, 0);
+  const told = shared.sharedCores(count, options.threads ?? 1);
+  if (told !== null) options.onNotice(told);
+  return hosted;
+}
+
+/** A bundle that this site has followed before goes on after its signature has expired. */
+function warnOfExpiry(policy: string, claims: Claims | null, onNotice: Notice): void {
+  const untilMs = instantMs(claims?.expiresAt);
+  if (untilMs === undefined || untilMs > Date.now()) return;
+  onNotice(`${policy}: its signature has expired, and it was followed before: it goes on`, "warn");
+}
+
+/** Bundles that were served at the start are those that later ones must not be older than. */
+export async function rememberOnceStarted(
+  started: Promise<void>,
+  hosted: readonly HostedBundle[],
+  { trust, onNotice }: Pick<HostingOptions, "trust" | "onNotice">,
+): Promise<void> {
+  const isStarted = await started.then(
+    () => true,
+    () => false,
+  );
+  if (!isStarted) return;
+  try {
+    for (const { claims } of hosted) if (claims !== null) await trust?.accept(claims);
+  } catch (error) {
+    onNotice(error instanceof Error ? error.message : String(error), "error");
+  }
+}

@@ -1,0 +1,43 @@
+/** Opens the sources of a server's bundles; loads nothing of them where all bundles are files. */
+import type { Notice } from "../base/notice.ts";
+import { packageVersion } from "../base/version.ts";
+import type { Trust } from "../bundles/trust/trust.ts";
+import type { PolicySources, SourceSettings } from "../features/sources/policy-sources.ts";
+import { policyUrlOf } from "../features/sources/policy-url.ts";
+
+export interface OpenedSourcesOptions {
+  readonly policy: string | readonly string[];
+  readonly sources?: SourceSettings | undefined;
+  readonly models?: string | readonly string[] | undefined;
+  readonly onNotice?: Notice;
+}
+
+export function policiesOf(policy: string | readonly string[]): readonly string[] {
+  return typeof policy === "string" ? [policy] : policy;
+}
+
+/**
+ * @param trust null where nobody has to sign. @returns null where all bundles are files.
+ * @throws RuntimeError RUNTIME_USAGE for a URL of another scheme; RuntimeError, BundleError if a
+ * source has no bundle to start with.
+ */
+export async function openedSources(
+  options: OpenedSourcesOptions,
+  trust: Trust | null,
+): Promise<PolicySources | null> {
+  const { policy, sources, models, onNotice = () => {} } = options;
+  const policies = policiesOf(policy);
+  // Every policy is read, so that a URL of another scheme is refused.
+  const urls = policies.filter((text) => policyUrlOf(text) !== null);
+  if (sources === undefined || urls.length === 0) return null;
+  const { PolicySources } = await import("../features/sources/policy-sources.ts");
+  return PolicySources.open({
+    ...sources,
+    policies,
+    hasOwnModels: models !== undefined,
+    trust,
+    version: packageVersion(),
+    nowEpochMs: Date.now,
+    onNotice,
+  });
+}

@@ -1,0 +1,285 @@
+/** The workers of a bundle: on which devices they start, and what they tell. */
+import { statSync } from "node:fs";
+import { RuntimeError } from "../base/errors.ts";
+import { head, line, type MetricLine } from "../base/exposition.ts";
+import type { Notice } from "../base/notice.ts";
+import type { Pool, Provider } from "../bundle/schema.ts";
+import { describeDevice } from "../devices/describe-device.ts";
+import { onFirstProvider } from "../exec/limits/first-provider.ts";
+import type {
+  AssignedExecutorHandlers,
+  ExecutorHandlers,
+  VariantModel,
+} from "../exec/models/executor.ts";
+import type { CpuFallback } from "../exec/models/model-facts.ts";
+import { fileBytesOf } from "../exec/models/variant-files.ts";
+import { distinctDevices, type WorkerDevice } from "../exec/models/worker-device.ts";
+import {
+  type AssignedProcessExecutor,
+  type AssignedProcessHandlers,
+  startAssignedExecutor,
+} from "../exec/pool/assigned-pool.ts";
+import {
+  type ProcessExecutor,
+  type ProcessExecutorHandlers,
+  startExecutor,
+} from "../exec/pool/worker-pool.ts";
+import type { WorkerStarter } from "../methods/method.ts";
+import { type Elsewhere, type ElsewhereOptions, elsewhereOf } from "../remote/elsewhere.ts";
+import {
+  hardwareLines,
+  hardwareNotices,
+  otherHardware,
+  type PoolHardware,
+  poolHardware,
+} from "./pool-hardware.ts";
+import { type DeviceOptions, isAuto, poolBySlot, servingDevices } from "./serving-devices.ts";
+import type { MeansOptions, SharedMeans } from "./shared-means.ts";
+import { WorkerFacts } from "./worker-facts.ts";
+import type { WorkersElsewhere } from "./workers-elsewhere.ts";
+
+export interface WorkersOptions extends DeviceOptions, MeansOptions, ElsewhereOptions {
+  /** Threads of a worker, where the bundle does not say its cores; left out for one. */
+  readonly threads?: number;
+  /** Warm workers in reserve; left out for one. */
+  readonly standby?: number;
+  /**
+   * Memory that each worker may have of its own; left out for what its models need, at least 4 GiB,
+   * on processors, and for no limit on accelerators.
+   */
+  readonly workerMemoryBytes?: number;
+  /** Whether workers may run on other hardware than was measured; left out, they may not. */
+  readonly acceptOtherHardware?: boolean;
+  /** Whether models may have nodes that a GPU leaves to the processor; left out, they may. */
+  readonly cpuFallback?: CpuFallback;
+}
+
+interface Told extends WorkersOptions {
+  /** The bundle, as messages name it. */
+  readonly policy: string;
+  readonly pools: readonly Pool[];
+  /** Time per hop that the bundle was planned with. */
+  readonly communicationLatencyMs: number;
+  readonly shared: SharedMeans;
+  readonly onNotice: Notice;
+  /** Called when a worker failed at its start, for whatever reason. */
+  readonly onStartFailed?: (reason: string) => void;
+}
+
+/** Starts the workers of a server, and remembers what they run on. */
+export class Workers implements WorkerStarter {
+  /** By slot; empty until they are started. */
+  devices: readonly WorkerDevice[] = [];
+  /** What that is, and how it compares with what was measured; empty until they are started. */
+  hardware: readonly PoolHardware[] = [];
+  #executor: ProcessExecutor | null = null;
+  readonly #options: Told;
+  readonly #variants: readonly VariantModel[];
+  readonly #workerCount: number;
+  readonly #facts: WorkerFacts;
+  readonly #poolBySlot: readonly number[];
+  readonly #runs: PoolRuns;
+  /** Null where all workers are of this machine. */
+  readonly #elsewhere: Elsewhere | null;
+  /** Slots of this machine. */
+  readonly #slotsHere: readonly number[];
+  #remote: WorkersElsewhere | null = null;
+
+  constructor(options: Told, variants: readonly VariantModel[], workerCount: number) {
+    this.#options = options;
+    this.#variants = variants;
+    this.#workerCount = workerCount;
+    this.#facts = new WorkerFacts(variants, options.onNotice);
+    this.#poolBySlot = poolBySlot(options.pools, workerCount);
+    this.#runs = new PoolRuns(options.pools.map(({ name }) => name));
+    this.#elsewhere = elsewhereOf(options.pools, options);
+    const isElsewhere = this.#elsewhere?.isElsewhere ?? [];
+    this.#slotsHere = [...this.#poolBySlot.keys()].filter((slot) => {
+      return isElsewhere[this.#poolBySlot[slot] ?? 0] !== true;
+    });
+  }
+
+  /** What workers told of their start and their models. */
+  metricLines(): MetricLine[] {
+    const hardware = hardwareLines(this.hardware);
+    const hops = this.#remote?.metricLines() ?? [];
+    return [...hardware, ...this.#runs.metricLines(), ...this.#facts.metricLines(), ...hops];
+  }
+
+  /** All models on every worker. @throws RuntimeError RUNTIME_DEVICE, RUNTIME_MEANS */
+  async start(handlers: ExecutorHandlers): Promise<ProcessExecutor> {
+    const standbyCount = this.#options.standby ?? 1;
+    const bytes = this.#variants.reduce((sum, variant) => sum + fileBytes(variant), 0);
+    this.#checkMeans(standbyCount, bytes);
+    const told = this.#told(handlers);
+    return this.#startOn(async (devices) => {
+      const options = { ...this.#executorOptions(), devices, standbyCount, isTrial: this.#isAuto };
+      const start = (own: ProcessExecutorHandlers) => startExecutor(options, own, this.#limits());
+      const remote = await this.#openRemote();
+      return remote === null ? start(told) : remote.start({ slots: this.#slotsHere, start }, told);
+    });
+  }
+
+  /** On every worker what it is assigned. @throws RuntimeError RUNTIME_DEVICE, RUNTIME_MEANS */
+  async startAssigned(handlers: AssignedExecutorHandlers): Promise<AssignedProcessExecutor> {
+    const standbyCount = this.#options.standby ?? 1;
+    const largest = Math.max(...this.#variants.map(fileBytes));
+    this.#checkMeans(standbyCount, largest);
+    const told = this.#told(handlers);
+    return this.#startOn(async (devices) => {
+      const options = { ...this.#executorOptions(), devices, standbyCount };
+      const start = (own: AssignedProcessHandlers) => {
+        return startAssignedExecutor(options, own, this.#limits());
+      };
+      const remote = await this.#openRemote();
+      if (remote === null) return start(told);
+      return remote.startAssigned({ slots: this.#slotsHere, start }, told);
+    });
+  }
+
+  /** Slots of this machine. */
+  get countHere(): number {
+    return this.#slotsHere.length;
+  }
+
+  /** Process ids by slot, undefined where a worker is missing; empty until they are started. */
+  pids(): readonly (number | undefined)[] {
+    return this.#executor?.pids().slots ?? [];
+  }
+
+  #limits() {
+    return { memoryBytes: this.#options.workerMemoryBytes ?? null };
+  }
+
+  /**
+   * @param standbyCount on each device. @param modelBytes that one worker holds at least.
+   * @throws RuntimeError RUNTIME_MEANS
+   */
+  #checkMeans(standbyCount: number, modelBytes: number): void {
+    const { policy, threads = 1, shared } = this.#options;
+    const devices = this.#devicesHere();
+    const count = devices.length + standbyCount * distinctDevices(devices).length;
+    if (count === 0) return;
+    shared.take(policy, { count, threads, modelBytes });
+  }
+
+  #executorOptions() {
+    const { threads: threadsPerWorker = 1, cpuFallback = "allow" } = this.#options;
+    const [variants, workerCount] = [this.#variants, this.#slotsHere.length];
+    const pools = this.#slotsHere.map((slot) => this.#poolBySlot[slot] ?? 0);
+    return { variants, workerCount, threadsPerWorker, cpuFallback, pools };
+  }
+
+  /** By slot of this machine. */
+  #devicesHere(found?: Provider): WorkerDevice[] {
+    const { pools } = this.#options;
+    const devices = servingDevices(pools, this.#workerCount, this.#options, found);
+    return devices.filter((_, slot) => this.#slotsHere.includes(slot));
+  }
+
+  /** What speaks to workers elsewhere is not loaded where there are none. */
+  async #openRemote(): Promise<WorkersElsewhere | null> {
+    const elsewhere = this.#elsewhere;
+    if (elsewhere === null) return null;
+    const { WorkersElsewhere } = await import("./workers-elsewhere.ts");
+    const { pools, threads = 1, communicationLatencyMs: hopMs } = this.#options;
+    const [variants, poolBySlot] = [this.#variants, this.#poolBySlot];
+    const poolNames = pools.map(({ name }) => name);
+    const told = { ...this.#options, variants, threads, poolNames, poolBySlot, elsewhere, hopMs };
+    this.#remote = new WorkersElsewhere(told);
+    return this.#remote;
+  }
+
+  #told<H extends ExecutorHandlers>(handlers: H): H & ProcessExecutorHandlers {
+    const { onNotice, onStartFailed = () => {} } = this.#options;
+    return {
+      ...handlers,
+      onModelFacts: (facts, { provider }) => this.#facts.onModelFacts(facts, provider),
+      onStarted: (tookMs) => this.#facts.onStarted(tookMs),
+      onRun: (slot, rows) => this.#runs.onRun(this.#poolBySlot[slot] ?? 0, rows),
+      onStartFailed: (reason, retryMs) => {
+        onNotice(`a worker failed at its start: ${reason}; another try in ${retryMs} ms`, "warn");
+        onStartFailed(reason);
+      },
+    };
+  }
+
+  /** Pools as far as their workers are of this machine. */
+  #poolsHere(): Pool[] {
+    const isElsewhere = this.#elsewhere?.isElsewhere ?? [];
+    return this.#options.pools.filter((_, pool) => isElsewhere[pool] !== true);
+  }
+
+  /** @throws RuntimeError RUNTIME_HARDWARE */
+  #expectMeasured(hardware: readonly PoolHardware[]): void {
+    const { policy, acceptOtherHardware = false } = this.#options;
+    const other = otherHardware(hardware);
+    if (other === null || acceptOtherHardware) return;
+    throw new RuntimeError("RUNTIME_HARDWARE", `${policy}: ${other}`);
+  }
+
+  get #isAuto(): boolean {
+    return isAuto(this.#options);
+  }
+
+  async #startOn<E extends ProcessExecutor>(
+    start: (devices: readonly WorkerDevice[]) => Promise<E>,
+  ): Promise<E> {
+    const { onNotice } = this.#options;
+    const startWith = async (found?: Provider) => {
+      const devices = this.#devicesHere(found);
+      const hardware = await poolHardware(this.#poolsHere(), devices, describeDevice);
+      this.#expectMeasured(hardware);
+      const executor = await start(devices);
+      for (const notice of hardwareNotices(hardware)) onNotice(notice, "warn");
+      this.devices = devices;
+      this.hardware = hardware;
+      this.#executor = executor;
+      return executor;
+    };
+    try {
+      if (!this.#isAuto) return await startWith();
+      return await onFirstProvider(startWith, ({ provider, reason }) => {
+        onNotice(`no worker runs on ${provider}: ${reason}`, "warn");
+      });
+    } catch (error) {
+      if (error instanceof RuntimeError) throw error;
+      throw new RuntimeError("RUNTIME_DEVICE", error instanceof Error ? error.message : `${error}`);
+    }
+  }
+}
+
+function fileBytes(variant: VariantModel): number {
+  if (variant.remote !== undefined || variant.digest !== undefined) return 0;
+  return fileBytesOf(variant, (path) => statSync(path).size);
+}
+
+class PoolRuns {
+  readonly #names: readonly string[];
+  readonly #batches: number[];
+  readonly #rows: number[];
+
+  /** @param names of the pools, in their order. */
+  constructor(names: readonly string[]) {
+    this.#names = names;
+    this.#batches = names.map(() => 0);
+    this.#rows = names.map(() => 0);
+  }
+
+  /** @param pool by index. */
+  onRun(pool: number, rows: number): void {
+    this.#batches[pool] = (this.#batches[pool] ?? 0) + 1;
+    this.#rows[pool] = (this.#rows[pool] ?? 0) + rows;
+  }
+
+  metricLines(): MetricLine[] {
+    const family = (name: string, help: string, counts: readonly number[]) => [
+      head(name, "counter", help),
+      ...this.#names.map((pool, index) => line(name, { pool }, counts[index] ?? 0)),
+    ];
+    return [
+      ...family("stratagem_pool_batches_total", "Batches given to a pool's workers", this.#batches),
+      ...family("stratagem_pool_rows_total", "Rows of these batches", this.#rows),
+    ];
+  }
+}

@@ -1,0 +1,56 @@
+/** What the machine has, and what the workers of all bundles of a server want of it. */
+import { RuntimeError } from "../base/errors.ts";
+import {
+  lackOf,
+  type Means,
+  meansOf,
+  sharedCores,
+  type WantedWorkers,
+} from "../exec/limits/means.ts";
+
+export interface MeansOptions {
+  /** Whether workers that want more than this machine has are refused; left out for true. */
+  readonly meansCheck?: boolean;
+  /** What the machine has; left out, it is asked. */
+  readonly means?: () => Means;
+}
+
+export class SharedMeans {
+  readonly #isChecked: boolean;
+  readonly #meansOf: () => Means;
+  readonly #wanted: WantedWorkers[] = [];
+  readonly #policies: string[] = [];
+  #means: Means | undefined;
+
+  constructor({ meansCheck = true, means = meansOf }: MeansOptions) {
+    this.#isChecked = meansCheck;
+    this.#meansOf = means;
+  }
+
+  /** As it was before the first worker was started: those that run must not count twice. */
+  get means(): Means {
+    this.#means ??= this.#meansOf();
+    return this.#means;
+  }
+
+  /** What is to be said where the workers of all bundles share cores. */
+  sharedCores(count: number, threads: number): string | null {
+    return this.#isChecked ? sharedCores({ count, threads }, this.means) : null;
+  }
+
+  /**
+   * Takes the part of a bundle's workers.
+   * @param policy the bundle, as messages name it.
+   * @throws RuntimeError RUNTIME_MEANS
+   */
+  take(policy: string, wanted: WantedWorkers): void {
+    if (!this.#isChecked) return;
+    this.#wanted.push(wanted);
+    this.#policies.push(policy);
+    const lack = lackOf(this.#wanted, this.means);
+    if (lack === null) return;
+    const policies = this.#policies.join(" and ");
+    const remedy = "compile for fewer workers, or serve with --no-means-check";
+    throw new RuntimeError("RUNTIME_MEANS", `${policies}: ${lack}; ${remedy}`);
+  }
+}

@@ -1,0 +1,186 @@
+/** Opens a server of bundles in this process: its doors, and its workers beside it. */
+
+import type { Notice } from "../base/notice.ts";
+import { packageVersion } from "../base/version.ts";
+import { Trust } from "../bundles/trust/trust.ts";
+import type { OpenedModels } from "../exec/process/opened-models.ts";
+import { hasLimits } from "../exec/process/worker-spawn.ts";
+import type { ClusterFrontEnd } from "../features/cluster/cluster-front-end.ts";
+import type { PolicySources } from "../features/sources/policy-sources.ts";
+import { Access } from "../server/access/access.ts";
+import type { DecisionLog } from "../server/decisions/decision-log.ts";
+import { openServer } from "../server/serve.ts";
+import { type Canaries, startCanaries } from "./canaries.ts";
+import { hostedBundles, rememberOnceStarted } from "./hosted-bundles.ts";
+import { hostedTraffic } from "./hosted-traffic.ts";
+import { openedCluster } from "./opened-cluster.ts";
+import { openedSources, policiesOf } from "./opened-sources.ts";
+import { Reloading } from "./reloading.ts";
+import { adminOf, expectStarted } from "./server-administration.ts";
+import { ServerGpus } from "./server-gpus.ts";
+import {
+  clockOf,
+  type ServedBundle,
+  type ServerOptions,
+  type StartedServer,
+} from "./server-options.ts";
+import { decisionsOf, telemetryOf } from "./server-telemetry.ts";
+import { devicesText } from "./serving-devices.ts";
+import { signatureLines } from "./signature-lines.ts";
+
+export type { ServedBundle, ServerOptions, StartedServer } from "./server-options.ts";
+
+/** What a server has beside its bundles, opened before them. */
+interface Beside {
+  readonly decisions: DecisionLog | undefined;
+  readonly trust: Trust | null;
+  readonly sources: PolicySources | null;
+  readonly cluster: ClusterFrontEnd | null;
+}
+
+/**
+ * Starts serving bundles. Inference is answered from `started` on, the rest at once.
+ * @throws BundleError for a bundle that is refused. @throws RuntimeError RUNTIME_UNREADABLE,
+ * RUNTIME_USAGE, RUNTIME_ACCESS, RUNTIME_MODEL, RUNTIME_LISTEN, RUNTIME_MEANS,
+ * RUNTIME_DEVICE; where signatures are required, RUNTIME_KEY, RUNTIME_SERIALS, RUNTIME_UNSIGNED,
+ * RUNTIME_SIGNATURE, RUNTIME_WRONG_KEY, RUNTIME_EXPIRED, RUNTIME_SCOPE, RUNTIME_ROLLBACK; of
+ * sources RUNTIME_SOURCE, RUNTIME_STORE; of clusters RUNTIME_CLUSTER.
+ */
+export async function startServer(options: ServerOptions): Promise<StartedServer> {
+  const opened: OpenedModels[] = [];
+  const { access: who = {}, onNotice } = options;
+  const { nowMs } = clockOf(options);
+  const access = await Access.open(who, { nowMs, ...(onNotice === undefined ? {} : { onNotice }) });
+  let decisions: DecisionLog | undefined;
+  let sources: PolicySources | null = null;
+  let cluster: ClusterFrontEnd | null = null;
+  try {
+    decisions = await decisionsOf(options);
+    const trust = await trustOf(options);
+    sources = await openedSources(options, trust);
+    cluster = await openedCluster(options, nowMs, onNotice);
+    const beside = { decisions, trust, sources, cluster };
+    return await startWith(opened, access, beside, { ...options, ...workersOf(cluster) });
+  } catch (error) {
+    await cluster?.close();
+    await sources?.close();
+    access.close();
+    await decisions?.close();
+    await Promise.all(opened.map((files) => files.close()));
+    throw error;
+  }
+}
+
+async function startWith(
+  opened: OpenedModels[],
+  access: Access,
+  { decisions, trust, sources, cluster }: Beside,
+  options: ServerOptions,
+): Promise<StartedServer> {
+  const { onNotice = () => {} } = options;
+  const policies = sources?.paths ?? policiesOf(options.policy);
+  const clock = clockOf(options);
+  const isOnly = policies.length === 1;
+  const hosting = { ...options, ...clock, onNotice, isOnly, trust, decisions };
+  const hosted = await hostedBundles(policies, opened, hosting);
+  const { otlp, telemetry } = await telemetryOf(options, decisions);
+  let reloading: Reloading | undefined;
+  let canaries: Canaries | undefined;
+  const served = () => reloading?.hosted ?? hosted;
+  const gpus = new ServerGpus(served);
+  const server = await openServer(
+    hosted.map(({ application }) => application),
+    {
+      ...saidOf(options),
+      ...clock,
+      frontEnd: cluster?.name,
+      access,
+      telemetry,
+      otherLines: () => [
+        ...signatureLines(served()),
+        ...[gpus, canaries, sources, cluster].flatMap((one) => one?.lines() ?? []),
+      ],
+      onNotice,
+      admin: adminOf(() => expectStarted(reloading), {
+        ...{ options, access, sources },
+        canaries: () => canaries,
+      }),
+    },
+  );
+  gpus.look();
+  otlp?.watch(() => server.metricLines());
+  tellLimits(onNotice);
+  const refresh = () => access.refresh();
+  const following = new Reloading(server, hosted, hosting, { refresh }, sources);
+  reloading = following;
+  const endpoints = () => following.hosted.map(({ application }) => application.endpoint);
+  cluster?.follow(endpoints, () => hostedTraffic(following.hosted), server.url);
+  sources?.run(following, server.started);
+  void rememberOnceStarted(server.started, hosted, hosting);
+  canaries = startCanaries(server, following, hosting, options.canary);
+  return {
+    ...server,
+    get served() {
+      return servedOf(following, sources);
+    },
+    reload: (name) => following.reload(name),
+    close: async () => {
+      canaries?.stop();
+      following.stop();
+      // What it is about to follow is given up by the server.
+      const ended = sources?.close();
+      await server.close();
+      await ended;
+      gpus.close();
+      access.close();
+      await otlp?.close();
+      await decisions?.close();
+      await canaries?.close();
+      await following.close();
+      await cluster?.close();
+    },
+  };
+}
+
+/** Before those that the options have. */
+function workersOf(cluster: ClusterFrontEnd | null): Pick<ServerOptions, "remoteWorkers"> {
+  return cluster === null ? {} : { remoteWorkers: cluster.workers };
+}
+
+/** What the options say by themselves. */
+function saidOf({ limits, grpc, adminAt, metricsAt, logs, log, ...options }: ServerOptions) {
+  return {
+    host: options.host ?? "127.0.0.1",
+    port: options.port ?? 0,
+    version: packageVersion(),
+    page: options.page ?? true,
+    serverName: options.serverName ?? "stratagem",
+    textParameters: options.textParameters ?? false,
+    readyNeedsPromises: options.readyNeedsPromises ?? false,
+    ...(limits === undefined ? {} : { limits }),
+    ...(grpc === undefined ? {} : { grpc }),
+    adminAt,
+    metricsAt,
+    logs,
+    log,
+  };
+}
+
+function tellLimits(onNotice: Notice): void {
+  if (hasLimits()) return;
+  onNotice("workers have no limit of memory: this system cannot set one", "warn");
+}
+
+function servedOf({ hosted }: Reloading, sources: PolicySources | null): ServedBundle[] {
+  return hosted.map(({ policy, bundle, sha256, workers }, place) => {
+    const { devices, hardware } = workers;
+    const source = sources?.nameOf(place) ?? null;
+    const from = source === null ? {} : { source };
+    return { policy, ...from, bundle, sha256, device: devicesText(devices), hardware };
+  });
+}
+
+async function trustOf({ trust }: ServerOptions): Promise<Trust | null> {
+  // The wall clock and not that of the server, since it may be set right while that runs.
+  return trust === undefined ? null : Trust.open({ ...trust, nowEpochMs: () => Date.now() });
+}

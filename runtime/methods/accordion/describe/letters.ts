@@ -1,0 +1,11 @@
+/** The letters of the models. */
+import type { AccordionBundle } from "../../../bundle/schema.ts";
+import { letterAt } from "../../../describe/letters.ts";
+
+/** In the order of the models, over all tasks. */
+export function modelLetters({
+  tasks,
+}: Pick<AccordionBundle, "tasks">): ReadonlyMap<string, string> {
+  const names = tasks.flatMap(({ variants }) => variants.map(({ name }) => name));
+  return new Map(names.map((name, position) => [name, letterAt(position)]));
+}

@@ -1,0 +1,17 @@
+/**
+ * Which limits a level of pipelines misses: what its places carry, or the ceiling on violations.
+ */
+import {
+  type AccordionBundle,
+  type AccordionLevel,
+  violationCeiling,
+} from "../../../bundle/schema.ts";
+import { type MissedLimit, missedByRates } from "../../../describe/missed-limits.ts";
+
+export function accordionMissed(
+  { slo }: Pick<AccordionBundle, "slo">,
+  level: AccordionLevel,
+): MissedLimit[] {
+  const { violationRate } = level.expected;
+  return missedByRates(level, [{ violationRate }], violationCeiling(slo));
+}

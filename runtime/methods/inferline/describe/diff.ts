@@ -1,0 +1,20 @@
+/** Provisioning plans with the names of tasks and hardware, to compare them by. */
+import type { InferlineBundle } from "../../../bundle/schema.ts";
+import { type DiffLevel, diffPlans } from "../../../describe/level-diff.ts";
+import { planView } from "./plan-view.ts";
+
+export function inferlineDiffer(before: InferlineBundle, after: InferlineBundle): DiffLevel {
+  return (loadQps, index) =>
+    diffPlans(loadQps, stageLevel(before, index.before), stageLevel(after, index.after));
+}
+
+/** A level whose tasks have their names and of what they run on. */
+function stageLevel(bundle: InferlineBundle, index: number): object | undefined {
+  const level = bundle.levels[index];
+  if (level === undefined) return undefined;
+  const { costPerHour, stages } = planView(bundle, level);
+  return {
+    ...level,
+    plan: { costPerHour, stages: stages.map(({ task, ...rest }) => ({ name: task, ...rest })) },
+  };
+}

@@ -1,0 +1,22 @@
+/** Tasks and levels of provisioning plans as `inspect --json` tells them. */
+import type { InferlineBundle } from "../../../bundle/schema.ts";
+import { measuredReports } from "../../../describe/profile-reports.ts";
+import { inferlineMissed } from "./missed.ts";
+import { planView, trafficView } from "./plan-view.ts";
+
+export function inferlineTasks({ tasks }: InferlineBundle) {
+  return tasks.map(({ variants, ...task }) => ({ ...task, variants: measuredReports(variants) }));
+}
+
+/** As `compile` reports levels. @param solveMs wall time of each, where it is known. */
+export function inferlineLevels(bundle: InferlineBundle, solveMs: readonly number[]) {
+  return bundle.levels.map((level, index) => {
+    const { loadQps, feasible, capacityQps, expected } = level;
+    const missed = inferlineMissed(bundle, level);
+    const plan = planView(bundle, level);
+    const sample = trafficView(level.sample);
+    const { method, status, provenGap: gap, evaluations } = level.solve;
+    const solve = { ms: solveMs[index] ?? null, method, status, gap, evaluations };
+    return { loadQps, feasible, missed, capacityQps, plan, sample, expected, solve };
+  });
+}

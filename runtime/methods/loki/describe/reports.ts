@@ -1,0 +1,20 @@
+/** Tasks and levels of plans as `inspect --json` tells them. */
+import type { LokiBundle } from "../../../bundle/schema.ts";
+import { measuredReports } from "../../../describe/profile-reports.ts";
+import { lokiMissed } from "./missed.ts";
+import { planView } from "./plan-view.ts";
+
+export function lokiTasks({ tasks }: LokiBundle) {
+  return tasks.map(({ variants, ...task }) => ({ ...task, variants: measuredReports(variants) }));
+}
+
+/** As `compile` reports levels. @param solveMs wall time of each, where it is known. */
+export function lokiLevels(bundle: LokiBundle, solveMs: readonly number[]) {
+  return bundle.levels.map((level, index) => {
+    const { loadQps, feasible, capacityQps, expected, transition } = level;
+    const missed = lokiMissed(bundle, level);
+    const plan = planView(bundle, level);
+    const solve = { ms: solveMs[index] ?? null, ...level.solve };
+    return { loadQps, feasible, missed, capacityQps, plan, transition, expected, solve };
+  });
+}

@@ -1,0 +1,13 @@
+/** The letters of the tasks. */
+import type { ThemisBundle } from "../../../bundle/schema.ts";
+import { type Lettered, lettersByTask } from "../../../describe/letters.ts";
+
+/** One for each task, in their order, whatever its variants. */
+export function taskLetters({ tasks }: Pick<ThemisBundle, "tasks">): Lettered[] {
+  return lettersByTask(
+    tasks.map(({ name, variants }) => ({
+      name,
+      choices: [{ index: 0, name: [...new Set(variants.map((one) => one.name))].join(" | ") }],
+    })),
+  );
+}

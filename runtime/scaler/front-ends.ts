@@ -1,0 +1,128 @@
+/** The front ends whose load is followed: who they are, and what each was heard to say. */
+import { lookup } from "node:dns/promises";
+import { RuntimeError } from "../base/errors.ts";
+import type { MeasuredLoad } from "../core/load-monitor.ts";
+import { metricValues } from "../describe/metrics-lines.ts";
+import type { LoadSource } from "./load-source.ts";
+import { ObservedLoad, sharedPace, summedLoad } from "./observed-load.ts";
+import { type TrafficCounts, trafficCounts, trafficGrowth } from "./traffic-counts.ts";
+
+/** What one that is not heard told last counts for so long; then its clients are elsewhere. */
+const FORGET_MS = 30_000;
+/** Where none was heard for so long, nothing is known. */
+const SILENT_MS = 5000;
+/** Addresses of one name. */
+const MOST_ADDRESSES = 64;
+/** Before a URL, for a front end at each address that its name has. */
+const EACH = "dns+";
+
+interface FrontEndsOptions {
+  /** Of `/metrics`; with `dns+` before it, those of every address that the name has. */
+  readonly urls: readonly string[];
+  readonly application: string;
+  /** The text at a URL. @throws Error if there is none. */
+  readonly read: (url: string) => Promise<string>;
+  /** Addresses of a name; left out, the system's. */
+  readonly addressesOf?: (hostname: string) => Promise<readonly string[]>;
+}
+
+interface FrontEnd {
+  counts: TrafficCounts | null;
+  readonly load: ObservedLoad;
+}
+
+export class FrontEnds implements LoadSource {
+  readonly #options: FrontEndsOptions;
+  readonly #byUrl = new Map<string, FrontEnd>();
+  #heardMs = Number.NEGATIVE_INFINITY;
+  #complaint = "none has answered yet";
+
+  /** @throws RuntimeError RUNTIME_USAGE */
+  constructor(options: FrontEndsOptions) {
+    for (const url of options.urls) checkUrl(url);
+    this.#options = options;
+  }
+
+  /** Front ends that count. */
+  get count(): number {
+    return this.#byUrl.size;
+  }
+
+  /** Why the load is not known; null where it is. */
+  whyUnknown(nowMs: number): string | null {
+    if (nowMs - this.#heardMs > SILENT_MS) return this.#complaint;
+    if (!this.load().isKnown) return "it has been looked at for less than 10 s";
+    return null;
+  }
+
+  /** Of all that were heard not too long ago. */
+  load(): MeasuredLoad {
+    return summedLoad([...this.#byUrl.values()].map(({ load }) => load.measured()));
+  }
+
+  pace(): number {
+    return sharedPace([...this.#byUrl.values()].map(({ load }) => load));
+  }
+
+  /** Asks all of them. Never throws: one that does not answer counts with what it said last. */
+  async look(nowMs: () => number): Promise<void> {
+    const found = await Promise.all(this.#options.urls.map((url) => this.#addresses(url)));
+    await Promise.all([...new Set(found.flat())].map((url) => this.#ask(url, nowMs)));
+    for (const [url, { load }] of this.#byUrl) {
+      if (nowMs() - load.heardMs > FORGET_MS) this.#byUrl.delete(url);
+    }
+  }
+
+  async #ask(url: string, nowMs: () => number): Promise<void> {
+    try {
+      const values = metricValues(await this.#options.read(url));
+      const { application } = this.#options;
+      const counts = trafficCounts(values, application);
+      if (counts === null) throw new Error(`${url}: it says nothing of "${application}"`);
+      this.#hear(url, counts, nowMs());
+    } catch (error) {
+      this.#complaint = error instanceof Error ? error.message : String(error);
+    }
+  }
+
+  #hear(url: string, counts: TrafficCounts, nowMs: number): void {
+    const known = this.#byUrl.get(url) ?? { counts: null, load: new ObservedLoad() };
+    const growth = known.counts === null ? null : trafficGrowth(known.counts, counts);
+    known.load.record(growth, nowMs);
+    known.load.pace = counts.pace ?? 1;
+    known.counts = counts;
+    this.#byUrl.set(url, known);
+    this.#heardMs = nowMs;
+  }
+
+  async #addresses(url: string): Promise<readonly string[]> {
+    if (!url.startsWith(EACH)) return [url];
+    const one = new URL(url.slice(EACH.length));
+    const { addressesOf = systemAddresses } = this.#options;
+    try {
+      const found = await addressesOf(one.hostname);
+      return found.slice(0, MOST_ADDRESSES).map((address) => withHost(one, address));
+    } catch (error) {
+      this.#complaint = error instanceof Error ? error.message : String(error);
+      return [];
+    }
+  }
+}
+
+function checkUrl(url: string): void {
+  const plain = url.startsWith(EACH) ? url.slice(EACH.length) : url;
+  if (URL.canParse(plain) && /^https?:$/.test(new URL(plain).protocol)) return;
+  const expected = "expected a URL of a front end's metrics such as http://10.0.0.7:8002/metrics";
+  throw new RuntimeError("RUNTIME_USAGE", `--metrics ${url}: ${expected}`);
+}
+
+async function systemAddresses(hostname: string): Promise<readonly string[]> {
+  const found = await lookup(hostname, { all: true });
+  return found.map(({ address }) => address);
+}
+
+function withHost(url: URL, address: string): string {
+  const own = new URL(url);
+  own.hostname = address.includes(":") ? `[${address}]` : address;
+  return own.href;
+}

@@ -1,0 +1,67 @@
+/** What is known of the way of a row before anything has run. */
+import type { Branch, StageEdge, StageTask } from "../../../bundle/schema.ts";
+
+interface TaskVisits {
+  /** Whether every row comes here. */
+  readonly isSure: boolean;
+  /** Whether the counts that tasks answer tell which rows come here. */
+  readonly isTold: boolean;
+}
+
+/** Tasks as rows come to them. */
+interface VisitedTasks {
+  readonly tasks: readonly Pick<StageTask, "edges" | "branch">[];
+  readonly entryBranch: Branch;
+}
+
+/** Of each task, in their order. */
+export function visitsOf(bundle: VisitedTasks): TaskVisits[] {
+  const { tasks, entryBranch } = bundle;
+  const visits: TaskVisits[] = [];
+  for (const { edges } of tasks) {
+    let isSure = false;
+    let isTold = true;
+    for (const edge of edges) {
+      const { parent } = edge;
+      const before = parent === null ? { isSure: true, isTold: true } : visits[parent];
+      const branch = parent === null ? entryBranch : (tasks[parent]?.branch ?? "independent");
+      const isAlways = isAlwaysTaken(edge, branch, tasks);
+      isSure ||= isAlways && before?.isSure === true;
+      isTold &&= (isAlways || isCounted(edge) || isGathered(edge)) && before?.isTold === true;
+    }
+    visits.push({ isSure, isTold: isSure || isTold });
+  }
+  return visits;
+}
+
+/**
+ * Least time on the way of a row, through the tasks that every row visits.
+ * @param taskMs of a task alone.
+ */
+export function surelyMs(bundle: VisitedTasks, taskMs: (task: number) => number): number {
+  const visits = visitsOf(bundle);
+  const doneMs: number[] = [];
+  for (const [task, { edges }] of bundle.tasks.entries()) {
+    // What may be skipped takes no time for sure.
+    const readyMs = Math.max(0, ...edges.map(({ parent }) => doneMs[parent ?? -1] ?? 0));
+    doneMs.push(visits[task]?.isSure === true ? readyMs + taskMs(task) : 0);
+  }
+  return Math.max(...doneMs);
+}
+
+/** An exclusive edge that is counted may come before one that is not, whatever its share. */
+function isAlwaysTaken(edge: StageEdge, branch: Branch, tasks: VisitedTasks["tasks"]): boolean {
+  // How many rows are made is not known, and none may be; nor may any be gathered.
+  if (isCounted(edge) || edge.share < 1 || edge.gather !== undefined) return false;
+  const siblings = tasks.flatMap(({ edges }) => edges.filter((e) => e.parent === edge.parent));
+  return branch === "independent" || !siblings.some(isCounted);
+}
+
+/** What rows are gathered follows from which there are. */
+function isGathered({ gather, share }: StageEdge): boolean {
+  return gather !== undefined && share === 1;
+}
+
+function isCounted({ feed }: StageEdge): boolean {
+  return feed !== null && feed.count !== null;
+}

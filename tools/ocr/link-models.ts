@@ -1,4 +1,0 @@
-/** Usage: node dist/tools/ocr/link-models.js */
-import { linkModels } from "./models.ts";
-
-linkModels();
