@@ -96,7 +96,7 @@ function optionsOf(commands: readonly CommandOptions[], name: string): number {
 /** Names in the list of metrics, which is made from what servers write. */
 function metricNames(): number {
   const page = readFileSync("docs/metrics.md", "utf8");
-  const names = page.matchAll(/^\| `((?:stratagem|nv)_[a-z0-9_]+)`/gm);
+  const names = page.matchAll(/^- `((?:stratagem|nv)_[a-z0-9_]+)`/gm);
   return new Set(Array.from(names, ([, name]) => name)).size;
 }
 

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 
 export interface CommandOptions {
   readonly name: string;
-  /** Long names without `--help`. */
+  /** Long names without `--help` and those that all commands have. */
   readonly options: readonly string[];
 }
 
@@ -13,7 +13,8 @@ export function commandOptions(cli: string): CommandOptions[] {
     .map(([, name = ""]) => name)
     .filter((name) => name !== "help");
   return names.map((name) => {
-    const options = [...help(cli, [name]).matchAll(/^ {2}(?:-[a-zA-Z], )?--([a-z][a-z-]*)/gm)]
+    const [own = ""] = help(cli, [name]).split("\nGlobal Options:");
+    const options = [...own.matchAll(/^ {2}(?:-[a-zA-Z], )?--([a-z][a-z-]*)/gm)]
       .map(([, option = ""]) => option)
       .filter((option) => option !== "help");
     return { name, options };
