@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, expect, test } from "vitest";
-import { largest, softmax } from "../../kit/numbers/scores.ts";
 import open from "../../kit/classify.ts";
+import { largest, softmax } from "../../kit/numbers/scores.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "kit-classify-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -1,9 +1,9 @@
 /** Parts of images as rows: straight ones exactly, turned ones against a slow twin. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import open from "../../kit/crop-rows.ts";
 import { Projection } from "../../kit/geometry/homography.ts";
 import type { NamedTensors } from "../../kit/module/contract.ts";
-import open from "../../kit/crop-rows.ts";
 import { gradient, type Picture, pngOf } from "./pictures.ts";
 
 const folder = ".";

@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { textBoxes } from "../../kit/boxes/text-boxes.ts";
+import open from "../../kit/db-boxes.ts";
 import { componentEnds } from "../../kit/geometry/components.ts";
 import {
   convexHull,
@@ -11,7 +12,6 @@ import {
   smallestRectangle,
 } from "../../kit/geometry/rectangle.ts";
 import type { NamedTensors } from "../../kit/module/contract.ts";
-import open from "../../kit/db-boxes.ts";
 
 const folder = ".";
 const RULE = { threshold: 0.3, minScore: 0.6, unclip: 1.5, minSide: 3, isDilated: false };

@@ -2,8 +2,8 @@
 import jpegJs from "jpeg-js";
 import sharp from "sharp";
 import { describe, expect, test } from "vitest";
-import type { NamedTensors } from "../../kit/module/contract.ts";
 import open from "../../kit/decode-image.ts";
+import type { NamedTensors } from "../../kit/module/contract.ts";
 import { gradient, type Picture, pngFile, pngOf, withOrientation } from "./pictures.ts";
 
 const folder = ".";
