@@ -17,9 +17,9 @@ const ALL_OPTIONS = 199;
 /** Goal: 45 settings of serve, beside --config and --print-config. */
 const SERVE_OPTIONS = 45;
 /** Goal: 140,000. */
-const PRODUCT_LINES = 165_600;
+const PRODUCT_LINES = 166_100;
 /** Goal: 15. */
-const SLIVERS = 40;
+const SLIVERS = 43;
 /** Lines of stilted English, as the counter beside the reference data counts them. */
 const STILTED_LINES = 4681;
 

@@ -2,7 +2,7 @@
 import type { Command } from "commander";
 import { addServe } from "stratagem-runtime/internal/commands/serve-command";
 
-/** Adds `serve`, which here solves levels for loads above the highest, and judges canaries. */
+/** Adds `serve`, which here solves levels for loads above the highest, and compares promises. */
 export function addSolvingServe(program: Command): void {
   addServe(program, {
     generateLevel: async (bundle, loadQps, signal) => {
@@ -10,8 +10,8 @@ export function addSolvingServe(program: Command): void {
       return solveLevelOf(bundle, loadQps, signal);
     },
     gateOf: async (allowed) => {
-      const { canaryGate } = await import("../gate/canary-gate.ts");
-      return canaryGate(allowed);
+      const { servingGate } = await import("../gate/serving-gate.ts");
+      return servingGate(allowed);
     },
   });
 }

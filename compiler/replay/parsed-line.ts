@@ -10,7 +10,7 @@ import {
   type LostLine,
   loggedNumber,
   type OpenedLine,
-} from "stratagem-runtime/internal/server/decisions/log-lines";
+} from "stratagem-runtime/internal/features/decision-log/log-lines";
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -3,7 +3,6 @@ import { isDeepStrictEqual } from "node:util";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import type { LoadedBundle } from "stratagem-runtime/internal/bundles/load-bundle";
 import { counted, short } from "stratagem-runtime/internal/describe/text";
-import { methodOf } from "stratagem-runtime/internal/methods/registry";
 import {
   type DecisionLine,
   type EventsLine,
@@ -11,11 +10,12 @@ import {
   type LoggedEntry,
   madeDecision,
   type OpenedLine,
-} from "stratagem-runtime/internal/server/decisions/log-lines";
+} from "stratagem-runtime/internal/features/decision-log/log-lines";
+import { methodOf } from "stratagem-runtime/internal/methods/registry";
 import {
   isCommand,
   type RecordedEntry,
-} from "stratagem-runtime/internal/server/decisions/recorded-entry";
+} from "stratagem-runtime/internal/server/requests/recorded-entry";
 import { parsedLine } from "./parsed-line.ts";
 import { type DifferentCommands, ReplayedCore } from "./replayed-core.ts";
 

@@ -5,12 +5,12 @@ import {
   type LoggedEntry,
   lineText,
   loggedNumber,
-} from "stratagem-runtime/internal/server/decisions/log-lines";
+} from "stratagem-runtime/internal/features/decision-log/log-lines";
 import {
   isCommand,
   type RecordedEntry,
   type Replayer,
-} from "stratagem-runtime/internal/server/decisions/recorded-entry";
+} from "stratagem-runtime/internal/server/requests/recorded-entry";
 
 /** What a core answered to an event, in the log and now. */
 export interface DifferentCommands {

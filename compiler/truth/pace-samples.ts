@@ -1,7 +1,7 @@
 /** The pace of the workers of a server during a run, as its metrics state it. */
 
 import { metricValues } from "stratagem-runtime/internal/describe/metrics-lines";
-import { trafficCounts } from "stratagem-runtime/internal/scaler/traffic-counts";
+import { trafficCounts } from "stratagem-runtime/internal/describe/traffic-counts";
 
 /** Between two samples. */
 const SAMPLE_MS = 250;

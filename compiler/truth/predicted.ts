@@ -3,7 +3,7 @@
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { Bundle, ServingPath } from "stratagem-runtime/internal/bundle/schema";
 import { levelForLoad } from "stratagem-runtime/internal/core/level-choice";
-import { promisedNow } from "stratagem-runtime/internal/server/drift/promised-now";
+import { promisedNow } from "stratagem-runtime/internal/server/measures/promised-now";
 import * as z from "zod";
 import { methodOf } from "../methods/registry.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";

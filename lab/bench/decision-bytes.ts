@@ -4,8 +4,8 @@
  */
 import { gzipSync } from "node:zlib";
 import { Rng } from "stratagem-runtime/internal/core/rng";
-import { DecisionLog } from "stratagem-runtime/internal/server/decisions/decision-log";
-import { RequestRecord } from "stratagem-runtime/internal/server/telemetry/request-record";
+import { DecisionLog } from "stratagem-runtime/internal/features/decision-log/decision-log";
+import { RequestRecord } from "stratagem-runtime/internal/server/requests/request-record";
 import { tinyBundle } from "../../test/support/tiny-bundle.ts";
 
 const REQUESTS = 20_000;

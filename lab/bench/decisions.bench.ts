@@ -1,8 +1,8 @@
 /** What the decision log takes of the event loop, for a request and for an event of the core. */
 import { bench, describe } from "vitest";
+import { DecisionLog } from "../../runtime/features/decision-log/decision-log.ts";
 import { methodOf } from "../../runtime/methods/every-method.ts";
-import { DecisionLog } from "../../runtime/server/decisions/decision-log.ts";
-import { RequestRecord } from "../../runtime/server/telemetry/request-record.ts";
+import { RequestRecord } from "../../runtime/server/requests/request-record.ts";
 import { tinyBundle } from "../../test/support/tiny-bundle.ts";
 
 const BUNDLE = tinyBundle({ loadsQps: [20, 100, 1000] });

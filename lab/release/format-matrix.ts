@@ -70,7 +70,7 @@ function builtAt(commit: string, folder: string): string {
   const archive = execFileSync("git", ["archive", commit, "runtime"], { maxBuffer: 2 ** 28 });
   execFileSync("tar", ["-x", "-C", folder], { input: archive });
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
-  const page = "runtime/server/page/client";
+  const page = "runtime/features/live-page/client";
   const config = { compilerOptions: OPTIONS, include: ["runtime/**/*.ts"], exclude: [page] };
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
   linkModules(folder);

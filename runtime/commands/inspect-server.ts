@@ -9,7 +9,7 @@ import {
   type LiveApplication,
   type LiveDocument,
   type LivePace,
-} from "../server/page/live.ts";
+} from "../features/live-page/live.ts";
 import type { CommandResult } from "./command-result.ts";
 
 const LIMITS = { timeoutMs: 10_000, maxBytes: 2 ** 26, maxRedirects: 5 };

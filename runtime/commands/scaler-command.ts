@@ -1,6 +1,6 @@
 /** Adds `scaler`, which says how many workers the observed load wants. */
 import { type Command, InvalidArgumentError } from "commander";
-import { type Address, address } from "../settings/kinds.ts";
+import { type Address, address } from "../kinds/kinds.ts";
 import { tokenOption } from "../settings/shown-tokens.ts";
 import { print, stopSignal } from "./command-line.ts";
 import type { ScalerFlags } from "./scaler-options.ts";

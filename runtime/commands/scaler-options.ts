@@ -1,5 +1,5 @@
 /** What `scaler` is given: by its command line, and by the process it runs in. */
-import type { Address } from "../settings/kinds.ts";
+import type { Address } from "../kinds/kinds.ts";
 import type { CommandResult } from "./command-result.ts";
 
 /** As the command line has them. */

@@ -5,26 +5,21 @@ import { settleCollection } from "../base/heap-collection.ts";
 import { parseProviderOptions } from "../exec/onnx/provider-options.ts";
 import type { SourceSettings } from "../features/sources/policy-sources.ts";
 import { storeFolder } from "../features/sources/store-folder.ts";
-import type { CanaryOptions } from "../host/canaries.ts";
-import type { CanaryGate } from "../host/canary-hosting.ts";
-import type { DecisionLogSettings } from "../host/open-decision-log.ts";
 import type { ClusterOptions } from "../host/opened-cluster.ts";
 import { hardwareJson, hardwareText } from "../host/pool-hardware.ts";
 import type { DeviceOptions, WorkerVariable } from "../host/serving-devices.ts";
 import { type ServerOptions, type StartedServer, startServer } from "../host/start-server.ts";
+import { splitPair, splitPoolDevice } from "../kinds/device-kinds.ts";
+import { flagOf } from "../kinds/setting.ts";
 import type { GenerateLevel } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
 import { type ElsewhereOptions, parsePoolUrls } from "../remote/elsewhere.ts";
 import type { AccessOptions } from "../server/access/access.ts";
 import type { ServerLimits } from "../server/applications/limits.ts";
-import type { LogState } from "../server/telemetry/log.ts";
-import { otlpSettings } from "../server/telemetry/otlp/otlp-settings.ts";
-import { askedCanary } from "../settings/canary.ts";
-import { splitPair, splitPoolDevice } from "../settings/device-kinds.ts";
+import type { LogState } from "../server/logs/log.ts";
 import { readSettingsFile } from "../settings/file.ts";
 import { LIMIT_KEYS } from "../settings/limits.ts";
 import { type Resolved, resolveSettings } from "../settings/resolve.ts";
-import { flagOf } from "../settings/setting.ts";
 import { tokenFileFor } from "../settings/shown-tokens.ts";
 import type { SettingValues } from "../settings/table.ts";
 import type { CommandResult } from "./command-result.ts";
@@ -33,20 +28,13 @@ import { openLogs, type ServeLogs } from "./serve-logs.ts";
 
 /** Folder in that where bundles are kept. */
 const SERIALS = "serials";
-/** Of `--canary-gate`: no promise may become worse. */
-const NOTHING = "none";
-/** Of the receiver of decisions; a setting would be shown by --print-config. */
-const DECISION_TOKEN = "STRATAGEM_DECISION_TOKEN";
 
 /** What there is where the compiler is. */
 export interface ServeTools {
   /** Computes levels above the highest one; left out where there is no solver. */
   readonly generateLevel?: GenerateLevel | undefined;
-  /**
-   * The gate between two bundles. @param allowed what may become worse; null for nothing.
-   * @throws RuntimeError RUNTIME_USAGE
-   */
-  readonly gateOf?: ((allowed: string | null) => Promise<CanaryGate>) | undefined;
+  /** The gate between two bundles; left out where there is none. */
+  readonly gateOf?: ServerOptions["gateOf"];
 }
 
 export interface ServeSurroundings {
@@ -54,7 +42,7 @@ export interface ServeSurroundings {
   readonly signal: AbortSignal;
   /** Called once every worker is ready. */
   readonly onReady: (result: CommandResult) => void;
-  /** For what OpenTelemetry's variables say, and secrets. */
+  /** For what features read of it, and secrets. */
   readonly environment: NodeJS.ProcessEnv;
   /** Calls back, any number of times, when the bundle's file is to be read again. */
   readonly onReload: (reload: () => void) => void;
@@ -79,17 +67,14 @@ export async function serveCommand(
   tools: ServeTools,
   surroundings: ServeSurroundings,
 ): Promise<void> {
-  const { generateLevel } = tools;
-  const canary = await canaryOf(settings.values, tools);
-  const options = { ...optionsOf(settings.values, surroundings.environment), canary };
-  const otlp = otlpSettings(settings.values.otlpEndpoint, surroundings.environment);
+  const options = { ...optionsOf(settings.values, surroundings.environment), ...tools };
   const logs = openLogs(settings.values);
   const config = () => printedSettings(inForce(settings, logs.log)).json;
   try {
-    const decisionLog = decisionLogOf(settings.values, surroundings.environment);
     const sources = sourcesOf(settings.values, surroundings);
-    const told = { otlp, ...logs.options, decisionLog, config };
-    await serveWith({ ...options, ...told, sources, generateLevel }, logs, surroundings);
+    const { environment } = surroundings;
+    const told = { ...logs.options, environment, config };
+    await serveWith({ ...options, ...told, sources }, logs, surroundings);
   } finally {
     await logs.close();
   }
@@ -97,13 +82,13 @@ export async function serveCommand(
 
 async function serveWith(
   options: ServerOptions,
-  { log: { notice: onNotice }, reopen }: ServeLogs,
+  { log: { notice: onNotice } }: ServeLogs,
   { signal, onReady, onReload }: ServeSurroundings,
 ): Promise<void> {
   settleCollection();
   const server = await startServer(options);
   onReload(() => {
-    reopen();
+    server.reopen();
     void server
       .reload()
       .then(({ notice, isFollowed }) => onNotice(notice, isFollowed ? "info" : "error"));
@@ -114,19 +99,6 @@ async function serveWith(
   if (typeof signal.reason === "string") onNotice(signal.reason, "warn");
   onNotice("stopping: answering what was accepted");
   await server.close();
-}
-
-/** @throws RuntimeError RUNTIME_USAGE where a setting lacks another. */
-function decisionLogOf(
-  { decisionLog: place, decisionSample: sample, decisionMask: mask }: SettingValues,
-  environment: NodeJS.ProcessEnv,
-): DecisionLogSettings | undefined {
-  if (place !== null) {
-    return { place, sample, mask: mask ?? [], token: environment[DECISION_TOKEN] };
-  }
-  if (mask === null && sample === 1) return undefined;
-  const found = mask === null ? "--decision-sample" : "--decision-mask";
-  throw new RuntimeError("RUNTIME_USAGE", `expected --decision-log beside ${found}`);
 }
 
 /** With what administrators have changed since the settings were read. */
@@ -159,11 +131,9 @@ function optionsOf(settings: SettingValues, environment: NodeJS.ProcessEnv): Ser
     acceptOtherHardware: settings.acceptOtherHardware,
     meansCheck: settings.meansCheck,
     cpuFallback: settings.cpuFallback,
-    page: settings.page,
+    settings,
     serverName: settings.serverName,
     textParameters: settings.textParameters,
-    hoursPerFalseAlarm: settings.hoursPerFalseAlarm,
-    readyNeedsPromises: settings.readyNeedsPromises,
     limits: limitsOf(settings),
     ...grpcOf(settings),
     access: accessOf(settings),
@@ -171,20 +141,6 @@ function optionsOf(settings: SettingValues, environment: NodeJS.ProcessEnv): Ser
     adminAt: settings.admin ?? undefined,
     metricsAt: settings.metrics ?? undefined,
   };
-}
-
-/** @throws RuntimeError RUNTIME_USAGE */
-async function canaryOf(
-  { canary, canaryTime: timeMs, canaryTolerance: tolerance, canaryGate: allowed }: SettingValues,
-  { gateOf }: ServeTools,
-): Promise<CanaryOptions> {
-  const asked = (canary ?? []).flatMap((text) => askedCanary(text) ?? []);
-  if (allowed === null) return { asked, timeMs, tolerance };
-  if (gateOf === undefined) {
-    const expected = "expected stratagem serve, whose package has the gate, got stratagem-runtime";
-    throw new RuntimeError("RUNTIME_USAGE", `--canary-gate: ${expected}`);
-  }
-  return { asked, timeMs, tolerance, gate: await gateOf(allowed === NOTHING ? null : allowed) };
 }
 
 function sourcesOf(

@@ -1,7 +1,7 @@
 /** Adds `worker`, which both command lines have. */
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { LOG_FORMATS } from "../server/telemetry/log.ts";
-import { address, bytes, count, type Kind } from "../settings/kinds.ts";
+import { address, bytes, count, type Kind } from "../kinds/kinds.ts";
+import { LOG_FORMATS } from "../server/logs/log.ts";
 import { tokenOption } from "../settings/shown-tokens.ts";
 import { print, stopSignal } from "./command-line.ts";
 import type { WorkerCommand } from "./worker.ts";

@@ -14,10 +14,10 @@ import type { ClusterWorker } from "../features/cluster/cluster-worker.ts";
 import { storeFolder } from "../features/sources/store-folder.ts";
 import { servedModels } from "../host/served-models.ts";
 import { servingDevices } from "../host/serving-devices.ts";
+import type { Address } from "../kinds/kinds.ts";
 import type { AccessOptions } from "../server/access/access.ts";
-import { LineSink } from "../server/telemetry/line-sink.ts";
-import { Log, type LogState } from "../server/telemetry/log.ts";
-import type { Address } from "../settings/kinds.ts";
+import { LineSink } from "../server/logs/line-sink.ts";
+import { Log, type LogState } from "../server/logs/log.ts";
 import { tokenFileFor } from "../settings/shown-tokens.ts";
 import type { CommandResult } from "./command-result.ts";
 

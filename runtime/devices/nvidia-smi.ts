@@ -91,12 +91,19 @@ function found(
 /** Reads `nvidia-smi -L`: a line for each GPU, followed by one for each MIG instance of it. */
 function listedDevices(text: string): ListedDevice[] {
   let gpu = "";
-  return [...text.matchAll(/^(GPU \d+:| +MIG) (.+?) +(?:Device +\d+: )?\(UUID: (\S+)\)/gm)].map(
-    ([, kind = "", name = "", uuid = ""]) => {
-      if (kind.startsWith("GPU")) gpu = name;
-      return { name: gpu === name ? name : `${gpu} MIG ${name}`, uuid };
-    },
-  );
+  return text.split("\n").flatMap((line) => {
+    // `GPU 0: NAME (UUID: GPU-…)`, or `  MIG NAME     Device  0: (UUID: MIG-…)`.
+    const [before = "", after] = line.split("(UUID: ", 2);
+    const uuid = after?.split(")", 1)[0];
+    const words = before.split(" ").filter((word) => word !== "");
+    if (uuid === undefined) return [];
+    if (words[0] === "GPU") {
+      gpu = words.slice(2).join(" ");
+      return { name: gpu, uuid };
+    }
+    const end = words.indexOf("Device");
+    return { name: `${gpu} MIG ${words.slice(1, end < 0 ? undefined : end).join(" ")}`, uuid };
+  });
 }
 
 async function query(what: string, env: Environment): Promise<string[][]> {

@@ -5,16 +5,16 @@ import type { Notice } from "../base/notice.ts";
 import type { Bundle, Pool } from "../bundle/schema.ts";
 import type { Claims, Trust } from "../bundles/trust/trust.ts";
 import type { TrustedBundle } from "../bundles/trusted-bundle.ts";
-import type { OpenedModels } from "../exec/process/opened-models.ts";
+import { OpenedModels } from "../exec/process/opened-models.ts";
+import type { Recorder } from "../features/server-feature.ts";
 import type { GenerateLevel } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
 import { elsewhereOf } from "../remote/elsewhere.ts";
 import type { Application } from "../server/applications/application.ts";
 import type { ServerLimits } from "../server/applications/limits.ts";
-import type { DecisionLog, FollowedCore } from "../server/decisions/decision-log.ts";
 import { servedModels } from "./served-models.ts";
 import { Workers, type WorkersOptions } from "./server-workers.ts";
-import type { SharedMeans } from "./shared-means.ts";
+import { SharedMeans } from "./shared-means.ts";
 
 export interface HostingOptions extends WorkersOptions {
   /**
@@ -26,12 +26,11 @@ export interface HostingOptions extends WorkersOptions {
   readonly nowMs: () => number;
   /** What to add to it for milliseconds since 1970. */
   readonly epochOffsetMs: number;
-  readonly hoursPerFalseAlarm?: number;
   readonly generateLevel?: GenerateLevel | undefined;
   /** Whose bundles are followed; null for anybody's. */
   readonly trust: Trust | null;
-  /** Records what cores are told and what they say; left out for nothing. */
-  readonly decisions?: DecisionLog | undefined;
+  /** Each makes what receives all that the core of a bundle is told, and what that says. */
+  readonly recorders: readonly ((bundle: Bundle) => Recorder)[];
   readonly onNotice: Notice;
   /** Whether the server has no other, so that notices need not say of which they are. */
   readonly isOnly: boolean;
@@ -79,7 +78,6 @@ export async function hostBundle(
 ): Promise<HostedBundle> {
   const { path: policy, bundle, sha256, claims } = loaded;
   const { generateLevel, limits, isOnly, onNotice, nowMs, epochOffsetMs } = options;
-  const { hoursPerFalseAlarm } = options;
   const tell: Notice = (message, severity) =>
     onNotice(isOnly ? message : `${bundle.application}: ${message}`, severity);
   const folder = folderOf(options, place) ?? dirname(policy);
@@ -95,12 +93,11 @@ export async function hostBundle(
   const own = { policy, pools: servedPools(bundle), communicationLatencyMs };
   const told = { ...options, ...own, shared, onNotice: tell, onStartFailed };
   const workers = new Workers(told, models, method.workerCount(bundle));
-  const notes = options.decisions?.follow(bundle);
+  const recorders = options.recorders.map((recorderOf) => recorderOf(bundle));
   const application = await method.host(bundle, {
     bundleSha256: sha256,
     nowMs,
     epochOffsetMs,
-    ...(hoursPerFalseAlarm === undefined ? {} : { hoursPerFalseAlarm }),
     ...(limits === undefined ? {} : { limits }),
     onWorkerLost: (worker, reason) => tell(`worker ${worker} was lost: ${reason}`, "warn"),
     onNotice: tell,
@@ -108,20 +105,35 @@ export async function hostBundle(
     axisNames: models.map((model) => model.axisNames),
     workers,
     generateLevel,
-    ...(notes === undefined ? {} : { recorder: (entry) => notes.onEntry(entry) }),
+    ...(recorders.length === 0 ? {} : { recorder: toldAll(recorders) }),
   });
-  if (notes !== undefined) noteUntilClosed(notes, application);
   return { policy, bundle, sha256, folder, claims, workers, application, files, failed };
 }
 
-/** Tells the decision log when an application opens and closes. */
-function noteUntilClosed(notes: FollowedCore, application: Application): void {
-  notes.onOpened(application);
-  const close = application.close.bind(application);
-  application.close = async () => {
-    await close();
-    notes.onClosed();
+function toldAll(recorders: readonly Recorder[]): Recorder {
+  return (entry) => {
+    for (const record of recorders) record(entry);
   };
+}
+
+/**
+ * Opens a bundle beside one that is served, on workers of its own.
+ * @param place of the other among those of the server.
+ * @throws what opening workers throws, with no file left open.
+ */
+export async function hostBeside(
+  loaded: TrustedBundle,
+  place: number,
+  before: HostedBundle,
+  options: HostingOptions,
+): Promise<HostedBundle> {
+  const files = new OpenedModels(before.files);
+  try {
+    return await hostBundle(loaded, place, new SharedMeans(options), files, options);
+  } catch (error) {
+    await files.close();
+    throw error;
+  }
 }
 
 /** The pools, each with as many workers as it has worker processes. */

@@ -2,8 +2,8 @@
 
 import type { MetricLine } from "../base/exposition.ts";
 import type { MetricValue } from "../describe/metrics-lines.ts";
+import { trafficCounts } from "../describe/traffic-counts.ts";
 import type { TrafficByApplication } from "../features/cluster/shares/share-texts.ts";
-import { trafficCounts } from "../scaler/traffic-counts.ts";
 
 interface Hosted {
   readonly bundle: { readonly application: string };

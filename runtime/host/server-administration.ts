@@ -8,7 +8,6 @@ import { methodOf } from "../methods/registry.ts";
 import type { Access } from "../server/access/access.ts";
 import { HttpError, RETRY_LATER } from "../server/connections/http-error.ts";
 import type { AdminHooks, Reloaded } from "../server/http/admin-hooks.ts";
-import type { Canaries } from "./canaries.ts";
 import { ownNamesOf } from "./hosted-bundle.ts";
 import { hardwareJson } from "./pool-hardware.ts";
 import type { Reloading } from "./reloading.ts";
@@ -19,12 +18,11 @@ interface AdminSurroundings {
   readonly options: ServerOptions;
   readonly access: Access;
   readonly sources: PolicySources | null;
-  readonly canaries: () => Canaries | undefined;
 }
 
 /** @param started what there is to administer. @throws HttpError 503 before there is. */
 export function adminOf(started: () => Reloading, around: AdminSurroundings): AdminHooks {
-  const { options, access, sources, canaries } = around;
+  const { options, access, sources } = around;
   const { config = () => ({}), onNotice = () => {} } = options;
   return {
     reload: async (name) => {
@@ -34,10 +32,6 @@ export function adminOf(started: () => Reloading, around: AdminSurroundings): Ad
     },
     config,
     state: () => stateOf(started(), access),
-    canary: {
-      told: () => canaries()?.told() ?? [],
-      act: async (action, name) => (await canaries()?.act(action, name)) ?? null,
-    },
     ...(sources === null ? {} : { policies: () => sources.document() }),
   };
 }

@@ -3,6 +3,7 @@
 import type { Notice } from "../base/notice.ts";
 import type { Bundle } from "../bundle/schema.ts";
 import type { TrustOptions } from "../bundles/trust/trust.ts";
+import type { FeatureSeams, ServerFeature } from "../features/server-feature.ts";
 import type { SourceSettings } from "../features/sources/policy-sources.ts";
 import type { GenerateLevel } from "../methods/method.ts";
 import type { AccessOptions } from "../server/access/access.ts";
@@ -10,12 +11,10 @@ import type { ServerLimits } from "../server/applications/limits.ts";
 import type { GrpcOptions } from "../server/grpc/door.ts";
 import type { Reloaded } from "../server/http/admin-hooks.ts";
 import type { DoorAddress } from "../server/http/doors.ts";
+import type { LineSink } from "../server/logs/line-sink.ts";
+import type { LogState } from "../server/logs/log.ts";
 import type { RunningServer } from "../server/serve.ts";
-import type { LineSink } from "../server/telemetry/line-sink.ts";
-import type { LogState } from "../server/telemetry/log.ts";
-import type { OtlpSettings } from "../server/telemetry/otlp/otlp-settings.ts";
-import type { CanaryOptions } from "./canaries.ts";
-import type { DecisionLogSettings } from "./open-decision-log.ts";
+import type { SettingValues } from "../settings/table.ts";
 import type { ClusterOptions } from "./opened-cluster.ts";
 import type { PoolHardware } from "./pool-hardware.ts";
 import type { WorkersOptions } from "./server-workers.ts";
@@ -37,14 +36,12 @@ export interface ServerOptions extends WorkersOptions, ClusterOptions {
   readonly limits?: Partial<ServerLimits>;
   /** Left out for no gRPC beside HTTP. */
   readonly grpc?: GrpcOptions;
-  /** Whether browsers get a live page at `GET /`; left out, they do. */
-  readonly page?: boolean;
+  /** Values of settings of features, by their keys; those left out have their defaults. */
+  readonly settings?: Partial<SettingValues> | undefined;
+  /** Left out, those that there are. */
+  readonly features?: readonly ServerFeature[] | undefined;
   /** What the server calls itself to clients; left out, "stratagem". */
   readonly serverName?: string;
-  /** Hours between false alarms that a promise is broken, in the mean; left out, 1000. */
-  readonly hoursPerFalseAlarm?: number;
-  /** Whether health tells it unready while a promise is broken; left out, it does not. */
-  readonly readyNeedsPromises?: boolean;
   /** Whether parameters of answers are all texts; left out, accuracies are numbers. */
   readonly textParameters?: boolean;
   /** Who may come in; left out, everybody, over connections that are not encrypted. */
@@ -59,14 +56,10 @@ export interface ServerOptions extends WorkersOptions, ClusterOptions {
   readonly onNotice?: Notice;
   /** What that writes to, as far as administrators may change it; left out where it is nothing. */
   readonly log?: LogState | undefined;
-  /** Takes a line of JSON for every request; left out, nothing is noted of them. */
-  readonly accessLog?: Pick<LineSink, "write"> | undefined;
-  /** Where decisions are logged, and how many; left out for nowhere. */
-  readonly decisionLog?: DecisionLogSettings | undefined;
-  /** Logs by what they are, as far as lines of theirs may be dropped. */
-  readonly logs?: Readonly<Record<string, Pick<LineSink, "droppedCount">>>;
-  /** Where traces and metrics are sent; left out for nowhere. */
-  readonly otlp?: OtlpSettings | undefined;
+  /** Where that goes; left out where it goes elsewhere. */
+  readonly stderr?: LineSink | undefined;
+  /** For what features read of it, and secrets; left out, there is nothing in it. */
+  readonly environment?: NodeJS.ProcessEnv | undefined;
   /** A monotonic clock, ms; left out for that of the process. */
   readonly nowMs?: () => number;
   /** What to add to it for milliseconds since 1970. */
@@ -75,8 +68,8 @@ export interface ServerOptions extends WorkersOptions, ClusterOptions {
   readonly trust?: Omit<TrustOptions, "nowEpochMs"> | undefined;
   /** Computes a level above the highest one; left out where there is no solver. */
   readonly generateLevel?: GenerateLevel | undefined;
-  /** Bundles that answer a share of the requests until they are taken; left out for none. */
-  readonly canary?: CanaryOptions;
+  /** The gate between two bundles; left out where there is none. */
+  readonly gateOf?: FeatureSeams["gateOf"];
 }
 
 export interface StartedServer extends RunningServer {
@@ -91,6 +84,8 @@ export interface StartedServer extends RunningServer {
    * @returns whether all are followed, and what is to be said of them.
    */
   reload(name?: string): Promise<Reloaded>;
+  /** Opens files again that are written, which may have been moved. */
+  reopen(): void;
 }
 
 export interface ServedBundle {

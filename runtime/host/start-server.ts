@@ -3,14 +3,23 @@
 import type { Notice } from "../base/notice.ts";
 import { packageVersion } from "../base/version.ts";
 import { Trust } from "../bundles/trust/trust.ts";
+import { loadTrusted } from "../bundles/trusted-bundle.ts";
 import type { OpenedModels } from "../exec/process/opened-models.ts";
 import { hasLimits } from "../exec/process/worker-spawn.ts";
 import type { ClusterFrontEnd } from "../features/cluster/cluster-front-end.ts";
+import { FEATURES } from "../features/features.ts";
+import {
+  closeFeatures,
+  type Host,
+  type Hosted,
+  openFeatures,
+  type ServingFeature,
+} from "../features/server-feature.ts";
 import type { PolicySources } from "../features/sources/policy-sources.ts";
 import { Access } from "../server/access/access.ts";
-import type { DecisionLog } from "../server/decisions/decision-log.ts";
-import { openServer } from "../server/serve.ts";
-import { type Canaries, startCanaries } from "./canaries.ts";
+import { droppedLines } from "../server/logs/line-sink.ts";
+import { openServer, type RunningServer } from "../server/serve.ts";
+import { type HostedBundle, type HostingOptions, hostBeside } from "./hosted-bundle.ts";
 import { hostedBundles, rememberOnceStarted } from "./hosted-bundles.ts";
 import { hostedTraffic } from "./hosted-traffic.ts";
 import { openedCluster } from "./opened-cluster.ts";
@@ -24,7 +33,6 @@ import {
   type ServerOptions,
   type StartedServer,
 } from "./server-options.ts";
-import { decisionsOf, telemetryOf } from "./server-telemetry.ts";
 import { devicesText } from "./serving-devices.ts";
 import { signatureLines } from "./signature-lines.ts";
 
@@ -32,7 +40,7 @@ export type { ServedBundle, ServerOptions, StartedServer } from "./server-option
 
 /** What a server has beside its bundles, opened before them. */
 interface Beside {
-  readonly decisions: DecisionLog | undefined;
+  readonly features: readonly ServingFeature[];
   readonly trust: Trust | null;
   readonly sources: PolicySources | null;
   readonly cluster: ClusterFrontEnd | null;
@@ -51,21 +59,21 @@ export async function startServer(options: ServerOptions): Promise<StartedServer
   const { access: who = {}, onNotice } = options;
   const { nowMs } = clockOf(options);
   const access = await Access.open(who, { nowMs, ...(onNotice === undefined ? {} : { onNotice }) });
-  let decisions: DecisionLog | undefined;
+  let features: readonly ServingFeature[] = [];
   let sources: PolicySources | null = null;
   let cluster: ClusterFrontEnd | null = null;
   try {
-    decisions = await decisionsOf(options);
+    features = await featuresOf(options);
     const trust = await trustOf(options);
     sources = await openedSources(options, trust);
     cluster = await openedCluster(options, nowMs, onNotice);
-    const beside = { decisions, trust, sources, cluster };
+    const beside = { features, trust, sources, cluster };
     return await startWith(opened, access, beside, { ...options, ...workersOf(cluster) });
   } catch (error) {
     await cluster?.close();
     await sources?.close();
     access.close();
-    await decisions?.close();
+    await closeFeatures(features);
     await Promise.all(opened.map((files) => files.close()));
     throw error;
   }
@@ -74,18 +82,23 @@ export async function startServer(options: ServerOptions): Promise<StartedServer
 async function startWith(
   opened: OpenedModels[],
   access: Access,
-  { decisions, trust, sources, cluster }: Beside,
+  { features, trust, sources, cluster }: Beside,
   options: ServerOptions,
 ): Promise<StartedServer> {
   const { onNotice = () => {} } = options;
   const policies = sources?.paths ?? policiesOf(options.policy);
   const clock = clockOf(options);
   const isOnly = policies.length === 1;
-  const hosting = { ...options, ...clock, onNotice, isOnly, trust, decisions };
+  const hosting = {
+    ...options,
+    ...clock,
+    onNotice,
+    isOnly,
+    trust,
+    recorders: recordersOf(features),
+  };
   const hosted = await hostedBundles(policies, opened, hosting);
-  const { otlp, telemetry } = await telemetryOf(options, decisions);
   let reloading: Reloading | undefined;
-  let canaries: Canaries | undefined;
   const served = () => reloading?.hosted ?? hosted;
   const gpus = new ServerGpus(served);
   const server = await openServer(
@@ -94,21 +107,18 @@ async function startWith(
       ...saidOf(options),
       ...clock,
       frontEnd: cluster?.name,
+      features,
       access,
-      telemetry,
       otherLines: () => [
         ...signatureLines(served()),
-        ...[gpus, canaries, sources, cluster].flatMap((one) => one?.lines() ?? []),
+        ...(options.stderr === undefined ? [] : droppedLines("server", options.stderr)),
+        ...[gpus, sources, cluster].flatMap((one) => one?.lines() ?? []),
       ],
       onNotice,
-      admin: adminOf(() => expectStarted(reloading), {
-        ...{ options, access, sources },
-        canaries: () => canaries,
-      }),
+      admin: adminOf(() => expectStarted(reloading), { options, access, sources }),
     },
   );
   gpus.look();
-  otlp?.watch(() => server.metricLines());
   tellLimits(onNotice);
   const refresh = () => access.refresh();
   const following = new Reloading(server, hosted, hosting, { refresh }, sources);
@@ -117,15 +127,19 @@ async function startWith(
   cluster?.follow(endpoints, () => hostedTraffic(following.hosted), server.url);
   sources?.run(following, server.started);
   void rememberOnceStarted(server.started, hosted, hosting);
-  canaries = startCanaries(server, following, hosting, options.canary);
+  const host = hostOf(server, following, hosting);
+  for (const feature of features) await feature.serving?.(host);
   return {
     ...server,
     get served() {
       return servedOf(following, sources);
     },
     reload: (name) => following.reload(name),
+    reopen: () => {
+      for (const feature of features) feature.reopened?.();
+    },
     close: async () => {
-      canaries?.stop();
+      for (const feature of features) feature.stopping?.();
       following.stop();
       // What it is about to follow is given up by the server.
       const ended = sources?.close();
@@ -133,11 +147,47 @@ async function startWith(
       await ended;
       gpus.close();
       access.close();
-      await otlp?.close();
-      await decisions?.close();
-      await canaries?.close();
+      await closeFeatures(features);
       await following.close();
       await cluster?.close();
+    },
+  };
+}
+
+function featuresOf(options: ServerOptions): Promise<ServingFeature[]> {
+  const { features = FEATURES, settings = {}, onNotice = () => {} } = options;
+  const { environment = {}, log, stderr, gateOf } = options;
+  const { nowMs, epochOffsetMs } = clockOf(options);
+  const told = { onNotice, log, stderr, environment, version: packageVersion() };
+  return openFeatures(features, settings, { nowMs, epochOffsetMs, gateOf, ...told });
+}
+
+function recordersOf(features: readonly ServingFeature[]): HostingOptions["recorders"] {
+  return features.flatMap((feature) => feature.recorder?.bind(feature) ?? []);
+}
+
+/** The running server as features see it. */
+function hostOf(server: RunningServer, following: Reloading, hosting: HostingOptions): Host {
+  // Bundles that features open are known here whole.
+  const opened = new WeakMap<Hosted, HostedBundle>();
+  return {
+    server,
+    hosted: () => following.hosted,
+    isOnly: hosting.isOnly,
+    nowMs: hosting.nowMs,
+    onNotice: hosting.onNotice,
+    load: (path) => loadTrusted(path, hosting.trust),
+    async hostBeside(loaded, place, onNotice) {
+      const before = following.hosted[place];
+      if (before === undefined) throw new RangeError(`no bundle is served at place ${place}`);
+      const next = await hostBeside(loaded, place, before, { ...hosting, onNotice });
+      opened.set(next, next);
+      return next;
+    },
+    adopt(place, next, take) {
+      const known = opened.get(next);
+      if (known === undefined) throw new RangeError("a bundle was opened by the host");
+      return following.adopt(place, known, take);
     },
   };
 }
@@ -148,21 +198,17 @@ function workersOf(cluster: ClusterFrontEnd | null): Pick<ServerOptions, "remote
 }
 
 /** What the options say by themselves. */
-function saidOf({ limits, grpc, adminAt, metricsAt, logs, log, ...options }: ServerOptions) {
+function saidOf({ limits, grpc, adminAt, metricsAt, ...options }: ServerOptions) {
   return {
     host: options.host ?? "127.0.0.1",
     port: options.port ?? 0,
     version: packageVersion(),
-    page: options.page ?? true,
     serverName: options.serverName ?? "stratagem",
     textParameters: options.textParameters ?? false,
-    readyNeedsPromises: options.readyNeedsPromises ?? false,
     ...(limits === undefined ? {} : { limits }),
     ...(grpc === undefined ? {} : { grpc }),
     adminAt,
     metricsAt,
-    logs,
-    log,
   };
 }
 

@@ -20,8 +20,8 @@ import type {
   ExecutorHandlers,
 } from "../exec/models/executor.ts";
 import type { Application, ApplicationOptions } from "../server/applications/application.ts";
-import type { Replayer, ReplayerOptions } from "../server/decisions/recorded-entry.ts";
 import type { AxisNames } from "../server/graph/signature/output-groups.ts";
+import type { Replayer, ReplayerOptions } from "../server/requests/recorded-entry.ts";
 import type { WantedModel } from "./wanted-models.ts";
 
 /**

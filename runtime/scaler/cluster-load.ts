@@ -1,11 +1,11 @@
 /** The load that the front ends of a cluster tell of themselves, in the store they meet in. */
 
 import type { MeasuredLoad } from "../core/load-monitor.ts";
+import { type TrafficCounts, trafficGrowth } from "../describe/traffic-counts.ts";
 import { FRONT_ENDS, nameOfKey, trafficOfBeat } from "../features/cluster/shares/share-texts.ts";
 import type { ClusterStore, StoreChange } from "../features/cluster/store.ts";
 import type { LoadSource } from "./load-source.ts";
 import { ObservedLoad, sharedPace, summedLoad } from "./observed-load.ts";
-import { type TrafficCounts, trafficGrowth } from "./traffic-counts.ts";
 
 /** Where none was heard for so long, nothing is known. */
 const SILENT_MS = 5000;

@@ -3,9 +3,9 @@ import { lookup } from "node:dns/promises";
 import { RuntimeError } from "../base/errors.ts";
 import type { MeasuredLoad } from "../core/load-monitor.ts";
 import { metricValues } from "../describe/metrics-lines.ts";
+import { type TrafficCounts, trafficCounts, trafficGrowth } from "../describe/traffic-counts.ts";
 import type { LoadSource } from "./load-source.ts";
 import { ObservedLoad, sharedPace, summedLoad } from "./observed-load.ts";
-import { type TrafficCounts, trafficCounts, trafficGrowth } from "./traffic-counts.ts";
 
 /** What one that is not heard told last counts for so long; then its clients are elsewhere. */
 const FORGET_MS = 30_000;

@@ -1,6 +1,6 @@
 /** The load that counters show: over a while for the level, over its newest part for bursts. */
 import type { LoadWindow, MeasuredLoad } from "../core/load-monitor.ts";
-import type { TrafficGrowth } from "./traffic-counts.ts";
+import type { TrafficGrowth } from "../describe/traffic-counts.ts";
 
 /** Whatever is asked for comes seconds or minutes later, so half a second says nothing here. */
 const WINDOW_MS = 30_000;

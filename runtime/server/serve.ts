@@ -5,7 +5,7 @@ import type { Notice } from "../base/notice.ts";
 import type { Bundle } from "../bundle/schema.ts";
 import { Access, exposureOf } from "./access/access.ts";
 import type { Application } from "./applications/application.ts";
-import { House, type HouseOptions } from "./applications/house.ts";
+import { House } from "./applications/house.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "./applications/limits.ts";
 import { LoopLag } from "./applications/loop-lag.ts";
 import { type Replaced, Succession } from "./applications/succession.ts";
@@ -14,17 +14,17 @@ import { ByteBudget } from "./bodies/byte-budget.ts";
 import { Connections } from "./connections/connections.ts";
 import { NotesAt } from "./connections/notes-at.ts";
 import { RequestCounts } from "./connections/request-counts.ts";
+import type { OpenFeature } from "./feature.ts";
 import type { GrpcDoor, GrpcOptions } from "./grpc/door.ts";
 import type { AdminHooks } from "./http/admin-hooks.ts";
 import { type HttpContext, inferredModels } from "./http/context.ts";
 import { type DoorAddress, doorsOf } from "./http/doors.ts";
 import { openDoors } from "./http/open-doors.ts";
+import { Routes } from "./http/route.ts";
 import { JsonThread } from "./json/json-thread.ts";
 import { TurnShare } from "./json/turn-share.ts";
 import { LoopDelay } from "./metrics/loop-delay.ts";
 import { processMetricLines } from "./metrics/process-metrics.ts";
-import { LivePage } from "./page/page.ts";
-import type { Telemetry } from "./telemetry/telemetry.ts";
 
 const NO_APPLICATION = "there is no such application";
 
@@ -45,8 +45,6 @@ export interface OpenOptions {
   readonly serverName?: string;
   /** What it is among the front ends of a cluster; left out where it is of none. */
   readonly frontEnd?: string | undefined;
-  /** Whether health tells it unready while a promise is broken; left out, it does not. */
-  readonly readyNeedsPromises?: boolean;
   /** Of the program, as the server tells it. */
   readonly version: string;
   /** Whether parameters of answers are all texts; left out, accuracies are numbers. */
@@ -62,16 +60,10 @@ export interface OpenOptions {
   readonly metricsAt?: DoorAddress | undefined;
   /** Left out, there is nothing to administer. */
   readonly admin?: AdminHooks;
-  /** Whether browsers get a page of what happens; left out, they do. */
-  readonly page?: boolean;
-  /** Left out where nothing is noted of requests. */
-  readonly telemetry?: Telemetry | undefined;
-  /** Logs by what they are, as far as lines of theirs may be dropped. */
-  readonly logs?: HouseOptions["logs"];
+  /** What it does beside answering; whoever opened them closes them. */
+  readonly features?: readonly OpenFeature[];
   /** For what an operator should see, such as a door that is open to all. */
   readonly onNotice?: Notice;
-  /** What that writes to, as far as administrators may change it. */
-  readonly log?: HouseOptions["log"];
   /** What is to be told at `/metrics` beside what the server counts. */
   readonly otherLines?: () => readonly MetricLine[];
 }
@@ -123,13 +115,13 @@ export interface ServerTrials {
    * Starts the workers of one beside it. @param failed as of `replaceApplication`.
    * @throws what that throws.
    */
-  open(canary: Application, failed: Promise<never>): Promise<void>;
+  open(candidate: Application, failed: Promise<never>): Promise<void>;
   /** Has one that is open answer a share of the requests to one that is served, 0..1. */
-  begin(stable: Application, canary: Application, share: number): Trial;
+  begin(stable: Application, candidate: Application, share: number): Trial;
   /** Has it answer all of them. @throws Error where the other is not served any more. */
   promote(trial: Trial): Replaced;
   /** Gives one up. @returns kept when it has answered what it had, and its workers are ended. */
-  end(canary: Application): Promise<void>;
+  end(candidate: Application): Promise<void>;
 }
 
 /**
@@ -218,10 +210,10 @@ export async function openServer(
 function trialsOf(house: House, succession: Succession): ServerTrials {
   return {
     stableAt: (place) => house.applications[place],
-    open: (canary, failed) => succession.open(canary, failed),
-    begin: (stable, canary, share) => succession.begin(stable, canary, share),
+    open: (candidate, failed) => succession.open(candidate, failed),
+    begin: (stable, candidate, share) => succession.begin(stable, candidate, share),
     promote: (trial) => succession.promote(trial),
-    end: (canary) => succession.end(canary),
+    end: (candidate) => succession.end(candidate),
   };
 }
 
@@ -231,14 +223,11 @@ function houseOf(
   { maxBytesInFlight }: ServerLimits,
 ): House {
   const { nowMs, loopNowMs, version, epochOffsetMs = 0 } = options;
-  const { telemetry, logs, onNotice, log, admin, access = Access.off(nowMs) } = options;
+  const { onNotice, admin, access = Access.off(nowMs) } = options;
   const { serverName = "stratagem", textParameters = false } = options;
-  const { readyNeedsPromises = false, frontEnd } = options;
+  const { frontEnd, features = [] } = options;
   return new House({
-    telemetry,
-    logs,
     onNotice,
-    log,
     applications,
     access,
     budget: new ByteBudget(maxBytesInFlight),
@@ -246,11 +235,11 @@ function houseOf(
     loopDelay: new LoopDelay(),
     serverName,
     frontEnd,
-    readyNeedsPromises,
     version,
     hasTextParameters: textParameters,
     nowMs,
     epochOffsetMs,
+    features,
     reload: admin?.reload,
   });
 }
@@ -258,12 +247,14 @@ function houseOf(
 /** Nothing of gRPC is loaded where there is none. */
 async function grpcDoor(
   house: House,
-  { grpc, adminAt }: OpenOptions,
+  { grpc, adminAt, features = [] }: OpenOptions,
   limits: ServerLimits,
 ): Promise<GrpcDoor | undefined> {
   if (grpc === undefined) return undefined;
   const { openGrpc } = await import("./grpc/grpc.ts");
-  return openGrpc(house, { ...grpc, servesAdmin: adminAt === undefined }, limits);
+  const rpcs = await Promise.all(features.map((feature) => feature.rpcs?.() ?? []));
+  const own = { ...grpc, servesAdmin: adminAt === undefined, rpcs: rpcs.flat() };
+  return openGrpc(house, own, limits);
 }
 
 function contextOf(
@@ -271,7 +262,7 @@ function contextOf(
   limits: ServerLimits,
   inferred: HttpContext["inferred"],
   grpcLines: () => readonly MetricLine[],
-  { admin, page: hasPage = true, otherLines }: OpenOptions,
+  { admin, features = [], otherLines }: OpenOptions,
 ): HttpContext {
   const { loopDelay, budget } = house;
   const connections = new Connections(limits);
@@ -297,7 +288,8 @@ function contextOf(
     admin,
     turnShare: new TurnShare(),
     jsonThread: new JsonThread(),
-    page: hasPage ? new LivePage(house) : undefined,
+    served: new Set(),
+    routes: new Routes(features.flatMap(({ routes = [] }) => routes)),
     metricLines,
   };
 }

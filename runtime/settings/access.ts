@@ -1,6 +1,6 @@
 /** Who may come in: certificates, tokens, browsers, and how much one client may ask. */
-import { address, text, texts } from "./kinds.ts";
-import { setting } from "./setting.ts";
+import { address, text, texts } from "../kinds/kinds.ts";
+import { setting } from "../kinds/setting.ts";
 import { shownTokens } from "./shown-tokens.ts";
 
 const file = () => text("<file>", "path of a file");

@@ -1,6 +1,6 @@
 /** The cluster whose workers are found. */
-import { text } from "./kinds.ts";
-import { setting } from "./setting.ts";
+import { text } from "../kinds/kinds.ts";
+import { setting } from "../kinds/setting.ts";
 
 export const CLUSTER = {
   cluster: setting(

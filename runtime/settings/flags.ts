@@ -1,7 +1,7 @@
 /** The settings as options of a command line. */
 import { type Command, Option } from "commander";
+import { flagOf, type Setting } from "../kinds/setting.ts";
 import { noFlagOf } from "./resolve.ts";
-import { flagOf, type Setting } from "./setting.ts";
 import { isLimit, SETTING_GROUPS } from "./table.ts";
 
 /** Adds an option for each setting, one for all limits; values stay as they were written. */

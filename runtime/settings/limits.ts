@@ -1,9 +1,8 @@
 /** Limits of `serve`: keys under `limits` in its file, and `--limit name=value`. */
 
+import { bytes, count, duration } from "../kinds/kinds.ts";
+import { setting } from "../kinds/setting.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "../server/applications/limits.ts";
-import { HOURS_PER_FALSE_ALARM } from "../server/drift/drift.ts";
-import { bytes, count, duration, share } from "./kinds.ts";
-import { setting } from "./setting.ts";
 
 /** Keys of settings by what they limit. */
 export const LIMIT_KEYS = {
@@ -14,8 +13,6 @@ export const LIMIT_KEYS = {
   maxSequences: "maxSequences",
   maxSequenceBytes: "maxSequenceBytes",
   sequenceIdleMs: "sequenceIdle",
-  feedbackRows: "feedbackRows",
-  feedbackMs: "feedbackTime",
   maxConnections: "maxConnections",
   maxPipelined: "maxPipelined",
   maxHeaderBytes: "maxHeader",
@@ -40,8 +37,6 @@ const {
   maxSequences,
   maxSequenceBytes,
   sequenceIdleMs,
-  feedbackRows,
-  feedbackMs,
   maxConnections,
   maxPipelined,
   maxHeaderBytes,
@@ -94,12 +89,6 @@ export const LIMITS = {
     sequenceIdleMs,
     "time that a sequence stays open without a request",
   ),
-  feedbackRows: setting(
-    count({ most: 2 ** 24 }),
-    feedbackRows,
-    "rows of answers of a model that feedback may come for; 0 for no feedback",
-  ),
-  feedbackTime: setting(time(), feedbackMs, "time after an answer in which feedback may come"),
   maxConnections: setting(count({ least: 1, most: 2 ** 20 }), maxConnections, "open connections"),
   maxPipelined: setting(
     count({ least: 1, most: 2 ** 16 }),
@@ -188,20 +177,5 @@ export const LIMITS = {
     duration({ least: 1000, most: 24 * 3_600_000 }),
     60_000,
     "time between two requests to a source for a new bundle, a tenth more or less",
-  ),
-  canaryTime: setting(
-    duration({ least: 1000 }),
-    600_000,
-    "least time that a canary is measured at each share",
-  ),
-  canaryTolerance: setting(
-    share,
-    0.005,
-    "share of its requests that a canary may lose or answer late beyond the stable bundle",
-  ),
-  hoursPerFalseAlarm: setting(
-    count({ least: 1, most: 1_000_000 }),
-    HOURS_PER_FALSE_ALARM,
-    "mean hours between false alarms that a promise is broken, for one application",
   ),
 };

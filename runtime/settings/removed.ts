@@ -1,5 +1,5 @@
 /** Commands and options that the last release had, each with what to use instead. */
-import { flagOf } from "./setting.ts";
+import { flagOf } from "../kinds/setting.ts";
 
 const SIMULATE = "simulate NEW --arrivals LOG on a decision log answers the question offline";
 

@@ -1,10 +1,10 @@
 /** The value of each setting: of its flag, its variable, the file, or what is usual. */
 import { RuntimeError } from "../base/errors.ts";
 import { suggestion } from "../base/nearest.ts";
-import { splitPair } from "./device-kinds.ts";
+import { splitPair } from "../kinds/device-kinds.ts";
+import { flagOf, type Setting, variableOf } from "../kinds/setting.ts";
 import type { SettingsFile } from "./file.ts";
 import { removedVariable } from "./removed.ts";
-import { flagOf, type Setting, variableOf } from "./setting.ts";
 import { isLimit, LIMIT_NAMES, SETTINGS, type SettingValues } from "./table.ts";
 
 const LIMIT_FLAG = "--limit";

@@ -1,6 +1,6 @@
 /** What is served, and where it listens. */
-import { address, text, texts, truth } from "./kinds.ts";
-import { setting } from "./setting.ts";
+import { address, text, texts, truth } from "../kinds/kinds.ts";
+import { setting } from "../kinds/setting.ts";
 
 export const SERVED = {
   policy: setting(
@@ -16,7 +16,6 @@ export const SERVED = {
     "the folder of each bundle",
   ),
   http: setting(address, { host: "127.0.0.1", port: 8000 }, "where to listen; port 0 for any"),
-  page: setting(truth, true, "show browsers that ask for / a live page of what the policy does"),
   serverName: setting(
     text("<name>", "a name"),
     "stratagem",

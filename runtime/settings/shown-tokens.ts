@@ -1,7 +1,7 @@
 /** `--token to=file`: files with the token, or USER:PASSWORD, that other servers are shown. */
 import { InvalidArgumentError, Option } from "commander";
-import { listOf, splitPair } from "./device-kinds.ts";
-import type { Kind } from "./kinds.ts";
+import { listOf, splitPair } from "../kinds/device-kinds.ts";
+import type { Kind } from "../kinds/kinds.ts";
 
 export type ShownTo = "sources" | "workers" | "cluster" | "metrics";
 

@@ -1,6 +1,6 @@
 /** Where bundles come from that are not files of this machine. */
-import { text } from "./kinds.ts";
-import { setting } from "./setting.ts";
+import { text } from "../kinds/kinds.ts";
+import { setting } from "../kinds/setting.ts";
 
 export const SOURCES = {
   store: setting(

@@ -1,41 +1,60 @@
 /** All settings of `serve`: its flags, variables, keys of its file, and the table of the docs. */
+
+import { FEATURES } from "../features/features.ts";
+import type { Setting, SettingGroup, ValueOf } from "../kinds/setting.ts";
 import { ACCESS } from "./access.ts";
-import { CANARY } from "./canary.ts";
 import { CLUSTER } from "./cluster.ts";
 import { GRPC } from "./grpc.ts";
 import { LIMITS } from "./limits.ts";
+import { LOGS } from "./logs.ts";
 import { SERVED } from "./served.ts";
-import type { Setting, SettingGroup, ValueOf } from "./setting.ts";
 import { SOURCES } from "./sources.ts";
-import { TELEMETRY } from "./telemetry.ts";
 import { TRUST } from "./trust.ts";
 import { WORKERS } from "./workers.ts";
+
+/** The type of all at once, of a union of types. */
+type All<U> = (U extends unknown ? (one: U) => void : never) extends (one: infer A) => void
+  ? A
+  : never;
+type Feature = (typeof FEATURES)[number];
+
+const OF_FEATURES = FEATURES.map(({ title, settings }) => ({ title, settings }));
+const ALL_LIMITS: Readonly<Record<string, Setting>> = Object.assign(
+  {},
+  LIMITS,
+  ...FEATURES.map(({ limits }) => limits),
+);
 
 export const SETTING_GROUPS: readonly SettingGroup[] = [
   { title: "What is served, and where", settings: SERVED },
   { title: "Bundles of sources", settings: SOURCES },
-  { title: "A bundle on trial", settings: CANARY },
   { title: "gRPC", settings: GRPC },
   { title: "Who may come in", settings: ACCESS },
   { title: "Whose bundles are followed", settings: TRUST },
   { title: "Workers", settings: WORKERS },
   { title: "Workers of a cluster", settings: CLUSTER },
-  { title: "Limits", settings: LIMITS },
-  { title: "Logs, traces and metrics", settings: TELEMETRY },
+  { title: "The log", settings: LOGS },
+  ...OF_FEATURES.filter(({ settings }) => Object.keys(settings).length > 0),
+  { title: "Limits", settings: ALL_LIMITS },
 ];
 
-const TABLE = {
-  ...{ ...SERVED, ...SOURCES, ...CANARY, ...GRPC, ...ACCESS },
-  ...{ ...TRUST, ...WORKERS, ...CLUSTER, ...LIMITS, ...TELEMETRY },
+const OWN = {
+  ...{ ...SERVED, ...SOURCES, ...GRPC, ...ACCESS },
+  ...{ ...TRUST, ...WORKERS, ...CLUSTER, ...LIMITS, ...LOGS },
 };
-export const SETTINGS: Readonly<Record<string, Setting>> = TABLE;
+type Table = typeof OWN & All<Feature["settings"]> & All<Feature["limits"]>;
+
+export const SETTINGS: Readonly<Record<string, Setting>> = Object.assign(
+  {},
+  ...SETTING_GROUPS.map(({ settings }) => settings),
+);
 
 /** Whether a setting is written as `--limit name=value`, and under `limits` in a file. */
 export function isLimit(key: string): boolean {
-  return Object.hasOwn(LIMITS, key);
+  return Object.hasOwn(ALL_LIMITS, key);
 }
 
 /** Names of all limits. */
-export const LIMIT_NAMES: readonly string[] = Object.keys(LIMITS);
+export const LIMIT_NAMES: readonly string[] = Object.keys(ALL_LIMITS);
 
-export type SettingValues = { readonly [K in keyof typeof TABLE]: ValueOf<(typeof TABLE)[K]> };
+export type SettingValues = { readonly [K in keyof Table]: ValueOf<Table[K]> };

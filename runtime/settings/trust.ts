@@ -1,7 +1,7 @@
 /** Whose bundles are followed, and what the site is that they may be for. */
 import { LABELS_EXPECTED, type Labels, labelsOf, labelsText } from "../bundles/trust/labels.ts";
-import { type Kind, texts } from "./kinds.ts";
-import { setting } from "./setting.ts";
+import { type Kind, texts } from "../kinds/kinds.ts";
+import { setting } from "../kinds/setting.ts";
 
 const labels: Kind<Labels> = {
   sign: "<labels>",

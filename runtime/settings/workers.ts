@@ -1,8 +1,8 @@
 /** The workers: on what they run, how many are in reserve, what they may take. */
 import { CPU_FALLBACKS } from "../exec/models/model-facts.ts";
-import { devices, providerOptions, workerUrls, workerVariables } from "./device-kinds.ts";
-import { count, oneOf, processMemory, truth } from "./kinds.ts";
-import { setting } from "./setting.ts";
+import { devices, providerOptions, workerUrls, workerVariables } from "../kinds/device-kinds.ts";
+import { count, oneOf, processMemory, truth } from "../kinds/kinds.ts";
+import { setting } from "../kinds/setting.ts";
 
 export const WORKERS = {
   device: setting(

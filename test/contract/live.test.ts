@@ -1,8 +1,8 @@
 /** The live document of every method: what /metrics tells, beside what the bundle promises. */
 import { afterEach, describe, expect, test } from "vitest";
+import type { LiveApplication, LiveDocument } from "../../runtime/features/live-page/live.ts";
 import type { HostOptions } from "../../runtime/methods/method.ts";
 import { methodOf } from "../../runtime/methods/registry.ts";
-import type { LiveApplication, LiveDocument } from "../../runtime/server/page/live.ts";
 import type { RunningServer } from "../../runtime/server/serve.ts";
 import { serveOne } from "../support/serve-one.ts";
 import type { FakeWorkers, ServedSubject } from "./subjects/served.ts";

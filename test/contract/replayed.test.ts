@@ -4,9 +4,9 @@ import { describe, expect, test } from "vitest";
 import { parsedLine } from "../../compiler/replay/parsed-line.ts";
 import { type DifferentCommands, ReplayedCore } from "../../compiler/replay/replayed-core.ts";
 import type { Bundle } from "../../runtime/bundle/schema.ts";
-import { EventNotes } from "../../runtime/server/decisions/event-notes.ts";
-import type { LoggedEntry } from "../../runtime/server/decisions/log-lines.ts";
-import { isCommand, type RecordedEntry } from "../../runtime/server/decisions/recorded-entry.ts";
+import { EventNotes } from "../../runtime/features/decision-log/event-notes.ts";
+import type { LoggedEntry } from "../../runtime/features/decision-log/log-lines.ts";
+import { isCommand, type RecordedEntry } from "../../runtime/server/requests/recorded-entry.ts";
 import { casesOf } from "../support/cases.ts";
 import { BY_METHOD } from "./subjects.ts";
 

@@ -79,7 +79,7 @@ function insert(path: string, after: string | null, text: string): void {
 function build(folder: string): void {
   try {
     const tsc = resolve("node_modules/typescript/bin/tsc");
-    for (const room of ["runtime", "runtime/server/page/client", "compiler"]) {
+    for (const room of ["runtime", "runtime/features/live-page/client", "compiler"]) {
       execFileSync(process.execPath, [tsc, "-p", room], { cwd: folder });
     }
   } catch (error) {

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { flagOf } from "../../runtime/settings/setting.ts";
+import { flagOf } from "../../runtime/kinds/setting.ts";
 import { SETTINGS } from "../../runtime/settings/table.ts";
 import { call, closeAll, serve } from "../runtime/server/harness.ts";
 

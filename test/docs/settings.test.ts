@@ -1,7 +1,7 @@
 /** docs/settings.md is made from the table of settings; vitest with `-u` writes it. */
 import { expect, test } from "vitest";
+import { flagOf, type Setting, variableOf } from "../../runtime/kinds/setting.ts";
 import { noFlagOf } from "../../runtime/settings/resolve.ts";
-import { flagOf, type Setting, variableOf } from "../../runtime/settings/setting.ts";
 import { isLimit, SETTING_GROUPS } from "../../runtime/settings/table.ts";
 
 const INTRODUCTION = `# Settings of \`serve\`

@@ -1,6 +1,6 @@
 /** Streams of batches and arrivals as servers see them, drawn. */
 import { Rng } from "../../runtime/core/rng.ts";
-import type { Reading } from "../../runtime/server/drift/watched.ts";
+import type { Reading } from "../../runtime/server/measures/watched.ts";
 
 /** What batches of one variant take, over their profile. */
 export interface RatioStream {

@@ -3,7 +3,7 @@ import {
   isCommand,
   type RecordedEntry,
   type Replayer,
-} from "../../runtime/server/decisions/recorded-entry.ts";
+} from "../../runtime/server/requests/recorded-entry.ts";
 
 /** The events of a log, each with what the replayer says to it. */
 export function replayedBy(replayer: Replayer, log: readonly RecordedEntry[]): RecordedEntry[] {

@@ -1,16 +1,18 @@
 /** What servers of all methods tell at `/metrics`, with everything on. */
 import { Client, credentials } from "@grpc/grpc-js";
 import type { MetricLine } from "../../runtime/base/exposition.ts";
+import { DecisionLog } from "../../runtime/features/decision-log/decision-log.ts";
+import { followedBy } from "../../runtime/features/decision-log/followed-cores.ts";
+import { openOtlp } from "../../runtime/features/telemetry/otlp/otlp.ts";
+import { otlpSettings } from "../../runtime/features/telemetry/otlp/otlp-settings.ts";
+import { telemetryOf } from "../../runtime/features/telemetry/telemetry.ts";
 import { WorkerFacts } from "../../runtime/host/worker-facts.ts";
 import { methodOf } from "../../runtime/methods/registry.ts";
 import type { Application } from "../../runtime/server/applications/application.ts";
-import { DecisionLog } from "../../runtime/server/decisions/decision-log.ts";
+import { droppedLines } from "../../runtime/server/logs/line-sink.ts";
 import { gpuLines } from "../../runtime/server/metrics/gpu-lines.ts";
-import { openServer } from "../../runtime/server/serve.ts";
-import { openOtlp } from "../../runtime/server/telemetry/otlp/otlp.ts";
-import { otlpSettings } from "../../runtime/server/telemetry/otlp/otlp-settings.ts";
-import { Telemetry } from "../../runtime/server/telemetry/telemetry.ts";
 import type { FakeWorkers, ServedSubject } from "../contract/subjects/served.ts";
+import { serveSeveral } from "./serve-one.ts";
 
 const CLOCK = { nowMs: () => 1000, epochOffsetMs: 0 };
 
@@ -68,21 +70,21 @@ export async function toldMetrics(subjects: readonly ServedSubject[]): Promise<T
     place: { name: "nowhere", send: async () => ({ kind: "taken" }) },
     ...{ sample: 1, mask: [], review: () => undefined, onNotice: () => {}, ...CLOCK },
   });
-  const telemetry = new Telemetry({ traces: otlp.traces, decisions, ...CLOCK });
-  const sink = { write: () => {}, droppedCount: 0 };
-  const server = await openServer(
+  const features = [telemetryOf({ traces: otlp.traces, ...CLOCK }), followedBy(decisions)];
+  const sink = { droppedCount: 0 };
+  const server = await serveSeveral(
     hosted.map(({ application }) => application),
     {
       host: "127.0.0.1",
       port: 0,
       ...CLOCK,
       version: "0.0.0",
-      telemetry,
-      logs: { server: sink, access: sink },
+      features,
       grpc: { host: "127.0.0.1", port: 0, maxStreams: 1 },
       otherLines: () => {
         const workers = hosted.map(({ application: { name } }) => ({ model: name, pids: [1] }));
-        return gpuLines(SAMPLE, workers);
+        const dropped = ["server", "access"].flatMap((log) => droppedLines(log, sink));
+        return [...gpuLines(SAMPLE, workers), ...dropped];
       },
     },
   );

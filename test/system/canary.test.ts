@@ -76,7 +76,7 @@ async function serve(
   const notices: string[] = [];
   const server = await started.startServer({
     policy: stable,
-    canary: { asked: [{ policy, shares: [0.5] }], timeMs: 1000, tolerance },
+    settings: { canary: [`${policy}=50%`], canaryTime: 1000, canaryTolerance: tolerance },
     standby: 0,
     meansCheck: false,
     onNotice: (notice) => notices.push(notice),
@@ -115,9 +115,8 @@ async function canaryOf(url: string, body?: object) {
 }
 
 test("one that does well is promoted step by step, and no request is lost", async () => {
-  const asked = [{ policy: good, shares: [0.25, 0.5] }];
-  const canary = { asked, timeMs: 1000, tolerance: 0.05 };
-  const { server, notices } = await serve(good, 0.05, { canary });
+  const settings = { canary: [`${good}=25%,50%`], canaryTime: 1000, canaryTolerance: 0.05 };
+  const { server, notices } = await serve(good, 0.05, { settings });
   const before = server.served[0]?.sha256;
   const isOver = () => notices.some((notice) => / answers all requests /.test(notice));
   const { sent, answered, counts } = await keepAsking(server.url, isOver);

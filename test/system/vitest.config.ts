@@ -22,7 +22,7 @@ export default defineConfig({
       "test/compiler/methods/ramsis/solve/{pooled-search,solver}.test.ts",
       "test/compiler/methods/themis/{simulate/invariants,solve/variant-choices}.test.ts",
       "test/runtime/server/bodies/hostile-bodies.test.ts",
-      "test/runtime/server/canary/comparison.test.ts",
+      "test/runtime/features/canary/comparison.test.ts",
       "test/runtime/features/sources/cut-power.test.ts",
       "test/runtime/bundles/trust/trust.test.ts",
       "test/regular-expressions.test.ts",

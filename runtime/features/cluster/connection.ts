@@ -6,7 +6,7 @@
 import { readFile } from "node:fs/promises";
 import { RuntimeError } from "../../base/errors.ts";
 import type { Notice } from "../../base/notice.ts";
-import { realWait, type Wait } from "../sources/wait.ts";
+import { realWait, type Wait } from "../../base/wait.ts";
 import type { ClusterUrl } from "./cluster-url.ts";
 import { type ClusterPackages, clusterPackages, type NatsLink } from "./nats-packages.ts";
 

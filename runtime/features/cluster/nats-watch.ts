@@ -2,7 +2,7 @@
  * Tells of the keys under a prefix of a bucket as they change, by consumers that end with a link,
  * with a server and with a gap: each is followed by another, which tells all again.
  */
-import { realWait } from "../sources/wait.ts";
+import { realWait } from "../../base/wait.ts";
 import type { ClusterConnection } from "./connection.ts";
 import type { NatsLink, StreamManager, StreamMessage } from "./nats-packages.ts";
 import type { StoreWatcher } from "./store.ts";

@@ -4,6 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import type { Notice } from "../../base/notice.ts";
+import { realWait, type Wait } from "../../base/wait.ts";
 import type { Trust } from "../../bundles/trust/trust.ts";
 import { firstOfSource, keptRevision } from "./first-revision.ts";
 import { nextPollMs, nextRetryMs, type Pace, refusedAgainMs } from "./pace.ts";
@@ -13,7 +14,6 @@ import { namingStore, type PolicyStore } from "./policy-store.ts";
 import { AwayError, type Fault, faultOf, isPassing } from "./source-error.ts";
 import { type Staged, stage } from "./staging.ts";
 import { revisionId, type StoredPolicy } from "./stored-policy.ts";
-import { realWait, type Wait } from "./wait.ts";
 
 /** What has become of a bundle that the server was to follow. */
 export interface Following {

@@ -1,10 +1,10 @@
 /** Tells a fleet's desk how the policies of this server stand, whenever that is otherwise. */
 import { head, line, type MetricLine } from "../../base/exposition.ts";
 import type { Notice } from "../../base/notice.ts";
+import { realWait, type Wait } from "../../base/wait.ts";
 import type { HttpClient } from "./http-client.ts";
 import { nextRetryMs, type Pace } from "./pace.ts";
 import { AwayError, faultOf } from "./source-error.ts";
-import { realWait, type Wait } from "./wait.ts";
 
 interface ReportOptions {
   readonly url: string;

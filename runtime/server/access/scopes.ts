@@ -24,18 +24,14 @@ const NEED_BY_RPC: Readonly<Record<string, Need>> = {
  * needs "infer", so that a stranger learns nothing of it.
  */
 export function needOf(path: readonly string[]): Need {
-  const [first, second, third, fourth] = path;
-  // The page at the root holds nothing: what it shows it asks for.
+  const [first, second, third] = path;
+  // The root holds nothing.
   if (first === "" && path.length === 1) return "open";
   if (first === "metrics") return "metrics";
   if (first === "admin") return "admin";
   if (first !== "v2") return "infer";
   if (second === "health") return "open";
-  // What the live page shows.
-  if (second === "stratagem") return "metrics";
   if (second === "repository" && third === "models") return "admin";
-  const isSetting = second === "logging" || second === "trace";
-  if (isSetting || (second === "models" && fourth === "trace")) return "admin";
   return "infer";
 }
 

@@ -4,14 +4,11 @@ import type { MetricLine } from "../../base/exposition.ts";
 import type { Notice } from "../../base/notice.ts";
 import type { Bundle, Cluster } from "../../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../../exec/models/executor.ts";
-import type { RecordedEntry } from "../decisions/recorded-entry.ts";
-import { Drift, HOURS_PER_FALSE_ALARM } from "../drift/drift.ts";
+import type { LabelledAnswers, PromiseState } from "../measures/facts.ts";
 import type { Endpoint } from "../requests/endpoint.ts";
+import type { RecordedEntry } from "../requests/recorded-entry.ts";
 import { Gate } from "./gate.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "./limits.ts";
-
-/** Time between two looks at what is promised. */
-const LOOK_MS = 1000;
 
 /** What applications of all methods have in common. */
 export interface ApplicationOptions {
@@ -27,8 +24,6 @@ export interface ApplicationOptions {
   readonly workerLines?: () => readonly MetricLine[];
   /** Is added to `nowMs` to have milliseconds since 1970; left out, that of the process. */
   readonly epochOffsetMs?: number;
-  /** Mean time between false alarms of its promises, hours; left out, 1000. */
-  readonly hoursPerFalseAlarm?: number;
   /**
    * Receives every event just before the core that decides does, then the commands that answer it.
    * It must not throw, and takes no longer than a decision may. A method, so that those who know
@@ -71,7 +66,7 @@ export function applicationOf<E extends Executor, H extends Required<ExecutorHan
     endpoint,
     limits: { ...DEFAULT_LIMITS, ...options.limits, maxPending },
     workerLines: options.workerLines ?? (() => []),
-    drift: driftOf(endpoint, bundle, options),
+    onNotice: options.onNotice ?? (() => {}),
     attachExecutor: () => attachExecutor(endpoint, executorFactory),
   });
   return application;
@@ -99,8 +94,17 @@ async function attachExecutor<E extends Executor, H extends Required<ExecutorHan
   return executor;
 }
 
+/** What a feature adds to one application. */
+export interface ApplicationPart {
+  /** What it counts; without the name of the application, where it says no other. */
+  lines?(): readonly MetricLine[];
+  promises?(): readonly PromiseState[];
+  labelled?(): readonly LabelledAnswers[];
+  close?(): void;
+}
+
 interface ApplicationParts
-  extends Pick<Application, "endpoint" | "limits" | "workerLines" | "drift"> {
+  extends Pick<Application, "endpoint" | "limits" | "workerLines" | "onNotice"> {
   readonly bundle: Bundle;
   readonly attachExecutor: () => Promise<Executor>;
 }
@@ -113,21 +117,21 @@ export class Application {
   readonly limits: ServerLimits;
   /** What is counted of its workers, whatever the method. */
   readonly workerLines: () => readonly MetricLine[];
-  /** Whether its promises hold. */
-  readonly drift: Drift;
+  /** For what an operator should see of it. */
+  readonly onNotice: Notice;
   readonly #attachExecutor: () => Promise<Executor>;
   #executor: Executor | undefined;
   #isDraining = false;
   #inside = 0;
   readonly #onEmpty: (() => void)[] = [];
-  #looks: NodeJS.Timeout | undefined;
+  #parts: readonly ApplicationPart[] = [];
 
   constructor({ bundle, ...parts }: ApplicationParts) {
     this.name = bundle.application;
     this.endpoint = parts.endpoint;
     this.limits = parts.limits;
     this.workerLines = parts.workerLines;
-    this.drift = parts.drift;
+    this.onNotice = parts.onNotice;
     this.sloMs = bundle.slo.latencyMs;
     this.gate = new Gate(this.limits.maxPending, workerCountOf(bundle.cluster), this.sloMs);
     this.#attachExecutor = parts.attachExecutor;
@@ -138,10 +142,29 @@ export class Application {
     return this.#isDraining;
   }
 
+  /** What features count of it. */
+  partLines(): MetricLine[] {
+    return this.#parts.flatMap((part) => part.lines?.() ?? []);
+  }
+
+  /** What its bundle promises, as that stands; empty where nobody watches it. */
+  promises(): PromiseState[] {
+    return this.#parts.flatMap((part) => part.promises?.() ?? []);
+  }
+
+  /** Answers of which the truth is known, one entry at most for each variant. */
+  labelled(): LabelledAnswers[] {
+    return this.#parts.flatMap((part) => part.labelled?.() ?? []);
+  }
+
+  /** Takes what features add, which it closes. */
+  join(parts: readonly ApplicationPart[]): void {
+    this.#parts = parts;
+  }
+
   /** Starts its workers, once. @throws what making the executor throws. */
   async openWorkers(): Promise<void> {
     this.#executor = await this.#attachExecutor();
-    this.#looks = setInterval(() => this.drift.look(), LOOK_MS).unref();
   }
 
   /** An inference request of one of its models has come in. */
@@ -169,26 +192,9 @@ export class Application {
 
   /** Ends its workers, if they were started. */
   async close(): Promise<void> {
-    clearInterval(this.#looks);
     await this.#executor?.close();
+    for (const part of this.#parts) part.close?.();
   }
-}
-
-function driftOf(
-  { watched }: Endpoint,
-  { tasks }: Bundle,
-  { nowMs, epochOffsetMs = performance.timeOrigin, onNotice, ...more }: ApplicationOptions,
-): Drift {
-  const { hoursPerFalseAlarm = HOURS_PER_FALSE_ALARM } = more;
-  const stated = tasks.flatMap(({ name, variants }) =>
-    variants.map(({ name: variant, accuracy }) => ({
-      task: tasks.length > 1 ? name : undefined,
-      variant,
-      accuracy,
-    })),
-  );
-  const tell = onNotice ?? (() => {});
-  return new Drift({ watched, stated, hoursPerFalseAlarm, nowMs, epochOffsetMs, onNotice: tell });
 }
 
 /** The same handlers, called by way of `tell`. */

@@ -1,7 +1,6 @@
 /** The models of all applications of a server, by the names that clients call them. */
 import { type InferLimits, inferLimits } from "../bodies/body-limits.ts";
 import { HttpError } from "../connections/http-error.ts";
-import { FeedbackBook } from "../feedback/feedback-book.ts";
 import type { ReadModel } from "../json/json-jobs.ts";
 import { Latencies } from "../metrics/latencies.ts";
 import { RequestReader } from "../protocol/protocol.ts";
@@ -21,19 +20,9 @@ export interface HostedModel {
   /** Rows of one request at most. */
   readonly maxRows: number;
   readonly latencies: Latencies;
-  /** Left out where no feedback is taken. */
-  readonly feedback?: FeedbackBook | undefined;
 }
 
-/** @param epochMs now, since 1970. */
-export function hostedModels(application: Application, epochMs: number): HostedModel[] {
-  const hosted = modelsOf(application, epochMs);
-  const books = hosted.flatMap(({ feedback }) => feedback ?? []);
-  application.drift.learnFrom(() => books.flatMap((book) => book.labelled()));
-  return hosted;
-}
-
-function modelsOf(application: Application, epochMs: number): HostedModel[] {
+export function hostedModels(application: Application): HostedModel[] {
   return application.endpoint.models.map((model) => {
     const { maxRows, maxBodyBytes } = application.limits;
     const ownMaxRows = model.maxRows ?? maxRows;
@@ -50,30 +39,7 @@ function modelsOf(application: Application, epochMs: number): HostedModel[] {
         application.sloMs,
         model.classes?.stated.map(({ latencyMs }) => latencyMs),
       ),
-      feedback: feedbackOf(application, model, epochMs),
     };
-  });
-}
-
-function feedbackOf(
-  { endpoint: { bundle }, limits }: Application,
-  { signature }: EndpointModel,
-  sinceEpochMs: number,
-): FeedbackBook | undefined {
-  const { feedbackRows: maxRows, feedbackMs: keptMs } = limits;
-  if (maxRows === 0) return undefined;
-  const profiledByVariant = new Map<string, number>();
-  // Of a pipeline the accuracy is that of a path, which answers tell.
-  for (const task of signature.answersByRow === true ? bundle.tasks : []) {
-    for (const { name, accuracy } of task.variants) profiledByVariant.set(name, accuracy);
-  }
-  return new FeedbackBook({
-    model: signature.names[0] ?? "",
-    signature,
-    profiledByVariant,
-    maxRows,
-    keptMs,
-    sinceEpochMs,
   });
 }
 

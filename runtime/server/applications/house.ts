@@ -1,17 +1,14 @@
 /** What all doors of a server share: its applications, and which inference requests are in. */
 
-import { head, labelled, line, type MetricLine } from "../../base/exposition.ts";
+import { labelled, type MetricLine } from "../../base/exposition.ts";
 import type { Notice } from "../../base/notice.ts";
 import type { Access } from "../access/access.ts";
 import type { ByteBudget } from "../bodies/byte-budget.ts";
-import { feedbackLines } from "../feedback/feedback-document.ts";
 import { Latencies } from "../metrics/latencies.ts";
 import type { LoopDelay } from "../metrics/loop-delay.ts";
 import { ReloadCounts } from "../metrics/reload-counts.ts";
-import type { LineSink } from "../telemetry/line-sink.ts";
-import type { LogState } from "../telemetry/log.ts";
-import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Application } from "./application.ts";
+import { type HouseFeature, HouseFeatures } from "./hooks.ts";
 import { type HostedModel, hostedModels, namedApart } from "./hosted-model.ts";
 import type { LoopLag } from "./loop-lag.ts";
 import { revisionOf, Trials } from "./trials.ts";
@@ -28,8 +25,6 @@ export interface HouseOptions {
   readonly serverName: string;
   /** What it is among the front ends of a cluster; left out where it is of none. */
   readonly frontEnd?: string | undefined;
-  /** Whether it is not ready while a promise of an application is broken. */
-  readonly readyNeedsPromises: boolean;
   /** Of the program, as the server tells it. */
   readonly version: string;
   /** Whether parameters of answers are all texts. */
@@ -38,13 +33,8 @@ export interface HouseOptions {
   readonly nowMs: () => number;
   /** Is added to `nowMs` to have milliseconds since 1970; for statistics only. */
   readonly epochOffsetMs: number;
-  /** Left out where nothing is noted of requests. */
-  readonly telemetry?: Telemetry | undefined;
-  /** Logs by what they are, as far as lines of theirs may be dropped. */
-  readonly logs?: Readonly<Record<string, Pick<LineSink, "droppedCount">>> | undefined;
+  readonly features: readonly HouseFeature[];
   readonly onNotice?: Notice | undefined;
-  /** What `onNotice` writes to, as far as it may be changed; left out where that is nothing. */
-  readonly log?: LogState | undefined;
   /**
    * Reads the bundle of an application again and follows it if it can; never rejects. Null where
    * there is no such application. Left out where bundles are not from files.
@@ -69,14 +59,11 @@ export class House {
   readonly nowMs: () => number;
   readonly epochOffsetMs: number;
   readonly reloads: ReloadCounts;
-  readonly #readyNeedsPromises: boolean;
-  readonly telemetry: Telemetry | undefined;
   readonly onNotice: Notice;
-  readonly log: LogState | undefined;
   readonly reload: Reload | undefined;
+  readonly features: HouseFeatures;
   /** Applications that are tried beside those that are served. */
   readonly trials = new Trials();
-  readonly #logs: Readonly<Record<string, Pick<LineSink, "droppedCount">>>;
   #applications: readonly Application[];
   #models: readonly HostedModel[];
   #isStopping = false;
@@ -84,9 +71,9 @@ export class House {
 
   constructor(options: HouseOptions) {
     this.#applications = options.applications;
-    const epochMs = options.nowMs() + options.epochOffsetMs;
-    const models = options.applications.flatMap((one) => hostedModels(one, epochMs));
-    this.#models = namedApart(models);
+    this.#models = namedApart(options.applications.flatMap(hostedModels));
+    this.features = new HouseFeatures(options.features, options.nowMs);
+    for (const application of options.applications) this.features.onOpened(application);
     this.access = options.access;
     this.budget = options.budget;
     this.lag = options.lag;
@@ -95,11 +82,7 @@ export class House {
     this.frontEnd = options.frontEnd;
     this.version = options.version;
     this.hasTextParameters = options.hasTextParameters;
-    this.telemetry = options.telemetry;
     this.onNotice = options.onNotice ?? (() => {});
-    this.log = options.log;
-    this.#logs = options.logs ?? {};
-    this.#readyNeedsPromises = options.readyNeedsPromises;
     this.reloads = new ReloadCounts(
       options.applications.map(({ name }) => name),
       () => (options.nowMs() + options.epochOffsetMs) / 1000,
@@ -145,8 +128,7 @@ export class House {
 
   /** Whether clients should be sent here, as those are told who ask whether it is ready. */
   get isFit(): boolean {
-    if (!this.#readyNeedsPromises) return this.isReady;
-    return this.isReady && this.#applications.every(({ drift }) => drift.holds);
+    return this.isReady && this.features.isFit(this.#applications);
   }
 
   /** Whether the models of an application answer, whatever the others do. */
@@ -167,15 +149,10 @@ export class House {
     const at = this.#applications.indexOf(before);
     this.#applications = this.#applications.with(at, after);
     const models = this.#applications.flatMap((application) => {
-      if (application === after) return known ?? this.modelsOf(after);
+      if (application === after) return known ?? hostedModels(after);
       return this.#models.filter((hosted) => hosted.application === application);
     });
     this.#models = namedApart(models);
-  }
-
-  /** Those of an application whose requests are counted from now on. */
-  modelsOf(application: Application): readonly HostedModel[] {
-    return hostedModels(application, this.nowMs() + this.epochOffsetMs);
   }
 
   /** What all applications count, and what is counted of their requests whatever the method. */
@@ -185,27 +162,15 @@ export class House {
       ...this.#trialLines(),
       ...this.reloads.lines(),
       ...this.access.metricLines(),
-      ...this.#logLines(),
-      ...(this.telemetry?.lines() ?? []),
+      ...this.features.lines(this.trials.open),
     ];
   }
 
   /** The same of bundles that are tried, apart by their revisions. */
   #trialLines(): MetricLine[] {
-    const own = this.trials.open.flatMap(({ canary, models }) => {
-      return labelled(countedLines([canary], models), { revision: revisionOf(canary) });
+    return this.trials.open.flatMap(({ candidate, models }) => {
+      return labelled(countedLines([candidate], models), { revision: revisionOf(candidate) });
     });
-    return [...own, ...this.trials.lines()];
-  }
-
-  #logLines(): MetricLine[] {
-    const name = "stratagem_log_lines_dropped_total";
-    const logs = Object.entries(this.#logs);
-    if (logs.length === 0) return [];
-    return [
-      head(name, "counter", "Lines of a log that its reader was too slow for"),
-      ...logs.map(([log, { droppedCount }]) => line(name, { log }, droppedCount)),
-    ];
   }
 
   /** It is not ready any more, so that nobody is sent here; who comes is still answered. */
@@ -236,15 +201,12 @@ function countedLines(
     return [model.signature.names[0] ?? "", own] as const;
   });
   return [
-    ...applications.flatMap(({ name, endpoint, workerLines, drift }) => {
-      const own = [...endpoint.metricLines(), ...workerLines(), ...drift.lines()];
+    ...applications.flatMap((application) => {
+      const { name, endpoint, workerLines } = application;
+      const own = [...endpoint.metricLines(), ...workerLines(), ...application.partLines()];
       return labelled(own, { model: name });
     }),
     ...Latencies.lines(latencies),
-    ...models.flatMap(({ model, feedback }) => {
-      const own = feedback === undefined ? [] : feedbackLines(feedback);
-      return labelled(own, { model: model.signature.names[0] ?? "" });
-    }),
   ];
 }
 

@@ -2,11 +2,10 @@
 import { bucketSizes } from "../../bundle/schema.ts";
 import type { ByteHold } from "../bodies/byte-budget.ts";
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
-import type { Asker } from "../feedback/answered-requests.ts";
 import type { InferRequest } from "../protocol/protocol.ts";
 import type { Answer, Failure, FailureReason, GivenUp, Outcome } from "../requests/request.ts";
 import { type RequestClass, requestClass } from "../requests/request-classes.ts";
-import type { RequestRecord } from "../telemetry/request-record.ts";
+import type { RequestRecord } from "../requests/request-record.ts";
 import { paddedInputs } from "../tensors/padding.ts";
 import type { HostedModel } from "./hosted-model.ts";
 import type { House } from "./house.ts";
@@ -71,6 +70,7 @@ interface Arrival {
 export async function infer(house: House, inference: Inference): Promise<void> {
   const { hosted, modelName, record } = inference;
   const { nowMs } = house;
+  const { answered } = house.features;
   const { metrics, classes } = hosted.model;
   const seenMs = nowMs();
   const lagMs = house.lag.onRequest();
@@ -93,17 +93,18 @@ export async function infer(house: House, inference: Inference): Promise<void> {
     const { sloMs } = application;
     const sloClass = { ...requestClass(classes, modelName, request.sloClass, sloMs), ...kind };
     if (record !== undefined) noteKind(record, sloClass, request, nowMs());
-    const outcome = await remembered(
-      house,
-      inference,
-      request,
-      inTurn(house, inference, sloClass, request, arrival),
-    );
+    const outcome = await inTurn(house, inference, sloClass, request, arrival);
     if (outcome.kind === "failed") {
       reason = outcome.reason;
       throw errorOf(outcome);
     }
     isAnswered = true;
+    if (answered.length > 0) {
+      const { id, client = "" } = inference;
+      const { rows } = request;
+      const told = { hosted, rows, answer: outcome, id: id?.(), client };
+      for (const hook of answered) hook(told);
+    }
     if (record !== undefined) noteAnswer(record, outcome);
     const written = inference.write(read, outcome, sloClass);
     if (written !== undefined) await written;
@@ -192,28 +193,6 @@ function ownSequence(request: InferRequest, client = ""): InferRequest {
   const { sequence } = request;
   if (sequence === undefined || client === "") return request;
   return { ...request, sequence: { ...sequence, client } };
-}
-
-/** Who may tell later whether the answer was right; undefined where nobody can. */
-function askerOf({ id, client = "" }: Inference): Asker | undefined {
-  const own = id?.();
-  return own === undefined ? undefined : { id: own, client };
-}
-
-/** Remembers an answer, for feedback to come. */
-function remembered(
-  { nowMs }: House,
-  inference: Inference,
-  { rows }: InferRequest,
-  outcome: Outcome | Promise<Outcome>,
-): Outcome | Promise<Outcome> {
-  const { feedback } = inference.hosted;
-  const asker = feedback === undefined ? undefined : askerOf(inference);
-  if (asker === undefined || !(outcome instanceof Promise)) return outcome;
-  return outcome.then((found) => {
-    if (found.kind === "answered") feedback?.onAnswered(asker, rows, found, nowMs());
-    return found;
-  });
 }
 
 /**

@@ -19,10 +19,6 @@ export interface ServerLimits extends ConnectionLimits, HeadLimits, PaceLimits {
   readonly maxSequenceBytes: number;
   /** How long a sequence stays open without a request. */
   readonly sequenceIdleMs: number;
-  /** Rows of answers of a model that feedback may come for; 0 where none is taken. */
-  readonly feedbackRows: number;
-  /** How long it may come. */
-  readonly feedbackMs: number;
   /** How long `close` goes on as before, but for its readiness. */
   readonly drainDelayMs: number;
   /** How long `close` then waits for what was sent. */
@@ -37,8 +33,6 @@ export const DEFAULT_LIMITS: ServerLimits = {
   maxSequences: 4096,
   maxSequenceBytes: 64 * 2 ** 20,
   sequenceIdleMs: 60_000,
-  feedbackRows: 65_536,
-  feedbackMs: 3_600_000,
   maxConnections: 4096,
   maxPipelined: 64,
   maxHeaderBytes: 16 * 2 ** 10,

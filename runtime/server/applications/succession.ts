@@ -3,6 +3,7 @@
  * a request, and the one before answers all that it has. Or one beside another, for a trial.
  */
 import type { Application } from "./application.ts";
+import { hostedModels } from "./hosted-model.ts";
 import { type House, within } from "./house.ts";
 import { Trial } from "./trial.ts";
 
@@ -56,25 +57,25 @@ export class Succession {
   }
 
   /** A share of the requests to one that is served go from now on to one that is open beside it. */
-  begin(stable: Application, canary: Application, share: number): Trial {
+  begin(stable: Application, candidate: Application, share: number): Trial {
     const { trials } = this.#house;
-    const before = trials.open.find((one) => one.canary === canary);
+    const before = trials.open.find((one) => one.candidate === candidate);
     if (before !== undefined) trials.end(before);
-    const models = before?.models ?? this.#house.modelsOf(canary);
-    const trial = new Trial({ stable, canary, models, share });
+    const models = before?.models ?? hostedModels(candidate);
+    const trial = new Trial({ stable, candidate, models, share });
     trials.begin(trial);
     return trial;
   }
 
-  /** The canary answers all from now on. @throws Error where the other is not served any more. */
+  /** The candidate answers all from now on. @throws Error if the other is not served any more. */
   promote(trial: Trial): Replaced {
-    const { stable, canary, models } = trial;
+    const { stable, candidate, models } = trial;
     if (!this.#house.applications.includes(stable)) {
       throw new Error("the bundle that it was tried beside is not served any more");
     }
     this.#house.trials.end(trial);
-    this.#house.trials.beside.delete(canary);
-    this.#house.replace(stable, canary, models);
+    this.#house.trials.beside.delete(candidate);
+    this.#house.replace(stable, candidate, models);
     this.#onSwitch();
     return { retired: this.#retire(stable) };
   }
@@ -82,7 +83,7 @@ export class Succession {
   /** One that is open beside others gets nothing more, answers what it has, and is closed. */
   end(beside: Application): Promise<void> {
     const { trials } = this.#house;
-    for (const trial of trials.open) if (trial.canary === beside) trials.end(trial);
+    for (const trial of trials.open) if (trial.candidate === beside) trials.end(trial);
     trials.beside.delete(beside);
     return this.#retire(beside);
   }
@@ -102,6 +103,7 @@ export class Succession {
   }
 
   async #open(next: Application, failed: Promise<never>): Promise<void> {
+    this.#house.features.onOpened(next);
     const opened = next.openWorkers();
     try {
       await Promise.race([opened, this.#closing, failed]);

@@ -1,7 +1,4 @@
 /** Which applications of a server are tried beside those that it serves, and who answers what. */
-
-import { head, line, type MetricLine } from "../../base/exposition.ts";
-import type { ArmCounts } from "../canary/comparison.ts";
 import type { Application } from "./application.ts";
 import type { HostedModel } from "./hosted-model.ts";
 import type { Trial } from "./trial.ts";
@@ -23,14 +20,14 @@ export class Trials {
   begin(trial: Trial): void {
     this.#open.add(trial);
     this.#byApplication.set(trial.stable, trial);
-    this.#byApplication.set(trial.canary, trial);
+    this.#byApplication.set(trial.candidate, trial);
   }
 
   /** All new requests go to the stable application. */
   end(trial: Trial): void {
     this.#open.delete(trial);
     this.#byApplication.delete(trial.stable);
-    this.#byApplication.delete(trial.canary);
+    this.#byApplication.delete(trial.candidate);
   }
 
   /**
@@ -40,7 +37,7 @@ export class Trials {
   routed(hosted: HostedModel, request: object, idOf: () => string | undefined): HostedModel {
     if (this.#open.size === 0) return hosted;
     const trial = this.#byApplication.get(hosted.application);
-    if (trial === undefined || trial.canary === hosted.application) return hosted;
+    if (trial === undefined || trial.candidate === hosted.application) return hosted;
     return trial.routed(hosted, request, idOf);
   }
 
@@ -60,27 +57,6 @@ export class Trials {
   onSettled(application: Application, isKept: boolean): void {
     if (this.#open.size === 0) return;
     this.#byApplication.get(application)?.onSettled(application, isKept);
-  }
-
-  lines(): MetricLine[] {
-    const all = this.open;
-    if (all.length === 0) return [];
-    const share = "stratagem_canary_share";
-    const requests = "stratagem_canary_requests_total";
-    const lines = (trial: Trial, arm: "stable" | "canary") => {
-      const { kept, violated }: ArmCounts = trial.arms[arm];
-      const own = { model: trial.stable.name, arm, revision: revisionOf(trial[arm]) };
-      return [
-        line(requests, { ...own, outcome: "kept" }, kept),
-        line(requests, { ...own, outcome: "violated" }, violated),
-      ];
-    };
-    return [
-      head(share, "gauge", "Part of the requests that a bundle answers that is tried"),
-      ...all.map((trial) => line(share, { model: trial.stable.name }, trial.share)),
-      head(requests, "counter", "Requests while a bundle is tried, by who answered and how"),
-      ...all.flatMap((trial) => [...lines(trial, "stable"), ...lines(trial, "canary")]),
-    ];
   }
 }
 

@@ -45,12 +45,6 @@ export const SMALL_LIMIT: BodyLimit = {
   why: "what such a request takes at most",
 };
 
-/** Of feedback, for as many requests as one body may have. */
-export const FEEDBACK_LIMIT: BodyLimit = {
-  bytes: 262_144,
-  why: "what feedback takes at most",
-};
-
 /**
  * @param maxRows of one request.
  * @param maxBodyBytes which nothing is above.

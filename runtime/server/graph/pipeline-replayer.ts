@@ -6,7 +6,7 @@ import {
   type RecordedEntry,
   type Replayer,
   shareIn,
-} from "../decisions/recorded-entry.ts";
+} from "../requests/recorded-entry.ts";
 import type { PipelineCommand, PipelineEvent } from "./pipeline-recording.ts";
 import { commandsOf, type ServedDispatcher } from "./recorded-dispatcher.ts";
 

@@ -4,7 +4,7 @@ import type { PathTimes } from "../../core/decision-slo.ts";
 import type { LoadShare, SeenLoad } from "../../core/load-share.ts";
 import type { PaceMonitor } from "../../core/pace.ts";
 import { type AssignedExecutor, WorkerLostError } from "../../exec/models/executor.ts";
-import type { ServiceTimes } from "../drift/service-times.ts";
+import type { ServiceTimes } from "../measures/service-times.ts";
 import { type BatchOwner, BatchRuns, pacedMs } from "../requests/batch-runs.ts";
 import type { RequestRows, Submission } from "../requests/request.ts";
 import { BatchEnds } from "./batch-ends.ts";

@@ -2,8 +2,8 @@
 
 import type { MetricLine } from "../../base/exposition.ts";
 import type { Bundle, PoolProfile } from "../../bundle/schema.ts";
-import type { ProfiledCells } from "../drift/service-times.ts";
-import type { CostNow } from "../drift/watched.ts";
+import type { ProfiledCells } from "../measures/service-times.ts";
+import type { CostNow } from "../measures/watched.ts";
 import type { Forecasts } from "./forecasts.ts";
 import type { PipelineRecorder } from "./pipeline-recording.ts";
 import type { ServedDispatcher } from "./recorded-dispatcher.ts";

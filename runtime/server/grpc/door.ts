@@ -1,5 +1,6 @@
 /** What the server knows of its gRPC door without any of its code being loaded. */
 import type { MetricLine } from "../../base/exposition.ts";
+import type { RegisterRpcs } from "./rpcs.ts";
 
 export interface GrpcOptions {
   readonly host: string;
@@ -11,6 +12,8 @@ export interface GrpcOptions {
   readonly maxStreams: number;
   /** Whether administrators are served there; left out, they are. */
   readonly servesAdmin?: boolean;
+  /** What features add; left out for nothing. */
+  readonly rpcs?: readonly RegisterRpcs[];
 }
 
 export interface GrpcDoor {

@@ -17,7 +17,7 @@ import { file_health } from "./pb/health-pb.ts";
 import { file_inference, GRPCInferenceService } from "./pb/inference-pb.ts";
 import { file_reflection } from "./pb/reflection-pb.ts";
 import { Reflection } from "./reflection.ts";
-import { registerInference } from "./service.ts";
+import { INFERENCE_PATH, registerInference } from "./service.ts";
 import { Sockets } from "./sockets.ts";
 
 const FILES = [file_inference, file_health, file_reflection];
@@ -25,7 +25,7 @@ const FILES = [file_inference, file_health, file_reflection];
 /** @throws RuntimeError RUNTIME_LISTEN */
 export async function openGrpc(
   house: House,
-  { host, port, maxMessageBytes, maxStreams, servesAdmin = true }: GrpcOptions,
+  { host, port, maxMessageBytes, maxStreams, servesAdmin = true, rpcs = [] }: GrpcOptions,
   limits: ServerLimits,
 ): Promise<GrpcDoor> {
   const maxBytes = maxMessageBytes ?? messageLimit(house.models, limits.maxBodyBytes);
@@ -47,6 +47,7 @@ export async function openGrpc(
   const health = new Health(house, [GRPCInferenceService.typeName]);
   const reflection = new Reflection(FILES);
   registerInference(server, context, streams);
+  for (const register of rpcs) register(server, context, INFERENCE_PATH);
   health.register(server, context);
   reflection.register(server, context);
   const url = await sockets.listen(host, port);

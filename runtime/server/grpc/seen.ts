@@ -4,9 +4,9 @@ import { ANYBODY, type Decision } from "../access/access.ts";
 import { type Need, needOfRpc } from "../access/scopes.ts";
 import type { House } from "../applications/house.ts";
 import { httpErrorOf, tellFault } from "../protocol/refusal.ts";
-import { REQUEST_ID, requestIdOf } from "../telemetry/request-id.ts";
-import type { RequestRecord } from "../telemetry/request-record.ts";
-import { type TraceParent, traceParentOf, traceParentText } from "../telemetry/trace-context.ts";
+import { REQUEST_ID, requestIdOf } from "../requests/request-id.ts";
+import type { RequestRecord } from "../requests/request-record.ts";
+import { type TraceParent, traceParentOf, traceParentText } from "../requests/trace-context.ts";
 import { type CodeName, type Refusal, refusalOf } from "./codes.ts";
 
 /** Where a call comes from, and what it asks. */
@@ -36,7 +36,7 @@ export class Seen {
     this.#head = head;
     this.#parent = parent;
     this.#id = id;
-    this.record = house.telemetry?.begin({
+    this.record = house.features.records?.begin({
       protocol: "grpc",
       method: path.slice(1),
       path,
@@ -139,7 +139,7 @@ export class Seen {
   /** It is over. @param code null where its client was gone before its answer. */
   end(code: CodeName | null): void {
     if (this.record === undefined) return;
-    this.#house.telemetry?.end(this.record, code === null ? null : Code[code]);
+    this.#house.features.records?.end(this.record, code === null ? null : Code[code]);
   }
 }
 

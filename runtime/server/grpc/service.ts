@@ -16,10 +16,9 @@ import { registerAnswer, registerDuplex, registerUnary } from "./calls.ts";
 import type { GrpcContext } from "./context.ts";
 import { inferMessage } from "./infer.ts";
 import type { InferStreams } from "./infer-stream.ts";
-import { registerSettings } from "./operator-settings.ts";
 import * as pb from "./pb/inference-pb.ts";
 
-const PATH = "/inference.GRPCInferenceService";
+export const INFERENCE_PATH = "/inference.GRPCInferenceService";
 
 const UNIMPLEMENTED: Readonly<Record<string, string>> = {
   SystemSharedMemoryStatus: NO_MEMORY,
@@ -35,16 +34,17 @@ export function registerInference(
   context: GrpcContext,
   streams: InferStreams,
 ): void {
-  registerUnary(server, context, `${PATH}/ModelInfer`, (message, client, seen) =>
+  registerUnary(server, context, `${INFERENCE_PATH}/ModelInfer`, (message, client, seen) =>
     inferMessage(context, message, client, seen, false),
   );
-  registerDuplex(server, context, `${PATH}/ModelStreamInfer`, (call) => streams.serve(call));
+  registerDuplex(server, context, `${INFERENCE_PATH}/ModelStreamInfer`, (call) =>
+    streams.serve(call),
+  );
   registerServerState(server, context);
   registerRepository(server, context);
-  registerSettings(server, context, PATH);
   registerDescriptions(server, context);
   for (const [method, reason] of Object.entries(UNIMPLEMENTED)) {
-    registerUnary(server, context, `${PATH}/${method}`, () => {
+    registerUnary(server, context, `${INFERENCE_PATH}/${method}`, () => {
       throw new HttpError(501, reason);
     });
   }
@@ -53,60 +53,90 @@ export function registerInference(
 function registerServerState(server: Server, context: GrpcContext): void {
   const { house } = context;
   const live = [pb.ServerLiveRequestSchema, pb.ServerLiveResponseSchema] as const;
-  registerAnswer(server, context, `${PATH}/ServerLive`, live, () => ({ live: true }));
+  registerAnswer(server, context, `${INFERENCE_PATH}/ServerLive`, live, () => ({ live: true }));
   const ready = [pb.ServerReadyRequestSchema, pb.ServerReadyResponseSchema] as const;
-  registerAnswer(server, context, `${PATH}/ServerReady`, ready, () => ({ ready: house.isFit }));
+  registerAnswer(server, context, `${INFERENCE_PATH}/ServerReady`, ready, () => ({
+    ready: house.isFit,
+  }));
   const modelReady = [pb.ModelReadyRequestSchema, pb.ModelReadyResponseSchema] as const;
-  registerAnswer(server, context, `${PATH}/ModelReady`, modelReady, ({ name, version }) => {
-    const hosted = knownModel(context, name, version);
-    return { ready: hosted !== undefined && house.isApplicationReady(hosted.application) };
-  });
+  registerAnswer(
+    server,
+    context,
+    `${INFERENCE_PATH}/ModelReady`,
+    modelReady,
+    ({ name, version }) => {
+      const hosted = knownModel(context, name, version);
+      return { ready: hosted !== undefined && house.isApplicationReady(hosted.application) };
+    },
+  );
 }
 
 function registerRepository(server: Server, context: GrpcContext): void {
   const { house } = context;
   const index = [pb.RepositoryIndexRequestSchema, pb.RepositoryIndexResponseSchema] as const;
-  registerAnswer(server, context, `${PATH}/RepositoryIndex`, index, ({ ready }) => ({
+  registerAnswer(server, context, `${INFERENCE_PATH}/RepositoryIndex`, index, ({ ready }) => ({
     models: repositoryIndex(house, ready),
   }));
   const load = [pb.RepositoryModelLoadRequestSchema, pb.RepositoryModelLoadResponseSchema] as const;
-  registerAnswer(server, context, `${PATH}/RepositoryModelLoad`, load, async (request) => {
-    await loadModel(house, request.modelName, Object.keys(request.parameters));
-    return {};
-  });
+  registerAnswer(
+    server,
+    context,
+    `${INFERENCE_PATH}/RepositoryModelLoad`,
+    load,
+    async (request) => {
+      await loadModel(house, request.modelName, Object.keys(request.parameters));
+      return {};
+    },
+  );
   const unload = [
     pb.RepositoryModelUnloadRequestSchema,
     pb.RepositoryModelUnloadResponseSchema,
   ] as const;
-  registerAnswer(server, context, `${PATH}/RepositoryModelUnload`, unload, ({ modelName }) =>
-    refuseUnload(house, modelName),
+  registerAnswer(
+    server,
+    context,
+    `${INFERENCE_PATH}/RepositoryModelUnload`,
+    unload,
+    ({ modelName }) => refuseUnload(house, modelName),
   );
 }
 
 function registerDescriptions(server: Server, context: GrpcContext): void {
   const { house } = context;
   const own = [pb.ServerMetadataRequestSchema, pb.ServerMetadataResponseSchema] as const;
-  registerAnswer(server, context, `${PATH}/ServerMetadata`, own, () =>
+  registerAnswer(server, context, `${INFERENCE_PATH}/ServerMetadata`, own, () =>
     said(pb.ServerMetadataResponseSchema, serverMetadata(house, ownExtensions(house))),
   );
   const metadata = [pb.ModelMetadataRequestSchema, pb.ModelMetadataResponseSchema] as const;
-  registerAnswer(server, context, `${PATH}/ModelMetadata`, metadata, ({ name, version }) => {
-    const { model } = hostedModel(house.models, name, version);
-    return said(pb.ModelMetadataResponseSchema, modelMetadata(name, model.signature));
-  });
+  registerAnswer(
+    server,
+    context,
+    `${INFERENCE_PATH}/ModelMetadata`,
+    metadata,
+    ({ name, version }) => {
+      const { model } = hostedModel(house.models, name, version);
+      return said(pb.ModelMetadataResponseSchema, modelMetadata(name, model.signature));
+    },
+  );
   const config = [pb.ModelConfigRequestSchema, pb.ModelConfigResponseSchema] as const;
-  registerAnswer(server, context, `${PATH}/ModelConfig`, config, ({ name, version }) => {
+  registerAnswer(server, context, `${INFERENCE_PATH}/ModelConfig`, config, ({ name, version }) => {
     const { model, maxRows } = hostedModel(house.models, name, version);
     const { signature, classes, sequences } = model;
     const told = modelConfig(name, signature, maxRows, classes?.stated, sequences);
     return { config: said(pb.ModelConfigSchema, told) };
   });
   const stats = [pb.ModelStatisticsRequestSchema, pb.ModelStatisticsResponseSchema] as const;
-  registerAnswer(server, context, `${PATH}/ModelStatistics`, stats, ({ name, version }) => {
-    const told = name === "" ? house.models.map(namedFirst) : [named(context, name, version)];
-    const statistics = modelStatistics(told, house.epochOffsetMs);
-    return said(pb.ModelStatisticsResponseSchema, statistics);
-  });
+  registerAnswer(
+    server,
+    context,
+    `${INFERENCE_PATH}/ModelStatistics`,
+    stats,
+    ({ name, version }) => {
+      const told = name === "" ? house.models.map(namedFirst) : [named(context, name, version)];
+      const statistics = modelStatistics(told, house.epochOffsetMs);
+      return said(pb.ModelStatisticsResponseSchema, statistics);
+    },
+  );
 }
 
 /** To whoever asks whether it is ready, a model that there is not is one that is not. */

@@ -19,49 +19,6 @@ export interface Reloaded {
   readonly applications: readonly ReloadedApplication[];
 }
 
-/** What can be done by hand with a bundle that is tried. */
-export const CANARY_ACTIONS = ["promote", "roll-back", "start"] as const;
-export type CanaryAction = (typeof CANARY_ACTIONS)[number];
-
-export interface CanaryDone {
-  readonly isDone: boolean;
-  /** In words. */
-  readonly notice: string;
-}
-
-/** Requests by what became of them. */
-interface ToldArm {
-  readonly kept: number;
-  readonly violated: number;
-}
-
-/** A bundle that is or was tried. */
-export interface CanaryTold {
-  /** Empty until its file was read. */
-  readonly application: string;
-  readonly policy: string;
-  readonly sha256: string;
-  readonly state: "starting" | "tried" | "promoted" | "rolled back";
-  /** Why it was promoted or rolled back; empty before. */
-  readonly because: string;
-  /** Of the requests that it gets now, and gets in turn. */
-  readonly share: number;
-  readonly shares: readonly number[];
-  /** At the present share, or the last one. */
-  readonly requests?: { readonly stable: ToldArm; readonly canary: ToldArm };
-  /** 0 to 1, which is enough; while it is tried. */
-  readonly evidence?: { readonly for: number; readonly against: number };
-  /** Until it may be promoted, at least; while it is tried. */
-  readonly leftMs?: number;
-}
-
-/** Bundles that are tried, for administrators. */
-export interface CanaryHooks {
-  told(): readonly CanaryTold[];
-  /** @returns null where there is no such canary, or there are several and no name. */
-  act(action: CanaryAction, name?: string): Promise<CanaryDone | null>;
-}
-
 /** What a server can do for administrators. */
 export interface AdminHooks {
   /**
@@ -74,8 +31,6 @@ export interface AdminHooks {
   config(): object;
   /** What is served, and by whose leave. */
   state(): object;
-  /** Left out where no bundle is tried. */
-  readonly canary?: CanaryHooks | undefined;
   /** How policies stand with their sources; left out where all are files. */
   policies?: (() => object) | undefined;
 }

@@ -3,7 +3,6 @@ import type { IncomingMessage } from "node:http";
 import { HttpError } from "../connections/http-error.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
 import type { AdminHooks } from "./admin-hooks.ts";
-import { canaryAnswer } from "./canary-admin.ts";
 import type { HttpContext } from "./context.ts";
 import { smallJson } from "./small-json.ts";
 
@@ -24,10 +23,6 @@ export async function adminAnswer(
   if (action === "reload") {
     expectMethod("POST");
     return reloaded(admin, await askedApplication(context, request));
-  }
-  if (action === "canary") {
-    expectMethod("GET or POST");
-    return canaryAnswer(context, admin.canary, request);
   }
   const told = action === undefined ? undefined : documentOf(admin, action);
   if (told === undefined) throw noPath(request);

@@ -1,6 +1,7 @@
 /** What the routes of the HTTP server share. */
 import type { ServerResponse } from "node:http";
 import type { MetricLine } from "../../base/exposition.ts";
+import type { Need } from "../access/scopes.ts";
 import type { HostedModel } from "../applications/hosted-model.ts";
 import type { House } from "../applications/house.ts";
 import type { Connections } from "../connections/connections.ts";
@@ -10,9 +11,9 @@ import type { RequestCounts } from "../connections/request-counts.ts";
 import type { Dialect } from "../json/json-jobs.ts";
 import type { JsonThread } from "../json/json-thread.ts";
 import type { TurnShare } from "../json/turn-share.ts";
-import type { LivePage } from "../page/page.ts";
-import type { RequestRecord } from "../telemetry/request-record.ts";
+import type { RequestRecord } from "../requests/request-record.ts";
 import type { AdminHooks } from "./admin-hooks.ts";
+import type { Routes } from "./route.ts";
 
 /** What a path of inference requests names. */
 export interface InferPath {
@@ -38,8 +39,10 @@ export interface HttpContext {
   readonly turnShare: TurnShare;
   /** For long JSON, which is not. */
   readonly jsonThread: JsonThread;
-  /** For people; left out where none is wanted. */
-  readonly page?: LivePage | undefined;
+  /** What is served at this door. */
+  readonly served: ReadonlySet<Need>;
+  /** Those that features add. */
+  readonly routes: Routes;
   /** For administrators; left out where nobody has given any. */
   readonly admin: AdminHooks | undefined;
   /** Of all applications and the server itself. */

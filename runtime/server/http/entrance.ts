@@ -65,12 +65,14 @@ export function enter(
 
 /** @throws HttpError 400 for a path that is none. */
 function decided(
-  { house: { access }, inferred }: HttpContext,
+  { house: { access }, inferred, routes, served }: HttpContext,
   door: Door,
   request: IncomingMessage,
 ): Decision | Promise<Decision> {
   const { url = "" } = request;
-  const need = inferred.has(url) ? "infer" : needOf(segmentsOf(url));
+  const needAt = (path: readonly string[]) =>
+    routes.find(path, request, served)?.route.need ?? needOf(path);
+  const need = inferred.has(url) ? "infer" : needAt(segmentsOf(url));
   if (!door.needs.has(need)) return new HttpError(404, `no such path: ${url}`);
   // A page that somebody has opened in a browser of this machine is no administrator.
   const origin = need === "admin" ? request.headers.origin : undefined;

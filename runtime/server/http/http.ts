@@ -3,9 +3,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { exposition } from "../../base/exposition.ts";
 import { ownExtensions } from "../applications/extensions.ts";
 import { hostedModel } from "../applications/hosted-model.ts";
+import type { BodyLimit } from "../bodies/body-limits.ts";
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
-import { LIVE_PATH } from "../page/live.ts";
-import { acceptsHtml, LIVE_HEADERS } from "../page/page.ts";
 import { absenceOf } from "../protocol/absent.ts";
 import {
   modelConfig,
@@ -16,12 +15,12 @@ import {
 import { segmentsOf } from "../protocol/request-target.ts";
 import { adminAnswer } from "./admin.ts";
 import type { HttpContext } from "./context.ts";
-import { answerFeedback } from "./feedback.ts";
 import { answerInfer } from "./infer.ts";
 import { routeV1 } from "./kserve-v1.ts";
-import { isOfSettings, routeSettings } from "./operator-settings.ts";
 import { expectMethod, sendBody, sendError, sendJson } from "./replies.ts";
 import { routeRepository } from "./repository.ts";
+import type { FoundRoute } from "./route.ts";
+import { smallJson } from "./small-json.ts";
 
 /**
  * Answers a request, whatever happens; never rejects.
@@ -55,6 +54,8 @@ function route(
   if (path.length === 0) throw new HttpError(404, `expected a path, got ${request.url}`);
   // Some clients end every path with a slash.
   if (path.at(-1) === "") path.pop();
+  const found = context.routes.find(path, request, context.served);
+  if (found !== undefined) return answerRoute(context, found, request, response);
   const [first, ...rest] = path;
   if (first === "v2") return routeV2(context, rest, request, response);
   if (first === "v1") return routeV1(context, rest, request, response);
@@ -62,7 +63,26 @@ function route(
   if (path.length > 1 || (first !== undefined && first !== "metrics")) throw noSuchPath(request);
   expectMethod(request, "GET");
   if (first === "metrics") sendMetrics(context, response);
-  else sendRoot(context, request, response);
+  // As servers of KServe's first protocol answer.
+  else sendJson(context, response, 200, { status: "alive" }, { vary: "accept" });
+}
+
+/** Answers what a feature has a route for. */
+async function answerRoute(
+  context: HttpContext,
+  { route, model, version }: FoundRoute,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const { house, clients } = context;
+  const { method: verb } = request;
+  const hosted = model === "" ? undefined : hostedModel(house.models, model, version);
+  expectMethod(request, route.methods);
+  const client = clients.get(response) ?? "";
+  const json = (limit?: BodyLimit) => smallJson(context, request, limit);
+  const reply = await route.answer({ house, isPosted: verb === "POST", hosted, client, json });
+  if ("document" in reply) sendJson(context, response, reply.status, reply.document);
+  else sendBody(context, response, reply.status, reply.body, reply.headers);
 }
 
 /** @param path behind `/admin`. */
@@ -86,13 +106,7 @@ function routeV2(
 ): void | Promise<void> {
   const [first, second] = path;
   const { house } = context;
-  if (request.url === `/${LIVE_PATH}` && context.page !== undefined) {
-    expectMethod(request, "GET");
-    sendBody(context, response, 200, context.page.document(), LIVE_HEADERS);
-    return;
-  }
   if (first === "repository") return routeRepository(context, path.slice(1), request, response);
-  if (isOfSettings(path)) return routeSettings(context, path, request, response);
   const isOfModel = first === "models" && path.length >= 2;
   if (isOfModel && !(second === "stats" && path.length === 2)) {
     return routeModel(context, second ?? "", path.slice(2), request, response);
@@ -142,7 +156,6 @@ function routeModel(
     expectMethod(request, "POST");
     return answerInfer(context, hosted, name, request, response);
   }
-  if (action === "feedback") return answerFeedback(context, hosted, request, response);
   const pages: Readonly<Record<string, () => [number, object]>> = {
     "": () => [200, modelMetadata(name, signature)],
     ready: () => [isReady ? 200 : 503, { name, ready: isReady }],
@@ -163,15 +176,6 @@ function notServed(request: IncomingMessage, path: readonly string[]): HttpError
 
 function noSuchPath({ url }: IncomingMessage): HttpError {
   return new HttpError(404, `no such path: ${url}`);
-}
-
-/** Browsers get the page, everybody else what servers of KServe's first protocol answer. */
-function sendRoot(context: HttpContext, request: IncomingMessage, response: ServerResponse): void {
-  const { page } = context;
-  if (page !== undefined && acceptsHtml(request)) {
-    const { html, headers } = page.page();
-    sendBody(context, response, 200, html, headers);
-  } else sendJson(context, response, 200, { status: "alive" }, { vary: "accept" });
 }
 
 function sendMetrics(context: HttpContext, response: ServerResponse): void {

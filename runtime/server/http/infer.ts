@@ -9,7 +9,7 @@ import type { ByteHold } from "../bodies/byte-budget.ts";
 import type { Dialect } from "../json/json-jobs.ts";
 import type { InferRequest } from "../protocol/protocol.ts";
 import { writeInferResponse } from "../protocol/response.ts";
-import { REQUEST_ID, requestIdOf } from "../telemetry/request-id.ts";
+import { REQUEST_ID, requestIdOf } from "../requests/request-id.ts";
 import { lengthOf } from "../tensors/tensors.ts";
 import type { HttpContext } from "./context.ts";
 import { jsonOutputs, readRequest } from "./json-work.ts";

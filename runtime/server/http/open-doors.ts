@@ -76,13 +76,9 @@ export async function openDoors(
 
 /** What a door does not share with the others. */
 function ownOf(
-  { connections, page }: HttpContext,
+  { connections }: HttpContext,
   limits: ServerLimits,
   { isOwn, needs }: Door,
-): Pick<HttpContext, "connections" | "page"> {
-  return {
-    connections: isOwn ? new Connections(limits) : connections,
-    // What the page shows it asks for where metrics are served.
-    page: needs.has("metrics") ? page : undefined,
-  };
+): Pick<HttpContext, "connections" | "served"> {
+  return { connections: isOwn ? new Connections(limits) : connections, served: needs };
 }

@@ -1,8 +1,8 @@
 /** What is noted of HTTP requests, and what their answers repeat of them: ids and traces. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { REQUEST_ID, requestIdOf } from "../telemetry/request-id.ts";
-import type { RequestRecord } from "../telemetry/request-record.ts";
-import { type TraceParent, traceParentOf, traceParentText } from "../telemetry/trace-context.ts";
+import { REQUEST_ID, requestIdOf } from "../requests/request-id.ts";
+import type { RequestRecord } from "../requests/request-record.ts";
+import { type TraceParent, traceParentOf, traceParentText } from "../requests/trace-context.ts";
 import type { HttpContext } from "./context.ts";
 
 /** Of a path that is noted. */
@@ -17,8 +17,8 @@ export function beginSeen(
   const { headers } = request;
   const id = requestIdOf(headers[REQUEST_ID]);
   const parent = parentOf(request);
-  const { telemetry } = house;
-  if (telemetry === undefined) {
+  const { records: noted } = house.features;
+  if (noted === undefined) {
     if (id !== undefined) response.setHeader(REQUEST_ID, id);
     if (parent !== undefined) {
       echo(response, traceParentText(parent.traceId, parent.spanId, parent.isSampled), parent);
@@ -27,7 +27,7 @@ export function beginSeen(
   }
   const { remoteAddress, remotePort } = request.socket;
   const length = headers["content-length"];
-  const record = telemetry.begin({
+  const record = noted.begin({
     protocol: "http",
     method: request.method ?? "",
     path: (request.url ?? "").split("?", 1)[0]?.slice(0, LONGEST_PATH) ?? "",
@@ -42,9 +42,9 @@ export function beginSeen(
   echo(response, traceParentText(record.traceId, record.spanId, record.isSampled), parent);
   response.once("close", () => {
     const isWritten = response.writableFinished || response.headersSent;
-    if (isWritten) telemetry.end(record, response.statusCode);
+    if (isWritten) noted.end(record, response.statusCode);
     // Whoever works on it learns at the same time that its client is gone, and says so.
-    else setImmediate(() => telemetry.end(record, null));
+    else setImmediate(() => noted.end(record, null));
   });
 }
 

@@ -5,8 +5,7 @@ import { type BodyLimit, SMALL_LIMIT } from "../bodies/body-limits.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
 import { parseJson } from "../tensors/json-text.ts";
 import type { HttpContext } from "./context.ts";
-
-export type Fields = Readonly<Record<string, unknown>>;
+import type { Fields } from "./route.ts";
 
 /**
  * @param limit left out for that of requests that ask little.

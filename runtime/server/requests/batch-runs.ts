@@ -6,7 +6,7 @@ import {
   RowsRefusedError,
   WorkerLostError,
 } from "../../exec/models/executor.ts";
-import type { ServiceTimes } from "../drift/service-times.ts";
+import type { ServiceTimes } from "../measures/service-times.ts";
 import type { BatchRun, BatchTimes } from "./batch-run.ts";
 
 /** A batch that a worker has. */

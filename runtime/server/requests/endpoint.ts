@@ -3,7 +3,7 @@
 import type { MetricLine } from "../../base/exposition.ts";
 import type { Bundle } from "../../bundle/schema.ts";
 import type { LoadShare, SeenLoad } from "../../core/load-share.ts";
-import type { Watched } from "../drift/watched.ts";
+import type { Watched } from "../measures/watched.ts";
 import type { ServedPace } from "../metrics/served-pace.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
 import type { RequestRows, Submission } from "./request.ts";

@@ -9,7 +9,7 @@ import { explainCommand } from "../../../compiler/explain/explain-log.ts";
 import type { LoggedRequest } from "../../../compiler/explain/logged-request.ts";
 import { StillnessFinder } from "../../../compiler/explain/stillness.ts";
 import { encodeBundle } from "../../../runtime/bundles/checked-bundle.ts";
-import { Telemetry } from "../../../runtime/server/telemetry/telemetry.ts";
+import { telemetryOf } from "../../../runtime/features/telemetry/telemetry.ts";
 import {
   call,
   closeAll,
@@ -37,8 +37,8 @@ async function logged() {
   const clock = { nowMs: 0 };
   const nowMs = () => clock.nowMs;
   const accessLog = { write: (line: string) => void lines.push(line) };
-  const telemetry = new Telemetry({ accessLog, nowMs, epochOffsetMs: EPOCH_MS });
-  const harness = await serve({ bundle, bundleSha256, telemetry, nowMs });
+  const features = [telemetryOf({ accessLog, epochOffsetMs: EPOCH_MS })];
+  const harness = await serve({ bundle, bundleSha256, features, nowMs });
   const { executor } = harness;
   executor.isHolding = true;
   const ask = (id: string, rows = [[1, 2]]) =>

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, expect, test } from "vitest";
 import { type ArrivalsAsked, loggedArrivals } from "../../../compiler/replay/logged-arrivals.ts";
-import { arrivalsLine } from "../../../runtime/server/decisions/arrival-notes.ts";
-import { lineText } from "../../../runtime/server/decisions/log-lines.ts";
+import { arrivalsLine } from "../../../runtime/features/decision-log/arrival-notes.ts";
+import { lineText } from "../../../runtime/features/decision-log/log-lines.ts";
 import { tinyBundle } from "../../support/tiny-bundle.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-arrivals-"));

@@ -9,14 +9,14 @@ import { ReplayPass } from "../../../compiler/replay/replay-pass.ts";
 import type { RamsisBundle } from "../../../runtime/bundle/schema.ts";
 import { encodeBundle } from "../../../runtime/bundles/checked-bundle.ts";
 import type { LoadedBundle } from "../../../runtime/bundles/load-bundle.ts";
-import { ramsis } from "../../../runtime/methods/ramsis/ramsis.ts";
 import {
   DECISIONS_FORMAT,
   type DecisionLine,
   type LoggedDecision,
   type LogLine,
   lineText,
-} from "../../../runtime/server/decisions/log-lines.ts";
+} from "../../../runtime/features/decision-log/log-lines.ts";
+import { ramsis } from "../../../runtime/methods/ramsis/ramsis.ts";
 import { tinyBundle } from "../../support/tiny-bundle.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-replay-"));

@@ -1,6 +1,6 @@
 /** What the scheduler of a method, which drives its core in a server, is put through. */
 import type fc from "fast-check";
-import type { RecordedEntry, Replayer } from "../../../runtime/server/decisions/recorded-entry.ts";
+import type { RecordedEntry, Replayer } from "../../../runtime/server/requests/recorded-entry.ts";
 import type { Answer, Outcome } from "../../../runtime/server/requests/request.ts";
 
 export interface ScheduledSubject {

@@ -89,7 +89,7 @@ export interface FixedPolicy {
   },
   {
     file: "compiler/spec/policy.ts",
-    after: 'import type { ApplicationSpec } from "./application-schema.ts";\n',
+    after: 'import type { ApplicationSpec } from "./schema/application-schema.ts";\n',
     text: 'import { fixedRules } from "./fixed-policy.ts";\n',
   },
   {

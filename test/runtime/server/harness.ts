@@ -14,7 +14,7 @@ import {
   ramsisApplication,
 } from "../../../runtime/methods/ramsis/serve/ramsis-application.ts";
 import type { OpenOptions, RunningServer } from "../../../runtime/server/serve.ts";
-import { serveOne } from "../../support/serve-one.ts";
+import { type FeatureOptions, serveOne } from "../../support/serve-one.ts";
 import { type TinyBundleOptions, tinyBundle } from "../../support/tiny-bundle.ts";
 
 export const X: TensorInfo = { name: "x", dtype: "float32", shape: [-1, 2] };
@@ -163,7 +163,7 @@ const OPEN: RunningServer[] = [];
 
 /** A server whose workers are all ready. Close it with `closeAll`. */
 export async function serve(
-  options: Partial<RamsisApplicationOptions & OpenOptions> = {},
+  options: Partial<RamsisApplicationOptions & OpenOptions & FeatureOptions> = {},
   { ready = true }: { readonly ready?: boolean } = {},
 ): Promise<Harness> {
   const bundle = options.bundle ?? servedBundle();

@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from "vitest";
 import { ramsisApplication } from "../../../runtime/methods/ramsis/serve/ramsis-application.ts";
-import { openServer, type RunningServer } from "../../../runtime/server/serve.ts";
+import type { RunningServer } from "../../../runtime/server/serve.ts";
+import { serveSeveral } from "../../support/serve-one.ts";
 import { FakeExecutor, inferJson, servedBundle } from "./harness.ts";
 
 const open: RunningServer[] = [];
@@ -34,7 +35,7 @@ async function serve(names: readonly string[], failing?: string): Promise<Hosted
   const hosted: FakeExecutor[] = [];
   try {
     const at = { host: "127.0.0.1", port: 0, nowMs, version: "0.0.0" };
-    const server = await openServer(applications, at);
+    const server = await serveSeveral(applications, at);
     open.push(server);
     return { server, executors };
   } catch (error) {

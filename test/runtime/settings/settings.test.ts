@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { printedSettings } from "../../../runtime/commands/print-settings.ts";
 import { servedSettings } from "../../../runtime/commands/serve.ts";
-import { flagOf, variableOf } from "../../../runtime/settings/setting.ts";
+import { flagOf, variableOf } from "../../../runtime/kinds/setting.ts";
 import { SETTINGS } from "../../../runtime/settings/table.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-settings-"));

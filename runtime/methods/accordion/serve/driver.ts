@@ -3,8 +3,8 @@ import { assert } from "../../../core/assert.ts";
 import type { PathTimes } from "../../../core/decision-slo.ts";
 import { LoadMonitor } from "../../../core/load-monitor.ts";
 import type { Batch, BatchResult, Executor } from "../../../exec/models/executor.ts";
-import type { ServiceTimes } from "../../../server/drift/service-times.ts";
 import { at } from "../../../server/graph/signature/pipeline-signature.ts";
+import type { ServiceTimes } from "../../../server/measures/service-times.ts";
 import {
   type FailureReason,
   GIVEN_UP,

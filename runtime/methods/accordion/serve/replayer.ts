@@ -4,7 +4,7 @@ import {
   noEvent,
   type RecordedEntry,
   type Replayer,
-} from "../../../server/decisions/recorded-entry.ts";
+} from "../../../server/requests/recorded-entry.ts";
 import { AccordionCommands } from "../core/commands.ts";
 import type { AccordionScheduler } from "../core/scheduler.ts";
 import { accordionCommandsOf } from "./recorded-scheduler.ts";

@@ -5,7 +5,6 @@ import { type InferlineBundle, MICROS, priceMicros } from "../../../bundle/schem
 import { replicaShapeOf } from "../../../core/graph/replica-shape.ts";
 import { levelForLoad } from "../../../core/level-choice.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
-import { pooledCells, poolOfWorker } from "../../../server/drift/profiled-cells.ts";
 import { pooledP99Ms } from "../../../server/graph/pooled-times.ts";
 import { queryRoom } from "../../../server/graph/query-room.ts";
 import { lastAnswererOf } from "../../../server/graph/requests/last-answerer.ts";
@@ -15,6 +14,7 @@ import type { AxisNames } from "../../../server/graph/signature/output-groups.ts
 import { pipelineSignatureOf } from "../../../server/graph/signature/pipeline-signature.ts";
 import { surelyMs } from "../../../server/graph/signature/sure-visits.ts";
 import type { WorkerModels } from "../../../server/graph/worker-models.ts";
+import { pooledCells, poolOfWorker } from "../../../server/measures/profiled-cells.ts";
 import { EnvelopeTuner } from "../core/envelope-tuner.ts";
 import {
   type InferlineDispatcher,

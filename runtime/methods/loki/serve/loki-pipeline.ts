@@ -1,12 +1,12 @@
 /** What a server of pipelines needs of a bundle of loki. */
 import type { LokiBundle } from "../../../bundle/schema.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
-import { pooledCells, poolOfWorker } from "../../../server/drift/profiled-cells.ts";
 import { pooledP99Ms } from "../../../server/graph/pooled-times.ts";
 import { answererOf } from "../../../server/graph/requests/paths.ts";
 import { fastestQueryMs, type ServedPipeline } from "../../../server/graph/served-pipeline.ts";
 import type { AxisNames } from "../../../server/graph/signature/output-groups.ts";
 import { pipelineSignatureOf } from "../../../server/graph/signature/pipeline-signature.ts";
+import { pooledCells, poolOfWorker } from "../../../server/measures/profiled-cells.ts";
 import { pipelineDispatcherOf } from "../core/loki-dispatcher.ts";
 import { queryRoom } from "./query-room.ts";
 import { TreeCourses } from "./tree-courses.ts";

@@ -5,11 +5,11 @@ import type { Bundle, RamsisBundle } from "../../../bundle/schema.ts";
 import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
 import type { Executor, ExecutorHandlers } from "../../../exec/models/executor.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "../../../server/applications/limits.ts";
-import { ArrivalCounts } from "../../../server/drift/arrival-counts.ts";
-import { ramsisCells } from "../../../server/drift/profiled-cells.ts";
-import { promisedNow } from "../../../server/drift/promised-now.ts";
-import { ServiceTimes } from "../../../server/drift/service-times.ts";
-import type { PromisedNow, Reading, Watched } from "../../../server/drift/watched.ts";
+import { ArrivalCounts } from "../../../server/measures/arrival-counts.ts";
+import { ramsisCells } from "../../../server/measures/profiled-cells.ts";
+import { promisedNow } from "../../../server/measures/promised-now.ts";
+import { ServiceTimes } from "../../../server/measures/service-times.ts";
+import type { PromisedNow, Reading, Watched } from "../../../server/measures/watched.ts";
 import { p99MsOf } from "../../../server/metrics/profiled-times.ts";
 import {
   type NamedCell,

@@ -8,7 +8,7 @@ import {
   type RecordedEntry,
   type Replayer,
   shareIn,
-} from "../../../server/decisions/recorded-entry.ts";
+} from "../../../server/requests/recorded-entry.ts";
 import type { Dispatcher } from "../core/dispatcher.ts";
 import { dispatcherOf } from "../core/dispatcher-of.ts";
 import { type RecordedCommand, type RecordedEvent, recordedCommand } from "./recording.ts";

@@ -5,7 +5,7 @@ import { pathTimesOf } from "../../../core/decision-slo.ts";
 import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
 import type { PaceMonitor } from "../../../core/pace.ts";
 import { type Executor, WorkerLostError } from "../../../exec/models/executor.ts";
-import type { ServiceTimes } from "../../../server/drift/service-times.ts";
+import type { ServiceTimes } from "../../../server/measures/service-times.ts";
 import { type BatchOwner, BatchRuns, pacedMs } from "../../../server/requests/batch-runs.ts";
 import type { RequestRows, RowAnswer, Submission } from "../../../server/requests/request.ts";
 import type { ModelSignature } from "../../../server/tensors/signature.ts";

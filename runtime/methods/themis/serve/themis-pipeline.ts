@@ -3,7 +3,6 @@ import { followedLevels, type Table, type ThemisBundle } from "../../../bundle/s
 import { assert } from "../../../core/assert.ts";
 import type { OnnxForecaster } from "../../../exec/onnx/onnx-forecaster.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
-import { scaledCells } from "../../../server/drift/profiled-cells.ts";
 import { queryRoom } from "../../../server/graph/query-room.ts";
 import { lastAnswererOf } from "../../../server/graph/requests/last-answerer.ts";
 import { VisitCourses } from "../../../server/graph/requests/visit-courses.ts";
@@ -11,6 +10,7 @@ import type { ServedPipeline } from "../../../server/graph/served-pipeline.ts";
 import type { AxisNames } from "../../../server/graph/signature/output-groups.ts";
 import { pipelineSignatureOf } from "../../../server/graph/signature/pipeline-signature.ts";
 import { surelyMs } from "../../../server/graph/signature/sure-visits.ts";
+import { scaledCells } from "../../../server/measures/profiled-cells.ts";
 import { coreBudgetOf, themisShapeOf } from "../core/shape.ts";
 import { type ThemisDispatcher, themisDispatcherOf } from "../core/themis-dispatcher.ts";
 import { LookForecasts } from "./look-forecasts.ts";

@@ -1,5 +1,5 @@
 /** The policy of method fixed in a spec. */
-import { conflict, show } from "./mistakes.ts";
+import { conflict, show } from "./document/mistakes.ts";
 import { type PolicyRulesOf, rowMistakes } from "./policy-rules.ts";
 
 export const fixedRules: PolicyRulesOf<"fixed"> = {

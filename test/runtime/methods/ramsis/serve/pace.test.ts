@@ -3,11 +3,11 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { RecordedEvent } from "../../../../../runtime/methods/ramsis/serve/recording.ts";
 import { RamsisReplayer } from "../../../../../runtime/methods/ramsis/serve/replayer.ts";
 import { Scheduler } from "../../../../../runtime/methods/ramsis/serve/scheduler.ts";
+import { paceLines, servedPace } from "../../../../../runtime/server/metrics/served-pace.ts";
 import {
   isCommand,
   type RecordedEntry,
-} from "../../../../../runtime/server/decisions/recorded-entry.ts";
-import { paceLines, servedPace } from "../../../../../runtime/server/metrics/served-pace.ts";
+} from "../../../../../runtime/server/requests/recorded-entry.ts";
 import { signatureOf } from "../../../../../runtime/server/tensors/signature.ts";
 import { FakeExecutor, servedBundle } from "../../../server/harness.ts";
 

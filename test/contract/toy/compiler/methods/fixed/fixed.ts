@@ -7,7 +7,7 @@ import { levelAt } from "stratagem-runtime/internal/core/level-choice";
 import { bundledCluster } from "../../model/bundled-cluster.ts";
 import type { FrameOf } from "../../model/frames.ts";
 import { serviceTimesByBatch } from "../../model/service-time.ts";
-import { invalid } from "../../spec/mistakes.ts";
+import { invalid } from "../../spec/document/mistakes.ts";
 import type { CompilerMethodOf } from "../method.ts";
 import { refuseTableOptions } from "../table-options.ts";
 import { simulateFixed } from "./simulate/simulate-fixed.ts";

@@ -1,8 +1,8 @@
 /** Fixed: one variant for every query, in batches of the size that the load takes. */
 import type { FixedBundle } from "../../bundle/schema.ts";
 import { levelAt } from "../../core/level-choice.ts";
-import { refuseStates } from "../../tell/asked-state.ts";
-import { pooledWorkers, servingTold } from "../../tell/serving-told.ts";
+import { refuseStates } from "../../describe/asked-state.ts";
+import { pooledWorkers, servingTold } from "../../describe/serving-told.ts";
 import type { RuntimeMethod } from "../method.ts";
 import { readFixedBundle } from "./bundle/read.ts";
 import { FixedCluster } from "./core/fixed-cluster.ts";

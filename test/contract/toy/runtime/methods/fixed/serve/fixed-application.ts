@@ -1,21 +1,22 @@
 /** Hosts one variant: rows wait in one queue, and a free worker takes a batch of them. */
-import type { Bundle, FixedBundle } from "../../../bundle/schema.ts";
-import type { BatchResult, Executor, ExecutorHandlers } from "../../../exec/models/executor.ts";
-import { InferenceError } from "../../../exec/models/executor.ts";
+
 import {
   type Application,
   type ApplicationOptions,
   applicationOf,
   type ServedEndpoint,
-} from "../../../server/applications/application.ts";
+} from "../../../../../application.ts";
+import { type MetricLine, metric } from "../../../base/exposition.ts";
+import type { Bundle, FixedBundle } from "../../../bundle/schema.ts";
+import { pooledWorkers } from "../../../describe/serving-told.ts";
+import type { BatchResult, Executor, ExecutorHandlers } from "../../../exec/models/executor.ts";
+import { InferenceError } from "../../../exec/models/executor.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
-import type { RecordedEntry } from "../../../server/decisions/recorded-entry.ts";
-import { type MetricLine, metric } from "../../../server/metrics/exposition.ts";
 import type { EndpointModel } from "../../../server/requests/endpoint.ts";
+import type { RecordedEntry } from "../../../server/requests/recorded-entry.ts";
 import { PendingRequest, type RequestRows, rowedOutput } from "../../../server/requests/request.ts";
 import { RequestMetrics } from "../../../server/requests/request-metrics.ts";
 import { type ModelSignature, taskTensors } from "../../../server/tensors/signature.ts";
-import { pooledWorkers } from "../../../tell/serving-told.ts";
 import { FixedCluster, type FixedStart } from "../core/fixed-cluster.ts";
 
 /** @throws RuntimeError RUNTIME_MODEL if the bundle has no model. */

@@ -1,5 +1,5 @@
 /** The one queue driven by recorded events alone. */
-import { given, noEvent, type RecordedEntry } from "../../../server/decisions/recorded-entry.ts";
+import { given, noEvent, type RecordedEntry } from "../../../server/requests/recorded-entry.ts";
 import { FixedCluster } from "../core/fixed-cluster.ts";
 
 export class FixedReplayer {

@@ -1,11 +1,11 @@
 /** Bundles of fixed in words and as data. */
 import type { FixedBundle } from "../../../bundle/schema.ts";
 import { levelAt } from "../../../core/level-choice.ts";
-import { type Section, sectionOf } from "../../../tell/bundle-sections.ts";
-import { type DiffLevel, diffPlans } from "../../../tell/level-diff.ts";
-import { alignColumns, percent, short } from "../../../tell/text.ts";
-import type { WantedModel } from "../../../wanted-models.ts";
+import { type Section, sectionOf } from "../../../describe/bundle-sections.ts";
+import { type DiffLevel, diffPlans } from "../../../describe/level-diff.ts";
+import { alignColumns, percent, short } from "../../../describe/text.ts";
 import type { BundleFile, Told } from "../../method.ts";
+import type { WantedModel } from "../../wanted-models.ts";
 
 export function fixedSections({ tasks }: FixedBundle): Section[] {
   return (tasks[0]?.variants ?? []).map(({ latencyMs }) =>

@@ -1,0 +1,26 @@
+/** What is counted of the requests of two bundles that answer side by side. */
+
+import { head, line, type MetricLine } from "../../base/exposition.ts";
+import type { ArmCounts, Trial } from "../../server/applications/trial.ts";
+import { revisionOf } from "../../server/applications/trials.ts";
+
+export function trialLines(trials: readonly Trial[]): MetricLine[] {
+  if (trials.length === 0) return [];
+  const share = "stratagem_canary_share";
+  const requests = "stratagem_canary_requests_total";
+  const lines = (trial: Trial, own: "stable" | "candidate") => {
+    const { kept, violated }: ArmCounts = trial.arms[own];
+    const arm = own === "stable" ? "stable" : "canary";
+    const labels = { model: trial.stable.name, arm, revision: revisionOf(trial[own]) };
+    return [
+      line(requests, { ...labels, outcome: "kept" }, kept),
+      line(requests, { ...labels, outcome: "violated" }, violated),
+    ];
+  };
+  return [
+    head(share, "gauge", "Part of the requests that a bundle answers that is tried"),
+    ...trials.map((trial) => line(share, { model: trial.stable.name }, trial.share)),
+    head(requests, "counter", "Requests while a bundle is tried, by who answered and how"),
+    ...trials.flatMap((trial) => [...lines(trial, "stable"), ...lines(trial, "candidate")]),
+  ];
+}

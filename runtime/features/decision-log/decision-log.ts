@@ -1,0 +1,195 @@
+/** The decision log of a server: a line for each request that is sampled, and all arrivals. */
+
+import { head, line, type MetricLine } from "../../base/exposition.ts";
+import type { Notice } from "../../base/notice.ts";
+import type { Bundle } from "../../bundle/schema.ts";
+import { timeText } from "../../server/logs/time-text.ts";
+import type { RecordedEntry } from "../../server/requests/recorded-entry.ts";
+import type { RequestRecord } from "../../server/requests/request-record.ts";
+import { ArrivalNotes } from "./arrival-notes.ts";
+import { decisionText, type ReviewDecision } from "./decision-line.ts";
+import { EventNotes } from "./event-notes.ts";
+import { LineBatches } from "./line-batches.ts";
+import { DECISIONS_FORMAT, lineText, type OpenedLine } from "./log-lines.ts";
+import type { LogPlace } from "./log-place.ts";
+import { MaskedFields } from "./masked-fields.ts";
+
+export interface DecisionLogOptions {
+  readonly place: LogPlace;
+  /** Of the requests, 0..1, how many have a line; of all of them the core's events are logged. */
+  readonly sample: number;
+  /** As settings have it. */
+  readonly mask: readonly string[];
+  readonly review: ReviewDecision;
+  readonly nowMs: () => number;
+  readonly epochOffsetMs: number;
+  readonly onNotice: Notice;
+}
+
+/** An application as the log sees it. */
+export interface LoggedApplication {
+  readonly name: string;
+  readonly endpoint: {
+    readonly bundle: Bundle;
+    readonly bundleSha256: string;
+  };
+  readonly limits: { readonly maxPending: number };
+}
+
+const FLUSH_MS = 1000;
+/** Characters of events, and of decisions, that wait for the next second at most. */
+const MAX_NOTED = 2 ** 20;
+/** Of an id that is made here, the hexadecimal digits that decide; 52 bits are exact. */
+const DIGITS = 13;
+
+export class DecisionLog {
+  readonly #options: DecisionLogOptions;
+  readonly #batches: LineBatches;
+  readonly #mask: MaskedFields;
+  readonly #arrivals = new ArrivalNotes();
+  readonly #applications = new Set<LoggedApplication>();
+  readonly #events = new Set<EventNotes>();
+  readonly #timer: NodeJS.Timeout;
+  /** Lines of requests: those of the events that decided them come first. */
+  #decided: string[] = [];
+  #decidedLength = 0;
+  #decisionCount = 0;
+  #leftOutCount = 0;
+  #coreCount = 0;
+
+  constructor(options: DecisionLogOptions) {
+    const { place, onNotice } = options;
+    this.#options = options;
+    this.#batches = new LineBatches({ place, onNotice });
+    this.#mask = new MaskedFields(options.mask);
+    this.#timer = setInterval(() => void this.flush(), FLUSH_MS).unref();
+  }
+
+  /** Whether all is logged that cores are told. */
+  get hasEvents(): boolean {
+    return this.#options.sample === 1;
+  }
+
+  /** A request of a model is over. */
+  take(record: RequestRecord): void {
+    const { sample, epochOffsetMs, review } = this.#options;
+    const { application, model, arrivalMs, lagMs, rows } = record;
+    this.#arrivals.note(application, model, epochOffsetMs + arrivalMs - lagMs, rows);
+    if (!isSampled(record.spanId, sample)) {
+      this.#leftOutCount++;
+      return;
+    }
+    this.#decisionCount++;
+    const options = { mask: this.#mask, epochOffsetMs, review };
+    const text = decisionText(record, this.#bundleOf(record.bundleSha256), options);
+    this.#decided.push(text);
+    this.#decidedLength += text.length;
+    if (this.#decidedLength > MAX_NOTED) this.#writeNoted();
+  }
+
+  /** Follows the core of an application from its first event on. */
+  follow(bundle: Bundle): FollowedCore {
+    const { application } = bundle;
+    const core = this.#coreCount++;
+    let opened: LoggedApplication | undefined;
+    const notes = new EventNotes(application, core, () => ({
+      revision: opened?.endpoint.bundleSha256 ?? "",
+      levelCount: opened?.endpoint.bundle.levels.length ?? bundle.levels.length,
+    }));
+    return {
+      onOpened: (own) => {
+        opened = own;
+        this.#applications.add(own);
+        this.#open(own, core, bundle);
+        if (this.hasEvents) this.#events.add(notes);
+      },
+      onEntry: (entry) => {
+        if (!this.#events.has(notes)) return;
+        notes.onEntry(entry);
+        if (notes.waiting > MAX_NOTED) this.#writeNoted();
+      },
+      onClosed: () => {
+        this.#writeNoted();
+        this.#events.delete(notes);
+        if (opened !== undefined) this.#applications.delete(opened);
+      },
+    };
+  }
+
+  lines(): MetricLine[] {
+    const lines = "stratagem_decision_log_lines_total";
+    const requests = "stratagem_decision_log_requests_total";
+    const arrivals = "stratagem_decision_log_arrivals_lost_total";
+    const { writtenCount, lostCount } = this.#batches;
+    return [
+      head(requests, "counter", "Requests whose decisions are logged, and that no sample has"),
+      line(requests, { outcome: "logged" }, this.#decisionCount),
+      line(requests, { outcome: "left_out" }, this.#leftOutCount),
+      head(arrivals, "counter", "Arrivals that the decision log had no room to note"),
+      line(arrivals, {}, this.#arrivals.lostCount),
+      head(lines, "counter", "Lines that the place of the decision log has taken, and lost ones"),
+      line(lines, { outcome: "written" }, writtenCount),
+      line(lines, { outcome: "lost" }, lostCount),
+    ];
+  }
+
+  /** Sends what is there. */
+  flush(): Promise<void> {
+    this.#writeNoted();
+    return this.#batches.flush();
+  }
+
+  /** Ends once all is sent, or the place was away for two seconds. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#writeNoted();
+    await this.#batches.close();
+  }
+
+  #open({ name, endpoint, limits }: LoggedApplication, core: number, { method }: Bundle): void {
+    const { sample, mask, nowMs, epochOffsetMs } = this.#options;
+    const opened: OpenedLine = {
+      kind: "opened",
+      format: DECISIONS_FORMAT,
+      time: timeText(epochOffsetMs + nowMs()),
+      application: name,
+      core,
+      revision: endpoint.bundleSha256,
+      method,
+      sample,
+      hasEvents: this.hasEvents,
+      maxPending: limits.maxPending,
+      mask,
+    };
+    this.#batches.write(lineText(opened));
+  }
+
+  #writeNoted(): void {
+    for (const notes of this.#events) {
+      for (const events of notes.take()) this.#batches.write(events);
+    }
+    for (const arrivals of this.#arrivals.take()) this.#batches.write(lineText(arrivals));
+    for (const decided of this.#decided) this.#batches.write(decided);
+    this.#decided = [];
+    this.#decidedLength = 0;
+  }
+
+  #bundleOf(sha256: string): Bundle | undefined {
+    for (const { endpoint } of this.#applications) {
+      if (endpoint.bundleSha256 === sha256) return endpoint.bundle;
+    }
+    return undefined;
+  }
+}
+
+/** Receives what one core is told and what it says, until its application is closed. */
+export interface FollowedCore {
+  onEntry(entry: RecordedEntry): void;
+  onOpened(application: LoggedApplication): void;
+  onClosed(): void;
+}
+
+/** By a part of an id that no client can choose. */
+function isSampled(spanId: string, sample: number): boolean {
+  return sample === 1 || Number.parseInt(spanId.slice(-DIGITS), 16) < sample * 16 ** DIGITS;
+}

@@ -1,0 +1,33 @@
+/** Drift: whether what a server measures is what its bundles promise. */
+import { count, truth } from "../../kinds/kinds.ts";
+import { setting } from "../../kinds/setting.ts";
+import { serverFeature } from "../server-feature.ts";
+
+export const drift = serverFeature({
+  name: "drift",
+  title: "Whether promises hold",
+  settings: {
+    readyNeedsPromises: setting(
+      truth,
+      false,
+      "not be ready at /v2/health/ready while a promise is broken",
+    ),
+  },
+  limits: {
+    hoursPerFalseAlarm: setting(
+      count({ least: 1, most: 1_000_000 }),
+      1000,
+      "mean hours between false alarms that a promise is broken, for one application",
+    ),
+  },
+  open: async ({ readyNeedsPromises, hoursPerFalseAlarm }, { nowMs, epochOffsetMs }) => {
+    const { watchedPart } = await import("./watched-part.ts");
+    return {
+      opened: (application) =>
+        watchedPart(application, { hoursPerFalseAlarm, nowMs, epochOffsetMs }),
+      isFit: (served) =>
+        !readyNeedsPromises ||
+        served.every((application) => application.promises().every(({ holds }) => holds)),
+    };
+  },
+});

@@ -1,0 +1,9 @@
+/** The features of the server: a feature is one folder, and one line here. */
+import { canary } from "./canary/feature.ts";
+import { decisionLog } from "./decision-log/feature.ts";
+import { drift } from "./drift/feature.ts";
+import { feedback } from "./feedback/feature.ts";
+import { livePage } from "./live-page/feature.ts";
+import { telemetry } from "./telemetry/feature.ts";
+
+export const FEATURES = [livePage, drift, feedback, canary, telemetry, decisionLog] as const;

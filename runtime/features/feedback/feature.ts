@@ -1,0 +1,38 @@
+/** Feedback of truth: what clients say of answers they got, and what is known of them. */
+import { count, duration } from "../../kinds/kinds.ts";
+import { setting } from "../../kinds/setting.ts";
+import { serverFeature } from "../server-feature.ts";
+
+export const feedback = serverFeature({
+  name: "feedback",
+  title: "Feedback",
+  settings: {},
+  limits: {
+    feedbackRows: setting(
+      count({ most: 2 ** 24 }),
+      65_536,
+      "rows of answers of a model that feedback may come for; 0 for no feedback",
+    ),
+    feedbackTime: setting(
+      duration({ least: 1 }),
+      3_600_000,
+      "time after an answer in which feedback may come",
+    ),
+  },
+  open: async ({ feedbackRows, feedbackTime }, { nowMs, epochOffsetMs }) => {
+    const [{ FeedbackBooks }, { feedbackRoute }] = await Promise.all([
+      import("./feedback-books.ts"),
+      import("./route.ts"),
+    ]);
+    if (feedbackRows === 0) return { routes: [feedbackRoute(undefined)] };
+    const books = new FeedbackBooks({
+      ...{ maxRows: feedbackRows, keptMs: feedbackTime },
+      ...{ nowMs, epochOffsetMs },
+    });
+    return {
+      hooks: { answered: (request) => books.onAnswered(request) },
+      routes: [feedbackRoute(books)],
+      opened: (application) => books.partOf(application),
+    };
+  },
+});

@@ -1,0 +1,89 @@
+/** The body of feedback: of one request, or of several. */
+import { requestIdOf } from "../../server/requests/request-id.ts";
+import { BadRequest } from "../../server/tensors/bad-request.ts";
+
+/** Of one body. */
+const MAX_ITEMS = 1024;
+
+export type Label = string | number;
+
+/** What a client says of one request. */
+export interface FeedbackItem {
+  /** Such as `feedback[2].`; empty where there is one. */
+  readonly path: string;
+  readonly id: string;
+  /** Of each row: its class, or whether the answer was right. */
+  readonly truth:
+    | { readonly kind: "label"; readonly rows: readonly Label[] }
+    | { readonly kind: "correct"; readonly rows: readonly boolean[] };
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+export interface FeedbackBody {
+  readonly items: readonly FeedbackItem[];
+  /** Whether it is a list, of which some may be unknown. */
+  readonly isList: boolean;
+}
+
+/** @throws BadRequest at the first field that is not as it has to be. */
+export function readFeedback(body: Fields): FeedbackBody {
+  const { feedback, ...others } = body;
+  if (feedback === undefined) return { items: [itemOf(body, "")], isList: false };
+  const [other] = Object.keys(others);
+  if (other !== undefined) throw new BadRequest(other, "expected feedback alone", others[other]);
+  if (!Array.isArray(feedback) || feedback.length === 0 || feedback.length > MAX_ITEMS) {
+    const expected = `expected an array of 1 to ${MAX_ITEMS} objects`;
+    const found: unknown = Array.isArray(feedback) ? feedback.length : feedback;
+    throw new BadRequest("feedback", expected, found);
+  }
+  const items = feedback.map((item: unknown, index) => {
+    const path = `feedback[${index}]`;
+    if (!isFields(item)) throw new BadRequest(path, "expected an object", item);
+    return itemOf(item, `${path}.`);
+  });
+  return { items, isList: true };
+}
+
+function itemOf({ id, label, correct, ...others }: Fields, path: string): FeedbackItem {
+  const [other] = Object.keys(others);
+  if (other !== undefined) {
+    throw new BadRequest(`${path}${other}`, "expected id, label and correct alone", others[other]);
+  }
+  const own = requestIdOf(id);
+  if (own === undefined) {
+    const expected = "expected the id of a request, 1 to 128 visible characters of ASCII";
+    throw new BadRequest(`${path}id`, expected, id);
+  }
+  if ((label === undefined) === (correct === undefined)) {
+    const expected = "expected either label or correct beside id";
+    if (label === undefined) throw new BadRequest(`${path}label`, expected, label);
+    throw new BadRequest(`${path}correct`, expected, correct);
+  }
+  if (label === undefined) {
+    const rows = rowsOf(correct, `${path}correct`, booleanOf);
+    return { path, id: own, truth: { kind: "correct", rows } };
+  }
+  return { path, id: own, truth: { kind: "label", rows: rowsOf(label, `${path}label`, labelOf) } };
+}
+
+function rowsOf<T>(value: unknown, path: string, read: (value: unknown, path: string) => T): T[] {
+  if (!Array.isArray(value)) return [read(value, path)];
+  if (value.length === 0) throw new BadRequest(path, "expected one for each row", value);
+  return value.map((one: unknown, row) => read(one, `${path}[${row}]`));
+}
+
+function labelOf(value: unknown, path: string): Label {
+  if (typeof value === "string" && value !== "") return value;
+  if (typeof value === "number" && Number.isInteger(value)) return value;
+  throw new BadRequest(path, "expected the index of a class, or its name", value);
+}
+
+function booleanOf(value: unknown, path: string): boolean {
+  if (typeof value === "boolean") return value;
+  throw new BadRequest(path, "expected true or false", value);
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

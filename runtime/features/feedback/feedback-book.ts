@@ -1,0 +1,203 @@
+/** What became known of a model's answers by feedback. */
+import { HttpError } from "../../server/connections/http-error.ts";
+import type { LabelledAnswers } from "../../server/measures/facts.ts";
+import type { Answer } from "../../server/requests/request.ts";
+import { BadRequest } from "../../server/tensors/bad-request.ts";
+import type { ClientSignature } from "../../server/tensors/signature.ts";
+import { AnsweredRequests, type AnsweredRows, type Asker } from "./answered-requests.ts";
+import type { FeedbackBody, FeedbackItem, Label } from "./feedback-body.ts";
+import { type Prediction, PredictionReader } from "./predictions.ts";
+import { VariantCounts } from "./variant-counts.ts";
+
+export interface FeedbackBookOptions {
+  /** The model's own name. */
+  readonly model: string;
+  readonly signature: ClientSignature;
+  /** Of variants that answer rows by themselves; others are told with what they answer. */
+  readonly profiledByVariant: ReadonlyMap<string, number>;
+  /** Rows that feedback may come for, of all requests. */
+  readonly maxRows: number;
+  /** How long it may come. */
+  readonly keptMs: number;
+  /** When it was opened, ms since 1970. */
+  readonly sinceEpochMs: number;
+}
+
+/** What was counted of one body. */
+export interface Counted {
+  readonly correct: number;
+  readonly wrong: number;
+  readonly variants: Readonly<Record<string, { correct: number; wrong: number }>>;
+  /** Ids of a list that are not known, or no more; that had their feedback already. */
+  readonly unknown: readonly string[];
+  readonly repeated: readonly string[];
+}
+
+interface Judged {
+  readonly asker: Asker;
+  readonly variants: readonly string[];
+  readonly isRight: readonly boolean[];
+}
+
+export class FeedbackBook {
+  readonly counts: VariantCounts;
+  readonly #options: FeedbackBookOptions;
+  readonly #reader: PredictionReader;
+  readonly #requests: AnsweredRequests;
+  #unknown = 0;
+  #repeated = 0;
+
+  constructor(options: FeedbackBookOptions) {
+    this.#options = options;
+    this.#reader = new PredictionReader(options.signature);
+    this.#requests = new AnsweredRequests(options.maxRows, options.keptMs);
+    this.counts = new VariantCounts(options.profiledByVariant);
+  }
+
+  get model(): string {
+    return this.#options.model;
+  }
+
+  /** Rows that feedback may come for now. */
+  get keptRows(): number {
+    return this.#requests.rows;
+  }
+
+  /** Feedback that was for no request, and that came again. */
+  get refused(): { readonly unknown: number; readonly repeated: number } {
+    return { unknown: this.#unknown, repeated: this.#repeated };
+  }
+
+  /**
+   * Rows whose truth is known, by variant. None of pipelines: what a pipeline ends with does not
+   * tell which of its tasks was right.
+   */
+  labelled(): readonly LabelledAnswers[] {
+    const { answersByRow, variants } = this.#options.signature;
+    return answersByRow === true || variants.length === 1 ? this.counts.labelled() : [];
+  }
+
+  get sinceEpochMs(): number {
+    return this.#options.sinceEpochMs;
+  }
+
+  /** Whether a request was answered here under that id; it may have had its feedback. */
+  knows(asker: Asker, nowMs: number): boolean {
+    return this.#requests.find(asker, nowMs) !== undefined;
+  }
+
+  /** A request was answered, of whose id its client knows. */
+  onAnswered(asker: Asker, rows: number, answer: Answer, nowMs: number): void {
+    const answered = { variants: this.#variantsOf(answer, rows), predictions: undefined };
+    const predictions = this.#reader.read(answer, rows);
+    this.#requests.keep(asker, { ...answered, predictions }, nowMs);
+  }
+
+  /** Who answered each row: a variant, or of a pipeline a path of them. */
+  #variantsOf({ variantByRow, answerer }: Answer, rows: number): readonly string[] {
+    const { variants } = this.#options.signature;
+    if (variantByRow !== undefined) {
+      return variantByRow.map((variant) => variants[variant]?.name ?? "");
+    }
+    const name = this.counts.known(answerer);
+    return new Array<string>(rows).fill(name);
+  }
+
+  /**
+   * Counts what a client says, all of it or nothing; of a list, what is known.
+   * @throws BadRequest for what does not fit the answer; HttpError 404 where no request is known,
+   * 409 where all had feedback already.
+   */
+  take({ items, isList }: FeedbackBody, client: string, nowMs: number): Counted {
+    const judged: Judged[] = [];
+    const unknown: string[] = [];
+    const repeated: string[] = [];
+    const seen = new Set<string>();
+    for (const item of items) {
+      const asker = { id: item.id, client };
+      const answered = this.#requests.find(asker, nowMs);
+      if (answered === undefined) unknown.push(item.id);
+      else if (answered === null || seen.has(item.id)) repeated.push(item.id);
+      else {
+        judged.push({ asker, variants: answered.variants, isRight: this.#judge(item, answered) });
+        seen.add(item.id);
+      }
+    }
+    this.#unknown += unknown.length;
+    this.#repeated += repeated.length;
+    if (judged.length === 0) throw refusal(unknown, repeated, isList);
+    return { ...this.#count(judged), unknown, repeated };
+  }
+
+  /** Of each row, whether its answer was right. @throws BadRequest */
+  #judge({ path, truth }: FeedbackItem, answered: AnsweredRows): readonly boolean[] {
+    const { variants, predictions } = answered;
+    const rows = variants.length;
+    const at = `${path}${truth.kind}`;
+    if (truth.rows.length !== rows) {
+      const expected = rows === 1 ? "expected one" : `expected ${rows}, one for each row`;
+      throw new BadRequest(at, expected, truth.rows.length);
+    }
+    if (truth.kind === "correct") return truth.rows;
+    if (predictions === undefined) {
+      const expected = "expected correct instead: the answer is no class for each row";
+      throw new BadRequest(at, expected, truth.rows[0]);
+    }
+    const { classes } = this.#reader;
+    return truth.rows.map((label, row) => {
+      const place = rows === 1 ? at : `${at}[${row}]`;
+      return agrees(label, predictions[row] ?? {}, classes, place);
+    });
+  }
+
+  #count(judged: readonly Judged[]): Omit<Counted, "unknown" | "repeated"> {
+    const variants: Record<string, { correct: number; wrong: number }> = {};
+    let [correct, wrong] = [0, 0];
+    for (const { asker, variants: names, isRight: rights } of judged) {
+      this.#requests.settle(asker);
+      for (const [row, right] of rights.entries()) {
+        const name = names[row] ?? "";
+        this.counts.onLabel(name, right);
+        const counted = Object.hasOwn(variants, name) ? variants[name] : undefined;
+        const own = counted ?? { correct: 0, wrong: 0 };
+        variants[name] = own;
+        if (right) [own.correct, correct] = [own.correct + 1, correct + 1];
+        else [own.wrong, wrong] = [own.wrong + 1, wrong + 1];
+      }
+    }
+    return { correct, wrong, variants };
+  }
+}
+
+/** @throws BadRequest where there is no such class, or classes have no index, or no name. */
+function agrees(
+  label: Label,
+  { index, name }: Prediction,
+  classes: number | undefined,
+  path: string,
+): boolean {
+  if (typeof label === "string") {
+    if (name === undefined) throw new BadRequest(path, "expected the index of a class", label);
+    return label === name;
+  }
+  if (index === undefined) throw new BadRequest(path, "expected the name of a class", label);
+  if (classes !== undefined && (label < 0 || label >= classes)) {
+    const expected = `expected an index of ${classes} classes, 0 to ${classes - 1}`;
+    throw new BadRequest(path, expected, label);
+  }
+  return label === index;
+}
+
+function refusal(
+  unknown: readonly string[],
+  repeated: readonly string[],
+  isList: boolean,
+): HttpError {
+  const [first] = unknown;
+  const where = isList ? "feedback: " : "";
+  if (first !== undefined) {
+    const why = "it was not answered here under that id, or too long ago";
+    return new HttpError(404, `${where}no request "${first}" is known: ${why}`);
+  }
+  return new HttpError(409, `${where}request "${repeated[0]}" has had its feedback already`);
+}

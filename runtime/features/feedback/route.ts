@@ -1,0 +1,43 @@
+/** The route of feedback: what is known of a model, and what clients say of its answers. */
+import type { BodyLimit } from "../../server/bodies/body-limits.ts";
+import { HttpError, RETRY_LATER } from "../../server/connections/http-error.ts";
+import type { Asked, Reply, Route } from "../../server/http/route.ts";
+import { readFeedback } from "./feedback-body.ts";
+import type { FeedbackBooks } from "./feedback-books.ts";
+import { feedbackDocument } from "./feedback-document.ts";
+import { takeFeedback } from "./several-books.ts";
+
+/** Of feedback, for as many requests as one body may have. */
+const BODY_LIMIT: BodyLimit = {
+  bytes: 262_144,
+  why: "what feedback takes at most",
+};
+
+/** @param books undefined where no feedback is taken. */
+export function feedbackRoute(books: FeedbackBooks | undefined): Route {
+  return {
+    paths: ["/v2/models/:model/feedback", "/v2/models/:model/versions/:version/feedback"],
+    methods: "GET or POST",
+    need: "infer",
+    answer: (asked) => answerOf(books, asked),
+  };
+}
+
+/** @throws HttpError, BadRequest */
+async function answerOf(
+  books: FeedbackBooks | undefined,
+  { house, isPosted, hosted, client, json }: Asked,
+): Promise<Reply> {
+  const book = hosted === undefined ? undefined : books?.of(hosted);
+  if (hosted === undefined || book === undefined) {
+    throw new HttpError(501, "this server takes no feedback (limit feedbackRows=0)");
+  }
+  if (!isPosted) return { status: 200, document: feedbackDocument(book) };
+  if (house.isDraining) throw new HttpError(503, "the server is shutting down", RETRY_LATER);
+  const body = readFeedback(await json(BODY_LIMIT));
+  const beside = house.trials.besideOf(hosted);
+  const other = beside === undefined ? undefined : books?.of(beside);
+  const { unknown, repeated, ...counted } = takeFeedback(book, other, body, client, house.nowMs());
+  const left = body.isList ? { unknown, repeated } : {};
+  return { status: 200, document: { ...counted, ...left } };
+}

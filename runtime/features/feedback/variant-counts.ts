@@ -1,0 +1,78 @@
+/** Counts of right and wrong answers of each variant, and what they say of its accuracy. */
+import type { LabelledAnswers } from "../../server/measures/facts.ts";
+import type { Answerer } from "../../server/requests/request.ts";
+import { type Interval, shareInterval } from "./confidence.ts";
+
+/** One minus the chance with which an interval holds at all times at once. */
+export const ALPHA = 0.05;
+
+/** Paths of a pipeline that are told apart; what answers beside them is one. */
+const MAX_PATHS = 256;
+export const OTHER_PATHS = "other";
+
+interface LabelCounts {
+  readonly correct: number;
+  readonly wrong: number;
+}
+
+interface Counts extends LabelCounts {
+  readonly profiled: number;
+  correct: number;
+  wrong: number;
+}
+
+/** One variant, as it is told. */
+export interface VariantAccuracy extends Interval {
+  readonly name: string;
+  readonly profiled: number;
+  readonly labels: LabelCounts;
+  /** Null where nothing was observed. */
+  readonly estimate: number | null;
+}
+
+export class VariantCounts {
+  readonly #counts = new Map<string, Counts>();
+
+  constructor(profiledByVariant: ReadonlyMap<string, number>) {
+    for (const [name, profiled] of profiledByVariant) this.#counts.set(name, fresh(profiled));
+  }
+
+  /** The name that an answerer is counted by: its own, unless there are too many of them. */
+  known({ variant, accuracy }: Answerer): string {
+    if (this.#counts.has(variant)) return variant;
+    const name = this.#counts.size < MAX_PATHS ? variant : OTHER_PATHS;
+    if (!this.#counts.has(name)) {
+      this.#counts.set(name, fresh(name === variant ? accuracy : Number.NaN));
+    }
+    return name;
+  }
+
+  onLabel(name: string, isRight: boolean): void {
+    const counts = this.#counts.get(name);
+    if (counts === undefined) return;
+    if (isRight) counts.correct++;
+    else counts.wrong++;
+  }
+
+  /** Rows whose truth is known, of the variants that have some. */
+  labelled(): LabelledAnswers[] {
+    return Array.from(this.#counts).flatMap(([variant, { correct, wrong }]) => {
+      const asked = correct + wrong;
+      return asked === 0 ? [] : [{ variant, asked, correct }];
+    });
+  }
+
+  /** In the order of the bundle; paths in that in which they were first seen. */
+  accuracies(): VariantAccuracy[] {
+    return Array.from(this.#counts, ([name, { profiled, correct, wrong }]) => {
+      const asked = correct + wrong;
+      const estimate = asked === 0 ? null : correct / asked;
+      const interval = shareInterval(correct, wrong, ALPHA);
+      return { name, profiled, labels: { correct, wrong }, estimate, ...interval };
+    });
+  }
+}
+
+function fresh(profiled: number): Counts {
+  return { profiled, correct: 0, wrong: 0 };
+}

@@ -1,0 +1,166 @@
+/** What one application of the server does now. */
+
+import type { MetricLine } from "../../base/exposition.ts";
+import { type Bundle, violationCeiling } from "../../bundle/schema.ts";
+import { levelForLoad } from "../../core/level-choice.ts";
+import type { Application } from "../../server/applications/application.ts";
+import type { House } from "../../server/applications/house.ts";
+import { PROMISE_WORDS, type PromiseState } from "../../server/measures/facts.ts";
+import { Latencies } from "../../server/metrics/latencies.ts";
+import type { ServedPace } from "../../server/metrics/served-pace.ts";
+import type {
+  LiveApplication,
+  LiveClass,
+  LivePace,
+  LivePlaces,
+  LivePromise,
+  LiveRows,
+  LiveVariant,
+} from "./live.ts";
+import { promisedLevels } from "./promises.ts";
+import { Samples } from "./samples.ts";
+
+/** Variants that a document tells at most, of all tasks. */
+const MAX_VARIANTS = 64;
+const MAX_CLASSES = 16;
+const MAX_WORKERS = 64;
+/** Letters of a name at most. */
+const MAX_NAME = 80;
+
+/** And of what breaks a promise. */
+const MAX_BECAUSE = 600;
+/** Evidence against a promise that is worth a word, of 1. */
+const DOUBT = 0.3;
+
+const QUERIES = "stratagem_queries_total";
+const ACCURACY = "stratagem_satisfied_accuracy_total";
+
+export function liveApplication(house: House, served: Application): LiveApplication {
+  const { endpoint } = served;
+  const { bundle } = endpoint;
+  const samples = new Samples([...endpoint.metricLines(), ...latencyLines(house, served)]);
+  const { application, method, slo } = bundle;
+  const loadQps = samples.sum("stratagem_load_qps");
+  const followed = samples.sum("stratagem_level");
+  const level = followed ?? (loadQps === null ? null : levelForLoad(bundle.levels, loadQps));
+  const variants = bundle.tasks.flatMap(({ name: task, variants }) =>
+    variants.map((variant) => ({ task, ...variant })),
+  );
+  return {
+    name: shortened(application),
+    method,
+    bundleSha256: samples.label("stratagem_bundle_info", "sha256") ?? "",
+    isReady: house.isApplicationReady(served),
+    slo: { latencyMs: slo.latencyMs, maxViolationRate: violationCeiling(slo) },
+    loadQps,
+    level,
+    isLevelFollowed: followed !== null,
+    levelCount: bundle.levels.length,
+    levels: promisedLevels(bundle, level),
+    pending: samples.sum("stratagem_pending_queries"),
+    workers: {
+      count: samples.sum("stratagem_workers"),
+      ready: samples.sum("stratagem_workers_ready"),
+      lost: samples.sum("stratagem_workers_lost_total") ?? 0,
+      hung: samples.sum("stratagem_workers_hung_total") ?? 0,
+    },
+    pace: livePace(endpoint.pace),
+    rows: rowsOf(samples),
+    satisfiedAccuracy: samples.sum(ACCURACY),
+    requests: {
+      answered: samples.sum("nv_inference_request_success") ?? 0,
+      failed: samples.sum("nv_inference_request_failure") ?? 0,
+      answeredMs: (samples.sum("nv_inference_request_duration_us") ?? 0) / 1000,
+    },
+    latency: samples.histogram("stratagem_request_duration_seconds", 1000),
+    slack: samples.histogram("stratagem_dispatch_slack_ms"),
+    variants: variants.slice(0, MAX_VARIANTS).map((variant) => liveVariant(samples, variant)),
+    variantsLeftOut: Math.max(0, variants.length - MAX_VARIANTS),
+    classes: classesOf(samples, bundle),
+    places: placesOf(samples),
+    promises: served.promises().map(livePromise),
+  };
+}
+
+function livePace(pace: ServedPace | undefined): LivePace | null {
+  if (pace === undefined) return null;
+  const { workers, corrections } = pace;
+  return {
+    ...pace,
+    workers: workers.slice(0, MAX_WORKERS),
+    corrections: corrections.slice(0, MAX_VARIANTS),
+  };
+}
+
+function livePromise({ promise, holds, evidence, because }: PromiseState): LivePromise {
+  const name = PROMISE_WORDS[promise];
+  if (!holds) return { holds, text: `✗ ${name}: broken, because ${because.slice(0, MAX_BECAUSE)}` };
+  const doubt = `, evidence against it ${Math.round(100 * evidence)} %`;
+  return { holds, text: `✓ ${name}: holds${evidence < DOUBT ? "" : doubt}` };
+}
+
+function latencyLines({ models }: House, served: Application): MetricLine[] {
+  const own = models.filter(({ application }) => application === served);
+  return Latencies.lines(
+    own.map(({ model, latencies }) => [model.signature.names[0] ?? "", latencies] as const),
+  );
+}
+
+function rowsOf(samples: Samples, labels: Readonly<Record<string, string>> = {}): LiveRows {
+  const count = (outcome: string) => samples.sum(QUERIES, { ...labels, outcome }) ?? 0;
+  return { satisfied: count("satisfied"), late: count("late"), dropped: count("dropped") };
+}
+
+function liveVariant(
+  samples: Samples,
+  { task, name, accuracy }: { readonly task: string; readonly name: string; accuracy?: number },
+): LiveVariant {
+  // The metrics of a method without a graph of tasks do not name the only task.
+  const isOfTask = samples.valuesOf("stratagem_decisions_total", "task").length > 0;
+  const own = isOfTask ? { task, variant: name } : { variant: name };
+  const rows =
+    samples.sum("stratagem_batch_size_sum", own) ??
+    samples.sum("stratagem_instances_total", { model: name });
+  return {
+    task: shortened(task),
+    name: shortened(name),
+    accuracy: accuracy ?? null,
+    rows: rows ?? 0,
+    batches: samples.sum("stratagem_decisions_total", own),
+    assigned: samples.sum("stratagem_variant_workers", own),
+    ready: samples.sum("stratagem_variant_workers_ready", own),
+    cores: samples.sum("stratagem_instance_cores_target", { task }),
+    startPlaces: samples.sum("stratagem_start_places_sum", { model: name }),
+    starts: samples.sum("stratagem_start_places_count", { model: name }),
+  };
+}
+
+function classesOf(samples: Samples, { slo }: Bundle): LiveClass[] {
+  return (slo.classes ?? []).slice(0, MAX_CLASSES).map(({ name, latencyMs }) => {
+    const own = { slo_class: name };
+    return {
+      name: shortened(name),
+      latencyMs,
+      ...rowsOf(samples, own),
+      satisfiedAccuracy: samples.sum(ACCURACY, own) ?? 0,
+      promisedAccuracy: samples.sum("stratagem_expected_accuracy_ratio", own),
+      promisedViolationRate: samples.sum("stratagem_expected_violation_ratio", own),
+    };
+  });
+}
+
+function placesOf(samples: Samples): LivePlaces | null {
+  const count = samples.sum("stratagem_places");
+  if (count === null) return null;
+  return {
+    count,
+    ready: samples.sum("stratagem_places_ready") ?? 0,
+    busy: samples.sum("stratagem_places_busy") ?? 0,
+    running: samples.sum("stratagem_active_queries") ?? 0,
+    waiting: samples.sum("stratagem_waiting_queries") ?? 0,
+  };
+}
+
+function shortened(name: string): string {
+  return name.length <= MAX_NAME ? name : `${name.slice(0, MAX_NAME - 1)}…`;
+}

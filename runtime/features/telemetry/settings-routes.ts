@@ -1,0 +1,37 @@
+/** Triton's logging and trace extensions: settings that operators see and change. */
+
+import type { Asked, Route } from "../../server/http/route.ts";
+import { changeLog, logSettings, type OperatedLog } from "./log-settings.ts";
+import { changeTraces, type OperatedTraces, traceSettings } from "./trace-settings.ts";
+
+/** What operators may change, as far as there is any. */
+export type Operated = OperatedLog & OperatedTraces;
+
+export function settingsRoutes(operated: Operated): readonly Route[] {
+  const route = (path: string, told: () => object, change: Change): Route => ({
+    paths: [path],
+    methods: "GET or POST",
+    need: "admin",
+    answer: async (asked) => {
+      const document = asked.isPosted ? change(asked, await asked.json()) : told();
+      return { status: 200, document };
+    },
+  });
+  const traces = (path: string) =>
+    route(
+      path,
+      () => traceSettings(operated),
+      ({ house, hosted }, asked) => changeTraces(operated, asked, house.onNotice, hosted),
+    );
+  return [
+    route(
+      "/v2/logging",
+      () => logSettings(operated),
+      ({ house }, asked) => changeLog(operated, asked, house.onNotice),
+    ),
+    traces("/v2/trace/setting"),
+    traces("/v2/models/:model/trace/setting"),
+  ];
+}
+
+type Change = (at: Asked, asked: Readonly<Record<string, unknown>>) => object;

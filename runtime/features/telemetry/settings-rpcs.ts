@@ -1,0 +1,42 @@
+/** Triton's trace and log settings by gRPC. */
+import { hostedModel } from "../../server/applications/hosted-model.ts";
+import { registerAnswer } from "../../server/grpc/calls.ts";
+import * as pb from "../../server/grpc/pb/inference-pb.ts";
+import type { RegisterRpcs } from "../../server/grpc/rpcs.ts";
+import { changeLog } from "./log-settings.ts";
+import type { Operated } from "./settings-routes.ts";
+import { changeTraces } from "./trace-settings.ts";
+
+export function settingsRpcs(operated: Operated): RegisterRpcs {
+  return (server, context, path) => {
+    const { house } = context;
+    const { onNotice } = house;
+    const trace = [pb.TraceSettingRequestSchema, pb.TraceSettingResponseSchema] as const;
+    registerAnswer(server, context, `${path}/TraceSetting`, trace, ({ settings, modelName }) => {
+      // One without a value is to be as it was.
+      const asked = mapped(settings, ({ value }) => (value.length === 0 ? null : value));
+      const hosted = modelName === "" ? undefined : hostedModel(house.models, modelName);
+      const told = changeTraces(operated, asked, onNotice, hosted);
+      return { settings: mapped(told, (value) => ({ value: [value].flat() })) };
+    });
+    const log = [pb.LogSettingsRequestSchema, pb.LogSettingsResponseSchema] as const;
+    registerAnswer(server, context, `${path}/LogSettings`, log, ({ settings }) => {
+      const asked = mapped(settings, ({ parameterChoice }) => parameterChoice.value);
+      const told = changeLog(operated, asked, onNotice);
+      return { settings: mapped(told, (value) => ({ parameterChoice: choiceOf(value) })) };
+    });
+  };
+}
+
+function choiceOf(value: boolean | number | string) {
+  if (typeof value === "boolean") return { case: "boolParam", value } as const;
+  if (typeof value === "number") return { case: "uint32Param", value } as const;
+  return { case: "stringParam", value } as const;
+}
+
+function mapped<A, B>(
+  fields: Readonly<Record<string, A>>,
+  each: (value: A) => B,
+): Record<string, B> {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, each(value)]));
+}

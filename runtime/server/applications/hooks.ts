@@ -1,0 +1,77 @@
+/** The named points of a request at which features are called, and what each application gets. */
+import type { MetricLine } from "../../base/exposition.ts";
+import type { Answer } from "../requests/request.ts";
+import type { RequestRecord } from "../requests/request-record.ts";
+import type { Application, ApplicationPart } from "./application.ts";
+import type { HostedModel } from "./hosted-model.ts";
+import { Records } from "./records.ts";
+import type { Trial } from "./trial.ts";
+
+/** A request that was answered, as those are told who follow answers. */
+export interface AnsweredRequest {
+  readonly hosted: HostedModel;
+  readonly rows: number;
+  readonly answer: Answer;
+  /** By which its client knows the request; undefined where by none. */
+  readonly id: string | undefined;
+  /** Name of the client's token; empty where it has shown none. */
+  readonly client: string;
+}
+
+/** Each is called at its point of every request; they must not throw. */
+export interface RequestHooks {
+  /** There is an answer, which is about to be written. */
+  answered?(request: AnsweredRequest): void;
+  /** A request has come; its record is begun where a feature has this hook or the next. */
+  arrived?(record: RequestRecord): void;
+  /** It is over. */
+  ended?(record: RequestRecord): void;
+}
+
+/** What a feature is to the applications of a server and their requests. */
+export interface HouseFeature {
+  readonly hooks?: RequestHooks;
+  /** Extensions of Triton's protocol that it adds, by their names. */
+  readonly extensions?: readonly string[];
+  /** For every application that is opened: served, read again, or on trial. */
+  opened?(application: Application): ApplicationPart;
+  /** What it counts that is of no application. @param trials those that are open. */
+  metricLines?(trials: readonly Trial[]): readonly MetricLine[];
+  /** Whether clients should be sent here. @param served the applications that answer now. */
+  isFit?(served: readonly Application[]): boolean;
+}
+
+/** The features of a server, with the functions of each point side by side. */
+export class HouseFeatures {
+  readonly answered: readonly ((request: AnsweredRequest) => void)[];
+  /** Undefined where no feature follows requests, and nothing is noted then. */
+  readonly records: Records | undefined;
+  readonly #all: readonly HouseFeature[];
+
+  constructor(all: readonly HouseFeature[], nowMs: () => number) {
+    this.#all = all;
+    const hooks = all.flatMap((feature) => feature.hooks ?? []);
+    this.answered = hooks.flatMap((one) => one.answered?.bind(one) ?? []);
+    const arrived = hooks.flatMap((one) => one.arrived?.bind(one) ?? []);
+    const ended = hooks.flatMap((one) => one.ended?.bind(one) ?? []);
+    const isNoting = arrived.length + ended.length > 0;
+    this.records = isNoting ? new Records(arrived, ended, nowMs) : undefined;
+  }
+
+  /** Of Triton's protocol, by their names. */
+  get extensions(): string[] {
+    return this.#all.flatMap(({ extensions = [] }) => extensions);
+  }
+
+  onOpened(application: Application): void {
+    application.join(this.#all.flatMap((feature) => feature.opened?.(application) ?? []));
+  }
+
+  lines(trials: readonly Trial[]): MetricLine[] {
+    return this.#all.flatMap((feature) => feature.metricLines?.(trials) ?? []);
+  }
+
+  isFit(served: readonly Application[]): boolean {
+    return this.#all.every((feature) => feature.isFit?.(served) ?? true);
+  }
+}

@@ -1,0 +1,12 @@
+/** What a feature of the server is once it is open; the server knows features by this alone. */
+import type { HouseFeature } from "./applications/hooks.ts";
+import type { RegisterRpcs } from "./grpc/rpcs.ts";
+import type { Route } from "./http/route.ts";
+
+export interface OpenFeature extends HouseFeature {
+  readonly routes?: readonly Route[];
+  /** Asked for where there is gRPC. */
+  rpcs?(): Promise<RegisterRpcs>;
+  /** The server is closed. */
+  close?(): void | Promise<void>;
+}

@@ -1,0 +1,39 @@
+/** What features tell each other of an application, by names that belong to none of them. */
+
+/** What a bundle promises, as `/metrics` names it. */
+export const PROMISES = ["service_time", "arrivals", "violations", "accuracy", "cost"] as const;
+
+export type PromiseName = (typeof PROMISES)[number];
+
+/** As people read them. */
+export const PROMISE_WORDS: Readonly<Record<PromiseName, string>> = {
+  service_time: "service times",
+  arrivals: "arrivals",
+  violations: "violations",
+  accuracy: "accuracy",
+  cost: "cost",
+};
+
+/** A promise as it stands. */
+export interface PromiseState {
+  readonly promise: PromiseName;
+  readonly holds: boolean;
+  /** Milliseconds since 1970; null while it holds. */
+  readonly brokenSinceMs: number | null;
+  /** 0 to 1, which is broken. */
+  readonly evidence: number;
+  /** What is other than promised; empty while it holds. */
+  readonly because: string;
+}
+
+/** Answers of a variant of which the truth is known since its bundle was opened. */
+export interface LabelledAnswers {
+  readonly variant: string;
+  readonly asked: number;
+  /** Rows of these that the variant had right. */
+  readonly correct: number;
+}
+
+export function percentText(share: number): string {
+  return `${(100 * share).toFixed(1)} %`;
+}

@@ -1,0 +1,46 @@
+/** What an endpoint lets see of what it measures, whatever its method. */
+import type { ArrivalModel } from "../../bundle/schema.ts";
+import type { ArrivalCounts } from "./arrival-counts.ts";
+import type { ServiceTimes } from "./service-times.ts";
+
+export interface Watched {
+  readonly times: ServiceTimes;
+  readonly arrivals: ArrivalCounts;
+  /** As things are now. */
+  reading(): Reading;
+}
+
+export interface Reading {
+  /** Changes with the bundle that decides. */
+  readonly bundleSha256: string;
+  readonly compiled: ArrivalModel;
+  /** Rows a second as measured; NaN until that is known. */
+  readonly loadQps: number;
+  readonly topLevelQps: number;
+  /** Service times that the policy reckons with, over those of the profile. */
+  readonly pace: number;
+  /** Of the level that is followed; undefined where there is none. */
+  readonly promised: PromisedNow | undefined;
+  /** Since the start. */
+  readonly rows: { readonly satisfied: number; readonly late: number; readonly dropped: number };
+  /** Stated accuracies of the variants that answered rows in time, summed. */
+  readonly accuracySum: number;
+  /** Where the method promises one. */
+  readonly cost?: CostNow | undefined;
+}
+
+export interface PromisedNow {
+  /** Undefined where the method promises none. */
+  readonly violationRate: number | undefined;
+  readonly accuracyPerSatisfied?: number | undefined;
+  readonly feasible: boolean;
+}
+
+export interface CostNow {
+  readonly held: number;
+  readonly promised: number;
+  /** Of all that there is. */
+  readonly most: number;
+  /** Such as "cores" or "an hour". */
+  readonly unit: string;
+}

@@ -1,0 +1,96 @@
+/** When a bundle on trial is taken, and when it is given up. */
+import { expect, test } from "vitest";
+import { Judgement, type Seen } from "../../../../runtime/features/canary/judgement.ts";
+import type { PromiseState } from "../../../../runtime/server/measures/facts.ts";
+
+const NONE = { stable: { kept: 0, violated: 0 }, canary: { kept: 0, violated: 0 } };
+
+function promise(holds: boolean, evidence: number): PromiseState {
+  const because = holds ? "" : "one takes 2.0x its profile at batch 1";
+  return { promise: "service_time", holds, brokenSinceMs: holds ? null : 0, evidence, because };
+}
+
+/** Of a trial that has gone well for so long, at 50 requests a second for each arm. */
+function seen(seconds: number, changes: Partial<Seen> = {}): Seen {
+  const arms = {
+    stable: { kept: 50 * seconds, violated: 0 },
+    canary: { kept: 50 * seconds, violated: 0 },
+  };
+  return { arms, stablePromises: [], canaryPromises: [], isReady: true, ...changes };
+}
+
+/** What is told in so many seconds, and when. */
+function judged(seconds: number, changes: (second: number) => Partial<Seen> = () => ({})) {
+  const judgement = new Judgement({ timeMs: 60_000, tolerance: 0.005 }, NONE, 0);
+  for (let second = 1; second <= seconds; second++) {
+    const verdict = judgement.look(seen(second, changes(second)), 1000 * second);
+    if (verdict !== undefined) return { ...verdict, second };
+  }
+  return undefined;
+}
+
+test("it is taken after its time and with enough evidence, not before", () => {
+  expect(judged(59)).toBeUndefined();
+  expect(judged(60)).toEqual({
+    kind: "as good",
+    second: 60,
+    because: "0.0 % of its 3000 requests are late or failed, of the 3000 beside it 0.0 %",
+  });
+});
+
+test("without requests it waits, however long that takes", () => {
+  expect(judged(3600, () => ({ arms: NONE }))).toBeUndefined();
+});
+
+test("it waits while its workers are not ready, or a promise that both break is broken", () => {
+  expect(judged(600, () => ({ isReady: false }))).toBeUndefined();
+  const both = () => ({
+    canaryPromises: [promise(false, 1)],
+    stablePromises: [promise(false, 1)],
+  });
+  expect(judged(600, both)).toBeUndefined();
+});
+
+test("it waits while a promise of its own is in doubt", () => {
+  const doubted = (second: number) => ({
+    canaryPromises: [promise(true, second < 90 ? 0.6 : 0.4)],
+  });
+  expect(judged(600, doubted)?.second).toBe(90);
+});
+
+test("a promise that it breaks alone gives it up; of one that both are about to, it waits", () => {
+  const alone = { canaryPromises: [promise(false, 1)], stablePromises: [promise(true, 0.2)] };
+  expect(judged(10, (second) => (second < 5 ? {} : alone))).toEqual({
+    kind: "worse",
+    second: 5,
+    because: "its promise is broken: service times: one takes 2.0x its profile at batch 1",
+  });
+  const shared = { canaryPromises: [promise(false, 1)], stablePromises: [promise(true, 0.6)] };
+  expect(judged(600, () => shared)).toBeUndefined();
+});
+
+test("requests that are late or fail give it up before its time", () => {
+  const bad = (second: number) => ({
+    arms: {
+      stable: { kept: 950 * second, violated: 0 },
+      canary: { kept: 25 * second, violated: 25 * second },
+    },
+  });
+  const told = judged(60, bad);
+  expect(told?.kind).toBe("worse");
+  expect(told?.second).toBeLessThanOrEqual(20);
+  expect(told?.because).toMatch(/^50\.0 % of its \d+ requests are late or failed, of the \d+ /);
+});
+
+test("tells how far it is", () => {
+  const judgement = new Judgement({ timeMs: 60_000, tolerance: 0.005 }, NONE, 0);
+  expect(judgement.progress(0)).toMatchObject({
+    evidenceFor: 0,
+    evidenceAgainst: 0,
+    leftMs: 60_000,
+  });
+  judgement.look(seen(20), 20_000);
+  const { evidenceFor, leftMs } = judgement.progress(20_000);
+  expect(evidenceFor).toBeGreaterThan(0.5);
+  expect(leftMs).toBe(40_000);
+});

@@ -1,0 +1,211 @@
+/** Promises of a server: what breaks each, how that is told, and that they hold again. */
+import { expect, test } from "vitest";
+import { exposition } from "../../../../runtime/base/exposition.ts";
+import { Drift } from "../../../../runtime/features/drift/drift.ts";
+import { ArrivalCounts, dispersionOf } from "../../../../runtime/server/measures/arrival-counts.ts";
+import type { LabelledAnswers } from "../../../../runtime/server/measures/facts.ts";
+import { ServiceTimes } from "../../../../runtime/server/measures/service-times.ts";
+import type { Reading } from "../../../../runtime/server/measures/watched.ts";
+import { poissonCounts, readingOf } from "../../../support/drift-streams.ts";
+
+/** 12:00 UTC of a day. */
+const EPOCH_MS = 1_700_049_600_000;
+
+/** A server whose clock and rows are the test's. */
+class Scene {
+  nowMs = 0;
+  reading: Reading;
+  counts: LabelledAnswers[] = [];
+  readonly notices: string[] = [];
+  readonly times = new ServiceTimes(
+    {
+      variants: [{ variant: "one" }, { variant: "two" }],
+      kindLabels: () => ({}),
+      profiled: () => ({ p50Ms: 10, decisionMs: 12 }),
+    },
+    () => this.nowMs,
+  );
+  readonly arrivals = new ArrivalCounts(100, () => this.nowMs);
+  readonly drift: Drift;
+
+  constructor(changes: Partial<Reading> = {}) {
+    this.reading = readingOf(changes);
+    this.drift = new Drift({
+      watched: { times: this.times, arrivals: this.arrivals, reading: () => this.reading },
+      stated: [{ variant: "one", accuracy: 0.9 }],
+      labelled: () => this.counts,
+      hoursPerFalseAlarm: 1000,
+      nowMs: () => this.nowMs,
+      epochOffsetMs: EPOCH_MS,
+      onNotice: (message) => this.notices.push(message),
+    });
+  }
+
+  get holds(): boolean {
+    return this.drift.states().every(({ holds }) => holds);
+  }
+
+  /** A second, of so many rows that come evenly unless told otherwise. */
+  second(rows: { satisfied: number; late: number }, comeIn: () => number = () => 5): void {
+    for (let window = 0; window < 10; window++) {
+      this.arrivals.onRows(comeIn());
+      this.nowMs += 100;
+    }
+    const { satisfied, late, dropped } = this.reading.rows;
+    const done = { satisfied: satisfied + rows.satisfied, late: late + rows.late, dropped };
+    this.reading = {
+      ...this.reading,
+      rows: done,
+      accuracySum: this.reading.accuracySum + 0.9 * rows.satisfied,
+    };
+    this.drift.look();
+  }
+
+  seconds(count: number, rows: { satisfied: number; late: number }, comeIn?: () => number): void {
+    for (let second = 0; second < count; second++) this.second(rows, comeIn);
+  }
+}
+
+const WELL = { satisfied: 50, late: 0 };
+
+test("a promise that is kept is told so, and nothing is noticed", () => {
+  const scene = new Scene();
+  scene.seconds(3600, { satisfied: 99, late: 1 });
+  expect(scene.notices).toEqual([]);
+  expect(scene.holds).toBe(true);
+  const text = exposition(scene.drift.lines());
+  expect(text).toContain('stratagem_promise_holds{promise="violations"} 1');
+  expect(text).toContain('stratagem_promise_broken_since_seconds{promise="violations"} 0');
+  expect(text).not.toContain('promise="cost"');
+});
+
+test("rows that come too late break it; the notice says since when and how many; it heals", () => {
+  const scene = new Scene();
+  scene.seconds(600, WELL);
+  scene.seconds(120, { satisfied: 48, late: 2 });
+  expect(scene.notices).toHaveLength(1);
+  const [told = ""] = scene.notices;
+  expect(told).toMatch(/^promise broken: violations: [34]\.\d % of the rows are late or dropped/);
+  expect(told).toMatch(/ since 12:\d\d:\d\d UTC, 1\.0 % at most promised; false alarms at most/);
+  expect(told).toMatch(/ one in 1000 h$/);
+  const [state] = scene.drift.states().filter(({ promise }) => promise === "violations");
+  expect(state).toMatchObject({ holds: false, evidence: 1 });
+  expect(Math.abs((state?.brokenSinceMs ?? 0) - EPOCH_MS - 600_000)).toBeLessThanOrEqual(5000);
+  scene.seconds(600, WELL);
+  expect(scene.notices.slice(1)).toEqual(["promise holds again: violations"]);
+  expect(scene.holds).toBe(true);
+});
+
+test("nothing is promised above the highest level, nor where a level is not feasible", () => {
+  for (const changes of [
+    { loadQps: 101 },
+    { promised: { violationRate: 0.01, feasible: false } },
+    { promised: undefined },
+  ]) {
+    const scene = new Scene(changes);
+    scene.seconds(600, { satisfied: 25, late: 25 });
+    expect(scene.notices).toEqual([]);
+  }
+});
+
+test("another bundle makes other promises: what was broken is forgotten", () => {
+  const scene = new Scene();
+  scene.seconds(120, { satisfied: 40, late: 10 });
+  expect(scene.holds).toBe(false);
+  scene.reading = { ...scene.reading, bundleSha256: "b" };
+  scene.second(WELL);
+  expect(scene.holds).toBe(true);
+});
+
+test("more rows than the highest level is for are told", () => {
+  const scene = new Scene();
+  scene.seconds(120, WELL, () => 15);
+  expect(scene.notices[0]).toContain(
+    "arrivals: 150 rows a second come, the highest level is for 1",
+  );
+  expect(scene.notices[0]).toContain("00, since 12:00:00 UTC");
+});
+
+test("Poisson arrivals are as compiled for five hours; rows that come in tens are not", () => {
+  const scene = new Scene();
+  scene.seconds(5 * 3600, WELL, poissonCounts(1, 5));
+  expect(scene.notices).toEqual([]);
+  const ofTens = poissonCounts(2, 0.5);
+  scene.seconds(120, WELL, () => 10 * ofTens());
+  expect(scene.notices[0]).toMatch(
+    /^promise broken: arrivals: rows within 100 ms vary \d+\.\dx as/,
+  );
+  const compiled = new Scene({ compiled: { process: "gamma", cv2: 10 } });
+  compiled.seconds(3600, WELL, () => 10 * ofTens());
+  expect(compiled.notices).toEqual([]);
+});
+
+test("the dispersion of counts is their variance over their mean, whatever the rate does", () => {
+  expect(dispersionOf([5, 5, 5, 5])).toBe(0);
+  expect(dispersionOf([0, 2, 0, 2])).toBe(2);
+  expect(dispersionOf(Array.from({ length: 1000 }, (_, at) => at))).toBeLessThan(0.01);
+  expect(dispersionOf([0, 0])).toBeNaN();
+});
+
+test("a variant that is wrong more often than stated is found by what is fed back", () => {
+  const scene = new Scene();
+  const feedBack = (asked: number, correct: number) => {
+    const [before = { variant: "one", asked: 0, correct: 0 }] = scene.counts;
+    const own = { asked: before.asked + asked, correct: before.correct + correct };
+    scene.counts = [{ variant: "one", ...own }];
+  };
+  for (let second = 0; second < 1000; second++) {
+    feedBack(10, 9);
+    scene.second(WELL);
+  }
+  expect(scene.notices).toEqual([]);
+  for (let second = 0; second < 100; second++) {
+    feedBack(10, 7);
+    scene.second(WELL);
+  }
+  const [told = ""] = scene.notices;
+  expect(told).toMatch(
+    /^promise broken: accuracy: one is right in 7\d\.\d % of \d+ answers whose /,
+  );
+  expect(told).toMatch(/ truth is known since 12:16:\d\d UTC, 90\.0 % is stated/);
+});
+
+test("variants that the levels should not let answer break the promise of accuracy", () => {
+  const scene = new Scene({
+    promised: { violationRate: 0.01, accuracyPerSatisfied: 0.95, feasible: true },
+  });
+  scene.seconds(300, WELL);
+  expect(scene.notices[0]).toMatch(
+    /^promise broken: accuracy: the variants that answer have an accuracy of 90\.0 % since/,
+  );
+});
+
+test("more that is held than the plan promises breaks the promise of cost", () => {
+  const scene = new Scene({ cost: { held: 4, promised: 4, most: 16, unit: "cores" } });
+  scene.seconds(3600, WELL);
+  expect(scene.notices).toEqual([]);
+  scene.reading = { ...scene.reading, cost: { held: 8, promised: 4, most: 16, unit: "cores" } };
+  scene.seconds(1200, WELL);
+  expect(scene.notices[0]).toMatch(
+    /^promise broken: cost: 8 cores are held, 4 promised, since 1[23]:/,
+  );
+  const text = exposition(scene.drift.lines());
+  expect(text).toContain('stratagem_promise_holds{promise="cost"} 0');
+});
+
+test("slow service times that the policy follows are told with what it promises now", () => {
+  const scene = new Scene({ pace: 1.5, promised: { violationRate: 0.01, feasible: true } });
+  for (let second = 0; second < 120; second++) {
+    for (let batch = 0; batch < 20; batch++) {
+      const endMs = scene.nowMs + 50 * batch;
+      const times = { aroundMs: 15, insideMs: 15, endMs, busyWorkers: 1 };
+      scene.times.onBatch({ variant: 0, rows: 1, kind: 0, ...times });
+    }
+    scene.second(WELL);
+  }
+  const told = "; the policy has adapted to pace 1.5 and promises 1.0 % late or dropped at most";
+  expect(scene.notices[0]).toMatch(/^promise broken: service times: one takes 1\.5x/);
+  expect(scene.notices[0]?.endsWith(told)).toBe(true);
+  const [state] = scene.drift.states();
+  expect(state?.because.endsWith(told)).toBe(true);
+});

@@ -1,0 +1,124 @@
+/** Service times that drift: how soon that is found, and how seldom what has not drifted is. */
+import { expect, test } from "vitest";
+import { exposition } from "../../../../runtime/base/exposition.ts";
+import { BLOCKS_PER_HOUR } from "../../../../runtime/features/drift/drift.ts";
+import { ServiceTimeWatch } from "../../../../runtime/features/drift/service-time-watch.ts";
+import {
+  type ProfiledCells,
+  ServiceTimes,
+} from "../../../../runtime/server/measures/service-times.ts";
+import {
+  burstyRatios,
+  independentRatios,
+  type RatioStream,
+  readingOf,
+} from "../../../support/drift-streams.ts";
+
+const CELLS: ProfiledCells = {
+  variants: [{ variant: "cnn-l" }],
+  kindLabels: () => ({}),
+  profiled: (_, rows) => (rows > 8 ? undefined : { p50Ms: 2 * rows, decisionMs: 2.6 * rows }),
+  contention: [1, 1.5],
+};
+/** One false alarm in 1000 hours of 18 things that are watched, as letters have them. */
+const THRESHOLD = 1000 * BLOCKS_PER_HOUR * 18;
+const EVERY_MS = 250;
+const READING = readingOf();
+
+/** A server of one variant that runs a batch four times a second, each time of another size. */
+class Scene {
+  nowMs = 0;
+  readonly times = new ServiceTimes(CELLS, () => this.nowMs);
+  readonly watch = new ServiceTimeWatch(this.times, 0, THRESHOLD);
+
+  /** @returns batches until it is broken, or until it holds again; undefined if it does not. */
+  run(stream: RatioStream, factor: number, batches: number, busyWorkers = 1): number | undefined {
+    for (let count = 1; count <= batches; count++) {
+      this.nowMs += EVERY_MS;
+      const rows = 1 + (count % 4);
+      const insideMs = 2 * rows * factor * stream.next();
+      const aroundMs = insideMs + 0.2;
+      const times = { aroundMs, insideMs, endMs: this.nowMs };
+      this.times.onBatch({ variant: 0, rows, kind: 0, ...times, busyWorkers });
+      if (count % 4 === 0 && this.watch.look(READING, this.nowMs) !== undefined) return count;
+    }
+    return undefined;
+  }
+}
+
+const BATCHES_PER_HOUR = 3_600_000 / EVERY_MS;
+
+test.each([
+  ["independent", independentRatios],
+  ["bursty", burstyRatios],
+])("30 hours of %s batches that take what they should raise no alarm", (_, streamOf) => {
+  const scene = new Scene();
+  expect(scene.run(streamOf(1), 1, 30 * BATCHES_PER_HOUR)).toBeUndefined();
+  expect(scene.watch.isBroken).toBe(false);
+});
+
+test.each([
+  ["independent", independentRatios],
+  ["bursty", burstyRatios],
+])("1.4 times as slow, after an hour of %s batches, is found within 240 of them", (_, streamOf) => {
+  for (let seed = 0; seed < 10; seed++) {
+    const scene = new Scene();
+    const stream = streamOf(seed);
+    expect(scene.run(stream, 1, BATCHES_PER_HOUR)).toBeUndefined();
+    const changedMs = scene.nowMs;
+    expect(scene.run(stream, 1.4, BATCHES_PER_HOUR)).toBeLessThanOrEqual(240);
+    // When it began is told to two blocks.
+    expect(Math.abs(scene.watch.brokenSinceMs - changedMs)).toBeLessThanOrEqual(11_000);
+    const because = scene.watch.because("since 12:03:10 UTC");
+    expect(because).toMatch(
+      /^cnn-l takes 1\.[3456]x its profile at batch \d and others since 12:0/,
+    );
+    expect(because).toMatch(/ since 12:03:10 UTC, by \d+ batches$/);
+  }
+});
+
+test("it is told to hold again two minutes after it does", () => {
+  const scene = new Scene();
+  const stream = independentRatios(3);
+  scene.run(stream, 2, BATCHES_PER_HOUR);
+  expect(scene.watch.isBroken).toBe(true);
+  expect(scene.run(stream, 2, BATCHES_PER_HOUR)).toBeUndefined();
+  const batches = scene.run(stream, 1, BATCHES_PER_HOUR) ?? 0;
+  expect(scene.watch.isBroken).toBe(false);
+  expect((batches * EVERY_MS) / 1000).toBeGreaterThan(100);
+  expect((batches * EVERY_MS) / 1000).toBeLessThan(140);
+});
+
+test("what neighbours at work explain is no drift", () => {
+  const alone = new Scene();
+  expect(alone.run(independentRatios(4), 1.5, BATCHES_PER_HOUR, 1)).toBeDefined();
+  const beside = new Scene();
+  expect(beside.run(independentRatios(4), 1.5, BATCHES_PER_HOUR, 2)).toBeUndefined();
+});
+
+test("quantiles, sums and counts of batches are told by size; old ones leave the quantiles", () => {
+  const scene = new Scene();
+  const steady: RatioStream = { next: () => 1 };
+  scene.run(steady, 1, 400);
+  const slow = () => exposition(scene.times.lines());
+  expect(slow()).toContain('stratagem_service_time_seconds_count{variant="cnn-l",batch="2"} 100');
+  const median = (text: string) =>
+    Number(/\{variant="cnn-l",batch="2",quantile="0.5"\} (\S+)/.exec(text)?.[1]);
+  expect(median(slow())).toBeCloseTo(0.0042, 4);
+  scene.run(steady, 3, 2 * BATCHES_PER_HOUR);
+  expect(scene.run(steady, 3, 2 * BATCHES_PER_HOUR)).toBeUndefined();
+  expect(median(slow())).toBeCloseTo(0.0122, 3);
+  scene.nowMs += 3_600_000;
+  expect(median(slow())).toBeNaN();
+});
+
+test("batches that no profile knows are told, and break nothing", () => {
+  const scene = new Scene();
+  for (let count = 0; count < 10_000; count++) {
+    scene.nowMs += EVERY_MS;
+    const batch = { variant: 0, rows: 9, kind: 0, aroundMs: 99, insideMs: 98, busyWorkers: 1 };
+    scene.times.onBatch({ ...batch, endMs: scene.nowMs });
+    expect(scene.watch.look(READING, scene.nowMs)).toBeUndefined();
+  }
+  expect(exposition(scene.times.lines())).toContain('batch="9"} 10000');
+});

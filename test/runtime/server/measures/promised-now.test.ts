@@ -1,0 +1,43 @@
+/** What is promised at the load and the pace that are measured. */
+import { expect, test } from "vitest";
+import type { RamsisBundle } from "../../../../runtime/bundle/schema.ts";
+import { promisedNow } from "../../../../runtime/server/measures/promised-now.ts";
+import { tinyBundle } from "../../../support/tiny-bundle.ts";
+
+const BY_PACE = [
+  { pace: 1.5, accuracyPerQuery: 0.8, violationRate: 0.01, p50: 5, p99: 50 },
+  { pace: 2, accuracyPerQuery: 0.6, violationRate: 0.2, p50: 9, p99: 90 },
+];
+
+function withPaces(): RamsisBundle {
+  const bundle = tinyBundle();
+  const levels = bundle.levels.map((level) => ({
+    ...level,
+    expected: { ...level.expected, byPace: BY_PACE },
+  }));
+  return { ...bundle, levels };
+}
+
+test("as profiled the level that decides promises what it states", () => {
+  const bundle = withPaces();
+  const [level] = bundle.levels;
+  expect(promisedNow(bundle, { level: 0, loadQps: 1, pace: 1 })).toMatchObject({
+    violationRate: level?.expected.violationRate,
+    feasible: level?.feasible,
+  });
+});
+
+test("a slower machine is promised what is stated of the next higher pace", () => {
+  const bundle = withPaces();
+  const promised = promisedNow(bundle, { level: 0, loadQps: 1, pace: 1.75 });
+  expect(promised).toEqual({ violationRate: 0.2, feasible: true, accuracyPerSatisfied: 0.6 / 0.8 });
+  expect(promisedNow(bundle, { level: 0, loadQps: 1, pace: 2.5 })).toBeUndefined();
+});
+
+test("without promises by pace the level is asked, and one of a pace promises none", () => {
+  const bundle = tinyBundle();
+  const { violationRate } = bundle.levels[0]?.expected ?? {};
+  expect(promisedNow(bundle, { level: 0, loadQps: 1, pace: 2 })?.violationRate).toBe(violationRate);
+  const beyond = bundle.levels.length;
+  expect(promisedNow(bundle, { level: beyond, loadQps: 1, pace: 2 })).toBeUndefined();
+});
