@@ -30,7 +30,7 @@ export function documentationFiles(): string[] {
 
 /** The READMEs that lie beside models and tools, relative to the repository. */
 export function readmesOfParts(): string[] {
-  const beside = ["models", "tools"].flatMap((part) =>
+  const beside = ["models", "lab", "lab/models"].flatMap((part) =>
     readdirSync(part, { withFileTypes: true })
       .filter((entry) => entry.isDirectory())
       .map((entry) => join(part, entry.name, "README.md")),
