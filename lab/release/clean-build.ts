@@ -18,6 +18,9 @@ import type { Tarball } from "./install-folder.ts";
 import { ownEnvironment } from "./installed.ts";
 import { versionOf, WORKSPACES } from "./versions.ts";
 
+/** Workspaces that are packages; the lab is not shipped. */
+const PACKED = ["-w", "runtime", "-w", "compiler", "-w", "kit"];
+
 /** What is built, and what the build reads. */
 const SOURCES = [...WORKSPACES, "package.json", "package-lock.json", "tsconfig.json", ".npmrc"];
 const PLAIN = 0o644;
@@ -45,7 +48,7 @@ export function buildAndPack({ folder, out, env = {} }: BuildOptions): Tarball[]
     const surroundings = { ...ownEnvironment(), ...env };
     run(folder, surroundings, "npm", ["run", "-s", "build"]);
     const where = ["--pack-destination", resolve(out)];
-    run(folder, surroundings, "npm", ["pack", "--workspaces", "--ignore-scripts", ...where]);
+    run(folder, surroundings, "npm", ["pack", ...PACKED, "--ignore-scripts", ...where]);
   } finally {
     process.umask(before);
   }

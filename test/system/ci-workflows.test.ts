@@ -41,7 +41,12 @@ const PROFILE = {
 beforeAll(() => {
   if (!hasRegistry) return;
   mkdirSync(join(origin, "packages"), { recursive: true });
-  const packing = ["pack", "--workspaces", "--pack-destination", join(origin, "packages")];
+  const packing = [
+    "pack",
+    ...["runtime", "compiler", "kit"].flatMap((one) => ["-w", one]),
+    "--pack-destination",
+    join(origin, "packages"),
+  ];
   execFileSync("npm", packing, { stdio: "ignore" });
   const file = (name: string) => {
     const found = readdirSync(join(origin, "packages")).find((one) => one.startsWith(name));

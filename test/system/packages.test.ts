@@ -40,7 +40,7 @@ afterAll(() => rmSync(folder, { recursive: true, maxRetries: 3 }), 60_000);
 
 beforeAll(() => {
   mkdirSync(tarballs);
-  npm(".", "pack", "--workspaces", "--pack-destination", tarballs);
+  npm(".", "pack", "-w", "runtime", "-w", "compiler", "-w", "kit", "--pack-destination", tarballs);
   const { version } = JSON.parse(readFileSync("runtime/package.json", "utf8"));
   packed = {
     runtime: join(tarballs, `stratagem-runtime-${version}.tgz`),
