@@ -19,7 +19,7 @@ import { ownEnvironment } from "./installed.ts";
 import { versionOf, WORKSPACES } from "./versions.ts";
 
 /** Workspaces that are packages; the lab is not shipped. */
-const PACKED = ["-w", "runtime", "-w", "compiler", "-w", "kit"];
+const PACKED = WORKSPACES.flatMap((each) => ["-w", each]);
 
 /** What is built, and what the build reads. */
 const SOURCES = [...WORKSPACES, "package.json", "package-lock.json", "tsconfig.json", ".npmrc"];
