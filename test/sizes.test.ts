@@ -21,7 +21,7 @@ const PRODUCT_LINES = 166_100;
 /** Goal: 15. */
 const SLIVERS = 43;
 /** Lines of stilted English, as the counter beside the reference data counts them. */
-const STILTED_LINES = 4681;
+const STILTED_LINES = 4673;
 
 const product = sourcesIn("runtime", "compiler");
 const all = [...product, ...sourcesIn("kit")];

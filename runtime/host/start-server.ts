@@ -104,7 +104,7 @@ async function startWith(
   const server = await openServer(
     hosted.map(({ application }) => application),
     {
-      ...saidOf(options),
+      ...describedOf(options),
       ...clock,
       frontEnd: cluster?.name,
       features,
@@ -198,7 +198,7 @@ function workersOf(cluster: ClusterFrontEnd | null): Pick<ServerOptions, "remote
 }
 
 /** What the options say by themselves. */
-function saidOf({ limits, grpc, adminAt, metricsAt, ...options }: ServerOptions) {
+function describedOf({ limits, grpc, adminAt, metricsAt, ...options }: ServerOptions) {
   return {
     host: options.host ?? "127.0.0.1",
     port: options.port ?? 0,

@@ -10,7 +10,7 @@ const MOST_LOG = 200;
  * most alpha, however often anybody looks (Ville). The bets are those of Waudby-Smith & Ramdas,
  * "Estimating means of bounded random variables by betting" (2023), §4, with several stakes.
  */
-export class BelowBet {
+export class BelowTest {
   readonly #logs = STAKES.map(() => 0);
 
   /** What has become of 1: the mean over the stakes. */

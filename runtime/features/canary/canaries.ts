@@ -8,7 +8,7 @@ import {
   CanaryRun,
   type CanarySurroundings,
 } from "./canary-run.ts";
-import type { CanaryAction, CanaryDone, CanaryTold } from "./told.ts";
+import type { CanaryAction, CanaryDone, CanaryReport } from "./told.ts";
 
 /** Time between two looks. */
 const LOOK_MS = 1000;
@@ -47,7 +47,7 @@ export class Canaries {
     }
   }
 
-  told(): readonly CanaryTold[] {
+  told(): readonly CanaryReport[] {
     return this.#runs.map((run) => run.told());
   }
 

@@ -12,7 +12,7 @@ import {
 } from "./canary-hosting.ts";
 import type { Arms } from "./comparison.ts";
 import { Judgement, type Progress } from "./judgement.ts";
-import type { CanaryTold } from "./told.ts";
+import type { CanaryReport } from "./told.ts";
 
 /** What an operator asks for. */
 export interface AskedCanary {
@@ -48,7 +48,7 @@ interface Tried {
 export class CanaryRun {
   readonly #asked: AskedCanary;
   readonly #around: CanarySurroundings;
-  #state: CanaryTold["state"] = "starting";
+  #state: CanaryReport["state"] = "starting";
   #because = "";
   #application = "";
   #sha256 = "";
@@ -65,7 +65,7 @@ export class CanaryRun {
     this.#around = around;
   }
 
-  get state(): CanaryTold["state"] {
+  get state(): CanaryReport["state"] {
     return this.#state;
   }
 
@@ -159,7 +159,7 @@ export class CanaryRun {
     return null;
   }
 
-  told(): CanaryTold {
+  told(): CanaryReport {
     const { policy, shares } = this.#asked;
     const [tried, arms] = [this.#tried, this.#arms];
     return {
@@ -279,7 +279,10 @@ function armsOf({ arms: { stable, candidate } }: Trial): Arms {
   return { stable, canary: candidate };
 }
 
-function progressOf(judgement: Judgement, nowMs: number): Pick<CanaryTold, "evidence" | "leftMs"> {
+function progressOf(
+  judgement: Judgement,
+  nowMs: number,
+): Pick<CanaryReport, "evidence" | "leftMs"> {
   const { evidenceFor, evidenceAgainst, leftMs } = judgement.progress(nowMs);
   return { evidence: { for: evidenceFor, against: evidenceAgainst }, leftMs };
 }

@@ -4,7 +4,7 @@
  */
 import type { ArmCounts } from "../../server/applications/trial.ts";
 import { EDetector } from "../../server/measures/e-detector.ts";
-import { BelowBet } from "./below-bet.ts";
+import { BelowTest } from "./below-bet.ts";
 
 /** A block lasts so long and has so many requests of the canary at least. */
 export const BLOCK_MS = 5000;
@@ -32,7 +32,7 @@ export interface ComparisonOptions {
 export class Comparison {
   readonly #options: ComparisonOptions;
   readonly #worse = new EDetector();
-  readonly #asGood = new BelowBet();
+  readonly #asGood = new BelowTest();
   /** Of the bundle beside it, the last blocks. */
   readonly #stable: ArmCounts[] = [];
   #before: Arms;

@@ -12,7 +12,7 @@ export interface CanaryDone {
 }
 
 /** A bundle that is or was tried. */
-export interface CanaryTold {
+export interface CanaryReport {
   /** Empty until its file was read. */
   readonly application: string;
   readonly policy: string;

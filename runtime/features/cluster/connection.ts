@@ -41,7 +41,7 @@ export class ClusterConnection {
   readonly #closing = new AbortController();
   readonly #ended: Promise<void>;
   #link: NatsLink | null = null;
-  #wasTold = false;
+  #isReported = false;
 
   private constructor(options: ConnectionOptions, packages: ClusterPackages) {
     this.url = options.url;
@@ -156,8 +156,8 @@ export class ClusterConnection {
 
   #up(link: NatsLink): void {
     this.#link = link;
-    if (this.#wasTold) this.#options.onNotice(`${this.url.text}: it is back`);
-    this.#wasTold = false;
+    if (this.#isReported) this.#options.onNotice(`${this.url.text}: it is back`);
+    this.#isReported = false;
     for (const listener of this.#listeners) listener(link);
   }
 
@@ -168,8 +168,8 @@ export class ClusterConnection {
   }
 
   #told(reason: string): void {
-    if (this.#wasTold || this.#closing.signal.aborted) return;
-    this.#wasTold = true;
+    if (this.#isReported || this.#closing.signal.aborted) return;
+    this.#isReported = true;
     const goesOn = "what is known of workers stays as it is until it is back";
     this.#options.onNotice(`${this.url.text}: it is away (${reason}); ${goesOn}`, "warn");
   }

@@ -9,10 +9,10 @@ export interface FeedbackDocument {
   readonly since: string;
   /** With which the interval of a variant holds, at all times at once. */
   readonly confidence: number;
-  readonly variants: Readonly<Record<string, ToldVariant>>;
+  readonly variants: Readonly<Record<string, VariantReport>>;
 }
 
-export interface ToldVariant {
+export interface VariantReport {
   /** As the bundle has it; null where several paths are counted as one. */
   readonly profiled: number | null;
   readonly labels: { readonly correct: number; readonly wrong: number };
@@ -32,7 +32,7 @@ export function feedbackDocument(book: FeedbackBook): FeedbackDocument {
   };
 }
 
-function toldVariant(accuracy: VariantAccuracy): ToldVariant {
+function toldVariant(accuracy: VariantAccuracy): VariantReport {
   const { profiled, labels, estimate, lower, upper } = accuracy;
   return {
     profiled: Number.isNaN(profiled) ? null : profiled,

@@ -150,7 +150,9 @@ function lineFigure({ heading, caption, series, textOf, limit, extent }: LineFig
       figure.key([...keyOf(series), ...limits]);
       figure.show(
         [...rules(limits, scale), ...axes(scale, textOf), ...linesOf(series, moments, scale)],
-        [saidOf(series, moments, textOf), ...limits.map((one) => `The ${one.name}.`)].join(" "),
+        [describedOf(series, moments, textOf), ...limits.map((one) => `The ${one.name}.`)].join(
+          " ",
+        ),
       );
     },
   };
@@ -174,7 +176,7 @@ function keyOf(series: readonly Series[]): KeyEntry[] {
   return series.map(({ name, style }) => ({ name, style }));
 }
 
-function saidOf(
+function describedOf(
   series: readonly Series[],
   moments: readonly Moment[],
   textOf: (value: number | null) => string,

@@ -5,7 +5,7 @@ import { decidingLevel, type Measures, quantileText } from "./measures.ts";
 import { countText, decimalText, loadText, msText, ratioText } from "./numbers.ts";
 import type { Verdict, Verdicts } from "./verdict.ts";
 
-interface Told {
+interface TileText {
   readonly value: string;
   readonly note: string;
   readonly verdict?: Verdict;
@@ -52,7 +52,7 @@ export class Tiles {
   }
 }
 
-function load(application: LiveApplication): Told {
+function load(application: LiveApplication): TileText {
   const { loadQps, level, levels, levelCount, isLevelFollowed } = application;
   const deciding = decidingLevel(application);
   const value = loadQps === null ? "not known yet" : loadText(loadQps, application);
@@ -71,14 +71,14 @@ function load(application: LiveApplication): Told {
   return { value, note: `${of}, for ${loadText(deciding.loadQps, application)}, ${what}` };
 }
 
-function accuracy(application: LiveApplication, now: Measures, { accuracy }: Verdicts): Told {
+function accuracy(application: LiveApplication, now: Measures, { accuracy }: Verdicts): TileText {
   const promised = decidingLevel(application)?.accuracy ?? null;
   const value = ratioText(now.accuracy);
   if (promised === null) return { value, note: "no accuracy is promised of a level" };
   return { value, note: `promised ${ratioText(promised)}`, verdict: accuracy };
 }
 
-function violations(application: LiveApplication, now: Measures, verdicts: Verdicts): Told {
+function violations(application: LiveApplication, now: Measures, verdicts: Verdicts): TileText {
   const promised = decidingLevel(application)?.violationRate ?? null;
   const limit = `limit ${ratioText(application.slo.maxViolationRate)}`;
   const value = ratioText(now.violationRate);
@@ -87,7 +87,7 @@ function violations(application: LiveApplication, now: Measures, verdicts: Verdi
   return { value, note, verdict: verdicts.violations };
 }
 
-function latency({ slo, latency }: LiveApplication, now: Measures): Told {
+function latency({ slo, latency }: LiveApplication, now: Measures): TileText {
   const { p99Ms, p50Ms, meanMs } = now;
   const limit = `SLO ${msText(slo.latencyMs)}`;
   if (p99Ms === null) return { value: msText(meanMs), note: `mean; ${limit}` };
@@ -95,7 +95,7 @@ function latency({ slo, latency }: LiveApplication, now: Measures): Told {
   return { value, note: `99 % within; half within ${msText(p50Ms)}; ${limit}` };
 }
 
-function queue({ pending }: LiveApplication, { slackP50Ms, slackP10Ms }: Measures): Told {
+function queue({ pending }: LiveApplication, { slackP50Ms, slackP10Ms }: Measures): TileText {
   const slack = `slack of a batch ${msText(slackP50Ms)} at the median`;
   return {
     value: countText(pending),
@@ -106,7 +106,7 @@ function queue({ pending }: LiveApplication, { slackP50Ms, slackP10Ms }: Measure
   };
 }
 
-function workers({ pace, workers: { count, ready, lost, hung } }: LiveApplication): Told {
+function workers({ pace, workers: { count, ready, lost, hung } }: LiveApplication): TileText {
   const losses =
     lost === 0 ? "none lost" : `${countText(lost)} lost, ${countText(hung)} of them hung`;
   return {

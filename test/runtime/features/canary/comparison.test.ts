@@ -1,7 +1,7 @@
 /** The tests by which a bundle on trial is taken or given up: how often they err, and how soon. */
 import { expect, test } from "vitest";
 import { Rng } from "../../../../runtime/core/rng.ts";
-import { BelowBet } from "../../../../runtime/features/canary/below-bet.ts";
+import { BelowTest } from "../../../../runtime/features/canary/below-bet.ts";
 import { Comparison, MISTAKE } from "../../../../runtime/features/canary/comparison.ts";
 import { casesOf } from "../../../support/cases.ts";
 
@@ -140,7 +140,7 @@ test("one without a failure is taken for as good as soon as its requests allow",
 test("a bet against what is true gains nothing in the mean", () => {
   const means = [0.01, 0.1].map((share) => {
     const ends = Array.from({ length: 4000 }, (_, seed) => {
-      const bet = new BelowBet();
+      const bet = new BelowTest();
       const rng = new Rng(seed, 3);
       for (let one = 0; one < 20; one++) {
         const isBad = rng.nextFloat() < share;
