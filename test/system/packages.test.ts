@@ -20,7 +20,7 @@ import { testWith } from "./needs.ts";
 
 /** Packages that solve, plot or cut models: an edge node has no use for any. */
 const OF_THE_COMPILER = new RegExp(
-  "^(glpk\\.js|highs|mathjs|ndarray|linkedom|zod|undici|d3(-.*)?|" + "@observablehq/.*|stratagem)$",
+  "^(glpk\\.js|highs|mathjs|ndarray|linkedom|zod|d3(-.*)?|" + "@observablehq/.*|stratagem)$",
 );
 /** What the kit brings, which nobody has who has not asked for it. */
 const OF_THE_KIT = /^(sharp|@img\/.*|@huggingface\/.*|stratagem-kit)$/;
@@ -196,7 +196,7 @@ describe("stratagem, installed beside it", () => {
 test("nothing that the runtime imports is missing from its package.json", () => {
   const { dependencies } = JSON.parse(readFileSync("runtime/package.json", "utf8"));
   const ofGrpc = ["@bufbuild/protobuf", "@grpc/grpc-js"];
-  const needed = [...ofGrpc, "commander", "msgpackr", "onnxruntime-node", "yaml"];
+  const needed = [...ofGrpc, "commander", "msgpackr", "onnxruntime-node", "undici", "yaml"];
   expect(Object.keys(dependencies).sort()).toEqual(needed);
 });
 

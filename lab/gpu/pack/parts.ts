@@ -26,7 +26,7 @@ const ONNXRUNTIME_HERE = `${ONNXRUNTIME_BINARIES}/napi-v6/linux/x64`;
 
 const WORKSPACES = { stratagem: "compiler", "stratagem-runtime": "runtime" };
 /** Programs of this repository that the check is made of. */
-const PROGRAMS = ["dist/tools", "dist/bench", "dist/experiments"];
+const PROGRAMS = ["dist/lab"];
 const POLICIES = ["letters", "scenes", "malleable"];
 const MODELS = ["image-classification", "scenes", "scaling", "cascade"];
 

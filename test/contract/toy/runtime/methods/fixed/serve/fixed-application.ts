@@ -1,17 +1,20 @@
 /** Hosts one variant: rows wait in one queue, and a free worker takes a batch of them. */
 
-import {
-  type Application,
-  type ApplicationOptions,
-  applicationOf,
-  type ServedEndpoint,
-} from "../../../../../application.ts";
 import { type MetricLine, metric } from "../../../base/exposition.ts";
 import type { Bundle, FixedBundle } from "../../../bundle/schema.ts";
 import { pooledWorkers } from "../../../describe/serving-told.ts";
 import type { BatchResult, Executor, ExecutorHandlers } from "../../../exec/models/executor.ts";
 import { InferenceError } from "../../../exec/models/executor.ts";
+import {
+  type Application,
+  type ApplicationOptions,
+  applicationOf,
+  type ServedEndpoint,
+} from "../../../server/applications/application.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
+import { ArrivalCounts } from "../../../server/measures/arrival-counts.ts";
+import { ServiceTimes } from "../../../server/measures/service-times.ts";
+import type { Watched } from "../../../server/measures/watched.ts";
 import type { EndpointModel } from "../../../server/requests/endpoint.ts";
 import type { RecordedEntry } from "../../../server/requests/recorded-entry.ts";
 import { PendingRequest, type RequestRows, rowedOutput } from "../../../server/requests/request.ts";
@@ -41,7 +44,8 @@ class FixedEndpoint implements ServedEndpoint<Executor, ExecutorHandlers>, Endpo
   readonly started: Promise<void>;
   readonly #bundle: FixedBundle;
   readonly #nowMs: () => number;
-  readonly #bundleSha256: string;
+  readonly bundleSha256: string;
+  readonly watched: Watched;
   readonly #cluster: FixedCluster;
   readonly #record: (entry: RecordedEntry) => void;
   readonly #up = new Set<number>();
@@ -62,7 +66,24 @@ class FixedEndpoint implements ServedEndpoint<Executor, ExecutorHandlers>, Endpo
     this.#bundle = bundle;
     this.#nowMs = nowMs;
     this.#record = recorder;
-    this.#bundleSha256 = bundleSha256;
+    this.bundleSha256 = bundleSha256;
+    this.watched = {
+      times: new ServiceTimes(
+        { variants: [], kindLabels: () => ({}), profiled: () => undefined },
+        nowMs,
+      ),
+      arrivals: new ArrivalCounts(bundle.slo.latencyMs, nowMs),
+      reading: () => ({
+        bundleSha256,
+        compiled: bundle.arrivals,
+        loadQps: Number.NaN,
+        topLevelQps: bundle.levels.at(-1)?.loadQps ?? 0,
+        pace: 1,
+        promised: undefined,
+        rows: { satisfied: 0, late: 0, dropped: 0 },
+        accuracySum: 0,
+      }),
+    };
     this.#cluster = new FixedCluster(bundle.levels.at(-1)?.batch ?? 1);
     let settleStarted: () => void = () => {};
     this.started = new Promise((resolve) => {
@@ -118,7 +139,7 @@ class FixedEndpoint implements ServedEndpoint<Executor, ExecutorHandlers>, Endpo
 
   metricLines(): MetricLine[] {
     const waiting = metric("stratagem_pending_queries", "gauge", "Rows", this.#rows.size);
-    const labels = { application: this.#bundle.application, sha256: this.#bundleSha256 };
+    const labels = { application: this.#bundle.application, sha256: this.bundleSha256 };
     const info = metric("stratagem_bundle_info", "gauge", "The bundle", 1, labels);
     return [...RequestMetrics.tritonLines([this.metrics]), ...waiting, ...info];
   }
