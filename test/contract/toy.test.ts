@@ -19,8 +19,8 @@ describe.runIf(TRIES_ALL)("a method more (npm run test:system)", () => {
     expect(tree.touched).toEqual([
       "compiler/methods/registry.ts",
       "compiler/spec/application.ts",
-      "compiler/spec/schema/policy-schema.ts",
       "compiler/spec/policy.ts",
+      "compiler/spec/schema/policy-schema.ts",
       "runtime/bundle/schema.ts",
       "runtime/methods/every-method.ts",
       "runtime/methods/registry.ts",
