@@ -26,7 +26,7 @@ const PROTO = "runtime/scaler/externalscaler.proto";
 
 /** Its messages, by whichever compiler of protobuf is there. */
 function generated(): boolean {
-  const to = ["-Iruntime/keda", `--python_out=${folder}`, PROTO];
+  const to = ["-Iruntime/scaler", `--python_out=${folder}`, PROTO];
   const protoc = spawnSync("protoc", to);
   const isMade =
     protoc.status === 0 || spawnSync(PYTHON, ["-m", "grpc_tools.protoc", ...to]).status === 0;
