@@ -537,7 +537,7 @@ export class PooledDispatcher implements Dispatcher {
   }
 }
 
-/** Queries of one class that may wait: as many as any line holds. */
+/** Maximum number of waiting queries of one class. */
 function capacityOf({ decisionSpace, classSpaces, buckets = [] }: RamsisBundle): number {
   const spaces = classSpaces ?? buckets;
   return 1 + Math.max(decisionSpace.maxQueue, ...spaces.map(({ maxQueue }) => maxQueue));
