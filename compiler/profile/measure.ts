@@ -10,7 +10,6 @@ import {
 } from "stratagem-runtime/internal/exec/models/executor";
 import { randomInputs, sizedInputs } from "../onnx/batch-inputs.ts";
 import { InputError } from "../spec/document/input-error.ts";
-import { withRemedy } from "./model-limits.ts";
 import type { PlannedVariant, ProfilePlan } from "./profile-plan.ts";
 import type { ProfiledWorker } from "./profiled-worker.ts";
 
@@ -249,8 +248,7 @@ export async function runBatch(
   } catch (error) {
     if (!(error instanceof InferenceError || error instanceof WorkerLostError)) throw error;
     const message =
-      `${variant} at batch ${batch.rows}: expected a model that runs, ` +
-      `got ${withRemedy(error.message)}`;
+      `${variant} at batch ${batch.rows}: expected a model that runs, ` + `got ${error.message}`;
     throw new InputError("INPUT_INVALID_VALUE", message);
   }
 }

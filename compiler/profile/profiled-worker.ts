@@ -19,7 +19,6 @@ import { entryOf } from "stratagem-runtime/internal/exec/modules/host-source";
 import type { ProcessExecutorHandlers } from "stratagem-runtime/internal/exec/pool/worker-pool";
 import type { HostVariant } from "../spec/application.ts";
 import { InputError } from "../spec/document/input-error.ts";
-import { withRemedy } from "./model-limits.ts";
 import type { PlannedVariant, ProfilePlan } from "./profile-plan.ts";
 
 export interface ProfiledWorker {
@@ -32,7 +31,7 @@ export interface ProfiledWorker {
   resize(cores: number): Promise<void>;
 }
 
-/** Time that another server has for a batch; `--model-timeout` may be less. */
+/** Time limit of a batch on another server. */
 const REMOTE_TIMEOUT_MS = 60_000;
 
 export interface ProfiledWorkers {
@@ -173,7 +172,7 @@ function hosted(host: HostVariant | undefined): Partial<VariantModel> {
 }
 
 export function noWorker({ device }: ProfilePlan, reason: string): InputError {
-  const message = `device ${device}: expected a worker that starts, got: ${withRemedy(reason)}`;
+  const message = `device ${device}: expected a worker that starts, got: ${reason}`;
   return new InputError("INPUT_INVALID_VALUE", message);
 }
 

@@ -145,7 +145,7 @@ export class ModelReader {
     const { channel, memoryBytes } = this.#processFor(fileBytes);
     const limitMs = Math.round(this.#limits.timeoutMs + fileBytes / FILE_BYTES_PER_MS);
     const timer = setTimeout(() => {
-      const limit = `took more than ${limitMs} ms, the limit of --model-timeout`;
+      const limit = `took more than ${limitMs} ms, the limit for a file of its size`;
       this.#fail(
         new Error(request.kind === "probe" ? `running it ${limit}` : `loading it ${limit}`),
       );
@@ -162,7 +162,7 @@ export class ModelReader {
       });
     } catch (error) {
       if (error === this.#signal.reason && this.#signal.aborted) throw error;
-      throw new Error(toldWithLimit(error, memoryBytes));
+      throw new Error(withOwnLimit(error, memoryBytes));
     } finally {
       this.#waiting = null;
       clearTimeout(timer);
@@ -212,10 +212,11 @@ export class ModelReader {
   }
 }
 
-function toldWithLimit(error: unknown, memoryBytes: number): string {
+function withOwnLimit(error: unknown, memoryBytes: number): string {
   const reason = error instanceof Error ? error.message : String(error);
-  const told = withMemoryLimit(reason, memoryBytes);
-  return told === reason ? reason : `${told}, which --model-memory sets`;
+  const limited = withMemoryLimit(reason, memoryBytes);
+  if (limited === reason) return reason;
+  return `${limited}, a quarter of the machine, 4 GiB or what the file may need`;
 }
 
 /** @throws Error if it is no regular file that can be opened, or larger than a model can be. */
