@@ -83,7 +83,7 @@ function checkOptions(options: ManifestOptions, planned: readonly PlannedPool[])
     );
   }
   if (modelsClaim === null && cluster === null) {
-    throw usage("--no-models needs --cluster nats://…, over which workers get the models");
+    throw usage("--models-claim none needs --cluster nats://…, over which workers get the models");
   }
   const seen = new Map<string, string>();
   for (const { pool } of planned) {

@@ -30,7 +30,7 @@ export class KeptValues {
   put(bytes: Uint8Array): string {
     if (bytes.length > this.maxBytes) {
       const expected = `expected a value of at most ${this.maxBytes} bytes to keep`;
-      throw new HttpError(413, `${expected}, got ${bytes.length}; --max-values sets it`);
+      throw new HttpError(413, `${expected}, got ${bytes.length}; --max-body sets it`);
     }
     const sinceMs = this.#nowMs();
     for (const [key, value] of this.#byKey) {

@@ -1,5 +1,8 @@
 /** Commands and options that the last release had answer with what to use instead. */
+import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import { commandOptions } from "../../lab/count/options.ts";
+import { trackedFiles } from "../../lab/count/tree.ts";
 import { removedCommand, removedOption, removedVariable } from "../../runtime/settings/removed.ts";
 import { stratagemHere, stratagemRuntimeHere } from "../support/cli-here.ts";
 
@@ -90,3 +93,20 @@ test.each([
   expect(stderr).toContain(`${command} ${flag} was removed: `);
   expect(stderr).toContain(instead);
 });
+
+test("no message and no page names an option that no command has any more", () => {
+  const removed = readFileSync("runtime/settings/removed.ts", "utf8");
+  const named = [...removed.matchAll(/"(--[a-z-]+)": /g)].map(([, flag = ""]) => flag);
+  const present = commandOptions("compiler/dist/cli.js").flatMap(({ options }) => options);
+  const gone = new Set(named.filter((flag) => !present.includes(flag.slice(2))));
+  expect(gone.size).toBeGreaterThan(30);
+  const files = trackedFiles("runtime", "compiler", "kit", "docs", "README.md", "models")
+    .filter((path) => /\.(?:ts|md|yaml|service|conf)$/.test(path))
+    // Experiments have options of their own.
+    .filter((path) => !/^docs\/experiments|^runtime\/settings\/removed/.test(path));
+  const found = files.flatMap((path) => {
+    const flags = readFileSync(path, "utf8").match(/(?<![\w-])--[a-z][a-z-]*/g) ?? [];
+    return flags.filter((flag) => gone.has(flag)).map((flag) => `${path}: ${flag}`);
+  });
+  expect(found).toEqual([]);
+}, 120_000);
