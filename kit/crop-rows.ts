@@ -8,7 +8,7 @@
  * them, which a server needs to know; without it for any number. Outputs, with a row for each box:
  * `crops`, FP32 or UINT8 [channels, height, width] or [height, width, channels]; `corners`, FP32
  * [4, 2], of each; and with a row for each image `count`, INT64 [], which an edge of a spec names.
- * Source of the straightening and of turning what is tall: PaddleOCR, lab/infer/utility.py,
+ * Source of the straightening and of turning what is tall: PaddleOCR, tools/infer/utility.py,
  * get_rotate_crop_image, which makes an even crop of the box's own size first and resizes that.
  */
 
