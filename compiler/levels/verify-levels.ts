@@ -1,6 +1,6 @@
 /**
- * `stratagem verify BUNDLE`: integrity, schema and semantics as the runtime checks them, then every
- * stated guarantee recomputed.
+ * `stratagem verify BUNDLE`: checks integrity, schema and semantics as the runtime does, then
+ * recomputes every stated guarantee.
  */
 
 import type { Bundle, Level } from "stratagem-runtime/internal/bundle/schema";
@@ -13,8 +13,8 @@ import { methodOf } from "../methods/registry.ts";
 import { type LevelPoolOptions, runInWorkers } from "../processes/level-pool.ts";
 
 /**
- * A stated figure may differ from the recomputed one by this much: far above rounding, far below
- * what matters.
+ * Largest allowed difference between a stated and a recomputed figure: far above rounding, far
+ * below relevance.
  */
 const TOLERANCE = 1e-9;
 
@@ -49,7 +49,7 @@ export async function verifyCommand(path: string, pool: LevelPoolOptions): Promi
   };
 }
 
-/** Null where what a level promises cannot be computed again from the bundle alone. */
+/** Recomputes the promises; null if they cannot be computed from the bundle alone. */
 async function recompute(bundle: Bundle, pool: LevelPoolOptions): Promise<LevelCheck[] | null> {
   const method = await methodOf(bundle);
   const frame = method.frameOf(bundle);
@@ -65,7 +65,7 @@ async function recompute(bundle: Bundle, pool: LevelPoolOptions): Promise<LevelC
 }
 
 function check(method: CompilerMethod, level: Level | undefined, promised: Level): LevelCheck {
-  if (level === undefined) throw new RangeError("one reply per level");
+  if (level === undefined) throw new RangeError("missing reply for a level");
   const { loadQps } = level;
   const stated = method.stated(level);
   const recomputed = method.stated(promised);
@@ -73,8 +73,8 @@ function check(method: CompilerMethod, level: Level | undefined, promised: Level
 }
 
 /**
- * Whether every stated number is what was recomputed under its name; a bundle of an older edition
- * states fewer.
+ * Returns whether every stated number equals the recomputed one of the same name; bundles of older
+ * versions state fewer.
  */
 function agrees(stated: unknown, recomputed: unknown): boolean {
   if (typeof stated === "number") {
@@ -98,7 +98,7 @@ function paceText(paces: readonly number[]): string {
   return paces.length === 0 ? "" : ` at pace ${[1, ...paces].map(short).join(", ")}`;
 }
 
-/** @param paces that promises are stated for, beside 1. */
+/** @param paces other than 1 that promises are stated for. */
 function summary(
   checks: readonly LevelCheck[],
   failed: readonly LevelCheck[],
