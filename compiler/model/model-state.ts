@@ -1,4 +1,4 @@
-/** State that models carry from request to request, as specs name it and as bundles have it. */
+/** State that models carry from request to request, in specs and in bundles. */
 import type { ModelFile, TensorInfo } from "stratagem-runtime/internal/bundle/schema";
 import type { Application, StateTensors, Variant } from "../spec/application.ts";
 import type { KeyPath } from "../spec/document/document.ts";
@@ -7,7 +7,10 @@ import { type ModelFiles, modelOf } from "./model-files.ts";
 
 type StateUser = Pick<Variant, "state">;
 
-/** What a method and tasks cannot do with state. @param method that messages name. */
+/**
+ * Yields uses of state that a method or a task does not support.
+ * @param method name for messages.
+ */
 export function* stateUseMistakes(
   { tasks }: Application,
   method: { readonly name: string; readonly keepsState: boolean },
@@ -29,7 +32,7 @@ export function* stateUseMistakes(
   }
 }
 
-/** What state says of tensors that the models do not have. */
+/** Yields state that names tensors the models do not have. */
 export function* stateMistakes({ tasks }: Application, models: ModelFiles): Generator<Mistake> {
   for (const [taskIndex, { variants }] of tasks.entries()) {
     for (const [index, variant] of variants.entries()) {
@@ -41,7 +44,10 @@ export function* stateMistakes({ tasks }: Application, models: ModelFiles): Gene
   }
 }
 
-/** The model of a variant, with its state under the names that everybody but the worker uses. */
+/**
+ * Returns the model of a variant, with its state under the public names, which all but the worker
+ * use.
+ */
 export function withState(model: ModelFile | null, { state }: StateUser): ModelFile | null {
   if (model === null || state === undefined) return model;
   return {
@@ -85,14 +91,14 @@ function* pairMistakes(
   }
 }
 
-/** By the model's own name; undefined for one that nobody sends. */
+/** Finds an input by the model's own name; undefined if clients do not send it. */
 function inputNamed({ inputs, adapter }: ModelFile, own: string): TensorInfo | undefined {
   if (adapter === undefined) return inputs.find(({ name }) => name === own);
   const from = adapter.inputs.find(({ name }) => name === own)?.from ?? null;
   return from === null ? undefined : inputs[from];
 }
 
-/** By the model's own name; undefined for one that is told in another form. */
+/** Finds an output by the model's own name; undefined if clients receive it in another form. */
 function outputNamed({ outputs, adapter }: ModelFile, own: string): TensorInfo | undefined {
   if (adapter === undefined) return outputs.find(({ name }) => name === own);
   return outputs[adapter.outputs.findIndex(({ name, as }) => name === own && as === "tensor")];

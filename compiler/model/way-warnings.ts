@@ -1,11 +1,11 @@
-/** What `compile` warns of where workers are on other machines, and plans know too little of it. */
+/** Warnings of `compile` about workers on other machines whose hops plans do not fully count. */
 import type { Application } from "../spec/application.ts";
 
 const ADVICE = "measure the models through the workers (profile --workers)";
 
 /**
- * @param countsStated whether plans of the method have a worker taken for a way that is stated, and
- * not only the time until its answer.
+ * @param countsStated whether the method's plans keep a worker busy for the stated time of the hop,
+ * and not only until its answer.
  */
 export function wayWarnings(
   { cluster, tasks }: Pick<Application, "cluster" | "tasks">,
