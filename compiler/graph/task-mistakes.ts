@@ -1,4 +1,4 @@
-/** What pipelines of tasks with one model each cannot be, whoever plans them. */
+/** Mistakes in pipelines that no planner of one model per task can handle. */
 import { MAX_QUERIES_PER_REQUEST } from "stratagem-runtime/internal/bundle/limits";
 import {
   isScopeProblem,
@@ -21,7 +21,7 @@ import {
 } from "./task-order.ts";
 import { MAX_TASKS } from "./visit-plan.ts";
 
-/** @param method that messages name. */
+/** @param method name for messages. */
 export function* shapeMistakes(tasks: readonly Task[], method: string): Generator<Mistake> {
   if (tasks.length > MAX_TASKS) {
     yield invalid(["tasks"], `at most ${MAX_TASKS} tasks`, String(tasks.length));
@@ -39,7 +39,10 @@ export function* shapeMistakes(tasks: readonly Task[], method: string): Generato
   }
 }
 
-/** @param index of the task. @param method that messages name. */
+/**
+ * @param index of the task.
+ * @param method name for messages.
+ */
 export function* fanoutMistakes(
   { name, variants, to }: Task,
   index: number,
@@ -66,9 +69,9 @@ export function* fanoutMistakes(
 }
 
 /**
- * Edges that make or gather rows where that cannot be; and requests that become too many.
- * @param application whose tasks have the shape that `shapeMistakes` asks for.
- * @param simulatedRequests that the largest simulation of a compile has, all held in memory.
+ * Finds edges that make or gather rows where they cannot, and requests with too many rows.
+ * @param application whose tasks pass `shapeMistakes`.
+ * @param simulatedRequests in the largest simulation of a compile, all held in memory.
  */
 export function* rowMistakes(
   application: Pick<Application, "tasks">,
