@@ -1,11 +1,10 @@
 /**
- * Ray Serve's autoscaler: replicas for the mean number of ongoing requests, once it has been so for
- * a while.
+ * Ray Serve's autoscaler: replicas for the mean number of ongoing requests, after a delay.
  *
  * Source: the documentation of Ray Serve, "Advanced Ray Serve Autoscaling", and
  * `python/ray/serve/autoscaling_policy.py` with the defaults of `config.py` (Apache-2.0; read, not
- * copied). Pinned: decisions come every second, not every tenth of one, since metrics change every
- * 10 s; ongoing requests are those that wait and those that run. Options are those of
+ * copied). Fixed here: decisions come every second, not every tenth of one, since metrics change
+ * every 10 s; ongoing requests are those that wait and those that run. Options are those of
  * `num_replicas="auto"`.
  */
 import { type Scaler, type StageScaler, type StageSight, scalerOf } from "./scaler.ts";
@@ -23,7 +22,7 @@ interface RayServeOptions {
 }
 
 const LOOP_MS = 1000;
-/** Ongoing requests of each replica. */
+/** Ongoing requests per replica. */
 const TARGETS = [0.15, 0.25, 0.35, 0.5, 0.7, 1, 1.4, 2, 3, 5];
 
 export const rayServe: Scaler = scalerOf<RayServeOptions>({
@@ -55,7 +54,7 @@ class OngoingScaler implements StageScaler {
   readonly #ongoing: WindowMean;
   #toldMs = 0;
   #mean = Number.NaN;
-  /** Decisions in a row to have more replicas, below 0 to have fewer. */
+  /** Consecutive decisions for more replicas; negative for fewer. */
   #decisions = 0;
 
   constructor(target: number, options: RayServeOptions) {
