@@ -1,4 +1,4 @@
-/** Accuracies as feedback has them, in place of profiled ones that it contradicts. */
+/** Replaces profiled accuracies that feedback contradicts. */
 import * as z from "zod";
 import { InputError } from "../spec/document/input-error.ts";
 import type { ProfileSpec } from "../spec/schema/profile-schema.ts";
@@ -29,14 +29,17 @@ export interface AccuracyChange {
   readonly isChanged: boolean;
 }
 
-/** @param where names the document in messages. @throws InputError for what is none. */
+/**
+ * @param where names the document in messages.
+ * @throws InputError for another document.
+ */
 export function feedbackDocument(text: string, where: string): FeedbackDocument {
   const expected = "expected the document of GET /v2/models/M/feedback";
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    throw new InputError("INPUT_SYNTAX", `${where}: ${expected}, got text that is no JSON`);
+    throw new InputError("INPUT_SYNTAX", `${where}: ${expected}, got text that is not JSON`);
   }
   const found = schema.safeParse(value);
   if (found.success) return found.data;
@@ -45,7 +48,10 @@ export function feedbackDocument(text: string, where: string): FeedbackDocument 
   throw new InputError("INPUT_INVALID_VALUE", `${where}: ${expected}; ${place}: ${issue?.message}`);
 }
 
-/** Only where the interval excludes what is stated; a profile that states nothing keeps nothing. */
+/**
+ * Replaces an accuracy only if the interval excludes the stated one; a profile without accuracies
+ * stays without.
+ */
 export function withObservedAccuracy(
   profile: ProfileSpec,
   { variants }: FeedbackDocument,

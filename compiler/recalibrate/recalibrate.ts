@@ -1,4 +1,7 @@
-/** `stratagem profile APP --from URL|FILE -o OUT`: a profile with what a server measured. */
+/**
+ * `stratagem profile APP --from URL|FILE -o OUT`: replaces a profile's times by those a server
+ * measured.
+ */
 import { basename, dirname, resolve } from "node:path";
 import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
@@ -24,19 +27,19 @@ import { stretchAt } from "./stretch.ts";
 import { type ToldText, toldText } from "./told-text.ts";
 
 export interface RecalibrateCommand {
-  /** The profile that the served bundle was compiled from, or a spec that names no other. */
+  /** The profile that the served bundle was compiled from, or a spec that names only this one. */
   readonly app: string;
-  /** URLs of a server, or files of what it said: its `/metrics`, and its document of feedback. */
+  /** URLs of a server, or saved files: its `/metrics`, and its feedback document. */
   readonly from: readonly string[];
   readonly out: string;
-  /** The bundle that is served; null where names need no explaining. */
+  /** The served bundle; null if the names in the metrics are those of the profile. */
   readonly policy: string | null;
 }
 
-/** Samples below which a 99th percentile is the longest of them. */
+/** With fewer samples the 99th percentile is the maximum. */
 const MIN_SAMPLES = 100;
 
-/** What observed times were divided by, and why. */
+/** Factor that observed times were divided by, and its source. */
 export interface Stretch {
   readonly factor: number;
   readonly busyWorkers: number | null;
@@ -45,8 +48,8 @@ export interface Stretch {
 }
 
 /**
- * @throws InputError for what cannot be read or says nothing of the profile, RuntimeError for an
- * option, UnwritableError.
+ * @throws InputError for a file that cannot be read or has no times of the profile, RuntimeError
+ * for an option, UnwritableError.
  */
 export async function recalibrateCommand(
   command: RecalibrateCommand,
@@ -84,7 +87,7 @@ export async function recalibrateCommand(
   return { exitCode: EXIT_CODES.ok, text: recalibratedText(result), json: result };
 }
 
-/** The application whose times count. */
+/** Returns the application whose times count. */
 function modelOf(
   observed: readonly ObservedTimes[],
   metrics: string,
@@ -124,7 +127,7 @@ function requireOwn(
   throw new RuntimeError("RUNTIME_USAGE", `${expected} ${own.pools.join(", ")}`);
 }
 
-/** The profile's own curve comes first: it is of the machine that it was measured on. */
+/** Prefers the profile's own curve, which is of the machine that it was measured on. */
 function stretchOf(
   { serving }: ProfileSpec,
   bundle: Bundle | null,
@@ -141,13 +144,13 @@ function stretchOf(
 }
 
 interface Told {
-  /** Where the metrics are from, as it was given. */
+  /** Source of the metrics, as given. */
   readonly metrics: string;
   readonly told: ToldText;
   readonly feedback: FeedbackDocument | null;
 }
 
-/** Feedback is JSON, metrics are none. */
+/** Tells the feedback document, which is JSON, from the metrics, which are not. */
 async function toldBy(places: readonly string[], signal: AbortSignal): Promise<Told> {
   let found: Omit<Told, "feedback"> | null = null;
   let feedback: FeedbackDocument | null = null;
@@ -160,7 +163,10 @@ async function toldBy(places: readonly string[], signal: AbortSignal): Promise<T
   throw new RuntimeError("RUNTIME_USAGE", "expected --from with metrics of a server, got none");
 }
 
-/** Of a spec the only one that it names. @throws RuntimeError RUNTIME_USAGE for several. */
+/**
+ * Returns the only profile that a spec names.
+ * @throws RuntimeError RUNTIME_USAGE if it names several.
+ */
 function profilePath(path: string): string {
   const { value } = readDocument(path);
   if (value === null || typeof value !== "object" || !("tasks" in value)) return path;
@@ -173,7 +179,10 @@ function profilePath(path: string): string {
   throw new RuntimeError("RUNTIME_USAGE", `${expected} ${files.join(", ")}`);
 }
 
-/** When, from what and how; behind it what the profile said of itself. */
+/**
+ * Describes when, from what and how the profile was made; followed by the profile's own source
+ * text.
+ */
 function sourceText(
   { source }: ProfileSpec,
   metrics: string,

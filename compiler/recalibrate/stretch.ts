@@ -1,16 +1,18 @@
-/** How much longer batches took than on a machine that does nothing else. */
+/** Slowdown of batches by contention, relative to an idle machine. */
 
 /**
- * Of the curve of a profile at a mean number of busy workers, between two of its points linear.
+ * Interpolates the contention curve of a profile at a mean number of busy workers.
  * @param contention service times with 1, 2, … workers busy, relative to one.
- * @param busyWorkers mean over time. @param workers that there are.
+ * @param busyWorkers mean over time.
+ * @param workers total number.
  */
 export function stretchAt(
   contention: readonly number[],
   busyWorkers: number,
   workers: number,
 ): number {
-  // Whoever computes sees itself, and each of the others as often as that one computes.
+  // A computing worker contends with itself, and with each of the others for the fraction of time
+  // that one is busy.
   const others = workers <= 1 ? 0 : (busyWorkers * (workers - 1)) / workers;
   const at = Math.min(others, contention.length - 1);
   const low = Math.floor(at);

@@ -1,4 +1,4 @@
-/** What a server says of itself: asked by its URL, or as it was saved. */
+/** Reads metrics or feedback of a server, by URL or from a saved file. */
 import { askHttp, causeOf } from "stratagem-runtime/internal/base/http-client";
 import { InputError } from "../spec/document/input-error.ts";
 import { decodeUtf8, MEBIBYTE, readBytes } from "../spec/document/source.ts";
@@ -8,12 +8,15 @@ const LIMITS = { timeoutMs: 30_000, maxBytes: MAX_BYTES, maxRedirects: 5 };
 
 export interface ToldText {
   readonly text: string;
-  /** When it was told, since 1970, by the server's clock; null of a file, which does not say. */
+  /**
+   * Time of the response by the server's clock, ms since 1970; null for a file, which does not
+   * state it.
+   */
   readonly atMs: number | null;
 }
 
 /**
- * @param path that is asked for where a URL has none, such as `/metrics`.
+ * @param path requested if a URL has none, such as `/metrics`.
  * @throws InputError INPUT_UNREADABLE, or the reason of the signal.
  */
 export async function toldText(
