@@ -1,6 +1,6 @@
 /**
- * Accordion: how each model is cut into a pipeline for any number of execution places, and how long
- * queries then take. Source: Accordion §3.
+ * Accordion: how each model is cut into a pipeline for any number of execution places, and the
+ * resulting latency of queries. Source: Accordion §3.
  */
 import { capacityQps } from "./capacity.ts";
 import { accordionFrame } from "./frame.ts";

@@ -1,4 +1,4 @@
-/** What an application asks for that Accordion cannot do. */
+/** Mistakes: what an application asks for that Accordion does not support. */
 
 import {
   placeShapes,
@@ -14,13 +14,13 @@ import { sizeOf } from "./pipelines.ts";
 
 type AccordionApplication = Application<AccordionPolicy>;
 
-/** Most ways to have places of the pools. */
+/** Maximum ways to combine places of the pools. */
 const MAX_SHAPES = 1024;
-/** Most pipelines of all models: as many as a reader takes from one file. */
+/** Maximum pipelines of all models: as many as a reader takes from one file. */
 const MAX_PIPELINES = 4096;
-/** Most entries of the latency tables together: 32 MiB. */
+/** Maximum entries of the latency tables together: 32 MiB. */
 const MAX_ENTRIES = 2 ** 22;
-/** What is safe as part of a file name everywhere. */
+/** Characters that are safe in a file name on every system. */
 const FILE_NAME = /^[\p{L}\p{N}_-][\p{L}\p{N}_. -]*$/u;
 
 export function* accordionMistakes(application: AccordionApplication): Generator<Mistake> {
@@ -42,7 +42,7 @@ export function* accordionMistakes(application: AccordionApplication): Generator
 }
 
 /**
- * Models with another number of layers than was measured.
+ * Yields models with another number of layers than was measured.
  * @param layerCounts by path of the model file.
  */
 export function* layerCountMistakes(
@@ -76,7 +76,10 @@ function* loadMistakes({ loads }: AccordionApplication): Generator<Mistake> {
   };
 }
 
-/** One task, whose variants are the models; where there are edges there is a second. */
+/**
+ * Yields applications with several tasks; Accordion has one, whose variants are the models, so
+ * edges lead to a second.
+ */
 function* taskMistakes(tasks: readonly Task[]): Generator<Mistake> {
   if (tasks.length === 1) return;
   const message =
@@ -85,7 +88,7 @@ function* taskMistakes(tasks: readonly Task[]): Generator<Mistake> {
   yield { code: "INPUT_UNSUPPORTED", path: ["tasks", 1], message };
 }
 
-/** Stages are measured as who asks for them sees them. */
+/** Yields a stated communication latency: measured stages include the hop. */
 function* communicationMistakes({ cluster }: AccordionApplication): Generator<Mistake> {
   const { communicationLatencyMs } = cluster;
   if (communicationLatencyMs === 0) return;
@@ -176,7 +179,7 @@ function* variantMistakes(
   yield conflict(at, message);
 }
 
-/** Models that cannot answer a query of one instance in time, however many places it has. */
+/** Yields models that cannot answer a query of one instance in time, however many places it has. */
 function* sloMistakes(application: AccordionApplication): Generator<Mistake> {
   const { slo } = application;
   const { tasks, shapes } = accordionFrame(application, new Map());
