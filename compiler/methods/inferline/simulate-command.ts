@@ -22,7 +22,7 @@ import {
   simulateInferline,
 } from "./simulate/simulate.ts";
 
-/** @throws RuntimeError for a baseline of another kind of bundle, or that has no plan. */
+/** @throws RuntimeError for a baseline of another kind of bundle, or one without a plan. */
 export function simulateInferlineCommand(
   bundle: InferlineBundle,
   options: AskedRun,
@@ -67,16 +67,16 @@ export function simulateInferlineCommand(
   });
 }
 
-/** What is told of a simulation beside its sums. */
+/** What a simulation reports in addition to its sums. */
 type Watched = Pick<InferlineSimulationOptions, "withLatencies" | "timeline">;
 
 interface Simulation {
   readonly run: (watched: Watched) => InferlineSimulationResult;
-  /** Null for the bundle itself and for baselines that have nothing to set. */
+  /** Null for the bundle itself and for baselines without settings. */
   readonly told: ScaledBaseline | null;
 }
 
-/** What is simulated, and how. */
+/** Chooses what is simulated, and how. */
 function simulationOf(
   bundle: InferlineBundle,
   options: InferlineSimulationOptions,
