@@ -1,6 +1,4 @@
-/**
- * Which rows of the transitions an action follows, each built when the first action asks for it.
- */
+/** Rows of the transitions that actions follow, each built on first use. */
 import { type ArrivalCounts, arrivalCounts } from "./arrival-counts.ts";
 import { PartialBatchBuilder } from "./partial-batches.ts";
 import { type SparseRows, stackRows } from "./row-builder.ts";
@@ -15,10 +13,10 @@ import {
 } from "./worker-problem.ts";
 
 interface FollowedRow {
-  /** Of the phase rows the first, or of the direct rows the one. */
+  /** The first of the phase rows, or the single direct row. */
   readonly row: number;
   readonly direct: boolean;
-  /** States that the rows reach; empty where the rows were known. */
+  /** States that the rows reach; empty if the rows were known. */
   readonly reached: Uint32Array;
 }
 
