@@ -1,6 +1,6 @@
 /**
- * Forecasts of the LSTM for a simulation, which cannot wait for a model: made beforehand from the
- * requests that it will see.
+ * Forecasts of the LSTM for a simulation, which cannot wait for a model: computed in advance from
+ * the requests that it will see.
  */
 import type { ThemisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { beatMsOf } from "stratagem-runtime/internal/core/beat";
@@ -11,7 +11,7 @@ import { lookHistories } from "./simulate/look-histories.ts";
 import type { ThemisSimulationOptions } from "./simulate/simulate.ts";
 
 /**
- * Gives forecasts by look; undefined for a predictor that the core is itself.
+ * Returns forecasts by poll; undefined for a predictor that is part of the core.
  * @throws RuntimeError RUNTIME_MODEL if the model cannot be opened.
  */
 export async function foretoldLooks(

@@ -47,7 +47,7 @@ async function scaledRun(
   return { scaler: baseline ?? "the bundle", plannedCores, result };
 }
 
-/** All of it. */
+/** Duration of the whole trace. */
 function durationMsOf(trace: Trace): number {
   return trace.kind === "rates" ? trace.endMs : (trace.arrivalMs.at(-1) ?? 0) + 1;
 }

@@ -34,8 +34,8 @@ import {
 } from "./simulate/simulate.ts";
 
 /**
- * @throws RuntimeError for a baseline of another kind of bundle, InputError for service times that
- * are to be drawn from quantiles that there are not.
+ * @throws RuntimeError for a baseline of another kind of bundle, InputError for sampled service
+ * times if the bundle has no quantiles.
  */
 export async function simulateThemisCommand(
   bundle: ThemisBundle,
@@ -85,11 +85,11 @@ export async function simulateThemisCommand(
 
 interface Simulation {
   readonly run: (withLatencies: boolean) => ThemisSimulationResult;
-  /** Null for the bundle itself and for baselines that have nothing to set. */
+  /** Null for the bundle itself and for baselines without settings. */
   readonly told: ScaledBaseline | null;
 }
 
-/** What is simulated, and how. */
+/** Chooses what is simulated, and how. */
 async function simulationOf(
   bundle: ThemisBundle,
   options: ThemisSimulationOptions,
@@ -131,7 +131,7 @@ function comparison(
     ["cores", short(cores.mean), stated(plan?.cores, String)],
   ];
   if (costPerHour === undefined) return rows;
-  // The plan's cores cost the same part of what the held cores cost.
+  // The plan's cores cost in proportion to the held cores.
   const planned = stated(plan?.cores, (held) => short((costPerHour * held) / cores.mean));
   return [...rows, ["cost/hour", short(costPerHour), planned]];
 }
