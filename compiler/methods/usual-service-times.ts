@@ -1,11 +1,11 @@
-/** How long batches take in a simulation unless somebody says otherwise. */
+/** Default of --service-times in simulations. */
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import type { ServiceTimeMode } from "../simulate/service-times.ts";
 import type { CompilerMethod } from "./method.ts";
 
 /**
- * Latencies of a bundle that says what serving takes are compared with measured ones, so batches
- * take what they take there; those of any other with promises, which know percentiles.
+ * Samples service times for bundles with a serving path, whose latencies are compared with measured
+ * ones; uses percentiles for other bundles, as their promises do.
  */
 export function usualServiceTimes(bundle: Bundle, method: CompilerMethod): ServiceTimeMode {
   const isServed = bundle.cluster.serving !== undefined;
