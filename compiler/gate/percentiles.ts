@@ -5,9 +5,9 @@
 import { setImmediate } from "node:timers/promises";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import * as z from "zod";
+import { defaultServiceTimes } from "../methods/default-service-times.ts";
 import type { Figures, NamedFigures } from "../methods/level-promises.ts";
 import { methodOf } from "../methods/registry.ts";
-import { usualServiceTimes } from "../methods/usual-service-times.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
 import { steadyArrivals } from "../simulate/arrivals.ts";
 import type { Scope } from "../spec/document/clause.ts";
@@ -87,7 +87,7 @@ async function simulatedLevel(
     arrivals: steadyArrivals(bundle.arrivals, loadQps),
     durationMs: (1000 * queries) / loadQps,
     seed: SEED,
-    serviceTimes: usualServiceTimes(bundle, method),
+    serviceTimes: defaultServiceTimes(bundle, method),
     fanout: "rounded" as const,
     stations: {},
     baseline: null,

@@ -71,8 +71,8 @@ function observedIn(text: string, file: string, model: string): Observed[] {
   });
   if (observed.length > 0) return observed;
   const message =
-    `${file}: expected the metrics of a server of a pipeline, ` +
-    `with lines of stratagem_fanout of ${model}, got none`;
+    `${file}: expected the metrics of a pipeline server, ` +
+    `with stratagem_fanout of ${model}, found none`;
   throw new InputError("INPUT_INVALID_VALUE", message);
 }
 

@@ -34,7 +34,7 @@ export function* shapeMistakes(tasks: readonly Task[], method: string): Generato
       path: ["tasks", index, "passThrough"],
       message:
         `${method} lets only the root, ${show(root.name)}, pass requests on; ` +
-        `leave ${show(task.name)} out, and lead edges to what follows it`,
+        `leave ${show(task.name)} out, and lead edges to the tasks after it`,
     };
   }
 }
@@ -62,7 +62,7 @@ export function* fanoutMistakes(
       if (fanout === first) continue;
       const message =
         `${method} runs one model for a task, whatever the hardware, ` +
-        `so fan-outs are the same, got ${fanout} and ${first}`;
+        `so all its fan-outs must be the same, got ${fanout} and ${first}`;
       yield conflict(path, message);
     }
   }
@@ -111,7 +111,7 @@ function* aloneMistakes(
       if (without === undefined) continue;
       const sizes = without.rows.map(({ batch }) => batch).join(", ");
       const message =
-        `queries of ${show(ordered.task.name)} are rows that were gathered, of any number, so ` +
+        `queries of ${show(ordered.task.name)} have any number of gathered rows, so ` +
         `each runs alone; expected a profile with batch 1, got ${sizes}`;
       yield conflict(["tasks", index, "variants", position, "profile"], message);
     }
@@ -125,17 +125,17 @@ function scopeText(
   switch (kind) {
     case "mixed":
       return (
-        `edges lead to ${to} with rows of different origins, among them those from ${from}; ` +
-        "expected rows that the same fan-out made, or none did: gather: all joins the others first"
+        `edges to ${to} carry rows of different origins, among them those from ${from}; ` +
+        "expected rows of one fan-out, or of none; join the others first with gather: all"
       );
     case "not alone":
       return (
-        `other edges lead to ${to} besides that from ${from}, which makes rows of its own; ` +
-        "expected it to be the only one"
+        `the edge from ${from} to ${to} makes rows of its own, and other edges lead there too; ` +
+        "expected one edge"
       );
     default:
       return (
-        `nothing that comes to ${to} from ${from} was made by a fan-out, so there is nothing to ` +
+        `no fan-out made the rows that reach ${to} from ${from}, so there is nothing to ` +
         "gather; expected a task before it with a fan-out"
       );
   }

@@ -41,7 +41,7 @@ export function* pathMistakes(
   const { requestBytes } = application.cluster.serving ?? { requestBytes: 0 };
   yield conflict(
     ["slo", "latency"],
-    `expected more than the ${rounded(pathMs)} ms that the way through the server takes without ` +
+    `expected more than the ${rounded(pathMs)} ms of the serving path without ` +
       `any model (serving of the profile, requests of ${requestBytes} bytes), got ${shortestMs} ` +
       "ms; communicationLatency: 0 ms plans without it",
   );
@@ -58,7 +58,7 @@ export function decidedApplication<A extends Application>(application: A, margin
 
 /** Adds to a mistake of the decided application how its SLO was reduced. */
 export function ofDecisions({ message, ...mistake }: Mistake, marginMs: number): Mistake {
-  const why = `${rounded(marginMs)} ms of the SLO are kept for the way through the server`;
+  const why = `${rounded(marginMs)} ms of the SLO are reserved for the serving path`;
   return { ...mistake, message: `${message} (${why})` };
 }
 

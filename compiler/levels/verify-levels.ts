@@ -27,8 +27,8 @@ interface LevelCheck {
 }
 
 const NOT_RECOMPUTED =
-  "guarantees not recomputed: those of plans for a recorded trace take the trace, which a " +
-  "bundle does not hold; compile --check compares all";
+  "guarantees not recomputed: plans for a recorded trace need the trace, which the " +
+  "bundle does not hold; compile --check compares the whole bundle";
 
 export async function verifyCommand(path: string, pool: LevelPoolOptions): Promise<CommandResult> {
   const { bundle, result } = await verifyBundle(path);
@@ -111,7 +111,7 @@ function summary(
     ];
   }
   return failed.flatMap(({ loadQps, stated, recomputed }) => [
-    `guarantees of level ${loadQps} qps are not what its tables give:`,
+    `guarantees of level ${loadQps} qps differ from those of its tables:`,
     `  stated     ${JSON.stringify(stated)}`,
     `  recomputed ${JSON.stringify(recomputed)}`,
   ]);

@@ -230,7 +230,7 @@ export interface MethodExtras<
    * Returns the cost of the bundle over the day that the application names, or over a day from its
    * lowest load to its highest; null without either.
    */
-  overDay(bundle: B, application: Application<P>): ToldDay | null;
+  overDay(bundle: B, application: Application<P>): DayReport | null;
 }
 
 /**
@@ -257,7 +257,7 @@ export interface MethodPaces<B extends Bundle, F, L extends object = object> {
 }
 
 /** Cost of a day: a line of text, and figures. */
-export interface ToldDay {
+export interface DayReport {
   readonly text: string;
   readonly json: object;
 }

@@ -2,7 +2,7 @@
 import type { Bundle, PacePromises } from "stratagem-runtime/internal/bundle/schema";
 import type { BundleFrame } from "../model/frames.ts";
 import { type ArrivalProcess, steadyArrivals } from "../simulate/arrivals.ts";
-import { tellOutcomes } from "../simulate/outcomes.ts";
+import { reportOutcomes } from "../simulate/outcomes.ts";
 import type { ServiceTimeMode } from "../simulate/service-times.ts";
 import { AS_PROFILED } from "../simulate/serving/machine-state.ts";
 import type { StationOptions } from "../simulate/serving/stations.ts";
@@ -60,7 +60,7 @@ export function planPaces<B extends Bundle, F extends BundleFrame>({
       };
       const { accuracyPerSatisfied, latenciesMs } = simulate(bundle, run);
       const outcomes = new SettledOutcomes(bundle.slo.latencyMs, fromMs);
-      tellOutcomes({ ...run, onOutcome: outcomes.count }, latenciesMs);
+      reportOutcomes({ ...run, onOutcome: outcomes.count }, latenciesMs);
       return outcomes.figures(pace, accuracyPerSatisfied);
     },
     promising: stating,

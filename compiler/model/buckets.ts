@@ -48,7 +48,7 @@ export function* bucketMistakes(
   if (unmeasured >= 0) {
     const name = variants[unmeasured]?.name;
     const message =
-      `expected byBucket of "${name}", since axes of it have lists of sizes, got none; ` +
+      `expected byBucket of "${name}", since its axes have lists of sizes, got none; ` +
       "measure it with stratagem profile";
     yield conflict([...path, "variants", unmeasured, "profile"], message);
     return;
@@ -65,7 +65,7 @@ export function* bucketMistakes(
     if (areSame(own, most)) continue;
     const found = own.length === 0 ? "none" : namesOf(own);
     const message =
-      `expected times of the buckets ${namesOf(most)} as other variants have, got ${found}; ` +
+      `expected times of the buckets ${namesOf(most)}, like other variants, got ${found}; ` +
       "measure it with stratagem profile";
     yield conflict([...path, "variants", index, "profile"], message);
     return;

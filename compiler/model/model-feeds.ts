@@ -118,12 +118,12 @@ function* inputMistakes(
   if (model === undefined) {
     if (gather !== "all" || input.shape[1] === -1) return;
     const message =
-      `gather: all gives the input ${describe(input)} of ${next.file} as many rows as there are; ` +
+      `gather: all gives the input ${describe(input)} of ${next.file} any number of rows; ` +
       "expected its axis 1 to be open, or gather: with the number of rows that it takes";
     return yield conflict([...path, "gather"], message);
   }
   const outputs = model.outputs.map(describe).join(", ");
-  const gathers = gather === undefined ? "" : `, gathered (${gather}) to rows of a further axis 1`;
+  const gathers = gather === undefined ? "" : `, gathered (${gather}) along a new axis 1`;
   const message =
     `the input ${describe(input)} of ${next.file} needs the output ${show(name)} of ` +
     `${model.file}, whose outputs are ${outputs}${gathers}`;

@@ -24,10 +24,10 @@ export function* stateUseMistakes(
         yield { code: "INPUT_UNSUPPORTED", path, message };
       } else if (variants.length > 1) {
         const message =
-          `a variant cannot go on with what another has left, and task ${show(name)} has ` +
-          `${variants.length}; leave one of them, or make an application of each`;
+          `a variant cannot continue from the state of another, and task ${show(name)} has ` +
+          `${variants.length}; keep one of them, or make an application for each`;
         yield conflict(path, message);
-      } else if (model === null) yield conflict(path, "expected a model beside it, got none");
+      } else if (model === null) yield conflict(path, "expected model as well, got none");
     }
   }
 }
@@ -73,7 +73,7 @@ function* pairMistakes(
     if (given === undefined) yield conflict(at, unknown(model, "output", known.outputs, output));
     if (used === undefined) yield conflict(at, unknown(model, "input", known.inputs, input));
     if (given === undefined || used === undefined) continue;
-    if (taken.has(input)) yield conflict(at, `input ${show(input)} takes another output already`);
+    if (taken.has(input)) yield conflict(at, `input ${show(input)} already takes another output`);
     taken.add(input);
     const [gives, takes] = [rowText(given), rowText(used)];
     if (used.shape.slice(1).includes(-1)) {
@@ -84,10 +84,10 @@ function* pairMistakes(
     }
   }
   if (state.length === model.inputs.length) {
-    yield conflict(path, "expected an input that clients send, and all of them are state");
+    yield conflict(path, "expected an input that clients send; all inputs are state");
   }
   if (state.length === model.outputs.length) {
-    yield conflict(path, "expected an output that clients get, and all of them are state");
+    yield conflict(path, "expected an output that clients receive; all outputs are state");
   }
 }
 

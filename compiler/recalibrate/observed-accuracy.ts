@@ -64,8 +64,8 @@ export function withObservedAccuracy(
     const before = measured.accuracy ?? null;
     const isChanged = before !== null && estimate !== null && (before < lower || before > upper);
     const after = isChanged ? estimate : before;
-    const told = { variant: name, before, after, lower, upper };
-    changes.push({ ...told, labels: labels.correct + labels.wrong, isChanged });
+    const change = { variant: name, before, after, lower, upper };
+    changes.push({ ...change, labels: labels.correct + labels.wrong, isChanged });
     return [name, isChanged ? { ...measured, accuracy: estimate } : measured] as const;
   });
   return { profile: { ...profile, variants: Object.fromEntries(own) }, changes };

@@ -3,7 +3,7 @@ import type { Bundle, ProfileReference } from "stratagem-runtime/internal/bundle
 import type { ProfileSpec } from "../spec/schema/profile-schema.ts";
 import type { ObservedTimes, Quantiles } from "./observed-times.ts";
 
-export interface Whose {
+export interface ObservedProfile {
   readonly profile: ProfileSpec;
   /** Name of its file, without folders. */
   readonly file: string;
@@ -20,7 +20,10 @@ export interface OwnObservations {
   readonly pools: readonly string[];
 }
 
-export function ownObservations(observed: readonly ObservedTimes[], whose: Whose): OwnObservations {
+export function ownObservations(
+  observed: readonly ObservedTimes[],
+  whose: ObservedProfile,
+): OwnObservations {
   const { profile, model } = whose;
   const byVariant = new Map<string, ObservedTimes[]>();
   const pools = new Set<string>();
@@ -36,7 +39,7 @@ export function ownObservations(observed: readonly ObservedTimes[], whose: Whose
 }
 
 /** Names in the profile; without a bundle they are those of the spec. */
-function variantsOf(one: ObservedTimes, { profile, file, bundle }: Whose): string[] {
+function variantsOf(one: ObservedTimes, { profile, file, bundle }: ObservedProfile): string[] {
   if (bundle === null) {
     const isOther = profile.task !== undefined && one.task !== null && one.task !== profile.task;
     return isOther ? [] : [one.variant];

@@ -23,8 +23,8 @@ import { meanBusyWorkers, type ObservedTimes, observedTimes } from "./observed-t
 import { type OwnObservations, ownObservations } from "./own-observations.ts";
 import { recalibrated } from "./recalibrated-profile.ts";
 import { recalibratedText } from "./recalibrated-text.ts";
+import { readServerText, type ServerText } from "./server-text.ts";
 import { stretchAt } from "./stretch.ts";
-import { type ToldText, toldText } from "./told-text.ts";
 
 export interface RecalibrateCommand {
   /** The profile that the served bundle was compiled from, or a spec that names only this one. */
@@ -61,25 +61,25 @@ export async function recalibrateCommand(
   const path = profilePath(command.app);
   const profile = readProfileSpec(path);
   const bundle = command.policy === null ? null : (await loadBundle(command.policy)).bundle;
-  const { metrics, told, feedback } = await toldBy(command.from, signal);
-  const observed = observedTimes(told.text);
+  const { metrics, response, feedback } = await readSources(command.from, signal);
+  const observed = observedTimes(response.text);
   const model = modelOf(observed, metrics, command.policy, bundle);
   const own = requireOwn(observed, metrics, { profile, file: basename(path), bundle, model });
-  const stretch = stretchOf(profile, bundle, told);
+  const stretch = stretchOf(profile, bundle, response);
   const options = { minSamples: MIN_SAMPLES, stretch: stretch.factor };
   const found = recalibrated(profile, own.byVariant, options);
   const most = Math.max(0, ...found.cells.map(({ samples }) => samples));
   if (!found.cells.some(({ source }) => source === "observed")) {
     throw refusal(
-      `${metrics}: expected a batch that was measured ${MIN_SAMPLES} times, ` +
-        `got ${most} of the most frequent`,
+      `${metrics}: expected at least ${MIN_SAMPLES} samples of a batch size, ` +
+        `got ${most} of the most frequent one`,
     );
   }
   const accuracy =
     feedback === null
       ? { profile: found.profile, changes: null }
       : withObservedAccuracy(found.profile, feedback);
-  const at = new Date(told.atMs ?? nowEpochMs).toISOString();
+  const at = new Date(response.atMs ?? nowEpochMs).toISOString();
   const source = sourceText(profile, metrics, at, found.cells.length, stretch);
   const written = { ...accuracy.profile, source };
   await writeAtomically(out, Buffer.from(`${JSON.stringify(written, null, 2)}\n`));
@@ -97,7 +97,9 @@ function modelOf(
   if (observed.length === 0) {
     const expected =
       "expected the metrics of a server, with lines of stratagem_service_time_seconds";
-    throw refusal(`${metrics}: ${expected}, got none: nothing was served yet, or it is older`);
+    throw refusal(
+      `${metrics}: ${expected}, got none: the server has served nothing yet, or is an older version`,
+    );
   }
   const known = [...new Set(observed.flatMap((one) => one.model ?? []))];
   const asked = bundle?.application ?? null;
@@ -113,16 +115,16 @@ function modelOf(
 function requireOwn(
   observed: readonly ObservedTimes[],
   metrics: string,
-  whose: Parameters<typeof ownObservations>[1],
+  profiled: Parameters<typeof ownObservations>[1],
 ): OwnObservations {
-  const own = ownObservations(observed, whose);
+  const own = ownObservations(observed, profiled);
   if (own.byVariant.size === 0) {
     const names = [...new Set(observed.map(({ variant }) => variant))].join(", ");
-    const expected = `expected times of variants of ${whose.file} on ${whose.profile.hardware}`;
-    const known = Object.keys(whose.profile.variants).join(", ");
+    const expected = `expected times of variants of ${profiled.file} on ${profiled.profile.hardware}`;
+    const known = Object.keys(profiled.profile.variants).join(", ");
     throw refusal(`${metrics}: ${expected} (${known}), got those of ${names}`);
   }
-  if (own.pools.length < 2 || whose.bundle !== null) return own;
+  if (own.pools.length < 2 || profiled.bundle !== null) return own;
   const expected = "expected the bundle with --policy, since the metrics are of the pools";
   throw new RuntimeError("RUNTIME_USAGE", `${expected} ${own.pools.join(", ")}`);
 }
@@ -131,7 +133,7 @@ function requireOwn(
 function stretchOf(
   { serving }: ProfileSpec,
   bundle: Bundle | null,
-  { text, atMs }: ToldText,
+  { text, atMs }: ServerText,
 ): Stretch {
   const contention = serving?.contention ?? bundle?.cluster.serving?.contention ?? [];
   const busyWorkers = meanBusyWorkers(text, atMs);
@@ -143,21 +145,22 @@ function stretchOf(
   return { factor: stretchAt(contention, busyWorkers, workers), busyWorkers, isCurveKnown };
 }
 
-interface Told {
+interface ServerSources {
   /** Source of the metrics, as given. */
   readonly metrics: string;
-  readonly told: ToldText;
+  readonly response: ServerText;
   readonly feedback: FeedbackDocument | null;
 }
 
-/** Tells the feedback document, which is JSON, from the metrics, which are not. */
-async function toldBy(places: readonly string[], signal: AbortSignal): Promise<Told> {
-  let found: Omit<Told, "feedback"> | null = null;
+/** Reads the metrics, which are not JSON, and the feedback document, which is. */
+async function readSources(places: readonly string[], signal: AbortSignal): Promise<ServerSources> {
+  let found: Omit<ServerSources, "feedback"> | null = null;
   let feedback: FeedbackDocument | null = null;
   for (const place of places) {
-    const told = await toldText(place, "/metrics", signal);
-    if (told.text.trimStart().startsWith("{")) feedback = feedbackDocument(told.text, place);
-    else found = { metrics: place, told };
+    const response = await readServerText(place, "/metrics", signal);
+    if (response.text.trimStart().startsWith("{"))
+      feedback = feedbackDocument(response.text, place);
+    else found = { metrics: place, response };
   }
   if (found !== null) return { ...found, feedback };
   throw new RuntimeError("RUNTIME_USAGE", "expected --from with metrics of a server, got none");

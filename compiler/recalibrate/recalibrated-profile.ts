@@ -37,7 +37,7 @@ export interface Recalibrated {
 
 const NAMES = ["p50", "p95", "p99", "mean"] as const;
 /** Percentile of bare numbers in a profile that does not state it. */
-const USUAL_PERCENTILE = 95;
+const DEFAULT_PERCENTILE = 95;
 
 /** Rows of a variant that hold for one kind of worker or of inputs. */
 interface Group {
@@ -54,7 +54,7 @@ export function recalibrated(
   options: RecalibrateOptions,
 ): Recalibrated {
   const cells: RecalibratedCell[] = [];
-  const percentile = profile.percentile ?? USUAL_PERCENTILE;
+  const percentile = profile.percentile ?? DEFAULT_PERCENTILE;
   const variants = Object.entries(profile.variants).map(([name, measured]) => {
     const groups = groupsOf(measured, observed.get(name) ?? []);
     const own = new VariantTimes(groups, percentile, options);

@@ -9,7 +9,7 @@ import {
 import type { AccuracyChange } from "./observed-accuracy.ts";
 import { quantileOf, type RecalibratedCell } from "./recalibrated-profile.ts";
 
-export interface RecalibratedTold {
+export interface RecalibrationReport {
   readonly out: string;
   readonly stretch: {
     readonly factor: number;
@@ -21,7 +21,7 @@ export interface RecalibratedTold {
   readonly accuracy: readonly AccuracyChange[] | null;
 }
 
-export function recalibratedText({ out, stretch, cells, accuracy }: RecalibratedTold): string {
+export function recalibratedText({ out, stretch, cells, accuracy }: RecalibrationReport): string {
   const count = (source: RecalibratedCell["source"]) => {
     return cells.filter((cell) => cell.source === source).length;
   };
@@ -36,7 +36,11 @@ export function recalibratedText({ out, stretch, cells, accuracy }: Recalibrated
   return lines.join("\n");
 }
 
-function stretchText({ factor, busyWorkers, isCurveKnown }: RecalibratedTold["stretch"]): string {
+function stretchText({
+  factor,
+  busyWorkers,
+  isCurveKnown,
+}: RecalibrationReport["stretch"]): string {
   if (isCurveKnown && busyWorkers !== null) {
     return (
       `divided by ${factor.toFixed(3)}, the profile's contention with ${rounded(busyWorkers)} ` +

@@ -12,7 +12,7 @@ export type OnOutcome = (arrivalMs: number, latencyMs: number) => void;
  * Reports requests with known latencies, if requested.
  * @param latencyMs in arrival order, NaN for dropped ones; null if none were kept.
  */
-export function tellOutcomes(
+export function reportOutcomes(
   {
     onOutcome,
     arrivals,

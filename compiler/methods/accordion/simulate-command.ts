@@ -6,7 +6,7 @@ import type { AccordionBundle, AccordionLevel } from "stratagem-runtime/internal
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { percent, short } from "stratagem-runtime/internal/describe/text";
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
-import { tellOutcomes } from "../../simulate/outcomes.ts";
+import { reportOutcomes } from "../../simulate/outcomes.ts";
 import type { AskedRun, NamedBaseline } from "../method.ts";
 import {
   type ComparedRow,
@@ -39,7 +39,7 @@ export function simulateAccordionCommand(
   const ran = simulateAccordion(simulated, { ...simulation, withLatencies });
   const { latencyMsByQuery, ...result } = ran;
   const wallMs = watch.nowMs() - startMs;
-  tellOutcomes(options, latencyMsByQuery);
+  reportOutcomes(options, latencyMsByQuery);
   const level = baseline === null ? steadyLevel(bundle.levels, options.arrivals) : null;
   const { instances, queries } = result;
   return runReport(result, {

@@ -12,8 +12,8 @@ import { percent, short } from "stratagem-runtime/internal/describe/text";
 import { inferlineMissed } from "stratagem-runtime/internal/methods/inferline/describe/missed";
 import { pooledBatchFacts } from "../../graph/batch-facts.ts";
 import type { InferlineFrame } from "../../model/frames.ts";
+import { hopWarnings } from "../../model/hop-warnings.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";
-import { wayWarnings } from "../../model/way-warnings.ts";
 import { workersByPool } from "../../model/workers-by-pool.ts";
 import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
 import { scalingWarnings } from "../../simulate/graph/scaling-steps.ts";
@@ -158,7 +158,7 @@ function inferlineWarnings(
   const steps = scalingWarnings(bundle, scalerDelay, (options) => {
     return simulateInferline(bundle, options);
   });
-  return [...levelWarnings(bundle), ...steps, ...wayWarnings(application, false)];
+  return [...levelWarnings(bundle), ...steps, ...hopWarnings(application, false)];
 }
 
 function levelWarnings(bundle: InferlineBundle): string[] {
@@ -176,13 +176,12 @@ function levelWarnings(bundle: InferlineBundle): string[] {
     }
     const { traces, met } = expected.heldOut;
     if (met < FEW_MET * traces) {
-      return `level ${loadQps} qps: ${met} of ${traces} held-out traces meet the SLO` + advice;
+      return `level ${loadQps} qps: ${met} of ${traces} held-out traces meet the SLO${advice}`;
     }
     if (expected.violationRate <= ceiling) return [];
     return (
       `level ${loadQps} qps: ${percent(expected.violationRate)} of the requests miss the ` +
-      "SLO in " +
-      `the simulation, allowed ${percent(ceiling)}`
+      `SLO in the simulation, allowed ${percent(ceiling)}`
     );
   });
 }

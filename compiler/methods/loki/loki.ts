@@ -12,8 +12,8 @@ import { percent } from "stratagem-runtime/internal/describe/text";
 import { lokiMissed } from "stratagem-runtime/internal/methods/loki/describe/missed";
 import { pooledBatchFacts } from "../../graph/batch-facts.ts";
 import type { LokiFrame } from "../../model/frames.ts";
+import { hopWarnings } from "../../model/hop-warnings.ts";
 import type { PipelineProblem } from "../../model/pipeline.ts";
-import { wayWarnings } from "../../model/way-warnings.ts";
 import { workersByPool } from "../../model/workers-by-pool.ts";
 import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
 import { settledPlan } from "../../simulate/serving/planned-contention.ts";
@@ -122,8 +122,8 @@ async function plannedLevel(
       ({ plan }) => plan.servers,
     );
     solveMs = nowMs() - startMs;
-    const reckoned = frameOfPlan(frame, loadQps, planned.plan);
-    const level = predictLevel(taskSolver, frame, reckoned, planned);
+    const planFrame = frameOfPlan(frame, loadQps, planned.plan);
+    const level = predictLevel(taskSolver, frame, planFrame, planned);
     const { violationRate } = level.expected;
     if (best === null || violationRate < best.expected.violationRate) best = level;
     // More headroom than the capacity changes nothing.
@@ -131,8 +131,8 @@ async function plannedLevel(
     if (violationRate <= ceiling || isAtCapacity) break;
   }
   if (best === null) throw new RangeError("no headroom was tried");
-  const reckoned = frameOfPlan(frame, loadQps, best.plan);
-  return { level: quickerBatches(frame, reckoned, best), solveMs };
+  const planFrame = frameOfPlan(frame, loadQps, best.plan);
+  return { level: quickerBatches(frame, planFrame, best), solveMs };
 }
 
 /** Null if stretched times leave no plan for any load. */
@@ -187,7 +187,7 @@ function planWarnings(
   bundle: LokiBundle,
   application: Pick<Application, "cluster" | "tasks">,
 ): string[] {
-  return [...levelWarnings(bundle), ...wayWarnings(application, false)];
+  return [...levelWarnings(bundle), ...hopWarnings(application, false)];
 }
 
 function levelWarnings(bundle: LokiBundle): string[] {
@@ -197,15 +197,14 @@ function levelWarnings(bundle: LokiBundle): string[] {
     const { loadQps, feasible, capacityQps, expected } = level;
     if (!feasible) {
       return (
-        `level ${loadQps} qps is not feasible: ${missedTexts(lokiMissed(bundle, level))}; it uses ` +
-        `the plan for the capacity of ${Math.floor(capacityQps)} qps, and the excess is shed`
+        `level ${loadQps} qps is not feasible: ${missedTexts(lokiMissed(bundle, level))}; ` +
+        `it uses the plan for the capacity of ${Math.floor(capacityQps)} qps, and the excess is shed`
       );
     }
     if (expected.violationRate <= ceiling) return [];
     return (
       `level ${loadQps} qps: ${percent(expected.violationRate)} of the requests miss the ` +
-      "SLO in " +
-      `the simulation, allowed ${percent(ceiling)}; the plan has too little headroom for queues`
+      `SLO in the simulation, allowed ${percent(ceiling)}; the plan has too little headroom for queues`
     );
   });
 }

@@ -27,13 +27,17 @@ interface TriedLatency {
  * does not include latency, so it usually has the batch size with the highest throughput, in which
  * queries wait for each other.
  * @param level with its promise.
- * @param reckoned the frame that it was planned with.
+ * @param planFrame the frame that it was planned with.
  * @returns a level with the same servers, variants and paths, and its promise; the level itself if
  * no other promise is better. A level with tables is unchanged: they choose batch sizes.
  */
-export function quickerBatches(frame: LokiFrame, reckoned: LokiFrame, level: LokiLevel): LokiLevel {
+export function quickerBatches(
+  frame: LokiFrame,
+  planFrame: LokiFrame,
+  level: LokiLevel,
+): LokiLevel {
   if (level.stages !== null) return level;
-  const batches = quickest(pipelineProblem(reckoned), level, (tried) => triedIn(frame, tried));
+  const batches = quickest(pipelineProblem(planFrame), level, (tried) => triedIn(frame, tried));
   if (batches === level) return level;
   const expected = simulatedExpectation(frame, { levels: [batches] }, batches.loadQps);
   const isBetter =

@@ -34,17 +34,17 @@ const TRIED_LOADS = [0.9, 1] as const;
 /**
  * Adds simulated figures, and the tables of its stages, if the policy asks for them and they serve
  * requests more accurately.
- * @param reckoned the frame that it was planned with.
+ * @param planFrame the frame that it was planned with.
  */
 export function predictLevel(
   stageSolver: TaskSolver,
   frame: LokiFrame,
-  reckoned: LokiFrame,
+  planFrame: LokiFrame,
   planned: PlannedLevel,
 ): LokiLevel {
   const transition = { modelLoadsFromBelow: null, modelLoadsFromAbove: null };
   const fixed: LokiLevel = { ...planned, stages: null, transition, expected: UNKNOWN };
-  const stages = taskPoliciesOf(stageSolver, reckoned, planned);
+  const stages = taskPoliciesOf(stageSolver, planFrame, planned);
   const level = stages === null ? fixed : moreAccurate(frame, fixed, { ...fixed, stages });
   return { ...level, expected: simulatedExpectation(frame, { levels: [level] }, level.loadQps) };
 }

@@ -25,7 +25,7 @@ import {
   type ThemisSimulationResult,
 } from "./simulate/simulate.ts";
 
-type Asked = Omit<ThemisSimulationOptions, "level" | "dispatcherOf" | "watch" | "forecastByLook">;
+type Asked = Omit<ThemisSimulationOptions, "level" | "dispatcherOf" | "watch" | "forecastByPoll">;
 type Start = Pick<Asked, "arrivals" | "startLevel">;
 
 /**

@@ -18,7 +18,7 @@ import {
 } from "stratagem-runtime/internal/methods/themis/core/plan-accuracy";
 import { themisMissed } from "stratagem-runtime/internal/methods/themis/describe/missed";
 import type { ThemisFrame } from "../../model/frames.ts";
-import { wayWarnings } from "../../model/way-warnings.ts";
+import { hopWarnings } from "../../model/hop-warnings.ts";
 import { workersByPool } from "../../model/workers-by-pool.ts";
 import { scalingWarnings } from "../../simulate/graph/scaling-steps.ts";
 import type { Application, ThemisPolicy } from "../../spec/application.ts";
@@ -187,7 +187,7 @@ function themisPromises(bundle: ThemisBundle, level: ThemisLevel): LevelPromises
 function themisWarnings(bundle: ThemisBundle, application: Application<ThemisPolicy>): string[] {
   const { scalerDelay } = application.policy;
   const steps = scalingWarnings(bundle, scalerDelay, (options) => simulateThemis(bundle, options));
-  return [...levelWarnings(bundle), ...steps, ...wayWarnings(application, false)];
+  return [...levelWarnings(bundle), ...steps, ...hopWarnings(application, false)];
 }
 
 function levelWarnings(bundle: ThemisBundle): string[] {

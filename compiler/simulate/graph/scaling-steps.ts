@@ -40,8 +40,8 @@ export function scalingWarnings(
     if (prompt > ceiling) return [];
     return [
       `levels ${level.loadQps} to ${next.loadQps} qps: with ${scalerDelayText(delay)} the plan ` +
-        `does not hold when the load steps up: ${percent(delayed)} miss the SLO in the three ` +
-        `minutes around it, ${percent(prompt)} if replicas are started at once, ` +
+        `fails when the load steps up: ${percent(delayed)} miss the SLO in the three ` +
+        `minutes around it, ${percent(prompt)} if replicas start at once, ` +
         `allowed ${percent(ceiling)}`,
     ];
   });

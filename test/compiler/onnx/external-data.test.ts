@@ -91,7 +91,7 @@ test("refuses data behind a link that leaves the folder", async () => {
 });
 
 test.each([
-  ["is missing", { location: "none.bin" }, /at "none.bin": expected a file that can be read, got/],
+  ["is missing", { location: "none.bin" }, /at "none.bin": expected a readable file, got/],
   [
     "is too short",
     { location: "short.bin", offset: "8", length: "16" },

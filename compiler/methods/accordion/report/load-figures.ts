@@ -279,10 +279,10 @@ function otherCurves(
   );
 }
 
-function othersText(others: readonly Curve[], tell: (value: number) => string): string {
+function othersText(others: readonly Curve[], format: (value: number) => string): string {
   const texts = others
     .filter(({ points }) => points.length > 0)
-    .map(({ scheduler, points }) => `${scheduler} at most ${tell(mostOf(points))}`);
+    .map(({ scheduler, points }) => `${scheduler} at most ${format(mostOf(points))}`);
   return texts.length === 0 ? "" : `${texts.join(", ")}.`;
 }
 

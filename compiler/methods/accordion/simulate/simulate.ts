@@ -18,8 +18,8 @@ import {
   type AccordionSchedulerOptions,
 } from "stratagem-runtime/internal/methods/accordion/core/scheduler";
 import type { ServiceTimeMode } from "../../../simulate/service-times.ts";
-import { Door } from "../../../simulate/serving/door.ts";
 import type { MachineState } from "../../../simulate/serving/machine-state.ts";
+import { PriorityAdmission } from "../../../simulate/serving/priority-admission.ts";
 import { BATCH, REQUEST } from "../../../simulate/serving/server-station.ts";
 import {
   pacesOfMachine,
@@ -141,7 +141,7 @@ class PlaceSimulation {
   /** Places that are lost permanently; null for none, or after the loss. */
   #lost: MachineState["lost"];
   /** Null without a server that rejects queries. */
-  readonly #door: Door | null;
+  readonly #admission: PriorityAdmission | null;
   /** [slotCount] index of the query, and a stack of the free slots. */
   readonly #queryBySlot: Uint32Array;
   readonly #freeSlots: Uint32Array;
@@ -189,7 +189,7 @@ class PlaceSimulation {
     this.#tally = new AccordionTally(queries, bundle);
     this.#timeline = new PlaceTimeline(timelineStepMs);
     this.#latencyMs = options.withLatencies === true ? new Float64Array(count).fill(NaN) : null;
-    this.#door = server === null ? null : doorOf(bundle, slotCount);
+    this.#admission = server === null ? null : doorOf(bundle, slotCount);
     this.#queryBySlot = new Uint32Array(slotCount);
     // The lowest slot is on top.
     this.#freeSlots = Uint32Array.from({ length: slotCount }, (_, at) => slotCount - 1 - at);
@@ -288,7 +288,7 @@ class PlaceSimulation {
   }
 
   #arrive(query: number, nowMs: number): void {
-    if (this.#freeCount === 0 || this.#door?.isShut === true) {
+    if (this.#freeCount === 0 || this.#admission?.isFull === true) {
       this.#stations.server?.answer(nowMs);
       this.#over(query, Number.NaN, nowMs);
       return;
@@ -303,7 +303,7 @@ class PlaceSimulation {
     const onTheWayMs = nowMs - (arrivalMs[query] ?? Number.NaN);
     ask.deadlineMs = (deadlineMs[query] ?? Number.NaN) + onTheWayMs - this.#marginMs;
     this.#queryBySlot[slot] = query;
-    this.#door?.enter(slot, ask.isHigh, nowMs);
+    this.#admission?.enter(slot, ask.isHigh, nowMs);
     this.#running.admit(slot, ask.model, ask.batch);
     this.#scheduler.onQuery(slot, ask, nowMs, this.#commands);
     this.#carryOut(nowMs);
@@ -385,7 +385,7 @@ class PlaceSimulation {
   }
 
   #release(slot: number, endMs: number, nowMs: number): void {
-    this.#door?.leave(slot, Number.isNaN(endMs), nowMs);
+    this.#admission?.leave(slot, Number.isNaN(endMs), nowMs);
     this.#instances.end(slot);
     this.#freeSlots[this.#freeCount++] = slot;
     this.#over(this.#queryBySlot[slot] ?? 0, endMs, nowMs);
@@ -401,9 +401,12 @@ class PlaceSimulation {
   }
 }
 
-function doorOf({ cluster, slo }: AccordionBundle, slotCount: number): Door {
+function doorOf({ cluster, slo }: AccordionBundle, slotCount: number): PriorityAdmission {
   const workers = cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
-  return new Door({ maxLimit: DEFAULT_MAX_PENDING, workers, sloMs: slo.latencyMs }, slotCount);
+  return new PriorityAdmission(
+    { maxLimit: DEFAULT_MAX_PENDING, workers, sloMs: slo.latencyMs },
+    slotCount,
+  );
 }
 
 function instanceTimesOf(

@@ -93,7 +93,7 @@ function* communicationMistakes({ cluster }: AccordionApplication): Generator<Mi
   const { communicationLatencyMs } = cluster;
   if (communicationLatencyMs === 0) return;
   const message =
-    "stages of accordion are measured with the way to their places, " +
+    "measured stages of accordion include the hop to their places, " +
     `so it would count twice; allowed: 0 ms, got ${communicationLatencyMs} ms`;
   yield conflict(["cluster", "communicationLatency"], message);
 }
@@ -114,8 +114,8 @@ function* shapeMistakes(
     shapeCount++;
     if (shapeCount <= MAX_SHAPES) continue;
     const message =
-      `a query of up to ${policy.maxDepth} places of ${places.length} pools can have them in ` +
-      `more than ${MAX_SHAPES} ways, for each of which a pipeline is looked up; ` +
+      `a query can have up to ${policy.maxDepth} places of ${places.length} pools in ` +
+      `more than ${MAX_SHAPES} ways, each with a pipeline of its own; ` +
       `allowed: ${MAX_SHAPES}; lower maxDepth, or put equal workers into one pool`;
     return yield conflict(["policy", "maxDepth"], message);
   }
@@ -174,8 +174,8 @@ function* variantMistakes(
   const used = placesByPool(cluster.pools, policy.executionPlaces).filter((count) => count > 0);
   if (used.length === 1) return;
   const message =
-    `${first.file}#${first.variant} has speedups, which are of places that are alike, ` +
-    `and there are places of ${used.length} pools; expected layers`;
+    `${first.file}#${first.variant} has speedups, which assume identical places, ` +
+    `but places are of ${used.length} pools; expected layers`;
   yield conflict(at, message);
 }
 

@@ -48,7 +48,7 @@ export class ScaledStages implements ReplicaTuner {
     let isChanged = false;
     for (const [task, scaler] of this.#scalers.entries()) {
       const before = this.targets[task] ?? 1;
-      const wanted = scaler.look(this.#watch.sight(task, before, nowMs));
+      const wanted = scaler.decide(this.#watch.state(task, before, nowMs));
       assert(Number.isInteger(wanted), "an autoscaler wants an integer number of replicas");
       const target = Math.min(Math.max(1, wanted), this.#most[task] ?? 1);
       this.targets[task] = target;

@@ -76,11 +76,11 @@ export function drawViolations(bundle: LokiBundle): Markup {
 /** A power of ten below the ceiling that the longest simulation can distinguish from 0. */
 function smallestRate(levels: readonly LokiLevel[], ceiling: number): number {
   const requests = levels.map(({ loadQps, expected }) => (loadQps * expected.durationMs) / 1000);
-  const told = 1 / Math.max(10, ...requests);
+  const resolution = 1 / Math.max(10, ...requests);
   const rates = levels.flatMap(({ expected: { violationRate } }) =>
     violationRate > 0 ? [violationRate] : [],
   );
-  const least = Math.min(told, ceiling > 0 ? ceiling / 2 : told, ...rates);
+  const least = Math.min(resolution, ceiling > 0 ? ceiling / 2 : resolution, ...rates);
   return 10 ** Math.max(Math.log10(NEGLIGIBLE_RATIO), Math.floor(Math.log10(least)));
 }
 

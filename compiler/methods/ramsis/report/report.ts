@@ -114,8 +114,8 @@ ${simulations.map(
 ${captionedFigure(
   "Accuracy",
   drawAccuracy(evidence),
-  "Accuracy per query, a late one counting as wrong. Lines that leave the frame below are variants " +
-    "that are less accurate, or that lose queries at this load.",
+  "Accuracy per query, a late one counting as wrong. Lines that leave the frame below are " +
+    "variants that are less accurate, or that lose queries at this load.",
 )}
 ${captionedFigure(
   "Violations",

@@ -81,14 +81,14 @@ function workersText(count: number): string {
 function usedText(result: SimulationResult | undefined): string {
   const outcomes = Object.entries(result?.byVariant ?? {});
   const served = outcomes.reduce((sum, [, outcome]) => sum + outcome.queries, 0);
-  const told = outcomes
+  const listed = outcomes
     .map(([name, outcome]) => ({ name, share: outcome.queries / Math.max(1, served) }))
     .sort((a, b) => b.share - a.share)
     .filter(({ share }, index) => share >= MIN_LISTED_SHARE && index < MAX_TOLD_VARIANTS);
-  if (told.length === 0) return "no variant";
-  const [only] = told;
+  if (listed.length === 0) return "no variant";
+  const [only] = listed;
   if (only !== undefined && only.share === 1) return `${only.name} alone`;
-  return listText(told.map(({ name, share }) => `${name} (${shareText(share)})`));
+  return listText(listed.map(({ name, share }) => `${name} (${shareText(share)})`));
 }
 
 /** States whether every level is feasible, and which are not. */
@@ -105,12 +105,12 @@ function feasibilityText(bundle: RamsisBundle): string {
       `expected to be late, of ${ceiling} allowed.`
     );
   }
-  const told = failing.slice(0, MAX_TOLD_LEVELS).map((level) => {
+  const listed = failing.slice(0, MAX_TOLD_LEVELS).map((level) => {
     return `${loadText(level)} (${missedWords(ramsisMissed(bundle, level))})`;
   });
-  const more = failing.length - told.length;
+  const more = failing.length - listed.length;
   const others = more > 0 ? [`${decimalText(more)} more, listed in the table of all levels`] : [];
-  return `Not feasible: ${listText([...told, ...others])}.`;
+  return `Not feasible: ${listText([...listed, ...others])}.`;
 }
 
 /** Violation rates of all queries, or of each class, which the ceiling then applies to. */
@@ -129,11 +129,11 @@ function simulatedText(
     return feasible && (results.get(loadQps)?.violationRate ?? 0) > ceiling;
   });
   if (over.length === 0) return [];
-  const told = over.slice(0, MAX_TOLD_LEVELS).map((level) => {
+  const listed = over.slice(0, MAX_TOLD_LEVELS).map((level) => {
     return `${ratioText(results.get(level.loadQps)?.violationRate ?? null)} at ${loadText(level)}`;
   });
-  const others = over.length > told.length ? ", and at other loads too" : "";
-  return [`The short simulation has more late queries than that: ${listText(told)}${others}.`];
+  const others = over.length > listed.length ? ", and at other loads too" : "";
+  return [`The short simulation has more late queries than that: ${listText(listed)}${others}.`];
 }
 
 /** A description list of the bundle's facts. */

@@ -28,7 +28,7 @@ const NO_STATES = new Uint32Array(0);
 
 export class ActionRows {
   private readonly problem: WorkerProblem;
-  private readonly usual: ArrivalCounts;
+  private readonly uncrowded: ArrivalCounts;
   private readonly crowded: ArrivalCounts | null;
   private readonly phaseWeight: Float64Array;
   private readonly phaseRows: TransitionBuilder;
@@ -41,7 +41,7 @@ export class ActionRows {
   /** @param phaseWeight shape (stateCount, workerCount). */
   constructor(problem: WorkerProblem, counts: ArrivalCounts, phaseWeight: Float64Array) {
     this.problem = problem;
-    this.usual = counts;
+    this.uncrowded = counts;
     this.crowded =
       problem.crowdedRatePerMs === null
         ? null
@@ -55,7 +55,7 @@ export class ActionRows {
     const slackCount = this.problem.slackMs.length;
     const queued = 1 + Math.floor(state / slackCount);
     const isCrowded = this.crowded !== null && queued >= CROWDED_FROM;
-    const counts = isCrowded && this.crowded !== null ? this.crowded : this.usual;
+    const counts = isCrowded && this.crowded !== null ? this.crowded : this.uncrowded;
     return action.batch < queued
       ? this.followDirect(state, queued, action, counts)
       : this.followPhases(action, counts, isCrowded ? this.crowdedBlockOf : this.blockOf);

@@ -104,7 +104,7 @@ function* workMistakes(
     workerCount: workers,
     isOverloaded: qps > capacityQps,
   });
-  yield* requestMistakes(application, requests, "which are those of some SLOs");
+  yield* requestMistakes(application, requests, "those of a few SLOs");
 }
 
 /** Worker time per query of any measured batch. */
@@ -198,7 +198,7 @@ function* classMistakes(
   const workers = cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
   if (classes !== "separate" || workers >= count) return;
   const message =
-    `"separate" takes a worker for each of the ${count} classes, got ${workers}; ` +
+    `"separate" needs a worker for each of the ${count} classes, got ${workers}; ` +
     `allowed: "auto" or "shared"`;
   yield conflict(["policy", "classes"], message);
 }

@@ -67,7 +67,7 @@ export class ScaledInstances implements FleetController {
     for (const [task, scaler] of this.#scalers.entries()) {
       const variant = this.#variants[task] ?? 0;
       const before = this.instances[variant] ?? 1;
-      const wanted = scaler.look(this.#watch.sight(task, before, nowMs));
+      const wanted = scaler.decide(this.#watch.state(task, before, nowMs));
       assert(Number.isInteger(wanted), "an autoscaler wants an integer number of instances");
       const target = Math.min(Math.max(1, wanted), this.#mostOf(variant));
       this.instances[variant] = target;

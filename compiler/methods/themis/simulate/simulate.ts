@@ -72,9 +72,9 @@ export interface ThemisSimulationOptions {
   readonly startLevel?: number;
   /**
    * Forecast at each poll, in order, of the highest rate of a heartbeat in the next ten
-   * (`lookHistories` has its input); NaN, or the end of the array, for no forecast.
+   * (`pollHistories` has its input); NaN, or the end of the array, for no forecast.
    */
-  readonly forecastByLook?: Float64Array;
+  readonly forecastByPoll?: Float64Array;
   /** Delay that an autoscaler adds to the start of replicas; default: none. */
   readonly scalerDelay?: ScalerDelay | undefined;
   /** Whether the result has the latency of every request. */
@@ -137,7 +137,7 @@ class ScaleSimulation {
   readonly #watch: StageWatch | null;
   /** By variant of all tasks. */
   readonly #accuracyByVariant: Float64Array;
-  readonly #forecastByLook: Float64Array;
+  readonly #forecastByPoll: Float64Array;
   readonly #coldStartMs: number;
   readonly #scaler: ScalerClock;
   readonly #resizeMs: number;
@@ -194,7 +194,7 @@ class ScaleSimulation {
     this.#accuracyByVariant = Float64Array.from(
       bundle.tasks.flatMap(({ variants }) => variants.map(({ accuracy }) => accuracy)),
     );
-    this.#forecastByLook = options.forecastByLook ?? new Float64Array(0);
+    this.#forecastByPoll = options.forecastByPoll ?? new Float64Array(0);
     this.#coldStartMs = bundle.policy.coldStartMs;
     this.#scaler = new ScalerClock(options.scalerDelay ?? null, seed);
     this.#resizeMs = bundle.policy.resizeMs;
@@ -257,7 +257,7 @@ class ScaleSimulation {
    * poll before the next event.
    */
   #lookMs(wakeMs: number, nextMs: number): number {
-    const isSeen = this.#forecastByLook.length > 0 || this.#watch !== null;
+    const isSeen = this.#forecastByPoll.length > 0 || this.#watch !== null;
     const isQuiet = wakeMs - this.#eventMs > this.#quietMs && !isSeen;
     const endMs = this.flow.isOver ? Math.min(nextMs, this.#durationMs) : nextMs;
     if (!isQuiet || endMs === Number.POSITIVE_INFINITY) return wakeMs;
@@ -270,8 +270,8 @@ class ScaleSimulation {
     const { lookCount } = dispatcher;
     dispatcher.onWake(nowMs, this.#commands);
     this.#carryOut(nowMs);
-    if (dispatcher.lookCount > lookCount && lookCount < this.#forecastByLook.length) {
-      dispatcher.onForecast(this.#forecastByLook[lookCount] ?? Number.NaN);
+    if (dispatcher.lookCount > lookCount && lookCount < this.#forecastByPoll.length) {
+      dispatcher.onForecast(this.#forecastByPoll[lookCount] ?? Number.NaN);
     }
   }
 

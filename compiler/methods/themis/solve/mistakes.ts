@@ -103,7 +103,7 @@ function* chanceMistakes(application: Application): Generator<Mistake> {
   const outcomes = outcomeCount(graph);
   if (outcomes <= MAX_OUTCOMES) return;
   const message =
-    "themis goes through every outcome of the shares of edges, " +
+    "themis enumerates every outcome of the shares of edges, " +
     `got ${outcomes} of them; allowed: ${MAX_OUTCOMES}`;
   yield { code: "INPUT_UNSUPPORTED", path: ["tasks"], message };
 }
@@ -153,9 +153,9 @@ function* sloMistakes(
     const each = answer.stages.map(({ cores }) => cores).join(", ");
     const message =
       answer.cores > coreBudget
-        ? `expected at least ${answer.cores} cores, which are needed to serve one query at a time in ` +
+        ? `expected at least ${answer.cores} cores, to serve one query at a time in ` +
           `${slo.latencyMs} ms, got ${coreBudget} (machines times their cores)`
-        : `expected machines with room for instances of ${each} cores, which are needed to serve one ` +
+        : `expected machines with room for instances of ${each} cores, to serve one ` +
           `query at a time in ${slo.latencyMs} ms, got ${sizes.join(", ")}`;
     return yield conflict(["cluster"], message);
   }

@@ -5,7 +5,7 @@ import type { ScalingPlan } from "./problem.ts";
 import type { InstancesOf, NarrowedMode, ScalingMode } from "./task-options.ts";
 
 /** Maximum number of tried plans: one of the first few nearly always fits. */
-const MOST_LOOKED_AT = 128;
+const MAX_TRIED = 128;
 
 /** Plans that share a prefix with a tried plan, and differ after it. */
 interface Open {
@@ -20,7 +20,7 @@ interface Packing {
   /** Plans that cost more are useless: the cost of all cores. */
   readonly mostCost: number;
   /** Maximum number of tried plans; default: the few that suffice for one pool. */
-  readonly mostLookedAt?: number;
+  readonly maxTried?: number;
   readonly fits: (plan: ScalingPlan) => boolean;
   /** Returns the cheapest plan of a mode. */
   readonly find: (mode: NarrowedMode) => ScalingPlan | null;
@@ -36,8 +36,8 @@ interface Packing {
  */
 export function packedPlan(first: ScalingPlan, packing: Packing): ScalingPlan | null {
   const open: Open[] = [{ plan: first, fixed: 0, except: [] }];
-  const { mostLookedAt = MOST_LOOKED_AT } = packing;
-  for (let looked = 0; looked < mostLookedAt; looked++) {
+  const { maxTried = MAX_TRIED } = packing;
+  for (let looked = 0; looked < maxTried; looked++) {
     const next = takeBest(open);
     if (next === null || next.plan.cost > packing.mostCost) return null;
     if (packing.fits(next.plan)) return next.plan;

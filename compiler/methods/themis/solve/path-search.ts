@@ -54,7 +54,7 @@ export class PathSearch {
     this.#before = new Int32Array(count).fill(-1);
     this.#next = new Int32Array(count).fill(-1);
     this.#last = Int32Array.from(rest.keys());
-    this.#layPaths();
+    this.#buildPaths();
     this.#behind = rest.map(() => new Frontier());
     this.#latencyMs = new Float64Array(count);
     this.#startMs = new Float64Array(count);
@@ -106,7 +106,7 @@ export class PathSearch {
   }
 
   /** Continues each part with its first child that is on no path yet. */
-  #layPaths(): void {
+  #buildPaths(): void {
     for (const [at, { parents }] of this.#rest.entries()) {
       const before = parents.find((parent) => this.#next[parent] === -1);
       if (before === undefined) continue;

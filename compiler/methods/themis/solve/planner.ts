@@ -18,7 +18,7 @@ import { stochasticOptions } from "./stochastic-options.ts";
 import type { ScalingMode } from "./task-options.ts";
 
 /** Maximum plans of several pools to try for one that fits: the cheapest pool is often full. */
-const MOST_LOOKED_AT = 512;
+const MAX_TRIED = 512;
 
 /** So slow that the second query of a batch would never arrive in time. */
 const ALONE_QPS = 1e-9;
@@ -135,7 +135,7 @@ export class ThemisPlanner {
     const packed = packedPlan(first, {
       mode,
       mostCost: this.#mostCost,
-      ...(this.machines.pools.length > 1 ? { mostLookedAt: MOST_LOOKED_AT } : {}),
+      ...(this.machines.pools.length > 1 ? { maxTried: MAX_TRIED } : {}),
       fits: (plan) => this.fits(plan),
       find: (narrowed) => scaler.find(loadQps, narrowed),
     });

@@ -12,7 +12,7 @@ import {
   type Scaler,
   type StageFacts,
   type StageScaler,
-  type StageSight,
+  type StageState,
   scalerOf,
 } from "./scaler.ts";
 import { WindowMean } from "./window-mean.ts";
@@ -64,8 +64,8 @@ class Planner implements StageScaler {
     this.#capacityQps = capacityOf(batchMs, this.#slaMs);
   }
 
-  look(sight: StageSight): number {
-    const { nowMs, target, ready, arrived, waitingMs } = sight;
+  decide(state: StageState): number {
+    const { nowMs, target, ready, arrived, waitingMs } = state;
     this.#waiting.push(nowMs, waitingMs);
     const intervalMs = 1000 * this.#options.throughputIntervalS;
     if (nowMs - this.#intervalMs >= intervalMs - 1e-6) {

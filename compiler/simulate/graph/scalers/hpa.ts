@@ -8,7 +8,7 @@
  * covers the 15 s before the poll, without delay.
  */
 import { HpaBehaviour, SYNC_MS, TOLERANCE } from "./hpa-behaviour.ts";
-import { type Scaler, type StageScaler, type StageSight, scalerOf } from "./scaler.ts";
+import { type Scaler, type StageScaler, type StageState, scalerOf } from "./scaler.ts";
 import { WindowMean } from "./window-mean.ts";
 
 interface HpaOptions {
@@ -40,7 +40,7 @@ class UtilisationScaler implements StageScaler {
     this.#behaviour = new HpaBehaviour(1000 * downStabilizationS);
   }
 
-  look({ nowMs, target: current, ready, busyMs }: StageSight): number {
+  decide({ nowMs, target: current, ready, busyMs }: StageState): number {
     this.#busy.push(nowMs, busyMs);
     const busy = this.#busy.over(SYNC_MS);
     return this.#behaviour.next(this.#recommended(busy, current, ready), current, nowMs);

@@ -10,7 +10,7 @@ import {
   type Scaler,
   type StageFacts,
   type StageScaler,
-  type StageSight,
+  type StageState,
   scalerOf,
   throughputOf,
 } from "./scaler.ts";
@@ -53,7 +53,7 @@ class InstanceScaler implements StageScaler {
     this.#downMs = 1000 * downAfterS;
   }
 
-  look({ nowMs, target, arrived }: StageSight): number {
+  decide({ nowMs, target, arrived }: StageState): number {
     this.#arrived.push(nowMs, 1000 * arrived);
     const instances = this.#arrived.over(PERIOD_MS) / this.#capacityQps + this.#slack;
     const isSpare = target > 1 && instances <= target - 1;

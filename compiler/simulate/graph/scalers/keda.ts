@@ -14,7 +14,7 @@ import {
   type Scaler,
   type StageFacts,
   type StageScaler,
-  type StageSight,
+  type StageState,
   scalerOf,
   throughputOf,
 } from "./scaler.ts";
@@ -61,7 +61,7 @@ class ExternalScaler implements StageScaler {
     this.#behaviour = new HpaBehaviour(1000 * downStabilizationS);
   }
 
-  look({ nowMs, target: current, waiting, running, arrived }: StageSight): number {
+  decide({ nowMs, target: current, waiting, running, arrived }: StageState): number {
     this.#arrived.push(nowMs, 1000 * arrived);
     const value = this.#isRate ? this.#arrived.over(this.#windowMs) : waiting + running;
     const ratio = value / (this.#target * current);

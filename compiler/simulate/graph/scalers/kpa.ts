@@ -12,7 +12,7 @@ import {
   type Scaler,
   type StageFacts,
   type StageScaler,
-  type StageSight,
+  type StageState,
   scalerOf,
 } from "./scaler.ts";
 import { WindowMean } from "./window-mean.ts";
@@ -72,7 +72,7 @@ class PodAutoscaler implements StageScaler {
     this.#panicReplicas = replicas;
   }
 
-  look({ nowMs, ready, inStageMs }: StageSight): number {
+  decide({ nowMs, ready, inStageMs }: StageState): number {
     const { panicWindow, panicThreshold } = this.#options;
     this.#concurrency.push(nowMs, inStageMs);
     const up = Math.max(1, ready);

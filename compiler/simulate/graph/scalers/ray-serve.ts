@@ -7,7 +7,7 @@
  * every 10 s; ongoing requests are those that wait and those that run. Options are those of
  * `num_replicas="auto"`.
  */
-import { type Scaler, type StageScaler, type StageSight, scalerOf } from "./scaler.ts";
+import { type Scaler, type StageScaler, type StageState, scalerOf } from "./scaler.ts";
 import { WindowMean } from "./window-mean.ts";
 
 interface RayServeOptions {
@@ -52,7 +52,7 @@ class OngoingScaler implements StageScaler {
   readonly #target: number;
   readonly #options: RayServeOptions;
   readonly #ongoing: WindowMean;
-  #toldMs = 0;
+  #reportedMs = 0;
   #mean = Number.NaN;
   /** Consecutive decisions for more replicas; negative for fewer. */
   #decisions = 0;
@@ -63,11 +63,11 @@ class OngoingScaler implements StageScaler {
     this.#ongoing = new WindowMean(Math.ceil((1000 * options.lookBackPeriodS) / LOOP_MS));
   }
 
-  look({ nowMs, target: current, ready, inStageMs }: StageSight): number {
+  decide({ nowMs, target: current, ready, inStageMs }: StageState): number {
     const { lookBackPeriodS, metricsIntervalS } = this.#options;
     this.#ongoing.push(nowMs, inStageMs);
-    if (nowMs - this.#toldMs >= 1000 * metricsIntervalS - 1e-6) {
-      this.#toldMs = nowMs;
+    if (nowMs - this.#reportedMs >= 1000 * metricsIntervalS - 1e-6) {
+      this.#reportedMs = nowMs;
       this.#mean = this.#ongoing.over(1000 * lookBackPeriodS);
     }
     if (Number.isNaN(this.#mean)) return current;

@@ -16,7 +16,7 @@ export interface StageFacts {
 }
 
 /** Observable state of a stage. */
-export interface StageSight {
+export interface StageState {
   readonly nowMs: number;
   /** Desired replicas, as last decided, and ready ones. */
   readonly target: number;
@@ -38,7 +38,7 @@ export interface StageScaler {
    * Observes the stage; called once per period.
    * @returns desired replicas; the caller limits them to the available range.
    */
-  look(sight: StageSight): number;
+  decide(state: StageState): number;
 }
 
 type ScalerOption = number | string;

@@ -1,5 +1,5 @@
 /** Observes the stages of a simulation like the metrics of a cluster. */
-import type { StageSight } from "./scaler.ts";
+import type { StageState } from "./scaler.ts";
 
 /**
  * Observable state of the stages: waiting and running queries, and their integrals over time. Times
@@ -67,7 +67,7 @@ export class StageWatch {
   }
 
   /** @param target desired replicas of the task, as last decided. */
-  sight(task: number, target: number, nowMs: number): StageSight {
+  state(task: number, target: number, nowMs: number): StageState {
     this.atMs(nowMs);
     this.#advance(task);
     return {

@@ -44,7 +44,7 @@ const GAIN_TOLERANCE = 2e-6;
  */
 const FULL_ROUNDS = 3;
 const SHORTLIST = 8;
-const NOBODY = -3;
+const NO_ENTRY = -3;
 /**
  * Accuracy difference that counts as equal: then the server does not wait, and takes the larger
  * batch of no more time per query.
@@ -97,7 +97,7 @@ export class FastServer implements Solver {
   readonly #actions: readonly ServedAction[];
   readonly #choice: Int32Array;
   /**
-   * Shape (stateCount, SHORTLIST): actions by their worth at the last full evaluation, NOBODY if
+   * Shape (stateCount, SHORTLIST): actions by their worth at the last full evaluation, NO_ENTRY if
    * there are fewer.
    */
   #shortlist: Int32Array;
@@ -143,7 +143,7 @@ export class FastServer implements Solver {
     this.#value = new Float64Array(entryCount);
     this.#time = new Float64Array(entryCount);
     this.#choice = new Int32Array(stateCount).fill(Number.MIN_SAFE_INTEGER);
-    this.#shortlist = new Int32Array(stateCount * SHORTLIST).fill(NOBODY);
+    this.#shortlist = new Int32Array(stateCount * SHORTLIST).fill(NO_ENTRY);
     this.#start = new Int32Array(stateCount + 1);
     this.#target = new Int32Array(stateCount * 40);
     this.#weight = new Float64Array(stateCount * 40);
@@ -234,7 +234,7 @@ export class FastServer implements Solver {
     if (state < 0) return;
     for (let place = 0; place < SHORTLIST; place++) {
       const index = this.#shortlist[state * SHORTLIST + place]!;
-      if (index === NOBODY) return;
+      if (index === NO_ENTRY) return;
       this.#consider(index, queued, slackMs);
     }
   }
@@ -339,7 +339,7 @@ export class FastServer implements Solver {
   #greedy(state: number, queued: number, ageMs: number): number {
     const slackMs = this.#problem.sloMs - ageMs;
     const listed = state * SHORTLIST;
-    this.#shortlist.fill(NOBODY, listed, listed + SHORTLIST);
+    this.#shortlist.fill(NO_ENTRY, listed, listed + SHORTLIST);
     this.#shortWorth.fill(Number.NEGATIVE_INFINITY);
     for (let index = 0; index < this.#actions.length; index++) {
       const served = this.#actions[index]!;
@@ -352,11 +352,11 @@ export class FastServer implements Solver {
 
   /** Best of the actions that were the best at the last full evaluation. */
   #greedyOfFew(state: number, queued: number, ageMs: number): number {
-    let best = NOBODY;
+    let best = NO_ENTRY;
     let bestWorth = Number.NEGATIVE_INFINITY;
     for (let place = 0; place < SHORTLIST; place++) {
       const index = this.#shortlist[state * SHORTLIST + place]!;
-      if (index === NOBODY) break;
+      if (index === NO_ENTRY) break;
       const worth = this.#worthOf(this.#actions[index]!, queued, ageMs);
       if (worth <= bestWorth + 1e-12) continue;
       best = index;

@@ -23,7 +23,7 @@ export interface ServedAction {
 export function servedActions(problem: PooledProblem): ServedAction[] {
   const { choices, workerCount, slowdown, arrivalsPerMs, dispersion } = problem;
   return choices
-    .filter((action) => isWorthALook(action, choices))
+    .filter((action) => isNearlyBest(action, choices))
     .map((action) => ({
       action,
       batch: action.batch,
@@ -40,28 +40,28 @@ export function servedActions(problem: PooledProblem): ServedAction[] {
  * Accuracy by which an action may be below the line of two others that are possible whenever it is,
  * and cost as much.
  */
-const WORTH_A_LOOK = 0.02;
+const NEARLY_BEST = 0.02;
 
 /**
  * Returns whether some price of time makes an action nearly the best of those that need no more
  * queries and no more slack.
  */
-function isWorthALook(action: PooledAction, choices: readonly PooledAction[]): boolean {
+function isNearlyBest(action: PooledAction, choices: readonly PooledAction[]): boolean {
   const costOf = ({ meanMs, batch }: PooledAction): number => meanMs / batch;
   const cost = costOf(action);
   const others = choices.filter(
     ({ batch, serviceMs }) => batch <= action.batch && serviceMs <= action.serviceMs,
   );
-  const above = others.filter((other) => other.accuracy > action.accuracy + WORTH_A_LOOK);
+  const above = others.filter((other) => other.accuracy > action.accuracy + NEARLY_BEST);
   return others.every((cheaper) => {
     const spare = cost - costOf(cheaper);
     if (spare < 0) return true;
-    if (cheaper.accuracy > action.accuracy + WORTH_A_LOOK) return false;
+    if (cheaper.accuracy > action.accuracy + NEARLY_BEST) return false;
     return above.every((dearer) => {
       const extra = costOf(dearer) - costOf(cheaper);
       if (extra <= spare) return false;
       const between = cheaper.accuracy + (spare / extra) * (dearer.accuracy - cheaper.accuracy);
-      return between <= action.accuracy + WORTH_A_LOOK;
+      return between <= action.accuracy + NEARLY_BEST;
     });
   });
 }

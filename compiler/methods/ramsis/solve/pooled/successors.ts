@@ -112,12 +112,12 @@ export class Successors {
       this.#next(queued + this.#ratePerMs * durationMs, ageMs + durationMs, 1);
       return;
     }
-    const nobody = Math.exp(-this.#ratePerMs * columnMs);
-    const meanMs = (1 - nobody) / this.#ratePerMs;
+    const noArrival = Math.exp(-this.#ratePerMs * columnMs);
+    const meanMs = (1 - noArrival) / this.#ratePerMs;
     this.#begin(this.credit * meanMs, meanMs);
-    this.#next(queued, ageMs + columnMs, nobody);
-    const comesMs = 1 / this.#ratePerMs - (columnMs * nobody) / (1 - nobody);
-    this.#next(queued + 1, ageMs + Math.max(0, comesMs), 1 - nobody);
+    this.#next(queued, ageMs + columnMs, noArrival);
+    const comesMs = 1 / this.#ratePerMs - (columnMs * noArrival) / (1 - noArrival);
+    this.#next(queued + 1, ageMs + Math.max(0, comesMs), 1 - noArrival);
   }
 
   /** The queue was empty: the first of the new arrivals has waited the longest. */

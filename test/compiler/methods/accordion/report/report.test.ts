@@ -167,7 +167,7 @@ describe("the report of malleable pipelines", async () => {
     expect(held.length).toBeGreaterThan(0);
     expect(lead).toContain(`kept at ${held.length} of 5 levels, `);
     expect(document.querySelector("header dl")?.textContent).toMatch(
-      /12 of pool default.*1 to 6.*accordion: .*cost it 5 ms.*given up on arrival.*SLO/s,
+      /12 of pool default.*1 to 6.*accordion: .*cost it 5 ms.*dropped on arrival.*SLO/s,
     );
   });
 });

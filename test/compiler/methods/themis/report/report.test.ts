@@ -131,7 +131,7 @@ test("a scaling of instances alone says so, and levels over the ceiling are name
   const document = documentOf(render(bundle));
   expect(document.querySelector("#plans")?.textContent).not.toContain("larger number of cores");
   const facts = document.querySelector("header dl")?.textContent;
-  expect(facts).toMatch(/instances of one core only.*for the batch alone, as the paper.*never/s);
+  expect(facts).toMatch(/only instances of one core.*for the batch alone, as in the paper.*never/s);
   expect(document.querySelector(".lead")?.textContent).toContain(
     "20, 60 and 150 requests/s exceed the ceiling of 0.05%: up to 0.1% of the requests miss it.",
   );

@@ -23,12 +23,12 @@ export function chosenScaler(
   name: ScalerName,
   tuned: boolean,
   of: { shipped(): PlannedSetting; tuned(): readonly PlannedSetting[] },
-): { readonly planned: PlannedSetting; readonly told: ScaledBaseline } {
+): { readonly planned: PlannedSetting; readonly baseline: ScaledBaseline } {
   const planned = tuned ? of.tuned()[0] : of.shipped();
   assert(planned !== undefined, "no setting was tried");
   const planQps = levels[planned.plan]?.loadQps ?? Number.NaN;
   const parameters = settingParameters(planned.setting);
-  return { planned, told: { name, tuned, parameters, planQps } };
+  return { planned, baseline: { name, tuned, parameters, planQps } };
 }
 
 /** One line of text. */

@@ -14,13 +14,13 @@ interface LookHistories {
 /**
  * Returns the traffic that a simulation's dispatcher knows at each poll until a time: forecasts of
  * a model that cannot be called during the simulation are computed from it in advance, for
- * `forecastByLook`.
+ * `forecastByPoll`.
  * @param arrivalMs of the requests, non-decreasing.
  * @param tickMs of the bundle's policy.
  * @param beatMs of its SLO.
  * @param untilMs exclusive.
  */
-export function lookHistories(
+export function pollHistories(
   arrivalMs: Float64Array,
   { tickMs, beatMs }: { readonly tickMs: number; readonly beatMs: number },
   untilMs: number,

@@ -6,7 +6,7 @@ import { Admission, type AdmissionOptions } from "stratagem-runtime/internal/cor
  * those of high priority can form a crowd, and all are rejected while there is one.
  * @see `runtime/server/applications/gate.ts`
  */
-export class Door {
+export class PriorityAdmission {
   readonly #admission: Admission;
   readonly #sloMs: number;
   /**
@@ -22,7 +22,7 @@ export class Door {
     this.#enteredMs = new Float64Array(slotCount);
   }
 
-  get isShut(): boolean {
+  get isFull(): boolean {
     return !this.#admission.hasRoom();
   }
 

@@ -6,7 +6,7 @@ import { decodeUtf8, MEBIBYTE, readBytes } from "../spec/document/source.ts";
 const MAX_BYTES = 64 * MEBIBYTE;
 const LIMITS = { timeoutMs: 30_000, maxBytes: MAX_BYTES, maxRedirects: 5 };
 
-export interface ToldText {
+export interface ServerText {
   readonly text: string;
   /**
    * Time of the response by the server's clock, ms since 1970; null for a file, which does not
@@ -19,11 +19,11 @@ export interface ToldText {
  * @param path requested if a URL has none, such as `/metrics`.
  * @throws InputError INPUT_UNREADABLE, or the reason of the signal.
  */
-export async function toldText(
+export async function readServerText(
   place: string,
   path: string,
   signal: AbortSignal,
-): Promise<ToldText> {
+): Promise<ServerText> {
   if (!/^https?:\/\//.test(place)) return fileText(place);
   if (!URL.canParse(place)) throw unreadable(place, "no URL");
   const url = new URL(place);
@@ -39,7 +39,7 @@ export async function toldText(
   }
 }
 
-function fileText(path: string): ToldText {
+function fileText(path: string): ServerText {
   const read = readBytes(path, MAX_BYTES);
   if (!read.ok) throw unreadable(path, read.reason);
   return { text: decodeUtf8(read.bytes, path), atMs: null };
