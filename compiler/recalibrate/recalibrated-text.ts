@@ -50,7 +50,7 @@ function stretchText({
   const why = isCurveKnown
     ? "the number of busy workers is not known"
     : "the profile has no contention curve";
-  return `times are those under the observed load, not divided for contention: ${why}`;
+  return `times are not divided for contention: ${why}`;
 }
 
 function cellTable(cells: readonly RecalibratedCell[]): string {

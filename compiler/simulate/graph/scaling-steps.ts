@@ -40,7 +40,7 @@ export function scalingWarnings(
     if (prompt > ceiling) return [];
     return [
       `levels ${level.loadQps} to ${next.loadQps} qps: with ${scalerDelayText(delay)} the plan ` +
-        `fails when the load steps up: ${percent(delayed)} miss the SLO in the three ` +
+        `does not hold when the load steps up: ${percent(delayed)} miss the SLO in the three ` +
         `minutes around it, ${percent(prompt)} if replicas start at once, ` +
         `allowed ${percent(ceiling)}`,
     ];

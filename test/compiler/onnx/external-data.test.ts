@@ -102,7 +102,7 @@ test.each([
     { location: "short.bin" },
     /tensor "first": external data at "short.bin": expected 16 bytes .*, got 12$/,
   ],
-  ["has no offset", { location: "short.bin", offset: "-4" }, /offset: expected a whole number/],
+  ["has no offset", { location: "short.bin", offset: "-4" }, /offset: expected an integer number/],
 ])("refuses data that %s", async (_, entries, expected) => {
   const path = modelFile(modelWith(external("first", entries), SECOND));
   writeFileSync(join(dirname(path), "short.bin"), new Uint8Array(12));

@@ -223,7 +223,7 @@ test.each([
   [
     "too little was",
     metricsOf([{ variant: "small", batch: 1, ms: 4, count: 7 }]),
-    "measured 100 times",
+    "expected at least 100 samples",
   ],
   [
     "variants are others",

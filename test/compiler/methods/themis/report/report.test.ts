@@ -105,7 +105,7 @@ describe("the report of plans of cores and instances", async () => {
     const top = document.querySelector("#level-7");
     expect(top?.querySelectorAll("table")).toHaveLength(2);
     expect(top?.textContent).toMatch(
-      /not feasible: load 500 > 360\/s.*no plan for this load, detect being .* for 360/s,
+      /not feasible: load 500 > 360\/s.*no plan for this load, limited by detect.* for 360/s,
     );
   });
 
