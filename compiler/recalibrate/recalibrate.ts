@@ -16,11 +16,10 @@ import {
   feedbackDocument,
   withObservedAccuracy,
 } from "./observed-accuracy.ts";
-import { meanBusyWorkers, type ObservedTimes, observedTimes } from "./observed-times.ts";
+import { meanBusyWorkers, type ObservedTimes, observedTimes, stretchAt } from "./observed-times.ts";
 import { type OwnObservations, ownObservations } from "./own-observations.ts";
 import { recalibrated } from "./recalibrated-profile.ts";
 import { recalibratedText } from "./recalibrated-text.ts";
-import { stretchAt } from "./stretch.ts";
 import { type ToldText, toldText } from "./told-text.ts";
 
 export interface RecalibrateCommand {

@@ -25,7 +25,7 @@ import {
   applicationSchema,
   type TaskSpec,
 } from "./schema/application-schema.ts";
-import { requiredMistakes, requiredPart } from "./schema/required.ts";
+import { requiredMistakes, requiredPart } from "./schema/requirement.ts";
 import { withServing } from "./serving.ts";
 import { resolveSlo, sloMistakes } from "./slo.ts";
 import { measuredStarts } from "./start-times.ts";
