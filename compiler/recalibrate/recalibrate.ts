@@ -36,7 +36,7 @@ export interface RecalibrateCommand {
 const MIN_SAMPLES = 100;
 
 /** What observed times were divided by, and why. */
-export interface Stretch {
+interface Stretch {
   readonly factor: number;
   readonly busyWorkers: number | null;
   /** Whether the profile has a curve of contention. */

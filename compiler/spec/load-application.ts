@@ -48,7 +48,7 @@ export interface LoadedApplication<P extends Policy = Policy> {
 }
 
 /** Files that take the place of those that a spec names. */
-export interface ApplicationFiles {
+interface ApplicationFiles {
   /** A profile in which variants are looked up by the names that the spec has; null for none. */
   readonly profile?: string | null;
 }

@@ -23,7 +23,7 @@ import { runCommand, type ServerProcess, startServerProcess } from "./server-pro
 import type { TruthDocument, TruthPoint, Verdict } from "./truth-document.ts";
 import { type PlannedPoint, WARM_UP_MS, WARM_UP_QUERIES } from "./truth-plan.ts";
 
-export interface TruthOptions {
+interface TruthOptions {
   /** Path of the application spec. */
   readonly app: string;
   /** Where bundle, log and, if it is measured, the profile are written. */

@@ -20,7 +20,7 @@ export interface ServerProcess {
 }
 
 /** The product's own command line. */
-export const CLI = fileURLToPath(new URL("../cli.js", import.meta.url));
+const CLI = fileURLToPath(new URL("../cli.js", import.meta.url));
 
 /** A server that does not stop by then is killed. */
 const STOP_MS = 15_000;

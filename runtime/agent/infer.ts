@@ -207,7 +207,7 @@ function failureOf(error: unknown): { told: unknown; reason: FailureReason | und
 }
 
 /** Header with the milliseconds that are left, as the request was sent. */
-export const DEADLINE = "stratagem-deadline-ms";
+const DEADLINE = "stratagem-deadline-ms";
 
 const FORM = /^\d{1,10}(?:\.\d{1,6})?$/;
 

@@ -38,7 +38,7 @@ export interface ServeTools {
   readonly gateOf?: ServerOptions["gateOf"];
 }
 
-export interface ServeSurroundings {
+interface ServeSurroundings {
   /** Aborting it stops the server: what was accepted is answered first. */
   readonly signal: AbortSignal;
   /** Called once every worker is ready. */

@@ -29,7 +29,7 @@ export interface PathEffort {
   readonly single: LoopEnd & WindowCounts;
 }
 
-export interface PathSources extends LoopClock, ServedPathSources {
+interface PathSources extends LoopClock, ServedPathSources {
   readonly signal: AbortSignal;
   /** Until the next request that comes alone. */
   readonly gapMs: () => number;

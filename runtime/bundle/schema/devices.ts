@@ -8,7 +8,7 @@ export const PROVIDERS = ["cpu", "cuda", "tensorrt", "webgpu"] as const;
 /** A provider as onnxruntime names it. */
 export type Provider = (typeof PROVIDERS)[number];
 
-export interface PoolDevice {
+interface PoolDevice {
   readonly provider: Provider;
   /** Indices, or what NVIDIA calls them; none for the default one. Workers take turns on them. */
   readonly ids: readonly string[];

@@ -9,7 +9,7 @@ import type {
   TrafficSample,
 } from "../../../bundle/schema.ts";
 
-export interface PlanView {
+interface PlanView {
   /** In the unit of the pools' prices. */
   readonly costPerHour: number;
   /** In the order of the tasks. */
@@ -68,7 +68,7 @@ export function hardwareOf({ name, hardware }: Pool): string {
   return hardware ?? name;
 }
 
-export interface TrafficView extends Omit<TrafficSample, "envelope" | "estimate"> {
+interface TrafficView extends Omit<TrafficSample, "envelope" | "estimate"> {
   readonly envelope: readonly EnvelopeWindow[];
 }
 

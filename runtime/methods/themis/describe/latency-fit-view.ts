@@ -11,7 +11,7 @@ export interface FittedPoint {
   readonly error: number | null;
 }
 
-export interface FitError {
+interface FitError {
   /** Of the absolute errors. */
   readonly mean: number;
   readonly worst: number;
