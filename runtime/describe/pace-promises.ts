@@ -27,7 +27,7 @@ export function figuresAtPace<F extends { readonly pace: number }>(
 }
 
 /** A level that was solved for a slower machine. */
-interface PaceLevel {
+export interface PaceLevel {
   readonly pace: number;
   readonly loadQps: number;
 }

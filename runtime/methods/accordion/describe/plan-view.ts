@@ -4,7 +4,7 @@
  */
 import type { AccordionBundle, MalleableVariant } from "../../../bundle/schema.ts";
 
-interface PlanView {
+export interface PlanView {
   /** By the names of the models. */
   readonly models: Readonly<Record<string, { readonly depths: readonly DepthView[] }>>;
 }

@@ -9,7 +9,7 @@ import type {
   TrafficSample,
 } from "../../../bundle/schema.ts";
 
-interface PlanView {
+export interface PlanView {
   /** In the unit of the pools' prices. */
   readonly costPerHour: number;
   /** In the order of the tasks. */
@@ -68,7 +68,7 @@ export function hardwareOf({ name, hardware }: Pool): string {
   return hardware ?? name;
 }
 
-interface TrafficView extends Omit<TrafficSample, "envelope" | "estimate"> {
+export interface TrafficView extends Omit<TrafficSample, "envelope" | "estimate"> {
   readonly envelope: readonly EnvelopeWindow[];
 }
 

@@ -5,7 +5,7 @@
 import { pathAccuracy } from "../../../bundle/path-accuracy.ts";
 import type { LokiBundle, LokiLevel, PlanNode } from "../../../bundle/schema.ts";
 
-interface PlanView {
+export interface PlanView {
   readonly step: "hardware" | "accuracy";
   readonly demandQps: number;
   readonly servers: number;

@@ -11,7 +11,7 @@ export interface FittedPoint {
   readonly error: number | null;
 }
 
-interface FitError {
+export interface FitError {
   /** Of the absolute errors. */
   readonly mean: number;
   readonly worst: number;

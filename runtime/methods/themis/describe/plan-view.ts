@@ -15,7 +15,7 @@ import { longestPathMs } from "../../../core/graph/longest-path.ts";
 import { hasChoice, planAccuracy } from "../core/plan-accuracy.ts";
 
 /** Each null where there is no plan of the kind. */
-interface PlansView {
+export interface PlansView {
   /** Instances of one core. */
   readonly horizontal: PlanView | null;
   /** One instance for each task. */

@@ -53,7 +53,7 @@ const GLIMPSE = { stream: 14, queries: 10_000, slos: 10 };
 
 type PromisedFigures = Omit<Expected, "upperBoundAccuracy" | "servedBoundAccuracy">;
 
-interface PooledSolution extends Pick<RamsisLevel, "actionByState" | "mixture"> {
+export interface PooledSolution extends Pick<RamsisLevel, "actionByState" | "mixture"> {
   /** What won. */
   readonly method: string;
   /** Policies tried. */
