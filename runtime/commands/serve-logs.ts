@@ -12,9 +12,9 @@ export interface ServeLogs {
   close(): Promise<void>;
 }
 
-export function openLogs({ logLevel: level, logFormat: format }: SettingValues): ServeLogs {
+export function openLogs({ log: state }: SettingValues): ServeLogs {
   const stderr = new LineSink();
   const epochMs = () => performance.timeOrigin + performance.now();
-  const log = new Log({ sink: stderr, level, format, epochMs });
+  const log = new Log({ sink: stderr, ...state, epochMs });
   return { log, options: { log, stderr, onNotice: log.notice }, close: () => stderr.close() };
 }
