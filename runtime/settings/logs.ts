@@ -5,7 +5,8 @@ import { setting } from "../kinds/setting.ts";
 import { LOG_FORMATS, type LogState } from "../server/logs/log.ts";
 
 export const LOG_HELP =
-  "least severity and format of the log on stderr, such as debug,json or json";
+  `least severity (${SEVERITIES.join(", ")}) and format (${LOG_FORMATS.join(", ")}) of the log on ` +
+  "stderr, or one of them";
 export const DEFAULT_LOG: LogState = { level: "info", format: "text" };
 
 /** `debug`, `json` or `debug,json`; what is left out is as in `DEFAULT_LOG`. */
