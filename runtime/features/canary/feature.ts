@@ -6,7 +6,7 @@ import { setting } from "../../kinds/setting.ts";
 import { type FeatureSeams, type PromiseGate, serverFeature } from "../server-feature.ts";
 import type { Canaries } from "./canaries.ts";
 
-/** Of `--canary-gate`: no promise may become worse. */
+/** Limit `canaryGate`: no promise may become worse. */
 const NOTHING = "none";
 /** At half of the requests the two bundles are told apart soonest. */
 const MOST_SHARE = 0.5;
@@ -40,14 +40,14 @@ export const canary = serverFeature({
       "bundle that answers a share of requests until it is taken or rolled back, such as new=5%",
       "none is tried",
     ),
+  },
+  limits: {
     canaryGate: setting(
       text("<allowed>", "what may become worse, such as accuracy 0.5%; cost 5%, or none"),
       null,
-      "what it may promise less than the bundle beside it, as gate --allow says it, or none",
+      "what a canary may promise less than the stable bundle, as gate --allow says it, or none",
       "its promises are not compared",
     ),
-  },
-  limits: {
     canaryTime: setting(
       duration({ least: 1000 }),
       600_000,
@@ -90,5 +90,5 @@ async function openedGate(
   if (allowed === null) return undefined;
   if (gateOf !== undefined) return gateOf(allowed === NOTHING ? null : allowed);
   const expected = "expected stratagem serve, whose package has the gate, got stratagem-runtime";
-  throw new RuntimeError("RUNTIME_USAGE", `--canary-gate: ${expected}`);
+  throw new RuntimeError("RUNTIME_USAGE", `--limit canaryGate: ${expected}`);
 }

@@ -295,11 +295,11 @@ export class Access {
 export function exposureOf(host: string, { isOpen, hasTokens, tls }: Access): string | undefined {
   if (isLoopback(host)) return undefined;
   if (isOpen) {
-    const remedy = "set --tokens or --tls-client-ca, or put a proxy before it";
+    const remedy = "set --tokens or client-ca of --tls, or put a proxy before it";
     return `warning: anybody who reaches ${host} may ask: ${remedy}`;
   }
   if (hasTokens && tls === undefined) {
-    const remedy = "set --tls-cert and --tls-key, or put a proxy before it";
+    const remedy = "set --tls, or put a proxy before it";
     return `warning: tokens are sent to ${host} as plain text: ${remedy}`;
   }
   return undefined;
