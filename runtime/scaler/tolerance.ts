@@ -1,15 +1,16 @@
-/** What to ask the horizontal pod autoscaler for, so that it does not let things be. */
+/** Corrects a metric for the tolerance of the horizontal pod autoscaler. */
 
-/** Digits lost in a division are no more replicas. */
+/** Tolerates rounding errors of a division. */
 const ROUNDING = 1e-9;
 
 /**
- * The autoscaler leaves replicas as they are while what is asked for is within its tolerance of
- * them, 10 % unless configured: of 20 it never makes 21. Asked for a little more than that, it adds
- * as many as are just beyond. Where fewer are wanted nothing is added: too many serve as well.
- * @param wanted replicas, 0 or more. @param replicas that there are. @param tolerance in [0, 1).
- * @returns wanted, or the fewest that are acted on. Source: kube-controller-manager, podautoscaler:
- * |usage / (target × replicas) − 1| ≤ tolerance changes nothing, else replicas = ⌈usage / target⌉.
+ * The autoscaler ignores a metric within its tolerance of the current replicas, 10 % by default: it
+ * never scales from 20 to 21. This raises such a metric just beyond the tolerance. Fewer replicas
+ * are never forced, because too many serve as well.
+ * @param wanted replicas, 0 or more. @param replicas currently running. @param tolerance in [0, 1).
+ * @returns wanted, or the smallest number that takes effect. Source: kube-controller-manager,
+ * podautoscaler: |usage / (target × replicas) − 1| ≤ tolerance changes nothing, else replicas =
+ * ⌈usage / target⌉.
  */
 export function past(wanted: number, replicas: number, tolerance: number): number {
   if (wanted <= replicas || replicas === 0) return wanted;
