@@ -230,12 +230,12 @@ test("what is no place is refused at the start, and so is a sample without one",
   const missing = join(folder, "missing", "log.gz");
   const refused = stratagem("serve", "--policy", policy, "--decision-log", missing);
   expect(refused.status).toBe(64);
-  expect(refused.stderr).toContain(`--decision-log: expected a file that can be written, an http`);
+  expect(refused.stderr).toContain(`--decision-log: expected a writable file, an http`);
   expect(refused.stderr).toContain("ENOENT");
   const alone = stratagem("serve", "--policy", policy, "--decision-sample", "1%");
   expect([alone.status, alone.stderr]).toEqual([
     64,
-    expect.stringContaining("expected --decision-log beside --decision-sample"),
+    expect.stringContaining("--decision-sample needs --decision-log"),
   ]);
   const mask = stratagem(
     ...["serve", "--policy", policy, "--decision-log", "-", "--decision-mask", "rows"],

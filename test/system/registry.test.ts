@@ -253,7 +253,7 @@ describe("a registry with TLS", () => {
     expect(distrusting.stderr).toMatch(/^RUNTIME_REGISTRY .*self-signed certificate/);
     // In the clear it does not answer, and nobody is sent there.
     const clear = await pull(`oci+http://${host}/team/policy:1`, join(home, "clear"), trusting);
-    expect(clear.stderr).toMatch(/^RUNTIME_REGISTRY .*it said 400: Client sent an HTTP request/);
+    expect(clear.stderr).toMatch(/^RUNTIME_REGISTRY .*status 400: Client sent an HTTP request/);
   });
 });
 

@@ -115,7 +115,7 @@ test("an access log that cannot be written, and an endpoint that is none, are re
   const args = ["serve", "--policy", bundle, "--http", "127.0.0.1:0", "--no-means-check"];
   const file = stratagem(...args, "--access-log", join(folder, "none", "log"));
   expect(file.status).toBe(64);
-  expect(file.stderr).toContain("--access-log: expected a file that can be written, got ");
+  expect(file.stderr).toContain("--access-log: expected a writable file, got ");
   const endpoint = stratagem(...args, "--otlp-endpoint", "collector:4318");
   expect(endpoint.status).toBe(64);
   expect(endpoint.stderr).toContain("expected a URL such as http://127.0.0.1:4318");

@@ -1,4 +1,4 @@
-/** What one application of the server does now. */
+/** Builds the live document of one application. */
 
 import type { MetricLine } from "../../base/exposition.ts";
 import { type Bundle, violationCeiling } from "../../bundle/schema.ts";
@@ -20,16 +20,16 @@ import type {
 import { promisedLevels } from "./promises.ts";
 import { Samples } from "./samples.ts";
 
-/** Variants that a document tells at most, of all tasks. */
+/** Limit of the variants in a document, over all tasks. */
 const MAX_VARIANTS = 64;
 const MAX_CLASSES = 16;
 const MAX_WORKERS = 64;
-/** Letters of a name at most. */
+/** Maximum length of a name. */
 const MAX_NAME = 80;
 
-/** And of what breaks a promise. */
+/** Maximum length of the reason for a broken promise. */
 const MAX_BECAUSE = 600;
-/** Evidence against a promise that is worth a word, of 1. */
+/** Evidence from which a promise that holds is shown as doubtful; 1 breaks it. */
 const DOUBT = 0.3;
 
 const QUERIES = "stratagem_queries_total";
@@ -94,7 +94,7 @@ function livePace(pace: ServedPace | undefined): LivePace | null {
 
 function livePromise({ promise, holds, evidence, because }: PromiseState): LivePromise {
   const name = PROMISE_WORDS[promise];
-  if (!holds) return { holds, text: `✗ ${name}: broken, because ${because.slice(0, MAX_BECAUSE)}` };
+  if (!holds) return { holds, text: `✗ ${name}: broken: ${because.slice(0, MAX_BECAUSE)}` };
   const doubt = `, evidence against it ${Math.round(100 * evidence)} %`;
   return { holds, text: `✓ ${name}: holds${evidence < DOUBT ? "" : doubt}` };
 }
@@ -115,7 +115,7 @@ function liveVariant(
   samples: Samples,
   { task, name, accuracy }: { readonly task: string; readonly name: string; accuracy?: number },
 ): LiveVariant {
-  // The metrics of a method without a graph of tasks do not name the only task.
+  // Methods without a task graph have metrics without the label `task`.
   const isOfTask = samples.valuesOf("stratagem_decisions_total", "task").length > 0;
   const own = isOfTask ? { task, variant: name } : { variant: name };
   const rows =

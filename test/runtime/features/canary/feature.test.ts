@@ -45,6 +45,6 @@ describe("a bundle on trial", () => {
     const { signal } = new AbortController();
     const refused = serveCommand(settings, {}, { ...around, signal });
     await expect(refused).rejects.toThrow(RuntimeError);
-    await expect(refused).rejects.toThrow(/^--limit canaryGate: expected stratagem serve, /);
+    await expect(refused).rejects.toThrow(/^--limit canaryGate: only stratagem serve has the gate/);
   });
 });

@@ -1,10 +1,10 @@
-/** How policies stand with their sources, told to administrators, fleets and Prometheus. */
+/** Status of policies and their sources, for administrators, fleets and Prometheus. */
 import { head, line, type MetricLine } from "../../base/exposition.ts";
 import { LOOK_RESULTS, type PolicyStatus } from "./policy-status.ts";
 import type { Fault } from "./source-error.ts";
 import type { Staged } from "./staging.ts";
 
-/** As JSON has it. */
+/** Encodes the status for JSON. */
 export function statusDocument(status: PolicyStatus): object {
   const { application, source, state, inForce, refused, away, byteCount } = status;
   return {
@@ -46,46 +46,46 @@ function instant(epochMs: number | null): string | null {
   return epochMs === null ? null : new Date(epochMs).toISOString();
 }
 
-/** Of all policies that have a source. */
+/** Metrics of all policies that have a source. */
 export function policyLines(statuses: readonly PolicyStatus[]): MetricLine[] {
-  const gauge = (name: string, help: string, toldOf: (status: PolicyStatus) => number) => [
+  const gauge = (name: string, help: string, read: (status: PolicyStatus) => number) => [
     head(name, "gauge", help),
-    ...statuses.map((status) => line(name, labelsOf(status), toldOf(status))),
+    ...statuses.map((status) => line(name, labelsOf(status), read(status))),
   ];
   const looks = "stratagem_policy_looks_total";
   const received = "stratagem_policy_received_bytes_total";
   return [
-    head(looks, "counter", "Looks at the source of a bundle, by what they came to"),
+    head(looks, "counter", "Polls of the source of a bundle, by result"),
     ...statuses.flatMap((status) =>
       LOOK_RESULTS.map((result) =>
         line(looks, { ...labelsOf(status), result }, status.countOf(result)),
       ),
     ),
-    head(received, "counter", "Bytes of bundles and models that came from the source"),
+    head(received, "counter", "Bytes of bundles and models received from the source"),
     ...statuses.map((status) => line(received, labelsOf(status), status.byteCount)),
     ...gauge(
       "stratagem_policy_source_up",
-      "1 unless the source could not be asked at the last look, or what it has could not be had",
+      "Whether the last poll of the source succeeded (1) or failed (0)",
       ({ away }) => (away === null ? 1 : 0),
     ),
     ...gauge(
       "stratagem_policy_refused",
-      "1 while the source has a bundle that is refused, and the one before it stays",
+      "Whether the source's bundle is rejected (1), so that the previous one stays in force",
       ({ refused }) => (refused === null ? 0 : 1),
     ),
     ...gauge(
       "stratagem_policy_serial",
-      "Serial that the bundle that decides was signed with; NaN where signatures are not required",
+      "Signed serial of the bundle in force; NaN if signatures are not required",
       ({ inForce }) => inForce?.claims?.serial ?? Number.NaN,
     ),
     ...gauge(
       "stratagem_policy_last_answer_timestamp_seconds",
-      "When the source last said what it has, seconds since 1970; NaN before the first time",
+      "Last successful poll of the source, seconds since 1970; NaN before the first",
       ({ answerEpochMs }) => seconds(answerEpochMs),
     ),
     ...gauge(
       "stratagem_policy_last_success_timestamp_seconds",
-      "When what the source has was last what decides, seconds since 1970; NaN before",
+      "Last time the source's bundle was in force, seconds since 1970; NaN before",
       ({ successEpochMs }) => seconds(successEpochMs),
     ),
   ];
