@@ -62,7 +62,7 @@ export async function simulateCommand(
   if (log === undefined && traceFile !== undefined) {
     throw usage("expected --arrivals beside --write-trace");
   }
-  const stated = log === undefined ? parseArrivals(options) : log;
+  const stated = log ?? parseArrivals(options);
   const seed = parseSeed(options.seed);
   const parts = parseStations(options.without);
   const { tuned = false, fanout } = options;

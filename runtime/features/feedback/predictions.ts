@@ -51,7 +51,7 @@ export class PredictionReader {
     // Where rows end at one of several tasks, the last that a row came to has decided.
     for (const { index, datatype, classes } of this.#outputs.toReversed()) {
       const output = outputs[index];
-      if (output !== undefined && output.shape[0] === rows) {
+      if (output?.shape[0] === rows) {
         return predictionsOf(output, datatype, classes ?? 1, rows);
       }
     }
