@@ -52,7 +52,7 @@ export class PredictionReader {
     // If rows end at one of several tasks, the last task that a row reached decides.
     for (const { index, datatype, classes } of this.#outputs.toReversed()) {
       const output = outputs[index];
-      if (output !== undefined && output.shape[0] === rows) {
+      if (output?.shape[0] === rows) {
         return predictionsOf(output, datatype, classes ?? 1, rows);
       }
     }
