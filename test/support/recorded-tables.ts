@@ -2,12 +2,16 @@
 import fc from "fast-check";
 import { vi } from "vitest";
 import type { RamsisBundle } from "../../runtime/bundle/schema.ts";
-import type { Batch, BatchResult, Executor } from "../../runtime/exec/models/executor.ts";
-import { WorkerLostError } from "../../runtime/exec/models/executor.ts";
+import {
+  type Batch,
+  type BatchResult,
+  type Executor,
+  WorkerLostError,
+} from "../../runtime/exec/models/executor.ts";
 import type {
   RecordedCommand,
   RecordedEvent,
-} from "../../runtime/methods/ramsis/serve/recording.ts";
+} from "../../runtime/methods/ramsis/serve/recorded-dispatcher.ts";
 import { Scheduler } from "../../runtime/methods/ramsis/serve/scheduler.ts";
 import type { RowAnswer, Submission } from "../../runtime/server/requests/request.ts";
 import type { VariantWish } from "../../runtime/server/requests/variant-wish.ts";

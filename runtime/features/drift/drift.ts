@@ -1,5 +1,4 @@
 /** Compares what a server measures with what its bundle promises, and tells when they part. */
-
 import { head, type Labels, line, type MetricLine } from "../../base/exposition.ts";
 import {
   PROMISE_WORDS,
@@ -8,7 +7,7 @@ import {
   type PromiseState,
   percentText,
 } from "../../server/measures/facts.ts";
-import { BLOCK_MS } from "../../server/measures/variant-block.ts";
+import { BLOCK_MS } from "../../server/measures/service-times.ts";
 import type { PromisedNow, Reading, Watched } from "../../server/measures/watched.ts";
 import { AccuracyWatch, type LabelledNow, type StatedAccuracy } from "./accuracy-watch.ts";
 import { ArrivalBlocks, DispersionWatch, RateWatch } from "./arrival-watches.ts";

@@ -1,5 +1,5 @@
 /** The body of feedback: of one request, or of several. */
-import { requestIdOf } from "../../server/requests/request-id.ts";
+import { requestIdOf } from "../../server/requests/trace-context.ts";
 import { BadRequest } from "../../server/tensors/bad-request.ts";
 
 /** Of one body. */

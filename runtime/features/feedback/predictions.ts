@@ -1,8 +1,7 @@
 /** What an answer says, row by row, where it is a classification: a class, as labels name it. */
 import type { Answer, OutputTensor } from "../../server/requests/request.ts";
-import { type Datatype, elementCountOf } from "../../server/tensors/datatypes.ts";
 import type { ClientOutput, ClientSignature } from "../../server/tensors/signature.ts";
-import { elementReader } from "../../server/tensors/tensors.ts";
+import { type Datatype, elementCountOf, elementReader } from "../../server/tensors/tensors.ts";
 
 /** Of one row; a text may name its class, be it beside the index. */
 export interface Prediction {

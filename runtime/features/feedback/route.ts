@@ -1,5 +1,5 @@
 /** The route of feedback: what is known of a model, and what clients say of its answers. */
-import type { BodyLimit } from "../../server/bodies/body-limits.ts";
+import type { BodyLimit } from "../../server/bodies/body-memory.ts";
 import { HttpError, RETRY_LATER } from "../../server/connections/http-error.ts";
 import type { Asked, Reply, Route } from "../../server/http/route.ts";
 import { readFeedback } from "./feedback-body.ts";

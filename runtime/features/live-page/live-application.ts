@@ -1,13 +1,12 @@
 /** What one application of the server does now. */
-
 import type { MetricLine } from "../../base/exposition.ts";
 import { type Bundle, violationCeiling } from "../../bundle/schema.ts";
 import { levelForLoad } from "../../core/level-choice.ts";
 import type { Application } from "../../server/applications/application.ts";
 import type { House } from "../../server/applications/house.ts";
 import { PROMISE_WORDS, type PromiseState } from "../../server/measures/facts.ts";
-import { Latencies } from "../../server/metrics/latencies.ts";
 import type { ServedPace } from "../../server/metrics/served-pace.ts";
+import { Latencies } from "../../server/requests/request-metrics.ts";
 import type {
   LiveApplication,
   LiveClass,

@@ -1,7 +1,6 @@
 /** A line of JSON for every request. */
-
 import { timeText } from "../../server/logs/time-text.ts";
-import type { BatchRun } from "../../server/requests/batch-run.ts";
+import type { BatchRun } from "../../server/requests/request.ts";
 import type { RequestRecord } from "../../server/requests/request-record.ts";
 
 /** Digits of a bundle's digest that a line has, as the live page shows them. */

@@ -1,17 +1,15 @@
 /** What all doors of a server share: its applications, and which inference requests are in. */
-
 import { labelled, type MetricLine } from "../../base/exposition.ts";
 import type { Notice } from "../../base/notice.ts";
 import type { Access } from "../access/access.ts";
-import type { ByteBudget } from "../bodies/byte-budget.ts";
-import { Latencies } from "../metrics/latencies.ts";
-import type { LoopDelay } from "../metrics/loop-delay.ts";
+import type { ByteBudget } from "../bodies/body-memory.ts";
+import type { LoopDelay, LoopLag } from "../metrics/loop-delay.ts";
 import { ReloadCounts } from "../metrics/reload-counts.ts";
+import { Latencies } from "../requests/request-metrics.ts";
 import type { Application } from "./application.ts";
 import { type HouseFeature, HouseFeatures } from "./hooks.ts";
 import { type HostedModel, hostedModels, namedApart } from "./hosted-model.ts";
-import type { LoopLag } from "./loop-lag.ts";
-import { revisionOf, Trials } from "./trials.ts";
+import { revisionOf, Trials } from "./trial.ts";
 
 export interface HouseOptions {
   readonly applications: readonly Application[];

@@ -1,6 +1,6 @@
 /** One inference request, whatever protocol it came by: from the door to its answer. */
 import { bucketSizes } from "../../bundle/schema.ts";
-import type { ByteHold } from "../bodies/byte-budget.ts";
+import type { ByteHold } from "../bodies/body-memory.ts";
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
 import type { InferRequest } from "../protocol/protocol.ts";
 import type { Answer, Failure, FailureReason, GivenUp, Outcome } from "../requests/request.ts";

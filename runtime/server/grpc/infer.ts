@@ -1,7 +1,7 @@
 /** One inference request of the gRPC door: bytes of a message in, the message of its answer out. */
 import { hostedModel } from "../applications/hosted-model.ts";
 import { infer, onTurnedAway, shutDoor } from "../applications/inference.ts";
-import type { ByteHold } from "../bodies/byte-budget.ts";
+import type { ByteHold } from "../bodies/body-memory.ts";
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
 import type { InferRequest } from "../protocol/infer-request.ts";
 import type { ClientSignature } from "../tensors/signature.ts";

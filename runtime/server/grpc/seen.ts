@@ -4,9 +4,14 @@ import { ANYBODY, type Decision } from "../access/access.ts";
 import { type Need, needOfRpc } from "../access/scopes.ts";
 import type { House } from "../applications/house.ts";
 import { httpErrorOf, tellFault } from "../protocol/refusal.ts";
-import { REQUEST_ID, requestIdOf } from "../requests/request-id.ts";
 import type { RequestRecord } from "../requests/request-record.ts";
-import { type TraceParent, traceParentOf, traceParentText } from "../requests/trace-context.ts";
+import {
+  REQUEST_ID,
+  requestIdOf,
+  type TraceParent,
+  traceParentOf,
+  traceParentText,
+} from "../requests/trace-context.ts";
 import { type CodeName, type Refusal, refusalOf } from "./codes.ts";
 
 /** Where a call comes from, and what it asks. */

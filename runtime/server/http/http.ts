@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { exposition } from "../../base/exposition.ts";
 import { ownExtensions } from "../applications/extensions.ts";
 import { hostedModel } from "../applications/hosted-model.ts";
-import type { BodyLimit } from "../bodies/body-limits.ts";
+import type { BodyLimit } from "../bodies/body-memory.ts";
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
 import { absenceOf } from "../protocol/absent.ts";
 import {

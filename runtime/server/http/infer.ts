@@ -1,20 +1,17 @@
 /** The inference route: body in, rows through the scheduler, tensors out. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { HostedModel } from "../applications/hosted-model.ts";
-import { infer, onTurnedAway, shutDoor } from "../applications/inference.ts";
+import { infer, onTurnedAway, type ShutDoor, shutDoor } from "../applications/inference.ts";
 import { readBody } from "../bodies/body.ts";
-import { bodyLimit } from "../bodies/body-limits.ts";
-import { bodyMemory } from "../bodies/body-memory.ts";
-import type { ByteHold } from "../bodies/byte-budget.ts";
+import { type ByteHold, bodyLimit, bodyMemory } from "../bodies/body-memory.ts";
 import type { Dialect } from "../json/json-jobs.ts";
 import type { InferRequest } from "../protocol/protocol.ts";
 import { writeInferResponse } from "../protocol/response.ts";
-import { REQUEST_ID, requestIdOf } from "../requests/request-id.ts";
+import { REQUEST_ID, requestIdOf } from "../requests/trace-context.ts";
 import { lengthOf } from "../tensors/tensors.ts";
 import type { HttpContext } from "./context.ts";
 import { jsonOutputs, readRequest } from "./json-work.ts";
-import { adoptId, repeatedId } from "./seen.ts";
-import { mayStay, turnAway } from "./turn-away.ts";
+import { adoptId, repeatedId } from "./replies.ts";
 
 const HEADER_LENGTH = "inference-header-content-length";
 
@@ -128,4 +125,42 @@ export function routed(
   request: IncomingMessage,
 ): HostedModel {
   return house.trials.routed(hosted, request, () => requestIdOf(request.headers[REQUEST_ID]));
+}
+
+/** A body of a refused request up to this is read and forgotten; of a longer one the way is cut. */
+const MAX_FORGOTTEN_BYTES = 1 << 20;
+
+/**
+ * Whether what is still to come of a request is so little that its connection is kept. A client
+ * that was to be told to go on sends nothing more of it, so there its way is cut.
+ */
+export function mayStay({ headers }: IncomingMessage): boolean {
+  if (headers.expect !== undefined) return false;
+  return Number(headers["content-length"]) <= MAX_FORGOTTEN_BYTES;
+}
+
+interface Refusal {
+  readonly headers: readonly string[];
+  readonly body: string;
+}
+
+const REFUSALS = new Map<ShutDoor, Refusal>();
+
+/** @returns the status. */
+export function turnAway(shut: ShutDoor, response: ServerResponse): number {
+  let refusal = REFUSALS.get(shut);
+  if (refusal === undefined) {
+    refusal = refusalOf(shut);
+    REFUSALS.set(shut, refusal);
+  }
+  response.writeHead(shut.status, [...refusal.headers]);
+  response.end(refusal.body, "latin1");
+  return shut.status;
+}
+
+/** Headers and body; a text is sent together with its headers. */
+function refusalOf({ message }: ShutDoor): Refusal {
+  const body = JSON.stringify({ error: message });
+  const length = ["content-length", String(body.length)];
+  return { headers: ["content-type", "application/json", ...length, "retry-after", "1"], body };
 }

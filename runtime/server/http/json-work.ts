@@ -1,7 +1,8 @@
-/** Where JSON is read and written: short of it on the event loop, in turn; long of it beside it. */
+/** Reads and writes JSON: short JSON on the event loop, in turn; long JSON on a thread. */
 import type { HostedModel } from "../applications/hosted-model.ts";
-import { plainLength } from "../bodies/body-limits.ts";
+import { plainLength } from "../bodies/body-memory.ts";
 import type { Dialect } from "../json/json-jobs.ts";
+import type { JsonThread } from "../json/json-thread.ts";
 import {
   type PredictedOutput,
   parsePredictRequest,
@@ -10,10 +11,14 @@ import {
 import { type InferRequest, isRaw } from "../protocol/protocol.ts";
 import { bytesOf } from "../protocol/response.ts";
 import type { Answer } from "../requests/request.ts";
-import { DATATYPES, elementCountOf } from "../tensors/datatypes.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
-import { lengthOf } from "../tensors/tensors.ts";
-import type { HttpContext } from "./context.ts";
+import { DATATYPES, elementCountOf, lengthOf } from "../tensors/tensors.ts";
+
+/** Where JSON is read and written. */
+export interface JsonPlaces {
+  readonly turnShare: TurnShare;
+  readonly jsonThread: JsonThread;
+}
 
 /** Bytes of JSON, or of strings, that are read on the event loop at most: some 5 ms. */
 export const MAX_LOOP_BYTES = 65_536;
@@ -26,7 +31,7 @@ const ELEMENT_SHARE = 16;
 
 /** As `parseInferRequest`; the memory of the body may be gone afterwards. */
 export function readRequest(
-  { turnShare, jsonThread }: Pick<HttpContext, "turnShare" | "jsonThread">,
+  { turnShare, jsonThread }: JsonPlaces,
   hosted: HostedModel,
   body: Buffer,
   headerLength: string | undefined,
@@ -58,7 +63,7 @@ function readNow(
 
 /** The body of an answer of KServe's first protocol. */
 export async function predictions(
-  { turnShare, jsonThread }: Pick<HttpContext, "turnShare" | "jsonThread">,
+  { turnShare, jsonThread }: JsonPlaces,
   outputs: readonly PredictedOutput[],
 ): Promise<Uint8Array> {
   let elements = 0;
@@ -78,7 +83,7 @@ export async function predictions(
  * where an element cannot be said in JSON.
  */
 export async function jsonOutputs(
-  { turnShare, jsonThread }: Pick<HttpContext, "turnShare" | "jsonThread">,
+  { turnShare, jsonThread }: JsonPlaces,
   { outputs }: InferRequest,
   answer: Answer,
   signature: ClientSignature,
@@ -103,4 +108,58 @@ export async function jsonOutputs(
     }
   }
   return texts;
+}
+
+/** Its work takes some 10 ms at the most. */
+const TURN_BYTES = 131_072;
+
+/**
+ * A client's JSON is short, but many clients may have some at once: what is beyond a turn's share
+ * waits for the next one, first come first served.
+ */
+export class TurnShare {
+  readonly #turnBytes: number;
+  readonly #waiting: { readonly bytes: number; readonly begin: () => void }[] = [];
+  #leftBytes: number;
+  #isArmed = false;
+
+  constructor(turnBytes = TURN_BYTES) {
+    this.#turnBytes = turnBytes;
+    this.#leftBytes = turnBytes;
+  }
+
+  /**
+   * @param bytes of work, about.
+   * @returns undefined if it may be done at once; else what is kept when its turn has come.
+   */
+  take(bytes: number): Promise<void> | undefined {
+    this.#arm();
+    if (this.#leftBytes > 0 && this.#waiting.length === 0) {
+      this.#leftBytes -= bytes;
+      return undefined;
+    }
+    return new Promise((begin) => {
+      this.#waiting.push({ bytes, begin });
+    });
+  }
+
+  #arm(): void {
+    if (this.#isArmed) return;
+    this.#isArmed = true;
+    setImmediate(() => {
+      this.#isArmed = false;
+      this.#leftBytes = this.#turnBytes;
+      this.#admit();
+    });
+  }
+
+  #admit(): void {
+    while (this.#leftBytes > 0) {
+      const next = this.#waiting.shift();
+      if (next === undefined) return;
+      this.#arm();
+      this.#leftBytes -= next.bytes;
+      next.begin();
+    }
+  }
 }

@@ -9,8 +9,7 @@ import type { Answer } from "../requests/request.ts";
 import type { HttpContext } from "./context.ts";
 import { parsedRequest, routed } from "./infer.ts";
 import { predictions } from "./json-work.ts";
-import { expectMethod, sendJson } from "./replies.ts";
-import { repeatedId } from "./seen.ts";
+import { expectMethod, repeatedId, sendJson } from "./replies.ts";
 
 const PREDICT = ":predict";
 

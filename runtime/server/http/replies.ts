@@ -1,10 +1,17 @@
-/** What routes answer with: JSON, text, or the reason why not. */
+/** What answers carry: JSON, text or the reason why not; the id and the trace of their request. */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { hasUnreadBody } from "../connections/connection.ts";
 import { CLOSE, HttpError, reasonJson } from "../connections/http-error.ts";
-import { hasUnreadBody } from "../connections/request-head.ts";
 import { httpErrorOf, tellFault } from "../protocol/refusal.ts";
+import type { RequestRecord } from "../requests/request-record.ts";
+import {
+  REQUEST_ID,
+  requestIdOf,
+  type TraceParent,
+  traceParentOf,
+  traceParentText,
+} from "../requests/trace-context.ts";
 import type { HttpContext } from "./context.ts";
-import { repeatedId } from "./seen.ts";
 
 const METHODS = {
   GET: ["GET", "HEAD"],
@@ -62,4 +69,82 @@ export function sendError(context: HttpContext, response: ServerResponse, reason
   const body = Buffer.from(reasonJson(error.message, repeatedId(response)));
   const headers = { ...error.headers, ...close, "content-type": "application/json" };
   sendBody(context, response, error.status, body, headers);
+}
+
+/** Of a path that is noted. */
+const LONGEST_PATH = 1000;
+
+/** A request has come, and nothing of it was refused or answered. */
+export function beginSeen(
+  { house, records }: Pick<HttpContext, "house" | "records">,
+  request: IncomingMessage,
+  response: ServerResponse,
+): void {
+  const { headers } = request;
+  const id = requestIdOf(headers[REQUEST_ID]);
+  const parent = parentOf(request);
+  const { records: noted } = house.features;
+  if (noted === undefined) {
+    if (id !== undefined) response.setHeader(REQUEST_ID, id);
+    if (parent !== undefined) {
+      echo(response, traceParentText(parent.traceId, parent.spanId, parent.isSampled), parent);
+    }
+    return;
+  }
+  const { remoteAddress, remotePort } = request.socket;
+  const length = headers["content-length"];
+  const record = noted.begin({
+    protocol: "http",
+    method: request.method ?? "",
+    path: (request.url ?? "").split("?", 1)[0]?.slice(0, LONGEST_PATH) ?? "",
+    client: `${remoteAddress}:${remotePort}`,
+    userAgent: headers["user-agent"],
+    requestBytes: length === undefined ? undefined : Number(length),
+    id,
+    parent,
+  });
+  records.set(response, record);
+  response.setHeader(REQUEST_ID, record.id);
+  echo(response, traceParentText(record.traceId, record.spanId, record.isSampled), parent);
+  response.once("close", () => {
+    const isWritten = response.writableFinished || response.headersSent;
+    if (isWritten) noted.end(record, response.statusCode);
+    // Whoever works on it learns at the same time that its client is gone, and says so.
+    else setImmediate(() => noted.end(record, null));
+  });
+}
+
+/** The id in the body of an inference request counts where its header has none. */
+export function adoptId(
+  response: ServerResponse,
+  record: RequestRecord | undefined,
+  id: string | undefined,
+): void {
+  const own = requestIdOf(id);
+  if (own === undefined || response.headersSent) return;
+  if (record === undefined) {
+    if (!response.hasHeader(REQUEST_ID)) response.setHeader(REQUEST_ID, own);
+  } else if (record.isIdMade) {
+    record.id = own;
+    record.isIdMade = false;
+    response.setHeader(REQUEST_ID, own);
+  }
+}
+
+/** As the answer repeats it; undefined where it does not. */
+export function repeatedId(response: ServerResponse): string | undefined {
+  const id = response.getHeader(REQUEST_ID);
+  return typeof id === "string" ? id : undefined;
+}
+
+function parentOf({ headers }: IncomingMessage): TraceParent | undefined {
+  const { traceparent, tracestate } = headers;
+  if (typeof traceparent !== "string") return undefined;
+  const state = Array.isArray(tracestate) ? tracestate.join(",") : tracestate;
+  return traceParentOf(traceparent, state);
+}
+
+function echo(response: ServerResponse, text: string, parent: TraceParent | undefined): void {
+  response.setHeader("traceparent", text);
+  if (parent !== undefined && parent.state !== "") response.setHeader("tracestate", parent.state);
 }

@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import type { Need } from "../access/scopes.ts";
 import type { HostedModel } from "../applications/hosted-model.ts";
 import type { House } from "../applications/house.ts";
-import type { BodyLimit } from "../bodies/body-limits.ts";
+import type { BodyLimit } from "../bodies/body-memory.ts";
 
 /** Of a document in JSON. */
 export type Fields = Readonly<Record<string, unknown>>;

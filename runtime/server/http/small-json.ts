@@ -1,7 +1,7 @@
 /** A short body of JSON, as requests have that ask for no inference. */
 import type { IncomingMessage } from "node:http";
 import { readBody } from "../bodies/body.ts";
-import { type BodyLimit, SMALL_LIMIT } from "../bodies/body-limits.ts";
+import { type BodyLimit, SMALL_LIMIT } from "../bodies/body-memory.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
 import { parseJson } from "../tensors/json-text.ts";
 import type { HttpContext } from "./context.ts";

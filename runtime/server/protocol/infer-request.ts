@@ -2,13 +2,12 @@
  * Inference requests as the Open Inference Protocol has them, whatever carries them: what clients
  * state of tensors and parameters is checked here, and nothing of it is believed before.
  */
-import { type SequenceStep, sequenceStepOf } from "../requests/sequence-step.ts";
+import { type SequenceStep, sequenceStepOf } from "../requests/sequence-turns.ts";
 import { VARIANT_OUTPUT, type VariantWish, variantWishOf } from "../requests/variant-wish.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
-import { DATATYPES, elementCountOf, isBinaryOnly } from "../tensors/datatypes.ts";
 import { FoundSizes } from "../tensors/padding.ts";
 import type { ClientSignature, ModelTensor } from "../tensors/signature.ts";
-import { rowBounds } from "../tensors/tensors.ts";
+import { DATATYPES, elementCountOf, isBinaryOnly, rowBounds } from "../tensors/tensors.ts";
 import { expectClasses } from "./classification.ts";
 
 export interface InferRequest extends RequestWishes {

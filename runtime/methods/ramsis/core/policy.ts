@@ -5,13 +5,12 @@ import { decisionSloMs } from "../../../core/decision-slo.ts";
 import {
   DEFAULT_LEVEL_CHOICE,
   type LevelChoiceOptions,
+  LevelSets,
   POOLED_LEVEL_CHOICE,
 } from "../../../core/level-choice.ts";
-import { LevelSets } from "../../../core/level-sets.ts";
 import { LoadMonitor } from "../../../core/load-monitor.ts";
 import { type LoadShare, type SeenLoad, SharedLoad, seenIn } from "../../../core/load-share.ts";
-import type { PaceMonitor } from "../../../core/pace.ts";
-import { PaceReference, type ReferenceMode } from "../../../core/pace-reference.ts";
+import { type PaceMonitor, PaceReference, type ReferenceMode } from "../../../core/pace.ts";
 import { GIVE_UP, PolicyTable, WAIT } from "../../../core/policy-table.ts";
 import { mixtureCoin, SLACK_ROUNDING_MS } from "../../../core/table-lookup.ts";
 import { isNamed } from "../../../core/wanted-variant.ts";

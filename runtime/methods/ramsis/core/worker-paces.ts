@@ -1,8 +1,7 @@
 /** Measures the pace of the workers of a RAMSIS bundle from the batches that they run. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { beatMsOf } from "../../../core/beat.ts";
-import { PaceMonitor } from "../../../core/pace.ts";
-import { PaceReference, type ReferenceMode } from "../../../core/pace-reference.ts";
+import { PaceMonitor, PaceReference, type ReferenceMode } from "../../../core/pace.ts";
 
 export interface PaceOptions {
   /** Whether decisions follow the pace; true unless said otherwise. */
