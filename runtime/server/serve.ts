@@ -17,7 +17,7 @@ import type { GrpcDoor, GrpcOptions } from "./grpc/door.ts";
 import type { AdminHooks } from "./http/admin-hooks.ts";
 import { type HttpContext, inferredModels } from "./http/context.ts";
 import { type DoorAddress, doorsOf } from "./http/doors.ts";
-import { TurnShare } from "./http/json-work.ts";
+import { TurnShare } from "./http/infer.ts";
 import { openDoors } from "./http/open-doors.ts";
 import { Routes } from "./http/route.ts";
 import { JsonThread } from "./json/json-thread.ts";

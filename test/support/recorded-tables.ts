@@ -187,7 +187,7 @@ export async function record(
       requests.push({ submission, bytes });
     },
     cancel: ({ pick }) => requests[pick % Math.max(1, requests.length)]?.submission.cancel(),
-    refuse: ({ rows, pick }) => scheduler.turnAway(rows, pick % kindCount),
+    refuse: ({ rows, pick }) => scheduler.reject(rows, pick % kindCount),
     ready: ({ pick }) => scheduler.onWorkerReady(pick % workers.length),
     compute: ({ pick }) => pickedBatches(executor, pick)?.at(-1)?.compute(),
     finish: ({ pick }) => finish(executor, pick),

@@ -140,6 +140,8 @@ export class Trials {
   readonly #byApplication = new Map<Application, Trial>();
   /** Those whose workers run beside the ones that are served, tried or not. */
   readonly beside = new Set<Application>();
+  /** How many are open: requests need ask nothing else while it is 0. */
+  openCount = 0;
 
   get open(): readonly Trial[] {
     return [...this.#open];
@@ -147,6 +149,7 @@ export class Trials {
 
   begin(trial: Trial): void {
     this.#open.add(trial);
+    this.openCount = this.#open.size;
     this.#byApplication.set(trial.stable, trial);
     this.#byApplication.set(trial.candidate, trial);
   }
@@ -154,6 +157,7 @@ export class Trials {
   /** All new requests go to the stable application. */
   end(trial: Trial): void {
     this.#open.delete(trial);
+    this.openCount = this.#open.size;
     this.#byApplication.delete(trial.stable);
     this.#byApplication.delete(trial.candidate);
   }
@@ -163,7 +167,6 @@ export class Trials {
    * @param request the same one is always answered alike. @param idOf by which its client knows it.
    */
   routed(hosted: HostedModel, request: object, idOf: () => string | undefined): HostedModel {
-    if (this.#open.size === 0) return hosted;
     const trial = this.#byApplication.get(hosted.application);
     if (trial === undefined || trial.candidate === hosted.application) return hosted;
     return trial.routed(hosted, request, idOf);
@@ -171,19 +174,17 @@ export class Trials {
 
   /** The model of the bundle that is tried beside one; undefined where none is. */
   besideOf(hosted: HostedModel): HostedModel | undefined {
-    if (this.#open.size === 0) return undefined;
     return this.#byApplication.get(hosted.application)?.besideOf(hosted);
   }
 
   /** What clients are told of who answers, where that may be one of two; else undefined. */
   revisionOf({ application }: HostedModel): string | undefined {
-    if (this.#open.size === 0 || !this.#byApplication.has(application)) return undefined;
+    if (!this.#byApplication.has(application)) return undefined;
     return revisionOf(application);
   }
 
   /** A request is over. @param isKept whether it was answered in time. */
   onSettled(application: Application, isKept: boolean): void {
-    if (this.#open.size === 0) return;
     this.#byApplication.get(application)?.onSettled(application, isKept);
   }
 }

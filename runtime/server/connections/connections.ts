@@ -212,7 +212,7 @@ export class RequestCounts {
   }
 
   /** A request was answered as it came; what is left of its body is no request. */
-  onTurnedAway(request: IncomingMessage, code: number): void {
+  onAnsweredEarly(request: IncomingMessage, code: number): void {
     this.#lastBySocket.set(request.socket, request);
     this.#count(code);
   }

@@ -1,6 +1,6 @@
 /** One inference request of the gRPC door: bytes of a message in, the message of its answer out. */
-import { hostedModel } from "../applications/hosted-model.ts";
-import { infer, onTurnedAway, shutDoor } from "../applications/inference.ts";
+import { type HostedModel, hostedModel } from "../applications/hosted-model.ts";
+import { earlyRejection, infer, onRejected } from "../applications/inference.ts";
 import type { ByteHold } from "../bodies/body-memory.ts";
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
 import type { InferRequest } from "../protocol/infer-request.ts";
@@ -23,13 +23,13 @@ export async function inferMessage(
   isStreamed: boolean,
 ): Promise<Uint8Array> {
   const { house } = context;
-  turnAway(context, message, seen);
+  expectRoom(context, message, seen);
   context.answers.expectRoom();
   const wire = readWireRequest(message);
   seen.adoptId(wire.id);
   const served = hostedModel(house.models, wire.modelName, wire.modelVersion);
-  const hosted = house.trials.routed(served, seen, () => seen.id);
-  const revision = house.trials.revisionOf(hosted);
+  const hosted = routed(context, served, seen);
+  const revision = house.trials.openCount === 0 ? undefined : house.trials.revisionOf(hosted);
   const { signature } = hosted.model;
   let response: Uint8Array | undefined;
   await infer(house, {
@@ -55,14 +55,20 @@ export async function inferMessage(
  * Refuses what would find no room as it comes, before anything but the model's name is read.
  * @throws HttpError
  */
-function turnAway({ house, hostedOf }: GrpcContext, message: Uint8Array, seen: Seen): void {
+function expectRoom(context: GrpcContext, message: Uint8Array, seen: Seen): void {
+  const { house, hostedOf } = context;
   const served = hostedOf(namedFirst(message));
   if (served === undefined || house.isDraining) return;
-  const hosted = house.trials.routed(served, seen, () => seen.id);
-  const shut = shutDoor(house, hosted);
-  if (shut === undefined) return;
-  onTurnedAway(house, hosted, seen.record);
-  throw new HttpError(shut.status, shut.message, RETRY_LATER);
+  const hosted = routed(context, served, seen);
+  const rejection = earlyRejection(house, hosted);
+  if (rejection === undefined) return;
+  onRejected(house, hosted, seen.record);
+  throw new HttpError(rejection.status, rejection.message, RETRY_LATER);
+}
+
+/** Returns the model that answers a call: another one while a bundle is tried beside the served. */
+function routed({ house: { trials } }: GrpcContext, served: HostedModel, seen: Seen): HostedModel {
+  return trials.openCount === 0 ? served : trials.routed(served, seen, () => seen.id);
 }
 
 /** @throws HttpError, BadRequest */

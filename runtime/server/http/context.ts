@@ -10,7 +10,7 @@ import type { Connections, RequestCounts } from "../connections/connections.ts";
 import type { Dialect } from "../json/json-jobs.ts";
 import type { RequestRecord } from "../requests/request-record.ts";
 import type { AdminHooks } from "./admin-hooks.ts";
-import type { JsonPlaces } from "./json-work.ts";
+import type { JsonPlaces } from "./infer.ts";
 import type { Routes } from "./route.ts";
 
 /** What a path of inference requests names. */

@@ -15,7 +15,7 @@ import {
 import { segmentsOf } from "../protocol/request-target.ts";
 import { adminAnswer } from "./admin.ts";
 import type { HttpContext } from "./context.ts";
-import { answerInfer } from "./infer.ts";
+import { answerInfer, routed } from "./infer.ts";
 import { routeV1 } from "./kserve-v1.ts";
 import { expectMethod, sendBody, sendError, sendJson } from "./replies.ts";
 import { routeRepository } from "./repository.ts";
@@ -23,7 +23,7 @@ import type { FoundRoute } from "./route.ts";
 import { smallJson } from "./small-json.ts";
 
 /**
- * Answers a request, whatever happens; never rejects.
+ * Answers a request by its route; never rejects.
  * @param refusal why it is refused as it stands, if it is.
  */
 export async function handle(
@@ -34,12 +34,7 @@ export async function handle(
 ): Promise<void> {
   try {
     if (refusal !== undefined) throw refusal;
-    const { method: verb, url = "" } = request;
-    const asked = verb === "POST" ? context.inferred.get(url) : undefined;
-    // The usual case is told by the whole path.
-    if (asked?.dialect === "v2") {
-      await answerInfer(context, asked.hosted, asked.modelName, request, response);
-    } else await route(context, request, response);
+    await route(context, request, response);
   } catch (error) {
     sendError(context, response, error);
   }
@@ -154,7 +149,7 @@ function routeModel(
   if (beyond.length > 0) throw notServed(request, behind);
   if (action === "infer") {
     expectMethod(request, "POST");
-    return answerInfer(context, hosted, name, request, response);
+    return answerInfer(context, routed(context, hosted, request), name, request, response);
   }
   const pages: Readonly<Record<string, () => [number, object]>> = {
     "": () => [200, modelMetadata(name, signature)],

@@ -7,9 +7,8 @@ import type { PredictedOutput } from "../protocol/kserve-v1.ts";
 import type { InferRequest } from "../protocol/protocol.ts";
 import type { Answer } from "../requests/request.ts";
 import type { HttpContext } from "./context.ts";
-import { parsedRequest, routed } from "./infer.ts";
-import { predictions } from "./json-work.ts";
-import { expectMethod, repeatedId, sendJson } from "./replies.ts";
+import { parsedRequest, predictions, repeatedId, routed } from "./infer.ts";
+import { expectMethod, sendJson } from "./replies.ts";
 
 const PREDICT = ":predict";
 
@@ -51,7 +50,7 @@ function answerPredict(
 ): Promise<void> {
   const { house, connections } = context;
   const hosted = routed(context, served, request);
-  const revision = house.trials.revisionOf(hosted);
+  const revision = house.trials.openCount === 0 ? undefined : house.trials.revisionOf(hosted);
   return infer(house, {
     hosted,
     modelName,

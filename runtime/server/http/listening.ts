@@ -18,11 +18,12 @@ import {
   reasonJson,
 } from "../connections/http-error.ts";
 import { segmentsOf } from "../protocol/request-target.ts";
+import { REQUEST_ID } from "../requests/trace-context.ts";
 import type { HttpContext } from "./context.ts";
 import type { Door } from "./doors.ts";
 import { handle } from "./http.ts";
-import { mayStay, turnedAway } from "./infer.ts";
-import { beginSeen } from "./replies.ts";
+import { answerInfer, isShed, mayStay, routed } from "./infer.ts";
+import { beginSeen, sendError } from "./replies.ts";
 
 /**
  * Connections that wait to be accepted; the system caps it. Beyond it they are lost and tried again
@@ -64,15 +65,11 @@ export function serverOf(
     const taken = connection.take(request, response);
     connections.onAsked(connection);
     if (taken === "ignore") return;
-    beginSeen(context, request, response);
+    if (isNamed(context, request)) beginSeen(context, request, response);
     const refusal = taken === "answer" ? refusedHead(request, limits) : taken;
-    const go = (why?: HttpError) => {
-      if (why === undefined && turnedAway(context, request, response)) return;
-      context.counts.begin(request, response);
-      void handle(context, request, response, why);
-    };
-    if (refusal === undefined) enter(context, door, request, response, go);
-    else go(refusal);
+    if (refusal !== undefined || isFreeToInfer(context, door, request)) {
+      serve(context, request, response, refusal);
+    } else enter(context, door, request, response);
   };
   server.on("request", answer);
   server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
@@ -88,9 +85,8 @@ export function serverOf(
     const connection = connections.of(request.socket);
     const taken = connection.take(request, response);
     if (taken === "ignore") return;
-    beginSeen(context, request, response);
-    context.counts.begin(request, response);
-    void handle(context, request, response, new HttpError(417, message, CLOSE));
+    if (isNamed(context, request)) beginSeen(context, request, response);
+    serve(context, request, response, new HttpError(417, message, CLOSE));
   });
   const refuse = (socket: Socket, error: HttpError, code?: string) => {
     connections.onRefused(error);
@@ -132,25 +128,55 @@ export function urlOf(server: Server, { house: { access } }: HttpContext, { host
   return `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-/**
- * Lets a request in, at once unless its token takes time, or answers why not.
- * @param go called for a request that may come in, or is refused otherwise than in one write.
- */
-export function enter(
+/** Whether a request has an id or a trace that its answer repeats, or a feature records it. */
+function isNamed({ house }: HttpContext, { headers }: IncomingMessage): boolean {
+  if (house.features.records !== undefined) return true;
+  return headers[REQUEST_ID] !== undefined || headers["traceparent"] !== undefined;
+}
+
+/** Whether a request asks for inference, which every client may do here. */
+function isFreeToInfer(
+  { house: { access }, inferred }: HttpContext,
+  { needs }: Door,
+  { url = "" }: IncomingMessage,
+): boolean {
+  return access.isIdle && access.cors === undefined && needs.has("infer") && inferred.has(url);
+}
+
+/** Answers a request. @param refusal the reason why it is refused as it stands, if it is. */
+function serve(
+  context: HttpContext,
+  request: IncomingMessage,
+  response: ServerResponse,
+  refusal?: HttpError,
+): void {
+  const { method: verb, url = "" } = request;
+  const asked = verb === "POST" && refusal === undefined ? context.inferred.get(url) : undefined;
+  if (asked === undefined) {
+    context.counts.begin(request, response);
+    void handle(context, request, response, refusal);
+    return;
+  }
+  const hosted = routed(context, asked.hosted, request);
+  if (isShed(context, hosted, request, response)) return;
+  context.counts.begin(request, response);
+  // The usual case is known by the whole path.
+  if (asked.dialect !== "v2") void handle(context, request, response);
+  else {
+    const answered = answerInfer(context, hosted, asked.modelName, request, response);
+    answered.catch((error) => sendError(context, response, error));
+  }
+}
+
+/** Answers a request, or rejects it, once it is known who may ask for what. */
+function enter(
   context: HttpContext,
   door: Door,
   request: IncomingMessage,
   response: ServerResponse,
-  go: (refusal?: HttpError) => void,
 ): void {
-  const { access } = context.house;
-  const { cors } = access;
-  // The usual case, and anybody may ask for it.
-  const isInference = context.inferred.has(request.url ?? "") && door.needs.has("infer");
-  if (isInference && access.isIdle && cors === undefined) {
-    go();
-    return;
-  }
+  const { cors } = context.house.access;
+  const go = (refusal?: HttpError) => serve(context, request, response, refusal);
   // Nothing of the header is looked at that nobody asks for.
   const origin = cors === undefined ? undefined : request.headers.origin;
   if (cors !== undefined && origin !== undefined) {
@@ -158,7 +184,7 @@ export function enter(
     if (isPreflight(request)) {
       const answered = cors.answerPreflight(request, response);
       if (answered instanceof HttpError) go(answered);
-      else context.counts.onTurnedAway(request, answered);
+      else context.counts.onAnsweredEarly(request, answered);
       return;
     }
   }
@@ -227,5 +253,5 @@ function refuse(
     "content-length": body.length,
   });
   response.end(body);
-  counts.onTurnedAway(request, error.status);
+  counts.onAnsweredEarly(request, error.status);
 }

@@ -3,7 +3,6 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { hasUnreadBody } from "../connections/connection.ts";
 import { CLOSE, HttpError, reasonJson } from "../connections/http-error.ts";
 import { httpErrorOf, tellFault } from "../protocol/refusal.ts";
-import type { RequestRecord } from "../requests/request-record.ts";
 import {
   REQUEST_ID,
   requestIdOf,
@@ -12,6 +11,7 @@ import {
   traceParentText,
 } from "../requests/trace-context.ts";
 import type { HttpContext } from "./context.ts";
+import { repeatedId } from "./infer.ts";
 
 const METHODS = {
   GET: ["GET", "HEAD"],
@@ -112,29 +112,6 @@ export function beginSeen(
     // Whoever works on it learns at the same time that its client is gone, and says so.
     else setImmediate(() => noted.end(record, null));
   });
-}
-
-/** The id in the body of an inference request counts where its header has none. */
-export function adoptId(
-  response: ServerResponse,
-  record: RequestRecord | undefined,
-  id: string | undefined,
-): void {
-  const own = requestIdOf(id);
-  if (own === undefined || response.headersSent) return;
-  if (record === undefined) {
-    if (!response.hasHeader(REQUEST_ID)) response.setHeader(REQUEST_ID, own);
-  } else if (record.isIdMade) {
-    record.id = own;
-    record.isIdMade = false;
-    response.setHeader(REQUEST_ID, own);
-  }
-}
-
-/** As the answer repeats it; undefined where it does not. */
-export function repeatedId(response: ServerResponse): string | undefined {
-  const id = response.getHeader(REQUEST_ID);
-  return typeof id === "string" ? id : undefined;
 }
 
 function parentOf({ headers }: IncomingMessage): TraceParent | undefined {

@@ -256,9 +256,10 @@ export class PendingRequest {
     this.deadlineMs = times.deadlineMs;
     this.sloClass = times.sloClass ?? 0;
     this.inputs = inputs;
-    this.inputBounds = signature.inputs.map(({ datatype }, index) => {
+    this.inputBounds = signature.inputs.map(({ datatype, rowShape: own }, index) => {
       const bytes = inputs[index] ?? new Uint8Array();
-      const rowShape = bucketRowShape(signature, index, this.sloClass);
+      const isPadded = signature.axes !== undefined;
+      const rowShape = isPadded ? bucketRowShape(signature, index, this.sloClass) : own;
       const bounds = rowBounds(datatype, bytes, rows, elementCountOf(rowShape));
       assert(bounds !== undefined, "the bytes of an input are its rows");
       return bounds;

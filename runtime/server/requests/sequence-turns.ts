@@ -2,7 +2,7 @@
 
 import { BadRequest } from "../tensors/bad-request.ts";
 import { readInteger } from "../tensors/json-text.ts";
-import type { ClientSignature, ModelTensor } from "../tensors/signature.ts";
+import type { ModelTensor } from "../tensors/signature.ts";
 import type { GivenUp, Outcome } from "./request.ts";
 
 /** A request of a sequence, and what is done with it when it is its turn. */
@@ -52,15 +52,8 @@ const LARGEST_ID = 2n ** 64n - 1n;
 const MAX_TEXT_BYTES = 128;
 const AT = "parameters.sequence_id";
 
-/**
- * @returns undefined for a model without state, whose requests may say what they want of sequences.
- * @throws BadRequest
- */
-export function sequenceStepOf(
-  parameters: Readonly<Record<string, unknown>>,
-  { hasSequences }: ClientSignature,
-): SequenceStep | undefined {
-  if (hasSequences !== true) return undefined;
+/** Reads the step of a request for a model that keeps state. @throws BadRequest */
+export function sequenceStepOf(parameters: Readonly<Record<string, unknown>>): SequenceStep {
   return {
     id: idOf(parameters["sequence_id"]),
     client: "",

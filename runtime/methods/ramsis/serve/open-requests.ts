@@ -195,7 +195,7 @@ export class RequestEntry {
   }
 
   /** A request was refused at the door: its rows count as load, and as dropped. */
-  turnAway(rows: number, sloClass: number, nowMs: number): void {
+  reject(rows: number, sloClass: number, nowMs: number): void {
     this.#noteDropped(rows, sloClass);
     this.#options.dispatcher.onRefused(rows, nowMs, sloClass);
   }

@@ -159,9 +159,9 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
     return this.#scheduler.isFull;
   }
 
-  onTurnedAway(rows: number, sloClass: number): void {
+  onRejected(rows: number, sloClass: number): void {
     this.watched.arrivals.onRows(rows);
-    this.#scheduler.turnAway(rows, sloClass);
+    this.#scheduler.reject(rows, sloClass);
   }
 
   metricLines(): MetricLine[] {

@@ -132,8 +132,8 @@ export class Scheduler {
    * A request was refused at the door: its rows count as load, and as dropped.
    * @param sloClass index of its class, where the bundle has some.
    */
-  turnAway(rows: number, sloClass = 0): void {
-    this.#entry.turnAway(rows, sloClass, this.#now());
+  reject(rows: number, sloClass = 0): void {
+    this.#entry.reject(rows, sloClass, this.#now());
   }
 
   onWorkerReady(worker: number): void {

@@ -9,7 +9,7 @@ import {
   HEADER_BYTES,
   inferLimits,
 } from "../../../../runtime/server/bodies/body-memory.ts";
-import { TurnShare } from "../../../../runtime/server/http/json-work.ts";
+import { TurnShare } from "../../../../runtime/server/http/infer.ts";
 import { LoopDelay } from "../../../../runtime/server/metrics/loop-delay.ts";
 import {
   call,
