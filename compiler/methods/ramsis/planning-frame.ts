@@ -1,9 +1,19 @@
 /** Frames of bundles as solvers and bounds see them, and tables on the axes of either. */
-import type { ClassSpace, RamsisLevel, ServiceTimes, Table } from "stratagem-runtime/internal/bundle/schema";
+import type {
+  ClassSpace,
+  RamsisLevel,
+  ServiceTimes,
+  Table,
+} from "stratagem-runtime/internal/bundle/schema";
 import { rowLengths } from "stratagem-runtime/internal/methods/ramsis/bundle/kind-views";
 import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/workers";
 import type { RamsisFrame } from "../../model/frames.ts";
-import { sloLess, stretchedQuantiles, stretchedTable, withoutPath } from "../../model/planned-times.ts";
+import {
+  sloLess,
+  stretchedQuantiles,
+  stretchedTable,
+  withoutPath,
+} from "../../model/planned-times.ts";
 import { pathMargins, shortestSloMs } from "../../simulate/serving/path-margins.ts";
 import { plannedStretch } from "../../simulate/serving/planned-contention.ts";
 import { rowedQueue } from "./solve/frame.ts";

@@ -1,6 +1,6 @@
 /**
- * The channel between the server and a worker: its frames, and how the server reads and writes them.
- * Both ends run on one machine, so numbers are in its byte order.
+ * The channel between the server and a worker: its frames, and the end of the server. Both ends
+ * run on one machine, so numbers are in its byte order.
  *
  *     header   u32 kind, u32 payload bytes
  *     run u32 variant, u32 rows, u32 cores, u32 tensor count, u32 bytes of each tensor; the tensors

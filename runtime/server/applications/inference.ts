@@ -14,7 +14,7 @@ import type { VariantWish } from "../requests/variant-wish.ts";
 import { type PaddedInputs, paddedInputs } from "../tensors/padding.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
 import type { HostedModel } from "./hosted-model.ts";
-import type { House } from "./house.ts";
+import type { ServerState } from "./server-state.ts";
 
 const STATUS_BY_REASON: Readonly<Record<FailureReason, number>> = {
   "queue-full": 429,
@@ -76,21 +76,21 @@ interface Arrival {
  * Reads a request, classifies it, admits it, submits it and writes its answer.
  * @throws HttpError, BadRequest, or what `write` throws; it is counted already.
  */
-export async function infer(house: House, inference: Inference): Promise<void> {
+export async function infer(state: ServerState, inference: Inference): Promise<void> {
   const { hosted, modelName, record } = inference;
   const { application, model, latencies } = hosted;
-  const { nowMs, trials, features } = house;
+  const { nowMs, trials, features } = state;
   const { metrics } = model;
-  const lagMs = house.lag.onRequest();
+  const lagMs = state.lag.onRequest();
   const arrival = { arrivalMs: nowMs() - lagMs, lagMs };
-  const hold = house.budget.hold();
+  const hold = state.budget.hold();
   let reason: FailureReason | undefined;
   let isAnswered = false;
   if (record !== undefined) noteArrival(record, hosted, modelName, lagMs);
   application.enter();
   latencies.pending++;
   try {
-    if (house.isDraining) {
+    if (state.isDraining) {
       reason = "closed";
       throw new HttpError(503, "the server is shutting down", RETRY_LATER);
     }
@@ -100,7 +100,7 @@ export async function infer(house: House, inference: Inference): Promise<void> {
     if (record !== undefined) noteKind(record, sloClass, request, nowMs());
     const isOfSequence = model.sequences !== undefined && request.sequence !== undefined;
     const admit = isOfSequence ? admittedInTurn : admitted;
-    const outcome = await admit(house, inference, sloClass, request, arrival);
+    const outcome = await admit(state, inference, sloClass, request, arrival);
     if (outcome.kind === "failed") {
       reason = outcome.reason;
       throw errorOf(outcome);
@@ -217,7 +217,7 @@ function noteAnswer(record: RequestRecord, answer: Answer): void {
  * sequence.
  */
 function admittedInTurn(
-  house: House,
+  state: ServerState,
   inference: Inference,
   sloClass: RequestClass,
   request: InferRequest,
@@ -231,18 +231,18 @@ function admittedInTurn(
   }
   const step = client === "" ? sequence : { ...sequence, client };
   const serve = (filled: readonly Uint8Array[]) => {
-    return admitted(house, inference, sloClass, { ...request, inputs: filled }, arrival);
+    return admitted(state, inference, sloClass, { ...request, inputs: filled }, arrival);
   };
   return sequences.inTurn({ step, inputs, onceGone, serve });
 }
 
 /**
- * Submits a request, or rejects one that would not be answered in time. The deadline counts from the
- * arrival of the request, before its body was read, and before it was seen; of the time that is
- * left, the answer may wait as long for the loop as the request did.
+ * Submits a request, or rejects one that would be late. The deadline counts from the arrival of the
+ * request, before its body was read, and before it was seen; of the time that is left, the answer
+ * may wait as long for the loop as the request did.
  */
 function admitted(
-  { nowMs }: House,
+  { nowMs }: ServerState,
   { hosted: { model, application }, onceGone }: Inference,
   { index, sloMs }: RequestClass,
   { rows, inputs, timeoutMs, isHigh, variant }: InferRequest,
@@ -313,26 +313,26 @@ const LATE: EarlyRejection = {
 
 /** @returns undefined where a request for the model may come in. */
 export function earlyRejection(
-  house: House,
+  state: ServerState,
   { model, application }: HostedModel,
 ): EarlyRejection | undefined {
   // Both the way in and the way out wait for the loop; then no time is left.
-  if (2 * house.lag.onRequest() >= application.sloMs) return LATE;
+  if (2 * state.lag.onRequest() >= application.sloMs) return LATE;
   if (!application.gate.isShut(model)) return undefined;
   return model.isFull === undefined ? LATE : QUEUE_FULL;
 }
 
 /** Counts a request that was rejected early. @param record of the request, if there is one. */
-export function onRejected(house: House, hosted: HostedModel, record?: RequestRecord): void {
+export function onRejected(state: ServerState, hosted: HostedModel, record?: RequestRecord): void {
   const { model, application } = hosted;
   model.onRejected(1, 0);
-  model.metrics.onRequestFailed("shed", 0, house.nowMs());
-  if (house.trials.openCount > 0) house.trials.onSettled(application, false);
+  model.metrics.onRequestFailed("shed", 0, state.nowMs());
+  if (state.trials.openCount > 0) state.trials.onSettled(application, false);
   if (record === undefined) return;
   record.model = model.signature.names[0] ?? "";
   record.sloMs = application.sloMs;
   record.bundleSha256 = application.endpoint.bundleSha256;
-  record.failedMs = house.nowMs();
+  record.failedMs = state.nowMs();
   record.error = "rejected before its body was read";
   record.reason = "shed";
 }

@@ -22,17 +22,17 @@ export async function inferMessage(
   seen: Seen,
   isStreamed: boolean,
 ): Promise<Uint8Array> {
-  const { house } = context;
+  const { state } = context;
   expectRoom(context, message, seen);
   context.answers.expectRoom();
   const wire = readWireRequest(message);
   seen.adoptId(wire.id);
-  const served = hostedModel(house.models, wire.modelName, wire.modelVersion);
+  const served = hostedModel(state.models, wire.modelName, wire.modelVersion);
   const hosted = routed(context, served, seen);
-  const revision = house.trials.openCount === 0 ? undefined : house.trials.revisionOf(hosted);
+  const revision = state.trials.openCount === 0 ? undefined : state.trials.revisionOf(hosted);
   const { signature } = hosted.model;
   let response: Uint8Array | undefined;
-  await infer(house, {
+  await infer(state, {
     hosted,
     modelName: wire.modelName,
     record: seen.record,
@@ -41,7 +41,7 @@ export async function inferMessage(
     read: async (hold) => checked(wire, message, signature, hosted.maxRows, hold, client),
     onceGone: (act) => client.onceGone(act),
     write: (request, answer, { name, bucket }) => {
-      const { hasTextParameters } = house;
+      const { hasTextParameters } = state;
       const { modelName } = wire;
       const head = { modelName, sloClass: name, bucket, revision, hasTextParameters, isStreamed };
       response = inferResponseBytes(head, request, answer, signature);
@@ -56,18 +56,18 @@ export async function inferMessage(
  * @throws HttpError
  */
 function expectRoom(context: GrpcContext, message: Uint8Array, seen: Seen): void {
-  const { house, hostedOf } = context;
+  const { state, hostedOf } = context;
   const served = hostedOf(namedFirst(message));
-  if (served === undefined || house.isDraining) return;
+  if (served === undefined || state.isDraining) return;
   const hosted = routed(context, served, seen);
-  const rejection = earlyRejection(house, hosted);
+  const rejection = earlyRejection(state, hosted);
   if (rejection === undefined) return;
-  onRejected(house, hosted, seen.record);
+  onRejected(state, hosted, seen.record);
   throw new HttpError(rejection.status, rejection.message, RETRY_LATER);
 }
 
 /** Returns the model that answers a call: another one while a bundle is tried beside the served. */
-function routed({ house: { trials } }: GrpcContext, served: HostedModel, seen: Seen): HostedModel {
+function routed({ state: { trials } }: GrpcContext, served: HostedModel, seen: Seen): HostedModel {
   return trials.openCount === 0 ? served : trials.routed(served, seen, () => seen.id);
 }
 

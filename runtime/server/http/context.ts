@@ -3,14 +3,14 @@ import type { ServerResponse } from "node:http";
 import type { MetricLine } from "../../base/exposition.ts";
 import type { Need } from "../access/scopes.ts";
 import type { HostedModel } from "../applications/hosted-model.ts";
-import type { House } from "../applications/house.ts";
+import type { ServerState } from "../applications/server-state.ts";
 import type { PaceLimits } from "../bodies/body.ts";
 import type { NotesAt } from "../connections/connection.ts";
 import type { Connections, RequestCounts } from "../connections/connections.ts";
 import type { Dialect } from "../json/json-jobs.ts";
+import type { JsonThread } from "../json/json-thread.ts";
 import type { RequestRecord } from "../requests/request-record.ts";
 import type { AdminHooks } from "./admin-hooks.ts";
-import type { JsonPlaces } from "./infer.ts";
 import type { Routes } from "./route.ts";
 
 /** What a path of inference requests names. */
@@ -21,8 +21,15 @@ export interface InferPath {
   readonly dialect: Dialect;
 }
 
+/** Where JSON is read and written: short JSON on the event loop, long JSON on a thread. */
+export interface JsonPlaces {
+  /** @returns what is kept when the turn of so many bytes has come; undefined for at once. */
+  readonly turnShare: { take(bytes: number): Promise<void> | undefined };
+  readonly jsonThread: JsonThread;
+}
+
 export interface HttpContext extends JsonPlaces {
-  readonly house: House;
+  readonly state: ServerState;
   /** Of the body of a request. */
   readonly pace: PaceLimits;
   readonly connections: Connections;

@@ -13,7 +13,6 @@ import {
 import { readBody } from "../bodies/body.ts";
 import { type ByteHold, bodyLimit, bodyMemory, plainLength } from "../bodies/body-memory.ts";
 import type { Dialect } from "../json/json-jobs.ts";
-import type { JsonThread } from "../json/json-thread.ts";
 import {
   type PredictedOutput,
   parsePredictRequest,
@@ -26,7 +25,7 @@ import type { RequestRecord } from "../requests/request-record.ts";
 import { REQUEST_ID, requestIdOf } from "../requests/trace-context.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
 import { DATATYPES, elementCountOf, lengthOf } from "../tensors/tensors.ts";
-import type { HttpContext } from "./context.ts";
+import type { HttpContext, JsonPlaces } from "./context.ts";
 
 const HEADER_LENGTH = "inference-header-content-length";
 
@@ -39,14 +38,14 @@ const isBinary = (output: InferRequest["outputs"][number]) => output.isBinary;
  * @returns whether it did.
  */
 export function isShed(
-  { house, counts, records }: HttpContext,
+  { state, counts, records }: HttpContext,
   hosted: HostedModel,
   request: IncomingMessage,
   response: ServerResponse,
 ): boolean {
-  const rejection = earlyRejection(house, hosted);
-  if (rejection === undefined || house.isDraining || !mayStay(request)) return false;
-  onRejected(house, hosted, records.get(response));
+  const rejection = earlyRejection(state, hosted);
+  if (rejection === undefined || state.isDraining || !mayStay(request)) return false;
+  onRejected(state, hosted, records.get(response));
   counts.onAnsweredEarly(request, sendRejection(rejection, response));
   return true;
 }
@@ -59,11 +58,11 @@ export function answerInfer(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const { house, connections } = context;
+  const { state, connections } = context;
   const { signature } = hosted.model;
-  const revision = house.trials.openCount === 0 ? undefined : house.trials.revisionOf(hosted);
+  const revision = state.trials.openCount === 0 ? undefined : state.trials.revisionOf(hosted);
   const record = context.records.get(response);
-  return infer(house, {
+  return infer(state, {
     hosted,
     modelName,
     record,
@@ -82,7 +81,7 @@ export function answerInfer(
     },
     write: (parsed, answer, { name, bucket }) => {
       const send = (texts?: JsonTexts) => {
-        const { hasTextParameters } = house;
+        const { hasTextParameters } = state;
         const head = { modelName, sloClass: name, bucket, revision, hasTextParameters };
         const written = writeInferResponse(head, parsed, answer, signature, texts);
         if (record !== undefined) record.responseBytes = lengthOf(written.parts);
@@ -134,7 +133,7 @@ export async function parsedRequest(
  * @param hosted the one that is served.
  */
 export function routed(
-  { house: { trials } }: Pick<HttpContext, "house">,
+  { state: { trials } }: Pick<HttpContext, "state">,
   hosted: HostedModel,
   request: IncomingMessage,
 ): HostedModel {
@@ -178,12 +177,6 @@ function textOf({ message }: EarlyRejection): RejectionText {
   const body = JSON.stringify({ error: message });
   const length = ["content-length", String(body.length)];
   return { headers: ["content-type", "application/json", ...length, "retry-after", "1"], body };
-}
-
-/** Where JSON is read and written. */
-export interface JsonPlaces {
-  readonly turnShare: TurnShare;
-  readonly jsonThread: JsonThread;
 }
 
 /** Bytes of JSON, or of strings, that are read on the event loop at most: some 5 ms. */

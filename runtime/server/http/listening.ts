@@ -42,7 +42,7 @@ export function serverOf(
   handshakes: Handshakes,
 ): Server {
   const { connections } = context;
-  const { tls } = context.house.access;
+  const { tls } = context.state.access;
   const server = secureServer({ tls, connections, handshakes }, limits.headerTimeoutMs, {
     headersTimeout: limits.headerTimeoutMs,
     // Bodies have a limit of their own, whose answer says what was missing.
@@ -120,7 +120,7 @@ export function listen(server: Server, { host, port, flag }: Door): Promise<void
   });
 }
 
-export function urlOf(server: Server, { house: { access } }: HttpContext, { host }: Door): string {
+export function urlOf(server: Server, { state: { access } }: HttpContext, { host }: Door): string {
   const address = server.address();
   if (address === null || typeof address === "string") return `unix:${address}`;
   const { port } = address;
@@ -129,14 +129,14 @@ export function urlOf(server: Server, { house: { access } }: HttpContext, { host
 }
 
 /** Whether a request has an id or a trace that its answer repeats, or a feature records it. */
-function isNamed({ house }: HttpContext, { headers }: IncomingMessage): boolean {
-  if (house.features.records !== undefined) return true;
+function isNamed({ state }: HttpContext, { headers }: IncomingMessage): boolean {
+  if (state.features.records !== undefined) return true;
   return headers[REQUEST_ID] !== undefined || headers["traceparent"] !== undefined;
 }
 
 /** Whether a request asks for inference, which every client may do here. */
 function isFreeToInfer(
-  { house: { access }, inferred }: HttpContext,
+  { state: { access }, inferred }: HttpContext,
   { needs }: Door,
   { url = "" }: IncomingMessage,
 ): boolean {
@@ -175,7 +175,7 @@ function enter(
   request: IncomingMessage,
   response: ServerResponse,
 ): void {
-  const { cors } = context.house.access;
+  const { cors } = context.state.access;
   const go = (refusal?: HttpError) => serve(context, request, response, refusal);
   // Nothing of the header is looked at that nobody asks for.
   const origin = cors === undefined ? undefined : request.headers.origin;
@@ -213,7 +213,7 @@ function enter(
 
 /** @throws HttpError 400 for a path that is none. */
 function decided(
-  { house: { access }, inferred, routes, served }: HttpContext,
+  { state: { access }, inferred, routes, served }: HttpContext,
   door: Door,
   request: IncomingMessage,
 ): Decision | Promise<Decision> {
@@ -235,14 +235,14 @@ function decided(
 
 /** In one write where little of the request is to come, which keeps the connection. */
 function refuse(
-  { house, counts }: HttpContext,
+  { state, counts }: HttpContext,
   request: IncomingMessage,
   response: ServerResponse,
   error: HttpError,
   go: (refusal: HttpError) => void,
 ): void {
   const isLong = hasUnreadBody(request) && !mayStay(request);
-  if (isLong || house.isDraining || response.destroyed) {
+  if (isLong || state.isDraining || response.destroyed) {
     go(error);
     return;
   }

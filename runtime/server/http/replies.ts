@@ -56,7 +56,7 @@ export function sendBody(
 /** Answers with the reason, and tells operators of what is a fault of the server. */
 export function sendError(context: HttpContext, response: ServerResponse, reason: unknown): void {
   const error = httpErrorOf(reason);
-  tellFault(context.house.onNotice, repeatedId(response), reason, error);
+  tellFault(context.state.onNotice, repeatedId(response), reason, error);
   const record = context.records.get(response);
   if (record !== undefined) record.error = error.message;
   if (response.headersSent || response.destroyed) {
@@ -65,7 +65,7 @@ export function sendError(context: HttpContext, response: ServerResponse, reason
     return;
   }
   // While draining, clients had better go elsewhere.
-  const close = context.house.isDraining ? CLOSE : {};
+  const close = context.state.isDraining ? CLOSE : {};
   const body = Buffer.from(reasonJson(error.message, repeatedId(response)));
   const headers = { ...error.headers, ...close, "content-type": "application/json" };
   sendBody(context, response, error.status, body, headers);
@@ -76,14 +76,14 @@ const LONGEST_PATH = 1000;
 
 /** A request has come, and nothing of it was refused or answered. */
 export function beginSeen(
-  { house, records }: Pick<HttpContext, "house" | "records">,
+  { state, records }: Pick<HttpContext, "state" | "records">,
   request: IncomingMessage,
   response: ServerResponse,
 ): void {
   const { headers } = request;
   const id = requestIdOf(headers[REQUEST_ID]);
   const parent = parentOf(request);
-  const { records: noted } = house.features;
+  const { records: noted } = state.features;
   if (noted === undefined) {
     if (id !== undefined) response.setHeader(REQUEST_ID, id);
     if (parent !== undefined) {

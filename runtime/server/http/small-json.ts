@@ -12,11 +12,11 @@ import type { Fields } from "./route.ts";
  * @returns without fields where there is no body. @throws BadRequest, HttpError
  */
 export async function smallJson(
-  { pace, house }: HttpContext,
+  { pace, state }: HttpContext,
   request: IncomingMessage,
   limit: BodyLimit = SMALL_LIMIT,
 ): Promise<Fields> {
-  const hold = house.budget.hold();
+  const hold = state.budget.hold();
   const body = await readBody(request, { limit, pace, hold }).finally(() => hold.release());
   return body.length === 0 ? {} : jsonObjectOf(body);
 }

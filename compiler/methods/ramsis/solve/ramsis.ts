@@ -4,7 +4,16 @@
  *
  * This file ties the parts together: application → frame → worker problem → MDP → policy → table.
  */
-import { type ActionValues, type Expected, NO_ACTION, type NoActionValues, type RamsisBundle, type RamsisLevel, type Table, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
+import {
+  type ActionValues,
+  type Expected,
+  NO_ACTION,
+  type NoActionValues,
+  type RamsisBundle,
+  type RamsisLevel,
+  type Table,
+  violationCeiling,
+} from "stratagem-runtime/internal/bundle/schema";
 import { KNOT_COUNT, quantileKnots } from "stratagem-runtime/internal/core/quantile-distribution";
 import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/workers";
 import type { RamsisFrame } from "../../../model/frames.ts";
@@ -19,13 +28,26 @@ import { latencyObjective, targetExcess } from "./latency-objective.ts";
 import { ramsisMistakes } from "./mistakes.ts";
 import { evaluatePolicy, pure, type SolvedPolicy, solvePolicy } from "./objective.ts";
 import type { SearchEffort } from "./pooled/policy-search.ts";
-import { expectedOfPooled, glimpseOfPooled, pooledValues, solvePooled, solveSlowed, TWO_TABLES } from "./pooled/pooled.ts";
+import {
+  expectedOfPooled,
+  glimpseOfPooled,
+  pooledValues,
+  solvePooled,
+  solveSlowed,
+  TWO_TABLES,
+} from "./pooled/pooled.ts";
 import { joinShortestQueue } from "./shortest-queue.ts";
 import { stateIndex } from "./transitions.ts";
 import { solveWithin } from "./violation-ceiling.ts";
 import { withHop } from "./with-hop.ts";
 import { admissibleActions, buildWorkerMdp, type WorkerMdp } from "./worker-mdp.ts";
-import { type Action, isSame, meanServiceMs, serviceTimeMs, type WorkerProblem } from "./worker-problem.ts";
+import {
+  type Action,
+  isSame,
+  meanServiceMs,
+  serviceTimeMs,
+  type WorkerProblem,
+} from "./worker-problem.ts";
 
 type RamsisApplication = Application<RamsisPolicy>;
 

@@ -3,7 +3,17 @@ import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { decisionSloMs } from "stratagem-runtime/internal/core/decision-slo";
 import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/workers";
-import { deadlineAwareBundle, type Decision, fastestVariant, largestWithin, lastResort, loadGranularBundle, mostAccurate, serviceMsByVariant, taskOf } from "../baseline-bundle.ts";
+import {
+  type Decision,
+  deadlineAwareBundle,
+  fastestVariant,
+  largestWithin,
+  lastResort,
+  loadGranularBundle,
+  mostAccurate,
+  serviceMsByVariant,
+  taskOf,
+} from "../baseline-bundle.ts";
 
 /**
  * The same application served by one variant alone, as a bundle.

@@ -1,5 +1,9 @@
 /** The decision problem of a cluster whose workers share one queue, as data. */
-import { type RamsisBundle, type Slo, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
+import {
+  type RamsisBundle,
+  type Slo,
+  violationCeiling,
+} from "stratagem-runtime/internal/bundle/schema";
 import { rowLengths } from "stratagem-runtime/internal/methods/ramsis/bundle/kind-views";
 import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/workers";
 import { itemsOf, viewOf } from "../../../../model/table-view.ts";

@@ -1,7 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { DeadlineQueues } from "../../../../../runtime/core/queue.ts";
-import { RoundRobinBalancer, ShortestQueueBalancer } from "../../../../../runtime/methods/ramsis/core/balancer.ts";
+import {
+  RoundRobinBalancer,
+  ShortestQueueBalancer,
+} from "../../../../../runtime/methods/ramsis/core/balancer.ts";
 import { BUSY, DOWN, IDLE } from "../../../../../runtime/methods/ramsis/core/workers.ts";
 
 const states = fc.array(fc.constantFrom(DOWN, IDLE, BUSY), { minLength: 1, maxLength: 8 });
