@@ -20,7 +20,7 @@ import {
 } from "./worker-channel.ts";
 import { withMemoryLimit } from "./worker-memory.ts";
 
-export interface OpenBatch {
+interface OpenBatch {
   readonly slot: number;
   /** Name of its variant. */
   readonly variant: string;

@@ -267,7 +267,7 @@ export class FrameReader {
   }
 }
 
-export interface ChannelListener {
+interface ChannelListener {
   /** A frame of that kind begins, with these bytes; the rest may take a while. */
   readonly onHead: OnHead;
   readonly onFrame: (frame: Frame) => void;

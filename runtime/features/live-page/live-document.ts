@@ -27,7 +27,7 @@ export class LiveDocuments {
   }
 }
 
-export function liveDocument(state: ServerState): LiveDocument {
+function liveDocument(state: ServerState): LiveDocument {
   const { applications, version } = state;
   return {
     format: LIVE_FORMAT,
