@@ -1,7 +1,10 @@
 /** Watches whether a variant's batches take as long as its profile states. */
-import type { ServiceTimes } from "../../server/measures/service-times.ts";
-import { TimeSketch } from "../../server/measures/time-sketch.ts";
-import { type ServiceBlock, TIME_TOLERANCE } from "../../server/measures/variant-block.ts";
+import {
+  type ServiceBlock,
+  type ServiceTimes,
+  TIME_TOLERANCE,
+  TimeSketch,
+} from "../../server/measures/service-times.ts";
 import type { Reading } from "../../server/measures/watched.ts";
 import { Watch } from "./watch.ts";
 import type { Change } from "./watched-promise.ts";

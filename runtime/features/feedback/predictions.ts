@@ -1,8 +1,7 @@
 /** Reads the predicted class of each row from the answer of a classifier. */
 import type { Answer, OutputTensor } from "../../server/requests/request.ts";
-import { type Datatype, elementCountOf } from "../../server/tensors/datatypes.ts";
 import type { ClientOutput, ClientSignature } from "../../server/tensors/signature.ts";
-import { elementReader } from "../../server/tensors/tensors.ts";
+import { type Datatype, elementCountOf, elementReader } from "../../server/tensors/tensors.ts";
 
 /** Class of one row by index, name or both. */
 export interface Prediction {

@@ -77,6 +77,8 @@ export const ANYBODY: Admitted = { name: undefined, leave: nothing };
 export class Access {
   readonly tls: KeptFiles<TlsPair> | undefined;
   readonly cors: Cors | undefined;
+  /** Whether it lets everybody in, as often as they ask, but for administrators. */
+  readonly isIdle: boolean;
   readonly #tokens: KeptFiles<TokenBook> | undefined;
   readonly #limits: ClientLimits;
   readonly #epochNowMs: () => number;
@@ -98,6 +100,7 @@ export class Access {
     this.cors = corsOrigins.length === 0 ? undefined : new Cors(corsOrigins);
     const limits = { rateQps: clientRate, burst: clientBurst, concurrency: clientConcurrency };
     this.#limits = new ClientLimits(limits, nowMs);
+    this.isIdle = files.tokens === undefined && this.#limits.isOff;
   }
 
   /** @throws RuntimeError RUNTIME_UNREADABLE, RUNTIME_ACCESS for files that are not good. */
@@ -127,11 +130,6 @@ export class Access {
   /** Everybody may come in, over connections that are not encrypted. */
   static off(nowMs: () => number): Access {
     return new Access({}, { nowMs }, { tls: undefined, tokens: undefined });
-  }
-
-  /** Whether it lets everybody in, as often as they ask, but for administrators. */
-  get isIdle(): boolean {
-    return this.#tokens === undefined && this.#limits.isOff;
   }
 
   /** Whether nobody is asked who they are. */
