@@ -160,7 +160,6 @@ export class PipelineScheduler {
 
   /** @param loads models that it had to load. */
   onModelReady(worker: number, loads: number): void {
-    this.#options.observer.onModelsLoaded(loads);
     if (!this.#models.isUp(worker) || !this.#models.hold(worker)) return;
     const nowMs = this.#now();
     if (loads > 0) this.#runs.onFresh(worker);
