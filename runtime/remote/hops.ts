@@ -1,5 +1,5 @@
 /** What the way to workers of other machines takes: beside what their runs take there. */
-import { Histogram, head, line, type MetricLine } from "../base/exposition.ts";
+import { Histogram, head, type MetricLine } from "../base/exposition.ts";
 
 /** Part that the newest hop has of the figure that follows the last ones. */
 const NEWEST = 0.05;
@@ -59,13 +59,10 @@ export class Hops {
   metricLines(): MetricLine[] {
     if (this.#byName.size === 0) return [];
     const hops = "stratagem_worker_hop_seconds";
-    const recent = "stratagem_worker_recent_hop_seconds";
     const all = [...this.#byName];
     return [
       head(hops, "histogram", "Time of batches of a worker elsewhere, less that of their runs"),
       ...all.flatMap(([worker, { pool, histogram }]) => histogram.lines(hops, { pool, worker })),
-      head(recent, "gauge", "The same of late, as a mean that forgets"),
-      ...all.map(([worker, { pool, recentMs }]) => line(recent, { pool, worker }, recentMs / 1000)),
     ];
   }
 

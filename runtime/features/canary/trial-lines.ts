@@ -6,7 +6,6 @@ import { revisionOf } from "../../server/applications/trials.ts";
 
 export function trialLines(trials: readonly Trial[]): MetricLine[] {
   if (trials.length === 0) return [];
-  const share = "stratagem_canary_share";
   const requests = "stratagem_canary_requests_total";
   const lines = (trial: Trial, own: "stable" | "candidate") => {
     const { kept, violated }: ArmCounts = trial.arms[own];
@@ -18,8 +17,6 @@ export function trialLines(trials: readonly Trial[]): MetricLine[] {
     ];
   };
   return [
-    head(share, "gauge", "Part of the requests that a bundle answers that is tried"),
-    ...trials.map((trial) => line(share, { model: trial.stable.name }, trial.share)),
     head(requests, "counter", "Requests while a bundle is tried, by who answered and how"),
     ...trials.flatMap((trial) => [...lines(trial, "stable"), ...lines(trial, "candidate")]),
   ];

@@ -93,11 +93,6 @@ export class Drift {
         return state.holds ? 1 : 0;
       }),
       ...gauge(
-        "stratagem_promise_broken_since_seconds",
-        "When what broke it began, seconds since 1970; 0 while it holds",
-        ({ brokenSinceMs }) => Math.round(brokenSinceMs ?? 0) / 1000,
-      ),
-      ...gauge(
         "stratagem_promise_evidence",
         "Evidence against it, on a logarithmic scale of 0 to 1, which breaks it",
         ({ evidence }) => evidence,

@@ -58,11 +58,6 @@ export class FeedbackBook {
     return this.#options.model;
   }
 
-  /** Rows that feedback may come for now. */
-  get keptRows(): number {
-    return this.#requests.rows;
-  }
-
   /** Feedback that was for no request, and that came again. */
   get refused(): { readonly unknown: number; readonly repeated: number } {
     return { unknown: this.#unknown, repeated: this.#repeated };

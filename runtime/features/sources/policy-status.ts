@@ -6,7 +6,8 @@ import type { Staged } from "./staging.ts";
  * `followed`: what the source has decides. `refused`: it has something that does not, and what did
  * before goes on. `away`: nobody knows what it has.
  */
-type PolicyState = "starting" | "followed" | "refused" | "away";
+export const POLICY_STATES = ["starting", "followed", "refused", "away"] as const;
+type PolicyState = (typeof POLICY_STATES)[number];
 
 /** What a look at a source came to. */
 export const LOOK_RESULTS = ["unchanged", "followed", "refused", "failed"] as const;

@@ -1,6 +1,6 @@
 /** How policies stand with their sources, told to administrators, fleets and Prometheus. */
 import { head, line, type MetricLine } from "../../base/exposition.ts";
-import { LOOK_RESULTS, type PolicyStatus } from "./policy-status.ts";
+import { LOOK_RESULTS, POLICY_STATES, type PolicyStatus } from "./policy-status.ts";
 import type { Fault } from "./source-error.ts";
 import type { Staged } from "./staging.ts";
 
@@ -48,46 +48,24 @@ function instant(epochMs: number | null): string | null {
 
 /** Of all policies that have a source. */
 export function policyLines(statuses: readonly PolicyStatus[]): MetricLine[] {
-  const gauge = (name: string, help: string, toldOf: (status: PolicyStatus) => number) => [
-    head(name, "gauge", help),
-    ...statuses.map((status) => line(name, labelsOf(status), toldOf(status))),
-  ];
-  const looks = "stratagem_policy_looks_total";
-  const received = "stratagem_policy_received_bytes_total";
+  const polls = "stratagem_policy_polls_total";
+  const current = "stratagem_policy_source_state";
+  const success = "stratagem_policy_last_success_timestamp_seconds";
   return [
-    head(looks, "counter", "Looks at the source of a bundle, by what they came to"),
+    head(polls, "counter", "Polls of the source of a bundle, by result"),
     ...statuses.flatMap((status) =>
       LOOK_RESULTS.map((result) =>
-        line(looks, { ...labelsOf(status), result }, status.countOf(result)),
+        line(polls, { ...labelsOf(status), result }, status.countOf(result)),
       ),
     ),
-    head(received, "counter", "Bytes of bundles and models that came from the source"),
-    ...statuses.map((status) => line(received, labelsOf(status), status.byteCount)),
-    ...gauge(
-      "stratagem_policy_source_up",
-      "1 unless the source could not be asked at the last look, or what it has could not be had",
-      ({ away }) => (away === null ? 1 : 0),
+    head(current, "gauge", "1 for the state of a source, 0 for the others"),
+    ...statuses.flatMap((status) =>
+      POLICY_STATES.map((state) =>
+        line(current, { ...labelsOf(status), state }, status.state === state ? 1 : 0),
+      ),
     ),
-    ...gauge(
-      "stratagem_policy_refused",
-      "1 while the source has a bundle that is refused, and the one before it stays",
-      ({ refused }) => (refused === null ? 0 : 1),
-    ),
-    ...gauge(
-      "stratagem_policy_serial",
-      "Serial that the bundle that decides was signed with; NaN where signatures are not required",
-      ({ inForce }) => inForce?.claims?.serial ?? Number.NaN,
-    ),
-    ...gauge(
-      "stratagem_policy_last_answer_timestamp_seconds",
-      "When the source last said what it has, seconds since 1970; NaN before the first time",
-      ({ answerEpochMs }) => seconds(answerEpochMs),
-    ),
-    ...gauge(
-      "stratagem_policy_last_success_timestamp_seconds",
-      "When what the source has was last what decides, seconds since 1970; NaN before",
-      ({ successEpochMs }) => seconds(successEpochMs),
-    ),
+    head(success, "gauge", "When the server last followed what the source has; NaN before"),
+    ...statuses.map((status) => line(success, labelsOf(status), seconds(status.successEpochMs))),
   ];
 }
 

@@ -1,7 +1,8 @@
 /** How many bytes of requests the server holds, and whether there is room for more. */
 
-import { type MetricLine, metric } from "../../base/exposition.ts";
+import type { MetricLine } from "../../base/exposition.ts";
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
+import { bufferedByteLines, refusedLines } from "../metrics/shared-families.ts";
 
 /** What all requests may hold together. */
 export class ByteBudget {
@@ -24,12 +25,10 @@ export class ByteBudget {
   }
 
   metricLines(): MetricLine[] {
-    const held = "Bytes of bodies and tensors of requests without an answer";
-    const refused = "Requests refused because there was no room for their bytes";
     return [
-      ...metric("stratagem_request_bytes", "gauge", held, this.#heldBytes),
-      ...metric("stratagem_request_bytes_limit", "gauge", "Bytes of them at most", this.maxBytes),
-      ...metric("stratagem_request_bytes_refused_total", "counter", refused, this.#refusedCount),
+      ...bufferedByteLines("requests", this.#heldBytes),
+      ...bufferedByteLines("requests_limit", this.maxBytes),
+      ...refusedLines("request", [["request_bytes", this.#refusedCount]]),
     ];
   }
 

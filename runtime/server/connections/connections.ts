@@ -1,7 +1,8 @@
 /** All connections of a server: how many there may be, and which of them are ended for idleness. */
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
-import { head, line, type MetricLine, metric } from "../../base/exposition.ts";
+import type { MetricLine } from "../../base/exposition.ts";
+import { bufferedByteLines, endedConnectionLines, openLines } from "../metrics/shared-families.ts";
 import { Connection, type ConnectionEnd } from "./connection.ts";
 import { HttpError, RETRY_LATER } from "./http-error.ts";
 import { Outbox, type OutboxLimits, type Unread } from "./outbox.ts";
@@ -137,17 +138,10 @@ export class Connections {
   }
 
   metricLines(): MetricLine[] {
-    const ended = "stratagem_connections_ended_total";
     return [
-      ...metric("stratagem_connections", "gauge", "Open connections", this.#bySocket.size),
-      ...metric(
-        "stratagem_unsent_bytes",
-        "gauge",
-        "Bytes of answers that clients have not taken",
-        this.outbox.unsentBytes,
-      ),
-      head(ended, "counter", "Connections ended by the server for what clients did, by reason"),
-      ...[...this.#countByEnding].map(([reason, count]) => line(ended, { reason }, count)),
+      ...openLines("http", { connections: this.#bySocket.size }),
+      ...bufferedByteLines("http_answers", this.outbox.unsentBytes),
+      ...endedConnectionLines(this.#countByEnding),
     ];
   }
 

@@ -1,7 +1,8 @@
 /** Counts what became of every HTTP request, each in one place. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { head, line, type MetricLine, metric } from "../../base/exposition.ts";
+import type { MetricLine } from "../../base/exposition.ts";
+import { openLines, requestCountLines } from "../metrics/shared-families.ts";
 import { NotesAt } from "./notes-at.ts";
 
 /** In place of a status where the client was gone before its answer was written. */
@@ -54,17 +55,10 @@ export class RequestCounts {
   }
 
   metricLines(): MetricLine[] {
-    const name = "stratagem_http_requests_total";
     const codes = [...this.#byCode].sort(([one], [other]) => (one < other ? -1 : 1));
     return [
-      head(name, "counter", "HTTP requests that are over, by status; none: the client was gone"),
-      ...codes.map(([code, count]) => line(name, { code }, count)),
-      ...metric(
-        "stratagem_http_requests_in_flight",
-        "gauge",
-        "HTTP requests without an answer, this one included",
-        this.#inFlight,
-      ),
+      ...requestCountLines(codes.map(([code, count]) => [{ protocol: "http", code }, count])),
+      ...openLines("http", { requests: this.#inFlight }),
     ];
   }
 }

@@ -1,5 +1,6 @@
 /** Gathers requests that are traced and sends their spans, a bounded number at a time. */
-import { head, line, type MetricLine } from "../../../base/exposition.ts";
+import type { MetricLine } from "../../../base/exposition.ts";
+import { logRecordLines } from "../../../server/metrics/shared-families.ts";
 import type { RequestRecord } from "../../../server/requests/request-record.ts";
 import type { TraceSink } from "../telemetry.ts";
 import type { OtlpClient } from "./otlp-client.ts";
@@ -62,12 +63,10 @@ export class TraceExporter implements TraceSink {
   }
 
   lines(): MetricLine[] {
-    const name = "stratagem_traced_requests_total";
-    return [
-      head(name, "counter", "Requests whose spans were sent, and that were dropped unsent"),
-      line(name, { outcome: "exported" }, this.#exported),
-      line(name, { outcome: "dropped" }, this.#dropped),
-    ];
+    return logRecordLines("traces", [
+      ["taken", this.#exported],
+      ["lost", this.#dropped],
+    ]);
   }
 
   async #sendAll(): Promise<void> {

@@ -15,8 +15,8 @@ import { pipelineSignatureOf } from "../../../server/graph/signature/pipeline-si
 import { surelyMs } from "../../../server/graph/signature/sure-visits.ts";
 import type { WorkerModels } from "../../../server/graph/worker-models.ts";
 import { pooledCells, poolOfWorker } from "../../../server/measures/profiled-cells.ts";
-import { EnvelopeTuner } from "../core/envelope-tuner.ts";
 import { scalingLines, taskWorkerLines } from "../../../server/metrics/shared-families.ts";
+import { EnvelopeTuner } from "../core/envelope-tuner.ts";
 import {
   type InferlineDispatcher,
   type InferlineGauges,
