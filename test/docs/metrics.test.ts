@@ -24,8 +24,6 @@ const OLD_NAMES = [
   "nv_inference_compute_output_duration_us",
   "nv_inference_request_failure",
   "nv_inference_request_success",
-  "stratagem_dispatch_slack_ms",
-  "stratagem_resize_ms",
 ];
 
 let toldByMethod: ReadonlyMap<string, Told>;
@@ -77,11 +75,8 @@ test("every metric of an application names its model", () => {
       if (samples.some(({ labels }) => labels["model"] === undefined)) nameless.add(name);
     }
   }
-  const doors = "connections|access|tls|unsent|request_bytes|http|grpc";
-  const others = "^(process|nv_gpu)_";
-  const ofServer = new RegExp(
-    `${others}|^stratagem_(${doors}|event_loop|log_lines|traced|decision_log)`,
-  );
+  const ofServer =
+    /^(process|nv_gpu)_|^stratagem_(connections|requests|refused|buffered|event_loop|log_records)_?/;
   expect([...nameless].filter((name) => !ofServer.test(name))).toEqual([]);
 });
 

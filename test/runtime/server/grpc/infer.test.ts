@@ -347,9 +347,13 @@ test("HTTP and gRPC count in the same place, and the door in its own", async () 
   await expect(harness.client.infer({ modelName: "none" })).rejects.toMatchObject({});
   const text = (await call(harness, "/metrics")).body.toString();
   expect(text).toMatch(/^nv_inference_request_success\{[^}]*\} 2$/m);
-  expect(text).toContain('stratagem_grpc_requests_total{method="ModelInfer",code="OK"} 1\n');
-  expect(text).toContain('stratagem_grpc_requests_total{method="ModelInfer",code="NOT_FOUND"} 1\n');
-  expect(text).toContain("stratagem_grpc_requests_in_flight 0\n");
-  expect(text).toContain("stratagem_grpc_unsent_bytes 0\n");
-  expect(text).toContain("stratagem_grpc_connections 1\n");
+  expect(text).toContain(
+    'stratagem_requests_total{protocol="grpc",method="ModelInfer",code="OK"} 1\n',
+  );
+  expect(text).toContain(
+    'stratagem_requests_total{protocol="grpc",method="ModelInfer",code="NOT_FOUND"} 1\n',
+  );
+  expect(text).toContain('stratagem_requests_in_flight{protocol="grpc"} 0\n');
+  expect(text).toContain('stratagem_buffered_bytes{what="grpc_answers"} 0\n');
+  expect(text).toContain('stratagem_connections{protocol="grpc"} 1\n');
 });

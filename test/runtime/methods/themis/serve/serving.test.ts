@@ -206,6 +206,5 @@ test("cores and instances change under load, a worker dies, and all are answered
   expect(tally.failed).toBeLessThanOrEqual(CLIENTS);
   expect(server.isReady()).toBe(true);
   const text = ofOneModel(await (await fetch(`${url}/metrics`)).text());
-  expect(text).toMatch(/^stratagem_model_loads_total [5-9]/m);
   expect(text).not.toMatch(/^stratagem_queries_dropped_total.* [1-9]/m);
 });
