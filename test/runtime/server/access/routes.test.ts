@@ -247,7 +247,7 @@ describe("limits by client", () => {
     clock.nowMs += 500;
     expect([(await ask("infer")).status, (await ask("infer")).status]).toEqual([200, 429]);
     const metrics = await call(harness, "/metrics", { headers: bearer("metrics") });
-    expect(`${metrics.body}`).toContain('access_refused_total{reason="client_rate"} 2');
+    expect(`${metrics.body}`).toContain('refused_total{what="request",reason="client_rate"} 2');
   });
 
   test("refuse what is beyond a number at a time, until one is answered", async () => {

@@ -318,7 +318,7 @@ test("a call that is cancelled while it waits is taken back, and counted so", as
   await client.infer(rawRequest([[3, 4]]));
   const text = (await call(harness, "/metrics")).body.toString();
   expect(text).toMatch(/^nv_inference_request_failure\{[^}]*reason="CANCELED"[^}]*\} 1$/m);
-  expect(text).toContain('{method="ModelInfer",code="CANCELLED"} 1\n');
+  expect(text).toContain('method="ModelInfer",code="CANCELLED"} 1\n');
 });
 
 test("a message beyond the largest request of the models is RESOURCE_EXHAUSTED", async () => {
