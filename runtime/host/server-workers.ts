@@ -195,7 +195,6 @@ export class Workers implements WorkerStarter {
     return {
       ...handlers,
       onModelFacts: (facts, { provider }) => this.#facts.onModelFacts(facts, provider),
-      onStarted: (tookMs) => this.#facts.onStarted(tookMs),
       onRun: (slot, rows) => this.#runs.onRun(this.#poolBySlot[slot] ?? 0, rows),
       onStartFailed: (reason, retryMs) => {
         onNotice(`a worker failed at its start: ${reason}; another try in ${retryMs} ms`, "warn");

@@ -63,7 +63,6 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
   readonly #rows: Record<RowsOutcome, number> = { satisfied: 0, late: 0, dropped: 0 };
   /** Of the rows that were answered in time. */
   #accuracySum = 0;
-  #planSwitches = 0;
   readonly #losses = new LossCounts();
 
   constructor({ names, tasks, variants }: PipelineSignature) {
@@ -114,10 +113,6 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
     if (counters === undefined) return;
     counters.served++;
     counters.sent += count;
-  }
-
-  onPlanSwitch(): void {
-    this.#planSwitches++;
   }
 
   onWorkerLost(isHung: boolean): void {
@@ -177,12 +172,6 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
     const none = { assigned: 0, ready: 0 };
     return [
       ...metric("stratagem_level", "gauge", "Index of the load level that is followed", level),
-      ...metric(
-        "stratagem_plan_switches_total",
-        "counter",
-        "Changes of the level that is followed",
-        this.#planSwitches,
-      ),
       ...taskWorkerLines(
         this.#variants.map(({ task, variant }, index) => [
           { task, variant },

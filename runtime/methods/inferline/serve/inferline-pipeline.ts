@@ -16,13 +16,11 @@ import { surelyMs } from "../../../server/graph/signature/sure-visits.ts";
 import type { WorkerModels } from "../../../server/graph/worker-models.ts";
 import { pooledCells, poolOfWorker } from "../../../server/measures/profiled-cells.ts";
 import { scalingLines, taskWorkerLines } from "../../../server/metrics/shared-families.ts";
-import { EnvelopeTuner } from "../core/envelope-tuner.ts";
 import {
   type InferlineDispatcher,
   type InferlineGauges,
   inferlineDispatcherOf,
 } from "../core/inferline-dispatcher.ts";
-import { JointTuner } from "../core/joint-tuner.ts";
 import type { ReplicaTuner, StageState } from "../core/replica-tuner.ts";
 import { replicaTunerOf } from "../core/replica-tuner-of.ts";
 
@@ -87,10 +85,8 @@ class InferlineMetrics {
 
   lines(workers: Pick<WorkerModels, "isAssigned">): MetricLine[] {
     const { targetsByTask } = this.#gauges;
-    const { ups, downs, tuner } = this.#tuner;
+    const { ups, downs } = this.#tuner;
     const tasks = this.#taskNames;
-    // Replicas that stay as planned follow no envelope.
-    const isTuned = tuner instanceof EnvelopeTuner || tuner instanceof JointTuner;
     return [
       ...taskWorkerLines(
         tasks.map((task, index) => [{ task }, { target: targetsByTask[index] ?? 0 }]),
@@ -99,14 +95,6 @@ class InferlineMetrics {
         "workers",
         tasks.map((task, index) => [{ task }, { up: ups[index] ?? 0, down: downs[index] ?? 0 }]),
       ),
-      ...(isTuned
-        ? metric(
-            "stratagem_envelope_excess",
-            "gauge",
-            "Largest ratio of an observed number of requests to that of the sample",
-            tuner.excess,
-          )
-        : []),
       ...metric(
         "stratagem_cost_per_hour",
         "gauge",

@@ -84,7 +84,6 @@ test("counts by task and variant", async () => {
     'stratagem_queries_dropped_total{task="classify",reason="late"} 0',
     'stratagem_workers{state="planned"} 3',
     "stratagem_level 0",
-    "stratagem_plan_switches_total 0",
     'stratagem_workers{state="total"} 6',
     'stratagem_workers{state="ready"} 3',
     "stratagem_pending_queries 0",
