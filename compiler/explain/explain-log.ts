@@ -132,7 +132,7 @@ function requireOwn({ bundle, id }: LoggedRequest, { sha256, path }: LoadedBundl
 }
 
 /** Against the profile, for every batch of the log. */
-export function timesOfBatches(bundle: Bundle, method: CompilerMethod): TimesProfiledOf {
+function timesOfBatches(bundle: Bundle, method: CompilerMethod): TimesProfiledOf {
   return ({ run, kind }: SeenBatch) => {
     const { task, variant, batch, level, worker, places } = run;
     // Its times depend on no state, and to look one up takes longer.

@@ -37,7 +37,7 @@ export interface BenchOptions extends ArrivalArguments {
   readonly labels?: string;
 }
 
-export type BenchSurroundings = Pick<LoadOptions, "nowMs" | "onProgress" | "signal">;
+type BenchSurroundings = Pick<LoadOptions, "nowMs" | "onProgress" | "signal">;
 
 /** Part of the SLO that the generator may lose before the text warns of it. */
 const LAG_SHARE = 0.1;

@@ -68,7 +68,7 @@ export interface ProfileOptions {
 }
 
 /** What of a worker's device a provider alone does not say. */
-export type DeviceChoice = Omit<WorkerDevice, "provider">;
+type DeviceChoice = Omit<WorkerDevice, "provider">;
 
 export interface ProfilePlan {
   readonly application: string;

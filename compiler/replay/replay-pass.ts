@@ -31,7 +31,7 @@ export interface Difference {
   readonly replayed: string;
 }
 
-export interface ReplayCounts {
+interface ReplayCounts {
   /** Requests that have a line. */
   requests: number;
   /** Decisions of theirs that the bundle gives again, does not, or cannot be asked for. */

@@ -12,7 +12,7 @@ const PRIVATE_MODE = 0o600;
 const PUBLIC_MODE = 0o644;
 const CIPHER = "aes-256-cbc";
 
-export interface KeygenOptions {
+interface KeygenOptions {
   /** Path of both files, without their endings. */
   readonly name: string;
   /** Whether the pair is for cosign: P-256, which every version of it verifies. */

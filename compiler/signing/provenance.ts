@@ -15,11 +15,11 @@ import type { SignedFile } from "stratagem-runtime/internal/bundles/trust/statem
 import { type PackageDigest, packageDigest } from "./package-digest.ts";
 
 /** What `buildDefinition` has, as docs/ship.md describes it. */
-export const BUILD_TYPE = "urn:stratagem:compile:1";
+const BUILD_TYPE = "urn:stratagem:compile:1";
 /** Where nobody says who made it. */
 export const UNNAMED_BUILDER = "urn:stratagem:builder:unnamed";
 
-export interface Making {
+interface Making {
   readonly bundle: Bundle;
   /** Of its file. */
   readonly path: string;
@@ -58,7 +58,7 @@ export async function provenanceBytes(making: Making): Promise<Uint8Array> {
  * @param packages those that compiled it; none where another version did, of which only the name is
  * known.
  */
-export function provenanceOf(making: Making, packages: readonly PackageDigest[]): object {
+function provenanceOf(making: Making, packages: readonly PackageDigest[]): object {
   const { bundle, path, sha256, models, builder, spec } = making;
   const { application, method, provenance } = bundle;
   const isInput = ({ sha256: digest }: SignedFile) => {

@@ -28,7 +28,7 @@ import { cosignFiles } from "./cosign.ts";
 import { readSigningKey, type SigningKey, signatureBy } from "./private-key.ts";
 import { provenanceBytes, UNNAMED_BUILDER } from "./provenance.ts";
 
-export interface SignOptions {
+interface SignOptions {
   /** Path of the bundle. */
   readonly bundle: string;
   /** Files of private keys, one at least. */
@@ -49,7 +49,7 @@ export interface SignOptions {
   readonly cosignKey: string | null;
 }
 
-export interface SignSurroundings {
+interface SignSurroundings {
   /** Of encrypted keys. */
   readonly passphrase: string | undefined;
   /** Name and version. */

@@ -7,11 +7,11 @@ import { RequestMetrics } from "../server/requests/request-metrics.ts";
 const MAX_MODELS = 256;
 
 /** Why a batch was not begun. */
-export const REFUSALS = ["busy", "double", "fenced", "late", "not_ready", "gone"] as const;
+const REFUSALS = ["busy", "double", "fenced", "late", "not_ready", "gone"] as const;
 export type BatchRefusal = (typeof REFUSALS)[number];
 
 /** Of a batch that was answered, ms. */
-export interface BatchSpans {
+interface BatchSpans {
   readonly rows: number;
   /** From its head until it was answered. */
   readonly requestMs: number;

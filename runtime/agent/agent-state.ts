@@ -17,7 +17,7 @@ import type { RunIds } from "./run-ids.ts";
 import type { Turns } from "./turns.ts";
 
 /** What an agent is, whatever it holds. */
-export interface AgentIdentity {
+interface AgentIdentity {
   readonly name: string;
   /** Null where it may be of any. */
   readonly pool: string | null;

@@ -8,7 +8,7 @@ import type { AskedModel, ModelCatalog } from "./model-catalog.ts";
 /** Each has a process. */
 const MAX_HELD = 64;
 
-export type ModelState = "ready" | "loading" | "unavailable";
+type ModelState = "ready" | "loading" | "unavailable";
 
 /** As front ends are told. */
 export interface ToldModel {

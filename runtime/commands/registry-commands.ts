@@ -11,7 +11,7 @@ export interface RegistryFlags {
 }
 
 /** Runs work that a signal may end, and prints what it gives. */
-export type RunPull = (work: (signal?: AbortSignal) => Promise<CommandResult>) => Promise<void>;
+type RunPull = (work: (signal?: AbortSignal) => Promise<CommandResult>) => Promise<void>;
 
 export function plainHttpOption(): Option {
   return new Option(

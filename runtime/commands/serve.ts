@@ -1,4 +1,5 @@
 /** `serve --policy BUNDLE…`: answers inference requests until it is told to stop. */
+
 import { join } from "node:path";
 import { EXIT_CODES, RuntimeError } from "../base/errors.ts";
 import { settleCollection } from "../base/heap-collection.ts";
@@ -16,7 +17,8 @@ import { methodOf } from "../methods/registry.ts";
 import { type ElsewhereOptions, parsePoolUrls } from "../remote/elsewhere.ts";
 import type { AccessOptions } from "../server/access/access.ts";
 import type { ServerLimits } from "../server/applications/limits.ts";
-import type { LogState } from "../server/logs/log.ts";
+import { LineSink } from "../server/logs/line-sink.ts";
+import { Log, type LogState } from "../server/logs/log.ts";
 import { readSettingsFile } from "../settings/file.ts";
 import { LIMIT_KEYS } from "../settings/limits.ts";
 import { type Resolved, resolveSettings } from "../settings/resolve.ts";
@@ -24,7 +26,6 @@ import { tokenFileFor } from "../settings/shown-tokens.ts";
 import type { SettingValues } from "../settings/table.ts";
 import type { CommandResult } from "./command-result.ts";
 import { printedSettings } from "./print-settings.ts";
-import { openLogs, type ServeLogs } from "./serve-logs.ts";
 
 /** Folder in that where bundles are kept. */
 const SERIALS = "serials";
@@ -37,7 +38,7 @@ export interface ServeTools {
   readonly gateOf?: ServerOptions["gateOf"];
 }
 
-export interface ServeSurroundings {
+interface ServeSurroundings {
   /** Aborting it stops the server: what was accepted is answered first. */
   readonly signal: AbortSignal;
   /** Called once every worker is ready. */
@@ -265,4 +266,18 @@ function aborted(signal: AbortSignal): Promise<void> {
     if (signal.aborted) resolve();
     else signal.addEventListener("abort", () => resolve(), { once: true });
   });
+}
+
+interface ServeLogs {
+  readonly log: Log;
+  readonly options: Pick<ServerOptions, "stderr" | "log" | "onNotice">;
+  /** Ends once all is written, or has waited for a second. */
+  close(): Promise<void>;
+}
+
+function openLogs({ logLevel: level, logFormat: format }: SettingValues): ServeLogs {
+  const stderr = new LineSink();
+  const epochMs = () => performance.timeOrigin + performance.now();
+  const log = new Log({ sink: stderr, level, format, epochMs });
+  return { log, options: { log, stderr, onNotice: log.notice }, close: () => stderr.close() };
 }

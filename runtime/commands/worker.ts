@@ -48,7 +48,7 @@ export interface WorkerCommand {
 /** As bundles call the pool of those that say none. */
 const DEFAULT_POOL = "default";
 
-export interface WorkerSurroundings {
+interface WorkerSurroundings {
   /** Aborting it stops the worker: what was accepted is answered first. */
   readonly signal: AbortSignal;
   /** Called once it has loaded its models. */

@@ -11,7 +11,7 @@ import type { FoundCredentials } from "./credentials.ts";
 import { bodyOf, send } from "./http-client.ts";
 import { registryError, TransientError, wordsOf } from "./registry-errors.ts";
 
-export interface AuthorizerOptions {
+interface AuthorizerOptions {
   /** As messages name the registry. */
   readonly where: string;
   /** Of the registry: what it says in the clear must not send us elsewhere in the clear. */

@@ -12,7 +12,7 @@ import { Filling } from "./filling.ts";
 import { digestError } from "./registry-errors.ts";
 import type { Transport } from "./transport.ts";
 
-export interface WantedBlob {
+interface WantedBlob {
   /** As 64 hexadecimal digits in lower case. */
   readonly sha256: string;
   /** Bytes that it has, where that is known; more are not taken. */

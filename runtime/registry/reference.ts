@@ -36,11 +36,6 @@ const TAG = /^\w[\w.-]{0,127}$/;
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 const THIS_MACHINE = /^(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])(?::\d+)?$/i;
 
-/** Whether a place is one of a registry, by its scheme. */
-export function isRegistryReference(place: string): boolean {
-  return SCHEME.test(place);
-}
-
 /**
  * Reads a reference, with or without its scheme. `oci://` means TLS, but for this machine's own
  * registries; `oci+http://` and `oci+https://` say it whatever the host.

@@ -43,7 +43,7 @@ export interface FetchedManifest {
 }
 
 /** What has been pushed. */
-export interface PushedManifest {
+interface PushedManifest {
   readonly digest: string;
   /** Of the manifest itself. */
   readonly bytes: number;

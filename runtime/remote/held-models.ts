@@ -65,7 +65,7 @@ async function nameThere(
   throw new Error(`it has no model ${tried}`);
 }
 
-export interface HeldModel {
+interface HeldModel {
   /** Of the model on the server. */
   readonly name: string;
   readonly isLoaded: boolean;

@@ -12,7 +12,7 @@ interface LoadWatchOptions {
 }
 
 /** What is known at a moment. */
-export interface Outlook {
+interface Outlook {
   /** Why nothing is known; null where it is. */
   readonly whyUnknown: string | null;
   /** Rows a second of all front ends. */

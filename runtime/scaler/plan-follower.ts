@@ -9,7 +9,7 @@ import { methodOf } from "../methods/registry.ts";
  * A level that was wanted stays so for this long: pods that end while the load only breathes out
  * take longer to come back than it does.
  */
-export const HOLD_MS = 60_000;
+const HOLD_MS = 60_000;
 
 /** Part of what a plan wants, by names; left out for all tasks, or all pools. */
 export interface WantedPart {

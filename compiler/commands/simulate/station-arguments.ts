@@ -15,7 +15,7 @@ export function parseStations(without: string | undefined): StationOptions {
 }
 
 /** What the latencies of a simulation leave out, and why. */
-export interface Omission {
+interface Omission {
   readonly name: "serving path" | "contention";
   readonly why: "not profiled" | "left out";
 }

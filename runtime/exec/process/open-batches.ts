@@ -19,7 +19,7 @@ import {
 } from "./frame-protocol.ts";
 import { withMemoryLimit } from "./worker-memory.ts";
 
-export interface OpenBatch {
+interface OpenBatch {
   readonly slot: number;
   /** Name of its variant. */
   readonly variant: string;

@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { type Frame, textFrame } from "./frame-protocol.ts";
 import { FrameReader, type OnHead } from "./frame-reader.ts";
 
-export interface ChannelListener {
+interface ChannelListener {
   /** A frame of that kind begins, with these bytes; the rest may take a while. */
   readonly onHead: OnHead;
   readonly onFrame: (frame: Frame) => void;

@@ -28,7 +28,7 @@ import { withMemoryLimit, workerMemoryBytes } from "./worker-memory.ts";
 import { WorkerWatch } from "./worker-watch.ts";
 
 /** How far a worker got: healthy ones have shown that their kind works. */
-export type WorkerPhase = "starting" | "ready" | "healthy";
+type WorkerPhase = "starting" | "ready" | "healthy";
 
 export interface WorkerListener {
   /** It has loaded a model that it did not hold; called before whatever waits for the model. */

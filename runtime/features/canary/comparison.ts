@@ -7,12 +7,12 @@ import { EDetector } from "../../server/measures/e-detector.ts";
 import { BelowTest } from "./below-bet.ts";
 
 /** A block lasts so long and has so many requests of the canary at least. */
-export const BLOCK_MS = 5000;
-export const BLOCK_REQUESTS = 20;
+const BLOCK_MS = 5000;
+const BLOCK_REQUESTS = 20;
 /** Chance at most of each mistake: to give up a bundle that is as good, to take one that is not. */
 export const MISTAKE = 0.01;
 /** Of the bundle beside it as many are looked back on: what disturbed both before is forgotten. */
-export const BLOCKS_BACK = 12;
+const BLOCKS_BACK = 12;
 /** What is bet against has to be possible. */
 const MOST_BOUND = 0.9;
 

@@ -17,7 +17,7 @@ export interface Seen {
   readonly isReady: boolean;
 }
 
-export interface Verdict {
+interface Verdict {
   readonly kind: "as good" | "worse";
   /** In words, after "since". */
   readonly because: string;

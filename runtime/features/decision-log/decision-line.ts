@@ -12,7 +12,7 @@ import type { MaskedFields } from "./masked-fields.ts";
 /** What a method says of a decision; undefined where it cannot. */
 export type ReviewDecision = (bundle: Bundle, made: MadeDecision) => ReviewedDecision | undefined;
 
-export interface LineOptions {
+interface LineOptions {
   readonly mask: MaskedFields;
   /** Is added to the clock of the server for milliseconds since 1970. */
   readonly epochOffsetMs: number;

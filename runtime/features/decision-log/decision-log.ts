@@ -28,7 +28,7 @@ export interface DecisionLogOptions {
 }
 
 /** An application as the log sees it. */
-export interface LoggedApplication {
+interface LoggedApplication {
   readonly name: string;
   readonly endpoint: {
     readonly bundle: Bundle;

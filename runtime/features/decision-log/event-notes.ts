@@ -7,7 +7,7 @@ import { lineText } from "./log-lines.ts";
 const LINE = 2 ** 18;
 
 /** What of the bundle in force a log says where another begins to decide. */
-export interface InForce {
+interface InForce {
   readonly revision: string;
   readonly levelCount: number;
 }

@@ -3,7 +3,7 @@ import type { Notice } from "../../base/notice.ts";
 import { type LostLine, lineText } from "./log-lines.ts";
 import type { Delivery, LogPlace } from "./log-place.ts";
 
-export interface LineBatchesOptions {
+interface LineBatchesOptions {
   readonly place: LogPlace;
   readonly onNotice: Notice;
   /** Characters that wait at most; left out for 8 Mi. Lines beyond it are lost. */

@@ -2,8 +2,8 @@
 import { createHmac, randomBytes } from "node:crypto";
 
 /** What says something of clients, or repeats what they sent. */
-export const MASKABLE = ["id", "client", "userAgent", "traceId", "error"] as const;
-export type Maskable = (typeof MASKABLE)[number];
+const MASKABLE = ["id", "client", "userAgent", "traceId", "error"] as const;
+type Maskable = (typeof MASKABLE)[number];
 
 /** The field, or its name with this behind it for a digest in its place. */
 const BY_DIGEST = "=digest";

@@ -8,7 +8,7 @@ import { HttpPlace } from "./http-place.ts";
 import type { LogPlace } from "./log-place.ts";
 import { StreamPlace } from "./stream-place.ts";
 
-export interface DecisionLogSettings {
+interface DecisionLogSettings {
   /** A file, an http or https URL, or - for standard output. */
   readonly place: string;
   /** Of the requests, 0..1, how many have a line. */

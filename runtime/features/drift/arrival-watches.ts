@@ -99,7 +99,7 @@ export class DispersionWatch extends Watch {
  * Variance over mean of the rows of a window, at most: within short ones arrivals that are more
  * even than Poisson's hardly are.
  */
-export function compiledDispersion(compiled: ArrivalModel): number {
+function compiledDispersion(compiled: ArrivalModel): number {
   if (compiled.process === "poisson") return 1;
   return Math.max(1, compiled.process === "gamma" ? compiled.cv2 : compiled.dispersion);
 }

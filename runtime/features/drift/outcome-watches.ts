@@ -11,7 +11,7 @@ const BLOCK_ROWS = 50;
 const BLOCKS_TO_HOLD = 60;
 
 /** Violations above the promise that are none, of all rows. */
-export const VIOLATION_TOLERANCE = 0.005;
+const VIOLATION_TOLERANCE = 0.005;
 /** Accuracy below the promise that is none. */
 export const ACCURACY_TOLERANCE = 0.01;
 
@@ -66,7 +66,7 @@ class Doubted {
 }
 
 /** Rows since the last look, of what a level promises something. */
-export class PromisedRows {
+class PromisedRows {
   #before: Reading | undefined;
 
   /** @returns undefined where nothing was promised of them. */

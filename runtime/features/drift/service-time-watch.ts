@@ -7,7 +7,7 @@ import { Watch } from "./watch.ts";
 import type { Change } from "./watched-promise.ts";
 
 /** Blocks that may be slow by the machine's doing, in the mean, and all be as promised. */
-export const SLOW_BLOCKS = 0.1;
+const SLOW_BLOCKS = 0.1;
 /** Blocks of 5 s: two minutes. */
 const BLOCKS_TO_HOLD = 24;
 

@@ -14,7 +14,7 @@ export interface SeenBlock {
 
 export type Change = "broken" | "holds" | undefined;
 
-export interface WatchedOptions {
+interface WatchedOptions {
   /** Evidence at which it is broken: observations until a false alarm, in the mean, at least. */
   readonly threshold: number;
   /** So many blocks in a row have to be as promised together for it to hold again. */

@@ -9,7 +9,7 @@ import type { EndpointModel } from "../../server/requests/endpoint.ts";
 import { FeedbackBook } from "./feedback-book.ts";
 import { feedbackLines } from "./feedback-document.ts";
 
-export interface FeedbackBooksOptions {
+interface FeedbackBooksOptions {
   /** Rows that feedback may come for, of all requests of a model. */
   readonly maxRows: number;
   /** How long it may come. */

@@ -4,7 +4,7 @@ import { refusedLines } from "../../server/metrics/shared-families.ts";
 import type { FeedbackBook } from "./feedback-book.ts";
 import { ALPHA, type VariantAccuracy } from "./variant-counts.ts";
 
-export interface FeedbackDocument {
+interface FeedbackDocument {
   readonly model: string;
   /** When counting began, as RFC 3339 has it. */
   readonly since: string;
@@ -13,7 +13,7 @@ export interface FeedbackDocument {
   readonly variants: Readonly<Record<string, VariantReport>>;
 }
 
-export interface VariantReport {
+interface VariantReport {
   /** As the bundle has it; null where several paths are counted as one. */
   readonly profiled: number | null;
   readonly labels: { readonly correct: number; readonly wrong: number };

@@ -8,7 +8,7 @@ export const ALPHA = 0.05;
 
 /** Paths of a pipeline that are told apart; what answers beside them is one. */
 const MAX_PATHS = 256;
-export const OTHER_PATHS = "other";
+const OTHER_PATHS = "other";
 
 interface LabelCounts {
   readonly correct: number;

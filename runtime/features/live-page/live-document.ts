@@ -27,7 +27,7 @@ export class LiveDocuments {
   }
 }
 
-export function liveDocument(house: House): LiveDocument {
+function liveDocument(house: House): LiveDocument {
   const { applications, version } = house;
   return {
     format: LIVE_FORMAT,

@@ -1,6 +1,6 @@
 /** The HTML of the live page: its frame, which the script fills. No value is ever put into it. */
 
-export interface PageParts {
+interface PageParts {
   /** Hrefs and texts are constants of this package. */
   readonly style: string;
   readonly script: string;

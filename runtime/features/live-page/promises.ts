@@ -5,7 +5,7 @@ import { decidingLevel } from "../../describe/deciding-level.ts";
 import type { LiveLevel } from "./live.ts";
 
 /** Levels that a document tells at most. */
-export const MAX_LEVELS = 64;
+const MAX_LEVELS = 64;
 
 /** What bundles of all methods may say of a level; of each figure some methods say nothing. */
 interface Stated {

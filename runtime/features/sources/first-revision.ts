@@ -12,7 +12,7 @@ import type { Revision, StoredPolicy } from "./stored-policy.ts";
 /** Where there is nothing to serve until the source answers. */
 const FIRST_TRIES = 4;
 
-export interface Kept {
+interface Kept {
   /** Null where none may be followed. */
   readonly staged: Staged | null;
   /** Of which all of them are; null where there is none. */

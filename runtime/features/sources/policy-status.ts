@@ -21,7 +21,7 @@ export interface FoundBundle {
 }
 
 /** What the source has and the server does not follow. */
-export interface Refused extends Fault {
+interface Refused extends Fault {
   /** Of the revision; null where it could not be told. */
   readonly id: string | null;
   readonly sha256: string | null;

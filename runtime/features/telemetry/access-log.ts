@@ -5,7 +5,7 @@ import type { BatchRun } from "../../server/requests/batch-run.ts";
 import type { RequestRecord } from "../../server/requests/request-record.ts";
 
 /** Digits of a bundle's digest that a line has, as the live page shows them. */
-export const BUNDLE_DIGITS = 12;
+const BUNDLE_DIGITS = 12;
 /** Batches of a request that are told; one that fans out may have more. */
 const MAX_RUNS = 32;
 

@@ -11,7 +11,7 @@ export interface OperatedLog {
 }
 
 type Setting = boolean | number | string;
-export type LogSettings = Readonly<Record<string, Setting>>;
+type LogSettings = Readonly<Record<string, Setting>>;
 
 /** Those that say what is told, in the order of the severities. */
 const SWITCHES = ["log_error", "log_warning", "log_info", "log_verbose_level"] as const;

@@ -82,7 +82,7 @@ export const ramsis = {
 };
 
 /** Whether all workers share one queue. */
-export function isPooled({ policy }: Pick<RamsisFrame, "policy">): boolean {
+function isPooled({ policy }: Pick<RamsisFrame, "policy">): boolean {
   return policy.balancer === "pooled";
 }
 

@@ -3,7 +3,7 @@ import type { RemoteMember, RemoteWorkers } from "../../../remote/remote-workers
 import type { ClusterMembership } from "../membership.ts";
 import type { WorkerState } from "../worker-state.ts";
 
-export interface AllMembers {
+interface AllMembers {
   /** Whoever has them. */
   readonly all: RemoteWorkers;
   /** The highest epoch that a worker has told of; undefined of one that is no member. */

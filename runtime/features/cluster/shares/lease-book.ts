@@ -33,7 +33,7 @@ export type LeaseWrite =
       readonly revision: number | null;
     };
 
-export interface LeaseBookOptions {
+interface LeaseBookOptions {
   /** No other front end has this name, nor has had it. */
   readonly frontEnd: string;
   readonly beatMs: number;

@@ -1,7 +1,7 @@
 /** Which front ends are alive, judged by the beats that are seen of them. */
 import type { SeenLoad } from "../../../core/load-share.ts";
 
-export interface PeerBookOptions {
+interface PeerBookOptions {
   /** A front end is taken for dead when its key has not changed for so long ... */
   readonly leaseMs: number;
   /** ... during which so many beats of one's own were acknowledged. */

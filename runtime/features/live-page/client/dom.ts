@@ -1,6 +1,6 @@
 /** Elements made of names, attributes and text; nothing that was read is ever taken for markup. */
 
-export type Child = Node | string;
+type Child = Node | string;
 
 type Attributes = Readonly<Record<string, string | number>>;
 

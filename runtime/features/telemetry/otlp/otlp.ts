@@ -14,7 +14,7 @@ import { TraceExporter } from "./trace-exporter.ts";
 /** How long the end of a server waits for a receiver. */
 const CLOSE_MS = 3000;
 
-export interface OtlpOptions {
+interface OtlpOptions {
   readonly settings: OtlpSettings;
   /** Of the program. */
   readonly version: string;
@@ -23,7 +23,7 @@ export interface OtlpOptions {
   readonly onNotice: Notice;
 }
 
-export interface Otlp {
+interface Otlp {
   /** Undefined where traces are not sent. */
   readonly traces: TraceSink | undefined;
   /** Sends metrics from now on. @param lines of all there is to tell. */

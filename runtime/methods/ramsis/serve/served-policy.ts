@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { isOfSameMethod } from "../../../bundle/same-method.ts";
 import type { Bundle, RamsisBundle, RamsisLevel } from "../../../bundle/schema.ts";
-import { readRamsisBundle } from "../bundle/read.ts";
+import { readRamsisBundle } from "../bundle/fields.ts";
 import { NamedBatches } from "../core/named-batches.ts";
 import { fastestServiceMs } from "../core/policy.ts";
 import type { Scheduler } from "./scheduler.ts";
