@@ -48,7 +48,7 @@ export interface PlannedVisits {
   readonly next: { readonly tasks: readonly number[]; readonly takesAll: boolean };
 }
 
-/** What makes a query of the task ready. */
+/** Event that makes a query of the task ready. */
 type StageSource =
   /** The request itself, in arrival order. */
   | { readonly kind: "requests"; readonly request: Uint32Array }

@@ -21,11 +21,11 @@ import {
   servingPlanOf,
 } from "./serving-plan.ts";
 
-export type MoveRequest = LevelRequest & { readonly kind: "move" };
+type MoveRequest = LevelRequest & { readonly kind: "move" };
 type Solving = Promise<readonly SolvedLevel[]>;
 export type OnSolved = (solved: SolvedLevel) => void;
 
-export interface DividedSearch {
+interface DividedSearch {
   /** Undefined if one machine searches the level. */
   readonly asked: (loadQps: number) => AskedBranches | undefined;
   /** Called for each searched branch. */

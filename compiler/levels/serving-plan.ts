@@ -7,7 +7,7 @@ import type { Application, Cluster, MeasuredServing } from "../spec/application.
 import { conflict, type Mistake } from "../spec/document/mistakes.ts";
 
 /** Serving-path allowances of an application's plans. */
-export interface ServingPlan extends PathMargins {
+interface ServingPlan extends PathMargins {
   readonly stretch: number;
 }
 

@@ -136,7 +136,7 @@ export interface MethodExtras<
 > {
   /** Whether the method serves sequences of requests, whose models keep state. */
   readonly keepsState: boolean;
-  /** What must provide the inputs of a task; null if models are cut instead of linked. */
+  /** Edges that must provide the inputs of a task; null if models are cut instead of linked. */
   readonly feeds: FeedKind | null;
   /** Yields model files that do not fit together. */
   modelMistakes(application: Application<P>, models: ModelFiles): Iterable<Mistake>;
@@ -200,7 +200,7 @@ export interface MethodExtras<
 
   /** Whether a request is one query however many rows it has; otherwise each row is one. */
   readonly servesWhole: boolean;
-  /** What is measured of its models, other than whole batches on one core. */
+  /** Measurements of its models other than whole batches on one core. */
   readonly profiled: "layers" | "cores" | null;
   /** Returns the requests that its simulation draws; null if each is one row for the only model. */
   requestsOf(
@@ -325,9 +325,9 @@ interface Baselines {
 }
 
 export interface NamedBaseline {
-  /** As given. */
+  /** The text of the option. */
   readonly text: string;
-  /** Without the part after a colon. */
+  /** The part before a colon. */
   readonly name: string;
   readonly tuned: boolean;
   /** A method that has it; the bundle's own method may have one of the same name. */

@@ -8,7 +8,7 @@ import type { KeyPath } from "../spec/document/document.ts";
 import { conflict, type Mistake, show } from "../spec/document/mistakes.ts";
 import { type ModelFiles, type ModelledTask, modelOf } from "./model-files.ts";
 
-/** What must provide all inputs of a task: every single edge into it, or its edges together. */
+/** Edges that must provide all inputs of a task: every single edge into it, or all together. */
 export type FeedKind = "every edge" | "all edges together";
 
 /**

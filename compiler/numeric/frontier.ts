@@ -86,7 +86,7 @@ export class Frontier {
   }
 
   /**
-   * Returns the index of the cheapest point with at most that latency; `count` if there is none.
+   * Returns the index of the cheapest point with at most that latency, or `count`.
    */
   indexWithin(limitMs: number): number {
     const { latencyMs } = this;
@@ -137,7 +137,7 @@ export class Frontier {
  * Least latency for each number of cores, while two frontiers are merged; grows as needed, all
  * Infinity in between.
  */
-export interface Buckets {
+interface Buckets {
   latencyMs: Float64Array;
   pair: Float64Array;
 }

@@ -1,6 +1,6 @@
 /** Order in which the queries of a join become ready, from the sorted ends of the tasks before. */
 
-export interface Settled {
+interface Settled {
   readonly count: number;
   /** Non-decreasing, ms. */
   readonly atMs: Float64Array;

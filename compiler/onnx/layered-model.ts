@@ -71,7 +71,7 @@ interface Uncut {
   readonly model: ModelProto;
   readonly graph: GraphProto;
   readonly flow: GraphFlow;
-  /** By name. */
+  /** Keyed by name. */
   readonly inputs: ReadonlyMap<string, TensorInfo>;
   readonly uses: ReadonlyMap<string, ValueUse>;
 }

@@ -35,7 +35,7 @@ export interface ValueTensor {
   readonly shape: readonly number[];
 }
 
-export interface ProbedGraph {
+interface ProbedGraph {
   readonly inputs: readonly TensorInfo[];
   /** Values to inspect. */
   readonly names: readonly string[];

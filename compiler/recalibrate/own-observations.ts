@@ -3,7 +3,7 @@ import type { Bundle, ProfileReference } from "stratagem-runtime/internal/bundle
 import type { ProfileSpec } from "../spec/schema/profile-schema.ts";
 import type { ObservedTimes, Quantiles } from "./observed-times.ts";
 
-export interface ObservedProfile {
+interface ObservedProfile {
   readonly profile: ProfileSpec;
   /** Name of its file, without folders. */
   readonly file: string;
@@ -14,7 +14,7 @@ export interface ObservedProfile {
 }
 
 export interface OwnObservations {
-  /** By the variant's name in the profile; one entry per cell. */
+  /** Keyed by the variant's name in the profile; one entry per cell. */
   readonly byVariant: ReadonlyMap<string, readonly ObservedTimes[]>;
   /** Pools that were found; if there are several, one must be chosen. */
   readonly pools: readonly string[];

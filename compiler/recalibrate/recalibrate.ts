@@ -19,12 +19,11 @@ import {
   feedbackDocument,
   withObservedAccuracy,
 } from "./observed-accuracy.ts";
-import { meanBusyWorkers, type ObservedTimes, observedTimes } from "./observed-times.ts";
+import { meanBusyWorkers, type ObservedTimes, observedTimes, stretchAt } from "./observed-times.ts";
 import { type OwnObservations, ownObservations } from "./own-observations.ts";
 import { recalibrated } from "./recalibrated-profile.ts";
 import { recalibratedText } from "./recalibrated-text.ts";
 import { readServerText, type ServerText } from "./server-text.ts";
-import { stretchAt } from "./stretch.ts";
 
 export interface RecalibrateCommand {
   /** The profile that the served bundle was compiled from, or a spec that names only this one. */
@@ -36,11 +35,11 @@ export interface RecalibrateCommand {
   readonly policy: string | null;
 }
 
-/** With fewer samples the 99th percentile is the maximum. */
+/** Least samples: below 100, the 99th percentile is the maximum. */
 const MIN_SAMPLES = 100;
 
 /** Factor that observed times were divided by, and its source. */
-export interface Stretch {
+interface Stretch {
   readonly factor: number;
   readonly busyWorkers: number | null;
   /** Whether the profile has a curve of contention. */

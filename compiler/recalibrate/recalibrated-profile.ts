@@ -8,13 +8,13 @@ type Row = RowsSpec[string];
  * Observed: enough samples. Scaled: by the ratio of its variant's observed cells. Kept: its variant
  * was not observed.
  */
-export type CellSource = "observed" | "scaled" | "kept";
+type CellSource = "observed" | "scaled" | "kept";
 
 export interface RecalibratedCell {
   readonly variant: string;
   /** Batch size; or, for layers, which. */
   readonly batch: string;
-  /** Such as `2 cores` or `48x160`; empty if times hold for all. */
+  /** Kind of worker or input, `2 cores` or `48x160`; empty if times hold for all. */
   readonly place: string;
   readonly source: CellSource;
   /** Number of observed samples, also of a cell that had too few. */
@@ -23,14 +23,14 @@ export interface RecalibratedCell {
   readonly after: Row;
 }
 
-export interface RecalibrateOptions {
+interface RecalibrateOptions {
   /** Cells with fewer samples are noise. */
   readonly minSamples: number;
   /** Divisor of observed times: how much longer they are than on an idle machine. */
   readonly stretch: number;
 }
 
-export interface Recalibrated {
+interface Recalibrated {
   readonly profile: ProfileSpec;
   readonly cells: readonly RecalibratedCell[];
 }

@@ -28,7 +28,7 @@ export class EventQueue {
     return this.#length;
   }
 
-  /** Time of the first event; Infinity if there is none. */
+  /** Time of the first event; Infinity if the queue is empty. */
   get nextMs(): number {
     if (this.#length === 0) return Number.POSITIVE_INFINITY;
     return this.#timeMs[this.#at(0)] ?? Number.NaN;

@@ -67,7 +67,7 @@ export function simulateInferlineCommand(
   });
 }
 
-/** What a simulation reports in addition to its sums. */
+/** Options for reports in addition to the sums of a simulation. */
 type Watched = Pick<InferlineSimulationOptions, "withLatencies" | "timeline">;
 
 interface Simulation {

@@ -131,7 +131,7 @@ function demandOf(frame: LokiFrame, { plan }: PlannedLevel, task: number): numbe
 }
 
 interface StageSetting {
-  /** With the servers of the task as its workers. */
+  /** Its workers are the servers of the task. */
   readonly pool: Pool;
   readonly poolIndex: number;
   readonly budgetMs: number;

@@ -59,7 +59,7 @@ export function parseScalerDelay(text: string): ScalerDelay | null {
 export const SCALER_DELAY_FORM =
   "hpa (polls every 15 s), keda (also polls every 30 s), or keda:10s";
 
-/** Such as "KEDA at 30 s polling". */
+/** Formats a delay, such as "KEDA at 30 s polling". */
 export function scalerDelayText({ pollingMs, syncMs }: ScalerDelay): string {
   if (pollingMs > 0) return `KEDA at ${pollingMs / 1000} s polling`;
   return `an autoscaler that polls every ${syncMs / 1000} s`;

@@ -43,7 +43,7 @@ export class ServerStation {
     this.#workers = workers;
   }
 
-  /** Time when the first job is finished; Infinity if there is none. */
+  /** Time when the first job is finished; Infinity if the queue is empty. */
   get nextMs(): number {
     if (this.#length === 0) return Number.POSITIVE_INFINITY;
     if (Number.isNaN(this.#doneMs)) this.#begin();

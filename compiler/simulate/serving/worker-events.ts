@@ -100,7 +100,7 @@ export class WorkerEvents {
     return this.#timed.length + (this.#contention === null ? 0 : this.#batches.length);
   }
 
-  /** Time of the first event; Infinity if there is none. */
+  /** Time of the first event; Infinity without events. */
   get nextMs(): number {
     if (this.#contention === null) return this.#timed.nextMs;
     return Math.min(this.#timed.nextMs, this.#nextBatchMs());

@@ -30,7 +30,7 @@ interface Lane {
  * time, in order, and waits while two finished instances wait for the next stage.
  */
 export class DrawnInstanceTimes implements InstanceTimes {
-  /** By model, shape and stage; empty if there is no pipeline. */
+  /** Indexed by model, shape and stage; empty if there is no pipeline. */
   readonly #knots: readonly (readonly (readonly Float64Array[])[])[];
   readonly #maxDepth: number;
   readonly #rng: Rng;
@@ -65,7 +65,7 @@ export class DrawnInstanceTimes implements InstanceTimes {
     let readyMs = 0;
     for (let stage = 0; stage < knots.length; stage++) {
       const ofStage = knots[stage] ?? NO_KNOTS;
-      // Of the next stage, still the start of the last instance but one.
+      // The next stage still has the start of the last instance but one here.
       const roomMs = stage + 1 < knots.length ? (beganBeforeMs[stage + 1] ?? 0) : 0;
       const beginsMs = Math.max(readyMs, doneMs[stage] ?? 0, roomMs);
       beganBeforeMs[stage] = beganMs[stage] ?? 0;

@@ -25,7 +25,7 @@ interface PipelineWork {
 export class PlaceEvents {
   readonly #workers: WorkerEvents;
   readonly #running: RunningQueries;
-  /** By pipeline of the running queries; null without contention. */
+  /** Indexed by pipeline of the running queries; null without contention. */
   readonly #work: readonly (PipelineWork | null)[] | null;
   /** [slotCount]: whether its run has yet to begin; processors that it keeps busy. */
   readonly #isDue: Uint8Array;

@@ -103,7 +103,7 @@ const SERVICE_STREAM = 6;
  * does the last instance of each, with its answer; the hop to a place and back is part of the
  * measured stage times, so no other instance passes the server. Places contend for processors, and
  * sleeping ones wake up for the first instance.
- * @throws InputError INPUT_CONFLICT if service times are to be sampled and the bundle holds no
+ * @throws InputError INPUT_CONFLICT if sampled service times are requested and the bundle has no
  * quantiles.
  * Source: Accordion §3, §4.
  */

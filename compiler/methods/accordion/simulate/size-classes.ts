@@ -10,7 +10,7 @@ export type SizeClass = { readonly from: number; readonly to: number } | null;
 /** Bounds are powers of two: 1, 2, 3 to 4, 5 to 8 … places; the last class is too slow on any. */
 export class SizeClasses {
   readonly classes: readonly SizeClass[];
-  /** By model, for each class the largest batch that meets its deadline. */
+  /** Indexed by model, for each class the largest batch that meets its deadline. */
   readonly #largest: readonly (readonly number[])[];
 
   constructor(bundle: Pick<AccordionBundle, "shapes" | "tasks" | "policy" | "slo">) {

@@ -94,7 +94,7 @@ export class AccordionTally {
   ];
   readonly #latency = new LatencySample();
   readonly #sizes: SizeClasses;
-  /** By size class, low and high. */
+  /** Indexed by size class, low and high. */
   readonly #bySize: readonly (readonly [Group, Group])[];
 
   constructor(

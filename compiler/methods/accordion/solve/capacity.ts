@@ -46,7 +46,7 @@ export function capacityQps(frame: AccordionFrame): number {
   return value;
 }
 
-/** By model. */
+/** Indexed by model. */
 function occupations({ tasks, shapes, policy }: AccordionFrame): Occupation[][] {
   const [shapeCount = 0] = shapes.shape;
   const placesByPool = viewOf(shapes);

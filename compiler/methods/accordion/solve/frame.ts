@@ -108,7 +108,7 @@ function malleable(
   models: ModelFiles,
 ): MalleableVariant {
   const layerCount = pipelines[0]?.cut.reduce((sum, layers) => sum + layers, 0) ?? 0;
-  // Without layers a model cannot be cut, so it has no file.
+  // A model without layers cannot be cut, so it has no file.
   const isCut = model !== null && layerCount > 0;
   return {
     name,

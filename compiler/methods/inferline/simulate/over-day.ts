@@ -34,7 +34,7 @@ export interface DayOutcome {
    * effect at once.
    */
   readonly plannedCostPerHour: number;
-  /** By minute. */
+  /** Indexed by minute. */
   readonly planned: readonly number[];
 }
 

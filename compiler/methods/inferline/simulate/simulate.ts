@@ -93,7 +93,7 @@ const SERVICE_STREAM = 2;
  * Simultaneous events are applied before batches start: arrivals, deliveries, then completions by
  * task and by start. If the bundle has a serving path, requests and batches pass the server, and
  * batches compute under contention. The same bundle, options and seed give the same result.
- * @throws InputError INPUT_CONFLICT if service times are to be sampled and the bundle holds no
+ * @throws InputError INPUT_CONFLICT if sampled service times are requested and the bundle has no
  * quantiles.
  * Source: InferLine §4.2.
  */
@@ -226,7 +226,7 @@ class StageSimulation {
         continue;
       }
       if (wakeMs < nowMs) {
-        // Without requests under way only the tuner has events, which matter until the duration
+        // Once no request is under way, only the tuner has events; they matter until the duration
         // ends.
         if (nowMs === Number.POSITIVE_INFINITY && wakeMs >= this.#durationMs) return;
         this.#wake(wakeMs);

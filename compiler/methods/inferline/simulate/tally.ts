@@ -30,7 +30,7 @@ interface InferlineTaskOutcome extends TaskBatches {
 export interface InferlineTimelineSecond {
   /** Requests that arrived. */
   readonly requests: number;
-  /** Those of them that were late or dropped. */
+  /** Late or dropped requests among them. */
   readonly violations: number;
   /** Running and starting replicas, at the end of the second. */
   readonly servers: number;

@@ -90,7 +90,7 @@ class LeastMargin {
       const kept = { ...found, lowerBound: proven.lowerBound };
       // At equal cost, a plan that holds is as good as proven.
       if (this.#costOf(found) <= this.#costOf(proven)) return this.#cheapest(kept);
-      // With the whole limit the same margin has a cheaper plan, which does not hold.
+      // The whole limit finds a cheaper plan for the same margin, which does not hold.
       if (this.#holds(found)) this.#keep(kept);
       this.#tooSmall = proven;
       ({ steps, found } = this.#next(steps));

@@ -90,7 +90,7 @@ const NONE = -1;
  * The cluster is warm: the demand at time 0 is known, and its plan's models are loaded. Queries
  * take the communication latency to every server. The same bundle, options and seed give the same
  * result.
- * @throws InputError INPUT_CONFLICT if service times are to be sampled and the bundle holds no
+ * @throws InputError INPUT_CONFLICT if sampled service times are requested and the bundle has no
  * quantiles.
  */
 export function simulateLoki(

@@ -87,7 +87,7 @@ function usedText(result: SimulationResult | undefined): string {
     .filter(({ share }, index) => share >= MIN_LISTED_SHARE && index < MAX_TOLD_VARIANTS);
   if (listed.length === 0) return "no variant";
   const [only] = listed;
-  if (only !== undefined && only.share === 1) return `${only.name} alone`;
+  if (only?.share === 1) return `${only.name} alone`;
   return listText(listed.map(({ name, share }) => `${name} (${shareText(share)})`));
 }
 

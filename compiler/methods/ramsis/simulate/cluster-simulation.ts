@@ -38,7 +38,7 @@ export interface ClusterOptions extends CountOptions {
   readonly serviceRng: Rng;
   /** SLO, or bucket, of each query; default: all have the SLO of the bundle. */
   readonly classes?: QueryClasses;
-  /** Without it, only models take time, whatever the bundle says of the serving path. */
+  /** Serving path to simulate; if left out, only models take time. */
   readonly path?: { readonly stations: StationOptions; readonly rng: Rng };
 }
 

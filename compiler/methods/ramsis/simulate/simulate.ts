@@ -50,7 +50,7 @@ const SERVICE_STREAM = 2;
  *
  * Uses the production dispatcher; here a started batch becomes a completion in the future. At equal
  * times arrivals come before completions. The same bundle, options and seed give the same result.
- * @throws InputError if service times are to be sampled and the bundle holds no quantiles.
+ * @throws InputError if sampled service times are requested and the bundle has no quantiles.
  */
 export function simulate(bundle: RamsisBundle, options: SimulationOptions): SimulationResult {
   const { durationMs, seed } = options;

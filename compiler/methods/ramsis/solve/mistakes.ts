@@ -15,7 +15,7 @@ type Task = RamsisApplication["tasks"][number];
 type SpecVariant = Task["variants"][number];
 
 /**
- * With more states a level takes minutes and gigabytes without benefit: the paper's grid has 3,334.
+ * Limit on states: more take minutes and gigabytes without benefit. The paper's grid has 3,334.
  */
 const MAX_STATES = 500_000;
 /** Each has its own row if batches are variable; the paper's problem has 465,000. */

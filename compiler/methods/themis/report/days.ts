@@ -13,7 +13,7 @@ export interface ScaledRun {
   readonly scaler: string;
   /** Cores of the plan of each level. */
   readonly plannedCores: readonly number[];
-  /** With a timeline. */
+  /** Includes a timeline. */
   readonly result: ThemisSimulationResult;
 }
 

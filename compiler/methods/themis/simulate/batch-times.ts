@@ -6,7 +6,7 @@ import { assert } from "stratagem-runtime/internal/core/assert";
 export class BatchTimes {
   /** Largest batch of any variant. */
   readonly maxBatch: number;
-  /** By variant of all tasks, [maxCores, maxBatch of the variant]. */
+  /** Indexed by variant of all tasks, [maxCores, maxBatch of the variant]. */
   readonly #ms: readonly Float64Array[];
   readonly #maxBatch: Uint32Array;
 

@@ -13,7 +13,7 @@ export function haveBatchQuantiles(tasks: readonly ScaledTask[]): boolean {
 
 /** Planned times, multiplied by a drawn ratio of measured time to p95 in the nearest cell. */
 export class DrawnBatchTimes extends BatchTimes {
-  /** By variant of all tasks, [maxCores, its maxBatch, KNOT_COUNT], relative to the p95. */
+  /** Indexed by variant of all tasks, [maxCores, its maxBatch, KNOT_COUNT], relative to the p95. */
   readonly #knots: readonly Float64Array[];
   readonly #rng: Rng;
 

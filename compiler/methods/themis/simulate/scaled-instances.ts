@@ -30,7 +30,7 @@ export class ScaledInstances implements FleetController {
   /** Per task: the variant of its plan, among those of all tasks. */
   readonly #variants: readonly number[];
   readonly #watch: StageWatch;
-  /** By variant: its pool; by pool: its cores. */
+  /** Pool of each variant; cores of each pool. */
   readonly #pools: readonly number[];
   readonly #coresByPool: readonly number[];
 

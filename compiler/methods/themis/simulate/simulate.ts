@@ -105,7 +105,7 @@ export interface ThemisSimulationResult extends ThemisOutcome {
  * and by start, instances that become ready, resizes. If the bundle has a serving path, requests
  * and batches pass the server, and batches compute under contention, each on the cores of its
  * instance. The same bundle, options and seed give the same result.
- * @throws InputError INPUT_CONFLICT if service times are to be sampled and the bundle holds no
+ * @throws InputError INPUT_CONFLICT if sampled service times are requested and the bundle has no
  * quantiles.
  * Source: Themis §5, §6.
  */
@@ -135,7 +135,7 @@ class ScaleSimulation {
   readonly #times: BatchTimes;
   readonly #tally: ThemisTally;
   readonly #watch: StageWatch | null;
-  /** By variant of all tasks. */
+  /** Indexed by variant of all tasks. */
   readonly #accuracyByVariant: Float64Array;
   readonly #forecastByPoll: Float64Array;
   readonly #coldStartMs: number;
@@ -237,7 +237,7 @@ class ScaleSimulation {
     for (;;) {
       const nowMs = Math.min(flow.nextMs, workerEvents.nextMs, resizes.nextMs);
       const { wakeMs } = dispatcher;
-      // Without requests left only scaling has events, which matter until the duration ends.
+      // Once no request is left, only scaling has events; they matter until the duration ends.
       if (flow.isOver && Math.min(nowMs, wakeMs) >= this.#durationMs) return;
       if (wakeMs < nowMs) {
         this.#wake(this.#lookMs(wakeMs, nowMs));

@@ -44,7 +44,7 @@ interface ThemisTimelineSecond {
   readonly requests: number;
   /** Late or dropped requests among them. */
   readonly violations: number;
-  /** Latency of the served ones; null if there are none. */
+  /** Latency of the served ones; null if no request was served. */
   readonly latencyMsP99: number | null;
   /** Cores held, instances, and index of the carried level, at the end of the second. */
   readonly cores: number;

@@ -50,7 +50,7 @@ export class ExactScaler {
   readonly #optionsOf: TaskOptionsOf;
   readonly #merges: readonly Merge[];
   readonly #search: PathSearch;
-  /** By part: the tasks, then the merges. */
+  /** Indexed by part: the tasks, then the merges. */
   readonly #frontiers: readonly Frontier[];
   readonly #leastMs: Float64Array;
   readonly #limitMs: Float64Array;
@@ -214,15 +214,6 @@ export class ExactScaler {
   #frontier(part: number): Frontier {
     return this.#frontiers[part] as Frontier;
   }
-}
-
-/** Solves one problem once. */
-export function solveExactly(
-  problem: ScalingProblem,
-  mode: ScalingMode,
-  optionsOf: TaskOptionsOf = paperOptions,
-): ScalingPlan | NoScalingPlan {
-  return new ExactScaler(problem, optionsOf).solve(problem.loadQps, mode);
 }
 
 /** Finds the slowest task on the longest path when every task is at its fastest. */

@@ -33,7 +33,7 @@ export function fitLatency(
   if (worstCell(fit, maxBatch, maxCores) === null) return fit;
   let best: LatencyFit | null = null;
   let bestError = Number.POSITIVE_INFINITY;
-  // With four terms, trying every set of nonzero ones is the simplest active-set method.
+  // Trying every set of nonzero terms, of four, is the simplest active-set method.
   for (let set = 1; set < 2 ** TERMS; set++) {
     const terms = [0, 1, 2, 3].filter((term) => (set & (1 << term)) !== 0);
     const coefficients = solved(points, terms);
@@ -48,7 +48,7 @@ export function fitLatency(
 }
 
 /**
- * A cell whose latency is not above 0, or below that of the batch before; null if there is none.
+ * A cell whose latency is not above 0, or below that of the batch before; null if no cell is.
  */
 export function worstCell(
   fit: LatencyFit,

@@ -13,9 +13,9 @@ export interface Outcome {
 
 /** Probabilities of a row of a scope. */
 interface RowChances {
-  /** By task of the scope: probability that the row visits it. */
+  /** Indexed by task of the scope: probability that the row visits it. */
   readonly visited: Float64Array;
-  /** By edge away from such a task: probability that the row takes it. */
+  /** Indexed by edge away from such a task: probability that the row takes it. */
   readonly taken: Float64Array;
 }
 

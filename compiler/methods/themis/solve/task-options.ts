@@ -90,8 +90,7 @@ export const paperOptions: TaskOptionsOf = (stage, stageQps, limits, out) => {
 
 /** Returns whether a number of instances of a number of cores is excluded. */
 export function isExcept({ except }: TaskLimits, cores: number, instances: number): boolean {
-  if (except === undefined) return false;
-  return except.some((one) => one.cores === cores && one.instances === instances);
+  return except?.some((one) => one.cores === cores && one.instances === instances) ?? false;
 }
 
 /**

@@ -63,7 +63,7 @@ class Search {
     branches?: RootBranches,
   ) {
     const { problem, evaluator } = space;
-    // With a single task there is nothing to search after its decision.
+    // Nothing is left to search after the decision of a single task.
     this.#branches = problem.stages.length > 1 ? branches : undefined;
     this.#space = space;
     this.#traces = evaluator.traces;

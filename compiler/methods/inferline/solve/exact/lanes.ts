@@ -9,7 +9,7 @@ export interface Choice extends TaskConfiguration {
   readonly lane: number;
 }
 
-/** What a choice used. */
+/** Resources that a choice used. */
 export interface ChoiceUse {
   /** The largest batch. */
   readonly batch: number;

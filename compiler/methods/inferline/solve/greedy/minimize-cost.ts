@@ -29,7 +29,7 @@ interface Candidate {
   readonly excess: number;
   /** Millionths per hour. */
   readonly cost: number;
-  /** What the action may save later, millionths per hour. */
+  /** Possible later savings of the action, millionths per hour. */
   readonly saving: number;
 }
 

@@ -33,7 +33,7 @@ export interface SlotModel {
   readonly slots: readonly Slot[];
   /** Parents before their children; 0 is all servers, 1 + p is pool p. */
   readonly sets: readonly SlotSet[];
-  /** By task and variant, ascending in latency. */
+  /** Indexed by task and variant, ascending in latency. */
   readonly slotsOf: readonly (readonly (readonly number[])[])[];
   /** Whether there are too many paths to list them. */
   readonly isLarge: boolean;

@@ -11,7 +11,7 @@ export interface StepResult {
   readonly model: SlotModel;
   readonly pool: ColumnPool;
   readonly point: Point | null;
-  /** Proven upper bound on the worth of any point; -Infinity if there is none. */
+  /** Proven upper bound on the worth of any point; -Infinity without points. */
   readonly bound: number;
   readonly nodes: number;
   readonly rows: number;

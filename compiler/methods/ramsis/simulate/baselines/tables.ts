@@ -2,7 +2,7 @@
 import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { decisionSloMs } from "stratagem-runtime/internal/core/decision-slo";
-import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/worker-states";
+import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/workers";
 import {
   type Decision,
   deadlineAwareBundle,
@@ -32,7 +32,7 @@ export function fixedVariantBundle(bundle: RamsisBundle, variant: number): Ramsi
 }
 
 /**
- * The largest batch of a variant within the slack; if there is none, the largest.
+ * The largest batch of a variant within the slack; if none fits, the largest.
  * @param serviceMs by batch size less one, non-decreasing.
  */
 function largestInTime(
@@ -48,7 +48,7 @@ function largestInTime(
 
 /**
  * The same application served greedily, as a bundle: each state runs the most accurate variant that
- * serves all queued queries within the slack; if there is none, the fastest, with the largest batch
+ * serves all queued queries within the slack; if none does, the fastest, with the largest batch
  * that it serves in time.
  *
  * Unlike a policy, it ignores the queries that arrive while the batch runs.

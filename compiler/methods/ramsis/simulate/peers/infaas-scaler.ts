@@ -40,7 +40,7 @@ export function instanceTypes(cluster: PeerCluster, options: InfaasOptions): Ins
 
 /** Decides, at the end of every period, the number of instances of each type. */
 export class InfaasScaler {
-  /** By type; the sum is at most the number of workers. */
+  /** Indexed by type; the sum is at most the number of workers. */
   readonly replicas: Uint32Array;
   readonly #types: readonly InstanceType[];
   readonly #workerCount: number;

@@ -1,7 +1,7 @@
 /**
  * INFaaS as a peer: clients request an accuracy and a latency, and an autoscaler follows the load.
  *
- * Of the running instances, a query goes to the slowest type that meets both; a type that is short
+ * A query goes to the slowest running type that meets both; a type that is short
  * of capacity is replicated or moved to one of more throughput. Nothing is dropped for its
  * deadline. Source: Romero et al., "INFaaS: Automated Model-less Inference Serving", ATC 2021.
  */

@@ -12,7 +12,7 @@ export interface ProteusVariant {
 }
 
 export interface ProteusPlan {
-  /** By variant, in the planner's order. */
+  /** Indexed by variant, in the planner's order. */
   readonly workers: readonly number[];
   /** Share of the traffic, by variant; the sum is 1. */
   readonly shares: readonly number[];

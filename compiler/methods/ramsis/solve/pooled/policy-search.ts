@@ -268,7 +268,7 @@ class PolicySearch {
    */
   #mixed(best: Judged, pool: readonly Judged[]): FoundPolicy | null {
     const { maxViolationRate, violationPrice } = this.#problem;
-    // With a price of violations, only exact tables gain from a mixture.
+    // If violations have a price, only exact tables gain from a mixture.
     if (violationPrice > 0 && !this.#isExact) return null;
     const bolder = pool
       .filter((one) => {

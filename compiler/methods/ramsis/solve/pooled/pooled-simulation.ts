@@ -304,7 +304,7 @@ class PooledRun {
       if (isTimely) this.#timelyBatches[variant]!++;
       else this.#lateBatches++;
     }
-    // Without other queues it is the very sum that queries are judged by.
+    // If workers serve no other queue, it is the very sum that queries are judged by.
     const { slowdown } = this.#problem;
     this.#pushDone(slowdown === 1 ? doneMs : nowMs + slowdown * serviceMs);
   }
@@ -374,7 +374,7 @@ class SlackColumns {
   }
 }
 
-/** Mean over the queries that were served, 0 if there are none. */
+/** Mean over the queries that were served, 0 if none was served. */
 export function meanLatencyMs({ latencyMs }: Pick<PooledOutcome, "latencyMs">): number {
   let sum = 0;
   let served = 0;
@@ -387,7 +387,7 @@ export function meanLatencyMs({ latencyMs }: Pick<PooledOutcome, "latencyMs">): 
   return served === 0 ? 0 : sum / served;
 }
 
-/** Summary over the queries that were served; null if there are none. */
+/** Summary over the queries that were served; null if none was served. */
 export function latencySummary({
   latencyMs,
 }: Pick<PooledOutcome, "latencyMs">): LatencySummary | null {
