@@ -6,7 +6,6 @@
 import { setImmediate } from "node:timers/promises";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import * as z from "zod";
-import { defaultServiceTimes } from "../methods/default-service-times.ts";
 import type { Figures, NamedFigures } from "../methods/level-promises.ts";
 import type { CompilerMethod } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
@@ -116,10 +115,7 @@ function withLatencies(
   });
 }
 
-/**
- * Latencies of a bundle that says what serving takes are compared with measured ones, so batches
- * take what they take there; those of any other with promises, which know percentiles.
- */
+/** Samples service times for bundles with a serving path; uses percentiles for others. */
 function defaultServiceTimes(bundle: Bundle, method: CompilerMethod): ServiceTimeMode {
   const isServed = bundle.cluster.serving !== undefined;
   return isServed && method.hasServiceTimeQuantiles(bundle) ? "sampled" : "p95";

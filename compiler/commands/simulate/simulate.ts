@@ -112,10 +112,7 @@ export async function simulateCommand(
   };
 }
 
-/**
- * Latencies of a bundle that says what serving takes are compared with measured ones, so batches
- * take what they take there; those of any other with promises, which know percentiles.
- */
+/** Draws service times if the promises of the bundle do; uses percentiles otherwise. */
 function defaultServiceTimes(bundle: Bundle, method: CompilerMethod): ServiceTimeMode {
   const isDrawn = method.promisesQuantiles(bundle) && method.hasServiceTimeQuantiles(bundle);
   return isDrawn ? "sampled" : "p95";
