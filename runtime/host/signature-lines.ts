@@ -2,8 +2,8 @@
 
 import type { MetricLine } from "../base/exposition.ts";
 import { instantMs } from "../base/instant.ts";
+import { expiryLines } from "../base/metric-families.ts";
 import type { Claims } from "../bundles/trust/trust.ts";
-import { expiryLines } from "../server/metrics/shared-families.ts";
 
 /** As far as it is looked at. */
 export interface SignedApplication {

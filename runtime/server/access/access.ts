@@ -1,13 +1,13 @@
 /** Who may come in, whatever door a request comes by: one object that decides, and counts. */
 
 import type { MetricLine } from "../../base/exposition.ts";
-import { HttpError } from "../connections/http-error.ts";
 import {
   endedConnectionLines,
   expiryLines,
   lastReloadLines,
   refusedLines,
-} from "../metrics/shared-families.ts";
+} from "../../base/metric-families.ts";
+import { HttpError } from "../connections/http-error.ts";
 import { ClientLimits, clientOfAddress, isLoopback } from "./client-limits.ts";
 import { Cors } from "./cors.ts";
 import { KeptFiles } from "./kept-files.ts";
