@@ -89,7 +89,7 @@ async function simulatedLevel(
     arrivals: steadyArrivals(bundle.arrivals, loadQps),
     durationMs: (1000 * queries) / loadQps,
     seed: SEED,
-    serviceTimes: usualServiceTimes(bundle, method),
+    serviceTimes: defaultServiceTimes(bundle, method),
     fanout: "rounded" as const,
     stations: {},
     baseline: null,
@@ -115,11 +115,8 @@ function withLatencies(
   });
 }
 
-/**
- * Latencies of a bundle that says what serving takes are compared with measured ones, so batches
- * take what they take there; those of any other with promises, which know percentiles.
- */
-function usualServiceTimes(bundle: Bundle, method: CompilerMethod): ServiceTimeMode {
+/** Samples service times for bundles with a serving path; uses percentiles for others. */
+function defaultServiceTimes(bundle: Bundle, method: CompilerMethod): ServiceTimeMode {
   const isServed = bundle.cluster.serving !== undefined;
   return isServed && method.hasServiceTimeQuantiles(bundle) ? "sampled" : "p95";
 }

@@ -80,7 +80,7 @@ export async function simulateCommand(
   const adapts = options.adapt !== false && baseline === null;
   const paced = promisedAtPace(bundle, arrivals, { machine, adapts });
   const steady = { arrivals, durationMs, seed, fanout, stations, adapts, ...scaled };
-  const serviceTimes = options.serviceTimes ?? usualServiceTimes(bundle, method);
+  const serviceTimes = options.serviceTimes ?? defaultServiceTimes(bundle, method);
   const simulated = { ...steady, serviceTimes, baseline };
   const result = await method.simulate(bundle, simulated, watch);
   // What replicas would do that come at once says whose fault it is.
@@ -112,11 +112,8 @@ export async function simulateCommand(
   };
 }
 
-/**
- * Latencies of a bundle that says what serving takes are compared with measured ones, so batches
- * take what they take there; those of any other with promises, which know percentiles.
- */
-function usualServiceTimes(bundle: Bundle, method: CompilerMethod): ServiceTimeMode {
+/** Draws service times if the promises of the bundle do; uses percentiles otherwise. */
+function defaultServiceTimes(bundle: Bundle, method: CompilerMethod): ServiceTimeMode {
   const isDrawn = method.promisesQuantiles(bundle) && method.hasServiceTimeQuantiles(bundle);
   return isDrawn ? "sampled" : "p95";
 }
