@@ -1,7 +1,7 @@
-/** The span of time that `--minute`, or `--from` and `--to`, ask for. */
+/** Span of time that `--minute`, or `--from` and `--to`, select. */
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 
-/** Since 1970; the end is not in it. */
+/** Milliseconds since 1970; the end is exclusive. */
 export interface Span {
   readonly fromMs: number;
   readonly toMs: number;
@@ -16,7 +16,11 @@ export interface AskedSpan {
   readonly to?: string | undefined;
 }
 
-/** @returns null where none is asked for. @throws RuntimeError RUNTIME_USAGE. */
+/**
+ * Parses the options that select a span.
+ * @returns null if none of them is given.
+ * @throws RuntimeError RUNTIME_USAGE.
+ */
 export function askedSpan({ minute, from, to }: AskedSpan): Span | null {
   if (minute !== undefined) {
     const fromMs = Math.floor(timeOf("--minute", minute) / MINUTE_MS) * MINUTE_MS;
@@ -28,10 +32,10 @@ export function askedSpan({ minute, from, to }: AskedSpan): Span | null {
   }
   const span = { fromMs: timeOf("--from", from), toMs: timeOf("--to", to) };
   if (span.toMs > span.fromMs && span.toMs - span.fromMs <= LONGEST_MS) return span;
-  throw usage(`--to: expected a time after --from, by a day at most, got "${to}"`);
+  throw usage(`--to: expected a time after --from and at most a day later, got "${to}"`);
 }
 
-/** As the log has it, in UTC; what is left out at the end is 0. */
+/** Parses a time as access logs have it, in UTC; seconds and fractions may be left out. */
 function timeOf(option: string, text: string): number {
   const match = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(:\d\d)?(\.\d{1,6})?Z?$/.exec(text);
   const [, day, minute, second = ":00", fraction = ""] = match ?? [];
