@@ -1,11 +1,11 @@
-/** Commands of the product as steps of a longer one, each in a process of its own. */
+/** Runs commands of the product as steps of a longer one, each in its own process. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { CLI } from "./server-process.ts";
 
 /**
- * Runs a command; what it tells people goes on to them, its result is not wanted.
- * @returns its exit code. @throws the reason of the signal, once the process is gone.
+ * Runs a command; its messages are shown and its result is discarded.
+ * @returns its exit code. @throws the signal's reason, after the process has ended.
  */
 export async function runCommand(args: readonly string[], signal: AbortSignal): Promise<number> {
   signal.throwIfAborted();

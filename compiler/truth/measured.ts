@@ -1,11 +1,11 @@
-/** What the load generator saw, as the figures that promises are about. */
+/** Converts the load generator's results to the figures of promises. */
 import type { LoadResult } from "../load/run-load.ts";
 import type { SentRequests } from "./load-messages.ts";
 import { proportionOf } from "./proportion.ts";
 import { outcomeOf, type RequestTimes } from "./request-times.ts";
 import type { MeasuredOutcome } from "./truth-document.ts";
 
-/** Latencies from the moment sent, in the order of the scheduled arrivals. */
+/** Latencies from the time of sending, in the order of the scheduled arrivals. */
 export function measuredTimes(sent: SentRequests): RequestTimes {
   const { scheduledMs, sentMs, endMs, isAnswered } = sent;
   const order = Array.from(scheduledMs, (_, index) => index).sort(
@@ -20,7 +20,7 @@ export function measuredTimes(sent: SentRequests): RequestTimes {
   };
 }
 
-/** @param sloMs of the application; each request is judged by that of its class. */
+/** @param sloMs of the application; each request is judged by the SLO of its class. */
 export function measuredOutcome(
   sent: SentRequests,
   { sendLagMs, errors }: Pick<LoadResult, "sendLagMs" | "errors">,

@@ -1,12 +1,12 @@
-/** How far a share of trials is known. */
+/** Confidence interval of a proportion. */
 import type { Interval } from "./truth-document.ts";
 
-/** Two-sided 99 % of the normal distribution. */
+/** Two-sided 99 % quantile of the normal distribution. */
 const Z = 2.5758293035489;
 
 /**
- * Wilson's interval at 99 % of the mean of scores from 0 to 1; null of none. For scores between it
- * is wider than need be. Source: E. B. Wilson, JASA 22 (1927).
+ * Returns Wilson's 99 % interval of the mean of scores from 0 to 1; null without scores. It is
+ * conservative for scores between 0 and 1. Source: E. B. Wilson, JASA 22 (1927).
  */
 export function proportionOf(sum: number, asked: number): Interval | null {
   if (asked === 0) return null;

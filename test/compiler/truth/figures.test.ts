@@ -12,10 +12,10 @@ import { planPoints, thinnedLoads } from "../../../compiler/truth/truth-plan.ts"
 
 test("requests are put in order, and those that were lost violate", () => {
   const gathered = new GatheredTimes();
-  gathered.tell(20, 30);
-  gathered.tell(10, Number.NaN);
-  gathered.tell(5, 7);
-  gathered.tell(30, 101);
+  gathered.add(20, 30);
+  gathered.add(10, Number.NaN);
+  gathered.add(5, 7);
+  gathered.add(30, 101);
   const times = gathered.times();
   expect([...times.arrivalMs]).toEqual([5, 10, 20, 30]);
   const outcome = outcomeOf(times, 100, 0.9);
