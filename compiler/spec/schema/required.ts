@@ -1,4 +1,4 @@
-/** The requirements of a spec: what is wrong with them, and what they come to. */
+/** Checks and parses the requirements of a spec. */
 import { Unreadable } from "../document/clause.ts";
 import { invalid, type Mistake } from "../document/mistakes.ts";
 import { type Requirement, readRequirements } from "./requirement.ts";
@@ -10,7 +10,7 @@ export function* requiredMistakes(texts: readonly string[] = []): Generator<Mist
   }
 }
 
-/** Of texts without mistakes; left out where there are none. */
+/** Parses valid texts; left out if empty. */
 export function requiredPart(texts: readonly string[] = []): {
   readonly requirements?: readonly Requirement[];
 } {
