@@ -1,4 +1,4 @@
-/** `keygen`: makes a pair of keys, of which one signs bundles and the other verifies them. */
+/** Implements `keygen`: makes a key pair to sign and verify bundles. */
 import { generateKeyPairSync } from "node:crypto";
 import { type FileHandle, open, rm } from "node:fs/promises";
 import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
@@ -7,23 +7,23 @@ import type { CommandResult } from "stratagem-runtime/internal/commands/command-
 import { UnwritableError } from "../base/errors.ts";
 import { P256 } from "./private-key.ts";
 
-/** Nobody else reads a private key. */
+/** Private keys are readable by their owner only. */
 const PRIVATE_MODE = 0o600;
 const PUBLIC_MODE = 0o644;
 const CIPHER = "aes-256-cbc";
 
 export interface KeygenOptions {
-  /** Path of both files, without their endings. */
+  /** Path of both files, without extensions. */
   readonly name: string;
-  /** Whether the pair is for cosign: P-256, which every version of it verifies. */
+  /** True for a P-256 pair, which every version of cosign verifies. */
   readonly isForCosign: boolean;
-  /** That the private key is encrypted with; undefined or empty for none. */
+  /** Passphrase to encrypt the private key; undefined or empty for none. */
   readonly passphrase: string | undefined;
 }
 
 /**
- * Writes NAME.key (PKCS #8) and NAME.pub (SPKI) in PEM, Ed25519 unless they are for cosign. A key
- * that is there is never replaced: what it has signed could not be signed again.
+ * Writes NAME.key (PKCS #8) and NAME.pub (SPKI) in PEM, Ed25519 unless for cosign. Existing keys
+ * are never replaced, since they could not be recovered.
  * @throws UnwritableError
  */
 export async function keygenCommand(options: KeygenOptions): Promise<CommandResult> {
@@ -48,11 +48,11 @@ export async function keygenCommand(options: KeygenOptions): Promise<CommandResu
   }
   const id = keyIdOf(publicKey);
   const use = isForCosign
-    ? `${publicPath} verifies: cosign verify-blob --key`
-    : `${publicPath} verifies: give it to every site (serve --require-signature)`;
+    ? `${publicPath} verifies signatures: cosign verify-blob --key`
+    : `${publicPath} verifies signatures: copy it to every site (serve --require-signature)`;
   const text = [
     `key ${id}`,
-    `${keyPath} signs, ${isEncrypted ? "encrypted" : "unencrypted"}: keep it secret`,
+    `${keyPath} signs bundles (${isEncrypted ? "encrypted" : "unencrypted"}): keep it secret`,
     use,
   ];
   const json = { key: id, privateKey: keyPath, publicKey: publicPath, encrypted: isEncrypted };
@@ -68,7 +68,7 @@ async function writeNew(path: string, text: string, mode: number): Promise<void>
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (file !== undefined) await rm(path, { force: true });
-    const hint = code === "EEXIST" ? "a file that is there; keys are never replaced" : undefined;
+    const hint = code === "EEXIST" ? "an existing file; keys are never replaced" : undefined;
     throw new UnwritableError(path, hint ?? code ?? message);
   } finally {
     await file?.close();
