@@ -1,9 +1,9 @@
-/** Which outputs of a model are numbers: one that gives none is likely broken, however fast. */
+/** Checks that outputs of a model are finite: a model that produces NaN is probably broken. */
 
 import type { TensorInfo } from "stratagem-runtime/internal/bundle/schema";
 import { halfToNumber } from "stratagem-runtime/internal/core/half";
 
-/** Whether all numbers of an output are finite; outputs of whole numbers always are. */
+/** Returns whether all elements of an output are finite; integer outputs always are. */
 export function hasFiniteNumbers({ dtype }: Pick<TensorInfo, "dtype">, bytes: Uint8Array): boolean {
   const copy = bytes.slice().buffer;
   if (dtype === "float32") return new Float32Array(copy).every(Number.isFinite);

@@ -1,4 +1,4 @@
-/** A file that another process appends to. */
+/** File that another process appends to. */
 import { open } from "node:fs/promises";
 
 export class GrowingFile {
@@ -9,7 +9,7 @@ export class GrowingFile {
     this.#path = path;
   }
 
-  /** What has come since the last call. */
+  /** Returns the text added since the last call. */
   async more(): Promise<string> {
     const file = await open(this.#path, "r");
     try {
