@@ -132,7 +132,7 @@ function spanOf({ firstMs, lastMs, lines, unreadable }: LogSummary): string {
 function requireOwn({ bundle, id }: LoggedRequest, { sha256, path }: LoadedBundle): void {
   if (bundle === null || sha256.startsWith(bundle)) return;
   throw usage(
-    `--policy: expected the bundle that decided request "${id}", with digest ${bundle}…,` +
+    `--policy: expected the bundle that decided request "${id}", with digest ${bundle}…, ` +
       `got ${path} with digest ${sha256.slice(0, bundle.length)}…`,
   );
 }

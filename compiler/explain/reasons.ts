@@ -44,7 +44,7 @@ function reasonText(explained: ExplainedRequest, step: StepName, timesOf: TimesP
   if (step === "compute") return computeText(explained);
   if (step === "to the worker and back") {
     return (
-      `${ms} between server and worker, in addition to computing: the worker started` +
+      `${ms} between server and worker, in addition to computing: the worker started ` +
       "late, or the server's process read the result late"
     );
   }
@@ -114,7 +114,7 @@ function batchesText(batches: readonly SeenBatch[], timesOf: TimesProfiledOf): s
   const longestTimes = timesOf(longest);
   const against = longestTimes === null ? "" : `, ${times(longestTimes)} its profiled median`;
   return (
-    `${counted(batches.length, "batch", "batches")} ran in that time, the longest` +
+    `${counted(batches.length, "batch", "batches")} ran in that time, the longest ` +
     `${nameOf(longest.run)} for ${rounded(longestMs)} ms${against}` +
     (slow.length === 0
       ? ""
@@ -146,7 +146,7 @@ export function circumstances(explained: ExplainedRequest): string[] {
   const serverMs = latencyMs - steps.queue - steps.compute;
   if (serverMs >= Math.max(LEAST_SERVER_MS, 0.25 * latencyMs)) {
     sentences.push(
-      `${rounded(serverMs)} ms, ${percent(serverMs / latencyMs)}, were neither in the queue nor computing:` +
+      `${rounded(serverMs)} ms, ${percent(serverMs / latencyMs)}, were neither in the queue nor computing: ` +
         "the server's process or the machine was busy with other work",
     );
   }
