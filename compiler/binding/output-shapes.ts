@@ -24,7 +24,7 @@ export interface OutputShapes {
 export interface Probed {
   /** True if the model accepts several rows at once. */
   readonly takesRows: boolean;
-  /** By the model's own names; outputs of unsupported types are left out. */
+  /** Keys are the model's own names; outputs of unsupported types are left out. */
   readonly outputs: ReadonlyMap<string, OutputShapes>;
 }
 

@@ -8,7 +8,7 @@ export interface LogSummary {
   readonly lines: number;
   /** Lines that are not access log entries. */
   readonly unreadable: number;
-  /** First and last arrival of inference requests, ms since 1970; null if there are none. */
+  /** First and last arrival of inference requests, ms since 1970; null without requests. */
   readonly firstMs: number | null;
   readonly lastMs: number | null;
   /**

@@ -5,7 +5,7 @@ import type { LogSummary } from "./log-pass.ts";
 
 type Digest = Pick<LoadedBundle, "sha256">;
 
-/** Reports unreadable lines and requests that another bundle decided; empty if there are none. */
+/** Reports unreadable lines and requests that another bundle decided; otherwise empty. */
 export function sourceLines(summary: LogSummary, { sha256 }: Digest): string[] {
   const { unreadable } = summary;
   const lines = [

@@ -21,7 +21,6 @@ import { promisedBundle } from "./promised-bundle.ts";
 import { requirementsAsked } from "./required-outcome.ts";
 import { type Tolerance, tolerancesOf } from "./tolerance.ts";
 
-/** As given on the command line. */
 export interface GateOptions {
   readonly before: string;
   readonly after: string;

@@ -6,7 +6,7 @@ import type { PromisedBundle } from "./promised-bundle.ts";
 export interface GateOutcome {
   readonly before: PromisedBundle;
   readonly after: PromisedBundle;
-  /** As given on the command line. */
+  /** Paths from the command line. */
   readonly oldPath: string;
   readonly newPath: string;
   readonly rows: readonly Comparison[];

@@ -24,7 +24,7 @@ export interface InitOptions {
   readonly slo: string;
   readonly loads: readonly number[];
   readonly workers: number;
-  /** By variant name. */
+  /** Keys are variant names. */
   readonly accuracies: ReadonlyMap<string, number>;
   readonly axes: Readonly<Record<string, AxisUse>>;
   /** True to replace an existing file. */

@@ -21,7 +21,6 @@ import {
   runLoad,
 } from "./run-load.ts";
 
-/** As given on the command line. */
 export interface BenchOptions extends ArrivalArguments {
   readonly url: string;
   readonly duration?: string;

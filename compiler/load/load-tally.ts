@@ -11,7 +11,7 @@ export interface LoadOutcome {
   readonly satisfied: number;
   /** Answered after the SLO. */
   readonly late: number;
-  /** Without an answer, or with an error. */
+  /** Queries without a successful answer. */
   readonly dropped: number;
   /** (late + dropped) / queries */
   readonly violationRate: number;

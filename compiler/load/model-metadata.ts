@@ -25,7 +25,7 @@ export async function readLoadModel(
   return { name: model, inputs, rowBytes: inputs.reduce((sum, input) => sum + input.rowBytes, 0) };
 }
 
-/** Returns the first model that a server lists. @throws RuntimeError if there is none. */
+/** Returns the first model that a server lists. @throws RuntimeError for an empty list. */
 export async function firstModel(client: InferenceClient): Promise<string> {
   const path = "/v2/repository/index";
   const index = await ask(client, path, Buffer.from("{}"));

@@ -33,7 +33,7 @@ export interface LoadOptions extends GeneratorOptions, RowOptions {
 }
 
 export interface LoadResult extends LoadOutcome {
-  /** By class name, if queries have classes. */
+  /** Keys are class names; left out for queries without classes. */
   readonly byClass?: Readonly<Record<string, LoadOutcome>>;
   readonly seed: number;
   readonly durationMs: number;

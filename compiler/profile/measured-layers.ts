@@ -53,7 +53,6 @@ export interface LayerTimes {
 
 export interface MeasuredLayers {
   readonly layers: readonly LayerTimes[];
-  /** By variant and depth. */
   readonly depths: readonly DepthTimes[];
   /** Plan and cells of the whole models and the stages only. */
   readonly plan: ProfilePlan;

@@ -285,7 +285,7 @@ async function readPlanned(
 }
 
 /**
- * Returns samples by batch size; null if there are none. @throws InputError for samples that the
+ * Returns samples by batch size; null without samples. @throws InputError for samples that the
  * variant does not accept.
  */
 async function samplesOf(

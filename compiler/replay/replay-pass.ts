@@ -141,9 +141,9 @@ export class ReplayPass {
   #takeEvents({ application, core, entries }: EventsLine): void {
     const opened = this.#cores.get(`${core} ${application}`);
     for (const entry of entries) {
-      const isTold = opened?.take(entry) === true;
+      const wasRepeated = opened?.take(entry) === true;
       if (isCommand(entry)) continue;
-      if (isTold) this.counts.events++;
+      if (wasRepeated) this.counts.events++;
       else {
         this.counts.skippedEvents++;
         this.#note(opened?.stopped ?? `no bundle of ${application} was provided`);

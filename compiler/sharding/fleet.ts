@@ -22,7 +22,7 @@ export interface Fleet {
   /** Number of shards of the compile. */
   readonly of: number;
   readonly header: PartHeader;
-  /** By shard number; several if it was given more than once. */
+  /** Keys are shard numbers; several parts if a shard was given more than once. */
   readonly byShard: ReadonlyMap<number, readonly PresentPart[]>;
   /** Paths without a part. */
   readonly absent: readonly string[];

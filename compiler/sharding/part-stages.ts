@@ -7,7 +7,7 @@ import { InputError } from "../spec/document/input-error.ts";
 import type { PresentPart } from "./fleet.ts";
 import { digestOf, type PartStages, type StageFile, sha256 } from "./part.ts";
 
-/** Returns the stages that the parts were made with; null if there are none. */
+/** Returns the stages that the parts were made with; null without stages. */
 export function stagesOfParts(
   parts: readonly PresentPart[],
   method: CompilerMethod,

@@ -13,7 +13,7 @@ import type { Shard } from "./shard.ts";
 export interface PartSource {
   readonly application: Application;
   readonly inputs: readonly InputFile[];
-  /** By `modelKey`. */
+  /** Keys are those of `modelKey`. */
   readonly models: ReadonlyMap<string, ModelFile>;
 }
 

@@ -50,7 +50,7 @@ export class PartialPart {
     this.#append(levelLine(level));
   }
 
-  /** As `add`. */
+  /** `close` reports failures. */
   addBranch(branch: PartBranch): void {
     this.#append(branchLine(branch));
   }

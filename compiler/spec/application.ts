@@ -24,7 +24,7 @@ export interface Application<P extends Policy = Policy> {
 }
 
 export interface Slo {
-  /** With classes, the longest of their SLOs. */
+  /** The longest SLO of the classes, if there are classes. */
   readonly latencyMs: number;
   readonly maxViolationRate: number | null;
   /** Percentile for planners that bound a latency quantile, in (0, 100). */
@@ -90,7 +90,7 @@ export interface MeasuredServing extends ProfiledServing {
   readonly isPlannedWith: boolean;
   /** Part of the SLO reserved for it, ms; chosen by the compiler. */
   readonly marginMs?: number;
-  /** As in bundles; set by the compiler. */
+  /** Set by the compiler for bundles. */
   readonly stretch?: number;
 }
 

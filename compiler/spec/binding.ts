@@ -6,16 +6,16 @@ import type { TaskSpec } from "./schema/application-schema.ts";
 
 /** Use of a model's tensors; empty parts are left to the model. */
 export interface Binding {
-  /** By the name of an axis, or `<tensor>.<position>`. */
+  /** Keys are names of axes, or `<tensor>.<position>`. */
   readonly axes: Readonly<Record<string, AxisUse>>;
   readonly padding: number;
   /** External names of inputs, by the model's own. */
   readonly inputs: Readonly<Record<string, string>>;
   /** Outputs by external name; null for all outputs under their own names. */
   readonly outputs: Readonly<Record<string, BoundOutput>> | null;
-  /** By the model's own names. */
+  /** Keys are the model's own names. */
   readonly constants: Readonly<Record<string, number>>;
-  /** By external name. */
+  /** Keys are external names. */
   readonly resize: Readonly<Record<string, ResizeFrom>>;
 }
 

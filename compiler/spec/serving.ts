@@ -35,7 +35,7 @@ export function servingOf(spec: ServingSpec): ProfiledServing {
   };
 }
 
-/** Without `fast`, the profile's times are those of continuous work. */
+/** If `fast` is left out, the profile's times are those of continuous work. */
 function spellsOf({ share, factor, spellMs, fast }: NonNullable<ServingSpec["slow"]>): SlowSpells {
   return { share, factor, spellMs, fast: fast ?? 1 - share + share / factor };
 }

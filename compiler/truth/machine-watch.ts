@@ -16,7 +16,7 @@ interface Look {
   /** Total of the process; null if the system does not report it. */
   readonly processTicks: number | null;
   /** Totals of the processes of the run by process id; empty if unknown. */
-  readonly ownMs: ReadonlyMap<number, number>;
+  readonly runMs: ReadonlyMap<number, number>;
 }
 
 export interface MachineWatch {
@@ -51,8 +51,8 @@ export function watchMachine(
   const looks: Look[] = [];
   const look = (): void => {
     const processTicks = readProcessTicks(pid);
-    const ownMs = processesMs([...familyOf(pid), process.pid, ...others]);
-    looks.push({ epochMs: epochMs(), ticks: readProcessorTicks(), processTicks, ownMs });
+    const runMs = processesMs([...familyOf(pid), process.pid, ...others]);
+    looks.push({ epochMs: epochMs(), ticks: readProcessorTicks(), processTicks, runMs });
   };
   look();
   const end = every(LOOK_MS, look);
@@ -86,10 +86,10 @@ function neighbourShare(
 ): number | null {
   if (before === undefined || after === undefined || busyShare === null) return null;
   const allMs = (after.epochMs - before.epochMs) * cpus().length;
-  if (allMs <= 0 || after.ownMs.size === 0) return null;
-  let ownMs = 0;
-  for (const [pid, ms] of after.ownMs) ownMs += ms - (before.ownMs.get(pid) ?? 0);
-  return Math.max(0, busyShare - ownMs / allMs);
+  if (allMs <= 0 || after.runMs.size === 0) return null;
+  let usedMs = 0;
+  for (const [pid, ms] of after.runMs) usedMs += ms - (before.runMs.get(pid) ?? 0);
+  return Math.max(0, busyShare - usedMs / allMs);
 }
 
 function sampleOf(before: Look, after: Look, startMs: number): MachineSample {

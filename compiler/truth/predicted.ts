@@ -83,7 +83,7 @@ export async function expected(
   return { ...first, outcome: { ...pooled, violationRate, accuracy } };
 }
 
-/** @throws InputError if service times are to be sampled and the bundle has no quantiles. */
+/** @throws InputError if sampling is requested and the bundle has no quantiles. */
 export async function predict(
   bundle: Bundle,
   { pace, stations, ...run }: Run,

@@ -113,7 +113,7 @@ export interface Ablation {
   readonly withoutContention: BriefOutcome | null;
   readonly withoutBoth: BriefOutcome | null;
   /**
-   * With all components, and the stalls observed in this run instead of the profile's: remaining
+   * Includes all components, and the stalls observed in this run instead of the profile's: remaining
    * deviations are not due to the host.
    */
   readonly asItWas: BriefOutcome | null;
@@ -150,7 +150,7 @@ export interface Check {
 export interface TimelineSecond {
   readonly second: number;
   readonly arrived: number;
-  /** Of these, late or lost. */
+  /** Late or lost ones among the arrivals. */
   readonly late: number;
   readonly p50Ms: number | null;
   readonly p99Ms: number | null;

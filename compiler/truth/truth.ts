@@ -21,7 +21,6 @@ import type { TruthDocument } from "./truth-document.ts";
 import { expectedMs, planPoints, thinnedLoads } from "./truth-plan.ts";
 import { truthText } from "./truth-table.ts";
 
-/** As given on the command line. */
 export interface TruthCommand {
   readonly app: string;
   /** Folder for the output; null for none. */

@@ -97,7 +97,7 @@ describe("parts of a fleet", () => {
     const copy = join(folder, "copy.part");
     copyFileSync(two(), copy);
     expect(refusal(one(), two(), copy, three())).toContain(
-      `shard 2 is there 2 times (${two()} and ${copy})`,
+      `shard 2 was given 2 times (${two()} and ${copy})`,
     );
     const absent = join(folder, "absent.part");
     expect(refusal(one(), two(), absent)).toContain(`shard 3 is lost; not found: ${absent}`);

@@ -14,7 +14,7 @@ export function pathsBeside(out: string, files: readonly BundleFile[]): WrittenF
 }
 
 /**
- * Reads the existing file for comparison; null if there is none. A longer file is read only up to
+ * Reads the existing file for comparison; null if it does not exist. A longer file is read only up to
  * the first difference in length.
  * @throws NotAFileError, or the system's error.
  */

@@ -77,7 +77,7 @@ export async function profileCommand(
           measureRounds(plan, out, earlier?.isRefused ? null : earlier, surroundings, {
             onOutputs: outputs.look,
             onEstimate: (ms) => announce(ms, surroundings.onNote),
-            // With --force, noise does not matter, so no extra runs are needed.
+            // Noise does not matter with --force, so no extra runs are needed.
             effort: force ? { ...command.effort, extraMs: 0 } : command.effort,
             budgetMs,
           }),
@@ -97,7 +97,7 @@ export async function profileCommand(
   return report(plan, measurement, paths, outputs.notFinite(), starts);
 }
 
-/** With a budget, starts are measured only for GPUs, whose fallback nodes matter. */
+/** Measures starts; with a budget only for GPUs, whose fallback nodes matter. */
 async function startsOf(
   plan: ProfilePlan,
   budgetMs: number | null,

@@ -27,7 +27,6 @@ import { type MachineArguments, parseMachine } from "./machine-arguments.ts";
 import { machineJson, machineText, promisedAtPace, promisedText } from "./simulated-machine.ts";
 import { omissionsOf, omissionsText, parseStations } from "./station-arguments.ts";
 
-/** As given on the command line. */
 export interface SimulateOptions extends ArrivalArguments, MachineArguments {
   /** Stations of the server that are left out. */
   readonly without?: string;

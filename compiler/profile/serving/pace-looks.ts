@@ -41,7 +41,7 @@ export class PaceLooks {
 
   /**
    * Finds slow periods in an interval: windows of 100 ms or two looks whose mean is over 1.2 times
-   * the typical time. Returns null if there are none, or too few looks.
+   * the typical time. Returns null without slow periods, or with too few looks.
    */
   slow(fromMs: number, untilMs: number): SlowSeen | null {
     const typicalMs = this.#typicalMs();

@@ -16,7 +16,7 @@ interface Latencies {
   /** Label of the axis. */
   readonly label: string;
   readonly title: string;
-  /** Without the SLO, which is appended. */
+  /** The SLO is appended to it. */
   readonly description: string;
 }
 

@@ -40,7 +40,7 @@ function load(): MathJs.MathJsInstance {
 }
 
 type Power = MathJs.MathJsInstance["pow"] & {
-  /** By the types of the arguments. */
+  /** Keys are the types of the arguments. */
   readonly signatures: Parameters<MathJs.MathJsInstance["typed"]>[1];
 };
 

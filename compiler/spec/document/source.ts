@@ -79,7 +79,7 @@ export const MEBIBYTE = 1 << 20;
 function withFile<T>(path: string, read: (descriptor: number, size: number) => T): T | Unreadable {
   let descriptor: number | null = null;
   try {
-    // Without O_NONBLOCK opening a named pipe would wait for a writer.
+    // Opening a named pipe without O_NONBLOCK would wait for a writer.
     descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const stat = fstatSync(descriptor);
     if (stat.isDirectory()) return { ok: false, reason: "it is a folder" };

@@ -108,7 +108,7 @@ test("looks outside a run say nothing of it", () => {
     epochMs,
     ticks: { total: epochMs, idle: 0, steal },
     processTicks: epochMs / 10,
-    ownMs: new Map([[7, 0.75 * cpus().length * epochMs]]),
+    runMs: new Map([[7, 0.75 * cpus().length * epochMs]]),
   });
   const looks = [look(500, 0), look(1000, 0), look(1250, 25), look(1500, 25), look(5000, 900)];
   const seen = seenBetween(looks, 1000, 1500);
