@@ -3,7 +3,7 @@ import type { Stats } from "node:fs";
 import { lstat, readlink, realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, resolve, sep } from "node:path";
 
-export interface OutputPlace {
+interface OutputPlace {
   /** Path without links, as far as its folder exists. */
   readonly target: string;
   /** Existing file; null if there is no file. */

@@ -19,7 +19,7 @@ export interface InputAxes {
 }
 
 /** Axes of a model's inputs, and mistakes in the spec's use of them. */
-export interface ModelAxes {
+interface ModelAxes {
   readonly inputs: readonly InputAxes[];
   readonly mistakes: readonly Mistake[];
 }

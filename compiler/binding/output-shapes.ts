@@ -21,7 +21,7 @@ export interface OutputShapes {
   readonly isByRow: boolean;
 }
 
-export interface Probed {
+interface Probed {
   /** True if the model accepts several rows at once. */
   readonly takesRows: boolean;
   /** Keys are the model's own names; outputs of unsupported types are left out. */

@@ -5,7 +5,7 @@ const MIN_REDRAW_MS = 50;
 /** Interval between lines without a terminal. */
 const LINE_INTERVAL_MS = 5000;
 
-export interface Progress {
+interface Progress {
   /** @param stage name of the current stage, if there are several. */
   update(done: number, total: number, stage?: string): void;
   /** Prints a line during the work. */
@@ -15,7 +15,7 @@ export interface Progress {
 }
 
 /** Clock and timer. */
-export interface ProgressClock {
+interface ProgressClock {
   /** Monotonic. */
   readonly nowMs: () => number;
   /** Calls back periodically until the returned function is called. */
@@ -23,7 +23,7 @@ export interface ProgressClock {
 }
 
 /** Output for progress; `isTTY` if the cursor can return in its line. */
-export type ProgressStream = Pick<NodeJS.WriteStream, "write"> & { readonly isTTY?: boolean };
+type ProgressStream = Pick<NodeJS.WriteStream, "write"> & { readonly isTTY?: boolean };
 
 /**
  * Starts a bar on a terminal `stream`; otherwise prints a line every 5 s, so none for shorter work.
@@ -86,7 +86,7 @@ function titleOf(label: string, stage: string | undefined): string {
 }
 
 /** Formats `label ████░░░░ 3/12, 4 s left`. @param elapsedMs since the first unit of work began. */
-export function renderBar(label: string, done: number, total: number, elapsedMs: number): string {
+function renderBar(label: string, done: number, total: number, elapsedMs: number): string {
   const filled = Math.round((BAR_WIDTH * done) / total);
   const bar = "█".repeat(filled) + "░".repeat(BAR_WIDTH - filled);
   return `${label} ${bar} ${done}/${total}${timeLeft(done, total, elapsedMs)}`;

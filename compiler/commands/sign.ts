@@ -16,7 +16,6 @@ const PASSPHRASE = "STRATAGEM_KEY_PASSPHRASE";
 
 interface KeygenFlags extends TokenFlags {
   readonly out?: string;
-  readonly cosign?: boolean;
 }
 
 export function addKeygen(program: Command, { print }: Tools): void {
@@ -27,21 +26,18 @@ export function addKeygen(program: Command, { print }: Tools): void {
       new Option("-o, --out <name>", "path of both files, without .key and .pub").conflicts(
         "token",
       ),
-    )
-    .addOption(
-      new Option("--cosign", "make a P-256 pair for sign --cosign-key instead").conflicts("token"),
     );
   withTokens(command)
     .addHelpText("after", `\nIf ${PASSPHRASE} is set, NAME.key is encrypted with it.`)
-    .action(async ({ out: name, cosign = false, ...flags }: KeygenFlags) => {
+    .action(async ({ out: name, ...flags }: KeygenFlags) => {
       const token = await tokenOf(flags);
       if (token !== null) return print(token);
       if (name === undefined) {
-        throw new RuntimeError("RUNTIME_USAGE", "expected -o NAME, or --token, got neither");
+        throw new RuntimeError("RUNTIME_USAGE", "expected -o NAME or --token NAME, got neither");
       }
       const { keygenCommand } = await import("../signing/keygen.ts");
       const passphrase = process.env[PASSPHRASE];
-      print(await keygenCommand({ name, isForCosign: cosign, passphrase }));
+      print(await keygenCommand({ name, passphrase }));
     });
 }
 
@@ -51,9 +47,8 @@ interface SignFlags {
   readonly expires?: string;
   readonly scope?: Labels;
   readonly add?: true;
-  readonly provenance?: true;
+  readonly provenance?: string;
   readonly builder?: string;
-  readonly spec?: string;
   readonly cosignKey?: string;
 }
 
@@ -75,21 +70,21 @@ export function addSign(program: Command, { print, compiler, epochMs }: Tools): 
       labelsFlag,
     )
     .option("--add", "add to the existing signatures, with their serial, expiry and scope")
-    .option("--provenance", "write signed SLSA provenance beside the bundle")
+    .option(
+      "--provenance <spec>",
+      "write SLSA provenance beside the bundle, signed; the spec's files are compared",
+    )
     .option("--builder <uri>", "builder in the provenance, such as the URL of a workflow")
-    .option("--spec <file>", "spec in the provenance; its files are compared")
     .option(
       "--cosign-key <file>",
-      "also write BUNDLE.sig for cosign verify-blob, signed with this key, such as one " +
-        "of keygen --cosign",
+      "write besides what cosign verify-blob verifies, BUNDLE.sig, with this key, P-256 or Ed25519",
     )
     .addHelpText("after", `\n${PASSPHRASE} has the passphrase of encrypted keys.`)
     .action(async (bundle: string, flags: SignFlags) => {
       const { signCommand } = await import("../signing/sign.ts");
       const { key: keyFiles, serial = null, expires = null, scope = {} } = flags;
-      const { builder = null, spec = null, cosignKey = null } = flags;
-      const { add = false, provenance = false } = flags;
-      const about = { serial, expires, scope, add, provenance, builder, spec, cosignKey };
+      const { add = false, provenance = null, builder = null, cosignKey = null } = flags;
+      const about = { serial, expires, scope, add, provenance, builder, cosignKey };
       const around = { passphrase: process.env[PASSPHRASE], compiler, nowEpochMs: epochMs() };
       print(await signCommand({ bundle, keyFiles, ...about }, around));
     });

@@ -8,14 +8,14 @@ import { startProgress } from "./progress.ts";
 export type Watch = Pick<LevelPoolOptions, "signal" | "onProgress" | "onBusy"> &
   Pick<ProfileSurroundings, "onNote">;
 
-export interface Clock {
+interface Clock {
   /** Monotonic, ms. */
   readonly nowMs: () => number;
   /** Calls back periodically until the returned function is called. */
   readonly every: (intervalMs: number, callback: () => void) => () => void;
 }
 
-export interface WatchedOptions {
+interface WatchedOptions {
   /** True if a signal ends the process at once unless worker processes run. */
   readonly endsAtOnce: boolean;
   /** True to print progress lines without a terminal. */
@@ -30,7 +30,7 @@ export const ENDS_AT_ONCE = { endsAtOnce: true, hasLines: false };
 /** Prints progress lines if there is no terminal. */
 export const WITH_LINES = { endsAtOnce: false, hasLines: true };
 
-export type Watched = <T>(
+type Watched = <T>(
   label: string,
   run: (watch: Watch) => Promise<T>,
   options?: WatchedOptions,

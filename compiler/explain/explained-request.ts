@@ -36,7 +36,7 @@ export interface ExplainedRequest {
   readonly context: RequestContext;
 }
 
-export interface ExplainedDecision {
+interface ExplainedDecision {
   /** In the form that `inspect --state` accepts. */
   readonly state: string;
   readonly levelQps: number;

@@ -62,7 +62,7 @@ async function isThere(path: string): Promise<boolean> {
   );
 }
 
-export interface LogKind {
+interface LogKind {
   /** Accepts a compressed file that ends in the middle because it is still being written. */
   readonly isGrowing?: boolean;
   /** Option of `serve` that writes such files, for messages; default `--access-log`. */
@@ -140,7 +140,7 @@ class LineSplitter {
     const text = this.#rest + this.#decoder.write(chunk);
     let start = 0;
     for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", start)) {
-      this.#tell(text.slice(start, end));
+      this.#emit(text.slice(start, end));
       start = end + 1;
     }
     this.#rest = text.slice(start);
@@ -150,10 +150,10 @@ class LineSplitter {
   }
 
   end(): void {
-    this.#tell(this.#rest + this.#decoder.end());
+    this.#emit(this.#rest + this.#decoder.end());
   }
 
-  #tell(line: string): void {
+  #emit(line: string): void {
     if (this.#isTooLong || line.length > MAX_LINE_CHARACTERS) this.#onLine(null);
     else if (line.trim() !== "") this.#onLine(line);
     this.#isTooLong = false;

@@ -35,7 +35,7 @@ function countLevels(before: Bundle, after: Bundle): number {
   return new Set([...before.levels, ...after.levels].map(({ loadQps }) => loadQps)).size;
 }
 
-export interface DiffTextOptions {
+interface DiffTextOptions {
   /** Number of distinct loads in both bundles; null if unknown. */
   readonly levelCount?: number | null;
   /** Hint how to show the omitted lines; null to show all. */

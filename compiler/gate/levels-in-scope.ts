@@ -1,7 +1,7 @@
 /** Selects the levels of a clause: those that decide for its loads. */
 import type { Scope } from "../spec/document/clause.ts";
 
-export interface ScopedLevels<L> {
+interface ScopedLevels<L> {
   readonly levels: readonly L[];
   /**
    * Load of the scope above the highest level, which has no promise; null if there is no such load.

@@ -5,7 +5,6 @@ import type { CommandResult } from "stratagem-runtime/internal/commands/command-
 import { alignColumns, percent } from "stratagem-runtime/internal/describe/text";
 import { inputsFromFiles } from "./input-file.ts";
 import {
-  type ArrivalArguments,
   parseArrivals,
   parseCount,
   parseDurationMs,
@@ -21,8 +20,9 @@ import {
   runLoad,
 } from "./run-load.ts";
 
-export interface BenchOptions extends ArrivalArguments {
+export interface BenchOptions {
   readonly url: string;
+  readonly arrivals: string;
   readonly duration?: string;
   readonly slo?: string;
   /** Class of all queries, or `all` to draw one for each by the stated shares. */
@@ -36,7 +36,7 @@ export interface BenchOptions extends ArrivalArguments {
   readonly labels?: string;
 }
 
-export type BenchSurroundings = Pick<LoadOptions, "nowMs" | "onProgress" | "signal">;
+type BenchSurroundings = Pick<LoadOptions, "nowMs" | "onProgress" | "signal">;
 
 /** Part of the SLO that the generator may be late before the text warns. */
 const LAG_SHARE = 0.1;
@@ -50,7 +50,7 @@ export async function benchCommand(
   if (inputs === undefined && labels !== null) {
     throw new RuntimeError("RUNTIME_USAGE", "expected --inputs with --labels, got none");
   }
-  const arrivals = parseArrivals(options);
+  const arrivals = parseArrivals(options.arrivals);
   const result = await runLoad({
     url: options.url,
     model: options.model ?? null,

@@ -23,7 +23,7 @@ export interface LoadModel {
 }
 
 /** Content of a reply for the load generator. */
-export interface Reply {
+interface Reply {
   readonly variant: string | null;
   /** Accuracy of that variant stated by the server, 0..1. */
   readonly accuracy: number | null;

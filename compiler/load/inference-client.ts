@@ -9,7 +9,7 @@ export interface HttpReply {
   readonly body: Buffer;
 }
 
-export interface ClientOptions {
+interface ClientOptions {
   /** For example http://127.0.0.1:8000, with or without a path before /v2. */
   readonly url: string;
   /** Time without activity after which a request fails. */

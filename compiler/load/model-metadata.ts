@@ -1,7 +1,6 @@
 /** Reads the input metadata of a model from the server under test. */
-
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
-import { fixedElementBytes } from "stratagem-runtime/internal/server/tensors/datatypes";
+import { fixedElementBytes } from "stratagem-runtime/internal/server/tensors/tensors";
 import type { LoadModel, LoadTensor } from "./infer-codec.ts";
 import { failureCode, type HttpReply, type InferenceClient } from "./inference-client.ts";
 

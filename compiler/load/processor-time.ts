@@ -11,7 +11,7 @@ export interface ProcessorTicks {
 }
 
 /** Shares of the time of all processors, 0..1. */
-export interface ProcessorShares {
+interface ProcessorShares {
   readonly stealShare: number;
   /** Used by all processes. */
   readonly busyShare: number;

@@ -45,7 +45,7 @@ export interface LoadResult extends LoadOutcome {
 }
 
 /** Shares of the time of all processors from the first arrival to the last reply, 0..1. */
-export interface LoadShares {
+interface LoadShares {
   /** Used by this process, which sends the load. */
   readonly generatorShare: number;
   /** Used by other guests of the host; null if the system does not report it. */

@@ -21,7 +21,7 @@ import { needsOf, readmeOf } from "./readme.ts";
 /** kubectl skips files that are not manifests. */
 const README = "README.md";
 
-export interface ManifestsCommandOptions extends Omit<ManifestOptions, "name"> {
+interface ManifestsCommandOptions extends Omit<ManifestOptions, "name"> {
   /** Path of the bundle. */
   readonly bundle: string;
   /** Output folder; null for one text. */

@@ -6,7 +6,7 @@ import { type Cell, WARM_UP_RUNS } from "./measure.ts";
 import { cellNoise } from "./noise.ts";
 
 /** Estimate for a cell from its own runs and its neighbours. */
-export interface Outlook {
+interface Outlook {
   /** Time of a run: the cell's median, or an estimate from neighbouring cells. */
   readonly costMs: number;
   /**
@@ -23,7 +23,7 @@ export interface Choice {
   readonly isFirst: boolean;
 }
 
-export interface BudgetState {
+interface BudgetState {
   readonly cells: readonly Cell[];
   /** Runs that suffice for a cell that is not noisy. */
   readonly repeat: number;

@@ -24,7 +24,7 @@ export interface Quantiles {
 }
 
 /** Measured starts by variant name. */
-export type StartsByVariant = ReadonlyMap<string, Pick<VariantMeasurements, "start" | "fallback">>;
+type StartsByVariant = ReadonlyMap<string, Pick<VariantMeasurements, "start" | "fallback">>;
 
 /** Record of how a profile was measured, with the processor time of the same runs. */
 export interface Measurement {

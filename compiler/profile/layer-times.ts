@@ -1,7 +1,7 @@
 /** Converts times of runs of single layers to layer times that add up to the model's time. */
 
 /** Measurements of one model with one instance per run, in ms inside the worker. */
-export interface LayerRuns {
+interface LayerRuns {
   /** Time of each layer run as its own model; at least one. */
   readonly unitMs: readonly number[];
   readonly wholeMs: number;

@@ -8,7 +8,7 @@ import { type Cell, type Turn, WARM_UP_RUNS } from "./measure.ts";
 import type { PlannedVariant, ProfilePlan } from "./profile-plan.ts";
 import { planSegments, type Segment, type SegmentPlan } from "./segments.ts";
 
-export interface StageTimes {
+interface StageTimes {
   readonly variant: string;
   readonly from: number;
   readonly to: number;
@@ -38,7 +38,7 @@ export interface StagePlan extends SegmentPlan {
 }
 
 /** Row d − 1 has the number of layers in each of d stages. */
-export type Cuts = readonly (readonly number[])[];
+type Cuts = readonly (readonly number[])[];
 
 /** Plans every stage of every cut. @param cutsOf by variant. */
 export async function planStages(
@@ -85,9 +85,9 @@ export function stageTurns({ depths, plan }: StagePlan): Turn[] {
 
 /**
  * Each turn runs twice and only the second is kept: in a stream of instances a stage follows itself
- * and finds its weights in the cache.
- * With more stages than cores, stages would share cores, unlike in service. So as many neighbours
- * as fit run together; the last group is filled up with earlier stages whose times are discarded.
+ * and finds its weights in the cache. Stages would share cores if there were more stages than
+ * cores, unlike in service. So as many neighbours as fit run together; the last group is filled up
+ * with earlier stages whose times are discarded.
  */
 function depthTurns(first: number, depth: number, places: number): Turn[] {
   const together = Math.min(depth, places);

@@ -37,7 +37,7 @@ export interface NamedVariant {
 }
 
 /**
- * With several profiles, one per hardware, the name must be the same in all: the variant is
+ * The name must be the same in all profiles, one per hardware: the variant is
  * measured, wherever it runs.
  */
 function nameInProfile(

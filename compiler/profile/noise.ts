@@ -7,7 +7,7 @@ import { quantileRanks, type RankInterval } from "../numeric/quantile-interval.t
 import type { Cell } from "./measure.ts";
 
 /** Limits for a machine. */
-export const NOISE_LIMITS = {
+const NOISE_LIMITS = {
   /** Mean over the cells of p95 ÷ p50. */
   tail: 2,
   /**
@@ -31,7 +31,7 @@ export interface P95Interval {
 }
 
 /** Noise of a cell's wall times. */
-export interface CellNoise {
+interface CellNoise {
   /** p95 ÷ p50. */
   readonly tail: number;
   readonly p95Interval: P95Interval;

@@ -9,7 +9,7 @@ interface Batched {
 }
 
 /** Returns the only number of rows that a model accepts; null if it accepts any. */
-export function fixedBatchOf({ inputs }: Pick<ModelFile, "inputs">): number | null {
+function fixedBatchOf({ inputs }: Pick<ModelFile, "inputs">): number | null {
   return inputs.map(({ shape }) => shape[0] ?? -1).find((rows) => rows !== -1) ?? null;
 }
 

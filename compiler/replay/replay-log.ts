@@ -10,7 +10,7 @@ import { eachLine, logPaths } from "../explain/log-files.ts";
 import { ReplayPass } from "./replay-pass.ts";
 import { replayJson, replayText } from "./replay-report.ts";
 
-export interface ReplayOptions {
+interface ReplayOptions {
   readonly logs: readonly string[];
   /** Bundles; each repeats the decisions that it made. */
   readonly policy: readonly string[];

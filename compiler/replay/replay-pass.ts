@@ -31,7 +31,7 @@ export interface Difference {
   readonly replayed: string;
 }
 
-export interface ReplayCounts {
+interface ReplayCounts {
   /** Requests with a line. */
   requests: number;
   /** Decisions that the bundle reproduces, does not reproduce, or cannot repeat. */
@@ -240,7 +240,7 @@ function placeOf(
   { worker, places }: Pick<LoggedEntry, "worker" | "places">,
   atMs: number,
 ): string {
-  const who = places === undefined ? worker : places.join("+");
+  const who = places?.join("+") ?? worker;
   return `${application} ${who} ${Math.round(1000 * atMs)}`;
 }
 

@@ -19,7 +19,7 @@ export interface DifferentCommands {
   readonly replayed: readonly RecordedEntry[];
 }
 
-export interface CoreListener {
+interface CoreListener {
   /** Called with the number of commands if they are equal. */
   onSame(commands: number): void;
   onDifferent(found: DifferentCommands): void;
@@ -32,7 +32,7 @@ export interface CoreListener {
 }
 
 /** @returns the bundle with a digest and number of levels; undefined if it was not given. */
-export type BundleOf = (revision: string, levelCount: number) => Bundle | undefined;
+type BundleOf = (revision: string, levelCount: number) => Bundle | undefined;
 
 export class ReplayedCore {
   readonly #replayer: Replayer;

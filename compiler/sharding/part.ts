@@ -10,7 +10,7 @@ import { exactText } from "./exact-json.ts";
 import type { Shard } from "./shard.ts";
 
 /** Everything that a merge needs from an application, so that it reads neither spec nor models. */
-export interface PartSource {
+interface PartSource {
   readonly application: Application;
   readonly inputs: readonly InputFile[];
   /** Keys are those of `modelKey`. */

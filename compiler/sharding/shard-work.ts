@@ -1,9 +1,8 @@
 /**
  * Divides a compile into shards: whole levels if there are enough, otherwise branches of their
- * search.
- * With fewer levels than shards, shards take levels in turn, and the shards of a level take its
- * branches in turn. A level with one shard is searched whole, as are levels of methods that cannot
- * divide searches. The division follows from the header of a part alone.
+ * search. If there are fewer levels than shards, shards take levels in turn, and the shards of a
+ * level take its branches in turn. A level with one shard is searched whole, as are levels of
+ * methods that cannot divide searches. The division follows from the header of a part alone.
  */
 import { ALL_BRANCHES, type BranchShare } from "../model/root-branches.ts";
 import type { Loads } from "../spec/application.ts";

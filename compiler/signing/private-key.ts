@@ -17,9 +17,9 @@ export interface SigningKey {
 }
 
 const EXPECTED = "an Ed25519 private key in PEM, as in NAME.key of stratagem keygen";
-const EXPECTED_FOR_COSIGN = "a private key in PEM, P-256 from keygen --cosign, or Ed25519";
+const EXPECTED_FOR_COSIGN = "a private key in PEM, P-256 or Ed25519";
 /** OpenSSL's name of P-256. */
-export const P256 = "prime256v1";
+const P256 = "prime256v1";
 const OTHERS = 0o077;
 
 /**

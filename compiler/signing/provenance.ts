@@ -15,11 +15,11 @@ import type { SignedFile } from "stratagem-runtime/internal/bundles/trust/statem
 import { type PackageDigest, packageDigest } from "./package-digest.ts";
 
 /** Type of `buildDefinition`, described in docs/ship.md. */
-export const BUILD_TYPE = "urn:stratagem:compile:1";
+const BUILD_TYPE = "urn:stratagem:compile:1";
 /** Builder if none is given. */
 export const UNNAMED_BUILDER = "urn:stratagem:builder:unnamed";
 
-export interface Making {
+interface Making {
   readonly bundle: Bundle;
   /** Path and digest of the bundle's file. */
   readonly path: string;
@@ -30,8 +30,8 @@ export interface Making {
   readonly compiler: string;
   /** URI of the builder; null if unknown. */
   readonly builder: string | null;
-  /** Path of the compiled spec; null if unknown. */
-  readonly spec: string | null;
+  /** Path of the spec it was compiled from. */
+  readonly spec: string;
 }
 
 /** Artifact as described by in-toto. */
@@ -50,7 +50,7 @@ const PACKAGES = ["stratagem", "stratagem-runtime"];
  */
 export async function provenanceBytes(making: Making): Promise<Uint8Array> {
   const { inputs, compiler } = making.bundle.provenance;
-  if (making.spec !== null) await expectInputs(making.spec, inputs);
+  await expectInputs(making.spec, inputs);
   const packages = compiler === making.compiler ? PACKAGES.map(packageDigest) : [];
   return Buffer.from(JSON.stringify(provenanceOf(making, packages)));
 }
@@ -59,7 +59,7 @@ export async function provenanceBytes(making: Making): Promise<Uint8Array> {
  * @param packages that compiled the bundle; empty if another version did, of which only the name is
  * known.
  */
-export function provenanceOf(making: Making, packages: readonly PackageDigest[]): object {
+function provenanceOf(making: Making, packages: readonly PackageDigest[]): object {
   const { bundle, path, sha256, models, builder, spec } = making;
   const { application, method, provenance } = bundle;
   const isInput = ({ sha256: digest }: SignedFile) => {
@@ -77,11 +77,7 @@ export function provenanceOf(making: Making, packages: readonly PackageDigest[])
     predicate: {
       buildDefinition: {
         buildType: BUILD_TYPE,
-        externalParameters: {
-          ...(spec === null ? {} : { spec: basename(spec) }),
-          application,
-          method,
-        },
+        externalParameters: { spec: basename(spec), application, method },
         internalParameters: { compiler: provenance.compiler, formatVersion: FORMAT_VERSION },
         resolvedDependencies: [...provenance.inputs.map(inputOf), ...packages.map(packageOf)],
       },
@@ -121,5 +117,5 @@ async function expectInputs(spec: string, inputs: readonly InputDigest[]): Promi
 }
 
 function mismatch(place: string, expected: string): RuntimeError {
-  return new RuntimeError("RUNTIME_USAGE", `--spec: ${place}: expected ${expected}`);
+  return new RuntimeError("RUNTIME_USAGE", `--provenance: ${place}: expected ${expected}`);
 }

@@ -59,7 +59,7 @@ export function* kindMistakes(variant: VariantSpec, path: KeyPath): Generator<Mi
 }
 
 /** Returns whether a module is a file path instead of a package. */
-export function isModulePath(model: string): boolean {
+function isModulePath(model: string): boolean {
   return /^(\.{0,2}[\\/]|[a-z]:[\\/])/i.test(model);
 }
 

@@ -25,7 +25,7 @@ import {
   applicationSchema,
   type TaskSpec,
 } from "./schema/application-schema.ts";
-import { requiredMistakes, requiredPart } from "./schema/required.ts";
+import { requiredMistakes, requiredPart } from "./schema/requirement.ts";
 import { withServing } from "./serving.ts";
 import { resolveSlo, sloMistakes } from "./slo.ts";
 import { measuredStarts } from "./start-times.ts";
@@ -48,7 +48,7 @@ export interface LoadedApplication<P extends Policy = Policy> {
 }
 
 /** Files that replace those in a spec. */
-export interface ApplicationFiles {
+interface ApplicationFiles {
   /** Profile that replaces all others, with the same variant names; null for none. */
   readonly profile?: string | null;
 }

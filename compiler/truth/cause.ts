@@ -112,8 +112,8 @@ function otherVariants(failed: readonly Check[]): string | null {
 }
 
 /**
- * Without a clear cause, describes in which seconds latencies deviated from the prediction, and in
- * which component.
+ * Describes the seconds in which latencies deviated from the prediction, if there is no clear
+ * cause, and which component.
  */
 function remainder({ timeline }: Evidence): string {
   const far = timeline.filter((one) => {

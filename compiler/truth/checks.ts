@@ -12,8 +12,8 @@ import type {
 export const LATENCY_SHARE = 0.2;
 export const LATENCY_MS = 2;
 /** Tolerances of the ratio of late and lost requests, and of accuracies. */
-export const VIOLATION_POINTS = 0.005;
-export const ACCURACY_POINTS = 0.002;
+const VIOLATION_POINTS = 0.005;
+const ACCURACY_POINTS = 0.002;
 /** Part of the ceiling below which a promise is safe. */
 const SAFE_SHARE = 0.5;
 

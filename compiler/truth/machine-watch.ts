@@ -6,7 +6,7 @@ import { familyOf, processesMs } from "../profile/serving/machine-time.ts";
 import type { MachineSample } from "./timeline.ts";
 
 /** Interval of samples. */
-export const LOOK_MS = 250;
+const LOOK_MS = 250;
 /** Clock ticks per second on Linux: USER_HZ. */
 const TICKS_PER_SECOND = 100;
 

@@ -45,7 +45,7 @@ export interface Stand {
  * Share of the processors from which a run may be repeated: used by other guests of the host,
  * beyond their use during profiling, and by other processes.
  */
-export const DISTURBED_SHARE = 0.05;
+const DISTURBED_SHARE = 0.05;
 /** Timeout of a request in SLOs, and its minimum. */
 const PATIENCE_SLOS = 5;
 const LEAST_PATIENCE_MS = 10_000;

@@ -24,7 +24,7 @@ export interface TruthDocument {
   readonly holds: boolean;
 }
 
-export interface TruthMachine {
+interface TruthMachine {
   readonly processors: number;
   readonly cpu: string;
   /** Share of the processors that other guests took during profiling; null if unknown. */

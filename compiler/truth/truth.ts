@@ -21,7 +21,7 @@ import type { TruthDocument } from "./truth-document.ts";
 import { expectedMs, planPoints, thinnedLoads } from "./truth-plan.ts";
 import { truthText } from "./truth-table.ts";
 
-export interface TruthCommand {
+interface TruthCommand {
   readonly app: string;
   /** Folder for the output; null for none. */
   readonly out: string | null;
@@ -38,7 +38,7 @@ export interface TruthCommand {
   readonly labels: string | null;
 }
 
-export type TruthCommandSurroundings = Omit<TruthSurroundings, "onPoint">;
+type TruthCommandSurroundings = Omit<TruthSurroundings, "onPoint">;
 
 /**
  * @throws InputError for the spec, RuntimeError for an option, StepError for a failed step,

@@ -7,7 +7,7 @@ import { counted, percent, short } from "stratagem-runtime/internal/describe/tex
 import type { ArrivalProcess } from "../../simulate/arrivals.ts";
 import type { MachineState } from "../../simulate/serving/machine-state.ts";
 
-export interface SimulatedMachine {
+interface SimulatedMachine {
   /** Undefined for a machine as profiled. */
   readonly machine: MachineState | undefined;
   /** True if decisions follow the measured pace. */
@@ -44,7 +44,7 @@ export function machineJson({ machine, adapts }: SimulatedMachine): object {
 }
 
 /** Promise of the level for a steady load, on a machine of one constant pace. */
-export interface PromisedAtPace {
+interface PromisedAtPace {
   readonly loadQps: number;
   readonly pace: number;
   /** Undefined beyond the paces of the level. */

@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { cpus } from "node:os";
 
 /** Totals since the machine started over all processors, in ms. */
-export interface MachineTime {
+interface MachineTime {
   readonly busyMs: number;
   readonly idleMs: number;
   /** Time that the hypervisor gave to others; null if the system does not report it. */

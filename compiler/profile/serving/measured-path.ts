@@ -1,6 +1,6 @@
 /** Measures the path of a request through a listening server in phases. */
+import { open } from "node:fs/promises";
 import { InferenceClient } from "../../load/inference-client.ts";
-import { GrowingFile } from "./growing-file.ts";
 import {
   type PathWindow,
   pathWindow,
@@ -32,7 +32,7 @@ export interface PathEffort {
   readonly single: LoopEnd & WindowCounts;
 }
 
-export interface PathSources extends LoopClock, ServedPathSources {
+interface PathSources extends LoopClock, ServedPathSources {
   readonly signal: AbortSignal;
   /** Returns the delay before the next single request. */
   readonly gapMs: () => number;
@@ -224,4 +224,28 @@ async function sourcesOf(
       return text;
     },
   };
+}
+
+/** File that another process appends to. */
+class GrowingFile {
+  readonly #path: string;
+  #at = 0;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** Returns the text added since the last call. */
+  async more(): Promise<string> {
+    const file = await open(this.#path, "r");
+    try {
+      const { size } = await file.stat();
+      const bytes = Buffer.alloc(Math.max(0, size - this.#at));
+      const { bytesRead } = await file.read(bytes, 0, bytes.length, this.#at);
+      this.#at += bytesRead;
+      return bytes.toString("utf8", 0, bytesRead);
+    } finally {
+      await file.close();
+    }
+  }
 }

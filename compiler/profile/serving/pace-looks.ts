@@ -14,7 +14,7 @@ const WINDOW_MS = 100;
 const MOST_SHARE = 0.95;
 
 /** Periods in which a processor was slow. */
-export interface SlowSeen {
+interface SlowSeen {
   /** Share of the time, 0..1 exclusive. */
   readonly share: number;
   /** Slowdown in these periods; above 1. */

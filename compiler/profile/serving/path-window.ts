@@ -33,7 +33,7 @@ export interface SeenRequest
 }
 
 /** Use of the machine's processors in the period, as shares of all of them. */
-export interface MachineShares {
+interface MachineShares {
   /** Share that the hypervisor gave to others; null if unknown. */
   readonly steal: number | null;
   /** Share that neither the server, its workers nor the client used; null if unknown. */

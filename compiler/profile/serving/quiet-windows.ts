@@ -12,7 +12,7 @@ export interface WindowCounts {
 }
 
 /** Share of the processors used by others above which a window is repeated. */
-export const QUIET_SHARE = 0.03;
+const QUIET_SHARE = 0.03;
 
 /**
  * Measures windows until enough were quiet, or the count or time limit is reached.

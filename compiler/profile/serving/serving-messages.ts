@@ -7,10 +7,10 @@ import type { PathSamples, ServingRows } from "./serving-rows.ts";
 import { meanOf } from "./spread.ts";
 
 /** Mean share of the processors used by others above which the rows are refused. */
-export const MOST_DISTURBED = 0.15;
+const MOST_DISTURBED = 0.15;
 
 /** Share of the machine used by others during the measurement. */
-export function disturbedShare({ single, many }: Pick<PathSamples, "single" | "many">): number {
+function disturbedShare({ single, many }: Pick<PathSamples, "single" | "many">): number {
   return meanOf([...single, ...many].map(({ machine }) => disturbance(machine)));
 }
 

@@ -5,7 +5,7 @@
 import type { Spread } from "stratagem-runtime/internal/bundle/schema";
 import { spreadOf } from "./spread.ts";
 
-export interface ProbeSources {
+interface ProbeSources {
   /** Clock in ms with fractions. */
   readonly nowMs: () => number;
   /** Returns how often the system has switched this process out. */

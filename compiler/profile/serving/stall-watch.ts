@@ -64,7 +64,7 @@ export class StallCount {
 }
 
 /** @param form as for `StallCount.seen`. */
-export type EndStalls = (form: Spread | null) => StallsSeen | null;
+type EndStalls = (form: Spread | null) => StallsSeen | null;
 
 /**
  * Reads the counters until ended. @returns a function that ends it and returns the result; null if

@@ -31,7 +31,7 @@ export type Scope =
   /** Null if the range is open at that end. */
   | { readonly kind: "range"; readonly fromQps: number | null; readonly toQps: number | null };
 
-export interface Clause {
+interface Clause {
   /** Text with single spaces. */
   readonly text: string;
   /** Part before the @. */

@@ -4,7 +4,7 @@ import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { InputError } from "./input-error.ts";
 
 /** Reason why a file cannot be used, for a message. */
-export type Unreadable = { readonly ok: false; readonly reason: string };
+type Unreadable = { readonly ok: false; readonly reason: string };
 
 /**
  * Reads a file of at most `maxBytes`. Does not throw: the caller knows where the file was named.
