@@ -1,5 +1,4 @@
 /** What a server of bundles is started with, and what it then is. */
-
 import type { Notice } from "../base/notice.ts";
 import type { Bundle } from "../bundle/schema.ts";
 import type { TrustOptions } from "../bundles/trust/trust.ts";
@@ -15,7 +14,7 @@ import type { LineSink } from "../server/logs/line-sink.ts";
 import type { LogState } from "../server/logs/log.ts";
 import type { RunningServer } from "../server/serve.ts";
 import type { SettingValues } from "../settings/table.ts";
-import type { ClusterOptions } from "./opened-cluster.ts";
+import type { ClusterOptions } from "./opened-sources.ts";
 import type { PoolHardware } from "./pool-hardware.ts";
 import type { WorkersOptions } from "./server-workers.ts";
 

@@ -1,5 +1,4 @@
 /** One worker process as the server sees it: starting, running batches, ending. */
-
 import type { ChildProcess } from "node:child_process";
 import type { Socket } from "node:net";
 import { assert } from "../../core/assert.ts";
@@ -17,11 +16,9 @@ import type { ModelFacts } from "../models/model-facts.ts";
 import type { WorkerDevice } from "../models/worker-device.ts";
 import type { WorkerSetup } from "../models/worker-setup.ts";
 import { removeScratch } from "../onnx/scratch-folder.ts";
-import { AssignedLoads, AwaitedLoad } from "./awaited-load.ts";
-import type { HeldOutput } from "./held-output.ts";
-import { LoadWatch } from "./load-watch.ts";
+import { AssignedLoads, AwaitedLoad, LoadWatch } from "./awaited-load.ts";
 import type { Holding } from "./model-store.ts";
-import { spawnWorker } from "./spawn-worker.ts";
+import { type HeldOutput, spawnWorker } from "./spawn-worker.ts";
 import { OpenBatches, WorkerWatch } from "./worker-batches.ts";
 import {
   decodeText,

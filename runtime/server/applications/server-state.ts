@@ -95,6 +95,14 @@ export class ServerState {
     return this.models.flatMap(({ names }) => names);
   }
 
+  /** Triton's extensions that this server has and others need not have. */
+  get extensions(): string[] {
+    const repository = this.reload === undefined ? [] : ["model_repository"];
+    const hasSequences = this.models.some(({ model }) => model.signature.hasSequences === true);
+    const sequence = hasSequences ? ["sequence"] : [];
+    return [...repository, ...sequence, ...this.features.extensions].sort();
+  }
+
   /** Those that answer what comes now; one that was replaced may still have requests. */
   get applications(): readonly Application[] {
     return this.#applications;

@@ -10,7 +10,7 @@ import { type BatchOwner, BatchRuns, pacedMs } from "../../../server/requests/ba
 import type { RequestRows, RowAnswer, Submission } from "../../../server/requests/request.ts";
 import type { ModelSignature } from "../../../server/tensors/signature.ts";
 import { dispatcherOf } from "../core/dispatcher-of.ts";
-import { OpenRequests, RequestEntry, RowSlots } from "./open-requests.ts";
+import { OpenRequests, RequestEntry, RowSlots, type SchedulerObserver } from "./open-requests.ts";
 import {
   type DropCommand,
   RecordedDispatcher,
@@ -18,7 +18,6 @@ import {
   type TableCommand,
 } from "./recorded-dispatcher.ts";
 import { BatchEnds, inputParts, type RunningBatch, startedBatch } from "./running-batch.ts";
-import type { SchedulerObserver } from "./scheduler-observer.ts";
 
 interface SchedulerOptions {
   readonly bundle: RamsisBundle;
