@@ -7,9 +7,9 @@ import type { SourceSettings } from "../features/sources/policy-sources.ts";
 import type { GenerateLevel } from "../methods/method.ts";
 import type { AccessOptions } from "../server/access/access.ts";
 import type { ServerLimits } from "../server/applications/limits.ts";
-import type { GrpcOptions } from "../server/grpc/door.ts";
+import type { GrpcOptions } from "../server/grpc/listener.ts";
 import type { Reloaded } from "../server/http/admin-hooks.ts";
-import type { DoorAddress } from "../server/http/doors.ts";
+import type { ListenAddress } from "../server/http/listener.ts";
 import type { LineSink } from "../server/logs/line-sink.ts";
 import type { LogState } from "../server/logs/log.ts";
 import type { RunningServer } from "../server/serve.ts";
@@ -46,9 +46,9 @@ export interface ServerOptions extends WorkersOptions, ClusterOptions {
   /** Who may come in; left out, everybody, over connections that are not encrypted. */
   readonly access?: AccessOptions;
   /** Where administrators are served, and nobody else; left out, with the rest. */
-  readonly adminAt?: DoorAddress | undefined;
+  readonly adminAt?: ListenAddress | undefined;
   /** The same of metrics. */
-  readonly metricsAt?: DoorAddress | undefined;
+  readonly metricsAt?: ListenAddress | undefined;
   /** The settings in force, as administrators are told them. */
   readonly config?: () => object;
   /** For what an operator should see, such as a lost worker. */
@@ -104,6 +104,6 @@ export interface ServedBundle {
 /** The clock of a server, that of the process unless its options have another. */
 export function clockOf({ nowMs, epochOffsetMs = performance.timeOrigin }: ServerOptions) {
   if (nowMs !== undefined) return { nowMs, epochOffsetMs };
-  const ownMs = performance.now.bind(performance);
-  return { nowMs: ownMs, loopNowMs: ownMs, epochOffsetMs };
+  const processNowMs = performance.now.bind(performance);
+  return { nowMs: processNowMs, loopNowMs: processNowMs, epochOffsetMs };
 }

@@ -1,4 +1,4 @@
-/** Opens a server of bundles in this process: its doors, and its workers beside it. */
+/** Opens a server of bundles in this process: its listeners, and its workers beside it. */
 import type { Notice } from "../base/notice.ts";
 import { packageVersion } from "../base/version.ts";
 import { Trust } from "../bundles/trust/trust.ts";
@@ -120,7 +120,7 @@ async function startWith(
     },
   );
   gpus.look();
-  tellLimits(onNotice);
+  reportMissingLimit(onNotice);
   const refresh = () => access.refresh();
   const following = new Reloading(server, hosted, hosting, { refresh }, sources);
   reloading = following;
@@ -213,7 +213,7 @@ function describedOf({ limits, grpc, adminAt, metricsAt, ...options }: ServerOpt
   };
 }
 
-function tellLimits(onNotice: Notice): void {
+function reportMissingLimit(onNotice: Notice): void {
   if (hasLimits()) return;
   onNotice("workers have no limit of memory: this system cannot set one", "warn");
 }

@@ -259,10 +259,10 @@ export class WorkerProcess {
     if (this.#reason === null) this.#isHung = isHung;
     this.#cutOff(reason);
     this.#end.kill();
-    setImmediate(() => this.#tellLost());
+    setImmediate(() => this.#reportLost());
   }
 
-  #tellLost(): void {
+  #reportLost(): void {
     if (this.#isToldLost || this.#readyMs === null) return;
     this.#isToldLost = true;
     this.#listener.onLost?.(this, this.#reason ?? "", this.#isHung);
@@ -287,7 +287,7 @@ export class WorkerProcess {
     // Promise callbacks run before it, so whoever awaits the batch knows its fate before the slot
     // is refilled.
     setImmediate(() => {
-      this.#tellLost();
+      this.#reportLost();
       this.#listener.onEnd(this, finalReason);
     });
   }

@@ -1,4 +1,4 @@
-/** Who may come in, whatever door a request comes by: one object that decides, and counts. */
+/** Who may come in, whatever listener a request comes by: one object that decides, and counts. */
 
 import { head, line, type MetricLine, metric } from "../../base/exposition.ts";
 import { HttpError } from "../connections/http-error.ts";
@@ -42,7 +42,7 @@ export interface Asking {
   /** Of the other end of the connection. */
   readonly address: string | undefined;
   /** Whether it came to a listener for administrators, or for metrics. */
-  readonly isOwnDoor?: boolean;
+  readonly isOwnListener?: boolean;
 }
 
 /** A request that was let in. */
@@ -247,8 +247,8 @@ export class Access {
   }
 
   /** Where nobody shows who they are, a listener for all serves administrators of this machine. */
-  #mayAdminister({ address, isOwnDoor = false }: Asking): boolean {
-    return !this.isOpen || isOwnDoor || isLoopback(address);
+  #mayAdminister({ address, isOwnListener = false }: Asking): boolean {
+    return !this.isOpen || isOwnListener || isLoopback(address);
   }
 
   #judged(token: Token | null, { need, address }: Asking): Decision {

@@ -4,7 +4,7 @@ import { randomHex, type TraceParent } from "./trace-context.ts";
 
 const NONE: readonly never[] = [];
 
-/** What a door knows of a request when it comes. */
+/** What a listener knows of a request when it comes. */
 export interface SeenRequest {
   readonly protocol: "http" | "grpc";
   /** Of HTTP its method, of gRPC that of the service. */
@@ -21,7 +21,7 @@ export interface SeenRequest {
   readonly parent?: TraceParent | undefined;
 }
 
-/** What a record begins with beside what its door knows. */
+/** What a record begins with beside what its listener knows. */
 export interface RecordOrigin {
   readonly traceId: string;
   /** Of the span that is the request here. */
@@ -108,17 +108,17 @@ export class RequestRecord implements SeenRequest {
   }
 }
 
-type Told = (record: RequestRecord) => void;
+type RecordHook = (record: RequestRecord) => void;
 
 /** Reasons that a log repeats are cut here. */
 const LONGEST_ERROR = 500;
 
 export class Records {
-  readonly #arrived: readonly Told[];
-  readonly #ended: readonly Told[];
+  readonly #arrived: readonly RecordHook[];
+  readonly #ended: readonly RecordHook[];
   readonly #nowMs: () => number;
 
-  constructor(arrived: readonly Told[], ended: readonly Told[], nowMs: () => number) {
+  constructor(arrived: readonly RecordHook[], ended: readonly RecordHook[], nowMs: () => number) {
     this.#arrived = arrived;
     this.#ended = ended;
     this.#nowMs = nowMs;

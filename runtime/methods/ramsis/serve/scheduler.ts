@@ -164,7 +164,7 @@ export class Scheduler {
     const isBusy = this.#runs.isBusy(worker);
     const batches = this.#runs.takeAll(worker);
     this.#runs.onFresh(worker);
-    if (isBusy) this.#tellIdle(worker, this.#now());
+    if (isBusy) this.#onIdle(worker, this.#now());
     this.#loseBatches(batches, new WorkerLostError(worker, reason));
   }
 
@@ -243,7 +243,7 @@ export class Scheduler {
   #batchOwner(): BatchOwner<RunningBatch> {
     const { observer } = this.#options;
     return {
-      onIdle: (worker, nowMs, ranMs) => this.#tellIdle(worker, nowMs, ranMs),
+      onIdle: (worker, nowMs, ranMs) => this.#onIdle(worker, nowMs, ranMs),
       onResult: (batch, result, nowMs) => this.#ends.answer(batch, result, nowMs),
       onDone: (batch, times) => observer?.onBatchDone(batch, times),
       onRowsRefused: (batch, error) => this.#ends.refuseRows(batch, error),
@@ -252,7 +252,7 @@ export class Scheduler {
     };
   }
 
-  #tellIdle(worker: number, nowMs: number, ranMs?: number): void {
+  #onIdle(worker: number, nowMs: number, ranMs?: number): void {
     this.#carryOut(this.#dispatcher.onBatchDone(worker, nowMs, ranMs), nowMs);
   }
 
