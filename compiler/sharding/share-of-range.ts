@@ -22,7 +22,7 @@ import type { Shard } from "./shard.ts";
 type Interval = readonly [SolvedLevel, SolvedLevel];
 
 /** Intervals that some shards have together, and which of them this one is. */
-interface Sampler {
+interface Lot {
   readonly intervals: readonly Interval[];
   readonly shard: Shard;
 }
@@ -69,7 +69,7 @@ function openIntervals(ascending: readonly SolvedLevel[], step: Step): Interval[
 }
 
 /** What of a lot is this shard's: every shard of the lot divides it alike. */
-function ownPart({ intervals, shard }: Sampler, step: Step): Sampler {
+function ownPart({ intervals, shard }: Lot, step: Step): Lot {
   if (shard.of === 1 || intervals.length === 0) return { intervals, shard };
   const weights = intervals.map(([a, b]) => stepsBetween(a, b, step));
   return intervals.length >= shard.of
@@ -82,7 +82,7 @@ function intervalsOf(
   intervals: readonly Interval[],
   weights: readonly number[],
   { number, of }: Shard,
-): Sampler {
+): Lot {
   const carried = new Float64Array(of);
   const own = new Set<number>();
   for (const index of heaviestFirst(weights)) {
@@ -99,7 +99,7 @@ function shardsOf(
   intervals: readonly Interval[],
   weights: readonly number[],
   { number, of }: Shard,
-): Sampler {
+): Lot {
   const counts = intervals.map(() => 1);
   for (let left = of - intervals.length; left > 0; left--) {
     const loads = weights.map((weight, index) => weight / (counts[index] ?? 1));

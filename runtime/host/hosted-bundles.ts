@@ -1,6 +1,5 @@
 /** The bundles that a server hosts: opened together, their traffic, and their signatures. */
-
-import { head, line, type MetricLine } from "../base/exposition.ts";
+import type { MetricLine } from "../base/exposition.ts";
 import { instantMs } from "../base/instant.ts";
 import type { Notice } from "../base/notice.ts";
 import type { Claims } from "../bundles/trust/trust.ts";
@@ -10,6 +9,7 @@ import { trafficCounts } from "../describe/traffic-counts.ts";
 import { OpenedModels } from "../exec/process/opened-models.ts";
 import type { TrafficByApplication } from "../features/cluster/shares/share-texts.ts";
 import { expectUrlsOfPools } from "../remote/elsewhere.ts";
+import { expiryLines } from "../server/metrics/shared-families.ts";
 import {
   expectFolders,
   expectOwnNames,
@@ -103,15 +103,11 @@ export interface SignedApplication {
   readonly claims: Pick<Claims, "expiresAt"> | null;
 }
 
-const EXPIRES = "stratagem_signature_expires_timestamp_seconds";
-
 /** None where no signature is asked for. */
 export function signatureLines(served: readonly SignedApplication[]): MetricLine[] {
-  const lines = served.flatMap(({ application, claims }) => {
+  return served.flatMap(({ application, claims }) => {
     if (claims === null) return [];
     const untilMs = instantMs(claims.expiresAt) ?? Number.POSITIVE_INFINITY;
-    return line(EXPIRES, { model: application.name }, untilMs / 1000);
+    return expiryLines("signature", untilMs / 1000, { model: application.name });
   });
-  if (lines.length === 0) return [];
-  return [head(EXPIRES, "gauge", "When the signature of the bundle that decides ends"), ...lines];
 }

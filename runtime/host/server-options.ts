@@ -2,7 +2,7 @@
 import type { Notice } from "../base/notice.ts";
 import type { Bundle } from "../bundle/schema.ts";
 import type { TrustOptions } from "../bundles/trust/trust.ts";
-import type { FeatureSeams, ServerFeature } from "../features/server-feature.ts";
+import type { FeatureContext, ServerFeature } from "../features/server-feature.ts";
 import type { SourceSettings } from "../features/sources/policy-sources.ts";
 import type { GenerateLevel } from "../methods/method.ts";
 import type { AccessOptions } from "../server/access/access.ts";
@@ -68,7 +68,7 @@ export interface ServerOptions extends WorkersOptions, ClusterOptions {
   /** Computes a level above the highest one; left out where there is no solver. */
   readonly generateLevel?: GenerateLevel | undefined;
   /** The gate between two bundles; left out where there is none. */
-  readonly gateOf?: FeatureSeams["gateOf"];
+  readonly gateOf?: FeatureContext["gateOf"];
 }
 
 export interface StartedServer extends RunningServer {

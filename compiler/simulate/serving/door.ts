@@ -6,7 +6,7 @@ import { Admission, type AdmissionOptions } from "stratagem-runtime/internal/cor
  * those of high priority can be a crowd, and all are refused while there is one.
  * @see `runtime/server/applications/gate.ts`
  */
-export class Listener {
+export class Door {
   readonly #admission: Admission;
   readonly #sloMs: number;
   /** [slotCount] how many queries a query found, itself included; 0 of one that does not count. */

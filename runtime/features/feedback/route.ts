@@ -1,4 +1,4 @@
-/** The route of feedback: what is known of a model, and what clients say of its answers. */
+/** Route of feedback: GET reports a model's accuracy, POST takes feedback. */
 import type { BodyLimit } from "../../server/bodies/body-memory.ts";
 import { HttpError, RETRY_LATER } from "../../server/connections/http-error.ts";
 import type { Asked, Reply, Route } from "../../server/http/route.ts";
@@ -7,13 +7,13 @@ import type { FeedbackBooks } from "./feedback-books.ts";
 import { feedbackDocument } from "./feedback-document.ts";
 import { takeFeedback } from "./several-books.ts";
 
-/** Of feedback, for as many requests as one body may have. */
+/** Body limit, enough for the maximum number of items. */
 const BODY_LIMIT: BodyLimit = {
   bytes: 262_144,
-  why: "what feedback takes at most",
+  why: "the limit of feedback",
 };
 
-/** @param books undefined where no feedback is taken. */
+/** @param books undefined if feedback is disabled. */
 export function feedbackRoute(books: FeedbackBooks | undefined): Route {
   return {
     paths: ["/v2/models/:model/feedback", "/v2/models/:model/versions/:version/feedback"],
@@ -30,7 +30,7 @@ async function answerOf(
 ): Promise<Reply> {
   const book = hosted === undefined ? undefined : books?.of(hosted);
   if (hosted === undefined || book === undefined) {
-    throw new HttpError(501, "this server takes no feedback (limit feedbackRows=0)");
+    throw new HttpError(501, "feedback is disabled on this server (limit feedbackRows=0)");
   }
   if (!isPosted) return { status: 200, document: feedbackDocument(book) };
   if (state.isDraining) throw new HttpError(503, "the server is shutting down", RETRY_LATER);

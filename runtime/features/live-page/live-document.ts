@@ -1,11 +1,11 @@
-/** The document of the live page, made at most once a second for all who look. */
+/** Builds the document of the live page, at most once per second for all viewers. */
 import type { ServerState } from "../../server/applications/server-state.ts";
 import { LIVE_FORMAT, type LiveDocument, type ServerState as LiveState } from "./live.ts";
 import { liveApplication } from "./live-application.ts";
 
-/** Applications that it tells at most. */
+/** Limit of the applications in a document. */
 const MAX_APPLICATIONS = 16;
-/** It is made anew after so long; a little less than pages wait before they ask again. */
+/** Lifetime of a document, slightly less than the poll interval of pages. */
 const KEPT_MS = 950;
 
 export class LiveDocuments {
@@ -17,7 +17,6 @@ export class LiveDocuments {
     this.#state = state;
   }
 
-  /** As JSON. */
   body(): Buffer {
     const nowMs = this.#state.nowMs();
     if (this.#body !== undefined && nowMs - this.#madeMs < KEPT_MS) return this.#body;

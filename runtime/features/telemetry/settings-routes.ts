@@ -1,19 +1,19 @@
-/** Triton's logging and trace extensions: settings that operators see and change. */
+/** Routes of Triton's logging and trace extensions. */
 
 import type { Asked, Route } from "../../server/http/route.ts";
 import { changeLog, logSettings, type OperatedLog } from "./log-settings.ts";
 import { changeTraces, type OperatedTraces, traceSettings } from "./trace-settings.ts";
 
-/** What operators may change, as far as there is any. */
+/** State that operators may change. */
 export type Operated = OperatedLog & OperatedTraces;
 
 export function settingsRoutes(operated: Operated): readonly Route[] {
-  const route = (path: string, told: () => object, change: Change): Route => ({
+  const route = (path: string, read: () => object, change: Change): Route => ({
     paths: [path],
     methods: "GET or POST",
     need: "admin",
     answer: async (asked) => {
-      const document = asked.isPosted ? change(asked, await asked.json()) : told();
+      const document = asked.isPosted ? change(asked, await asked.json()) : read();
       return { status: 200, document };
     },
   });

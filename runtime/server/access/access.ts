@@ -1,7 +1,13 @@
 /** Who may come in, whatever listener a request comes by: one object that decides, and counts. */
 
-import { head, line, type MetricLine, metric } from "../../base/exposition.ts";
+import type { MetricLine } from "../../base/exposition.ts";
 import { HttpError } from "../connections/http-error.ts";
+import {
+  endedConnectionLines,
+  expiryLines,
+  lastReloadLines,
+  refusedLines,
+} from "../metrics/shared-families.ts";
 import { ClientLimits, clientOfAddress, isLoopback } from "./client-limits.ts";
 import { Cors } from "./cors.ts";
 import { KeptFiles } from "./kept-files.ts";
@@ -217,32 +223,16 @@ export class Access {
   }
 
   metricLines(): MetricLine[] {
-    const refused = "stratagem_access_refused_total";
-    const good = "stratagem_access_files_good";
-    const kept = { tls: this.tls, tokens: this.#tokens };
-    const files = Object.entries(kept).flatMap(([file, one]) => {
-      return one === undefined ? [] : [line(good, { file }, one.fault === null ? 1 : 0)];
-    });
+    const kept = Object.entries({ tls: this.tls, tokens: this.#tokens });
     return [
-      head(refused, "counter", "Requests refused for who asked or how much, by reason"),
-      ...[...this.#countByRefusal].map(([reason, count]) => line(refused, { reason }, count)),
-      ...metric(
-        "stratagem_tls_handshakes_failed_total",
-        "counter",
-        "Connections that ended before they were encrypted",
-        this.#failedHandshakes,
+      ...refusedLines("request", this.#countByRefusal),
+      ...endedConnectionLines([["tls handshake", this.#failedHandshakes]]),
+      ...kept.flatMap(([file, one]) =>
+        one === undefined ? [] : lastReloadLines(file, [[{}, one.fault === null]]),
       ),
-      ...(files.length === 0
-        ? []
-        : [head(good, "gauge", "Whether files are followed as they are now"), ...files]),
       ...(this.tls === undefined
         ? []
-        : metric(
-            "stratagem_tls_certificate_expiry_seconds",
-            "gauge",
-            "When the certificate of the server ends, seconds since 1970",
-            this.tls.value.expiresMs / 1000,
-          )),
+        : expiryLines("tls_certificate", this.tls.value.expiresMs / 1000)),
     ];
   }
 
@@ -293,11 +283,11 @@ export class Access {
 export function exposureOf(host: string, { isOpen, hasTokens, tls }: Access): string | undefined {
   if (isLoopback(host)) return undefined;
   if (isOpen) {
-    const remedy = "set --tokens or --tls-client-ca, or put a proxy before it";
+    const remedy = "set --tokens or client-ca of --tls, or put a proxy before it";
     return `warning: anybody who reaches ${host} may ask: ${remedy}`;
   }
   if (hasTokens && tls === undefined) {
-    const remedy = "set --tls-cert and --tls-key, or put a proxy before it";
+    const remedy = "set --tls, or put a proxy before it";
     return `warning: tokens are sent to ${host} as plain text: ${remedy}`;
   }
   return undefined;

@@ -18,7 +18,7 @@ import {
   type AccordionSchedulerOptions,
 } from "stratagem-runtime/internal/methods/accordion/core/scheduler";
 import type { ServiceTimeMode } from "../../../simulate/service-times.ts";
-import { Listener } from "../../../simulate/serving/door.ts";
+import { Door } from "../../../simulate/serving/door.ts";
 import type { MachineState } from "../../../simulate/serving/machine-state.ts";
 import { BATCH, REQUEST } from "../../../simulate/serving/server-station.ts";
 import {
@@ -145,7 +145,7 @@ class PlaceSimulation {
   /** Places that are lost for good; null for none, or once they are. */
   #lost: MachineState["lost"];
   /** Null where there is no server that would refuse. */
-  readonly #door: Listener | null;
+  readonly #door: Door | null;
   /** [slotCount] index of the query, and a stack of the slots without one. */
   readonly #queryBySlot: Uint32Array;
   readonly #freeSlots: Uint32Array;
@@ -405,9 +405,9 @@ class PlaceSimulation {
   }
 }
 
-function doorOf({ cluster, slo }: AccordionBundle, slotCount: number): Listener {
+function doorOf({ cluster, slo }: AccordionBundle, slotCount: number): Door {
   const workers = cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
-  return new Listener({ maxLimit: DEFAULT_MAX_PENDING, workers, sloMs: slo.latencyMs }, slotCount);
+  return new Door({ maxLimit: DEFAULT_MAX_PENDING, workers, sloMs: slo.latencyMs }, slotCount);
 }
 
 function instanceTimesOf(
