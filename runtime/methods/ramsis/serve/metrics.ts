@@ -7,7 +7,7 @@ import { type Promised, promiseLines } from "../../../server/metrics/promise-lin
 import { RequestMetrics } from "../../../server/requests/request-metrics.ts";
 import type { ClassView } from "../describe/class-level-view.ts";
 import { ClassMetrics, type KindLabel } from "./class-metrics.ts";
-import type { BatchStart, SchedulerObserver } from "./scheduler-observer.ts";
+import type { BatchStart, SchedulerObserver } from "./open-requests.ts";
 
 /** What became of a level that was computed while the server ran. */
 export type GenerationOutcome = "added" | "infeasible" | "failed";
