@@ -1,6 +1,7 @@
 /** The bundles that a server hosts: opened together, their traffic, and their signatures. */
 import type { MetricLine } from "../base/exposition.ts";
 import { instantMs } from "../base/instant.ts";
+import { expiryLines } from "../base/metric-families.ts";
 import type { Notice } from "../base/notice.ts";
 import type { Claims } from "../bundles/trust/trust.ts";
 import { loadTrusted } from "../bundles/trusted-bundle.ts";
@@ -9,7 +10,6 @@ import { trafficCounts } from "../describe/traffic-counts.ts";
 import { OpenedModels } from "../exec/process/opened-models.ts";
 import type { TrafficByApplication } from "../features/cluster/shares/share-texts.ts";
 import { expectUrlsOfPools } from "../remote/elsewhere.ts";
-import { expiryLines } from "../server/metrics/shared-families.ts";
 import {
   expectFolders,
   expectOwnNames,
