@@ -52,7 +52,9 @@ export class Latencies {
 }
 
 /** @param slosMs by model or class. */
-export function sloLines(slosMs: readonly (readonly [labels: Labels, sloMs: number])[]) {
+export function sloLines(
+  slosMs: readonly (readonly [labels: Labels, sloMs: number])[],
+): MetricLine[] {
   return [
     head(SLO, "gauge", "Time within which requests must be answered, by class where there are any"),
     ...slosMs.map(([labels, sloMs]) => line(SLO, labels, secondsOf(sloMs))),
