@@ -14,7 +14,7 @@ import {
   type Provider,
   type WorkerDevice,
 } from "stratagem-runtime/internal/exec/models/worker-device";
-import { MAX_PAYLOAD_BYTES } from "stratagem-runtime/internal/exec/process/frame-protocol";
+import { MAX_PAYLOAD_BYTES } from "stratagem-runtime/internal/exec/process/worker-channel";
 import type { Bound } from "../binding/bind-model.ts";
 import type { FeedKind } from "../model/model-feeds.ts";
 import { rowBytesOf, sizedInputs } from "../onnx/batch-inputs.ts";

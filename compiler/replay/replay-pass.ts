@@ -241,7 +241,7 @@ function placeOf(
   { worker, places }: Pick<LoggedEntry, "worker" | "places">,
   atMs: number,
 ): string {
-  const who = places === undefined ? worker : places.join("+");
+  const who = places?.join("+") ?? worker;
   return `${application} ${who} ${Math.round(1000 * atMs)}`;
 }
 

@@ -30,8 +30,8 @@ interface Making {
   readonly compiler: string;
   /** URI of whoever had it compiled; null where nobody says. */
   readonly builder: string | null;
-  /** Path of the spec it was compiled from; null where nobody says. */
-  readonly spec: string | null;
+  /** Path of the spec it was compiled from. */
+  readonly spec: string;
 }
 
 /** An artifact, as in-toto describes one. */
@@ -49,7 +49,7 @@ const PACKAGES = ["stratagem", "stratagem-runtime"];
  */
 export async function provenanceBytes(making: Making): Promise<Uint8Array> {
   const { inputs, compiler } = making.bundle.provenance;
-  if (making.spec !== null) await expectInputs(making.spec, inputs);
+  await expectInputs(making.spec, inputs);
   const packages = compiler === making.compiler ? PACKAGES.map(packageDigest) : [];
   return Buffer.from(JSON.stringify(provenanceOf(making, packages)));
 }
@@ -76,11 +76,7 @@ function provenanceOf(making: Making, packages: readonly PackageDigest[]): objec
     predicate: {
       buildDefinition: {
         buildType: BUILD_TYPE,
-        externalParameters: {
-          ...(spec === null ? {} : { spec: basename(spec) }),
-          application,
-          method,
-        },
+        externalParameters: { spec: basename(spec), application, method },
         internalParameters: { compiler: provenance.compiler, formatVersion: FORMAT_VERSION },
         resolvedDependencies: [...provenance.inputs.map(inputOf), ...packages.map(packageOf)],
       },
@@ -120,5 +116,5 @@ async function expectInputs(spec: string, inputs: readonly InputDigest[]): Promi
 }
 
 function mismatch(place: string, expected: string): RuntimeError {
-  return new RuntimeError("RUNTIME_USAGE", `--spec: ${place}: expected ${expected}`);
+  return new RuntimeError("RUNTIME_USAGE", `--provenance: ${place}: expected ${expected}`);
 }

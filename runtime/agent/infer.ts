@@ -8,7 +8,7 @@ import {
   WorkerLostError,
 } from "../exec/models/executor.ts";
 import { readBody } from "../server/bodies/body.ts";
-import type { ByteHold } from "../server/bodies/byte-budget.ts";
+import type { ByteHold } from "../server/bodies/body-memory.ts";
 import { HttpError } from "../server/connections/http-error.ts";
 import type { FailureReason } from "../server/requests/request.ts";
 import type { BatchRefusal } from "./agent-counts.ts";

@@ -11,7 +11,6 @@ import { hardwareJson, hardwareText } from "../host/pool-hardware.ts";
 import type { DeviceOptions, WorkerVariable } from "../host/serving-devices.ts";
 import { type ServerOptions, type StartedServer, startServer } from "../host/start-server.ts";
 import { splitPair, splitPoolDevice } from "../kinds/device-kinds.ts";
-import { flagOf } from "../kinds/setting.ts";
 import type { GenerateLevel } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
 import { type ElsewhereOptions, parsePoolUrls } from "../remote/elsewhere.ts";
@@ -104,12 +103,10 @@ async function serveWith(
 
 /** With what administrators have changed since the settings were read. */
 function inForce({ values, sources }: Resolved, { level, format }: LogState): Resolved {
-  const now = { logLevel: level, logFormat: format };
-  const changed = (["logLevel", "logFormat"] as const).filter((key) => values[key] !== now[key]);
-  const changes = changed.map((key) => [key, "an administrator"] as const);
+  if (level === values.log.level && format === values.log.format) return { values, sources };
   return {
-    values: { ...values, ...now },
-    sources: { ...sources, ...Object.fromEntries(changes) },
+    values: { ...values, log: { level, format } },
+    sources: { ...sources, log: "an administrator" },
   };
 }
 
@@ -194,21 +191,13 @@ function workerVariable(text: string): WorkerVariable {
 
 /** @throws RuntimeError RUNTIME_USAGE where a setting lacks another. */
 function accessOf(settings: SettingValues): AccessOptions {
-  const { tlsCert, tlsKey, tlsClientCa, tokens, corsOrigins } = settings;
+  const { tls, tokens, corsOrigins } = settings;
   const { clientRate, clientBurst, clientConcurrency } = settings;
-  if ((tlsCert === null) !== (tlsKey === null) || (tlsClientCa !== null && tlsCert === null)) {
-    const found = Object.entries({ tlsCert, tlsKey, tlsClientCa }).flatMap(([key, value]) => {
-      return value === null ? [] : flagOf(key);
-    });
-    const message = `expected --tls-cert and --tls-key, got ${found.join(" and ")} alone`;
-    throw new RuntimeError("RUNTIME_USAGE", message);
-  }
   if (clientBurst !== null && clientRate === null) {
     throw new RuntimeError("RUNTIME_USAGE", "expected limit clientRate beside clientBurst");
   }
-  const ca = tlsClientCa === null ? {} : { clientCa: tlsClientCa };
   return {
-    ...(tlsCert === null || tlsKey === null ? {} : { tls: { cert: tlsCert, key: tlsKey, ...ca } }),
+    ...(tls === null ? {} : { tls }),
     ...(tokens === null ? {} : { tokens }),
     ...(corsOrigins === null ? {} : { corsOrigins }),
     ...(clientRate === null ? {} : { clientRate }),
@@ -275,9 +264,9 @@ interface ServeLogs {
   close(): Promise<void>;
 }
 
-function openLogs({ logLevel: level, logFormat: format }: SettingValues): ServeLogs {
+function openLogs({ log: state }: SettingValues): ServeLogs {
   const stderr = new LineSink();
   const epochMs = () => performance.timeOrigin + performance.now();
-  const log = new Log({ sink: stderr, level, format, epochMs });
+  const log = new Log({ sink: stderr, ...state, epochMs });
   return { log, options: { log, stderr, onNotice: log.notice }, close: () => stderr.close() };
 }

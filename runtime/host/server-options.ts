@@ -3,7 +3,7 @@
 import type { Notice } from "../base/notice.ts";
 import type { Bundle } from "../bundle/schema.ts";
 import type { TrustOptions } from "../bundles/trust/trust.ts";
-import type { FeatureSeams, ServerFeature } from "../features/server-feature.ts";
+import type { FeatureContext, ServerFeature } from "../features/server-feature.ts";
 import type { SourceSettings } from "../features/sources/policy-sources.ts";
 import type { GenerateLevel } from "../methods/method.ts";
 import type { AccessOptions } from "../server/access/access.ts";
@@ -69,7 +69,7 @@ export interface ServerOptions extends WorkersOptions, ClusterOptions {
   /** Computes a level above the highest one; left out where there is no solver. */
   readonly generateLevel?: GenerateLevel | undefined;
   /** The gate between two bundles; left out where there is none. */
-  readonly gateOf?: FeatureSeams["gateOf"];
+  readonly gateOf?: FeatureContext["gateOf"];
 }
 
 export interface StartedServer extends RunningServer {
@@ -105,6 +105,6 @@ export interface ServedBundle {
 /** The clock of a server, that of the process unless its options have another. */
 export function clockOf({ nowMs, epochOffsetMs = performance.timeOrigin }: ServerOptions) {
   if (nowMs !== undefined) return { nowMs, epochOffsetMs };
-  const ownMs = () => performance.now();
+  const ownMs = performance.now.bind(performance);
   return { nowMs: ownMs, loopNowMs: ownMs, epochOffsetMs };
 }

@@ -66,7 +66,7 @@ export async function toldMetrics(subjects: readonly ServedSubject[]): Promise<T
   if (settings === undefined) throw new Error("there is an endpoint");
   const otlp = openOtlp({ settings, version: "0.0.0", ...CLOCK, onNotice: () => {} });
   const decisions = new DecisionLog({
-    place: { name: "nowhere", send: async () => ({ kind: "taken" }) },
+    destination: { name: "nowhere", send: async () => ({ kind: "taken" }) },
     ...{ sample: 1, mask: [], review: () => undefined, onNotice: () => {}, ...CLOCK },
   });
   const features = [telemetryOf({ traces: otlp.traces, ...CLOCK }), followedBy(decisions)];

@@ -106,7 +106,7 @@ test("a worker 1.5 times as slow as its profile is found; one with room is not",
   const [told = ""] = slow.promises.filter((line) => line.includes("service times"));
   expect(told).toMatch(/promise broken: service times: one takes 1\.[5-9]x its profile at batch 1/);
   expect(told).toMatch(
-    / since \d\d:\d\d:\d\d UTC, by \d+ batches; false alarms at most one in 1 h/,
+    / since \d\d:\d\d:\d\d UTC, in \d+ batches; at most one false alarm in 1 h/,
   );
   // Five blocks of five seconds, of batches of 30 ms.
   expect(Number(/by (\d+) batches/.exec(told)?.[1])).toBeLessThanOrEqual(1400);

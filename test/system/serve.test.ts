@@ -115,10 +115,10 @@ test("its log changes its level while it runs, and the settings in force say so"
   expect(before).toMatchObject({ log_info: true, log_verbose_level: 0, log_format: "text" });
   const changed = { log_verbose_level: 1, log_format: "json" };
   expect(await json("/v2/logging", JSON.stringify(changed))).toEqual({ ...before, ...changed });
-  await notices.until(/"level":"info","message":"the log's settings are changed: it tells debug/);
+  await notices.until(/"level":"info","message":"the log settings were changed: it writes debug/);
   expect(await json("/admin/config")).toMatchObject({
-    settings: { logLevel: "debug", logFormat: "json" },
-    sources: { logLevel: "an administrator", accessLog: "default" },
+    settings: { log: "debug,json" },
+    sources: { log: "an administrator", accessLog: "default" },
   });
 });
 
@@ -165,8 +165,8 @@ test("bench measures a running server from the outside", async () => {
   const out = stratagem(
     "bench",
     url,
-    "--poisson",
-    "100",
+    "--arrivals",
+    "poisson:100",
     "--duration",
     "1s",
     "--slo",

@@ -1,13 +1,12 @@
-/** What one application of the server does now. */
-
+/** Builds the live document of one application. */
 import type { MetricLine } from "../../base/exposition.ts";
 import { type Bundle, violationCeiling } from "../../bundle/schema.ts";
 import { levelForLoad } from "../../core/level-choice.ts";
 import type { Application } from "../../server/applications/application.ts";
-import type { House } from "../../server/applications/house.ts";
+import type { ServerState } from "../../server/applications/server-state.ts";
 import { PROMISE_WORDS, type PromiseState } from "../../server/measures/facts.ts";
-import { Latencies } from "../../server/metrics/latencies.ts";
 import type { ServedPace } from "../../server/metrics/served-pace.ts";
+import { Latencies } from "../../server/requests/request-metrics.ts";
 import type {
   LiveApplication,
   LiveClass,
@@ -20,16 +19,16 @@ import type {
 import { promisedLevels } from "./promises.ts";
 import { Samples } from "./samples.ts";
 
-/** Variants that a document tells at most, of all tasks. */
+/** Limit of the variants in a document, over all tasks. */
 const MAX_VARIANTS = 64;
 const MAX_CLASSES = 16;
 const MAX_WORKERS = 64;
-/** Letters of a name at most. */
+/** Maximum length of a name. */
 const MAX_NAME = 80;
 
-/** And of what breaks a promise. */
+/** Maximum length of the reason for a broken promise. */
 const MAX_BECAUSE = 600;
-/** Evidence against a promise that is worth a word, of 1. */
+/** Evidence from which a promise that holds is shown as doubtful; 1 breaks it. */
 const DOUBT = 0.3;
 
 const QUERIES = "stratagem_queries_total";
@@ -39,10 +38,10 @@ const WORKERS = "stratagem_workers";
 const BATCHES = "stratagem_batch_size_count";
 const EXPECTED = "stratagem_expected_ratio";
 
-export function liveApplication(house: House, served: Application): LiveApplication {
+export function liveApplication(state: ServerState, served: Application): LiveApplication {
   const { endpoint } = served;
   const { bundle } = endpoint;
-  const samples = new Samples([...endpoint.metricLines(), ...latencyLines(house, served)]);
+  const samples = new Samples([...endpoint.metricLines(), ...latencyLines(state, served)]);
   const { application, method, slo } = bundle;
   const loadQps = samples.sum("stratagem_load_qps");
   const followed = samples.sum("stratagem_level");
@@ -54,7 +53,7 @@ export function liveApplication(house: House, served: Application): LiveApplicat
     name: shortened(application),
     method,
     bundleSha256: samples.label("stratagem_bundle_info", "sha256") ?? "",
-    isReady: house.isApplicationReady(served),
+    isReady: state.isApplicationReady(served),
     slo: { latencyMs: slo.latencyMs, maxViolationRate: violationCeiling(slo) },
     loadQps,
     level,
@@ -98,12 +97,12 @@ function livePace(pace: ServedPace | undefined): LivePace | null {
 
 function livePromise({ promise, holds, evidence, because }: PromiseState): LivePromise {
   const name = PROMISE_WORDS[promise];
-  if (!holds) return { holds, text: `✗ ${name}: broken, because ${because.slice(0, MAX_BECAUSE)}` };
+  if (!holds) return { holds, text: `✗ ${name}: broken: ${because.slice(0, MAX_BECAUSE)}` };
   const doubt = `, evidence against it ${Math.round(100 * evidence)} %`;
   return { holds, text: `✓ ${name}: holds${evidence < DOUBT ? "" : doubt}` };
 }
 
-function latencyLines({ models }: House, served: Application): MetricLine[] {
+function latencyLines({ models }: ServerState, served: Application): MetricLine[] {
   const own = models.filter(({ application }) => application === served);
   return Latencies.lines(
     own.map(({ model, latencies }) => [model.signature.names[0] ?? "", latencies] as const),
@@ -119,7 +118,7 @@ function liveVariant(
   samples: Samples,
   { task, name, accuracy }: { readonly task: string; readonly name: string; accuracy?: number },
 ): LiveVariant {
-  // The metrics of a method without a graph of tasks do not name the only task.
+  // Methods without a task graph have metrics without the label `task`.
   const isOfTask = samples.valuesOf(BATCHES, "task").length > 0;
   const own = isOfTask ? { task, variant: name } : { variant: name };
   const rows =

@@ -107,7 +107,7 @@ test("names what there is to a trigger that asks for something else", async () =
     code: status.INVALID_ARGUMENT,
   });
   await expect(call("IsActive", ref({ tolerance: "0.1" }))).rejects.toMatchObject({
-    details: expect.stringContaining("expected a statefulSet beside it"),
+    details: expect.stringContaining("tolerance needs statefulSet"),
   });
   await expect(call("IsActive", Uint8Array.of(0xff, 0xff))).rejects.toMatchObject({
     code: status.INVALID_ARGUMENT,

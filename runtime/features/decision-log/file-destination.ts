@@ -1,35 +1,35 @@
-/** A decision log in a file: gzip members one after the other, or lines as they are. */
+/** Decision log in a file: consecutive gzip members, or plain lines. */
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { promisify } from "node:util";
 import { gunzip, gzip } from "node:zlib";
 import { causeOf } from "../../base/http-client.ts";
-import { type Delivery, type LogPlace, TAKEN } from "./log-place.ts";
+import { type Delivery, type LogDestination, TAKEN } from "./log-destination.ts";
 
 const { O_APPEND, O_CREAT, O_NONBLOCK, O_RDWR } = constants;
-/** What every member of ours begins with: gzip, deflate, no flags, no time. */
+/** First bytes of each member written here: gzip, deflate, no flags, no time. */
 const MEMBER = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0]);
-/** A member is not larger. */
+/** Upper bound of a member's size. */
 const MAX_MEMBER_BYTES = 2 ** 22;
 const NEWLINE = 0x0a;
 
 /**
- * The file is opened anew for every batch, so that it may be moved at any time, and a batch that
- * could not be written whole is taken off again.
+ * Opens the file for each batch, so that it can be moved at any time, and removes a batch that
+ * could not be written completely.
  */
-export class FilePlace implements LogPlace {
+export class FileDestination implements LogDestination {
   readonly name: string;
   readonly #isZipped: boolean;
 
-  /** @param path of names that end in `.jsonl` lines are written as they are, of others zipped. */
+  /** @param path a name that ends in `.jsonl` gets plain lines, any other name gzip. */
   constructor(path: string) {
     this.name = path;
     this.#isZipped = !path.endsWith(".jsonl");
   }
 
   /**
-   * Sees that it can be written, and takes off what a crash left half written.
-   * @throws the error of the system.
+   * Checks that the file is writable and removes a partial write left by a crash.
+   * @throws the system's error.
    */
   async prepare(): Promise<void> {
     const file = await open(this.name, O_RDWR | O_CREAT | O_NONBLOCK, 0o640);
@@ -69,15 +69,15 @@ async function append(path: string, bytes: Buffer): Promise<void> {
   }
 }
 
-/** Cuts the last member off where it does not end. */
+/** Truncates the last member if it is incomplete. */
 async function mendMembers(file: FileHandle, size: number): Promise<void> {
   const from = Math.max(0, size - MAX_MEMBER_BYTES);
   const tail = Buffer.alloc(size - from);
   await file.read(tail, 0, tail.length, from);
   const at = tail.lastIndexOf(MEMBER);
-  // None of ours: whatever it is, nothing is cut off it.
+  // Leaves a file as it is if no member in it was written here.
   if (at < 0 || (await isWhole(tail.subarray(at)))) return;
-  // Of the next one there may be less than its first bytes.
+  // The member after it may consist of fewer bytes than the signature.
   for (let left = 1; left < MEMBER.length; left++) {
     const before = tail.subarray(at, tail.length - left);
     const isBegun = tail.subarray(-left).equals(MEMBER.subarray(0, left));
@@ -95,7 +95,7 @@ function isWhole(member: Buffer): Promise<boolean> {
   );
 }
 
-/** A line that was cut is left as one that cannot be read. */
+/** Ends a truncated line, which remains as a line that cannot be read. */
 async function endLine(file: FileHandle, size: number): Promise<void> {
   const last = Buffer.alloc(1);
   await file.read(last, 0, 1, size - 1);

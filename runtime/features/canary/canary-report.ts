@@ -1,32 +1,32 @@
-/** What administrators are told of bundles that are tried, and may do with them. */
+/** Report of canaries to administrators, and the actions they can take. */
 import type { ArmCounts } from "../../server/applications/trial.ts";
 
-/** What can be done by hand with a bundle that is tried. */
+/** Actions of administrators on a canary. */
 export const CANARY_ACTIONS = ["promote", "roll-back", "start"] as const;
 export type CanaryAction = (typeof CANARY_ACTIONS)[number];
 
 export interface CanaryDone {
   readonly isDone: boolean;
-  /** In words. */
+  /** Message on the outcome. */
   readonly notice: string;
 }
 
-/** A bundle that is or was tried. */
+/** A canary, active or ended. */
 export interface CanaryReport {
-  /** Empty until its file was read. */
+  /** Empty until the file was read. */
   readonly application: string;
   readonly policy: string;
   readonly sha256: string;
   readonly state: "starting" | "tried" | "promoted" | "rolled back";
-  /** Why it was promoted or rolled back; empty before. */
+  /** Reason of the promotion or rollback; empty before. */
   readonly because: string;
-  /** Of the requests that it gets now, and gets in turn. */
+  /** Current share of the requests, and all shares in their order. */
   readonly share: number;
   readonly shares: readonly number[];
-  /** At the present share, or the last one. */
+  /** Counts at the current share, or at the last one. */
   readonly requests?: { readonly stable: ArmCounts; readonly canary: ArmCounts };
-  /** 0 to 1, which is enough; while it is tried. */
+  /** Range 0 to 1; 1 decides. Only while on trial. */
   readonly evidence?: { readonly for: number; readonly against: number };
-  /** Until it may be promoted, at least; while it is tried. */
+  /** Minimum time until promotion; only while on trial. */
   readonly leftMs?: number;
 }

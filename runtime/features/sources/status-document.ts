@@ -1,10 +1,10 @@
-/** How policies stand with their sources, told to administrators, fleets and Prometheus. */
+/** Status of policies and their sources, for administrators, fleets and Prometheus. */
 import { head, line, type MetricLine } from "../../base/exposition.ts";
 import { LOOK_RESULTS, POLICY_STATES, type PolicyStatus } from "./policy-status.ts";
 import type { Fault } from "./source-error.ts";
 import type { Staged } from "./staging.ts";
 
-/** As JSON has it. */
+/** Encodes the status for JSON. */
 export function statusDocument(status: PolicyStatus): object {
   const { application, source, state, inForce, refused, away, byteCount } = status;
   return {
@@ -46,7 +46,7 @@ function instant(epochMs: number | null): string | null {
   return epochMs === null ? null : new Date(epochMs).toISOString();
 }
 
-/** Of all policies that have a source. */
+/** Metrics of all policies that have a source. */
 export function policyLines(statuses: readonly PolicyStatus[]): MetricLine[] {
   const polls = "stratagem_policy_polls_total";
   const current = "stratagem_policy_source_state";

@@ -1,22 +1,22 @@
-/** Where the batches of a decision log go. */
+/** Destination of a decision log's batches. */
 
-/** What became of a batch. */
+/** Outcome of sending a batch. */
 export type Delivery =
   | { readonly kind: "taken" }
-  /** It may be taken later. @property waitMs that the place asks for, if it does. */
+  /** A later attempt may succeed. @property waitMs requested by the destination. */
   | { readonly kind: "away"; readonly reason: string; readonly waitMs?: number }
-  /** It will never be taken. */
+  /** No later attempt will succeed. */
   | { readonly kind: "refused"; readonly reason: string };
 
 export const TAKEN: Delivery = { kind: "taken" };
 
-export interface LogPlace {
-  /** For people. */
+export interface LogDestination {
+  /** Name in messages. */
   readonly name: string;
   /**
-   * Never rejects.
+   * Sends a batch; never rejects.
    * @param text whole lines, each with its end.
-   * @param signal ends what takes long.
+   * @param signal aborts the attempt.
    */
   send(text: string, signal: AbortSignal): Promise<Delivery>;
 }

@@ -1,4 +1,4 @@
-/** A decision log that is posted to a URL, in gzipped batches of lines. */
+/** Decision log that is posted to a URL, in gzipped batches of lines. */
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import {
@@ -8,22 +8,22 @@ import {
   openHttp,
   retryAfterMs,
 } from "../../base/http-client.ts";
-import { type Delivery, type LogPlace, TAKEN } from "./log-place.ts";
+import { type Delivery, type LogDestination, TAKEN } from "./log-destination.ts";
 
 const TIMEOUT_MS = 10_000;
-/** An answer says little. */
+/** Limit of a response's body, which is not used. */
 const MAX_ANSWER_BYTES = 2 ** 16;
-/** Whoever answers so may take the same batch later. */
+/** Statuses below 500 after which the same batch may be accepted later. */
 const LATER: ReadonlySet<number> = new Set([408, 425, 429]);
 
-export class HttpPlace implements LogPlace {
-  /** The URL without who asks. */
+export class HttpDestination implements LogDestination {
+  /** The URL without its credentials. */
   readonly name: string;
   readonly #headers: Readonly<Record<string, string>>;
 
   /**
-   * @param url with the name and password of basic authentication, if that is asked for.
-   * @param token in its place, of `Authorization: Bearer`.
+   * @param url may have a name and password for basic authentication.
+   * @param token for `Authorization: Bearer`, in destination of them.
    */
   constructor(url: URL, token?: string) {
     const bare = new URL(url);
@@ -57,7 +57,7 @@ export class HttpPlace implements LogPlace {
 
 function deliveryOf({ status, headers }: HttpAnswer): Delivery {
   if (status >= 200 && status < 300) return TAKEN;
-  const reason = `it answered ${status}`;
+  const reason = `the receiver answered ${status}`;
   if (status < 500 && !LATER.has(status)) return { kind: "refused", reason };
   const waitMs = retryAfterMs(headers);
   return { kind: "away", reason, ...(waitMs === null ? {} : { waitMs }) };
