@@ -1,6 +1,6 @@
 /** What an agent counts of its batches, in Triton's words where it has some. */
 import type { MetricLine } from "../base/exposition.ts";
-import { refusedLines } from "../server/metrics/shared-families.ts";
+import { refusedLines } from "../base/metric-families.ts";
 import { RequestMetrics } from "../server/requests/request-metrics.ts";
 
 /** Models whose counts are kept, also of those that are held no more. */

@@ -1,7 +1,7 @@
 /** What an agent tells at `/metrics`. */
 import { head, line, type MetricLine } from "../base/exposition.ts";
+import { bufferedByteLines, lostWorkerLines } from "../base/metric-families.ts";
 import { processMetricLines } from "../server/metrics/process-metrics.ts";
-import { bufferedByteLines, lostWorkerLines } from "../server/metrics/shared-families.ts";
 import type { AgentState } from "./agent-state.ts";
 
 export function agentLines(state: AgentState): MetricLine[] {

@@ -1,4 +1,4 @@
-/** Arrivals that a log says, for `simulate`: as a process, in words, and as a trace file. */
+/** Arrivals from a log, for `simulate`: as a process, as text, and as a trace file. */
 
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
@@ -10,8 +10,8 @@ import type { ArrivalProcess } from "../../simulate/arrivals.ts";
 import { MAX_TRACE_ROWS } from "../../spec/trace.ts";
 
 /**
- * @param stated a process, or the place of a log.
- * @returns those that are stated, or those of the log and what it says of them.
+ * @param stated arrival process, or location of a log.
+ * @returns the process, or the arrivals of the log with their description.
  * @throws RuntimeError, InputError for a log.
  */
 export async function arrivalsOf(

@@ -1,10 +1,10 @@
 /** Decision log of a server: a line for each sampled request, and all arrivals. */
 
 import type { MetricLine } from "../../base/exposition.ts";
+import { logRecordLines } from "../../base/metric-families.ts";
 import type { Notice } from "../../base/notice.ts";
 import type { Bundle } from "../../bundle/schema.ts";
 import { timeText } from "../../server/logs/time-text.ts";
-import { logRecordLines } from "../../server/metrics/shared-families.ts";
 import type { RecordedEntry } from "../../server/requests/recorded-entry.ts";
 import type { RequestRecord } from "../../server/requests/request-record.ts";
 import { ArrivalNotes } from "./arrival-notes.ts";

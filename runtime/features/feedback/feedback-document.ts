@@ -1,6 +1,6 @@
 /** Reports the accuracy of a model in service, as a document and as metrics. */
 import { head, line, type MetricLine } from "../../base/exposition.ts";
-import { refusedLines } from "../../server/metrics/shared-families.ts";
+import { refusedLines } from "../../base/metric-families.ts";
 import type { FeedbackBook } from "./feedback-book.ts";
 import { ALPHA, type VariantAccuracy } from "./variant-counts.ts";
 

@@ -1,8 +1,8 @@
 /** Reports the status of this server's policies to `--status-url` whenever it changes. */
 import type { MetricLine } from "../../base/exposition.ts";
+import { logRecordLines } from "../../base/metric-families.ts";
 import type { Notice } from "../../base/notice.ts";
 import { realWait, type Wait } from "../../base/wait.ts";
-import { logRecordLines } from "../../server/metrics/shared-families.ts";
 import type { HttpClient } from "./http-client.ts";
 import { nextRetryMs, type Pace } from "./pace.ts";
 import { AwayError, faultOf } from "./source-error.ts";

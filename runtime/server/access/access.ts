@@ -1,13 +1,13 @@
-/** Who may come in, whatever door a request comes by: one object that decides, and counts. */
+/** Who may come in, whatever listener a request comes by: one object that decides, and counts. */
 
 import type { MetricLine } from "../../base/exposition.ts";
-import { HttpError } from "../connections/http-error.ts";
 import {
   endedConnectionLines,
   expiryLines,
   lastReloadLines,
   refusedLines,
-} from "../metrics/shared-families.ts";
+} from "../../base/metric-families.ts";
+import { HttpError } from "../connections/http-error.ts";
 import { ClientLimits, clientOfAddress, isLoopback } from "./client-limits.ts";
 import { Cors } from "./cors.ts";
 import { KeptFiles } from "./kept-files.ts";
@@ -48,7 +48,7 @@ export interface Asking {
   /** Of the other end of the connection. */
   readonly address: string | undefined;
   /** Whether it came to a listener for administrators, or for metrics. */
-  readonly isOwnDoor?: boolean;
+  readonly isOwnListener?: boolean;
 }
 
 /** A request that was let in. */
@@ -237,8 +237,8 @@ export class Access {
   }
 
   /** Where nobody shows who they are, a listener for all serves administrators of this machine. */
-  #mayAdminister({ address, isOwnDoor = false }: Asking): boolean {
-    return !this.isOpen || isOwnDoor || isLoopback(address);
+  #mayAdminister({ address, isOwnListener = false }: Asking): boolean {
+    return !this.isOpen || isOwnListener || isLoopback(address);
   }
 
   #judged(token: Token | null, { need, address }: Asking): Decision {

@@ -3,8 +3,8 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import type { MetricLine } from "../../base/exposition.ts";
+import { bufferedByteLines, refusedLines } from "../../base/metric-families.ts";
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
-import { bufferedByteLines, refusedLines } from "../metrics/shared-families.ts";
 import type { JsonLimits } from "../tensors/json-text.ts";
 import { largestRowShape } from "../tensors/padding.ts";
 import type { ModelTensor } from "../tensors/signature.ts";

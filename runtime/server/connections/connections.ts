@@ -7,7 +7,7 @@ import {
   endedConnectionLines,
   openLines,
   requestCountLines,
-} from "../metrics/shared-families.ts";
+} from "../../base/metric-families.ts";
 import { Connection, type ConnectionEnd, NotesAt } from "./connection.ts";
 import { HttpError, RETRY_LATER } from "./http-error.ts";
 import { Outbox, type OutboxLimits, type Unread } from "./outbox.ts";

@@ -1,11 +1,11 @@
 /** Counters of a running pipeline, and their text for Prometheus. */
 
 import { Histogram, head, line, type MetricLine, metric } from "../../base/exposition.ts";
+import { applicationLines, taskWorkerLines, workerLines } from "../../base/metric-families.ts";
 import { DROP_LATE, DROP_NO_WORKER, DROP_QUEUE_FULL } from "../../core/command-buffer.ts";
 import { BATCH_BOUNDS, SLACK_BOUNDS_SECONDS } from "../metrics/histogram-bounds.ts";
 import { LossCounts } from "../metrics/loss-counts.ts";
 import { type Promised, promiseLines } from "../metrics/promise-lines.ts";
-import { applicationLines, taskWorkerLines, workerLines } from "../metrics/shared-families.ts";
 import { RequestMetrics } from "../requests/request-metrics.ts";
 import type { PipelineObserver, RowsOutcome, StartedBatch } from "./pipeline-observer.ts";
 import { at, type PipelineSignature } from "./signature/pipeline-signature.ts";

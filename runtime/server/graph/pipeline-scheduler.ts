@@ -142,7 +142,7 @@ export class PipelineScheduler {
     return this.#entry.submit(rows, deadlineMs, this.#now());
   }
 
-  /** A request was refused at the door: its rows count as demand. */
+  /** A request was refused at the listener: its rows count as demand. */
   reject(rows: number): void {
     const nowMs = this.#now();
     for (let row = 0; row < rows; row++) this.#dispatcher.onRequest(nowMs);

@@ -1,6 +1,6 @@
-/** Counts what became of every call of the gRPC door, and of every message of its streams. */
+/** Counts what became of every call of the gRPC listener, and of every message of its streams. */
 import type { MetricLine } from "../../base/exposition.ts";
-import { bufferedByteLines, openLines, requestCountLines } from "../metrics/shared-families.ts";
+import { bufferedByteLines, openLines, requestCountLines } from "../../base/metric-families.ts";
 import type { CodeName } from "./codes.ts";
 
 export class CallCounts {

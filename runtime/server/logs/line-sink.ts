@@ -1,7 +1,7 @@
 /** Writes lines to a file or to stderr without ever waiting for whoever reads them. */
 import { close, constants, fstatSync, openSync, write } from "node:fs";
 import type { MetricLine } from "../../base/exposition.ts";
-import { logRecordLines } from "../metrics/shared-families.ts";
+import { logRecordLines } from "../../base/metric-families.ts";
 
 /** Bytes that wait to be written; lines beyond it are dropped. */
 const MAX_WAITING_BYTES = 4 * 2 ** 20;

@@ -1,6 +1,6 @@
 /** Counts the workers that were lost, and the queries that were tried again after it. */
 import { type MetricLine, metric } from "../../base/exposition.ts";
-import { lostWorkerLines } from "./shared-families.ts";
+import { lostWorkerLines } from "../../base/metric-families.ts";
 
 export class LossCounts {
   queriesRetried = 0;

@@ -1,6 +1,6 @@
 /** Metrics of reloads: how many there were, and since when the served bundle is. */
 import { head, line, type MetricLine } from "../../base/exposition.ts";
-import { lastReloadLines } from "./shared-families.ts";
+import { lastReloadLines } from "../../base/metric-families.ts";
 
 interface Counts {
   followed: number;

@@ -3,8 +3,8 @@
  * left, and what it leaves is kept from its client. Source: docs/decisions/0020-sequences.md.
  */
 import { head, line, type MetricLine, metric } from "../../base/exposition.ts";
+import { bufferedByteLines, refusedLines } from "../../base/metric-families.ts";
 import type { ModelFile } from "../../bundle/schema.ts";
-import { bufferedByteLines, refusedLines } from "../metrics/shared-families.ts";
 import { type Failure, GIVEN_UP, type Outcome } from "../requests/request.ts";
 import type { SequenceRequest, SequenceStep, SequenceTurns } from "../requests/sequence-turns.ts";
 import type { ModelSignature } from "../tensors/signature.ts";

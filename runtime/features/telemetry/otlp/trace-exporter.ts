@@ -1,6 +1,6 @@
 /** Gathers traced requests and sends their spans in messages of bounded size. */
 import type { MetricLine } from "../../../base/exposition.ts";
-import { logRecordLines } from "../../../server/metrics/shared-families.ts";
+import { logRecordLines } from "../../../base/metric-families.ts";
 import type { RequestRecord } from "../../../server/requests/request-record.ts";
 import type { TraceSink } from "../telemetry.ts";
 import type { OtlpClient } from "./otlp-client.ts";

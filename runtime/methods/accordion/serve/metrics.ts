@@ -1,16 +1,16 @@
 /** Counters of a server of execution places, and their text for Prometheus. */
 
 import { Histogram, head, line, type MetricLine } from "../../../base/exposition.ts";
-import { at } from "../../../server/graph/signature/pipeline-signature.ts";
-import { SLACK_BOUNDS_SECONDS } from "../../../server/metrics/histogram-bounds.ts";
-import { LossCounts } from "../../../server/metrics/loss-counts.ts";
-import { expectedLines } from "../../../server/metrics/promise-lines.ts";
 import {
   type ApplicationGauges,
   applicationLines,
   scalingLines,
   workerLines,
-} from "../../../server/metrics/shared-families.ts";
+} from "../../../base/metric-families.ts";
+import { at } from "../../../server/graph/signature/pipeline-signature.ts";
+import { SLACK_BOUNDS_SECONDS } from "../../../server/metrics/histogram-bounds.ts";
+import { LossCounts } from "../../../server/metrics/loss-counts.ts";
+import { expectedLines } from "../../../server/metrics/promise-lines.ts";
 import { RequestMetrics } from "../../../server/requests/request-metrics.ts";
 import { DROP_LATE, DROP_NO_PLACE, DROP_PLACES_LOST } from "../core/commands.ts";
 import type { AccordionObserver, RowsOutcome } from "./observer.ts";

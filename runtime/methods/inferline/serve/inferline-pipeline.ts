@@ -1,6 +1,7 @@
 /** What a server of pipelines needs of a bundle of inferline. */
 
 import { type MetricLine, metric } from "../../../base/exposition.ts";
+import { scalingLines, taskWorkerLines } from "../../../base/metric-families.ts";
 import { type InferlineBundle, MICROS, priceMicros } from "../../../bundle/schema.ts";
 import { replicaShapeOf } from "../../../core/graph/replica-shape.ts";
 import { levelForLoad } from "../../../core/level-choice.ts";
@@ -15,7 +16,6 @@ import { pipelineSignatureOf } from "../../../server/graph/signature/pipeline-si
 import { surelyMs } from "../../../server/graph/signature/sure-visits.ts";
 import type { WorkerModels } from "../../../server/graph/worker-models.ts";
 import { pooledCells, poolOfWorker } from "../../../server/measures/profiled-cells.ts";
-import { scalingLines, taskWorkerLines } from "../../../server/metrics/shared-families.ts";
 import {
   type InferlineDispatcher,
   type InferlineGauges,

@@ -4,9 +4,9 @@
  */
 import { head, line, type MetricLine } from "../../../base/exposition.ts";
 import type { ClassExpected } from "../../../bundle/schema.ts";
-import { sloLines } from "../../../server/requests/request-metrics.ts";
 import { accuracyLines, expectedLines } from "../../../server/metrics/promise-lines.ts";
 import type { RequestMetrics } from "../../../server/requests/request-metrics.ts";
+import { sloLines } from "../../../server/requests/request-metrics.ts";
 import type { ClassView } from "../describe/class-level-view.ts";
 
 /** Queries are of classes, or of buckets. */

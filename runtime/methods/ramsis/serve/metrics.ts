@@ -1,13 +1,13 @@
 /** Counters of a running server of one model endpoint, and their text for Prometheus. */
 import { Histogram, head, line, type MetricLine, metric } from "../../../base/exposition.ts";
+import { applicationLines, workerLines } from "../../../base/metric-families.ts";
 import { BATCH_BOUNDS, SLACK_BOUNDS_SECONDS } from "../../../server/metrics/histogram-bounds.ts";
 import { LossCounts } from "../../../server/metrics/loss-counts.ts";
 import { type Promised, promiseLines } from "../../../server/metrics/promise-lines.ts";
-import { applicationLines, workerLines } from "../../../server/metrics/shared-families.ts";
 import { RequestMetrics } from "../../../server/requests/request-metrics.ts";
 import type { ClassView } from "../describe/class-level-view.ts";
 import { ClassMetrics, type KindLabel } from "./class-metrics.ts";
-import type { BatchStart, SchedulerObserver } from "./scheduler-observer.ts";
+import type { BatchStart, SchedulerObserver } from "./open-requests.ts";
 
 /** What became of a level that was computed while the server ran. */
 export type GenerationOutcome = "added" | "infeasible" | "failed";

@@ -4,10 +4,10 @@
  */
 
 import { head, line, type MetricLine, metric } from "../../../base/exposition.ts";
+import { scalingLines, taskWorkerLines } from "../../../base/metric-families.ts";
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 import { type Forecaster, forecasterOf } from "../../../core/forecasters.ts";
 import type { PipelineCommand, PipelineEvent } from "../../../server/graph/pipeline-recording.ts";
-import { scalingLines, taskWorkerLines } from "../../../server/metrics/shared-families.ts";
 import { coreBudgetOf } from "../core/shape.ts";
 import type { ThemisDispatcher, ThemisGauges } from "../core/themis-dispatcher.ts";
 

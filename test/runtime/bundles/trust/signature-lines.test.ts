@@ -1,7 +1,7 @@
 /** What /metrics says of signatures: when they end, so that somebody is told before. */
 import { expect, test } from "vitest";
 import { exposition } from "../../../../runtime/base/exposition.ts";
-import { signatureLines } from "../../../../runtime/host/signature-lines.ts";
+import { signatureLines } from "../../../../runtime/host/hosted-bundles.ts";
 
 const served = (name: string, expiresAt: string | null) => {
   return { application: { name }, claims: { expiresAt } };

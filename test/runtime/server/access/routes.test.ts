@@ -409,8 +409,8 @@ describe("the door for administrators", () => {
 
   test("serves this machine alone where nobody shows who they are", async () => {
     const access = await Access.open({}, { nowMs: () => 0 });
-    const ask = (address: string, isOwnDoor = false) =>
-      access.admit({ need: "admin", authorization: undefined, address, isOwnDoor });
+    const ask = (address: string, isOwnListener = false) =>
+      access.admit({ need: "admin", authorization: undefined, address, isOwnListener });
     expect(ask("10.0.0.9")).toBeInstanceOf(HttpError);
     expect(ask("10.0.0.9", true)).not.toBeInstanceOf(HttpError);
     expect(ask("::ffff:127.0.0.1")).not.toBeInstanceOf(HttpError);

@@ -190,7 +190,7 @@ test("exclusive edges are dashed, and the page says what that means", () => {
       'svg[aria-labelledby^="stages-"] path[stroke-dasharray]',
     ).length;
   expect([dashed(sample), dashed({ ...sample, tasks })]).toEqual([0, 2]);
-  expect(render({ ...sample, tasks })).toContain("Of dashed edges a query takes one at most.");
+  expect(render({ ...sample, tasks })).toContain("A query takes at most one of the dashed edges.");
 });
 
 test("stages of any pipeline come below those before them, no two in one place", () => {

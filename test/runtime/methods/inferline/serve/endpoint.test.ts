@@ -11,7 +11,7 @@ import {
   loadAll,
   metricsOf,
   served,
-} from "../../../server/graph/served-house.ts";
+} from "../../../server/graph/served-application.ts";
 import { outputsOf, servedStages } from "../../../server/graph/served-tasks.ts";
 
 afterEach(closeServed);

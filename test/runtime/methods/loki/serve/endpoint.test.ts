@@ -9,7 +9,7 @@ import {
   inferRows,
   loadAll,
   served,
-} from "../../../server/graph/served-house.ts";
+} from "../../../server/graph/served-application.ts";
 import {
   AXIS_NAMES,
   LARGE_ONLY,

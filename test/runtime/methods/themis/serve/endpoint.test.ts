@@ -9,7 +9,7 @@ import {
   loadAll,
   metricsOf,
   served,
-} from "../../../server/graph/served-house.ts";
+} from "../../../server/graph/served-application.ts";
 import { type CascadeRow, outputsOf } from "../../../server/graph/served-tasks.ts";
 import { servedScales } from "./served.ts";
 

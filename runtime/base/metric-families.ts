@@ -1,5 +1,5 @@
 /** Families of metrics that several parts of a server have samples of: one name for each idea. */
-import { head, type Labels, line, type MetricLine, metric } from "../../base/exposition.ts";
+import { head, type Labels, line, type MetricLine, metric } from "./exposition.ts";
 
 type Counts = Iterable<readonly [key: string, count: number]>;
 
