@@ -89,7 +89,7 @@ async function simulatedLevel(
     arrivals: steadyArrivals(bundle.arrivals, loadQps),
     durationMs: (1000 * queries) / loadQps,
     seed: SEED,
-    serviceTimes: usualServiceTimes(bundle, method),
+    serviceTimes: defaultServiceTimes(bundle, method),
     fanout: "rounded" as const,
     stations: {},
     baseline: null,
@@ -119,7 +119,7 @@ function withLatencies(
  * Samples service times if the bundle has quantiles and a serving path, so that latencies are
  * comparable with measured ones; otherwise uses percentiles, like the promises.
  */
-function usualServiceTimes(bundle: Bundle, method: CompilerMethod): ServiceTimeMode {
+function defaultServiceTimes(bundle: Bundle, method: CompilerMethod): ServiceTimeMode {
   const isServed = bundle.cluster.serving !== undefined;
   return isServed && method.hasServiceTimeQuantiles(bundle) ? "sampled" : "p95";
 }

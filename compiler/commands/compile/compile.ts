@@ -21,7 +21,7 @@ import type { Bound } from "../../binding/bind-model.ts";
 import { type RequiredOutcome, requiredOutcome } from "../../gate/required-outcome.ts";
 import type { Placement } from "../../levels/adaptive-levels.ts";
 import { type Compiled, type CompileOptions, compile } from "../../levels/compile.ts";
-import type { BundleFile, CompilerMethod, ToldDay } from "../../methods/method.ts";
+import type { BundleFile, CompilerMethod, DayReport } from "../../methods/method.ts";
 import { methodOf } from "../../methods/registry.ts";
 import type { SolverName } from "../../methods/solver-names.ts";
 import { modelKey } from "../../model/model-files.ts";
@@ -252,7 +252,7 @@ interface Reported extends Compiled {
   readonly required: RequiredOutcome;
   readonly warnings: readonly string[];
   readonly files: readonly BundleFile[];
-  readonly day: ToldDay | null;
+  readonly day: DayReport | null;
 }
 
 function report(

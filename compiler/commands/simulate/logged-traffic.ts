@@ -4,7 +4,7 @@ import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import { writeAtomically } from "../../base/atomic-write.ts";
 import type { CompilerMethod } from "../../methods/method.ts";
-import { toldText } from "../../recalibrate/told-text.ts";
+import { readServerText } from "../../recalibrate/server-text.ts";
 import { type LoggedArrivals, loggedArrivals } from "../../replay/logged-arrivals.ts";
 import type { ArrivalProcess } from "../../simulate/arrivals.ts";
 import { MAX_TRACE_ROWS } from "../../spec/trace.ts";
@@ -22,7 +22,7 @@ export async function arrivalsOf(
 ): Promise<readonly [ArrivalProcess, LoggedArrivals | null]> {
   if (typeof stated !== "string") return [stated, null];
   const asked = { bundle, isWhole: servesWhole };
-  const textOf = async (url: string) => (await toldText(url, "/", signal)).text;
+  const textOf = async (url: string) => (await readServerText(url, "/", signal)).text;
   const logged = await loggedArrivals(stated, asked, textOf, signal);
   return [{ kind: "trace", trace: logged.trace }, logged];
 }

@@ -143,5 +143,5 @@ test("simulate says whether the plan holds, and refuses whose workers stay", asy
   expect(fixed.stderr).toContain("method ramsis has a fixed number of workers");
   const unknown = await stratagemHere("simulate", bundle, ...options, "soon");
   expect(unknown.status).toBe(64);
-  expect(unknown.stderr).toContain("hpa, which looks every 15 s");
+  expect(unknown.stderr).toContain("hpa (polls every 15 s)");
 });

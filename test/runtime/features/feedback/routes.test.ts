@@ -134,8 +134,8 @@ test("knows no request that it has not answered, nor one a second time", async (
   await asked(harness, "a", [[1, 0]]);
   expect((await fed(harness, { id: "a", label: 1 }))[0]).toBe(200);
   const lines = (await call(harness, "/metrics")).body.toString();
-  expect(lines).toMatch(/stratagem_feedback_refused_total\{[^}]*reason="unknown"\} 1/);
-  expect(lines).toMatch(/stratagem_feedback_refused_total\{[^}]*reason="repeated"\} 1/);
+  expect(lines).toMatch(/stratagem_refused_total\{[^}]*reason="unknown"\} 1/);
+  expect(lines).toMatch(/stratagem_refused_total\{[^}]*reason="repeated"\} 1/);
 });
 
 test("forgets requests after a time, and the oldest where there are too many", async () => {

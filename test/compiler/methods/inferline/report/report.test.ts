@@ -126,12 +126,12 @@ describe("the report of provisioning plans", async () => {
     );
   });
 
-  test("says what a day costs, followed by the tuner, by one plan, and known before", () => {
+  test("says what a day costs, with the tuner, with one plan, and with plans known in advance", () => {
     const rows = rowsOf(page, "#day tbody tr");
     expect(rows.map(([by]) => by)).toEqual([
       "tuner relative",
       "the plan of the highest load",
-      "each minute's plan, known before",
+      "each minute's plan, known in advance",
     ]);
     expect(rows.every(([, cost]) => Number(cost) > 0)).toBe(true);
   });
