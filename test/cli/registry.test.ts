@@ -155,7 +155,7 @@ test("a model that is missing, or another, is refused before anything is sent", 
   expect((await push("--models", "policies/malleable")).stderr).toBe("");
 });
 
-test("who asks is never told", async () => {
+test("never shows credentials in messages", async () => {
   const reference = `oci://${small.host}/team/policy:1`;
   const empty = join(folder, "empty.json");
   writeFileSync(empty, "{}");
@@ -169,7 +169,7 @@ test("who asks is never told", async () => {
   writeFileSync(wrong, JSON.stringify({ auths: { [small.host]: { auth } } }));
   asKnown(wrong);
   const refused = await stratagemHere("push", CUT, reference);
-  expect(refused.stderr).toContain(`does not take the credentials from ${wrong}`);
+  expect(refused.stderr).toContain(`rejects the credentials from ${wrong}`);
   for (const { stdout, stderr } of [nobody, refused]) {
     expect(stdout + stderr).not.toMatch(/not-the-password|hush/);
     expect(stdout + stderr).not.toContain(auth);

@@ -192,7 +192,7 @@ describe("verify --key", () => {
     };
     await look();
     const { stdout } = await signed(bundle, "--expires", "2020-01-01");
-    expect(stdout).toContain("it has expired already");
+    expect(stdout).toContain("it has already expired");
     await look();
     await signed(bundle, "--scope", "site=berlin");
     await look("--labels", "site=paris");
