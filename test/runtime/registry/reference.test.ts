@@ -1,4 +1,4 @@
-/** How artifacts of registries are named. */
+/** References to artifacts in registries. */
 import { expect, test } from "vitest";
 import {
   formatReference,
@@ -48,7 +48,7 @@ test.each([
   "oci://registry.example?x=/p",
   "https://registry.example/p",
   `oci://registry.example/${"p".repeat(2000)}`,
-])("%j is no reference", (text) => {
+])("%j is rejected", (text) => {
   expect(() => parseReference(text)).toThrow(
     expect.objectContaining({
       code: "RUNTIME_USAGE",
@@ -57,11 +57,11 @@ test.each([
   );
 });
 
-test("does not tell a password that somebody has put into one", () => {
+test("does not show a password in a reference", () => {
   expect(() => parseReference("oci://user:secret@registry.example/p")).not.toThrow(/secret/);
 });
 
-test("tells places of registries from files and other addresses", () => {
+test("distinguishes references from files and other URLs", () => {
   expect(["oci://r.example/p", "oci+http://r/p"].map(isRegistryReference)).toEqual([true, true]);
   const others = ["bundle.msgpack", "https://r.example/p", "./oci/bundle", "ocip://r/p"];
   expect(others.filter(isRegistryReference)).toEqual([]);
